@@ -1,0 +1,56 @@
+"""BERT and its family, from scratch: the companion package of the notebook course.
+
+Names are loaded when first used, so that importing the package stays quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "published": "config",
+    "BertConfig": "config",
+    "Encoder": "encoder",
+    "count_parameters": "encoder",
+    "BertForPreTraining": "heads",
+    "bert": "family.bert",
+    "bert_for_pretraining": "family.bert",
+    "mask_rows": "objectives.masked_lm",
+    "masked_lm_loss": "objectives.masked_lm",
+    "make_pairs": "objectives.next_sentence",
+    "next_sentence_loss": "objectives.next_sentence",
+    "pretraining_loss": "objectives.pretraining",
+    "pretraining_batches": "objectives.pretraining",
+    "MicroWorld": "text.world",
+    "WordPiece": "text.wordpiece",
+    "train_wordpiece": "text.wordpiece",
+    "documentation_slice": "text.documentation",
+    "from_transformers": "checkpoints",
+    "to_transformers": "checkpoints",
+    "load_pretrained": "checkpoints",
+    "fit": "train.loop",
+    "show": "views.source",
+    "compare": "views.compare",
+    "check": "exercises",
+    "hint": "exercises",
+    "reveal": "exercises",
+    "quiz": "exercises",
+    "claims_table": "claims",
+}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"course_lib has no {name!r}; it offers {', '.join(sorted(_HOME))}")
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value  # found directly from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

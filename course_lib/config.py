@@ -1,0 +1,99 @@
+"""What BERT needs to be built: one frozen dataclass, and the published sizes by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class BertConfig:
+    """The shape of a BERT (Devlin et al. 2018, section 3; defaults are BERT-base, uncased).
+
+    Raises ValueError when the parts do not fit together.
+    """
+
+    vocab_size: int = 30_522  # V
+    hidden_size: int = 768  # H
+    num_layers: int = 12  # L
+    num_heads: int = 12  # A; each head has H/A units
+    intermediate_size: int = 3_072  # F, four times H in every published BERT
+    max_positions: int = 512  # P, rows of the position table: the longest text
+    type_vocab_size: int = 2  # segments A and B
+    pad_token_id: int = 0
+    hidden_dropout: float = 0.1
+    attention_dropout: float = 0.1
+    layer_norm_eps: float = 1e-12
+    initializer_range: float = 0.02  # standard deviation of every fresh weight
+
+    def __post_init__(self) -> None:
+        sizes = ("vocab_size", "hidden_size", "num_heads", "intermediate_size", "max_positions")
+        for name in (*sizes, "num_layers", "type_vocab_size"):
+            smallest = 0 if name in ("num_layers", "type_vocab_size") else 1
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < smallest:
+                raise ValueError(
+                    f"{name}={value!r} was given; expected a whole number of at least {smallest}."
+                )
+        if self.hidden_size % self.num_heads:
+            raise ValueError(
+                f"hidden_size={self.hidden_size} cannot be shared out to num_heads={self.num_heads}; "
+                "expected hidden_size to be a multiple of num_heads. Change one of the two, for "
+                f"instance hidden_size={self.num_heads * max(1, self.hidden_size // self.num_heads)}."
+            )
+        for name in ("hidden_dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} was given; expected a share from 0 up to, "
+                    "not including, 1. Use 0.0 to switch dropout off."
+                )
+
+    @property
+    def head_size(self) -> int:
+        """D, the width of one attention head."""
+        return self.hidden_size // self.num_heads
+
+
+def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
+    feed_forward = 4 * hidden
+    return dict(
+        num_layers=layers, hidden_size=hidden, num_heads=heads, intermediate_size=feed_forward, **more
+    )
+
+
+# family -> size -> what differs from the defaults above.
+# bert: Devlin et al. 2018, section 3, and the released configurations; the four small ones: Turc et al. 2019.
+PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
+    "bert": {
+        "tiny": _size(2, 128, 2),
+        "mini": _size(4, 256, 4),
+        "small": _size(4, 512, 8),
+        "medium": _size(8, 512, 8),
+        "base": _size(12, 768, 12),
+        "large": _size(24, 1024, 16),
+        "base-cased": _size(12, 768, 12, vocab_size=28_996),
+        "large-cased": _size(24, 1024, 16, vocab_size=28_996),
+        "base-chinese": _size(12, 768, 12, vocab_size=21_128),
+        "multilingual-cased": _size(12, 768, 12, vocab_size=119_547),
+        "multilingual-uncased": _size(12, 768, 12, vocab_size=105_879),
+    }
+}
+
+
+def published(family: str, size: str, **changes: Any) -> BertConfig:
+    """The configuration of a published model, with `changes` on top.
+
+    Raises ValueError for a family, size or setting that does not exist, and names those that do.
+    """
+    if family not in PUBLISHED:
+        raise ValueError(f"family {family!r} was given; expected one of {', '.join(PUBLISHED)}.")
+    if size not in PUBLISHED[family]:
+        known = ", ".join(PUBLISHED[family])
+        raise ValueError(f"size {size!r} was given for {family}; expected one of {known}.")
+    settings = {field.name for field in fields(BertConfig)}
+    if unknown := set(changes) - settings:
+        raise ValueError(
+            f"{', '.join(sorted(unknown))} was given; expected settings of BertConfig: "
+            f"{', '.join(sorted(settings))}."
+        )
+    return BertConfig(**{**PUBLISHED[family][size], **changes})

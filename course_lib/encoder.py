@@ -1,0 +1,252 @@
+"""The BERT encoder (Devlin et al. 2018, section 3; attention from Vaswani et al. 2017, section 3).
+
+Dimensions, everywhere in this file: B batch, T tokens, H hidden, A heads, D = H/A head size, F feed-forward,
+V vocabulary, L layers. The Encoder takes its parts as arguments: other family members bring other parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .config import BertConfig
+from .kernels.attention import attention, attention_reference
+
+
+@dataclass
+class EncoderOutput:
+    """What an encoder returns; the fields after the first are there when asked for."""
+
+    last_hidden_state: Tensor  # (B, T, H)
+    pooler_output: Tensor | None = None  # (B, H)
+    hidden_states: tuple[Tensor, ...] | None = None  # L + 1 of (B, T, H), the first is the embeddings
+    attentions: tuple[Tensor, ...] | None = None  # L of (B, A, T, T), each row sums to one
+    attention_scores: tuple[Tensor, ...] | None = None  # L of (B, A, T, T), before the softmax
+
+
+class Embeddings(nn.Module):
+    """Token + segment + position, then LayerNorm and dropout (Figure 2 of the paper)."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        H = config.hidden_size
+        self.config = config
+        self.token = nn.Embedding(config.vocab_size, H, padding_idx=config.pad_token_id)
+        self.position = nn.Embedding(config.max_positions, H)
+        self.segment = nn.Embedding(config.type_vocab_size, H)
+        self.norm = nn.LayerNorm(H, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout)
+
+    def parts(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> dict[str, Tensor]:
+        """Every stage by name, each (B, T, H): token, segment, position, sum, normed."""
+        check_input(input_ids, token_type_ids, self.config)
+        if token_type_ids is None:
+            token_type_ids = torch.zeros_like(input_ids)
+        token = self.token(input_ids)  # (B, T, H)
+        segment = self.segment(token_type_ids)  # (B, T, H)
+        position = self.position.weight[: input_ids.shape[1]].expand_as(token)  # (T, H) for every row
+        total = token + segment + position
+        stages = {"token": token, "segment": segment, "position": position}
+        return {**stages, "sum": total, "normed": self.norm(total)}
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
+        return self.dropout(self.parts(input_ids, token_type_ids)["normed"])
+
+
+class SelfAttention(nn.Module):
+    """Every token gathers from every other, A times side by side, then one projection."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        H = config.hidden_size
+        self.num_heads = config.num_heads
+        self.dropout = config.attention_dropout
+        self.query = nn.Linear(H, H)
+        self.key = nn.Linear(H, H)
+        self.value = nn.Linear(H, H)
+        self.output = nn.Linear(H, H)
+
+    def forward(
+        self, x: Tensor, mask: Tensor | None = None, keep_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """x (B, T, H), mask (B, T) -> mixed (B, T, H), and if asked weights and scores (B, A, T, T)."""
+        q, k, v = (self._heads(project(x)) for project in (self.query, self.key, self.value))
+        dropout = self.dropout if self.training else 0.0
+        weights = scores = None
+        if keep_weights:
+            mixed, weights, scores = attention_reference(q, k, v, mask, dropout)
+        else:
+            mixed = attention(q, k, v, mask, dropout)
+        return self.output(mixed.transpose(1, 2).flatten(2)), weights, scores
+
+    def _heads(self, x: Tensor) -> Tensor:
+        batch, tokens, _ = x.shape
+        return x.view(batch, tokens, self.num_heads, -1).transpose(1, 2)  # (B, T, H) -> (B, A, T, D)
+
+
+class FeedForward(nn.Module):
+    """Two dense layers with a GELU between them, applied to each token by itself."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.expand = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.contract = nn.Linear(config.intermediate_size, config.hidden_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.contract(F.gelu(self.expand(x)))  # (B, T, H) -> (B, T, F) -> (B, T, H)
+
+
+class Block(nn.Module):
+    """Attention, then feed-forward; after each: dropout, add the input, LayerNorm (post-LN)."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        H, eps = config.hidden_size, config.layer_norm_eps
+        self.attention = SelfAttention(config)
+        self.attention_norm = nn.LayerNorm(H, eps=eps)
+        self.feed_forward = FeedForward(config)
+        self.output_norm = nn.LayerNorm(H, eps=eps)
+        self.dropout = nn.Dropout(config.hidden_dropout)
+
+    def forward(
+        self, x: Tensor, mask: Tensor | None = None, keep_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        mixed, weights, scores = self.attention(x, mask, keep_weights)
+        x = self.attention_norm(x + self.dropout(mixed))
+        x = self.output_norm(x + self.dropout(self.feed_forward(x)))
+        return x, weights, scores
+
+
+class Stack(nn.Module):
+    """L blocks, each with its own weights."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
+
+    def forward(
+        self, x: Tensor, mask: Tensor | None = None, keep_weights: bool = False
+    ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
+        """x (B, T, H) -> the states before and after every block, and each block's weights and scores."""
+        states, weights, scores = [x], [], []
+        for block in self.blocks:
+            x, block_weights, block_scores = block(x, mask, keep_weights)
+            states.append(x)
+            weights.append(block_weights)
+            scores.append(block_scores)
+        return states, weights, scores
+
+
+class Pooler(nn.Module):
+    """tanh(W h + b) of the first token, [CLS]: one vector for the whole input."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return torch.tanh(self.dense(hidden[:, 0]))  # (B, T, H) -> (B, H)
+
+
+class Encoder(nn.Module):
+    """Embeddings, a stack of blocks and, if given, a pooler. Without parts, it is BERT's encoder."""
+
+    def __init__(
+        self,
+        config: BertConfig,
+        embeddings: nn.Module | None = None,
+        stack: nn.Module | None = None,
+        pooler: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = embeddings or Embeddings(config)
+        self.stack = stack or Stack(config)
+        self.pooler = pooler
+        self.apply(lambda module: initialise(module, config.initializer_range))
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        *,
+        output_hidden_states: bool = False,
+        output_attentions: bool = False,
+        output_attention_scores: bool = False,
+    ) -> EncoderOutput:
+        """input_ids, attention_mask (1 real, 0 padding), token_type_ids: each (B, T) whole numbers.
+
+        Raises ValueError for empty or too long texts and for ids outside their tables.
+        """
+        check_mask(input_ids, attention_mask)
+        x = self.embeddings(input_ids, token_type_ids)
+        keep = output_attentions or output_attention_scores
+        states, weights, scores = self.stack(x, attention_mask, keep)
+        return EncoderOutput(
+            last_hidden_state=states[-1],
+            pooler_output=None if self.pooler is None else self.pooler(states[-1]),
+            hidden_states=tuple(states) if output_hidden_states else None,
+            attentions=tuple(weights) if output_attentions else None,
+            attention_scores=tuple(scores) if output_attention_scores else None,
+        )
+
+
+def initialise(module: nn.Module, sd: float) -> None:
+    """BERT's fresh weights: normal with standard deviation `sd`, cut at two of them; biases zero."""
+    if isinstance(module, (nn.Linear, nn.Embedding)) and not module.weight.is_meta:
+        nn.init.trunc_normal_(module.weight, std=sd, a=-2 * sd, b=2 * sd)
+        if isinstance(module, nn.Linear) and module.bias is not None:
+            nn.init.zeros_(module.bias)
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            nn.init.zeros_(module.weight[module.padding_idx])
+
+
+def count_parameters(module: nn.Module) -> int:
+    """Number of trained numbers in a model; a tied matrix counts once."""
+    return sum(p.numel() for p in module.parameters())
+
+
+def check_input(input_ids: Tensor, token_type_ids: Tensor | None, config: BertConfig) -> None:
+    """Raise ValueError, in words, for what would otherwise be an index error deep inside a table."""
+    if input_ids.dim() != 2 or 0 in input_ids.shape:
+        raise ValueError(
+            f"input_ids of shape {tuple(input_ids.shape)} was given; expected (batch, tokens) with at "
+            "least one of each. An empty text still has [CLS] and [SEP]: tokenise it first."
+        )
+    tokens = input_ids.shape[1]
+    if tokens > config.max_positions:
+        raise ValueError(
+            f"A text of {tokens} tokens was given; this model has positions for at most "
+            f"{config.max_positions}. Cut it, split it, or build the model with max_positions={tokens}."
+        )
+    _check_ids("input_ids", input_ids, config.vocab_size, "the tokenizer belongs to another model?")
+    if token_type_ids is not None:
+        if token_type_ids.shape != input_ids.shape:
+            raise ValueError(
+                f"token_type_ids of shape {tuple(token_type_ids.shape)} was given; expected that of "
+                f"input_ids, {tuple(input_ids.shape)}: one segment number a token."
+            )
+        _check_ids("token_type_ids", token_type_ids, config.type_vocab_size, "segments count from 0.")
+
+
+def _check_ids(name: str, ids: Tensor, rows: int, advice: str) -> None:
+    if ids.is_meta or torch.compiler.is_compiling():
+        return
+    low, high = (int(x) for x in torch.aminmax(ids))
+    if low < 0 or high >= rows:
+        raise ValueError(
+            f"{name} from {low} to {high} were given; expected numbers from 0 to {rows - 1}: {advice}"
+        )
+
+
+def check_mask(input_ids: Tensor, attention_mask: Tensor | None) -> None:
+    """Raise ValueError when the padding mask has another shape than the text."""
+    if attention_mask is not None and attention_mask.shape != input_ids.shape:
+        raise ValueError(
+            f"attention_mask of shape {tuple(attention_mask.shape)} was given; expected that of "
+            f"input_ids, {tuple(input_ids.shape)}: 1 at real tokens, 0 at padding."
+        )

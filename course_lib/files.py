@@ -1,0 +1,134 @@
+"""Where files are: what the course ships (`data/`), what it computes once (the cache), and how to write safely."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+from functools import lru_cache
+from pathlib import Path
+
+MANIFEST = "MANIFEST.sha256"
+PACKAGE = Path(__file__).resolve().parent
+
+
+class DamagedDataError(ValueError):
+    """A shipped file is not the one the manifest was written for."""
+
+
+def data_root() -> Path:
+    """The folder of shipped data: `data/` of a checkout, else `course_lib/_data` of an installed wheel."""
+    for root in (PACKAGE.parent / "data", PACKAGE / "_data"):
+        if (root / MANIFEST).is_file():
+            return root
+    raise FileNotFoundError(
+        f"Looked for the course's data in {PACKAGE.parent / 'data'} and {PACKAGE / '_data'}; "
+        f"expected one of them to hold {MANIFEST}. Reinstall the package, or clone the course again."
+    )
+
+
+def data_path(*parts: str) -> Path:
+    """The path of a shipped file, checked once against the manifest.
+
+    Raises FileNotFoundError when there is no such file, DamagedDataError when its bytes have changed.
+    """
+    name = "/".join(parts)
+    path = data_root() / name
+    if not path.exists():
+        raise FileNotFoundError(
+            f"Asked for data/{name}; there is no such file under {data_root()}. "
+            "Check the name, or update the course: `git pull`, or reinstall the package."
+        )
+    if path.is_file():
+        _check(name, path, path.stat().st_mtime_ns, path.stat().st_size)
+    return path
+
+
+@lru_cache(maxsize=None)
+def _check(name: str, path: Path, _changed: int, _size: int) -> None:
+    """Compare a file with the manifest; the time and size are here only to key the memory of checks."""
+    expected = read_manifest(data_root()).get(name)
+    if expected is None:
+        raise DamagedDataError(
+            f"data/{name} is not listed in data/{MANIFEST}; expected every shipped file to be. "
+            "If you added it, run `python -m course_lib.files --write-manifest`."
+        )
+    found = sha256_of(path)
+    if found != expected:
+        raise DamagedDataError(
+            f"data/{name} has SHA-256 {found[:12]}…; the manifest expects {expected[:12]}…. "
+            "It was cut short or edited. Restore it with `git checkout data` (or reinstall); "
+            "if the edit is yours, run `python -m course_lib.files --write-manifest`."
+        )
+
+
+def read_manifest(root: Path) -> dict[str, str]:
+    """{file name relative to `root`: SHA-256}, from the manifest (the format of `sha256sum`)."""
+    lines = (root / MANIFEST).read_text(encoding="utf-8").splitlines()
+    return {name: digest for digest, name in (line.split("  ", 1) for line in lines if line)}
+
+
+def write_manifest(root: Path) -> dict[str, str]:
+    """Hash every file under `root` and write the manifest; returns what was written."""
+    files = sorted(
+        (f for f in root.rglob("*") if f.is_file() and f.name != MANIFEST and ".tmp" not in f.name),
+        key=lambda f: f.relative_to(root).as_posix(),
+    )
+    entries = {
+        f.relative_to(root).as_posix(): sha256_of(f)
+        for f in files
+        if f.suffix not in {".pyc"} and "__pycache__" not in f.parts
+    }
+    text = "".join(f"{digest}  {name}\n" for name, digest in entries.items())
+    write_atomic(root / MANIFEST, text)
+    return entries
+
+
+def cache_dir(*parts: str) -> Path:
+    """A folder for what can be computed again; made if absent. `COURSE_LIB_CACHE` moves it."""
+    home = os.environ.get("COURSE_LIB_CACHE") or Path.home() / ".cache" / "course_lib"
+    folder = Path(home, *parts)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def write_atomic(path: str | Path, content: bytes | str) -> Path:
+    """Write a file so that a reader sees the old one or the whole new one, never a part.
+
+    The bytes go to a temporary name beside the target, reach the disk, and are then renamed.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.tmp{os.getpid()}")
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    try:
+        with open(partial, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def sha256_of(path: str | Path) -> str:
+    """The SHA-256 of a file, as 64 hex digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="The manifest of the course's data.")
+    parser.add_argument("--write-manifest", action="store_true", help="hash data/ anew")
+    if parser.parse_args().write_manifest:
+        root = PACKAGE.parent / "data"
+        print(f"{len(write_manifest(root))} files listed in {root / MANIFEST}")
+    else:
+        for name in read_manifest(data_root()):
+            data_path(name)
+        print("every file of data/ is as the manifest says")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What is put on top of an encoder. B batch, T tokens, H hidden, V vocabulary, N chosen positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .config import BertConfig
+from .encoder import Encoder, initialise
+
+
+@dataclass
+class PreTrainingOutput:
+    """Scores before the softmax, under the names transformers uses, and what else was asked for."""
+
+    prediction_logits: Tensor  # (B, T, V), or (N, V) when only chosen positions were asked
+    seq_relationship_logits: Tensor  # (B, 2): IsNext, NotNext
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
+    attention_scores: tuple[Tensor, ...] | None = None
+
+
+class MaskedLMHead(nn.Module):
+    """Dense, GELU, LayerNorm, then the token table again as decoder, with a bias of its own."""
+
+    def __init__(self, config: BertConfig, token_embedding: nn.Embedding) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, token_embedding.embedding_dim)
+        self.norm = nn.LayerNorm(token_embedding.embedding_dim, eps=config.layer_norm_eps)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+        # Tied, not owned: in a tuple, so that the table is registered once, by the embeddings.
+        self._tied = (token_embedding,)
+        self.apply(lambda module: initialise(module, config.initializer_range))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """hidden (…, H) -> scores (…, V)."""
+        x = self.norm(F.gelu(self.dense(hidden)))
+        return F.linear(x, self._tied[0].weight, self.bias)
+
+
+class PairHead(nn.Module):
+    """Two scores from the pooled vector: does B follow A (0) or not (1)?"""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, 2)
+        initialise(self.dense, config.initializer_range)
+
+    def forward(self, pooled: Tensor) -> Tensor:
+        return self.dense(pooled)  # (B, H) -> (B, 2)
+
+
+class BertForPreTraining(nn.Module):
+    """An encoder with both heads of BERT's pre-training (Devlin et al. 2018, section 3.1)."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        if encoder.pooler is None:
+            raise ValueError(
+                "An encoder without a pooler was given; expected one with: the pair head reads it. "
+                "Build it with bert(...), or pass pooler=Pooler(config)."
+            )
+        self.encoder = encoder
+        self.config = encoder.config
+        self.mlm = MaskedLMHead(encoder.config, encoder.embeddings.token)  # type: ignore[arg-type]
+        self.pair = PairHead(encoder.config)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        predict_at: Tensor | None = None,
+        **wanted: bool,
+    ) -> PreTrainingOutput:
+        """As the encoder's call; `predict_at` (N,) holds b·T + t of the positions to predict, all if None.
+
+        Predicting only where something is asked leaves out most products with the V×H table.
+        """
+        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        hidden = out.last_hidden_state  # (B, T, H)
+        if predict_at is not None:
+            hidden = hidden.flatten(0, 1)[predict_at]  # (N, H)
+        return PreTrainingOutput(
+            prediction_logits=self.mlm(hidden),
+            seq_relationship_logits=self.pair(out.pooler_output),
+            hidden_states=out.hidden_states,
+            attentions=out.attentions,
+            attention_scores=out.attention_scores,
+        )

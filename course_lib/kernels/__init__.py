@@ -1,0 +1,1 @@
+"""Arithmetic worth making fast: each file holds the readable reference and its fast twin, same signature."""

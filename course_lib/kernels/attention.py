@@ -1,0 +1,73 @@
+"""Scaled dot-product attention (Vaswani et al. 2017, equation 1), readable and fast.
+
+Dimensions: B batch, A heads, T tokens, D head size. Everything here is a pure function of tensors.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+# On a CPU the backward pass of the fused attention costs more than the plain products up to about this length.
+PLAIN_UP_TO = 256
+
+
+def attention_scores(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+    """How much each token asks of each other one, before the softmax.
+
+    query, key: (B, A, T, D). mask: (B, T), 1 at real tokens and 0 at padding; it hides *keys*.
+    Returns (B, A, T, T); a hidden key gets the smallest finite number, so a row of hidden keys only
+    becomes uniform instead of not-a-number.
+    """
+    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])  # (B, A, T, T)
+    if mask is None:
+        return scores
+    hidden = (mask == 0)[:, None, None, :]  # (B, 1, 1, T)
+    return scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
+
+
+def attention_reference(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Attention in three lines: returns (mixed (B, A, T, D), weights (B, A, T, T), scores (B, A, T, T))."""
+    scores = attention_scores(query, key, mask)
+    weights = scores.softmax(dim=-1)
+    return F.dropout(weights, dropout) @ value, weights, scores
+
+
+def attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+) -> Tensor:
+    """The same mixture, without keeping weights: plain products where they win, else torch's fused kernel.
+
+    Shapes as in `attention_reference`; returns (B, A, T, D).
+    """
+    if query.device.type == "cpu" and query.shape[-2] <= PLAIN_UP_TO:
+        return _plain(query, key, value, mask, dropout)
+    keep = None if mask is None else _additive(mask, query.dtype)
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=keep, dropout_p=dropout)
+
+
+def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """0 at real keys, the smallest finite number at hidden ones: (B, 1, 1, T)."""
+    return (mask == 0).to(dtype)[:, None, None, :] * torch.finfo(dtype).min
+
+
+def _plain(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float
+) -> Tensor:
+    """Two batched matrix products around a softmax; the scale is applied to the smaller side."""
+    batch, heads, tokens, width = query.shape
+    flat = (batch * heads, tokens, width)
+    scaled = (query * (1 / math.sqrt(width))).reshape(flat)
+    scores = torch.bmm(scaled, key.reshape(flat).transpose(1, 2))  # (B·A, T, T)
+    if mask is not None:
+        shaped = scores.view(batch, heads, tokens, tokens) + _additive(mask, scores.dtype)
+        scores = shaped.view(batch * heads, tokens, tokens)
+    weights = scores.softmax(dim=-1).to(value.dtype)
+    if dropout:
+        weights = F.dropout(weights, dropout)
+    return torch.bmm(weights, value.reshape(flat)).view(batch, heads, tokens, width)

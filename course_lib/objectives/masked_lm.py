@@ -1,0 +1,132 @@
+"""Masked language modelling: hide some words, ask for them (Devlin et al. 2018, section 3.1, task 1).
+
+N rows, T positions, K chosen positions, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..kernels.masked_loss import IGNORED, mean_cross_entropy
+from ..kernels.masking import mask_tokens
+from .rows import Rows, SpecialIds
+
+BERT_MIX = (0.8, 0.1, 0.1)  # [MASK], a random word, the word itself
+
+
+@dataclass(frozen=True)
+class Masked:
+    """Rows after masking: what the model sees, where it is asked, and what was done there."""
+
+    input_ids: Tensor  # (N, T), corrupted
+    predict_at: Tensor  # (K,), n·T + t of each chosen position
+    asked: Tensor  # (K,), the original ids there
+    done: Tensor  # (K,) int8: 1 [MASK], 2 random id, 3 kept
+
+    @property
+    def labels(self) -> Tensor:
+        """(N, T): the original id where it is asked, −100 elsewhere."""
+        return self._spread(self.asked, IGNORED)
+
+    @property
+    def action(self) -> Tensor:
+        """(N, T) int8: 0 not chosen, 1 became [MASK], 2 became a random id, 3 kept."""
+        return self._spread(self.done, 0)
+
+    @property
+    def chosen(self) -> Tensor:
+        """(N, T) bool: is this position asked?"""
+        return self.action != 0
+
+    def _spread(self, values: Tensor, elsewhere: int) -> Tensor:
+        flat = values.new_full((self.input_ids.numel(),), elsewhere)
+        flat[self.predict_at] = values
+        return flat.view_as(self.input_ids)
+
+
+def mask_rows(
+    rows: Rows,
+    special: SpecialIds,
+    *,
+    rate: float = 0.15,
+    mix: tuple[float, float, float] = BERT_MIX,
+    seed: int = 0,
+    epoch: int = 0,
+    first_example: int = 0,
+    examples: Tensor | None = None,
+    max_predictions: int | None = None,
+) -> Masked:
+    """BERT's masking. Another epoch gives another mask; the same (seed, epoch, example) the same one.
+
+    The rows are examples first_example, first_example + 1, … unless `examples` (N,) numbers them.
+    Raises ValueError for a rate or mix that is no probability and for ids outside the vocabulary.
+    """
+    check_rate(rate)
+    check_mix(mix)
+    ids = rows.input_ids
+    _check_vocabulary(ids, special.vocab_size)
+    if examples is None:
+        examples = torch.arange(first_example, first_example + len(rows))
+    eligible = rows.attention_mask.bool()
+    for special_id in special.never_masked:
+        eligible = eligible & (ids != special_id)
+    corrupted, at, done = mask_tokens(
+        ids,
+        eligible,
+        rows.attention_mask.sum(dim=1),
+        examples,
+        mask_id=special.mask,
+        vocab_size=special.vocab_size,
+        rate=rate,
+        mix=mix,
+        seed=seed,
+        epoch=epoch,
+        max_predictions=max_predictions,
+    )
+    return Masked(corrupted, at, ids.flatten()[at], done)
+
+
+def masked_lm_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Mean cross-entropy over the chosen positions, in nats.
+
+    outputs.prediction_logits (…, V) against targets["labels"] (…), where −100 is not asked.
+    """
+    loss = mean_cross_entropy(outputs.prediction_logits, targets["labels"])
+    return {"total": loss, "mlm": loss}
+
+
+def check_rate(rate: float) -> None:
+    """Raise ValueError unless `rate` is a share from 0 to 1."""
+    if not 0 <= rate <= 1:  # also refuses not-a-number
+        raise ValueError(
+            f"rate={rate!r} was given; expected a share of positions from 0 to 1. BERT's is 0.15."
+        )
+
+
+def check_mix(mix: tuple[float, float, float]) -> None:
+    """Raise ValueError unless the three shares lie in 0..1 and sum to one."""
+    if len(mix) != 3 or not all(0 <= share <= 1 for share in mix):
+        raise ValueError(
+            f"mix={mix!r} was given; expected three shares from 0 to 1: of [MASK], of random words, "
+            f"of words left as they are. BERT's is {BERT_MIX}."
+        )
+    if not math.isclose(sum(mix), 1, abs_tol=1e-9):
+        raise ValueError(
+            f"mix={mix!r} sums to {sum(mix):.4g}; expected 1. Change the third share to "
+            f"{1 - mix[0] - mix[1]:.4g}, or one of the others."
+        )
+
+
+def _check_vocabulary(ids: Tensor, vocab_size: int) -> None:
+    low, high = (int(x) for x in torch.aminmax(ids))
+    if low < 0 or high >= vocab_size:
+        raise ValueError(
+            f"Ids from {low} to {high} were given; expected 0 to {vocab_size - 1}, the vocabulary's. "
+            "Encode the text with the tokenizer whose special ids you pass."
+        )

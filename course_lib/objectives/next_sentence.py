@@ -1,0 +1,134 @@
+"""Next sentence prediction: does B follow A? (Devlin et al. 2018, section 3.1, task 2).
+
+The pair maker follows the released generator: a "sentence" is a run of whole sentences, label 0 is IsNext,
+label 1 NotNext, and B comes from another document in half of the cases.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..kernels.masked_loss import mean_cross_entropy
+from .rows import Rows, SpecialIds, pack, to_rows
+
+IS_NEXT, NOT_NEXT = 0, 1
+SPECIALS_IN_A_PAIR = 3  # [CLS] a [SEP] b [SEP]
+
+Sentence = Sequence[int]
+Document = Sequence[Sentence]
+
+
+def make_pairs(
+    documents: Sequence[Document],
+    special: SpecialIds,
+    *,
+    length: int,
+    seed: int = 0,
+    short_share: float = 0.1,
+) -> Rows:
+    """Pairs of segments packed to `length` positions, with `next_sentence_label` (N,).
+
+    documents: document → sentences → ids. A share `short_share` of the pairs aims at a shorter length,
+    as in the released generator. Raises ValueError for fewer than two documents or an empty one.
+    """
+    _check(documents, length)
+    draw = random.Random(seed)
+    packed, labels = [], []
+    for number in range(len(documents)):
+        for a, b, label in pairs_of_document(documents, number, draw, length, short_share):
+            packed.append(pack(a, b, special, length))
+            labels.append(label)
+    rows = to_rows(packed)
+    return Rows(rows.input_ids, rows.attention_mask, rows.token_type_ids, torch.tensor(labels))
+
+
+def pairs_of_document(
+    documents: Sequence[Document],
+    number: int,
+    draw: random.Random,
+    length: int,
+    short_share: float = 0.1,
+) -> list[tuple[list[int], list[int], int]]:
+    """The pairs (a, b, label) that document `number` gives, in order."""
+    document, pairs, start = documents[number], [], 0
+    while start < len(document):
+        room = length - SPECIALS_IN_A_PAIR
+        target = draw.randint(2, room) if draw.random() < short_share else room
+        chunk = _chunk(document, start, target)
+        split = draw.randint(1, len(chunk) - 1) if len(chunk) > 1 else 1
+        a = _join(chunk[:split])
+        # A chunk of one sentence has nothing that could follow: its B is always a random one.
+        if len(chunk) == 1 or draw.random() < 0.5:
+            b, label = _from_elsewhere(documents, number, draw, target - len(a)), NOT_NEXT
+            start += split  # the unused rest of the chunk is used again
+        else:
+            b, label = _join(chunk[split:]), IS_NEXT
+            start += len(chunk)
+        pairs.append((*truncate_pair(a, b, room, draw), label))
+    return pairs
+
+
+def truncate_pair(
+    a: Sequence[int], b: Sequence[int], room: int, draw: random.Random
+) -> tuple[list[int], list[int]]:
+    """Take tokens from the longer segment, at its front or its end, until both fit into `room`."""
+    a, b = list(a), list(b)
+    while len(a) + len(b) > room:
+        longer = a if len(a) > len(b) else b
+        longer.pop(0 if draw.random() < 0.5 else -1)
+    return a, b
+
+
+def next_sentence_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Mean of −log P(the true label), in nats: outputs.seq_relationship_logits (B, 2)."""
+    label = targets["next_sentence_label"]  # (B,)
+    loss = mean_cross_entropy(outputs.seq_relationship_logits, label)
+    return {"total": loss, "nsp": loss}
+
+
+def _chunk(document: Document, start: int, target: int) -> list[Sentence]:
+    """Sentences from `start` on, until together they hold `target` tokens or the document ends."""
+    chunk: list[Sentence] = []
+    for sentence in document[start:]:
+        chunk.append(sentence)
+        if sum(map(len, chunk)) >= target:
+            break
+    return chunk
+
+
+def _from_elsewhere(
+    documents: Sequence[Document], number: int, draw: random.Random, room: int
+) -> list[int]:
+    """A run of sentences from a random place of another document, about `room` tokens long."""
+    other = draw.randrange(len(documents) - 1)
+    other += other >= number  # skips the document itself
+    document = documents[other]
+    return _join(_chunk(document, draw.randrange(len(document)), room))
+
+
+def _join(sentences: Sequence[Sentence]) -> list[int]:
+    return [token for sentence in sentences for token in sentence]
+
+
+def _check(documents: Sequence[Document], length: int) -> None:
+    if len(documents) < 2:
+        raise ValueError(
+            f"{len(documents)} document(s) were given; expected at least two, because a NotNext "
+            "segment is taken from another document."
+        )
+    if length < SPECIALS_IN_A_PAIR + 2:
+        raise ValueError(
+            f"length={length} was given; expected at least {SPECIALS_IN_A_PAIR + 2}: three special "
+            "tokens and one word on each side."
+        )
+    for number, document in enumerate(documents):
+        if not document or not all(document):
+            raise ValueError(
+                f"Document {number} is empty or holds an empty sentence; expected words in each. "
+                "Leave out empty texts before making pairs."
+            )

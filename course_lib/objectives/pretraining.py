@@ -1,0 +1,80 @@
+"""BERT's pre-training: both tasks on the same rows, the two mean losses added (section A.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .masked_lm import BERT_MIX, mask_rows, masked_lm_loss
+from .next_sentence import next_sentence_loss
+from .rows import Batch, Rows, SpecialIds
+
+
+def pretraining_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Mean over the chosen positions plus mean over the pairs, in nats: total, mlm, nsp."""
+    mlm = masked_lm_loss(outputs, targets)["mlm"]
+    nsp = next_sentence_loss(outputs, targets)["nsp"]
+    return {"total": mlm + nsp, "mlm": mlm, "nsp": nsp}
+
+
+def pretraining_batches(
+    rows: Rows,
+    special: SpecialIds,
+    *,
+    batch_size: int,
+    rate: float = 0.15,
+    mix: tuple[float, float, float] = BERT_MIX,
+    seed: int = 0,
+    mask_copies: int | None = None,
+) -> Callable[[int], Batch]:
+    """Batches as a pure function of the step: batches(step) is the same now, tomorrow and after a crash.
+
+    Every epoch visits the rows in a new order and draws their masks anew; with `mask_copies=c` the
+    draw of epoch e is that of epoch e mod c (1: one static mask; 10: what BERT did).
+    Raises ValueError when there are fewer rows than a batch holds.
+    """
+    if not 1 <= batch_size <= len(rows):
+        raise ValueError(
+            f"batch_size={batch_size} was given for {len(rows)} rows; expected 1 to {len(rows)}."
+        )
+    steps_per_epoch = len(rows) // batch_size
+
+    @lru_cache(maxsize=2)
+    def order(epoch: int) -> Tensor:
+        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+        return torch.randperm(len(rows), generator=generator)
+
+    def batches(step: int) -> Batch:
+        epoch, place = divmod(step, steps_per_epoch)
+        which = order(epoch)[place * batch_size : (place + 1) * batch_size]
+        draw = epoch if mask_copies is None else epoch % mask_copies
+        settings = {"rate": rate, "mix": mix, "seed": seed, "epoch": draw, "examples": which}
+        return pretraining_batch(rows[which], special, **settings)
+
+    return batches
+
+
+def pretraining_batch(rows: Rows, special: SpecialIds, **masking: Any) -> Batch:
+    """Rows, masked and cut to their longest text, as a model's inputs and an objective's targets."""
+    longest = int(rows.attention_mask.sum(dim=1).max())
+    rows = Rows(
+        rows.input_ids[:, :longest].contiguous(),
+        rows.attention_mask[:, :longest].contiguous(),
+        rows.token_type_ids[:, :longest].contiguous(),
+        rows.next_sentence_label,
+    )
+    masked = mask_rows(rows, special, **masking)
+    inputs = {
+        "input_ids": masked.input_ids,
+        "attention_mask": rows.attention_mask,
+        "token_type_ids": rows.token_type_ids,
+        "predict_at": masked.predict_at,
+    }
+    targets = {"labels": masked.asked}
+    if rows.next_sentence_label is not None:
+        targets["next_sentence_label"] = rows.next_sentence_label
+    return Batch(inputs, targets)

@@ -1,0 +1,92 @@
+"""What goes into a model: rows of ids, fixed in length, and batches made from them. N rows, T positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class SpecialIds:
+    """The ids of the control tokens, and how many ids there are."""
+
+    pad: int
+    unk: int
+    cls: int
+    sep: int
+    mask: int
+    vocab_size: int
+
+    @property
+    def never_masked(self) -> tuple[int, int, int]:
+        """[PAD], [CLS] and [SEP]: the positions that carry form, not words."""
+        return (self.pad, self.cls, self.sep)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Packed text. Index with a slice or a tensor of row numbers to get fewer rows."""
+
+    input_ids: Tensor  # (N, T) int64
+    attention_mask: Tensor  # (N, T) int64, 1 real, 0 padding
+    token_type_ids: Tensor  # (N, T) int64, 0 segment A, 1 segment B
+    next_sentence_label: Tensor | None = None  # (N,) int64, 0 IsNext, 1 NotNext
+
+    def __len__(self) -> int:
+        return self.input_ids.shape[0]
+
+    def __getitem__(self, which: slice | Tensor) -> Rows:
+        columns = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{k: None if v is None else v[which] for k, v in columns.items()})
+
+    @property
+    def padding_share(self) -> float:
+        """Share of positions that hold no text."""
+        return 1 - self.attention_mask.float().mean().item()
+
+
+class Batch(NamedTuple):
+    """One step's work: the model's keyword arguments, and what the objective compares its answer with."""
+
+    inputs: dict[str, Tensor]
+    targets: dict[str, Tensor]
+
+
+def pack(
+    a: Sequence[int], b: Sequence[int] | None, special: SpecialIds, length: int
+) -> tuple[list[int], list[int], list[int]]:
+    """[CLS] a [SEP] b [SEP] and padding: input_ids, token_type_ids, attention_mask, each `length` long.
+
+    Raises ValueError for an empty segment and for text that does not fit; see `truncate_pair`.
+    """
+    if not a or b is not None and not b:
+        raise ValueError(
+            "An empty segment was given; expected at least one token in each. Leave out empty "
+            "texts before packing; for a single text pass b=None."
+        )
+    first = [special.cls, *a, special.sep]
+    second = [] if b is None else [*b, special.sep]
+    used = len(first) + len(second)
+    if used > length:
+        raise ValueError(
+            f"{used} tokens were given, special tokens included; expected at most length={length}. "
+            "Shorten with truncate_pair, or choose a greater length."
+        )
+    pad = length - used
+    return (
+        first + second + [special.pad] * pad,
+        [0] * len(first) + [1] * len(second) + [0] * pad,
+        [1] * used + [0] * pad,
+    )
+
+
+def to_rows(packed: Sequence[tuple[list[int], list[int], list[int]]]) -> Rows:
+    """Packed rows of one length as tensors; raises ValueError when there are none."""
+    if not packed:
+        raise ValueError("No rows were given; expected at least one. Is the text empty?")
+    ids, types, mask = (torch.tensor(column) for column in zip(*packed, strict=True))
+    return Rows(input_ids=ids, attention_mask=mask, token_type_ids=types)

@@ -1,0 +1,1 @@
+"""Raw text to batches: the micro-world, the documentation corpus, tokenizers, packing."""

@@ -1,0 +1,119 @@
+"""Count models: what can be guessed of a word without reading further than its two neighbours.
+
+Both are given *unmasked* neighbours, which a masked model does not always see: the comparison favours them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_lib.objectives.rows import Rows
+
+Document = Sequence[Sequence[int]]
+EDGE = -1  # the neighbour of a document's first and last word
+
+
+class Unigram:
+    """Always the most frequent word."""
+
+    def __init__(self, documents: Sequence[Document]):
+        counts = Counter(word for document in documents for sentence in document for word in sentence)
+        if not counts:
+            raise ValueError("Given no words to count; expected at least one document with a word.")
+        self.word = min(counts, key=lambda w: (-counts[w], w))
+
+    def predict(self, left_id: int = EDGE, right_id: int = EDGE) -> int:
+        return self.word
+
+    def accuracy(self, rows: Rows, chosen: Tensor) -> float:
+        """Share of the positions in `chosen` (N, T; bool) of the unmasked `rows` that hold this word."""
+        return float((rows.input_ids[chosen] == self.word).float().mean())
+
+
+class NeighbourCounts:
+    """A word from its left and its right neighbour.
+
+    The score of word w between l and r is  count(l, w, r) + strength · P(w | l) · P(w | r) / P(w), normalised:
+    the counts of the very pair of neighbours, smoothed towards what each side says alone. The sides are in turn
+    smoothed towards the unigram (`prior` counts).
+    """
+
+    def __init__(self, documents: Sequence[Document], *, strength: float = 2.0, prior: float = 0.5):
+        self.strength = strength
+        words = [w for document in documents for sentence in document for w in sentence]
+        if not words:
+            raise ValueError("Given no words to count; expected at least one document with a word.")
+        size = max(words) + 2  # ids, and the edge in the last place
+        both: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+        left, right, single = np.zeros((size, size)), np.zeros((size, size)), np.zeros(size)
+        for a, w, b in _triples(documents):
+            both[a, b][w] += 1
+            left[a, w] += 1
+            right[b, w] += 1
+            single[w] += 1
+        self._both = dict(both)
+        self._unigram = single / single.sum()
+        self._left, self._right = (_smooth(counts, self._unigram, prior) for counts in (left, right))
+        self._known: dict[tuple[int, int], int] = {}
+
+    def predict(self, left_id: int = EDGE, right_id: int = EDGE) -> int:
+        """The likeliest word id between two word ids; EDGE (-1) outside the document."""
+        if (left_id, right_id) not in self._known:
+            self._known[left_id, right_id] = int(self.scores(left_id, right_id).argmax())
+        return self._known[left_id, right_id]
+
+    def scores(self, left_id: int = EDGE, right_id: int = EDGE) -> np.ndarray:
+        """A score for each word id, not normalised."""
+        sides = self._left[left_id] * self._right[right_id]
+        sides = np.divide(sides, self._unigram, out=np.zeros_like(sides), where=self._unigram > 0)
+        scores = self.strength * sides / max(sides.sum(), 1e-300)
+        for word, count in self._both.get((left_id, right_id), {}).items():
+            scores[word] += count
+        return scores
+
+    def accuracy(self, rows: Rows, chosen: Tensor) -> float:
+        """Share of the positions in `chosen` (N, T; bool) it guesses right, in the unmasked `rows`.
+
+        Neighbours are the nearest words, across the [SEP] between two halves of a story.
+        """
+        hits = self.hits(rows, chosen)
+        return float(hits.float().mean())
+
+    def hits(self, rows: Rows, chosen: Tensor) -> Tensor:
+        """Whether each chosen position is guessed right, (number of positions,) bool, in reading order."""
+        return torch.tensor([self.predict(a, b) == w for a, w, b in _neighbours(rows, chosen)])
+
+
+def _triples(documents: Sequence[Document]) -> Iterator[tuple[int, int, int]]:
+    for document in documents:
+        words = [EDGE, *(w for sentence in document for w in sentence), EDGE]
+        yield from zip(words, words[1:], words[2:], strict=False)
+
+
+def _neighbours(rows: Rows, chosen: Tensor) -> Iterator[tuple[int, int, int]]:
+    """(left, word, right) of every chosen position, special tokens skipped."""
+    form = _form_ids(rows)
+    for ids, picked in zip(rows.input_ids.tolist(), chosen.tolist(), strict=True):
+        places = [t for t, w in enumerate(ids) if w not in form]
+        words = [EDGE, *(ids[t] for t in places), EDGE]
+        for k, t in enumerate(places):
+            if picked[t]:
+                yield words[k], words[k + 1], words[k + 2]
+
+
+def _form_ids(rows: Rows) -> set[int]:
+    """[CLS], [SEP] and [PAD], read off the rows: the first position, the last real one, and what follows it."""
+    ends = rows.attention_mask.sum(1) - 1
+    last = rows.input_ids.gather(1, ends[:, None])
+    padding = rows.input_ids[rows.attention_mask == 0]
+    return {*rows.input_ids[:, 0].tolist(), *last.flatten().tolist(), *padding.unique().tolist()}
+
+
+def _smooth(counts: np.ndarray, unigram: np.ndarray, prior: float) -> np.ndarray:
+    counts = counts + prior * unigram
+    return counts / np.maximum(counts.sum(1, keepdims=True), 1e-300)

@@ -1,0 +1,108 @@
+"""Ids into rows of a fixed length: a pair of texts, or a stream of documents without a gap.
+
+`pack_pair` is BERT's input, [CLS] a [SEP] b [SEP] and padding. `pack_documents` is what RoBERTa
+calls FULL-SENTENCES (Liu et al. 2019, section 4.2): sentences follow each other until the row is
+full, across the ends of documents, so that few positions are padding.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+from ..objectives.next_sentence import truncate_pair
+from ..objectives.rows import Rows, SpecialIds, pack, to_rows
+
+Packed = tuple[list[int], list[int], list[int]]  # input_ids, token_type_ids, attention_mask
+
+
+def pack_pair(
+    a: Sequence[int],
+    b: Sequence[int] | None,
+    special: SpecialIds,
+    length: int,
+    *,
+    truncate: bool = False,
+    seed: int | None = None,
+) -> Packed:
+    """[CLS] a [SEP] b [SEP] padded to `length`: (input_ids, token_type_ids, attention_mask).
+
+    a, b: ids without special ones; b=None for a single text.
+    truncate: shorten what does not fit, token by token from whichever text is longer (b when they
+    are equally long). seed=None takes every token from the end, as in fine-tuning; a number draws
+    front or end for each, as BERT's pre-training does, so that both get lost alike.
+    Raises ValueError for an empty text, and for a too long one unless `truncate` is set.
+    """
+    if truncate and a and (b is None or b):
+        a, b = _shorten(a, b, length, seed)
+    return pack(a, b, special, length)
+
+
+def _shorten(
+    a: Sequence[int], b: Sequence[int] | None, length: int, seed: int | None
+) -> tuple[Sequence[int], Sequence[int] | None]:
+    controls = 2 if b is None else 3  # [CLS] and a [SEP] for each text
+    needed = controls + (1 if b is None else 2)
+    if length < needed:
+        raise ValueError(
+            f"length={length} was given; expected at least {needed}: {controls} special tokens "
+            "and one token of each text."
+        )
+    draw = random.Random(seed) if seed is not None else _AtTheEnd()
+    a, other = truncate_pair(a, b or [], length - controls, draw)
+    return a, None if b is None else other
+
+
+class _AtTheEnd(random.Random):
+    """A coin that always says: the last token goes."""
+
+    def random(self) -> float:
+        return 1.0
+
+
+def pack_documents(
+    documents: Sequence[Sequence[Sequence[int]]],
+    special: SpecialIds,
+    length: int,
+    *,
+    separate: bool = True,
+) -> Rows:
+    """Rows [CLS] sentence sentence … [SEP] of `length` positions, filled across documents.
+
+    documents: document -> sentences -> ids without special ones. A sentence that no longer fits
+    begins the next row; one that is longer than a row is cut into rows. A document that ends within
+    a row is followed by an extra [SEP] (unless `separate` is False). All of it is segment A.
+    Every id comes out once, in its order; `rows.padding_share` says how much of the rows is empty.
+    Raises ValueError when there is no text, for an empty document or sentence, or length < 3.
+    """
+    _check(documents, length)
+    room, rows, row = length - 2, [], list[int]()
+    for document in documents:
+        gap = [special.sep] if separate else []
+        for piece in _pieces(document, room):
+            if row and len(row) + len(gap) + len(piece) > room:
+                rows.append(row)
+                row = []
+            row += [*gap, *piece] if row else piece
+            gap = []
+    return to_rows([pack(row, None, special, length) for row in [*rows, row]])
+
+
+def _pieces(document: Sequence[Sequence[int]], room: int) -> Iterator[Sequence[int]]:
+    """The sentences, those longer than `room` in several parts."""
+    for sentence in document:
+        for start in range(0, len(sentence), room):
+            yield sentence[start : start + room]
+
+
+def _check(documents: Sequence[Sequence[Sequence[int]]], length: int) -> None:
+    if length < 3:
+        raise ValueError(f"length={length} was given; expected at least 3: [CLS], a token, [SEP].")
+    if not documents:
+        raise ValueError("No documents were given; expected at least one with text in it.")
+    for number, document in enumerate(documents):
+        if not document or not all(len(sentence) for sentence in document):
+            raise ValueError(
+                f"Document {number} is empty or holds an empty sentence; expected words in each. "
+                "Leave out empty texts before packing."
+            )

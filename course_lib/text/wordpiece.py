@@ -1,0 +1,342 @@
+"""WordPiece: words into pieces of a fixed vocabulary, longest first (Wu et al. 2016, section 4.1).
+
+The text passes four stations, one function each: `normalise` (lower case, no accents),
+`split_words` (white space and punctuation), `longest_match` (a word into pieces), and the
+vocabulary (a piece into its id). BERT's uncased models do exactly this; `fast_wordpiece` is the
+same thing in the `tokenizers` library, and the tests hold the two together on every word of a
+large text. (They may part over characters newer than the library's Unicode tables.)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+    from ..objectives.rows import SpecialIds
+
+PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+CONTINUES = "##"  # marks a piece that does not begin its word
+
+# Control, format, surrogate, private use. Not Cn (unassigned): which characters those are depends
+# on the version of Unicode, and last year's unassigned character is this year's emoji.
+CONTROL = ("Cc", "Cf", "Cs", "Co")
+
+# Ideographs are written without spaces between words, so BERT makes each one a word of its own.
+# The last-but-three range starts where the `tokenizers` library lets it start.
+IDEOGRAPHS = (
+    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F), (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------- text into words
+
+@lru_cache(maxsize=4096)
+def clean(char: str) -> str:
+    """One character made harmless: control characters vanish, white space is a space, ideographs
+    get a space on both sides."""
+    if char in "\t\n\r":
+        return " "
+    if char == "\ufffd" or unicodedata.category(char) in CONTROL:
+        return ""
+    if char.isspace():
+        return " "
+    if any(first <= ord(char) <= last for first, last in IDEOGRAPHS):
+        return f" {char} "
+    return char
+
+
+def without_accents(text: str) -> str:
+    """`text` with every letter taken apart into base and accents (NFD), and the accents dropped."""
+    parts = unicodedata.normalize("NFD", text)
+    return "".join(char for char in parts if unicodedata.category(char) != "Mn")
+
+
+def normalise(text: str, *, lowercase: bool = True) -> str:
+    """`text` cleaned and, for uncased models, without accents and in lower case."""
+    text = "".join(map(clean, text))
+    if not lowercase or text.isascii():
+        return text.lower() if lowercase else text
+    # Letter by letter: str.lower would give a Greek sigma its other form at the end of a word.
+    return "".join(char.lower() for char in without_accents(text))
+
+
+@lru_cache(maxsize=4096)
+def is_punctuation(char: str) -> bool:
+    """Whether `char` stands alone: Unicode's punctuation, and every ASCII sign such as $ + < ^."""
+    if char.isascii():
+        return char.isprintable() and not char.isalnum() and char != " "
+    return unicodedata.category(char).startswith("P")
+
+
+def split_words(text: str) -> list[str]:
+    """Normalised `text` split at white space; each punctuation sign is a word of its own."""
+    spaced = "".join(f" {char} " if is_punctuation(char) else char for char in text)
+    return spaced.split()
+
+
+# ---------------------------------------------------------------- words into pieces
+
+def longest_match(word: str, vocab: Collection[str]) -> list[str] | None:
+    """`word` as pieces of `vocab`, always taking the longest that fits; None where none fits.
+
+    Pieces after the first carry the prefix ##: unaffable -> un ##aff ##able.
+    """
+    pieces, start = [], 0
+    while start < len(word):
+        prefix = CONTINUES if start else ""
+        ends = range(len(word), start, -1)  # longest first
+        end = next((end for end in ends if prefix + word[start:end] in vocab), None)
+        if end is None:
+            return None
+        pieces.append(prefix + word[start:end])
+        start = end
+    return pieces
+
+
+class WordPiece:
+    """A WordPiece tokenizer over the list `vocab`; a token's id is its place in that list.
+
+    vocab: tokens, with the five special ones among them and none twice.
+    lowercase: True for uncased models (lower case, accents dropped), False for cased ones.
+    max_chars: a word of more characters becomes [UNK] at once.
+    Raises ValueError for a vocabulary that is empty, lacks a special token or repeats a token.
+    """
+
+    def __init__(self, vocab: Sequence[str], *, lowercase: bool = True, max_chars: int = 100):
+        self.vocab = list(vocab)
+        self.lowercase = lowercase
+        self.max_chars = max_chars
+        self.ids = {token: i for i, token in enumerate(self.vocab)}
+        _check_vocab(self.vocab, self.ids)
+
+    @classmethod
+    def from_words(cls, words: Iterable[str], *, lowercase: bool = True) -> WordPiece:
+        """A vocabulary of the five special tokens (ids 0 to 4) followed by `words`, in their order.
+
+        Raises ValueError for a word that no text could ever produce, such as one with a capital
+        letter in an uncased vocabulary, or one with a space or an apostrophe inside.
+        """
+        words = list(words)
+        for word in words:
+            bare = word.removeprefix(CONTINUES)
+            if split_words(normalise(bare, lowercase=lowercase)) != [bare]:
+                raise ValueError(
+                    f"{word!r} can never be matched: text is "
+                    f"{'lower-cased, ' if lowercase else ''}split at spaces and at punctuation "
+                    "first. Give whole words in the form in which they arrive."
+                )
+        return cls([*SPECIAL_TOKENS, *words], lowercase=lowercase)
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, lowercase: bool | None = None) -> WordPiece:
+        """Read `vocab.txt` (a token a line) or `tokenizer.json` (the `tokenizers` library's).
+
+        lowercase: None takes it from tokenizer.json, or from the tokenizer_config.json beside
+        vocab.txt, or else True.
+        Raises FileNotFoundError, and ValueError for a file that holds no WordPiece vocabulary.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"no vocabulary at {path}: expected a vocab.txt or a tokenizer.json there."
+            )
+        text = _read_text(path)
+        if path.suffix == ".json":
+            vocab, options = _from_tokenizer_json(text, path)
+        else:
+            vocab, options = _from_vocab_txt(text), _lowercase_beside(path)
+        if lowercase is not None:
+            options["lowercase"] = lowercase
+        try:
+            return cls(vocab, **options)
+        except ValueError as error:
+            raise ValueError(f"{path} is not a WordPiece vocabulary: {error}") from error
+
+    def save(self, path: str | Path) -> None:
+        """Write the vocabulary to `path`, a token a line, in the order of the ids (vocab.txt)."""
+        from ..files import write_atomic
+
+        write_atomic(Path(path), "".join(f"{token}\n" for token in self.vocab))
+
+    @property
+    def vocab_size(self) -> int:
+        """How many tokens there are."""
+        return len(self.vocab)
+
+    @cached_property
+    def special(self) -> SpecialIds:
+        """The ids of [PAD] [UNK] [CLS] [SEP] [MASK], and the size of the vocabulary."""
+        from ..objectives.rows import SpecialIds
+
+        pad, unk, cls, sep, mask = (self.ids[token] for token in SPECIAL_TOKENS)
+        return SpecialIds(
+            pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size
+        )
+
+    def tokenize(self, text: str) -> list[str]:
+        """The tokens of `text`. A special token written out, such as [MASK], stays whole."""
+        return [piece for word in self.words(text) for piece in self.pieces(word)]
+
+    def words(self, text: str) -> Iterator[str]:
+        """The words of `text` before they are cut into pieces; special tokens whole."""
+        for part in _SPECIAL.split(text):
+            if part in SPECIAL_TOKENS:
+                yield part
+            else:
+                yield from split_words(normalise(part, lowercase=self.lowercase))
+
+    def pieces(self, word: str) -> list[str]:
+        """The pieces of one normalised word; [UNK] alone when it is too long or does not match."""
+        if len(word) > self.max_chars:
+            return [UNK]
+        return longest_match(word, self.ids) or [UNK]
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of `text`, without [CLS] and [SEP]."""
+        return [self.ids[token] for token in self.tokenize(text)]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The tokens of `ids` as text: a space between words, none before a ## piece."""
+        text = " ".join(self.token(i) for i in ids)
+        return text.replace(f" {CONTINUES}", "")
+
+    def id(self, token: str) -> int:
+        """The id of `token`. Raises ValueError when it is not in the vocabulary."""
+        if token not in self.ids:
+            raise ValueError(
+                f"{token!r} is none of the {self.vocab_size} tokens. tokenize({token!r}) gives "
+                f"{self.tokenize(token)}: use these, or a word from .vocab."
+            )
+        return self.ids[token]
+
+    def token(self, id: int) -> str:
+        """The token with this id. Raises ValueError for an id outside 0 .. vocab_size - 1."""
+        if not 0 <= int(id) < self.vocab_size:
+            raise ValueError(
+                f"id {int(id)} is outside this vocabulary of {self.vocab_size} tokens "
+                f"(0 to {self.vocab_size - 1}): was it made with another tokenizer?"
+            )
+        return self.vocab[int(id)]
+
+    def __len__(self) -> int:
+        return self.vocab_size
+
+    def __repr__(self) -> str:
+        return f"WordPiece({self.vocab_size} tokens, lowercase={self.lowercase})"
+
+
+_SPECIAL = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS)) + ")")
+
+
+# ---------------------------------------------------------------- the same in `tokenizers`
+
+def train_wordpiece(
+    texts: Iterable[str], vocab_size: int, *, lowercase: bool = True, min_frequency: int = 2
+) -> WordPiece:
+    """Learn a vocabulary of at most `vocab_size` tokens from `texts` (the `tokenizers` trainer).
+
+    Raises ValueError when `vocab_size` leaves no room beside the special tokens, or without text.
+    """
+    from tokenizers.trainers import WordPieceTrainer
+
+    if vocab_size <= len(SPECIAL_TOKENS):
+        raise ValueError(
+            f"vocab_size is {vocab_size}; the {len(SPECIAL_TOKENS)} special tokens alone need "
+            "that many. A few thousand is usual for a small text, 30,522 is BERT's."
+        )
+    tokenizer = _library_tokenizer({token: i for i, token in enumerate(SPECIAL_TOKENS)}, lowercase)
+    trainer = WordPieceTrainer(
+        vocab_size=vocab_size,
+        min_frequency=min_frequency,
+        special_tokens=list(SPECIAL_TOKENS),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    vocab = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    if len(vocab) == len(SPECIAL_TOKENS):
+        raise ValueError("the texts hold no words: nothing to learn a vocabulary from.")
+    return WordPiece([token for token, _ in vocab], lowercase=lowercase)
+
+
+def fast_wordpiece(wordpiece: WordPiece) -> Tokenizer:
+    """The same tokenizer in the `tokenizers` library (Rust): .encode(text).ids, .encode_batch."""
+    return _library_tokenizer(wordpiece.ids, wordpiece.lowercase, wordpiece.max_chars)
+
+
+def _library_tokenizer(ids: dict[str, int], lowercase: bool, max_chars: int = 100) -> Tokenizer:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    tokenizer = Tokenizer(
+        models.WordPiece(vocab=ids, unk_token=UNK, max_input_chars_per_word=max_chars)
+    )
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(cleanup=False)
+    tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
+    return tokenizer
+
+
+# ---------------------------------------------------------------- vocabulary files
+
+def _check_vocab(vocab: Sequence[str], ids: dict[str, int]) -> None:
+    missing = [token for token in SPECIAL_TOKENS if token not in ids]
+    if missing:
+        raise ValueError(
+            f"the vocabulary ({len(vocab)} tokens) lacks {' '.join(missing)}. "
+            "WordPiece.from_words(words) puts the special tokens in front."
+        )
+    if len(ids) != len(vocab):
+        twice = next(token for i, token in enumerate(vocab) if ids[token] != i)
+        raise ValueError(f"{twice!r} stands twice in the vocabulary: a token must have one id.")
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not a text file (byte {error.start} is no UTF-8): expected a vocab.txt "
+            "or a tokenizer.json."
+        ) from error
+
+
+def _from_vocab_txt(text: str) -> list[str]:
+    # Not splitlines(): vocabularies hold characters that it would take for line ends.
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+
+
+def _lowercase_beside(path: Path) -> dict[str, Any]:
+    config = path.with_name("tokenizer_config.json")
+    if not config.is_file():
+        return {}
+    return {"lowercase": bool(json.loads(_read_text(config)).get("do_lower_case", True))}
+
+
+def _from_tokenizer_json(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:
+    try:
+        content = json.loads(text)
+        model = content["model"]
+        kind = model.get("type", "WordPiece")
+        vocab = model["vocab"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is no tokenizer.json of the tokenizers library.") from error
+    if kind != "WordPiece" or not isinstance(vocab, dict):
+        raise ValueError(
+            f"{path} describes a {kind} tokenizer; WordPiece.from_file reads WordPiece only."
+        )
+    if sorted(vocab.values()) != list(range(len(vocab))):
+        raise ValueError(f"the ids in {path} are not 0 to {len(vocab) - 1}, each once.")
+    options = {
+        "lowercase": bool((content.get("normalizer") or {}).get("lowercase", True)),
+        "max_chars": int(model.get("max_input_chars_per_word", 100)),
+    }
+    return sorted(vocab, key=vocab.__getitem__), options

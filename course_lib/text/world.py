@@ -1,0 +1,290 @@
+"""The micro-world: an invented world told in simple English by a seeded generator, whose rules one can read and edit.
+
+`MicroWorld.load()` reads `data/world/`; `world.stories(20_000)` tells stories. What is known about it exactly
+(the oracle) is in `oracle.py`, the grammar behind both in `grammar.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from bisect import bisect
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+
+import torch
+
+from course_lib.files import data_path
+from course_lib.objectives.rows import Rows, SpecialIds, pack, to_rows
+from course_lib.text.grammar import Frame, Grammar, Hole, RulesError, hash_of
+from course_lib.text.wordpiece import WordPiece
+
+SPLITS = ("train", "heldout")
+TRIES = 200  # redraws of one sentence before the whole story is begun anew
+KINDS = ("function", "agreement", "repeated", "fact", "name", "free")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Where a word of a story comes from.
+
+    `slot` is "" for a word of the frame itself, else what the frame asks for ("hero.job"); `entity` is the key
+    of the row that fills the role; `kind` says what a reader needs to guess the word:
+    function (the frame) · agreement · repeated (it stands elsewhere in the story) · fact (another word about the
+    same entity does) · name (a further word of the same name) · free (nothing tells it but its topic and frame).
+    """
+
+    word: str
+    frame: str
+    slot: str
+    role: str
+    entity: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Story:
+    """A story: sentences of space-separated lower-case words, each ending in "."."""
+
+    sentences: tuple[str, ...]
+    topic: str
+    frames: tuple[str, ...]  # "stage.name" of each sentence
+    rows: dict[str, int] = field(repr=False, compare=False)  # role -> row of its table
+    world: MicroWorld = field(repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.sentences)
+
+    @property
+    def words(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(s.split()) for s in self.sentences)
+
+    @cached_property
+    def trace(self) -> tuple[tuple[Trace, ...], ...]:
+        """For every sentence, for every word, where it comes from."""
+        return self.world.trace(self)
+
+
+class MicroWorld:
+    """One language of one world. `version` and `hash` identify the rules; results record both."""
+
+    def __init__(self, grammar: Grammar, hash: str):
+        self.grammar = grammar
+        self.hash = hash
+        self.version = str(grammar.rules.get("version", ""))
+        self._frames = {f"{f.stage}.{f.name}": f for fs in grammar.frames.values() for f in fs}
+        self._parts = {name: self._compile(f) for name, f in self._frames.items()}
+        self._rows_of = {role: [p.nonzero()[0].tolist() for p in prior] for role, prior in grammar.prior.items()}
+        self._plan_steps = list(accumulate(p.weight for p in grammar.plans))
+        self._topic_steps = list(accumulate(grammar.topic_weights.tolist()))
+        self._limit = int(grammar.heldout_share * 2**32)
+
+    @classmethod
+    def load(cls, folder: str | Path | None = None, *, language: str = "english") -> MicroWorld:
+        """The world of `folder` (default: the shipped `data/world`, checked against the manifest).
+
+        Raises RulesError (a ValueError) that says which file, table or sentence is wrong and what was expected.
+        """
+        names = ("rules.toml", f"{language}/words.toml", f"{language}/sentences.toml")
+        if folder is None:
+            paths = [data_path("world", *name.split("/")) for name in names]
+            folder = paths[0].parent
+        else:
+            paths = [Path(folder, name) for name in names]
+        grammar = Grammar.read(Path(folder), language)
+        if not grammar.rules.get("version"):
+            raise RulesError(f"{paths[0]} has no version; expected a line such as version = \"1.0\".")
+        return cls(grammar, hash_of(paths))
+
+    @property
+    def short_hash(self) -> str:
+        """The first 12 hex digits of `hash`."""
+        return self.hash[:12]
+
+    @cached_property
+    def vocab(self) -> list[str]:
+        """Every word the world can say, in alphabetical order (without the special tokens)."""
+        return self.grammar.vocabulary()
+
+    @cached_property
+    def tokenizer(self) -> WordPiece:
+        """A WordPiece vocabulary in which every word of the world is one piece."""
+        return WordPiece.from_words(self.vocab)
+
+    @property
+    def special(self) -> SpecialIds:
+        return self.tokenizer.special
+
+    def stories(self, n: int, seed: int = 0, split: str = "train") -> list[Story]:
+        """`n` stories, the same for the same seed on every platform; the first ones do not depend on `n`.
+
+        Every sentence of a "train" story is a training sentence, every one of a "heldout" story is not: a hash
+        of the text decides, and the generator draws a sentence again until it fits.
+        """
+        if not isinstance(n, int) or n < 1:
+            raise ValueError(f"Asked for {n!r} stories; expected a whole number, at least 1.")
+        if split not in SPLITS:
+            raise ValueError(f"split is {split!r}; expected one of {SPLITS}.")
+        rng = random.Random(f"micro-world {seed} {split}").random
+        heldout = split == "heldout"
+        return [self._story(rng, heldout) for _ in range(n)]
+
+    def documents(self, stories: Sequence[Story]) -> list[list[list[int]]]:
+        """Stories as documents of sentences of ids: what `make_pairs` and the count models take."""
+        ids = {word: self.tokenizer.id(word) for word in self.vocab}
+        return [[[ids[w] for w in s.split()] for s in story.sentences] for story in stories]
+
+    def rows(self, stories: Sequence[Story], length: int = 64) -> StoryRows:
+        """Whole stories, one a row: [CLS] first half [SEP] second half [SEP], label 0 (IsNext)."""
+        packed, places = [], []
+        for document in self.documents(stories):
+            half = len(document) // 2
+            a, b = (sum(part, []) for part in (document[:half], document[half:]))
+            packed.append(pack(a, b, self.special, length))
+            where = [(s, w) for s, sentence in enumerate(document) for w in range(len(sentence))]
+            filled = [(-1, -1), *where[: len(a)], (-1, -1), *where[len(a) :]]
+            places.append(filled + [(-1, -1)] * (length - len(filled)))
+        rows = to_rows(packed)
+        labels = torch.zeros(len(stories), dtype=torch.int64)
+        rows = Rows(rows.input_ids, rows.attention_mask, rows.token_type_ids, labels)
+        return StoryRows(list(stories), rows, torch.tensor(places))
+
+    def trace(self, story: Story) -> tuple[tuple[Trace, ...], ...]:
+        """Where every word of a story comes from; `story.trace` is the same."""
+        items = [self._items(story, name) for name in story.frames]
+        seen: dict[tuple[str, str], int] = {}
+        mentions: dict[str, int] = {}
+        for sentence in items:
+            for word, hole in sentence:
+                if hole:
+                    seen[hole.role, word] = seen.get((hole.role, word), 0) + 1
+                    if hole.part == 0:
+                        mentions[hole.role] = mentions.get(hole.role, 0) + 1
+        return tuple(
+            tuple(self._trace(story, name, word, hole, seen, mentions) for word, hole in sentence)
+            for name, sentence in zip(story.frames, items, strict=True)
+        )
+
+    def facts_about(self, entity: str) -> dict[str, str]:
+        """What the tables say of an entity, facts followed one step: {"job": "baker", "city.country": ...}.
+
+        `entity` is a key as it stands in the stories ("old oak inn" with spaces). ValueError when unknown.
+        """
+        key = entity.replace(" ", "_")
+        for table, rows in self.grammar.tables.items():
+            for row in rows:
+                if next(iter(row.values())) == key:
+                    return self._facts(table, row)
+        raise ValueError(f"The world knows no {entity!r}; expected a name, food, place ... as its stories say it.")
+
+    def _facts(self, table: str, row: dict[str, str], prefix: str = "") -> dict[str, str]:
+        found = {}
+        for column, value in list(row.items())[1:]:
+            found[prefix + column] = value.replace("_", " ")
+            target = self.grammar.facts.get(f"{table}.{column}")
+            if target and not prefix:
+                found |= self._facts(target, self.grammar._by_key(target)[value], f"{column}.")
+        return found
+
+    def _compile(self, frame: Frame) -> list[tuple[str, list[str]]]:
+        """The frame as (role, text for each row) pairs; role "" for words of the frame."""
+        parts: list[tuple[str, list[str]]] = []
+        for item in frame.items:
+            if isinstance(item, Hole):
+                texts = self.grammar.column(item.role, item.path)
+                parts.append((item.role, [" ".join(words) for words in texts]))
+            else:
+                parts.append(("", [item]))
+        return parts
+
+    def _story(self, rng, heldout: bool) -> Story:
+        while True:
+            topic = bisect(self._topic_steps, rng() * 0.9999999999)
+            plan = self.grammar.plans[bisect(self._plan_steps, rng() * 0.9999999999)]
+            rows: dict[str, int] = {}
+            said: list[tuple[str, Frame]] = []
+            for stage in plan.stages:
+                sentence = self._sentence(rng, stage, topic, rows, heldout)
+                if sentence is None:
+                    break
+                said.append(sentence)
+            else:
+                frames = tuple(f"{f.stage}.{f.name}" for _, f in said)
+                return Story(tuple(s for s, _ in said), self.grammar.topics[topic], frames, rows, self)
+
+    def _sentence(self, rng, stage, topic, rows, heldout) -> tuple[str, Frame] | None:
+        """Draw a frame and the roles it needs, again until the sentence is on the wanted side of the split."""
+        frames = self.grammar.frames[stage]
+        for _ in range(TRIES):
+            frame = frames[int(rng() * len(frames))]
+            fresh = {}
+            for role in frame.roles:
+                if role not in rows:
+                    choices = self._rows_of[role][topic]
+                    fresh[role] = choices[int(rng() * len(choices))]
+            drawn = rows | fresh if fresh else rows
+            parts = self._parts[f"{frame.stage}.{frame.name}"]
+            text = " ".join([texts[drawn[role]] if role else texts[0] for role, texts in parts])
+            if self.is_heldout(text) == heldout:
+                rows.update(fresh)
+                return text, frame
+        return None
+
+    def is_heldout(self, sentence: str) -> bool:
+        """Whether a sentence belongs to the held-out side: decided by a hash of its text."""
+        digest = hashlib.blake2b(sentence.encode(), digest_size=4).digest()
+        return int.from_bytes(digest, "big") < self._limit
+
+    def _items(self, story: Story, name: str) -> list[tuple[str, Hole | None]]:
+        pairs: list[tuple[str, Hole | None]] = []
+        for item in self._frames[name].items:
+            if isinstance(item, str):
+                pairs.append((item, None))
+            else:
+                words = self.grammar.column(item.role, item.path)[story.rows[item.role]]
+                n = len(words)
+                pairs += [(w, Hole(item.role, item.path, k, n)) for k, w in enumerate(words)]
+        return pairs
+
+    def _trace(self, story, frame, word, hole, seen, mentions) -> Trace:
+        if hole is None:
+            return Trace(word, frame, "", "", "", "function")
+        row = self.grammar.tables[self.grammar.roles[hole.role]][story.rows[hole.role]]
+        entity = next(iter(row.values())).replace("_", " ")
+        kind = self._kind(word, hole, seen, mentions)
+        return Trace(word, frame, hole.slot, hole.role, entity, kind)
+
+    def _kind(self, word: str, hole: Hole, seen, mentions) -> str:
+        agreement = self.grammar.rules.get("grammar", {}).get("agreement", [])
+        if hole.path.split(".")[-1] in agreement:
+            return "agreement"
+        if seen[hole.role, word] > 1:
+            return "repeated"
+        if mentions[hole.role] > 1:
+            return "fact"
+        return "name" if hole.parts > 1 else "free"
+
+
+@dataclass(frozen=True)
+class StoryRows:
+    """Whole stories as rows, and where each position comes from.
+
+    `places` is (N, T, 2): sentence and word of the position in its story, -1 for special tokens and padding.
+    """
+
+    stories: list[Story]
+    rows: Rows
+    places: torch.Tensor
+
+    def positions(self, chosen: torch.Tensor) -> list[tuple[int, int, int]]:
+        """(story, sentence, word) of every position that `chosen` (N, T) marks, in reading order."""
+        n, t = chosen.nonzero(as_tuple=True)
+        return [(i, s, w) for i, (s, w) in zip(n.tolist(), self.places[n, t].tolist(), strict=True)]
+
+    def kinds(self, positions: Iterable[tuple[int, int, int]]) -> list[str]:
+        """The kind (see Trace) of every position."""
+        return [self.stories[i].trace[s][w].kind for i, s, w in positions]

@@ -1,0 +1,156 @@
+"""The training loop. It introduces a model to an objective, and reports through callbacks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..objectives.rows import Batch
+from .precision import choose_precision, computing_in
+from .schedule import warmup_then_linear
+from .state import load_run, save_run
+
+Objective = Callable[[Any, Mapping[str, Tensor]], dict[str, Tensor]]
+Batches = Callable[[int], Batch]
+Callback = Callable[["Report"], None]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a callback hears after a step."""
+
+    step: int  # steps done so far
+    steps: int  # steps in all
+    losses: Mapping[str, float]  # of this step's batch, in nats
+    tokens_per_second: float  # since the run (or its resumption) began, padding counted
+    model: nn.Module
+
+
+@dataclass
+class History:
+    """The loss curve: losses["total"][i] belongs to step i + 1."""
+
+    losses: dict[str, list[float]] = field(default_factory=dict)
+    seconds: float = 0.0
+    tokens: int = 0  # positions seen, padding counted
+    precision: str = "float32"
+
+    @property
+    def steps(self) -> list[int]:
+        return list(range(1, len(self.losses.get("total", [])) + 1))
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens / self.seconds if self.seconds else 0.0
+
+    def add(self, losses: Mapping[str, float]) -> None:
+        for name, value in losses.items():
+            self.losses.setdefault(name, []).append(value)
+
+
+def fit(
+    model: nn.Module,
+    objective: Objective,
+    batches: Batches,
+    *,
+    steps: int,
+    learning_rate: float = 1e-3,
+    warmup: float = 0.1,
+    weight_decay: float = 0.01,
+    clip: float = 1.0,
+    precision: str = "auto",
+    seed: int = 0,
+    callbacks: Sequence[Callback] = (),
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 0,
+) -> History:
+    """Train `model` for `steps` steps; returns the loss curve.
+
+    batches(step) gives the step's Batch, objective(outputs, targets) its losses, "total" among them.
+    With `checkpoint` the run is saved every `checkpoint_every` steps and at the end, and a run found there
+    goes on where it stopped. On one machine, with one thread count and one precision, the result is the
+    same to the last bit, interrupted or not. Raises ValueError for a damaged or foreign checkpoint and
+    FloatingPointError when the loss is no longer a number.
+    """
+    history = History(precision=choose_precision(precision))
+    optimizer = adamw(model, learning_rate, weight_decay)
+    recipe = {
+        "steps": steps, "learning_rate": learning_rate, "warmup": warmup, "clip": clip,
+        "weight_decay": weight_decay, "precision": history.precision, "seed": seed,
+    }  # fmt: skip
+    done = 0
+    if checkpoint is not None:
+        done, history.losses = load_run(checkpoint, model, optimizer, recipe)
+
+    model.train()
+    began = time.perf_counter()
+    for step in range(done, steps):
+        torch.manual_seed(seed * 1_000_003 + step)  # dropout's numbers, also after a resumption
+        set_learning_rate(optimizer, learning_rate * warmup_then_linear(step, steps, warmup))
+        batch = batches(step)
+        losses = train_step(model, objective, optimizer, batch, clip, history.precision)
+        history.add(losses)
+        history.tokens += batch.inputs["input_ids"].numel()
+        history.seconds = time.perf_counter() - began
+        _tell(callbacks, Report(step + 1, steps, losses, history.tokens_per_second, model))
+        if checkpoint is not None and _is_due(step + 1, steps, checkpoint_every):
+            save_run(checkpoint, model, optimizer, history.losses, step + 1, recipe)
+    model.eval()
+    return history
+
+
+def train_step(
+    model: nn.Module,
+    objective: Objective,
+    optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    clip: float,
+    precision: str,
+) -> dict[str, float]:
+    """Forward, loss, backward, clip, update: one step, and its losses as plain numbers."""
+    with computing_in(precision):
+        outputs = model(**batch.inputs)
+    losses = objective(outputs, batch.targets)
+    losses["total"].backward()
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    optimizer.zero_grad()
+    numbers = {name: loss.item() for name, loss in losses.items()}
+    if numbers["total"] != numbers["total"]:
+        raise FloatingPointError(
+            "The loss is no longer a number; expected a finite one. Lower the learning rate, or "
+            'train with precision="float32" to see whether the number format is the cause.'
+        )
+    return numbers
+
+
+def adamw(model: nn.Module, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
+    """Adam with decoupled weight decay on matrices; biases and LayerNorms do not decay (as in BERT's code)."""
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": weight_decay},
+        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=learning_rate, betas=(0.9, 0.999), eps=1e-6, fused=True)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def _tell(callbacks: Sequence[Callback], report: Report) -> None:
+    """Call each callback whose turn it is; the last step is everyone's turn."""
+    for callback in callbacks:
+        if report.step % getattr(callback, "every", 1) == 0 or report.step == report.steps:
+            callback(report)
+
+
+def _is_due(step: int, steps: int, every: int) -> bool:
+    return step == steps or (every > 0 and step % every == 0)

@@ -1,0 +1,93 @@
+"""How good a pre-trained model is: masked words found, pairs told apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..heads import BertForPreTraining
+from ..objectives.masked_lm import Masked, mask_rows
+from ..objectives.pretraining import pretraining_loss
+from ..objectives.rows import Rows, SpecialIds
+from .precision import choose_precision, computing_in
+
+HIDDEN = (1.0, 0.0, 0.0)  # when measuring, every chosen word is hidden
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Measured on held-out rows."""
+
+    masked_accuracy: float  # share of hidden words that got the highest score
+    pair_accuracy: float  # share of pairs told apart
+    mlm_loss: float  # nats a hidden word
+    nsp_loss: float  # nats a pair
+    positions: int  # hidden words
+
+
+def hidden_words(rows: Rows, special: SpecialIds, *, rate: float = 0.15, seed: int = 1) -> Masked:
+    """The positions every comparison is made on: 15% chosen as in training, all of them hidden."""
+    return mask_rows(rows, special, rate=rate, mix=HIDDEN, seed=seed)
+
+
+@torch.no_grad()
+def evaluate(
+    model: BertForPreTraining,
+    rows: Rows,
+    special: SpecialIds,
+    *,
+    seed: int = 1,
+    precision: str = "auto",
+    batch_size: int = 256,
+) -> Scores:
+    """Score a model on held-out pairs; the mask is fixed by `seed`. The model is left as it was found."""
+    was_training = model.training
+    model.eval()
+    masked = hidden_words(rows, special, seed=seed)
+    found, pairs, losses = [], [], []
+    for start in range(0, len(rows), batch_size):
+        part = rows[start : start + batch_size]
+        here = _between(masked, start, len(part))
+        with computing_in(choose_precision(precision)):
+            out = model(here.input_ids, part.attention_mask, part.token_type_ids, here.predict_at)
+        targets = {"labels": here.asked, "next_sentence_label": part.next_sentence_label}
+        loss = pretraining_loss(out, targets)
+        losses.append((loss["mlm"].item() * len(here.asked), loss["nsp"].item() * len(part)))
+        found.append(out.prediction_logits.argmax(-1) == here.asked)
+        pairs.append(out.seq_relationship_logits.argmax(-1) == part.next_sentence_label)
+    model.train(was_training)
+    hit, told = torch.cat(found).float(), torch.cat(pairs).float()
+    mlm, nsp = (sum(column) for column in zip(*losses, strict=True))
+    positions = len(hit)
+    return Scores(hit.mean().item(), told.mean().item(), mlm / positions, nsp / len(rows), positions)
+
+
+def _between(masked: Masked, start: int, count: int) -> Masked:
+    """The part of a mask that belongs to `count` rows from `start` on."""
+    tokens = masked.input_ids.shape[1]
+    inside: Tensor = (masked.predict_at >= start * tokens) & (
+        masked.predict_at < (start + count) * tokens
+    )
+    return Masked(
+        masked.input_ids[start : start + count],
+        masked.predict_at[inside] - start * tokens,
+        masked.asked[inside],
+        masked.done[inside],
+    )
+
+
+@torch.no_grad()
+def best_words(
+    model: BertForPreTraining, input_ids: Tensor, position: int, token_type_ids: Tensor | None = None,
+    *, most: int = 5,
+) -> list[tuple[int, float]]:
+    """The `most` likeliest ids at `position` of one text (T,), each with its probability."""
+    was_training = model.training
+    model.eval()
+    types = None if token_type_ids is None else token_type_ids[None]
+    out = model(input_ids[None], None, types, torch.tensor([position]))
+    model.train(was_training)
+    share, ids = out.prediction_logits[0].float().softmax(-1).topk(most)
+    return list(zip(ids.tolist(), share.tolist(), strict=True))

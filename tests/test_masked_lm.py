@@ -1,0 +1,130 @@
+"""BERT's masking: the count to the unit, the shares by statistics, special positions never."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from course_lib.kernels.masking import KEPT, MASKED, RANDOM
+from course_lib.objectives.masked_lm import mask_rows, masked_lm_loss
+from course_lib.objectives.rows import Rows, SpecialIds
+
+SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=1_000)
+A_MILLION = 8_192, 128
+
+
+def draw_rows(count, tokens, seed=0, padding=True):
+    """[CLS] words [SEP] words [SEP] padding, of drawn lengths."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(5, SPECIAL.vocab_size, (count, tokens), generator=generator)
+    lengths = torch.full((count,), tokens)
+    if padding:
+        lengths = torch.randint(tokens // 2, tokens + 1, (count,), generator=generator)
+    real = torch.arange(tokens)[None] < lengths[:, None]
+    ids[:, 0] = SPECIAL.cls
+    ids[:, tokens // 3] = SPECIAL.sep
+    ids[torch.arange(count), lengths - 1] = SPECIAL.sep
+    ids[~real] = SPECIAL.pad
+    return Rows(ids, real.long(), torch.zeros_like(ids))
+
+
+def within_five_sd(hits: int, tries: int, share: float) -> bool:
+    return abs(hits - tries * share) <= 5 * math.sqrt(tries * share * (1 - share))
+
+
+def test_every_row_has_exactly_its_count():
+    rows = draw_rows(2_000, 64)
+    masked = mask_rows(rows, SPECIAL, seed=3)
+    expected = [max(1, round(0.15 * n)) for n in rows.attention_mask.sum(1).tolist()]
+    assert masked.chosen.sum(1).tolist() == expected
+
+
+def test_special_and_padding_positions_are_never_chosen():
+    rows = draw_rows(*A_MILLION)
+    ids = rows.input_ids
+    form = (ids == SPECIAL.cls) | (ids == SPECIAL.sep) | (ids == SPECIAL.pad)
+    masked = mask_rows(rows, SPECIAL, rate=1.0)
+    assert not masked.chosen[form].any() and masked.chosen[~form].all()
+    assert torch.equal(masked.input_ids[form], ids[form])
+
+
+def test_80_10_10_on_a_million_tokens():
+    rows = draw_rows(*A_MILLION, padding=False)
+    masked = mask_rows(rows, SPECIAL, seed=11)
+    chosen = len(masked.done)
+    assert chosen == A_MILLION[0] * 19
+    for action, share in ((MASKED, 0.8), (RANDOM, 0.1), (KEPT, 0.1)):
+        assert within_five_sd(int((masked.done == action).sum()), chosen, share)
+    became = masked.input_ids.flatten()[masked.predict_at]
+    assert (became[masked.done == MASKED] == SPECIAL.mask).all()
+    assert torch.equal(became[masked.done == KEPT], masked.asked[masked.done == KEPT])
+    # A random id is drawn from the whole vocabulary, so now and then it is the original or special.
+    drawn = became[masked.done == RANDOM]
+    same = int((drawn == masked.asked[masked.done == RANDOM]).sum())
+    assert within_five_sd(same, len(drawn), 1 / SPECIAL.vocab_size)
+    assert within_five_sd(int((drawn < 5).sum()), len(drawn), 5 / SPECIAL.vocab_size)
+    assert within_five_sd(int((drawn >= 500).sum()), len(drawn), 0.5)
+
+
+def test_chosen_positions_are_uniform_over_the_eligible_ones():
+    rows = draw_rows(*A_MILLION, padding=False)
+    hits = mask_rows(rows, SPECIAL, seed=5).chosen.sum(0)
+    eligible = [t for t in range(128) if t not in (0, 128 // 3, 127)]
+    share = 19 / len(eligible)
+    assert all(within_five_sd(int(hits[t]), A_MILLION[0], share) for t in eligible)
+    # Pairs of positions are independent enough: neighbours are both chosen about as often as expected.
+    both = mask_rows(rows, SPECIAL, seed=5).chosen
+    pairs = int((both[:, 60] & both[:, 61]).sum())
+    assert within_five_sd(pairs, A_MILLION[0], 19 / 125 * 18 / 124)
+
+
+def test_a_mask_is_a_function_of_seed_epoch_and_example():
+    rows = draw_rows(64, 64)
+    base = mask_rows(rows, SPECIAL, seed=1, epoch=2)
+    again = mask_rows(rows, SPECIAL, seed=1, epoch=2)
+    assert torch.equal(base.input_ids, again.input_ids)
+    some = torch.tensor([40, 3, 17])
+    alone = mask_rows(rows[some], SPECIAL, seed=1, epoch=2, examples=some)
+    assert torch.equal(alone.input_ids, base.input_ids[some])
+    for other in ({"seed": 2, "epoch": 2}, {"seed": 1, "epoch": 3}, {"seed": 1, "epoch": 2, "first_example": 1}):
+        assert not torch.equal(mask_rows(rows, SPECIAL, **other).chosen, base.chosen)
+
+
+def test_labels_hold_the_original_where_asked_and_are_ignored_elsewhere():
+    rows = draw_rows(16, 32)
+    masked = mask_rows(rows, SPECIAL)
+    assert torch.equal(masked.labels[masked.chosen], rows.input_ids[masked.chosen])
+    assert (masked.labels[~masked.chosen] == -100).all()
+
+
+def test_the_loss_is_the_mean_over_chosen_positions_only():
+    class Output:
+        prediction_logits = torch.tensor([[[0.0, math.log(3)], [5.0, -5.0], [0.0, 0.0]]])
+
+    targets = {"labels": torch.tensor([[1, -100, 0]])}
+    by_hand = (-math.log(3 / 4) - math.log(1 / 2)) / 2
+    assert math.isclose(masked_lm_loss(Output, targets)["total"].item(), by_hand, rel_tol=1e-6)
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.2, float("nan")])
+def test_a_rate_that_is_no_share_is_refused(rate):
+    with pytest.raises(ValueError, match=r"rate=.* expected a share"):
+        mask_rows(draw_rows(2, 16), SPECIAL, rate=rate)
+
+
+@pytest.mark.parametrize(
+    ("mix", "says"),
+    [((0.8, 0.1, 0.2), "sums to 1.1; expected 1"), ((1.2, -0.1, -0.1), "expected three shares"), ((0.5, 0.5), "expected three shares")],
+)  # fmt: skip
+def test_a_mix_that_does_not_sum_to_one_is_refused(mix, says):
+    with pytest.raises(ValueError, match=says):
+        mask_rows(draw_rows(2, 16), SPECIAL, mix=mix)
+
+
+def test_ids_outside_the_vocabulary_are_refused():
+    rows = draw_rows(2, 16)
+    rows.input_ids[1, 3] = SPECIAL.vocab_size
+    with pytest.raises(ValueError, match=r"to 1000 were given; expected 0 to 999"):
+        mask_rows(rows, SPECIAL)

@@ -70,10 +70,18 @@ class SelfAttention(nn.Module):
         self.output = nn.Linear(H, H)
 
     def forward(
-        self, x: Tensor, mask: Tensor | None = None, keep_weights: bool = False
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        keep_weights: bool = False,
+        asking: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """x (B, T, H), mask (B, T) -> mixed (B, T, H), and if asked weights and scores (B, A, T, T)."""
-        q, k, v = (self._heads(project(x)) for project in (self.query, self.key, self.value))
+        """x (B, T, H), mask (B, T) -> mixed (B, T, H), and if asked weights and scores (B, A, T, T).
+
+        `asking` (B, K, H) are the tokens that gather, if not all do; then T is K where they stand.
+        """
+        q = self._heads(self.query(x if asking is None else asking))
+        k, v = self._heads(self.key(x)), self._heads(self.value(x))
         dropout = self.dropout if self.training else 0.0
         weights = scores = None
         if keep_weights:
@@ -112,12 +120,25 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(config.hidden_dropout)
 
     def forward(
-        self, x: Tensor, mask: Tensor | None = None, keep_weights: bool = False
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        keep_weights: bool = False,
+        only_at: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        mixed, weights, scores = self.attention(x, mask, keep_weights)
-        x = self.attention_norm(x + self.dropout(mixed))
+        """x (B, T, H) -> (B, T, H), or (B, K, H) when only the positions `only_at` (B, K) are needed."""
+        asking = x if only_at is None else take(x, only_at)
+        mixed, weights, scores = self.attention(x, mask, keep_weights, asking)
+        x = self.attention_norm(asking + self.dropout(mixed))
         x = self.output_norm(x + self.dropout(self.feed_forward(x)))
         return x, weights, scores
+
+
+def take(x: Tensor, at: Tensor) -> Tensor:
+    """The vectors of x (B, T, H) at positions `at` (B, K), as (B, K, H)."""
+    batch, tokens, _ = x.shape
+    first = torch.arange(batch, device=x.device)[:, None] * tokens  # where each row begins, flattened
+    return F.embedding(at + first, x.flatten(0, 1))  # its backward pass adds in a fixed order
 
 
 class Stack(nn.Module):
@@ -128,12 +149,20 @@ class Stack(nn.Module):
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
 
     def forward(
-        self, x: Tensor, mask: Tensor | None = None, keep_weights: bool = False
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        keep_weights: bool = False,
+        only_at: Tensor | None = None,
     ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
-        """x (B, T, H) -> the states before and after every block, and each block's weights and scores."""
+        """x (B, T, H) -> the states before and after every block, and each block's weights and scores.
+
+        `only_at` (B, K): of the last block's output only these positions are needed.
+        """
         states, weights, scores = [x], [], []
-        for block in self.blocks:
-            x, block_weights, block_scores = block(x, mask, keep_weights)
+        for number, block in enumerate(self.blocks, start=1):
+            last = number == len(self.blocks)
+            x, block_weights, block_scores = block(x, mask, keep_weights, only_at if last else None)
             states.append(x)
             weights.append(block_weights)
             scores.append(block_scores)
@@ -174,18 +203,20 @@ class Encoder(nn.Module):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         *,
+        only_at: Tensor | None = None,
         output_hidden_states: bool = False,
         output_attentions: bool = False,
         output_attention_scores: bool = False,
     ) -> EncoderOutput:
         """input_ids, attention_mask (1 real, 0 padding), token_type_ids: each (B, T) whole numbers.
 
+        `only_at` (B, K), [CLS] first: the last layer is computed at these positions only, and T is K there.
         Raises ValueError for empty or too long texts and for ids outside their tables.
         """
         check_mask(input_ids, attention_mask)
         x = self.embeddings(input_ids, token_type_ids)
         keep = output_attentions or output_attention_scores
-        states, weights, scores = self.stack(x, attention_mask, keep)
+        states, weights, scores = self.stack(x, attention_mask, keep, only_at)
         return EncoderOutput(
             last_hidden_state=states[-1],
             pooler_output=None if self.pooler is None else self.pooler(states[-1]),

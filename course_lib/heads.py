@@ -78,12 +78,16 @@ class BertForPreTraining(nn.Module):
     ) -> PreTrainingOutput:
         """As the encoder's call; `predict_at` (N,) holds b·T + t of the positions to predict, all if None.
 
-        Predicting only where something is asked leaves out most products with the V×H table.
+        Predicting only where something is asked leaves out most products with the V×H table, and most of
+        the last block, whose other outputs nobody reads.
         """
-        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
-        hidden = out.last_hidden_state  # (B, T, H)
-        if predict_at is not None:
-            hidden = hidden.flatten(0, 1)[predict_at]  # (N, H)
+        if predict_at is None:
+            out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+            hidden = out.last_hidden_state  # (B, T, H)
+        else:
+            only_at, slot = cls_and_chosen(predict_at, *input_ids.shape)
+            out = self.encoder(input_ids, attention_mask, token_type_ids, only_at=only_at, **wanted)
+            hidden = out.last_hidden_state.flatten(0, 1)[slot]  # (N, H)
         return PreTrainingOutput(
             prediction_logits=self.mlm(hidden),
             seq_relationship_logits=self.pair(out.pooler_output),
@@ -91,3 +95,17 @@ class BertForPreTraining(nn.Module):
             attentions=out.attentions,
             attention_scores=out.attention_scores,
         )
+
+
+def cls_and_chosen(predict_at: Tensor, batch: int, tokens: int) -> tuple[Tensor, Tensor]:
+    """Flat positions b·T + t (N,) as a table: for each row of the batch 0, [CLS], then its chosen positions.
+
+    Returns the table (B, K), filled up with 0, and where in it, flattened, each chosen position stands (N,).
+    """
+    row, column = predict_at // tokens, predict_at % tokens
+    counts = torch.bincount(row, minlength=batch)
+    first = counts.cumsum(0) - counts  # how many are chosen in the rows before
+    place = torch.arange(len(row), device=row.device) - first[row] + 1
+    table = torch.zeros(batch, int(counts.max()) + 1, dtype=torch.long, device=row.device)
+    table[row, place] = column
+    return table, row * table.shape[1] + place

@@ -63,6 +63,15 @@ def test_attention_twins_agree(monkeypatch, plain, dtype, shape, kind):
         assert (a.grad[first:].double() - b.grad[first:].double()).abs().max() <= 2 * bound * largest
 
 
+@pytest.mark.parametrize("plain", [True, False], ids=["plain", "fused"])
+def test_fewer_queries_than_keys(monkeypatch, plain):
+    monkeypatch.setattr(attention_kernel, "PLAIN_UP_TO", 10_000 if plain else 0)
+    q, k, v = (x.detach() for x in draw_qkv((2, 3, 9, 5), torch.float64))
+    mask = draw_mask("some", 2, 9)
+    whole = attention_reference(q, k, v, mask)[0]
+    assert (attention(q[:, :, 2:4], k, v, mask) - whole[:, :, 2:4]).abs().max() <= 1e-10
+
+
 def test_a_hidden_key_gets_no_weight_and_its_value_does_not_matter():
     q, k, v = (x.detach() for x in draw_qkv((1, 2, 6, 4), torch.float32))
     mask = torch.tensor([[1, 1, 1, 1, 0, 0]])

@@ -128,3 +128,36 @@ def test_ids_outside_the_vocabulary_are_refused():
     rows.input_ids[1, 3] = SPECIAL.vocab_size
     with pytest.raises(ValueError, match=r"to 1000 were given; expected 0 to 999"):
         mask_rows(rows, SPECIAL)
+
+
+def test_computing_only_what_is_asked_changes_neither_outputs_nor_gradients():
+    from course_lib.family.bert import bert_for_pretraining
+    from course_lib.kernels.masked_loss import mean_cross_entropy
+
+    torch.manual_seed(0)
+    model = bert_for_pretraining(
+        "tiny", vocab_size=1_000, hidden_dropout=0.0, attention_dropout=0.0
+    ).double()
+    rows = draw_rows(7, 33)
+    masked = mask_rows(rows, SPECIAL)
+    gradients = []
+    for only in (True, False):
+        model.zero_grad()
+        at = masked.predict_at if only else None
+        out = model(masked.input_ids, rows.attention_mask, rows.token_type_ids, at)
+        scores = out.prediction_logits
+        scores = scores if only else scores.flatten(0, 1)[masked.predict_at]
+        pairs = out.seq_relationship_logits
+        (mean_cross_entropy(scores, masked.asked) + pairs.square().mean()).backward()
+        gradients.append([scores, pairs, *(p.grad.clone() for p in model.parameters())])
+    largest = max(g.abs().max() for g in gradients[1][2:])
+    for a, b in zip(*gradients, strict=True):
+        assert (a - b).abs().max() <= 1e-10 * max(1, largest)
+
+
+def test_nothing_asked_is_no_error():
+    from course_lib.family.bert import bert_for_pretraining
+
+    model = bert_for_pretraining("tiny", vocab_size=1_000)
+    nothing = torch.empty(0, dtype=torch.long)
+    assert model(torch.full((2, 5), 7), predict_at=nothing).prediction_logits.shape == (0, 1_000)

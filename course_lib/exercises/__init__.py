@@ -1,4 +1,4 @@
-"""Exercises: `check` an answer, ask for a `hint`, `reveal` the solution, take the `quiz`. One file a lecture."""
+"""Exercises: `check` an answer, ask for a `hint`, `reveal` the solution, take the `quiz`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check(id: str, answer: Any = ..., *, seed: int | None = None) -> Report:
 
 
 def hint(id: str, *, restart: bool = False) -> Note:
-    """One rung of the exercise's ladder of hints, the next at every call; `restart` begins again."""
+    """One rung of the exercise's ladder of hints, the next at each call; `restart` begins again."""
     try:
         found = exercise(id)
     except ValueError as error:
@@ -70,7 +70,7 @@ def reveal(id: str) -> Note:
 
 
 def quiz(lecture: str) -> Any:
-    """The quiz of a lecture as a live widget, or as text that unfolds where widgets cannot be drawn."""
+    """The quiz of a lecture as a live widget, or as unfolding text where none can be drawn."""
     from .quizzes import QuizText, read_quiz
 
     items = read_quiz(lecture)

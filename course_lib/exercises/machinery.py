@@ -1,8 +1,8 @@
-"""How exercises are checked: stages from simple to hard, on inputs drawn afresh, until one names a mistake.
+"""How exercises are checked: stages, simple to hard, on fresh inputs, until one names a mistake.
 
-An exercise is a list of stages. A stage calls the answer on inputs it draws and raises `Mistake` when the
-result cannot be right; where it returns, the stage is passed. To name a mistake, a stage compares the
-result with what known wrong answers (`Suspect`) give on the same inputs.
+An exercise is a list of stages. A stage calls the answer on inputs it draws and raises `Mistake`
+when the result cannot be right; where it returns, the stage is passed. To name a mistake, a stage
+compares the result with what known wrong answers (`Suspect`) give on the same inputs.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ class Check:
 class Exercise:
     """One exercise.
 
-    solution: kept here, in the exercise's own signature. library: "module:name" of the functions that do
-    the same in the library; reveal shows these. see: where the library does a larger job of which this
-    is a part; reveal names it below the solution.
+    solution: kept here, in the exercise's own signature. library: "module:name" of the functions
+    that do the same in the library; reveal shows these. see: where the library does a larger job of
+    which this is a part; reveal names it below the solution.
     """
 
     id: str
@@ -121,7 +121,8 @@ class Exercise:
     def card(self) -> str:
         """The exercise as Markdown, the way a notebook shows it."""
         dots = "●" * self.difficulty + "○" * (5 - self.difficulty)
-        facts = f"difficulty {self.difficulty} of 5 {dots} · about {self.minutes} minutes · {self.purpose}"
+        effort = f"difficulty {self.difficulty} of 5 {dots} · about {self.minutes} minutes"
+        facts = f"{effort} · {self.purpose}"
         return f"**Exercise {self.heading}**  \n*{facts}*\n\n{self.statement}"
 
 
@@ -131,7 +132,8 @@ class Exercise:
 def check_answer(exercise: Exercise, answer: Any, seed: int | None = None) -> Report:
     """Run the stages in order until one is not passed. Never raises for anything an answer does."""
     seed = secrets.randbelow(1_000_000) if seed is None else seed
-    again = f'The inputs were drawn with seed {seed}: check("{exercise.id}", …, seed={seed}) draws them again.'
+    same = f'check("{exercise.id}", …, seed={seed})'
+    again = f"The inputs were drawn with seed {seed}: {same} draws them again."
     if _is_empty(answer):
         return _unanswered(exercise)
     if not callable(answer):
@@ -170,7 +172,9 @@ def _ask(stage: Check, answer: Answer, draw: Draw, exercise: Exercise) -> tuple[
 
 
 def _unanswered(exercise: Exercise) -> Report:
-    said = f'Replace the `...` in your function, then run the cell again. For help: hint("{exercise.id}").'
+    said = (
+        f'Replace the `...` in your function, then run the cell again. Help: hint("{exercise.id}").'
+    )
     first, *rest = exercise.stages
     stages = [Stage(first.name, None, said), *(Stage(s.name, None) for s in rest)]
     return Report(exercise.heading, stages, "unanswered")
@@ -229,7 +233,7 @@ def _own_randomness(seed: int) -> Iterator[None]:
 def call(answer: Answer, *inputs: Any) -> Any:
     """The answer's result on a private copy of the inputs.
 
-    Raises Unanswered for the stub's `...`, Mistake for None, AnswerRaised for whatever the answer raises.
+    Raises Unanswered for the stub's `...`, Mistake for None, AnswerRaised when the answer raises.
     """
     try:
         result = answer(*copy_of(inputs))
@@ -300,7 +304,7 @@ def expect_tensor(result: Any, shape: tuple[int, ...], what: str) -> Tensor:
 
 
 def close(a: Any, b: Any, tol: float = 1e-6) -> bool:
-    """Whether two tensors or numbers agree within tol, relative to the larger; not-a-number never does."""
+    """Whether two tensors or numbers agree within tol·max(1, max|b|); not-a-number never does."""
     a, b = (torch.as_tensor(x, dtype=torch.float64).detach() for x in (a, b))
     if a.shape != b.shape or not bool(torch.isfinite(a).all()):
         return False
@@ -313,7 +317,7 @@ def find_suspect(
     suspects: Sequence[Suspect],
     same: Callable[[Any, Any, tuple[Any, ...]], bool] | None = None,
 ) -> Suspect | None:
-    """The first suspect that gives what the answer gives in *every* case, so that no accident is named."""
+    """The first suspect that gives what the answer gives in *every* case: no accident is named."""
     agree = same or (lambda mine, theirs, case: close(mine, theirs))
     given = [call(answer, *case) for case in cases]
     for suspect in suspects:

@@ -1,4 +1,4 @@
-"""What an exercise answers: reports and notes that show themselves in a notebook and in a terminal."""
+"""What an exercise answers: reports and notes that show themselves in notebooks and terminals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIGN = {True: "✓ passed", False: "✗ stopped here", None: "– not reached"}
 
 
 class Shown:
-    """Something that is shown once where it is made and not a second time as the value of its cell."""
+    """Something that is shown where it is made, and not a second time as the value of its cell."""
 
     _shown_in: Any = None
 
@@ -95,7 +95,7 @@ class Report(Shown):
     def __repr__(self) -> str:
         lines = [f"{self.title}: {HEADLINE[self.status]}"]
         for stage in self.stages:
-            sign = SIGN[stage.passed] if not self.trouble == "unanswered" else SIGN[None]
+            sign = SIGN[stage.passed] if self.trouble != "unanswered" else SIGN[None]
             lines.append(f"  {sign:<16} {stage.name}")
             lines += [f"      {line}" for line in stage.message.splitlines()]
         return "\n".join(lines + ([f"  {self.again}"] if self.again else []))
@@ -103,16 +103,12 @@ class Report(Shown):
     def _repr_html_(self) -> str:
         colour = COLOUR[self.status]
         rows = "".join(self._row(stage) for stage in self.stages)
-        again = f'<div style="color:#555;font-size:90%">{escape(self.again)}</div>' * bool(
-            self.again
-        )
-        return (
-            f'<div role="status" style="border-left:4px solid {colour};padding:.3em '
-            '.8em;margin:.4em 0">'
-            f"<div><b>{escape(self.title)}</b>: "
-            f'<b style="color:{colour}">{HEADLINE[self.status]}</b></div>'
-            f'<table style="margin:.3em 0;border-collapse:collapse">{rows}</table>{again}</div>'
-        )
+        frame = f"border-left:4px solid {colour};padding:.3em .8em;margin:.4em 0"
+        head = f"<b>{escape(self.title)}</b>: "
+        head += f'<b style="color:{colour}">{HEADLINE[self.status]}</b>'
+        again = f'<div style="font-size:90%">{escape(self.again)}</div>' if self.again else ""
+        table = f'<table style="margin:.3em 0;border-collapse:collapse">{rows}</table>'
+        return f'<div role="status" style="{frame}"><div>{head}</div>{table}{again}</div>'
 
     def _row(self, stage: Stage) -> str:
         cell = '<td style="text-align:left;vertical-align:top;padding:.1em .8em .1em 0;'
@@ -136,11 +132,9 @@ class Note(Shown):
         return f"{self.title}\n{self.text}"
 
     def _repr_html_(self) -> str:
-        return (
-            '<div role="note" style="border-left:4px solid #0072B2;padding:.3em .8em;margin:.4em '
-            '0">'
-            f"<b>{escape(self.title)}</b>{_code(self.text) if self.code else _prose(self.text)}</div>"
-        )
+        body = _code(self.text) if self.code else _prose(self.text)
+        style = "border-left:4px solid #0072B2;padding:.3em .8em;margin:.4em 0"
+        return f'<div role="note" style="{style}"><b>{escape(self.title)}</b>{body}</div>'
 
 
 def _prose(text: str) -> str:

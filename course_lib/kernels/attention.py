@@ -1,6 +1,6 @@
 """Scaled dot-product attention (Vaswani et al. 2017, equation 1), readable and fast.
 
-Dimensions: B batch, A heads, T tokens, D head size. Everything here is a pure function of tensors.
+Dimensions: B batch, A heads, T tokens, D head size; fewer queries than keys are fine. Everything here is a pure function of tensors.
 """
 
 from __future__ import annotations
@@ -60,14 +60,13 @@ def _plain(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float
 ) -> Tensor:
     """Two batched matrix products around a softmax; the scale is applied to the smaller side."""
-    batch, heads, tokens, width = query.shape
-    flat = (batch * heads, tokens, width)
-    scaled = (query * (1 / math.sqrt(width))).reshape(flat)
-    scores = torch.bmm(scaled, key.reshape(flat).transpose(1, 2))  # (B·A, T, T)
+    batch, heads, asking, width = query.shape
+    scaled = (query * (1 / math.sqrt(width))).flatten(0, 1)  # (B·A, T, D)
+    scores = torch.bmm(scaled, key.flatten(0, 1).transpose(1, 2))  # (B·A, T, T)
     if mask is not None:
-        shaped = scores.view(batch, heads, tokens, tokens) + _additive(mask, scores.dtype)
-        scores = shaped.view(batch * heads, tokens, tokens)
+        shaped = scores.view(batch, heads, asking, -1) + _additive(mask, scores.dtype)
+        scores = shaped.flatten(0, 1)
     weights = scores.softmax(dim=-1).to(value.dtype)
     if dropout:
         weights = F.dropout(weights, dropout)
-    return torch.bmm(weights, value.reshape(flat)).view(batch, heads, tokens, width)
+    return torch.bmm(weights, value.flatten(0, 1)).view(batch, heads, asking, width)

@@ -228,9 +228,9 @@ def _package_root(package: str) -> Path | None:
 _DISTRIBUTIONS = {"sklearn": "scikit-learn", "zmq": "pyzmq"}  # where import and install name differ
 
 
-def installed_versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
-    """package -> version, of those of `packages` that are installed as source."""
-    return {package: _version(package) for package in packages if _package_root(package)}
+def installed_versions(packages: Iterable[str] | None = None) -> dict[str, str]:
+    """package -> version, of those of `packages` (default: PACKAGES) that are installed."""
+    return {name: _version(name) for name in packages or PACKAGES if _package_root(name)}
 
 
 def _version(package: str) -> str:

@@ -244,7 +244,11 @@ def train_wordpiece(
 ) -> WordPiece:
     """Learn a vocabulary of at most `vocab_size` tokens from `texts` (the `tokenizers` trainer).
 
-    Raises ValueError when `vocab_size` leaves no room beside the special tokens, or without text.
+    min_frequency: how often two pieces must meet to become one. The same texts give the same
+    vocabulary: the special tokens, single letters inside and at the beginning of words, then what
+    was learned, most frequent first.
+    Raises ValueError when `vocab_size` is too small for the special tokens and the letters of the
+    texts, or when the texts hold no words.
     """
     from tokenizers.trainers import WordPieceTrainer
 
@@ -253,18 +257,34 @@ def train_wordpiece(
             f"vocab_size is {vocab_size}; the {len(SPECIAL_TOKENS)} special tokens alone need "
             "that many. A few thousand is usual for a small text, 30,522 is BERT's."
         )
+    texts = list(texts)
     tokenizer = _library_tokenizer({token: i for i, token in enumerate(SPECIAL_TOKENS)}, lowercase)
+    # Left to itself, the trainer numbers the ## letters in the order of a hash table and settles
+    # ties by these numbers: another vocabulary in every run. So they are given to it in order.
+    inner = [CONTINUES + char for char in sorted(_inner_letters(tokenizer, texts))]
     trainer = WordPieceTrainer(
         vocab_size=vocab_size,
         min_frequency=min_frequency,
-        special_tokens=list(SPECIAL_TOKENS),
+        special_tokens=[*SPECIAL_TOKENS, *inner],
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
     vocab = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
     if len(vocab) == len(SPECIAL_TOKENS):
         raise ValueError("the texts hold no words: nothing to learn a vocabulary from.")
+    if len(vocab) > vocab_size:
+        raise ValueError(
+            f"vocab_size is {vocab_size}; the special tokens and the letters of these texts alone "
+            f"are {len(vocab)}. Choose a larger one."
+        )
     return WordPiece([token for token, _ in vocab], lowercase=lowercase)
+
+
+def _inner_letters(tokenizer: Tokenizer, texts: Iterable[str]) -> set[str]:
+    """Every character that stands inside a word of `texts`, not at its beginning."""
+    split, normal = tokenizer.pre_tokenizer.pre_tokenize_str, tokenizer.normalizer.normalize_str
+    words = {word for text in texts for word, _ in split(normal(text))}
+    return {char for word in words for char in word[1:]}
 
 
 def fast_wordpiece(wordpiece: WordPiece) -> Tokenizer:
@@ -327,7 +347,7 @@ def _from_tokenizer_json(text: str, path: Path) -> tuple[list[str], dict[str, An
         model = content["model"]
         kind = model.get("type", "WordPiece")
         vocab = model["vocab"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is no tokenizer.json of the tokenizers library.") from error
     if kind != "WordPiece" or not isinstance(vocab, dict):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Exercises of lecture 02: count BERT, attend, mask, choose, pair, lose, split words. One file each."""
+"""Exercises of lecture 02: count, attend, mask, choose, pair, lose, split words. One file each."""
 
 from .attention import ATTENTION
 from .choosing import CHOOSING

@@ -33,7 +33,7 @@ def choose(
     max_predictions: int,
     generator: torch.Generator,
 ) -> Tensor:
-    """Positions of one row (T,) at which the model will be asked, by the released generator's rule."""
+    """Positions of one row (T,) where the model will be asked, by the released generator's rule."""
     length = int((input_ids != special.pad).sum())  # [CLS] and [SEP] count here …
     count = min(max_predictions, max(1, round(rate * length)))
     never = torch.tensor(special.never_masked)
@@ -143,7 +143,7 @@ def _ask_eligible(answer: Answer, draw: Draw) -> None:
 
 
 def _ask_number(answer: Answer, draw: Draw) -> None:
-    """Rows of every length from 3 up, a rate whose halves occur, padding, and a limit that is met."""
+    """Rows of every length, rates whose halves occur, padding, and limits that are met."""
     special = _special(draw)
     seen = []
     for words in [*range(1, 40), 46, 47, 66, 67, 86, 87, 96, 97]:

@@ -35,14 +35,14 @@ def joint_loss(
 
 
 def _mlm_losses(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """−log P of the label at every position (B, T), label 0 where none is asked; and where one is."""
+    """−log P of the label at each position (B, T), of word 0 where none is asked; where one is."""
     asked = labels != -100
     losses = F.cross_entropy(logits.flatten(0, 1), labels.clamp(min=0).flatten(), reduction="none")
     return losses.view(labels.shape), asked
 
 
 def _with_mlm(mlm: Callable[[Tensor, Tensor], Tensor]) -> Answer:
-    """The joint loss with another masked-word term, computed from losses (B, T) and asked (B, T)."""
+    """The joint loss with another masked-word term, made from losses (B, T) and asked (B, T)."""
     return lambda p, y, n, z: mlm(*_mlm_losses(p, y)) + F.cross_entropy(n, z)
 
 
@@ -198,18 +198,22 @@ def _expect_loss(answer: Answer, case: tuple[Tensor, ...], draw: Draw) -> None:
             "not reduced",
             f"Your result has shape {tuple(given.shape)}; expected one number, a mean plus a mean.",
         )
-    if close(torch.as_tensor(given).reshape(()), right):
+    mine = torch.as_tensor(given).detach().reshape(())
+    if close(mine, right):
         return
     rich = [_loss_case(draw, 4, 9, 11, (1, 2, 3, 5), (0, 1, 1, 0)) for _ in range(3)]
-    flat: Any = lambda mine, theirs, _case: close(torch.as_tensor(mine).reshape(()), theirs)  # noqa: E731
-    found = find_suspect(answer, rich, LOSS_SUSPECTS, flat)
+    found = find_suspect(answer, rich, LOSS_SUSPECTS, _same_number)
     labels = case[1]
     said = (
         f"With {labels.shape[0]} row(s), {int((labels != -100).sum())} asked position(s) of "
         f"{labels.numel()} and pair "
-        f"labels {case[3].tolist()} you have {float(given):.4f}; it is {float(right):.4f}."
+        f"labels {case[3].tolist()} you have {mine:.4f}; it is {right.detach():.4f}."
     )
     raise Mistake(found.key if found else "", f"{found.message}\n{said}" if found else said)
+
+
+def _same_number(mine: Any, theirs: Tensor, _case: Any) -> bool:
+    return close(torch.as_tensor(mine).reshape(()), theirs)
 
 
 def _ask_gradient(answer: Answer, draw: Draw) -> None:

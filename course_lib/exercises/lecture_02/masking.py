@@ -38,7 +38,7 @@ def corrupt(
 
 
 def _masking_case(draw: Draw, rows: int, length: int, rate: float) -> tuple[Any, ...]:
-    """Ids crowded in the lower half of the vocabulary, so that random ids can be told from borrowed ones."""
+    """Ids crowded in the vocabulary's lower half: random ids can be told from borrowed ones."""
     vocab_size, mask_id = draw.integer(80, 160), draw.integer(3, 9)
     ids = torch.minimum(*(draw.ids(mask_id + 1, vocab_size - 1, rows, length) for _ in range(2)))
     chosen = torch.rand(rows, length, generator=draw.torch) < rate
@@ -106,7 +106,7 @@ def _ask_shares(answer: Answer, draw: Draw) -> None:
     by_chance = 0.1 / vocab_size  # a random id may be [MASK], or the original
     if share_is(masked, 0.8 + by_chance, n) and share_is(kept, 0.1 + by_chance, n):
         return
-    key, said = _name_shares(masked, replaced, kept, n)
+    key, said = _name_shares(torch.tensor([masked, replaced, kept]), n, vocab_size)
     raise Mistake(
         key,
         f"{said}Of {n:,} chosen positions {masked:.1%} became [MASK], {replaced:.1%} another id "
@@ -177,17 +177,21 @@ WRONG_MIXES: tuple[tuple[str, tuple[float, float, float], str], ...] = (
 )
 
 
-def _name_shares(masked: float, replaced: float, kept: float, n: int) -> tuple[str, str]:
-    for key, mix, said in WRONG_MIXES:
-        found = zip((masked, replaced, kept), mix, strict=True)
-        if all(abs(share - expected) < 0.012 + 2 / math.sqrt(n) * 0.5 for share, expected in found):
-            return key, said
-    return "", ""
+def _name_shares(found: Tensor, n: int, vocab_size: int) -> tuple[str, str]:
+    """The wrong mix nearest to the shares found, if it lies within six standard deviations."""
+
+    def distance(mix: tuple[float, float, float]) -> float:
+        by_chance = mix[1] / vocab_size
+        expected = torch.tensor(mix) + torch.tensor([by_chance, -2 * by_chance, by_chance])
+        return float((found - expected).abs().max())
+
+    key, mix, said = min(WRONG_MIXES, key=lambda known: distance(known[1]))
+    return (key, said) if distance(mix) < 3 / math.sqrt(n) else ("", "")
 
 
 def _ask_each_alone(answer: Answer, draw: Draw) -> None:
     case = _masking_case(draw, 200, 100, 0.5)
-    ids, chosen, mask_id = case[:3]
+    _ids, chosen, mask_id = case[:3]
     masked = (_call_masking(answer, case) == mask_id) & chosen
     by_row = masked.sum(1) / chosen.sum(1).clamp(min=1)
     if int(((by_row < 0.4) | (by_row == 1)).sum()) > 20:
@@ -214,7 +218,7 @@ _HALVES = (slice(0, 50), slice(50, 100))
 
 
 def _early_late(x: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-    """x at the first and at the last half of the chosen positions, in reading order of the whole batch."""
+    """x at the first and at the last half of the chosen positions, in reading order."""
     flat = x[chosen]
     return flat[: len(flat) // 2], flat[len(flat) // 2 :]
 
@@ -261,7 +265,7 @@ def _expect_whole_range(drawn: Tensor, mask_id: int, vocab_size: int) -> None:
 
 
 def _expect_even(seen: Tensor, ids: Tensor, mask_id: int, vocab_size: int) -> None:
-    """Every id about equally often. The original itself cannot be seen, which costs frequent words a little."""
+    """Every id about equally often; drawing the original is not seen: frequent words lose some."""
     frequency = torch.bincount(ids.flatten(), minlength=vocab_size)[:vocab_size] / ids.numel()
     expected = int(seen.sum()) / (vocab_size - 2) * (1 - frequency) / (1 - 1 / vocab_size)
     others = torch.arange(vocab_size) != mask_id

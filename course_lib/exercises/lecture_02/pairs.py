@@ -9,6 +9,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ..machinery import (
     Answer,
@@ -27,7 +28,7 @@ def pairs(documents: Sequence[Sequence[str]], rng: random.Random) -> list[Pair]:
     """One (a, b, label) for each sentence that has a next one; label 0 IsNext, 1 NotNext."""
     made = []
     for number, document in enumerate(documents):
-        for a, following in zip(document, document[1:], strict=False):
+        for a, following in pairwise(document):
             if rng.random() < 0.5:
                 made.append((a, following, 0))
             else:
@@ -213,13 +214,13 @@ PAIRS = Exercise(
         "label 1 (NotNext). Return the list of triples. Draw from `rng`, a `random.Random`."
     ),
     hints=(
-        "zip(document, document[1:]) walks over a sentence and the next one.",
+        "zip(document, document[1:]) walks over each sentence together with the next one.",
         "Toss the coin for each pair: rng.random() < 0.5.",
         "For a random b choose the document first, from a list without the present one, then the "
         "sentence: rng.choice.",
     ),
     solution=pairs,
-    see="course_lib.objectives.next_sentence.pairs_of_document, where a and b are runs of sentences",
+    see="course_lib.objectives.next_sentence.pairs_of_document (a, b: runs of sentences)",
     stages=(
         Check("one pair for each sentence that has a next one", _ask_first_halves),
         Check("label 0 means that b follows a", _ask_labels),

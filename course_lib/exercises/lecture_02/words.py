@@ -47,8 +47,9 @@ def _split(
     write: str = "##",
     stuck: Callable[[list[str], str], list[str]] = lambda pieces, rest: ["[UNK]"],
 ) -> list[str]:
-    """WordPiece with switches for going wrong; a continuing piece is looked up as `look` + letters."""
-    pieces, start = [], 0
+    """WordPiece with switches for going wrong; `look` stands before pieces that are looked up."""
+    pieces: list[str] = []
+    start = 0
     while start < len(word) and len(word) <= max_chars:
         ends = list(range(len(word), start, -1))
         fit = [e for e in ends if (look if start else "") + word[start:e] in vocab]
@@ -181,7 +182,7 @@ def _with_unknown_letters(word: str, vocab: set[str], max_chars: int) -> list[st
 
 
 def _drawn_vocabulary(draw: Draw) -> set[str]:
-    """Short strings over three letters, some to begin a word and some to continue one, not every letter."""
+    """Short strings over three letters, some to begin a word, some to continue one; never all."""
     strings = {
         "".join(draw.python.choices("abc", k=draw.python.choice((1, 1, 2, 2, 3, 4))))
         for _ in range(30)
@@ -201,6 +202,10 @@ def _drawn_words(draw: Draw, number: int) -> list[tuple[str, set[str], int]]:
     ]
 
 
+# Going back finds abc ##c ##ba; the fewest pieces are ab ##ccba.
+LOOKS_AHEAD = ("abccba", {"abc", "##c", "##ba", "ab", "##ccba"}, 9)
+
+
 def _expect_pieces(answer: Answer, case: tuple[str, set[str], int], draw: Draw) -> None:
     word, vocab, max_chars = case
     given, right = call(answer, *case), wordpiece(*case)
@@ -218,9 +223,14 @@ def _expect_pieces(answer: Answer, case: tuple[str, set[str], int], draw: Draw) 
         f"{list(given)}; "
         f"it is {right}."
     )
-    same: Any = lambda mine, theirs, _case: list(mine) == theirs  # noqa: E731
-    found = find_suspect(answer, [case, *_drawn_words(draw, 300)], WORDPIECE_SUSPECTS, same)
+    found = find_suspect(
+        answer, [case, LOOKS_AHEAD, *_drawn_words(draw, 300)], WORDPIECE_SUSPECTS, _same_pieces
+    )
     raise Mistake(found.key if found else "", f"{found.message}\n{said}" if found else said)
+
+
+def _same_pieces(mine: Any, theirs: list[str], _case: Any) -> bool:
+    return list(mine) == theirs
 
 
 def _ask_words(

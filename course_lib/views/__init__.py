@@ -1,0 +1,50 @@
+"""What a notebook shows: source, comparisons, figures, attention, playgrounds, progress, quizzes.
+
+Names are loaded when first used: plotly, ipywidgets, anywidget, bertviz and IPython are imported only
+inside the functions that need them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "show": "source",
+    "Html": "page",
+    "Live": "page",
+    "caption": "page",
+    "colour": "style",
+    "plot_loss": "figures",
+    "accuracy_chart": "figures",
+    "bar_chart": "figures",
+    "coverage_chart": "figures",
+    "heat_chart": "figures",
+    "tokens_row": "tokens",
+    "tokens_legend": "tokens",
+    "attention_view": "attention",
+    "attention_picture": "attention",
+    "attention_weights": "attention",
+    "bertviz_view": "bertviz",
+    "masking_playground": "playgrounds",
+    "embedding_stack_view": "playgrounds",
+    "prediction_slider": "predictions",
+    "predict_masked": "predictions",
+    "WatchWord": "predictions",
+    "ProgressBar": "progress",
+    "LiveLoss": "progress",
+    "quiz_view": "quiz",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    # `compare` is not here: as a name in this package it is the module. Take it from course_lib.
+    if name not in _HOME:
+        raise AttributeError(f"course_lib.views has no {name!r}; it offers {', '.join(sorted(_HOME))}")
+    return getattr(import_module(f".{_HOME[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,91 @@
+"""Colours with a fixed meaning, and the one plotly template. Colours: Okabe and Ito's, safe for all eyes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+PURPLE, SKY, YELLOW, BLACK, GREY = "#CC79A7", "#56B4E9", "#F0E442", "#000000", "#767676"
+INK, FAINT = "#1a1a1a", "#d9d9d9"
+WIDTH, HEIGHT = 720, 400  # pixels; a figure fits a laptop screen
+
+# One colour a thing, in all lectures.
+COLOURS = {
+    "unigram": GREY, "count model": PURPLE, "model": BLUE, "oracle": BLACK, "long run": SKY,
+    "total": BLUE, "mlm": GREEN, "nsp": ORANGE, "expected": GREY,
+    "mask": ORANGE, "random": VERMILION, "kept": GREEN,
+    "bert": BLUE, "roberta": ORANGE, "albert": GREEN, "distilbert": SKY, "tinybert": SKY,
+    "electra": VERMILION, "deberta": PURPLE, "spanbert": GREEN, "ernie": ORANGE, "xlm": VERMILION,
+    "mobilebert": PURPLE, "fastbert": BLACK, "elmo": YELLOW,
+}  # fmt: skip
+# Lines differ in more than colour.
+DASHES = {"unigram": "dot", "count model": "dash", "oracle": "dashdot", "long run": "longdash"}
+PATTERNS = ("", "/", "x", ".", "\\", "+")
+
+
+def colour(name: str) -> str:
+    """The colour of a family member or of a kind of line; ValueError for a name without one."""
+    if name.lower() not in COLOURS:
+        raise ValueError(f"{name!r} has no colour yet; those that have: {', '.join(COLOURS)}.")
+    return COLOURS[name.lower()]
+
+
+def dash(name: str) -> str:
+    """How the line of this kind is drawn."""
+    return DASHES.get(name, "solid")
+
+
+def rounded(values: Iterable[float], digits: int = 4) -> list[float]:
+    """The values to `digits` significant digits: what a figure needs, and small in a notebook."""
+    return [round_one(float(v), digits) for v in values]
+
+
+def round_one(value: float, digits: int = 4) -> float:
+    """One value to `digits` significant digits; zero and what is no number stay."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    return round(value, digits - 1 - math.floor(math.log10(abs(value))))
+
+
+@lru_cache(maxsize=1)
+def template() -> Any:
+    """The plotly template of every figure, also registered as "course"."""
+    import plotly.graph_objects as go
+    import plotly.io as pio
+
+    axis = {
+        "showline": True, "linecolor": INK, "ticks": "outside", "tickcolor": INK, "gridcolor": "#ececec",
+        "zeroline": False, "title": {"standoff": 8}, "automargin": True,
+    }  # fmt: skip
+    pio.templates["course"] = go.layout.Template(
+        layout={
+            "font": {"family": "system-ui, Helvetica, Arial, sans-serif", "size": 13, "color": INK},
+            "title": {"x": 0, "xref": "paper", "xanchor": "left", "font": {"size": 16}},
+            "colorway": [BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK],
+            "plot_bgcolor": "white",
+            "paper_bgcolor": "white",
+            "margin": {"l": 60, "r": 24, "t": 48, "b": 48},
+            "showlegend": False,
+            "xaxis": axis,
+            "yaxis": axis,
+            "hoverlabel": {"bgcolor": "white", "font": {"color": INK}},
+        }
+    )
+    return pio.templates["course"]
+
+
+# Points of the Cividis scale (Nuñez, Anderton, Renslow 2018), dark blue to yellow.
+CIVIDIS = ((0, 34, 78), (53, 69, 108), (102, 105, 112), (148, 142, 119), (200, 184, 102), (254, 232, 56))
+
+
+def cividis(share: float) -> tuple[int, int, int]:
+    """The colour (red, green, blue) at `share` from 0 to 1 of the scale; beyond, its ends."""
+    place = min(max(share, 0.0), 1.0) * (len(CIVIDIS) - 1)
+    low = min(int(place), len(CIVIDIS) - 2)
+    part = place - low
+    pairs = zip(CIVIDIS[low], CIVIDIS[low + 1], strict=True)
+    r, g, b = (round(x + part * (y - x)) for x, y in pairs)
+    return r, g, b

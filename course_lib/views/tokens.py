@@ -1,0 +1,88 @@
+"""Tokens as boxes, the same way everywhere. Shape says what colour says.
+
+[MASK] is hatched, a replaced token outlined twice, a token kept but asked for dotted and underlined,
+a control token rounded. Actions are numbered as in objectives.masked_lm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from .page import Html, card
+
+PLAIN, MASKED, REPLACED, KEPT = 0, 1, 2, 3
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<s>", "</s>", "<pad>", "<unk>", "<mask>")
+SAID = {PLAIN: "", MASKED: "hidden by [MASK]", REPLACED: "replaced by a random token", KEPT: "kept, but asked"}
+
+_BOX = "display:inline-block;padding:2px 7px;margin:2px 3px 0 0;color:#1a1a1a;white-space:pre;"
+_HATCH = "repeating-linear-gradient(45deg,#fbe3b5 0 4px,#fff6e3 4px 8px)"
+_LOOK = {
+    PLAIN: "border:1px solid #9a9a9a;border-radius:3px;background-color:#fff;",
+    MASKED: f"border:2px solid #8a5f00;border-radius:3px;background-color:#fdeecb;background-image:{_HATCH};",
+    REPLACED: "border:4px double #D55E00;border-radius:3px;background-color:#fff;",
+    KEPT: "border:2px dotted #007a59;border-radius:3px;background-color:#eef9f5;"
+    "text-decoration:underline dotted;",
+}
+_ROUND = "border:1px solid #9a9a9a;border-radius:12px;background-color:#efefef;"
+_CELL = "display:inline-block;vertical-align:top;text-align:center;margin:0 1px 4px 0;"
+_MONO = "font-family:ui-monospace,Menlo,Consolas,monospace;font-size:13px;"
+
+
+def tokens_row(
+    tokens: Sequence[str],
+    actions: Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+    *,
+    selected: int | None = None,
+) -> Html:
+    """A row of token boxes. actions: 0 plain, 1 [MASK], 2 replaced, 3 kept; labels: written under each.
+
+    selected: this one is marked by a triangle. Raises ValueError when the lengths differ.
+    """
+    actions = list(actions) if actions is not None else [_guess(token) for token in tokens]
+    labels = list(labels) if labels is not None else [""] * len(tokens)
+    if not len(tokens) == len(actions) == len(labels):
+        raise ValueError(
+            f"{len(tokens)} tokens, {len(actions)} actions and {len(labels)} labels were given; "
+            "expected one action and one label a token."
+        )
+    cells = [
+        _cell(*one, i == selected) for i, one in enumerate(zip(tokens, actions, labels, strict=True))
+    ]
+    words = (_plain(*one) for one in zip(tokens, actions, labels, strict=True))
+    return Html(card("".join(cells), "token-row"), " ".join(words))
+
+
+def tokens_legend() -> str:
+    """HTML: one small box of each kind with its meaning."""
+    kinds = (("[CLS]", PLAIN, "control token"), ("[MASK]", MASKED, "hidden"),
+             ("word", REPLACED, "replaced"), ("word", KEPT, "kept, but asked"))  # fmt: skip
+    parts = (f"{box(t, a)}<span>{said}</span>&emsp;" for t, a, said in kinds)
+    return f'<div style="font-size:12px;color:#444;margin-top:4px">{"".join(parts)}</div>'
+
+
+def box(token: str, action: int = PLAIN) -> str:
+    """One token as HTML."""
+    rounded = token in SPECIAL and action == PLAIN and token not in ("[MASK]", "<mask>")
+    look = _ROUND if rounded else _LOOK[int(action)]
+    kind = "special" if rounded else ("plain", "masked", "replaced", "kept")[int(action)]
+    said = SAID[int(action)] or ("control token" if rounded else "")
+    title = f' title="{said}"' if said else ""
+    return f'<span class="token token-{kind}"{title} style="{_BOX}{_MONO}{look}">{escape(token)}</span>'
+
+
+def _cell(token: str, action: int, label: str, selected: bool) -> str:
+    under = "▲ " * selected + escape(str(label))
+    style = "font-size:11px;color:#444;min-height:14px"
+    below = f'<div style="{style}">{under}</div>' if under else ""
+    return f'<div style="{_CELL}">{box(token, action)}{below}</div>'
+
+
+def _plain(token: str, action: int, label: str) -> str:
+    marks = {PLAIN: "{}", MASKED: "{}", REPLACED: "«{}»", KEPT: "_{}_"}
+    return marks[int(action)].format(token) + (f"({label})" if label else "")
+
+
+def _guess(token: str) -> int:
+    return MASKED if token in ("[MASK]", "<mask>") else PLAIN

@@ -286,24 +286,27 @@ def _compare(
 
 # ---------------------------------------------------------------- our files
 
+FORMAT = 1  # of what `save` writes beside the weights
+
 def save(model: nn.Module, path: str | Path) -> str:
     """Write weights and configuration to one safetensors file; returns its SHA-256.
 
     model: an Encoder or a BertForPreTraining. The file is complete or not there at all, and holds
-    the hash of its own weights, which `load` checks.
+    the hash of its own weights, which `load` checks. The same model gives the same bytes.
     """
     import safetensors.torch
 
     family, heads = _known(model)
     state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
     about = {
-        "format": "course_lib 1",
+        "format": FORMAT,
         "family": family.model_type,
         "model": "pretraining" if heads else "encoder",
-        "config": json.dumps(asdict(_encoder_of(model).config)),
+        "config": asdict(_encoder_of(model).config),
         "weights_sha256": _hash_of(state),
     }
-    data = safetensors.torch.save(state, metadata=about)
+    # One entry only: safetensors writes several in the order of a hash table, anew in every run.
+    data = safetensors.torch.save(state, metadata={"course_lib": json.dumps(about)})
     write_atomic(path, data)
     return hashlib.sha256(data).hexdigest()
 
@@ -315,19 +318,21 @@ def load(path: str | Path, sha256: str | None = None) -> Encoder | BertForPreTra
     hash, a file cut short or damaged, a pickle, or a file that `save` did not write.
     """
     path = Path(path)
-    about = read_header(path).get("__metadata__", {})
+    header = read_header(path)
     _check_hash(path, sha256)
-    if about.get("format") != "course_lib 1":
+    about = header.get("__metadata__", {}).get("course_lib", "{}")
+    about = json.loads(about) if about.startswith("{") else {}
+    if about.get("format") != FORMAT:
         raise CheckpointError(
-            f"{path} was not written by course_lib.checkpoints.save: it lacks a configuration. "
-            "For a checkpoint of transformers give load_pretrained the folder that holds its "
-            "config.json and model.safetensors."
+            f"{path} was not written by this version of course_lib.checkpoints.save: it lacks a "
+            "configuration. For a checkpoint of transformers give load_pretrained the folder that "
+            "holds its config.json and model.safetensors."
         )
     family = _family_named(about["family"], str(path))
     state = _read_weights(path)
     if _hash_of(state) != about["weights_sha256"]:
         raise CheckpointError(f"{path} is damaged: its weights no longer have the hash it records.")
-    config = family.config_class(**json.loads(about["config"]))
+    config = family.config_class(**about["config"])
     with torch.device("meta"):
         model: Any = family.encoder(config, any("pooler." in name for name in state))
         model = BertForPreTraining(model) if about["model"] == "pretraining" else model
@@ -349,6 +354,7 @@ def _hash_of(state: Mapping[str, Tensor]) -> str:
 
 # ---------------------------------------------------------------- reading safetensors with care
 
+_PICKLE_STARTS = (b"\x80", b"PK\x03\x04")  # a bare pickle, and torch.save's zip with one inside
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 
 
@@ -362,8 +368,9 @@ def read_header(path: str | Path) -> dict[str, Any]:
     if not path.is_file():
         raise MissingCheckpoint(f"no file at {path}: expected a checkpoint (.safetensors) there.")
     with open(path, "rb") as file:
-        start = file.read(8)
-        if start[:1] == b"\x80" or start[:4] == b"PK\x03\x04":
+        start, first = file.read(8), file.read(1)
+        # A safetensors header is a JSON object; its length before it may look like anything.
+        if first not in (b"{", b"") and start.startswith(_PICKLE_STARTS):
             raise CheckpointError(_no_pickle(path, "starts like"))
         if start.startswith(b"version "):
             raise CheckpointError(
@@ -371,9 +378,9 @@ def read_header(path: str | Path) -> dict[str, Any]:
             )
         size = path.stat().st_size
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
-        if length > size - 8:
+        if not 0 < length <= size - 8:
             raise CheckpointError(_cut_short(path, size, None))
-        header = _parse_header(path, file.read(length))
+        header = _parse_header(path, first + file.read(length - 1))
     ends = (entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__")
     expected = 8 + length + max(ends, default=0)
     if size != expected:
@@ -518,8 +525,10 @@ def _is_repository(name: str) -> bool:
 
 
 def _in_cache(source: Source) -> Path | str:
-    from huggingface_hub import try_to_load_from_cache
-
+    try:
+        from huggingface_hub import try_to_load_from_cache
+    except ImportError:
+        return "the Hugging Face cache (huggingface_hub is not installed)"
     for repository in (source.repository, source.repository.rpartition("/")[2]):
         files = [try_to_load_from_cache(repository, name) for name in (WEIGHTS, CONFIG)]
         if all(isinstance(file, str) for file in files):
@@ -542,9 +551,11 @@ def _in_wheel(source: Source) -> Path | str:
 
 
 def _on_network(source: Source) -> Path | str:
-    from huggingface_hub import constants, hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError
-
+    try:
+        from huggingface_hub import constants, hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError
+    except ImportError:
+        return "the network (huggingface_hub is not installed)"
     offline = os.environ.get("HF_HUB_OFFLINE", "") or os.environ.get("TRANSFORMERS_OFFLINE", "")
     if constants.HF_HUB_OFFLINE or offline.upper() in ("1", "ON", "YES", "TRUE"):
         return "the network (switched off by HF_HUB_OFFLINE)"

@@ -71,14 +71,22 @@ def reveal(id: str) -> Note:
 
 def quiz(lecture: str) -> Any:
     """The quiz of a lecture as a live widget, or as unfolding text where none can be drawn."""
-    from .quizzes import QuizText, read_quiz
+    from course_lib.views.quiz import quiz_text, quiz_view
+
+    from .quizzes import read_quiz
 
     items = read_quiz(lecture)
     try:
-        from course_lib.views.quiz import quiz_view
-    except ImportError:
-        return QuizText(lecture, items)
-    return quiz_view(items)
+        return quiz_view(items)
+    except ImportError:  # no anywidget
+        return quiz_text(items)
+
+
+def review(lecture: str) -> Any:
+    """The questions for review of a lecture; each answer unfolds."""
+    from .quizzes import read_review, review_html
+
+    return review_html(read_review(lecture))
 
 
 def exercise(id: str) -> Exercise:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import dis
-import inspect
 import math
 import random
 import secrets
@@ -353,18 +352,15 @@ def _short(x: Any, width: int = 60) -> str:
 
 def solution_note(exercise: Exercise) -> Note:
     """The library's own functions where there are any, else the solution kept with the exercise."""
-    try:
-        sources = [inspect.getsource(_find(place)) for place in exercise.library]
-    except (ImportError, AttributeError, OSError, TypeError):
-        sources = []
-    if sources:
-        heading = f"Solution of {exercise.heading}, as the library has it"
-        places = "\n".join(f"# {place.replace(':', '.')}" for place in exercise.library)
-        return Note(heading, places + "\n\n" + "\n\n".join(sources), code=True)
-    source = inspect.getsource(exercise.solution)
-    if exercise.see:
-        source += f"\n\n# In the library: {exercise.see}"
-    return Note(f"Solution of {exercise.heading}", source, code=True)
+    from course_lib.views.source import show
+
+    if exercise.library:
+        source = show(*(_find(place) for place in exercise.library))
+        title = f"Solution of {exercise.heading}, as the library has it"
+        return Note(title, source.text, source.html)
+    source = show(exercise.solution)
+    see = f"In the library: {exercise.see}." if exercise.see else ""
+    return Note(f"Solution of {exercise.heading}", f"{source.text}\n{see}", source.html + see)
 
 
 def _find(place: str) -> Any:

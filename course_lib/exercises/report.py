@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Literal
 
+from course_lib.views.page import card, inline
+
 Status = Literal["unanswered", "wrong", "passed", "error"]
 
 HEADLINE = {
@@ -15,7 +17,7 @@ HEADLINE = {
     "unanswered": "not answered yet",
     "error": "could not be checked",
 }
-COLOUR = {"passed": "#009E73", "wrong": "#D55E00", "unanswered": "#0072B2", "error": "#D55E00"}
+COLOUR = {"passed": "#00664a", "wrong": "#a03c00", "unanswered": "#00558a", "error": "#a03c00"}
 SIGN = {True: "✓ passed", False: "✗ stopped here", None: "– not reached"}
 
 
@@ -101,52 +103,42 @@ class Report(Shown):
         return "\n".join(lines + ([f"  {self.again}"] if self.again else []))
 
     def _repr_html_(self) -> str:
-        colour = COLOUR[self.status]
-        rows = "".join(self._row(stage) for stage in self.stages)
-        frame = f"border-left:4px solid {colour};padding:.3em .8em;margin:.4em 0"
         head = f"<b>{escape(self.title)}</b>: "
-        head += f'<b style="color:{colour}">{HEADLINE[self.status]}</b>'
-        again = f'<div style="font-size:90%">{escape(self.again)}</div>' if self.again else ""
+        head += f'<b style="color:{COLOUR[self.status]}">{HEADLINE[self.status]}</b>'
+        rows = "".join(self._row(stage) for stage in self.stages)
         table = f'<table style="margin:.3em 0;border-collapse:collapse">{rows}</table>'
-        return f'<div role="status" style="{frame}"><div>{head}</div>{table}{again}</div>'
+        again = f'<div style="font-size:90%">{inline(self.again)}</div>' if self.again else ""
+        return _framed(f"<div>{head}</div>{table}{again}", COLOUR[self.status])
 
     def _row(self, stage: Stage) -> str:
         cell = '<td style="text-align:left;vertical-align:top;padding:.1em .8em .1em 0;'
-        said = escape(stage.message).replace("\n", "<br>")
+        said = inline(stage.message).replace("\n", "<br>")
         said = f'<div style="margin:.2em 0 .3em">{said}</div>' if said else ""
         return (
             f'<tr>{cell}white-space:nowrap">{SIGN[stage.passed]}</td>'
-            f'{cell}">{escape(stage.name)}{said}</td></tr>'
+            f'{cell}">{inline(stage.name)}{said}</td></tr>'
         )
 
 
 @dataclass(frozen=True, repr=False)
 class Note(Shown):
-    """A few lines of text with a heading: a hint, a solution, an answer to a misspelt number."""
+    """A few lines of text with a heading: a hint, a solution, an answer to a misspelt number.
+
+    html: how the text looks in a notebook, where it is more than paragraphs.
+    """
 
     title: str
     text: str
-    code: bool = False
+    html: str = ""
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self.text}"
 
     def _repr_html_(self) -> str:
-        body = _code(self.text) if self.code else _prose(self.text)
-        style = "border-left:4px solid #0072B2;padding:.3em .8em;margin:.4em 0"
-        return f'<div role="note" style="{style}"><b>{escape(self.title)}</b>{body}</div>'
+        parts = (f'<p style="margin:.3em 0">{inline(part)}</p>' for part in self.text.split("\n"))
+        return _framed(f"<b>{escape(self.title)}</b>{self.html or ''.join(parts)}", "#00558a")
 
 
-def _prose(text: str) -> str:
-    return "".join(f'<p style="margin:.3em 0">{escape(part)}</p>' for part in text.split("\n"))
-
-
-def _code(text: str) -> str:
-    """Highlighted by Pygments where it is installed (every notebook has it), plain otherwise."""
-    try:
-        from pygments import highlight
-        from pygments.formatters import HtmlFormatter
-        from pygments.lexers import PythonLexer
-    except ImportError:
-        return f"<pre>{escape(text)}</pre>"
-    return str(highlight(text, PythonLexer(), HtmlFormatter(noclasses=True, nobackground=True)))
+def _framed(content: str, colour: str) -> str:
+    frame = f"border-left:4px solid {colour};padding-left:.8em"
+    return card(f'<div role="status" style="{frame}">{content}</div>', "course-exercise")

@@ -281,8 +281,8 @@ def documentation_slice(paragraphs: int = 2_000, split: str = "train") -> Corpus
     last document whole.
 
     Modules of five libraries that the course installs are taken in the order of a hash of their
-    names, which mixes the subjects, until there is enough. Raises ValueError for a number below 1
-    or another split.
+    names, which mixes the subjects, until there is enough (or no more).
+    Raises ValueError for a number below 1 or another split.
     """
     _check_split(split)
     if paragraphs < 1:

@@ -141,7 +141,9 @@ class Grammar:
         empty = [t for t, row in zip(self.topics, allowed, strict=True) if not row.any()]
         if empty:
             raise RulesError(f"Table {table} (role {role}) has no row for {empty}; expected one for each topic.")
-        return allowed / allowed.sum(1, keepdims=True)
+        rank = np.maximum(allowed.cumsum(1), 1.0)
+        weights = allowed * rank ** -float(self.rules.get("rank_exponent", 0.0))
+        return weights / weights.sum(1, keepdims=True)
 
     def value(self, table: str, row: Row, path: str) -> str:
         """What `path` (columns, separated by dots; empty for the key) says of a row."""

@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from course_lib.files import data_path
@@ -78,9 +79,10 @@ class MicroWorld:
         self.version = str(grammar.rules.get("version", ""))
         self._frames = {f"{f.stage}.{f.name}": f for fs in grammar.frames.values() for f in fs}
         self._parts = {name: self._compile(f) for name, f in self._frames.items()}
-        self._rows_of = {role: [p.nonzero()[0].tolist() for p in prior] for role, prior in grammar.prior.items()}
-        self._plan_steps = list(accumulate(p.weight for p in grammar.plans))
-        self._topic_steps = list(accumulate(grammar.topic_weights.tolist()))
+        self._choices = {role: [_choices(p) for p in prior] for role, prior in grammar.prior.items()}
+        self._plan_steps = _steps([p.weight for p in grammar.plans])
+        self._topic_steps = _steps(grammar.topic_weights.tolist())
+        self._end = int(grammar.rules.get("heldout_words", 5))
         self._limit = int(grammar.heldout_share * 2**32)
 
     @classmethod
@@ -130,8 +132,8 @@ class MicroWorld:
         if split not in SPLITS:
             raise ValueError(f"split is {split!r}; expected one of {SPLITS}.")
         rng = random.Random(f"micro-world {seed} {split}").random
-        heldout = split == "heldout"
-        return [self._story(rng, heldout) for _ in range(n)]
+        wanted = 0 if split == "train" else 2
+        return [self._story(rng, wanted) for _ in range(n)]
 
     def documents(self, stories: Sequence[Story]) -> list[list[list[int]]]:
         """Stories as documents of sentences of ids: what `make_pairs` and the count models take."""
@@ -201,14 +203,14 @@ class MicroWorld:
                 parts.append(("", [item]))
         return parts
 
-    def _story(self, rng, heldout: bool) -> Story:
+    def _story(self, rng, wanted: int) -> Story:
         while True:
-            topic = bisect(self._topic_steps, rng() * 0.9999999999)
-            plan = self.grammar.plans[bisect(self._plan_steps, rng() * 0.9999999999)]
+            topic = bisect(self._topic_steps, rng())
+            plan = self.grammar.plans[bisect(self._plan_steps, rng())]
             rows: dict[str, int] = {}
             said: list[tuple[str, Frame]] = []
             for stage in plan.stages:
-                sentence = self._sentence(rng, stage, topic, rows, heldout)
+                sentence = self._sentence(rng, stage, topic, rows, wanted)
                 if sentence is None:
                     break
                 said.append(sentence)
@@ -216,7 +218,7 @@ class MicroWorld:
                 frames = tuple(f"{f.stage}.{f.name}" for _, f in said)
                 return Story(tuple(s for s, _ in said), self.grammar.topics[topic], frames, rows, self)
 
-    def _sentence(self, rng, stage, topic, rows, heldout) -> tuple[str, Frame] | None:
+    def _sentence(self, rng, stage, topic, rows, wanted) -> tuple[str, Frame] | None:
         """Draw a frame and the roles it needs, again until the sentence is on the wanted side of the split."""
         frames = self.grammar.frames[stage]
         for _ in range(TRIES):
@@ -224,19 +226,30 @@ class MicroWorld:
             fresh = {}
             for role in frame.roles:
                 if role not in rows:
-                    choices = self._rows_of[role][topic]
-                    fresh[role] = choices[int(rng() * len(choices))]
+                    row_numbers, steps = self._choices[role][topic]
+                    fresh[role] = row_numbers[bisect(steps, rng())]
             drawn = rows | fresh if fresh else rows
             parts = self._parts[f"{frame.stage}.{frame.name}"]
             text = " ".join([texts[drawn[role]] if role else texts[0] for role, texts in parts])
-            if self.is_heldout(text) == heldout:
+            if self.side(text) == wanted:
                 rows.update(fresh)
                 return text, frame
         return None
 
-    def is_heldout(self, sentence: str) -> bool:
-        """Whether a sentence belongs to the held-out side: decided by a hash of its text."""
-        digest = hashlib.blake2b(sentence.encode(), digest_size=4).digest()
+    def side(self, sentence: str) -> int:
+        """How many ends of a sentence are held out: 0 for a training sentence, 2 for a held-out one, 1 for neither.
+
+        Its first four and its last four words (the full stop is one) are hashed, each with the chance
+        `heldout_share`. Every eight words in a row, also across two sentences, hold one such end whole (but for a
+        few inside the longest sentences), so what is held out is not only the sentence but nearly all its parts.
+        """
+        words = sentence.split()
+        return self._is_reserved(" ".join(words[: self._end])) + self._is_reserved(
+            " ".join(words[-self._end :])
+        )
+
+    def _is_reserved(self, words: str) -> bool:
+        digest = hashlib.blake2b(words.encode(), digest_size=4).digest()
         return int.from_bytes(digest, "big") < self._limit
 
     def _items(self, story: Story, name: str) -> list[tuple[str, Hole | None]]:
@@ -267,6 +280,17 @@ class MicroWorld:
         if mentions[hole.role] > 1:
             return "fact"
         return "name" if hole.parts > 1 else "free"
+
+
+def _steps(shares: list[float]) -> list[float]:
+    """Where each choice ends on the line from 0 to 1, without the last: for `bisect` with a random number."""
+    return list(accumulate(shares))[:-1]
+
+
+def _choices(probabilities: np.ndarray) -> tuple[list[int], list[float]]:
+    """The rows with some probability, and their steps."""
+    rows = probabilities.nonzero()[0]
+    return rows.tolist(), _steps(probabilities[rows].tolist())
 
 
 @dataclass(frozen=True)

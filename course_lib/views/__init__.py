@@ -1,7 +1,7 @@
 """What a notebook shows: source, comparisons, figures, attention, playgrounds, progress, quizzes.
 
-Names are loaded when first used: plotly, ipywidgets, anywidget, bertviz and IPython are imported only
-inside the functions that need them.
+Names are loaded when first used: plotly, ipywidgets, anywidget, bertviz and IPython are imported
+only inside the functions that need them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HOME = {
     "attention_weights": "attention",
     "bertviz_view": "bertviz",
     "masking_playground": "playgrounds",
-    "embedding_stack_view": "playgrounds",
+    "embedding_stack_view": "embedding_stack",
     "prediction_slider": "predictions",
     "predict_masked": "predictions",
     "WatchWord": "predictions",
@@ -42,7 +42,9 @@ __all__ = list(_HOME)
 def __getattr__(name: str) -> Any:
     # `compare` is not here: as a name in this package it is the module. Take it from course_lib.
     if name not in _HOME:
-        raise AttributeError(f"course_lib.views has no {name!r}; it offers {', '.join(sorted(_HOME))}")
+        raise AttributeError(
+            f"course_lib.views has no {name!r}; it offers {', '.join(sorted(_HOME))}"
+        )
     return getattr(import_module(f".{_HOME[name]}", __name__), name)
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .page import Html, Live, card, svg_image
+from .page import Html, Live, card, svg_drawing, svg_image
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -30,7 +30,7 @@ def attention_view(
 ) -> Live:
     """The attention of `model` over one text, with sliders for layer and head.
 
-    input_ids (T,) or (1, T); tokens: T strings; inputs: token_type_ids, attention_mask where wanted.
+    input_ids (T,) or (1, T); tokens: T strings; inputs: token_type_ids, attention_mask if wanted.
     Raises ValueError when the tokens are not as many as the ids, or the model returns no attention.
     """
     weights = attention_weights(model, input_ids, **inputs)
@@ -47,7 +47,7 @@ def attention_view(
 
 
 def attention_weights(model: nn.Module, input_ids: Tensor | Sequence[int], **inputs: Any) -> Tensor:
-    """Attention of one text, (L, A, T, T), dropout off. Works with ours and with transformers' models."""
+    """Attention of one text, (L, A, T, T), dropout off; of our models and of transformers'."""
     import torch
 
     ids = torch.as_tensor(input_ids).reshape(1, -1)
@@ -64,42 +64,49 @@ def attention_weights(model: nn.Module, input_ids: Tensor | Sequence[int], **inp
             "The model returned no attention. A model of transformers must be loaded with "
             'attn_implementation="eager"; its faster ways never form the weights.'
         )
-    return torch.stack([layer[0] for layer in attentions]).float()  # L of (1, A, T, T) -> (L, A, T, T)
+    return torch.stack(
+        [layer[0] for layer in attentions]
+    ).float()  # L of (1, A, T, T) -> (L, A, T, T)
 
 
-def attention_picture(weights: Tensor, tokens: Sequence[str], layer: int = 1, head: int = 1) -> Html:
-    """The same view without its controls: one layer and head of weights (L, A, T, T) as a picture."""
+def attention_picture(
+    weights: Tensor, tokens: Sequence[str], layer: int = 1, head: int = 1
+) -> Html:
+    """The view without its controls: one layer and head of weights (L, A, T, T) as a picture."""
     _check(weights, tokens, layer, head)
     matrix = weights[layer - 1, head - 1].tolist()
     svg = attention_svg(matrix, tokens, f"layer {layer}, head {head}")
     said = [f"{token} → {tokens[_largest(row)]}" for token, row in zip(tokens, matrix, strict=True)]
-    text = f"Attention of layer {layer}, head {head}; each token and what it looks at most: " + "; ".join(said)
+    text = (
+        f"Attention of layer {layer}, head {head}; each token and what it looks at most: "
+        + "; ".join(said)
+    )
     return Html(card(svg_image(svg, text), "attention-static"), text)
 
 
 def attention_svg(matrix: Sequence[Sequence[float]], tokens: Sequence[str], title: str) -> str:
     """SVG of one head, (T, T): row asks, column answers; weak lines are left out."""
-    height = TOP + ROW * len(tokens) + 8
     lines = [(w, i, j) for i, row in enumerate(matrix) for j, w in enumerate(row) if w >= FAINTEST]
-    lines = sorted(lines, reverse=True)[:MOST_LINES]
-    drawn = "".join(
-        f'<path d="M{LEFT} {_middle(i)}L{RIGHT} {_middle(j)}" stroke-width="{0.5 + 4 * w:.1f}" opacity="{w:.2f}"/>'
-        for w, i, j in lines
-    )
+    drawn = "".join(_line(*line) for line in sorted(lines, reverse=True)[:MOST_LINES])
     words = "".join(
         f'<text x="{x}" y="{_middle(i) + 4}" text-anchor="{anchor}">{escape(token)}</text>'
         for x, anchor in ((LEFT - 8, "end"), (RIGHT + 8, "start"))
         for i, token in enumerate(tokens)
     )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDE}" height="{height}" viewBox="0 0 {WIDE} {height}">'
-        f'<rect width="{WIDE}" height="{height}" fill="#fff"/>'
-        f'<g font-family="ui-monospace,Menlo,Consolas,monospace" font-size="13" fill="#1a1a1a">{words}</g>'
-        f'<g font-family="system-ui,sans-serif" font-size="12" fill="#555">'
-        f'<text x="{LEFT - 8}" y="16" text-anchor="end">this token looks …</text>'
-        f'<text x="{RIGHT + 8}" y="16">… at these</text>'
+    content = (
+        f'<g font-family="ui-monospace,Menlo,Consolas,monospace">{words}</g>'
+        f'<g font-size="12" fill="#555"><text x="{LEFT - 8}" y="16" text-anchor="end">this token '
+        f'looks …</text><text x="{RIGHT + 8}" y="16">… at these</text>'
         f'<text x="{(LEFT + RIGHT) // 2}" y="16" text-anchor="middle">{escape(title)}</text></g>'
-        f'<g stroke="#0072B2" stroke-linecap="round">{drawn}</g></svg>'
+        f'<g stroke="#0072B2" stroke-linecap="round">{drawn}</g>'
+    )
+    return svg_drawing(WIDE, TOP + ROW * len(tokens) + 8, content, f"attention, {title}")
+
+
+def _line(weight: float, asks: int, answers: int) -> str:
+    return (
+        f'<path d="M{LEFT} {_middle(asks)}L{RIGHT} {_middle(answers)}" '
+        f'stroke-width="{0.5 + 4 * weight:.1f}" opacity="{weight:.2f}"/>'
     )
 
 
@@ -130,8 +137,8 @@ def _widget_class() -> Any:
     class AttentionView(anywidget.AnyWidget):
         _esm = _ESM
         _css = _CSS
-        tokens = traitlets.List().tag(sync=True)
-        weights = traitlets.List().tag(sync=True)  # thousandths, (L, A, T, T) flattened
+        tokens: Any = traitlets.List().tag(sync=True)
+        weights: Any = traitlets.List().tag(sync=True)  # thousandths, (L, A, T, T) flattened
         layers = traitlets.Int().tag(sync=True)
         heads = traitlets.Int().tag(sync=True)
         layer = traitlets.Int(1).tag(sync=True)
@@ -141,12 +148,13 @@ def _widget_class() -> Any:
 
 
 _CSS = """
-.attention-view{background:#fff;color:#1a1a1a;font:14px/1.4 system-ui,sans-serif;padding:10px 12px;max-width:744px;
-  box-sizing:border-box}
-.attention-view .controls{display:flex;gap:28px;flex-wrap:wrap;align-items:center;margin-bottom:6px}
-.attention-view label{display:flex;gap:8px;align-items:center;color:#1a1a1a}
-.attention-view output{min-width:6.5em;font-variant-numeric:tabular-nums}
-.attention-view input[type=range]{width:170px;accent-color:#0072B2}
+.attention-view{background:#fff;color:#1a1a1a;font:14px/1.4 system-ui,sans-serif;padding:10px 12px;
+  max-width:744px;box-sizing:border-box}
+.attention-view .controls{display:flex;gap:6px 22px;flex-wrap:wrap;align-items:center;
+  margin-bottom:6px}
+.attention-view label{display:flex;margin:0;gap:8px;align-items:center;color:#1a1a1a}
+.attention-view output{min-width:4.2em;font-variant-numeric:tabular-nums}
+.attention-view input[type=range]{width:150px;margin:0;accent-color:#0072B2}
 .attention-view input:focus-visible{outline:3px solid #E69F00;outline-offset:2px}
 .attention-view svg{display:block;max-width:100%;height:auto}
 .attention-view .token{cursor:pointer;outline:none}
@@ -160,6 +168,7 @@ _CSS = """
 _ESM = """
 const ROW = 24, TOP = 30, LEFT = 230, RIGHT = 490, WIDE = 720;
 const NS = 'http://www.w3.org/2000/svg';
+const PROSE = 'system-ui,sans-serif', CODE = 'ui-monospace,Menlo,Consolas,monospace';
 function make(parent, name, attributes, text) {
   const node = document.createElementNS(NS, name);
   for (const key in attributes) node.setAttribute(key, attributes[key]);
@@ -179,7 +188,10 @@ function slider(parent, model, name, largest, onMove) {
     shown.textContent = value() + ' of ' + largest;
     input.setAttribute('aria-valuetext', name + ' ' + shown.textContent);
   };
-  input.addEventListener('input', () => { model.set(name, Number(input.value)); model.save_changes(); });
+  input.addEventListener('input', () => {
+    model.set(name, Number(input.value));
+    model.save_changes();
+  });
   const changed = () => { say(); onMove(); };
   model.on('change:' + name, changed);
   label.append(name, input, shown);
@@ -193,27 +205,30 @@ function render({model, el}) {
   const middle = i => TOP + ROW * i + ROW / 2;
   const weight = (i, j) =>
     weights[(((model.get('layer') - 1) * heads + model.get('head') - 1) * T + i) * T + j] / 1000;
-  let chosen = null;                                   // {side, index} of the token hovered or focused
+  let chosen = null;  // {side, index} of the token hovered or focused
   const root = document.createElement('div');
   root.className = 'attention-view';
   const controls = document.createElement('div');
   controls.className = 'controls';
   root.appendChild(controls);
-  const undo = ['layer', 'head'].map(name => slider(controls, model, name, model.get(name + 's'), draw));
+  const undo = ['layer', 'head'].map(
+    name => slider(controls, model, name, model.get(name + 's'), draw));
   const height = TOP + ROW * T + 8;
-  const svg = make(root, 'svg', {width: WIDE, height, viewBox: `0 0 ${WIDE} ${height}`, role: 'group',
-    'aria-label': 'attention between tokens'});
-  const small = {y: 16, 'font-size': 12, fill: '#555', 'font-family': 'system-ui,sans-serif'};
+  const svg = make(root, 'svg', {width: WIDE, height, viewBox: `0 0 ${WIDE} ${height}`,
+    role: 'group', 'aria-label': 'attention between tokens', 'font-family': PROSE});
+  const small = {y: 16, 'font-size': 12, fill: '#555'};
   make(svg, 'text', {...small, x: LEFT - 8, 'text-anchor': 'end'}, 'this token looks …');
   make(svg, 'text', {...small, x: RIGHT + 8}, '… at these');
-  const lines = make(svg, 'g', {stroke: '#0072B2', 'stroke-linecap': 'round', 'aria-hidden': 'true'});
+  const lines = make(svg, 'g',
+    {stroke: '#0072B2', 'stroke-linecap': 'round', 'aria-hidden': 'true'});
   const columns = {left: column('left'), right: column('right')};
   const said = document.createElement('div');
   said.className = 'said';
   said.setAttribute('aria-live', 'polite');
   const hint = document.createElement('div');
   hint.className = 'hint';
-  hint.textContent = 'Point at a token, or Tab to a column and use ↑ ↓, to see its own weights; Esc shows all.';
+  hint.textContent = 'Point at a token, or Tab to a column and use ↑ ↓, to see its own weights; '
+    + 'Esc shows all.';
   root.append(said, hint);
   el.appendChild(root);
   draw();
@@ -223,13 +238,14 @@ function render({model, el}) {
     return tokens.map((token, i) => {
       const group = make(svg, 'g', {class: 'token', tabindex: i ? -1 : 0, role: 'button',
         'aria-label': `${left ? 'from' : 'to'} token ${i + 1}, ${token}`});
-      make(group, 'rect', {class: 'ring', x, y: TOP + ROW * i + 1, width, height: ROW - 2, rx: 3});
-      const bar = make(group, 'rect', {x: left ? LEFT : RIGHT, y: TOP + ROW * i + 2, width: 0, height: ROW - 4,
-        fill: '#cfe4f2'});
-      make(group, 'text', {x: left ? LEFT - 8 : RIGHT + 8, y: middle(i) + 4, 'font-size': 13, fill: '#1a1a1a',
-        'text-anchor': left ? 'end' : 'start', 'font-family': 'ui-monospace,Menlo,Consolas,monospace'}, token);
-      const number = make(group, 'text', {x: left ? 24 : WIDE - 24, y: middle(i) + 4, 'font-size': 11,
-        fill: '#444', 'text-anchor': left ? 'start' : 'end', 'font-family': 'system-ui,sans-serif'}, '');
+      const y = TOP + ROW * i + 1;
+      make(group, 'rect', {class: 'ring', x, y, width, height: ROW - 2, rx: 3});
+      const bar = make(group, 'rect', {x: left ? LEFT : RIGHT, y: TOP + ROW * i + 2, width: 0,
+        height: ROW - 4, fill: '#cfe4f2'});
+      make(group, 'text', {x: left ? LEFT - 8 : RIGHT + 8, y: middle(i) + 4, 'font-size': 13,
+        fill: '#1a1a1a', 'text-anchor': left ? 'end' : 'start', 'font-family': CODE}, token);
+      const number = make(group, 'text', {x: left ? 24 : WIDE - 24, y: middle(i) + 4,
+        'font-size': 11, fill: '#444', 'text-anchor': left ? 'start' : 'end'}, '');
       const choose = () => { chosen = {side, index: i}; draw(); };
       group.addEventListener('mouseenter', choose);
       group.addEventListener('mouseleave', () => { chosen = null; draw(); });
@@ -275,8 +291,9 @@ function render({model, el}) {
     if (!chosen) return 'Every line is one weight: the wider and darker, the larger.';
     const left = chosen.side === 'left', k = chosen.index;
     const all = tokens.map((token, m) => [left ? weight(k, m) : weight(m, k), token]);
-    const best = all.sort((a, b) => b[0] - a[0]).slice(0, 3).map(([w, token]) => `${token} ${w.toFixed(2)}`);
-    return left ? `“${tokens[k]}” looks at ${best.join(', ')} …` : `“${tokens[k]}” is looked at by ${best.join(', ')} …`;
+    const best = all.sort((a, b) => b[0] - a[0]).slice(0, 3)
+      .map(([w, token]) => `${token} ${w.toFixed(2)}`);
+    return `“${tokens[k]}” ${left ? 'looks at' : 'is looked at by'} ${best.join(', ')} …`;
   }
   return () => undo.forEach(off => off());
 }

@@ -1,7 +1,7 @@
 """bertviz without a network: its own HTML in a frame, with jQuery and d3 from installed packages.
 
-As shipped, bertviz fetches require.js, jQuery and d3 from other hosts and fails without them. The frame
-weighs about 440 kB, so it lives in a widget: a saved notebook keeps only the static picture.
+As shipped, bertviz fetches require.js, jQuery and d3 from other hosts and fails without them. The
+frame weighs about 440 kB, so it lives in a widget: a saved notebook keeps only the static picture.
 """
 
 from __future__ import annotations
@@ -34,20 +34,18 @@ def bertviz_view(
     *,
     kind: Literal["head", "model"] = "head",
     sentence_b_start: int | None = None,
-    height: int | None = None,
     **inputs: Tensor,
 ) -> Live:
     """bertviz's head view or model view of one text. It counts layers and heads from 0.
 
-    input_ids (T,) or (1, T); tokens: T strings; inputs: token_type_ids, attention_mask where wanted;
+    input_ids (T,) or (1, T); tokens: T strings; inputs: token_type_ids, attention_mask if wanted;
     sentence_b_start: place of the first token of the second sentence. Raises ValueError as
     attention_view does, ImportError naming the package that is missing.
     """
     weights = attention_weights(model, input_ids, **inputs)
     static = attention_picture(weights, tokens)
     page = bertviz_page(weights, tokens, kind=kind, sentence_b_start=sentence_b_start)
-    tall = height or (120 + 23 * len(tokens) if kind == "head" else 420)
-    widget = _widget_class()(page=page, height=tall, title=f"bertviz, {kind} view")
+    widget = _widget_class()(page=page, title=f"bertviz, {kind} view")
     return Live(widget, static, {"view": widget})
 
 
@@ -58,10 +56,10 @@ def bertviz_page(
     kind: Literal["head", "model"] = "head",
     sentence_b_start: int | None = None,
 ) -> str:
-    """A whole HTML page with bertviz's view of weights (L, A, T, T): it needs nothing from outside."""
+    """An HTML page with bertviz's view of weights (L, A, T, T); it needs nothing from outside."""
     if kind not in ("head", "model"):
         raise ValueError(f'kind={kind!r} was given; expected "head" or "model".')
-    import bertviz
+    bertviz = import_module("bertviz")  # not this module
 
     short = (weights.double() * 10_000).round() / 10_000  # four decimals: a third of the size
     view = {"head": bertviz.head_view, "model": bertviz.model_view}[kind]
@@ -73,10 +71,12 @@ def bertviz_page(
         html_action="return",
         **options,
     ).data
+    zoom = 0.66 if kind == "model" else 1  # bertviz draws the model view 970 pixels wide
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        "<style>body{margin:6px;background:#fff;color:#1a1a1a}select:focus-visible{outline:3px solid #E69F00}"
-        f"</style><script>{_library('jquery', 'jquery.min.js')}</script>"
+        f"<style>body{{margin:6px;background:#fff;color:#1a1a1a;zoom:{zoom}}}"
+        "select:focus-visible{outline:3px solid #E69F00}</style>"
+        f"<script>{_library('jquery', 'jquery.min.js')}</script>"
         f"<script>{_library('d3', 'd3.js')}</script><script>{_STAND_IN}</script></head>"
         f"<body>{_without_hosts(html)}</body></html>"
     )
@@ -110,7 +110,6 @@ def _widget_class() -> Any:
     class BertvizView(anywidget.AnyWidget):
         _esm = _ESM
         page = traitlets.Unicode().tag(sync=True)
-        height = traitlets.Int(400).tag(sync=True)
         title = traitlets.Unicode().tag(sync=True)
 
     return BertvizView
@@ -122,9 +121,14 @@ function render({model, el}) {
   box.className = 'bertviz-view';
   const frame = document.createElement('iframe');
   frame.title = model.get('title');
-  frame.style.cssText = 'width:100%;border:1px solid #d9d9d9;border-radius:6px;background:#fff';
-  frame.style.height = model.get('height') + 'px';
+  frame.style.cssText = 'width:100%;box-sizing:border-box;border:1px solid #d9d9d9;'
+    + 'border-radius:6px;background:#fff';
   frame.srcdoc = model.get('page');
+  // As tall as what bertviz drew, within reason; it stays scrollable.
+  frame.addEventListener('load', () => setTimeout(() => {
+    const page = frame.contentDocument && frame.contentDocument.documentElement;
+    if (page) frame.style.height = Math.min(page.scrollHeight + 12, 720) + 'px';
+  }, 300));
   box.appendChild(frame);
   el.appendChild(box);
 }

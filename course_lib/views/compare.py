@@ -1,4 +1,4 @@
-"""compare(ours): is it the same function as the reference? Counts, outputs and gradients, side by side."""
+"""compare(ours): the same function as the reference? Counts, outputs, gradients side by side."""
 
 from __future__ import annotations
 
@@ -41,7 +41,11 @@ class Comparison:
             ("parameters, ours", f"{self.our_parameters:,}", ""),
             (f"parameters, {self.reference}", f"{self.reference_parameters:,}", same),
             ("largest output difference", f"{self.output_difference:.1e}", self._said("output")),
-            ("largest gradient difference", f"{self.gradient_difference:.1e}", self._said("gradient")),
+            (
+                "largest gradient difference",
+                f"{self.gradient_difference:.1e}",
+                self._said("gradient"),
+            ),
         ]
 
     def _said(self, which: str) -> str:
@@ -55,13 +59,19 @@ class Comparison:
     def _repr_html_(self) -> str:
         cell = '<td style="text-align:{};padding:2px 14px 2px 0;color:#1a1a1a">{}</td>'
         rows = "".join(
-            "<tr>" + cell.format("left", escape(a)) + cell.format("right", b) + cell.format("left", c) + "</tr>"
+            "<tr>"
+            + cell.format("left", escape(a))
+            + cell.format("right", b)
+            + cell.format("left", c)
+            + "</tr>"
             for a, b, c in self._rows()
         )
         verdict = "✓ equal" if self.equal else "✗ not equal"
         colour = "#00745a" if self.equal else "#b04e00"
         table = f'<table style="border-collapse:collapse;margin:0;background:#fff">{rows}</table>'
-        said = f'<b style="color:{colour}">{verdict}</b> <span style="color:#555">{self.batch}</span>'
+        said = (
+            f'<b style="color:{colour}">{verdict}</b> <span style="color:#555">{self.batch}</span>'
+        )
         return card(f"{table}<div>{said}</div>", "comparison", 620)
 
 
@@ -73,27 +83,33 @@ def compare(
     length: int = 16,
     seed: int = 0,
 ) -> Comparison:
-    """Run our model and the reference on the same batch with padding; compare outputs and gradients.
+    """Run our model and the reference on one batch with padding; compare outputs and gradients.
 
-    reference: "transformers" builds its model from our weights; or a transformers model to be compared
-    with as it is. rows, length: the batch, ids drawn from `seed`. Raises ValueError for another word.
+    reference: "transformers" builds its model from our weights; or a transformers model, taken as
+    it is. rows, length: the batch, ids drawn from `seed`. Raises ValueError for another word.
     """
     from ..checkpoints import from_transformers, to_transformers
 
     if isinstance(reference, str) and reference != "transformers":
         raise ValueError(
-            f'reference={reference!r} was given; expected "transformers" or a model of transformers.'
+            f"reference={reference!r} was given; "
+            'expected "transformers" or a model of transformers.'
         )
     built = isinstance(reference, str)
     theirs: Any = to_transformers(ours) if built else copy.deepcopy(reference)
-    batch = _batch(ours.config, rows, min(length, ours.config.max_positions), seed)
+    config: Any = ours.config
+    batch = _batch(config, rows, min(length, config.max_positions), seed)
     with _gradients_of(ours), _gradients_of(theirs):
         mine, other = ours(**batch), theirs(**batch)
-        output = max(_distance(mine, other, name, batch["attention_mask"]) for name in _names(mine, other))
+        output = max(
+            _distance(mine, other, name, batch["attention_mask"]) for name in _names(mine, other)
+        )
         for outputs in (mine, other):
             _mean_loss(outputs, batch["attention_mask"], seed).backward()
         del mine, other
-        for p in theirs.parameters():  # the gradient takes the weight's place, and so gets our names
+        for (
+            p
+        ) in theirs.parameters():  # the gradient takes the weight's place, and so gets our names
             p.data = torch.zeros_like(p) if p.grad is None else p.grad
         gradient = _gradient_distance(ours, from_transformers(theirs))
     return Comparison(
@@ -112,7 +128,9 @@ def _batch(config: Any, rows: int, length: int, seed: int) -> dict[str, Tensor]:
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(config.vocab_size, (rows, length), generator=generator)
     place = torch.arange(length)
-    lengths = torch.tensor([max(1, length - i * length // (2 * rows)) for i in range(rows)])[:, None]
+    lengths = torch.tensor([max(1, length - i * length // (2 * rows)) for i in range(rows)])[
+        :, None
+    ]
     mask = (place < lengths).long()
     types = (place >= lengths // 2).long() * mask * min(1, config.type_vocab_size - 1)
     ids = torch.where(mask.bool(), ids, config.pad_token_id)

@@ -1,4 +1,4 @@
-"""Things that show themselves: HTML with a plain-text twin, and live controls with a static twin."""
+"""Things that show themselves: HTML with a plain-text twin, live controls with a static twin."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class Html:
 
     html: str
     text: str
+    inner: str = ""  # the HTML without its own ground, for use inside another view
 
     def _repr_html_(self) -> str:
         return self.html
@@ -71,10 +72,21 @@ def inline(text: str) -> str:
 
 
 def svg_image(svg: str, alt: str) -> str:
-    """An SVG as an image: it survives where inline SVG is taken out of a notebook not yet trusted."""
+    """An SVG as an image: it stays where inline SVG is taken out of a notebook not yet trusted."""
     data = base64.b64encode(svg.encode()).decode()
     style = "max-width:100%;background:#fff"
     return f'<img alt="{escape(alt)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
+
+
+def svg_drawing(width: int, height: float, content: str, label: str) -> str:
+    """An SVG on a white ground, in the course's font and ink; `label` is for screen readers."""
+    size = f'width="{width}" height="{height}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="{escape(label)}" style="max-width:100%;height:auto;display:block">'
+        f'<rect {size} fill="#fff"/><g font-family="system-ui,sans-serif" font-size="13" '
+        f'fill="#1a1a1a">{content}</g></svg>'
+    )
 
 
 def in_notebook() -> bool:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .page import Live, card, svg_image
-from .page import Html
+from .page import Html, Live, card, svg_drawing, svg_image
 from .playgrounds import playground
-from .style import BLUE, INK, round_one
+from .style import BLUE, round_one
 
 if TYPE_CHECKING:
     from torch import nn
@@ -20,13 +19,26 @@ if TYPE_CHECKING:
 Guesses = list[tuple[str, float]]  # (token, probability), the likeliest first
 Snapshot = tuple[int, Guesses]
 
+_HATCH = (
+    '<defs><pattern id="course-hatch" width="8" height="8" patternUnits="userSpaceOnUse" '
+    'patternTransform="rotate(45)"><rect width="8" height="8" fill="#E69F00"/>'
+    '<rect width="3" height="8" fill="#fff"/></pattern></defs>'
+)
+
 
 def predict_masked(
-    model: nn.Module, tokenizer: WordPiece, text: str, *, second: str | None = None, top: int = 8
+    model: nn.Module,
+    tokenizer: WordPiece,
+    text: str,
+    *,
+    second: str | None = None,
+    truth: str = "",
+    top: int = 8,
 ) -> Guesses:
     """The `top` likeliest tokens for the first [MASK] of `text`, with probabilities to four digits.
 
-    second: a second segment. Raises ValueError where the text holds no [MASK].
+    second: a second segment; truth: a token to add at the end when it is not among them.
+    Raises ValueError where the text holds no [MASK].
     """
     import torch
 
@@ -45,20 +57,24 @@ def predict_masked(
             logits = model(*rows, predict_at=at).prediction_logits  # (1, V)
     finally:
         model.train(was_training)
-    shares, best = logits[0].float().softmax(-1).topk(min(top, logits.shape[-1]))
-    return [(tokenizer.token(i), round_one(p)) for i, p in zip(best.tolist(), shares.tolist(), strict=True)]
+    shares = logits[0].float().softmax(-1)  # (V,)
+    best = shares.topk(min(top, len(shares))).indices.tolist()
+    if truth and tokenizer.id(truth) not in best:
+        best.append(tokenizer.id(truth))
+    return [(tokenizer.token(i), round_one(shares[i].item())) for i in best]
 
 
 class WatchWord:
     """A callback of train.fit that asks for the masked word at chosen steps; see .snapshots.
 
-    steps: how many looks, spread so that the early ones, where most happens, are close together.
+    looks: how often, spread so that the early looks, where most happens, are close together.
+    more: second, truth and top of predict_masked.
     """
 
     every = 1
 
-    def __init__(self, tokenizer: WordPiece, text: str, *, steps: int = 12, **more: Any) -> None:
-        self.tokenizer, self.text, self.looks, self.more = tokenizer, text, steps, more
+    def __init__(self, tokenizer: WordPiece, text: str, *, looks: int = 12, **more: Any) -> None:
+        self.tokenizer, self.text, self.looks, self.more = tokenizer, text, looks, more
         self.snapshots: list[Snapshot] = []
 
     def __call__(self, report: Report) -> None:
@@ -74,7 +90,7 @@ class WatchWord:
 def prediction_slider(
     snapshots: Sequence[Snapshot], text: str = "", *, truth: str = "", top: int = 8
 ) -> Live:
-    """What is predicted for a masked word as training goes on: a slider over the steps of `snapshots`.
+    """What is predicted for a masked word as training goes on: a slider over the snapshots.
 
     snapshots: [(step, [(token, probability), …]), …]; truth: the hidden word, its bar hatched.
     Raises ValueError without a snapshot.
@@ -84,7 +100,9 @@ def prediction_slider(
     if not snapshots:
         raise ValueError("No snapshots were given; expected at least one (step, guesses).")
     options = [(f"{step:,}", i) for i, (step, _) in enumerate(snapshots)]
-    step = ipywidgets.SelectionSlider(options=options, value=len(options) - 1, description="training step")
+    step = ipywidgets.SelectionSlider(
+        options=options, value=len(options) - 1, description="training step"
+    )
 
     def draw(step: int) -> str:
         return card(prediction_svg(snapshots[step], text, truth, top), "prediction-view")
@@ -109,26 +127,20 @@ def prediction_svg(snapshot: Snapshot, text: str = "", truth: str = "", top: int
     top_y, row = 52, 28
     height = top_y + row * (top + 1) + 6  # the same for every step, so that the page does not jump
     bars = "".join(_bar(i, t, p, t == truth, top_y, row) for i, (t, p) in enumerate(shown))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="{height}" viewBox="0 0 720 {height}" '
-        f'role="img" aria-label="predictions after step {step}" style="max-width:100%;height:auto">'
-        '<defs><pattern id="hatch" width="8" height="8" patternUnits="userSpaceOnUse" '
-        'patternTransform="rotate(45)"><rect width="8" height="8" fill="#E69F00"/>'
-        '<rect width="3" height="8" fill="#fff"/></pattern></defs>'
-        f'<rect width="720" height="{height}" fill="#fff"/>'
-        f'<g font-family="system-ui,sans-serif" font-size="14" fill="{INK}">'
-        f'<text x="10" y="18">{escape(text)}</text><text x="10" y="40" font-size="13" fill="#555">'
-        f"after step {step:,}</text>{bars}</g></svg>"
+    head = (
+        f'<text x="10" y="18" font-size="14">{escape(text)}</text>'
+        f'<text x="10" y="40" fill="#555">after step {step:,}</text>'
     )
+    return svg_drawing(720, height, _HATCH + head + bars, f"predictions after step {step}")
 
 
 def _bar(i: int, token: str, share: float, true: bool, top: int, row: int) -> str:
     y, wide = top + row * i, 430 * share
-    fill = 'fill="url(#hatch)" stroke="#8a5f00"' if true else f'fill="{BLUE}"'
+    fill = 'fill="url(#course-hatch)" stroke="#8a5f00"' if true else f'fill="{BLUE}"'
     said = " ← the true word" if true else ""
     number = "not among the likeliest" if share == 0 else f"{100 * share:.1f}%"
     return (
         f'<text x="150" y="{y + 16}" text-anchor="end" font-family="ui-monospace,Menlo,monospace">'
-        f'{escape(token)}</text><rect x="158" y="{y + 2}" width="{max(wide, 1):.1f}" height="{row - 8}" {fill}/>'
-        f'<text x="{166 + wide:.1f}" y="{y + 16}" font-size="13">{number}{said}</text>'
+        f'{escape(token)}</text><rect x="158" y="{y + 2}" width="{max(wide, 1):.1f}" '
+        f'height="{row - 8}" {fill}/><text x="{166 + wide:.1f}" y="{y + 16}">{number}{said}</text>'
     )

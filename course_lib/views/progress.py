@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .page import Html, card, in_notebook, svg_image
-from .style import COLOURS, DASHES, GREY, INK
+from .page import Html, card, in_notebook, svg_drawing, svg_image
+from .style import COLOURS, DASHES, GREY, INK, thinned
 
 if TYPE_CHECKING:
     from ..train.loop import Report
 
-_SVG_DASHES = {"dot": "2 4", "dash": "8 5", "dashdot": "8 4 2 4", "longdash": "14 5"}
+_SVG_DASHES = {"dot": "2 4", "dash": "8 5", "dashdot": "8 4 2 4"}
 
 
 class _Display:
@@ -42,7 +42,12 @@ class _Display:
 
 def _terminal(text: str, last: bool) -> None:
     if sys.stderr.isatty():
-        print("\r" + text.splitlines()[0].ljust(78), end="\n" if last else "", file=sys.stderr, flush=True)
+        print(
+            "\r" + text.splitlines()[0].ljust(78),
+            end="\n" if last else "",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 class ProgressBar:
@@ -75,7 +80,11 @@ class LiveLoss:
     every = 1
 
     def __init__(
-        self, baselines: Mapping[str, float] | None = None, *, part: str = "mlm", seconds: float = 0.75
+        self,
+        baselines: Mapping[str, float] | None = None,
+        *,
+        part: str = "mlm",
+        seconds: float = 0.75,
     ) -> None:
         self.baselines = dict(baselines or {})
         self.part = part
@@ -115,7 +124,7 @@ def loss_svg(
     points: int = 150,
 ) -> str:
     """An SVG of about 8 kB: the curve as means of neighbouring steps over all the steps to come."""
-    wide, high, left, top, right = 720, 260, 46, 14, 150
+    wide, high, left, top, right = 720, 250, 46, 14, 150
     # The first losses of a fresh model may be far above all else; the curve may leave the picture.
     ceiling = 1.08 * max([*values[:200], *baselines.values(), 1e-9])
 
@@ -125,33 +134,29 @@ def loss_svg(
     def y(loss: float) -> float:
         return top + (high - top - 30) * (1 - min(loss / ceiling, 1.0))
 
-    group = max(1, -(-len(values) // points))
-    blocks = [values[i : i + group] for i in range(0, len(values), group)]
-    means = [sum(block) / len(block) for block in blocks]
-    at = [min(first + group * (i + 1), first + len(values)) - 1 for i in range(len(means))]
-    curve = "".join(f"L{x(s):.1f} {y(m):.1f}" for s, m in zip(at, means, strict=True))
-    end = f'<circle cx="{x(at[-1]):.1f}" cy="{y(means[-1]):.1f}" r="3.5"/>' if at else ""
+    at, means = thinned(range(first, first + len(values)), values, points)
+    places = [f"{x(s):.1f} {y(m):.1f}" for s, m in zip(at, means, strict=True)]
+    end = f'<circle cx="{x(at[-1]):.1f}" cy="{y(means[-1]):.1f}" r="3.5"/>' if places else ""
     levels = "".join(_level(name, v, y(v), left, wide - right) for name, v in baselines.items())
     ticks = "".join(_tick(v, y(v), left, wide - right) for v in _round_ticks(ceiling))
     ink = COLOURS.get(part, COLOURS["model"])
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" '
-        f'role="img" aria-label="{escape(part)} loss by step" style="max-width:100%;height:auto">'
-        f'<rect width="{wide}" height="{high}" fill="#fff"/>'
-        f'<g font-family="system-ui,sans-serif" font-size="12" fill="{INK}">{ticks}{levels}'
-        f'<text x="{left}" y="{high - 8}">0</text>'
+    curve = f'<path d="M{"L".join(places)}" fill="none" stroke="{ink}" stroke-width="2.5"/>'
+    content = (
+        f'{ticks}{levels}<text x="{left}" y="{high - 8}">0</text>'
         f'<text x="{wide - right}" y="{high - 8}" text-anchor="end">step {steps:,}</text>'
-        f'<text x="{left + 6}" y="{top + 4}">{escape(part)} loss (nats)</text></g>'
-        f'<path d="M{curve[1:]}" fill="none" stroke="{ink}" stroke-width="2.5"/><g fill="{ink}">{end}</g>'
-        f'<path d="M{left} {top}V{high - 30}H{wide - right}" fill="none" stroke="{INK}"/></svg>'
+        f'<text x="{left + 6}" y="{top + 4}">{escape(part)} loss (nats)</text>'
+        f'{curve if places else ""}<g fill="{ink}">{end}</g>'
+        f'<path d="M{left} {top}V{high - 30}H{wide - right}" fill="none" stroke="{INK}"/>'
     )
+    return svg_drawing(wide, high, content, f"{part} loss by step")
 
 
 def _level(name: str, value: float, y: float, x0: float, x1: float) -> str:
     ink = COLOURS.get(name, GREY)
     pattern = _SVG_DASHES.get(DASHES.get(name, "dot"), "2 4")
     return (
-        f'<path d="M{x0} {y:.1f}H{x1}" stroke="{ink}" stroke-width="1.8" stroke-dasharray="{pattern}"/>'
+        f'<path d="M{x0} {y:.1f}H{x1}" stroke="{ink}" stroke-width="1.8" '
+        f'stroke-dasharray="{pattern}"/>'
         f'<text x="{x1 + 8}" y="{y + 4:.1f}">{escape(name)} {value:.2f}</text>'
     )
 
@@ -174,7 +179,8 @@ def _recent(values: list[float]) -> float:
 
 
 def _said(report: Report) -> str:
-    return f"step {report.step:,} of {report.steps:,}, {report.tokens_per_second:,.0f} tokens per second"
+    speed = f"{report.tokens_per_second:,.0f} tokens per second"
+    return f"step {report.step:,} of {report.steps:,}, {speed}"
 
 
 def _bar(report: Report) -> str:

@@ -13,7 +13,8 @@ from .page import Html, Live, card, inline
 def quiz_view(items: Sequence[Any]) -> Live:
     """items: each with .number, .question and .choices; a choice has text, correct and why.
 
-    Choices may be objects or dictionaries. Raises ValueError for no items, or one without a right choice.
+    Choices may be objects or dictionaries. Raises ValueError for no items, or for one without a
+    right choice.
     """
     if not items:
         raise ValueError("quiz_view was given no items; expected at least one.")
@@ -58,8 +59,8 @@ def _unfolding(item: dict[str, Any]) -> str:
     letters = 'type="a" style="list-style-type:lower-alpha;margin:2px 0 4px"'
     return (
         f'<div style="margin:0 0 14px"><b>{escape(item["number"])}.</b> {item["question"]}'
-        f"<ol {letters}>{choices}</ol><details><summary>Answer</summary><ol {letters}>{answers}</ol>"
-        "</details></div>"
+        f"<ol {letters}>{choices}</ol><details><summary>Answer</summary>"
+        f"<ol {letters}>{answers}</ol></details></div>"
     )
 
 
@@ -78,7 +79,7 @@ def _widget_class() -> Any:
     class QuizView(anywidget.AnyWidget):
         _esm = _ESM
         _css = _CSS
-        items = traitlets.List().tag(sync=True)
+        items: Any = traitlets.List().tag(sync=True)
         score = traitlets.Int(0).tag(sync=True)  # right at the first attempt
         answered = traitlets.Int(0).tag(sync=True)
 
@@ -86,16 +87,18 @@ def _widget_class() -> Any:
 
 
 _CSS = """
-.quiz-view{background:#fff;color:#1a1a1a;font:14px/1.45 system-ui,sans-serif;padding:10px 14px;max-width:760px;
-  box-sizing:border-box}
-.quiz-view fieldset{border:1px solid #d9d9d9;border-radius:6px;margin:0 0 12px;padding:8px 14px 10px;min-width:0}
+.quiz-view{background:#fff;color:#1a1a1a;font:14px/1.45 system-ui,sans-serif;padding:10px 14px;
+  max-width:760px;box-sizing:border-box}
+.quiz-view fieldset{border:1px solid #d9d9d9;border-radius:6px;margin:0 0 12px;
+  padding:8px 14px 10px;min-width:0}
 .quiz-view legend{font-weight:600;padding:0 6px;color:#1a1a1a;font-size:14px}
-.quiz-view label{display:flex;gap:8px;align-items:baseline;padding:3px 4px;border-radius:4px;cursor:pointer}
+.quiz-view label{display:flex;gap:8px;align-items:baseline;padding:3px 4px;
+  border-radius:4px;cursor:pointer}
 .quiz-view label:hover{background:#f3f7fa}
 .quiz-view input[type=radio]{accent-color:#0072B2;flex:none}
 .quiz-view :focus-visible{outline:3px solid #E69F00;outline-offset:2px}
-.quiz-view button{margin-top:6px;padding:4px 14px;border:1px solid #00558a;border-radius:4px;background:#00558a;
-  color:#fff;font:inherit;cursor:pointer}
+.quiz-view button{margin-top:6px;padding:4px 14px;border:1px solid #00558a;border-radius:4px;
+  background:#00558a;color:#fff;font:inherit;cursor:pointer}
 .quiz-view button:disabled{background:#eee;color:#666;border-color:#bbb;cursor:default}
 .quiz-view .why{margin-top:6px}
 .quiz-view .why div{border-left:4px solid;padding:3px 10px}
@@ -123,7 +126,8 @@ function render({model, el}) {
 
   function tell() {
     const right = [...first.values()].filter(Boolean).length;
-    score.textContent = `${right} right at the first attempt, ${first.size} of ${items.length} answered`;
+    score.textContent =
+      `${right} right at the first attempt, ${first.size} of ${items.length} answered`;
     model.set('score', right);
     model.set('answered', first.size);
     model.save_changes();
@@ -142,13 +146,14 @@ function render({model, el}) {
     const button = add(box, 'button', {type: 'button', disabled: true, textContent: 'Check'});
     const why = add(box, 'div', {className: 'why'});
     why.setAttribute('aria-live', 'polite');
-    box.addEventListener('keydown', event => event.stopPropagation());   // not the notebook's shortcuts
+    box.addEventListener('keydown', event => event.stopPropagation());  // no notebook shortcuts
     button.addEventListener('click', () => {
       const choice = item.choices[inputs.findIndex(input => input.checked)];
       if (!choice) return;
       if (!first.has(n)) first.set(n, choice.correct);
       const sign = choice.correct ? '✓ Right.' : '✗ Not this one.';
-      why.innerHTML = `<div class="${choice.correct ? 'right' : 'wrong'}"><b>${sign}</b> ${choice.why}</div>`;
+      const kind = choice.correct ? 'right' : 'wrong';
+      why.innerHTML = `<div class="${kind}"><b>${sign}</b> ${choice.why}</div>`;
       tell();
     });
   }

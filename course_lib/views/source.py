@@ -10,8 +10,14 @@ from typing import Any
 
 from .page import Html
 
-_BOX = "background:#fbfbfa;color:#1a1a1a;border:1px solid #d9d9d9;border-radius:6px;margin:4px 0;overflow:auto"
-_PRE = "margin:0;padding:10px 14px;font:13px/1.5 ui-monospace,Menlo,Consolas,monospace;color:#1a1a1a"
+_BOX = (
+    "background:#fbfbfa;color:#1a1a1a;border:1px solid #d9d9d9;border-radius:6px;margin:4px 0;"
+    "overflow:auto;max-width:820px"
+)
+_PRE = (
+    "margin:0;padding:10px 14px;font:12px/1.5 ui-monospace,Menlo,Consolas,monospace;color:#1a1a1a;"
+    "white-space:pre;word-break:normal;overflow-wrap:normal;background:#fbfbfa"
+)
 _HEAD = "padding:4px 14px;border-bottom:1px solid #d9d9d9;font:12px system-ui,sans-serif;color:#555"
 
 
@@ -42,16 +48,15 @@ def _source(obj: Any) -> str:
         return inspect.getsource(obj)
     except (OSError, TypeError) as error:
         raise TypeError(
-            f"show() was given {obj!r}, of which Python keeps no source (it is built in or typed at a "
-            "prompt); expected a function, class or module read from a file."
+            f"show() was given {obj!r}, of which Python keeps no source (it is built in, or was "
+            "typed at a prompt); expected a function, class or module read from a file."
         ) from error
 
 
 def _box(obj: Any, source: str) -> str:
-    return (
-        f'<div class="course-source" style="{_BOX}"><div style="{_HEAD}">{escape(_place(obj))}</div>'
-        f'<pre style="{_PRE}">{_highlighted(source)}</pre></div>'
-    )
+    head = f'<div style="{_HEAD}">{escape(_place(obj))}</div>'
+    code = f'<pre style="{_PRE}">{_highlighted(source)}</pre>'
+    return f'<div class="course-source" style="{_BOX}">{head}{code}</div>'
 
 
 def _place(obj: Any) -> str:

@@ -1,16 +1,16 @@
-"""Colours with a fixed meaning, and the one plotly template. Colours: Okabe and Ito's, safe for all eyes."""
+"""Colours with a fixed meaning (Okabe and Ito's, safe for all eyes) and the one plotly template."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, YELLOW, BLACK, GREY = "#CC79A7", "#56B4E9", "#F0E442", "#000000", "#767676"
 INK, FAINT = "#1a1a1a", "#d9d9d9"
-WIDTH, HEIGHT = 720, 400  # pixels; a figure fits a laptop screen
+WIDTH, HEIGHT = 680, 390  # pixels; a figure fits a laptop screen
 
 # One colour a thing, in all lectures.
 COLOURS = {
@@ -22,7 +22,7 @@ COLOURS = {
     "mobilebert": PURPLE, "fastbert": BLACK, "elmo": YELLOW,
 }  # fmt: skip
 # Lines differ in more than colour.
-DASHES = {"unigram": "dot", "count model": "dash", "oracle": "dashdot", "long run": "longdash"}
+DASHES = {"unigram": "dot", "count model": "dash", "oracle": "dashdot"}
 PATTERNS = ("", "/", "x", ".", "\\", "+")
 
 
@@ -50,6 +50,16 @@ def round_one(value: float, digits: int = 4) -> float:
     return round(value, digits - 1 - math.floor(math.log10(abs(value))))
 
 
+def thinned(
+    x: Sequence[float], y: Sequence[float], most: int = 200
+) -> tuple[list[float], list[float]]:
+    """At most about `most` points: each the mean of its neighbours, put at their last step."""
+    group = max(1, -(-len(y) // most))
+    blocks = [y[i : i + group] for i in range(0, len(y), group)]
+    last = [x[min(i + group, len(x)) - 1] for i in range(0, len(x), group)]
+    return last, rounded(sum(block) / len(block) for block in blocks)
+
+
 @lru_cache(maxsize=1)
 def template() -> Any:
     """The plotly template of every figure, also registered as "course"."""
@@ -57,8 +67,8 @@ def template() -> Any:
     import plotly.io as pio
 
     axis = {
-        "showline": True, "linecolor": INK, "ticks": "outside", "tickcolor": INK, "gridcolor": "#ececec",
-        "zeroline": False, "title": {"standoff": 8}, "automargin": True,
+        "showline": True, "linecolor": INK, "ticks": "outside", "tickcolor": INK,
+        "gridcolor": "#ececec", "zeroline": False, "title": {"standoff": 8}, "automargin": True,
     }  # fmt: skip
     pio.templates["course"] = go.layout.Template(
         layout={
@@ -78,7 +88,14 @@ def template() -> Any:
 
 
 # Points of the Cividis scale (Nuñez, Anderton, Renslow 2018), dark blue to yellow.
-CIVIDIS = ((0, 34, 78), (53, 69, 108), (102, 105, 112), (148, 142, 119), (200, 184, 102), (254, 232, 56))
+CIVIDIS = (
+    (0, 34, 78),
+    (53, 69, 108),
+    (102, 105, 112),
+    (148, 142, 119),
+    (200, 184, 102),
+    (254, 232, 56),
+)
 
 
 def cividis(share: float) -> tuple[int, int, int]:

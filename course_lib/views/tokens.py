@@ -1,7 +1,7 @@
 """Tokens as boxes, the same way everywhere. Shape says what colour says.
 
-[MASK] is hatched, a replaced token outlined twice, a token kept but asked for dotted and underlined,
-a control token rounded. Actions are numbered as in objectives.masked_lm.
+[MASK] is hatched, a replaced token outlined twice, a token kept but asked for dotted and
+underlined, a control token rounded. Actions are numbered as in objectives.masked_lm.
 """
 
 from __future__ import annotations
@@ -13,18 +13,24 @@ from .page import Html, card
 
 PLAIN, MASKED, REPLACED, KEPT = 0, 1, 2, 3
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<s>", "</s>", "<pad>", "<unk>", "<mask>")
-SAID = {PLAIN: "", MASKED: "hidden by [MASK]", REPLACED: "replaced by a random token", KEPT: "kept, but asked"}
+SAID = {
+    PLAIN: "",
+    MASKED: "hidden by [MASK]",
+    REPLACED: "replaced by a random token",
+    KEPT: "kept, but asked",
+}
 
-_BOX = "display:inline-block;padding:2px 7px;margin:2px 3px 0 0;color:#1a1a1a;white-space:pre;"
+_BOX = "display:inline-block;margin:2px 3px 0 0;color:#1a1a1a;white-space:pre;"
 _HATCH = "repeating-linear-gradient(45deg,#fbe3b5 0 4px,#fff6e3 4px 8px)"
 _LOOK = {
-    PLAIN: "border:1px solid #9a9a9a;border-radius:3px;background-color:#fff;",
-    MASKED: f"border:2px solid #8a5f00;border-radius:3px;background-color:#fdeecb;background-image:{_HATCH};",
-    REPLACED: "border:4px double #D55E00;border-radius:3px;background-color:#fff;",
-    KEPT: "border:2px dotted #007a59;border-radius:3px;background-color:#eef9f5;"
+    PLAIN: "padding:4px 8px;border:1px solid #9a9a9a;border-radius:3px;background-color:#fff;",
+    MASKED: "padding:3px 7px;border:2px solid #8a5f00;border-radius:3px;"
+    f"background-color:#fdeecb;background-image:{_HATCH};",
+    REPLACED: "padding:1px 5px;border:4px double #D55E00;border-radius:3px;background-color:#fff;",
+    KEPT: "padding:3px 7px;border:2px dotted #007a59;border-radius:3px;background-color:#eef9f5;"
     "text-decoration:underline dotted;",
 }
-_ROUND = "border:1px solid #9a9a9a;border-radius:12px;background-color:#efefef;"
+_ROUND = "padding:4px 8px;border:1px solid #9a9a9a;border-radius:12px;background-color:#efefef;"
 _CELL = "display:inline-block;vertical-align:top;text-align:center;margin:0 1px 4px 0;"
 _MONO = "font-family:ui-monospace,Menlo,Consolas,monospace;font-size:13px;"
 
@@ -36,7 +42,7 @@ def tokens_row(
     *,
     selected: int | None = None,
 ) -> Html:
-    """A row of token boxes. actions: 0 plain, 1 [MASK], 2 replaced, 3 kept; labels: written under each.
+    """A row of token boxes. actions: 0 plain, 1 [MASK], 2 replaced, 3 kept; labels go under them.
 
     selected: this one is marked by a triangle. Raises ValueError when the lengths differ.
     """
@@ -48,10 +54,12 @@ def tokens_row(
             "expected one action and one label a token."
         )
     cells = [
-        _cell(*one, i == selected) for i, one in enumerate(zip(tokens, actions, labels, strict=True))
+        _cell(*one, i == selected)
+        for i, one in enumerate(zip(tokens, actions, labels, strict=True))
     ]
     words = (_plain(*one) for one in zip(tokens, actions, labels, strict=True))
-    return Html(card("".join(cells), "token-row"), " ".join(words))
+    inner = f'<div class="token-boxes">{"".join(cells)}</div>'
+    return Html(card(inner, "token-row"), " ".join(words), inner)
 
 
 def tokens_legend() -> str:
@@ -69,7 +77,8 @@ def box(token: str, action: int = PLAIN) -> str:
     kind = "special" if rounded else ("plain", "masked", "replaced", "kept")[int(action)]
     said = SAID[int(action)] or ("control token" if rounded else "")
     title = f' title="{said}"' if said else ""
-    return f'<span class="token token-{kind}"{title} style="{_BOX}{_MONO}{look}">{escape(token)}</span>'
+    style = f"{_BOX}{_MONO}{look}"
+    return f'<span class="token token-{kind}"{title} style="{style}">{escape(token)}</span>'
 
 
 def _cell(token: str, action: int, label: str, selected: bool) -> str:

@@ -1,0 +1,65 @@
+# The course's commands. `make lab` opens it, `make test` checks all of it.
+# Written for any make (also macOS's 3.81) and any POSIX shell.
+VENV ?= .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+SETUP := pyproject.toml constraints.txt setup.py
+PIP := $(PY) -m pip --disable-pip-version-check
+LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
+# One notebook or deck by number, e.g. `make notebooks NB=02`; some parts of the tests, e.g.
+# `make test PARTS="lint package"`.
+NB ?=
+PARTS ?=
+
+.PHONY: lab test notebooks slides bench clean help
+
+help:
+	@echo "make lab        install into $(VENV) and open the course in JupyterLab"
+	@echo "make test       run every test, with the time of each part (PARTS=\"lint package\" for some)"
+	@echo "make notebooks  execute notebooks/source and write the notebooks (NB=02 for one)"
+	@echo "make slides     build the decks, HTML and PDF, into slides/build (NB=02 for one)"
+	@echo "make bench      measure the speed figures the course states"
+	@echo "make clean      remove what the other commands made"
+
+lab: $(VENV)/.lab
+	$(BIN)/jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
+
+test: $(VENV)/.test
+	$(PY) tests/run.py $(PARTS)
+
+notebooks: $(VENV)/.test
+	$(PY) notebooks/source/build.py $(NB)
+
+slides: $(VENV)/.test
+	$(PY) slides/source/build.py $(NB)
+
+bench: $(VENV)/.lab
+	$(PY) -m course_lib.bench
+
+clean:
+	rm -rf $(VENV) build dist slides/build tests/browser/screenshots
+	rm -rf .mypy_cache .ruff_cache .pytest_cache *.egg-info
+
+# Stamps: an environment is made once, and again when what it is made from changes. A stamp is
+# written last, so an interrupted installation is repeated.
+$(VENV)/.lab: $(VENV)/.made $(SETUP)
+	$(PIP) install -c constraints.txt -e '.[lab,weights]'
+	-$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.lab
+	$(PIP) install -c constraints.txt -e '.[lab,weights,slides,test]'
+	@touch $@
+
+$(VENV)/.made:
+	@for python in "$(PYTHON)" python3 python3.13 python3.12 python3.11 python; do \
+		if [ -n "$$python" ] && "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			echo "making $(VENV) with $$python ($$("$$python" --version 2>&1))"; \
+			"$$python" -m venv --clear $(VENV) && touch $@ && exit 0; \
+			echo "That Python cannot make environments; on Debian or Ubuntu: sudo apt install python3-venv" >&2; \
+			exit 1; \
+		fi; \
+	done; \
+	echo "The course needs Python 3.11 or newer; found: $$(python3 --version 2>&1 || echo none)." >&2; \
+	echo "Install it from https://www.python.org/downloads/, or name one: make lab PYTHON=/path/to/python3" >&2; \
+	exit 1

@@ -1,0 +1,139 @@
+"""The ledger's form: what a claim is, how it is settled, and the table of a lecture's page."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from typing import Any, Literal
+
+from course_lib.files import data_path
+
+How = Literal["computed", "measured", "cited"]
+
+
+class NotHere(Exception):
+    """What a claim needs to be settled (weights, a result file) is not on this machine."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What came out: the value for the checker, words for the table, a spread where it has one."""
+
+    value: Any
+    detail: str
+    spread: float | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One entry. they_say and it_is are paraphrases; who says where the claim can be read.
+
+    settle() gives a Settled within five seconds, or raises NotHere. accepts(value): the tolerance.
+    rejected must not pass: the printed value where it is wrong, else a plausible slip.
+    A cited claim has none of the three, and names its evidence in settled_by.
+    """
+
+    id: str
+    they_say: str
+    who: str
+    it_is: str
+    how: How
+    settled_by: str
+    settle: Callable[[], Settled] | None = None
+    accepts: Callable[[Any], bool] | None = None
+    rejected: Any = None
+
+    def __post_init__(self) -> None:
+        complete = self.settle is not None and self.accepts is not None
+        if (self.how == "cited") == complete or (complete and self.rejected is None):
+            raise ValueError(
+                f"claim {self.id} is {self.how}; expected a cited claim to have no settle and "
+                "accepts, any other to have both and a rejected value. Add or remove them."
+            )
+
+
+COLUMNS = ("they say", "who", "it is", "you measured", "settled by")
+
+
+@dataclass(frozen=True, repr=False)
+class ClaimsTable:
+    """Rows of five texts, drawn as a table in a notebook and line by line elsewhere."""
+
+    rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, entries: Sequence[Claim]) -> ClaimsTable:
+        return cls(tuple(_row(entry) for entry in entries))
+
+    def __repr__(self) -> str:
+        blocks = (
+            "\n".join(f"{name:>13}: {text}" for name, text in zip(COLUMNS, row, strict=True))
+            for row in self.rows
+        )
+        return "\n\n".join(blocks)
+
+    def _repr_html_(self) -> str:
+        cell = "text-align:left;vertical-align:top;padding:.3em .6em;border-bottom:1px solid #ccc"
+        head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in COLUMNS)
+        body = "".join(
+            "<tr>" + "".join(f'<td style="{cell}">{escape(text)}</td>' for text in row) + "</tr>"
+            for row in self.rows
+        )
+        table = "border-collapse:collapse;max-width:100%"
+        return f'<table style="{table}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _row(entry: Claim) -> tuple[str, ...]:
+    return (entry.they_say, entry.who, entry.it_is, _outcome(entry), entry.settled_by)
+
+
+def _outcome(entry: Claim) -> str:
+    """The words of the fourth column; a surprising outcome says so instead of hiding."""
+    if entry.settle is None or entry.accepts is None:
+        return "not measurable here"
+    try:
+        found = entry.settle()
+    except NotHere as missing:
+        return f"not settled on this machine: {missing}"
+    surprise = "" if entry.accepts(found.value) else " (not what this entry says: please report it)"
+    return found.detail + surprise
+
+
+def from_results(file: str, *keys: str | int, say: Callable[[Any], str] = str) -> Settled:
+    """A value out of data/results/<file>, found by walking down `keys`; `say` words it.
+
+    Raises NotHere where the file is not there, KeyError where it does not hold the keys.
+    """
+    try:
+        path = data_path("results", file)
+    except FileNotFoundError as error:
+        raise NotHere(f"the result {file} has not been made yet") from error
+    value = json.loads(path.read_text(encoding="utf-8"))
+    for key in keys:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError) as error:
+            walked = " → ".join(map(str, keys))
+            said = f"data/results/{file} was asked for {walked}; it has no {key!r} there"
+            raise KeyError(said) from error
+    return Settled(value, say(value))
+
+
+@lru_cache(maxsize=8)
+def printed(paper: str) -> dict[str, Any]:
+    """The printed tables of a paper, from data/papers/<paper>.toml."""
+    return tomllib.loads(data_path("papers", f"{paper}.toml").read_text(encoding="utf-8"))
+
+
+def near(expected: float, tolerance: float) -> Callable[[Any], bool]:
+    """A checker: a number within `tolerance` of `expected`."""
+    return lambda value: abs(value - expected) <= tolerance
+
+
+def is_(expected: Any) -> Callable[[Any], bool]:
+    """A checker: exactly this."""
+    return lambda value: value == expected

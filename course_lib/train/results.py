@@ -1,0 +1,141 @@
+"""Experiments too long for a lecture: `python -m course_lib.train.results 02` writes data/results/02_pretraining.json.
+
+A run that was stopped goes on where it was; finished runs are not repeated. The file records recipe, world,
+versions, thread count, precision, seeds and date, and the first losses of seed 0 in float32, which a test
+replays. After writing, the manifest of data/ is written anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import date
+from typing import Any
+
+import torch
+
+from ..files import cache_dir, data_path, data_root, write_atomic, write_manifest
+from ..text.counts import NeighbourCounts, Unigram
+from ..text.oracle import Oracle
+from .baselines import bag_of_words_accuracy
+from .metrics import hidden_words
+from .precision import choose_precision
+from .recipes import LIVE, LONG, AccuracyCurve, Material, Recipe, prepare, pretrain
+
+REPLAYED = 10  # steps of seed 0 that the test repeats
+RUNS = {"live": (LIVE, range(5)), "long": (LONG, range(3))}
+
+
+def read_result(name: str) -> dict[str, Any]:
+    """A results file of the course, by its name without ending; checked against the manifest."""
+    return json.loads(data_path("results", f"{name}.json").read_text(encoding="utf-8"))
+
+
+def levels(recipe: Recipe, material: Material) -> dict[str, float]:
+    """What counting and knowing reach on the very positions the models are measured on."""
+    told = material.world.documents(material.world.stories(recipe.stories, seed=0))
+    stories = material.heldout_stories
+    masked = hidden_words(stories.rows, material.special)
+    positions = stories.positions(masked.chosen)
+    return {
+        "unigram": Unigram(told).accuracy(stories.rows, masked.chosen),
+        "count_model": NeighbourCounts(told).accuracy(stories.rows, masked.chosen),
+        "oracle": Oracle(material.world).accuracy(stories.stories, positions),
+        "bag_of_words_pairs": bag_of_words_accuracy(
+            material.train, material.heldout_pairs, material.special
+        ),
+        "positions": len(positions),
+        "pairs": len(material.heldout_pairs),
+    }
+
+
+def gap_closed(accuracy: float, found: Mapping[str, float]) -> float:
+    """Share of the way from the count model to the oracle."""
+    return (accuracy - found["count_model"]) / (found["oracle"] - found["count_model"])
+
+
+def one_run(name: str, recipe: Recipe, material: Material, seed: int) -> dict[str, Any]:
+    """Train one seed with its held-out curve; kept in the cache, so that it is done once."""
+    key = f"02-{name}-{seed}-{material.world.hash[:12]}-{torch.get_num_threads()}-{recipe_key(recipe)}"
+    done = cache_dir("results") / f"{key}.json"
+    if done.exists():
+        return json.loads(done.read_text(encoding="utf-8"))
+    curve = AccuracyCurve(material, recipe.steps, looks=24)
+    path = cache_dir("results") / f"{key}.safetensors"
+    seen = path.with_suffix(".curve.json")
+    if path.exists() and seen.exists():
+        curve.points = json.loads(seen.read_text(encoding="utf-8"))
+
+    def keep(report: Any) -> None:  # beside each checkpoint, the curve so far
+        if report.step % 500 == 0:
+            write_atomic(seen, json.dumps(curve.points))
+            print(f"  {name} seed {seed}: step {report.step} of {report.steps}", flush=True)
+
+    _, history = pretrain(
+        recipe, material, seed=seed, callbacks=[curve, keep], checkpoint=path, checkpoint_every=500
+    )
+    points = list({point["step"]: point for point in curve.points}.values())
+    run = {"seed": seed, "curve": points, "seconds": round(history.seconds, 1)}
+    write_atomic(done, json.dumps(run))
+    return run
+
+
+def recipe_key(recipe: Recipe) -> str:
+    return "-".join(str(value) for value in asdict(recipe).values())
+
+
+def replay(recipe: Recipe, material: Material) -> list[float]:
+    """The first losses of seed 0, in float32, which every machine computes alike to about six digits."""
+    _, history = pretrain(recipe, material, steps=REPLAYED, precision="float32")
+    return history.losses["total"]
+
+
+def build() -> dict[str, Any]:
+    """Everything that lecture 02 reads."""
+    material = prepare(LIVE)
+    found: dict[str, Any] = {
+        "recipes": {name: asdict(recipe) for name, (recipe, _) in RUNS.items()},
+        "world": {"version": material.world.version, "hash": material.world.hash},
+        "versions": {"torch": torch.__version__, "python": platform.python_version()},
+        "threads": torch.get_num_threads(),
+        "precision": choose_precision(),
+        "date": date.today().isoformat(),
+        "levels": levels(LIVE, material),
+        "replay": replay(LIVE, material),
+        "runs": {},
+    }
+    for name, (recipe, seeds) in RUNS.items():
+        found["runs"][name] = [one_run(name, recipe, material, seed) for seed in seeds]
+    return found
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """Mean and standard deviation over seeds, in words."""
+    lines = [f"levels: {found['levels']}"]
+    for name, runs in found["runs"].items():
+        for measure in ("masked_accuracy", "pair_accuracy"):
+            values = [run["curve"][-1][measure] for run in runs]
+            spread = statistics.stdev(values) if len(values) > 1 else 0.0
+            lines.append(f"{name}: {measure} {statistics.mean(values):.3f} (sd {spread:.3f}, n {len(values)})")
+        closed = [gap_closed(run["curve"][-1]["masked_accuracy"], found["levels"]) for run in runs]
+        lines.append(f"{name}: gap closed {statistics.mean(closed):.2f}, least {min(closed):.2f}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Run a lecture's long experiments.")
+    parser.add_argument("lecture", choices=["02"], help="number of the lecture")
+    parser.parse_args()
+    found = build()
+    path = data_root() / "results" / "02_pretraining.json"
+    write_atomic(path, json.dumps(found, indent=1) + "\n")
+    write_manifest(data_root())
+    print(f"{summary(found)}\nsaved to data/results/{path.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""Execute the lecture sources and write the notebooks.
+
+    python notebooks/source/build.py           every notebook
+    python notebooks/source/build.py 02        those whose number begins so
+    python notebooks/source/build.py --check   only say whether saved cells and sources agree
+
+Authors edit `notebooks/source/NN_name.py` (jupytext's percent format); `notebooks/NN_name.ipynb` is
+made from it, outputs included. A cell tagged `nbval-check-output` prints what every machine prints
+alike, and the tests compare it. In Markdown cells `{{repository}}` and `{{colab}}` stand for the
+address of the course and for a link that opens this notebook in Colab.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+SOURCES = Path(__file__).resolve().parent
+NOTEBOOKS = SOURCES.parent
+ROOT = NOTEBOOKS.parent
+KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+LARGEST = 500_000  # bytes: what GitHub still shows without complaint, and a clone takes gladly
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def first_cell() -> str:
+    """The line that every notebook starts with: install the course if it is missing or too old.
+
+    On Colab it finds nothing and installs; pip shows its own messages, and the ranges of
+    pyproject.toml leave Colab's torch alone. Anywhere else it finds the course and does nothing.
+    """
+    name, version = project()["name"], [int(part) for part in project()["version"].split(".")]
+    return (
+        "from importlib import metadata as m; "
+        f'any([*map(int, d.version.split("."))] >= {version} '
+        f'for d in m.distributions(name="{name}")) '
+        f'or get_ipython().run_line_magic("pip", "install -q git+{repository()}");'
+    )
+
+
+def repository() -> str:
+    return project()["urls"]["Repository"]
+
+
+def sources(prefix: str = "") -> list[Path]:
+    """Lecture sources in reading order: files named NN_something.py."""
+    return sorted(SOURCES.glob(f"{prefix}*.py" if prefix else "[0-9][0-9]_*.py"))
+
+
+def read_source(path: Path) -> nbformat.NotebookNode:
+    """The notebook that a source describes: no outputs, and ids that do not change by chance."""
+    notebook = jupytext.read(path, fmt={"extension": ".py", "format_name": "percent"})
+    opening = nbformat.v4.new_code_cell(first_cell())
+    cells = [opening, *(c for c in notebook.cells if c.cell_type != "raw")]
+    for number, cell in enumerate(cells):
+        tags = cell.metadata.get("tags", [])
+        cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+        cell.id = f"cell-{path.stem[:2]}-{number:03d}"
+        if cell.cell_type == "markdown":
+            cell.source = _links(cell.source, path.stem)
+    notebook.cells = cells
+    notebook.metadata = nbformat.from_dict(
+        {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
+    )
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return notebook
+
+
+def _links(text: str, stem: str) -> str:
+    path = repository().removeprefix("https://github.com/")
+    colab = f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{stem}.ipynb"
+    text = text.replace("{{colab}}", f"[Open in Colab]({colab})")
+    return text.replace("{{repository}}", repository())
+
+
+def execute(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
+    """Run every cell in an empty folder, as a reader without the checkout would."""
+    for key, value in _publishing().items():
+        os.environ.setdefault(key, value)
+    with tempfile.TemporaryDirectory() as folder:
+        client = NotebookClient(
+            notebook,
+            timeout=600,
+            kernel_name="python3",
+            record_timing=False,
+            resources={"metadata": {"path": folder}},
+        )
+        try:
+            client.execute()
+        except CellExecutionError as error:
+            raise SystemExit(
+                f"{name}: a cell failed, the saved notebook is left as it was.\n{error}"
+            ) from None
+    if notebook.cells[0].outputs:
+        said = notebook.cells[0].outputs[0].get("text", "")
+        raise SystemExit(
+            f"the course is not installed where {name} ran; use `make notebooks`.\n{said}"
+        )
+    return notebook
+
+
+def _publishing() -> dict[str, str]:
+    """With a browser at hand plotly adds a picture to each figure, for GitHub and for print."""
+    browser = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    if not browser:
+        print("no Chromium found: figures are saved without a picture for GitHub", file=sys.stderr)
+        return {}
+    return {"PLOTLY_RENDERER": "plotly_mimetype+png", "BROWSER_PATH": browser}
+
+
+def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Keep what a reader without a kernel can see, and nothing that differs by machine."""
+    notebook.metadata = nbformat.from_dict(
+        {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
+    )
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cleaned = map(_clean_output, _joined(cell.outputs))
+            cell.outputs = [output for output in cleaned if output is not None]
+    return notebook
+
+
+def _clean_output(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
+    if output.output_type == "stream":
+        output.text = _last_of_overwritten(output.text)
+        return output if output.text.strip() else None
+    data = output.get("data", {})
+    if WIDGET_VIEW in data:
+        del data[WIDGET_VIEW]
+        if set(data) <= {"text/plain"}:
+            return None  # the bare repr of a widget says nothing
+    return output if data or output.output_type == "error" else None
+
+
+def _last_of_overwritten(text: str) -> str:
+    """What a terminal would show at the end of lines that overwrite themselves (progress bars)."""
+    return re.sub(r"[^\n]*\r(?!\n)", "", text)
+
+
+def _joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Neighbouring pieces of one stream as one: how a stream is cut is chance."""
+    joined: list[nbformat.NotebookNode] = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if last and output.output_type == last.output_type == "stream" and output.name == last.name:
+            last.text += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
+def saved(source: Path) -> Path:
+    return NOTEBOOKS / f"{source.stem}.ipynb"
+
+
+def disagreements(source: Path) -> list[str]:
+    """What differs between a source and the saved notebook's cells; outputs are not compared."""
+    target = saved(source)
+    if not target.exists():
+        return [f"{target.name} is missing: run `make notebooks`"]
+    ours, theirs = (_cells(n) for n in (read_source(source), nbformat.read(target, as_version=4)))
+    if len(ours) != len(theirs):
+        return [
+            f"{source.name} has {len(ours)} cells, {target.name} {len(theirs)}: "
+            "run `make notebooks`"
+        ]
+    return [
+        f"cell {i} of {target.name} is not the source's: run `make notebooks`"
+        for i, (a, b) in enumerate(zip(ours, theirs, strict=True))
+        if a != b
+    ]
+
+
+def _cells(notebook: nbformat.NotebookNode) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(c.cell_type, c.source, tuple(c.metadata.get("tags", []))) for c in notebook.cells]
+
+
+def build(source: Path) -> None:
+    started = time.monotonic()
+    notebook = clean(execute(read_source(source), source.name))
+    nbformat.validate(notebook)
+    text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    _write(saved(source), text)
+    size = len(text.encode("utf-8"))
+    print(
+        f"{saved(source).name}: {time.monotonic() - started:.0f} s, {size / 1000:.0f} kB",
+        flush=True,
+    )
+    if size > LARGEST:
+        raise SystemExit(
+            f"{saved(source).name} has {size:,} bytes, more than {LARGEST:,}: {_heaviest(notebook)}"
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.tmp{os.getpid()}")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
+def _heaviest(notebook: nbformat.NotebookNode) -> str:
+    sizes = ((len(json.dumps(c.get("outputs", []))), i) for i, c in enumerate(notebook.cells))
+    return ", ".join(
+        f"cell {i} {size / 1000:.0f} kB" for size, i in sorted(sizes, reverse=True)[:5]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description="Execute the lecture sources, write the notebooks."
+    )
+    parser.add_argument("number", nargs="?", default="", help="only those whose name begins so")
+    parser.add_argument("--check", action="store_true", help="compare cells, execute nothing")
+    arguments = parser.parse_args()
+    chosen = sources(arguments.number)
+    if not chosen:
+        raise SystemExit(f"no source in {SOURCES} begins with {arguments.number!r}")
+    if arguments.check:
+        problems = [problem for source in chosen for problem in disagreements(source)]
+        raise SystemExit("\n".join(problems) or 0)
+    for source in chosen:
+        build(source)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,410 @@
+"""Build the decks: for each a page that presents without a network, and a PDF hand-out with notes.
+
+    python slides/source/build.py        every deck
+    python slides/source/build.py 02     one
+
+A deck is `slides/source/NN_name.md`: a few `key: value` lines, then slides, with a line `---`
+before each. A slide starts with a heading that names its minutes, `## The input {minutes=3}`, and
+ends with its notes, after a line `Notes:`. Between them stand Markdown, `$math$`, fenced code,
+boxes opened by `::: columns`, `::: column`, `::: wide`, `::: narrow`, `::: note`, `::: small` and
+closed by `:::` (an outer box has one colon more than what it holds), and what is computed by the
+functions of `slides/source/NN_name.py`:
+
+    {{ number:gap_closed }}           the text, or a number, that gap_closed() returns
+    {{ figure:loss | What to see. }}  the plotly figure that loss() returns, with its sentence
+    {{ html:tokens }}                 the HTML that tokens() returns (a string, or a notebook view)
+    {{ code:course_lib.heads.PairHead }}   the source of that object, as it is in the library;
+                                           with `| bare` after the name, without its docstrings
+
+Numbers are never typed and nothing is trained here: functions read results, and a backward pass
+raises.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import html
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markdown_it import MarkdownIt
+from mdit_py_plugins.container import container_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+SOURCES = Path(__file__).resolve().parent
+BUILD = SOURCES.parent / "build"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+WIDTH, HEIGHT = 1280, 720  # the canvas; reveal.js scales it to the screen
+FIGURE = (1120, 430)
+HEADING = re.compile(
+    r"^(#{1,2}) +(.+?)\s*\{minutes=(\d+(?:\.\d+)?)\s*(?:\.([\w-]+))?\}\s*$", re.MULTILINE
+)
+PLACEHOLDER = re.compile(r"\{\{\s*(number|figure|html|code):([\w.]+)\s*(?:\|\s*(.+?)\s*)?\}\}")
+BOXES = ("columns", "column", "wide", "narrow", "note", "small")
+
+
+class DeckError(ValueError):
+    """A source that cannot become a deck; the message says where and what to do."""
+
+
+@dataclass(frozen=True)
+class Slide:
+    """One slide: the title as text, its minutes, a style, and two pieces of HTML."""
+
+    title: str
+    minutes: float
+    style: str
+    content: str
+    notes: str
+
+
+@dataclass(frozen=True)
+class Deck:
+    """A deck and the lines at its head."""
+
+    stem: str
+    about: dict[str, str]
+    slides: tuple[Slide, ...]
+
+    @property
+    def minutes(self) -> float:
+        return sum(slide.minutes for slide in self.slides)
+
+
+def sources(prefix: str = "") -> list[Path]:
+    """Deck sources in order: files named NN_something.md."""
+    return sorted(SOURCES.glob(f"{prefix}*.md" if prefix else "[0-9][0-9]_*.md"))
+
+
+# --- from a source to a deck ------------------------------------------------------------------
+
+
+def read(path: Path) -> Deck:
+    """Parse a source and compute what it shows. Raises DeckError naming the slide at fault."""
+    head, *parts = re.split(
+        r"^---[ \t]*$", _outside_code(path.read_text(encoding="utf-8")), flags=re.MULTILINE
+    )
+    about = dict(re.findall(r"^(\w+):\s*(.+?)\s*$", head, re.MULTILINE))
+    if "title" not in about or not parts:
+        raise DeckError(
+            f"{path.name}: expected `title: …` and then slides, each after a line `---`."
+        )
+    shown = Shown(path)
+    with _nothing_is_trained():
+        return Deck(
+            path.stem,
+            about,
+            tuple(_slide(shown, p.replace("\0", "---"), n) for n, p in enumerate(parts, 1)),
+        )
+
+
+def _outside_code(text: str) -> str:
+    """The text with `---` inside fenced code hidden, so that only real separators remain."""
+    fence = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+    return fence.sub(lambda m: m.group().replace("---", "\0"), text)
+
+
+def _slide(shown: Shown, part: str, number: int) -> Slide:
+    where = f"{shown.path.name}, slide {number}"
+    body, _, notes = part.partition("\nNotes:")
+    heading = HEADING.search(body)
+    if heading is None:
+        raise DeckError(
+            f"{where}: expected a heading with its minutes, such as `## The input {{minutes=3}}`."
+        )
+    if not notes.strip():
+        raise DeckError(f"{where}: expected speaker notes after a line `Notes:`.")
+    level, title, minutes, style = heading.groups()
+    body = body.replace(heading.group(), f"{level} {title}", 1)
+    try:
+        content, said = shown.render(body), shown.render(notes)
+    except Exception as error:
+        raise DeckError(f"{where} ({title}): {error}") from error
+    return Slide(re.sub(r"[*`$]", "", title), float(minutes), style or "plain", content, said)
+
+
+@contextlib.contextmanager
+def _nothing_is_trained() -> Iterator[None]:
+    """A deck shows what results and models say; a backward pass while building is a mistake."""
+    import torch
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise DeckError("something was trained while building a deck: read a result file instead.")
+
+    saved = torch.autograd.backward
+    torch.autograd.backward = refuse  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.autograd.backward = saved  # type: ignore[assignment]
+
+
+class Shown:
+    """Renders Markdown, and resolves placeholders with the functions of the deck's own module."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.module = _module_beside(path)
+        self.markdown = _markdown()
+        self.figures = 0
+
+    def render(self, text: str) -> str:
+        blocks: list[str] = []
+
+        def resolve(match: re.Match[str]) -> str:
+            kind, name, sentence = match.groups()
+            if kind == "number":
+                return _as_text(self._call(name))
+            blocks.append(self._block(kind, name, sentence))
+            return f"BLOCK{len(blocks) - 1}END"
+
+        rendered = self.markdown.render(PLACEHOLDER.sub(resolve, text))
+        if left := re.search(r"\{\{.*?\}\}", rendered):
+            raise DeckError(f"cannot read {left.group()}; expected number, figure, html or code.")
+        return re.sub(r"(?:<p>)?BLOCK(\d+)END(?:</p>)?", lambda m: blocks[int(m[1])], rendered)
+
+    def _block(self, kind: str, name: str, sentence: str | None) -> str:
+        if kind == "code":
+            source = source_of(name)
+            return highlighted(
+                without_docstrings(source) if sentence == "bare" else source, "python"
+            )
+        if kind == "html":
+            made = self._call(name)
+            return made if isinstance(made, str) else made._repr_html_()
+        if not sentence:
+            raise DeckError(
+                f"figure {name} needs a sentence: {{{{ figure:{name} | What to see. }}}}"
+            )
+        self.figures += 1
+        return _figure(self._call(name), f"figure-{self.figures}", sentence)
+
+    def _call(self, name: str) -> Any:
+        function: Callable[[], Any] | None = getattr(self.module, name, None)
+        if function is None:
+            raise DeckError(f"{self.path.stem}.py has no function {name}().")
+        return function()
+
+
+def _module_beside(path: Path) -> Any:
+    file = path.with_suffix(".py")
+    if not file.exists():
+        return None
+    spec = importlib.util.spec_from_file_location(f"deck_{path.stem}", file)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _markdown() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": True, "highlight": _fenced, "typographer": False})
+    parser.enable("table").use(dollarmath_plugin, double_inline=True, renderer=_math)
+    for name in BOXES:
+        parser.use(container_plugin, name)
+    return parser
+
+
+def _math(content: str, options: dict[str, Any]) -> str:
+    opening, closing = (r"\[", r"\]") if options["display_mode"] else (r"\(", r"\)")
+    return f"{opening}{html.escape(content, quote=False)}{closing}"
+
+
+def _fenced(code: str, language: str, _attributes: str) -> str:
+    return highlighted(code, language or "text")
+
+
+def highlighted(code: str, language: str) -> str:
+    """Code as HTML, coloured by the classes that `style_sheet` defines."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+
+    inner = highlight(code, get_lexer_by_name(language), HtmlFormatter(nowrap=True))
+    return f'<pre class="code"><code>{inner}</code></pre>\n'
+
+
+def source_of(name: str) -> str:
+    """The source of a dotted name, such as course_lib.encoder.Block or its method."""
+    module, _, rest = name.rpartition(".")
+    path = [rest]
+    while True:
+        try:
+            thing: Any = importlib.import_module(module)
+            break
+        except ModuleNotFoundError:
+            module, _, last = module.rpartition(".")
+            path.insert(0, last)
+            if not module:
+                raise DeckError(f"there is no {name}") from None
+    for part in path:
+        thing = getattr(thing, part)
+    return textwrap.dedent(inspect.getsource(thing))
+
+
+def without_docstrings(source: str) -> str:
+    """The source with the lines of every docstring left out: a slide has room for what runs."""
+    gone: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            first = node.body[0]
+            gone |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    lines = [line for number, line in enumerate(source.splitlines(), 1) if number not in gone]
+    return re.sub(r"(:\n)\n+", r"\1", "\n".join(lines) + "\n")
+
+
+def _figure(figure: Any, identifier: str, sentence: str) -> str:
+    """A plotly figure as JSON beside the place where the page draws it, large enough for a hall."""
+    layout = figure.layout
+    figure.update_layout(
+        width=min(layout.width or FIGURE[0], FIGURE[0]),
+        height=min(layout.height or FIGURE[1], FIGURE[1]),
+        font_size=max(layout.font.size or 0, 18),
+    )
+    drawn = figure.to_json().replace("</", "<\\/")
+    size = f"width:{figure.layout.width}px;height:{figure.layout.height}px"
+    return (
+        f'<figure><div class="plotly" id="{identifier}" style="{size}" role="img" '
+        f'aria-label="{html.escape(sentence)}"></div>'
+        f'<script type="application/json" data-for="{identifier}">{drawn}</script>'
+        f"<figcaption>{html.escape(sentence)}</figcaption></figure>\n"
+    )
+
+
+# --- from a deck to files ---------------------------------------------------------------------
+
+
+def page(deck: Deck) -> str:
+    """The deck as one HTML page beside the shared assets."""
+    loader = jinja2.FileSystemLoader(SOURCES)
+    template = jinja2.Environment(loader=loader, autoescape=True).get_template("deck.html.j2")
+    return template.render(deck=deck, width=WIDTH, height=HEIGHT)
+
+
+def style_sheet() -> str:
+    from pygments.formatters import HtmlFormatter
+
+    colours = HtmlFormatter(style="friendly").get_style_defs(".code")
+    plain = "\n".join(line for line in str(colours).splitlines() if "background" not in line)
+    return (SOURCES / "deck.css").read_text(encoding="utf-8") + plain + "\n"
+
+
+def copy_assets(folder: Path) -> None:
+    """reveal.js, MathJax and plotly.js, taken from the installed packages that carry them."""
+    reveal = _package("sphinx_revealjs") / "_static" / "revealjs"
+    mathjax = _package("jupyter_server_mathjax") / "static"
+    for name in (
+        "dist/reset.css",
+        "dist/reveal.css",
+        "dist/reveal.js",
+        "plugin/notes/notes.js",
+        "LICENSE",
+    ):
+        _copy(reveal / name, folder / "reveal" / name)
+    for name in (
+        "MathJax.js",
+        "config",
+        "jax",
+        "fonts",
+        "extensions",
+        "localization/en",
+        "LICENSE",
+    ):
+        _copy(mathjax / name, folder / "mathjax" / name)
+    _copy(_package("plotly") / "package_data" / "plotly.min.js", folder / "plotly.min.js")
+    (folder / "deck.css").write_text(style_sheet(), encoding="utf-8")
+    shutil.copy(SOURCES / "deck.js", folder / "deck.js")
+
+
+def _package(name: str) -> Path:
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit(
+            f"{name} is not installed: `make slides` does it, or pip install -e '.[slides]'"
+        )
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("a11y"))
+    else:
+        shutil.copy(source, target)
+
+
+def write_pdf(page_file: Path, executable: str) -> Path:
+    """Print the deck with a page of notes after each slide."""
+    from playwright.sync_api import sync_playwright
+
+    target = page_file.with_suffix(".pdf")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=executable, args=["--no-sandbox", "--disable-gpu"]
+        )
+        tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        tab.goto(f"{page_file.as_uri()}?print-pdf&showNotes=separate-page")
+        tab.wait_for_function("() => window.deckDrawn", timeout=120_000)
+        partial = target.with_suffix(".partial")
+        pages = tab.locator(".pdf-page, .speaker-notes-pdf").count()  # then an empty one follows
+        tab.pdf(
+            path=partial, prefer_css_page_size=True, print_background=True, page_ranges=f"1-{pages}"
+        )
+        browser.close()
+    os.replace(partial, target)
+    return target
+
+
+def build(source: Path, folder: Path = BUILD) -> Path:
+    """Write a deck's page, and its PDF where a Chromium is found; returns the page."""
+    deck = read(source)
+    copy_assets(folder / "assets")
+    target = folder / f"{deck.stem}.html"
+    target.write_text(page(deck), encoding="utf-8")
+    print(f"{target.name}: {len(deck.slides)} slides, {deck.minutes:g} minutes", flush=True)
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if executable:
+        print(f"{write_pdf(target, executable).name}: the hand-out with notes", flush=True)
+    else:
+        print(
+            "NO PDF: no Chromium found to print with; the page itself is complete", file=sys.stderr
+        )
+    return target
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Build the decks, HTML and PDF.")
+    parser.add_argument("number", nargs="?", default="", help="only those whose name begins so")
+    parser.add_argument("--into", type=Path, default=BUILD, help="the folder to write")
+    arguments = parser.parse_args()
+    chosen = sources(arguments.number)
+    if not chosen:
+        raise SystemExit(f"no deck in {SOURCES} begins with {arguments.number!r}")
+    for source in chosen:
+        try:
+            build(source, arguments.into.resolve())
+        except DeckError as error:
+            raise SystemExit(str(error)) from error
+
+
+if __name__ == "__main__":
+    main()

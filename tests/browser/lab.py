@@ -1,0 +1,303 @@
+"""A JupyterLab of our own and a Chromium that reaches nothing else: what a student sees."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+OFFLINE = ROOT / "tests" / "offline"
+SCREENSHOTS = Path(__file__).resolve().parent / "screenshots"
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run",
+    "--no-default-browser-check", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--disable-domain-reliability", "--disable-default-apps", "--no-proxy-server",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",
+)  # fmt: skip
+BEYOND = re.compile(r"^(?:https?|wss?)://(?!(?:127\.0\.0\.1|localhost|\[::1\])(?:[:/]|$))")
+ERRORS = r"""() => {
+  const said = new Set();
+  // A traceback in a widget's own output area is no output of a cell: only the page shows it.
+  for (const node of document.querySelectorAll('.jp-RenderedText'))
+    if (node.dataset.mimeType === 'application/vnd.jupyter.error'
+        || /Traceback \(most recent call last\)/.test(node.innerText)) said.add(node.innerText);
+  const panel = window.jupyterapp.shell.currentWidget;
+  for (const cell of panel.content.widgets) {
+    const outputs = cell.model.outputs;
+    for (let i = 0; outputs && i < outputs.length; i++) {
+      const output = outputs.get(i).toJSON();
+      if (output.output_type === 'error') said.add(output.ename + ': ' + output.evalue);
+    }
+  }
+  for (const node of document.querySelectorAll('.jp-OutputArea-output, iframe'))
+    if (/Error displaying widget|Error creating widget|Javascript Error|Failed to load model class/
+        .test(node.innerText || '')) said.add(node.innerText);
+  return [...said];
+}"""
+KERNEL = "window.jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel"
+
+
+@contextlib.contextmanager
+def chromium_browser(executable: str) -> Iterator[Browser]:
+    """A headless Chromium. One at a time in a process: Playwright allows no second."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=[*FLAGS])
+        yield browser
+        browser.close()
+
+
+@contextlib.contextmanager
+def offline_context(browser: Browser) -> Iterator[tuple[BrowserContext, list[str]]]:
+    """A context of its own, and the list of addresses beyond this machine that it asked for."""
+    asked: list[str] = []
+
+    def note(url: str) -> None:
+        if BEYOND.match(url):
+            asked.append(url)
+
+    context = browser.new_context(viewport={"width": 1440, "height": 1000}, service_workers="block")
+    context.route(BEYOND, lambda route: route.abort())
+    context.on("request", lambda request: note(request.url))
+    context.on("page", lambda page: page.on("websocket", lambda socket: note(socket.url)))
+    try:
+        yield context, asked
+    finally:
+        context.close()
+
+
+@dataclass
+class Server:
+    """A running JupyterLab: its address, its folder of notebooks, its kernels' network log."""
+
+    url: str
+    folder: Path
+    network_log: Path
+
+    def kernel_requests(self) -> list[str]:
+        """What kernels tried to reach beyond this machine; all of it was refused."""
+        return sorted(set(self.network_log.read_text(encoding="utf-8").splitlines()))
+
+
+@contextlib.contextmanager
+def jupyterlab(folder: Path, notebooks: list[Path]) -> Iterator[Server]:
+    """Start JupyterLab on copies of `notebooks`, everything it writes below `folder`."""
+    served, log, home = folder / "served", folder / "network.log", folder / "home"
+    for made in (served, home):
+        made.mkdir(parents=True)
+    log.touch()
+    for notebook in notebooks:
+        shutil.copy(notebook, served)
+    port = _free_port()
+    with open(folder / "server.log", "w", encoding="utf-8") as server_log:
+        process = subprocess.Popen(
+            _command(port, served),
+            env=_environment(home, log),
+            stdout=server_log,
+            stderr=server_log,
+        )
+        try:
+            server = Server(f"http://127.0.0.1:{port}", served, log)
+            _wait_until_up(server.url, process, folder / "server.log")
+            yield server
+        finally:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+            process.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _command(port: int, served: Path) -> list[str]:
+    return [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
+        f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token=",
+        "--ServerApp.password=", f"--ServerApp.root_dir={served}",
+        "--LabApp.expose_app_in_browser=True", "--LabApp.check_for_updates_class="
+        "jupyterlab.NeverCheckForUpdate",
+    ]  # fmt: skip
+
+
+def _environment(home: Path, log: Path) -> dict[str, str]:
+    """Folders of its own, no news, every cell kept in the page, and no way out for kernels."""
+    config, settings = home / "config", home / "settings"
+    news = "@jupyterlab/apputils-extension:announcements"
+    _write(config / "labconfig" / "page_config.json", {"disabledExtensions": {news: True}})
+    # With windowing, cells out of sight are taken out of the page and a test cannot see them.
+    tracker = settings / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
+    _write(tracker, {"windowingMode": "none"})
+    ours = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("JUPYTER", "COURSE_LIB", "PYTHONPATH"))
+    }
+    return ours | {
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        "IPYTHONDIR": str(home / ".ipython"),
+        "JUPYTER_CONFIG_DIR": str(config),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(settings),
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+        "PYTHONPATH": os.pathsep.join([str(OFFLINE), str(ROOT)]),
+        "OFFLINE_LOG": str(log),
+    }
+
+
+def _write(path: Path, content: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def _wait_until_up(url: str, process: subprocess.Popen, log: Path, seconds: float = 60) -> None:
+    last = time.monotonic() + seconds
+    while time.monotonic() < last and process.poll() is None:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/api", timeout=2):
+            return
+        time.sleep(0.3)
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(encoding='utf-8')[-3000:]}")
+
+
+@dataclass
+class Notebook:
+    """One notebook open in the browser."""
+
+    page: Page
+    name: str
+    moved: list[str] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, context: BrowserContext, server: Server, name: str) -> Notebook:
+        """Open the page and wait until its kernel answers."""
+        page = context.new_page()
+        page.goto(f"{server.url}/lab/workspaces/{Path(name).stem}/tree/{name}?reset")
+        page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=90_000)
+        page.wait_for_function(f"() => {KERNEL}?.status === 'idle'", timeout=90_000)
+        page.evaluate("window.jupyterapp.shell.collapseLeft()")
+        return cls(page, name)
+
+    def run_all(self, seconds: float = 300) -> float:
+        """Run every cell; the seconds it took. Raises when one still runs after `seconds`."""
+        started = time.monotonic()
+        self.page.evaluate(
+            "() => { window.allRan = false;"
+            " window.jupyterapp.commands.execute('notebook:run-all-cells')"
+            "   .finally(() => { window.allRan = true; }); }"
+        )
+        self.page.wait_for_function("() => window.allRan", timeout=seconds * 1000, polling=300)
+        self.settle()
+        return time.monotonic() - started
+
+    def settle(self, seconds: float = 60) -> None:
+        """Wait until the kernel has been idle for half a second: what a control started is done."""
+        idle_since, last = time.monotonic(), time.monotonic() + seconds
+        while time.monotonic() < last:
+            if self.page.evaluate(f"() => {KERNEL}?.status") != "idle":
+                idle_since = time.monotonic()
+            if time.monotonic() - idle_since > 0.5:
+                return
+            self.page.wait_for_timeout(60)
+        raise AssertionError(f"{self.name}: the kernel was still busy after {seconds:.0f} s")
+
+    def errors(self) -> list[str]:
+        """Every error shown by a cell, by a widget's output area, or by a widget that failed."""
+        return self.page.evaluate(ERRORS)
+
+    def counts(self) -> list[int]:
+        """How many code cells have run, and how many there are."""
+        return self.page.evaluate(
+            "() => { const c = window.jupyterapp.shell.currentWidget.content.widgets"
+            ".filter(w => w.model.type === 'code' && w.model.sharedModel.getSource().trim());"
+            " return [c.filter(w => w.model.executionCount).length, c.length]; }"
+        )
+
+    def sliders(self) -> list[Locator]:
+        """Every visible slider: ipywidgets' handles and the range inputs of our own widgets."""
+        found = self.page.locator(".jp-OutputArea .noUi-handle, .jp-OutputArea input[type=range]")
+        return [found.nth(i) for i in range(found.count()) if found.nth(i).is_visible()]
+
+    def move_every_slider(self) -> list[str]:
+        """Take each to both ends by keyboard, checking after each move; a line for each slider."""
+        for number in range(len(self.sliders())):
+            # Asked anew each time: a control may redraw its neighbours.
+            for key, bound in (("Home", "min"), ("End", "max")):
+                slider = self.sliders()[number]
+                slider.scroll_into_view_if_needed()
+                slider.focus()
+                slider.press(key)
+                self.settle()
+                now, end = _value(self.sliders()[number], bound)
+                said = f"slider {number} ({_label(slider)}): {key} gives {now:g} of {bound} {end:g}"
+                assert abs(now - end) < 1e-6, f"{self.name}: {said}"
+                assert not self.errors(), f"{self.name}: {said}, then {self.errors()}"
+                self.moved.append(said)
+        return self.moved
+
+    def inside_frames(self, selector: str) -> int:
+        """How many elements match in the frames that outputs hold (bertviz draws in one)."""
+        total = 0
+        for frame in self.page.locator(".jp-OutputArea iframe").all():
+            handle = frame.element_handle()
+            inner = handle.content_frame() if handle else None
+            total += inner.locator(selector).count() if inner else 0
+        return total
+
+    def screenshot(self, name: str, element: Locator | None = None) -> Path:
+        """A picture of the window, or of one element scrolled into view."""
+        SCREENSHOTS.mkdir(exist_ok=True)
+        path = SCREENSHOTS / f"{name}.png"
+        if element is not None:
+            element.scroll_into_view_if_needed()
+            self.page.wait_for_timeout(300)
+        self.page.screenshot(path=path)
+        return path
+
+    def screenshots_of_all(self, name: str) -> int:
+        """The whole notebook, a window at a time; how many pictures that took."""
+        area = self.page.locator(
+            ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer"
+        ).first
+        # JupyterLab lets one scroll past the end; the last cell says where the end is.
+        height, window = area.evaluate(
+            "e => { const c = [...e.querySelectorAll('.jp-Cell')].pop().getBoundingClientRect();"
+            " return [c.bottom - e.getBoundingClientRect().top + e.scrollTop, e.clientHeight]; }"
+        )
+        pages = max(1, -(-int(height) // int(window)))
+        for number in range(pages):
+            area.evaluate("(e, top) => { e.scrollTop = top; }", number * int(window))
+            self.page.wait_for_timeout(250)
+            self.screenshot(f"{name}-{number + 1:02d}")
+        return pages
+
+
+def _value(slider: Locator, bound: str) -> tuple[float, float]:
+    if slider.evaluate("e => e.tagName") == "INPUT":
+        return tuple(map(float, slider.evaluate(f"e => [e.value, e.{bound}]")))  # type: ignore
+    names = ("aria-valuenow", f"aria-value{bound}")
+    return tuple(float(slider.get_attribute(n) or "nan") for n in names)  # type: ignore
+
+
+def _label(slider: Locator) -> str:
+    return slider.evaluate(
+        "e => e.getAttribute('aria-label') || e.closest('.jupyter-widgets')?.querySelector('label,"
+        " .widget-label')?.innerText || e.labels?.[0]?.innerText || 'no label'"
+    )

@@ -1,0 +1,113 @@
+"""One example of every view, by name: shown in a kernel that has Google Colab's versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from course_lib import views
+
+WORDS = ["the", "river", "rose", "over", "its", "bank", "after", "rain"]
+TOKENS = ["[CLS]", "the", "river", "rose", "[SEP]"]
+LOSSES = {"total": [6.0, 5.0, 4.0], "mlm": [5.3, 4.4, 3.5], "nsp": [0.7, 0.6, 0.5]}
+ITEM = {
+    "number": 1,
+    "question": "Which share is hidden?",
+    "choices": [
+        {"text": "15%", "correct": True, "why": "As in the paper."},
+        {"text": "80%", "correct": False, "why": "That is the share of [MASK] among them."},
+    ],
+}
+
+
+@lru_cache(maxsize=1)
+def tokenizer() -> Any:
+    from course_lib.text.wordpiece import WordPiece
+
+    return WordPiece.from_words(WORDS)
+
+
+@lru_cache(maxsize=1)
+def encoder() -> Any:
+    from course_lib import bert
+
+    torch.manual_seed(0)
+    return bert("tiny", vocab_size=tokenizer().vocab_size).eval()
+
+
+def ids() -> torch.Tensor:
+    return torch.tensor([tokenizer().id(token) for token in TOKENS])
+
+
+def model() -> Any:
+    from course_lib import bert_for_pretraining
+
+    torch.manual_seed(0)
+    return bert_for_pretraining("tiny", vocab_size=tokenizer().vocab_size).eval()
+
+
+def history() -> Any:
+    return SimpleNamespace(steps=[1, 2, 3], losses=LOSSES, seconds=1.0, tokens_per_second=1e4)
+
+
+def after_a_report(callback: Any) -> Any:
+    """What a progress display leaves after the last of three steps."""
+    for step in (1, 2, 3):
+        losses = {name: values[step - 1] for name, values in LOSSES.items()}
+        callback(
+            SimpleNamespace(step=step, steps=3, losses=losses, tokens_per_second=1e4, model=None)
+        )
+
+
+def watched() -> Any:
+    watch = views.WatchWord(tokenizer(), "the [MASK] rose", looks=2)
+    report = SimpleNamespace(step=1, steps=1, losses={}, tokens_per_second=1.0, model=model())
+    watch(report)
+    return views.prediction_slider(watch.snapshots, "the [MASK] rose", truth="river")
+
+
+VIEWS: dict[str, Callable[[], Any]] = {
+    "show": lambda: views.show(views.tokens_row),
+    "Html": lambda: views.Html("<b>bold</b>", "bold"),
+    "Live": lambda: views.Live(None, views.Html("<b>bold</b>", "bold")),
+    "caption": lambda: views.caption("What to see."),
+    "colour": lambda: views.colour("bert"),
+    "plot_loss": lambda: views.plot_loss(history()),
+    "accuracy_chart": lambda: views.accuracy_chart(
+        [1, 2, 3], [0.2, 0.5, 0.7], unigram=0.1, count_model=0.4, oracle=0.9
+    ),
+    "bar_chart": lambda: views.bar_chart({"a": 1.0, "b": 2.0}),
+    "coverage_chart": views.coverage_chart,
+    "heat_chart": lambda: views.heat_chart([[1.0, 2.0], [3.0, 4.0]], ["a", "b"], ["c", "d"]),
+    "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
+    "tokens_legend": views.tokens_legend,
+    "attention_view": lambda: views.attention_view(encoder(), ids(), TOKENS),
+    "attention_picture": lambda: views.attention_picture(
+        views.attention_weights(encoder(), ids()), TOKENS
+    ),
+    "attention_weights": lambda: views.attention_weights(encoder(), ids()).shape,
+    "bertviz_view": lambda: views.bertviz_view(encoder(), ids(), TOKENS),
+    "masking_playground": lambda: views.masking_playground(tokenizer(), "the river rose"),
+    "embedding_stack_view": lambda: views.embedding_stack_view(
+        encoder(), tokenizer(), "the river rose", "over its bank"
+    ),
+    "prediction_slider": watched,
+    "WatchWord": watched,
+    "predict_masked": lambda: views.predict_masked(model(), tokenizer(), "the [MASK] rose"),
+    "ProgressBar": lambda: after_a_report(views.ProgressBar()),
+    "LiveLoss": lambda: after_a_report(views.LiveLoss()),
+    "quiz_view": lambda: views.quiz_view([ITEM]),
+}
+LIVE = (
+    "attention_view",
+    "bertviz_view",
+    "masking_playground",
+    "embedding_stack_view",
+    "prediction_slider",
+    "quiz_view",
+)
+FIGURES = ("plot_loss", "accuracy_chart", "bar_chart", "coverage_chart", "heat_chart")

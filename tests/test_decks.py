@@ -1,0 +1,226 @@
+"""The decks, built anew: complete, presenting without a network, nothing cut off, and printed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from lab import SCREENSHOTS, offline_context
+from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = sorted((ROOT / "slides" / "source").glob("[0-9][0-9]_*.md"))
+CDN = re.compile(r"cdn\.|cdnjs|jsdelivr|unpkg\.com|googleapis|gstatic|esm\.sh|@import")
+ROOM = 712  # of the canvas's 720 pixels; the footer has its own place, checked below
+CUT_OFF = """room => {
+  const slide = Reveal.getCurrentSlide(), scale = Reveal.getScale();
+  const frame = slide.getBoundingClientRect();
+  const below = e => (e.getBoundingClientRect().bottom - frame.top) / scale;
+  const foot = (slide.querySelector('footer').getBoundingClientRect().top - frame.top) / scale;
+  const content = slide.querySelector('.content');
+  const end = Math.max(below(content), content.scrollHeight);
+  if (end > Math.min(room, foot + 1)) return `content ends at ${end}, the footer starts at ${foot}`;
+  const boxes = 'pre, table, figure, .column, .wide, .narrow, p, li';
+  for (const e of content.querySelectorAll(boxes))
+    if (e.scrollWidth > e.clientWidth + 2 && e.clientWidth)
+      return `${e.tagName}: ${e.scrollWidth} wide in ${e.clientWidth}: ${e.innerText.slice(0, 60)}`;
+  for (const e of content.querySelectorAll('*'))
+    if (e.getBoundingClientRect().right > frame.right + 1) return `${e.tagName} leaves the slide`;
+  return null; }"""
+RAW_TEX = r"""[...document.querySelectorAll('.content')]
+  .filter(e => /\\\(|\\\[/.test(e.innerText)).map(e => e.innerText)"""
+
+every_deck = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, Path]:
+    """Every deck built into slides/build, as `make slides` does it."""
+    if SOURCES:
+        subprocess.run([sys.executable, str(ROOT / "slides/source/build.py")], check=True)
+    return {source.stem: ROOT / "slides" / "build" / f"{source.stem}.html" for source in SOURCES}
+
+
+class Sections(HTMLParser):
+    """The minutes, the notes and the headings of a page's slides."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.minutes: list[float] = []
+        self.notes: list[str] = []
+        self.inside = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag == "section":
+            self.minutes.append(float(dict(attributes)["data-minutes"] or "nan"))
+        if tag == "aside":
+            self.inside = True
+            self.notes.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = self.inside and tag != "aside"
+
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.notes[-1] += data
+
+
+def test_lecture_02_has_a_deck() -> None:
+    assert "02_bert_mlm_nsp" in {source.stem for source in SOURCES}
+
+
+@every_deck
+def test_length_notes_and_minute_plan(source: Path, pages: dict[str, Path]) -> None:
+    found = Sections(pages[source.stem].read_text(encoding="utf-8"))
+    assert 12 <= len(found.minutes) <= 20
+    assert len(found.notes) == len(found.minutes)
+    assert all(len(re.sub(r"[\d.]+ min", "", notes).split()) >= 8 for notes in found.notes)
+    assert all(0.5 <= minutes <= 15 for minutes in found.minutes)
+    plan = re.search(r"Minute plan: ([\d.]+) minutes in all", found.notes[0])
+    assert plan and float(plan[1]) == pytest.approx(sum(found.minutes))
+
+
+@every_deck
+def test_nothing_comes_from_a_network(source: Path, pages: dict[str, Path]) -> None:
+    page = pages[source.stem]
+    text = page.read_text(encoding="utf-8")
+    assert CDN.findall(text) == []
+    assert CDN.findall((page.parent / "assets" / "deck.css").read_text(encoding="utf-8")) == []
+    loaded = re.findall(r'(?:src|href)="([^"#][^"]*)"', text)
+    for address in (a.split("?")[0] for a in loaded if not a.startswith(("http", "data:"))):
+        assert (page.parent / address).is_file(), address
+    assert not re.findall(r'(?:src|<link[^>]*href)="(https?:[^"]*)"', text)
+
+
+@pytest.fixture(scope="module")
+def shown(browser: Browser, pages: dict[str, Path]) -> Iterator[dict[str, tuple[Page, list[str]]]]:
+    """Every deck opened as a file, with no network, and what it asked for beyond this machine."""
+    with offline_context(browser) as (context, asked):
+        tabs = {}
+        for stem, path in pages.items():
+            tab = context.new_page()
+            tab.set_viewport_size({"width": 1280, "height": 720})
+            said: list[str] = []
+            tab.on("pageerror", lambda error, said=said: said.append(str(error)))
+            tab.goto(path.as_uri())
+            tab.wait_for_function("() => window.deckDrawn", timeout=120_000)
+            tabs[stem] = (tab, said)
+        yield tabs
+        assert asked == []
+
+
+def go_to(tab: Page, number: int) -> None:
+    tab.evaluate("n => Reveal.slide(n)", number)
+    tab.wait_for_timeout(120)
+
+
+@every_deck
+def test_nothing_is_cut_off(source: Path, shown: dict) -> None:
+    """Each slide's content ends above its footer, and no line of code or table leaves its box."""
+    tab, _ = shown[source.stem]
+    SCREENSHOTS.mkdir(exist_ok=True)
+    wrong = []
+    for number in range(tab.evaluate("Reveal.getTotalSlides()")):
+        go_to(tab, number)
+        tab.screenshot(path=SCREENSHOTS / f"deck-{source.stem}-{number + 1:02d}.png")
+        problem = tab.evaluate(CUT_OFF, ROOM)
+        if problem:
+            wrong.append(f"slide {number + 1}: {problem}")
+    assert not wrong
+
+
+@every_deck
+def test_formulas_and_figures_are_drawn(source: Path, shown: dict) -> None:
+    tab, errors = shown[source.stem]
+    assert errors == []
+    assert tab.evaluate(RAW_TEX) == [], "TeX stands on a slide"
+    assert tab.locator(".MathJax_Error, .merror").count() == 0
+    for place in tab.locator(".plotly").all():
+        assert place.locator(".main-svg").count(), "a figure is not drawn"
+
+
+@every_deck
+def test_speaker_window_shows_the_notes(source: Path, shown: dict) -> None:
+    tab, _ = shown[source.stem]
+    go_to(tab, 0)
+    with tab.context.expect_page() as opened:
+        tab.keyboard.press("s")
+    speaker = opened.value
+    speaker.wait_for_function("() => /Minute plan/.test(document.body.innerText)", timeout=30_000)
+    speaker.close()
+
+
+@every_deck
+def test_the_handout_has_every_slide_and_its_notes(
+    source: Path, chromium: str, pages: dict[str, Path]
+) -> None:
+    pdf = pages[source.stem].with_suffix(".pdf").read_bytes()
+    slides = len(Sections(pages[source.stem].read_text(encoding="utf-8")).minutes)
+    assert pdf.startswith(b"%PDF-")
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 2 * slides
+
+
+# --- the builder itself -----------------------------------------------------------------------
+
+GOOD = """title: A trial
+
+---
+
+## One {minutes=2}
+
+$x^2$ and {{ number:three }}
+
+Notes:
+
+Say it with {{ number:three }}.
+"""
+
+
+def read(
+    deck_builder: ModuleType, folder: Path, text: str, module: str = "def three(): return 3\n"
+):
+    (folder / "99_trial.md").write_text(text)
+    (folder / "99_trial.py").write_text(module)
+    return deck_builder.read(folder / "99_trial.md")
+
+
+def test_placeholders_are_resolved(deck_builder: ModuleType, tmp_path: Path) -> None:
+    deck = read(deck_builder, tmp_path, GOOD)
+    assert deck.slides[0].content.count("and 3") == 1
+    assert r"\(x^2\)" in deck.slides[0].content
+    assert "Say it with 3." in deck.slides[0].notes
+    assert deck.minutes == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (" {minutes=2}", "", "heading with its minutes"),
+        ("Notes:", "", "speaker notes"),
+        ("number:three", "number:four", r"no function four"),
+        ("{{ number:three }}\n\nNotes", "{{ figure:three }}\n\nNotes", "needs a sentence"),
+        ("title:", "name:", "expected `title"),
+    ],
+)
+def test_a_faulty_source_is_named(
+    old: str, new: str, message: str, deck_builder: ModuleType, tmp_path: Path
+) -> None:
+    assert old in GOOD
+    with pytest.raises(deck_builder.DeckError, match=message):
+        read(deck_builder, tmp_path, GOOD.replace(old, new))
+
+
+def test_training_while_building_is_refused(deck_builder: ModuleType, tmp_path: Path) -> None:
+    trains = (
+        "import torch\ndef three():\n"
+        "    x = torch.ones(1, requires_grad=True)\n    x.sum().backward()\n    return 3\n"
+    )
+    with pytest.raises(deck_builder.DeckError, match="trained"):
+        read(deck_builder, tmp_path, GOOD, trains)

@@ -1,0 +1,91 @@
+"""notebooks/source/build.py: what it makes of a source, and what it takes out of outputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import nbformat
+import pytest
+
+SOURCE = """# %% [markdown]
+# # A title
+# {{colab}} · {{repository}}
+
+# %% tags=["nbval-check-output"]
+print(1 + 1)
+"""
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "77_trial.py"
+    path.write_text(SOURCE)
+    return path
+
+
+def test_source_becomes_cells_with_the_first_one_added(
+    source: Path, notebook_builder: ModuleType
+) -> None:
+    notebook = notebook_builder.read_source(source)
+    first, title, code = notebook.cells
+    assert first.source == notebook_builder.first_cell()
+    assert "blob/main/notebooks/77_trial.ipynb" in title.source
+    assert notebook_builder.repository() in title.source and "{{" not in title.source
+    assert code.metadata.tags == ["nbval-check-output"]
+    again = notebook_builder.read_source(source)
+    assert [c.id for c in again.cells] == [c.id for c in notebook.cells]
+    nbformat.validate(notebook)
+
+
+def test_disagreement_is_about_cells_and_not_outputs(
+    source: Path, notebook_builder: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notebook_builder, "NOTEBOOKS", source.parent)
+    assert "missing" in notebook_builder.disagreements(source)[0]
+    notebook = notebook_builder.read_source(source)
+    notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="anything")]
+    nbformat.write(notebook, notebook_builder.saved(source))
+    assert notebook_builder.disagreements(source) == []
+    source.write_text(SOURCE.replace("1 + 1", "1 + 2"))
+    assert "cell 2" in notebook_builder.disagreements(source)[0]
+    source.write_text(SOURCE.replace('["nbval-check-output"]', "[]"))
+    assert "cell 2" in notebook_builder.disagreements(source)[0]
+    source.write_text(SOURCE + "\n# %%\n3\n")
+    assert "cells" in notebook_builder.disagreements(source)[0]
+
+
+def test_cleaning_keeps_what_a_reader_without_a_kernel_sees(
+    source: Path, notebook_builder: ModuleType
+) -> None:
+    notebook = notebook_builder.read_source(source)
+    widget = {WIDGET_VIEW: {"model_id": "1"}, "text/plain": "IntSlider()"}
+    notebook.cells[2].outputs = [
+        nbformat.v4.new_output("display_data", data=dict(widget)),
+        nbformat.v4.new_output("display_data", data=widget | {"text/html": "<p>picture</p>"}),
+        nbformat.v4.new_output("stream", name="stderr", text="\r 10%"),
+        nbformat.v4.new_output("stream", name="stderr", text="\r100%\n"),
+        nbformat.v4.new_output("stream", name="stdout", text="one\n"),
+        nbformat.v4.new_output("stream", name="stdout", text="two\n"),
+    ]
+    notebook.metadata["widgets"] = {"state": {}}
+    notebook.cells[2].metadata["execution"] = {"iopub.status.busy": "now"}
+    cleaned = notebook_builder.clean(notebook)
+    outputs = cleaned.cells[2].outputs
+    assert set(outputs[0].data) == {"text/html", "text/plain"}
+    assert [o.text for o in outputs[1:]] == ["100%\n", "one\ntwo\n"]
+    assert "widgets" not in cleaned.metadata
+    assert set(cleaned.cells[2].metadata) == {"tags"}
+
+
+def test_a_failing_cell_names_the_source_and_leaves_the_notebook(
+    source: Path, notebook_builder: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notebook_builder, "NOTEBOOKS", source.parent)
+    monkeypatch.setattr(notebook_builder, "_publishing", lambda: {})
+    notebook_builder.saved(source).write_text("the old one")
+    source.write_text("# %%\nundefined_name\n")
+    with pytest.raises(SystemExit, match=r"77_trial\.py: a cell failed"):
+        notebook_builder.build(source)
+    assert notebook_builder.saved(source).read_text() == "the old one"

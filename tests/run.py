@@ -180,6 +180,8 @@ def _summary(rows: list[tuple[str, float, Outcome]]) -> int:
         f"\n{all_.passed} passed, {all_.failed} failed, {all_.skipped} skipped "
         f"in {seconds:.1f}s ({int(seconds // 60)} min {seconds % 60:.0f} s)"
     )
+    if any(name == "browser" and not (o.passed or o.failed) for name, _, o in rows):
+        print("\n*** THE BROWSER PART WAS SKIPPED: install Chromium to see the pages tested. ***")
     return 1 if all_.failed else 0
 
 

@@ -17,7 +17,7 @@ from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
 from course_lib.objectives.rows import SpecialIds
 from course_lib.train.loop import Report, fit
-from course_lib.train.metrics import best_words, evaluate
+from course_lib.train.metrics import evaluate
 from course_lib.train.precision import choose_precision
 from course_lib.train.schedule import warmup_then_linear
 
@@ -75,8 +75,7 @@ def test_it_learns():
     assert before.masked_accuracy < 0.15 and after.masked_accuracy > 0.6
     assert after.mlm_loss < before.mlm_loss - 1
     assert history.steps == list(range(1, 401)) and not model.training
-    words = best_words(model, rows.input_ids[0], 1)
-    assert len(words) == 5 and words[0][1] == max(share for _, share in words)
+    assert after.found.shape[0] > 400 and after.told.shape == (len(rows),)
 
 
 def test_callbacks_hear_the_steps_they_asked_for_and_the_last():

@@ -106,8 +106,7 @@ def _cls_and_labels() -> Settled:
     shares = [float(follows[label == wanted].float().mean()) for wanted in (0, 1)]
     said = (
         f"{len(rows):,} rows, {cls_in_a_row} [CLS] in each; b follows a in {shares[0]:.0%} of "
-        "those "
-        f"labelled 0 and in {shares[1]:.0%} of those labelled 1"
+        f"those labelled 0 and in {shares[1]:.0%} of those labelled 1"
     )
     return Settled((cls_in_a_row, *shares), said)
 
@@ -144,8 +143,7 @@ def _gradient_on_not_next() -> Settled:
     after = [float((-gradient[0]).softmax(-1)[1]) for gradient in (wrong.grad, right.grad)]
     said = (
         f"gradient at the NotNext score {of_right:+.1f}, with the printed loss {of_wrong:+.1f}: "
-        "one step "
-        f"of size 1 takes P(NotNext) from 50% to {after[1]:.0%}, with the printed loss to "
+        f"one step of size 1 takes P(NotNext) from 50% to {after[1]:.0%}, with the printed loss to "
         f"{after[0]:.0%}"
     )
     return Settled(of_right, said)
@@ -242,9 +240,8 @@ def _cls_against_mean() -> Settled:
         right[name] = int(nearer.sum())
     said = (
         f"MiniLM finds the paraphrase in {right['mean']} of {len(TRIPLES)} triples by the mean of "
-        "its token "
-        f"vectors, in {right['[CLS]']} by [CLS]. It was trained on the mean: what was trained is "
-        "what is good"
+        f"its token vectors, in {right['[CLS]']} by [CLS]. It was trained on the mean: what was "
+        "trained is what is good"
     )
     return Settled(right["mean"] - right["[CLS]"], said)
 
@@ -445,8 +442,8 @@ CLAIMS = (
         they_say="[CLS] holds the meaning of the whole input",
         who=LECTURE_002,
         it_is=(
-            "only what it was trained for: in BERT, next or not. Footnote 6 of the paper "
-            "itself warns that without fine-tuning it is no sentence vector"
+            "only what it was trained for: in BERT, next or not. Footnote 6 of the paper itself "
+            "warns that without fine-tuning it is no sentence vector"
         ),
         how="measured",
         settled_by="twelve triples of sentences with MiniLM, here: an illustration",
@@ -478,8 +475,8 @@ CLAIMS = (
         they_say="half of the pairs are NotNext",
         who="BERT, section 3.1",
         it_is=(
-            "more than half: a chunk of one sentence has nothing to follow it and always gets "
-            "a random b. How many more depends on the documents"
+            "more than half: a chunk of one sentence has nothing to follow it and always gets a "
+            "random b. How many more depends on the documents"
         ),
         how="measured",
         settled_by="the pair maker on drawn documents, here",
@@ -531,8 +528,8 @@ CLAIMS = (
         they_say="L2 weight decay of 0.01",
         who="BERT, section A.2",
         it_is=(
-            "decoupled decay in the released code: it does not pass through Adam's averages, "
-            "and skips LayerNorms and biases"
+            "decoupled decay in the released code: it does not pass through Adam's averages, and "
+            "skips LayerNorms and biases"
         ),
         how="cited",
         settled_by="cited: optimization.py of the released code",
@@ -630,8 +627,8 @@ CLAIMS = (
         they_say="hiding whole words instead of pieces makes BERT-large better",
         who="README of the released code",
         it_is=(
-            "so, by these scores: all pieces of a word are hidden together, and none gives "
-            "the word away"
+            "so, by these scores: all pieces of a word are hidden together, and none gives the "
+            "word away"
         ),
         how="computed",
         settled_by="differences of the printed scores",

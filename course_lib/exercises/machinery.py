@@ -163,7 +163,7 @@ def _ask(stage: Check, answer: Answer, draw: Draw, exercise: Exercise) -> tuple[
         ), "error"
     except (Exception, SystemExit) as error:  # a result of a kind the stage could not even compare
         said = (
-            f"What your function returned could not be compared with the right result "
+            "What your function returned could not be compared with the right result "
             f"({type(error).__name__}: {error}). Expected: {exercise.signature}."
         )
         return Stage(stage.name, False, said, "not comparable"), "error"

@@ -124,8 +124,8 @@ def _expect_keys(where: str, entry: dict[str, Any], kinds: dict[str, type]) -> N
     for key, kind in kinds.items():
         if not isinstance(entry.get(key), kind) or entry[key] == "":
             raise QuizError(
-                f"{where} has {key} = {entry.get(key)!r}; expected {kind.__name__}"
-                f"{', not empty' if kind is str else ''}. Add or mend it."
+                f"{where} has {key} = {entry.get(key)!r}; expected "
+                f"{kind.__name__}{', not empty' if kind is str else ''}. Add or mend it."
             )
     if surplus := set(entry) - set(kinds):
         raise QuizError(f"{where} has unknown keys {sorted(surplus)}; expected {sorted(kinds)}.")
@@ -153,7 +153,7 @@ def _paragraphs(text: str) -> str:
 def review_markdown(lecture: str) -> str:
     """The same as Markdown that GitHub folds, for pages that are read without a kernel."""
     return "\n\n".join(
-        f"**{entry.number}.** {entry.question}\n\n<details><summary>Answer</summary>\n\n"
-        f"{entry.answer}\n\n</details>"
+        f"**{entry.number}.** "
+        f"{entry.question}\n\n<details><summary>Answer</summary>\n\n{entry.answer}\n\n</details>"
         for entry in read_review(lecture)
     )

@@ -11,7 +11,7 @@ import random
 from bisect import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 
@@ -83,6 +83,7 @@ class MicroWorld:
         self._plan_steps = _steps([p.weight for p in grammar.plans])
         self._topic_steps = _steps(grammar.topic_weights.tolist())
         self._end = int(grammar.rules.get("heldout_words", 5))
+        self._reserved = lru_cache(maxsize=500_000)(self._is_reserved)
         self._limit = int(grammar.heldout_share * 2**32)
 
     @classmethod
@@ -124,16 +125,14 @@ class MicroWorld:
     def stories(self, n: int, seed: int = 0, split: str = "train") -> list[Story]:
         """`n` stories, the same for the same seed on every platform; the first ones do not depend on `n`.
 
-        Every sentence of a "train" story is a training sentence, every one of a "heldout" story is not: a hash
-        of the text decides, and the generator draws a sentence again until it fits.
+        Every sentence is one of its split (`split_of`): the generator draws it again until it is.
         """
         if not isinstance(n, int) or n < 1:
             raise ValueError(f"Asked for {n!r} stories; expected a whole number, at least 1.")
         if split not in SPLITS:
             raise ValueError(f"split is {split!r}; expected one of {SPLITS}.")
         rng = random.Random(f"micro-world {seed} {split}").random
-        wanted = 0 if split == "train" else 2
-        return [self._story(rng, wanted) for _ in range(n)]
+        return [self._story(rng, split == "heldout") for _ in range(n)]
 
     def documents(self, stories: Sequence[Story]) -> list[list[list[int]]]:
         """Stories as documents of sentences of ids: what `make_pairs` and the count models take."""
@@ -203,14 +202,14 @@ class MicroWorld:
                 parts.append(("", [item]))
         return parts
 
-    def _story(self, rng, wanted: int) -> Story:
+    def _story(self, rng, heldout: bool) -> Story:
         while True:
             topic = bisect(self._topic_steps, rng())
             plan = self.grammar.plans[bisect(self._plan_steps, rng())]
             rows: dict[str, int] = {}
             said: list[tuple[str, Frame]] = []
             for stage in plan.stages:
-                sentence = self._sentence(rng, stage, topic, rows, wanted)
+                sentence = self._sentence(rng, stage, topic, rows, heldout)
                 if sentence is None:
                     break
                 said.append(sentence)
@@ -218,7 +217,7 @@ class MicroWorld:
                 frames = tuple(f"{f.stage}.{f.name}" for _, f in said)
                 return Story(tuple(s for s, _ in said), self.grammar.topics[topic], frames, rows, self)
 
-    def _sentence(self, rng, stage, topic, rows, wanted) -> tuple[str, Frame] | None:
+    def _sentence(self, rng, stage, topic, rows, heldout) -> tuple[str, Frame] | None:
         """Draw a frame and the roles it needs, again until the sentence is on the wanted side of the split."""
         frames = self.grammar.frames[stage]
         for _ in range(TRIES):
@@ -231,22 +230,26 @@ class MicroWorld:
             drawn = rows | fresh if fresh else rows
             parts = self._parts[f"{frame.stage}.{frame.name}"]
             text = " ".join([texts[drawn[role]] if role else texts[0] for role, texts in parts])
-            if self.side(text) == wanted:
+            if self._fits(text, heldout):
                 rows.update(fresh)
                 return text, frame
         return None
 
-    def side(self, sentence: str) -> int:
-        """How many ends of a sentence are held out: 0 for a training sentence, 2 for a held-out one, 1 for neither.
+    def split_of(self, sentence: str) -> str | None:
+        """ "train", "heldout", or None for a sentence that stories of neither split hold.
 
-        Its first four and its last four words (the full stop is one) are hashed, each with the chance
-        `heldout_share`. Every eight words in a row, also across two sentences, hold one such end whole (but for a
-        few inside the longest sentences), so what is held out is not only the sentence but nearly all its parts.
+        The first five and the last five words of a sentence (the full stop is one) are hashed; each end is held
+        out with the chance `heldout_share`. A training sentence has no such end, a held-out one has two. Nearly
+        every eight words in a row, also across two sentences, hold a whole end: so not only held-out sentences
+        are new, nearly all their parts are.
         """
+        sides = {self._fits(sentence, False): "train", self._fits(sentence, True): "heldout"}
+        return sides.get(True)
+
+    def _fits(self, sentence: str, heldout: bool) -> bool:
         words = sentence.split()
-        return self._is_reserved(" ".join(words[: self._end])) + self._is_reserved(
-            " ".join(words[-self._end :])
-        )
+        first, last = " ".join(words[: self._end]), " ".join(words[-self._end :])
+        return self._reserved(first) == heldout and self._reserved(last) == heldout
 
     def _is_reserved(self, words: str) -> bool:
         digest = hashlib.blake2b(words.encode(), digest_size=4).digest()

@@ -18,13 +18,22 @@ HIDDEN = (1.0, 0.0, 0.0)  # when measuring, every chosen word is hidden
 
 @dataclass(frozen=True)
 class Scores:
-    """Measured on held-out rows."""
+    """Measured on held-out rows; K hidden words, N pairs."""
 
-    masked_accuracy: float  # share of hidden words that got the highest score
-    pair_accuracy: float  # share of pairs told apart
+    found: Tensor  # (K,) bool: did the hidden word get the highest score?
+    told: Tensor  # (N,) bool: was the pair told apart?
     mlm_loss: float  # nats a hidden word
     nsp_loss: float  # nats a pair
-    positions: int  # hidden words
+
+    @property
+    def masked_accuracy(self) -> float:
+        """Share of hidden words found."""
+        return self.found.float().mean().item()
+
+    @property
+    def pair_accuracy(self) -> float:
+        """Share of pairs told apart."""
+        return self.told.float().mean().item()
 
 
 def hidden_words(rows: Rows, special: SpecialIds, *, rate: float = 0.15, seed: int = 1) -> Masked:
@@ -46,22 +55,21 @@ def evaluate(
     was_training = model.training
     model.eval()
     masked = hidden_words(rows, special, seed=seed)
-    found, pairs, losses = [], [], []
+    found, told, mlm, nsp = [], [], 0.0, 0.0
     for start in range(0, len(rows), batch_size):
         part = rows[start : start + batch_size]
         here = _between(masked, start, len(part))
         with computing_in(choose_precision(precision)):
             out = model(here.input_ids, part.attention_mask, part.token_type_ids, here.predict_at)
+        assert part.next_sentence_label is not None
         targets = {"labels": here.asked, "next_sentence_label": part.next_sentence_label}
         loss = pretraining_loss(out, targets)
-        losses.append((loss["mlm"].item() * len(here.asked), loss["nsp"].item() * len(part)))
+        mlm += loss["mlm"].item() * len(here.asked)
+        nsp += loss["nsp"].item() * len(part)
         found.append(out.prediction_logits.argmax(-1) == here.asked)
-        pairs.append(out.seq_relationship_logits.argmax(-1) == part.next_sentence_label)
+        told.append(out.seq_relationship_logits.argmax(-1) == part.next_sentence_label)
     model.train(was_training)
-    hit, told = torch.cat(found).float(), torch.cat(pairs).float()
-    mlm, nsp = (sum(column) for column in zip(*losses, strict=True))
-    positions = len(hit)
-    return Scores(hit.mean().item(), told.mean().item(), mlm / positions, nsp / len(rows), positions)
+    return Scores(torch.cat(found), torch.cat(told), mlm / len(masked.asked), nsp / len(rows))
 
 
 def _between(masked: Masked, start: int, count: int) -> Masked:
@@ -76,18 +84,3 @@ def _between(masked: Masked, start: int, count: int) -> Masked:
         masked.asked[inside],
         masked.done[inside],
     )
-
-
-@torch.no_grad()
-def best_words(
-    model: BertForPreTraining, input_ids: Tensor, position: int, token_type_ids: Tensor | None = None,
-    *, most: int = 5,
-) -> list[tuple[int, float]]:
-    """The `most` likeliest ids at `position` of one text (T,), each with its probability."""
-    was_training = model.training
-    model.eval()
-    types = None if token_type_ids is None else token_type_ids[None]
-    out = model(input_ids[None], None, types, torch.tensor([position]))
-    model.train(was_training)
-    share, ids = out.prediction_logits[0].float().softmax(-1).topk(most)
-    return list(zip(ids.tolist(), share.tolist(), strict=True))

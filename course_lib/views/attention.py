@@ -148,8 +148,8 @@ def _widget_class() -> Any:
 
 
 _CSS = """
-.attention-view{background:#fff;color:#1a1a1a;font:14px/1.4 system-ui,sans-serif;padding:10px 12px;
-  max-width:744px;box-sizing:border-box}
+.attention-view{color-scheme:light;background:#fff;color:#1a1a1a;
+  font:14px/1.4 system-ui,sans-serif;padding:10px 12px;max-width:744px;box-sizing:border-box}
 .attention-view .controls{display:flex;gap:6px 22px;flex-wrap:wrap;align-items:center;
   margin-bottom:6px}
 .attention-view label{display:flex;margin:0;gap:8px;align-items:center;color:#1a1a1a}

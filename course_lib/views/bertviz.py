@@ -83,8 +83,9 @@ def bertviz_page(
 
 
 def _without_hosts(html: str) -> str:
-    """bertviz's HTML without the tag and the settings that name other hosts."""
+    """bertviz's HTML without the tag, the comment and the settings that name other hosts."""
     html = re.sub(r"<script src=[^>]*></script>", "", html)
+    html = re.sub(r"/\*\*.*?\*/", "", html, count=1, flags=re.DOTALL)
     return re.sub(r"require\.config\(\{.*?\}\s*\}\);", "", html, flags=re.DOTALL)
 
 

@@ -6,13 +6,12 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .page import card
+from .page import card, table_row
 
 OUTPUTS = ("last_hidden_state", "pooler_output", "prediction_logits", "seq_relationship_logits")
 
@@ -57,15 +56,8 @@ class Comparison:
         return "\n".join([*lines, self.batch, "equal" if self.equal else "NOT equal"])
 
     def _repr_html_(self) -> str:
-        cell = '<td style="text-align:{};padding:2px 14px 2px 0;color:#1a1a1a">{}</td>'
-        rows = "".join(
-            "<tr>"
-            + cell.format("left", escape(a))
-            + cell.format("right", b)
-            + cell.format("left", c)
-            + "</tr>"
-            for a, b, c in self._rows()
-        )
+        sides = ("left", "right", "left")
+        rows = "".join(table_row("td", row, sides) for row in self._rows())
         verdict = "✓ equal" if self.equal else "✗ not equal"
         colour = "#00745a" if self.equal else "#b04e00"
         table = f'<table style="border-collapse:collapse;margin:0;background:#fff">{rows}</table>'

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .page import Html, Live, card, svg_drawing
+from .page import Html, Live, card, svg_drawing, table_row
 from .playgrounds import one_row, playground
 from .style import cividis
 
@@ -126,25 +126,17 @@ def _numbers(stages: Mapping[str, Tensor], token: str, where: Ids) -> str:
     """A table of the first numbers of one token, stage by stage, with mean and deviation over H."""
     few = min(WRITTEN, stages["sum"].shape[1])
     head = [f"“{token}”, place {where[2]}", *map(str, range(few)), "", "mean", "sd"]
-    lines = [_tr("th", head)]
+    sides = ["left"] + ["right"] * (len(head) - 1)
+    lines = [table_row("th", head, sides)]
     for k, (name, values) in enumerate(stages.items()):
         vector = values[where[2]]
         looked_up = f" [{where[k]}]" if k < len(where) else ""
         spread = (vector.mean().item(), vector.std(unbiased=False).item())
         numbers = [*map(_short, vector[:few].tolist()), "…", *map(_short, spread)]
-        lines.append(_tr("td", [f"{SIGNS[k]} {STAGES[name]}{looked_up}", *numbers]))
+        cells = [f"{SIGNS[k]} {STAGES[name]}{looked_up}", *numbers]
+        lines.append(table_row("td", cells, sides))
     style = "border-collapse:collapse;margin:8px 0 0;background:#fff"
     return f'<table style="{style}">{"".join(lines)}</table>'
-
-
-def _tr(kind: str, texts: Sequence[str]) -> str:
-    style = "padding:2px 4px;white-space:nowrap;color:#1a1a1a;background:#fff;font-size:12px"
-    sides = ["left"] + ["right"] * (len(texts) - 1)
-    cells = (
-        f'<{kind} style="{style};text-align:{side}">{escape(text)}</{kind}>'
-        for side, text in zip(sides, texts, strict=True)
-    )
-    return f'<tr style="background:#fff">{"".join(cells)}</tr>'
 
 
 def _short(value: float) -> str:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import base64
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 FONT = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
 # Every view brings its own ground and its own ink, so that a dark notebook theme cannot hide it.
-CARD = f"background:#fff;color:#1a1a1a;{FONT};font-size:14px;line-height:1.45;padding:10px 12px"
+CARD = (
+    f"background:#fff;color:#1a1a1a;color-scheme:light;{FONT};font-size:14px;line-height:1.45;"
+    "padding:10px 12px"
+)
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -65,9 +69,20 @@ def note(message: str) -> str:
     return f'<div role="status" style="{style}">⚠ {escape(message)}</div>'
 
 
+def table_row(kind: str, texts: Sequence[str], sides: Sequence[str]) -> str:
+    """A row of "th" or "td" cells; each cell brings its own ground, as themes stripe tables."""
+    style = "padding:2px 6px;white-space:nowrap;color:#1a1a1a;background:#fff;font-size:13px"
+    cells = (
+        f'<{kind} style="{style};text-align:{side}">{escape(text)}</{kind}>'
+        for side, text in zip(sides, texts, strict=True)
+    )
+    return f'<tr style="background:#fff">{"".join(cells)}</tr>'
+
+
 def inline(text: str) -> str:
     """Escaped text in which `code` and *stress* are marked up."""
-    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    code = '<code style="background:#f0f0f0;color:#1a1a1a">'
+    text = re.sub(r"`([^`]+)`", rf"{code}\1</code>", escape(text))
     return re.sub(r"\*(?=\S)([^*]+?)(?<=\S)\*", r"<em>\1</em>", text)
 
 

@@ -87,8 +87,8 @@ def _widget_class() -> Any:
 
 
 _CSS = """
-.quiz-view{background:#fff;color:#1a1a1a;font:14px/1.45 system-ui,sans-serif;padding:10px 14px;
-  max-width:760px;box-sizing:border-box}
+.quiz-view{color-scheme:light;background:#fff;color:#1a1a1a;font:14px/1.45 system-ui,sans-serif;
+  padding:10px 14px;max-width:760px;box-sizing:border-box}
 .quiz-view fieldset{border:1px solid #d9d9d9;border-radius:6px;margin:0 0 12px;
   padding:8px 14px 10px;min-width:0}
 .quiz-view legend{font-weight:600;padding:0 6px;color:#1a1a1a;font-size:14px}

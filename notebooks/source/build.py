@@ -5,7 +5,8 @@
     python notebooks/source/build.py --check   only say whether saved cells and sources agree
 
 Authors edit `notebooks/source/NN_name.py` (jupytext's percent format); `notebooks/NN_name.ipynb` is
-made from it, outputs included. A cell tagged `nbval-check-output` prints what every machine prints
+made from it, outputs included. In Markdown cells `{{exercise:02.1}}` stands for an exercise's text and
+`{{review:02}}` for a lecture's questions for review. A cell tagged `nbval-check-output` prints what every machine prints
 alike, and the tests compare it. In Markdown cells `{{repository}}` and `{{colab}}` stand for the
 address of the course and for a link that opens this notebook in Colab.
 """
@@ -28,6 +29,9 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+
+from course_lib.exercises import exercise
+from course_lib.exercises.quizzes import review_markdown
 
 SOURCES = Path(__file__).resolve().parent
 NOTEBOOKS = SOURCES.parent
@@ -88,6 +92,8 @@ def _links(text: str, stem: str) -> str:
     path = repository().removeprefix("https://github.com/")
     colab = f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{stem}.ipynb"
     text = text.replace("{{colab}}", f"[Open in Colab]({colab})")
+    text = re.sub(r"\{\{exercise:([\d.]+)\}\}", lambda found: exercise(found[1]).card, text)
+    text = re.sub(r"\{\{review:(\d+)\}\}", lambda found: review_markdown(found[1]), text)
     return text.replace("{{repository}}", repository())
 
 

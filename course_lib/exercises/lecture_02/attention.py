@@ -54,15 +54,13 @@ ATTENTION_SUSPECTS = (
     Suspect(
         "no scale",
         "The scores are not divided by √D. Without it they grow with the head size, and the "
-        "softmax "
-        "puts nearly all weight on one token.",
+        "softmax puts nearly all weight on one token.",
         _scaled(lambda q: 1.0),
     ),
     Suspect(
         "scale by d",
         "The scores are divided by D; it should be its square root, √D, because a sum of D "
-        "independent "
-        "products has a standard deviation of √D.",
+        "independent products has a standard deviation of √D.",
         _scaled(lambda q: q.shape[-1]),
     ),
     Suspect(
@@ -78,15 +76,14 @@ ATTENTION_SUSPECTS = (
     ),
     Suspect(
         "scale by root t",
-        "The scores are divided by √T, the root of the number of tokens; it should be √D, the head "
-        "size.",
+        "The scores are divided by √T, the root of the number of tokens; it should be √D, the "
+        "head size.",
         _scaled(lambda q: math.sqrt(q.shape[-2])),
     ),
     Suspect(
         "softmax over queries",
         "The softmax runs over the queries. Each query shares out its attention among the keys: "
-        "the "
-        "*last* axis of the scores must sum to one.",
+        "the *last* axis of the scores must sum to one.",
         _scaled(_root, dim=-2),
     ),
     Suspect(
@@ -101,23 +98,21 @@ ATTENTION_SUSPECTS = (
     ),
     Suspect(
         "mask after softmax",
-        "The mask is multiplied in after the softmax. The weights of a query then no longer sum to "
-        "one: "
-        "padding has taken its share and thrown it away. Hide the keys before the softmax.",
+        "The mask is multiplied in after the softmax. The weights of a query then no longer sum "
+        "to one: padding has taken its share and thrown it away. Hide the keys before the "
+        "softmax.",
         lambda q, k, v, m: ((_scores(q, k) / _root(q)).softmax(-1) * m[:, None, None, :]) @ v,
     ),
     Suspect(
         "scores set to zero",
         "Hidden scores are set to 0, but e⁰ = 1 is still a share. They must become so small that "
-        "the "
-        "softmax gives them nothing: the most negative number of their type.",
+        "the softmax gives them nothing: the most negative number of their type.",
         lambda q, k, v, m: (_scores(q, k) / _root(q) * m[:, None, None, :]).softmax(-1) @ v,
     ),
     Suspect(
         "mask added as it is",
         "The mask's ones and zeros are added to the scores. That favours real keys a little; "
-        "hidden keys "
-        "need a very large negative number.",
+        "hidden keys need a very large negative number.",
         lambda q, k, v, m: (_scores(q, k) / _root(q) + m[:, None, None, :]).softmax(-1) @ v,
     ),
 )
@@ -155,8 +150,7 @@ def _expect_attention(
             raise Mistake(
                 "padding is nan",
                 "Rows of padded queries are not-a-number: every key was hidden from them. In the "
-                "next layer "
-                "0·nan is nan, and it reaches the real tokens. Hide keys only.",
+                "next layer 0·nan is nan, and it reaches the real tokens. Hide keys only.",
             )
         return
     _name_flipped(answer, cases)
@@ -181,8 +175,7 @@ def _name_flipped(answer: Answer, cases: Sequence[tuple[Tensor, ...]]) -> None:
         raise Mistake(
             "mask inverted",
             "The mask is read the wrong way round: attention_mask is 1 at real tokens and 0 at "
-            "padding; "
-            "your function hides the ones.",
+            "padding; your function hides the ones.",
         )
 
 
@@ -203,9 +196,9 @@ def _name_hidden_queries(answer: Answer, cases: Sequence[tuple[Tensor, ...]]) ->
         )
     raise Mistake(
         "queries masked",
-        "The mask hides the padded queries (rows of the scores). Nobody minds what a padded query "
-        "collects; what must be hidden are the padded *keys*: the last axis, mask[:, None, None, "
-        ":].",
+        "The mask hides the padded queries (rows of the scores). Nobody minds what a padded "
+        "query collects; what must be hidden are the padded *keys*: the last axis, mask[:, None, "
+        "None, :].",
     )
 
 
@@ -217,16 +210,14 @@ def _unforeseen_attention(
     if float(given.abs().max()) > 1e6:
         return (
             "huge values",
-            "Your result holds values beyond a million: was the large negative number added after "
-            "the "
-            "softmax instead of before?",
+            "Your result holds values beyond a million: was the large negative number added "
+            "after the softmax instead of before?",
         )
     if not _same_rows(call(answer, q, k, loud, mask), given, case):
         return (
             "padding leaks",
-            "Padding still has some influence: changing the values at padded positions changes the "
-            "result "
-            "at real ones. Is the number for hidden scores negative enough?",
+            "Padding still has some influence: changing the values at padded positions changes "
+            "the result at real ones. Is the number for hidden scores negative enough?",
         )
     gap = (given - right).abs() * mask[:, None, :, None]
     b, a, t, d = (int(i) for i in torch.unravel_index(gap.nan_to_num(math.inf).argmax(), gap.shape))
@@ -247,12 +238,10 @@ ATTENTION = Exercise(
     signature="my_attention(q, k, v, attention_mask)",
     statement=(
         "`q`, `k`, `v` have shape (B, A, T, D): batch, heads, tokens, head size. `attention_mask` "
-        "(B, T) is 1 at real "
-        "tokens and 0 at padding. Return what each query collects, (B, A, T, D): scaled dot "
-        "products, a softmax, a "
-        "weighted sum of the values, and nothing of what stands at padding. What padded *queries* "
-        "collect is not looked "
-        "at, but it must be finite. Do not call a ready-made attention."
+        "(B, T) is 1 at real tokens and 0 at padding. Return what each query collects, (B, A, T, "
+        "D): scaled dot products, a softmax, a weighted sum of the values, and nothing of what "
+        "stands at padding. What padded *queries* collect is not looked at, but it must be "
+        "finite. Do not call a ready-made attention."
     ),
     hints=(
         "First without the mask: scores of shape (B, A, T, T), one for each query (rows) and key "
@@ -260,8 +249,8 @@ ATTENTION = Exercise(
         "Divide the scores by the square root of D. The softmax runs over the last axis.",
         "Before the softmax, give every padded key a very negative score: "
         "scores.masked_fill(hidden, torch.finfo(scores.dtype).min).",
-        "hidden must line up with the keys: (attention_mask == 0)[:, None, None, :] has shape (B, "
-        "1, 1, T).",
+        "hidden must line up with the keys: (attention_mask == 0)[:, None, None, :] has shape "
+        "(B, 1, 1, T).",
     ),
     solution=attend,
     library=(

@@ -65,8 +65,8 @@ COUNT_RULES: tuple[tuple[str, str, Rule], ...] = (
     ),
     (
         "counts eligible only",
-        "The rate was taken of the words without [CLS] and [SEP]. In the released "
-        "code these count for the number, although they are never chosen.",
+        "The rate was taken of the words without [CLS] and [SEP]. In the released code these "
+        "count for the number, although they are never chosen.",
         lambda n, e, T, r, m: min(m, max(1, round(r * e))),
     ),
     (
@@ -86,8 +86,8 @@ COUNT_RULES: tuple[tuple[str, str, Rule], ...] = (
     ),
     (
         "floor of eligible",
-        "The count is rounded down and leaves out [CLS] and [SEP]; it is "
-        "round(rate · real tokens), with [CLS] and [SEP] counted.",
+        "The count is rounded down and leaves out [CLS] and [SEP]; it is round(rate · real "
+        "tokens), with [CLS] and [SEP] counted.",
         lambda n, e, T, r, m: min(m, max(1, math.floor(r * e))),
     ),
     (
@@ -136,9 +136,8 @@ def _ask_eligible(answer: Answer, draw: Draw) -> None:
             if (picked == id).any():
                 raise Mistake(
                     key,
-                    f"{name} was chosen in the row {row.tolist()} ({name} is {id}). Only words may "
-                    "be: "
-                    "[PAD], [CLS] and [SEP] never.",
+                    f"{name} was chosen in the row {row.tolist()} ({name} is {id}). Only words "
+                    "may be: [PAD], [CLS] and [SEP] never.",
                 )
 
 
@@ -175,9 +174,9 @@ def _expect_counts(seen: Sequence[tuple[tuple[int, int, int, float, int], list[i
     if sum(len(set(counts)) > 1 for _, counts in seen) > 5:
         raise Mistake(
             "count varies",
-            "The number changes from call to call: each position is drawn by itself with the rate "
-            "as its "
-            f"probability. BERT fixes the number first and then draws which.\n{example}",
+            "The number changes from call to call: each position is drawn by itself with the "
+            "rate as its probability. BERT fixes the number first and then draws "
+            f"which.\n{example}",
         )
     for key, said, rule in COUNT_RULES:
         if all({min(case[1], rule(*case))} == set(counts) for case, counts in seen):
@@ -201,8 +200,7 @@ def _ask_even_choice(answer: Answer, draw: Draw) -> None:
         raise Mistake(
             "neighbours",
             "The chosen positions always lie side by side. That is another method (SpanBERT's); "
-            "BERT draws "
-            "them independently of each other (mean place "
+            "BERT draws them independently of each other (mean place "
             f"{float(places.mean()) / picks[0].sum():.1f}).",
         )
     often = picks.double().mean(0)[~torch.isin(row, torch.tensor(special.never_masked))]
@@ -222,9 +220,8 @@ def _ask_choice_generator(answer: Answer, draw: Draw) -> None:
     if not torch.equal(_call_choice(answer, *args), _call_choice(answer, *args)):
         raise Mistake(
             "ignores the generator",
-            "The same generator state gave two different choices. Draw from the generator you are "
-            "given, so "
-            "that an experiment can be repeated.",
+            "The same generator state gave two different choices. Draw from the generator you "
+            "are given, so that an experiment can be repeated.",
         )
 
 
@@ -237,16 +234,12 @@ CHOOSING = Exercise(
     signature="my_choose(input_ids, special, rate, max_predictions, generator)",
     statement=(
         "`input_ids` (T,) is one packed row: [CLS], words, [SEP], perhaps more words and a second "
-        "[SEP], then padding. "
-        "Return a bool tensor (T,), True where the model will be asked. The number is fixed first, "
-        "as in BERT's released "
-        "generator: `rate` times the number of real tokens, rounded as Python's `round` does, at "
-        "least 1, at most "
-        "`max_predictions`. [CLS] and [SEP] count as real tokens there, yet neither they nor "
-        "padding may be chosen; if "
-        "there are fewer words than the number says, all are chosen. Every word is equally likely. "
-        "`special` has "
-        "`.pad`, `.cls`, `.sep` and `.never_masked`."
+        "[SEP], then padding. Return a bool tensor (T,), True where the model will be asked. The "
+        "number is fixed first, as in BERT's released generator: `rate` times the number of real "
+        "tokens, rounded as Python's `round` does, at least 1, at most `max_predictions`. [CLS] "
+        "and [SEP] count as real tokens there, yet neither they nor padding may be chosen; if "
+        "there are fewer words than the number says, all are chosen. Every word is equally "
+        "likely. `special` has `.pad`, `.cls`, `.sep` and `.never_masked`."
     ),
     hints=(
         "Two questions, one after the other: how many, then which.",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from numbers import Real
 from typing import Any
 
 from torch import Tensor
@@ -88,8 +89,8 @@ COUNT_SLIPS: dict[str, tuple[str, Callable[[BertConfig], int]]] = {
         lambda c: -(c.num_layers - 1) * _block(c),
     ),
     "no output projection": (
-        "attention's output projection is missing: after the heads are joined, one more layer H to "
-        "H",
+        "attention's output projection is missing: after the heads are joined, one more layer H "
+        "to H",
         lambda c: -c.num_layers * (c.hidden_size**2 + c.hidden_size),
     ),
     "one feed-forward matrix": (
@@ -102,8 +103,7 @@ COUNT_SLIPS: dict[str, tuple[str, Callable[[BertConfig], int]]] = {
     ),
     "decoder counted": (
         "a matrix of V×H too many. The decoder of the MLM head is the token table once more "
-        "(tied), and "
-        "this exercise counts no head",
+        "(tied), and this exercise counts no head",
         lambda c: c.vocab_size * c.hidden_size,
     ),
     "F is 4H": (
@@ -177,23 +177,23 @@ def _expect_count(answer: Answer, config: BertConfig, draw: Draw) -> None:
     found = find_suspect(answer, cases, _count_suspects(), same)
     sizes = (
         f"V={config.vocab_size}, H={config.hidden_size}, L={config.num_layers}, "
-        f"A={config.num_heads}, "
-        f"F={config.intermediate_size}, P={config.max_positions}, {config.type_vocab_size} segments"
+        f"A={config.num_heads}, F={config.intermediate_size}, P={config.max_positions}, "
+        f"{config.type_vocab_size} segments"
     )
-    gap = f"yours − right = {given - right:+,.10g}"
-    said = f"For {sizes} you have {given:,.10g}; it is {right:,} ({gap})."
+    gap = f"yours − right = {given - right:+,.0f}"
+    said = f"For {sizes} you have {given:,.0f}; it is {right:,} ({gap})."
     raise Mistake(found.key if found else "", f"{found.message}\n{said}" if found else said)
 
 
 def _number(x: Any) -> float:
-    if isinstance(x, (Tensor,)) and x.numel() == 1:
+    if isinstance(x, Tensor) and x.numel() == 1:
         x = x.item()
-    if isinstance(x, bool) or not isinstance(x, (int, float)):
+    if isinstance(x, bool) or not isinstance(x, Real):  # numpy's numbers are welcome
         raise Mistake(
             "wrong type",
             f"Your function returned {x!r} ({type(x).__name__}); expected one whole number.",
         )
-    return x
+    return float(x)
 
 
 COUNT = Exercise(
@@ -205,18 +205,16 @@ COUNT = Exercise(
     signature="parameter_count(config)",
     statement=(
         "Write a function that gives the number of parameters of BERT's encoder with its pooler, "
-        "from the sizes alone. "
-        "`config` has `vocab_size` (V), `hidden_size` (H), `num_layers` (L), `num_heads` (A), "
-        "`intermediate_size` (F), "
-        "`max_positions` (P) and `type_vocab_size`. Leave out the MLM and NSP heads. Build no "
-        "model."
+        "from the sizes alone. `config` has `vocab_size` (V), `hidden_size` (H), `num_layers` "
+        "(L), `num_heads` (A), `intermediate_size` (F), `max_positions` (P) and "
+        "`type_vocab_size`. Leave out the MLM and NSP heads. Build no model."
     ),
     hints=(
         "Three groups: the embeddings once, the block L times, the pooler once.",
         "A linear layer from m to n has m·n weights and n biases. A LayerNorm of width H has 2H "
         "numbers.",
-        "A block: four linear layers H to H, one H to F, one F to H, two LayerNorms. "
-        "A plays no part: heads share out the H columns.",
+        "A block: four linear layers H to H, one H to F, one F to H, two LayerNorms. A plays no "
+        "part: heads share out the H columns.",
         "With V=10, H=4, L=1, F=8, P=6 and 2 segments: embeddings 80, block 172, pooler 20: 272.",
     ),
     solution=parameter_count,

@@ -68,21 +68,20 @@ LOSS_SUSPECTS = (
     ),
     Suspect(
         "always IsNext",
-        "The pair term is −log P(IsNext) whatever the label says (as one lecture "
-        "prints it). On a NotNext pair it rewards the wrong answer; take −log P of the true "
-        "label.",
+        "The pair term is −log P(IsNext) whatever the label says (as one lecture prints it). On "
+        "a NotNext pair it rewards the wrong answer; take −log P of the true label.",
         _with_nsp(lambda n, z: -n.log_softmax(-1)[:, 0].mean()),
     ),
     Suspect(
         "pair labels swapped",
-        "The pair term reads the labels the wrong way round: 0 is IsNext and "
-        "the first logit, 1 is NotNext and the second.",
+        "The pair term reads the labels the wrong way round: 0 is IsNext and the first logit, 1 "
+        "is NotNext and the second.",
         _with_nsp(lambda n, z: F.cross_entropy(n, 1 - z)),
     ),
     Suspect(
         "sum of words",
-        "The masked-word term is a sum; it must be the mean over the asked positions, "
-        "or long rows would drown the pairs.",
+        "The masked-word term is a sum; it must be the mean over the asked positions, or long "
+        "rows would drown the pairs.",
         _with_mlm(lambda losses, asked: losses[asked].sum()),
     ),
     Suspect(
@@ -100,20 +99,20 @@ LOSS_SUSPECTS = (
     ),
     Suspect(
         "ignored positions counted",
-        "Positions with label −100 are in the mean, as if word 0 had been "
-        "asked there. Leave them out: ignore_index=-100.",
+        "Positions with label −100 are in the mean, as if word 0 had been asked there. Leave "
+        "them out: ignore_index=-100.",
         _with_mlm(lambda losses, asked: losses.mean()),
     ),
     Suspect(
         "mean over all positions",
-        "The sum over the asked positions is divided by the number of *all* "
-        "positions; divide by the number asked.",
+        "The sum over the asked positions is divided by the number of *all* positions; divide by "
+        "the number asked.",
         _with_mlm(lambda losses, asked: (losses * asked).sum() / asked.numel()),
     ),
     Suspect(
         "one mean of both",
-        "Words and pairs are put in one list and averaged together: each pair then "
-        "weighs no more than one word. It is the sum of two means.",
+        "Words and pairs are put in one list and averaged together: each pair then weighs no "
+        "more than one word. It is the sum of two means.",
         _concatenated,
     ),
     Suspect(
@@ -135,8 +134,8 @@ LOSS_SUSPECTS = (
     ),
     Suspect(
         "softmax twice",
-        "The logits went through a softmax before cross_entropy, which applies its "
-        "own. Give it the logits as they are.",
+        "The logits went through a softmax before cross_entropy, which applies its own. Give it "
+        "the logits as they are.",
         lambda p, y, n, z: joint_loss(p.softmax(-1), y, n.softmax(-1), z),
     ),
     Suspect(
@@ -206,8 +205,8 @@ def _expect_loss(answer: Answer, case: tuple[Tensor, ...], draw: Draw) -> None:
     labels = case[1]
     said = (
         f"With {labels.shape[0]} row(s), {int((labels != -100).sum())} asked position(s) of "
-        f"{labels.numel()} and pair "
-        f"labels {case[3].tolist()} you have {mine:.4f}; it is {right.detach():.4f}."
+        f"{labels.numel()} and pair labels {case[3].tolist()} you have {mine:.4f}; it is "
+        f"{right.detach():.4f}."
     )
     raise Mistake(found.key if found else "", f"{found.message}\n{said}" if found else said)
 
@@ -223,8 +222,7 @@ def _ask_gradient(answer: Answer, draw: Draw) -> None:
         raise Mistake(
             "no gradient",
             "The number is right, but no gradient flows from it: keep it a tensor (no .item(), "
-            ".detach(), "
-            "float() or no_grad), or nothing can be trained with it.",
+            ".detach(), float() or no_grad), or nothing can be trained with it.",
         )
 
 
@@ -237,12 +235,10 @@ LOSS = Exercise(
     signature="my_loss(prediction_logits, labels, nsp_logits, nsp_label)",
     statement=(
         "`prediction_logits` (B, T, V) are scores for every position; `labels` (B, T) hold the "
-        "hidden word's id where the "
-        "model is asked and −100 elsewhere; `nsp_logits` (B, 2) score IsNext and NotNext; "
-        "`nsp_label` (B,) is 0 for IsNext, "
-        "1 for NotNext. Return one number: the mean of −log P(word) over the asked positions of "
-        "the batch, plus the mean "
-        "of −log P(true label) over the pairs."
+        "hidden word's id where the model is asked and −100 elsewhere; `nsp_logits` (B, 2) score "
+        "IsNext and NotNext; `nsp_label` (B,) is 0 for IsNext, 1 for NotNext. Return one number: "
+        "the mean of −log P(word) over the asked positions of the batch, plus the mean of −log "
+        "P(true label) over the pairs."
     ),
     hints=(
         "F.cross_entropy(logits, labels) is the mean of −log P: it does the softmax and the "

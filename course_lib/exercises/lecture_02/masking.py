@@ -63,8 +63,7 @@ def _ask_form(answer: Answer, draw: Draw) -> None:
         raise Mistake(
             "changes unchosen",
             f"Nothing was chosen, and yet {int((given != ids).sum())} of {ids.numel()} ids "
-            "changed. "
-            "The 80, 10 and 10 percent are of the chosen positions, not of all.",
+            "changed. The 80, 10 and 10 percent are of the chosen positions, not of all.",
         )
     everything = torch.ones_like(nothing)
     if (
@@ -76,8 +75,7 @@ def _ask_form(answer: Answer, draw: Draw) -> None:
         raise Mistake(
             "writes into its input",
             "Your function writes into input_ids itself. The originals are the answers the model "
-            "must "
-            "give: work on input_ids.clone().",
+            "must give: work on input_ids.clone().",
         )
 
 
@@ -90,8 +88,7 @@ def _ask_unchosen(answer: Answer, draw: Draw) -> None:
         raise Mistake(
             "changes unchosen",
             f"{int(changed.sum())} of {int((~chosen).sum())} positions changed although they were "
-            "not "
-            f"chosen, the first at [{n}, {t}]. Combine every condition with `chosen`.",
+            f"not chosen, the first at [{n}, {t}]. Combine every condition with `chosen`.",
         )
 
 
@@ -110,9 +107,8 @@ def _ask_shares(answer: Answer, draw: Draw) -> None:
     raise Mistake(
         key,
         f"{said}Of {n:,} chosen positions {masked:.1%} became [MASK], {replaced:.1%} another id "
-        "and "
-        f"{kept:.1%} stayed; expected 80%, 10%, 10% (each within six standard deviations, at most "
-        "1.7 points).",
+        f"and {kept:.1%} stayed; expected 80%, 10%, 10% (each within six standard deviations, at "
+        "most 1.7 points).",
     )
 
 
@@ -121,8 +117,8 @@ WRONG_MIXES: tuple[tuple[str, tuple[float, float, float], str], ...] = (
     (
         "all masked",
         (1.0, 0.0, 0.0),
-        "Every chosen position becomes [MASK]. The model would learn that a "
-        "real word is never asked about, and at fine-tuning there is no [MASK]. ",
+        "Every chosen position becomes [MASK]. The model would learn that a real word is never "
+        "asked about, and at fine-tuning there is no [MASK]. ",
     ),
     (
         "nothing changed",
@@ -148,14 +144,14 @@ WRONG_MIXES: tuple[tuple[str, tuple[float, float, float], str], ...] = (
     (
         "ten percent of the rest",
         (0.8, 0.02, 0.18),
-        "The random 10% were taken of the 20% that were left. "
-        "They are 10% of all chosen positions: half of the rest. ",
+        "The random 10% were taken of the 20% that were left. They are 10% of all chosen "
+        "positions: half of the rest. ",
     ),
     (
         "second draw over the first",
         (0.72, 0.1, 0.18),
-        "The random ids were drawn over all chosen positions "
-        "after the masks, and replace some of them. One draw must decide between the three. ",
+        "The random ids were drawn over all chosen positions after the masks, and replace some "
+        "of them. One draw must decide between the three. ",
     ),
     (
         "shares swapped",
@@ -166,8 +162,8 @@ WRONG_MIXES: tuple[tuple[str, tuple[float, float, float], str], ...] = (
     (
         "chosen again",
         (0.12, 0.015, 0.865),
-        "The 15% were drawn a second time. `chosen` already is the "
-        "result of that draw; the shares here are of the chosen positions. ",
+        "The 15% were drawn a second time. `chosen` already is the result of that draw; the "
+        "shares here are of the chosen positions. ",
     ),
     (
         "thirds",
@@ -208,9 +204,8 @@ def _ask_each_alone(answer: Answer, draw: Draw) -> None:
     if abs(halves[0] - halves[1]) > 0.06 or abs(float(order[0] - order[1])) > 0.06:
         raise Mistake(
             "fate by place",
-            "Early chosen positions are treated differently from late ones: the fate was dealt out "
-            "in "
-            "order. It must be drawn at random for each position.",
+            "Early chosen positions are treated differently from late ones: the fate was dealt "
+            "out in order. It must be drawn at random for each position.",
         )
 
 
@@ -232,9 +227,8 @@ def _ask_range(answer: Answer, draw: Draw) -> None:
     if int(drawn.min()) < 0 or int(drawn.max()) >= vocab_size:
         raise Mistake(
             "outside the vocabulary",
-            f"Random ids from {int(drawn.min())} to {int(drawn.max())} appear; the vocabulary ends "
-            "at "
-            f"{vocab_size - 1}.",
+            f"Random ids from {int(drawn.min())} to {int(drawn.max())} appear; the vocabulary "
+            f"ends at {vocab_size - 1}.",
         )
     if int((seen > 0).sum()) == 1:
         raise Mistake(
@@ -253,8 +247,7 @@ def _expect_whole_range(drawn: Tensor, mask_id: int, vocab_size: int) -> None:
         raise Mistake(
             "range begins late",
             f"No random id below {low} ever appears among {len(drawn):,}. The released code draws "
-            "from the "
-            "whole vocabulary, 0 and the special tokens included.",
+            "from the whole vocabulary, 0 and the special tokens included.",
         )
     if high < vocab_size - 1:
         raise Mistake(
@@ -269,8 +262,9 @@ def _expect_even(seen: Tensor, ids: Tensor, mask_id: int, vocab_size: int) -> No
     frequency = torch.bincount(ids.flatten(), minlength=vocab_size)[:vocab_size] / ids.numel()
     expected = int(seen.sum()) / (vocab_size - 2) * (1 - frequency) / (1 - 1 / vocab_size)
     others = torch.arange(vocab_size) != mask_id
-    gap = ((seen[:vocab_size] - expected).abs() / expected.sqrt())[others]
-    if float(gap.max()) < 7:
+    gaps = ((seen[:vocab_size] - expected).square() / expected)[others]
+    freedom = len(gaps) - 1
+    if float(gaps.sum()) < freedom + 7 * math.sqrt(2 * freedom):  # χ², seven standard deviations
         return
     alike = torch.corrcoef(
         torch.stack([seen[:vocab_size][others].double(), frequency[others].double()])
@@ -278,16 +272,14 @@ def _expect_even(seen: Tensor, ids: Tensor, mask_id: int, vocab_size: int) -> No
     if float(alike[0, 1]) > 0.7:
         raise Mistake(
             "borrowed words",
-            "The random ids follow the text's own word frequencies: they seem to be borrowed from "
-            "the "
-            "batch. Every id of the vocabulary must be equally likely.",
+            "The random ids follow the text's own word frequencies: they seem to be borrowed "
+            "from the batch. Every id of the vocabulary must be equally likely.",
         )
     often = int(seen.argmax())
     raise Mistake(
         "uneven",
         f"The random ids are not equally likely: id {often} came {int(seen[often])} times, where "
-        "about "
-        f"{float(expected[often]):.0f} are expected.",
+        f"about {float(expected[often]):.0f} are expected.",
     )
 
 
@@ -298,8 +290,7 @@ def _ask_generator(answer: Answer, draw: Draw) -> None:
         raise Mistake(
             "ignores the generator",
             "The same generator state gave two different results. Pass generator=generator to "
-            "torch.rand "
-            "and torch.randint, so that an experiment can be repeated.",
+            "torch.rand and torch.randint, so that an experiment can be repeated.",
         )
     if torch.equal(first, _call_masking(answer, (*case[:4], draw.generator()))):
         raise Mistake(
@@ -318,12 +309,9 @@ MASKING = Exercise(
     signature="my_mask(input_ids, chosen, mask_id, vocab_size, generator)",
     statement=(
         "`chosen` (N, T) says at which positions of `input_ids` (N, T) the model will be asked. "
-        "Return the ids it sees: "
-        "each chosen position becomes `mask_id` with probability 0.8, an id drawn evenly from the "
-        "whole vocabulary "
-        "(`0 … vocab_size − 1`) with 0.1, and stays with 0.1. All other ids stay, and so does "
-        "`input_ids` itself. Draw "
-        "from `generator`."
+        "Return the ids it sees: each chosen position becomes `mask_id` with probability 0.8, an "
+        "id drawn evenly from the whole vocabulary (`0 … vocab_size − 1`) with 0.1, and stays "
+        "with 0.1. All other ids stay, and so does `input_ids` itself. Draw from `generator`."
     ),
     hints=(
         "One number from 0 to 1 for each position decides between the three: torch.rand(shape, "
@@ -331,8 +319,7 @@ MASKING = Exercise(
         "Below 0.8: [MASK]. From 0.8 up to 0.9: a random id. The rest needs no code.",
         "Start from input_ids.clone(), and join each condition with `chosen &`.",
         "torch.randint(vocab_size, shape, generator=generator) draws a candidate for every "
-        "position; use "
-        "only those you need.",
+        "position; use only those you need.",
     ),
     solution=corrupt,
     see="course_lib.kernels.masking.mask_tokens_reference chooses and corrupts in one go",

@@ -82,8 +82,7 @@ def _ask_first_halves(answer: Answer, draw: Draw) -> None:
             raise Mistake(
                 "crosses documents",
                 "The last sentence of a document was paired with the first of the next as if it "
-                "followed. "
-                "A last sentence has no next one, and gives no pair.",
+                "followed. A last sentence has no next one, and gives no pair.",
             )
         _name_order(given, place)
         if Counter(firsts) == Counter(right):
@@ -128,9 +127,8 @@ def _ask_labels(answer: Answer, draw: Draw) -> None:
     if not any(follows[0]) and all(follows[1]):
         raise Mistake(
             "labels swapped",
-            "The labels are swapped: BERT's code says 0 for IsNext and 1 for NotNext. (Natural or "
-            "not: weights "
-            "trained elsewhere expect it.)",
+            "The labels are swapped: BERT's code says 0 for IsNext and 1 for NotNext. (Natural "
+            "or not: weights trained elsewhere expect it.)",
         )
     if all(a == b for a, b, _ in said[0]):
         raise Mistake("b is a", "In IsNext pairs b is a itself; it must be the sentence after it.")
@@ -158,9 +156,8 @@ def _ask_elsewhere(answer: Answer, draw: Draw) -> None:
         raise Mistake(
             "same document",
             f"{len(inside)} of {sum(count.values())} NotNext pairs took b from a's own document, "
-            "for instance "
-            f"{inside[0]}. It may even be the next sentence, labelled as if it were not. Leave "
-            "that document out.",
+            f"for instance {inside[0]}. It may even be the next sentence, labelled as if it were "
+            "not. Leave that document out.",
         )
     if len(count) == 1:
         raise Mistake(
@@ -184,16 +181,14 @@ def _ask_half(answer: Answer, draw: Draw) -> None:
         raise Mistake(
             "labels not drawn",
             "The labels are the same with another rng (do they alternate?). A model could learn "
-            "the "
-            "pattern instead of reading: draw each label.",
+            "the pattern instead of reading: draw each label.",
         )
     n, share = len(labels[0]), sum(labels[0]) / len(labels[0])
     if not share_is(share, 0.5, n):
         raise Mistake(
             "not half",
             f"{share:.1%} of {n:,} pairs are NotNext; expected half (within six standard "
-            "deviations, "
-            f"{6 * 0.5 / math.sqrt(n):.1%}).",
+            f"deviations, {6 * 0.5 / math.sqrt(n):.1%}).",
         )
 
 
@@ -206,12 +201,10 @@ PAIRS = Exercise(
     signature="my_pairs(documents, rng)",
     statement=(
         "`documents` is a list of documents, each a list of at least two sentences (strings). Go "
-        "through them in order. "
-        "Each sentence that has a next one becomes `a` of one triple `(a, b, label)`: with "
-        "probability one half `b` is the "
-        "next sentence and the label 0 (IsNext); otherwise `b` is a random sentence of a random "
-        "*other* document and the "
-        "label 1 (NotNext). Return the list of triples. Draw from `rng`, a `random.Random`."
+        "through them in order. Each sentence that has a next one becomes `a` of one triple `(a, "
+        "b, label)`: with probability one half `b` is the next sentence and the label 0 (IsNext); "
+        "otherwise `b` is a random sentence of a random *other* document and the label 1 "
+        "(NotNext). Return the list of triples. Draw from `rng`, a `random.Random`."
     ),
     hints=(
         "zip(document, document[1:]) walks over each sentence together with the next one.",

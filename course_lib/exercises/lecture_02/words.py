@@ -103,8 +103,8 @@ WORDPIECE_SUSPECTS = (
     ),
     Suspect(
         "looked up without ##",
-        "Continuing pieces are looked up without their ##: inside a word only "
-        "pieces that begin with ## may be used.",
+        "Continuing pieces are looked up without their ##: inside a word only pieces that begin "
+        "with ## may be used.",
         lambda w, v, m: _split(w, v, m, look=""),
     ),
     Suspect(
@@ -119,14 +119,14 @@ WORDPIECE_SUSPECTS = (
     ),
     Suspect(
         "pieces before [UNK]",
-        "Where nothing fits, the pieces found so far are kept and [UNK] follows. "
-        "The whole word becomes one [UNK].",
+        "Where nothing fits, the pieces found so far are kept and [UNK] follows. The whole word "
+        "becomes one [UNK].",
         lambda w, v, m: _split(w, v, m, stuck=lambda pieces, rest: [*pieces, "[UNK]"]),
     ),
     Suspect(
         "stops where stuck",
-        "Where nothing fits, the pieces found so far are returned and the rest of "
-        "the word is lost. The whole word becomes [UNK].",
+        "Where nothing fits, the pieces found so far are returned and the rest of the word is "
+        "lost. The whole word becomes [UNK].",
         lambda w, v, m: _split(w, v, m, stuck=lambda pieces, rest: pieces),
     ),
     Suspect(
@@ -146,14 +146,14 @@ WORDPIECE_SUSPECTS = (
     ),
     Suspect(
         "fewest pieces",
-        "You look for the split with the fewest pieces. WordPiece does not look ahead: "
-        "it takes the longest piece and lives with the consequences.",
+        "You look for the split with the fewest pieces. WordPiece does not look ahead: it takes "
+        "the longest piece and lives with the consequences.",
         _fewest,
     ),
     Suspect(
         "goes back",
-        "Where nothing fits you go back and try a shorter piece before. WordPiece never "
-        "goes back: the word becomes [UNK].",
+        "Where nothing fits you go back and try a shorter piece before. WordPiece never goes "
+        "back: the word becomes [UNK].",
         _first_split,
     ),
     Suspect(
@@ -220,8 +220,7 @@ def _expect_pieces(answer: Answer, case: tuple[str, set[str], int], draw: Draw) 
     used = sorted(piece for piece in vocab if piece.removeprefix("##") in word)
     said = (
         f"For {word!r} with the fitting pieces {used} and max_chars={max_chars} you have "
-        f"{list(given)}; "
-        f"it is {right}."
+        f"{list(given)}; it is {right}."
     )
     found = find_suspect(
         answer, [case, LOOKS_AHEAD, *_drawn_words(draw, 300)], WORDPIECE_SUSPECTS, _same_pieces
@@ -288,12 +287,10 @@ WORDS = Exercise(
     signature="my_wordpiece(word, vocab, max_chars)",
     statement=(
         "Split one lower-case word into pieces of `vocab` (a set of strings) the way BERT does: "
-        "from the left, always the "
-        "longest piece that fits. Pieces after the first stand in the vocabulary, and in the "
-        "result, with `##` in front. "
+        "from the left, always the longest piece that fits. Pieces after the first stand in the "
+        "vocabulary, and in the result, with `##` in front. "
         'Where no piece fits, the result is `["[UNK]"]` for the whole word; so it is for a word of '
-        "more than `max_chars` "
-        "characters."
+        "more than `max_chars` characters."
     ),
     hints=(
         "Keep a start position. Try the end at the last letter first, then one letter less each "

@@ -1,10 +1,11 @@
-"""Every speed figure of the course, ours beside the peer's, in one run: `python -m course_lib.bench`.
+"""Every speed figure of the course, ours beside the peer's, in one run: `python -m
+course_lib.bench`.
 
-Contenders take turns within a round, so that a slow moment of the machine hits all of them; the table shows
-the median over rounds with the middle half, and beside it the machine's own matrix-product rate. The peer is
-the transformers library. Where ours is not the peer's mathematics (dropout off, head on chosen positions
-only), the ladder names the change, one a row. Times are reported, never asserted.
-"""
+Contenders take turns within a round, so that a slow moment of the machine hits all of them; the
+table shows the median over rounds with the middle half, and beside it the machine's own
+matrix-product rate. The peer is the transformers library. Where ours is not the peer's mathematics
+(dropout off, head on chosen positions only), the ladder names the change, one a row. Times are
+reported, never asserted."""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ class Measured:
         return low, high
 
 
-def measure(contenders: Sequence[Contender], rounds: int = 9, seconds: float = 1.0) -> list[Measured]:
+def measure(
+    contenders: Sequence[Contender], rounds: int = 9, seconds: float = 1.0
+) -> list[Measured]:
     """Build all, warm each up, then let them take turns of about `seconds` each, `rounds` times."""
     steps, results = [], []
     for contender in contenders:
@@ -85,7 +88,7 @@ def measure(contenders: Sequence[Contender], rounds: int = 9, seconds: float = 1
     return results
 
 
-# ---- the machine -----------------------------------------------------------------------------------------
+# ---- the machine ---------------------------------------------------------------------------------
 
 
 def matrix_product_rate(precision: str, size: int = 2_048) -> float:
@@ -116,7 +119,8 @@ def machine() -> dict[str, Any]:
 
 
 def training_flops_per_token(size: str) -> float:
-    """Multiply-adds × 2 × 3 (forward, and twice that backward) of our step: blocks, attention, head at 15%."""
+    """Multiply-adds × 2 × 3 (forward, and twice that backward) of our step: blocks, attention, head
+    at 15%."""
     c = published("bert", size)
     blocks = c.num_layers * (4 * c.hidden_size**2 + 2 * c.hidden_size * c.intermediate_size)
     attention = c.num_layers * 2 * TOKENS * c.hidden_size
@@ -124,7 +128,7 @@ def training_flops_per_token(size: str) -> float:
     return 6 * (blocks + attention + head)
 
 
-# ---- pre-training step -----------------------------------------------------------------------------------
+# ---- pre-training step ---------------------------------------------------------------------------
 
 
 def random_rows(count: int = ROWS * 8) -> Rows:
@@ -237,28 +241,45 @@ def pretraining_ladder(size: str, compiled: bool = True) -> list[Contender]:
     rungs: list[tuple[str, Callable[[], Step]]] = [
         ("transformers as shipped", lambda: peer_step(size)),
         (f"… under {fast} autocast", lambda: peer_step(size, precision=fast)),
-        ("… tuned: no dropout, fused AdamW, quick masking", lambda: peer_step(size, precision=fast, tuned=True)),
-        ("… tuned, eager attention", lambda: peer_step(size, precision=fast, tuned=True, attention="eager")),
-    ]  # fmt: skip
+        (
+            "… tuned: no dropout, fused AdamW, quick masking",
+            lambda: peer_step(size, precision=fast, tuned=True),
+        ),
+        (
+            "… tuned, eager attention",
+            lambda: peer_step(size, precision=fast, tuned=True, attention="eager"),
+        ),
+    ]
     if compiled:
-        settings = {"precision": fast, "tuned": True, "compiled": True}
         rungs += [
-            ("… tuned and compiled", lambda: peer_step(size, **settings)),
-            ("… tuned, eager attention, compiled", lambda: peer_step(size, attention="eager", **settings)),
-        ]  # fmt: skip
+            (
+                "… tuned and compiled",
+                lambda: peer_step(size, precision=fast, tuned=True, compiled=True),
+            ),
+            (
+                "… tuned, eager attention, compiled",
+                lambda: peer_step(
+                    size, precision=fast, tuned=True, attention="eager", compiled=True
+                ),
+            ),
+        ]
     rungs += [
         ("ours in float32", lambda: our_step(size, "float32", True)),
         (f"ours in {fast}, fused attention", lambda: our_step(size, fast, False)),
-        (f"ours in {fast}, plain attention (the course's step)", lambda: our_step(size, fast, True)),
+        (
+            f"ours in {fast}, plain attention (the course's step)",
+            lambda: our_step(size, fast, True),
+        ),
     ]
     return [Contender(name, make, ROWS * TOKENS) for name, make in rungs]
 
 
-# ---- masking ---------------------------------------------------------------------------------------------
+# ---- masking -------------------------------------------------------------------------------------
 
 
 def masking_contenders() -> list[Contender]:
-    """One batch masked: transformers' collator, its masking alone, ours with all labels written out."""
+    """One batch masked: transformers' collator, its masking alone, ours with all labels written
+    out."""
     rows = random_rows()
     examples = [{"input_ids": row} for row in rows.input_ids]
 
@@ -288,7 +309,7 @@ def masking_contenders() -> list[Contender]:
     ]
 
 
-# ---- tables ----------------------------------------------------------------------------------------------
+# ---- tables --------------------------------------------------------------------------------------
 
 
 def as_table(results: Sequence[Measured], first: str) -> str:
@@ -297,7 +318,9 @@ def as_table(results: Sequence[Measured], first: str) -> str:
     lines = [f"{'':56}{'tokens/s':>12}{'middle half':>22}{'ratio':>9}"]
     for r in results:
         low, high = r.middle_half
-        lines.append(f"{r.name:56}{r.median:12,.0f}{low:11,.0f}–{high:<10,.0f}{r.median / base:8.2f}×")
+        lines.append(
+            f"{r.name:56}{r.median:12,.0f}{low:11,.0f}–{high:<10,.0f}{r.median / base:8.2f}×"
+        )
     return "\n".join(lines)
 
 
@@ -332,10 +355,16 @@ def _print_ratios(results: Sequence[Measured], size: str, on: dict[str, Any]) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Speed of the course's kernels beside their peers.")
+    parser = argparse.ArgumentParser(
+        description="Speed of the course's kernels beside their peers."
+    )
     parser.add_argument("--sizes", nargs="+", default=["mini", "tiny"], help="BERT sizes to time")
-    parser.add_argument("--rounds", type=int, default=9, help="turns each contender gets (2 or more)")
-    parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile (needs C++)")
+    parser.add_argument(
+        "--rounds", type=int, default=9, help="turns each contender gets (2 or more)"
+    )
+    parser.add_argument(
+        "--no-compile", action="store_true", help="leave out torch.compile (needs C++)"
+    )
     parser.add_argument("--json", type=Path, help="also save the figures to this file")
     asked = parser.parse_args()
     if asked.rounds < 2:

@@ -40,6 +40,7 @@ class MissingCheckpoint(FileNotFoundError):
 
 # ---------------------------------------------------------------- names
 
+
 @dataclass(frozen=True)
 class Family:
     """How one member of the family is called in transformers, and how ours is built."""
@@ -143,6 +144,7 @@ def _family_named(model_type: object, where: str) -> Family:
 
 
 # ---------------------------------------------------------------- transformers' models
+
 
 def from_transformers(hf_model: Any) -> Encoder | BertForPreTraining:
     """Our model with a copy of the weights of a transformers model; same type, device and mode.
@@ -287,6 +289,7 @@ def _compare(
 # ---------------------------------------------------------------- our files
 
 FORMAT = 1  # of what `save` writes beside the weights
+
 
 def save(model: nn.Module, path: str | Path) -> str:
     """Write weights and configuration to one safetensors file; returns its SHA-256.
@@ -440,6 +443,7 @@ def _cut_short(path: Path, size: int, expected: int | None) -> str:
 
 # ---------------------------------------------------------------- pre-trained checkpoints
 
+
 @dataclass(frozen=True)
 class Source:
     """Where a published checkpoint is, and what its weights must hash to (None: not known here)."""
@@ -588,9 +592,7 @@ def _no_answer(address: str) -> str | None:
         return "no answer"
 
 
-def _not_found(
-    name: str | Path, looked: Iterable[str], source: Source, instead: str | None
-) -> str:
+def _not_found(name: str | Path, looked: Iterable[str], source: Source, instead: str | None) -> str:
     message = f"{str(name)!r} was not found. Looked in: {'; '.join(looked)}."
     if instead:
         message += f" Used instead: {instead}."

@@ -37,9 +37,11 @@ class BertConfig:
                 )
         if self.hidden_size % self.num_heads:
             raise ValueError(
-                f"hidden_size={self.hidden_size} cannot be shared out to num_heads={self.num_heads}; "
+                f"hidden_size={self.hidden_size} cannot be shared out to "
+                f"num_heads={self.num_heads}; "
                 "expected hidden_size to be a multiple of num_heads. Change one of the two, for "
-                f"instance hidden_size={self.num_heads * max(1, self.hidden_size // self.num_heads)}."
+                f"instance hidden_size={self.num_heads * max(1, self.hidden_size // "
+                "self.num_heads)}."
             )
         for name in ("hidden_dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
@@ -57,12 +59,17 @@ class BertConfig:
 def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
     feed_forward = 4 * hidden
     return dict(
-        num_layers=layers, hidden_size=hidden, num_heads=heads, intermediate_size=feed_forward, **more
+        num_layers=layers,
+        hidden_size=hidden,
+        num_heads=heads,
+        intermediate_size=feed_forward,
+        **more,
     )
 
 
 # family -> size -> what differs from the defaults above.
-# bert: Devlin et al. 2018, section 3, and the released configurations; the four small ones: Turc et al. 2019.
+# bert: Devlin et al. 2018, section 3, and the released configurations; the four small ones: Turc et
+# al. 2019.
 PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
     "bert": {
         "tiny": _size(2, 128, 2),

@@ -1,8 +1,8 @@
 """The BERT encoder (Devlin et al. 2018, section 3; attention from Vaswani et al. 2017, section 3).
 
-Dimensions, everywhere in this file: B batch, T tokens, H hidden, A heads, D = H/A head size, F feed-forward,
-V vocabulary, L layers. The Encoder takes its parts as arguments: other family members bring other parts.
-"""
+Dimensions, everywhere in this file: B batch, T tokens, H hidden, A heads, D = H/A head size, F
+feed-forward, V vocabulary, L layers. The Encoder takes its parts as arguments: other family members
+bring other parts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ class EncoderOutput:
 
     last_hidden_state: Tensor  # (B, T, H)
     pooler_output: Tensor | None = None  # (B, H)
-    hidden_states: tuple[Tensor, ...] | None = None  # L + 1 of (B, T, H), the first is the embeddings
+    hidden_states: tuple[Tensor, ...] | None = (
+        None  # L + 1 of (B, T, H), the first is the embeddings
+    )
     attentions: tuple[Tensor, ...] | None = None  # L of (B, A, T, T), each row sums to one
     attention_scores: tuple[Tensor, ...] | None = None  # L of (B, A, T, T), before the softmax
 
@@ -47,7 +49,9 @@ class Embeddings(nn.Module):
             token_type_ids = torch.zeros_like(input_ids)
         token = self.token(input_ids)  # (B, T, H)
         segment = self.segment(token_type_ids)  # (B, T, H)
-        position = self.position.weight[: input_ids.shape[1]].expand_as(token)  # (T, H) for every row
+        position = self.position.weight[: input_ids.shape[1]].expand_as(
+            token
+        )  # (T, H) for every row
         total = token + segment + position
         stages = {"token": token, "segment": segment, "position": position}
         return {**stages, "sum": total, "normed": self.norm(total)}
@@ -76,7 +80,8 @@ class SelfAttention(nn.Module):
         keep_weights: bool = False,
         asking: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """x (B, T, H), mask (B, T) -> mixed (B, T, H), and if asked weights and scores (B, A, T, T).
+        """x (B, T, H), mask (B, T) -> mixed (B, T, H), and if asked weights and scores (B, A, T,
+        T).
 
         `asking` (B, K, H) are the tokens that gather, if not all do; then T is K where they stand.
         """
@@ -92,7 +97,9 @@ class SelfAttention(nn.Module):
 
     def _heads(self, x: Tensor) -> Tensor:
         batch, tokens, _ = x.shape
-        return x.view(batch, tokens, self.num_heads, -1).transpose(1, 2)  # (B, T, H) -> (B, A, T, D)
+        return x.view(batch, tokens, self.num_heads, -1).transpose(
+            1, 2
+        )  # (B, T, H) -> (B, A, T, D)
 
 
 class FeedForward(nn.Module):
@@ -126,7 +133,8 @@ class Block(nn.Module):
         keep_weights: bool = False,
         only_at: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """x (B, T, H) -> (B, T, H), or (B, K, H) when only the positions `only_at` (B, K) are needed."""
+        """x (B, T, H) -> (B, T, H), or (B, K, H) when only the positions `only_at` (B, K) are
+        needed."""
         asking = x if only_at is None else take(x, only_at)
         mixed, weights, scores = self.attention(x, mask, keep_weights, asking)
         x = self.attention_norm(asking + self.dropout(mixed))
@@ -137,7 +145,9 @@ class Block(nn.Module):
 def take(x: Tensor, at: Tensor) -> Tensor:
     """The vectors of x (B, T, H) at positions `at` (B, K), as (B, K, H)."""
     batch, tokens, _ = x.shape
-    first = torch.arange(batch, device=x.device)[:, None] * tokens  # where each row begins, flattened
+    first = (
+        torch.arange(batch, device=x.device)[:, None] * tokens
+    )  # where each row begins, flattened
     return F.embedding(at + first, x.flatten(0, 1))  # its backward pass adds in a fixed order
 
 
@@ -155,7 +165,8 @@ class Stack(nn.Module):
         keep_weights: bool = False,
         only_at: Tensor | None = None,
     ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
-        """x (B, T, H) -> the states before and after every block, and each block's weights and scores.
+        """x (B, T, H) -> the states before and after every block, and each block's weights and
+        scores.
 
         `only_at` (B, K): of the last block's output only these positions are needed.
         """
@@ -210,9 +221,8 @@ class Encoder(nn.Module):
     ) -> EncoderOutput:
         """input_ids, attention_mask (1 real, 0 padding), token_type_ids: each (B, T) whole numbers.
 
-        `only_at` (B, K), [CLS] first: the last layer is computed at these positions only, and T is K there.
-        Raises ValueError for empty or too long texts and for ids outside their tables.
-        """
+        `only_at` (B, K), [CLS] first: the last layer is computed at these positions only, and T is
+        K there. Raises ValueError for empty or too long texts and for ids outside their tables."""
         check_mask(input_ids, attention_mask)
         x = self.embeddings(input_ids, token_type_ids)
         keep = output_attentions or output_attention_scores
@@ -245,23 +255,28 @@ def check_input(input_ids: Tensor, token_type_ids: Tensor | None, config: BertCo
     """Raise ValueError, in words, for what would otherwise be an index error deep inside a table."""
     if input_ids.dim() != 2 or 0 in input_ids.shape:
         raise ValueError(
-            f"input_ids of shape {tuple(input_ids.shape)} was given; expected (batch, tokens) with at "
+            f"input_ids of shape {tuple(input_ids.shape)} was given; expected (batch, tokens) "
+            "with at "
             "least one of each. An empty text still has [CLS] and [SEP]: tokenise it first."
         )
     tokens = input_ids.shape[1]
     if tokens > config.max_positions:
         raise ValueError(
             f"A text of {tokens} tokens was given; this model has positions for at most "
-            f"{config.max_positions}. Cut it, split it, or build the model with max_positions={tokens}."
+            f"{config.max_positions}. Cut it, split it, or build the model with "
+            f"max_positions={tokens}."
         )
     _check_ids("input_ids", input_ids, config.vocab_size, "the tokenizer belongs to another model?")
     if token_type_ids is not None:
         if token_type_ids.shape != input_ids.shape:
             raise ValueError(
-                f"token_type_ids of shape {tuple(token_type_ids.shape)} was given; expected that of "
+                f"token_type_ids of shape {tuple(token_type_ids.shape)} was given; expected that "
+                "of "
                 f"input_ids, {tuple(input_ids.shape)}: one segment number a token."
             )
-        _check_ids("token_type_ids", token_type_ids, config.type_vocab_size, "segments count from 0.")
+        _check_ids(
+            "token_type_ids", token_type_ids, config.type_vocab_size, "segments count from 0."
+        )
 
 
 def _check_ids(name: str, ids: Tensor, rows: int, advice: str) -> None:
@@ -270,7 +285,8 @@ def _check_ids(name: str, ids: Tensor, rows: int, advice: str) -> None:
     low, high = (int(x) for x in torch.aminmax(ids))
     if low < 0 or high >= rows:
         raise ValueError(
-            f"{name} from {low} to {high} were given; expected numbers from 0 to {rows - 1}: {advice}"
+            f"{name} from {low} to {high} were given; expected numbers from 0 to {rows - 1}: "
+            f"{advice}"
         )
 
 

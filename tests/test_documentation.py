@@ -98,7 +98,7 @@ def test_blocks_are_cut_at_blank_lines_and_indentation():
 
 def test_manual_page(tmp_path: Path):
     page = (
-        '.TH CAT 1\n.SH NAME\ncat \\- concatenate files\n.SH DESCRIPTION\n.PP\n'
+        ".TH CAT 1\n.SH NAME\ncat \\- concatenate files\n.SH DESCRIPTION\n.PP\n"
         "With no FILE, or when FILE is \\fB\\-\\fP, read what comes in\nfrom the standard input.\n"
     )
     wanted = ["With no FILE, or when FILE is -, read what comes in from the standard input."]

@@ -60,7 +60,9 @@ def test_attention_twins_agree(monkeypatch, plain, dtype, shape, kind):
     for a, b in zip(ours, theirs, strict=True):
         if first == len(a):
             continue
-        assert (a.grad[first:].double() - b.grad[first:].double()).abs().max() <= 2 * bound * largest
+        assert (
+            a.grad[first:].double() - b.grad[first:].double()
+        ).abs().max() <= 2 * bound * largest
 
 
 @pytest.mark.parametrize("plain", [True, False], ids=["plain", "fused"])
@@ -116,9 +118,14 @@ def test_masking_twins_agree_exactly(rate, shape, max_predictions):
     eligible[0] = False  # a row in which nothing may be chosen
     lengths = torch.from_numpy(generator.integers(1, shape[1] + 1, shape[0]))
     settings = dict(
-        mask_id=4, vocab_size=50, rate=rate, mix=(0.6, 0.3, 0.1), seed=7, epoch=3,
+        mask_id=4,
+        vocab_size=50,
+        rate=rate,
+        mix=(0.6, 0.3, 0.1),
+        seed=7,
+        epoch=3,
         max_predictions=max_predictions,
-    )  # fmt: skip
+    )
     examples = torch.arange(100, 100 + shape[0])
     before = ids.clone()
     fast = mask_tokens(ids, eligible, lengths, examples, **settings)

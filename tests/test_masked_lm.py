@@ -74,7 +74,8 @@ def test_chosen_positions_are_uniform_over_the_eligible_ones():
     eligible = [t for t in range(128) if t not in (0, 128 // 3, 127)]
     share = 19 / len(eligible)
     assert all(within_five_sd(int(hits[t]), A_MILLION[0], share) for t in eligible)
-    # Pairs of positions are independent enough: neighbours are both chosen about as often as expected.
+    # Pairs of positions are independent enough: neighbours are both chosen about as often as
+    # expected.
     both = mask_rows(rows, SPECIAL, seed=5).chosen
     pairs = int((both[:, 60] & both[:, 61]).sum())
     assert within_five_sd(pairs, A_MILLION[0], 19 / 125 * 18 / 124)
@@ -88,7 +89,11 @@ def test_a_mask_is_a_function_of_seed_epoch_and_example():
     some = torch.tensor([40, 3, 17])
     alone = mask_rows(rows[some], SPECIAL, seed=1, epoch=2, examples=some)
     assert torch.equal(alone.input_ids, base.input_ids[some])
-    for other in ({"seed": 2, "epoch": 2}, {"seed": 1, "epoch": 3}, {"seed": 1, "epoch": 2, "first_example": 1}):
+    for other in (
+        {"seed": 2, "epoch": 2},
+        {"seed": 1, "epoch": 3},
+        {"seed": 1, "epoch": 2, "first_example": 1},
+    ):
         assert not torch.equal(mask_rows(rows, SPECIAL, **other).chosen, base.chosen)
 
 
@@ -116,8 +121,12 @@ def test_a_rate_that_is_no_share_is_refused(rate):
 
 @pytest.mark.parametrize(
     ("mix", "says"),
-    [((0.8, 0.1, 0.2), "sums to 1.1; expected 1"), ((1.2, -0.1, -0.1), "expected three shares"), ((0.5, 0.5), "expected three shares")],
-)  # fmt: skip
+    [
+        ((0.8, 0.1, 0.2), "sums to 1.1; expected 1"),
+        ((1.2, -0.1, -0.1), "expected three shares"),
+        ((0.5, 0.5), "expected three shares"),
+    ],
+)
 def test_a_mix_that_does_not_sum_to_one_is_refused(mix, says):
     with pytest.raises(ValueError, match=says):
         mask_rows(draw_rows(2, 16), SPECIAL, mix=mix)

@@ -38,7 +38,11 @@ def split(row):
 def test_each_row_is_cls_a_sep_b_sep_and_its_label_tells_where_b_is_from():
     rows = make_pairs(documents(), SPECIAL, length=40)
     for ids, types, mask, label in zip(
-        rows.input_ids, rows.token_type_ids, rows.attention_mask, rows.next_sentence_label, strict=True
+        rows.input_ids,
+        rows.token_type_ids,
+        rows.attention_mask,
+        rows.next_sentence_label,
+        strict=True,
     ):
         real = ids[mask.bool()]
         assert (real == SPECIAL.cls).sum() == 1 and real[0] == SPECIAL.cls
@@ -80,7 +84,9 @@ def test_truncation_takes_from_the_longer_one_at_either_end():
 def test_same_seed_same_pairs_other_seed_others():
     first, again, other = (make_pairs(documents(), SPECIAL, length=40, seed=s) for s in (0, 0, 1))
     assert torch.equal(first.input_ids, again.input_ids)
-    assert first.input_ids.shape != other.input_ids.shape or not torch.equal(first.input_ids, other.input_ids)
+    assert first.input_ids.shape != other.input_ids.shape or not torch.equal(
+        first.input_ids, other.input_ids
+    )
 
 
 def test_the_loss_depends_on_the_true_label_and_the_two_losses_add():
@@ -104,6 +110,7 @@ def test_batches_visit_every_row_once_an_epoch_with_fresh_or_repeated_masks():
     def seen(batches, epoch):
         steps = range(epoch * count, (epoch + 1) * count)
         return torch.cat([batches(s).targets["labels"] for s in steps])
+
     fresh = pretraining_batches(rows, SPECIAL, batch_size=16)
     once = pretraining_batches(rows, SPECIAL, batch_size=16, mask_copies=1)
     assert sorted(seen(once, 0).tolist()) == sorted(seen(once, 1).tolist())
@@ -127,8 +134,12 @@ def test_bad_documents_are_refused(docs, length, says):
 
 @pytest.mark.parametrize(
     ("a", "b", "says"),
-    [([], None, "empty segment"), ([7], [], "empty segment"), ([7] * 9, None, "expected at most length=8")],
-)  # fmt: skip
+    [
+        ([], None, "empty segment"),
+        ([7], [], "empty segment"),
+        ([7] * 9, None, "expected at most length=8"),
+    ],
+)
 def test_text_that_does_not_fit_is_refused(a, b, says):
     with pytest.raises(ValueError, match=says):
         pack(a, b, SPECIAL, 8)

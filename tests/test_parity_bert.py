@@ -240,6 +240,7 @@ def test_a_difference_is_seen():
 
 # ---------------------------------------------------------------- weights there and back
 
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("kind", ["pretraining", "encoder", "no pooler"])
 def test_weights_there_and_back_are_bit_identical(kind: str, dtype: torch.dtype):
@@ -420,6 +421,7 @@ def test_real_minilm_weights_go_there_and_back(minilm: Pretrained):
 
 
 # ---------------------------------------------------------------- bad input
+
 
 @pytest.fixture(scope="module")
 def small() -> BertForPreTraining:

@@ -29,18 +29,21 @@ def alphabet_rows(count=64):
     """Documents that count upwards from 5 in steps of one, in sentences of four: easy to learn."""
     draw = random.Random(0)
     starts = [draw.randrange(35) for _ in range(count)]
-    documents = [
-        [[5 + (s + 4 * n + w) % 35 for w in range(4)] for n in range(4)] for s in starts
-    ]
+    documents = [[[5 + (s + 4 * n + w) % 35 for w in range(4)] for n in range(4)] for s in starts]
     return make_pairs(documents, SPECIAL, length=24)
 
 
 def small_model(dropout=0.1):
     torch.manual_seed(0)
     return bert_for_pretraining(
-        "tiny", vocab_size=40, hidden_size=32, intermediate_size=64, max_positions=24,
-        hidden_dropout=dropout, attention_dropout=dropout,
-    )  # fmt: skip
+        "tiny",
+        vocab_size=40,
+        hidden_size=32,
+        intermediate_size=64,
+        max_positions=24,
+        hidden_dropout=dropout,
+        attention_dropout=dropout,
+    )
 
 
 def train(checkpoint=None, steps=STEPS, **settings):
@@ -48,13 +51,22 @@ def train(checkpoint=None, steps=STEPS, **settings):
     model = small_model()
     batches = pretraining_batches(alphabet_rows(), SPECIAL, batch_size=16)
     history = fit(
-        model, pretraining_loss, batches, steps=steps, checkpoint=checkpoint, checkpoint_every=4, **settings
-    )  # fmt: skip
+        model,
+        pretraining_loss,
+        batches,
+        steps=steps,
+        checkpoint=checkpoint,
+        checkpoint_every=4,
+        **settings,
+    )
     return model, history
 
 
 def same_bits(a, b):
-    return all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
+    return all(
+        torch.equal(x, y)
+        for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True)
+    )
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -96,7 +108,10 @@ def test_callbacks_hear_the_steps_they_asked_for_and_the_last():
 def test_schedule_climbs_then_falls():
     shares = [warmup_then_linear(s, 100, 0.1) for s in range(100)]
     assert shares[0] == 0.1 and shares[9] == shares[10] == 1.0
-    assert shares[99] == pytest.approx(1 / 90) and shares == sorted(shares[:10]) + sorted(shares[10:])[::-1]
+    assert (
+        shares[99] == pytest.approx(1 / 90)
+        and shares == sorted(shares[:10]) + sorted(shares[10:])[::-1]
+    )
 
 
 def test_a_loss_that_is_no_number_stops_the_run():
@@ -104,7 +119,12 @@ def test_a_loss_that_is_no_number_stops_the_run():
         model = small_model()
         with torch.no_grad():
             model.pair.dense.bias.fill_(float("nan"))
-        fit(model, pretraining_loss, pretraining_batches(alphabet_rows(), SPECIAL, batch_size=8), steps=2)
+        fit(
+            model,
+            pretraining_loss,
+            pretraining_batches(alphabet_rows(), SPECIAL, batch_size=8),
+            steps=2,
+        )
 
 
 def test_unknown_precision_is_refused():
@@ -141,7 +161,7 @@ def test_a_checkpoint_of_another_recipe_or_cut_short_is_refused(tmp_path):
         train(path, steps=4)
 
 
-# ---- SIGKILL ---------------------------------------------------------------------------------------------
+# ---- SIGKILL -------------------------------------------------------------------------------------
 
 DRIVER = """
 import os, signal, sys
@@ -198,7 +218,10 @@ def run_driver(kind, number, path):
 def test_killed_at_ten_moments_and_resumed_it_ends_in_the_same_bits(tmp_path):
     whole, curve = train()
     for start in range(0, 10, 2):  # two at a time
-        pair = [(kind, number, tmp_path / f"{kind}{number}.safetensors") for kind, number in kill_moments()[start : start + 2]]
+        pair = [
+            (kind, number, tmp_path / f"{kind}{number}.safetensors")
+            for kind, number in kill_moments()[start : start + 2]
+        ]
         running = [run_driver(*moment) for moment in pair]
         assert [process.wait(timeout=120) for process in running] == [-signal.SIGKILL] * 2
         for kind, number, path in pair:

@@ -67,7 +67,7 @@ def test_longest_match_by_hand():
 
 
 def test_greedy_never_looks_back():
-    """"ab" is taken although only "a" would have led to an end: greedy, not optimal."""
+    """ "ab" is taken although only "a" would have led to an end: greedy, not optimal."""
     assert longest_match("abc", {"a", "ab", "##bc"}) is None
 
 

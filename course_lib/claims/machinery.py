@@ -7,10 +7,10 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
 from typing import Any, Literal
 
 from course_lib.files import data_path
+from course_lib.views.page import card, inline
 
 How = Literal["computed", "measured", "cited"]
 
@@ -77,14 +77,16 @@ class ClaimsTable:
         return "\n\n".join(blocks)
 
     def _repr_html_(self) -> str:
-        cell = "text-align:left;vertical-align:top;padding:.3em .6em;border-bottom:1px solid #ccc"
+        cell = "font-size:13px;text-align:left;vertical-align:top;padding:4px 8px 4px 0"
+        cell += ";white-space:normal;border-bottom:1px solid #ccc"
         head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in COLUMNS)
         body = "".join(
-            "<tr>" + "".join(f'<td style="{cell}">{escape(text)}</td>' for text in row) + "</tr>"
+            "<tr>" + "".join(f'<td style="{cell}">{inline(text)}</td>' for text in row) + "</tr>"
             for row in self.rows
         )
         table = "border-collapse:collapse;max-width:100%"
-        return f'<table style="{table}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        rows = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+        return card(f'<table style="{table}">{rows}</table>', "course-claims", width=960)
 
 
 def _row(entry: Claim) -> tuple[str, ...]:

@@ -96,8 +96,8 @@ def exercise(id: str) -> Exercise:
         return known[id]
     raise ValueError(
         f"exercise {id!r} was asked for; there is no such exercise. "
-        f'Those that exist: {", ".join(known)}. Write the number as text, as in check("02.1", '
-        "my_answer)."
+        f"Those that exist: {', '.join(known)}. "
+        'Write the number as text, as in check("02.1", my_answer).'
     )
 
 

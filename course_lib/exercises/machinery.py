@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -181,9 +182,8 @@ def _unanswered(exercise: Exercise) -> Report:
 
 def _not_a_function(exercise: Exercise, answer: Any) -> Report:
     said = (
-        f"check was given {_short(answer)} ({type(answer).__name__}); expected your function "
-        "itself, "
-        f'without parentheses or arguments: check("{exercise.id}", {_name(exercise)}).'
+        f"check was given {_kind(answer)}; expected your function itself, without parentheses or "
+        f'arguments: check("{exercise.id}", {_name(exercise)}).'
     )
     first, *rest = exercise.stages
     stages = [
@@ -365,4 +365,4 @@ def solution_note(exercise: Exercise) -> Note:
 
 def _find(place: str) -> Any:
     module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
+    return attrgetter(name)(import_module(module))

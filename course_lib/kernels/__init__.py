@@ -1,1 +1,2 @@
-"""Arithmetic worth making fast: each file holds the readable reference and its fast twin, same signature."""
+"""Arithmetic worth making fast: each file holds the readable reference and its fast twin, same
+signature."""

@@ -1,7 +1,7 @@
 """Scaled dot-product attention (Vaswani et al. 2017, equation 1), readable and fast.
 
-Dimensions: B batch, A heads, T tokens, D head size; fewer queries than keys are fine. Everything here is a pure function of tensors.
-"""
+Dimensions: B batch, A heads, T tokens, D head size; fewer queries than keys are fine. Everything
+here is a pure function of tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# On a CPU the backward pass of the fused attention costs more than the plain products up to about this length.
+# On a CPU the backward pass of the fused attention costs more than the plain products up to about
+# this length.
 PLAIN_UP_TO = 256
 
 
@@ -32,7 +33,8 @@ def attention_scores(query: Tensor, key: Tensor, mask: Tensor | None = None) -> 
 def attention_reference(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Attention in three lines: returns (mixed (B, A, T, D), weights (B, A, T, T), scores (B, A, T, T))."""
+    """Attention in three lines: returns (mixed (B, A, T, D), weights (B, A, T, T), scores (B, A, T,
+    T))."""
     scores = attention_scores(query, key, mask)
     weights = scores.softmax(dim=-1)
     return F.dropout(weights, dropout) @ value, weights, scores
@@ -41,7 +43,8 @@ def attention_reference(
 def attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
 ) -> Tensor:
-    """The same mixture, without keeping weights: plain products where they win, else torch's fused kernel.
+    """The same mixture, without keeping weights: plain products where they win, else torch's fused
+    kernel.
 
     Shapes as in `attention_reference`; returns (B, A, T, D).
     """

@@ -1,7 +1,7 @@
 """The masked-word loss: over every position with ignored labels, or over the chosen positions only.
 
-B batch, T tokens, H hidden, V vocabulary, K chosen positions. Both give the mean over the chosen positions.
-"""
+B batch, T tokens, H hidden, V vocabulary, K chosen positions. Both give the mean over the chosen
+positions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from torch import Tensor
 IGNORED = -100
 
 
-def masked_loss_reference(hidden: Tensor, head: Callable[[Tensor], Tensor], labels: Tensor) -> Tensor:
+def masked_loss_reference(
+    hidden: Tensor, head: Callable[[Tensor], Tensor], labels: Tensor
+) -> Tensor:
     """Scores at all B·T positions, then most of them ignored: hidden (B, T, H), labels (B, T)."""
     return mean_cross_entropy(head(hidden), labels)  # scores (B, T, V)
 
 
 def masked_loss(hidden: Tensor, head: Callable[[Tensor], Tensor], labels: Tensor) -> Tensor:
-    """The chosen positions first, then their scores: about 1/0.15 times fewer rows meet the V×H table."""
+    """The chosen positions first, then their scores: about 1/0.15 times fewer rows meet the V×H
+    table."""
     at = torch.nonzero(labels.flatten() != IGNORED).squeeze(1)  # (K,)
     scores = head(hidden.flatten(0, 1)[at])  # (K, V)
     return mean_cross_entropy(scores, labels.flatten()[at])

@@ -1,13 +1,14 @@
-"""Which positions are hidden, and by what: BERT's masking as a pure function of (seed, epoch, example).
+"""Which positions are hidden, and by what: BERT's masking as a pure function of (seed, epoch,
+example).
 
-The rule is that of Devlin et al. 2018, section 3.1, with the count of the released generator: of a row of n
-tokens, min(max_predictions, max(1, round(rate · n))) positions are chosen, where n counts [CLS] and [SEP]
-although these are never chosen. Of the chosen, a share becomes [MASK], a share a random id, the rest stays.
+The rule is that of Devlin et al. 2018, section 3.1, with the count of the released generator: of a
+row of n tokens, min(max_predictions, max(1, round(rate · n))) positions are chosen, where n counts
+[CLS] and [SEP] although these are never chosen. Of the chosen, a share becomes [MASK], a share a
+random id, the rest stays.
 
 Random numbers come from a counter, not from a stream: number i of example e in epoch p is a hash of
-(seed, p, e, i). So a mask is never stored, any row can be made again alone, and both twins agree exactly.
-N rows, T positions, K chosen positions in all.
-"""
+(seed, p, e, i). So a mask is never stored, any row can be made again alone, and both twins agree
+exactly. N rows, T positions, K chosen positions in all."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from torch import Tensor
 NOT_CHOSEN, MASKED, RANDOM, KEPT = 0, 1, 2, 3
 CHOICE, ACTION, TOKEN = 0, 1, 2  # what a random number is for
 
-# The mixing constants of SplitMix64 (Steele, Lea, Flood 2014): every input bit moves every output bit.
+# The mixing constants of SplitMix64 (Steele, Lea, Flood 2014): every input bit moves every output
+# bit.
 _STEP, _MIX1, _MIX2 = (
     np.uint64(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 )
@@ -34,7 +36,9 @@ def _mix(x: np.ndarray) -> np.ndarray:
     return x
 
 
-def random_bits(seed: int, epoch: int, example: np.ndarray, use: int, index: np.ndarray) -> np.ndarray:
+def random_bits(
+    seed: int, epoch: int, example: np.ndarray, use: int, index: np.ndarray
+) -> np.ndarray:
     """64 random bits for each (example, index), broadcast; the same arguments give the same bits."""
     key = np.array([seed % 2**64], dtype=np.uint64)
     for part in (epoch, use):
@@ -54,7 +58,8 @@ def as_id(bits: np.ndarray, vocab_size: int) -> np.ndarray:
 
 
 def count_to_predict(tokens: int, rate: float, max_predictions: int | None = None) -> int:
-    """How many positions of a row of `tokens` real tokens are chosen; halves round to even, as in Python."""
+    """How many positions of a row of `tokens` real tokens are chosen; halves round to even, as in
+    Python."""
     count = max(1, round(rate * tokens)) if rate > 0 else 0
     return count if max_predictions is None else min(count, max_predictions)
 
@@ -77,8 +82,8 @@ def mask_tokens_reference(
 
     input_ids (N, T); eligible (N, T) bool, where a mask may fall; lengths (N,) real tokens;
     examples (N,) the number of each row in its corpus. Returns the corrupted ids (N, T), the chosen
-    positions as n·T + t in rising order (K,), and what was done at each: MASKED, RANDOM or KEPT (K,).
-    """
+    positions as n·T + t in rising order (K,), and what was done at each: MASKED, RANDOM or KEPT
+    (K,)."""
     corrupted = input_ids.clone()
     T = input_ids.shape[1]
     chosen_at, actions = [], []
@@ -147,6 +152,8 @@ def _counts(
 
 def _thresholds(draw: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """For each row the number that exactly `counts` of its draws lie under."""
-    ordered = np.sort(draw, axis=1)  # numpy sorts short rows with vector instructions: quicker than a heap
+    ordered = np.sort(
+        draw, axis=1
+    )  # numpy sorts short rows with vector instructions: quicker than a heap
     above = np.full((len(draw), 1), np.uint64(2**64 - 1))
     return np.concatenate([ordered, above], axis=1)[np.arange(len(draw)), counts]

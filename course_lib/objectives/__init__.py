@@ -1,1 +1,2 @@
-"""What is hidden, what must be said about it, and the loss, by name. An objective never knows a model."""
+"""What is hidden, what must be said about it, and the loss, by name. An objective never knows a
+model."""

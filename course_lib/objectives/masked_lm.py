@@ -1,4 +1,5 @@
-"""Masked language modelling: hide some words, ask for them (Devlin et al. 2018, section 3.1, task 1).
+"""Masked language modelling: hide some words, ask for them (Devlin et al. 2018, section 3.1, task
+1).
 
 N rows, T positions, K chosen positions, V vocabulary.
 """
@@ -62,7 +63,8 @@ def mask_rows(
     examples: Tensor | None = None,
     max_predictions: int | None = None,
 ) -> Masked:
-    """BERT's masking. Another epoch gives another mask; the same (seed, epoch, example) the same one.
+    """BERT's masking. Another epoch gives another mask; the same (seed, epoch, example) the same
+    one.
 
     The rows are examples first_example, first_example + 1, … unless `examples` (N,) numbers them.
     Raises ValueError for a rate or mix that is no probability and for ids outside the vocabulary.
@@ -113,7 +115,8 @@ def check_mix(mix: tuple[float, float, float]) -> None:
     """Raise ValueError unless the three shares lie in 0..1 and sum to one."""
     if len(mix) != 3 or not all(0 <= share <= 1 for share in mix):
         raise ValueError(
-            f"mix={mix!r} was given; expected three shares from 0 to 1: of [MASK], of random words, "
+            f"mix={mix!r} was given; expected three shares from 0 to 1: of [MASK], of random "
+            "words, "
             f"of words left as they are. BERT's is {BERT_MIX}."
         )
     if not math.isclose(sum(mix), 1, abs_tol=1e-9):
@@ -127,6 +130,7 @@ def _check_vocabulary(ids: Tensor, vocab_size: int) -> None:
     low, high = (int(x) for x in torch.aminmax(ids))
     if low < 0 or high >= vocab_size:
         raise ValueError(
-            f"Ids from {low} to {high} were given; expected 0 to {vocab_size - 1}, the vocabulary's. "
+            f"Ids from {low} to {high} were given; expected 0 to {vocab_size - 1}, the "
+            "vocabulary's. "
             "Encode the text with the tokenizer whose special ids you pass."
         )

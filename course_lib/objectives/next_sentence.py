@@ -1,8 +1,7 @@
 """Next sentence prediction: does B follow A? (Devlin et al. 2018, section 3.1, task 2).
 
-The pair maker follows the released generator: a "sentence" is a run of whole sentences, label 0 is IsNext,
-label 1 NotNext, and B comes from another document in half of the cases.
-"""
+The pair maker follows the released generator: a "sentence" is a run of whole sentences, label 0 is
+IsNext, label 1 NotNext, and B comes from another document in half of the cases."""
 
 from __future__ import annotations
 
@@ -33,9 +32,9 @@ def make_pairs(
 ) -> Rows:
     """Pairs of segments packed to `length` positions, with `next_sentence_label` (N,).
 
-    documents: document → sentences → ids. A share `short_share` of the pairs aims at a shorter length,
-    as in the released generator. Raises ValueError for fewer than two documents or an empty one.
-    """
+    documents: document → sentences → ids. A share `short_share` of the pairs aims at a shorter
+    length, as in the released generator. Raises ValueError for fewer than two documents or an empty
+    one."""
     _check(documents, length)
     draw = random.Random(seed)
     packed, labels = [], []

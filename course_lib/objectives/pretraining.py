@@ -31,7 +31,8 @@ def pretraining_batches(
     seed: int = 0,
     mask_copies: int | None = None,
 ) -> Callable[[int], Batch]:
-    """Batches as a pure function of the step: batches(step) is the same now, tomorrow and after a crash.
+    """Batches as a pure function of the step: batches(step) is the same now, tomorrow and after a
+    crash.
 
     Every epoch visits the rows in a new order and draws their masks anew; with `mask_copies=c` the
     draw of epoch e is that of epoch e mod c (1: one static mask; 10: what BERT did).

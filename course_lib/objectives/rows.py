@@ -1,9 +1,10 @@
-"""What goes into a model: rows of ids, fixed in length, and batches made from them. N rows, T positions."""
+"""What goes into a model: rows of ids, fixed in length, and batches made from them. N rows, T
+positions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -40,8 +41,13 @@ class Rows:
         return self.input_ids.shape[0]
 
     def __getitem__(self, which: slice | Tensor) -> Rows:
-        columns = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(self, **{k: None if v is None else v[which] for k, v in columns.items()})
+        label = self.next_sentence_label
+        return Rows(
+            self.input_ids[which],
+            self.attention_mask[which],
+            self.token_type_ids[which],
+            None if label is None else label[which],
+        )
 
     @property
     def padding_share(self) -> float:
@@ -50,7 +56,8 @@ class Rows:
 
 
 class Batch(NamedTuple):
-    """One step's work: the model's keyword arguments, and what the objective compares its answer with."""
+    """One step's work: the model's keyword arguments, and what the objective compares its answer
+    with."""
 
     inputs: dict[str, Tensor]
     targets: dict[str, Tensor]
@@ -59,11 +66,12 @@ class Batch(NamedTuple):
 def pack(
     a: Sequence[int], b: Sequence[int] | None, special: SpecialIds, length: int
 ) -> tuple[list[int], list[int], list[int]]:
-    """[CLS] a [SEP] b [SEP] and padding: input_ids, token_type_ids, attention_mask, each `length` long.
+    """[CLS] a [SEP] b [SEP] and padding: input_ids, token_type_ids, attention_mask, each `length`
+    long.
 
     Raises ValueError for an empty segment and for text that does not fit; see `truncate_pair`.
     """
-    if not a or b is not None and not b:
+    if not a or (b is not None and not b):
         raise ValueError(
             "An empty segment was given; expected at least one token in each. Leave out empty "
             "texts before packing; for a single text pass b=None."

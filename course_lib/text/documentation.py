@@ -35,11 +35,37 @@ from ..files import cache_dir, write_atomic
 
 # Import names of what the course installs and of what that brings along; absent ones are left out.
 PACKAGES = (
-    "python", "numpy", "scipy", "sklearn", "joblib", "torch", "sympy", "mpmath", "networkx",
-    "jinja2", "fsspec", "transformers", "tokenizers", "safetensors", "huggingface_hub",
-    "accelerate", "plotly", "bertviz", "IPython", "ipykernel", "ipywidgets", "traitlets",
-    "jupyter_client", "jupyter_server", "nbformat", "nbconvert", "tornado", "zmq",
-    "prompt_toolkit", "psutil", "filelock",
+    "python",
+    "numpy",
+    "scipy",
+    "sklearn",
+    "joblib",
+    "torch",
+    "sympy",
+    "mpmath",
+    "networkx",
+    "jinja2",
+    "fsspec",
+    "transformers",
+    "tokenizers",
+    "safetensors",
+    "huggingface_hub",
+    "accelerate",
+    "plotly",
+    "bertviz",
+    "IPython",
+    "ipykernel",
+    "ipywidgets",
+    "traitlets",
+    "jupyter_client",
+    "jupyter_server",
+    "nbformat",
+    "nbconvert",
+    "tornado",
+    "zmq",
+    "prompt_toolkit",
+    "psutil",
+    "filelock",
 )
 SLICE = ("python", "numpy", "scipy", "sklearn", "torch")
 SKIP = {"test", "tests", "testing", "idlelib", "lib2to3", "site-packages", "dist-packages"}
@@ -84,6 +110,7 @@ class Corpus:
 
 
 # ---------------------------------------------------------------- one docstring into paragraphs
+
 
 def prose_paragraphs(text: str) -> list[str]:
     """The prose paragraphs of one docstring or manual page, without markup, one line each."""
@@ -159,6 +186,7 @@ def split_sentences(paragraph: str) -> list[str]:
 
 
 # ---------------------------------------------------------------- sources
+
 
 def module_paragraphs(path: Path) -> list[str]:
     """The prose of every docstring in a Python file, in its order; none if it cannot be parsed."""
@@ -244,8 +272,9 @@ def _version(package: str) -> str:
 
 # ---------------------------------------------------------------- a corpus
 
+
 def split_of(paragraph: str) -> str:
-    """"heldout" for one paragraph in twenty, else "train": a function of the paragraph alone."""
+    """ "heldout" for one paragraph in twenty, else "train": a function of the paragraph alone."""
     first = hashlib.sha256(paragraph.encode("utf-8", "replace")).digest()[0]
     return "heldout" if first * 20 < 256 else "train"
 
@@ -340,6 +369,7 @@ def _check_split(split: str) -> None:
 
 
 # ---------------------------------------------------------------- the cache
+
 
 def write_cache(path: Path, documents: list[list[str]], versions: dict[str, str]) -> None:
     """Write a header line (format, versions, hash), then one document a line, all as JSON."""

@@ -39,6 +39,7 @@ IDEOGRAPHS = (
 
 # ---------------------------------------------------------------- text into words
 
+
 @lru_cache(maxsize=4096)
 def clean(char: str) -> str:
     """One character made harmless: control characters vanish, white space is a space, ideographs
@@ -84,6 +85,7 @@ def split_words(text: str) -> list[str]:
 
 
 # ---------------------------------------------------------------- words into pieces
+
 
 def longest_match(word: str, vocab: Collection[str]) -> list[str] | None:
     """`word` as pieces of `vocab`, always taking the longest that fits; None where none fits.
@@ -178,9 +180,7 @@ class WordPiece:
         from ..objectives.rows import SpecialIds
 
         pad, unk, cls, sep, mask = (self.ids[token] for token in SPECIAL_TOKENS)
-        return SpecialIds(
-            pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size
-        )
+        return SpecialIds(pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size)
 
     def tokenize(self, text: str) -> list[str]:
         """The tokens of `text`. A special token written out, such as [MASK], stays whole."""
@@ -238,6 +238,7 @@ _SPECIAL = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS)) + ")")
 
 
 # ---------------------------------------------------------------- the same in `tokenizers`
+
 
 def train_wordpiece(
     texts: Iterable[str], vocab_size: int, *, lowercase: bool = True, min_frequency: int = 2
@@ -306,6 +307,7 @@ def _library_tokenizer(ids: dict[str, int], lowercase: bool, max_chars: int = 10
 
 
 # ---------------------------------------------------------------- vocabulary files
+
 
 def _check_vocab(vocab: Sequence[str], ids: dict[str, int]) -> None:
     missing = [token for token in SPECIAL_TOKENS if token not in ids]

@@ -1,1 +1,2 @@
-"""The training loop and what it needs: schedules, precision, resuming, metrics, the course's experiments."""
+"""The training loop and what it needs: schedules, precision, resuming, metrics, the course's
+experiments."""

@@ -1,4 +1,5 @@
-"""What a model of pairs must beat: a classifier that sees which words two segments share, and no order."""
+"""What a model of pairs must beat: a classifier that sees which words two segments share, and no
+order."""
 
 from __future__ import annotations
 

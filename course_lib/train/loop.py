@@ -72,12 +72,11 @@ def fit(
 ) -> History:
     """Train `model` for `steps` steps; returns the loss curve.
 
-    batches(step) gives the step's Batch, objective(outputs, targets) its losses, "total" among them.
-    With `checkpoint` the run is saved every `checkpoint_every` steps and at the end, and a run found there
-    goes on where it stopped. On one machine, with one thread count and one precision, the result is the
-    same to the last bit, interrupted or not. Raises ValueError for a damaged or foreign checkpoint and
-    FloatingPointError when the loss is no longer a number.
-    """
+    batches(step) gives the step's Batch, objective(outputs, targets) its losses, "total" among
+    them. With `checkpoint` the run is saved every `checkpoint_every` steps and at the end, and a
+    run found there goes on where it stopped. On one machine, with one thread count and one
+    precision, the result is the same to the last bit, interrupted or not. Raises ValueError for a
+    damaged or foreign checkpoint and FloatingPointError when the loss is no longer a number."""
     history = History(precision=choose_precision(precision))
     optimizer = adamw(model, learning_rate, weight_decay)
     recipe = {
@@ -131,7 +130,8 @@ def train_step(
 
 
 def adamw(model: nn.Module, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
-    """Adam with decoupled weight decay on matrices; biases and LayerNorms do not decay (as in BERT's code)."""
+    """Adam with decoupled weight decay on matrices; biases and LayerNorms do not decay (as in
+    BERT's code)."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     groups = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": weight_decay},

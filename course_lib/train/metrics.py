@@ -51,7 +51,8 @@ def evaluate(
     precision: str = "auto",
     batch_size: int = 256,
 ) -> Scores:
-    """Score a model on held-out pairs; the mask is fixed by `seed`. The model is left as it was found."""
+    """Score a model on held-out pairs; the mask is fixed by `seed`. The model is left as it was
+    found."""
     was_training = model.training
     model.eval()
     masked = hidden_words(rows, special, seed=seed)

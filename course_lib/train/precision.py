@@ -22,7 +22,7 @@ def native_bfloat16(device: str = "cpu") -> bool:
 
 
 def choose_precision(asked: str = "auto", device: str = "cpu") -> str:
-    """"auto" becomes "bfloat16" or "float32"; anything else must be one of these two."""
+    """ "auto" becomes "bfloat16" or "float32"; anything else must be one of these two."""
     if asked == "auto":
         return "bfloat16" if native_bfloat16(device) else "float32"
     if asked not in FORMATS:

@@ -1,5 +1,5 @@
-"""The pre-training runs of the lectures: which stories, which model, how many steps. A recipe fixes steps,
-never seconds, so every machine gets the same result."""
+"""The pre-training runs of the lectures: which stories, which model, how many steps. A recipe fixes
+steps, never seconds, so every machine gets the same result."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def prepare(recipe: Recipe, world: MicroWorld | None = None) -> Material:
 
 
 def fresh_model(recipe: Recipe, vocab_size: int, seed: int) -> BertForPreTraining:
-    """Random weights; no dropout, because so short a training never sees a story often enough to need it."""
+    """Random weights; no dropout, because so short a training never sees a story often enough to
+    need it."""
     torch.manual_seed(seed)
     changes = {"max_positions": recipe.length, "hidden_dropout": 0.0, "attention_dropout": 0.0}
     return bert_for_pretraining(recipe.size, vocab_size=vocab_size, **changes)
@@ -91,9 +92,9 @@ class AccuracyCurve:
 
     def measure(self, model: Any) -> dict[str, float]:
         """Accuracy on hidden words of whole stories, and on pairs."""
-        settings = {"special": self.material.special, "precision": self.precision}
-        words = evaluate(model, self.material.heldout_stories.rows, **settings)
-        pairs = evaluate(model, self.material.heldout_pairs, **settings)
+        special, stories = self.material.special, self.material.heldout_stories
+        words = evaluate(model, stories.rows, special, precision=self.precision)
+        pairs = evaluate(model, self.material.heldout_pairs, special, precision=self.precision)
         return {
             "masked_accuracy": words.masked_accuracy,
             "mlm_loss": words.mlm_loss,

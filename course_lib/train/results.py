@@ -1,9 +1,9 @@
-"""Experiments too long for a lecture: `python -m course_lib.train.results 02` writes data/results/02_pretraining.json.
+"""Experiments too long for a lecture: `python -m course_lib.train.results 02` writes
+data/results/02_pretraining.json.
 
-A run that was stopped goes on where it was; finished runs are not repeated. The file records recipe, world,
-versions, thread count, precision, seeds and date, and the first losses of seed 0 in float32, which a test
-replays. After writing, the manifest of data/ is written anew.
-"""
+A run that was stopped goes on where it was; finished runs are not repeated. The file records
+recipe, world, versions, thread count, precision, seeds and date, and the first losses of seed 0 in
+float32, which a test replays. After writing, the manifest of data/ is written anew."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def recipe_key(recipe: Recipe) -> str:
 
 
 def replay(recipe: Recipe, material: Material) -> list[float]:
-    """The first losses of seed 0, in float32, which every machine computes alike to about six digits."""
+    """The first losses of seed 0, in float32, which every machine computes alike to about six
+    digits."""
     _, history = pretrain(recipe, material, steps=REPLAYED, precision="float32")
     return history.losses["total"]
 
@@ -120,7 +121,10 @@ def summary(found: Mapping[str, Any]) -> str:
         for measure in ("masked_accuracy", "pair_accuracy"):
             values = [run["curve"][-1][measure] for run in runs]
             spread = statistics.stdev(values) if len(values) > 1 else 0.0
-            lines.append(f"{name}: {measure} {statistics.mean(values):.3f} (sd {spread:.3f}, n {len(values)})")
+            lines.append(
+                f"{name}: {measure} {statistics.mean(values):.3f} (sd {spread:.3f}, n "
+                f"{len(values)})"
+            )
         closed = [gap_closed(run["curve"][-1]["masked_accuracy"], found["levels"]) for run in runs]
         lines.append(f"{name}: gap closed {statistics.mean(closed):.2f}, least {min(closed):.2f}")
     return "\n".join(lines)

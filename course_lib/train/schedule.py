@@ -1,4 +1,5 @@
-"""How the learning rate moves: up in a straight line, then down in a straight line (BERT, section A.2)."""
+"""How the learning rate moves: up in a straight line, then down in a straight line (BERT, section
+A.2)."""
 
 from __future__ import annotations
 

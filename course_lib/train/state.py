@@ -1,9 +1,8 @@
 """Saving a training run so that it can be killed at any moment and go on to the same bits.
 
-One safetensors file holds weights, the optimiser's moments, the loss curve, and in its header the step and
-the recipe. It is written whole or not at all. Random numbers need no saving: batches, masks and dropout are
-functions of (seed, step).
-"""
+One safetensors file holds weights, the optimiser's moments, the loss curve, and in its header the
+step and the recipe. It is written whole or not at all. Random numbers need no saving: batches,
+masks and dropout are functions of (seed, step)."""
 
 from __future__ import annotations
 
@@ -46,9 +45,8 @@ def load_run(
 ) -> tuple[int, dict[str, list[float]]]:
     """Put a saved run back into `model` and `optimizer`; returns (steps done, the loss curve).
 
-    A path that does not exist is a run that has not begun: (0, {}). Raises ValueError when the file is
-    damaged or belongs to another recipe.
-    """
+    A path that does not exist is a run that has not begun: (0, {}). Raises ValueError when the file
+    is damaged or belongs to another recipe."""
     path = Path(path)
     for leftover in path.parent.glob(f"{path.name}.tmp*"):
         leftover.unlink(missing_ok=True)  # what a killed run was writing; never read
@@ -75,7 +73,8 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
     except SafetensorError as error:
         raise ValueError(
-            f"{path} is not a whole checkpoint ({error}); expected a safetensors file written by this "
+            f"{path} is not a whole checkpoint ({error}); expected a safetensors file written by "
+            "this "
             "course. Delete it to begin the run anew."
         ) from error
 

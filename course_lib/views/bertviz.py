@@ -128,7 +128,7 @@ function render({model, el}) {
   // As tall as what bertviz drew, within reason; it stays scrollable.
   frame.addEventListener('load', () => setTimeout(() => {
     const page = frame.contentDocument && frame.contentDocument.documentElement;
-    if (page) frame.style.height = Math.min(page.scrollHeight + 12, 720) + 'px';
+    if (page) frame.style.height = Math.min(page.scrollHeight + 12, 860) + 'px';
   }, 300));
   box.appendChild(frame);
   el.appendChild(box);

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .page import Html, Live, card, svg_drawing, table_row
+from .page import Html, Live, card, svg_drawing, svg_image, table_row
 from .playgrounds import one_row, playground
 from .style import cividis
 
@@ -54,17 +54,23 @@ def embedding_stack_view(encoder: nn.Module, tokenizer: WordPiece, a: str, b: st
     def draw(**values: Any) -> str:
         return embedding_picture(encoder, tokenizer, **values).html
 
-    static = embedding_picture(encoder, tokenizer, a, b, place.value)
+    static = embedding_picture(encoder, tokenizer, a, b, place.value, as_image=True)
     return playground(draw, {**controls, "place": place}, static)
 
 
 def embedding_picture(
-    encoder: nn.Module, tokenizer: WordPiece, a: str, b: str, place: int = 1
+    encoder: nn.Module,
+    tokenizer: WordPiece,
+    a: str,
+    b: str,
+    place: int = 1,
+    *,
+    as_image: bool = False,
 ) -> Html:
     """Every stage of every token as a row of colours, and the numbers of the token at `place`.
 
-    Places count from 0; one beyond the last is taken as the last. Raises ValueError for an empty
-    sentence.
+    Places count from 0; one beyond the last is taken as the last. as_image: for a page without a
+    kernel (see page.svg_image). Raises ValueError for an empty sentence.
     """
     import torch
 
@@ -80,10 +86,13 @@ def embedding_picture(
     hidden = stages["sum"].shape[1]
     said = (
         f"The first {min(DIMS, hidden)} of {hidden} numbers a token. Each stage has its own scale: "
-        "dark is negative, yellow positive. LayerNorm sets every token's mean and deviation anew."
+        "dark is negative, yellow positive. LayerNorm gives every token mean 0 and deviation 1, "
+        "then its learned gain and shift."
     )
     below = f'<p style="margin:6px 0 0;color:#444">{said}</p>'
-    html = _strips(stages, tokens, where) + _numbers(stages, tokens[place], where) + below
+    strips = _strips(stages, tokens, where)
+    strips = svg_image(strips, said) if as_image else strips
+    html = strips + _numbers(stages, tokens[place], where) + below
     return Html(card(html, "embedding-stack"), _in_words(stages, tokens, where))
 
 

@@ -59,3 +59,18 @@ torch.manual_seed(0)
 model = bert_for_pretraining(
     "tiny", vocab_size=words.vocab_size, max_positions=64, hidden_dropout=0.0, attention_dropout=0.0
 )
+watch = WatchWord(words, "[MASK] buys seven woollen boats .", steps=9)
+history = fit(
+    model, pretraining_loss, pretraining_batches(rows, world.special, batch_size=64),
+    steps=300, learning_rate=2e-3, callbacks=[LiveLoss(), watch],
+)  # fmt: skip
+print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
+
+# %%
+caption("Nats of surprise at a hidden word, step by step: about 7 at first (any of 1,100 words), then fewer.")
+
+# %%
+prediction_slider(watch.snapshots, watch.text)
+
+# %%
+caption("Move the slider: at step 0 any word will do; soon the kind of word is right.")

@@ -299,7 +299,10 @@ WORDS = Exercise(
         "When no end fits, return ['[UNK]'] at once: no going back, no half words.",
     ),
     solution=wordpiece,
-    library=("course_lib.text.wordpiece:longest_match",),
+    library=(
+        "course_lib.text.wordpiece:longest_match",
+        "course_lib.text.wordpiece:WordPiece.pieces",
+    ),
     stages=(
         Check("a word that is in the vocabulary", _ask_words(_known_words)),
         Check("the longest piece wins", _ask_words(_longest_wins)),

@@ -38,10 +38,8 @@ class BertConfig:
         if self.hidden_size % self.num_heads:
             raise ValueError(
                 f"hidden_size={self.hidden_size} cannot be shared out to "
-                f"num_heads={self.num_heads}; "
-                "expected hidden_size to be a multiple of num_heads. Change one of the two, for "
-                f"instance hidden_size={self.num_heads * max(1, self.hidden_size // "
-                "self.num_heads)}."
+                f"num_heads={self.num_heads}; expected hidden_size to be a multiple of num_heads. "
+                "Change one of the two."
             )
         for name in ("hidden_dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:

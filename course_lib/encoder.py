@@ -192,7 +192,8 @@ class Pooler(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Embeddings, a stack of blocks and, if given, a pooler. Without parts, it is BERT's encoder."""
+    """Embeddings, a stack of blocks and, if given, a pooler. Without parts, it is BERT's
+    encoder."""
 
     def __init__(
         self,
@@ -237,7 +238,8 @@ class Encoder(nn.Module):
 
 
 def initialise(module: nn.Module, sd: float) -> None:
-    """BERT's fresh weights: normal with standard deviation `sd`, cut at two of them; biases zero."""
+    """BERT's fresh weights: normal with standard deviation `sd`, cut at two of them; biases
+    zero."""
     if isinstance(module, (nn.Linear, nn.Embedding)) and not module.weight.is_meta:
         nn.init.trunc_normal_(module.weight, std=sd, a=-2 * sd, b=2 * sd)
         if isinstance(module, nn.Linear) and module.bias is not None:
@@ -252,7 +254,8 @@ def count_parameters(module: nn.Module) -> int:
 
 
 def check_input(input_ids: Tensor, token_type_ids: Tensor | None, config: BertConfig) -> None:
-    """Raise ValueError, in words, for what would otherwise be an index error deep inside a table."""
+    """Raise ValueError, in words, for what would otherwise be an index error deep inside a
+    table."""
     if input_ids.dim() != 2 or 0 in input_ids.shape:
         raise ValueError(
             f"input_ids of shape {tuple(input_ids.shape)} was given; expected (batch, tokens) "

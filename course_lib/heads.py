@@ -1,4 +1,5 @@
-"""What is put on top of an encoder. B batch, T tokens, H hidden, V vocabulary, N chosen positions."""
+"""What is put on top of an encoder. B batch, T tokens, H hidden, V vocabulary, N chosen
+positions."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=100_000)
 
 
 def documents(count=400, sentences=6, words=4):
-    """Every word's id tells its document, sentence and place: 1000·document + 10·sentence + place."""
+    """Every word's id tells its document, sentence and place: 1000·document + 10·sentence +
+    place."""
     return [
         [[1000 * (d + 1) + 10 * s + w for w in range(words)] for s in range(sentences)]
         for d in range(count)

@@ -39,7 +39,8 @@ def _mix(x: np.ndarray) -> np.ndarray:
 def random_bits(
     seed: int, epoch: int, example: np.ndarray, use: int, index: np.ndarray
 ) -> np.ndarray:
-    """64 random bits for each (example, index), broadcast; the same arguments give the same bits."""
+    """64 random bits for each (example, index), broadcast; the same arguments give the same
+    bits."""
     key = np.array([seed % 2**64], dtype=np.uint64)
     for part in (epoch, use):
         key = _mix(key + _STEP * np.array([part + 1], dtype=np.uint64))

@@ -60,7 +60,8 @@ def pretraining_batches(
 
 
 def pretraining_batch(rows: Rows, special: SpecialIds, **masking: Any) -> Batch:
-    """Rows, masked and cut to their longest text, as a model's inputs and an objective's targets."""
+    """Rows, masked and cut to their longest text, as a model's inputs and an objective's
+    targets."""
     longest = int(rows.attention_mask.sum(dim=1).max())
     rows = Rows(
         rows.input_ids[:, :longest].contiguous(),

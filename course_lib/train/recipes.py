@@ -74,7 +74,8 @@ def fresh_model(recipe: Recipe, vocab_size: int, seed: int) -> BertForPreTrainin
 
 @dataclass
 class AccuracyCurve:
-    """A callback that measures held-out accuracy at `looks` steps, the early ones closer together."""
+    """A callback that measures held-out accuracy at `looks` steps, the early ones closer
+    together."""
 
     material: Material
     steps: int

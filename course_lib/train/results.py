@@ -60,7 +60,8 @@ def gap_closed(accuracy: float, found: Mapping[str, float]) -> float:
 
 def one_run(name: str, recipe: Recipe, material: Material, seed: int) -> dict[str, Any]:
     """Train one seed with its held-out curve; kept in the cache, so that it is done once."""
-    key = f"02-{name}-{seed}-{material.world.hash[:12]}-{torch.get_num_threads()}-{recipe_key(recipe)}"
+    settings = "-".join(str(value) for value in asdict(recipe).values())
+    key = f"{name}-{seed}-{material.world.hash[:12]}-{torch.get_num_threads()}-{settings}"
     done = cache_dir("results") / f"{key}.json"
     if done.exists():
         return json.loads(done.read_text(encoding="utf-8"))
@@ -82,10 +83,6 @@ def one_run(name: str, recipe: Recipe, material: Material, seed: int) -> dict[st
     run = {"seed": seed, "curve": points, "seconds": round(history.seconds, 1)}
     write_atomic(done, json.dumps(run))
     return run
-
-
-def recipe_key(recipe: Recipe) -> str:
-    return "-".join(str(value) for value in asdict(recipe).values())
 
 
 def replay(recipe: Recipe, material: Material) -> list[float]:

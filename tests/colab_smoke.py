@@ -75,6 +75,7 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "Html": lambda: views.Html("<b>bold</b>", "bold"),
     "Live": lambda: views.Live(None, views.Html("<b>bold</b>", "bold")),
     "caption": lambda: views.caption("What to see."),
+    "check_machine": views.check_machine,
     "colour": lambda: views.colour("bert"),
     "plot_loss": lambda: views.plot_loss(history()),
     "accuracy_chart": lambda: views.accuracy_chart(

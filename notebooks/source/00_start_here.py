@@ -28,7 +28,7 @@
 # ## Is this machine ready?
 
 # %%
-from course_lib.views.machine import check_machine
+from course_lib.views import check_machine
 
 check_machine()
 

@@ -30,7 +30,7 @@ from course_lib import (
     pretraining_loss, published, quiz, show,
 )  # fmt: skip
 from course_lib.views import (
-    LiveLoss, ProgressBar, WatchWord, accuracy_chart, attention_view, bar_chart, bertviz_view, caption,
+    LiveLoss, WatchWord, accuracy_chart, attention_view, bar_chart, bertviz_view, caption,
     embedding_stack_view, masking_playground, prediction_slider, tokens_row,
 )  # fmt: skip
 
@@ -497,7 +497,7 @@ curve = AccuracyCurve(material, LIVE.steps, looks=10)
 history = fit(
     model, pretraining_loss, batches,
     steps=LIVE.steps, learning_rate=LIVE.learning_rate, warmup=LIVE.warmup,
-    callbacks=[LiveLoss(), ProgressBar(), watch, curve],
+    callbacks=[LiveLoss(), watch, curve],
 )  # fmt: skip
 print(f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_second:,.0f} tokens a second")
 

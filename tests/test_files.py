@@ -1,0 +1,58 @@
+"""Shipped files are checked, caches are written whole, temporary files never stay."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from course_lib import files
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """A data folder of our own with one file, listed in its manifest."""
+    root = tmp_path / "data"
+    root.mkdir()
+    (root / "words.txt").write_text("one two three\n")
+    files.write_manifest(root)
+    monkeypatch.setattr(files, "data_root", lambda: root)
+    return root
+
+
+def test_a_whole_file_is_given_and_a_missing_one_is_named(data):
+    assert files.data_path("words.txt").read_text() == "one two three\n"
+    with pytest.raises(FileNotFoundError, match=r"Asked for data/word.txt; there is no such file"):
+        files.data_path("word.txt")
+
+
+@pytest.mark.parametrize("damage", ["cut", "edited"])
+def test_a_damaged_file_is_refused_also_when_it_was_fine_before(data, damage):
+    path = files.data_path("words.txt")
+    path.write_text("one two" if damage == "cut" else "one two threE\n")
+    with pytest.raises(files.DamagedDataError, match=r"data/words.txt has SHA-256 .*git checkout"):
+        files.data_path("words.txt")
+
+
+def test_a_file_the_manifest_does_not_know_is_refused(data):
+    (data / "more.txt").write_text("four")
+    with pytest.raises(files.DamagedDataError, match=r"not listed .* --write-manifest"):
+        files.data_path("more.txt")
+
+
+def test_a_killed_write_leaves_the_old_file_and_a_failed_one_no_rubbish(tmp_path, monkeypatch):
+    path = files.write_atomic(tmp_path / "curve.json", "old")
+
+    def fail(_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        files.write_atomic(path, "new and longer")
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_the_cache_moves_with_its_variable(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_LIB_CACHE", str(tmp_path / "elsewhere"))
+    assert files.cache_dir("runs") == tmp_path / "elsewhere" / "runs"
+    assert (tmp_path / "elsewhere" / "runs").is_dir()

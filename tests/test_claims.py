@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
@@ -10,9 +9,8 @@ import time
 import pytest
 import torch
 
-import course_lib.claims.machinery as machinery
 from course_lib.claims import Claim, NotHere, Settled, claims, claims_table
-from course_lib.claims.machinery import ClaimsTable, from_results, is_, near, printed
+from course_lib.claims.machinery import ClaimsTable, is_, near, printed, result
 
 torch.set_num_threads(1)
 LEDGER = claims("02")
@@ -131,23 +129,9 @@ def test_checkers():
     assert is_((1, 2))((1, 2)) and not is_((1, 2))((2, 1))
 
 
-def test_a_claim_can_read_a_result(tmp_path, monkeypatch):
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "r.json").write_text(json.dumps({"gap": {"long": [0.8, 0.9]}}))
-
-    def find(*parts):
-        path = tmp_path.joinpath(*parts)
-        if not path.exists():
-            raise FileNotFoundError(path)
-        return path
-
-    monkeypatch.setattr(machinery, "data_path", find)
-    found = from_results("r.json", "gap", "long", 1, say=lambda x: f"{x:.0%} of the gap")
-    assert (found.value, found.detail) == (0.9, "90% of the gap")
-    with pytest.raises(KeyError, match="no 'short' there"):
-        from_results("r.json", "gap", "short")
-    with pytest.raises(NotHere, match=r"absent\.json has not been made"):
-        from_results("absent.json", "gap")
+def test_a_result_that_is_not_there_is_said_in_words():
+    with pytest.raises(NotHere, match="result absent has not been made"):
+        result("absent")
 
 
 def test_the_printed_tables_are_whole():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from course_lib.files import data_path
+from course_lib.train.results import read_result
 from course_lib.views.page import card, inline
 
 How = Literal["computed", "measured", "cited"]
@@ -105,24 +105,12 @@ def _outcome(entry: Claim) -> str:
     return found.detail + surprise
 
 
-def from_results(file: str, *keys: str | int, say: Callable[[Any], str] = str) -> Settled:
-    """A value out of data/results/<file>, found by walking down `keys`; `say` words it.
-
-    Raises NotHere where the file is not there, KeyError where it does not hold the keys.
-    """
+def result(name: str) -> dict[str, Any]:
+    """A results file; raises NotHere where the experiment has not been run yet."""
     try:
-        path = data_path("results", file)
+        return read_result(name)
     except FileNotFoundError as error:
-        raise NotHere(f"the result {file} has not been made yet") from error
-    value = json.loads(path.read_text(encoding="utf-8"))
-    for key in keys:
-        try:
-            value = value[key]
-        except (KeyError, IndexError, TypeError) as error:
-            walked = " → ".join(map(str, keys))
-            said = f"data/results/{file} was asked for {walked}; it has no {key!r} there"
-            raise KeyError(said) from error
-    return Settled(value, say(value))
+        raise NotHere(f"the result {name} has not been made yet") from error
 
 
 @lru_cache(maxsize=8)

@@ -1,6 +1,7 @@
 """Count models: what can be guessed of a word without reading further than its two neighbours.
 
-Both are given *unmasked* neighbours, which a masked model does not always see: the comparison favours them.
+Both are given *unmasked* neighbours, which a masked model does not always see: the comparison
+favours them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ class Unigram:
     """Always the most frequent word."""
 
     def __init__(self, documents: Sequence[Document]):
-        counts = Counter(word for document in documents for sentence in document for word in sentence)
+        counts = Counter(
+            word for document in documents for sentence in document for word in sentence
+        )
         if not counts:
             raise ValueError("Given no words to count; expected at least one document with a word.")
         self.word = min(counts, key=lambda w: (-counts[w], w))
@@ -31,16 +34,17 @@ class Unigram:
         return self.word
 
     def accuracy(self, rows: Rows, chosen: Tensor) -> float:
-        """Share of the positions in `chosen` (N, T; bool) of the unmasked `rows` that hold this word."""
+        """Share of the positions in `chosen` (N, T; bool) of the unmasked `rows` that hold "
+        "this word."""
         return float((rows.input_ids[chosen] == self.word).float().mean())
 
 
 class NeighbourCounts:
     """A word from its left and its right neighbour.
 
-    The score of word w between l and r is  count(l, w, r) + strength · P(w | l) · P(w | r) / P(w), normalised:
-    the counts of the very pair of neighbours, smoothed towards what each side says alone. The sides are in turn
-    smoothed towards the unigram (`prior` counts).
+    The score of word w between l and r is  count(l, w, r) + strength · P(w | l) · P(w | r) / P(w),
+    normalised: the counts of the very pair of neighbours, smoothed towards what each side says
+    alone. The sides are in turn smoothed towards the unigram (`prior` counts).
     """
 
     def __init__(self, documents: Sequence[Document], *, strength: float = 2.0, prior: float = 0.5):
@@ -58,7 +62,9 @@ class NeighbourCounts:
             single[w] += 1
         self._both = dict(both)
         self._unigram = single / single.sum()
-        self._left, self._right = (_smooth(counts, self._unigram, prior) for counts in (left, right))
+        self._left, self._right = (
+            _smooth(counts, self._unigram, prior) for counts in (left, right)
+        )
         self._known: dict[tuple[int, int], int] = {}
 
     def predict(self, left_id: int = EDGE, right_id: int = EDGE) -> int:
@@ -85,7 +91,8 @@ class NeighbourCounts:
         return float(hits.float().mean())
 
     def hits(self, rows: Rows, chosen: Tensor) -> Tensor:
-        """Whether each chosen position is guessed right, (number of positions,) bool, in reading order."""
+        """Whether each chosen position is guessed right, (number of positions,) bool, in "
+        "reading order."""
         return torch.tensor([self.predict(a, b) == w for a, w, b in _neighbours(rows, chosen)])
 
 
@@ -107,7 +114,8 @@ def _neighbours(rows: Rows, chosen: Tensor) -> Iterator[tuple[int, int, int]]:
 
 
 def _form_ids(rows: Rows) -> set[int]:
-    """[CLS], [SEP] and [PAD], read off the rows: the first position, the last real one, and what follows it."""
+    """[CLS], [SEP] and [PAD], read off the rows: the first position, the last real one, and "
+    "what follows it."""
     ends = rows.attention_mask.sum(1) - 1
     last = rows.input_ids.gather(1, ends[:, None])
     padding = rows.input_ids[rows.attention_mask == 0]

@@ -1,8 +1,9 @@
 """The grammar of the micro-world: tables of words, roles, and sentence frames read from TOML files.
 
-A *frame* is a sentence with holes: `the {hero.job} of {hero.city} owns {look} {thing.many} .` A hole names a
-*role* (hero, look, thing) and a path of columns. A role is filled once a story with a row of its table, so
-every hole of a role must agree with every other one: that is all the world's knowledge.
+A *frame* is a sentence with holes: `the {hero.job} of {hero.city} owns {look} {thing.many} .` A
+hole names a *role* (hero, look, thing) and a path of columns. A role is filled once a story with a
+row of its table, so every hole of a role must agree with every other one: that is all the world's
+knowledge.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class Frame:
 
 @dataclass(frozen=True)
 class Form:
-    """A frame whose names of several words have a fixed length: one item for each word of the sentence."""
+    """A frame whose names of several words have a fixed length: one item for each word of "
+    "the sentence."""
 
     frame: Frame
     items: tuple[Item, ...]
@@ -78,39 +80,50 @@ def read_toml(path: Path) -> dict[str, Any]:
     """The contents of a rules file; RulesError names the file and the place when it is not TOML."""
     if not path.is_file():
         raise RulesError(
-            f"Looked for {path}; expected rules.toml and a folder for each language. Check the folder."
+            f"Looked for {path}; expected rules.toml and a folder for each language. Check "
+            f"the folder."
         )
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RulesError(
-            f"{path} cannot be read: {error}. Expected TOML in UTF-8. Mend the line it names, or restore the file."
+            f"{path} cannot be read: {error}. Expected TOML in UTF-8. Mend the line it names, "
+            f"or restore the file."
         ) from error
 
 
 def hash_of(paths: list[Path]) -> str:
-    """SHA-256 of the files one after the other, line ends taken as \\n (so that it is the same on Windows)."""
-    return hashlib.sha256(b"".join(p.read_bytes().replace(b"\r\n", b"\n") for p in paths)).hexdigest()
+    """SHA-256 of the files one after the other, line ends taken as \\n (so that it is the "
+    "same on Windows)."""
+    return hashlib.sha256(
+        b"".join(p.read_bytes().replace(b"\r\n", b"\n") for p in paths)
+    ).hexdigest()
 
 
 def read_table(name: str, text: str) -> list[Row]:
     """Rows of a table whose first line names the columns; cells are separated by spaces."""
     lines = [line.split() for line in text.strip().splitlines() if line.strip()]
     if len(lines) < 2:
-        raise RulesError(f"Table {name} has {len(lines)} lines; expected column names and at least one row.")
+        raise RulesError(
+            f"Table {name} has {len(lines)} lines; expected column names and at least one row."
+        )
     for cells in lines[1:]:
         if len(cells) != len(lines[0]):
             raise RulesError(
-                f"Table {name}, row {' '.join(cells)!r} has {len(cells)} cells; expected one for each of "
+                f"Table {name}, row {' '.join(cells)!r} has {len(cells)} cells; expected one "
+                f"for each of "
                 f"{lines[0]}. Write names of several words with _ between them."
             )
     return [dict(zip(lines[0], cells, strict=True)) for cells in lines[1:]]
 
 
 class Grammar:
-    """Everything the rules say about one language of the world, checked. Immutable after it is made."""
+    """Everything the rules say about one language of the world, checked. Immutable after it "
+    "is made."""
 
-    def __init__(self, rules: dict[str, Any], words: dict[str, str], sentences: dict[str, dict[str, str]]):
+    def __init__(
+        self, rules: dict[str, Any], words: dict[str, str], sentences: dict[str, dict[str, str]]
+    ):
         self.rules = rules
         self.tables = {name: read_table(name, text) for name, text in words.items()}
         self.facts: dict[str, str] = rules.get("facts", {})
@@ -140,7 +153,9 @@ class Grammar:
         allowed = np.array([[r.get("topic", t) == t for r in rows] for t in self.topics], float)
         empty = [t for t, row in zip(self.topics, allowed, strict=True) if not row.any()]
         if empty:
-            raise RulesError(f"Table {table} (role {role}) has no row for {empty}; expected one for each topic.")
+            raise RulesError(
+                f"Table {table} (role {role}) has no row for {empty}; expected one for each topic."
+            )
         rank = np.maximum(allowed.cumsum(1), 1.0)
         weights = allowed * rank ** -float(self.rules.get("rank_exponent", 0.0))
         return weights / weights.sum(1, keepdims=True)
@@ -158,11 +173,15 @@ class Grammar:
         target = self.facts.get(f"{table}.{column}")
         if target is None or column not in row:
             raise RulesError(
-                f"{table}.{column} leads nowhere; expected it in [facts] of rules.toml, which has {list(self.facts)}."
+                f"{table}.{column} leads nowhere; expected it in [facts] of rules.toml, which "
+                f"has {list(self.facts)}."
             )
         found = self._by_key(target).get(row[column])
         if found is None:
-            raise RulesError(f"{table}.{column} is {row[column]!r}, which table {target} does not list. Add its row.")
+            raise RulesError(
+                f"{table}.{column} is {row[column]!r}, which table {target} does not list. "
+                f"Add its row."
+            )
         return target, found
 
     def _by_key(self, table: str) -> dict[str, Row]:
@@ -178,7 +197,9 @@ class Grammar:
         """For each row of the role's table the words at `path`."""
         if (role, path) not in self._columns:
             if role not in self.roles:
-                raise RulesError(f"A sentence asks for role {role!r}; expected one of {list(self.roles)}.")
+                raise RulesError(
+                    f"A sentence asks for role {role!r}; expected one of {list(self.roles)}."
+                )
             table = self.roles[role]
             values = [self.value(table, row, path) for row in self.tables[table]]
             self._columns[role, path] = [tuple(v.split("_")) for v in values]
@@ -209,13 +230,17 @@ class Grammar:
 
     def longest(self) -> int:
         """Words of the longest story the plans allow."""
-        stage = {s: max(len(f.items) for g in fs for f in self.forms(g)) for s, fs in self.frames.items()}
+        stage = {
+            s: max(len(f.items) for g in fs for f in self.forms(g)) for s, fs in self.frames.items()
+        }
         return max(sum(stage[s] for s in plan.stages) for plan in self.plans)
 
     def _check_references(self) -> None:
         for role, table in self.roles.items():
             if table not in self.tables:
-                raise RulesError(f"Role {role} wants table {table!r}; the words file has {list(self.tables)}.")
+                raise RulesError(
+                    f"Role {role} wants table {table!r}; the words file has {list(self.tables)}."
+                )
         _ = self.prior
         self.vocabulary()
 
@@ -231,7 +256,10 @@ def _spread(items: tuple[Item, ...], length: dict[tuple[str, str], int]) -> Iter
 
 def _frames(stage: str, texts: dict[str, str]) -> list[Frame]:
     if not isinstance(texts, dict) or not texts:
-        raise RulesError(f"Stage {stage!r} of the sentences file holds {texts!r}; expected name = \"sentence\" lines.")
+        raise RulesError(
+            f"Stage {stage!r} of the sentences file holds {texts!r}; "
+            'expected lines such as name = "sentence ."'
+        )
     return [Frame(name, stage, _items(f"{stage}.{name}", text)) for name, text in texts.items()]
 
 
@@ -243,17 +271,23 @@ def _items(name: str, text: str) -> tuple[Item, ...]:
             role, _, path = match[1].partition(".")
             items.append(Hole(role, path))
         elif "{" in word or "}" in word or word != word.lower():
-            raise RulesError(f"Sentence {name} holds {word!r}; expected a lower-case word or {{role.column}}.")
+            raise RulesError(
+                f"Sentence {name} holds {word!r}; expected a lower-case word or {{role.column}}."
+            )
         else:
             items.append(word)
     if not items or items[-1] != ".":
-        raise RulesError(f"Sentence {name} is {text!r}; expected words separated by spaces, ending in ' .'")
+        raise RulesError(
+            f"Sentence {name} is {text!r}; expected words separated by spaces, ending in ' .'"
+        )
     return tuple(items)
 
 
 def _section(rules: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(rules.get(name), dict) or not rules[name]:
-        raise RulesError(f"rules.toml has {list(rules)}; expected a section [{name}] with at least one entry.")
+        raise RulesError(
+            f"rules.toml has {list(rules)}; expected a section [{name}] with at least one entry."
+        )
     return rules[name]
 
 
@@ -266,7 +300,9 @@ def _shares(name: str, weights: list[Any]) -> np.ndarray:
 def _share(rules: dict[str, Any]) -> float:
     share = rules.get("heldout_share")
     if not isinstance(share, float) or not 0 < share < 0.5:
-        raise RulesError(f"heldout_share is {share!r}; expected a number between 0 and 0.5, such as 0.1.")
+        raise RulesError(
+            f"heldout_share is {share!r}; expected a number between 0 and 0.5, such as 0.1."
+        )
     return share
 
 
@@ -275,8 +311,12 @@ def _plans(rules: dict[str, Any], frames: dict[str, list[Frame]]) -> list[Plan]:
     for plan in plans:
         unknown = [s for s in plan.get("stages", [""]) if s not in frames]
         if unknown:
-            raise RulesError(f"A plan has stages {unknown}; the sentences file knows {list(frames)}.")
+            raise RulesError(
+                f"A plan has stages {unknown}; the sentences file knows {list(frames)}."
+            )
     if not plans:
-        raise RulesError("rules.toml has no [[plans]]; expected at least one, with weight and stages.")
+        raise RulesError(
+            "rules.toml has no [[plans]]; expected at least one, with weight and stages."
+        )
     shares = _shares("plans", [plan.get("weight") for plan in plans])
     return [Plan(tuple(p["stages"]), float(w)) for p, w in zip(plans, shares, strict=True)]

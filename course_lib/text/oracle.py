@@ -1,9 +1,10 @@
 """The oracle: the exact probability of every word at a place of a story, given all its other words.
 
-It knows the rules (words, facts, frames, plans) and applies Bayes' rule to the generator itself, so no model that
-sees the same words or fewer can be right more often in the long run. A masked model sees fewer (15% are hidden), so
-for it the oracle is an upper bound. The one thing the oracle leaves out is the hash that splits sentences into
-training and held-out; that is a coin flip of a sentence's text and tells nothing about which word is likelier.
+It knows the rules (words, facts, frames, plans) and applies Bayes' rule to the generator itself, so
+no model that sees the same words or fewer can be right more often in the long run. A masked model
+sees fewer (15% are hidden), so for it the oracle is an upper bound. The one thing the oracle leaves
+out is the hash that splits sentences into training and held-out; that is a coin flip of a
+sentence's text and tells nothing about which word is likelier.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ Evidence = dict[str, frozenset[int]]  # role -> rows of its table that every men
 
 
 class Oracle:
-    """Exact inference in a micro-world. Topics are summed over; a role whose row is not certain is, too."""
+    """Exact inference in a micro-world. Topics are summed over; a role whose row is not "
+    "certain is, too."""
 
     def __init__(self, world: MicroWorld):
         self.world = world
@@ -37,10 +39,11 @@ class Oracle:
         check_unambiguous(self.grammar, self._index)
 
     def score(self, story: Story, sentence: int, word: int) -> dict[str, float]:
-        """{word: probability} of the place, given every other word; words that cannot stand there are left out.
+        """{word: probability} of the place, given every other word; words that cannot stand there
+        are left out.
 
-        `sentence` and `word` count from 0. IndexError outside the story; ValueError when the rest of the story
-        is not one this world tells.
+        `sentence` and `word` count from 0. IndexError outside the story; ValueError when the rest
+        of the story is not one this world tells.
         """
         sentences = story.words
         if not 0 <= sentence < len(sentences) or not 0 <= word < len(sentences[sentence]):
@@ -55,8 +58,12 @@ class Oracle:
         joint = self.joint(sentences, sentence, word)
         total = sum(joint.values())
         if not total:
-            raise ValueError(f"No word makes {[' '.join(s) for s in sentences]} a story of this world.")
-        return {w: p / total for w, p in sorted(joint.items(), key=lambda pair: (-pair[1], pair[0]))}
+            raise ValueError(
+                f"No word makes {[' '.join(s) for s in sentences]} a story of this world."
+            )
+        return {
+            w: p / total for w, p in sorted(joint.items(), key=lambda pair: (-pair[1], pair[0]))
+        }
 
     def joint(self, sentences: Sequence[Words], sentence: int, word: int) -> dict[str, float]:
         """{word: probability of the whole story with that word at the place}, zeros left out."""
@@ -83,14 +90,20 @@ class Oracle:
         """The likeliest word of the place (ties: the first in the alphabet)."""
         return next(iter(self.score(story, sentence, word)))
 
-    def accuracy(self, stories: Sequence[Story], positions: Iterable[tuple[int, int, int]]) -> float:
-        """Share of positions (story, sentence, word) where the likeliest word is the one that stands there."""
+    def accuracy(
+        self, stories: Sequence[Story], positions: Iterable[tuple[int, int, int]]
+    ) -> float:
+        """Share of positions (story, sentence, word) where the likeliest word is the one "
+        "that stands there."""
         hits = [self.best(stories[i], s, w) == stories[i].words[s][w] for i, s, w in positions]
         return float(np.mean(hits))
 
     def _add(self, found, item, scale, known, evidence, here) -> None:
-        """Add one reading of the sentence to `found`: known / what changes * what it becomes, summed over topics."""
-        merged = {role: rows & evidence[role] if role in evidence else rows for role, rows in here.items()}
+        """Add one reading of the sentence to `found`: known / what changes * what it "
+        "becomes, summed over topics."""
+        merged = {
+            role: rows & evidence[role] if role in evidence else rows for role, rows in here.items()
+        }
         target = item.role if isinstance(item, Hole) else None
         before = self._product({r: evidence[r] for r in here if r in evidence}, set())
         base = np.divide(known, before, out=np.zeros_like(known), where=before > 0)
@@ -116,7 +129,8 @@ class Oracle:
         return self.grammar.prior[role][:, sorted(rows)].sum(1)
 
     def _parse(self, words: tuple[str, ...]) -> tuple[str, Evidence] | None:
-        """The stage of a whole sentence and what it says of its roles; None if no frame gives it."""
+        """The stage of a whole sentence and what it says of its roles; None if no frame "
+        "gives it."""
         for form, evidence in self._matches(words, None):
             return form.frame.stage, evidence
         return None
@@ -149,7 +163,8 @@ class Oracle:
         return {i for form in self.grammar.all_forms for i in form.items if isinstance(i, Hole)}
 
     def _rows_by_word(self, hole: Hole) -> dict[str, frozenset[int]]:
-        """{word: rows that put it in the hole}; "" maps to all rows whose name has the hole's length."""
+        """{word: rows that put it in the hole}; "" maps to all rows whose name has the "
+        "hole's length."""
         rows: dict[str, set[int]] = {"": set()}
         for row, words in enumerate(self.grammar.column(hole.role, hole.path)):
             if len(words) == hole.parts:
@@ -168,7 +183,8 @@ def _meet(parts: Iterable[Evidence]) -> Evidence:
 
 
 def check_unambiguous(grammar: Grammar, index: dict[Hole, dict[str, frozenset[int]]]) -> None:
-    """Raise RulesError when two frames can give the same sentence: then no sentence would tell its frame."""
+    """Raise RulesError when two frames can give the same sentence: then no sentence would "
+    "tell its frame."""
     forms = sorted(grammar.all_forms, key=lambda form: len(form.items))
     for i, a in enumerate(forms):
         for b in forms[i + 1 :]:
@@ -177,8 +193,10 @@ def check_unambiguous(grammar: Grammar, index: dict[Hole, dict[str, frozenset[in
             pairs = zip(a.items, b.items, strict=True)
             if all(_sayable(x, index) & _sayable(y, index) for x, y in pairs):
                 raise RulesError(
-                    f"Sentences {a.frame.stage}.{a.frame.name} and {b.frame.stage}.{b.frame.name} can give the "
-                    "same words; expected every sentence to have one reading. Change a word of one of them."
+                    f"Sentences {a.frame.stage}.{a.frame.name} and "
+                    f"{b.frame.stage}.{b.frame.name} can give the "
+                    "same words; expected every sentence to have one reading. Change a word "
+                    "of one of them."
                 )
 
 

@@ -1,7 +1,8 @@
-"""The micro-world: an invented world told in simple English by a seeded generator, whose rules one can read and edit.
+"""The micro-world: an invented world told in simple English by a seeded generator, whose rules one
+can read and edit.
 
-`MicroWorld.load()` reads `data/world/`; `world.stories(20_000)` tells stories. What is known about it exactly
-(the oracle) is in `oracle.py`, the grammar behind both in `grammar.py`.
+`MicroWorld.load()` reads `data/world/`; `world.stories(20_000)` tells stories. What is known about
+it exactly (the oracle) is in `oracle.py`, the grammar behind both in `grammar.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from bisect import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 
 import numpy as np
@@ -32,10 +33,11 @@ KINDS = ("function", "agreement", "repeated", "fact", "name", "free")
 class Trace:
     """Where a word of a story comes from.
 
-    `slot` is "" for a word of the frame itself, else what the frame asks for ("hero.job"); `entity` is the key
-    of the row that fills the role; `kind` says what a reader needs to guess the word:
-    function (the frame) · agreement · repeated (it stands elsewhere in the story) · fact (another word about the
-    same entity does) · name (a further word of the same name) · free (nothing tells it but its topic and frame).
+    `slot` is "" for a word of the frame itself, else what the frame asks for ("hero.job"); `entity`
+    is the key of the row that fills the role; `kind` says what a reader needs to guess the word:
+    function (the frame) · agreement · repeated (it stands elsewhere in the story) · fact (another
+    word about the same entity does) · name (a further word of the same name) · free (nothing tells
+    it but its topic and frame).
     """
 
     word: str
@@ -79,7 +81,9 @@ class MicroWorld:
         self.version = str(grammar.rules.get("version", ""))
         self._frames = {f"{f.stage}.{f.name}": f for fs in grammar.frames.values() for f in fs}
         self._parts = {name: self._compile(f) for name, f in self._frames.items()}
-        self._choices = {role: [_choices(p) for p in prior] for role, prior in grammar.prior.items()}
+        self._choices = {
+            role: [_choices(p) for p in prior] for role, prior in grammar.prior.items()
+        }
         self._plan_steps = _steps([p.weight for p in grammar.plans])
         self._topic_steps = _steps(grammar.topic_weights.tolist())
         self._end = int(grammar.rules.get("heldout_words", 5))
@@ -90,7 +94,8 @@ class MicroWorld:
     def load(cls, folder: str | Path | None = None, *, language: str = "english") -> MicroWorld:
         """The world of `folder` (default: the shipped `data/world`, checked against the manifest).
 
-        Raises RulesError (a ValueError) that says which file, table or sentence is wrong and what was expected.
+        Raises RulesError (a ValueError) that says which file, table or sentence is wrong and what
+        was expected.
         """
         names = ("rules.toml", f"{language}/words.toml", f"{language}/sentences.toml")
         if folder is None:
@@ -100,7 +105,7 @@ class MicroWorld:
             paths = [Path(folder, name) for name in names]
         grammar = Grammar.read(Path(folder), language)
         if not grammar.rules.get("version"):
-            raise RulesError(f"{paths[0]} has no version; expected a line such as version = \"1.0\".")
+            raise RulesError(f'{paths[0]} has no version; expected a line such as version = "1.0".')
         return cls(grammar, hash_of(paths))
 
     @property
@@ -123,7 +128,8 @@ class MicroWorld:
         return self.tokenizer.special
 
     def stories(self, n: int, seed: int = 0, split: str = "train") -> list[Story]:
-        """`n` stories, the same for the same seed on every platform; the first ones do not depend on `n`.
+        """`n` stories, the same for the same seed on every platform; the first ones do not depend
+        on `n`.
 
         Every sentence is one of its split (`split_of`): the generator draws it again until it is.
         """
@@ -144,7 +150,7 @@ class MicroWorld:
         packed, places = [], []
         for document in self.documents(stories):
             half = len(document) // 2
-            a, b = (sum(part, []) for part in (document[:half], document[half:]))
+            a, b = (list(chain(*part)) for part in (document[:half], document[half:]))
             packed.append(pack(a, b, self.special, length))
             where = [(s, w) for s, sentence in enumerate(document) for w in range(len(sentence))]
             filled = [(-1, -1), *where[: len(a)], (-1, -1), *where[len(a) :]]
@@ -171,16 +177,21 @@ class MicroWorld:
         )
 
     def facts_about(self, entity: str) -> dict[str, str]:
-        """What the tables say of an entity, facts followed one step: {"job": "baker", "city.country": ...}.
+        """What the tables say of an entity, facts followed one step: {"job": "baker",
+        "city.country": ...}.
 
-        `entity` is a key as it stands in the stories ("old oak inn" with spaces). ValueError when unknown.
+        `entity` is a key as it stands in the stories ("old oak inn" with spaces). ValueError when
+        unknown.
         """
         key = entity.replace(" ", "_")
         for table, rows in self.grammar.tables.items():
             for row in rows:
                 if next(iter(row.values())) == key:
                     return self._facts(table, row)
-        raise ValueError(f"The world knows no {entity!r}; expected a name, food, place ... as its stories say it.")
+        raise ValueError(
+            f"The world knows no {entity!r}; expected a name, food, place ... as its stories "
+            f"say it."
+        )
 
     def _facts(self, table: str, row: dict[str, str], prefix: str = "") -> dict[str, str]:
         found = {}
@@ -215,10 +226,13 @@ class MicroWorld:
                 said.append(sentence)
             else:
                 frames = tuple(f"{f.stage}.{f.name}" for _, f in said)
-                return Story(tuple(s for s, _ in said), self.grammar.topics[topic], frames, rows, self)
+                return Story(
+                    tuple(s for s, _ in said), self.grammar.topics[topic], frames, rows, self
+                )
 
     def _sentence(self, rng, stage, topic, rows, heldout) -> tuple[str, Frame] | None:
-        """Draw a frame and the roles it needs, again until the sentence is on the wanted side of the split."""
+        """Draw a frame and the roles it needs, again until the sentence is on the wanted "
+        "side of the split."""
         frames = self.grammar.frames[stage]
         for _ in range(TRIES):
             frame = frames[int(rng() * len(frames))]
@@ -238,10 +252,10 @@ class MicroWorld:
     def split_of(self, sentence: str) -> str | None:
         """ "train", "heldout", or None for a sentence that stories of neither split hold.
 
-        The first five and the last five words of a sentence (the full stop is one) are hashed; each end is held
-        out with the chance `heldout_share`. A training sentence has no such end, a held-out one has two. Nearly
-        every eight words in a row, also across two sentences, hold a whole end: so not only held-out sentences
-        are new, nearly all their parts are.
+        The first five and the last five words of a sentence (the full stop is one) are hashed; each
+        end is held out with the chance `heldout_share`. A training sentence has no such end, a
+        held-out one has two. Nearly every eight words in a row, also across two sentences, hold a
+        whole end: so not only held-out sentences are new, nearly all their parts are.
         """
         sides = {self._fits(sentence, False): "train", self._fits(sentence, True): "heldout"}
         return sides.get(True)
@@ -286,7 +300,8 @@ class MicroWorld:
 
 
 def _steps(shares: list[float]) -> list[float]:
-    """Where each choice ends on the line from 0 to 1, without the last: for `bisect` with a random number."""
+    """Where each choice ends on the line from 0 to 1, without the last: for `bisect` with a "
+    "random number."""
     return list(accumulate(shares))[:-1]
 
 
@@ -300,7 +315,8 @@ def _choices(probabilities: np.ndarray) -> tuple[list[int], list[float]]:
 class StoryRows:
     """Whole stories as rows, and where each position comes from.
 
-    `places` is (N, T, 2): sentence and word of the position in its story, -1 for special tokens and padding.
+    `places` is (N, T, 2): sentence and word of the position in its story, -1 for special tokens and
+    padding.
     """
 
     stories: list[Story]
@@ -308,7 +324,8 @@ class StoryRows:
     places: torch.Tensor
 
     def positions(self, chosen: torch.Tensor) -> list[tuple[int, int, int]]:
-        """(story, sentence, word) of every position that `chosen` (N, T) marks, in reading order."""
+        """(story, sentence, word) of every position that `chosen` (N, T) marks, in reading "
+        "order."""
         n, t = chosen.nonzero(as_tuple=True)
         return [(i, s, w) for i, (s, w) in zip(n.tolist(), self.places[n, t].tolist(), strict=True)]
 

@@ -1,5 +1,5 @@
-"""The micro-world: what its stories promise, that the oracle is exact, that the count "
-"models stay far below it."""
+"""The micro-world: what its stories promise, that the oracle is exact, that the count models stay
+far below it."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ def test_the_same_seed_tells_the_same_stories_everywhere(world, train):
     )
 
 
-PINNED_HASH = "ca319f8f0539"
-PINNED_STORIES = "4635a59b8c3d"
+PINNED_HASH = "7dc2a97ad5b0"
+PINNED_STORIES = "ded19a7735c3"
 
 
 def test_20_000_stories_take_less_than_six_seconds_of_one_core(world):
@@ -203,8 +203,8 @@ def test_rows_point_back_into_their_stories(world, heldout):
 
 
 def enumerate_stories(world: MicroWorld) -> dict[tuple[str, ...], float]:
-    """Every story of a small world and its probability, by trying all draws: no code shared "
-    "with the oracle."""
+    """Every story of a small world and its probability, by trying all draws: no code shared with
+    the oracle."""
     found: dict[tuple[str, ...], float] = defaultdict(float)
     g = world.grammar
     for t, share in enumerate(g.topic_weights):

@@ -34,8 +34,8 @@ class Unigram:
         return self.word
 
     def accuracy(self, rows: Rows, chosen: Tensor) -> float:
-        """Share of the positions in `chosen` (N, T; bool) of the unmasked `rows` that hold "
-        "this word."""
+        """Share of the positions in `chosen` (N, T; bool) of the unmasked `rows` that hold this
+        word."""
         return float((rows.input_ids[chosen] == self.word).float().mean())
 
 
@@ -44,10 +44,13 @@ class NeighbourCounts:
 
     The score of word w between l and r is  count(l, w, r) + strength · P(w | l) · P(w | r) / P(w),
     normalised: the counts of the very pair of neighbours, smoothed towards what each side says
-    alone. The sides are in turn smoothed towards the unigram (`prior` counts).
+    alone. The sides are in turn smoothed towards the unigram (`prior` counts). The product weighs
+    much by default: in the micro-world a held-out pair of neighbours is often one never met.
     """
 
-    def __init__(self, documents: Sequence[Document], *, strength: float = 2.0, prior: float = 0.5):
+    def __init__(
+        self, documents: Sequence[Document], *, strength: float = 1000.0, prior: float = 0.5
+    ):
         self.strength = strength
         words = [w for document in documents for sentence in document for w in sentence]
         if not words:
@@ -91,8 +94,8 @@ class NeighbourCounts:
         return float(hits.float().mean())
 
     def hits(self, rows: Rows, chosen: Tensor) -> Tensor:
-        """Whether each chosen position is guessed right, (number of positions,) bool, in "
-        "reading order."""
+        """Whether each chosen position is guessed right, (number of positions,) bool, in reading
+        order."""
         return torch.tensor([self.predict(a, b) == w for a, w, b in _neighbours(rows, chosen)])
 
 
@@ -114,8 +117,8 @@ def _neighbours(rows: Rows, chosen: Tensor) -> Iterator[tuple[int, int, int]]:
 
 
 def _form_ids(rows: Rows) -> set[int]:
-    """[CLS], [SEP] and [PAD], read off the rows: the first position, the last real one, and "
-    "what follows it."""
+    """[CLS], [SEP] and [PAD], read off the rows: the first position, the last real one, and what
+    follows it."""
     ends = rows.attention_mask.sum(1) - 1
     last = rows.input_ids.gather(1, ends[:, None])
     padding = rows.input_ids[rows.attention_mask == 0]

@@ -61,8 +61,8 @@ class Frame:
 
 @dataclass(frozen=True)
 class Form:
-    """A frame whose names of several words have a fixed length: one item for each word of "
-    "the sentence."""
+    """A frame whose names of several words have a fixed length: one item for each word of the
+    sentence."""
 
     frame: Frame
     items: tuple[Item, ...]
@@ -93,8 +93,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def hash_of(paths: list[Path]) -> str:
-    """SHA-256 of the files one after the other, line ends taken as \\n (so that it is the "
-    "same on Windows)."""
+    """SHA-256 of the files one after the other, line ends taken as \\n (so that it is the same on
+    Windows)."""
     return hashlib.sha256(
         b"".join(p.read_bytes().replace(b"\r\n", b"\n") for p in paths)
     ).hexdigest()
@@ -118,8 +118,8 @@ def read_table(name: str, text: str) -> list[Row]:
 
 
 class Grammar:
-    """Everything the rules say about one language of the world, checked. Immutable after it "
-    "is made."""
+    """Everything the rules say about one language of the world, checked. Immutable after it is
+    made."""
 
     def __init__(
         self, rules: dict[str, Any], words: dict[str, str], sentences: dict[str, dict[str, str]]

@@ -22,8 +22,8 @@ Evidence = dict[str, frozenset[int]]  # role -> rows of its table that every men
 
 
 class Oracle:
-    """Exact inference in a micro-world. Topics are summed over; a role whose row is not "
-    "certain is, too."""
+    """Exact inference in a micro-world. Topics are summed over; a role whose row is not certain is,
+    too."""
 
     def __init__(self, world: MicroWorld):
         self.world = world
@@ -93,14 +93,14 @@ class Oracle:
     def accuracy(
         self, stories: Sequence[Story], positions: Iterable[tuple[int, int, int]]
     ) -> float:
-        """Share of positions (story, sentence, word) where the likeliest word is the one "
-        "that stands there."""
+        """Share of positions (story, sentence, word) where the likeliest word is the one that
+        stands there."""
         hits = [self.best(stories[i], s, w) == stories[i].words[s][w] for i, s, w in positions]
         return float(np.mean(hits))
 
     def _add(self, found, item, scale, known, evidence, here) -> None:
-        """Add one reading of the sentence to `found`: known / what changes * what it "
-        "becomes, summed over topics."""
+        """Add one reading of the sentence to `found`: known / what changes * what it becomes,
+        summed over topics."""
         merged = {
             role: rows & evidence[role] if role in evidence else rows for role, rows in here.items()
         }
@@ -129,8 +129,7 @@ class Oracle:
         return self.grammar.prior[role][:, sorted(rows)].sum(1)
 
     def _parse(self, words: tuple[str, ...]) -> tuple[str, Evidence] | None:
-        """The stage of a whole sentence and what it says of its roles; None if no frame "
-        "gives it."""
+        """The stage of a whole sentence and what it says of its roles; None if no frame gives it."""
         for form, evidence in self._matches(words, None):
             return form.frame.stage, evidence
         return None
@@ -163,8 +162,8 @@ class Oracle:
         return {i for form in self.grammar.all_forms for i in form.items if isinstance(i, Hole)}
 
     def _rows_by_word(self, hole: Hole) -> dict[str, frozenset[int]]:
-        """{word: rows that put it in the hole}; "" maps to all rows whose name has the "
-        "hole's length."""
+        """{word: rows that put it in the hole}; "" maps to all rows whose name has the
+        hole's length."""
         rows: dict[str, set[int]] = {"": set()}
         for row, words in enumerate(self.grammar.column(hole.role, hole.path)):
             if len(words) == hole.parts:
@@ -183,8 +182,8 @@ def _meet(parts: Iterable[Evidence]) -> Evidence:
 
 
 def check_unambiguous(grammar: Grammar, index: dict[Hole, dict[str, frozenset[int]]]) -> None:
-    """Raise RulesError when two frames can give the same sentence: then no sentence would "
-    "tell its frame."""
+    """Raise RulesError when two frames can give the same sentence: then no sentence would tell its
+    frame."""
     forms = sorted(grammar.all_forms, key=lambda form: len(form.items))
     for i, a in enumerate(forms):
         for b in forms[i + 1 :]:

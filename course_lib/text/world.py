@@ -231,8 +231,8 @@ class MicroWorld:
                 )
 
     def _sentence(self, rng, stage, topic, rows, heldout) -> tuple[str, Frame] | None:
-        """Draw a frame and the roles it needs, again until the sentence is on the wanted "
-        "side of the split."""
+        """Draw a frame and the roles it needs, again until the sentence is on the wanted side of
+        the split."""
         frames = self.grammar.frames[stage]
         for _ in range(TRIES):
             frame = frames[int(rng() * len(frames))]
@@ -300,8 +300,8 @@ class MicroWorld:
 
 
 def _steps(shares: list[float]) -> list[float]:
-    """Where each choice ends on the line from 0 to 1, without the last: for `bisect` with a "
-    "random number."""
+    """Where each choice ends on the line from 0 to 1, without the last: for `bisect` with a random
+    number."""
     return list(accumulate(shares))[:-1]
 
 
@@ -324,8 +324,7 @@ class StoryRows:
     places: torch.Tensor
 
     def positions(self, chosen: torch.Tensor) -> list[tuple[int, int, int]]:
-        """(story, sentence, word) of every position that `chosen` (N, T) marks, in reading "
-        "order."""
+        """(story, sentence, word) of every position that `chosen` (N, T) marks, in reading order."""
         n, t = chosen.nonzero(as_tuple=True)
         return [(i, s, w) for i, (s, w) in zip(n.tolist(), self.places[n, t].tolist(), strict=True)]
 

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from html import escape
+from itertools import pairwise
 from math import log
 from statistics import mean, stdev
 from typing import Any
@@ -36,6 +37,7 @@ from course_lib.text.wordpiece import longest_match
 from course_lib.train.recipes import LIVE, LONG, Material, prepare
 from course_lib.train.results import gap_closed, read_result
 from course_lib.views import accuracy_chart, bar_chart, tokens_row
+from course_lib.views.page import inline
 from course_lib.views.style import (
     BLUE, FAINT, GREEN, GREY, INK, ORANGE, VERMILION, rounded, template,
 )  # fmt: skip
@@ -89,6 +91,7 @@ def _for_a_hall(figure: Any, width: int, height: int, right: int = 24) -> Any:
     figure.update_layout(
         title_text="", width=width, height=height, font_size=20, margin={"t": 24, "r": right}
     )
+    figure.update_traces(marker_pattern_fillmode="overlay", selector={"type": "bar"})
     return figure.update_annotations(font_size=20)
 
 
@@ -111,9 +114,11 @@ def _body(function: Callable[..., Any], start: str = "") -> str:
     return "\n".join(lines[next(i for i, line in enumerate(lines) if line.startswith(start)) :])
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = True) -> str:
+def _table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = True, size: int = 24
+) -> str:
     """A table of ready HTML; all columns but the first to the right where they hold numbers."""
-    right = ' style="text-align:right"' if numbers else ""
+    right = ' style="text-align:right;white-space:nowrap"' if numbers else ""
     cells = [
         "".join(
             f"<{tag}{right if i else ''}>{cell}</{tag}>" for i, cell in enumerate(row)
@@ -121,7 +126,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool 
         for tag, row in [("th", head), *(("td", row) for row in rows)]
     ]  # fmt: skip
     body = "".join(f"<tr>{row}</tr>" for row in cells[1:])
-    return f"<table><thead><tr>{cells[0]}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<table style="font-size:{size}px;margin-bottom:14px"><thead><tr>{cells[0]}</tr></thead><tbody>{body}</tbody></table>'
 
 
 # ---------------------------------------------------------------- drawing
@@ -192,6 +197,10 @@ def heads_base() -> int:
     return published("bert", "base").num_heads
 
 
+def head_size() -> int:
+    return width_base() // heads_base()
+
+
 def positions() -> int:
     return published("bert", "base").max_positions
 
@@ -207,7 +216,7 @@ def vocabulary_printed() -> int:
 def encoder_picture() -> str:
     """BERT from the tokens at the bottom to the two questions on top."""
     tokens = ("[CLS]", "the", "ferry", "[MASK]", "at", "noon", "[SEP]")
-    xs = [20 + 84 * i for i in range(len(tokens))]
+    xs = [60 + 84 * i for i in range(len(tokens))]
     parts = []
     for x, token in zip(xs, tokens, strict=True):
         masked = token == "[MASK]"
@@ -223,21 +232,21 @@ def encoder_picture() -> str:
     for y, name in ((294, "block 1"), (240, "⋮"), (164, f"block {layers_base()}")):
         shown = name == "⋮"
         parts.append(
-            _words(20 + wide / 2, y + 24, name)
+            _words(60 + wide / 2, y + 24, name)
             if shown
-            else _rect(20, y, wide, 54, f"{name}: attention, feed-forward", fill=PALE["green"], ink=GREEN)
+            else _rect(60, y, wide, 54, f"{name}: attention, feed-forward", fill=PALE["green"], ink=GREEN)
         )
     parts += [
-        _rect(20, 384, wide, 50, "token + segment + position, LayerNorm", fill=PALE["grey"]),
-        _arrow(20 + wide / 2, 382, 20 + wide / 2, 350),
-        _arrow(20 + wide / 2, 292, 20 + wide / 2, 274),
-        _arrow(20 + wide / 2, 238, 20 + wide / 2, 220),
+        _rect(60, 384, wide, 50, "token + segment + position, LayerNorm", fill=PALE["grey"]),
+        _arrow(60 + wide / 2, 382, 60 + wide / 2, 350),
+        _arrow(60 + wide / 2, 292, 60 + wide / 2, 274),
+        _arrow(60 + wide / 2, 238, 60 + wide / 2, 220),
         _rect(0, 8, 196, 48, "does B follow A?", fill=PALE["orange"], ink=ORANGE),
         _arrow(xs[0] + 38, 98, xs[0] + 38, 58),
         _rect(xs[3] - 60, 8, 196, 48, "which word?", fill=PALE["orange"], ink=ORANGE),
         _arrow(xs[3] + 38, 98, xs[3] + 38, 58),
     ]
-    return _svg(620, 504, *parts, says="tokens, embeddings, blocks, vectors, two heads")
+    return _svg(650, 504, *parts, says="tokens, embeddings, blocks, vectors, two heads")
 
 
 # ---------------------------------------------------------------- 3: words into pieces
@@ -274,14 +283,13 @@ def pieces_by_longest_match() -> str:
     lines = []
     for number, asked in enumerate(rounds, start=1):
         *failed, found = asked
-        looks = " ".join(
-            f'<s style="color:{GREY};margin-right:14px">{escape(piece)}</s>' for piece in failed
+        looks = "".join(
+            f'<s style="color:{GREY};{MONO};font-size:21px">{escape(piece)}</s>' for piece in failed
         )
         lines.append(
-            f'<div style="display:flex;align-items:baseline;gap:16px;margin:0 0 14px">'
-            f'<span style="flex:0 0 96px">piece {number}</span>'
-            f'<span style="{MONO};font-size:21px">{looks}</span>'
-            f'<span style="zoom:1.5">{box(found)}</span></div>'
+            '<div style="display:flex;align-items:center;gap:22px;margin:0 0 12px">'
+            f'<span style="flex:0 0 100px;white-space:nowrap">piece {number}</span>'
+            f'{looks}<span style="zoom:1.6;line-height:1.3">{box(found)}</span></div>'
         )
     return "".join(lines)
 
@@ -324,8 +332,7 @@ def row_of_numbers() -> str:
         [f"<code>{name}</code>", *("…" if i < 0 else str(getattr(pair, name)[0, i].item()) for i in at)]
         for name in columns
     ]
-    place = ["position", *("…" if i < 0 else str(i) for i in at)]
-    return _table(head, [*rows, place])
+    return _table(head, rows)
 
 
 def three_tables() -> str:
@@ -378,7 +385,7 @@ def attention_numbers() -> str:
               ("mixed", mixed.tolist(), "{:.3f}")]  # fmt: skip
     blocks = [_matrix(name, rows, form, name == "shares") for name, rows, form in given + follow]
     blocks.insert(3, f'<div style="font-size:34px;color:{GREY};padding-top:36px">→</div>')
-    style = "display:flex;gap:30px;align-items:flex-start;margin:0 0 10px"
+    style = "display:flex;gap:24px;align-items:flex-start;margin:0 0 10px"
     return f'<div style="{style}">{"".join(blocks)}</div>'
 
 
@@ -430,7 +437,7 @@ def block_picture() -> str:
         _arrow(46, middle, 94, middle), _arrow(264, middle, 288, middle),
         _arrow(324, middle, 348, middle), _arrow(480, middle, 584, middle),
         _arrow(782, middle, 806, middle), _arrow(842, middle, 866, middle),
-        _arrow(998, middle, 1046, middle), _words(1100, middle + 7, "next block"),
+        _arrow(998, middle, 1036, middle), _words(1044, middle + 7, "next block", anchor="start"),
         _arrow(68, middle, 68, 24, 307, 24, 307, middle - 19),
         _arrow(530, middle, 530, 24, 825, 24, 825, middle - 19),
         _words(188, 16, "the input, added back", 18), _words(684, 16, "added back again", 18),
@@ -482,7 +489,7 @@ def shares_of_parameters() -> str:
             for share, ground, ink in ((tables, hatch, INK), (blocks, BLUE, "#fff"))
         )
         lines.append(
-            f'<div style="display:flex;margin:0 0 7px;font-size:20px"><span style="flex:0 0 90px">'
+            f'<div style="display:flex;align-items:center;margin:0 0 7px;font-size:20px"><span style="flex:0 0 90px">'
             f'{size}</span><span style="display:flex;flex:1;background:{FAINT}">{bars}</span></div>'
         )
     return "".join(lines)
@@ -507,22 +514,20 @@ def count_large() -> int:
 
 # ---------------------------------------------------------------- 9, 10: hiding
 
-SHOWN_MASK = 5  # the first seed whose mask of the shown row does all three things
-
-
 @lru_cache(maxsize=1)
 def _hidden() -> dict[str, float]:
     """Of 1,000 real pieces of the training rows, how many are masked, replaced, kept."""
     train, special = _material().train, _world().special
     done = torch.cat([mask_rows(train, special, seed=0, epoch=e).done for e in range(3)])
     real = 3 * int(train.attention_mask.sum())
-    names = {"became [MASK]": MASKED, "became random": REPLACED, "left alone": KEPT}
+    names = {"[MASK]": MASKED, "another word": REPLACED, "left alone": KEPT}
     return {name: 1000 * int((done == kind).sum()) / real for name, kind in names.items()}
 
 
 def masked_row() -> str:
-    row = mask_rows(_pair(), _world().special, seed=SHOWN_MASK)
-    assert set(row.done.tolist()) == {MASKED, REPLACED, KEPT}, "choose another SHOWN_MASK"
+    """The shown row under the first mask that does all three things."""
+    masks = (mask_rows(_pair(), _world().special, seed=seed) for seed in range(1000))
+    row = next(m for m in masks if set(m.done.tolist()) == {MASKED, REPLACED, KEPT})
     pieces = [_world().tokenizer.token(i) for i in row.input_ids[0].tolist()]
     return _large(tokens_row(pieces, row.action[0].tolist()).inner, 1.38)
 
@@ -544,11 +549,11 @@ def hidden_bars() -> Any:
         name: 1000 * rate * share for name, share in zip(_hidden(), mix, strict=True)
     }
     figure = bar_chart(_hidden(), expected=expected, y_title="of 1,000 pieces")
-    return _for_a_hall(figure, 600, 430)
+    return _for_a_hall(figure, 550, 430)
 
 
 def masked_of_thousand() -> str:
-    return f"{_hidden()['became [MASK]']:.0f}"
+    return f"{_hidden()['[MASK]']:.0f}"
 
 
 def asked_of_thousand() -> str:
@@ -644,8 +649,8 @@ def not_next_share() -> str:
 # ---------------------------------------------------------------- 12, 13: the loss, and a slip
 
 # What an imagined model gives to the right answers of the example.
-WORDS = {"noon": 0.5, "hull": 0.25, "warm": 0.4}
-PAIRS = {"IsNext": 0.8, "NotNext": 0.3}
+WORDS = {"noon": 0.5, "hull": 0.25, "warm": 0.5}
+PAIRS = {"IsNext": 0.8, "NotNext": 0.4}
 
 
 @lru_cache(maxsize=1)
@@ -670,9 +675,14 @@ def worked_example() -> str:
         _table(head, [*lines(given), (f"<strong>mean of {len(given)}</strong>", "", f"<strong>{found[name]:.3f}</strong>")])
         for given, name in ((WORDS, "mlm"), (PAIRS, "nsp"))
     ]
-    sum_of = f"L = {found['mlm']:.3f} + {found['nsp']:.3f} = <strong>{found['total']:.3f}</strong> nats"
-    flex = "display:flex;gap:70px;align-items:flex-start"
-    return f'<div style="{flex}">{tables[0]}{tables[1]}<p style="padding-top:52px">{sum_of}</p></div>'
+    total = f"L = {found['mlm']:.3f} + {found['nsp']:.3f} = <strong>{found['total']:.3f}</strong>"
+    said = (
+        f'<div style="padding-top:10px"><p style="white-space:nowrap;font-size:30px">{total}</p>'
+        '<p style="font-size:22px">nats; the P are an imagined model\'s.<br>C: the chosen positions, '
+        "three;<br>B: the pairs, two;<br>y: the pair's <em>own</em> label.</p></div>"
+    )
+    flex = "display:flex;gap:56px;align-items:flex-start"
+    return f'<div style="{flex}">{tables[0]}{tables[1]}{said}</div>'
 
 
 def two_rows() -> str:
@@ -704,7 +714,7 @@ def _step(label: int) -> list[float]:
 
 def slip_table() -> str:
     rows = [
-        (name, *(f"{move:+.1f} {'↑' if move > 0 else '↓'}" for move in _step(label)))
+        (name, *(f"{move:+.1f} {'↑' if move > 0 else '↓'}".replace("-", "−") for move in _step(label)))
         for name, label in (("−log P(NotNext)", 1), ("−log P(IsNext)", 0))
     ]
     return _table(("loss taken", "IsNext", "NotNext"), rows)
@@ -715,7 +725,7 @@ def slip_bars() -> Any:
     values = {"before": 0.5, "true label": after[0], "always<br>IsNext": after[1]}
     figure = bar_chart(values, percent=True, y_title="P(NotNext)")
     figure.update_traces(marker_color=[GREY, BLUE, VERMILION])
-    return _for_a_hall(figure, 560, 400)
+    return _for_a_hall(figure, 550, 400)
 
 
 # ---------------------------------------------------------------- 14: measured
@@ -730,7 +740,15 @@ def _curve(name: str) -> tuple[list[float], list[float]]:
 def four_lines() -> Any:
     levels = {name: _result()["levels"][name] for name in ("unigram", "count_model", "oracle")}
     figure = accuracy_chart(*_curve("live"), **levels, log_x=True, long_run=_curve("long"))
-    return _for_a_hall(figure, 1120, 360, right=230)
+    return _apart(_for_a_hall(figure, 1120, 350, right=230))
+
+
+def _apart(figure: Any, gap: float = 0.085) -> Any:
+    """Labels at the right end, moved so far apart that large type does not touch."""
+    labels = sorted((a for a in figure.layout.annotations if a.xref == "paper"), key=lambda a: a.y)
+    for below, label in pairwise(labels):
+        label.y = max(label.y, below.y + gap)
+    return figure
 
 
 def by_seed() -> str:
@@ -741,7 +759,7 @@ def by_seed() -> str:
         runs = _result()["runs"][name]
         covered, pairs = _ends(name)
         rows.append((name, f"{recipe.steps:,}", str(len(runs)), _spread(covered), _spread(pairs)))
-    return _table(head, rows)
+    return _table(head, rows, size=22)
 
 
 def _ends(name: str) -> tuple[list[float], list[float]]:
@@ -801,7 +819,7 @@ def cost() -> str:
         ("dropout", f"{config.hidden_dropout}, attention weights too"),
         ("machines", "base: 4 Cloud TPUs; large: 16; four days each"),
     )  # fmt: skip
-    return _table(("", "BERT"), rows, numbers=False)
+    return _table(("", "Devlin et al. 2018, sections 3.1 and A.2"), rows, numbers=False)
 
 
 def _settled(claim: str) -> str:
@@ -818,6 +836,10 @@ def epochs_printed() -> int:
 
 def tokens_a_step() -> str:
     return _settled("slip 4 batch")
+
+
+def tokens_printed() -> int:
+    return int(printed("bert")["pretraining"]["batch_tokens"])
 
 
 NAMES = {
@@ -848,14 +870,14 @@ def ablations() -> Any:
         figure.add_bar(
             x=list(lost), y=rounded(lost.values()), name=NAMES[name], textposition="outside",
             text=[f"{points:+.1f}".replace("-", "−") for points in lost.values()],
-            textfont_size=16, cliponaxis=False,
+            textfont_size=18, cliponaxis=False,
             marker={"color": colour, "pattern": {"shape": shape, "fgcolor": "white", "solidity": 0.25}},
         )  # fmt: skip
-    figure.update_yaxes(title_text="points", range=[-13, 1.5])
+    figure.update_yaxes(title_text="points", range=[-13, 0.4], zeroline=True, zerolinecolor=INK)
     figure.update_xaxes(side="top", ticks="", showline=False)
     legend = {"x": 0, "y": 0, "xanchor": "left", "yanchor": "bottom", "font": {"size": 20}}
     figure.update_layout(showlegend=True, legend=legend)
-    return _for_a_hall(figure, 1120, 390)
+    return _for_a_hall(figure, 1120, 380)
 
 
 def _size_gain(column: str) -> float:
@@ -890,17 +912,25 @@ def lost_squad() -> str:
 def claims_rows() -> str:
     chosen = ["size base", "E70", "half random", "slip 4 epochs"]
     rows = [
-        (escape(say), escape(it_is), escape(measured))
+        (inline(say), inline(it_is), inline(measured))
         for say, _, it_is, measured, _ in claims_table("02", only=chosen).rows
     ]
-    return _table(("they say", "it is", "computed while building"), rows, numbers=False)
+    return _table(("they say", "it is", "computed here"), rows, numbers=False, size=22)
 
 
 def claims_in_all() -> int:
     return len(claims("02"))
 
 
+def _ours() -> list[Any]:
+    return [e for id, e in sorted(all_exercises().items()) if id.startswith("02.")]
+
+
+def exercise_minutes() -> int:
+    return sum(e.minutes for e in _ours())
+
+
 def exercises() -> str:
-    ours = [e for id, e in sorted(all_exercises().items()) if id.startswith("02.")]
-    items = "".join(f"<li>{e.id} {escape(e.title)}, {e.minutes} min</li>" for e in ours)
-    return f'<ul style="list-style:none;margin-left:0;font-size:23px">{items}</ul>'
+    ours = _ours()
+    items = "".join(f'<li style="white-space:nowrap">{e.id} {escape(e.title)}</li>' for e in ours)
+    return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'

@@ -129,7 +129,7 @@ class Oracle:
         return self.grammar.prior[role][:, sorted(rows)].sum(1)
 
     def _parse(self, words: tuple[str, ...]) -> tuple[str, Evidence] | None:
-        """The stage of a whole sentence and what it says of its roles; None if no frame gives it."""
+        """The stage of a whole sentence and what it says of its roles; None if none gives it."""
         for form, evidence in self._matches(words, None):
             return form.frame.stage, evidence
         return None

@@ -324,7 +324,7 @@ class StoryRows:
     places: torch.Tensor
 
     def positions(self, chosen: torch.Tensor) -> list[tuple[int, int, int]]:
-        """(story, sentence, word) of every position that `chosen` (N, T) marks, in reading order."""
+        """(story, sentence, word) of every position that `chosen` (N, T) marks, in order."""
         n, t = chosen.nonzero(as_tuple=True)
         return [(i, s, w) for i, (s, w) in zip(n.tolist(), self.places[n, t].tolist(), strict=True)]
 

@@ -1,4 +1,4 @@
-"""What deck 02 shows: computed here, or read from data/results and data/papers. Nothing is trained."""
+"""What deck 02 shows: computed here, or read from data/results and data/papers; never trained."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ import torch.nn.functional as F
 from course_lib import (
     MicroWorld,
     bert_for_pretraining,
-    claims,
     claims_table,
     count_parameters,
     make_pairs,
@@ -27,6 +26,7 @@ from course_lib import (
     pretraining_loss,
     published,
 )
+from course_lib.claims import claims
 from course_lib.claims.machinery import printed
 from course_lib.encoder import Block, Embeddings, FeedForward
 from course_lib.exercises import all_exercises
@@ -39,7 +39,15 @@ from course_lib.train.results import gap_closed, read_result
 from course_lib.views import accuracy_chart, bar_chart, tokens_row
 from course_lib.views.page import inline
 from course_lib.views.style import (
-    BLUE, FAINT, GREEN, GREY, INK, ORANGE, VERMILION, rounded, template,
+    BLUE,
+    FAINT,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    VERMILION,
+    rounded,
+    template,
 )  # fmt: skip
 from course_lib.views.tokens import KEPT, MASKED, REPLACED, box
 
@@ -74,7 +82,9 @@ def _result() -> dict[str, Any]:
 def _pair() -> Rows:
     """The row of input that the notebook shows: two passages, 32 positions."""
     world = _world()
-    return make_pairs(world.documents(world.stories(2, seed=4)), world.special, length=32, seed=1)[:1]
+    return make_pairs(world.documents(world.stories(2, seed=4)), world.special, length=32, seed=1)[
+        :1
+    ]
 
 
 def _pieces(rows: Rows) -> list[str]:
@@ -105,7 +115,7 @@ def _code(source: str) -> str:
 
 
 def _body(function: Callable[..., Any], start: str = "") -> str:
-    """What a function of the library does, without signature and docstring, from line `start` on."""
+    """The lines of a library function after signature and docstring, from the one with `start`."""
     source = textwrap.dedent(inspect.getsource(function))
     node = ast.parse(source).body[0]
     assert isinstance(node, ast.FunctionDef)
@@ -118,7 +128,7 @@ def _table(
     head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = True, size: int = 24
 ) -> str:
     """A table of ready HTML; all columns but the first to the right where they hold numbers."""
-    right = ' style="text-align:right;white-space:nowrap"' if numbers else ""
+    right = ' style="text-align:right"' if numbers else ""
     cells = [
         "".join(
             f"<{tag}{right if i else ''}>{cell}</{tag}>" for i, cell in enumerate(row)
@@ -126,7 +136,8 @@ def _table(
         for tag, row in [("th", head), *(("td", row) for row in rows)]
     ]  # fmt: skip
     body = "".join(f"<tr>{row}</tr>" for row in cells[1:])
-    return f'<table style="font-size:{size}px;margin-bottom:14px"><thead><tr>{cells[0]}</tr></thead><tbody>{body}</tbody></table>'
+    style = f"font-size:{size}px;margin-bottom:14px" + ";white-space:nowrap" * numbers
+    return f'<table style="{style}"><thead><tr>{cells[0]}</tr></thead><tbody>{body}</tbody></table>'
 
 
 # ---------------------------------------------------------------- drawing
@@ -171,7 +182,9 @@ def _arrow(*points: float, tip: bool = True, dash: str = "") -> str:
     path = " ".join(f"{x} {y}" for x, y in zip(points[::2], points[1::2], strict=True))
     marker = ' marker-end="url(#tip)"' if tip else ""
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'<polyline points="{path}" fill="none" stroke="{INK}" stroke-width="1.8"{marker}{dashes}/>'
+    return (
+        f'<polyline points="{path}" fill="none" stroke="{INK}" stroke-width="1.8"{marker}{dashes}/>'
+    )
 
 
 # ---------------------------------------------------------------- 1, 2: what BERT is
@@ -234,7 +247,9 @@ def encoder_picture() -> str:
         parts.append(
             _words(60 + wide / 2, y + 24, name)
             if shown
-            else _rect(60, y, wide, 54, f"{name}: attention, feed-forward", fill=PALE["green"], ink=GREEN)
+            else _rect(
+                60, y, wide, 54, f"{name}: attention, feed-forward", fill=PALE["green"], ink=GREEN
+            )
         )
     parts += [
         _rect(60, 384, wide, 50, "token + segment + position, LayerNorm", fill=PALE["grey"]),
@@ -287,9 +302,9 @@ def pieces_by_longest_match() -> str:
             f'<s style="color:{GREY};{MONO};font-size:21px">{escape(piece)}</s>' for piece in failed
         )
         lines.append(
-            '<div style="display:flex;align-items:center;gap:22px;margin:0 0 12px">'
+            '<div style="display:flex;align-items:center;gap:22px;margin:0 0 18px">'
             f'<span style="flex:0 0 100px;white-space:nowrap">piece {number}</span>'
-            f'{looks}<span style="zoom:1.6;line-height:1.3">{box(found)}</span></div>'
+            f'{looks}<span style="zoom:1.6;line-height:1.3;display:flex">{box(found)}</span></div>'
         )
     return "".join(lines)
 
@@ -306,10 +321,6 @@ def unknown_word() -> str:
     word = "beehive"
     assert longest_match(word, set(TOY_VOCAB)) is None
     return word
-
-
-def code_longest_match() -> str:
-    return _code(_body(longest_match))
 
 
 # ---------------------------------------------------------------- 4, 5: the input
@@ -329,7 +340,10 @@ def row_of_numbers() -> str:
     head = ["", *("…" if i < 0 else f"<code>{escape(pieces[i])}</code>" for i in at)]
     columns = ("input_ids", "token_type_ids", "attention_mask")
     rows = [
-        [f"<code>{name}</code>", *("…" if i < 0 else str(getattr(pair, name)[0, i].item()) for i in at)]
+        [
+            f"<code>{name}</code>",
+            *("…" if i < 0 else str(getattr(pair, name)[0, i].item()) for i in at),
+        ]
         for name in columns
     ]
     return _table(head, rows)
@@ -384,7 +398,7 @@ def attention_numbers() -> str:
     follow = [("scores", scores.tolist(), "{:.3f}"), ("shares", shares.tolist(), "{:.3f}"),
               ("mixed", mixed.tolist(), "{:.3f}")]  # fmt: skip
     blocks = [_matrix(name, rows, form, name == "shares") for name, rows, form in given + follow]
-    blocks.insert(3, f'<div style="font-size:34px;color:{GREY};padding-top:36px">→</div>')
+    blocks.insert(3, f'<div style="font-size:34px;color:{GREY};padding-top:64px">→</div>')
     style = "display:flex;gap:24px;align-items:flex-start;margin:0 0 10px"
     return f'<div style="{style}">{"".join(blocks)}</div>'
 
@@ -395,7 +409,8 @@ def _matrix(name: str, rows: Sequence[Sequence[float]], form: str, shaded: bool)
         return f'<td style="{ground}padding:5px 9px;text-align:right">{form.format(value)}</td>'
 
     body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
-    return f'<div><strong>{name}</strong><table style="margin:6px 0;font-size:23px">{body}</table></div>'
+    table = f'<table style="margin:6px 0;font-size:23px">{body}</table>'
+    return f"<div><strong>{name}</strong>{table}</div>"
 
 
 def first_for_third() -> str:
@@ -429,7 +444,7 @@ def block_picture() -> str:
     middle = y + h / 2
     for x in (307, 825):
         parts += [
-            f'<circle cx="{x}" cy="{middle}" r="17" fill="#fff" stroke="{INK}" stroke-width="1.8"/>',
+            f'<circle cx="{x}" cy="{middle}" r="17" fill="#fff" stroke="{INK}"/>',
             _words(x, middle + 8, "+", 26),
         ]
     parts += [
@@ -441,7 +456,8 @@ def block_picture() -> str:
         _arrow(68, middle, 68, 24, 307, 24, 307, middle - 19),
         _arrow(530, middle, 530, 24, 825, 24, 825, middle - 19),
         _words(188, 16, "the input, added back", 18), _words(684, 16, "added back again", 18),
-        _words(180, 158, "between tokens", 18), _words(684, 158, "each token alone, GELU inside", 18),
+        _words(180, 158, "between tokens", 18),
+        _words(684, 158, "each token alone, GELU inside", 18),
     ]  # fmt: skip
     return _svg(1152, 170, *parts, says="attention, add, LayerNorm, feed-forward, add, LayerNorm")
 
@@ -489,7 +505,8 @@ def shares_of_parameters() -> str:
             for share, ground, ink in ((tables, hatch, INK), (blocks, BLUE, "#fff"))
         )
         lines.append(
-            f'<div style="display:flex;align-items:center;margin:0 0 7px;font-size:20px"><span style="flex:0 0 90px">'
+            '<div style="display:flex;align-items:center;margin:0 0 7px;font-size:20px">'
+            f'<span style="flex:0 0 90px">'
             f'{size}</span><span style="display:flex;flex:1;background:{FAINT}">{bars}</span></div>'
         )
     return "".join(lines)
@@ -514,6 +531,7 @@ def count_large() -> int:
 
 # ---------------------------------------------------------------- 9, 10: hiding
 
+
 @lru_cache(maxsize=1)
 def _hidden() -> dict[str, float]:
     """Of 1,000 real pieces of the training rows, how many are masked, replaced, kept."""
@@ -536,7 +554,8 @@ def legend() -> str:
     kinds = (("[MASK]", MASKED, "hidden"), ("word", REPLACED, "another word"),
              ("word", KEPT, "left alone, but asked"))  # fmt: skip
     parts = "".join(
-        f'<span style="white-space:nowrap"><span style="zoom:1.3">{box(token, kind)}</span> {said}</span>'
+        '<span style="white-space:nowrap">'
+        f'<span style="zoom:1.3">{box(token, kind)}</span> {said}</span>'
         for token, kind, said in kinds
     )
     style = "display:flex;flex-wrap:wrap;gap:8px 26px;font-size:20px;margin:16px 0 0"
@@ -545,11 +564,31 @@ def legend() -> str:
 
 def hidden_bars() -> Any:
     rate, mix = (printed("bert")["pretraining"][name] for name in ("rate", "mix"))
-    expected = {
-        name: 1000 * rate * share for name, share in zip(_hidden(), mix, strict=True)
-    }
+    expected = {name: 1000 * rate * share for name, share in zip(_hidden(), mix, strict=True)}
     figure = bar_chart(_hidden(), expected=expected, y_title="of 1,000 pieces")
     return _for_a_hall(figure, 550, 430)
+
+
+def _mix(place: int) -> str:
+    return f"{printed('bert')['pretraining']['mix'][place]:.0%}"
+
+
+def share_hidden() -> str:
+    return _mix(0)
+
+
+def share_replaced() -> str:
+    return _mix(1)
+
+
+def share_left() -> str:
+    return _mix(2)
+
+
+def hidden_percent() -> str:
+    """The share of all positions that become [MASK]."""
+    paper = printed("bert")["pretraining"]
+    return f"{paper['rate'] * paper['mix'][0]:.0%}"
 
 
 def masked_of_thousand() -> str:
@@ -566,21 +605,21 @@ def count_of_thirty() -> int:
     return count_to_predict(30, printed("bert")["pretraining"]["rate"])
 
 
-def ever_hidden(copies: int) -> str:
+def _ever_hidden(copies: int) -> str:
     """The share of positions hidden at least once in so many independent draws."""
     return f"{1 - (1 - printed('bert')['pretraining']['rate']) ** copies:.1%}"
 
 
 def ever_hidden_once() -> str:
-    return ever_hidden(1)
+    return _ever_hidden(1)
 
 
 def ever_hidden_ten() -> str:
-    return ever_hidden(10)
+    return _ever_hidden(10)
 
 
 def ever_hidden_forty() -> str:
-    return ever_hidden(int(printed("bert")["pretraining"]["epochs"]))
+    return _ever_hidden(int(printed("bert")["pretraining"]["epochs"]))
 
 
 # ---------------------------------------------------------------- 11: does B follow A?
@@ -592,19 +631,31 @@ def two_pairs() -> str:
     rows = make_pairs(world.documents(world.stories(8, seed=4)), world.special, length=32, seed=1)
     assert rows.next_sentence_label is not None
     labels = rows.next_sentence_label.tolist()
-    return "".join(_one_pair(rows, labels.index(label), label) for label in (0, 1))
+    pairs = "".join(_one_pair(rows, labels.index(label), label) for label in (0, 1))
+    said = (
+        "Underlined: in both passages. A coin decides; for NotNext, B is from <em>another</em> "
+        "document."
+    )
+    return f'{pairs}<p style="font-size:22px">{said}</p>'
 
 
 def _one_pair(rows: Rows, number: int, label: int) -> str:
     special, segments = _world().special, rows.token_type_ids[number].tolist()
     ids = rows.input_ids[number].tolist()
     passages = [
-        [i for i, s in zip(ids, segments, strict=True) if s == side and i not in special.never_masked]
+        [
+            i
+            for i, s in zip(ids, segments, strict=True)
+            if s == side and i not in special.never_masked
+        ]
         for side in (0, 1)
     ]
     shared = {i for i in passages[0] if i in passages[1]} - {_world().tokenizer.id(".")}
     said = f"<strong>{('IsNext', 'NotNext')[label]}</strong>, label {label}"
-    texts = (f"<p style='margin:0 0 4px'>{'AB'[side]}: {_marked(passages[side], shared)}</p>" for side in (0, 1))
+    texts = (
+        f"<p style='margin:0 0 4px'>{'AB'[side]}: {_marked(passages[side], shared)}</p>"
+        for side in (0, 1)
+    )
     style = f"border-left:5px {('solid', 'dashed')[label]} {(BLUE, VERMILION)[label]}"
     return (
         f'<div style="{style};padding:2px 0 2px 18px;margin:0 0 20px;font-size:22px">'
@@ -614,7 +665,8 @@ def _one_pair(rows: Rows, number: int, label: int) -> str:
 
 def _marked(ids: Sequence[int], shared: set[int]) -> str:
     words = ((i, escape(_world().tokenizer.token(i))) for i in ids)
-    return " ".join(f"<u><strong>{w}</strong></u>" if i in shared else w for i, w in words)
+    text = " ".join(f"<u><strong>{w}</strong></u>" if i in shared else w for i, w in words)
+    return text.replace(" .", ".")
 
 
 def _commoner_label() -> float:
@@ -633,7 +685,7 @@ def pairs_bars() -> Any:
     }
     figure = bar_chart(values, percent=True, y_title="pairs right")
     figure.update_traces(marker_color=[GREY, "#CC79A7", BLUE])
-    return _for_a_hall(figure, 540, 400)
+    return _for_a_hall(figure, 540, 390)
 
 
 def bag_of_words() -> str:
@@ -662,41 +714,45 @@ def _example() -> dict[str, float]:
 
 
 def _as_logits(given: Mapping[str, float], right: Sequence[int]) -> torch.Tensor:
-    rows = [[p, 1 - p] if at == 0 else [1 - p, p] for p, at in zip(given.values(), right, strict=True)]
+    rows = [
+        [p, 1 - p] if at == 0 else [1 - p, p] for p, at in zip(given.values(), right, strict=True)
+    ]
     return torch.tensor(rows).log()
 
 
 def worked_example() -> str:
-    def lines(given: Mapping[str, float]) -> list[tuple[str, ...]]:
-        return [(name, f"{p:g}", f"{-log(p):.3f}") for name, p in given.items()]
-
-    found, head = _example(), ("asked for", "P of it", "−log P")
-    tables = [
-        _table(head, [*lines(given), (f"<strong>mean of {len(given)}</strong>", "", f"<strong>{found[name]:.3f}</strong>")])
-        for given, name in ((WORDS, "mlm"), (PAIRS, "nsp"))
-    ]
+    found = _example()
+    tables = _prices(WORDS, found["mlm"]) + _prices(PAIRS, found["nsp"])
     total = f"L = {found['mlm']:.3f} + {found['nsp']:.3f} = <strong>{found['total']:.3f}</strong>"
     said = (
-        f'<div style="padding-top:10px"><p style="white-space:nowrap;font-size:30px">{total}</p>'
-        '<p style="font-size:22px">nats; the P are an imagined model\'s.<br>C: the chosen positions, '
+        f'<div style="padding-top:10px"><p style="white-space:nowrap;font-size:26px">{total}</p>'
+        '<p style="font-size:22px">nats; the P are an imagined model\'s.<br>C: chosen positions, '
         "three;<br>B: the pairs, two;<br>y: the pair's <em>own</em> label.</p></div>"
     )
-    flex = "display:flex;gap:56px;align-items:flex-start"
-    return f'<div style="{flex}">{tables[0]}{tables[1]}{said}</div>'
+    flex = "display:flex;gap:36px;align-items:flex-start"
+    return f'<div style="{flex}">{tables}{said}</div>'
+
+
+def _prices(given: Mapping[str, float], mean_price: float) -> str:
+    rows = [(name, f"{p:g}", f"{-log(p):.3f}") for name, p in given.items()]
+    last = (f"<strong>mean of {len(given)}</strong>", "", f"<strong>{mean_price:.3f}</strong>")
+    return _table(("asked", "P of it", "−log P"), [*rows, last], size=22)
 
 
 def two_rows() -> str:
-    """The example's two rows as boxes, with the truth at their end."""
+    """The example's two rows as boxes; under a box the truth that is asked for."""
     rows = (
-        ("[CLS] the ferry leaves at [MASK] [SEP] its [MASK] is painted green [SEP]", "noon, hull", "IsNext"),
-        ("[CLS] the ferry leaves at noon [SEP] beans need a [MASK] summer [SEP]", "warm", "NotNext"),
+        (
+            "[CLS] the ferry leaves at [MASK] [SEP] its [MASK] is painted green [SEP]",
+            "IsNext noon hull",
+        ),
+        ("[CLS] the ferry leaves at noon [SEP] beans need a [MASK] summer [SEP]", "NotNext warm"),
     )
     shown = []
-    for row, words, label in rows:
-        boxes = tokens_row(row.split()).inner
-        truth = f'<span style="font-size:21px;white-space:nowrap">{words} · <strong>{label}</strong></span>'
-        style = "display:flex;gap:20px;align-items:center;margin:0 0 8px;justify-content:space-between"
-        shown.append(f'<div style="{style}"><div style="zoom:1.2">{boxes}</div>{truth}</div>')
+    for row, truth in rows:
+        tokens, asked = row.split(), iter(truth.split())
+        labels = [next(asked) if token in ("[CLS]", "[MASK]") else "" for token in tokens]
+        shown.append(_large(tokens_row(tokens, labels=labels).inner, 1.5))
     return "".join(shown)
 
 
@@ -714,7 +770,10 @@ def _step(label: int) -> list[float]:
 
 def slip_table() -> str:
     rows = [
-        (name, *(f"{move:+.1f} {'↑' if move > 0 else '↓'}".replace("-", "−") for move in _step(label)))
+        (
+            name,
+            *(f"{move:+.1f} {'↑' if move > 0 else '↓'}".replace("-", "−") for move in _step(label)),
+        )
         for name, label in (("−log P(NotNext)", 1), ("−log P(IsNext)", 0))
     ]
     return _table(("loss taken", "IsNext", "NotNext"), rows)
@@ -740,7 +799,7 @@ def _curve(name: str) -> tuple[list[float], list[float]]:
 def four_lines() -> Any:
     levels = {name: _result()["levels"][name] for name in ("unigram", "count_model", "oracle")}
     figure = accuracy_chart(*_curve("live"), **levels, log_x=True, long_run=_curve("long"))
-    return _apart(_for_a_hall(figure, 1120, 350, right=230))
+    return _apart(_for_a_hall(figure, 1120, 350, right=215))
 
 
 def _apart(figure: Any, gap: float = 0.085) -> Any:
@@ -809,17 +868,19 @@ def live_steps() -> int:
 def cost() -> str:
     paper, config = printed("bert")["pretraining"], published("bert", "base")
     words = (paper["words_wikipedia"], paper["words_books"])
+    short = f"{paper['short_share']:.0%} at length {paper['short_length']}"
+    betas = f"β {paper['beta1']} and {paper['beta2']}"
     rows = (
         ("text", "Wikipedia {:,}M words, BooksCorpus {:,}M".format(*(w // 10**6 for w in words))),
         ("batch", f"{paper['batch']} rows of up to {paper['long_length']} tokens"),
-        ("steps", f"{paper['steps']:,}; {paper['short_share']:.0%} of them at length {paper['short_length']}"),
-        ("optimiser", f"Adam, β {paper['beta1']} and {paper['beta2']}, decay {paper['weight_decay']}"),
-        ("learning rate", f"{paper['learning_rate']:.0e} after 10,000 steps of warm-up, then straight to 0"
+        ("steps", f"{paper['steps']:,}; {short}"),
+        ("optimiser", f"Adam, {betas}, decay {paper['weight_decay']}"),
+        ("learning rate", f"{paper['learning_rate']:.0e}, 10,000 steps up, then down to 0"
          .replace("e-0", "e-")),
         ("dropout", f"{config.hidden_dropout}, attention weights too"),
         ("machines", "base: 4 Cloud TPUs; large: 16; four days each"),
     )  # fmt: skip
-    return _table(("", "Devlin et al. 2018, sections 3.1 and A.2"), rows, numbers=False)
+    return _table(("", "paper, sections 3.1 and A.2"), rows, numbers=False, size=21)
 
 
 def _settled(claim: str) -> str:
@@ -854,7 +915,9 @@ def _lost() -> dict[str, dict[str, float]]:
     return {
         name: {
             task: round(after - before, 1)
-            for task, after, before in zip(table["columns"], table[name], table["full"], strict=True)
+            for task, after, before in zip(
+                table["columns"], table[name], table["full"], strict=True
+            )
         }
         for name in NAMES
     }
@@ -870,8 +933,11 @@ def ablations() -> Any:
         figure.add_bar(
             x=list(lost), y=rounded(lost.values()), name=NAMES[name], textposition="outside",
             text=[f"{points:+.1f}".replace("-", "−") for points in lost.values()],
-            textfont_size=18, cliponaxis=False,
-            marker={"color": colour, "pattern": {"shape": shape, "fgcolor": "white", "solidity": 0.25}},
+            textfont_size=18, cliponaxis=False, constraintext="none",
+            marker={
+                "color": colour,
+                "pattern": {"shape": shape, "fgcolor": "white", "solidity": 0.25},
+            },
         )  # fmt: skip
     figure.update_yaxes(title_text="points", range=[-13, 0.4], zeroline=True, zerolinecolor=INK)
     figure.update_xaxes(side="top", ticks="", showline=False)
@@ -884,6 +950,10 @@ def _size_gain(column: str) -> float:
     table = printed("bert")["ablation_size"]
     place = table["columns"].index(column)
     return table["rows"][-1][place] - table["rows"][0][place]
+
+
+def fewest_layers() -> int:
+    return int(printed("bert")["ablation_size"]["rows"][0][0])
 
 
 def gain_mrpc() -> str:
@@ -932,5 +1002,5 @@ def exercise_minutes() -> int:
 
 def exercises() -> str:
     ours = _ours()
-    items = "".join(f'<li style="white-space:nowrap">{e.id} {escape(e.title)}</li>' for e in ours)
+    items = "".join(f"<li>{e.id} {escape(e.title)}</li>" for e in ours)
     return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'

@@ -13,6 +13,8 @@ from .masked_lm import BERT_MIX, mask_rows, masked_lm_loss
 from .next_sentence import next_sentence_loss
 from .rows import Batch, Rows, SpecialIds
 
+POOL = 32  # batches whose rows are sorted by length together
+
 
 def pretraining_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Mean over the chosen positions plus mean over the pairs, in nats: total, mlm, nsp."""
@@ -43,15 +45,21 @@ def pretraining_batches(
             f"batch_size={batch_size} was given for {len(rows)} rows; expected 1 to {len(rows)}."
         )
     steps_per_epoch = len(rows) // batch_size
+    lengths = rows.attention_mask.sum(dim=1)
 
     @lru_cache(maxsize=2)
-    def order(epoch: int) -> Tensor:
+    def order(epoch: int) -> Tensor:  # (steps_per_epoch, batch_size), row numbers
         generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
-        return torch.randperm(len(rows), generator=generator)
+        shuffled = torch.randperm(len(rows), generator=generator)[: steps_per_epoch * batch_size]
+        # Rows of about equal length share a batch: fewer positions are spent on padding.
+        pools = shuffled.split(POOL * batch_size)
+        alike = torch.cat([pool[lengths[pool].argsort(stable=True)] for pool in pools])
+        places = torch.randperm(steps_per_epoch, generator=generator)
+        return alike.view(steps_per_epoch, batch_size)[places]
 
     def batches(step: int) -> Batch:
         epoch, place = divmod(step, steps_per_epoch)
-        which = order(epoch)[place * batch_size : (place + 1) * batch_size]
+        which = order(epoch)[place]
         draw = epoch if mask_copies is None else epoch % mask_copies
         settings = {"rate": rate, "mix": mix, "seed": seed, "epoch": draw, "examples": which}
         return pretraining_batch(rows[which], special, **settings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import statistics
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -20,7 +19,7 @@ from course_lib.heads import PreTrainingOutput
 from course_lib.objectives.masked_lm import Masked, mask_rows, masked_lm_loss
 from course_lib.objectives.next_sentence import make_pairs, next_sentence_loss
 from course_lib.objectives.rows import Rows, SpecialIds
-from course_lib.train.results import gap_closed
+from course_lib.train.results import in_words, outcome
 
 from .machinery import Claim, NotHere, Settled, is_, near, printed, result
 
@@ -319,20 +318,14 @@ def _multilingual() -> Settled:
 
 def _gap(run: str) -> Settled:
     """The least share of the distance from counting to knowing that a seed covered."""
-    found = result("02_pretraining")
-    shares = [
-        gap_closed(r["curve"][-1]["masked_accuracy"], found["levels"]) for r in found["runs"][run]
-    ]
-    spread = statistics.stdev(shares)
-    said = f"{statistics.mean(shares):.0%} (sd {spread:.1%}, {len(shares)} seeds"
-    return Settled(min(shares), f"{said}, least {min(shares):.0%})", spread)
+    shares = outcome(result("02_pretraining"), run)["gap_closed"]
+    return Settled(min(shares), f"{in_words(shares)}, least {min(shares):.1%}")
 
 
 def _shared_words() -> Settled:
     found = result("02_pretraining")
-    bag = found["levels"]["bag_of_words_pairs"]
-    model = statistics.mean(r["curve"][-1]["pair_accuracy"] for r in found["runs"]["live"])
-    return Settled(bag, f"shared words alone {bag:.1%}, the live model {model:.1%}")
+    bag, model = found["levels"]["bag_of_words_pairs"], outcome(found, "live")["pair_accuracy"]
+    return Settled(bag, f"shared words alone {bag:.1%}, the live model {in_words(model)}")
 
 
 # ================================================================ what the paper's ablations say

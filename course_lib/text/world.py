@@ -66,6 +66,22 @@ class Story:
     def words(self) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(s.split()) for s in self.sentences)
 
+    def with_gap(self, kind: str) -> tuple[str, str, str]:
+        """The story's two halves with [MASK] for its last word of this kind, and the hidden word.
+
+        Raises ValueError when the story has no such word; `kind` is one of those of `Trace`.
+        """
+        places = [(s, w) for s, line in enumerate(self.trace) for w in range(len(line))]
+        at = [(s, w) for s, w in places if self.trace[s][w].kind == kind]
+        if not at:
+            have = ", ".join(sorted({t.kind for line in self.trace for t in line}))
+            raise ValueError(f"Asked to hide a {kind!r} word; this story has words of kind {have}.")
+        sentences = [list(sentence) for sentence in self.words]
+        hidden, sentences[at[-1][0]][at[-1][1]] = sentences[at[-1][0]][at[-1][1]], "[MASK]"
+        half = len(sentences) // 2
+        first, second = (" ".join(chain(*part)) for part in (sentences[:half], sentences[half:]))
+        return first, second, hidden
+
     @cached_property
     def trace(self) -> tuple[tuple[Trace, ...], ...]:
         """For every sentence, for every word, where it comes from."""

@@ -124,7 +124,12 @@ def bar_chart(
             textposition="outside",
             marker={
                 "color": colours,
-                "pattern": {"shape": shapes, "fgcolor": "white", "solidity": 0.25},
+                "pattern": {
+                    "shape": shapes,
+                    "fillmode": "overlay",
+                    "fgcolor": "white",
+                    "solidity": 0.25,
+                },
             },
             cliponaxis=False,
             hoverinfo="skip",

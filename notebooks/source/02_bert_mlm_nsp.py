@@ -25,9 +25,9 @@
 import torch
 
 from course_lib import (
-    BertConfig, MicroWorld, bert, bert_for_pretraining, check, claims_table, compare, count_parameters,
+    MicroWorld, bert, bert_for_pretraining, check, claims_table, compare, count_parameters,
     documentation_slice, fit, load_pretrained, make_pairs, mask_rows, pretraining_batches,
-    pretraining_loss, published, quiz, show,
+    pretraining_loss, quiz, show,
 )  # fmt: skip
 from course_lib.views import (
     LiveLoss, WatchWord, accuracy_chart, attention_view, bar_chart, bertviz_view, caption,
@@ -81,7 +81,8 @@ for name in ("input_ids", "token_type_ids", "attention_mask"):
 
 # %%
 pieces = [words.token(i) for i in pair.input_ids[0].tolist()]
-tokens_row(pieces, labels=[f"{'AB'[s]}" if m else "" for s, m in zip(pair.token_type_ids[0].tolist(), pair.attention_mask[0].tolist())])
+segments = ["AB"[s] for s in pair.token_type_ids[0].tolist()]
+tokens_row(pieces, labels=[s if piece != "[PAD]" else "" for s, piece in zip(segments, pieces)])
 
 # %%
 caption("One row: [CLS], passage A, [SEP], passage B, [SEP], padding. The letter below is the segment.")
@@ -483,12 +484,7 @@ print(f"{count_parameters(model):,} parameters, {LIVE.steps:,} steps of {LIVE.ba
 
 # %%
 told = material.heldout_stories.stories[4]
-place = max(i for i, word in enumerate(told.trace[-2]) if word.kind == "repeated")
-hidden_word = told.words[-2][place]
-sentences = [list(sentence) for sentence in told.words]
-sentences[-2][place] = "[MASK]"
-half = len(sentences) // 2
-first, second = (" ".join(" ".join(s) for s in part) for part in (sentences[:half], sentences[half:]))
+first, second, hidden_word = told.with_gap("repeated")
 watch = WatchWord(words, first, second=second, truth=hidden_word)
 print(f"{first}\n{second}\nhidden: {hidden_word}")
 
@@ -543,13 +539,12 @@ caption("The model leaves the count model behind within the first few hundred st
 # `python -m course_lib.train.results 02`):
 
 # %%
-from statistics import mean, stdev
+from course_lib.train.results import in_words, outcome
 
-for name, runs in result["runs"].items():
-    shares = [gap_closed(run["curve"][-1]["masked_accuracy"], result["levels"]) for run in runs]
-    pairs = [run["curve"][-1]["pair_accuracy"] for run in runs]
-    print(f"{name:5} {result['recipes'][name]['steps']:6,} steps, {len(runs)} seeds: distance covered "
-          f"{mean(shares):.0%} (sd {stdev(shares):.1%}), pairs right {mean(pairs):.1%} (sd {stdev(pairs):.1%})")
+for run, recipe in result["recipes"].items():
+    reached = outcome(result, run)
+    print(f"{run}, {recipe['steps']:,} steps: distance covered {in_words(reached['gap_closed'])}, "
+          f"pairs told apart {in_words(reached['pair_accuracy'])}")
 
 # %% [markdown]
 # ### What kind of word?
@@ -563,7 +558,8 @@ from course_lib.train.metrics import evaluate
 
 kind_of = stories.kinds(stories.positions(heldout.chosen))
 found = evaluate(model, stories.rows, special).found.tolist()
-by_kind = {k: mean(f for f, kind in zip(found, kind_of) if kind == k) for k in sorted(set(kind_of))}
+hits = {k: [f for f, kind in zip(found, kind_of) if kind == k] for k in set(kind_of)}
+by_kind = {k: sum(h) / len(h) for k, h in sorted(hits.items(), key=lambda item: -len(item[1]))}
 bar_chart(by_kind, percent=True, title="Hidden words found, by kind", y_title="share found")
 
 # %%

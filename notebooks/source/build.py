@@ -5,11 +5,10 @@
     python notebooks/source/build.py --check   only say whether saved cells and sources agree
 
 Authors edit `notebooks/source/NN_name.py` (jupytext's percent format); `notebooks/NN_name.ipynb` is
-made from it, outputs included. In Markdown cells `{{exercise:02.1}}` stands for an exercise's text and
-`{{review:02}}` for a lecture's questions for review. A cell tagged `nbval-check-output` prints what every machine prints
-alike, and the tests compare it. In Markdown cells `{{repository}}` and `{{colab}}` stand for the
-address of the course and for a link that opens this notebook in Colab.
-"""
+made from it, outputs included. A cell tagged `nbval-check-output` prints what every machine prints
+alike, and the tests compare it. In Markdown cells stand `{{repository}}` for the address of the
+course, `{{colab}}` for a link that opens the notebook in Colab, `{{exercise:02.1}}` for the text of
+an exercise and `{{review:02}}` for a lecture's questions for review."""
 
 from __future__ import annotations
 

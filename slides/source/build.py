@@ -352,6 +352,10 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
+NOTES_TOO_LONG = """() => [...document.querySelectorAll('.speaker-notes-pdf')]
+    .findIndex(notes => notes.scrollHeight > notes.clientHeight + 2) + 1"""
+
+
 def write_pdf(page_file: Path, executable: str) -> Path:
     """Print the deck with a page of notes after each slide."""
     from playwright.sync_api import sync_playwright
@@ -366,6 +370,12 @@ def write_pdf(page_file: Path, executable: str) -> Path:
         tab.wait_for_function("() => window.deckDrawn", timeout=120_000)
         partial = target.with_suffix(".partial")
         pages = tab.locator(".pdf-page, .speaker-notes-pdf").count()  # then an empty one follows
+        too_long = tab.evaluate(NOTES_TOO_LONG)
+        if too_long:
+            raise SystemExit(
+                f"{page_file.name}: the notes of slide {too_long} do not fit on their page of the "
+                "hand-out; shorten them, or the last page would be lost."
+            )
         tab.pdf(
             path=partial, prefer_css_page_size=True, print_background=True, page_ranges=f"1-{pages}"
         )

@@ -225,7 +225,7 @@ class Encoder(nn.Module):
         `only_at` (B, K), [CLS] first: the last layer is computed at these positions only, and T is
         K there. Raises ValueError for empty or too long texts and for ids outside their tables."""
         check_mask(input_ids, attention_mask)
-        x = self.embeddings(input_ids, token_type_ids)
+        x = in_compute_format(self.embeddings(input_ids, token_type_ids))
         keep = output_attentions or output_attention_scores
         states, weights, scores = self.stack(x, attention_mask, keep, only_at)
         return EncoderOutput(
@@ -235,6 +235,14 @@ class Encoder(nn.Module):
             attentions=tuple(weights) if output_attentions else None,
             attention_scores=tuple(scores) if output_attention_scores else None,
         )
+
+
+def in_compute_format(x: Tensor) -> Tensor:
+    """Under autocast, x in its short format: else every block would cast to it and back."""
+    kind = x.device.type
+    if not torch.is_autocast_enabled(kind):
+        return x
+    return x.to(torch.get_autocast_dtype(kind))
 
 
 def initialise(module: nn.Module, sd: float) -> None:

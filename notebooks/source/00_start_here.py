@@ -21,9 +21,9 @@
 #
 # ## Predict first
 #
-# A model sees: *the baker opened the* `[MASK]` *and lit the oven*. It has read nothing but a few thousand
-# short stories, for less than half a minute. Will it put a sensible **kind** of word there? The **right**
-# word? Decide before you run the last cell of this page.
+# In a moment a model will read a few thousand short stories, for less than half a minute. Then it sees a story
+# it has never met, with one word hidden. Will it put the right **kind** of word there? The right **word**?
+# Decide before you look.
 #
 # ## Is this machine ready?
 
@@ -45,7 +45,7 @@ from course_lib import MicroWorld, bert_for_pretraining, fit, make_pairs, pretra
 from course_lib.views import LiveLoss, WatchWord, caption, prediction_slider
 
 world = MicroWorld.load()
-stories = world.stories(8_000, seed=0)
+stories = world.stories(20_000, seed=0)
 print(stories[1].text)
 
 # %% [markdown]
@@ -55,22 +55,67 @@ print(stories[1].text)
 # %%
 words = world.tokenizer
 rows = make_pairs(world.documents(stories), world.special, length=64)
+batches = pretraining_batches(rows, world.special, batch_size=32, seed=0)
 torch.manual_seed(0)
 model = bert_for_pretraining(
-    "tiny", vocab_size=words.vocab_size, max_positions=64, hidden_dropout=0.0, attention_dropout=0.0
-)
-watch = WatchWord(words, "[MASK] buys seven woollen boats .", steps=9)
-history = fit(
-    model, pretraining_loss, pretraining_batches(rows, world.special, batch_size=64),
-    steps=300, learning_rate=2e-3, callbacks=[LiveLoss(), watch],
+    "tiny", vocab_size=words.vocab_size, max_positions=64, initializer_range=0.05,
+    hidden_dropout=0.0, attention_dropout=0.0,
 )  # fmt: skip
+
+first, second, hidden_word = world.stories(1, seed=3, split="heldout")[0].with_gap("agreement")
+watch = WatchWord(words, first, second=second, truth=hidden_word, looks=9)
+history = fit(
+    model, pretraining_loss, batches, steps=600, learning_rate=2e-3, callbacks=[LiveLoss(), watch]
+)
 print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
 
 # %%
-caption("Nats of surprise at a hidden word, step by step: about 7 at first (any of 1,100 words), then fewer.")
+caption("Nats of surprise at a hidden word: about 7 at first (any of a thousand words), then fewer and fewer.")
 
 # %%
-prediction_slider(watch.snapshots, watch.text)
+print(f"{first}\n{second}\nhidden: {hidden_word}")
+prediction_slider(watch.snapshots, watch.text, truth=hidden_word)
 
 # %%
-caption("Move the slider: at step 0 any word will do; soon the kind of word is right.")
+caption("Move the slider to earlier steps: at first the most frequent words, then words of the right kind.")
+
+# %% [markdown]
+# That is the whole trick of BERT's pre-training, on a thumbnail. How well it does in full, what it cannot know,
+# and how one tells: lecture 02.
+#
+# ## The map
+#
+# | no. | page | state |
+# |---|---|---|
+# | 00 | start here | you are here |
+# | 02 | [BERT: hide some words, ask for them back](02_bert_mlm_nsp.ipynb) | ready |
+#
+# The other lectures (words in context, fine-tuning, RoBERTa, ALBERT, distillation, ELECTRA, DeBERTa, spans and
+# entities, many languages, domains, fast inference, choosing a variant, kernels, beyond text) are being
+# written. Every page stands on its own.
+#
+# Each has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·
+# *is it right?* · *see it* · *measure it* · *what they claim, what you measured* · *more exercises* · *quiz* ·
+# *questions for review* · *read on*.
+#
+# ## How to use it
+#
+# Run a cell with Shift+Enter. `show(thing)` prints the library's own source. `check("02.1", my_function)` judges
+# an exercise and names the mistake; `hint("02.1")` gives one step of help; `reveal("02.1")` shows a solution.
+# Nothing you do can break a page: *Restart kernel and run all* always brings it back.
+#
+# ## What the course answers
+#
+# The lectures this course grew from contain 109 statements that are wrong or easily misread, and the papers a
+# few slips of their own. Each is settled on the page that teaches its subject, by code where code can. Six of
+# them belong to lecture 02. Dates of examinations and other matters of one particular class are left out on
+# purpose.
+
+# %%
+from course_lib import claims_table
+
+claims_table("02", only=["E70", "E71", "E72", "E101", "E102", "E103"])
+
+# %% [markdown]
+# Two of the forty questions in those lectures belong to lecture 02 and are answered there (the two tasks
+# combined, and what BERT cannot do). As lectures are added, this index grows.

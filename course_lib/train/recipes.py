@@ -45,6 +45,7 @@ class Material:
     """What a recipe reads: pairs to train on, whole stories and pairs to be measured on."""
 
     world: MicroWorld
+    documents: list[list[list[int]]]  # the training stories
     train: Rows
     heldout_stories: StoryRows
     heldout_pairs: Rows
@@ -57,13 +58,13 @@ class Material:
 def prepare(recipe: Recipe, world: MicroWorld | None = None) -> Material:
     """Draw the stories (seed 0 of each split) and pack them."""
     world = world or MicroWorld.load()
-    told = world.stories(recipe.stories, seed=0)
+    documents = world.documents(world.stories(recipe.stories, seed=0))
     heldout = world.stories(recipe.heldout, seed=0, split="heldout")
-    pairs = [
-        make_pairs(world.documents(stories), world.special, length=recipe.length)
-        for stories in (told, heldout)
-    ]
-    return Material(world, pairs[0], world.rows(heldout, recipe.length), pairs[1])
+    train, pairs = (
+        make_pairs(told, world.special, length=recipe.length)
+        for told in (documents, world.documents(heldout))
+    )
+    return Material(world, documents, train, world.rows(heldout, recipe.length), pairs)
 
 
 def fresh_model(recipe: Recipe, vocab_size: int, seed: int) -> BertForPreTraining:

@@ -42,7 +42,7 @@ check_machine()
 import torch
 
 from course_lib import MicroWorld, bert_for_pretraining, fit, make_pairs, pretraining_batches, pretraining_loss
-from course_lib.views import LiveLoss, WatchWord, caption, prediction_slider
+from course_lib.views import LiveLoss, WatchWord, prediction_slider
 
 world = MicroWorld.load()
 stories = world.stories(20_000, seed=0)
@@ -69,15 +69,15 @@ history = fit(
 )
 print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
 
-# %%
-caption("Nats of surprise at a hidden word: about 7 at first (any of a thousand words), then fewer and fewer.")
+# %% [markdown]
+# *Nats of surprise at a hidden word: about 7 at first (any of a thousand words), then fewer and fewer.*
 
 # %%
 print(f"{first}\n{second}\nhidden: {hidden_word}")
-prediction_slider(watch.snapshots, watch.text, truth=hidden_word)
+prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 
-# %%
-caption("Move the slider to earlier steps: at first the most frequent words, then words of the right kind.")
+# %% [markdown]
+# *Move the slider to earlier steps: at first the most frequent words, then words of the right kind.*
 
 # %% [markdown]
 # That is the whole trick of BERT's pre-training, on a thumbnail. How well it does in full, what it cannot know,

@@ -613,8 +613,7 @@ bar_chart(
 # | dropout | 0.1 everywhere, attention included |
 # | machines | base on 4 Cloud TPUs, large on 16; four days each |
 #
-# Sources: the paper, sections 3.1 and A.2; the details in brackets from the released code. The machine in
-# front of you does in a minute what a millionth of that budget buys. The three complaints that the rest of
+# Sources: the paper, sections 3.1 and A.2; the details in brackets from the released code. The three complaints that the rest of
 # the family answers are already visible: the training recipe was never tuned, the model is large for what it
 # does, and only 15% of the positions teach it anything at each step.
 #

@@ -670,7 +670,7 @@ CLAIMS = (
     ),
     Claim(
         id="long run",
-        they_say="ten times as many steps bring it at least 85% of the way",
+        they_say="about seventeen times the reading brings it at least 85% of the way",
         who="this page",
         it_is="so, for every seed",
         how="measured",

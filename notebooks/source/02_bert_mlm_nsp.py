@@ -536,7 +536,7 @@ accuracy_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *The model leaves the count model behind within the first few hundred steps; ten times as many steps bring it close to the oracle.*
+# *The model leaves the count model behind within the first thousand steps; the long run, with about seventeen times the reading, comes close to the oracle.*
 
 # %% [markdown]
 # One run is an anecdote. The same recipe with other random weights, masks and orders (a result file, made by

@@ -283,7 +283,13 @@ show(pairs_of_document)
 #     \;+\; \underbrace{\frac{1}{B}\sum_{b} -\log P(y_b \mid \text{row}_b)}_{\text{pairs},\; y_b \text{ the true label}}$$
 
 # %%
-show(pretraining_loss)
+from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
+
+show(pretraining_loss, masked_loss_reference, masked_loss)
+
+# %% [markdown]
+# The last two are twins. The first gives every position V scores and then ignores 85 of 100; the second picks
+# the chosen positions *before* the large matrix. Same loss, same gradients, far less work.
 
 # %% [markdown]
 # A worked example, both tasks at once. Row one: *the ferry leaves at* `[MASK]` · *its* `[MASK]` *is painted

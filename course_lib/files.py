@@ -68,8 +68,17 @@ def _check(name: str, path: Path, _changed: int, _size: int) -> None:
 
 def read_manifest(root: Path) -> dict[str, str]:
     """{file name relative to `root`: SHA-256}, from the manifest (the format of `sha256sum`)."""
-    lines = (root / MANIFEST).read_text(encoding="utf-8").splitlines()
-    return {name: digest for digest, name in (line.split("  ", 1) for line in lines if line)}
+    entries = {}
+    for line in (root / MANIFEST).read_text(encoding="utf-8").splitlines():
+        digest, _, name = line.partition("  ")
+        if len(digest) != 64 or not name:
+            raise DamagedDataError(
+                f"data/{MANIFEST} has the line {line[:40]!r}; expected a SHA-256, two spaces and a "
+                "file name in each. Restore it with `git checkout data`, or write it anew with "
+                "`python -m course_lib.files --write-manifest`."
+            )
+        entries[name] = digest
+    return entries
 
 
 def write_manifest(root: Path) -> dict[str, str]:

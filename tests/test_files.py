@@ -56,3 +56,10 @@ def test_the_cache_moves_with_its_variable(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_LIB_CACHE", str(tmp_path / "elsewhere"))
     assert files.cache_dir("runs") == tmp_path / "elsewhere" / "runs"
     assert (tmp_path / "elsewhere" / "runs").is_dir()
+
+
+def test_a_damaged_manifest_is_refused(data):
+    manifest = data / files.MANIFEST
+    manifest.write_text(manifest.read_text()[:30])
+    with pytest.raises(files.DamagedDataError, match=r"MANIFEST.* expected a SHA-256"):
+        files.data_path("words.txt")

@@ -21,7 +21,7 @@
 #
 # ## Predict first
 #
-# In a moment a model will read a few thousand short stories, for less than half a minute. Then it sees a story
+# In a moment a model will read about ten thousand short stories, for less than half a minute. Then it sees a story
 # it has never met, with one word hidden. Will it put the right **kind** of word there? The right **word**?
 # Decide before you look.
 #
@@ -49,8 +49,9 @@ stories = world.stories(20_000, seed=0)
 print(stories[1].text)
 
 # %% [markdown]
-# Fifteen in a hundred words are hidden, the model guesses, it is told the right word, it changes its numbers a
-# little; then the next stories. The curve shows how surprised it is by the right words.
+# Fifteen in a hundred words are chosen and most of them hidden; the model guesses, it is told the right word, it
+# changes its numbers a little; then the next stories. The curve shows how surprised it is by the right words.
+# The word we watch is one that must *agree* with somebody named in the story.
 
 # %%
 words = world.tokenizer
@@ -70,14 +71,15 @@ history = fit(
 print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
 
 # %% [markdown]
-# *Nats of surprise at a hidden word: about 7 at first (any of a thousand words), then fewer and fewer.*
+# *Surprise at a chosen word, in nats (natural logarithms): about 7 at first, any of a thousand words, then fewer.*
 
 # %%
 print(f"{first}\n{second}\nhidden: {hidden_word}")
 prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 
 # %% [markdown]
-# *Move the slider to earlier steps: at first the most frequent words, then words of the right kind.*
+# *Move the slider to earlier steps: at first the most frequent words, then words of the right kind. Was your guess
+# right?*
 
 # %% [markdown]
 # That is the whole trick of BERT's pre-training, on a thumbnail. How well it does in full, what it cannot know,
@@ -102,7 +104,8 @@ prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 #
 # Run a cell with Shift+Enter. `show(thing)` prints the library's own source. `check("02.1", my_function)` judges
 # an exercise and names the mistake; `hint("02.1")` gives one step of help; `reveal("02.1")` shows a solution.
-# Nothing you do can break a page: *Restart kernel and run all* always brings it back.
+# If a cell never ends, press *Interrupt* (■). Nothing you do can break a page: *Restart kernel and run all* brings
+# it back.
 #
 # ## What the course answers
 #

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -96,5 +98,11 @@ def to_rows(packed: Sequence[tuple[list[int], list[int], list[int]]]) -> Rows:
     """Packed rows of one length as tensors; raises ValueError when there are none."""
     if not packed:
         raise ValueError("No rows were given; expected at least one. Is the text empty?")
-    ids, types, mask = (torch.tensor(column) for column in zip(*packed, strict=True))
+    ids, types, mask = (_as_tensor(column) for column in zip(*packed, strict=True))
     return Rows(input_ids=ids, attention_mask=mask, token_type_ids=types)
+
+
+def _as_tensor(rows: Sequence[Sequence[int]]) -> Tensor:
+    """Lists of one length as a tensor (N, T); several times quicker than torch.tensor on lists."""
+    flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
+    return torch.from_numpy(flat.reshape(len(rows), -1))

@@ -514,7 +514,7 @@ watch = WatchWord(words, first, second=second, truth=hidden_word)
 print(f"{first}\n{second}\nhidden: {hidden_word}")
 
 # %%
-curve = AccuracyCurve(material, LIVE.steps, looks=10)
+curve = AccuracyCurve(material, LIVE.steps, looks=8)
 history = fit(
     model, pretraining_loss, batches,
     steps=LIVE.steps, learning_rate=LIVE.learning_rate, warmup=LIVE.warmup,

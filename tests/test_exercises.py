@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import random
+import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 import torch
@@ -40,6 +42,16 @@ def my_count_without_biases_and_norms(config):
     H, wide = config.hidden_size, config.intermediate_size
     tables = (config.vocab_size + config.max_positions + config.type_vocab_size) * H
     return tables + config.num_layers * (4 * H * H + 2 * H * wide) + H * H
+
+
+def count_with_heads(config):
+    H, V = config.hidden_size, config.vocab_size
+    return count.parameter_count(config) + (H * H + H + 2 * H + V) + (2 * H + 2)
+
+
+def count_own_matrices(config, biases=True, output=False):
+    H, extra = config.hidden_size, config.num_layers * (config.num_heads - 1)
+    return count.parameter_count(config) + extra * (3 + output) * (H * H + biases * H)
 
 
 def attend_with(*, divide=math.sqrt, dim=-1, hide="keys", after=False):
@@ -91,6 +103,30 @@ def mask_with(cuts=(0.8, 0.9), *, low=0, high=None, where=None, draw=torch.rand)
         return torch.where(ok, changed, input_ids)
 
     return answer
+
+
+def mask_all_alike(input_ids, chosen, mask_id, vocab_size, generator):
+    def once(shape, generator):
+        return torch.rand(1, generator=generator).expand(shape)
+
+    return mask_with(draw=once)(input_ids, chosen, mask_id, vocab_size, generator)
+
+
+def mask_overwritten(input_ids, chosen, mask_id, vocab_size, generator):
+    out, share = input_ids.clone(), torch.rand(input_ids.shape, generator=generator)
+    others = torch.randint(vocab_size, input_ids.shape, generator=generator)
+    out[chosen & (share < 0.8)] = mask_id
+    return torch.where(chosen & (share < 0.9), others, out)
+
+
+def mask_quotas(input_ids, chosen, mask_id, vocab_size, generator):
+    out, places = input_ids.clone(), chosen.nonzero()
+    places = places[torch.randperm(len(places), generator=generator)]
+    masks, changed = round(0.8 * len(places)), round(0.9 * len(places))
+    out[tuple(places[:masks].T)] = mask_id
+    others = torch.randint(vocab_size, (changed - masks,), generator=generator)
+    out[tuple(places[masks:changed].T)] = others
+    return out
 
 
 def mask_nested(input_ids, chosen, mask_id, vocab_size, generator):
@@ -171,6 +207,22 @@ def choose_with(rule=None, *, never=("pad", "cls", "sep"), pick=None):
 def choose_independently(input_ids, special, rate, max_predictions, generator):
     draws = torch.rand(input_ids.shape, generator=generator) < rate
     return draws & ~torch.isin(input_ids, torch.tensor(special.never_masked))
+
+
+def choose_with_replacement(input_ids, special, rate, max_predictions, generator):
+    words = (~torch.isin(input_ids, torch.tensor(special.never_masked))).nonzero().flatten()
+    number = min(max_predictions, max(1, round(rate * int((input_ids != special.pad).sum()))))
+    chosen = torch.zeros(len(input_ids), dtype=torch.bool)
+    chosen[words[torch.randint(len(words), (number,), generator=generator)]] = True
+    return chosen
+
+
+def choose_then_drop(input_ids, special, rate, max_predictions, generator):
+    real = (input_ids != special.pad).nonzero().flatten()
+    number = min(max_predictions, max(1, round(rate * len(real))))
+    chosen = torch.zeros(len(input_ids), dtype=torch.bool)
+    chosen[real[torch.randperm(len(real), generator=generator)[:number]]] = True
+    return chosen & ~torch.isin(input_ids, torch.tensor(special.never_masked))
 
 
 def choose_places(input_ids, special, rate, max_predictions, generator):
@@ -293,6 +345,12 @@ PLANTED = {
         "one block": count_wrong("one block"),
         "every head full width": count_wrong("every head full width"),
         "decoder counted": count_wrong("decoder counted"),
+        "every head full width, with biases": count_own_matrices,
+        "heads counted": count_with_heads,
+        "MLM head counted": count_wrong("MLM head counted"),
+        "NSP head counted": count_wrong("NSP head counted"),
+        "heads counted + decoder counted": lambda c: count_with_heads(c)
+        + c.vocab_size * c.hidden_size,
         "F is 4H": count_wrong("F is 4H"),
         "no biases + no LayerNorms": my_count_without_biases_and_norms,
         "wrong type": lambda config: "109M",
@@ -323,6 +381,9 @@ PLANTED = {
         "no random": mask_with((0.8, 0.8)),
         "none kept": mask_with((0.8, 1.0)),
         "ten percent of the rest": mask_nested,
+        "one draw for all": mask_all_alike,
+        "masks overwritten": mask_overwritten,
+        "exact quotas": mask_quotas,
         "shares swapped": mask_with((0.1, 0.9)),
         "writes into its input": mask_in_place,
         "one draw a row": mask_rowwise,
@@ -339,6 +400,7 @@ PLANTED = {
         "chooses specials": choose_with(never=("pad",)),
         "chooses padding": choose_with(never=("cls", "sep")),
         "count varies": choose_independently,
+        "sometimes too few": choose_with_replacement,
         "floor": choose_with(lambda n, e, T, r, m: min(m, max(1, int(r * n)))),
         "ceil": choose_with(lambda n, e, T, r, m: min(m, max(1, math.ceil(r * n)))),
         "half up": choose_with(lambda n, e, T, r, m: min(m, max(1, int(r * n + 0.5)))),
@@ -369,6 +431,7 @@ PLANTED = {
         "first sentences": pairs_with(lambda p, d, r: (p[0], r.choice(
             [x for x in d if p[0] not in x])[0] if p[2] else p[1], p[2])),
         "not half": pairs_three_quarters,
+        "ignores the generator": lambda documents, rng: pairs.pairs(documents, random),
         "shuffled": lambda d, r: pairs.pairs(d, r)[::-1],
         "wrong pair": pairs_with(lambda p, d, r: (p[0], p[1])),
         "wrong type": lambda documents, rng: 3,
@@ -544,6 +607,164 @@ def test_the_readers_own_random_numbers_are_left_alone():
     random.seed(5), torch.manual_seed(5)
     check_answer(EXERCISES["02.3"], mask_unseeded, 0)
     assert (random.random(), torch.rand(1).item()) == expected
+
+
+# ---------------------------------------------------------------- further ways to go wrong
+
+
+@pytest.mark.parametrize(
+    ("id", "answer", "key"),
+    [
+        ("02.1", lambda c: count_own_matrices(c, biases=False), "every head full width"),
+        ("02.1", lambda c: count_own_matrices(c, False, True),
+         "every head full width, output too"),
+        ("02.1", lambda c: count_own_matrices(c, True, True),
+         "every head full width, output and biases"),
+        ("02.2", lambda q, k, v, m: attention.attend(q, k, v * m[:, None, :, None],
+                                                     torch.ones_like(m)), "mask after softmax"),
+        ("02.4", choose_then_drop, "sometimes too few"),
+        ("02.7", pieces_with(lengths=list, limit=10**6), "shortest first"),
+        ("02.7", pieces_with(lengths=list, limit=10**6, stuck="keep"), "shortest first"),
+        ("02.7", pieces_with(look="", limit=10**6), "looked up without ##"),
+        ("02.7", pieces_with(stuck="keep", limit=10**6), "pieces before [UNK]"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_in_other_clothes_too(id, answer, key):
+    for seed in SEEDS:
+        assert check_answer(EXERCISES[id], answer, seed).mistake == key
+
+
+def test_own_matrices_for_each_head_are_called_so():
+    said = check_answer(EXERCISES["02.1"], count_own_matrices, 0).message
+    assert "each head has its own H×H matrices" in said
+
+
+def test_one_draw_for_all_is_named_whatever_the_luck():
+    for seed in range(20):
+        report = check_answer(EXERCISES["02.3"], mask_all_alike, seed)
+        assert report.mistake == "one draw for all"
+
+
+def test_the_missing_sign_in_the_look_up_stops_where_the_longest_wins():
+    report = check_answer(EXERCISES["02.7"], pieces_with(look=""), 0)
+    assert [stage.passed for stage in report.stages[:2]] == [True, False]
+
+
+def choose_rounding_a_tensor(input_ids, special, rate, max_predictions, generator):
+    return min(max_predictions, max(1, round(rate * (input_ids != special.pad).sum())))
+
+
+@pytest.mark.filterwarnings("ignore:The use of")
+@pytest.mark.parametrize(
+    ("id", "answer", "advice"),
+    [
+        ("02.4", choose_rounding_a_tensor, "wrap it in int(...)"),
+        ("02.2", lambda q, k, v, m: (q @ k.T).softmax(-1) @ v, "k.transpose(-1, -2)"),
+        ("02.2", lambda q, k, v, m: (q @ k.transpose(1, 2)).softmax(-1) @ v, "k.transpose(-1, -2)"),
+        ("02.2", lambda q, k, v, m: torch.matmul(q, k.permute(3, 2, 1, 0)), "k.transpose(-1, -2)"),
+        ("02.2", lambda q, k, v, m: (q @ k.mT).masked_fill(m[:, None, None], -1e9),
+         "attention_mask == 0"),
+        ("02.2", lambda q, k, v, m: torch.zeros_like(q).masked_fill(~m[:, None, :, None], -1e9),
+         "attention_mask == 0"),
+        ("02.6", lambda p, y, n, z: F.cross_entropy(p, y), "flatten (B, T, V) to (B·T, V)"),
+        ("02.6", lambda p, y, n, z: F.cross_entropy(p.flatten(0, 1), y),
+         "flatten (B, T, V) to (B·T, V)"),
+    ],
+)  # fmt: skip
+def test_a_frequent_exception_gets_a_line_of_advice(id, answer, advice):
+    report = check_answer(EXERCISES[id], answer, 0)
+    assert report.mistake == "raised"
+    assert advice in report.message, report
+
+
+def test_other_exceptions_get_no_advice_about_axes():
+    def answer(q, k, v, mask):
+        return (q @ k.transpose(-1, -2)) + torch.zeros(7, 7, 7)
+
+    def elsewhere(q, k, v, mask):
+        scores = q @ k.transpose(-1, -2)
+        return scores + torch.zeros(7, 7, 7)
+
+    assert "must match" in check_answer(EXERCISES["02.2"], answer, 0).message
+    assert "Swap" not in check_answer(EXERCISES["02.2"], elsewhere, 0).message
+
+
+def test_the_hint_of_the_number_can_be_copied():
+    from course_lib.objectives.rows import SpecialIds
+
+    (line,) = [h for h in EXERCISES["02.4"].hints if "length = " in h]
+    code = line.split("length = ")[1].split(", then")[0]
+    given = {"input_ids": torch.tensor([2, 9, 3, 0]), "special": SpecialIds(0, 1, 2, 3, 4, 50)}
+    assert round(0.5 * eval(code, given)) == 2
+
+
+# ---------------------------------------------------------------- loops without end
+
+
+def pieces_endless(word, vocab, max_chars):
+    pieces, start = [], 0
+    while start < len(word):
+        end = len(word)
+        while end > start and "##" * (start > 0) + word[start:end] not in vocab:
+            end -= 1
+        pieces.append("##" * (start > 0) + word[start:end])
+        pieces, start = pieces[-20:], end
+    return pieces
+
+
+needs_timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers")
+
+
+@needs_timers
+def test_a_loop_without_end_is_stopped_and_named():
+    report = check_answer(EXERCISES["02.7"], pieces_endless, 0, seconds=0.2)
+    assert report.status == "wrong" and report.mistake == "never ends"
+    assert [stage.passed for stage in report.stages] == [True, True, False, None, None]
+    assert "did not come back within 0.2 seconds" in report.message
+    assert any(f"'{word}'" in report.message for word in ("rivet", "zebra", "riverbank"))
+
+
+@needs_timers
+def test_the_alarm_found_before_is_put_back():
+    def mine(number, frame):
+        raise AssertionError("too early")
+
+    before = signal.signal(signal.SIGALRM, mine)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 500)
+        for answer in (pieces_endless, words.wordpiece, raises, exits):
+            check_answer(EXERCISES["02.7"], answer, 0, seconds=0.5)
+            assert signal.getsignal(signal.SIGALRM) is mine
+            assert 400 < signal.getitimer(signal.ITIMER_REAL)[0] <= 500
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@needs_timers
+def test_an_answer_cannot_catch_its_own_alarm():
+    def stubborn(config):
+        try:
+            while True:
+                pass
+        except Exception:
+            return 1
+
+    report = check_answer(EXERCISES["02.1"], stubborn, 0, seconds=0.1)
+    assert report.mistake == "never ends"
+
+
+def test_outside_the_main_thread_there_is_no_limit():
+    reports = []
+
+    def work():
+        solution = EXERCISES["02.7"].solution
+        reports.append(check_answer(EXERCISES["02.7"], solution, 0, seconds=1e-9))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert reports[0].status == "passed"
 
 
 # ---------------------------------------------------------------- solutions and the library

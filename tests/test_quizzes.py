@@ -91,6 +91,20 @@ def test_the_words_of_the_split_follow_the_rule():
     assert longest_match("playfully", vocab) == ["play", "##fully"]
 
 
+def test_the_mixture_is_counted_from_real_tokens():
+    question = ITEMS[0].question
+    assert "1,000 real tokens" in question and "special" not in question
+    (right,) = (choice.text for choice in ITEMS[0].choices if choice.correct)
+    assert right.startswith("120 ") and "150 are" in right
+    assert round(0.15 * 1000) == 150 and round(0.8 * 150) == 120
+
+
+def test_chips_are_not_taken_for_cloud_tpus():
+    (answer,) = (entry.answer for entry in REVIEW if "at what cost" in entry.question)
+    assert "4 Cloud TPUs (16 chips)" in answer and "16 Cloud TPUs (64 chips)" in answer
+    assert 4 * 4 == 16 and 16 * 4 == 64
+
+
 def test_the_quiz_is_drawn():
     shown = quiz("02")
     assert ITEMS[0].question in repr(shown)

@@ -11,8 +11,11 @@ import copy
 import dis
 import math
 import random
+import re
 import secrets
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -27,6 +30,7 @@ from torch import Tensor
 from .report import Note, Report, Stage
 
 Answer = Callable[..., Any]
+SECONDS_A_STAGE = 10.0
 
 
 class Mistake(Exception):
@@ -44,6 +48,10 @@ class Unanswered(Exception):
 
 class AnswerRaised(Exception):
     """The student's function raised; the original exception is the cause."""
+
+
+class TookTooLong(BaseException):
+    """The stage's time is over. No Exception, so that no `except Exception` takes it for one."""
 
 
 class Draw:
@@ -92,7 +100,8 @@ class Exercise:
 
     solution: kept here, in the exercise's own signature. library: "module:name" of the functions
     that do the same in the library; reveal shows these. see: where the library does a larger job of
-    which this is a part; reveal names it below the solution.
+    which this is a part; reveal names it below the solution. when_raised: (pattern, advice) for
+    what the answer raises; the pattern is sought in "message <newline> the line it came from".
     """
 
     id: str
@@ -107,6 +116,7 @@ class Exercise:
     solution: Answer
     library: tuple[str, ...] = ()
     see: str = ""
+    when_raised: Sequence[tuple[str, str]] = ()
 
     @property
     def heading(self) -> str:
@@ -129,8 +139,17 @@ class Exercise:
 # ---------------------------------------------------------------- check, hint, reveal
 
 
-def check_answer(exercise: Exercise, answer: Any, seed: int | None = None) -> Report:
-    """Run the stages in order until one is not passed. Never raises for anything an answer does."""
+def check_answer(
+    exercise: Exercise,
+    answer: Any,
+    seed: int | None = None,
+    *,
+    seconds: float = SECONDS_A_STAGE,
+) -> Report:
+    """Run the stages in order until one is not passed. Never raises for anything an answer does.
+
+    seconds: how long one stage may take, where this can be limited at all (see _time_limit).
+    """
     seed = secrets.randbelow(1_000_000) if seed is None else seed
     same = f'check("{exercise.id}", …, seed={seed})'
     again = f"The inputs were drawn with seed {seed}: {same} draws them again."
@@ -141,7 +160,8 @@ def check_answer(exercise: Exercise, answer: Any, seed: int | None = None) -> Re
     stages: list[Stage] = []
     for i, stage in enumerate(exercise.stages):
         with _own_randomness(seed):
-            result, trouble = _ask(stage, answer, Draw(seed * 1_000 + i), exercise)
+            draw = Draw(seed * 1_000 + i)
+            result, trouble = _ask_in_time(stage, answer, draw, exercise, seconds)
         if trouble == "unanswered":
             return _unanswered(exercise)
         stages.append(result)
@@ -149,6 +169,63 @@ def check_answer(exercise: Exercise, answer: Any, seed: int | None = None) -> Re
             rest = [Stage(later.name, None) for later in exercise.stages[i + 1 :]]
             return Report(exercise.heading, stages + rest, trouble, again)  # type: ignore[arg-type]
     return Report(exercise.heading, stages, again=again)
+
+
+def _ask_in_time(
+    stage: Check, answer: Answer, draw: Draw, exercise: Exercise, seconds: float
+) -> tuple[Stage, str]:
+    _last_inputs.clear()
+    try:
+        with _time_limit(seconds):
+            return _ask(stage, answer, draw, exercise)
+    except TookTooLong:
+        said = (
+            f"Your function did not come back within {seconds:g} seconds: does a loop in it never "
+            "end? Look whether every way through the loop brings it nearer to its end."
+        )
+        shown = ", ".join(_shown_input(x) for x in _last_inputs)
+        if shown:
+            said += f"\nIt was given: {shown}."
+        return Stage(stage.name, False, said, "never ends"), ""
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise TookTooLong in the block after so long; the alarm found before is put back.
+
+    Without effect where there are no interval timers (Windows) and outside the main thread.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    running = True
+
+    def ring(_number: int, _frame: Any) -> None:
+        if running:
+            raise TookTooLong
+
+    handler = signal.signal(signal.SIGALRM, ring)
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        try:
+            yield
+        finally:
+            running = False  # an alarm from here on is late, and no longer of interest
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL if handler is None else handler)
+        if timer[0]:
+            signal.setitimer(signal.ITIMER_REAL, *timer)
+
+
+_last_inputs: list[Any] = []  # of the call that is running, for a report on a loop without end
+
+
+def _shown_input(x: Any) -> str:
+    if isinstance(x, Tensor):
+        return str(x.tolist()) if x.numel() <= 40 else f"a tensor of shape {tuple(x.shape)}"
+    plain = isinstance(x, (str, int, float, list, tuple, dict, set))
+    return _short(x, 200) if plain else f"a {type(x).__name__}"
 
 
 def _ask(stage: Check, answer: Answer, draw: Draw, exercise: Exercise) -> tuple[Stage, str]:
@@ -201,7 +278,20 @@ def _what_was_raised(error: BaseException | None, exercise: Exercise) -> str:
     advice = ""
     if isinstance(error, TypeError) and "argument" in str(error):
         advice = f"\nYour function is called as {exercise.signature}."
+    text = f"{error}\n{own[0].line if own else ''}"
+    for pattern, said in (*exercise.when_raised, *WHEN_RAISED):
+        if re.search(pattern, text):
+            advice = f"\n{said}"
+            break
     return f"Your function raised {type(error).__name__}: {error}{place}{advice}"
+
+
+WHEN_RAISED = (
+    (
+        "__round__",
+        "A tensor of one number is not a Python number: wrap it in int(...).",
+    ),
+)
 
 
 def _name(exercise: Exercise) -> str:
@@ -234,6 +324,7 @@ def call(answer: Answer, *inputs: Any) -> Any:
 
     Raises Unanswered for the stub's `...`, Mistake for None, AnswerRaised when the answer raises.
     """
+    _last_inputs[:] = inputs
     try:
         result = answer(*copy_of(inputs))
     except Exception as error:
@@ -254,6 +345,7 @@ def call(answer: Answer, *inputs: Any) -> Any:
 def writes_into(answer: Answer, *inputs: Any) -> int | None:
     """The place of the first tensor among the inputs that the answer changes, or None."""
     given = copy_of(inputs)
+    _last_inputs[:] = inputs
     with suppress(Exception):
         answer(*given)
     for place, (before, after) in enumerate(zip(inputs, given, strict=True)):

@@ -164,7 +164,7 @@ def _clean_output(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None
 
 
 def _few_colours(png: str) -> str:
-    """The picture of a figure in 64 colours: hatched bars else weigh more than the rest of the page."""
+    """A figure in 64 colours: hatched bars else weigh more than the rest of the page."""
     picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB").quantize(64)
     small = io.BytesIO()
     picture.save(small, format="PNG", optimize=True)

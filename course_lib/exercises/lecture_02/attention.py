@@ -98,9 +98,9 @@ ATTENTION_SUSPECTS = (
     ),
     Suspect(
         "mask after softmax",
-        "The mask is multiplied in after the softmax. The weights of a query then no longer sum "
-        "to one: padding has taken its share and thrown it away. Hide the keys before the "
-        "softmax.",
+        "The mask is multiplied in after the softmax, or into the values. The weights of a query "
+        "over the real tokens then no longer sum to one: padding has taken its share and thrown "
+        "it away. Hide the keys before the softmax.",
         lambda q, k, v, m: ((_scores(q, k) / _root(q)).softmax(-1) * m[:, None, None, :]) @ v,
     ),
     Suspect(
@@ -256,6 +256,18 @@ ATTENTION = Exercise(
     library=(
         "course_lib.kernels.attention:attention_scores",
         "course_lib.kernels.attention:attention_reference",
+    ),
+    when_raised=(
+        (
+            "boolean (mask|tensor)",
+            "That wants True and False, not ones and zeros: use attention_mask == 0.",
+        ),
+        (
+            # A shape that does not fit, raised on a line that swaps axes or multiplies by k.
+            r"(?s)(match|batch2|multiplied|2-D|[Dd]imension).*\n"
+            r".*(\.T\b|\.t\(|mT|transpose|permute|swap|@ *k)",
+            "Swap the last two axes only: k.transpose(-1, -2).",
+        ),
     ),
     stages=(
         Check(

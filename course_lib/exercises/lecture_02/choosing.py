@@ -172,6 +172,12 @@ def _expect_counts(seen: Sequence[tuple[tuple[int, int, int, float, int], list[i
         f"{_right_count(n, e, T, rate, limit)}."
     )
     if sum(len(set(counts)) > 1 for _, counts in seen) > 5:
+        if all(max(counts) <= _right_count(*case) for case, counts in seen):
+            raise Mistake(
+                "sometimes too few",
+                "Sometimes fewer than the number. Can a position be drawn twice, or a [CLS] be "
+                f"drawn and then dropped?\n{example}",
+            )
         raise Mistake(
             "count varies",
             "The number changes from call to call: each position is drawn by itself with the "
@@ -243,8 +249,8 @@ CHOOSING = Exercise(
     ),
     hints=(
         "Two questions, one after the other: how many, then which.",
-        "How many: length = (input_ids != special.pad).sum(), then min(max_predictions, max(1, "
-        "round(rate * length))).",
+        "How many: length = int((input_ids != special.pad).sum()), then min(max_predictions, "
+        "max(1, round(rate * length))).",
         "Which: list the eligible positions, shuffle them with torch.randperm(n, "
         "generator=generator), take the first.",
         "torch.isin(input_ids, torch.tensor(special.never_masked)) marks what may not be chosen.",

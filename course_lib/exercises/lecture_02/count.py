@@ -38,6 +38,10 @@ def parameter_count(config: BertConfig) -> int:
     return embeddings + L * (attention + feed_forward + norms) + pooler
 
 
+OWN_MATRICES = (
+    "each head has its own H×H matrices. The A heads share one matrix: each has H/A of its columns"
+)
+
 # What a forgotten or surplus part does to the count, as a function of the sizes.
 COUNT_SLIPS: dict[str, tuple[str, Callable[[BertConfig], int]]] = {
     "no biases": (
@@ -98,8 +102,33 @@ COUNT_SLIPS: dict[str, tuple[str, Callable[[BertConfig], int]]] = {
         lambda c: -c.num_layers * c.hidden_size * c.intermediate_size,
     ),
     "every head full width": (
-        "every head was given matrices of H×H. The A heads share them: each has H/A of the columns",
+        OWN_MATRICES,
         lambda c: 3 * c.num_layers * (c.num_heads - 1) * c.hidden_size**2,
+    ),
+    "every head full width, with biases": (
+        f"{OWN_MATRICES}, and as much of its bias",
+        lambda c: 3 * c.num_layers * (c.num_heads - 1) * (c.hidden_size**2 + c.hidden_size),
+    ),
+    "every head full width, output too": (
+        f"{OWN_MATRICES}; the output projection is one matrix as well",
+        lambda c: 4 * c.num_layers * (c.num_heads - 1) * c.hidden_size**2,
+    ),
+    "every head full width, output and biases": (
+        f"{OWN_MATRICES}, and as much of its bias; the output projection is one matrix as well",
+        lambda c: 4 * c.num_layers * (c.num_heads - 1) * (c.hidden_size**2 + c.hidden_size),
+    ),
+    "heads counted": (
+        "the MLM and NSP heads were counted; the exercise leaves them out",
+        lambda c: c.hidden_size**2 + 5 * c.hidden_size + c.vocab_size + 2,
+    ),
+    "MLM head counted": (
+        "the MLM head was counted (dense layer, LayerNorm, a bias for each piece); the exercise "
+        "leaves it out",
+        lambda c: c.hidden_size**2 + 3 * c.hidden_size + c.vocab_size,
+    ),
+    "NSP head counted": (
+        "the NSP head was counted, 2H + 2; the exercise leaves it out",
+        lambda c: 2 * c.hidden_size + 2,
     ),
     "decoder counted": (
         "a matrix of V×H too many. The decoder of the MLM head is the token table once more "

@@ -235,7 +235,7 @@ LOSS = Exercise(
     signature="my_loss(prediction_logits, labels, nsp_logits, nsp_label)",
     statement=(
         "`prediction_logits` (B, T, V) are scores for every position; `labels` (B, T) hold the "
-        "hidden word's id where the model is asked and −100 elsewhere; `nsp_logits` (B, 2) score "
+        "original word's id where the model is asked and −100 elsewhere; `nsp_logits` (B, 2) score "
         "IsNext and NotNext; `nsp_label` (B,) is 0 for IsNext, 1 for NotNext. Return one number: "
         "the mean of −log P(word) over the asked positions of the batch, plus the mean of −log "
         "P(true label) over the pairs."
@@ -253,6 +253,13 @@ LOSS = Exercise(
         "course_lib.objectives.masked_lm:masked_lm_loss",
         "course_lib.objectives.next_sentence:next_sentence_loss",
         "course_lib.objectives.pretraining:pretraining_loss",
+    ),
+    when_raised=(
+        (
+            "Expected target size|target batch_size|[Ee]xpected target",
+            "cross_entropy looks for the words on axis 1: flatten (B, T, V) to (B·T, V), and the "
+            "labels to (B·T,).",
+        ),
     ),
     stages=(
         Check(

@@ -93,6 +93,7 @@ def _ask_unchosen(answer: Answer, draw: Draw) -> None:
 
 
 def _ask_shares(answer: Answer, draw: Draw) -> None:
+    _name_one_draw(answer, draw)
     case = _masking_case(draw, 200, 200, 0.5)
     ids, chosen, mask_id, vocab_size, _ = case
     given = _call_masking(answer, case)
@@ -110,6 +111,33 @@ def _ask_shares(answer: Answer, draw: Draw) -> None:
         f"and {kept:.1%} stayed; expected 80%, 10%, 10% (each within six standard deviations, at "
         "most 1.7 points).",
     )
+
+
+def _name_one_draw(answer: Answer, draw: Draw) -> None:
+    """Many generator states, because which fate all positions share is luck."""
+    ids, _chosen, mask_id, vocab_size, _ = _masking_case(draw, 10, 10, 0.5)
+    chosen = torch.ones_like(ids, dtype=torch.bool)
+    fates = set()
+    for _ in range(40):
+        given = _call_masking(answer, (ids, chosen, mask_id, vocab_size, draw.generator()))
+        fates.add(_common_fate(given, ids, mask_id))
+        if "" in fates:
+            return
+    if len(fates) > 1:
+        raise Mistake(
+            "one draw for all",
+            "One draw decides for all positions: with 40 generators it was all or nothing every "
+            "time. Draw a number for each position: torch.rand(input_ids.shape, "
+            "generator=generator).",
+        )
+
+
+def _common_fate(given: Tensor, ids: Tensor, mask_id: int) -> str:
+    """What became of nearly all positions, or an empty string where their fates differ."""
+    masked, kept = (float((given == x).double().mean()) for x in (mask_id, ids))
+    if max(masked, kept) > 0.9:
+        return "masked" if masked > kept else "kept"
+    return "replaced" if max(masked, kept) < 0.1 else ""
 
 
 # Recognisable wrong mixes: [MASK], random, kept.
@@ -152,6 +180,12 @@ WRONG_MIXES: tuple[tuple[str, tuple[float, float, float], str], ...] = (
         (0.72, 0.1, 0.18),
         "The random ids were drawn over all chosen positions after the masks, and replace some "
         "of them. One draw must decide between the three. ",
+    ),
+    (
+        "masks overwritten",
+        (0.0, 0.9, 0.1),
+        "No [MASK] is left: the random ids were written over them. They are for numbers from 0.8 "
+        "to 0.9 only; a condition `< 0.9` alone holds below 0.8 too. ",
     ),
     (
         "shares swapped",
@@ -206,6 +240,26 @@ def _ask_each_alone(answer: Answer, draw: Draw) -> None:
             "fate by place",
             "Early chosen positions are treated differently from late ones: the fate was dealt "
             "out in order. It must be drawn at random for each position.",
+        )
+    _name_quotas(answer, draw)
+
+
+def _name_quotas(answer: Answer, draw: Draw) -> None:
+    """The number of masks among 100 positions varies by about 4; a quota's does not vary."""
+    chosen = torch.ones(10, 10, dtype=torch.bool)
+    ids, mask_id, vocab_size = draw.ids(10, 49_999, 10, 10), 3, 50_000
+    masked = [
+        _call_masking(answer, (ids, chosen, mask_id, vocab_size, draw.generator())) == mask_id
+        for _ in range(30)
+    ]
+    numbers = [int(m.sum()) for m in masked]
+    drawn = any(not torch.equal(m, masked[0]) for m in masked)  # else: see _ask_generator
+    if drawn and max(numbers) - min(numbers) <= 1:  # 1: a random id may be [MASK]'s
+        raise Mistake(
+            "exact quotas",
+            f"Of 100 chosen positions {numbers[0]} became [MASK] with every one of 30 generators: "
+            "the number was fixed, and only the places drawn. Each position is drawn by itself, "
+            "so the number varies, by about 4 in 100.",
         )
 
 
@@ -303,7 +357,7 @@ def _ask_generator(answer: Answer, draw: Draw) -> None:
 MASKING = Exercise(
     id="02.3",
     title="The 80/10/10 rule",
-    purpose="why a hidden word is not always hidden",
+    purpose="why a chosen word is not always hidden",
     difficulty=2,
     minutes=12,
     signature="my_mask(input_ids, chosen, mask_id, vocab_size, generator)",

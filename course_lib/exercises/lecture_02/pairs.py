@@ -192,6 +192,17 @@ def _ask_half(answer: Answer, draw: Draw) -> None:
         )
 
 
+def _ask_rng(answer: Answer, draw: Draw) -> None:
+    documents, seed = _documents(draw, 20, 12), draw.integer(0, 2**31)
+    first, again = (_call_pairs(answer, documents, random.Random(seed)) for _ in range(2))
+    if first != again:
+        raise Mistake(
+            "ignores the generator",
+            "The same state of rng gave two different lists of pairs. Draw with rng.random and "
+            "rng.choice, not from the module random, so that an experiment can be repeated.",
+        )
+
+
 PAIRS = Exercise(
     id="02.5",
     title="Make the sentence pairs",
@@ -219,5 +230,6 @@ PAIRS = Exercise(
         Check("label 0 means that b follows a", _ask_labels),
         Check("a random b comes from another document", _ask_elsewhere),
         Check("about half are NotNext, and drawn", _ask_half),
+        Check("the draws come from rng", _ask_rng),
     ),
 )

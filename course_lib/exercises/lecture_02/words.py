@@ -206,7 +206,25 @@ def _drawn_words(draw: Draw, number: int) -> list[tuple[str, set[str], int]]:
 LOOKS_AHEAD = ("abccba", {"abc", "##c", "##ba", "ab", "##ccba"}, 9)
 
 
-def _expect_pieces(answer: Answer, case: tuple[str, set[str], int], draw: Draw) -> None:
+Case = tuple[str, set[str], int]  # word, vocabulary, max_chars
+Cases = Callable[[Draw], list[Case]]
+
+
+def _always_fitting(draw: Draw) -> list[Case]:
+    """Drawn words that any way of splitting gets through, none too long."""
+    letters = {sign + letter for letter in "abc" for sign in ("", "##")}
+    return [(word, vocab | letters, 100) for word, vocab, _ in _drawn_words(draw, 100)]
+
+
+def _never_too_long(draw: Draw) -> list[Case]:
+    return [(word, vocab, 100) for word, vocab, _ in _drawn_words(draw, 300)]
+
+
+def _any_words(draw: Draw) -> list[Case]:
+    return _drawn_words(draw, 300)
+
+
+def _expect_pieces(answer: Answer, case: Case, draw: Draw, like: Cases) -> None:
     word, vocab, max_chars = case
     given, right = call(answer, *case), wordpiece(*case)
     if not isinstance(given, (list, tuple)) or not all(isinstance(piece, str) for piece in given):
@@ -223,7 +241,7 @@ def _expect_pieces(answer: Answer, case: tuple[str, set[str], int], draw: Draw) 
         f"{list(given)}; it is {right}."
     )
     found = find_suspect(
-        answer, [case, LOOKS_AHEAD, *_drawn_words(draw, 300)], WORDPIECE_SUSPECTS, _same_pieces
+        answer, [case, LOOKS_AHEAD, *like(draw)], WORDPIECE_SUSPECTS, _same_pieces
     )
     raise Mistake(found.key if found else "", f"{found.message}\n{said}" if found else said)
 
@@ -232,15 +250,18 @@ def _same_pieces(mine: Any, theirs: list[str], _case: Any) -> bool:
     return list(mine) == theirs
 
 
-def _ask_words(
-    cases: Callable[[Draw], list[tuple[str, set[str], int]]],
-) -> Callable[[Answer, Draw], None]:
+def _ask_words(cases: Cases, like: Cases = _any_words) -> Callable[[Answer, Draw], None]:
+    """A stage on these cases. A mistake is named on others that ask no more than the stage does:
+
+    what an answer cannot do yet must not hide what is wrong with it here.
+    """
+
     def ask(answer: Answer, draw: Draw) -> None:
         found = sorted(
             cases(draw), key=lambda case: len(case[0])
         )  # so that the shortest fails first
         for case in found:
-            _expect_pieces(answer, case, draw)
+            _expect_pieces(answer, case, draw, like)
 
     return ask
 
@@ -250,26 +271,14 @@ def _known_words(draw: Draw) -> list[tuple[str, set[str], int]]:
 
 
 def _longest_wins(draw: Draw) -> list[tuple[str, set[str], int]]:
-    vocab = {
-        "l",
-        "lamp",
-        "lam",
-        "##s",
-        "##p",
-        "##light",
-        "##l",
-        "##i",
-        "##g",
-        "##h",
-        "##t",
-        "light",
-        "s",
-    }
+    # No piece stands here both with and without ##, so that leaving it out shows.
+    inside = ("light", "s", "m", "p", "l", "i", "g", "h", "t")
+    vocab = {"la", "lam", "lamp", *("##" + piece for piece in inside)}
     return [("lamps", vocab, 100), ("lamplight", vocab, 100)]
 
 
 def _nothing_fits(draw: Draw) -> list[tuple[str, set[str], int]]:
-    vocab = {"ri", "##v", "##er", "river", "##bed", "bed", "[UNK]"}
+    vocab = {"ri", "##v", "##er", "river", "##bed", "[UNK]"}
     return [("riverbank", vocab, 100), ("rivet", vocab, 100), ("zebra", vocab, 100)]
 
 
@@ -304,10 +313,10 @@ WORDS = Exercise(
         "course_lib.text.wordpiece:WordPiece.pieces",
     ),
     stages=(
-        Check("a word that is in the vocabulary", _ask_words(_known_words)),
-        Check("the longest piece wins", _ask_words(_longest_wins)),
-        Check("nothing fits: one [UNK]", _ask_words(_nothing_fits)),
+        Check("a word that is in the vocabulary", _ask_words(_known_words, _always_fitting)),
+        Check("the longest piece wins", _ask_words(_longest_wins, _always_fitting)),
+        Check("nothing fits: one [UNK]", _ask_words(_nothing_fits, _never_too_long)),
         Check("too long: [UNK]", _ask_words(_too_long)),
-        Check("three hundred drawn words", _ask_words(lambda draw: _drawn_words(draw, 300))),
+        Check("three hundred drawn words", _ask_words(_any_words)),
     ),
 )

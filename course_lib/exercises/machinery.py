@@ -195,7 +195,8 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
     Without effect where there are no interval timers (Windows) and outside the main thread.
     """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not hasattr(signal, "setitimer") or not in_main_thread:
         yield
         return
     running = True

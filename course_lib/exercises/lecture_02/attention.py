@@ -263,9 +263,11 @@ ATTENTION = Exercise(
             "That wants True and False, not ones and zeros: use attention_mask == 0.",
         ),
         (
-            # A shape that does not fit, raised on a line that swaps axes or multiplies by k.
-            r"(?s)(match|batch2|multiplied|2-D|[Dd]imension).*\n"
-            r".*(\.T\b|\.t\(|mT|transpose|permute|swap|@ *k)",
+            # A shape that does not fit, on a line that swaps axes (others than the right two) or
+            # multiplies by k as it is.
+            r"(match|batch2|multiplied|2-D|[Dd]imension).*\n"
+            r"(?!.*(transpose\((-1, ?-2|-2, ?-1|2, ?3|3, ?2)\)|\.mT\b))"
+            r".*(\.T\b|\.t\(|transpose|permute|swap|@ *k)",
             "Swap the last two axes only: k.transpose(-1, -2).",
         ),
     ),

@@ -256,7 +256,7 @@ LOSS = Exercise(
     ),
     when_raised=(
         (
-            "Expected target size|target batch_size|[Ee]xpected target",
+            "Expected target size|target batch_size|target tensor expected",
             "cross_entropy looks for the words on axis 1: flatten (B, T, V) to (B·T, V), and the "
             "labels to (B·T,).",
         ),

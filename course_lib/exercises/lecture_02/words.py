@@ -20,6 +20,10 @@ from ..machinery import (
 )
 
 
+Case = tuple[str, set[str], int]  # word, vocabulary, max_chars
+Cases = Callable[[Draw], list[Case]]
+
+
 def wordpiece(word: str, vocab: set[str], max_chars: int) -> list[str]:
     """Greedy, longest piece first; the whole word is [UNK] where no piece fits."""
     if len(word) > max_chars:
@@ -191,7 +195,7 @@ def _drawn_vocabulary(draw: Draw) -> set[str]:
     return vocab | {"##" + s for s in strings if draw.python.random() < 0.6} | {"[UNK]"}
 
 
-def _drawn_words(draw: Draw, number: int) -> list[tuple[str, set[str], int]]:
+def _drawn_words(draw: Draw, number: int) -> list[Case]:
     return [
         (
             "".join(draw.python.choices("abc", k=draw.integer(1, 9))),
@@ -204,10 +208,6 @@ def _drawn_words(draw: Draw, number: int) -> list[tuple[str, set[str], int]]:
 
 # Going back finds abc ##c ##ba; the fewest pieces are ab ##ccba.
 LOOKS_AHEAD = ("abccba", {"abc", "##c", "##ba", "ab", "##ccba"}, 9)
-
-
-Case = tuple[str, set[str], int]  # word, vocabulary, max_chars
-Cases = Callable[[Draw], list[Case]]
 
 
 def _always_fitting(draw: Draw) -> list[Case]:
@@ -240,9 +240,7 @@ def _expect_pieces(answer: Answer, case: Case, draw: Draw, like: Cases) -> None:
         f"For {word!r} with the fitting pieces {used} and max_chars={max_chars} you have "
         f"{list(given)}; it is {right}."
     )
-    found = find_suspect(
-        answer, [case, LOOKS_AHEAD, *like(draw)], WORDPIECE_SUSPECTS, _same_pieces
-    )
+    found = find_suspect(answer, [case, LOOKS_AHEAD, *like(draw)], WORDPIECE_SUSPECTS, _same_pieces)
     raise Mistake(found.key if found else "", f"{found.message}\n{said}" if found else said)
 
 
@@ -251,9 +249,10 @@ def _same_pieces(mine: Any, theirs: list[str], _case: Any) -> bool:
 
 
 def _ask_words(cases: Cases, like: Cases = _any_words) -> Callable[[Answer, Draw], None]:
-    """A stage on these cases. A mistake is named on others that ask no more than the stage does:
+    """A stage on these cases; a mistake is named on drawn ones like them.
 
-    what an answer cannot do yet must not hide what is wrong with it here.
+    They ask no more than the stage does: what an answer cannot do yet must not hide what is wrong
+    with it here.
     """
 
     def ask(answer: Answer, draw: Draw) -> None:
@@ -266,23 +265,23 @@ def _ask_words(cases: Cases, like: Cases = _any_words) -> Callable[[Answer, Draw
     return ask
 
 
-def _known_words(draw: Draw) -> list[tuple[str, set[str], int]]:
+def _known_words(draw: Draw) -> list[Case]:
     return [(word, {"river", "lamp", "clouds", "##s"}, 100) for word in ("lamp", "river", "clouds")]
 
 
-def _longest_wins(draw: Draw) -> list[tuple[str, set[str], int]]:
+def _longest_wins(draw: Draw) -> list[Case]:
     # No piece stands here both with and without ##, so that leaving it out shows.
     inside = ("light", "s", "m", "p", "l", "i", "g", "h", "t")
     vocab = {"la", "lam", "lamp", *("##" + piece for piece in inside)}
     return [("lamps", vocab, 100), ("lamplight", vocab, 100)]
 
 
-def _nothing_fits(draw: Draw) -> list[tuple[str, set[str], int]]:
+def _nothing_fits(draw: Draw) -> list[Case]:
     vocab = {"ri", "##v", "##er", "river", "##bed", "[UNK]"}
     return [("riverbank", vocab, 100), ("rivet", vocab, 100), ("zebra", vocab, 100)]
 
 
-def _too_long(draw: Draw) -> list[tuple[str, set[str], int]]:
+def _too_long(draw: Draw) -> list[Case]:
     limit = draw.integer(5, 12)
     return [("a" * n, {"a", "##a"}, limit) for n in (limit - 1, limit, limit + 1)]
 

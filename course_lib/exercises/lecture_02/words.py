@@ -19,7 +19,6 @@ from ..machinery import (
     find_suspect,
 )
 
-
 Case = tuple[str, set[str], int]  # word, vocabulary, max_chars
 Cases = Callable[[Draw], list[Case]]
 

@@ -655,3 +655,15 @@ def test_compare_in_double_precision_and_for_encoders() -> None:
     assert found.tolerance == 1e-10 and found.equal
     with pytest.raises(ValueError, match="a model of transformers"):
         compare(bert("tiny", max_positions=20, **small), "torch")
+
+
+def test_a_long_text_keeps_its_mask_in_sight() -> None:
+    from course_lib.views.predictions import _around_the_mask
+
+    words = [f"w{i}" for i in range(60)]
+    for place in (0, 20, 59):
+        text = " ".join([*words[:place], "[MASK]", *words[place + 1 :]])
+        shown = _around_the_mask(text)
+        assert "[MASK]" in shown and len(shown) <= 94
+        assert ("…" in shown) and all(w in [*words, "[MASK]", "…"] for w in shown.split())
+    assert _around_the_mask("short [MASK]") == "short [MASK]"

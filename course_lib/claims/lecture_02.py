@@ -657,7 +657,8 @@ CLAIMS = (
     Claim(
         id="live run",
         they_say=(
-            "a minute of training takes a two-layer BERT at least half of the way from counting "
+            "2,400 steps of training, a minute or so, take a two-layer BERT at least half of the "
+            "way from counting "
             "to knowing"
         ),
         who="this page",
@@ -672,7 +673,7 @@ CLAIMS = (
         id="long run",
         they_say="about seventeen times the reading brings it at least 85% of the way",
         who="this page",
-        it_is="so, for every seed",
+        it_is="so, in the one run made",
         how="measured",
         settled_by="data/results/02_pretraining.json",
         settle=lambda: _gap("long"),

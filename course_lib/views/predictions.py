@@ -121,6 +121,7 @@ def prediction_slider(
 def prediction_svg(snapshot: Snapshot, text: str = "", truth: str = "", top: int = 8) -> str:
     """Horizontal bars of one snapshot; the true word is hatched and named so."""
     step, guesses = snapshot
+    text = _around_the_mask(text)
     shown = list(guesses[:top])
     if truth and truth not in [token for token, _ in shown]:
         shown += [(token, p) for token, p in guesses if token == truth] or [(truth, 0.0)]
@@ -144,3 +145,15 @@ def _bar(i: int, token: str, share: float, true: bool, top: int, row: int) -> st
         f'{escape(token)}</text><rect x="158" y="{y + 2}" width="{max(wide, 1):.1f}" '
         f'height="{row - 8}" {fill}/><text x="{166 + wide:.1f}" y="{y + 16}">{number}{said}</text>'
     )
+
+
+def _around_the_mask(text: str, most: int = 90) -> str:
+    """As much of a long text as fits on a line, the [MASK] in it."""
+    if len(text) <= most:
+        return text
+    at = max(text.find("[MASK]"), 0)
+    first = min(max(at - most // 2, 0), len(text) - most)
+    cut = text[first : first + most]
+    head, tail = ("… " if first else ""), (" …" if first + most < len(text) else "")
+    inside = cut[cut.find(" ") + 1 :] if head else cut
+    return head + (inside[: inside.rfind(" ")] if tail else inside) + tail

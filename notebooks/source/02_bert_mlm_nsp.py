@@ -487,7 +487,7 @@ tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.
 #
 # Now from random numbers. Two layers, 128 wide, both tasks, a fixed set of stories, a fresh mask at every
 # visit. The number of steps is fixed, never the seconds, so a slow machine learns as much as a quick one; on
-# two cores it takes about a minute. While it runs, it is asked now and then for one hidden word.
+# two cores it takes a minute or a little more. While it runs, it is asked now and then for one hidden word.
 #
 # Size, batch, learning rate and dropout (none) are our own, of course. One more number differs that you would
 # not expect: fresh weights have a standard deviation of 0.05, not 0.02. At 128 units instead of 768, 0.02 starts
@@ -590,7 +590,7 @@ by_kind = {k: sum(h) / len(h) for k, h in sorted(hits.items(), key=lambda item: 
 bar_chart(by_kind, percent=True, title="Hidden words found, by kind", y_title="share found")
 
 # %% [markdown]
-# *Frames come first. Copying a rare word from another sentence is the last thing so small a model learns.*
+# *Words of the frame come first; words said elsewhere in the story, facts and free choices lag far behind.*
 
 # %% [markdown]
 # ### The watched word

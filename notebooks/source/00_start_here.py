@@ -38,7 +38,7 @@ check_machine()
 # The stories below come from an invented world. Every sentence obeys its rules: who lives where, who does
 # what, which things belong to which trade.
 
-# %%
+# %% tags=["nbval-check-output"]
 import torch
 
 from course_lib import MicroWorld, bert_for_pretraining, fit, make_pairs, pretraining_batches, pretraining_loss

@@ -16,6 +16,7 @@ from ..kernels.masked_loss import mean_cross_entropy
 from .rows import Rows, SpecialIds, pack, to_rows
 
 IS_NEXT, NOT_NEXT = 0, 1
+AT_ONCE = 2_000  # documents: Python lists weigh ten times what a tensor does
 SPECIALS_IN_A_PAIR = 3  # [CLS] a [SEP] b [SEP]
 
 Sentence = Sequence[int]
@@ -37,13 +38,20 @@ def make_pairs(
     one."""
     _check(documents, length)
     draw = random.Random(seed)
-    packed, labels = [], []
-    for number in range(len(documents)):
-        for a, b, label in pairs_of_document(documents, number, draw, length, short_share):
-            packed.append(pack(a, b, special, length))
-            labels.append(label)
-    rows = to_rows(packed)
-    return Rows(rows.input_ids, rows.attention_mask, rows.token_type_ids, torch.tensor(labels))
+    parts, labels = [], []
+    for start in range(0, len(documents), AT_ONCE):
+        packed = []
+        for number in range(start, min(start + AT_ONCE, len(documents))):
+            for a, b, label in pairs_of_document(documents, number, draw, length, short_share):
+                packed.append(pack(a, b, special, length))
+                labels.append(label)
+        parts.append(to_rows(packed))
+    return Rows(
+        torch.cat([part.input_ids for part in parts]),
+        torch.cat([part.attention_mask for part in parts]),
+        torch.cat([part.token_type_ids for part in parts]),
+        torch.tensor(labels),
+    )
 
 
 def pairs_of_document(

@@ -6,8 +6,9 @@ favours them.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import torch
@@ -52,18 +53,18 @@ class NeighbourCounts:
         self, documents: Sequence[Document], *, strength: float = 1000.0, prior: float = 0.5
     ):
         self.strength = strength
-        words = [w for document in documents for sentence in document for w in sentence]
-        if not words:
+        flat = np.fromiter(chain.from_iterable(_triples(documents)), dtype=np.int32).reshape(-1, 3)
+        if not len(flat):
             raise ValueError("Given no words to count; expected at least one document with a word.")
-        size = max(words) + 2  # ids, and the edge in the last place
-        both: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
-        left, right, single = np.zeros((size, size)), np.zeros((size, size)), np.zeros(size)
-        for a, w, b in _triples(documents):
-            both[a, b][w] += 1
-            left[a, w] += 1
-            right[b, w] += 1
-            single[w] += 1
-        self._both = dict(both)
+        self._size = size = int(flat.max()) + 2  # ids, and the edge in the last place
+        a, w, b = (flat[:, column].astype(np.int64) % size for column in range(3))
+        left, right = (
+            np.bincount(side * size + w, minlength=size * size).reshape(size, size)
+            for side in (a, b)
+        )
+        single = left.sum(0)
+        # (left, right, word) as one number: sorted, those of a pair of neighbours lie together.
+        self._triples, self._counts = np.unique((a * size + b) * size + w, return_counts=True)
         self._unigram = single / single.sum()
         self._left, self._right = (
             _smooth(counts, self._unigram, prior) for counts in (left, right)
@@ -81,8 +82,9 @@ class NeighbourCounts:
         sides = self._left[left_id] * self._right[right_id]
         sides = np.divide(sides, self._unigram, out=np.zeros_like(sides), where=self._unigram > 0)
         scores = self.strength * sides / max(sides.sum(), 1e-300)
-        for word, count in self._both.get((left_id, right_id), {}).items():
-            scores[word] += count
+        first = (left_id % self._size * self._size + right_id % self._size) * self._size
+        start, end = np.searchsorted(self._triples, [first, first + self._size])
+        scores[self._triples[start:end] - first] += self._counts[start:end]
         return scores
 
     def accuracy(self, rows: Rows, chosen: Tensor) -> float:

@@ -447,8 +447,7 @@ from course_lib.train.recipes import LIVE, AccuracyCurve, prepare
 material = prepare(LIVE, world)
 print(f"{len(material.train):,} pairs from {LIVE.stories:,} stories, {material.train.padding_share:.0%} padding")
 
-masked = [mask_rows(material.train, special, seed=0, epoch=e) for e in range(3)]
-done = torch.cat([m.done for m in masked])
+done = torch.cat([mask_rows(material.train, special, seed=0, epoch=e).done for e in range(3)])
 real = 3 * int(material.train.attention_mask.sum())
 kinds = {"became [MASK]": 1, "became a random word": 2, "asked, but left alone": 3}
 bar_chart(

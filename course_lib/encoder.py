@@ -22,9 +22,7 @@ class EncoderOutput:
 
     last_hidden_state: Tensor  # (B, T, H)
     pooler_output: Tensor | None = None  # (B, H)
-    hidden_states: tuple[Tensor, ...] | None = (
-        None  # L + 1 of (B, T, H), the first is the embeddings
-    )
+    hidden_states: tuple[Tensor, ...] | None = None  # L + 1 of (B, T, H), embeddings first
     attentions: tuple[Tensor, ...] | None = None  # L of (B, A, T, T), each row sums to one
     attention_scores: tuple[Tensor, ...] | None = None  # L of (B, A, T, T), before the softmax
 
@@ -49,9 +47,8 @@ class Embeddings(nn.Module):
             token_type_ids = torch.zeros_like(input_ids)
         token = self.token(input_ids)  # (B, T, H)
         segment = self.segment(token_type_ids)  # (B, T, H)
-        position = self.position.weight[: input_ids.shape[1]].expand_as(
-            token
-        )  # (T, H) for every row
+        position = self.position.weight[: input_ids.shape[1]]  # (T, H), the same for every row
+        position = position.expand_as(token)  # (B, T, H)
         total = token + segment + position
         stages = {"token": token, "segment": segment, "position": position}
         return {**stages, "sum": total, "normed": self.norm(total)}
@@ -97,9 +94,8 @@ class SelfAttention(nn.Module):
 
     def _heads(self, x: Tensor) -> Tensor:
         batch, tokens, _ = x.shape
-        return x.view(batch, tokens, self.num_heads, -1).transpose(
-            1, 2
-        )  # (B, T, H) -> (B, A, T, D)
+        split = x.view(batch, tokens, self.num_heads, -1)  # (B, T, H) -> (B, T, A, D)
+        return split.transpose(1, 2)  # (B, A, T, D)
 
 
 class FeedForward(nn.Module):
@@ -145,9 +141,8 @@ class Block(nn.Module):
 def take(x: Tensor, at: Tensor) -> Tensor:
     """The vectors of x (B, T, H) at positions `at` (B, K), as (B, K, H)."""
     batch, tokens, _ = x.shape
-    first = (
-        torch.arange(batch, device=x.device)[:, None] * tokens
-    )  # where each row begins, flattened
+    # Where each row begins, once the batch is flattened: (B, 1).
+    first = torch.arange(batch, device=x.device)[:, None] * tokens
     return F.embedding(at + first, x.flatten(0, 1))  # its backward pass adds in a fixed order
 
 

@@ -35,7 +35,7 @@ from course_lib.kernels.attention import attention_reference
 from course_lib.objectives.rows import Rows
 from course_lib.text.wordpiece import longest_match
 from course_lib.train.recipes import LIVE, LONG, Material, prepare
-from course_lib.train.results import gap_closed, read_result
+from course_lib.train.results import outcome, read_result
 from course_lib.views import accuracy_chart, bar_chart, tokens_row
 from course_lib.views.page import inline
 from course_lib.views.style import (
@@ -823,10 +823,8 @@ def by_seed() -> str:
 
 def _ends(name: str) -> tuple[list[float], list[float]]:
     """For each seed, the share of the distance covered, and the pairs told apart, at the end."""
-    last = [run["curve"][-1] for run in _result()["runs"][name]]
-    levels = _result()["levels"]
-    covered = [gap_closed(point["masked_accuracy"], levels) for point in last]
-    return covered, [point["pair_accuracy"] for point in last]
+    reached = outcome(_result(), name)
+    return reached["gap_closed"], reached["pair_accuracy"]
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class BertConfig:
     max_positions: int = 512  # P, rows of the position table: the longest text
     type_vocab_size: int = 2  # segments A and B
     pad_token_id: int = 0
+    hidden_act: str = "gelu"  # or "gelu_new": the same curve, approximated by a tanh
     hidden_dropout: float = 0.1
     attention_dropout: float = 0.1
     layer_norm_eps: float = 1e-12
@@ -35,6 +36,10 @@ class BertConfig:
                 raise ValueError(
                     f"{name}={value!r} was given; expected a whole number of at least {smallest}."
                 )
+        if self.hidden_act not in ("gelu", "gelu_new"):
+            raise ValueError(
+                f"hidden_act={self.hidden_act!r} was given; expected 'gelu' or 'gelu_new'."
+            )
         if self.hidden_size % self.num_heads:
             raise ValueError(
                 f"hidden_size={self.hidden_size} cannot be shared out to "
@@ -53,6 +58,19 @@ class BertConfig:
         """D, the width of one attention head."""
         return self.hidden_size // self.num_heads
 
+    @property
+    def longest_text(self) -> int:
+        """How many tokens a text may have, special tokens included."""
+        return self.max_positions
+
+    @property
+    def gelu_form(self) -> str:
+        """How torch's gelu is to compute: "none" for the curve itself, "tanh" approximated."""
+        return "none" if self.hidden_act == "gelu" else "tanh"
+
+
+Config = TypeVar("Config", bound=BertConfig)
+
 
 def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
     feed_forward = 4 * hidden
@@ -67,7 +85,8 @@ def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
 
 # family -> size -> what differs from the defaults above.
 # bert: Devlin et al. 2018, section 3, and the released configurations; the four small ones: Turc et
-# al. 2019.
+# al. 2019. roberta: Liu et al. 2019, Table 9; 512 usable positions and two that padding reserves.
+# albert: Lan et al. 2019, Table 1; a head has 64 units in all four.
 PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
     "bert": {
         "tiny": _size(2, 128, 2),
@@ -81,12 +100,29 @@ PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
         "base-chinese": _size(12, 768, 12, vocab_size=21_128),
         "multilingual-cased": _size(12, 768, 12, vocab_size=119_547),
         "multilingual-uncased": _size(12, 768, 12, vocab_size=105_879),
-    }
+    },
+    "roberta": {
+        "base": _size(12, 768, 12),
+        "large": _size(24, 1024, 16),
+    },
+    "albert": {
+        "base": _size(12, 768, 12),
+        "large": _size(24, 1024, 16),
+        "xlarge": _size(24, 2048, 32),
+        "xxlarge": _size(12, 4096, 64),
+    },
 }
 
 
-def published(family: str, size: str, **changes: Any) -> BertConfig:
+def published(
+    family: str,
+    size: str,
+    kind: type[Config] = BertConfig,  # type: ignore[assignment]
+    **changes: Any,
+) -> Config:
     """The configuration of a published model, with `changes` on top.
+
+    kind: the family's configuration, whose defaults hold for what the table does not say.
 
     Raises ValueError for a family, size or setting that does not exist, and names those that do.
     """
@@ -95,10 +131,10 @@ def published(family: str, size: str, **changes: Any) -> BertConfig:
     if size not in PUBLISHED[family]:
         known = ", ".join(PUBLISHED[family])
         raise ValueError(f"size {size!r} was given for {family}; expected one of {known}.")
-    settings = {field.name for field in fields(BertConfig)}
+    settings = {field.name for field in fields(kind)}
     if unknown := set(changes) - settings:
         raise ValueError(
-            f"{', '.join(sorted(unknown))} was given; expected settings of BertConfig: "
+            f"{', '.join(sorted(unknown))} was given; expected settings of {kind.__name__}: "
             f"{', '.join(sorted(settings))}."
         )
-    return BertConfig(**{**PUBLISHED[family][size], **changes})
+    return kind(**{**PUBLISHED[family][size], **changes})

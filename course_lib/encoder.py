@@ -6,6 +6,7 @@ bring other parts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -27,13 +28,27 @@ class EncoderOutput:
     attention_scores: tuple[Tensor, ...] | None = None  # L of (B, A, T, T), before the softmax
 
 
-class Embeddings(nn.Module):
-    """Token + segment + position, then LayerNorm and dropout (Figure 2 of the paper)."""
+def count_from_zero(input_ids: Tensor) -> Tensor:
+    """BERT's position numbers, 0 to T − 1, the same in every row: (B, T) -> (T,)."""
+    return torch.arange(input_ids.shape[1], device=input_ids.device)
 
-    def __init__(self, config: BertConfig) -> None:
+
+class Embeddings(nn.Module):
+    """Token + segment + position, then LayerNorm and dropout (Figure 2 of the paper).
+
+    size: width of the tables, H if not given. number: gives each token its row of the position
+    table, (B, T) -> (T,) or (B, T)."""
+
+    def __init__(
+        self,
+        config: BertConfig,
+        size: int | None = None,
+        number: Callable[[Tensor], Tensor] = count_from_zero,
+    ) -> None:
         super().__init__()
-        H = config.hidden_size
+        H = size or config.hidden_size
         self.config = config
+        self.number = number
         self.token = nn.Embedding(config.vocab_size, H, padding_idx=config.pad_token_id)
         self.position = nn.Embedding(config.max_positions, H)
         self.segment = nn.Embedding(config.type_vocab_size, H)
@@ -47,7 +62,7 @@ class Embeddings(nn.Module):
             token_type_ids = torch.zeros_like(input_ids)
         token = self.token(input_ids)  # (B, T, H)
         segment = self.segment(token_type_ids)  # (B, T, H)
-        position = self.position.weight[: input_ids.shape[1]]  # (T, H), the same for every row
+        position = self.position(self.number(input_ids))  # (T, H), the same for every row
         position = position.expand_as(token)  # (B, T, H)
         total = token + segment + position
         stages = {"token": token, "segment": segment, "position": position}
@@ -105,9 +120,11 @@ class FeedForward(nn.Module):
         super().__init__()
         self.expand = nn.Linear(config.hidden_size, config.intermediate_size)
         self.contract = nn.Linear(config.intermediate_size, config.hidden_size)
+        self.gelu_form = config.gelu_form
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.contract(F.gelu(self.expand(x)))  # (B, T, H) -> (B, T, F) -> (B, T, H)
+        wide = F.gelu(self.expand(x), approximate=self.gelu_form)  # (B, T, H) -> (B, T, F)
+        return self.contract(wide)  # (B, T, H)
 
 
 class Block(nn.Module):
@@ -131,11 +148,20 @@ class Block(nn.Module):
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """x (B, T, H) -> (B, T, H), or (B, K, H) when only the positions `only_at` (B, K) are
         needed."""
+        x, weights, scores = self.attend(x, mask, keep_weights, only_at)
+        return self.feed(x), weights, scores
+
+    def attend(
+        self, x: Tensor, mask: Tensor | None, keep_weights: bool, only_at: Tensor | None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The first half of the block."""
         asking = x if only_at is None else take(x, only_at)
         mixed, weights, scores = self.attention(x, mask, keep_weights, asking)
-        x = self.attention_norm(asking + self.dropout(mixed))
-        x = self.output_norm(x + self.dropout(self.feed_forward(x)))
-        return x, weights, scores
+        return self.attention_norm(asking + self.dropout(mixed)), weights, scores
+
+    def feed(self, x: Tensor) -> Tensor:
+        """The second half."""
+        return self.output_norm(x + self.dropout(self.feed_forward(x)))
 
 
 def take(x: Tensor, at: Tensor) -> Tensor:
@@ -147,11 +173,22 @@ def take(x: Tensor, at: Tensor) -> Tensor:
 
 
 class Stack(nn.Module):
-    """L blocks, each with its own weights."""
+    """L layers, each a block with its own weights, unless a plan says otherwise.
 
-    def __init__(self, config: BertConfig) -> None:
+    plan: for each layer the number of the block that attends and of the block that feeds forward.
+    """
+
+    def __init__(self, config: BertConfig, plan: Sequence[tuple[int, int]] | None = None) -> None:
         super().__init__()
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
+        own = [(layer, layer) for layer in range(config.num_layers)]
+        self.plan = own if plan is None else list(plan)
+        count = max((max(pair) for pair in self.plan), default=-1) + 1
+        self.blocks = nn.ModuleList(Block(config) for _ in range(count))
+        for number, block in enumerate(self.blocks):  # a half that no layer uses is not kept
+            if number not in {attending for attending, _ in self.plan}:
+                del block.attention, block.attention_norm
+            if number not in {feeding for _, feeding in self.plan}:
+                del block.feed_forward, block.output_norm
 
     def forward(
         self,
@@ -166,12 +203,15 @@ class Stack(nn.Module):
         `only_at` (B, K): of the last block's output only these positions are needed.
         """
         states, weights, scores = [x], [], []
-        for number, block in enumerate(self.blocks, start=1):
-            last = number == len(self.blocks)
-            x, block_weights, block_scores = block(x, mask, keep_weights, only_at if last else None)
+        for number, (attending, feeding) in enumerate(self.plan, start=1):
+            last = number == len(self.plan)
+            x, layer_weights, layer_scores = self.blocks[attending].attend(
+                x, mask, keep_weights, only_at if last else None
+            )
+            x = self.blocks[feeding].feed(x)
             states.append(x)
-            weights.append(block_weights)
-            scores.append(block_scores)
+            weights.append(layer_weights)
+            scores.append(layer_scores)
         return states, weights, scores
 
 
@@ -266,11 +306,12 @@ def check_input(input_ids: Tensor, token_type_ids: Tensor | None, config: BertCo
             "least one of each. An empty text still has [CLS] and [SEP]: tokenise it first."
         )
     tokens = input_ids.shape[1]
-    if tokens > config.max_positions:
+    if tokens > config.longest_text:
+        more = config.max_positions - config.longest_text
         raise ValueError(
             f"A text of {tokens} tokens was given; this model has positions for at most "
-            f"{config.max_positions}. Cut it, split it, or build the model with "
-            f"max_positions={tokens}."
+            f"{config.longest_text}. Cut it, split it, or build the model with "
+            f"max_positions={tokens + more}."
         )
     _check_ids("input_ids", input_ids, config.vocab_size, "the tokenizer belongs to another model?")
     if token_type_ids is not None:

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .config import BertConfig
-from .encoder import Encoder, initialise
+from .encoder import Encoder, EncoderOutput, initialise
 
 
 @dataclass
@@ -23,6 +23,26 @@ class PreTrainingOutput:
     attentions: tuple[Tensor, ...] | None = None
     attention_scores: tuple[Tensor, ...] | None = None
 
+    @property
+    def sop_logits(self) -> Tensor:
+        """(B, 2): in order, swapped. The same two scores, where ALBERT's question is asked."""
+        return self.seq_relationship_logits
+
+
+@dataclass
+class MaskedLMOutput:
+    """Scores of the words before the softmax, under transformers' name, and what was asked for."""
+
+    logits: Tensor  # (B, T, V), or (N, V) when only chosen positions were asked
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
+    attention_scores: tuple[Tensor, ...] | None = None
+
+    @property
+    def prediction_logits(self) -> Tensor:
+        """The same scores under the name that models with two heads give them."""
+        return self.logits
+
 
 class MaskedLMHead(nn.Module):
     """Dense, GELU, LayerNorm, then the token table again as decoder, with a bias of its own."""
@@ -32,13 +52,14 @@ class MaskedLMHead(nn.Module):
         self.dense = nn.Linear(config.hidden_size, token_embedding.embedding_dim)
         self.norm = nn.LayerNorm(token_embedding.embedding_dim, eps=config.layer_norm_eps)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+        self.gelu_form = config.gelu_form
         # Tied, not owned: in a tuple, so that the table is registered once, by the embeddings.
         self._tied = (token_embedding,)
         self.apply(lambda module: initialise(module, config.initializer_range))
 
     def forward(self, hidden: Tensor) -> Tensor:
         """hidden (…, H) -> scores (…, V)."""
-        x = self.norm(F.gelu(self.dense(hidden)))
+        x = self.norm(F.gelu(self.dense(hidden), approximate=self.gelu_form))
         return F.linear(x, self._tied[0].weight, self.bias)
 
 
@@ -82,13 +103,9 @@ class BertForPreTraining(nn.Module):
 
         Predicting only where something is asked leaves out most products with the V×H table, and
         most of the last block, whose other outputs nobody reads."""
-        if predict_at is None:
-            out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
-            hidden = out.last_hidden_state  # (B, T, H)
-        else:
-            only_at, slot = cls_and_chosen(predict_at, *input_ids.shape)
-            out = self.encoder(input_ids, attention_mask, token_type_ids, only_at=only_at, **wanted)
-            hidden = out.last_hidden_state.flatten(0, 1)[slot]  # (N, H)
+        out, hidden = _encode(
+            self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **wanted
+        )
         return PreTrainingOutput(
             prediction_logits=self.mlm(hidden),
             seq_relationship_logits=self.pair(out.pooler_output),
@@ -96,6 +113,49 @@ class BertForPreTraining(nn.Module):
             attentions=out.attentions,
             attention_scores=out.attention_scores,
         )
+
+
+class BertForMaskedLM(nn.Module):
+    """An encoder with the masked-word head alone: pre-training without a question about pairs."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.config = encoder.config
+        self.mlm = MaskedLMHead(encoder.config, encoder.embeddings.token)  # type: ignore[arg-type]
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        predict_at: Tensor | None = None,
+        **wanted: bool,
+    ) -> MaskedLMOutput:
+        """As the encoder's call; `predict_at` (N,) as in BertForPreTraining."""
+        out, hidden = _encode(
+            self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **wanted
+        )
+        return MaskedLMOutput(
+            self.mlm(hidden), out.hidden_states, out.attentions, out.attention_scores
+        )
+
+
+def _encode(
+    encoder: Encoder,
+    input_ids: Tensor,
+    attention_mask: Tensor | None,
+    token_type_ids: Tensor | None,
+    predict_at: Tensor | None,
+    **wanted: bool,
+) -> tuple[EncoderOutput, Tensor]:
+    """The encoder's output, and the vectors whose words are asked: (B, T, H), or (N, H)."""
+    if predict_at is None:
+        out = encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        return out, out.last_hidden_state
+    only_at, slot = cls_and_chosen(predict_at, *input_ids.shape)
+    out = encoder(input_ids, attention_mask, token_type_ids, only_at=only_at, **wanted)
+    return out, out.last_hidden_state.flatten(0, 1)[slot]
 
 
 def cls_and_chosen(predict_at: Tensor, batch: int, tokens: int) -> tuple[Tensor, Tensor]:

@@ -10,17 +10,10 @@ import pytest
 import torch
 
 from course_lib.train.baselines import bag_of_words_accuracy
+from course_lib.train.experiments.lecture_02 import RUNS, levels, one_run, outcome, replay
 from course_lib.train.metrics import evaluate, hidden_words
 from course_lib.train.recipes import LIVE, AccuracyCurve, fresh_model, prepare, pretrain
-from course_lib.train.results import (
-    REPLAYED,
-    RUNS,
-    levels,
-    one_run,
-    outcome,
-    read_result,
-    replay,
-)
+from course_lib.train.results import REPLAYED, read_result
 
 SMALL = replace(LIVE, steps=6, stories=400, heldout=60, batch_size=16)
 

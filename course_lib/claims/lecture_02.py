@@ -19,7 +19,8 @@ from course_lib.heads import PreTrainingOutput
 from course_lib.objectives.masked_lm import Masked, mask_rows, masked_lm_loss
 from course_lib.objectives.next_sentence import make_pairs, next_sentence_loss
 from course_lib.objectives.rows import Rows, SpecialIds
-from course_lib.train.results import in_words, outcome
+from course_lib.train.experiments.lecture_02 import outcome
+from course_lib.train.results import in_words
 
 from .machinery import Claim, NotHere, Settled, is_, near, printed, result
 

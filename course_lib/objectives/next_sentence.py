@@ -6,7 +6,7 @@ IsNext, label 1 NotNext, and B comes from another document in half of the cases.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,6 +21,9 @@ SPECIALS_IN_A_PAIR = 3  # [CLS] a [SEP] b [SEP]
 
 Sentence = Sequence[int]
 Document = Sequence[Sentence]
+Pair = tuple[list[int], list[int], int]  # segment A, segment B, label
+# (documents, number of one, random numbers, length, share of short pairs) -> its pairs
+PairsOfDocument = Callable[[Sequence[Document], int, random.Random, int, float], list[Pair]]
 
 
 def make_pairs(
@@ -36,16 +39,33 @@ def make_pairs(
     documents: document → sentences → ids. A share `short_share` of the pairs aims at a shorter
     length, as in the released generator. Raises ValueError for fewer than two documents or an empty
     one."""
+    return pack_pairs(documents, special, pairs_of_document, length, seed, short_share)
+
+
+def pack_pairs(
+    documents: Sequence[Document],
+    special: SpecialIds,
+    pairs_of: PairsOfDocument,
+    length: int,
+    seed: int,
+    short_share: float,
+) -> Rows:
+    """The pairs that `pairs_of` makes of every document, packed, with their labels."""
     _check(documents, length)
     draw = random.Random(seed)
     parts, labels = [], []
     for start in range(0, len(documents), AT_ONCE):
         packed = []
         for number in range(start, min(start + AT_ONCE, len(documents))):
-            for a, b, label in pairs_of_document(documents, number, draw, length, short_share):
+            for a, b, label in pairs_of(documents, number, draw, length, short_share):
                 packed.append(pack(a, b, special, length))
                 labels.append(label)
-        parts.append(to_rows(packed))
+        if packed:
+            parts.append(to_rows(packed))
+    if not parts:
+        raise ValueError(
+            "No document gave a pair; expected at least one with two sentences that fit the length."
+        )
     return Rows(
         torch.cat([part.input_ids for part in parts]),
         torch.cat([part.attention_mask for part in parts]),
@@ -60,21 +80,21 @@ def pairs_of_document(
     draw: random.Random,
     length: int,
     short_share: float = 0.1,
-) -> list[tuple[list[int], list[int], int]]:
+) -> list[Pair]:
     """The pairs (a, b, label) that document `number` gives, in order."""
     document, pairs, start = documents[number], [], 0
     while start < len(document):
         room = length - SPECIALS_IN_A_PAIR
         target = draw.randint(2, room) if draw.random() < short_share else room
-        chunk = _chunk(document, start, target)
+        chunk = take_sentences(document, start, target)
         split = draw.randint(1, len(chunk) - 1) if len(chunk) > 1 else 1
-        a = _join(chunk[:split])
+        a = join(chunk[:split])
         # A chunk of one sentence has nothing that could follow: its B is always a random one.
         if len(chunk) == 1 or draw.random() < 0.5:
-            b, label = _from_elsewhere(documents, number, draw, target - len(a)), NOT_NEXT
+            b, label = from_elsewhere(documents, number, draw, target - len(a)), NOT_NEXT
             start += split  # the unused rest of the chunk is used again
         else:
-            b, label = _join(chunk[split:]), IS_NEXT
+            b, label = join(chunk[split:]), IS_NEXT
             start += len(chunk)
         pairs.append((*truncate_pair(a, b, room, draw), label))
     return pairs
@@ -98,7 +118,7 @@ def next_sentence_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str,
     return {"total": loss, "nsp": loss}
 
 
-def _chunk(document: Document, start: int, target: int) -> list[Sentence]:
+def take_sentences(document: Document, start: int, target: int) -> list[Sentence]:
     """Sentences from `start` on, until together they hold `target` tokens or the document ends."""
     chunk: list[Sentence] = []
     for sentence in document[start:]:
@@ -108,17 +128,18 @@ def _chunk(document: Document, start: int, target: int) -> list[Sentence]:
     return chunk
 
 
-def _from_elsewhere(
+def from_elsewhere(
     documents: Sequence[Document], number: int, draw: random.Random, room: int
 ) -> list[int]:
     """A run of sentences from a random place of another document, about `room` tokens long."""
     other = draw.randrange(len(documents) - 1)
     other += other >= number  # skips the document itself
     document = documents[other]
-    return _join(_chunk(document, draw.randrange(len(document)), room))
+    return join(take_sentences(document, draw.randrange(len(document)), room))
 
 
-def _join(sentences: Sequence[Sentence]) -> list[int]:
+def join(sentences: Sequence[Sentence]) -> list[int]:
+    """Sentences as one run of ids."""
     return [token for sentence in sentences for token in sentence]
 
 

@@ -38,6 +38,7 @@ class Rows:
     attention_mask: Tensor  # (N, T) int64, 1 real, 0 padding
     token_type_ids: Tensor  # (N, T) int64, 0 segment A, 1 segment B
     next_sentence_label: Tensor | None = None  # (N,) int64, 0 IsNext, 1 NotNext
+    # Where the question is ALBERT's (sentence_order.py), the same field holds 0 in order, 1 swapped.
 
     def __len__(self) -> int:
         return self.input_ids.shape[0]
@@ -50,6 +51,11 @@ class Rows:
             self.token_type_ids[which],
             None if label is None else label[which],
         )
+
+    @property
+    def sentence_order_label(self) -> Tensor | None:
+        """(N,) int64, 0 in order, 1 swapped: the label under the name ALBERT's question has."""
+        return self.next_sentence_label
 
     @property
     def padding_share(self) -> float:

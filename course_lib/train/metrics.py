@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..heads import BertForPreTraining
+from ..heads import BertForMaskedLM, BertForPreTraining
 from ..objectives.masked_lm import Masked, mask_rows
-from ..objectives.pretraining import pretraining_loss
+from ..objectives.masked_lm import masked_lm_loss
+from ..objectives.next_sentence import next_sentence_loss
 from ..objectives.rows import Rows, SpecialIds
 from .precision import choose_precision, computing_in
 
@@ -21,9 +22,9 @@ class Scores:
     """Measured on held-out rows; K hidden words, N pairs."""
 
     found: Tensor  # (K,) bool: did the hidden word get the highest score?
-    told: Tensor  # (N,) bool: was the pair told apart?
+    told: Tensor  # (N,) bool: was the pair told apart? Empty where no pairs are asked
     mlm_loss: float  # nats a hidden word
-    nsp_loss: float  # nats a pair
+    nsp_loss: float  # nats a pair, of whichever question the rows ask; nan where none
 
     @property
     def masked_accuracy(self) -> float:
@@ -43,7 +44,7 @@ def hidden_words(rows: Rows, special: SpecialIds, *, rate: float = 0.15, seed: i
 
 @torch.no_grad()
 def evaluate(
-    model: BertForPreTraining,
+    model: BertForPreTraining | BertForMaskedLM,
     rows: Rows,
     special: SpecialIds,
     *,
@@ -51,8 +52,9 @@ def evaluate(
     precision: str = "auto",
     batch_size: int = 256,
 ) -> Scores:
-    """Score a model on held-out pairs; the mask is fixed by `seed`. The model is left as it was
-    found."""
+    """Score a model on held-out rows, on pairs too if they are labelled; the mask is fixed by
+    `seed`. The model is left as it was found."""
+    asks_pairs = rows.next_sentence_label is not None and isinstance(model, BertForPreTraining)
     was_training = model.training
     model.eval()
     masked = hidden_words(rows, special, seed=seed)
@@ -62,15 +64,21 @@ def evaluate(
         here = _between(masked, start, len(part))
         with computing_in(choose_precision(precision)):
             out = model(here.input_ids, part.attention_mask, part.token_type_ids, here.predict_at)
-        assert part.next_sentence_label is not None
-        targets = {"labels": here.asked, "next_sentence_label": part.next_sentence_label}
-        loss = pretraining_loss(out, targets)
+        loss = masked_lm_loss(out, {"labels": here.asked})
         mlm += loss["mlm"].item() * len(here.asked)
-        nsp += loss["nsp"].item() * len(part)
         found.append(out.prediction_logits.argmax(-1) == here.asked)
-        told.append(out.seq_relationship_logits.argmax(-1) == part.next_sentence_label)
+        if asks_pairs:
+            label = part.next_sentence_label
+            assert label is not None
+            nsp += next_sentence_loss(out, {"next_sentence_label": label})["nsp"].item() * len(part)
+            told.append(out.seq_relationship_logits.argmax(-1) == label)
     model.train(was_training)
-    return Scores(torch.cat(found), torch.cat(told), mlm / len(masked.asked), nsp / len(rows))
+    return Scores(
+        torch.cat(found),
+        torch.cat(told) if asks_pairs else torch.empty(0, dtype=torch.bool),
+        mlm / len(masked.asked),
+        nsp / len(rows) if asks_pairs else float("nan"),
+    )
 
 
 def _between(masked: Masked, start: int, count: int) -> Masked:

@@ -1,33 +1,30 @@
-"""Experiments too long for a lecture: `python -m course_lib.train.results 02` writes
-data/results/02_pretraining.json.
+"""Experiments too long for a lecture: `python -m course_lib.train.results 04` writes the lecture's
+files in data/results/.
 
-A run that was stopped goes on where it was; finished runs are not repeated. The file records
-recipe, world, versions, thread count, precision, seeds and date, and the first losses of seed 0 in
-float32, which a test replays. After writing, the manifest of data/ is written anew."""
+What an experiment is, stands in experiments/, a file a lecture. Here is what they share: finished
+runs are kept and not repeated; each file records recipe, world, versions, thread count, precision
+and date. After writing, the manifest of data/ is written anew."""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import platform
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from importlib import import_module
 from typing import Any
 
 import torch
 
 from ..files import cache_dir, data_path, data_root, write_atomic, write_manifest
-from ..text.counts import NeighbourCounts, Unigram
-from ..text.oracle import Oracle
-from .baselines import bag_of_words_accuracy
-from .metrics import hidden_words
+from ..text.world import MicroWorld
 from .precision import choose_precision
-from .recipes import LIVE, LONG, AccuracyCurve, Material, Recipe, prepare, pretrain
 
+LECTURES = ("02", "04", "05")
 REPLAYED = 10  # steps of seed 0 that the test repeats
-RUNS = {"live": (LIVE, range(5)), "long": (LONG, range(1))}
 
 
 def read_result(name: str) -> dict[str, Any]:
@@ -35,79 +32,33 @@ def read_result(name: str) -> dict[str, Any]:
     return json.loads(data_path("results", f"{name}.json").read_text(encoding="utf-8"))
 
 
-def levels(material: Material) -> dict[str, float]:
-    """What counting and knowing reach on the very positions the models are measured on."""
-    stories = material.heldout_stories
-    masked = hidden_words(stories.rows, material.special)
-    positions = stories.positions(masked.chosen)
+def made_with(world: MicroWorld) -> dict[str, Any]:
+    """What every results file records beside its recipes and runs."""
     return {
-        "unigram": Unigram(material.documents).accuracy(stories.rows, masked.chosen),
-        "count_model": NeighbourCounts(material.documents).accuracy(stories.rows, masked.chosen),
-        "oracle": Oracle(material.world).accuracy(stories.stories, positions),
-        "bag_of_words_pairs": bag_of_words_accuracy(
-            material.train, material.heldout_pairs, material.special
-        ),
-        "positions": len(positions),
-        "pairs": len(material.heldout_pairs),
-    }
-
-
-def gap_closed(accuracy: float, found: Mapping[str, float]) -> float:
-    """Share of the way from the count model to the oracle."""
-    return (accuracy - found["count_model"]) / (found["oracle"] - found["count_model"])
-
-
-def one_run(name: str, recipe: Recipe, material: Material, seed: int) -> dict[str, Any]:
-    """Train one seed with its held-out curve; kept in the cache, so that it is done once."""
-    settings = "-".join(str(value) for value in asdict(recipe).values())
-    key = f"{name}-{seed}-{material.world.hash[:12]}-{torch.get_num_threads()}-{settings}"
-    done = cache_dir("results") / f"{key}.json"
-    if done.exists():
-        return json.loads(done.read_text(encoding="utf-8"))
-    curve = AccuracyCurve(material, recipe.steps, looks=24)
-    path = cache_dir("results") / f"{key}.safetensors"
-    seen = path.with_suffix(".curve.json")
-    if path.exists() and seen.exists():
-        curve.points = json.loads(seen.read_text(encoding="utf-8"))
-
-    def keep(report: Any) -> None:  # beside each checkpoint, the curve so far
-        if report.step % 500 == 0:
-            write_atomic(seen, json.dumps(curve.points))
-            print(f"  {name} seed {seed}: step {report.step} of {report.steps}", flush=True)
-
-    _, history = pretrain(
-        recipe, material, seed=seed, callbacks=[curve, keep], checkpoint=path, checkpoint_every=500
-    )
-    points = list({point["step"]: point for point in curve.points}.values())
-    run = {"seed": seed, "curve": points, "seconds": round(history.seconds, 1)}
-    write_atomic(done, json.dumps(run))
-    return run
-
-
-def replay(recipe: Recipe, material: Material) -> list[float]:
-    """The first losses of seed 0, in float32, which every machine computes alike to about six
-    digits."""
-    _, history = pretrain(recipe, material, steps=REPLAYED, precision="float32")
-    return history.losses["total"]
-
-
-def build() -> dict[str, Any]:
-    """Everything that lecture 02 reads."""
-    material = prepare(LIVE)
-    found: dict[str, Any] = {
-        "recipes": {name: asdict(recipe) for name, (recipe, _) in RUNS.items()},
-        "world": {"version": material.world.version, "hash": material.world.hash},
+        "world": {"version": world.version, "hash": world.hash},
         "versions": {"torch": torch.__version__, "python": platform.python_version()},
         "threads": torch.get_num_threads(),
         "precision": choose_precision(),
         "date": date.today().isoformat(),
-        "levels": levels(material),
-        "replay": replay(LIVE, material),
-        "runs": {},
     }
-    for name, (recipe, seeds) in RUNS.items():
-        found["runs"][name] = [one_run(name, recipe, material, seed) for seed in seeds]
-    return found
+
+
+def kept(
+    name: str, settings: Mapping[str, Any], world: MicroWorld, run: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """The outcome of `run()`, read from the cache if the same run was finished before.
+
+    The same: same name, settings, world and thread count. A change of the code does not count:
+    clear the cache (COURSE_LIB_CACHE) after one that changes numbers."""
+    about = {"settings": settings, "world": world.hash, "threads": torch.get_num_threads()}
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
+    done = cache_dir("results") / f"{name}-{digest}.json"
+    if done.exists():
+        return json.loads(done.read_text(encoding="utf-8"))
+    outcome = run()
+    write_atomic(done, json.dumps(outcome))
+    print(f"  {name}: done", flush=True)
+    return outcome
 
 
 def in_words(values: Sequence[float]) -> str:
@@ -116,33 +67,15 @@ def in_words(values: Sequence[float]) -> str:
     return f"{statistics.mean(values):.1%} ({spread})"
 
 
-def outcome(found: Mapping[str, Any], run: str) -> dict[str, list[float]]:
-    """What each seed of a run reached in the end: masked and pair accuracy, and the gap closed."""
-    last = [r["curve"][-1] for r in found["runs"][run]]
-    return {
-        "masked_accuracy": [point["masked_accuracy"] for point in last],
-        "pair_accuracy": [point["pair_accuracy"] for point in last],
-        "gap_closed": [gap_closed(point["masked_accuracy"], found["levels"]) for point in last],
-    }
-
-
-def summary(found: Mapping[str, Any]) -> str:
-    """The outcome of every run, a line a measure."""
-    lines = [f"levels: {found['levels']}"]
-    for run in found["runs"]:
-        lines += [f"{run}: {name} {in_words(v)}" for name, v in outcome(found, run).items()]
-    return "\n".join(lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Run a lecture's long experiments.")
-    parser.add_argument("lecture", choices=["02"], help="number of the lecture")
-    parser.parse_args()
-    found = build()
-    path = data_root() / "results" / "02_pretraining.json"
-    write_atomic(path, json.dumps(found, indent=1) + "\n")
-    write_manifest(data_root())
-    print(f"{summary(found)}\nsaved to data/results/{path.name}")
+    parser.add_argument("lecture", choices=LECTURES, help="number of the lecture")
+    lecture = import_module(f".experiments.lecture_{parser.parse_args().lecture}", __package__)
+    for name, build in lecture.RESULTS.items():
+        found = build()
+        write_atomic(data_root() / "results" / f"{name}.json", json.dumps(found, indent=1) + "\n")
+        write_manifest(data_root())
+        print(f"{lecture.summary(found)}\nsaved to data/results/{name}.json")
 
 
 if __name__ == "__main__":

@@ -534,7 +534,8 @@ print(f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_seco
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.text.oracle import Oracle
 from course_lib.train.metrics import hidden_words
-from course_lib.train.results import gap_closed, read_result
+from course_lib.train.experiments.lecture_02 import gap_closed
+from course_lib.train.results import read_result
 
 stories, heldout = material.heldout_stories, hidden_words(material.heldout_stories.rows, special)
 levels = {
@@ -564,7 +565,8 @@ accuracy_chart(
 # the result file, made by `python -m course_lib.train.results 02`):
 
 # %%
-from course_lib.train.results import in_words, outcome
+from course_lib.train.experiments.lecture_02 import outcome
+from course_lib.train.results import in_words
 
 for run, recipe in result["recipes"].items():
     found = outcome(result, run)

@@ -35,7 +35,8 @@ from course_lib.kernels.attention import attention_reference
 from course_lib.objectives.rows import Rows
 from course_lib.text.wordpiece import longest_match
 from course_lib.train.recipes import LIVE, LONG, Material, prepare
-from course_lib.train.results import outcome, read_result
+from course_lib.train.experiments.lecture_02 import outcome
+from course_lib.train.results import read_result
 from course_lib.views import accuracy_chart, bar_chart, tokens_row
 from course_lib.views.page import inline
 from course_lib.views.style import (

@@ -1,0 +1,106 @@
+"""ALBERT: BERT with factorised embeddings, and one block used L times (Lan et al. 2019).
+
+The tables are E wide and one projection leads to H, so the vocabulary costs V·E + E·H instead of
+V·H. Every layer runs the same block: the weights shrink L times, the arithmetic not at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from ..config import BertConfig, published
+from ..encoder import Embeddings, Encoder, Pooler, Stack
+from ..heads import BertForPreTraining
+
+SHARING = ("all", "attention", "feed_forward", "none")
+
+
+@dataclass(frozen=True)
+class AlbertConfig(BertConfig):
+    """The shape of an ALBERT; defaults are ALBERT-base, version 2 (no dropout).
+
+    sharing: which half of a block is shared; num_groups: among how many groups of neighbouring
+    layers. Raises ValueError for other values, and for groups that do not divide the layers.
+    """
+
+    vocab_size: int = 30_000  # SentencePiece
+    embedding_size: int = 128  # E
+    sharing: str = "all"
+    num_groups: int = 1
+    hidden_act: str = "gelu_new"
+    hidden_dropout: float = 0.0
+    attention_dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.embedding_size, int) or self.embedding_size < 1:
+            raise ValueError(
+                f"embedding_size={self.embedding_size!r} was given; expected a whole number of at "
+                "least 1. ALBERT's is 128."
+            )
+        if self.sharing not in SHARING:
+            raise ValueError(
+                f"sharing={self.sharing!r} was given; expected one of {', '.join(SHARING)}."
+            )
+        groups, layers = self.num_groups, self.num_layers
+        if not isinstance(groups, int) or not 1 <= groups <= max(1, layers) or layers % groups:
+            raise ValueError(
+                f"num_groups={groups!r} was given for {layers} layers; expected a number that "
+                "divides them: 1 for one block in all, num_layers for a block in each."
+            )
+
+
+class FactorisedEmbeddings(nn.Module):
+    """BERT's embeddings at width E, LayerNorm included, then one projection to H (section 3.1)."""
+
+    def __init__(self, config: BertConfig, size: int) -> None:
+        super().__init__()
+        self.tables = Embeddings(config, size)
+        self.project = nn.Linear(size, config.hidden_size)
+
+    @property
+    def token(self) -> nn.Embedding:
+        """The table V×E, which the masked-word head uses again."""
+        return self.tables.token
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
+        return self.project(self.tables(input_ids, token_type_ids))  # (B, T, E) -> (B, T, H)
+
+
+def sharing_plan(config: AlbertConfig) -> list[tuple[int, int]]:
+    """For each layer, which block attends and which feeds forward."""
+    size = config.num_layers // config.num_groups
+    layers = range(config.num_layers)
+    if config.sharing == "all":
+        return [(layer // size, layer // size) for layer in layers]
+    first = [layer - layer % size for layer in layers]  # of the layer's group
+    return [
+        (
+            first[layer] if config.sharing == "attention" else layer,
+            first[layer] if config.sharing == "feed_forward" else layer,
+        )
+        for layer in layers
+    ]
+
+
+def albert_encoder(config: AlbertConfig, pooler: bool = True) -> Encoder:
+    """BERT's encoder out of ALBERT's two parts."""
+    return Encoder(
+        config,
+        FactorisedEmbeddings(config, config.embedding_size),
+        Stack(config, sharing_plan(config)),
+        Pooler(config) if pooler else None,
+    )
+
+
+def albert(size: str = "base", *, pooler: bool = True, **changes: Any) -> Encoder:
+    """An ALBERT encoder with fresh weights; `changes` override settings of the published size."""
+    return albert_encoder(published("albert", size, AlbertConfig, **changes), pooler)
+
+
+def albert_for_pretraining(size: str = "base", **changes: Any) -> BertForPreTraining:
+    """The encoder with the masked-word head and the pair head, which answers SOP."""
+    return BertForPreTraining(albert(size, **changes))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -93,3 +95,17 @@ def _between(masked: Masked, start: int, count: int) -> Masked:
         masked.asked[inside],
         masked.done[inside],
     )
+
+
+def layer_distances(
+    hidden_states: Sequence[Tensor], attention_mask: Tensor
+) -> tuple[list[float], list[float]]:
+    """How far each layer moves a vector: mean over real tokens of the Euclidean distance between
+    its input and its output, and of the angle between them in degrees (Lan et al. 2019, Figure 1).
+
+    hidden_states: L + 1 of (B, T, H). Returns two lists of L numbers."""
+    real = attention_mask.bool()
+    pairs = [(a[real].double(), b[real].double()) for a, b in pairwise(hidden_states)]
+    distance = [(b - a).norm(dim=-1).mean().item() for a, b in pairs]
+    cosine = [torch.cosine_similarity(a, b, dim=-1).clamp(-1, 1) for a, b in pairs]
+    return distance, [c.acos().rad2deg().mean().item() for c in cosine]

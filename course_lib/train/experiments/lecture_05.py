@@ -53,8 +53,8 @@ TASKS: dict[str, Objective] = {
 }
 LIVE = AlbertRecipe(steps=1_000, num_layers=2)
 TASK_SEEDS = range(5)
-GRID = AlbertRecipe(steps=800, num_layers=4)
-WIDTHS = (16, 64, 128)
+GRID = AlbertRecipe(steps=1_200, num_layers=4, batch_size=16)
+WIDTHS = (16, 128)
 GRID_SEEDS = range(3)
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from html import escape
-from itertools import pairwise
 from math import log
 from statistics import mean, stdev
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from drawing import apart, arrow, body_of, code, for_a_hall, large, rect, svg, table, words
 
 from course_lib import (
     MicroWorld,
@@ -34,8 +31,8 @@ from course_lib.heads import PreTrainingOutput
 from course_lib.kernels.attention import attention_reference
 from course_lib.objectives.rows import Rows
 from course_lib.text.wordpiece import longest_match
-from course_lib.train.recipes import LIVE, LONG, Material, prepare
 from course_lib.train.experiments.lecture_02 import outcome
+from course_lib.train.recipes import LIVE, LONG, Material, prepare
 from course_lib.train.results import read_result
 from course_lib.views import accuracy_chart, bar_chart, tokens_row
 from course_lib.views.page import inline
@@ -92,102 +89,6 @@ def _pieces(rows: Rows) -> list[str]:
     return [_world().tokenizer.token(i) for i in rows.input_ids[0].tolist()]
 
 
-def _large(inner: str, zoom: float = 1.5) -> str:
-    """A view made for a laptop, as large as a hall needs."""
-    return f'<div style="zoom:{zoom};line-height:1.3">{inner}</div>'
-
-
-def _for_a_hall(figure: Any, width: int, height: int, right: int = 24) -> Any:
-    """A figure of the notebook without its title (the slide has one) and with large type."""
-    figure.update_layout(
-        title_text="", width=width, height=height, font_size=20, margin={"t": 24, "r": right}
-    )
-    figure.update_traces(marker_pattern_fillmode="overlay", selector={"type": "bar"})
-    return figure.update_annotations(font_size=20)
-
-
-def _code(source: str) -> str:
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import PythonLexer
-
-    inner = highlight(source, PythonLexer(), HtmlFormatter(nowrap=True))
-    return f'<pre class="code"><code>{inner}</code></pre>'
-
-
-def _body(function: Callable[..., Any], start: str = "") -> str:
-    """The lines of a library function after signature and docstring, from the one with `start`."""
-    source = textwrap.dedent(inspect.getsource(function))
-    node = ast.parse(source).body[0]
-    assert isinstance(node, ast.FunctionDef)
-    first = node.body[1 if ast.get_docstring(node) else 0]
-    lines = textwrap.dedent("\n".join(source.splitlines()[first.lineno - 1 :])).splitlines()
-    return "\n".join(lines[next(i for i, line in enumerate(lines) if line.startswith(start)) :])
-
-
-def _table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = True, size: int = 24
-) -> str:
-    """A table of ready HTML; all columns but the first to the right where they hold numbers."""
-    right = ' style="text-align:right"' if numbers else ""
-    cells = [
-        "".join(
-            f"<{tag}{right if i else ''}>{cell}</{tag}>" for i, cell in enumerate(row)
-        )
-        for tag, row in [("th", head), *(("td", row) for row in rows)]
-    ]  # fmt: skip
-    body = "".join(f"<tr>{row}</tr>" for row in cells[1:])
-    style = f"font-size:{size}px;margin-bottom:14px" + ";white-space:nowrap" * numbers
-    return f'<table style="{style}"><thead><tr>{cells[0]}</tr></thead><tbody>{body}</tbody></table>'
-
-
-# ---------------------------------------------------------------- drawing
-
-
-def _svg(width: int, height: int, *parts: str, says: str) -> str:
-    arrow = (
-        '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
-        f'markerHeight="7" orient="auto"><path d="M0 0 10 5 0 10z" fill="{INK}"/></marker></defs>'
-    )
-    return (
-        f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="{escape(says)}" font-size="20" fill="{INK}" style="display:block" '
-        f'font-family="inherit">{arrow}{"".join(parts)}</svg>'
-    )
-
-
-def _rect(
-    x: float, y: float, w: float, h: float, text: str = "", *, fill: str = "#fff",
-    ink: str = "#8a8a8a", wide: float = 1.5, dash: str = "", size: int = 20, mono: bool = False,
-) -> str:  # fmt: skip
-    """A box with its words in the middle."""
-    style = f' style="{MONO}"' if mono else ""
-    dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    shape = (
-        f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="6" fill="{fill}" stroke="{ink}" '
-        f'stroke-width="{wide}"{dashes}/>'
-    )
-    return shape + _words(x + w / 2, y + h / 2 + 0.35 * size, text, size, style=style)
-
-
-def _words(
-    x: float, y: float, text: str, size: int = 20, anchor: str = "middle", style: str = ""
-) -> str:
-    if not text:
-        return ""
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}"{style}>{text}</text>'
-
-
-def _arrow(*points: float, tip: bool = True, dash: str = "") -> str:
-    """A line through x, y, x, y, …, with a tip at its end."""
-    path = " ".join(f"{x} {y}" for x, y in zip(points[::2], points[1::2], strict=True))
-    marker = ' marker-end="url(#tip)"' if tip else ""
-    dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    return (
-        f'<polyline points="{path}" fill="none" stroke="{INK}" stroke-width="1.8"{marker}{dashes}/>'
-    )
-
-
 # ---------------------------------------------------------------- 1, 2: what BERT is
 
 
@@ -236,33 +137,33 @@ def encoder_picture() -> str:
         masked = token == "[MASK]"
         fill, ink = (PALE["orange"], "#8a5f00") if masked else ("#fff", "#8a8a8a")
         parts += [
-            _rect(x, 462, 76, 36, token, size=17, mono=True, fill=fill, ink=ink, wide=1 + masked),
-            _arrow(x + 38, 460, x + 38, 436),
-            _arrow(x + 38, 162, x + 38, 140),
-            _rect(x + 8, 100, 60, 38, fill=PALE["blue"], ink=BLUE),
-            *(_arrow(x + 18 + 10 * k, 108, x + 18 + 10 * k, 130, tip=False) for k in range(5)),
+            rect(x, 462, 76, 36, token, size=17, mono=True, fill=fill, ink=ink, wide=1 + masked),
+            arrow(x + 38, 460, x + 38, 436),
+            arrow(x + 38, 162, x + 38, 140),
+            rect(x + 8, 100, 60, 38, fill=PALE["blue"], ink=BLUE),
+            *(arrow(x + 18 + 10 * k, 108, x + 18 + 10 * k, 130, tip=False) for k in range(5)),
         ]
     wide = xs[-1] + 76 - xs[0]
     for y, name in ((294, "block 1"), (240, "⋮"), (164, f"block {layers_base()}")):
         shown = name == "⋮"
         parts.append(
-            _words(60 + wide / 2, y + 24, name)
+            words(60 + wide / 2, y + 24, name)
             if shown
-            else _rect(
+            else rect(
                 60, y, wide, 54, f"{name}: attention, feed-forward", fill=PALE["green"], ink=GREEN
             )
         )
     parts += [
-        _rect(60, 384, wide, 50, "token + segment + position, LayerNorm", fill=PALE["grey"]),
-        _arrow(60 + wide / 2, 382, 60 + wide / 2, 350),
-        _arrow(60 + wide / 2, 292, 60 + wide / 2, 274),
-        _arrow(60 + wide / 2, 238, 60 + wide / 2, 220),
-        _rect(0, 8, 196, 48, "does B follow A?", fill=PALE["orange"], ink=ORANGE),
-        _arrow(xs[0] + 38, 98, xs[0] + 38, 58),
-        _rect(xs[3] - 60, 8, 196, 48, "which word?", fill=PALE["orange"], ink=ORANGE),
-        _arrow(xs[3] + 38, 98, xs[3] + 38, 58),
+        rect(60, 384, wide, 50, "token + segment + position, LayerNorm", fill=PALE["grey"]),
+        arrow(60 + wide / 2, 382, 60 + wide / 2, 350),
+        arrow(60 + wide / 2, 292, 60 + wide / 2, 274),
+        arrow(60 + wide / 2, 238, 60 + wide / 2, 220),
+        rect(0, 8, 196, 48, "does B follow A?", fill=PALE["orange"], ink=ORANGE),
+        arrow(xs[0] + 38, 98, xs[0] + 38, 58),
+        rect(xs[3] - 60, 8, 196, 48, "which word?", fill=PALE["orange"], ink=ORANGE),
+        arrow(xs[3] + 38, 98, xs[3] + 38, 58),
     ]
-    return _svg(650, 504, *parts, says="tokens, embeddings, blocks, vectors, two heads")
+    return svg(650, 504, *parts, says="tokens, embeddings, blocks, vectors, two heads")
 
 
 # ---------------------------------------------------------------- 3: words into pieces
@@ -330,7 +231,7 @@ def unknown_word() -> str:
 def row_of_tokens() -> str:
     pair = _pair()
     labels = ["AB"[s] for s in pair.token_type_ids[0].tolist()]
-    return _large(tokens_row(_pieces(pair), labels=labels).inner, 1.42)
+    return large(tokens_row(_pieces(pair), labels=labels).inner, 1.42)
 
 
 def row_of_numbers() -> str:
@@ -347,7 +248,7 @@ def row_of_numbers() -> str:
         ]
         for name in columns
     ]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def three_tables() -> str:
@@ -374,7 +275,7 @@ def three_tables() -> str:
 
 
 def code_three_tables() -> str:
-    return _code(_body(Embeddings.parts, start="token ="))
+    return code(body_of(Embeddings.parts, start="token ="))
 
 
 # ---------------------------------------------------------------- 6: attention by hand
@@ -423,7 +324,7 @@ def first_row_of_shares() -> str:
 
 
 def code_attention() -> str:
-    return _code(_body(attention_reference))
+    return code(body_of(attention_reference))
 
 
 # ---------------------------------------------------------------- 7, 8: the block, and counting
@@ -439,32 +340,35 @@ def block_picture() -> str:
         (868, 130, "LayerNorm", PALE["grey"], GREY, "6 4"),
     ]
     parts = [
-        _rect(x, y, w, h, name, fill=fill, ink=ink, wide=2, dash=dash)
+        rect(x, y, w, h, name, fill=fill, ink=ink, wide=2, dash=dash)
         for x, w, name, fill, ink, dash in steps
     ]
     middle = y + h / 2
     for x in (307, 825):
         parts += [
             f'<circle cx="{x}" cy="{middle}" r="17" fill="#fff" stroke="{INK}"/>',
-            _words(x, middle + 8, "+", 26),
+            words(x, middle + 8, "+", 26),
         ]
     parts += [
-        _words(30, middle + 7, "x"),
-        _arrow(46, middle, 94, middle), _arrow(264, middle, 288, middle),
-        _arrow(324, middle, 348, middle), _arrow(480, middle, 584, middle),
-        _arrow(782, middle, 806, middle), _arrow(842, middle, 866, middle),
-        _arrow(998, middle, 1036, middle), _words(1044, middle + 7, "next block", anchor="start"),
-        _arrow(68, middle, 68, 24, 307, 24, 307, middle - 19),
-        _arrow(530, middle, 530, 24, 825, 24, 825, middle - 19),
-        _words(188, 16, "the input, added back", 18), _words(684, 16, "added back again", 18),
-        _words(180, 158, "between tokens", 18),
-        _words(684, 158, "each token alone, GELU inside", 18),
+        words(30, middle + 7, "x"),
+        arrow(46, middle, 94, middle), arrow(264, middle, 288, middle),
+        arrow(324, middle, 348, middle), arrow(480, middle, 584, middle),
+        arrow(782, middle, 806, middle), arrow(842, middle, 866, middle),
+        arrow(998, middle, 1036, middle), words(1044, middle + 7, "next block", anchor="start"),
+        arrow(68, middle, 68, 24, 307, 24, 307, middle - 19),
+        arrow(530, middle, 530, 24, 825, 24, 825, middle - 19),
+        words(188, 16, "the input, added back", 18), words(684, 16, "added back again", 18),
+        words(180, 158, "between tokens", 18),
+        words(684, 158, "each token alone, GELU inside", 18),
     ]  # fmt: skip
-    return _svg(1152, 170, *parts, says="attention, add, LayerNorm, feed-forward, add, LayerNorm")
+    return svg(1152, 170, *parts, says="attention, add, LayerNorm, feed-forward, add, LayerNorm")
 
 
 def code_block() -> str:
-    return _code(f"{_body(Block.forward)}\n\n# self.feed_forward\n{_body(FeedForward.forward)}")
+    return code(
+        f"# attend\n{body_of(Block.attend)}\n\n# feed\n{body_of(Block.feed)}\n\n"
+        f"# self.feed_forward\n{body_of(FeedForward.forward)}"
+    )
 
 
 @lru_cache(maxsize=4)
@@ -489,7 +393,7 @@ def counted_parameters() -> str:
         )
         for size in ("tiny", "base", "large")
     ]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def shares_of_parameters() -> str:
@@ -548,7 +452,7 @@ def masked_row() -> str:
     masks = (mask_rows(_pair(), _world().special, seed=seed) for seed in range(1000))
     row = next(m for m in masks if set(m.done.tolist()) == {MASKED, REPLACED, KEPT})
     pieces = [_world().tokenizer.token(i) for i in row.input_ids[0].tolist()]
-    return _large(tokens_row(pieces, row.action[0].tolist()).inner, 1.38)
+    return large(tokens_row(pieces, row.action[0].tolist()).inner, 1.38)
 
 
 def legend() -> str:
@@ -567,7 +471,7 @@ def hidden_bars() -> Any:
     rate, mix = (printed("bert")["pretraining"][name] for name in ("rate", "mix"))
     expected = {name: 1000 * rate * share for name, share in zip(_hidden(), mix, strict=True)}
     figure = bar_chart(_hidden(), expected=expected, y_title="of 1,000 pieces")
-    return _for_a_hall(figure, 550, 430)
+    return for_a_hall(figure, 550, 430)
 
 
 def _mix(place: int) -> str:
@@ -686,7 +590,7 @@ def pairs_bars() -> Any:
     }
     figure = bar_chart(values, percent=True, y_title="pairs right")
     figure.update_traces(marker_color=[GREY, "#CC79A7", BLUE])
-    return _for_a_hall(figure, 540, 390)
+    return for_a_hall(figure, 540, 390)
 
 
 def bag_of_words() -> str:
@@ -737,7 +641,7 @@ def worked_example() -> str:
 def _prices(given: Mapping[str, float], mean_price: float) -> str:
     rows = [(name, f"{p:g}", f"{-log(p):.3f}") for name, p in given.items()]
     last = (f"<strong>mean of {len(given)}</strong>", "", f"<strong>{mean_price:.3f}</strong>")
-    return _table(("asked", "P of it", "−log P"), [*rows, last], size=22)
+    return table(("asked", "P of it", "−log P"), [*rows, last], size=22)
 
 
 def two_rows() -> str:
@@ -753,7 +657,7 @@ def two_rows() -> str:
     for row, truth in rows:
         tokens, asked = row.split(), iter(truth.split())
         labels = [next(asked) if token in ("[CLS]", "[MASK]") else "" for token in tokens]
-        shown.append(_large(tokens_row(tokens, labels=labels).inner, 1.5))
+        shown.append(large(tokens_row(tokens, labels=labels).inner, 1.5))
     return "".join(shown)
 
 
@@ -777,7 +681,7 @@ def slip_table() -> str:
         )
         for name, label in (("−log P(NotNext)", 1), ("−log P(IsNext)", 0))
     ]
-    return _table(("loss taken", "IsNext", "NotNext"), rows)
+    return table(("loss taken", "IsNext", "NotNext"), rows)
 
 
 def slip_bars() -> Any:
@@ -785,7 +689,7 @@ def slip_bars() -> Any:
     values = {"before": 0.5, "true label": after[0], "always<br>IsNext": after[1]}
     figure = bar_chart(values, percent=True, y_title="P(NotNext)")
     figure.update_traces(marker_color=[GREY, BLUE, VERMILION])
-    return _for_a_hall(figure, 550, 400)
+    return for_a_hall(figure, 550, 400)
 
 
 # ---------------------------------------------------------------- 14: measured
@@ -800,15 +704,7 @@ def _curve(name: str) -> tuple[list[float], list[float]]:
 def four_lines() -> Any:
     levels = {name: _result()["levels"][name] for name in ("unigram", "count_model", "oracle")}
     figure = accuracy_chart(*_curve("live"), **levels, log_x=True, long_run=_curve("long"))
-    return _apart(_for_a_hall(figure, 1120, 350, right=215))
-
-
-def _apart(figure: Any, gap: float = 0.085) -> Any:
-    """Labels at the right end, moved so far apart that large type does not touch."""
-    labels = sorted((a for a in figure.layout.annotations if a.xref == "paper"), key=lambda a: a.y)
-    for below, label in pairwise(labels):
-        label.y = max(label.y, below.y + gap)
-    return figure
+    return apart(for_a_hall(figure, 1120, 350, right=215))
 
 
 def by_seed() -> str:
@@ -819,7 +715,7 @@ def by_seed() -> str:
         runs = _result()["runs"][name]
         covered, pairs = _ends(name)
         rows.append((name, f"{recipe.steps:,}", str(len(runs)), _spread(covered), _spread(pairs)))
-    return _table(head, rows, size=22)
+    return table(head, rows, size=22)
 
 
 def _ends(name: str) -> tuple[list[float], list[float]]:
@@ -879,7 +775,7 @@ def cost() -> str:
         ("dropout", f"{config.hidden_dropout}, attention weights too"),
         ("machines", "base: 4 Cloud TPUs; large: 16; four days each"),
     )  # fmt: skip
-    return _table(("", "paper, sections 3.1 and A.2"), rows, numbers=False, size=21)
+    return table(("", "paper, sections 3.1 and A.2"), rows, numbers=False, size=21)
 
 
 def _settled(claim: str) -> str:
@@ -942,7 +838,7 @@ def ablations() -> Any:
     figure.update_xaxes(side="top", ticks="", showline=False)
     legend = {"x": 0, "y": 0, "xanchor": "left", "yanchor": "bottom", "font": {"size": 20}}
     figure.update_layout(showlegend=True, legend=legend)
-    return _for_a_hall(figure, 1120, 380)
+    return for_a_hall(figure, 1120, 380)
 
 
 def _size_gain(column: str) -> float:
@@ -984,7 +880,7 @@ def claims_rows() -> str:
         (inline(say), inline(it_is), inline(measured))
         for say, _, it_is, measured, _ in claims_table("02", only=chosen).rows
     ]
-    return _table(("they say", "it is", "computed here"), rows, numbers=False, size=22)
+    return table(("they say", "it is", "computed here"), rows, numbers=False, size=22)
 
 
 def claims_in_all() -> int:

@@ -10,7 +10,8 @@ boxes opened by `::: columns`, `::: column`, `::: wide`, `::: narrow`, `::: note
 closed by `:::` (an outer box has one colon more than what it holds), and what is computed by the
 functions of `slides/source/NN_name.py`:
 
-    {{ number:gap_closed }}           the text, or a number, that gap_closed() returns
+    {{ number:gap_closed }}           the text, or a number, that gap_closed() returns, or that the
+                                      table NUMBERS of the module holds under this name
     {{ figure:loss | What to see. }}  the plotly figure that loss() returns, with its sentence
     {{ html:tokens }}                 the HTML that tokens() returns (a string, or a notebook view)
     {{ code:course_lib.heads.PairHead }}   the source of that object, as it is in the library;
@@ -193,9 +194,10 @@ class Shown:
         return _figure(self._call(name), f"figure-{self.figures}", sentence)
 
     def _call(self, name: str) -> Any:
-        function: Callable[[], Any] | None = getattr(self.module, name, None)
+        numbers: dict[str, Callable[[], Any]] = getattr(self.module, "NUMBERS", {})
+        function = getattr(self.module, name, None) or numbers.get(name)
         if function is None:
-            raise DeckError(f"{self.path.stem}.py has no function {name}().")
+            raise DeckError(f"{self.path.stem}.py has no function {name}(), nor NUMBERS[{name!r}].")
         return function()
 
 
@@ -206,6 +208,8 @@ def _module_beside(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(f"deck_{path.stem}", file)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
+    if str(SOURCES) not in sys.path:
+        sys.path.append(str(SOURCES))  # for `import drawing`, whoever loads the builder
     spec.loader.exec_module(module)
     return module
 

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 import torch
@@ -473,6 +475,10 @@ PLANTED = {
         "unforeseen": lambda w, v, m: words.wordpiece(w, v, m)[:2],
     },
 }  # fmt: skip
+
+# The other lectures plant theirs in files of their own; what an exercise must do is asked here.
+for file in sorted(Path(__file__).parent.glob("test_exercises_[0-9][0-9].py")):
+    PLANTED |= import_module(file.stem).PLANTED
 
 EVERY_PLANTED = [(id, key) for id, planted in PLANTED.items() for key in planted]
 

@@ -16,9 +16,13 @@ from course_lib.exercises.quizzes import (
     read_review,
     review_markdown,
 )
+from course_lib.files import data_path
 
 ITEMS = read_quiz("02")
 REVIEW = read_review("02")
+LECTURES = sorted(path.stem for path in data_path("quizzes").glob("*.toml"))
+EVERY_ITEM = [pytest.param(item, id=f"{lecture} item {item.number}")
+              for lecture in LECTURES for item in read_quiz(lecture)]  # fmt: skip
 
 GOOD = """
 [[item]]
@@ -38,29 +42,35 @@ why = "not so either"
 """
 
 
-@pytest.mark.parametrize("item", ITEMS, ids=lambda item: f"item {item.number}")
+@pytest.mark.parametrize("item", EVERY_ITEM)
 def test_every_choice_explains_itself(item):
-    assert item.question.endswith("?")
+    assert item.question.rstrip("*").endswith("?")
     assert 3 <= len(item.choices) <= 4
     assert sum(choice.correct for choice in item.choices) == 1  # the widget has radio buttons
     assert all(len(choice.why) >= 20 for choice in item.choices)
     assert len({choice.why for choice in item.choices}) == len(item.choices)
 
 
-def test_the_quiz_is_long_enough_and_cannot_be_guessed_by_place():
-    assert len(ITEMS) >= 12
-    places = [[choice.correct for choice in item.choices].index(True) for item in ITEMS]
-    assert set(places) == {0, 1, 2} and max(map(places.count, set(places))) < 0.65 * len(ITEMS)
+@pytest.mark.parametrize("lecture", LECTURES)
+def test_the_quiz_is_long_enough_and_cannot_be_guessed_by_place(lecture):
+    items = read_quiz(lecture)
+    assert len(items) >= 12
+    places = [[choice.correct for choice in item.choices].index(True) for item in items]
+    assert set(places) == {0, 1, 2} and max(map(places.count, set(places))) < 0.65 * len(items)
 
 
-def test_the_right_choice_is_not_always_the_longest():
-    longest = [max(item.choices, key=lambda choice: len(choice.text)).correct for item in ITEMS]
-    assert sum(longest) < 0.7 * len(ITEMS)
+@pytest.mark.parametrize("lecture", LECTURES)
+def test_the_right_choice_is_not_always_the_longest(lecture):
+    items = read_quiz(lecture)
+    longest = [max(item.choices, key=lambda choice: len(choice.text)).correct for item in items]
+    assert sum(longest) < 0.7 * len(items)
 
 
-def test_there_are_questions_for_review_with_answers():
-    assert 10 <= len(REVIEW) <= 14
-    assert all(len(entry.answer) > 80 for entry in REVIEW)
+@pytest.mark.parametrize("lecture", LECTURES)
+def test_there_are_questions_for_review_with_answers(lecture):
+    entries = read_review(lecture)
+    assert 10 <= len(entries) <= 14
+    assert all(len(entry.answer) > 80 for entry in entries)
 
 
 def test_the_worked_loss_is_right():
@@ -181,9 +191,11 @@ def test_an_unknown_lecture_lists_those_with_a_quiz():
         quizzes.read_quiz("99")
 
 
-def test_no_example_sentence_is_borrowed():
+@pytest.mark.parametrize("lecture", LECTURES)
+def test_no_example_sentence_is_borrowed(lecture):
     text = " ".join(
-        [item.question + " ".join(c.text + c.why for c in item.choices) for item in ITEMS]
-        + [entry.question + entry.answer for entry in REVIEW]
-    )
+        [item.question + " ".join(c.text + c.why for c in item.choices)
+         for item in read_quiz(lecture)]
+        + [entry.question + entry.answer for entry in read_review(lecture)]
+    )  # fmt: skip
     assert not re.search(r"calculus|panda|penguin|milk|Newton|Leibniz", text, re.IGNORECASE)

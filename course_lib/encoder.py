@@ -205,10 +205,10 @@ class Stack(nn.Module):
         states, weights, scores = [x], [], []
         for number, (attending, feeding) in enumerate(self.plan, start=1):
             last = number == len(self.plan)
-            x, layer_weights, layer_scores = self.blocks[attending].attend(
+            x, layer_weights, layer_scores = self.blocks[attending].attend(  # type: ignore[operator]
                 x, mask, keep_weights, only_at if last else None
             )
-            x = self.blocks[feeding].feed(x)
+            x = self.blocks[feeding].feed(x)  # type: ignore[operator]
             states.append(x)
             weights.append(layer_weights)
             scores.append(layer_scores)

@@ -30,9 +30,12 @@ from course_lib.checkpoints import (
 )
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
-from course_lib.family.bert import bert, bert_for_pretraining
+from course_lib.family.albert import SHARING, albert, albert_for_pretraining
+from course_lib.family.bert import bert
+from course_lib.family.roberta import roberta, roberta_for_masked_lm
 from course_lib.files import sha256_of
-from course_lib.heads import BertForPreTraining
+from course_lib.heads import BertForMaskedLM, BertForPreTraining
+from course_lib.text.byte_bpe import ByteBPE, train_byte_bpe
 from course_lib.text.wordpiece import WordPiece
 
 SMALL = BertConfig(
@@ -88,6 +91,16 @@ def change(folder: Path, **changes: torch.Tensor | None) -> None:
 
 
 # ---------------------------------------------------------------- files of ours
+
+
+def test_a_file_of_the_first_format(tmp_path: Path):
+    """It named its models otherwise: it is refused in words, not half read."""
+    file = tmp_path / "m.safetensors"
+    about = {"format": 1, "family": "bert", "model": "pretraining", "config": {}}
+    metadata = {"course_lib": json.dumps(about)}
+    safetensors.torch.save_file({"a": torch.ones(2)}, file, metadata=metadata)
+    with pytest.raises(CheckpointError, match="was not written by this version of"):
+        load(file)
 
 
 @pytest.mark.parametrize("kind", ["pretraining", "encoder", "no pooler"])
@@ -164,6 +177,46 @@ def test_not_safetensors_at_all(tmp_path: Path):
         load(tmp_path / "absent.safetensors")
 
 
+TINY = {
+    "vocab_size": 30, "hidden_size": 12, "num_heads": 3, "num_layers": 2,
+    "intermediate_size": 20, "max_positions": 9,
+}  # fmt: skip
+ALBERT = {**TINY, "embedding_size": 5, "hidden_act": "gelu"}
+MEMBERS: dict[str, Any] = {
+    "bert masked": lambda: BertForMaskedLM(Encoder(SMALL)),
+    "bert tanh": lambda: bert("tiny", **TINY, hidden_act="gelu_new"),
+    "roberta": lambda: roberta("base", **TINY),
+    "roberta bare": lambda: roberta("base", pooler=False, **TINY),
+    "roberta masked": lambda: roberta_for_masked_lm("base", **TINY),
+    "albert bare": lambda: albert("base", pooler=False, **ALBERT),
+    "albert masked": lambda: BertForMaskedLM(albert("base", pooler=False, **ALBERT)),
+    "albert groups": lambda: albert_for_pretraining("base", **ALBERT, num_groups=2),
+    **{
+        f"albert {sharing}": lambda sharing=sharing: albert_for_pretraining(
+            "base", **ALBERT, sharing=sharing
+        )
+        for sharing in SHARING
+    },
+}
+OURS_ALONE = {"albert attention", "albert feed_forward"}
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_save_and_load_of_every_member(tmp_path: Path, member: str):
+    """Also of what transformers does not have: ALBERTs that share half a block."""
+    model = MEMBERS[member]()
+    digest = save(model, tmp_path / "m.safetensors")
+    again = load(tmp_path / "m.safetensors", sha256=digest)
+    assert type(again) is type(model) and same(model, again)
+    assert type(again.config) is type(model.config) and again.config == model.config
+    assert save(again, tmp_path / "n.safetensors") == digest
+    ids = torch.tensor([[2, 7, 8, 3]])
+    with torch.no_grad():
+        one, other = model.eval()(ids), again(ids)
+    first = next(iter(vars(one)))  # last_hidden_state, or the words' scores
+    assert torch.equal(getattr(one, first), getattr(other, first))
+
+
 # ---------------------------------------------------------------- pickles
 
 
@@ -236,9 +289,13 @@ def test_a_file_that_transformers_wrote(tmp_path: Path):
     assert found.model is not None and same(found.model, from_transformers(theirs))
     masked = transformers.BertForMaskedLM(theirs.config)
     masked.save_pretrained(tmp_path / "g")
-    alone = load_pretrained(tmp_path / "g")  # no pooler, no pair head: the encoder comes out
-    assert alone.model is None and alone.encoder.pooler is None
-    assert same(alone.encoder, from_transformers(masked.bert))
+    alone = load_pretrained(tmp_path / "g")  # no pooler, no pair head: half a model comes out
+    assert isinstance(alone.model, BertForMaskedLM) and alone.encoder.pooler is None
+    assert same(alone.model, from_transformers(masked))
+    pairs = transformers.BertForNextSentencePrediction(theirs.config)
+    pairs.save_pretrained(tmp_path / "h")
+    alone = load_pretrained(tmp_path / "h")  # no masked-word head: the encoder comes out
+    assert alone.model is None and same(alone.encoder, from_transformers(pairs.bert))
 
 
 def test_old_names_and_second_names(tmp_path: Path):
@@ -261,12 +318,15 @@ def test_old_names_and_second_names(tmp_path: Path):
 
 
 def test_another_architecture(tmp_path: Path):
-    folder = folder_of(tmp_path / "f", small(), {**SETTINGS, "model_type": "roberta"})
-    with pytest.raises(CheckpointError, match=r"describes a 'roberta'; expected one of bert"):
+    folder = folder_of(tmp_path / "f", small(), {**SETTINGS, "model_type": "gpt2"})
+    with pytest.raises(CheckpointError, match=r"describes a 'gpt2'; expected one of bert, roberta"):
         load_pretrained(folder)
-    for name, value in (("hidden_act", "relu"), ("position_embedding_type", "relative_key")):
+    for name, value, says in (
+        ("hidden_act", "relu", "was given; expected 'gelu' or 'gelu_new'"),
+        ("position_embedding_type", "relative_key", "; only 'absolute' means the same"),
+    ):
         folder = folder_of(tmp_path / name, small(), {**SETTINGS, name: value})
-        with pytest.raises(CheckpointError, match=f"{name}='{value}'; this bert has"):
+        with pytest.raises(CheckpointError, match=f"{name}='{value}' ?{says}"):
             load_pretrained(folder)
 
 
@@ -317,6 +377,121 @@ def test_incomplete_folders(tmp_path: Path):
     (folder / "config.json").unlink()
     with pytest.raises(MissingCheckpoint, match=r"lacks model\.safetensors or config\.json"):
         load_pretrained(folder)
+
+
+# ---------------------------------------------------------------- folders of other members
+
+
+def member_folder(path: Path, model: torch.nn.Module, **more: torch.Tensor) -> Path:
+    """A folder that transformers wrote, with weights added afterwards (__ stands for a point)."""
+    pytest.importorskip("transformers")
+    to_transformers(model).save_pretrained(path)
+    change(path, **more)
+    return path
+
+
+@pytest.mark.parametrize("member", sorted(set(MEMBERS) - OURS_ALONE))
+def test_a_folder_of_every_member(tmp_path: Path, member: str):
+    model = MEMBERS[member]()
+    found = load_pretrained(member_folder(tmp_path / "f", model))
+    assert found.tokenizer is None and not found.encoder.training
+    if isinstance(model, Encoder):
+        assert found.model is None and same(found.encoder, model)
+    else:
+        assert found.model is not None and found.model.encoder is found.encoder
+        assert type(found.model) is type(model) and same(found.model, model)
+
+
+def test_roberta_as_it_was_released(tmp_path: Path):
+    """With a counter of positions, the table a second time, and a pooler that nothing trained."""
+    model = roberta_for_masked_lm("base", **TINY)
+    table = model.encoder.embeddings.token.weight.detach()
+    folder = member_folder(
+        tmp_path / "f",
+        model,
+        roberta__embeddings__position_ids=torch.arange(9)[None],
+        roberta__pooler__dense__weight=torch.ones(12, 12),
+        roberta__pooler__dense__bias=torch.ones(12),
+        lm_head__decoder__weight=table.clone(),
+        lm_head__decoder__bias=model.mlm.bias.detach().clone(),
+    )
+    found = load_pretrained(folder)
+    assert isinstance(found.model, BertForMaskedLM) and found.encoder.pooler is not None
+    with pytest.raises(CheckpointError, match=r"pooler\.dense\.bias.*set encoder\.pooler = None"):
+        to_transformers(found.model)
+    found.encoder.pooler = None
+    assert same(found.model, model)
+    change(folder, lm_head__decoder__weight=table + 1)
+    with pytest.raises(CheckpointError, match=r"lm_head\.decoder\.weight differs from embeddings"):
+        load_pretrained(folder)
+
+
+def test_albert_as_it_was_released(tmp_path: Path):
+    """Version 2 has pooler and masked-word head, and not the head that answers SOP."""
+    model = albert_for_pretraining("base", **ALBERT)
+    folder = member_folder(tmp_path / "f", model, sop_classifier__classifier__weight=None)
+    found = load_pretrained(folder)
+    assert isinstance(found.model, BertForMaskedLM)
+    assert same(found.encoder, model.encoder) and same(found.model.mlm, model.mlm)
+    assert load_pretrained(member_folder(tmp_path / "g", model)).model is not None
+
+
+@pytest.mark.parametrize("member", ["roberta masked", "albert all"])
+def test_heads_that_are_not_ours(tmp_path: Path, member: str):
+    """Heads of pre-training may be left aside, those of another task not: the file is another."""
+    folder = member_folder(tmp_path / "f", MEMBERS[member](), classifier__weight=torch.ones(2, 12))
+    with pytest.raises(CheckpointError, match=r"classifier\.weight is not expected"):
+        load_pretrained(folder)
+    change(folder, classifier__weight=None)
+    name = "lm_head__bias" if member[0] == "r" else "predictions__bias"
+    change(folder, **{name: None})
+    assert load_pretrained(folder).model is None
+
+
+def test_what_is_fixed_in_the_other_members(tmp_path: Path):
+    for member, name, value, says in (
+        ("roberta", "hidden_act", "gelu_new", r"'gelu_new'; only 'gelu' means the same"),
+        ("albert all", "inner_group_num", 2, r"=2; only 1 means the same"),
+        ("albert all", "hidden_act", "relu", r"'relu' was given; expected 'gelu'"),
+        ("albert all", "num_hidden_groups", 3, r"num_groups=3 was given for 2 layers"),
+    ):
+        folder = member_folder(tmp_path / f"{member} {name}", MEMBERS[member]())
+        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        (folder / "config.json").write_text(json.dumps({**settings, name: value}))
+        with pytest.raises(CheckpointError, match=says):
+            load_pretrained(folder)
+
+
+@pytest.mark.parametrize("family", room.FAMILIES)
+def test_a_setting_that_is_absent_has_transformers_value(family: str):
+    """A configuration of no words at all means the same in both libraries."""
+    transformers = pytest.importorskip("transformers")
+    ours = room.FAMILIES[family]
+    kind = getattr(transformers, ours.classes[Encoder]).config_class
+    assert room._our_config({}, ours, "here") == room._our_config(kind().to_dict(), ours, "there")
+
+
+def test_the_tokenizers_of_other_members(tmp_path: Path):
+    byte_bpe = train_byte_bpe(["the cat sat on the mat"] * 3, 270)
+    folder = member_folder(tmp_path / "f", MEMBERS["roberta"]())
+    byte_bpe.save(folder)
+    found = load_pretrained(folder).tokenizer
+    assert isinstance(found, ByteBPE) and found.encode("a cat") == byte_bpe.encode("a cat")
+    folder = member_folder(tmp_path / "g", MEMBERS["albert all"]())
+    (folder / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}', encoding="utf-8")
+    assert load_pretrained(folder).tokenizer is None
+
+
+def test_known_names():
+    """Every name leads to the repository of that name, in its owner's account."""
+    owners = {"bert": "google-bert", "roberta": "FacebookAI", "albert": "albert"}
+    for name, source in room.KNOWN.items():
+        if source is not MINILM:
+            assert source.repository == f"{owners[name.split('-')[0]]}/{name}"
+    sizes = {name.split("-")[1] for name in room.KNOWN if name.startswith("albert")}
+    assert sizes == {"base", "large", "xlarge", "xxlarge"}
+    assert "albert-base-v1" in room.KNOWN and "roberta-large" in room.KNOWN
+    assert "distilroberta-base" not in room.KNOWN
 
 
 # ---------------------------------------------------------------- where checkpoints are found
@@ -467,10 +642,13 @@ def test_other_models_are_refused():
         "intermediate_size": 8, "max_position_embeddings": 8,
     }  # fmt: skip
     config = transformers.BertConfig(**options)
-    with pytest.raises(CheckpointError, match=r"a BertForMaskedLM was given.*alone is in \.bert"):
-        from_transformers(transformers.BertForMaskedLM(config))
-    with pytest.raises(CheckpointError, match="describes a 'roberta'"):
-        from_transformers(transformers.RobertaModel(transformers.RobertaConfig(**options)))
+    with pytest.raises(CheckpointError, match=r"a BertForTokenClass.* was given.*is in \.bert"):
+        from_transformers(transformers.BertForTokenClassification(config))
+    other = transformers.DistilBertModel(
+        transformers.DistilBertConfig(n_layers=1, n_heads=2, dim=8)
+    )
+    with pytest.raises(CheckpointError, match="describes a 'distilbert'"):
+        from_transformers(other)
     relu = transformers.BertModel(transformers.BertConfig(**options, hidden_act="relu"))
     with pytest.raises(CheckpointError, match="hidden_act='relu'"):
         from_transformers(relu)
@@ -486,8 +664,40 @@ def test_an_encoder_of_other_parts_is_refused():
         to_transformers(encoder)
 
 
-def test_every_parameter_has_one_name():
+@pytest.mark.parametrize("member", MEMBERS)
+def test_every_parameter_has_one_name(member: str):
     with torch.device("meta"):
-        names = [room.their_name(n) for n in bert_for_pretraining("base").state_dict()]
+        model = MEMBERS[member]()
+    family = room._family_of(model.config)
+    names = [room.their_name(n, family) for n in model.state_dict()]
     assert len(set(names)) == len(names)
-    assert "encoder.layer.11.attention.self.query.weight" in names
+
+
+def test_names_on_paper():
+    for family, ours, theirs in (
+        ("bert", "stack.blocks.11.attention.query", "encoder.layer.11.attention.self.query"),
+        ("roberta", "stack.blocks.3.output_norm", "encoder.layer.3.output.LayerNorm"),
+        ("roberta", "mlm.norm", "lm_head.layer_norm"),
+        (
+            "albert",
+            "stack.blocks.2.feed_forward.expand",
+            "encoder.albert_layer_groups.2.albert_layers.0.ffn",
+        ),
+        ("albert", "pooler.dense", "pooler"),
+    ):
+        name = room.their_name(f"encoder.{ours}.weight", room.FAMILIES[family])
+        assert name == f"{theirs}.weight"
+
+
+def test_what_transformers_does_not_have():
+    for sharing in ("attention", "feed_forward"):
+        with pytest.raises(CheckpointError, match=rf"sharing='{sharing}' .* has no such model"):
+            to_transformers(albert("base", **ALBERT, sharing=sharing))
+    with pytest.raises(CheckpointError, match="around a roberta encoder was given"):
+        to_transformers(BertForPreTraining(roberta("base", **TINY)))
+    with pytest.raises(
+        CheckpointError, match=r"Only ours has: pooler.* set encoder\.pooler = None"
+    ):
+        to_transformers(BertForMaskedLM(bert("tiny", **TINY)))
+    with pytest.raises(CheckpointError, match="RobertaConfig has hidden_act='gelu_new'; only"):
+        to_transformers(roberta("base", **TINY, hidden_act="gelu_new"))

@@ -1,18 +1,31 @@
-"""BERT is equal to transformers' BertForPreTraining: outputs, gradients, weights there and back.
-
-Configurations are drawn. Only real rows (positions that are not padding) are compared; dropout is
-off. Outputs: max|difference| <= tol * max(1, max|reference|). Gradients of a mean loss: every entry
-within tol of the model's largest gradient entry. tol is 1e-5 in float32, 1e-10 in float64.
-"""
+"""BERT is equal to transformers' BertForPreTraining and BertForMaskedLM: outputs, gradients,
+weights there and back. What "equal" means, and how models are drawn, is said in parity.py."""
 
 from __future__ import annotations
 
-import random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
+from parity import (
+    DRAWN,
+    TOLERANCE,
+    all_distances,
+    assert_there_and_back,
+    both_backward,
+    both_precisions,
+    distance,
+    draw_case,
+    drawn_weights,
+    gradient_distance,
+    largest,
+    loss_of,
+    on_meta,
+    output_distances,
+    pair_of_models,
+    run,
+)
 from torch import Tensor
 
 from course_lib.checkpoints import (
@@ -20,159 +33,38 @@ from course_lib.checkpoints import (
     Pretrained,
     from_transformers,
     load_pretrained,
-    their_name,
     to_transformers,
 )
 from course_lib.config import PUBLISHED, BertConfig, published
 from course_lib.encoder import Encoder, Pooler, count_parameters
 from course_lib.family.bert import bert, bert_for_pretraining
-from course_lib.heads import BertForPreTraining
+from course_lib.heads import BertForMaskedLM, BertForPreTraining
 
 transformers = pytest.importorskip("transformers")
 
-TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
-DRAWN = range(12)
+
+def whole(config: BertConfig) -> BertForPreTraining:
+    return BertForPreTraining(Encoder(config, pooler=Pooler(config)))
 
 
-class Case(NamedTuple):
-    """A drawn configuration, its weights' standard deviation, and a batch for it."""
-
-    config: BertConfig
-    sd: float
-    inputs: dict[str, Tensor]
-    labels: Tensor  # (B, T), -100 where nothing is asked
-    pair: Tensor  # (B,)
-
-    @property
-    def real(self) -> Tensor:
-        return self.inputs["attention_mask"].bool()
+def masked(config: BertConfig) -> BertForMaskedLM:
+    return BertForMaskedLM(Encoder(config))
 
 
-def draw_case(seed: int, narrow: bool = False) -> Case:
-    draw = random.Random(seed)
-    heads = draw.choice([1, 2, 3, 5, 7])
-    hidden = heads * (1 if narrow else draw.choice([8, 9, 11]))
-    config = BertConfig(
-        vocab_size=draw.randint(20, 150),
-        hidden_size=hidden,
-        num_layers=draw.randint(1, 4),
-        num_heads=heads,
-        intermediate_size=draw.randint(5, 4 * hidden),
-        max_positions=draw.randint(33, 50),
-        type_vocab_size=draw.choice([2, 3]),
-        hidden_dropout=0.0,
-        attention_dropout=0.0,
-    )
-    batch = 1 if seed % 4 == 0 else draw.randint(2, 5)
-    tokens = draw.choice([1, 7, 13, 24, 33])
-    make = torch.Generator().manual_seed(seed)
-
-    def numbers(high: int, *shape: int) -> Tensor:
-        return torch.randint(high, shape, generator=make)
-
-    lengths = 1 + numbers(tokens, batch)
-    if seed % 3 == 0:
-        lengths[:] = tokens  # a batch without padding
-    mask = (torch.arange(tokens) < lengths[:, None]).long()
-    ids = numbers(config.vocab_size, batch, tokens)
-    inputs = {
-        "input_ids": ids,
-        "attention_mask": mask,
-        "token_type_ids": numbers(config.type_vocab_size, batch, tokens),
-    }
-    asked = (torch.rand((batch, tokens), generator=make) < 0.3) & mask.bool()
-    asked[0, 0] = True
-    labels = torch.where(asked, numbers(config.vocab_size, batch, tokens), -100)
-    return Case(config, draw.uniform(0.02, 0.3), inputs, labels, numbers(2, batch))
+MAKERS = pytest.mark.parametrize("make", [whole, masked])
 
 
-def pair_of_models(case: Case, dtype: torch.dtype) -> tuple[BertForPreTraining, Any]:
-    """Ours with drawn weights (every bias and LayerNorm too), and transformers' with the same."""
-    torch.manual_seed(1)
-    ours = BertForPreTraining(Encoder(case.config, pooler=Pooler(case.config)))
-    with torch.no_grad():
-        for name, parameter in ours.named_parameters():
-            centre = 1.0 if "norm" in name and name.endswith("weight") else 0.0
-            parameter.normal_(centre, case.sd)
-    ours = ours.to(dtype).eval()
-    return ours, to_transformers(ours, attention="eager")
-
-
-def run(model: Any, case: Case, **more: bool) -> Any:
-    return model(**case.inputs, output_hidden_states=True, output_attentions=True, **more)
-
-
-def loss_of(outputs: Any, case: Case) -> Tensor:
-    """Mean over the chosen positions plus mean over the pairs: BERT's joint loss."""
-    mlm = F.cross_entropy(outputs.prediction_logits.flatten(0, 1), case.labels.flatten())
-    return mlm + F.cross_entropy(outputs.seq_relationship_logits, case.pair)
-
-
-def distance(ours: Tensor, reference: Tensor) -> float:
-    """max|difference| / max(1, max|reference|)."""
-    assert ours.shape == reference.shape
-    assert torch.isfinite(reference).all() and torch.isfinite(ours).all()
-    return ((ours - reference).abs().max() / reference.abs().max().clamp(min=1)).item()
-
-
-def output_distances(ours: Any, theirs: Any, case: Case, scores: tuple | None) -> dict[str, float]:
-    """The distance of every output, on real rows."""
-    assert len(theirs.attentions) == case.config.num_layers  # sdpa would have returned none
-    assert len(ours.attentions) == len(theirs.attentions)
-    assert len(ours.hidden_states) == len(theirs.hidden_states) == case.config.num_layers + 1
-    real = case.real
-
-    def rows(weights: Tensor) -> Tensor:
-        return weights.transpose(1, 2)[real]  # (B, A, T, T) -> (real queries, A, T)
-
-    found = {
-        "prediction_logits": distance(ours.prediction_logits[real], theirs.prediction_logits[real]),
-        "pair_logits": distance(ours.seq_relationship_logits, theirs.seq_relationship_logits),
-    }
-    for i, (a, b) in enumerate(zip(ours.hidden_states, theirs.hidden_states, strict=True)):
-        found[f"hidden_states {i}"] = distance(a[real], b[real])
-    for i, (a, b) in enumerate(zip(ours.attentions, theirs.attentions, strict=True)):
-        found[f"attentions {i}"] = distance(rows(a), rows(b))
-    for i, (a, b) in enumerate(zip(ours.attention_scores or (), scores or (), strict=True)):
-        key = real[:, None, None, :].expand_as(a)  # hidden keys hold "minus infinity" in both
-        found[f"attention_scores {i}"] = distance(rows(a * key), rows(b * key))
-    return found
-
-
-def scores_of(reference: Any, case: Case) -> tuple[Tensor, ...]:
-    """transformers' scores before the softmax, from its own query and key projections."""
-    projected: list[Tensor] = []
-
-    def keep(_module: Any, _inputs: Any, output: Tensor) -> None:
-        batch, tokens, _ = output.shape
-        projected.append(output.view(batch, tokens, case.config.num_heads, -1).transpose(1, 2))
-
-    layers = [layer.attention.self for layer in reference.bert.encoder.layer]
-    hooks = [part.register_forward_hook(keep) for s in layers for part in (s.query, s.key)]
-    reference(**case.inputs)
-    for hook in hooks:
-        hook.remove()
-    scale = case.config.head_size**-0.5
-    pairs = zip(projected[::2], projected[1::2], strict=True)
-    return tuple(query @ key.transpose(-1, -2) * scale for query, key in pairs)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@both_precisions
 @pytest.mark.parametrize("seed", DRAWN)
-def test_outputs(seed: int, dtype: torch.dtype):
+@MAKERS
+def test_outputs(make: Any, seed: int, dtype: torch.dtype):
     case = draw_case(seed)
-    ours, theirs = pair_of_models(case, dtype)
-    with torch.no_grad():
-        scores = scores_of(theirs, case)
-        mine = run(ours, case, output_attention_scores=True)
-        found = output_distances(mine, run(theirs, case), case, scores)
-        pooled = ours.encoder(**case.inputs).pooler_output
-        found["pooler"] = distance(pooled, theirs.bert(**case.inputs).pooler_output)
-        plain = ours(**case.inputs).prediction_logits  # the path that keeps no weights
-        found["without weights"] = distance(plain[case.real], mine.prediction_logits[case.real])
-    worst = max(found, key=found.__getitem__)
-    print(f"largest distance {found[worst]:.1e} ({worst})")
-    assert found[worst] <= TOLERANCE[dtype], worst
+    ours, theirs = pair_of_models(make, case, dtype)
+    assert largest(all_distances(ours, theirs, case)) <= TOLERANCE[dtype]
+
+
+def test_both_forms_of_gelu_are_drawn():
+    assert {draw_case(seed).config.hidden_act for seed in DRAWN} == {"gelu", "gelu_new"}
 
 
 @pytest.mark.parametrize("seed", range(100, 104))
@@ -180,42 +72,28 @@ def test_narrow_models(seed: int):
     """Below width 8, LayerNorm's tiny epsilon leaves only outputs in float64 meaningful."""
     case = draw_case(seed, narrow=True)
     assert case.config.hidden_size < 8
-    ours, theirs = pair_of_models(case, torch.float64)
+    ours, theirs = pair_of_models(whole, case, torch.float64)
     with torch.no_grad():
-        found = output_distances(run(ours, case), run(theirs, case), case, None)
+        found = output_distances(run(ours, case), run(theirs, case), case)
     assert max(found.values()) <= TOLERANCE[torch.float64]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@both_precisions
 @pytest.mark.parametrize("seed", DRAWN)
-def test_gradients(seed: int, dtype: torch.dtype):
+@MAKERS
+def test_gradients(make: Any, seed: int, dtype: torch.dtype):
     case = draw_case(seed)
-    ours, theirs = pair_of_models(case, dtype)
-    for model in (ours, theirs):
-        loss_of(model(**case.inputs), case).backward()
-    worst = gradient_distance(ours, theirs)
-    print(f"largest distance {worst:.1e} of the largest gradient entry")
-    assert worst <= TOLERANCE[dtype]
+    ours, theirs = pair_of_models(make, case, dtype)
+    assert both_backward(ours, theirs, case) <= TOLERANCE[dtype]
 
 
-def gradient_distance(ours: BertForPreTraining, theirs: Any) -> float:
-    """max|difference| over every entry of every gradient, in parts of the largest entry."""
-    reference = {n.removeprefix("bert."): p.grad for n, p in theirs.named_parameters()}
-    found = {their_name(n): p.grad for n, p in ours.named_parameters()}
-    assert found.keys() == reference.keys()
-    assert all(torch.isfinite(grad).all() for grad in (*found.values(), *reference.values()))
-    largest = max(grad.abs().max().item() for grad in reference.values())
-    assert largest > 0
-    return max((found[n] - grad).abs().max().item() for n, grad in reference.items()) / largest
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@both_precisions
 @pytest.mark.parametrize("seed", range(20, 26))
 def test_predicting_only_chosen_positions(seed: int, dtype: torch.dtype):
     """With predict_at: the same scores there, the same loss and the same gradients."""
     case = draw_case(seed)
-    ours, theirs = pair_of_models(case, dtype)
-    at = (case.labels.flatten() != -100).nonzero()[:, 0]
+    ours, theirs = pair_of_models(whole, case, dtype)
+    at = case.asked
     outputs = ours(**case.inputs, predict_at=at)
     mlm = F.cross_entropy(outputs.prediction_logits, case.labels.flatten()[at])
     (mlm + F.cross_entropy(outputs.seq_relationship_logits, case.pair)).backward()
@@ -231,10 +109,10 @@ def test_predicting_only_chosen_positions(seed: int, dtype: torch.dtype):
 def test_a_difference_is_seen():
     """The comparison itself can fail: one weight moved by a thousandth is enough."""
     case = draw_case(1)
-    ours, theirs = pair_of_models(case, torch.float32)
+    ours, theirs = pair_of_models(whole, case, torch.float32)
     with torch.no_grad():
         ours.encoder.stack.blocks[0].attention.key.weight[0, 0] += 1e-3
-        found = output_distances(run(ours, case), run(theirs, case), case, None)
+        found = output_distances(run(ours, case), run(theirs, case), case)
     assert max(found.values()) > TOLERANCE[torch.float32]
 
 
@@ -242,23 +120,18 @@ def test_a_difference_is_seen():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-@pytest.mark.parametrize("kind", ["pretraining", "encoder", "no pooler"])
+@pytest.mark.parametrize("kind", ["pretraining", "masked words", "encoder", "no pooler"])
 def test_weights_there_and_back_are_bit_identical(kind: str, dtype: torch.dtype):
     config = draw_case(2).config
-    pooler = None if kind == "no pooler" else Pooler(config)
-    ours: Any = Encoder(config, pooler=pooler)
-    ours = (BertForPreTraining(ours) if kind == "pretraining" else ours).to(dtype)
-    theirs = to_transformers(ours)
-    assert theirs.config._attn_implementation == "sdpa"
-    back = from_transformers(theirs)
-    assert type(back) is type(ours) and (ours.config == back.config)
-    assert back.training == ours.training
-    first, second = ours.state_dict(), back.state_dict()
-    assert list(first) == list(second)
-    for name, value in first.items():
-        assert second[name].dtype == dtype and torch.equal(value, second[name]), name
-    again = to_transformers(back).state_dict()
-    assert all(torch.equal(value, again[name]) for name, value in theirs.state_dict().items())
+    ours = {
+        "pretraining": whole,
+        "masked words": masked,
+        "encoder": lambda config: Encoder(config, pooler=Pooler(config)),
+        "no pooler": Encoder,
+    }[kind](config)
+    ours = drawn_weights(ours, 0.1).to(dtype)
+    assert_there_and_back(ours)
+    assert from_transformers(to_transformers(ours)).config == config
 
 
 def test_conversions_copy():
@@ -313,31 +186,30 @@ def test_every_published_size_is_counted():
 @pytest.mark.parametrize("size", COUNTS)
 def test_parameter_counts(size: str):
     """To the last unit, against the printed numbers and against transformers; no memory is used."""
-    with torch.device("meta"):
-        whole = bert_for_pretraining(size)
-        encoder = bert(size)
-        bare = Encoder(published("bert", size))
-        found = tuple(map(count_parameters, (bare, encoder, whole)))
-        theirs = to_transformers_meta(whole)
+    found = (
+        on_meta(lambda: Encoder(published("bert", size))),
+        on_meta(lambda: bert(size)),
+        on_meta(lambda: bert_for_pretraining(size)),
+    )
+    theirs = transformers_counts(published("bert", size))
     assert found == theirs
     for ours, printed in zip(found, COUNTS[size], strict=True):
         assert printed is None or ours == printed
 
 
-def to_transformers_meta(model: BertForPreTraining) -> tuple[int, int, int]:
+def transformers_counts(c: BertConfig) -> tuple[int, int, int]:
     """transformers' own counts for the same settings: no pooler, with pooler, with heads."""
-    c = model.config
     config = transformers.BertConfig(
         vocab_size=c.vocab_size, hidden_size=c.hidden_size, num_hidden_layers=c.num_layers,
         num_attention_heads=c.num_heads, intermediate_size=c.intermediate_size,
         max_position_embeddings=c.max_positions, type_vocab_size=c.type_vocab_size,
     )  # fmt: skip
-    models = (
-        transformers.BertModel(config, add_pooling_layer=False),
-        transformers.BertModel(config),
-        transformers.BertForPreTraining(config),
+    makers = (
+        lambda: transformers.BertModel(config, add_pooling_layer=False),
+        lambda: transformers.BertModel(config),
+        lambda: transformers.BertForPreTraining(config),
     )
-    bare, pooled, whole = (sum(p.numel() for p in m.parameters()) for m in models)
+    bare, pooled, whole = map(on_meta, makers)
     return bare, pooled, whole
 
 

@@ -13,7 +13,15 @@ from torch import Tensor, nn
 
 from .page import card, table_row
 
-OUTPUTS = ("last_hidden_state", "pooler_output", "prediction_logits", "seq_relationship_logits")
+# By transformers' names; ours answer to all that name the same thing.
+OUTPUTS = (
+    "last_hidden_state",
+    "pooler_output",
+    "prediction_logits",
+    "logits",
+    "seq_relationship_logits",
+    "sop_logits",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +86,8 @@ def compare(
     """Run our model and the reference on one batch with padding; compare outputs and gradients.
 
     reference: "transformers" builds its model from our weights; or a transformers model, taken as
-    it is. rows, length: the batch, ids drawn from `seed`. Raises ValueError for another word.
+    it is. rows, length: the batch, ids drawn from `seed`. Raises ValueError for another word or
+    a reference of another shape, CheckpointError for a model that transformers does not have.
     """
     from ..checkpoints import from_transformers, to_transformers
 
@@ -90,18 +99,17 @@ def compare(
     built = isinstance(reference, str)
     theirs: Any = to_transformers(ours) if built else copy.deepcopy(reference)
     config: Any = ours.config
-    batch = _batch(config, rows, min(length, config.max_positions), seed)
+    _same_shapes(ours, from_transformers(theirs))
+    batch = _batch(config, rows, min(length, config.longest_text), seed)
     with _gradients_of(ours), _gradients_of(theirs):
         mine, other = ours(**batch), theirs(**batch)
-        output = max(
-            _distance(mine, other, name, batch["attention_mask"]) for name in _names(mine, other)
-        )
+        names, mask = _names(mine, other), batch["attention_mask"]
+        output = max(_distance(mine, other, name, mask) for name in names)
         for outputs in (mine, other):
-            _mean_loss(outputs, batch["attention_mask"], seed).backward()
+            _mean_loss(outputs, names, mask, seed).backward()
         del mine, other
-        for (
-            p
-        ) in theirs.parameters():  # the gradient takes the weight's place, and so gets our names
+        for p in theirs.parameters():
+            # The gradient takes the weight's place, and so gets our names.
             p.data = torch.zeros_like(p) if p.grad is None else p.grad
         gradient = _gradient_distance(ours, from_transformers(theirs))
     return Comparison(
@@ -111,12 +119,25 @@ def compare(
         output_difference=output,
         gradient_difference=gradient,
         tolerance=1e-10 if next(ours.parameters()).dtype == torch.float64 else 1e-5,
-        batch=f"{rows} rows of up to {batch['input_ids'].shape[1]} tokens, two segments, padding",
+        batch=f"{rows} rows of up to {batch['input_ids'].shape[1]} tokens"
+        + (", two segments, padding" if config.type_vocab_size > 1 else ", padding"),
     )
 
 
+def _same_shapes(ours: nn.Module, theirs: nn.Module) -> None:
+    """Raise ValueError where the reference has not the weights of ours; `theirs` has our names."""
+    mine, other = ({n: p.shape for n, p in m.named_parameters()} for m in (ours, theirs))
+    differ = [n for n in {**mine, **other} if mine.get(n) != other.get(n)]
+    if differ:
+        raise ValueError(
+            f"The reference has other weights than ours, first {differ[0]}; expected a model of "
+            "the same family and sizes. Leave the reference out to have one built from ours."
+        )
+
+
 def _batch(config: Any, rows: int, length: int, seed: int) -> dict[str, Tensor]:
-    """Random ids in rows of different length, the second half of each in segment B."""
+    """Random ids in rows of different length, the second half of each in segment B if there is
+    one. The padding id stands for nothing else: some models count their positions by it."""
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(config.vocab_size, (rows, length), generator=generator)
     place = torch.arange(length)
@@ -125,6 +146,8 @@ def _batch(config: Any, rows: int, length: int, seed: int) -> dict[str, Tensor]:
     ]
     mask = (place < lengths).long()
     types = (place >= lengths // 2).long() * mask * min(1, config.type_vocab_size - 1)
+    other = (config.pad_token_id + 1) % config.vocab_size
+    ids = torch.where(ids == config.pad_token_id, other, ids)
     ids = torch.where(mask.bool(), ids, config.pad_token_id)
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
 
@@ -158,15 +181,14 @@ def _distance(mine: Any, other: Any, name: str, mask: Tensor) -> float:
     return float((a - b).abs().max() / max(1.0, float(b.abs().max())))
 
 
-def _mean_loss(outputs: Any, mask: Tensor, seed: int) -> Tensor:
+def _mean_loss(outputs: Any, names: list[str], mask: Tensor, seed: int) -> Tensor:
     """Mean squared distance from a fixed random target, over all outputs: reaches every weight."""
     total = torch.zeros(())
-    for name in OUTPUTS:
-        if getattr(outputs, name, None) is not None:
-            output = _real(getattr(outputs, name), mask)
-            generator = torch.Generator().manual_seed(seed)
-            target = torch.randn(output.shape, generator=generator, dtype=torch.float64)
-            total = total + (output - target.to(output.dtype)).square().mean()
+    for name in names:
+        output = _real(getattr(outputs, name), mask)
+        generator = torch.Generator().manual_seed(seed)
+        target = torch.randn(output.shape, generator=generator, dtype=torch.float64)
+        total = total + (output - target.to(output.dtype)).square().mean()
     return total
 
 

@@ -91,8 +91,10 @@ prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 # |---|---|---|
 # | 00 | start here | you are here |
 # | 02 | [BERT: hide some words, ask for them back](02_bert_mlm_nsp.ipynb) | ready |
+# | 04 | [RoBERTa: the same model, trained with care](04_roberta_dynamic_masking.ipynb) | ready |
+# | 05 | [ALBERT: a tenth of the weights, all of the work](05_albert_factorization.ipynb) | ready |
 #
-# The other lectures (words in context, fine-tuning, RoBERTa, ALBERT, distillation, ELECTRA, DeBERTa, spans and
+# The other lectures (words in context, fine-tuning, distillation, ELECTRA, DeBERTa, spans and
 # entities, many languages, domains, fast inference, choosing a variant, kernels, beyond text) are being
 # written. Every page stands on its own.
 #
@@ -111,8 +113,8 @@ prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 #
 # The lectures this course grew from contain 109 statements that are wrong or easily misread, and the papers a
 # few slips of their own. Each is settled on the page that teaches its subject, by code where code can. Six of
-# them belong to lecture 02. Dates of examinations and other matters of one particular class are left out on
-# purpose.
+# them belong to lecture 02, seventeen to lecture 04, twelve to lecture 05. Dates of examinations and other
+# matters of one particular class are left out on purpose. As a sample, the six of lecture 02:
 
 # %%
 from course_lib import claims_table
@@ -120,5 +122,6 @@ from course_lib import claims_table
 claims_table("02", only=["E70", "E71", "E72", "E101", "E102", "E103"])
 
 # %% [markdown]
-# Two of the forty questions in those lectures belong to lecture 02 and are answered there (the two tasks
-# combined, and what BERT cannot do). As lectures are added, this index grows.
+# Of the forty questions in those lectures, two are answered in lecture 02 (the two tasks combined, and what BERT
+# cannot do), five in lecture 04 (what RoBERTa's training teaches) and eight in lecture 05 (sharing, its limits,
+# and sentence order). As lectures are added, this index grows.

@@ -53,8 +53,9 @@ TASKS: dict[str, Objective] = {
 }
 LIVE = AlbertRecipe(steps=1_000, num_layers=2)
 TASK_SEEDS = range(5)
-GRID = AlbertRecipe(steps=1_200, num_layers=4, batch_size=16)
-WIDTHS = (16, 128)
+# Masked words alone: a question about pairs, learned beside them, slows them down (see the results).
+GRID = AlbertRecipe(steps=1_000, num_layers=2, task="none")
+WIDTHS = (32, 128)
 GRID_SEEDS = range(3)
 
 
@@ -185,7 +186,7 @@ def _build(
     return {
         "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
         **made_with(material.world),
-        "replay": replay(next(reversed(recipes.values())), material),
+        "replay": replay(list(recipes.values())[-1], material),
         "runs": {
             name: [one_run(recipe, material, seed) for seed in seeds]
             for name, recipe in recipes.items()

@@ -1,0 +1,596 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,slideshow,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # RoBERTa: the same model, trained with care
+#
+# **Lecture 04** · about 80 minutes with the exercises, 35 without · {{colab}}
+#
+# After this page you can
+#
+# - draw BERT's masks in three ways, say which one BERT really used, and what the difference is worth;
+# - pack text into rows in four ways, build a large batch out of small ones, and cut any text into bytes;
+# - read a table of results without comparing a test score with a development score.
+#
+# You need what lecture 02 builds: masked language modelling (**MLM**) and next-sentence prediction (**NSP**). Both
+# are said again in a sentence where they are needed. Nothing is downloaded.
+
+# %%
+import torch
+
+from course_lib import (
+    MicroWorld, bert, check, claims_table, compare, count_parameters, documentation_slice, hint, masked_lm_loss,
+    pretraining_batches, quiz, reveal, roberta, roberta_for_masked_lm, show, train_byte_bpe,
+)  # fmt: skip
+from course_lib.views import (
+    LiveLoss, bar_chart, byte_pieces_view, coverage_chart, curves_chart, dots_chart, mask_epochs_view,
+)  # fmt: skip
+
+# %% [markdown]
+# ## Predict first
+#
+# RoBERTa (Liu et al. 2019, arXiv 1907.11692) is a *replication study*. Its authors took BERT's blocks as they
+# are and asked: was BERT trained well? Their answer moved nearly every benchmark, with hardly a change to the model.
+#
+# BERT hides 15% of the positions of a text and asks for the words. Suppose the draw is made **once**, and the
+# model then passes over the text forty times. Three guesses, written down before you go on:
+#
+# 1. What share of all positions is ever asked in those forty passes? And if the draw is made anew each time?
+# 2. A small model reads 400 stories forty times, with one fixed draw. Another reads the same stories as often, with
+#    a fresh draw each time. Which reaches the lower *training* loss, and which finds more hidden words in new stories?
+# 3. Pairs of single sentences, packed into rows of 64 positions: what share of the positions is padding?
+
+# %%
+my_guesses = {"ever asked, one draw": ..., "ever asked, fresh draws": ..., "padding": ...}
+
+# %% [markdown]
+# ## By hand
+#
+# ### How often is a position asked?
+#
+# One pass asks 15% of the positions. With a fresh draw, a position escapes a pass with chance 0.85, two passes
+# with 0.85 · 0.85 = 0.7225. So 27.75% have been asked after two passes. With one fixed draw it is still 15%:
+# the second pass asks the same positions again.
+
+# %% tags=["nbval-check-output"]
+for passes in (1, 2, 10, 13, 40):
+    fresh, ten = 1 - 0.85**passes, 1 - 0.85 ** min(passes, 10)
+    print(f"after {passes:2} passes: one draw 15.0%   ten copies {ten:6.2%}   fresh {fresh:6.2%}")
+
+# %% [markdown]
+# The middle column is what BERT really did: its program wrote **ten copies** of the text, each with its own draw,
+# and read these again and again. Forty passes is the paper's own count; its schedule of lengths (nine steps in ten
+# at 128 tokens) adds up to about thirteen, hence the row for 13. Most lectures, also those this course grew
+# from, tell you the first column. BERT was never that static.
+#
+# ### Where does counting begin?
+#
+# A model knows the place of a word from a table with one row a place. BERT counts 0, 1, 2, … RoBERTa counts real
+# tokens from one *after* the id of padding, which is 1, and gives padding its own row.
+
+# %% tags=["nbval-check-output"]
+from course_lib.family.roberta import count_after_padding
+
+ids = torch.tensor([[0, 713, 16, 10, 1296, 2, 1, 1]])  # <s> four words </s> <pad> <pad>
+print("ids      ", ids[0].tolist())
+print("positions", count_after_padding(ids, pad_token_id=1)[0].tolist())
+
+# %% [markdown]
+# So 512 places for text need a table of 514 rows. Rows 0 and 1 are never a word's place.
+#
+# ### Two small batches, one large
+#
+# A batch too large for the memory is read in parts, whose gradients are added. One part asks 3 words, with a mean
+# loss of 2.0 nats (a loss with the natural logarithm); the other asks 1 word, with a loss of 6.0. The large
+# batch's mean is (3 · 2.0 + 1 · 6.0) / 4 = 3.0. The mean of the two means is 4.0: the single word would count three
+# times as much as each of the others. Keep this in mind for the section on large batches.
+
+# %% [markdown]
+# ## Try it
+#
+# Three pieces to build before the page shows them. A wrong answer gets the name of its mistake; `hint("04.1")`
+# helps a step at a time, `reveal("04.1")` shows a solution. No later cell needs your answers.
+#
+# {{exercise:04.1}}
+
+# %%
+def my_choice(rows, examples, epoch, copies, count, draw):
+    return ...
+
+
+check("04.1", my_choice)
+
+# %% [markdown]
+# {{exercise:04.2}}
+
+# %%
+def my_share(length, count, passes, copies):
+    return ...
+
+
+check("04.2", my_share)
+
+# %% [markdown]
+# {{exercise:04.3}}
+
+# %%
+def my_positions(input_ids, pad_id):
+    return ...
+
+
+check("04.3", my_positions)
+
+# %% [markdown]
+# ## The code
+#
+# ### RoBERTa is BERT, less two things and with one number moved
+#
+# One segment type instead of two, no pooler that a pair question would train, positions that begin after the
+# padding's. The blocks are BERT's: the file below imports them and adds nothing.
+
+# %%
+from course_lib.family.roberta import RobertaConfig, roberta_encoder
+
+show(RobertaConfig, count_after_padding, roberta_encoder, roberta_for_masked_lm)
+
+# %% [markdown]
+# With NSP gone, so is its loss: what remains is the mean over the chosen positions.
+
+# %%
+from course_lib.heads import BertForMaskedLM
+
+show(BertForMaskedLM, masked_lm_loss)
+
+# %% [markdown]
+# ### Three schemes in one line
+#
+# Here a mask is never stored. It is a function of (seed, epoch, example): ask twice with the same three numbers and
+# you get the same mask. The schemes differ in the *epoch* that is handed over: always 0; the pass modulo ten;
+# the pass itself. Look for `mask_copies`.
+
+# %%
+show(pretraining_batches)
+
+# %% [markdown]
+# ## Is it right?
+#
+# Ours and the one of the transformers library, the same weights, one batch with padding: outputs and the gradients of a
+# mean loss.
+
+# %%
+small = {
+    "num_layers": 2, "hidden_size": 128, "num_heads": 2, "intermediate_size": 512,
+    "hidden_dropout": 0.0, "attention_dropout": 0.0,
+}  # fmt: skip
+compare(roberta_for_masked_lm("base", vocab_size=2_000, **small))
+
+# %% [markdown]
+# ### Where do 15 million more parameters come from?
+#
+# RoBERTa-base has 124.6 million parameters, BERT-base 109.5. If the architecture is the same, the difference must be
+# in the tables. Check it on paper first: the vocabulary has 50,265 rows instead of 30,522, a row has 768 numbers.
+
+# %% tags=["nbval-check-output"]
+with torch.device("meta"):  # shapes without memory
+    ours, berts = roberta("base"), bert("base")
+tables = ours.embeddings, berts.embeddings
+rows = {name: [getattr(table, name).num_embeddings for table in tables] for name in ("token", "position", "segment")}
+for name, (more, fewer) in rows.items():
+    print(f"{name:9} {fewer:6,} rows → {more:6,} rows: {(more - fewer) * 768:+12,} parameters")
+print(f"{'all':9} {count_parameters(berts):,} → {count_parameters(ours):,}: {count_parameters(ours) - count_parameters(berts):+,}")
+
+# %% [markdown]
+# Nothing is left over. "An optimised architecture" it is not: the blocks have the same shape, down to the last number.
+#
+# ## See it
+#
+# ### One text, many passes
+#
+# Your own sentence, masked at every pass. Try this: set the scheme to *static* and draw the number of passes out
+# to 40; count the words that were never asked. Then *ten copies*: from the eleventh pass on, the rows repeat.
+
+# %%
+world = MicroWorld.load()
+words, special = world.tokenizer, world.special
+mask_epochs_view(words)
+
+# %% [markdown]
+# *Rows are passes, columns are tokens. Hatched: hidden. Double outline: replaced by a random token. Dotted: asked, but left as it is.*
+
+# %% [markdown]
+# ### The share ever asked
+#
+# First guess of the page. Lines are the formula; marks are counted on 400 stories with the library's own masks.
+
+# %%
+from course_lib.objectives.coverage import simulated_coverage
+from course_lib.train.experiments.lecture_04 import LIVE, SCHEMES, prepare_masking
+
+material = prepare_masking(LIVE, world)
+passes = int(LIVE.passes)
+counted = {
+    scheme: simulated_coverage(material.train, special, passes, copies=copies)
+    for scheme, copies in SCHEMES.items()
+}
+print({scheme: f"{shares[-1]:.1%}" for scheme, shares in counted.items()})
+coverage_chart(0.15, passes, 10, simulated=counted)
+
+# %% [markdown]
+# *One draw stays at 15%; ten copies stop near 80% after ten passes; fresh draws approach 100%.*
+
+# %% [markdown]
+# The counted marks lie a little off the lines: a row of 53 tokens has round(0.15 · 53) = 8 positions asked, and `[CLS]` and `[SEP]` count in the 53
+# but are never asked themselves. So a *word* is asked slightly more often than 15%.
+#
+# ## Measure it
+#
+# ### Three draws, all else equal
+#
+# 400 stories from the micro-world, an invented world of a thousand words with known rules. One story a row, MLM only, a
+# RoBERTa of two layers, 128 wide. Each story is read forty times, in the same order, from the same fresh
+# weights. Only the draw of the masks differs. Forty passes over so little text are chosen on purpose: if a
+# fixed draw does harm, it must show here.
+
+# %%
+from course_lib.train.experiments.lecture_04 import LossCurve, train_scheme
+
+print(f"{LIVE.stories} stories, {LIVE.steps:,} steps of {LIVE.batch_size} rows, {LIVE.passes:.0f} passes")
+live = {}
+for scheme in SCHEMES:
+    curve = LossCurve(material, LIVE.steps, looks=4)
+    print(f"masks drawn: {scheme}")
+    _, history = train_scheme(scheme, LIVE, material, callbacks=[LiveLoss(), curve])
+    live[scheme] = curve.points[-1]
+
+# %%
+print(f"{'one seed, just now':20}{'training loss':>15}{'same stories,':>15}{'new stories':>13}{'hidden words':>14}")
+print(f"{'':20}{'own masks':>15}{'new masks':>15}{'loss':>13}{'found there':>14}")
+for scheme, end in live.items():
+    print(f"{scheme:20}{end['train_loss']:15.2f}{end['retold_loss']:15.2f}"
+          f"{end['heldout_loss']:13.2f}{end['heldout_accuracy']:14.1%}")
+
+# %% [markdown]
+# Read the first row from left to right. With one draw the model pays almost nothing for the words it is asked: it
+# has learned *those answers* by heart. Ask for other words **of the very same stories** and it is worse than
+# a guess from word frequencies, which costs about 5.3 nats. It has not learned the stories; it has learned its
+# question sheet.
+#
+# ### Five seeds
+#
+# The same, five times from other random weights and other draws (a result file, made by
+# `python -m course_lib.train.results 04`).
+
+# %%
+from course_lib.train.experiments.lecture_04 import outcome
+from course_lib.train.results import read_result
+
+result = read_result("04_masking_schemes")
+few, more = result["runs"]
+curves = {
+    scheme: [[(p["step"], p["heldout_loss"]) for p in run["curve"]] for run in runs]
+    for scheme, runs in result["runs"][few].items()
+}
+curves_chart(curves, x_title="step", y_title="loss on new stories, nats", title=f"{few}, forty passes, five seeds")
+
+# %% [markdown]
+# *With one draw the loss on new stories climbs while the training loss falls; ten copies and fresh draws keep falling.*
+
+# %%
+dots_chart(outcome(result, "heldout_accuracy", few), percent=True, title=f"Hidden words found in new stories ({few})", y_title="share found")
+
+# %% [markdown]
+# *Each dot is a seed. One draw is far below; ten copies come close to fresh draws.*
+
+# %% [markdown]
+# ### And with more text?
+#
+# Four times as many stories, again forty passes, three seeds. Guess first: does the distance between the
+# schemes grow or shrink?
+
+# %%
+dots_chart(outcome(result, "heldout_accuracy", more), percent=True, title=f"Hidden words found in new stories ({more})", y_title="share found")
+
+# %% [markdown]
+# *The same three schemes on four times the text.*
+
+# %%
+from statistics import mean
+
+for name in result["runs"]:
+    by_scheme = {scheme: mean(values) for scheme, values in outcome(result, "heldout_accuracy", name).items()}
+    gain = {f"fresh − {other}": by_scheme["dynamic"] - by_scheme[other] for other in ("static", "ten copies")}
+    print(f"{name:15}", "   ".join(f"{k}: {100 * v:+.1f} points" for k, v in gain.items()))
+
+# %% [markdown]
+# One draw is far behind in both sets, and less far with more text: more stories bring more question sheets with
+# them. Ten copies lose a few points on the small set; on the larger one the distance is within the spread of the
+# seeds. So ten draws were nearly enough even here, where the text is tiny. BERT's text was ten thousand times larger:
+# expect little from the eleventh draw. (What two layers and a made world cannot tell: how much it is for
+# a real one. For that, the paper.)
+#
+# ### What the paper measured
+#
+# RoBERTa's authors trained BERT-base twice, on 16 GB of text, and fine-tuned both (Table 1; median of five runs):
+#
+# | masking | SQuAD 2.0, F1 | MNLI-m | SST-2 |
+# |---|---|---|---|
+# | BERT as published | 76.3 | 84.3 | 92.8 |
+# | static (ten copies), their own | 78.3 | 84.3 | 92.5 |
+# | dynamic | 78.7 | 84.0 | 92.9 |
+#
+# (SQuAD 2.0: find the answer in a text, or say that there is none. MNLI: does a sentence follow from another? SST-2: is a review
+# good? All on development sets.) Dynamic masking gains 0.4, loses 0.3, gains 0.4. The authors call it "comparable
+# or slightly better", and they are right. Their "static" already had ten draws; the harm of *one* draw, which you
+# just saw, was never in that comparison.
+#
+# So do not say that dynamic masking multiplies the data. The text stays the same; what varies is the question. It
+# saves disk space and it cannot hurt. What made RoBERTa strong is elsewhere: longer training, more text, larger
+# batches, full rows.
+#
+# ## Full rows
+#
+# ### Four ways to fill a row
+#
+# | format | a row holds | NSP |
+# |---|---|---|
+# | segment-pair | two runs of sentences, as BERT had it | yes |
+# | sentence-pair | two single sentences | yes |
+# | full-sentences | sentences in a row until it is full, also across documents | no |
+# | doc-sentences | the same, but a row ends with its document | no |
+#
+# How much of the rows is padding? Third guess. We pack the same stories into rows of 64 positions, and English
+# documentation found on this machine into rows of 128.
+
+# %%
+from course_lib.text.packing import INPUT_FORMATS, input_rows
+
+stories = world.documents(world.stories(2_000, seed=0))
+padding = {name: input_rows(name, stories, special, 64).padding_share for name in INPUT_FORMATS}
+bar_chart(padding, percent=True, title="Padding, stories in rows of 64", y_title="share of positions")
+
+# %% [markdown]
+# *Pairs of single sentences waste most of each row; rows that run across documents waste least.*
+
+# %% [markdown]
+# The paper's Table 2 compares the four (BERT-base, development sets; RACE: school examinations with four choices):
+#
+# | format | SQuAD 1.1 / 2.0, F1 | MNLI-m | SST-2 | RACE |
+# |---|---|---|---|---|
+# | segment-pair, NSP | 90.4 / 78.7 | 84.0 | 92.9 | 64.2 |
+# | sentence-pair, NSP | 88.7 / 76.2 | 82.9 | 92.1 | 63.0 |
+# | full-sentences | 90.4 / 79.1 | 84.7 | 92.5 | 64.8 |
+# | doc-sentences | **90.6 / 79.7** | 84.7 | 92.7 | **65.6** |
+#
+# "NSP hurts" is a careless reading. The damage is done by *single sentences*: they give the model no long
+# text to look back on. Dropping NSP matches or slightly improves. Doc-sentences is best, full-sentences was taken
+# because its batches are all of one size. Why could NSP be dropped at all? Because it is mostly solved by
+# topic: ALBERT's authors found that a model trained on it tells real from foreign continuations in 90.5% of the
+# cases, and cannot say which of two neighbouring passages comes first (52.0%, their Table 5).
+#
+# ## Large batches
+#
+# RoBERTa's batches hold 8,000 rows. No memory holds their activations at once. *Gradient accumulation* reads
+# the batch in parts, adds the gradients, and updates once. It is exact if every part's loss is divided by the number
+# of words asked in the **whole** batch (the sum by hand above).
+
+# %%
+from course_lib.objectives.pretraining import split_batch
+from course_lib.train.experiments.lecture_04 import small_roberta
+
+def gradient(parts, naive=False):
+    model = small_roberta(LIVE, world, seed=0).double().train()
+    for part in parts:
+        targets = {"labels": part.targets["labels"]} if naive else part.targets
+        loss = masked_lm_loss(model(**part.inputs), targets)["total"]
+        (loss / len(parts) if naive else loss).backward()
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+large = pretraining_batches(material.train, special, batch_size=64)(0)
+whole = gradient([large])
+for name, found in (("four parts, global count", gradient(split_batch(large, 4))),
+                    ("four parts, mean of means", gradient(split_batch(large, 4), naive=True))):
+    print(f"{name:28} largest difference {(found - whole).abs().max() / whole.abs().max():.1e} of the largest entry")
+
+# %% [markdown]
+# The first is rounding error of float64 numbers. The second is a different gradient: a part with few words asked counts as much as one with many.
+#
+# Are large batches better? The paper's Table 3 keeps the number of passes fixed, so that larger batches mean fewer
+# steps (BERT-base; perplexity is e to the loss, lower is better):
+#
+# | rows a batch | steps | learning rate | perplexity | MNLI-m | SST-2 |
+# |---|---|---|---|---|---|
+# | 256 | 1,000,000 | 1e-4 | 3.99 | 84.7 | 92.7 |
+# | 2,000 | 125,000 | 7e-4 | **3.68** | **85.2** | **92.9** |
+# | 8,000 | 31,000 | 1e-3 | 3.77 | 84.6 | 92.8 |
+#
+# 2,000 is best. 8,000 was taken because it can be spread over a thousand GPUs.
+#
+# ### β₂, and why the first steps are small
+#
+# Adam divides each gradient by a running estimate of its size. β₂ says how slowly that estimate forgets: with
+# 0.999 about the last 1,000 steps count, with RoBERTa's 0.98 about the last 50. When gradients suddenly grow, a slow
+# estimate is still small, and the step is too large. Below, a gradient of size 1 that jumps to 10 at step 100.
+
+# %%
+from course_lib.train.schedule import adam_trace, warmup_then_linear
+
+jump = [1.0] * 100 + [10.0] * 100
+traces = {f"β₂ = {beta}": [list(enumerate(adam_trace(jump, betas=(0.9, beta))))] for beta in (0.999, 0.98)}
+curves_chart(traces, x_title="step", y_title="size of the step ÷ learning rate", title="A jump in the gradient, seen by Adam")
+
+# %% [markdown]
+# *Both overshoot after the jump; with 0.98 the estimate has caught up within some fifty steps, with 0.999 it takes far longer.*
+
+# %% [markdown]
+# *Warm-up* is the other half of the remedy: the learning rate climbs in a straight line while the estimates are
+# still young, then falls in a straight line. RoBERTa climbs for 24,000 (base) or 30,000 (large) of 500,000 steps.
+
+# %%
+schedule = {
+    name: [[(step, top * warmup_then_linear(step, 500_000, climb / 500_000)) for step in range(0, 500_000, 1_000)]]
+    for name, top, climb in (("base", 6e-4, 24_000), ("large", 4e-4, 30_000))
+}
+curves_chart(schedule, x_title="step", y_title="learning rate", title="RoBERTa's learning rate (Table 9)")
+
+# %% [markdown]
+# *The smaller model takes the higher rate and the shorter climb; exchanging the two is a common slip.*
+
+# %% [markdown]
+# ## Bytes instead of words
+#
+# BERT's WordPiece knows 30,522 pieces; what it cannot spell becomes `[UNK]` and is lost. RoBERTa cuts text into
+# **bytes**, of which there are 256, and then merges the pairs that occur most often, again and again, until
+# there are 50,000 pieces: *byte-level byte-pair encoding*. Any text can be written with 256 bytes, so there is no unknown
+# word. We learn one from the documentation on this machine.
+
+# %%
+corpus = documentation_slice(paragraphs=400)
+bpe = train_byte_bpe(corpus.paragraphs, 2_000)
+print(f"{bpe.vocab_size:,} pieces; the first merges: {bpe.merges[:8]}")
+
+# %%
+byte_pieces_view(bpe, "Ça marche: naïve café 🐙 at 25 °C")
+
+# %% [markdown]
+# *`Ġ` stands for a space before the word. Rare signs fall apart into bytes; nothing is unknown. Type your own text.*
+
+# %% [markdown]
+# Same merges as the `tokenizers` library learns from the same text? Same ids for a text it has not seen?
+
+# %%
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+peer = Tokenizer(models.BPE())
+peer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+peer.decoder = decoders.ByteLevel()
+peer.train_from_iterator(corpus.paragraphs, trainers.BpeTrainer(
+    vocab_size=2_000, min_frequency=2, show_progress=False,
+    special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+    initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+))  # fmt: skip
+unseen = " ".join(corpus.paragraphs[:100]) + " 🐙 naïve\tcafé"
+pieces = [bpe.token(i) for i in bpe.encode(unseen)]
+print("the same pieces:", pieces == peer.encode(unseen).tokens, f"({len(pieces):,} of them)")
+print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
+
+# %% [markdown]
+# Was it an improvement? The authors say that the byte-level vocabulary did *slightly worse* on some tasks than
+# BERT's, and that they kept it because it fits every text (section 4.4). It also costs 15 million parameters, as counted above.
+#
+# ## What it took, what it gave
+#
+# | | BERT-large | RoBERTa-large | RoBERTa-base |
+# |---|---|---|---|
+# | parameters | 335M | 355M | 125M |
+# | layers, width, heads | 24, 1024, 16 | 24, 1024, 16 | 12, 768, 12 |
+# | text | 16 GB | 160 GB | 160 GB |
+# | batch × steps | 256 × 1,000,000 | 8,000 × 500,000 | 8,000 × 500,000 |
+# | learning rate, warm-up | 1e-4, 10,000 | 4e-4, 30,000 | 6e-4, 24,000 |
+# | Adam β₂, ε | 0.999, 1e-6 | 0.98, 1e-6 | 0.98, 1e-6 |
+# | masks, pairs | ten copies, NSP | fresh, none | fresh, none |
+# | training FLOPs, as ELECTRA's authors count | 1.9e20 | 3.2e21 | |
+#
+# Sources: BERT sections 3 and A.2; RoBERTa section 3 and Table 9; ELECTRA Tables 1 and 2. The text: books and Wikipedia 16 GB, CC-News 76,
+# OpenWebText 38, Stories 31. "One day on 1,024 V100 GPUs" is the run of 100,000 steps on the 16 GB, not this one: the model everybody uses took 17 times BERT's
+# arithmetic.
+#
+# More text and more steps, one after the other (large, development sets, Table 4):
+#
+# | | SQuAD 1.1 / 2.0, F1 | MNLI-m | SST-2 |
+# |---|---|---|---|
+# | BERT-large | 90.9 / 81.8 | 86.6 | 93.7 |
+# | 16 GB, 100,000 steps | 93.6 / 87.3 | 89.0 | 95.3 |
+# | 160 GB, 100,000 steps | 94.0 / 87.7 | 89.3 | 95.6 |
+# | 160 GB, 300,000 steps | 94.4 / 88.7 | 90.0 | 96.1 |
+# | 160 GB, 500,000 steps | 94.6 / 89.4 | 90.2 | 96.4 |
+#
+# The first step down the table, *same text as BERT*, is the largest by far.
+#
+# ### Dev, test, single, ensemble
+#
+# Before you compare two numbers, ask four questions. Development or test set? One model or several averaged
+# (an *ensemble*)? Extra data? Which average? Three comparisons that circulate, each wrong in one of them:
+#
+# | as told | what stands behind it | like for like |
+# |---|---|---|
+# | SQuAD 1.1: 94.6 against 93.2 | one model, dev; against seven models with extra data, test | 94.6 against 90.9, dev |
+# | SQuAD 2.0: 89.4 against 83.1 | dev; against test | 89.4 against 81.8 dev; 89.8 against 83.1 test |
+# | GLUE: 88.5 against 84.6 | an ensemble's test average; against *base*'s score on one task | 88.9 against 84.05, mean of eight dev tasks |
+#
+# "GLUE average" alone is at least six different numbers: test or dev, with or without WNLI, MNLI once or twice,
+# pairs of metrics averaged or not. Exercise 04.5 lets you reproduce each one from its rows.
+
+# %%
+print(f"{'':26}{'you said':>12}{'measured':>12}")
+found = {
+    "ever asked, one draw": f"{counted['static'][-1]:.0%}",
+    "ever asked, fresh draws": f"{counted['dynamic'][-1]:.1%}",
+    "padding": f"{padding['sentence-pair']:.0%}",
+}
+for name, value in found.items():
+    print(f"{name:26}{str(my_guesses[name]).replace('Ellipsis', '–'):>12}{value:>12}")
+
+# %% [markdown]
+# ## What they claim, what you measured
+#
+# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+
+# %%
+claims_table("04")
+
+# %% [markdown]
+# ## More exercises
+#
+# {{exercise:04.4}}
+
+# %%
+def my_bpe(word, merges):
+    return ...
+
+
+check("04.4", my_bpe)
+
+# %% [markdown]
+# {{exercise:04.5}}
+
+# %%
+def my_average(row, recipe):
+    return ...
+
+
+check("04.5", my_average)
+
+# %% [markdown]
+# {{exercise:04.6}}
+
+# %%
+def my_large_loss(losses, asked, rows, tokens):
+    return ...
+
+
+check("04.6", my_large_loss)
+
+# %% [markdown]
+# ## Quiz
+
+# %%
+quiz("04")
+
+# %% [markdown]
+# ## Questions for review
+#
+# {{review:04}}
+
+# %% [markdown]
+# ## Read on
+#
+# - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692. Read section 4 beside this page, then Tables 4 to 7 with the four questions in mind.
+# - Sennrich, Haddow, Birch (2016), arXiv 1508.07909: byte-pair encoding for words.
+# - Wang et al. (2018), *GLUE*, arXiv 1804.07461: the tasks behind the averages.
+# - Lan et al. (2019), *ALBERT*, arXiv 1909.11942, Table 5: what NSP learns, measured.

@@ -1,0 +1,572 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,slideshow,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # ALBERT: a tenth of the weights, all of the work
+#
+# **Lecture 05** · about 80 minutes with the exercises, 35 without · {{colab}}
+#
+# After this page you can
+#
+# - factorise an embedding table, share a block among layers, and count what is left without help;
+# - say what sharing saves (weights) and what it does not (arithmetic, time, memory for activations), and show it;
+# - build ALBERT's question about two segments, sentence order, and say what BERT's question was missing.
+#
+# You need the encoder of lecture 02: embeddings, a stack of blocks (attention, then feed-forward), masked words
+# (**MLM**) and next-sentence prediction (**NSP**). Nothing is downloaded.
+
+# %%
+import torch
+
+from course_lib import (
+    MicroWorld, albert, albert_for_pretraining, bert, check, claims_table, compare, count_parameters, hint,
+    load_pretrained, published, quiz, reveal, show,
+)  # fmt: skip
+from course_lib.family.albert import SHARING, AlbertConfig, FactorisedEmbeddings, albert_encoder, sharing_plan
+from course_lib.views import (
+    LiveLoss, bar_chart, dots_chart, heat_chart, layer_distance_chart, parameter_calculator, tokens_row,
+)  # fmt: skip
+
+# %% [markdown]
+# ## Predict first
+#
+# ALBERT (Lan et al. 2019, arXiv 1909.11942) makes BERT smaller in two ways. Its table of words is narrow. And its
+# layers are all *the same* layer: one block, run twelve times.
+#
+# Three guesses. Write them down before you go on.
+#
+# 1. BERT-base has 109.5 million parameters, ALBERT-base 11.7. How many times faster does ALBERT-base read a text?
+# 2. A block has two halves: attention, and feed-forward. One of them can be shared among all layers almost for free. Which?
+# 3. Two neighbouring passages of a story; are they in order, or swapped? How often is a classifier right that sees
+#    only which words occur in *both*?
+
+# %%
+my_guesses = {"times faster": ..., "half to share": ..., "swapped pairs told": ...}
+
+# %% [markdown]
+# ## By hand
+#
+# ### A table, cut in two
+#
+# BERT gives each of V words a row of H numbers: V·H. ALBERT gives it a short row of E numbers, and one matrix E×H
+# makes every short row long: V·E + E·H. With V = 30,000, H = 768, E = 128:
+
+# %% tags=["nbval-check-output"]
+V, H, E = 30_000, 768, 128
+print(f"V·H       = {V * H:10,}")
+print(f"V·E + E·H = {V * E + E * H:10,}   saved: {1 - (V * E + E * H) / (V * H):.1%}")
+
+# %% [markdown]
+# Why may the short row be so short? A token's own vector knows nothing of its neighbours: "bank" has one row, whatever
+# the sentence. All that depends on the sentence is made later, at width H. So H should be large and E need not be.
+#
+# A toy to check on paper: three words, E = 2, H = 3. The vector of word 2 is its short row times the matrix.
+
+# %% tags=["nbval-check-output"]
+table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])  # V×E
+project = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])  # E×H
+print("word 2:", (table[2] @ project).tolist())
+try:
+    project @ table  # as some slides write it: the second factor first
+except RuntimeError as error:
+    print(str(error).split("\n")[0])
+
+# %% [markdown]
+# The order of the factors is not a matter of taste: written the other way round, the shapes do not fit.
+#
+# ### One block, twelve times
+#
+# A block of base size has 7,087,872 weights. Twelve of them: 85.1 million. One of them, used twelve times: 7.1
+# million. And the *work*? Each of the twelve times, every one of the 7.1 million weights is multiplied with every
+# token. Hold on to this sentence; half of what is said about ALBERT forgets it.
+#
+# ### Swapped or not
+#
+# *The kettle was filled at dawn.* · *Later it sang, and tea was poured.* Swap the two: a reader notices, since "later" and
+# "it" refer back. Both passages still speak of a kettle and tea. A question that topic can answer (NSP: does B come from
+# another document?) has become one that it cannot: **sentence-order prediction**, SOP. Label 0: in order; label 1: swapped.
+#
+# ## Try it
+#
+# Two pieces to build before the page shows them. A wrong answer gets the name of its mistake; `hint("05.1")`
+# helps a step at a time, `reveal("05.1")` shows a solution. No later cell needs your answers.
+#
+# {{exercise:05.1}}
+
+# %%
+def my_embedding(ids, table, projection):
+    return ...
+
+
+check("05.1", my_embedding)
+
+# %% [markdown]
+# {{exercise:05.4}}
+
+# %%
+def my_order_pairs(documents, rng):
+    return ...
+
+
+check("05.4", my_order_pairs)
+
+# %% [markdown]
+# ## The code
+#
+# ### A narrow table and a projection
+#
+# Positions and segments are E wide too, and so is the LayerNorm: the projection comes last.
+
+# %%
+show(FactorisedEmbeddings)
+
+# %% [markdown]
+# ### A plan that says which block works in which layer
+#
+# BERT's stack takes a *plan*: for each layer, the block that attends and the block that feeds forward. BERT's own plan is
+# (0, 0), (1, 1), (2, 2), … ALBERT's is (0, 0), twelve times. "attention" shares the first half only, "feed_forward" the second.
+
+# %%
+from course_lib.encoder import Stack
+
+show(sharing_plan, Stack)
+
+# %%
+for sharing in SHARING:
+    print(f"{sharing:13}", sharing_plan(AlbertConfig(num_layers=4, sharing=sharing)))
+print("two groups   ", sharing_plan(AlbertConfig(num_layers=4, num_groups=2)))
+
+# %% [markdown]
+# ALBERT is these two parts, put into BERT's encoder. The masked-word head ends in the narrow table again: H → E → V.
+
+# %%
+show(albert_encoder)
+
+# %% [markdown]
+# ### Two segments, in order or not
+#
+# A document is cut into chunks and a chunk in two, exactly as for NSP. Then a coin decides: swap or not. These are
+# *segments* of several sentences, not single sentences. The released program has a quirk: a chunk of one sentence gets a random partner and the
+# label 1. Ours leaves it out, unless you ask for `as_released`.
+
+# %%
+from course_lib.objectives.sentence_order import make_ordered_pairs, ordered_pairs_of_document, sentence_order_loss
+
+show(ordered_pairs_of_document, sentence_order_loss)
+
+# %% [markdown]
+# ## Is it right?
+
+# %%
+small = {"num_layers": 4, "hidden_size": 128, "num_heads": 2, "intermediate_size": 512, "embedding_size": 32}
+compare(albert_for_pretraining("base", vocab_size=2_000, **small))
+
+# %% [markdown]
+# ### The four published sizes, counted
+#
+# Built without memory: PyTorch's *meta* device knows shapes only, so a model of 223 million weights costs nothing to count.
+
+# %%
+with torch.device("meta"):
+    berts = {size: count_parameters(bert(size)) for size in ("base", "large")}
+    for size in ("base", "large", "xlarge", "xxlarge"):
+        count, like = count_parameters(albert(size)), "base" if size == "base" else "large"
+        print(f"ALBERT-{size:8}{count:13,}   {berts[like] / count:5.1f} times fewer than BERT-{like}")
+
+# %% [markdown]
+# "12 times fewer" holds for the blocks of the base model alone; the whole model has 9.4 times fewer, because the tables stay. For xxlarge
+# the paper prints 235M in one place, 233M in another and 225M in a third; the published configuration gives 222.6M.
+#
+# Which half holds the weights?
+
+# %% tags=["nbval-check-output"]
+with torch.device("meta"):
+    counts = {sharing: count_parameters(albert("base", sharing=sharing)) for sharing in SHARING}
+print({sharing: f"{count / 1e6:.1f}M" for sharing, count in counts.items()})
+
+# %% [markdown]
+# Two thirds of a block are feed-forward. Sharing attention alone leaves 63.6 million, sharing feed-forward alone 37.7.
+#
+# ## See it
+#
+# ### A calculator
+#
+# Move E, H, the vocabulary, the layers; choose what is shared. Two things to try: with a vocabulary of 250,000 (many languages),
+# what does E = 128 save? And with H = 4096, as in xxlarge, which bar is the longest?
+
+# %%
+parameter_calculator()
+
+# %% [markdown]
+# *Left bar: your choice; right bar: a BERT of the same vocabulary, width and depth. The line about operations below does not care about sharing.*
+
+# %% [markdown]
+# ## Measure it
+#
+# ### What sharing does not save
+#
+# Count first. Operations for one text of 128 tokens (a multiplication and an addition are two):
+
+# %% tags=["nbval-check-output"]
+from course_lib.config import encoder_flops
+
+sizes = {f"BERT-{s}": published("bert", s) for s in ("base", "large")}
+sizes |= {f"ALBERT-{s}": published("albert", s, AlbertConfig) for s in ("base", "large", "xxlarge")}
+for name, config in sizes.items():
+    print(f"{name:15}{encoder_flops(config, 128) / 1e9:8.2f} billion operations")
+
+# %% [markdown]
+# Now with a clock. Twelve blocks of base width against one block used twelve times, turn by turn, so that a slow moment of the
+# machine hits both.
+
+# %%
+from course_lib.bench import Contender, measure
+
+def reader(sharing):
+    model = albert("base", sharing=sharing, vocab_size=1_000).eval()
+    ids = torch.randint(5, 1_000, (1, 128))
+    def step():
+        with torch.no_grad():
+            model(ids)
+    return step
+
+both = {"twelve blocks": "none", "one block, twelve times": "all"}
+timed = measure([Contender(name, lambda s=s: reader(s), 128) for name, s in both.items()], rounds=7, seconds=0.4)
+for row in timed:
+    low, high = row.middle_half
+    print(f"{row.name:26}{1e3 * 128 / row.median:7.1f} ms a text (middle half {1e3 * 128 / high:.1f} to {1e3 * 128 / low:.1f})")
+print(f"ratio {timed[1].median / timed[0].median:.2f}")
+
+# %% [markdown]
+# First guess of the page. Whatever your ratio is, it is near one, not near nine. (One block may win a little where its 28 MB
+# stay in the processor's cache.) Where does "1.7 times faster" come from, which you may have read? It is in the paper's Table 2: the *training* throughput
+# of ALBERT-large against BERT-large on many TPUs. With an eighteenth of the weights there is an eighteenth of the
+# gradients to send around. The same table gives xxlarge 0.3: three times *slower* than BERT-large.
+#
+# And memory? A training step keeps what every layer has computed, for the way back. Those numbers belong to the text,
+# not to the weights.
+
+# %%
+from course_lib.train.memory import activation_bytes
+
+ids = torch.randint(5, 1_000, (4, 128))
+print(f"{'':26}{'weights':>12}{'kept for the way back':>24}")
+for name, sharing in both.items():
+    model = albert("base", sharing=sharing, vocab_size=1_000)
+    print(f"{name:26}{4 * count_parameters(model) / 1e6:9.0f} MB{activation_bytes(model, ids) / 1e6:21.0f} MB")
+del model
+
+# %% [markdown]
+# So a wider ALBERT with the same number of weights as a BERT needs *more* memory to train: its activations grow with H.
+#
+# ### Topic or order?
+#
+# The same stories, cut once into NSP's pairs and once into SOP's. First without any Transformer: a logistic regression that sees which words
+# occur in both segments (third guess).
+
+# %%
+from course_lib.train.experiments.lecture_05 import LIVE, guesses, prepare_pairs
+
+world = MicroWorld.load()
+material = prepare_pairs(LIVE, world)
+bags = guesses(material)
+for task, found in bags.items():
+    print(f"{task}: {found['pairs']} pairs;", ", ".join(f"{k} {v:.1%}" for k, v in found.items() if k != "pairs"))
+bar_chart(
+    {f"{task}, words in both": found["shared"] for task, found in bags.items()}, percent=True,
+    title="Pairs told apart by the words both segments share", y_title="share right",
+)  # fmt: skip
+
+# %% [markdown]
+# *NSP is nearly solved by shared words; on SOP the same classifier guesses.*
+
+# %% [markdown]
+# It must guess: swapping two segments does not change which words they share. Topic is out of the game.
+#
+# Look at the last number of each line, too ("ordered"). It belongs to a classifier that may know which word stands in *which* segment. On SOP it is
+# never wrong, because every story of our world opens and ends with its own kinds of sentence. In real text the first words give
+# far less away. So our SOP is easier than ALBERT's: read what follows as a statement about topic, not about difficulty.
+#
+# Now two small ALBERTs from the same random weights, one trained with each question, both tested on both.
+
+# %%
+from dataclasses import replace
+
+from course_lib.train.experiments.lecture_05 import measure as tested
+from course_lib.train.experiments.lecture_05 import train_albert
+
+live = {}
+for task in ("NSP", "SOP"):
+    recipe = replace(LIVE, task=task)
+    print(f"trained on masked words and {task}")
+    model, history = train_albert(recipe, material, callbacks=[LiveLoss()])
+    live[task] = tested(model, material)
+
+# %%
+print(f"{'one seed, just now':22}{'tested on NSP':>15}{'on SOP':>9}{'masked words':>15}")
+for task, end in live.items():
+    print(f"trained on {task:11}{end['NSP']:15.1%}{end['SOP']:9.1%}{end['masked_accuracy']:15.1%}")
+
+# %% [markdown]
+# ### Five seeds
+
+# %%
+from course_lib.train.experiments.lecture_05 import outcome
+from course_lib.train.results import in_words, read_result
+
+tasks = read_result("05_sentence_tasks")
+print(f"{'trained with':14}{'tested on NSP':>28}{'on SOP':>28}{'masked words':>28}")
+for task in tasks["runs"]:
+    cells = [in_words(outcome(tasks, what)[task]) for what in ("NSP", "SOP", "masked_accuracy")]
+    print(f"{task:14}" + "".join(f"{cell:>28}" for cell in cells))
+
+# %%
+groups = {f"trained on {a}, tested on {b}": outcome(tasks, b)[a] for a in ("NSP", "SOP") for b in ("NSP", "SOP")}
+dots_chart(groups, percent=True, title="Pairs told apart", y_title="share right", levels={"coin": 0.5})
+
+# %% [markdown]
+# *Each dot is a seed.*
+
+# %% [markdown]
+# ALBERT's own figures (Table 5, accuracy on held-out pairs):
+#
+# | trained with | tested on NSP | tested on SOP | downstream average |
+# |---|---|---|---|
+# | neither | 52.4 | 53.3 | 79.0 |
+# | NSP | 90.5 | **52.0** | 79.2 |
+# | SOP | **78.9** | 86.5 | 80.1 |
+#
+# One half agrees: who learned SOP knows little of NSP, and the model without a question knows nothing of either. The
+# other half contradicts the paper. Our NSP-trained model is far better than a coin on swapped pairs, theirs is not
+# (52.0). Before you believe that it has understood order, look for a shortcut. In NSP a wrong B is taken from a random place of
+# another story, also from its *beginning*. A true continuation never starts with an opening. We count:
+
+# %%
+stories = world.documents(world.stories(LIVE.stories, seed=0))
+openings = {tuple(story[0][:4]) for story in stories}
+rows = material.train["NSP"]
+first_of_b = rows.token_type_ids.argmax(dim=1).tolist()
+opens = torch.tensor([tuple(ids[b : b + 4].tolist()) in openings for ids, b in zip(rows.input_ids, first_of_b)])
+for name, which in (("B begins like a story's opening", opens), ("B begins otherwise", ~opens)):
+    label = rows.next_sentence_label[which].float()
+    print(f"{name:32}{len(label):7,} pairs of NSP, {label.mean():.0%} of them NotNext")
+
+# %% [markdown]
+# A B that starts like an opening is never the true continuation. Who learns just this will reject every swapped pair, because after the
+# swap the opening stands in B. Our stories all open with a sentence of a recognisable kind; paragraphs of Wikipedia do not. The
+# paper's conclusion (NSP teaches topic) may well be true there; *our* NSP offers something else as well. It is a reminder of what such
+# tests measure: whatever is easiest.
+#
+# The last column of the table has a lesson of its own. After these few steps the model without a pair question has found more hidden words than the other two: the
+# second question takes its share of a short training. In the paper's long one the three are close (54.9, 54.5, 54.0).
+#
+# ### Width against sharing
+#
+# The grid: two widths of the table, four kinds of sharing, two layers 128 wide, masked words alone, the same 1,000
+# steps, three seeds each (a result file).
+
+# %%
+grid = read_result("05_sharing")
+found = outcome(grid, "masked_accuracy")
+weights = {name: runs[0]["parameters"] for name, runs in grid["runs"].items()}
+for name, values in found.items():
+    print(f"{name:22}{weights[name]:>10,} weights   hidden words found {in_words(values)}")
+
+# %%
+from statistics import mean
+
+from course_lib.train.experiments.lecture_05 import WIDTHS
+
+heat_chart(
+    [[100 * mean(found[f"E={width}, {sharing}"]) for sharing in SHARING] for width in WIDTHS],
+    rows=[f"E = {width}" for width in WIDTHS], columns=[s.replace("_", "-") for s in SHARING],
+    title="Hidden words found in new stories, in %", x_title="what the layers share",
+)  # fmt: skip
+
+# %% [markdown]
+# *A cell is the mean of three runs; the list above has the spread.*
+
+# %% [markdown]
+# {{prose:grid}}
+#
+# The paper's grid, at base size (Tables 3 and 4; mean of SQuAD 1.1, SQuAD 2.0, MNLI, SST-2 and RACE):
+#
+# | | all shared | attention only | feed-forward only | none |
+# |---|---|---|---|---|
+# | E = 128 | 80.1 | 81.7 | 80.2 | 81.6 |
+# | E = 768 | 79.8 | 81.6 | 79.5 | 82.3 |
+#
+# Sharing attention costs nothing (+0.1) at E = 128 and 0.7 at E = 768; what is lost is lost by sharing the feed-forward half. With everything shared,
+# E = 128 is the best of 64 (79.0), 128 (80.1), 256 (79.6) and 768 (79.8).
+#
+# ### How far does each layer move a vector?
+#
+# One block, used again and again: does it settle, so that nothing changes any more? Its authors looked at the distance
+# between what goes into a layer and what comes out (their Figure 1). We do the same: the small ALBERT just trained, a fresh one of
+# twelve layers, and real MiniLM, whose six blocks are all different.
+
+# %%
+from course_lib.train.metrics import layer_distances
+
+batch = material.heldout["SOP"][:32]
+deep = albert("base", vocab_size=world.special.vocab_size, hidden_size=128, num_heads=2, intermediate_size=512)
+encoders = {"trained just now, one block": model.encoder, "random weights, one block": deep.eval()}
+distances = {}
+with torch.no_grad():
+    for name, encoder in encoders.items():
+        states = encoder(batch.input_ids, batch.attention_mask, batch.token_type_ids, output_hidden_states=True)
+        distances[name] = layer_distances(states.hidden_states, batch.attention_mask)
+try:
+    real = load_pretrained("all-MiniLM-L6-v2", instead="the two small models above")
+    ids = torch.tensor([real.tokenizer.encode("the heron waited by the bank until the river was quiet.")])
+    with torch.no_grad():
+        states = real.encoder(ids, output_hidden_states=True).hidden_states
+    distances["MiniLM, six blocks"] = layer_distances(states, torch.ones_like(ids))
+except FileNotFoundError as missing:
+    print(missing)
+layer_distance_chart(distances, title="How far a layer moves a token's vector")
+
+# %% [markdown]
+# *Left: Euclidean distance between input and output of each layer. Right: the angle between them.*
+
+# %% [markdown]
+# {{prose:distances}}
+#
+# ### Three words at once
+#
+# ALBERT hides runs of up to three words: n words with a chance that falls as 1/n, so 6/11, 3/11, 2/11. A model that must
+# guess a whole phrase cannot copy it from its other half.
+
+# %%
+from course_lib.objectives.masked_lm import mask_whole_words
+from course_lib.text.wordpiece import word_numbers
+
+row = material.heldout["SOP"][:1]
+word_of = word_numbers(world.tokenizer, row.input_ids, row.attention_mask)
+for most in (1, 3):
+    masked = mask_whole_words(row, world.special, word_of, seed=3, max_words=most)
+    shown = [world.tokenizer.token(i) for i in masked.input_ids[0, :28].tolist()]
+    print(f"runs of up to {most}:", " ".join(shown))
+
+# %%
+tokens_row(shown, masked.action[0, :28].tolist())
+
+# %% [markdown]
+# *The last row above: hidden words come in runs.*
+
+# %% [markdown]
+# ## What the big ones reached
+#
+# | | parameters | steps | training throughput | mean of five tasks |
+# |---|---|---|---|---|
+# | BERT-base | 108M | 125,000 | 4.7× | 82.3 |
+# | BERT-large | 334M | 125,000 | 1.0 | 85.2 |
+# | ALBERT-base | 12M | 125,000 | 5.6× | 80.1 |
+# | ALBERT-large | 18M | 125,000 | 1.7× | 82.4 |
+# | ALBERT-xlarge | 60M | 125,000 | 0.6× | 85.5 |
+# | ALBERT-xxlarge | 235M (223M) | 125,000 | 0.3× | 88.7 |
+#
+# (Table 2, with the parameters as printed in Table 1; throughput against BERT-large.) ALBERT-base *loses* 2.2 points to BERT-base. What wins is
+# xxlarge, which is four times as wide. Given the same *time* instead of the same steps, it still wins: 88.7 in 32 hours against 87.2 for BERT-large in 34 (Table 6). Depth stops paying at about
+# 24 layers (Table 11: 1 layer 52.9, 12 81.5, 24 82.1, 48 81.8); width at 4,096 (Table 12). Leaving out dropout adds 0.3 (Table 8); ten times the text
+# adds 0.7 on average, and takes some away on SQuAD (Table 7).
+#
+# The recipe behind them: SentencePiece with 30,000 pieces, the LAMB optimiser with a rate of 0.00176, batches of 4,096, n-gram masks, SOP.
+#
+# ### Reading its GLUE row
+#
+# | | MNLI | QNLI | QQP | RTE | SST-2 | MRPC | CoLA | STS-B |
+# |---|---|---|---|---|---|---|---|---|
+# | dev, one model (1.5M steps) | 90.8 | 95.3 | 92.2 | 89.2 | 96.9 | 90.9 | 71.4 | 93.0 |
+#
+# The 89.4 that is quoted for ALBERT is another thing: the *test* average of an **ensemble**. Beside it stand rows of other names:
+# **XLNet** predicts words in a shuffled order, so that it needs no `[MASK]`; **MT-DNN** fine-tunes BERT on many tasks at once; **ALICE** and **Adv-RoBERTa** train with inputs that are
+# disturbed on purpose. Their numbers are ensembles on the test set as well.
+#
+# The paper has slips of its own: Table 10 gives BERT-large 89.1/86.3 on the SQuAD 2.0 test set, which is XLNet's cell (BERT: 83.1/80.0); xxlarge's row in Table 2 is that of the 24-layer model of
+# Table 13, although Table 1 says 12 layers; and one and the same base model has 81.6 on MNLI in Tables 2 and 3, and 82.0 in Tables 4 and 5.
+
+# %%
+print(f"{'':22}{'you said':>14}{'measured':>14}")
+answers = {
+    "times faster": f"{timed[1].median / timed[0].median:.2f}",
+    "half to share": "attention",
+    "swapped pairs told": f"{bags['SOP']['shared']:.0%}",
+}
+for name, value in answers.items():
+    print(f"{name:22}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}{value:>14}")
+
+# %% [markdown]
+# ## What they claim, what you measured
+#
+# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+
+# %%
+claims_table("05")
+
+# %% [markdown]
+# ## More exercises
+#
+# {{exercise:05.2}}
+
+# %%
+def albert_parameters(V, P, E, H, F, L, sharing):
+    return ...
+
+
+check("05.2", albert_parameters)
+
+# %% [markdown]
+# {{exercise:05.3}}
+
+# %%
+def my_shared_layers(x, make_block, num_layers, num_groups):
+    return ...
+
+
+check("05.3", my_shared_layers)
+
+# %% [markdown]
+# {{exercise:05.5}}
+
+# %%
+def my_ngram_lengths(u, longest):
+    return ...
+
+
+check("05.5", my_ngram_lengths)
+
+# %% [markdown]
+# {{exercise:05.6}}
+
+# %%
+def stack_flops(T, H, F, L, sharing):
+    return ...
+
+
+check("05.6", stack_flops)
+
+# %% [markdown]
+# ## Quiz
+
+# %%
+quiz("05")
+
+# %% [markdown]
+# ## Questions for review
+#
+# {{review:05}}
+
+# %% [markdown]
+# ## Read on
+#
+# - Lan et al. (2019), *ALBERT*, arXiv 1909.11942. Section 3 beside this page; then Tables 2 to 5, asking of each number whether it is speed, size or score.
+# - Dehghani et al. (2018), *Universal Transformers*, arXiv 1807.03819: one block, many times, with a way to stop.
+# - You et al. (2019), *LAMB*, arXiv 1904.00962: the optimiser for very large batches.
+# - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692: the other answer to the same question, training instead of shape.

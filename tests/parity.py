@@ -1,0 +1,320 @@
+"""What the parity tests of all families share: drawn models and batches, and measured distances.
+
+Configurations are drawn. Only real rows (positions that are not padding) are compared; dropout is
+off. Outputs: max|difference| <= tol * max(1, max|reference|). Gradients of a mean loss: every entry
+within tol of the model's largest gradient entry. tol is 1e-5 in float32, 1e-10 in float64.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.checkpoints import FAMILIES, from_transformers, their_name, to_transformers
+from course_lib.config import BertConfig
+
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
+DRAWN = range(12)
+both_precisions = pytest.mark.parametrize("dtype", list(TOLERANCE), ids=["float32", "float64"])
+
+Configure = Callable[[dict[str, Any], random.Random], Any]
+
+
+def as_bert(settings: dict[str, Any], draw: random.Random) -> BertConfig:
+    """The drawn sizes as a BERT, with one of the two forms of GELU."""
+    return BertConfig(**settings, hidden_act=draw.choice(["gelu", "gelu_new"]))
+
+
+# ---------------------------------------------------------------- drawing
+
+
+class Case(NamedTuple):
+    """A drawn configuration, its weights' standard deviation, and a batch for it."""
+
+    config: Any
+    sd: float
+    inputs: dict[str, Tensor]
+    labels: Tensor  # (B, T), -100 where nothing is asked
+    pair: Tensor  # (B,)
+
+    @property
+    def real(self) -> Tensor:
+        return self.inputs["attention_mask"].bool()
+
+    @property
+    def asked(self) -> Tensor:
+        """Flat positions of the words to predict, as `predict_at` takes them."""
+        return (self.labels.flatten() != -100).nonzero()[:, 0]
+
+
+def draw_case(seed: int, configure: Configure = as_bert, narrow: bool = False) -> Case:
+    """Sizes and a batch from `seed`; configure(sizes, source of chance) adds a family's own."""
+    draw = random.Random(seed)
+    heads = draw.choice([1, 2, 3, 5, 7])
+    hidden = heads * (1 if narrow else draw.choice([8, 9, 11]))
+    settings = {
+        "vocab_size": draw.randint(20, 150),
+        "hidden_size": hidden,
+        "num_layers": draw.randint(1, 4),
+        "num_heads": heads,
+        "intermediate_size": draw.randint(5, 4 * hidden),
+        "max_positions": draw.randint(33, 50),
+        "type_vocab_size": draw.choice([2, 3]),
+        "hidden_dropout": 0.0,
+        "attention_dropout": 0.0,
+    }
+    config = configure(settings, random.Random(1000 + seed))
+    batch = 1 if seed % 4 == 0 else draw.randint(2, 5)
+    tokens = draw.choice([1, 7, 13, 24, 33])
+    make = torch.Generator().manual_seed(seed)
+
+    def numbers(high: int, *shape: int) -> Tensor:
+        return torch.randint(high, shape, generator=make)
+
+    lengths = 1 + numbers(tokens, batch)
+    if seed % 3 == 0:
+        lengths[:] = tokens  # a batch without padding
+    mask = (torch.arange(tokens) < lengths[:, None]).long()
+    inputs = {
+        "input_ids": numbers(config.vocab_size, batch, tokens),
+        "attention_mask": mask,
+        "token_type_ids": numbers(config.type_vocab_size, batch, tokens),
+    }
+    asked = (torch.rand((batch, tokens), generator=make) < 0.3) & mask.bool()
+    asked[0, 0] = True
+    labels = torch.where(asked, numbers(config.vocab_size, batch, tokens), -100)
+    return Case(config, draw.uniform(0.02, 0.3), inputs, labels, numbers(2, batch))
+
+
+def drawn_weights(model: Any, sd: float) -> Any:
+    """The same model with every weight drawn anew, biases and LayerNorms too."""
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            centre = 1.0 if "norm" in name and name.endswith("weight") else 0.0
+            parameter.normal_(centre, sd)
+    return model
+
+
+def pair_of_models(make: Callable[[Any], Any], case: Case, dtype: torch.dtype) -> tuple[Any, Any]:
+    """Ours with drawn weights, and transformers' with the same."""
+    ours = drawn_weights(make(case.config), case.sd).to(dtype).eval()
+    return ours, to_transformers(ours, attention="eager")
+
+
+# ---------------------------------------------------------------- running
+
+LOGITS = {
+    "words": ("prediction_logits", "logits"),
+    "pair": ("seq_relationship_logits", "sop_logits"),
+}
+
+
+def run(model: Any, case: Case, **more: bool) -> Any:
+    return model(**case.inputs, output_hidden_states=True, output_attentions=True, **more)
+
+
+def logits_of(outputs: Any) -> dict[str, Tensor]:
+    """The scores of the heads that a model has, whatever the library calls them."""
+    found = {}
+    for head, names in LOGITS.items():
+        for name in names:
+            if getattr(outputs, name, None) is not None:
+                found[head] = getattr(outputs, name)
+    return found
+
+
+def loss_of(outputs: Any, case: Case) -> Tensor:
+    """A mean loss that reaches every weight.
+
+    With heads: mean over the asked positions plus, where there is a pair head, mean over the pairs.
+    Of an encoder alone: mean squared distance of its states, and of the pooler's, from a target.
+    """
+    logits = logits_of(outputs)
+    if not logits:
+        return _squares(outputs.last_hidden_state[case.real]) + (
+            0 if outputs.pooler_output is None else _squares(outputs.pooler_output)
+        )
+    loss = F.cross_entropy(logits["words"].flatten(0, 1), case.labels.flatten())
+    return loss + F.cross_entropy(logits["pair"], case.pair) if "pair" in logits else loss
+
+
+def _squares(x: Tensor) -> Tensor:
+    noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    return (x - noise.to(x.dtype)).square().mean()
+
+
+def scores_of(reference: Any, case: Case) -> tuple[Tensor, ...]:
+    """transformers' scores before the softmax, from its own query and key projections."""
+    projected: list[Tensor] = []
+
+    def keep(_module: Any, _inputs: Any, output: Tensor) -> None:
+        batch, tokens, _ = output.shape
+        projected.append(output.view(batch, tokens, case.config.num_heads, -1).transpose(1, 2))
+
+    attend = [part for part in reference.modules() if hasattr(part, "query")]
+    hooks = [part.register_forward_hook(keep) for a in attend for part in (a.query, a.key)]
+    reference(**case.inputs)
+    for hook in hooks:
+        hook.remove()
+    scale = case.config.head_size**-0.5
+    pairs = zip(projected[::2], projected[1::2], strict=True)
+    return tuple(query @ key.transpose(-1, -2) * scale for query, key in pairs)
+
+
+# ---------------------------------------------------------------- measuring
+
+
+def distance(ours: Tensor, reference: Tensor) -> float:
+    """max|difference| / max(1, max|reference|)."""
+    assert ours.shape == reference.shape
+    assert torch.isfinite(reference).all() and torch.isfinite(ours).all()
+    return ((ours - reference).abs().max() / reference.abs().max().clamp(min=1)).item()
+
+
+def output_distances(
+    ours: Any, theirs: Any, case: Case, scores: tuple[Tensor, ...] | None = None
+) -> dict[str, float]:
+    """The distance of every output that transformers gives, on real rows."""
+    assert len(theirs.attentions) == case.config.num_layers  # sdpa would have returned none
+    assert len(ours.attentions) == len(theirs.attentions)
+    assert len(ours.hidden_states) == len(theirs.hidden_states) == case.config.num_layers + 1
+    real = case.real
+
+    def rows(weights: Tensor) -> Tensor:
+        return weights.transpose(1, 2)[real]  # (B, A, T, T) -> (real queries, A, T)
+
+    mine, reference = logits_of(ours), logits_of(theirs)
+    assert mine.keys() == reference.keys()
+    found = {}
+    if "words" in reference:
+        found["words"] = distance(mine["words"][real], reference["words"][real])
+    if "pair" in reference:
+        found["pair"] = distance(mine["pair"], reference["pair"])
+    for i, (a, b) in enumerate(zip(ours.hidden_states, theirs.hidden_states, strict=True)):
+        found[f"hidden_states {i}"] = distance(a[real], b[real])
+    for i, (a, b) in enumerate(zip(ours.attentions, theirs.attentions, strict=True)):
+        found[f"attentions {i}"] = distance(rows(a), rows(b))
+    for i, (a, b) in enumerate(zip(ours.attention_scores or (), scores or (), strict=True)):
+        key = real[:, None, None, :].expand_as(a)  # hidden keys hold "minus infinity" in both
+        found[f"attention_scores {i}"] = distance(rows(a * key), rows(b * key))
+    return found
+
+
+@torch.no_grad()
+def all_distances(ours: Any, theirs: Any, case: Case) -> dict[str, float]:
+    """Every output of a model with heads: also the scores, the pooler, and the fast path."""
+    mine = run(ours, case, output_attention_scores=True)
+    found = output_distances(mine, run(theirs, case), case, scores_of(theirs, case))
+    base = getattr(theirs, theirs.base_model_prefix)
+    pooled, expected = (m(**case.inputs).pooler_output for m in (ours.encoder, base))
+    assert (pooled is None) == (expected is None)
+    if pooled is not None:
+        found["pooler"] = distance(pooled, expected)
+    plain = logits_of(ours(**case.inputs))["words"]  # the path that keeps no weights
+    found["without weights"] = distance(plain[case.real], logits_of(mine)["words"][case.real])
+    return found
+
+
+def largest(found: dict[str, float]) -> float:
+    """The largest distance, printed with its name."""
+    worst = max(found, key=found.__getitem__)
+    print(f"largest distance {found[worst]:.1e} ({worst})")
+    return found[worst]
+
+
+def both_backward(ours: Any, theirs: Any, case: Case) -> float:
+    """Gradients of the same mean loss in both: the largest distance between them, printed."""
+    for model in (ours, theirs):
+        loss_of(model(**case.inputs), case).backward()
+    worst = gradient_distance(ours, theirs)
+    print(f"largest distance {worst:.1e} of the largest gradient entry")
+    return worst
+
+
+def gradient_distance(ours: Any, theirs: Any) -> float:
+    """max|difference| over every entry of every gradient, in parts of the largest entry."""
+    family = FAMILIES[theirs.config.model_type]
+    reference = {n.removeprefix(family.prefix): p.grad for n, p in theirs.named_parameters()}
+    return _gradients_apart(
+        {their_name(n, family): p.grad for n, p in ours.named_parameters()}, reference
+    )
+
+
+def _gradients_apart(found: dict[str, Any], reference: dict[str, Any]) -> float:
+    assert found.keys() == reference.keys()
+    assert all(torch.isfinite(grad).all() for grad in (*found.values(), *reference.values()))
+    most = max(grad.abs().max().item() for grad in reference.values())
+    assert most > 0
+    return max((found[n] - grad).abs().max().item() for n, grad in reference.items()) / most
+
+
+# ---------------------------------------------------------------- only where something is asked
+
+
+def chosen_against_full(ours: Any, case: Case) -> dict[str, float]:
+    """`predict_at` against the same model's whole output: scores and gradients."""
+    found = {}
+    gradients: list[dict[str, Tensor | None]] = []
+    full = logits_of(ours(**case.inputs))
+    for chosen in (False, True):
+        ours.zero_grad(set_to_none=True)
+        outputs = ours(**case.inputs, predict_at=case.asked if chosen else None)
+        logits = logits_of(outputs)
+        words = logits["words"] if chosen else logits["words"].flatten(0, 1)[case.asked]
+        loss = F.cross_entropy(words, case.labels.flatten()[case.asked])
+        if "pair" in logits:
+            loss = loss + F.cross_entropy(logits["pair"], case.pair)
+            found["pair"] = distance(logits["pair"], full["pair"])
+        loss.backward()
+        found["words"] = distance(words, full["words"].flatten(0, 1)[case.asked])
+        gradients.append({name: p.grad for name, p in ours.named_parameters()})
+    return {**found, "gradients": _gradients_apart(gradients[1], gradients[0])}
+
+
+@torch.no_grad()
+def only_at_against_full(encoder: Any, case: Case) -> dict[str, float]:
+    """`only_at` against the encoder's whole output: states there, the pooler, earlier layers."""
+    batch, tokens = case.inputs["input_ids"].shape
+    at = torch.randint(tokens, (batch, 5), generator=torch.Generator().manual_seed(2))
+    at[:, 0] = 0  # [CLS] first
+    full = encoder(**case.inputs, output_hidden_states=True)
+    part = encoder(**case.inputs, only_at=at, output_hidden_states=True)
+    wanted = full.last_hidden_state[torch.arange(batch)[:, None], at]
+    found = {"states": distance(part.last_hidden_state, wanted)}
+    for i, (a, b) in enumerate(zip(part.hidden_states[:-1], full.hidden_states[:-1], strict=True)):
+        found[f"hidden_states {i}"] = distance(a, b)
+    if full.pooler_output is not None:
+        found["pooler"] = distance(part.pooler_output, full.pooler_output)
+    return found
+
+
+# ---------------------------------------------------------------- there and back
+
+
+def assert_there_and_back(ours: Any) -> None:
+    """To transformers and back: the same class, mode, types, names and bits."""
+    theirs = to_transformers(ours)
+    assert theirs.config._attn_implementation == "sdpa"
+    back = from_transformers(theirs)
+    assert type(back) is type(ours) and back.training == ours.training
+    first, second = ours.state_dict(), back.state_dict()
+    assert list(first) == list(second)
+    for name, value in first.items():
+        assert second[name].dtype == value.dtype and torch.equal(value, second[name]), name
+    again = to_transformers(back).state_dict()
+    assert all(torch.equal(value, again[name]) for name, value in theirs.state_dict().items())
+
+
+def on_meta(make: Callable[[], nn.Module]) -> int:
+    """How many numbers a model trains, without allocating one of them."""
+    with torch.device("meta"):
+        parameters = list(make().parameters())
+    assert all(p.is_meta for p in parameters)
+    return sum(p.numel() for p in parameters)

@@ -32,6 +32,13 @@ def tokenizer() -> Any:
 
 
 @lru_cache(maxsize=1)
+def byte_bpe() -> Any:
+    from course_lib.text.byte_bpe import train_byte_bpe
+
+    return train_byte_bpe([" ".join(WORDS * 3)], 280)
+
+
+@lru_cache(maxsize=1)
 def encoder() -> Any:
     from course_lib import bert
 
@@ -84,6 +91,18 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "bar_chart": lambda: views.bar_chart({"a": 1.0, "b": 2.0}),
     "coverage_chart": views.coverage_chart,
     "heat_chart": lambda: views.heat_chart([[1.0, 2.0], [3.0, 4.0]], ["a", "b"], ["c", "d"]),
+    "curves_chart": lambda: views.curves_chart(
+        {"static": [[(1, 3.0), (2, 2.0)], [(1, 3.2), (2, 2.1)]], "dynamic": [[(1, 3.0), (2, 1.5)]]},
+        x_title="step",
+        y_title="loss (nats)",
+        title="Two ways to mask",
+    ),
+    "dots_chart": lambda: views.dots_chart(
+        {"static": [0.3, 0.32], "dynamic": [0.5]}, title="Two ways", y_title="share", percent=True
+    ),
+    "layer_distance_chart": lambda: views.layer_distance_chart(
+        {"ours": ([3.0, 2.0], [40.0, 30.0])}, title="How far a layer moves a vector"
+    ),
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
     "tokens_legend": views.tokens_legend,
     "attention_view": lambda: views.attention_view(encoder(), ids(), TOKENS),
@@ -96,6 +115,9 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "embedding_stack_view": lambda: views.embedding_stack_view(
         encoder(), tokenizer(), "the river rose", "over its bank"
     ),
+    "mask_epochs_view": lambda: views.mask_epochs_view(tokenizer(), "the river rose over its bank"),
+    "parameter_calculator": views.parameter_calculator,
+    "byte_pieces_view": lambda: views.byte_pieces_view(byte_bpe(), wordpiece=tokenizer()),
     "prediction_slider": watched,
     "WatchWord": watched,
     "predict_masked": lambda: views.predict_masked(model(), tokenizer(), "the [MASK] rose"),
@@ -108,7 +130,19 @@ LIVE = (
     "bertviz_view",
     "masking_playground",
     "embedding_stack_view",
+    "mask_epochs_view",
+    "parameter_calculator",
+    "byte_pieces_view",
     "prediction_slider",
     "quiz_view",
 )
-FIGURES = ("plot_loss", "accuracy_chart", "bar_chart", "coverage_chart", "heat_chart")
+FIGURES = (
+    "plot_loss",
+    "accuracy_chart",
+    "bar_chart",
+    "coverage_chart",
+    "heat_chart",
+    "curves_chart",
+    "dots_chart",
+    "layer_distance_chart",
+)

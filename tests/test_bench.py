@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 import torch
 
-from course_lib import bench
-from course_lib.bench import Contender, Measured, as_table, measure
+from course_lib.bench import (
+    Contender,
+    Measured,
+    Table,
+    __main__,
+    as_table,
+    inputs,
+    masking,
+    measure,
+    measuring,
+    pretraining,
+    sharing,
+)
+from course_lib.objectives.masked_lm import mask_rows, mask_whole_words
+
+TINY = {"num_layers": 3, "hidden_size": 16, "num_heads": 2, "intermediate_size": 32}
 
 
 def test_contenders_take_turns_and_rates_are_tokens_per_second(monkeypatch):
     calls, clock = [], [0.0]
-    monkeypatch.setattr(bench.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(measuring.time, "perf_counter", lambda: clock[0])
 
     def contender(name, cost):
         def step():
@@ -32,43 +49,207 @@ def test_the_table_shows_every_row_with_its_ratio():
     assert "1.00×" in peer and "2.00×" in ours and "40" in ours
 
 
+# ---- pre-training --------------------------------------------------------------------------------
+
+
 def test_flops_per_token_by_hand():
     # tiny: 2 blocks of 4·128² + 2·128·512, attention 2·2·128·128, head 0.15·(128² + 128·8192)
     by_hand = 6 * (2 * (65_536 + 131_072) + 2 * 2 * 128 * 128 + 0.15 * (16_384 + 1_048_576))
-    assert bench.training_flops_per_token("tiny") == pytest.approx(by_hand)
+    assert pretraining.training_flops_per_token("tiny") == pytest.approx(by_hand)
 
 
 def test_both_sides_train_the_same_number_of_weights_and_each_step_moves_them(monkeypatch):
     from transformers import BertForMaskedLM
 
     made = []
-    plain = bench.peer_model
+    plain = pretraining.peer_model
 
     def peer_model(*args):
         made.append(plain(*args))
         return made[-1]
 
-    monkeypatch.setattr(bench, "peer_model", peer_model)
+    monkeypatch.setattr(pretraining, "peer_model", peer_model)
     for settings in ({}, {"tuned": True, "attention": "eager"}):
-        step = bench.peer_step("tiny", **settings)
+        step = pretraining.peer_step("tiny", **settings)
         model = made[-1]
         assert isinstance(model, BertForMaskedLM)
         before = model.bert.encoder.layer[0].attention.self.query.weight.clone()
         step()
         assert not torch.equal(before, model.bert.encoder.layer[0].attention.self.query.weight)
-    ours = bench.bert_for_pretraining("tiny", vocab_size=bench.SPECIAL.vocab_size)
+    ours = pretraining.bert_for_pretraining("tiny", vocab_size=inputs.SPECIAL.vocab_size)
     pooler_and_pair = 128 * 128 + 128 + 2 * 128 + 2  # ours has them, BertForMaskedLM does not
     count = sum(p.numel() for p in ours.parameters()) - pooler_and_pair
     assert count == sum(p.numel() for p in made[0].parameters())
-    bench.our_step("tiny", "float32", True)()
+    pretraining.our_step("tiny", "float32", True)()
 
 
-def test_every_masking_contender_hides_about_fifteen_percent():
-    collator = bench.peer_collator()
-    rows = bench.random_rows()
-    labels = collator([{"input_ids": row} for row in rows.input_ids])["labels"]
-    ours = bench.mask_rows(rows, bench.SPECIAL).labels
-    for found in (labels, ours):
-        assert 0.14 < (found != -100).float().mean() < 0.16
-    for contender in bench.masking_contenders():
+def test_the_remark_compares_with_the_best_peer_and_with_the_machine():
+    names = ("shipped", "tuned", "ours in float32", "ours, the course's step")
+    results = [
+        Measured(name, [rate] * 2) for name, rate in zip(names, (10, 40, 50, 80), strict=True)
+    ]
+    on = {"gflops_float32": 1.0, "gflops_bfloat16": 1.0}
+    said = pretraining.remark("tiny", results, on)
+    assert "ours / shipped 8.00×" in said and "(tuned) 2.00×" in said
+    assert f"{80 * pretraining.training_flops_per_token('tiny') / 1e9:.0%}" in said
+
+
+# ---- masking -------------------------------------------------------------------------------------
+
+
+def test_rows_hold_words_of_one_piece_and_of_more():
+    rows = inputs.random_rows(64, 128)
+    numbers = masking.numbers_of(rows)
+    assert (numbers[:, [0, -1]] == -1).all() and (numbers[:, 1:-1] >= 0).all()
+    words = int((numbers.max(dim=1).values + 1).sum())
+    goes_on = 64 * 126 - words
+    assert abs(goes_on - inputs.PIECES * 64 * 125) < 5 * (64 * 125 * 0.16) ** 0.5  # five sd
+
+
+def test_the_peer_sees_the_same_words():
+    """Its collator, from the offsets, draws the lines between words where ours does."""
+    rows = inputs.random_rows(8, 40)
+    collate = inputs.peer_collator(whole_words=True)
+    found, barred = collate._calc_word_ids_and_prob_mask(
+        masking.offsets(rows).numpy(), masking.special_tokens(rows).numpy()
+    )
+    ours = masking.numbers_of(rows).numpy()
+    assert (np.where(found < 0, -1, found - 1) == ours).all()  # it counts from 1
+    begins = (ours[:, 1:] != ours[:, :-1]) & (ours[:, 1:] >= 0)
+    assert (barred[:, 1:] == ~begins).all()
+
+
+@pytest.mark.parametrize("whole_words", [False, True], ids=["tokens", "words"])
+def test_every_masking_contender_hides_about_fifteen_percent(monkeypatch, whole_words):
+    rows, seen = inputs.random_rows(128, 128), []
+    collator = type(inputs.peer_collator())
+    plain = collator.torch_mask_tokens
+
+    def watched(self, *args, **known):
+        seen.append(plain(self, *args, **known)[1])
+        return args[0], seen[-1]
+
+    def ours(mask):
+        def masked(*args, **settings):
+            result = mask(*args, **settings)
+            seen.append(result.labels)
+            return result
+
+        return masked
+
+    monkeypatch.setattr(collator, "torch_mask_tokens", watched)
+    monkeypatch.setattr(masking, "mask_rows", ours(mask_rows))
+    monkeypatch.setattr(masking, "mask_whole_words", ours(mask_whole_words))
+    kind = masking.word_contenders if whole_words else masking.plain_contenders
+    contenders = kind(rows)
+    for contender in contenders:
+        assert contender.tokens == 128 * 128
         contender.make()()
+    assert len(seen) == len(contenders)
+    for labels in seen:
+        assert 0.14 < (labels != -100).float().mean() < 0.16
+
+
+# ---- sharing -------------------------------------------------------------------------------------
+
+
+def blocks_of(model):
+    """Weights outside the tables, the projection and the pooler."""
+    apart = ("embedding", "pooler")
+    return sum(p.numel() for n, p in model.named_parameters() if not any(a in n for a in apart))
+
+
+def test_sharing_compares_the_same_blocks():
+    made = []
+
+    def step(model):
+        made.append(model)
+        return lambda: None
+
+    for contender in sharing.contenders(TINY, 2, step):
+        assert contender.tokens == 2 * sharing.TOKENS
+        contender.make()
+    bert, albert, own, shared = made
+    assert blocks_of(own) == blocks_of(bert) == 3 * blocks_of(shared)
+    assert blocks_of(shared) == blocks_of(albert)
+    assert len(own.stack.plan) == len(shared.stack.plan) == 3
+    ids = inputs.random_rows(2, 10).input_ids
+    for model in made:
+        assert model(ids).last_hidden_state.shape == (2, 10, 16)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_every_sharing_contender_does_its_work(precision):
+    for contender in sharing.contenders(TINY, 2, lambda m: sharing.inference(m, 2, precision)):
+        contender.make()()
+    made = []
+
+    def training(model):
+        made.append(model)
+        return sharing.training(model, 2, precision)
+
+    for contender in sharing.contenders(TINY, 2, training):
+        step = contender.make()
+        before = [p.detach().clone() for n, p in made[-1].named_parameters() if "pooler" not in n]
+        step()
+        after = [p for n, p in made[-1].named_parameters() if "pooler" not in n]
+        # Of the tables' rows only those that occur move, and of the segment table one of two.
+        assert all(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+def test_the_sharing_tables_state_the_arithmetic_of_their_shape():
+    # A block at width H: 12·H² multiply-adds a token, and T·H twice for the attention's products.
+    for shape in (sharing.LARGE, sharing.SMALL):
+        H = shape["hidden_size"]
+        by_hand = 2 * 12 * (12 * H * H + 2 * sharing.TOKENS * H)
+        table = sharing._table("inference", shape, 1, "float32", lambda model: None, 1)
+        results = [
+            Measured(name, [rate] * 2) for name, rate in zip("abcd", (1, 2, 3, 4), strict=True)
+        ]
+        said = table.remark(results, {"gflops_float32": 4 * by_hand / 1e9})
+        assert "transformers 2.00×, ours 1.33×" in said and "100% of the matrix products" in said
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def test_the_command_measures_the_tables_asked_for_and_saves_them(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(measuring, "matrix_product_rate", lambda precision: 100.0)
+    monkeypatch.setattr(masking, "SHAPES", ((4, 16),))
+    path = tmp_path / "speed.json"
+    arguments = ["--tables", "masking", "--rounds", "2", "--seconds", "0", "--json", str(path)]
+    __main__.main(arguments)
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    assert saved["machine"]["gflops_float32"] == 100
+    assert list(saved["tables"]) == [t.title for t in masking.tables()]
+    shown = capsys.readouterr().out
+    for rows in saved["tables"].values():
+        assert all(len(row["rates"]) == 2 and row["name"] in shown for row in rows)
+
+
+def test_without_a_choice_every_subject_is_measured(monkeypatch):
+    asked = []
+    monkeypatch.setattr(__main__, "tables_of", lambda name, *_: asked.append(name) or [])
+    monkeypatch.setattr(__main__, "run", lambda *_: {})
+    __main__.main([])
+    assert tuple(asked) == __main__.TABLES
+
+
+@pytest.mark.parametrize("subject", __main__.TABLES)
+def test_every_subject_has_tables_with_titles_of_their_own(subject):
+    tables = __main__.tables_of(subject, ["tiny", "mini"], False)
+    assert len({t.title for t in tables}) == len(tables) >= 2
+    for table in tables:
+        assert isinstance(table, Table)
+        names = [c.name for c in table.contenders]
+        assert len(set(names)) == len(names) and max(map(len, names)) <= 56  # the column's width
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [(["--rounds", "1"], "expected 2 or more"), (["--tables", "speed"], "invalid choice: 'speed'")],
+)
+def test_the_command_refuses_what_makes_no_sense(arguments, says, capsys):
+    with pytest.raises(SystemExit):
+        __main__.main(arguments)
+    assert says in capsys.readouterr().err

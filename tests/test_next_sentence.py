@@ -12,6 +12,7 @@ from course_lib.objectives.next_sentence import (
     NOT_NEXT,
     make_pairs,
     next_sentence_loss,
+    one_sentence_pairs_of_document,
     pairs_of_document,
     truncate_pair,
 )
@@ -69,6 +70,26 @@ def test_every_sentence_of_a_document_is_used_as_own_text():
     pairs = pairs_of_document(documents(5), 2, random.Random(0), 40, 0.0)
     own = [w for a, b, label in pairs for w in (a + b if label == IS_NEXT else a)]
     assert sorted(own) == [w for s in documents(5)[2] for w in s]
+
+
+def test_pairs_of_single_sentences_by_hand():
+    """Whatever the coins say: each own text is one sentence of the document, and so is each B."""
+    docs = documents(5)
+    seen = set()
+    for seed in range(40):
+        pairs = one_sentence_pairs_of_document(docs, 2, random.Random(seed), 40)
+        own = [a for a, _, _ in pairs] + [b for _, b, label in pairs if label == IS_NEXT]
+        assert sorted(own) == docs[2]
+        for a, b, label in pairs:
+            assert b in docs[b[0] // 1000 - 1]
+            assert (label == IS_NEXT) == (b[0] == a[0] + 10)
+        seen.add(tuple(label for *_, label in pairs))
+    assert len(seen) > 5
+
+
+def test_single_sentences_longer_than_the_row_are_shortened():
+    for a, b, _ in one_sentence_pairs_of_document(documents(5), 2, random.Random(0), 8):
+        assert len(a) + len(b) == 5 and a and b  # 8 positions less three control tokens
 
 
 def test_truncation_takes_from_the_longer_one_at_either_end():

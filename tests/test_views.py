@@ -22,6 +22,7 @@ from course_lib.objectives.rows import pack, to_rows
 from course_lib.text.wordpiece import WordPiece
 from course_lib.views import (
     attention,
+    chart_parts,
     embedding_stack,
     figures,
     page,
@@ -457,7 +458,7 @@ def test_logarithmic_chart_leaves_out_step_zero() -> None:
 
 def test_labels_never_touch_and_stay_inside() -> None:
     values = [0.95, 0.94, 0.93, 0.1]
-    at = figures._apart(values, 0.05, 1.0)
+    at = chart_parts.apart(values, 0.05, 1.0)
     ordered = sorted(at)
     assert all(b - a >= 0.05 - 1e-9 for a, b in pairwise(ordered))
     assert max(at) <= 1.0 and at[3] == 0.1
@@ -475,12 +476,12 @@ def test_bars_carry_numbers_patterns_and_what_was_expected() -> None:
     assert figure.layout.shapes[0].y0 == 0.8
 
 
-def test_coverage_agrees_with_counting_masks(tokenizer: WordPiece) -> None:
+def test_coverage_chart_ends_where_the_formula_does() -> None:
     figure = figures.coverage_chart(0.15, passes=40, copies=10)
     last = {trace.name: trace.y[-1] for trace in figure.data}
-    assert last["drawn once"] == pytest.approx(0.15)
-    assert last["10 copies"] == pytest.approx(1 - 0.85**10, abs=1e-4)
-    assert last["anew each time"] == pytest.approx(1 - 0.85**40, abs=1e-4)
+    assert last["static"] == pytest.approx(0.15)
+    assert last["ten copies"] == pytest.approx(1 - 0.85**10, abs=1e-4)
+    assert last["dynamic"] == pytest.approx(1 - 0.85**40, abs=1e-4)
 
 
 def test_heat_chart_keeps_equal_tokens_apart() -> None:

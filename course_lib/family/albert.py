@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ..config import BertConfig, published
-from ..encoder import Embeddings, Encoder, Pooler, Stack
+from ..encoder import Embeddings, Encoder, Pooler, Stack, count_parameters
 from ..heads import BertForPreTraining
 
 SHARING = ("all", "attention", "feed_forward", "none")
@@ -104,3 +105,26 @@ def albert(size: str = "base", *, pooler: bool = True, **changes: Any) -> Encode
 def albert_for_pretraining(size: str = "base", **changes: Any) -> BertForPreTraining:
     """The encoder with the masked-word head and the pair head, which answers SOP."""
     return BertForPreTraining(albert(size, **changes))
+
+
+def parameter_breakdown(config: BertConfig) -> dict[str, int]:
+    """The encoder's parameters by part: embeddings (tables and norm), projection (E to H; BERT has
+    none), blocks, pooler. Counted on the modules themselves, whose weights are never made.
+
+    config: an AlbertConfig gives an ALBERT, a plain BertConfig a BERT.
+    """
+    with torch.device("meta"):
+        if isinstance(config, AlbertConfig):
+            encoder = albert_encoder(config)
+        else:
+            encoder = Encoder(config, pooler=Pooler(config))
+    embeddings, pooler = encoder.embeddings, encoder.pooler
+    projection = 0
+    if isinstance(embeddings, FactorisedEmbeddings):
+        projection = count_parameters(embeddings.project)
+    return {
+        "embeddings": count_parameters(embeddings) - projection,
+        "projection": projection,
+        "blocks": count_parameters(encoder.stack),
+        "pooler": 0 if pooler is None else count_parameters(pooler),
+    }

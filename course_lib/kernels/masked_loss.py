@@ -29,13 +29,15 @@ def masked_loss(hidden: Tensor, head: Callable[[Tensor], Tensor], labels: Tensor
     return mean_cross_entropy(scores, labels.flatten()[at])
 
 
-def mean_cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
+def mean_cross_entropy(scores: Tensor, labels: Tensor, count: Tensor | None = None) -> Tensor:
     """Mean of −log softmax(scores)[label]; zero, not not-a-number, where nothing was chosen.
 
     scores (..., V) in any precision, computed in float32 or wider; labels (...), −100 is ignored.
+    count: what the sum is divided by, if these are only a part of the labels that are averaged.
     """
     wide = scores if scores.dtype == torch.float64 else scores.float()
     total = F.cross_entropy(
         wide.flatten(0, -2), labels.flatten(), ignore_index=IGNORED, reduction="sum"
     )
-    return total / (labels != IGNORED).sum().clamp(min=1)
+    chosen = (labels != IGNORED).sum() if count is None else count
+    return total / chosen.clamp(min=1)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 NOT_CHOSEN, MASKED, RANDOM, KEPT = 0, 1, 2, 3
-CHOICE, ACTION, TOKEN = 0, 1, 2  # what a random number is for
+CHOICE, ACTION, TOKEN, LENGTH = 0, 1, 2, 3  # what a random number is for
 
 # The mixing constants of SplitMix64 (Steele, Lea, Flood 2014): every input bit moves every output
 # bit.
@@ -122,33 +122,54 @@ def mask_tokens(
     max_predictions: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The same, for the whole batch at once: one sort finds each row's threshold."""
-    ids, allowed, number = input_ids.numpy(), eligible.numpy(), examples.numpy()
-    T = ids.shape[1]
-    draw = random_bits(seed, epoch, number[:, None], CHOICE, np.arange(T)) >> np.uint64(1)
+    allowed, positions = eligible.numpy(), np.arange(input_ids.shape[1])
+    draw = random_bits(seed, epoch, examples.numpy()[:, None], CHOICE, positions) >> np.uint64(1)
     draw[~allowed] = np.uint64(2**64 - 1)  # above every real draw
-    counts = _counts(lengths.numpy(), allowed, rate, max_predictions)
-    at = np.flatnonzero(draw < _thresholds(draw, counts)[:, None])  # (K,)
+    counts = counts_to_predict(lengths.numpy(), allowed, rate, max_predictions)
+    at = torch.from_numpy(np.flatnonzero(draw < _thresholds(draw, counts)[:, None]))  # (K,)
+    corrupted, done = apply_mix(
+        input_ids, at, examples,
+        mask_id=mask_id, vocab_size=vocab_size, mix=mix, seed=seed, epoch=epoch,
+    )  # fmt: skip
+    return corrupted, at, done
 
-    number, index = number[at // T], at % T
+
+def apply_mix(
+    input_ids: Tensor,
+    at: Tensor,
+    examples: Tensor,
+    *,
+    mask_id: int,
+    vocab_size: int,
+    mix: tuple[float, float, float],
+    seed: int,
+    epoch: int,
+) -> tuple[Tensor, Tensor]:
+    """What happens at the chosen positions: each becomes [MASK], becomes a random id, or stays.
+
+    input_ids (N, T); at (K,), positions as n·T + t; examples (N,). Returns the corrupted ids (N, T)
+    and what was done at each position (K,) int8."""
+    T = input_ids.shape[1]
+    where = at.numpy()
+    number, index = examples.numpy()[where // T], where % T
     share = as_share(random_bits(seed, epoch, number, ACTION, index))
     action = np.where(share < mix[0], MASKED, np.where(share < mix[0] + mix[1], RANDOM, KEPT))
     random_at = action == RANDOM
-    corrupted = ids.reshape(-1).copy()
-    corrupted[at[action == MASKED]] = mask_id
+    corrupted = input_ids.numpy().reshape(-1).copy()
+    corrupted[where[action == MASKED]] = mask_id
     bits = random_bits(seed, epoch, number[random_at], TOKEN, index[random_at])
-    corrupted[at[random_at]] = as_id(bits, vocab_size)
+    corrupted[where[random_at]] = as_id(bits, vocab_size)
     done = torch.from_numpy(action.astype(np.int8))
-    return torch.from_numpy(corrupted.reshape(ids.shape)), torch.from_numpy(at), done
+    return torch.from_numpy(corrupted.reshape(input_ids.shape)), done
 
 
-def _counts(
+def counts_to_predict(
     lengths: np.ndarray, allowed: np.ndarray, rate: float, max_predictions: int | None
 ) -> np.ndarray:
     """`count_to_predict` of every row, and never more than the row has eligible positions."""
-    by_length = np.array(
-        [count_to_predict(n, rate, max_predictions) for n in range(allowed.shape[1] + 1)]
-    )
-    return np.minimum(by_length[lengths], allowed.sum(axis=1))
+    values, which = np.unique(lengths, return_inverse=True)  # often all rows are full: one value
+    by_length = [count_to_predict(n, rate, max_predictions) for n in values.tolist()]
+    return np.minimum(np.array(by_length, dtype=np.int64)[which], allowed.sum(axis=1))
 
 
 def _thresholds(draw: np.ndarray, counts: np.ndarray) -> np.ndarray:

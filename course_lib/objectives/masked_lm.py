@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from ..kernels.masked_loss import IGNORED, mean_cross_entropy
-from ..kernels.masking import mask_tokens
+from ..kernels.masking import apply_mix, mask_tokens
+from ..kernels.unit_masking import choose_words
 from .rows import Rows, SpecialIds
 
 BERT_MIX = (0.8, 0.1, 0.1)  # [MASK], a random word, the word itself
@@ -71,16 +72,10 @@ def mask_rows(
     """
     check_rate(rate)
     check_mix(mix)
-    ids = rows.input_ids
-    _check_vocabulary(ids, special.vocab_size)
-    if examples is None:
-        examples = torch.arange(first_example, first_example + len(rows))
-    eligible = rows.attention_mask.bool()
-    for special_id in special.never_masked:
-        eligible = eligible & (ids != special_id)
+    examples = _numbered(rows, first_example, examples)
     corrupted, at, done = mask_tokens(
-        ids,
-        eligible,
+        rows.input_ids,
+        eligible_positions(rows, special),
         rows.attention_mask.sum(dim=1),
         examples,
         mask_id=special.mask,
@@ -91,15 +86,83 @@ def mask_rows(
         epoch=epoch,
         max_predictions=max_predictions,
     )
-    return Masked(corrupted, at, ids.flatten()[at], done)
+    return Masked(corrupted, at, rows.input_ids.flatten()[at], done)
+
+
+def mask_whole_words(
+    rows: Rows,
+    special: SpecialIds,
+    word_of: Tensor,
+    *,
+    rate: float = 0.15,
+    mix: tuple[float, float, float] = BERT_MIX,
+    seed: int = 0,
+    epoch: int = 0,
+    first_example: int = 0,
+    examples: Tensor | None = None,
+    max_predictions: int | None = None,
+    max_words: int = 1,
+) -> Masked:
+    """As `mask_rows`, but a word is hidden with all its pieces, or not at all.
+
+    word_of (N, T): the number of the word a position belongs to, −1 where none may fall;
+    neighbours with the same number are one word (see `word_numbers`). max_words: 1 hides words one
+    by one; 3 is ALBERT's n-gram masking, runs of 1, 2 or 3 words with probability 6/11, 3/11 and
+    2/11. [MASK], random id or kept is drawn for each piece by itself, as in BERT's released
+    generator. The exact rule is in kernels/unit_masking.py.
+    Raises ValueError as `mask_rows` does, and for a word_of or max_words that makes no sense.
+    """
+    check_rate(rate)
+    check_mix(mix)
+    _check_words(rows, word_of, max_words)
+    examples = _numbered(rows, first_example, examples)
+    at = choose_words(
+        word_of.long().masked_fill(~eligible_positions(rows, special), -1),
+        rows.attention_mask.sum(dim=1),
+        examples,
+        rate=rate,
+        seed=seed,
+        epoch=epoch,
+        max_predictions=max_predictions,
+        max_words=max_words,
+    )
+    corrupted, done = apply_mix(
+        rows.input_ids,
+        at,
+        examples,
+        mask_id=special.mask,
+        vocab_size=special.vocab_size,
+        mix=mix,
+        seed=seed,
+        epoch=epoch,
+    )
+    return Masked(corrupted, at, rows.input_ids.flatten()[at], done)
+
+
+def eligible_positions(rows: Rows, special: SpecialIds) -> Tensor:
+    """(N, T) bool: where a mask may fall."""
+    _check_vocabulary(rows.input_ids, special.vocab_size)
+    eligible = rows.attention_mask.bool()
+    for special_id in special.never_masked:
+        eligible = eligible & (rows.input_ids != special_id)
+    return eligible
+
+
+def _numbered(rows: Rows, first_example: int, examples: Tensor | None) -> Tensor:
+    """(N,): the number of each row in its corpus."""
+    if examples is None:
+        return torch.arange(first_example, first_example + len(rows))
+    return examples
 
 
 def masked_lm_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Mean cross-entropy over the chosen positions, in nats.
 
-    outputs.prediction_logits (…, V) against targets["labels"] (…), where −100 is not asked.
+    outputs.prediction_logits (…, V) against targets["labels"] (…), where −100 is not asked. Of a
+    part of a batch, targets["num_labels"] is how many the whole asks (see `split_batch`).
     """
-    loss = mean_cross_entropy(outputs.prediction_logits, targets["labels"])
+    labels, count = targets["labels"], targets.get("num_labels")
+    loss = mean_cross_entropy(outputs.prediction_logits, labels, count)
     return {"total": loss, "mlm": loss}
 
 
@@ -123,6 +186,26 @@ def check_mix(mix: tuple[float, float, float]) -> None:
         raise ValueError(
             f"mix={mix!r} sums to {sum(mix):.4g}; expected 1. Change the third share to "
             f"{1 - mix[0] - mix[1]:.4g}, or one of the others."
+        )
+
+
+def _check_words(rows: Rows, word_of: Tensor, max_words: int) -> None:
+    whole = word_of.dtype in (torch.int64, torch.int32, torch.int16)
+    if word_of.shape != rows.input_ids.shape or not whole:
+        raise ValueError(
+            f"word_of of shape {tuple(word_of.shape)} and type {word_of.dtype} was given; expected "
+            f"whole numbers in the shape of the rows, {tuple(rows.input_ids.shape)}. "
+            "word_numbers(tokenizer, input_ids, attention_mask) makes them."
+        )
+    if word_of.numel() and int(word_of.min()) < -1:
+        raise ValueError(
+            f"word_of holds {int(word_of.min())}; expected numbers of words from 0 on, and -1 "
+            "where no mask may fall."
+        )
+    if not isinstance(max_words, int) or max_words < 1:
+        raise ValueError(
+            f"max_words={max_words!r} was given; expected a whole number of at least 1: 1 hides "
+            "words one by one, 3 is ALBERT's."
         )
 
 

@@ -49,9 +49,12 @@ def pack_pairs(
     length: int,
     seed: int,
     short_share: float,
+    fewest: int = 2,
 ) -> Rows:
-    """The pairs that `pairs_of` makes of every document, packed, with their labels."""
-    _check(documents, length)
+    """The pairs that `pairs_of` makes of every document, packed, with their labels.
+
+    fewest: how many documents it needs; two if it takes segments from others."""
+    _check(documents, length, fewest)
     draw = random.Random(seed)
     parts, labels = [], []
     for start in range(0, len(documents), AT_ONCE):
@@ -80,12 +83,15 @@ def pairs_of_document(
     draw: random.Random,
     length: int,
     short_share: float = 0.1,
+    one_sentence: bool = False,
 ) -> list[Pair]:
     """The pairs (a, b, label) that document `number` gives, in order."""
     document, pairs, start = documents[number], [], 0
     while start < len(document):
         room = length - SPECIALS_IN_A_PAIR
         target = draw.randint(2, room) if draw.random() < short_share else room
+        if one_sentence:  # one token more than A has: as much as makes one other sentence
+            target = len(document[start]) + 1
         chunk = take_sentences(document, start, target)
         split = draw.randint(1, len(chunk) - 1) if len(chunk) > 1 else 1
         a = join(chunk[:split])
@@ -98,6 +104,18 @@ def pairs_of_document(
             start += len(chunk)
         pairs.append((*truncate_pair(a, b, room, draw), label))
     return pairs
+
+
+def one_sentence_pairs_of_document(
+    documents: Sequence[Document],
+    number: int,
+    draw: random.Random,
+    length: int,
+    short_share: float = 0.0,
+) -> list[Pair]:
+    """The same, but A and B are one natural sentence each (SENTENCE-PAIR of Liu et al. 2019,
+    section 4.2)."""
+    return pairs_of_document(documents, number, draw, length, short_share, one_sentence=True)
 
 
 def truncate_pair(
@@ -113,8 +131,8 @@ def truncate_pair(
 
 def next_sentence_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Mean of −log P(the true label), in nats: outputs.seq_relationship_logits (B, 2)."""
-    label = targets["next_sentence_label"]  # (B,)
-    loss = mean_cross_entropy(outputs.seq_relationship_logits, label)
+    label, count = targets["next_sentence_label"], targets.get("num_next_sentence_label")  # (B,)
+    loss = mean_cross_entropy(outputs.seq_relationship_logits, label, count)
     return {"total": loss, "nsp": loss}
 
 
@@ -143,11 +161,12 @@ def join(sentences: Sequence[Sentence]) -> list[int]:
     return [token for sentence in sentences for token in sentence]
 
 
-def _check(documents: Sequence[Document], length: int) -> None:
-    if len(documents) < 2:
+def _check(documents: Sequence[Document], length: int, fewest: int) -> None:
+    if len(documents) < fewest:
+        needed = "two, because a random segment is taken from another document"
         raise ValueError(
-            f"{len(documents)} document(s) were given; expected at least two, because a NotNext "
-            "segment is taken from another document."
+            f"{len(documents)} document(s) were given; expected at least "
+            f"{needed if fewest == 2 else 'one'}."
         )
     if length < SPECIALS_IN_A_PAIR + 2:
         raise ValueError(

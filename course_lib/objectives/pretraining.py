@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..kernels.masked_loss import IGNORED
 from .masked_lm import BERT_MIX, mask_rows, masked_lm_loss
 from .next_sentence import next_sentence_loss
 from .rows import Batch, Rows, SpecialIds
 
 POOL = 32  # batches whose rows are sorted by length together
+COUNT = "num_"  # before a target's name: how many of it the whole batch holds
 
 
 def pretraining_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -87,4 +90,44 @@ def pretraining_batch(rows: Rows, special: SpecialIds, **masking: Any) -> Batch:
     targets = {"labels": masked.asked}
     if rows.next_sentence_label is not None:
         targets["next_sentence_label"] = rows.next_sentence_label
+    return Batch(inputs, targets)
+
+
+def split_batch(batch: Batch, parts: int) -> list[Batch]:
+    """A large batch cut by rows into `parts` smaller ones, of equal size or one row apart.
+
+    Each part is told how much the whole asks, so its loss is its share of the whole's: losses add
+    up to the loss of the whole, gradients to its gradient. Raises ValueError unless every part gets
+    a row."""
+    rows = len(batch.inputs["input_ids"])
+    if not isinstance(parts, int) or not 1 <= parts <= rows:
+        raise ValueError(
+            f"parts={parts!r} was given for a batch of {rows} rows; expected a whole number from "
+            f"1 to {rows}, so that every part has a row."
+        )
+    edges = [part * rows // parts for part in range(parts + 1)]
+    return counted_together([_rows_of(batch, start, stop) for start, stop in pairwise(edges)])
+
+
+def counted_together(parts: Sequence[Batch]) -> list[Batch]:
+    """The same batches, each with the number of targets in all of them: targets["num_labels"] is
+    how many of "labels" are asked, and so for every other target. A count that a batch already has
+    stays."""
+    names = [name for name in parts[0].targets if not name.startswith(COUNT)]
+    counts = {
+        COUNT + name: torch.stack([(part.targets[name] != IGNORED).sum() for part in parts]).sum()
+        for name in names
+    }
+    return [Batch(part.inputs, {**counts, **part.targets}) for part in parts]
+
+
+def _rows_of(batch: Batch, start: int, stop: int) -> Batch:
+    """The rows from `start` to before `stop`; their chosen positions are numbered anew."""
+    inputs = {name: x[start:stop] for name, x in batch.inputs.items() if name != "predict_at"}
+    targets = {n: x if n.startswith(COUNT) else x[start:stop] for n, x in batch.targets.items()}
+    if "predict_at" in batch.inputs:
+        at, tokens = batch.inputs["predict_at"], batch.inputs["input_ids"].shape[1]
+        here = (at >= start * tokens) & (at < stop * tokens)
+        inputs["predict_at"] = at[here] - start * tokens
+        targets["labels"] = batch.targets["labels"][here]
     return Batch(inputs, targets)

@@ -38,7 +38,7 @@ class Rows:
     attention_mask: Tensor  # (N, T) int64, 1 real, 0 padding
     token_type_ids: Tensor  # (N, T) int64, 0 segment A, 1 segment B
     next_sentence_label: Tensor | None = None  # (N,) int64, 0 IsNext, 1 NotNext
-    # Where the question is ALBERT's (sentence_order.py), the same field holds 0 in order, 1 swapped.
+    # Where ALBERT's question is asked (sentence_order.py), the same field: 0 in order, 1 swapped.
 
     def __len__(self) -> int:
         return self.input_ids.shape[0]

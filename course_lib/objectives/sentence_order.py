@@ -44,7 +44,8 @@ def make_ordered_pairs(
     swapped with, and is left out; `as_released` gives it a random B and the label 1 instead, as the
     released generator does. Raises ValueError when no document holds a pair."""
     pairs_of = partial(ordered_pairs_of_document, as_released=as_released)
-    return pack_pairs(documents, special, pairs_of, length, seed, short_share)
+    fewest = 2 if as_released else 1  # a random B comes from another document
+    return pack_pairs(documents, special, pairs_of, length, seed, short_share, fewest)
 
 
 def ordered_pairs_of_document(
@@ -76,7 +77,8 @@ def ordered_pairs_of_document(
 
 def sentence_order_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Mean of −log P(the true label), in nats: outputs.sop_logits (B, 2)."""
-    loss = mean_cross_entropy(outputs.sop_logits, targets["next_sentence_label"])
+    label, count = targets["next_sentence_label"], targets.get("num_next_sentence_label")  # (B,)
+    loss = mean_cross_entropy(outputs.sop_logits, label, count)
     return {"total": loss, "sop": loss}
 
 

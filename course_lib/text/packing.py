@@ -2,7 +2,8 @@
 
 `pack_pair` is BERT's input, [CLS] a [SEP] b [SEP] and padding. `pack_documents` is what RoBERTa
 calls FULL-SENTENCES (Liu et al. 2019, section 4.2): sentences follow each other until the row is
-full, across the ends of documents, so that few positions are padding.
+full, across the ends of documents, so that few positions are padding. `input_rows` makes the same
+documents into any of the four formats of that section.
 """
 
 from __future__ import annotations
@@ -10,10 +11,17 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from ..objectives.next_sentence import truncate_pair
+from ..objectives.next_sentence import (
+    Document,
+    make_pairs,
+    one_sentence_pairs_of_document,
+    pack_pairs,
+    truncate_pair,
+)
 from ..objectives.rows import Rows, SpecialIds, pack, to_rows
 
 Packed = tuple[list[int], list[int], list[int]]  # input_ids, token_type_ids, attention_mask
+INPUT_FORMATS = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
 
 
 def pack_pair(
@@ -66,26 +74,54 @@ def pack_documents(
     length: int,
     *,
     separate: bool = True,
+    across: bool = True,
 ) -> Rows:
     """Rows [CLS] sentence sentence … [SEP] of `length` positions, filled across documents.
 
     documents: document -> sentences -> ids without special ones. A sentence that no longer fits
     begins the next row; one that is longer than a row is cut into rows. A document that ends within
-    a row is followed by an extra [SEP] (unless `separate` is False). All of it is segment A.
+    a row is followed by an extra [SEP] (unless `separate` is False), or, with `across=False`, by
+    padding: the next document begins a row of its own. All of it is segment A.
     Every id comes out once, in its order; `rows.padding_share` says how much of the rows is empty.
     Raises ValueError when there is no text, for an empty document or sentence, or length < 3.
     """
     _check(documents, length)
     room, rows, row = length - 2, [], list[int]()
     for document in documents:
-        gap = [special.sep] if separate else []
+        gap, begins = [special.sep] if separate else [], not across
         for piece in _pieces(document, room):
-            if row and len(row) + len(gap) + len(piece) > room:
+            if row and (begins or len(row) + len(gap) + len(piece) > room):
                 rows.append(row)
                 row = []
             row += [*gap, *piece] if row else piece
-            gap = []
+            gap, begins = [], False
     return to_rows([pack(row, None, special, length) for row in [*rows, row]])
+
+
+def input_rows(
+    format: str,
+    documents: Sequence[Document],
+    special: SpecialIds,
+    length: int,
+    *,
+    seed: int = 0,
+) -> Rows:
+    """Documents as rows of one of INPUT_FORMATS (Liu et al. 2019, section 4.2).
+
+    segment-pair: A and B are runs of sentences that fill the row together. sentence-pair: A and B
+    are one sentence each, so that most of a row is padding. Both carry `next_sentence_label`, and
+    `seed` draws them. full-sentences: pack_documents; doc-sentences: the same, but no row goes
+    beyond the end of a document. Both have no label and nothing to draw. As in the paper, no pair
+    is made short on purpose. Raises ValueError for another format, and as the makers do."""
+    if format == "segment-pair":
+        return make_pairs(documents, special, length=length, seed=seed, short_share=0.0)
+    if format == "sentence-pair":
+        return pack_pairs(documents, special, one_sentence_pairs_of_document, length, seed, 0.0)
+    if format not in INPUT_FORMATS:
+        raise ValueError(
+            f"format={format!r} was given; expected one of {', '.join(INPUT_FORMATS)}."
+        )
+    return pack_documents(documents, special, length, across=format == "full-sentences")
 
 
 def _pieces(document: Sequence[Sequence[int]], room: int) -> Iterator[Sequence[int]]:

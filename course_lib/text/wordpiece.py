@@ -17,6 +17,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+from torch import Tensor
+
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
@@ -182,6 +185,11 @@ class WordPiece:
         pad, unk, cls, sep, mask = (self.ids[token] for token in SPECIAL_TOKENS)
         return SpecialIds(pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size)
 
+    @cached_property
+    def continuing(self) -> Tensor:
+        """(V,) bool: is the token with this id a ## piece, which goes on with a word?"""
+        return torch.tensor([token.startswith(CONTINUES) for token in self.vocab])
+
     def tokenize(self, text: str) -> list[str]:
         """The tokens of `text`. A special token written out, such as [MASK], stays whole."""
         return [piece for word in self.words(text) for piece in self.pieces(word)]
@@ -235,6 +243,34 @@ class WordPiece:
 
 
 _SPECIAL = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS)) + ")")
+
+
+# ---------------------------------------------------------------- pieces back to words
+
+
+def word_numbers(tokenizer: WordPiece, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+    """Which word of its row each token belongs to, from 0 on; −1 at [CLS], [SEP] and padding.
+
+    input_ids, attention_mask (N, T) -> (N, T) int64. A ## piece belongs to the word before it;
+    where there is none, because the text was cut inside a word, it begins one. [UNK] is a word.
+    Raises ValueError for masks of another shape and for ids outside the vocabulary.
+    """
+    if attention_mask.shape != input_ids.shape:
+        raise ValueError(
+            f"attention_mask of shape {tuple(attention_mask.shape)} was given; expected that of "
+            f"input_ids, {tuple(input_ids.shape)}: 1 at real tokens, 0 at padding."
+        )
+    if input_ids.numel() and not 0 <= input_ids.min() <= input_ids.max() < len(tokenizer):
+        raise ValueError(
+            f"ids from {int(input_ids.min())} to {int(input_ids.max())} were given; expected 0 to "
+            f"{len(tokenizer) - 1}: were the rows made with another tokenizer?"
+        )
+    in_words = attention_mask.bool()
+    for special_id in tokenizer.special.never_masked:
+        in_words = in_words & (input_ids != special_id)
+    begins = in_words.clone()
+    begins[..., 1:] &= ~(tokenizer.continuing[input_ids[..., 1:]] & in_words[..., :-1])
+    return (begins.cumsum(dim=-1) - 1).masked_fill(~in_words, -1)
 
 
 # ---------------------------------------------------------------- the same in `tokenizers`

@@ -11,9 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..objectives.pretraining import counted_together
 from ..objectives.rows import Batch
 from .precision import choose_precision, computing_in
-from .schedule import warmup_then_linear
+from .schedule import check_betas, warmup_then_linear
 from .state import load_run, save_run
 
 Objective = Callable[[Any, Mapping[str, Tensor]], dict[str, Tensor]]
@@ -27,7 +28,7 @@ class Report:
 
     step: int  # steps done so far
     steps: int  # steps in all
-    losses: Mapping[str, float]  # of this step's batch, in nats
+    losses: Mapping[str, float]  # of this step's batch, all parts of it, in nats
     tokens_per_second: float  # since the run (or its resumption) began, padding counted
     model: nn.Module
 
@@ -64,6 +65,8 @@ def fit(
     warmup: float = 0.1,
     weight_decay: float = 0.01,
     clip: float = 1.0,
+    betas: tuple[float, float] = (0.9, 0.999),
+    accumulate: int = 1,
     precision: str = "auto",
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
@@ -73,15 +76,22 @@ def fit(
     """Train `model` for `steps` steps; returns the loss curve.
 
     batches(step) gives the step's Batch, objective(outputs, targets) its losses, "total" among
-    them. With `checkpoint` the run is saved every `checkpoint_every` steps and at the end, and a
-    run found there goes on where it stopped. On one machine, with one thread count and one
-    precision, the result is the same to the last bit, interrupted or not. Raises ValueError for a
-    damaged or foreign checkpoint and FloatingPointError when the loss is no longer a number."""
+    them. With `accumulate=n` each step adds the gradients of n batches, step·n and those after it,
+    and moves the weights once, as for one batch n times as large: the objective must divide by the
+    count it is given (targets["num_labels"] …), as the course's own do. betas: how slowly Adam
+    forgets gradients and their squares.
+
+    With `checkpoint` the run is saved every `checkpoint_every` steps and at the end, and a run
+    found there goes on where it stopped. On one machine, with one thread count and one precision,
+    the result is the same to the last bit, interrupted or not. Raises ValueError for a damaged or
+    foreign checkpoint and FloatingPointError when the loss is no longer a number."""
+    _check_accumulate(accumulate)
     history = History(precision=choose_precision(precision))
-    optimizer = adamw(model, learning_rate, weight_decay)
+    optimizer = adamw(model, learning_rate, weight_decay, betas)
     recipe = {
         "steps": steps, "learning_rate": learning_rate, "warmup": warmup, "clip": clip,
-        "weight_decay": weight_decay, "precision": history.precision, "seed": seed,
+        "weight_decay": weight_decay, "betas": list(betas), "accumulate": accumulate,
+        "precision": history.precision, "seed": seed,
     }  # fmt: skip
     done = 0
     if checkpoint is not None:
@@ -92,10 +102,10 @@ def fit(
     for step in range(done, steps):
         torch.manual_seed(seed * 1_000_003 + step)  # dropout's numbers, also after a resumption
         set_learning_rate(optimizer, learning_rate * warmup_then_linear(step, steps, warmup))
-        batch = batches(step)
-        losses = train_step(model, objective, optimizer, batch, clip, history.precision)
+        parts = [batches(step * accumulate + part) for part in range(accumulate)]
+        losses = train_step(model, objective, optimizer, parts, clip, history.precision)
         history.add(losses)
-        history.tokens += batch.inputs["input_ids"].numel()
+        history.tokens += sum(part.inputs["input_ids"].numel() for part in parts)
         history.seconds = time.perf_counter() - began
         _tell(callbacks, Report(step + 1, steps, losses, history.tokens_per_second, model))
         if checkpoint is not None and _is_due(step + 1, steps, checkpoint_every):
@@ -108,19 +118,26 @@ def train_step(
     model: nn.Module,
     objective: Objective,
     optimizer: torch.optim.Optimizer,
-    batch: Batch,
+    batch: Batch | Sequence[Batch],
     clip: float,
     precision: str,
 ) -> dict[str, float]:
-    """Forward, loss, backward, clip, update: one step, and its losses as plain numbers."""
-    with computing_in(precision):
-        outputs = model(**batch.inputs)
-    losses = objective(outputs, batch.targets)
-    losses["total"].backward()
+    """Forward, loss, backward, clip, update: one step, and its losses as plain numbers.
+
+    Several batches are the parts of one large batch: each is divided by the count of all, so the
+    gradients add up to that of the whole, however unequal the parts are."""
+    parts = [batch] if isinstance(batch, Batch) else list(batch)
+    found = []
+    for part in parts if len(parts) == 1 else counted_together(parts):
+        with computing_in(precision):
+            outputs = model(**part.inputs)
+        losses = objective(outputs, part.targets)
+        losses["total"].backward()
+        found.append({name: loss.detach() for name, loss in losses.items()})
     nn.utils.clip_grad_norm_(model.parameters(), clip)
     optimizer.step()
     optimizer.zero_grad()
-    numbers = {name: loss.item() for name, loss in losses.items()}
+    numbers = {name: sum(losses[name].item() for losses in found) for name in found[0]}
     if numbers["total"] != numbers["total"]:
         raise FloatingPointError(
             "The loss is no longer a number; expected a finite one. Lower the learning rate, or "
@@ -129,15 +146,29 @@ def train_step(
     return numbers
 
 
-def adamw(model: nn.Module, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
+def adamw(
+    model: nn.Module,
+    learning_rate: float,
+    weight_decay: float,
+    betas: tuple[float, float] = (0.9, 0.999),
+) -> torch.optim.Optimizer:
     """Adam with decoupled weight decay on matrices; biases and LayerNorms do not decay (as in
     BERT's code)."""
+    check_betas(betas)
     parameters = [p for p in model.parameters() if p.requires_grad]
     groups = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": weight_decay},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=learning_rate, betas=(0.9, 0.999), eps=1e-6, fused=True)
+    return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=1e-6, fused=True)
+
+
+def _check_accumulate(accumulate: int) -> None:
+    if not isinstance(accumulate, int) or accumulate < 1:
+        raise ValueError(
+            f"accumulate={accumulate!r} was given; expected a whole number of batches for each "
+            "step, at least 1. 1 moves the weights after every batch."
+        )
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

@@ -15,6 +15,7 @@ from .tokens import tokens_legend, tokens_row
 
 if TYPE_CHECKING:
     from ..objectives.rows import Rows
+    from ..text.byte_bpe import ByteBPE
     from ..text.wordpiece import WordPiece
 
 _RING = (
@@ -61,9 +62,9 @@ def masking_playground(
 
     controls = {
         "text": w.Text(value=text, description="sentence"),
-        "rate": _share(w, 0.15, "rate: share chosen"),
-        "mask_share": _share(w, 0.8, "of these, to [MASK]"),
-        "random_share": _share(w, 0.1, "of these, to a random token"),
+        "rate": share_slider(w, 0.15, "rate: share chosen"),
+        "mask_share": share_slider(w, 0.8, "of these, to [MASK]"),
+        "random_share": share_slider(w, 0.1, "of these, to a random token"),
         "seed": w.IntSlider(value=0, min=0, max=50, description="seed"),
         "epoch": w.IntSlider(value=0, min=0, max=39, description="epoch"),
     }
@@ -74,7 +75,8 @@ def masking_playground(
     return playground(draw, controls, masking_picture(tokenizer, text))
 
 
-def _share(w: Any, value: float, name: str) -> Any:
+def share_slider(w: Any, value: float, name: str) -> Any:
+    """A slider from 0% to 100%; `w` is the module ipywidgets."""
     return w.FloatSlider(
         value=value, min=0, max=1, step=0.05, readout_format=".0%", description=name
     )
@@ -134,7 +136,7 @@ def _under(tokenizer: WordPiece, before: int, after: int, action: int) -> str:
     return {0: "", 1: tokenizer.token(before), 2: tokenizer.token(before), 3: "asked"}[action]
 
 
-def one_row(tokenizer: WordPiece, a: str, b: str | None = None) -> Rows:
+def one_row(tokenizer: WordPiece | ByteBPE, a: str, b: str | None = None) -> Rows:
     """[CLS] a [SEP] or [CLS] a [SEP] b [SEP] as one row without padding."""
     from ..objectives.rows import pack, to_rows
 

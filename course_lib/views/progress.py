@@ -50,12 +50,12 @@ def _terminal(text: str, last: bool) -> None:
         )
 
 
-class ProgressBar:
-    """A bar with the step, the speed and the time left; drawn at most five times a second."""
+class _DrawnByTime:
+    """A callback that draws at most every `seconds`, and always the last step."""
 
     every = 1
 
-    def __init__(self, seconds: float = 0.2) -> None:
+    def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.drawn = 0  # how often, for whoever wants to know the cost
         self._due = 0.0
@@ -68,50 +68,56 @@ class ProgressBar:
             return
         self._due = now + self.seconds
         self.drawn += 1
-        self._display.show(Html(_bar(report), _said(report)), last)
+        self._display.show(self._picture(report, last), last)
+
+    def _picture(self, report: Report, last: bool) -> Html:
+        raise NotImplementedError
 
 
-class LiveLoss:
+class ProgressBar(_DrawnByTime):
+    """A bar with the step and the speed; drawn at most five times a second."""
+
+    def __init__(self, seconds: float = 0.2) -> None:
+        super().__init__(seconds)
+
+    def _picture(self, report: Report, last: bool) -> Html:
+        return Html(_bar(report), _said(report))
+
+
+class LiveLoss(_DrawnByTime):
     """The loss curve while it is made, drawn every `seconds`; its last state stays as a picture.
 
-    part: which loss; baselines: {name: loss in nats}, level lines to beat.
+    part: which loss; baselines: {name: loss in nats}, level lines to beat; title: which run it is.
     """
-
-    every = 1
 
     def __init__(
         self,
         baselines: Mapping[str, float] | None = None,
         *,
         part: str = "mlm",
+        title: str = "",
         seconds: float = 0.75,
     ) -> None:
+        super().__init__(seconds)
         self.baselines = dict(baselines or {})
         self.part = part
-        self.seconds = seconds
-        self.drawn = 0
+        self.title = title
         self.values: list[float] = []
         self._first = 1
-        self._due = 0.0
-        self._display = _Display()
 
     def __call__(self, report: Report) -> None:
         if not self.values or report.step <= self._first:
             self.values, self._first = [], report.step  # a new run, or a resumed one
         self.values.append(report.losses.get(self.part, report.losses["total"]))
-        last = report.step == report.steps
-        now = time.perf_counter()
-        if now < self._due and not last:
-            return
-        self._due = now + self.seconds
-        self.drawn += 1
-        self._display.show(self._picture(report, last), last)
+        super().__call__(report)
 
     def _picture(self, report: Report, last: bool) -> Html:
         svg = loss_svg(self.values, report.steps, self.baselines, first=self._first, part=self.part)
         text = f"{_said(report)}, {self.part} loss {_recent(self.values):.3f}"
+        text = f"{self.title}: {text}" if self.title else text
         drawn = svg_image(svg, text) if last else svg
-        return Html(card(drawn + _bar(report), "live-loss"), text)
+        head = f'<div style="font-weight:600">{escape(self.title)}</div>' if self.title else ""
+        return Html(card(head + drawn + _bar(report), "live-loss"), text)
 
 
 def loss_svg(

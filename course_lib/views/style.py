@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from itertools import cycle
+from typing import Any, NamedTuple
 
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, YELLOW, BLACK, GREY = "#CC79A7", "#56B4E9", "#F0E442", "#000000", "#767676"
@@ -15,15 +16,48 @@ WIDTH, HEIGHT = 680, 390  # pixels; a figure fits a laptop screen
 # One colour a thing, in all lectures.
 COLOURS = {
     "unigram": GREY, "count model": PURPLE, "model": BLUE, "oracle": BLACK, "long run": SKY,
-    "total": BLUE, "mlm": GREEN, "nsp": ORANGE, "expected": GREY,
+    "total": BLUE, "mlm": GREEN, "nsp": ORANGE, "sop": BLUE, "expected": GREY,
+    "static": VERMILION, "ten copies": ORANGE, "dynamic": BLUE,
     "mask": ORANGE, "random": VERMILION, "kept": GREEN,
     "bert": BLUE, "roberta": ORANGE, "albert": GREEN, "distilbert": SKY, "tinybert": SKY,
     "electra": VERMILION, "deberta": PURPLE, "spanbert": GREEN, "ernie": ORANGE, "xlm": VERMILION,
     "mobilebert": PURPLE, "fastbert": BLACK, "elmo": YELLOW,
 }  # fmt: skip
 # Lines differ in more than colour.
-DASHES = {"unigram": "dot", "count model": "dash", "oracle": "dashdot"}
+DASHES = {
+    "unigram": "dot", "count model": "dash", "oracle": "dashdot", "static": "dot",
+    "ten copies": "dash", "dynamic": "solid",
+}  # fmt: skip
 PATTERNS = ("", "/", "x", ".", "\\", "+")
+CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)  # for what has no colour of its own
+DASH_CYCLE = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = {  # plotly's name of a marker, and the sign that stands for it in a label
+    "circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "cross": "✚", "x": "✖",
+}  # fmt: skip
+
+
+class Look(NamedTuple):
+    """How one of several things in a figure is drawn: different in colour, line and marker."""
+
+    colour: str
+    dash: str
+    symbol: str
+    sign: str
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """A look for each name: its own colour and line where it has them, else the next free ones."""
+    names = list(names)
+    own = {name: COLOURS[name.lower()] for name in names if name.lower() in COLOURS}
+    free = cycle([c for c in CYCLE if c not in own.values()] or CYCLE)
+    lines = cycle([d for d in DASH_CYCLE if d not in {DASHES.get(n.lower()) for n in names}])
+    chosen = zip(names, cycle(SYMBOLS.items()), strict=False)
+    return {
+        name: Look(
+            own.get(name) or next(free), DASHES.get(name.lower()) or next(lines), symbol, sign
+        )
+        for name, (symbol, sign) in chosen
+    }
 
 
 def colour(name: str) -> str:

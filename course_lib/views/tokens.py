@@ -42,7 +42,8 @@ def tokens_row(
     *,
     selected: int | None = None,
 ) -> Html:
-    """A row of token boxes. actions: 0 plain, 1 [MASK], 2 replaced, 3 kept; labels go under them.
+    """A row of token boxes. actions: 0 plain, 1 [MASK], 2 replaced, 3 kept; labels go under them
+    and may have several lines.
 
     selected: this one is marked by a triangle. Raises ValueError when the lengths differ.
     """
@@ -83,14 +84,15 @@ def box(token: str, action: int = PLAIN) -> str:
 
 def _cell(token: str, action: int, label: str, selected: bool) -> str:
     under = "▲ " * selected + escape(str(label))
-    style = "font-size:11px;color:#444;min-height:14px"
+    style = "font-size:11px;color:#444;min-height:14px;white-space:pre-line"
     below = f'<div style="{style}">{under}</div>' if under else ""
     return f'<div style="{_CELL}">{box(token, action)}{below}</div>'
 
 
 def _plain(token: str, action: int, label: str) -> str:
     marks = {PLAIN: "{}", MASKED: "{}", REPLACED: "«{}»", KEPT: "_{}_"}
-    return marks[int(action)].format(token) + (f"({label})" if label else "")
+    one_line = " ".join(str(label).split("\n"))
+    return marks[int(action)].format(token) + (f"({one_line})" if label else "")
 
 
 def _guess(token: str) -> int:

@@ -12,7 +12,9 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
-from course_lib.views.style import INK, MONO
+from course_lib.views.style import INK
+
+MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 
 
 def large(inner: str, zoom: float = 1.5) -> str:

@@ -1,0 +1,64 @@
+"""The command: measure the tables asked for, print each, and save all as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..files import write_atomic
+from . import masking, pretraining, sharing
+from .measuring import Table, as_table, machine, measure
+
+TABLES = ("pretraining", "masking", "sharing")
+
+
+def tables_of(subject: str, sizes: Sequence[str], compiled: bool) -> list[Table]:
+    """The tables of one subject; nothing is built before it is measured."""
+    if subject == "pretraining":
+        return pretraining.tables(sizes, compiled)
+    return masking.tables() if subject == "masking" else sharing.tables()
+
+
+def run(tables: Iterable[Table], rounds: int, seconds: float) -> dict[str, Any]:
+    """Measure every table and print it; returns what is saved as JSON."""
+    found: dict[str, Any] = {"machine": machine(), "tables": {}}
+    print("matrix products:", {k: v for k, v in found["machine"].items() if k.startswith("gflops")})
+    for table in tables:
+        print(f"\n{table.title}")
+        results = measure(table.contenders, rounds, seconds)
+        found["tables"][table.title] = [asdict(r) for r in results]
+        print(as_table(results, results[0].name))
+        if table.remark is not None:
+            print(table.remark(results, found["machine"]))
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m course_lib.bench",
+        description="Speed of the course's kernels beside their peers.",
+    )
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES, help="which to time")
+    parser.add_argument("--sizes", nargs="+", default=["mini", "tiny"], help="BERTs to pre-train")
+    parser.add_argument("--rounds", type=int, default=9, help="turns of each (2 or more)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="about how long a turn takes")
+    parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile (C++)")
+    parser.add_argument("--json", type=Path, help="also save the figures to this file")
+    asked = parser.parse_args(arguments)
+    if asked.rounds < 2:
+        parser.error(f"--rounds {asked.rounds} was given; expected 2 or more, to show a spread")
+    tables = [
+        t for name in asked.tables for t in tables_of(name, asked.sizes, not asked.no_compile)
+    ]
+    found = run(tables, asked.rounds, asked.seconds)
+    if asked.json:
+        write_atomic(asked.json, json.dumps(found, indent=1) + "\n")
+        print(f"\nsaved to {asked.json}")
+
+
+if __name__ == "__main__":
+    main()

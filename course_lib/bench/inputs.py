@@ -1,0 +1,52 @@
+"""What the contenders work on: random rows, and the peer's tokenizer and collator to match."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..objectives.rows import Rows, SpecialIds
+from ..text.wordpiece import CONTINUES, SPECIAL_TOKENS, WordPiece
+
+SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=8_192)
+FIRST_PIECE = 6_000  # ids from here on go on with a word
+PIECES = 0.2  # share of the tokens that do, about that of English in BERT's vocabulary
+
+
+def random_rows(count: int, tokens: int) -> Rows:
+    """Full rows of words and pieces of words: what is in them does not change the time."""
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(5, FIRST_PIECE, (count, tokens), generator=generator)
+    pieces = torch.randint(FIRST_PIECE, SPECIAL.vocab_size, (count, tokens), generator=generator)
+    goes_on = torch.rand((count, tokens), generator=generator) < PIECES
+    goes_on[:, :2] = False  # [CLS], and the first word's beginning
+    ids = torch.where(goes_on, pieces, ids)
+    ids[:, 0], ids[:, -1] = SPECIAL.cls, SPECIAL.sep
+    return Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
+
+
+def our_tokenizer() -> WordPiece:
+    """A vocabulary for these ids; no text is ever given to it."""
+    words = [f"w{i}" for i in range(len(SPECIAL_TOKENS), FIRST_PIECE)]
+    pieces = [f"{CONTINUES}p{i}" for i in range(FIRST_PIECE, SPECIAL.vocab_size)]
+    return WordPiece([*SPECIAL_TOKENS, *words, *pieces])
+
+
+def peer_collator(whole_words: bool = False) -> Any:
+    """transformers' masking collator over the same vocabulary.
+
+    With whole words it knows no random ids: every token it chooses becomes [MASK]."""
+    from tokenizers import Tokenizer, models
+    from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
+
+    ids = our_tokenizer().ids
+    core = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
+    names = dict(zip(("pad", "unk", "cls", "sep", "mask"), SPECIAL_TOKENS, strict=True))
+    settings = {f"{name}_token": token for name, token in names.items()}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, **settings)
+    if not whole_words:
+        return DataCollatorForLanguageModeling(tokenizer)
+    return DataCollatorForLanguageModeling(
+        tokenizer, whole_word_mask=True, mask_replace_prob=1.0, random_replace_prob=0.0
+    )

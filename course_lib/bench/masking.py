@@ -1,0 +1,132 @@
+"""Masking a batch, short rows and long: single tokens, whole words, runs of words.
+
+A corpus is tokenised once and masked at every visit, so where each token lies in its text is known
+beforehand. Which tokens are special can be handed to the peer too; it is timed both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..objectives.masked_lm import Masked, mask_rows, mask_whole_words
+from ..objectives.rows import Rows
+from ..text.wordpiece import word_numbers
+from .inputs import SPECIAL, our_tokenizer, peer_collator, random_rows
+from .measuring import Contender, Step, Table
+
+SHAPES = ((256, 128), (64, 512))  # rows × tokens
+Make = Callable[[], Step]
+
+
+def tables() -> list[Table]:
+    """Plain and whole-word masking, at each shape."""
+    made = []
+    for count, tokens in SHAPES:
+        rows, size = random_rows(count, tokens), f"{count}×{tokens} tokens"
+        made += [
+            Table(f"Masking single tokens, {size}", plain_contenders(rows)),
+            Table(f"Masking whole words, {size}", word_contenders(rows)),
+        ]
+    return made
+
+
+def plain_contenders(rows: Rows) -> list[Contender]:
+    """transformers' collator, its masking alone, ours with all labels written out."""
+    ids, known = rows.input_ids, {"special_tokens_mask": special_tokens(rows)}
+
+    def alone() -> Step:
+        collate = peer_collator()
+        return lambda: collate.torch_mask_tokens(ids.clone(), **known)
+
+    return _all_of(
+        rows,
+        {
+            "transformers' masking collator": lambda: _collating(False, rows, {}),
+            "… told which tokens are special": lambda: _collating(False, rows, known),
+            "… and its masking function alone": alone,
+            "ours: mask_rows(...).labels": lambda: _visiting(
+                lambda visit: mask_rows(rows, SPECIAL, epoch=visit)
+            ),
+        },
+    )
+
+
+def word_contenders(rows: Rows) -> list[Contender]:
+    """The same for whole words, where the peer writes [MASK] only; and ours with runs of words."""
+    tokenizer, words = our_tokenizer(), numbers_of(rows)
+    ids, where = rows.input_ids, {"offset_mapping": offsets(rows)}
+    known = {"special_tokens_mask": special_tokens(rows), **where}
+
+    def alone() -> Step:
+        collate = peer_collator(whole_words=True)
+        return lambda: collate.torch_mask_tokens(ids.clone(), **known)
+
+    def ours(ready: bool = True, **settings: Any) -> Step:
+        def mask(visit: int) -> Masked:
+            found = words if ready else word_numbers(tokenizer, ids, rows.attention_mask)
+            return mask_whole_words(rows, SPECIAL, found, epoch=visit, **settings)
+
+        return _visiting(mask)
+
+    return _all_of(
+        rows,
+        {
+            "transformers' whole-word collator ([MASK] only)": lambda: _collating(
+                True, rows, where
+            ),
+            "… told which tokens are special": lambda: _collating(True, rows, known),
+            "… and its masking function alone": alone,
+            "ours, [MASK] only, word numbers found each time": lambda: ours(
+                ready=False, mix=(1.0, 0.0, 0.0)
+            ),
+            "… word numbers ready": lambda: ours(mix=(1.0, 0.0, 0.0)),
+            "… 80/10/10: mask_whole_words(...).labels": ours,
+            "… runs of up to three words (ALBERT)": lambda: ours(max_words=3),
+        },
+    )
+
+
+def special_tokens(rows: Rows) -> Tensor:
+    """(N, T): 1 at [CLS] and [SEP], as the peer's tokenizer returns it."""
+    ids = rows.input_ids
+    return ((ids == SPECIAL.cls) | (ids == SPECIAL.sep)).long()
+
+
+def numbers_of(rows: Rows) -> Tensor:
+    """(N, T): the word each token belongs to."""
+    return word_numbers(our_tokenizer(), rows.input_ids, rows.attention_mask)
+
+
+def offsets(rows: Rows) -> Tensor:
+    """(N, T, 2): where each token would begin and end in a text of one letter a token, with a space
+    before every word; 0 and 0 at special tokens, as the peer's tokenizer returns it."""
+    numbers = numbers_of(rows)
+    begin = torch.arange(numbers.shape[1]) + numbers  # a letter a token, a space a word
+    return torch.stack([begin, begin + 1], dim=2) * (numbers >= 0)[:, :, None]
+
+
+def _collating(whole_words: bool, rows: Rows, known: dict[str, Tensor]) -> Step:
+    """The peer's collator on a list of examples, as a data loader calls it."""
+    collate = peer_collator(whole_words)
+    columns = {"input_ids": rows.input_ids, **known}
+    examples = [{name: column[n] for name, column in columns.items()} for n in range(len(rows))]
+    return lambda: collate(examples)
+
+
+def _visiting(mask: Callable[[int], Masked]) -> Step:
+    """Another mask at every call, with all labels written out."""
+    visit = 0
+
+    def step() -> None:
+        nonlocal visit
+        visit += 1
+        _ = mask(visit).labels
+
+    return step
+
+
+def _all_of(rows: Rows, make: dict[str, Make]) -> list[Contender]:
+    return [Contender(name, build, rows.input_ids.numel()) for name, build in make.items()]

@@ -1,0 +1,127 @@
+"""Measuring side by side: contenders take turns, and the machine's own limit stands beside them."""
+
+from __future__ import annotations
+
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from importlib.metadata import version
+from typing import Any
+
+import torch
+
+from ..train.precision import native_bfloat16
+
+Step = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One row of a table: `make` builds it and returns one step of work on `tokens` tokens."""
+
+    name: str
+    make: Callable[[], Step]
+    tokens: int
+
+
+@dataclass
+class Measured:
+    """Tokens per second over the rounds."""
+
+    name: str
+    rates: list[float] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.rates)
+
+    @property
+    def middle_half(self) -> tuple[float, float]:
+        low, _, high = statistics.quantiles(self.rates, n=4, method="inclusive")
+        return low, high
+
+
+def measure(
+    contenders: Sequence[Contender], rounds: int = 9, seconds: float = 1.0
+) -> list[Measured]:
+    """Build all, warm each up, then let them take turns of about `seconds` each, `rounds` times."""
+    steps, results = [], []
+    for contender in contenders:
+        print(f"  building {contender.name} …", flush=True)
+        step = contender.make()
+        for _ in range(3):
+            step()
+        began = time.perf_counter()
+        step()
+        repeats = max(1, round(seconds / (time.perf_counter() - began)))
+        steps.append((step, repeats, contender.tokens))
+        results.append(Measured(contender.name))
+    for _ in range(rounds):
+        for (step, repeats, tokens), result in zip(steps, results, strict=True):
+            began = time.perf_counter()
+            for _ in range(repeats):
+                step()
+            result.rates.append(tokens * repeats / (time.perf_counter() - began))
+    return results
+
+
+@dataclass(frozen=True)
+class Table:
+    """Contenders that are measured together; the first one's median is what ratios refer to.
+
+    remark: what the figures say beside the ratios, from the results and the machine's record."""
+
+    title: str
+    contenders: Sequence[Contender]
+    remark: Callable[[Sequence[Measured], dict[str, Any]], str] | None = None
+
+
+def as_table(results: Sequence[Measured], first: str) -> str:
+    """Rows with median, middle half, and the ratio to the row named `first`."""
+    base = next(r.median for r in results if r.name == first)
+    lines = [f"{'':56}{'tokens/s':>12}{'middle half':>22}{'ratio':>9}"]
+    for r in results:
+        low, high = r.middle_half
+        lines.append(
+            f"{r.name:56}{r.median:12,.0f}{low:11,.0f}–{high:<10,.0f}{r.median / base:8.2f}×"
+        )
+    return "\n".join(lines)
+
+
+# ---- the machine ---------------------------------------------------------------------------------
+
+
+def matrix_product_rate(precision: str, size: int = 2_048) -> float:
+    """GFLOP/s of a square matrix product, the best of several: the ceiling of everything below."""
+    dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[precision]
+    a, b = torch.randn(size, size).to(dtype), torch.randn(size, size).to(dtype)
+    best = float("inf")
+    for _ in range(10):
+        began = time.perf_counter()
+        _ = a @ b
+        best = min(best, time.perf_counter() - began)
+    return 2 * size**3 / best / 1e9
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on; bfloat16 only where the processor multiplies it itself."""
+    native = native_bfloat16()
+    return {
+        "processor": platform.processor() or platform.machine(),
+        "threads": torch.get_num_threads(),
+        "native_bfloat16": native,
+        "torch": torch.__version__,
+        "transformers": version("transformers"),
+        "python": platform.python_version(),
+        "date": date.today().isoformat(),
+        "gflops_float32": round(matrix_product_rate("float32")),
+        "gflops_bfloat16": round(matrix_product_rate("bfloat16")) if native else None,
+    }
+
+
+def against_the_limit(gflops: float, precision: str, on: dict[str, Any]) -> str:
+    """A rate in GFLOP/s, also as a share of the machine's matrix products in that precision."""
+    return f"{gflops:.0f} GFLOP/s, {gflops / on[f'gflops_{precision}']:.0%} of the matrix products"

@@ -1,0 +1,177 @@
+"""The pre-training step: a ladder from transformers as shipped to ours, one change a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..config import BertConfig, published
+from ..family.bert import bert_for_pretraining
+from ..kernels import attention as attention_kernel
+from ..objectives.masked_lm import mask_rows, masked_lm_loss
+from ..objectives.rows import Batch
+from ..train.loop import adamw, train_step
+from ..train.precision import choose_precision, computing_in
+from .inputs import SPECIAL, peer_collator, random_rows
+from .measuring import Contender, Measured, Step, Table, against_the_limit
+
+ROWS, TOKENS = 32, 128
+
+
+def tables(sizes: Sequence[str], compiled: bool) -> list[Table]:
+    """One a size of BERT; without `compiled`, torch.compile (which needs C++) is left out."""
+    return [
+        Table(
+            f"Pre-training step, {size}, {ROWS}×{TOKENS} tokens, V={SPECIAL.vocab_size}",
+            pretraining_ladder(size, compiled),
+            partial(remark, size),
+        )
+        for size in sizes
+    ]
+
+
+def remark(size: str, results: Sequence[Measured], on: dict[str, Any]) -> str:
+    """Ours against the peer as shipped, against its best, and against the machine."""
+    peers = [r for r in results if not r.name.startswith("ours")]
+    ours, best = results[-1], max(peers, key=lambda r: r.median)
+    rate = ours.median * training_flops_per_token(size) / 1e9
+    return (
+        f"ours / shipped {ours.median / peers[0].median:.2f}×   "
+        f"ours / its best ({best.name}) {ours.median / best.median:.2f}×   "
+        f"{against_the_limit(rate, choose_precision(), on)}"
+    )
+
+
+def training_flops_per_token(size: str) -> float:
+    """Multiply-adds × 2 × 3 (forward, and twice that backward) of our step: blocks, attention, head
+    at 15%."""
+    c: BertConfig = published("bert", size)
+    blocks = c.num_layers * (4 * c.hidden_size**2 + 2 * c.hidden_size * c.intermediate_size)
+    attention = c.num_layers * 2 * TOKENS * c.hidden_size
+    head = 0.15 * (c.hidden_size**2 + c.hidden_size * SPECIAL.vocab_size)
+    return 6 * (blocks + attention + head)
+
+
+def our_step(size: str, precision: str, plain_attention: bool) -> Step:
+    """The course's step: masking, chosen positions only, fused optimiser."""
+    torch.manual_seed(0)
+    model = bert_for_pretraining(
+        size, vocab_size=SPECIAL.vocab_size, hidden_dropout=0.0, attention_dropout=0.0
+    ).train()
+    optimizer = adamw(model, 1e-4, 0.01)
+    rows, visit = random_rows(ROWS * 8, TOKENS), 0
+
+    def step() -> None:
+        nonlocal visit
+        attention_kernel.PLAIN_UP_TO = 256 if plain_attention else 0
+        part = rows[visit % 8 * ROWS : visit % 8 * ROWS + ROWS]
+        masked = mask_rows(part, SPECIAL, epoch=visit)
+        inputs = {
+            "input_ids": masked.input_ids,
+            "attention_mask": part.attention_mask,
+            "token_type_ids": part.token_type_ids,
+            "predict_at": masked.predict_at,
+        }
+        batch = Batch(inputs, {"labels": masked.asked})
+        train_step(model, masked_lm_loss, optimizer, batch, 1.0, precision)
+        attention_kernel.PLAIN_UP_TO = 256
+        visit += 1
+
+    return step
+
+
+def peer_model(size: str, dropout: float, attention: str) -> Any:
+    """transformers' BertForMaskedLM of the same shape, with fresh weights."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    c: BertConfig = published("bert", size)
+    config = BertConfig(
+        vocab_size=SPECIAL.vocab_size,
+        hidden_size=c.hidden_size,
+        num_hidden_layers=c.num_layers,
+        num_attention_heads=c.num_heads,
+        intermediate_size=c.intermediate_size,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+        attn_implementation=attention,
+    )
+    torch.manual_seed(0)
+    return BertForMaskedLM(config).train()
+
+
+def peer_step(
+    size: str,
+    *,
+    precision: str = "float32",
+    tuned: bool = False,
+    attention: str = "sdpa",
+    compiled: bool = False,
+) -> Step:
+    """transformers' step: as shipped, or tuned (no dropout, fused AdamW, our masking)."""
+    model = peer_model(size, 0.0 if tuned else 0.1, attention)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=tuned or None)
+    collate, rows, visit = peer_collator(), random_rows(ROWS * 8, TOKENS), 0
+    forward = torch.compile(model) if compiled else model
+
+    def inputs() -> dict[str, Tensor]:
+        part = rows[visit % 8 * ROWS : visit % 8 * ROWS + ROWS]
+        if not tuned:
+            return dict(collate([{"input_ids": row} for row in part.input_ids]))
+        masked = mask_rows(part, SPECIAL, epoch=visit)
+        return {"input_ids": masked.input_ids, "labels": masked.labels}
+
+    def step() -> None:
+        nonlocal visit
+        with computing_in(precision):
+            loss = forward(**inputs()).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        loss.item()
+        visit += 1
+
+    return step
+
+
+def pretraining_ladder(size: str, compiled: bool = True) -> list[Contender]:
+    """From the peer as shipped to ours, one change a row."""
+    fast = choose_precision()
+    rungs: list[tuple[str, Callable[[], Step]]] = [
+        ("transformers as shipped", lambda: peer_step(size)),
+        (f"… under {fast} autocast", lambda: peer_step(size, precision=fast)),
+        (
+            "… tuned: no dropout, fused AdamW, quick masking",
+            lambda: peer_step(size, precision=fast, tuned=True),
+        ),
+        (
+            "… tuned, eager attention",
+            lambda: peer_step(size, precision=fast, tuned=True, attention="eager"),
+        ),
+    ]
+    if compiled:
+        rungs += [
+            (
+                "… tuned and compiled",
+                lambda: peer_step(size, precision=fast, tuned=True, compiled=True),
+            ),
+            (
+                "… tuned, eager attention, compiled",
+                lambda: peer_step(
+                    size, precision=fast, tuned=True, attention="eager", compiled=True
+                ),
+            ),
+        ]
+    rungs += [
+        ("ours in float32", lambda: our_step(size, "float32", True)),
+        (f"ours in {fast}, fused attention", lambda: our_step(size, fast, False)),
+        (
+            f"ours in {fast}, plain attention (the course's step)",
+            lambda: our_step(size, fast, True),
+        ),
+    ]
+    return [Contender(name, make, ROWS * TOKENS) for name, make in rungs]

@@ -1,0 +1,872 @@
+"""What deck 04 shows: computed here, or read from data/results and data/papers; never trained."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from html import escape
+from itertools import pairwise
+from statistics import mean, stdev
+from typing import Any
+
+import torch
+from drawing import MONO, apart, arrow, code, for_a_hall, large, rect, svg, table, words
+
+from course_lib import (
+    ByteBPE,
+    MicroWorld,
+    bert,
+    claims_table,
+    count_parameters,
+    documentation_slice,
+    masked_lm_loss,
+    pretraining_batches,
+    train_byte_bpe,
+)
+from course_lib.claims import claims
+from course_lib.claims.machinery import printed
+from course_lib.exercises import all_exercises
+from course_lib.family.roberta import count_after_padding, roberta
+from course_lib.heads import MaskedLMOutput
+from course_lib.objectives.coverage import coverage, simulated_coverage
+from course_lib.objectives.pretraining import counted_together
+from course_lib.objectives.rows import Batch, Rows
+from course_lib.text.packing import INPUT_FORMATS, input_rows
+from course_lib.train.averages import glue_average
+from course_lib.train.experiments.lecture_04 import (
+    LIVE,
+    RECIPES,
+    SCHEMES,
+    SEEDS,
+    MaskingMaterial,
+    outcome,
+    prepare_masking,
+)
+from course_lib.train.metrics import hidden_words
+from course_lib.train.results import read_result
+from course_lib.train.schedule import adam_trace, warmup_then_linear
+from course_lib.views import coverage_chart, curves_chart, dots_chart, tokens_row
+from course_lib.views.mask_epochs import Passes, all_schemes
+from course_lib.views.page import inline
+from course_lib.views.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, VERMILION, template
+from course_lib.views.tokens import KEPT, MASKED, PLAIN, REPLACED, box
+
+FEW, MORE = RECIPES  # the two amounts of text
+WAYS = tuple(SCHEMES)  # static, ten copies, dynamic
+ROBERTA_BETA2 = 0.98  # RoBERTa, section 3.1 and Table 9
+ROW = 64  # positions, where rows are filled
+HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
+
+
+def _signed(points: float) -> str:
+    return f"{points:+.1f}".replace("-", "−")
+
+
+@lru_cache(maxsize=1)
+def _world() -> MicroWorld:
+    return MicroWorld.load()
+
+
+@lru_cache(maxsize=1)
+def _material() -> MaskingMaterial:
+    return prepare_masking(LIVE, _world())
+
+
+@lru_cache(maxsize=1)
+def _result() -> dict[str, Any]:
+    try:
+        return read_result("04_masking_schemes")
+    except FileNotFoundError as missing:
+        raise RuntimeError(
+            "data/results/04_masking_schemes.json is not there, and this slide shows what it "
+            "holds. `python -m course_lib.train.results 04` makes it (an hour on two cores)."
+        ) from missing
+
+
+def _settled(claim: str) -> str:
+    return claims_table("04", only=[claim]).rows[0][3]
+
+
+# ---------------------------------------------------------------- 2: the model
+
+
+@lru_cache(maxsize=1)
+def _models() -> dict[str, Any]:
+    """Both encoders on the meta device: shapes without memory."""
+    with torch.device("meta"):
+        return {"BERT-base": bert("base"), "RoBERTa-base": roberta("base")}
+
+
+def _table_rows(name: str) -> list[int]:
+    """Rows of one table of embeddings, of BERT and of RoBERTa."""
+    return [getattr(model.embeddings, name).num_embeddings for model in _models().values()]
+
+
+def size_bars() -> str:
+    """Both models as bars of one scale: the token table, and all else."""
+    most = max(map(count_parameters, _models().values()))
+    return "".join(_size_bar(name, model, most) for name, model in _models().items())
+
+
+def _size_bar(name: str, model: Any, most: int) -> str:
+    tokens, blocks = model.embeddings.token.weight.numel(), count_parameters(model.stack)
+    parts = (
+        (tokens, HATCH, INK, "background:#fff;padding:0 6px", f"tokens {tokens / 1e6:.1f}M"),
+        (blocks, BLUE, "#fff", "", f"blocks {blocks / 1e6:.1f}M"),
+    )
+    bars = "".join(
+        f'<span style="width:{100 * size / most:.2f}%;background:{ground};color:{ink};'
+        'padding:4px 0 4px 10px;box-sizing:border-box;white-space:nowrap;overflow:hidden">'
+        f'<span style="{plate}">{said}</span></span>'
+        for size, ground, ink, plate, said in parts
+    )
+    total = f"<strong>{count_parameters(model) / 1e6:.1f}M</strong>"
+    return (
+        '<div style="display:flex;align-items:center;margin:0 0 7px;font-size:21px">'
+        f'<span style="flex:0 0 172px">{name}</span>'
+        f'<span style="display:flex;flex:1">{bars}</span>'
+        f'<span style="flex:0 0 96px;text-align:right">{total}</span></div>'
+    )
+
+
+def three_tables() -> str:
+    """Rows of the three tables, and what the difference costs."""
+    width = _models()["BERT-base"].config.hidden_size
+    lines, found = [], 0
+    for name, said in (("token", "pieces"), ("position", "positions"), ("segment", "segments")):
+        theirs, ours = _table_rows(name)
+        found += (ours - theirs) * width
+        lines.append((said, f"{theirs:,}", f"{ours:,}", _plus((ours - theirs) * width)))
+    both = [count_parameters(model) for model in _models().values()]
+    lines.append(("all else", "", "", _plus(both[1] - both[0] - found)))
+    return table(("rows of the table of", "BERT", "RoBERTa", "parameters"), lines, size=21)
+
+
+def _more_by_pieces() -> int:
+    theirs, ours = _table_rows("token")
+    return (ours - theirs) * _models()["BERT-base"].config.hidden_size
+
+
+def _plus(number: int) -> str:
+    return f"{number:+,}".replace("-", "−")
+
+
+IDS = (0, 713, 16, 10, 1296, 2, 1, 1)  # the row of the notebook
+READ = ("<s>", "This", "is", "a", "dog", "</s>", "<pad>", "<pad>")
+
+
+def positions() -> str:
+    """A row with padding, and the two ways to number its places."""
+    pad = IDS.index(1)
+    ours = count_after_padding(torch.tensor([IDS]), pad_token_id=1)[0].tolist()
+    rows = (("BERT counts", list(range(len(IDS))), "#f2f2f2"), ("RoBERTa counts", ours, "#fdf1d6"))
+    parts = []
+    for i, token in enumerate(READ):
+        dash = "5 4" if i >= pad else ""
+        parts.append(rect(190 + 104 * i, 2, 96, 34, escape(token), size=18, mono=True, dash=dash))
+    for k, (said, numbers, fill) in enumerate(rows):
+        y = 44 + 40 * k
+        parts.append(words(0, y + 24, said, 19, "start"))
+        parts += [
+            rect(190 + 104 * i, y, 96, 34, str(n), fill=fill, size=18, dash="5 4" * (i >= pad))
+            for i, n in enumerate(numbers)
+        ]
+    return svg(1040, 122, *parts, says="positions from 0, and after the padding's id")
+
+
+# ---------------------------------------------------------------- 3, 4: masks over passes
+
+SHOWN = 12  # passes: from the eleventh on, ten copies repeat
+CELL = (23, 18)
+
+
+@lru_cache(maxsize=1)
+def _ways() -> dict[str, Passes]:
+    from course_lib.views.mask_epochs import TEXT
+
+    return all_schemes(_world().tokenizer, TEXT, passes=SHOWN)
+
+
+def masks_over_passes() -> str:
+    """Three grids: rows are passes, columns tokens; below, what was ever asked."""
+    hatch = (
+        '<defs><pattern id="deck-hidden" width="7" height="7" patternUnits="userSpaceOnUse" '
+        'patternTransform="rotate(45)"><rect width="7" height="7" fill="#fff6e3"/>'
+        f'<rect width="3.5" height="7" fill="{ORANGE}"/></pattern></defs>'
+    )
+    top, (_, high) = 112, CELL
+    parts = [hatch, words(88, top + high * SHOWN + 22, "ever asked", 16, "end")]
+    parts += [words(88, top + high * (p + 0.5) + 6, f"pass {p + 1}", 15, "end")
+              for p in range(SHOWN)]  # fmt: skip
+    for k, (name, way) in enumerate(_ways().items()):
+        parts += _grid(name, way, 98 + 354 * k, top)
+    return svg(1152, top + high * SHOWN + 30, *parts, says="which tokens are asked, pass by pass")
+
+
+def _grid(name: str, way: Passes, x: int, top: int) -> list[str]:
+    wide, high = CELL
+    style = ' font-weight="650"'
+    parts = [words(x, 18, f"{name}: {way.asked} of {sum(way.may)} asked", 20, "start", style)]
+    for k, i in enumerate(may := [i for i, may in enumerate(way.may) if may]):
+        middle = x + wide * (k + 0.5)
+        at = f"translate({middle + 4:.0f},{top - 6}) rotate(-58)"
+        parts.append(f'<text transform="{at}" font-size="16" style="{MONO}">{way.tokens[i]}</text>')
+        sign, ink = ("✓", "#00745a") if way.times[i] else ("–", "#b04e00")
+        look = f' fill="{ink}" font-weight="700"'
+        parts.append(words(middle, top + high * SHOWN + 22, sign, 18, style=look))
+        parts += [
+            _cell(x + wide * k, top + high * p, actions[i]) for p, actions in enumerate(way.actions)
+        ]
+    repeated = [p for p, draw in enumerate(way.draws) if draw < p]
+    if repeated:  # one dashed frame around the passes that bring no new mask
+        first, many = repeated[0], len(repeated)
+        parts.append(
+            f'<rect x="{x - 2}" y="{top + high * first - 1}" width="{wide * len(may) + 4}" '
+            f'height="{high * many}" fill="none" stroke="{INK}" stroke-dasharray="6 4" '
+            'stroke-width="1.8"/>'
+        )
+    return parts
+
+
+def _cell(x: float, y: float, action: int) -> str:
+    """One token at one pass; shape says what colour says."""
+    w, h = CELL[0] - 2, CELL[1] - 2
+    looks = {
+        PLAIN: 'fill="#ececec"',
+        MASKED: 'fill="url(#deck-hidden)" stroke="#8a5f00"',
+        REPLACED: f'fill="#fff" stroke="{VERMILION}" stroke-width="2"',
+        KEPT: 'fill="#eef9f5" stroke="#007a59" stroke-width="2" stroke-dasharray="2 2"',
+    }
+    drawn = f'<rect x="{x + 1}" y="{y + 1}" width="{w}" height="{h}" {looks[action]}/>'
+    if action == REPLACED:
+        inner = f'x="{x + 5}" y="{y + 5}" width="{w - 8}" height="{h - 8}"'
+        drawn += f"<rect {inner} {looks[action]}/>"
+    return drawn
+
+
+def mask_legend() -> str:
+    """What the cells mean, in the boxes of the notebook."""
+    kinds = (("[MASK]", MASKED, "hidden"), ("word", REPLACED, "replaced"),
+             ("word", KEPT, "kept, but asked"))  # fmt: skip
+    parts = "".join(
+        f'<span style="white-space:nowrap"><span style="zoom:1.2">{box(token, kind)}</span> {said}'
+        "</span>"
+        for token, kind, said in kinds
+    )
+    frame = f'<span style="border:2px dashed {INK};padding:0 9px">&nbsp;</span> no new mask'
+    style = "display:flex;flex-wrap:wrap;gap:6px 30px;font-size:20px;margin:4px 0 14px"
+    return f'<div style="{style}">{parts}<span>{frame}</span></div>'
+
+
+def code_draw() -> str:
+    """The line of `pretraining_batches` in which the three schemes differ."""
+    lines = inspect.getsource(pretraining_batches).splitlines()
+    return code(next(line.strip() for line in lines if line.strip().startswith("draw =")))
+
+
+@lru_cache(maxsize=1)
+def _counted() -> dict[str, list[float]]:
+    material = _material()
+    return {
+        way: simulated_coverage(
+            material.train, _world().special, int(LIVE.passes), copies=copies, rate=_rate()
+        )
+        for way, copies in SCHEMES.items()
+    }
+
+
+def _rate() -> float:
+    return float(printed("bert")["pretraining"]["rate"])
+
+
+def coverage_lines() -> Any:
+    figure = coverage_chart(_rate(), int(LIVE.passes), 10, simulated=_counted())
+    return for_a_hall(figure, 690, 430, right=212)
+
+
+def coverage_table() -> str:
+    """The formula's shares after some passes."""
+    shown = (1, 2, 10, _passes_by_schedule(), int(LIVE.passes))
+    shares = [coverage(_rate(), max(shown), copies) for copies in SCHEMES.values()]
+    rows = [(str(n), *(f"{one[n - 1]:.1%}" for one in shares)) for n in shown]
+    return table(("passes", "one", "ten", "fresh"), rows, size=22)
+
+
+def _passes_by_schedule() -> int:
+    """How often BERT read its text by its own two lengths: settled by a claim of lecture 02."""
+    claim = next(claim for claim in claims("02") if claim.id == "slip 4 epochs")
+    assert claim.settle is not None
+    return round(claim.settle().value)
+
+
+# ---------------------------------------------------------------- 5, 6: measured
+
+
+def _ends(measure: str, of: str = FEW) -> dict[str, list[float]]:
+    return outcome(_result(), measure, of)
+
+
+@lru_cache(maxsize=1)
+def _by_frequency() -> float:
+    """The loss on held-out hidden words of one who knows how often each word occurs (+1), only."""
+    material, special = _material(), _world().special
+    ids = material.train.input_ids
+    counts = torch.bincount(ids.flatten(), minlength=special.vocab_size).double() + 1
+    counts[list(special.never_masked)] = 0
+    asked = hidden_words(material.heldout, special).asked
+    return -float((counts / counts.sum())[asked].log().mean())
+
+
+def loss_curves() -> Any:
+    curves = {
+        way: [[(p["step"], p["heldout_loss"]) for p in run["curve"]] for run in runs]
+        for way, runs in _result()["runs"][FEW].items()
+    }
+    # What the slide says about this figure: worse than word frequencies with one draw only.
+    ends = {way: mean(values) for way, values in _ends("heldout_loss").items()}
+    assert ends["static"] > _by_frequency() > ends["ten copies"] > ends["dynamic"]
+    figure = curves_chart(
+        curves, x_title="step", y_title="loss (nats)", title="",
+        levels={"word frequencies": _by_frequency()},
+    )  # fmt: skip
+    return apart(for_a_hall(figure, 1120, 310, right=230), gap=0.8)
+
+
+def losses() -> str:
+    """What each scheme reached in the end: means over seeds."""
+    head = ("draw", "own masks", "same stories, new masks", "new stories", "hidden words found")
+    rows = []
+    for way in WAYS:
+        cells = [
+            f"{mean(_ends(m)[way]):.3f}" if m == "train_loss" else f"{mean(_ends(m)[way]):.2f}"
+            for m in ("train_loss", "retold_loss", "heldout_loss")
+        ]
+        rows.append((f"<strong>{way}</strong>", *cells, _spread(_ends("heldout_accuracy")[way])))
+    return table(head, rows, size=22)
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{mean(values):.1%} (sd {100 * stdev(values):.1f})"
+
+
+def _dots(of: str) -> Any:
+    figure = dots_chart(
+        _ends("heldout_accuracy", of), percent=True, title="", y_title="words found"
+    )
+    figure.update_yaxes(range=[0, 1], tickformat=".0%")
+    figure.update_xaxes(tickfont_size=17)
+    return for_a_hall(figure, 550, 300)
+
+
+def dots_few() -> Any:
+    return _dots(FEW)
+
+
+def dots_more() -> Any:
+    return _dots(MORE)
+
+
+def _gain(over: str, of: str) -> float:
+    """Points of held-out accuracy that fresh draws gain over another scheme, mean over seeds."""
+    ends = _ends("heldout_accuracy", of)
+    return 100 * (mean(ends["dynamic"]) - mean(ends[over]))
+
+
+def gains() -> str:
+    """What fresh draws gain, with little and with four times the text."""
+    for other in WAYS[:2]:  # what slide and notes say: the distance shrinks
+        assert _gain(other, FEW) > _gain(other, MORE) > 0
+    rows = [
+        (f"fresh draws against {name}", *(f"{_signed(_gain(way, of))} points" for of in RECIPES))
+        for way, name in (("static", "one draw"), ("ten copies", "ten copies"))
+    ]
+    return table(("", *RECIPES), rows, size=22)
+
+
+# ---------------------------------------------------------------- 7, 9, 13: the paper's tables
+
+
+def _difference(name: str, row: str, against: str) -> list[float]:
+    rows = printed("roberta")[name]
+    return [round(a - b, 1) for a, b in zip(rows[row], rows[against], strict=True)]
+
+
+def masking_table() -> str:
+    rows = printed("roberta")["masking"]
+    said = {"published": "BERT as published", "static": "their own, ten copies",
+            "dynamic": "their own, fresh draws"}  # fmt: skip
+    lines = [(name, *map(str, rows[key])) for key, name in said.items()]
+    gained = (f"<strong>{_signed(d)}</strong>" for d in _difference("masking", "dynamic", "static"))
+    lines.append(("<strong>fresh against ten</strong>", *gained))
+    return table(("masks", *rows["columns"]), lines, size=23)
+
+
+FORMATS = {  # row of Table 2: how it is named and drawn
+    "sentence-pair": ("single sentences, NSP", VERMILION, "x"),
+    "full-sentences": ("full sentences, no NSP", BLUE, ""),
+    "doc-sentences": ("doc-sentences, no NSP", GREEN, "/"),
+}
+
+
+def format_bars() -> Any:
+    """Points won or lost against segment pairs with NSP."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure(layout={"template": template(), "barmode": "group", "bargap": 0.25})
+    for key, (name, colour, shape) in FORMATS.items():
+        points = _difference("input_formats", key, "segment-pair")
+        figure.add_bar(
+            x=printed("roberta")["input_formats"]["columns"], y=points, name=name,
+            text=[_signed(p) for p in points], textposition="outside", textfont_size=18,
+            cliponaxis=False, constraintext="none",
+            marker={
+                "color": colour,
+                "pattern": {"shape": shape, "fgcolor": "white", "solidity": 0.25},
+            },
+        )  # fmt: skip
+    figure.update_yaxes(title_text="points", range=[-3, 2], zeroline=True, zerolinecolor=INK)
+    figure.update_xaxes(side="top", ticks="", showline=False)
+    legend = {"orientation": "h", "x": 0, "y": -0.02, "yanchor": "top", "font": {"size": 20}}
+    figure.update_layout(showlegend=True, legend=legend)
+    return for_a_hall(figure, 1120, 340)
+
+
+def _told_by_nsp(task: str) -> str:
+    """How well a model trained on NSP tells the pairs of a task apart (ALBERT, Table 5)."""
+    found = printed("albert")["sentence_loss"]["intrinsic"]["NSP"]
+    return f"{found[('words', 'NSP', 'SOP').index(task)]:.1f}%"
+
+
+STAGES = {  # rows of Table 4, one after the other: how each is drawn
+    "roberta_16GB_100k": (BLUE, ""),
+    "roberta_160GB_100k": (ORANGE, "/"),
+    "roberta_160GB_300k": (GREEN, "x"),
+    "roberta_160GB_500k": (GREY, "."),
+}
+
+
+def _stage(key: str) -> str:
+    """roberta_16GB_100k in words."""
+    _, text, steps = key.split("_")
+    return f"{text.replace('GB', ' GB')}, {steps.replace('k', ',000')} steps"
+
+
+def stage_bars() -> Any:
+    """Points over BERT-large, stage upon stage."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure(layout={"template": template(), "barmode": "stack", "bargap": 0.35})
+    tasks = printed("roberta")["stages"]["columns"]
+    for before, key in pairwise(["bert_large", *STAGES]):
+        points, (colour, shape) = _difference("stages", key, before), STAGES[key]
+        figure.add_bar(
+            y=tasks, x=points, orientation="h", name=_stage(key), width=0.6,
+            text=[_signed(p) for p in points] if colour == BLUE else None, textposition="inside",
+            insidetextanchor="middle", textangle=0, textfont={"size": 20, "color": "#fff"},
+            marker={
+                "color": colour, "line": {"color": "#fff", "width": 1},
+                "pattern": {"shape": shape, "fgcolor": "white", "solidity": 0.3},
+            },
+        )  # fmt: skip
+    whole = _difference("stages", key, "bert_large")
+    for task, points in zip(tasks, whole, strict=True):
+        figure.add_annotation(x=points, y=task, text=_signed(points), showarrow=False, xshift=30)
+    figure.update_yaxes(autorange="reversed", ticks="", showline=False)
+    figure.update_xaxes(title_text="points over BERT-large", range=[0, max(whole) + 0.8])
+    legend = {"orientation": "h", "x": -0.1, "y": -0.24, "yanchor": "top", "font": {"size": 19},
+              "traceorder": "normal", "entrywidth": 270}  # fmt: skip
+    figure.update_layout(showlegend=True, legend=legend)
+    return for_a_hall(figure, 690, 410)
+
+
+def _first_share(which: Callable[[Sequence[float]], float]) -> str:
+    stages = list(STAGES)
+    first, whole = (_difference("stages", key, "bert_large") for key in (stages[0], stages[-1]))
+    return f"{which([a / b for a, b in zip(first, whole, strict=True)]):.0%}"
+
+
+def _flops(run: str) -> str:
+    return f"{printed('roberta')['compute'][run]:.1e}".replace("e+", "e")
+
+
+def _times(run: str) -> str:
+    compute = printed("roberta")["compute"]
+    return f"{compute[run] / compute['bert_large']:.1f}"
+
+
+def cost() -> str:
+    """What it took, beside BERT-large."""
+    theirs, ours = printed("bert")["pretraining"], printed("roberta")["settings"]["large"]
+    data = [v for v in printed("roberta")["data"].values() if isinstance(v, int)]
+    rows = (
+        ("text, GB", str(printed("roberta")["data"]["books_and_wikipedia"]), str(sum(data))),
+        ("rows a batch", f"{theirs['batch']:,}", f"{ours['batch']:,}"),
+        ("steps", f"{theirs['steps']:,}", f"{ours['steps']:,}"),
+        ("learning rate", _power(theirs["learning_rate"]), _power(ours["learning_rate"])),
+        ("β₂", str(theirs["beta2"]), str(ROBERTA_BETA2)),
+        ("FLOPs", _flops("bert_large"), _flops("roberta_500k")),
+    )
+    return table(("large", "BERT", "RoBERTa"), rows, size=20)
+
+
+def _power(rate: float) -> str:
+    return f"{rate:.0e}".replace("e-0", "e-")
+
+
+# ---------------------------------------------------------------- 8: rows
+
+
+@lru_cache(maxsize=1)
+def _filled() -> dict[str, Rows]:
+    """The stories of the notebook in the four formats."""
+    documents = _world().documents(_world().stories(2_000, seed=0))
+    return {name: input_rows(name, documents, _world().special, ROW) for name in INPUT_FORMATS}
+
+
+def four_formats() -> str:
+    """Three rows of each format as strips, and how much of all rows is padding."""
+    parts = [words(816, 16, "padding, all rows", 18, "start")]
+    for k, (name, rows) in enumerate(_filled().items()):
+        y = 30 + 98 * k
+        nsp = "no NSP" if rows.next_sentence_label is None else "NSP"
+        parts += [
+            words(0, y + 26, name, 20, "start", ' font-weight="650"'),
+            words(0, y + 52, nsp, 18, "start"),
+        ]
+        for n in range(3):
+            parts.append(_strip(rows, n, 180, y + 26 * n))
+        share, full = rows.padding_share, 200
+        parts += [
+            rect(816, y + 14, full, 42, fill="#fff", ink=FAINT),
+            rect(816, y + 14, full * share, 42, fill="#bdbdbd", ink=INK, dash="5 4"),
+            words(1030, y + 43, f"{share:.0%}", 24, "start", ' font-weight="650"'),
+        ]
+    return svg(1120, 30 + 98 * 4, *parts, says="rows in four formats and their padding")
+
+
+def _strip(rows: Rows, number: int, x: float, y: float) -> str:
+    """One row: segments by shade, control tokens dark, padding dashed and white."""
+    wide, special = 9.6, _world().special
+    ids, kinds = rows.input_ids[number].tolist(), rows.token_type_ids[number].tolist()
+    real = int(rows.attention_mask[number].sum())
+    looks = (("#cfe5f3", BLUE), ("#fbe3b5", "#8a5f00"))
+    cells = []
+    for i in range(real):
+        fill, ink = looks[kinds[i]]
+        if ids[i] in (special.cls, special.sep):
+            fill = ink = INK
+        at = f'x="{x + wide * i:.1f}" y="{y}" width="{wide - 1:.1f}" height="20"'
+        cells.append(f'<rect {at} fill="{fill}" stroke="{ink}" stroke-width="0.7"/>')
+    left = wide * (len(ids) - real)
+    if left:
+        at = f'x="{x + wide * real:.1f}" y="{y}" width="{left - 1:.1f}" height="20"'
+        cells.append(f'<rect {at} fill="#fff" stroke="#8a8a8a" stroke-dasharray="5 4"/>')
+    return "".join(cells)
+
+
+def _padding(name: str) -> str:
+    return f"{_filled()[name].padding_share:.0%}"
+
+
+# ---------------------------------------------------------------- 10, 11: large batches, and Adam
+
+PARTS = ((3, 2.0), (1, 6.0))  # words asked of a part, and their mean loss: the notebook's sum
+
+
+@lru_cache(maxsize=1)
+def _added() -> tuple[list[float], float, float]:
+    """The parts' shares by the library, their sum, and the mean of their means."""
+    outputs, parts = [], []
+    for asked, loss in PARTS:
+        right = torch.tensor(-loss).exp()  # the same for every word of the part
+        logits = torch.stack([right, 1 - right]).log().expand(asked, 2)
+        outputs.append(MaskedLMOutput(logits))
+        parts.append(Batch({}, {"labels": torch.zeros(asked, dtype=torch.long)}))
+    shares = [
+        float(masked_lm_loss(output, part.targets)["total"])
+        for output, part in zip(outputs, counted_together(parts), strict=True)
+    ]
+    return shares, sum(shares), mean(loss for _, loss in PARTS)
+
+
+def accumulation() -> str:
+    shares, right, wrong = _added()
+    count = sum(asked for asked, _ in PARTS)
+    rows = [
+        (f"part {k}", str(asked), f"{loss:.1f}", f"{asked} · {loss:.1f} / {count} = {share:.1f}")
+        for k, ((asked, loss), share) in enumerate(zip(PARTS, shares, strict=True), start=1)
+    ]
+    rows.append(
+        ("<strong>together</strong>", str(count), f"<s>{wrong:.1f}</s>",
+         f"<strong>{right:.1f}</strong>")
+    )  # fmt: skip
+    return table(("", "words", "mean loss", "share of the whole"), rows, size=22)
+
+
+def batch_table() -> str:
+    rows = printed("roberta")["batch"]["rows"]
+    best = [min(rows, key=lambda row: row[3])[3], *(max(row[k] for row in rows) for k in (4, 5))]
+    lines = [
+        (f"{batch:,}", f"{steps:,}", _power(rate),
+         *(f"<strong>{v}</strong>" if v == top else str(v)
+           for v, top in zip(scores, best, strict=True)))
+        for batch, steps, rate, *scores in rows
+    ]  # fmt: skip
+    return table(("rows", "steps", "rate", "perplexity", "MNLI-m", "SST-2"), lines, size=22)
+
+
+def jump() -> Any:
+    gradients = [1.0] * 100 + [10.0] * 100
+    betas = (printed("bert")["pretraining"]["beta2"], ROBERTA_BETA2)
+    traces = {
+        f"β₂ {beta}": [list(enumerate(adam_trace(gradients, betas=(0.9, beta))))] for beta in betas
+    }
+    figure = curves_chart(traces, x_title="step", y_title="size ÷ learning rate", title="")
+    return _named_only(for_a_hall(figure, 550, 350, right=120))
+
+
+def _climb_and_fall(
+    learning_rate: float, warmup: int, steps: int, **_: Any
+) -> Iterator[tuple[int, float]]:
+    for step in range(0, steps, 1_000):
+        yield step, learning_rate * warmup_then_linear(step, steps, warmup / steps)
+
+
+def learning_rates() -> Any:
+    settings = printed("roberta")["settings"]
+    curves = {size: [list(_climb_and_fall(**s))] for size, s in settings.items()}
+    figure = curves_chart(curves, x_title="step", y_title="learning rate", title="")
+    figure.update_xaxes(tickvals=[0, 250_000, 500_000])
+    return apart(_named_only(for_a_hall(figure, 540, 350, right=80)), gap=7e-5)
+
+
+def _named_only(figure: Any) -> Any:
+    """Labels without the last value, where that says nothing."""
+    for label in figure.layout.annotations:
+        label.text = label.text.rsplit(" ", 1)[0]
+    return figure
+
+
+def _warmup(size: str) -> str:
+    s = printed("roberta")["settings"][size]
+    return f"{_power(s['learning_rate'])} after {s['warmup']:,}"
+
+
+# ---------------------------------------------------------------- 12: bytes
+
+WORD = " sentence"
+ODD = "Ça marche: naïve café at 25 °C"
+
+
+@lru_cache(maxsize=1)
+def _bpe() -> ByteBPE:
+    """Learned from the documentation, as in the notebook (counting pairs, no gradient)."""
+    return train_byte_bpe(documentation_slice(paragraphs=400).paragraphs, 2_000)
+
+
+def merges() -> str:
+    """One word from its bytes to its pieces, a row a merge."""
+    steps = _bpe().word_steps(WORD)
+    rows = [_merge_row(steps[0], "bytes")]
+    for before, after in pairwise(steps):
+        at = next(i for i, piece in enumerate(after) if piece != before[i])
+        rank = _bpe().ranks[before[at], before[at + 1]] + 1
+        rows.append(_merge_row(after, f"merge {rank:,}: {before[at]} + {before[at + 1]}"))
+    return "".join(rows)
+
+
+def _merge_row(pieces: Sequence[str], said: str) -> str:
+    boxes = "".join(box(piece) for piece in pieces)
+    return (
+        '<div style="display:flex;align-items:center;gap:16px;margin:0 0 7px">'
+        f'<span style="zoom:1.35;line-height:1.2;white-space:nowrap">{boxes}</span>'
+        f'<span style="font-size:19px;{MONO};white-space:nowrap">{escape(said)}</span></div>'
+    )
+
+
+def odd_pieces() -> str:
+    pieces = _bpe().pieces(ODD)
+    row = large(tokens_row(pieces, [PLAIN] * len(pieces)).inner, 1.45)
+    return f'<p style="margin:0 0 6px">“{escape(ODD)}”</p>{row}'
+
+
+def odd_counts() -> str:
+    ids = _bpe().encode(ODD)
+    unknown = ids.count(_bpe().special.unk)
+    assert _bpe().decode(ids) == ODD
+    return f"{len(ODD)} characters, {len(ODD.encode())} bytes, {len(ids)} pieces, {unknown} unknown"
+
+
+# ---------------------------------------------------------------- 14: averages
+
+
+def _average(row: str) -> float:
+    rows = printed("glue")[row]
+    return glue_average(rows["scores"], rows["recipe"])
+
+
+def four_averages() -> str:
+    """Each row one way to average; only what stands in one row may be compared."""
+    glue = printed("glue")
+    ensemble = glue["roberta_test"]["printed"]
+    rows = (
+        ("eight dev sets, one model",
+         (("BERT-large", _average("bert_large_dev")), ("RoBERTa", _average("roberta_large_dev")))),
+        ("BERT's Table 1: nine test numbers",
+         (("BERT-large", _average("bert_large_test")),)),
+        ("leaderboard: nine test sets",
+         (("BERT-large", _average("bert_large_leaderboard")), ("RoBERTa, ensemble", ensemble))),
+        ("one test set alone, MNLI",
+         (("BERT-base", glue["bert_base_test"]["scores"]["MNLI"][0]),)),
+    )  # fmt: skip
+    parts, places = [], {}
+    for k, (said, marks) in enumerate(rows):
+        y = 34 + 58 * k
+        parts.append(words(0, y + 6, said, 19, "start"))
+        parts.append(arrow(340, y, 1120, y, tip=False, dash="2 6"))
+        for model, value in marks:
+            places[k, model] = (_at(value), y)
+            exact = f"{value:.2f}" if k < 3 and value != ensemble else f"{value}"
+            parts += _mark(_at(value), y, f"{model} {exact}", "RoBERTa" in model)
+    (x1, y1), (x2, _) = places[0, "BERT-large"], places[0, "RoBERTa"]
+    (x3, y3), (x4, y4) = places[3, "BERT-base"], places[2, "RoBERTa, ensemble"]
+    parts += [
+        arrow(x1 + 12, y1, x2 - 13, y1),
+        words((x1 + x2) / 2, y1 + 24, "like for like", 18),
+        arrow(x3 + 12, y3 - 4, x4 - 9, y4 + 10, dash="7 5"),
+        words((x3 + x4) / 2 - 8, (y3 + y4) / 2 - 6, "as told", 18, "end"),
+    ]
+    return svg(1150, 228, *parts, says="averages called GLUE, a row a recipe")
+
+
+def _at(value: float) -> float:
+    """Where a score lies on the axis, from 79 to 91."""
+    return 340 + (value - 79) / 12 * 780
+
+
+def _mark(x: float, y: float, said: str, filled: bool) -> list[str]:
+    look = f'fill="{ORANGE if filled else "#fff"}" stroke="{INK}" stroke-width="2"'
+    bold = ' font-weight="650"'
+    beside = words(x - 18, y - 8, said, 18, "end", bold)  # an arrow leaves to the right, upwards
+    return [
+        f'<circle cx="{x:.0f}" cy="{y}" r="9" {look}/>',
+        beside if "BERT-base" in said else words(x, y - 15, said, 18, style=bold),
+    ]
+
+
+def like_for_like() -> str:
+    s = printed("roberta")["squad"]
+    rows = (
+        (_unbroken(f"SQuAD 1.1: {s['roberta_1_dev']} against {s['bert_ensemble_triviaqa_1_test']}"),
+         "one model, dev; seven models with extra data, test",
+         f"{s['roberta_1_dev']} against {s['bert_large_1_dev']}, dev"),
+        (_unbroken(f"SQuAD 2.0: {s['roberta_2_dev']} against {s['bert_large_2_test']}"),
+         "dev; test",
+         f"{s['roberta_2_dev']} against {s['bert_large_2_dev']} dev, "
+         f"{s['roberta_2_test']} against {s['bert_large_2_test']} test"),
+    )  # fmt: skip
+    head = ("as told", "what stands behind it", "like for like")
+    return table(head, rows, numbers=False, size=22)
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\u00a0")
+
+
+def _as_told(what: str) -> str:
+    glue = printed("glue")
+    return {
+        "roberta": f"{glue['roberta_test']['printed']}",
+        "bert": f"{glue['bert_base_test']['scores']['MNLI'][0]}",
+        "two": f"{glue_average(glue['distilbert_dev']['scores'], 'dev-8'):.1f}",
+    }[what]
+
+
+# ---------------------------------------------------------------- 15, 16: to keep
+
+
+def claims_rows() -> str:
+    chosen = ["E02", "larger data", "E82"]
+    rows = [
+        (inline(say), inline(it_is), inline(measured))
+        for say, _, it_is, measured, _ in claims_table("04", only=chosen).rows
+    ]
+    return table(("they say", "it is", "computed here"), rows, numbers=False, size=23)
+
+
+def _ours() -> list[Any]:
+    return [e for id, e in sorted(all_exercises().items()) if id.startswith("04.")]
+
+
+def exercises() -> str:
+    items = "".join(f"<li>{e.id} {escape(e.title)}</li>" for e in _ours())
+    return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'
+
+
+def _share(way: str, passes: int | None = None) -> str:
+    share = coverage(_rate(), passes or int(LIVE.passes), SCHEMES[way])[-1]
+    return f"{share:.1%}".replace(".0%", "%")
+
+
+NUMBERS: dict[str, Callable[[], Any]] = {
+    "rate": lambda: f"{_rate():.0%}",
+    "passes": lambda: int(LIVE.passes),
+    "stories": lambda: LIVE.stories,
+    "row": lambda: ROW,
+    "one_draw": lambda: _share("static"),
+    "ten_copies": lambda: _share("ten copies"),
+    "fresh_draws": lambda: _share("dynamic"),
+    "two_passes": lambda: f"{coverage(_rate(), 2)[-1]:.2%}",
+    "counted_static": lambda: f"{_counted()['static'][-1]:.1%}",
+    "by_schedule": lambda: f"{coverage(_rate(), _passes_by_schedule())[-1]:.0%}",
+    "passes_by_schedule": _passes_by_schedule,
+    "width": lambda: _models()["BERT-base"].config.hidden_size,
+    "more_parameters": lambda: f"{_more_by_pieces():,}",
+    "position_rows": lambda: _table_rows("position")[1],
+    "longest_text": lambda: _models()["RoBERTa-base"].config.longest_text,
+    "steps": lambda: LIVE.steps,
+    "seeds": lambda: len(SEEDS[FEW]),
+    "seeds_more": lambda: len(SEEDS[MORE]),
+    "static_train": lambda: f"{mean(_ends('train_loss')['static']):.3f}",
+    "static_retold": lambda: f"{mean(_ends('retold_loss')['static']):.1f}",
+    "by_frequency": lambda: f"{_by_frequency():.1f}",
+    "static_found": lambda: f"{mean(_ends('heldout_accuracy')['static']):.0%}",
+    "dynamic_found": lambda: f"{mean(_ends('heldout_accuracy')['dynamic']):.0%}",
+    "fresh_over_one": lambda: _signed(_gain("static", FEW)),
+    "fresh_over_ten": lambda: _signed(_gain("ten copies", FEW)),
+    "fresh_over_one_more": lambda: _signed(_gain("static", MORE)),
+    "fresh_over_ten_more": lambda: _signed(_gain("ten copies", MORE)),
+    "paper_gains": lambda: ", ".join(map(_signed, _difference("masking", "dynamic", "static"))),
+    "padding_single": lambda: _padding("sentence-pair"),
+    "padding_pair": lambda: _padding("segment-pair"),
+    "padding_full": lambda: _padding("full-sentences"),
+    "padding_doc": lambda: _padding("doc-sentences"),
+    "nsp_topic": lambda: _told_by_nsp("NSP"),
+    "nsp_order": lambda: _told_by_nsp("SOP"),
+    "asked_right": lambda: f"{_added()[1]:.1f}",
+    "asked_wrong": lambda: f"{_added()[2]:.1f}",
+    "accumulated": lambda: _settled("accumulation"),
+    "beta2_bert": lambda: str(printed("bert")["pretraining"]["beta2"]),
+    "beta2_roberta": lambda: str(ROBERTA_BETA2),
+    "remembers_bert": lambda: round(1 / (1 - printed("bert")["pretraining"]["beta2"])),
+    "remembers_roberta": lambda: round(1 / (1 - ROBERTA_BETA2)),
+    "warmup_base": lambda: _warmup("base"),
+    "warmup_large": lambda: _warmup("large"),
+    "bert_pieces": lambda: _table_rows("token")[0],
+    "roberta_pieces": lambda: _table_rows("token")[1],
+    "our_pieces": lambda: _bpe().vocab_size,
+    "added_millions": lambda: printed("roberta")["vocabulary"]["base"] // 10**6,
+    "first_least": lambda: _first_share(min),
+    "first_most": lambda: _first_share(max),
+    "times_short": lambda: _times("roberta_100k"),
+    "times_whole": lambda: _times("roberta_500k"),
+    "gpus": lambda: printed("roberta")["hardware"]["roberta_v100"],
+    "told_roberta": lambda: _as_told("roberta"),
+    "told_bert": lambda: _as_told("bert"),
+    "two_79": lambda: _as_told("two"),
+    "roberta_dev": lambda: f"{_average('roberta_large_dev'):.2f}",
+    "bert_dev": lambda: f"{_average('bert_large_dev'):.2f}",
+    "claims_in_all": lambda: len(claims("04")),
+    "exercise_minutes": lambda: sum(e.minutes for e in _ours()),
+}

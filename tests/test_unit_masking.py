@@ -1,0 +1,358 @@
+"""Whole-word and n-gram masking: the twins agree, the rule holds to the unit, the shares by
+statistics."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+import torch
+
+from course_lib.kernels.masking import MASKED, count_to_predict
+from course_lib.kernels.unit_masking import choose_words, choose_words_reference, run_lengths
+from course_lib.objectives.masked_lm import mask_rows, mask_whole_words
+from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.text.wordpiece import WordPiece, train_wordpiece, word_numbers
+
+SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=1_000)
+
+
+def within_five_sd(hits: int, tries: int, share: float) -> bool:
+    return abs(hits - tries * share) <= 5 * math.sqrt(tries * share * (1 - share))
+
+
+def draw_words(generator, shape):
+    """Random numbers of words: of one piece or of many, with gaps, now and then a row of none."""
+    begins = generator.random(shape) < generator.random()
+    words = begins.cumsum(axis=1)
+    words[generator.random(shape) < generator.choice([0, 0.1, 0.5])] = -1
+    words[generator.random(shape[0]) < 0.1] = -1
+    return torch.from_numpy(words)
+
+
+def rows_of(pattern, copies=1):
+    """Rows from a picture of one: S a special token, a letter a piece, its repetition the same
+    word, a dot padding."""
+    ids = [3 if c == "S" else 0 if c == "." else 5 + ord(c) - ord("a") for c in pattern]
+    ids[0] = 2 if pattern[0] == "S" else ids[0]
+    words = [-1 if c in "S." else ord(c) - ord("a") for c in pattern]
+    input_ids = torch.tensor([ids] * copies)
+    rows = Rows(input_ids, (input_ids != 0).long(), torch.zeros_like(input_ids))
+    return rows, torch.tensor([words] * copies)
+
+
+def long_rows(count, tokens, two_piece_share, seed=0):
+    """[CLS] words [SEP], a share of the words of two pieces; with the numbers of the words."""
+    generator = np.random.default_rng(seed)
+    second = np.zeros((count, tokens), dtype=bool)
+    for t in range(2, tokens - 1):
+        second[:, t] = ~second[:, t - 1] & (generator.random(count) < two_piece_share)
+    words = torch.from_numpy((~second).cumsum(axis=1))
+    words[:, [0, -1]] = -1
+    ids = torch.from_numpy(generator.integers(5, SPECIAL.vocab_size, (count, tokens)))
+    ids[:, 0], ids[:, -1] = SPECIAL.cls, SPECIAL.sep
+    return Rows(ids, torch.ones_like(ids), torch.zeros_like(ids)), words
+
+
+def words_in(numbers):
+    """The lists of positions that make up each word of a row."""
+    words, before = [], -1
+    for t, number in enumerate(numbers):
+        if number >= 0:
+            if number == before:
+                words[-1].append(t)
+            else:
+                words.append([t])
+        before = number
+    return words
+
+
+# ---- the twins -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_words", [1, 2, 3, 7])
+@pytest.mark.parametrize("rate", [0.0, 0.15, 0.5, 1.0])
+@pytest.mark.parametrize("max_predictions", [None, 0, 3])
+def test_twins_agree_exactly(max_words, rate, max_predictions):
+    generator = np.random.default_rng(1)
+    seen = 0
+    for shape in [(1, 1), (1, 2), (3, 5), (4, 17), (6, 40), (33, 7), (5, 129)] * 3:
+        words = draw_words(generator, shape)
+        before = words.clone()
+        lengths = torch.from_numpy(generator.integers(0, shape[1] + 1, shape[0]))
+        settings = dict(
+            rate=rate,
+            seed=int(generator.integers(1_000)),
+            epoch=int(generator.integers(5)),
+            max_predictions=max_predictions,
+            max_words=max_words,
+        )
+        examples = torch.from_numpy(generator.integers(0, 10**6, shape[0]))
+        fast = choose_words(words, lengths, examples, **settings)
+        slow = choose_words_reference(words, lengths, examples, **settings)
+        assert fast.dtype == slow.dtype == torch.int64 and torch.equal(fast, slow)
+        assert torch.equal(words, before), "the numbers given must not be changed"
+        seen += len(fast)
+    assert (seen > 0) == (rate > 0 and max_predictions != 0)
+
+
+def test_words_of_one_piece_give_the_plain_mask():
+    rows, _ = long_rows(300, 64, 0.0)
+    each_its_own = torch.arange(64).expand(300, 64)
+    settings = dict(seed=3, epoch=2, first_example=7, max_predictions=8)
+    plain = mask_rows(rows, SPECIAL, **settings)
+    whole = mask_whole_words(rows, SPECIAL, each_its_own, **settings)
+    assert torch.equal(plain.predict_at, whole.predict_at)
+    assert torch.equal(plain.input_ids, whole.input_ids) and torch.equal(plain.done, whole.done)
+
+
+# ---- the rule ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_words", [1, 3])
+@pytest.mark.parametrize("rate", [0.15, 0.4, 0.9])
+def test_words_are_whole_and_the_count_is_never_exceeded(max_words, rate):
+    generator = np.random.default_rng(2)
+    words = draw_words(generator, (400, 33))
+    rows = Rows(torch.full((400, 33), 9), torch.ones(400, 33).long(), torch.zeros(400, 33).long())
+    masked = mask_whole_words(rows, SPECIAL, words, rate=rate, max_words=max_words)
+    count, partly = count_to_predict(33, rate), 0
+    for numbers, chosen in zip(words.tolist(), masked.chosen.tolist(), strict=True):
+        left = count - sum(chosen)
+        assert left >= 0
+        for word in words_in(numbers):
+            hidden = {chosen[t] for t in word}
+            assert len(hidden) == 1, "a word is hidden in part"
+            partly += len(word) > 1 and hidden == {True}
+            # Passed over only because it did not fit; with runs, also because its run met another.
+            assert max_words > 1 or hidden == {True} or len(word) > left
+    assert partly > 100
+    assert not masked.chosen[words < 0].any()
+
+
+@pytest.mark.parametrize("max_words", [1, 3])
+def test_the_share_hidden_is_the_rate(max_words):
+    rows, words = long_rows(2_000, 128, 0.3)
+    masked = mask_whole_words(rows, SPECIAL, words, max_words=max_words, seed=4)
+    # Words of one piece are always left, so every row reaches its count, round(0.15 · 128).
+    assert (masked.chosen.sum(dim=1) == 19).all()
+    assert abs(len(masked.predict_at) / (2_000 * 128) - 0.15) <= 0.5 / 128  # rounding to a unit
+
+
+def test_rate_zero_hides_nothing_and_rate_one_every_word():
+    rows, words = rows_of("SaabScccS..", copies=50)
+    assert len(mask_whole_words(rows, SPECIAL, words, rate=0.0).predict_at) == 0
+    everything = mask_whole_words(rows, SPECIAL, words, rate=1.0)
+    assert torch.equal(everything.chosen, words >= 0)
+
+
+def test_a_word_longer_than_the_count_is_passed_over():
+    rows, words = rows_of("SaaaaaabS", copies=200)  # 9 tokens: the count is 1
+    masked = mask_whole_words(rows, SPECIAL, words)
+    assert (masked.chosen.sum(dim=1) == 1).all() and masked.chosen[:, 7].all()
+    rows, words = rows_of("SaaaaaaaS")
+    assert len(mask_whole_words(rows, SPECIAL, words, max_words=3).predict_at) == 0
+
+
+def test_rows_with_nothing_to_hide_are_left_alone():
+    rows, words = rows_of("SS......")
+    for max_words in (1, 3):
+        masked = mask_whole_words(rows, SPECIAL, words, rate=1.0, max_words=max_words)
+        assert len(masked.predict_at) == 0 and torch.equal(masked.input_ids, rows.input_ids)
+
+
+def test_special_tokens_and_padding_are_never_hidden_whatever_their_number():
+    rows, words = rows_of("SabScddS...", copies=100)
+    numbered = torch.arange(words.shape[1]).expand_as(words)
+    masked = mask_whole_words(rows, SPECIAL, numbered, rate=1.0)
+    assert torch.equal(masked.chosen, words >= 0)
+
+
+def test_a_run_does_not_go_on_behind_a_special_token():
+    rows, words = rows_of(
+        "SaSbScSdSeSfSgShS", copies=3_000
+    )  # every word is alone between two [SEP]
+    masked = mask_whole_words(rows, SPECIAL, words, max_words=3, max_predictions=2)
+    pairs = Counter(map(tuple, masked.predict_at.remainder(17).view(-1, 2).tolist()))
+    assert len(pairs) == 28  # any two of eight words, neighbours no more often than others
+    assert all(within_five_sd(seen, 3_000, 1 / 28) for seen in pairs.values())
+
+
+def test_pieces_of_a_word_are_corrupted_each_for_itself():
+    rows, words = long_rows(4_000, 64, 1.0)  # all words of two pieces but the last
+    masked = mask_whole_words(rows, SPECIAL, words, seed=9)
+    became = masked.action[:, 1:63].reshape(-1, 2)
+    became = became[became[:, 0] > 0]
+    both = int((became == MASKED).all(dim=1).sum())
+    assert within_five_sd(int((became == MASKED).sum()), became.numel(), 0.8)
+    assert within_five_sd(both, len(became), 0.8**2)
+
+
+# ---- n-grams -------------------------------------------------------------------------------------
+
+
+def test_drawn_lengths_are_inverse_to_n():
+    tries = 110_000
+    first = np.arange(tries)
+    lengths = run_lengths(1, 2, np.array([5]), first, 3)
+    for n, share in ((1, 6 / 11), (2, 3 / 11), (3, 2 / 11)):
+        assert within_five_sd(int((lengths == n).sum()), tries, share)
+    assert set(lengths) == {1, 2, 3}
+    assert set(run_lengths(1, 2, np.array([5]), first, 1)) == {1}
+
+
+def hidden_sets(stretches, room):
+    """Exact probabilities of the sets of hidden words, by going through every order of the words
+    and every length of their runs. stretches: sizes of the words between special tokens."""
+    words = [(s, i) for s, sizes in enumerate(stretches) for i in range(len(sizes))]
+    chances = {1: 6 / 11, 2: 3 / 11, 3: 2 / 11}
+    orders = list(permutations(words))
+    found: Counter[tuple[bool, ...]] = Counter()
+    for drawn in product(chances, repeat=len(words)):
+        length = dict(zip(words, drawn, strict=True))
+        chance = math.prod(chances[n] for n in drawn) / len(orders)
+        for order in orders:
+            hidden: set[tuple[int, int]] = set()
+            for s, i in order:
+                used = sum(stretches[a][b] for a, b in hidden)
+                for n in range(length[s, i], 0, -1):
+                    run = stretches[s][i : i + n]
+                    if used + sum(run) <= room:
+                        new = {(s, j) for j in range(i, i + len(run))}
+                        hidden |= new if not hidden & new else set()
+                        break
+            found[tuple(word in hidden for word in words)] += chance
+    return found
+
+
+@pytest.mark.parametrize("room", [1, 2, 3, 4])
+@pytest.mark.parametrize(
+    ("picture", "stretches"),
+    [("SabcS", [[1, 1, 1]]), ("SabbScdS.", [[1, 2], [1, 1]]), ("SaabccccS", [[2, 1, 4]])],
+)
+def test_hidden_sets_have_their_exact_probabilities(picture, stretches, room):
+    tries = 20_000
+    rows, words = rows_of(picture, copies=tries)
+    exact = hidden_sets(stretches, min(room, sum(map(sum, stretches))))
+    assert math.isclose(sum(exact.values()), 1)
+    masked = mask_whole_words(rows, SPECIAL, words, rate=1, max_words=3, max_predictions=room)
+    first = [word[0] for word in words_in(words[0].tolist())]
+    seen = Counter(tuple(row) for row in masked.chosen[:, first].tolist())
+    assert set(seen) <= set(exact)
+    assert all(within_five_sd(seen[s], tries, min(1, share)) for s, share in exact.items())
+
+
+def test_longer_units_leave_fewer_and_longer_gaps():
+    rows, words = long_rows(1_000, 128, 0.3)
+    gaps = []
+    for max_words in (1, 3):
+        chosen = mask_whole_words(rows, SPECIAL, words, max_words=max_words).chosen.int()
+        gaps.append(int((chosen.diff(dim=1) == 1).sum()))
+    assert gaps[1] < 0.8 * gaps[0]
+
+
+# ---- a function of (seed, epoch, example) --------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_words", [1, 3])
+def test_a_mask_depends_on_seed_epoch_and_example_only(max_words):
+    rows, words = long_rows(64, 64, 0.3)
+    settings = dict(seed=1, epoch=2, max_words=max_words)
+    base = mask_whole_words(rows, SPECIAL, words, **settings)
+    some = torch.tensor([40, 3, 17])
+    alone = mask_whole_words(rows[some], SPECIAL, words[some], examples=some, **settings)
+    assert torch.equal(alone.input_ids, base.input_ids[some])
+    padded = Rows(*(torch.cat([x[some], x[some] * 0], dim=1) for x in (
+        rows.input_ids, rows.attention_mask, rows.token_type_ids)))  # fmt: skip
+    longer = torch.cat([words[some], torch.full((3, 64), -1)], dim=1)
+    wide = mask_whole_words(padded, SPECIAL, longer, examples=some, **settings)
+    assert torch.equal(wide.input_ids[:, :64], base.input_ids[some])
+    for other in ({"seed": 2}, {"epoch": 3}, {"first_example": 1}):
+        changed = mask_whole_words(rows, SPECIAL, words, **(settings | other))
+        assert not torch.equal(changed.chosen, base.chosen)
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"word_of": torch.zeros(2, 3).long()}, r"shape \(2, 3\) .* expected .* \(1, 9\)"),
+        ({"word_of": torch.zeros(1, 9)}, r"torch.float32 was given; expected whole numbers"),
+        ({"word_of": torch.full((1, 9), -2)}, r"holds -2; expected numbers of words from 0"),
+        ({"max_words": 0}, "max_words=0 was given; expected a whole number of at least 1"),
+        ({"max_words": 1.5}, "max_words=1.5 was given"),
+        ({"rate": 1.2}, "rate=1.2 was given; expected a share"),
+        ({"mix": (0.5, 0.5, 0.5)}, "sums to 1.5; expected 1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(change, says):
+    rows, words = rows_of("SabbScdS.")
+    with pytest.raises(ValueError, match=says):
+        mask_whole_words(rows, SPECIAL, **({"word_of": words} | change))
+
+
+def test_rows_too_long_for_the_sort_are_refused():
+    words = torch.zeros(1, 65_536).long()
+    with pytest.raises(ValueError, match="65,536 positions were given; expected at most 65,535"):
+        choose_words(words, torch.tensor([65_536]), torch.tensor([0]), rate=0.1, seed=0, epoch=0)
+
+
+# ---- pieces back to words ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return WordPiece.from_words(["play", "##ing", "##s", "well", "un", "##able"])
+
+
+def test_word_numbers_by_hand(tokenizer):
+    text = "[CLS] play ##ing ##s well [SEP] ##able un ##able [UNK] ##s [SEP] [PAD] [PAD]"
+    ids = torch.tensor([[tokenizer.id(token) for token in text.split()]])
+    numbers = word_numbers(tokenizer, ids, (ids != 0).long())
+    # After [SEP], a piece whose word was cut off begins a word; ## joins even an [UNK].
+    assert numbers.tolist() == [[-1, 0, 0, 0, 1, -1, 2, 3, 3, 4, 4, -1, -1, -1]]
+    assert numbers.dtype == torch.int64
+
+
+def test_hidden_positions_of_the_mask_count_as_no_word(tokenizer):
+    ids = torch.tensor([[2, 5, 6, 8, 3]])
+    mask = torch.tensor([[1, 1, 1, 0, 0]])
+    assert word_numbers(tokenizer, ids, mask).tolist() == [[-1, 0, 0, -1, -1]]
+
+
+def test_every_token_is_a_word_where_no_piece_goes_on():
+    words = WordPiece.from_words(["a", "b", "c"])
+    ids = torch.tensor([[2, 5, 6, 3, 7, 3, 0]])
+    numbers = word_numbers(words, ids, (ids != 0).long())
+    assert numbers.tolist() == [[-1, 0, 1, -1, 2, -1, -1]]
+
+
+def test_word_numbers_follow_the_words_of_a_text():
+    texts = ["the player is playing; players play unplayable plays", "a replay of the display"] * 3
+    tokenizer = train_wordpiece(texts, 60)
+    pieces = [[tokenizer.id(p) for p in tokenizer.pieces(w)] for w in tokenizer.words(texts[0])]
+    assert max(map(len, pieces)) > 1
+    ids = torch.tensor([[i for word in pieces for i in word]])
+    numbers = word_numbers(tokenizer, ids, torch.ones_like(ids))
+    assert numbers[0].tolist() == [w for w, word in enumerate(pieces) for _ in word]
+
+
+@pytest.mark.parametrize(
+    ("ids", "mask", "says"),
+    [
+        (
+            [[2, 5, 3]],
+            [[1, 1]],
+            r"attention_mask of shape \(1, 2\) was given; expected .* \(1, 3\)",
+        ),
+        ([[2, 11, 3]], [[1, 1, 1]], "ids from 2 to 11 were given; expected 0 to 10"),
+    ],
+)
+def test_word_numbers_refuses_what_does_not_fit(tokenizer, ids, mask, says):
+    with pytest.raises(ValueError, match=says):
+        word_numbers(tokenizer, torch.tensor(ids), torch.tensor(mask))

@@ -201,7 +201,8 @@ words, special = world.tokenizer, world.special
 mask_epochs_view(words)
 
 # %% [markdown]
-# *Rows are passes, columns are tokens. Hatched: hidden. Double outline: replaced by a random token. Dotted: asked, but left as it is.*
+# *Rows are passes, columns are tokens. Hatched: hidden. Double outline: replaced by a random token. Dotted: asked,
+# but left as it is.*
 
 # %% [markdown]
 # ### The share ever asked
@@ -225,8 +226,9 @@ coverage_chart(0.15, passes, 10, simulated=counted)
 # *One draw stays at 15%; ten copies stop near 80% after ten passes; fresh draws approach 100%.*
 
 # %% [markdown]
-# The counted marks lie a little off the lines: a row of 53 tokens has round(0.15 · 53) = 8 positions asked, and `[CLS]` and `[SEP]` count in the 53
-# but are never asked themselves. So a *word* is asked slightly more often than 15%.
+# The counted marks lie a little off the lines: a row of 53 tokens has round(0.15 · 53) = 8 positions asked, and
+# `[CLS]` and `[SEP]` count in the 53 but are never asked themselves. So a *word* is asked slightly more often than
+# 15%.
 #
 # ## Measure it
 #
@@ -243,7 +245,7 @@ from course_lib.train.experiments.lecture_04 import LossCurve, train_scheme
 print(f"{LIVE.stories} stories, {LIVE.steps:,} steps of {LIVE.batch_size} rows, {LIVE.passes:.0f} passes")
 live = {}
 for scheme in SCHEMES:
-    curve = LossCurve(material, LIVE.steps, looks=4)
+    curve = LossCurve(material, LIVE.steps, looks=1)
     print(f"masks drawn: {scheme}")
     _, history = train_scheme(scheme, LIVE, material, callbacks=[LiveLoss(), curve])
     live[scheme] = curve.points[-1]
@@ -258,7 +260,7 @@ for scheme, end in live.items():
 # %% [markdown]
 # Read the first row from left to right. With one draw the model pays almost nothing for the words it is asked: it
 # has learned *those answers* by heart. Ask for other words **of the very same stories** and it is worse than
-# a guess from word frequencies, which costs about 5.3 nats. It has not learned the stories; it has learned its
+# a guess from word frequencies, which costs about 5.1 nats. It has not learned the stories; it has learned its
 # question sheet.
 #
 # ### Five seeds
@@ -324,13 +326,13 @@ for name in result["runs"]:
 # | static (ten copies), their own | 78.3 | 84.3 | 92.5 |
 # | dynamic | 78.7 | 84.0 | 92.9 |
 #
-# (SQuAD 2.0: find the answer in a text, or say that there is none. MNLI: does a sentence follow from another? SST-2: is a review
-# good? All on development sets.) Dynamic masking gains 0.4, loses 0.3, gains 0.4. The authors call it "comparable
-# or slightly better", and they are right. Their "static" already had ten draws; the harm of *one* draw, which you
-# just saw, was never in that comparison.
+# (SQuAD 2.0: find the answer in a text, or say that there is none. MNLI: does a sentence follow from another? SST-2:
+# is a review good? All on development sets.) Dynamic masking gains 0.4, loses 0.3, gains 0.4. The authors call it
+# "comparable or slightly better", and they are right. Their "static" already had ten draws; the harm of *one* draw,
+# which you just saw, was never in that comparison.
 #
 # So do not say that dynamic masking multiplies the data. The text stays the same; what varies is the question. It
-# saves disk space and it cannot hurt. What made RoBERTa strong is elsewhere: longer training, more text, larger
+# saves disk space for certain. What made RoBERTa strong is elsewhere: longer training, more text, larger
 # batches, full rows.
 #
 # ## Full rows
@@ -398,7 +400,8 @@ for name, found in (("four parts, global count", gradient(split_batch(large, 4))
     print(f"{name:28} largest difference {(found - whole).abs().max() / whole.abs().max():.1e} of the largest entry")
 
 # %% [markdown]
-# The first is rounding error of float64 numbers. The second is a different gradient: a part with few words asked counts as much as one with many.
+# The first is rounding error of float64 numbers. The second is a different gradient: a part with few words asked
+# counts as much as one with many.
 #
 # Are large batches better? The paper's Table 3 keeps the number of passes fixed, so that larger batches mean fewer
 # steps (BERT-base; perplexity is e to the loss, lower is better):
@@ -425,7 +428,8 @@ traces = {f"β₂ = {beta}": [list(enumerate(adam_trace(jump, betas=(0.9, beta))
 curves_chart(traces, x_title="step", y_title="size of the step ÷ learning rate", title="A jump in the gradient, seen by Adam")
 
 # %% [markdown]
-# *Both overshoot after the jump; with 0.98 the estimate has caught up within some fifty steps, with 0.999 it takes far longer.*
+# *Both overshoot after the jump; with 0.98 the estimate has caught up within some fifty steps, with 0.999 it takes
+# far longer.*
 
 # %% [markdown]
 # *Warm-up* is the other half of the remedy: the learning rate climbs in a straight line while the estimates are
@@ -433,10 +437,10 @@ curves_chart(traces, x_title="step", y_title="size of the step ÷ learning rate"
 
 # %%
 schedule = {
-    name: [[(step, top * warmup_then_linear(step, 500_000, climb / 500_000)) for step in range(0, 500_000, 1_000)]]
+    name: [[(step, 1e4 * top * warmup_then_linear(step, 500_000, climb / 500_000)) for step in range(0, 500_000, 1_000)]]
     for name, top, climb in (("base", 6e-4, 24_000), ("large", 4e-4, 30_000))
 }
-curves_chart(schedule, x_title="step", y_title="learning rate", title="RoBERTa's learning rate (Table 9)")
+curves_chart(schedule, x_title="step", y_title="learning rate × 10⁴", title="RoBERTa's learning rate (Table 9)")
 
 # %% [markdown]
 # *The smaller model takes the higher rate and the shorter climb; exchanging the two is a common slip.*
@@ -481,7 +485,8 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 
 # %% [markdown]
 # Was it an improvement? The authors say that the byte-level vocabulary did *slightly worse* on some tasks than
-# BERT's, and that they kept it because it fits every text (section 4.4). It also costs 15 million parameters, as counted above.
+# BERT's, and that they kept it because it fits every text (section 4.4). It also costs 15 million parameters, as
+# counted above.
 #
 # ## What it took, what it gave
 #
@@ -496,9 +501,9 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | masks, pairs | ten copies, NSP | fresh, none | fresh, none |
 # | training FLOPs, as ELECTRA's authors count | 1.9e20 | 3.2e21 | |
 #
-# Sources: BERT sections 3 and A.2; RoBERTa section 3 and Table 9; ELECTRA Tables 1 and 2. The text: books and Wikipedia 16 GB, CC-News 76,
-# OpenWebText 38, Stories 31. "One day on 1,024 V100 GPUs" is the run of 100,000 steps on the 16 GB, not this one: the model everybody uses took 17 times BERT's
-# arithmetic.
+# Sources: BERT sections 3 and A.2; RoBERTa section 3 and Table 9; ELECTRA Tables 1 and 2. The text: books and
+# Wikipedia 16 GB, CC-News 76, OpenWebText 38, Stories 31. "One day on 1,024 V100 GPUs" is the run of 100,000 steps on
+# the 16 GB, not this one: the model everybody uses took 17 times BERT's arithmetic.
 #
 # More text and more steps, one after the other (large, development sets, Table 4):
 #
@@ -590,7 +595,8 @@ quiz("04")
 # %% [markdown]
 # ## Read on
 #
-# - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692. Read section 4 beside this page, then Tables 4 to 7 with the four questions in mind.
+# - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692. Read section 4 beside this page, then Tables 4 to 7 with the four
+#   questions in mind.
 # - Sennrich, Haddow, Birch (2016), arXiv 1508.07909: byte-pair encoding for words.
 # - Wang et al. (2018), *GLUE*, arXiv 1804.07461: the tasks behind the averages.
 # - Lan et al. (2019), *ALBERT*, arXiv 1909.11942, Table 5: what NSP learns, measured.

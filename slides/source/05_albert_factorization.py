@@ -1,0 +1,943 @@
+"""What deck 05 shows: computed here, or read from data/results and data/papers; never trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from html import escape
+from math import log10
+from statistics import mean, stdev
+from typing import Any, NamedTuple
+
+import torch
+from drawing import arrow, body_of, code, for_a_hall, large, rect, svg, table, words
+
+from course_lib import MicroWorld, bert, claims_table, count_parameters, make_pairs, published
+from course_lib.claims import claims
+from course_lib.claims.machinery import printed
+from course_lib.config import BertConfig, encoder_flops
+from course_lib.encoder import Stack
+from course_lib.exercises import all_exercises
+from course_lib.family.albert import (
+    SHARING,
+    AlbertConfig,
+    FactorisedEmbeddings,
+    albert,
+    parameter_breakdown,
+    sharing_plan,
+)
+from course_lib.objectives.masked_lm import mask_whole_words
+from course_lib.objectives.rows import Rows
+from course_lib.objectives.sentence_order import make_ordered_pairs
+from course_lib.text.wordpiece import word_numbers
+from course_lib.train.averages import glue_average
+from course_lib.train.experiments.lecture_05 import (
+    GRID,
+    GRID_SEEDS,
+    LIVE,
+    TASK_SEEDS,
+    WIDTHS,
+    outcome,
+)
+from course_lib.train.memory import activation_bytes
+from course_lib.train.results import read_result
+from course_lib.views import bar_chart, curves_chart, dots_chart, heat_chart, tokens_row
+from course_lib.views.page import inline
+from course_lib.views.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    VERMILION,
+    template,
+)
+
+HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
+SIZES = ("base", "large", "xlarge", "xxlarge")
+TOKENS = 128  # of the text whose operations are counted
+SAID = {"all": "all", "attention": "attention", "feed_forward": "feed-forward", "none": "nothing"}
+BOLD = ' font-weight="650"'
+
+
+def _signed(points: float, digits: int = 1) -> str:
+    return f"{points:+.{digits}f}".replace("-", "−")
+
+
+def _millions(count: int) -> str:
+    return f"{count / 1e6:.1f}M"
+
+
+# ---------------------------------------------------------------- shapes and counts
+
+
+@lru_cache(maxsize=1)
+def _base() -> AlbertConfig:
+    return published("albert", "base", AlbertConfig)
+
+
+@lru_cache(maxsize=1)
+def _bert_base() -> BertConfig:
+    return published("bert", "base")
+
+
+@lru_cache(maxsize=16)
+def _albert(size: str = "base", sharing: str = "all", groups: int = 1) -> int:
+    with torch.device("meta"):  # shapes without memory
+        return count_parameters(albert(size, sharing=sharing, num_groups=groups))
+
+
+@lru_cache(maxsize=2)
+def _bert(size: str) -> int:
+    with torch.device("meta"):
+        return count_parameters(bert(size))
+
+
+def _like(size: str) -> str:
+    """The BERT that an ALBERT of this size is measured against."""
+    return "base" if size == "base" else "large"
+
+
+# ---------------------------------------------------------------- 2, 3: a table, cut in two
+
+
+def _factors() -> tuple[int, int, int]:
+    """Numbers in the whole table, in the narrow one, and in the matrix that widens it."""
+    config = _base()
+    V, E, H = config.vocab_size, config.embedding_size, config.hidden_size
+    return V * H, V * E, E * H
+
+
+def cut_in_two() -> str:
+    """The wide table; the narrow one and its matrix. Widths E and H on one scale, V cut short."""
+    config, (whole, narrow, matrix) = _base(), _factors()
+    V, E = f"V = {config.vocab_size:,}", f"E = {config.embedding_size}"
+    H, wide = f"H = {config.hidden_size}", 300
+    thin = wide * config.embedding_size / config.hidden_size
+    x, y = 744, 152  # of the matrix
+    upright = ' transform="rotate(-90 {} 150)"'.format
+    return svg(
+        1150, 318,
+        rect(70, 34, wide, 236, fill="#fdf1d6", ink=ORANGE, wide=2),
+        words(220, 22, H), words(56, 150, V, style=upright(56)),
+        words(220, 160, f"{whole:,}", 26, style=BOLD),
+        words(220, 304, "BERT: a row of H numbers a piece"),
+        words(412, 164, "→", 40),
+        words(512, 160, f"{narrow:,}", 26, style=BOLD), words(618, 150, V, style=upright(618)),
+        rect(632, 34, thin, 236, fill="#fdf1d6", ink=ORANGE, wide=2),
+        words(632 + thin / 2, 22, E), words(714, 162, "·", 40),
+        rect(x, y - thin / 2, wide, thin, fill="#e0f3ed", ink=GREEN, wide=2, dash="7 4"),
+        words(x + 150, y - thin / 2 - 12, H), words(x + wide + 8, y + 7, E, 20, "start"),
+        words(x + 150, y + 60, f"{matrix:,}", 26, style=BOLD),
+        words(824, 304, "ALBERT: a short row, and one matrix for all"),
+        says="a table V×H beside a table V×E and a matrix E×H",
+    )  # fmt: skip
+
+
+TOY = (
+    ((1.0, 0.0), (0.0, 1.0), (2.0, -1.0), (1.0, 1.0)),
+    ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)),
+)
+
+
+def _toy() -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.tensor(TOY[0]), torch.tensor(TOY[1])
+
+
+def toy_factors() -> str:
+    """Four words, E = 2, H = 3; the row of word 2 is shaded, and its product beside it."""
+    short, widen = _toy()
+    long = short @ widen
+    blocks = (
+        _matrix("table, V×E", short.tolist(), 2),
+        '<div style="font-size:34px;padding-top:78px">·</div>',
+        _matrix("matrix, E×H", widen.tolist()),
+        '<div style="font-size:34px;padding-top:78px">=</div>',
+        _matrix("rows, V×H", long.tolist(), 2),
+    )
+    return f'<div style="display:flex;gap:26px;margin:0 0 14px">{"".join(blocks)}</div>'
+
+
+def _matrix(name: str, rows: Sequence[Sequence[float]], shaded: int = -1) -> str:
+    def row(number: int, values: Sequence[float]) -> str:
+        ground = "background:#cfe5f3;font-weight:650;" if number == shaded else ""
+        cells = (
+            f'<td style="{ground}padding:5px 12px;text-align:right">{v:g}</td>'.replace("-", "−")
+            for v in values
+        )
+        return f"<tr>{''.join(cells)}</tr>"
+
+    body = "".join(row(n, values) for n, values in enumerate(rows))
+    return f'<div>{name}<table style="margin:6px 0;font-size:24px">{body}</table></div>'
+
+
+def wrong_order() -> str:
+    """What PyTorch says to the factors in the printed order."""
+    short, widen = _toy()
+    try:
+        _ = widen @ short
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+    raise AssertionError("the factors must not fit the other way round")
+
+
+def code_embeddings() -> str:
+    made = body_of(FactorisedEmbeddings.__init__, start="self.tables")
+    return code(f"{made}\n\n# forward\n{body_of(FactorisedEmbeddings.forward)}")
+
+
+# ---------------------------------------------------------------- 4, 5: one block, many layers
+
+PALETTE = (
+    ("#e3f0f8", BLUE),
+    ("#fdf1d6", "#8a5f00"),
+    ("#e0f3ed", "#00745a"),
+    ("#f9e7f1", "#9c3f74"),
+)
+SHOWN_LAYERS = 4
+
+
+def _plans() -> dict[str, tuple[list[tuple[int, int]], int]]:
+    """For each way to share: the library's plan for four layers, and the size of a base model."""
+    layers = {"num_layers": SHOWN_LAYERS}
+    found = {
+        sharing: (sharing_plan(AlbertConfig(sharing=sharing, **layers)), _albert(sharing=sharing))
+        for sharing in reversed(SHARING)
+    }
+    two = sharing_plan(AlbertConfig(num_groups=2, **layers))
+    return found | {"two groups": (two, _albert(groups=2))}
+
+
+def plans() -> str:
+    """Columns of four layers, each in two halves; the number says which block works there."""
+    parts = []
+    for k, (name, (plan, count)) in enumerate(_plans().items()):
+        x = 20 + 228 * k
+        said = f"shared: {SAID[name]}" if name in SAID else name
+        parts += [
+            words(x + 92, 18, said, 18, style=BOLD),
+            words(x + 92, 276, f"base: {_millions(count)}", 20),
+            arrow(x + 92, 254, x + 92, 244),
+        ]
+        for layer, halves in enumerate(plan):
+            y = 190 - 54 * layer
+            for half, (work, block) in enumerate(zip(("attend", "feed"), halves, strict=True)):
+                fill, ink = PALETTE[block]
+                dash, at = "6 3" if half else "", x + 94 * half
+                parts.append(
+                    rect(at, y, 90, 48, f"{work} {block}", size=18, fill=fill, ink=ink, wide=2,
+                         dash=dash)
+                )  # fmt: skip
+    return svg(1150, 284, *parts, says="which block works in which layer, five ways to share")
+
+
+def code_stack() -> str:
+    """The loop over the plan, without what is remembered on the way."""
+    body = body_of(Stack.forward, start="for number").splitlines()
+    shown = [line for line in body if "append" not in line and "return" not in line]
+    source = "\n".join(shown).replace("  # type: ignore[operator]", "")
+    return f'<div style="zoom:0.9">{code(source)}</div>'
+
+
+PARTS = (("embeddings", HATCH, INK), ("projection", "#fff", INK), ("blocks", BLUE, "#fff"),
+         ("pooler", "#d9d9d9", INK))  # fmt: skip
+
+
+def ladder() -> str:
+    """BERT-base, then one cut, then both, as bars of one scale."""
+    steps = {
+        "BERT-base": _bert_base(),
+        "narrow table": published("albert", "base", AlbertConfig, sharing="none"),
+        "and one block": _base(),
+    }
+    most = sum(parameter_breakdown(_bert_base()).values())
+    lines = []
+    for name, config in steps.items():
+        found = parameter_breakdown(config)
+        bars = "".join(
+            f'<span style="width:{100 * found[part] / most:.2f}%;background:{ground};color:{ink};'
+            "padding:4px 0;box-sizing:border-box;white-space:nowrap;overflow:hidden;"
+            f'text-align:center">{_in_bar(found[part], most, part)}</span>'
+            for part, ground, ink in PARTS
+        )
+        lines.append(
+            '<div style="display:flex;align-items:center;margin:0 0 8px;font-size:21px">'
+            f'<span style="flex:0 0 160px">{name}</span>'
+            f'<span style="display:flex;flex:1">{bars}</span>'
+            f'<strong style="flex:0 0 100px;text-align:right">{_millions(sum(found.values()))}'
+            "</strong></div>"
+        )
+    return "".join(lines)
+
+
+def _in_bar(count: int, most: int, part: str) -> str:
+    if count / most < 0.05:
+        return "&nbsp;"
+    said = f"{part} {_millions(count)}" if count / most > 0.5 else _millions(count)
+    ground = "" if part == "blocks" else "background:#fff;padding:0 5px"
+    return f'<span style="{ground}">{said}</span>'
+
+
+def four_sizes() -> str:
+    paper = printed("albert")["sizes"]
+    rows = []
+    for size in SIZES:
+        config, count = published("albert", size, AlbertConfig), _albert(size)
+        shape = f"{config.num_layers} × {config.hidden_size:,}"
+        fewer = f"{_bert(_like(size)) / count:.1f} times"
+        rows.append((f"<strong>{size}</strong>", shape, f"{count:,}",
+                     f"{fewer} (BERT-{_like(size)})", f"{paper[size] // 10**6}M"))  # fmt: skip
+    head = ("ALBERT", "layers × width", "counted", "fewer than", "the paper says")
+    return table(head, rows, size=22)
+
+
+# ---------------------------------------------------------------- 6, 7: what is not saved
+
+
+@lru_cache(maxsize=1)
+def _models() -> dict[str, tuple[int, int]]:
+    """Weights, and operations for one text, of five published models."""
+    found = {}
+    for size in ("base", "large"):
+        found[f"BERT-{size}"] = (_bert(size), encoder_flops(published("bert", size), TOKENS))
+        config = published("albert", size, AlbertConfig)
+        found[f"ALBERT-{size}"] = (_albert(size), encoder_flops(config, TOKENS))
+    config = published("albert", "xxlarge", AlbertConfig)
+    return found | {"ALBERT-xxlarge": (_albert("xxlarge"), encoder_flops(config, TOKENS))}
+
+
+def weights_and_work() -> str:
+    """Two bars a model: its weights to one scale, its operations to another."""
+    most = [max(pair[i] for pair in _models().values()) for i in (0, 1)]
+    parts = [words(180, 18, "weights", 20, "start", BOLD),
+             words(640, 18, f"operations for {TOKENS} tokens", 20, "start", BOLD)]  # fmt: skip
+    for k, (name, (weights, work)) in enumerate(_models().items()):
+        y = 34 + 48 * k
+        shared = name.startswith("ALBERT")
+        look = {"fill": "#e0f3ed", "ink": "#00745a", "dash": "6 3"} if shared else {
+            "fill": "#cfe5f3", "ink": BLUE}  # fmt: skip
+        left, right = 330 * weights / most[0], 360 * work / most[1]
+        parts += [
+            words(166, y + 24, name, 20, "end"),
+            rect(180, y, left, 34, **look, wide=2),
+            words(190 + left, y + 24, _millions(weights), 20, "start"),
+            rect(640, y, right, 34, **look, wide=2),
+            words(650 + right, y + 24, f"{work / 1e9:.4g} G", 20, "start"),
+        ]
+    return svg(1150, 276, *parts, says="weights and operations of BERT and ALBERT")
+
+
+@lru_cache(maxsize=2)
+def _kept(sharing: str) -> tuple[float, float]:
+    """Megabytes of weights, and of what a forward pass keeps for the backward pass, as in the
+    notebook: base, four texts of 128 tokens, a vocabulary of 1,000."""
+    torch.manual_seed(0)
+    model = albert("base", sharing=sharing, vocab_size=1_000)
+    ids = torch.randint(5, 1_000, (4, TOKENS))
+    return 4 * count_parameters(model) / 1e6, activation_bytes(model, ids) / 1e6
+
+
+def kept_for_the_way_back() -> str:
+    rows = [
+        (name, *(f"{megabytes:,.0f} MB" for megabytes in _kept(sharing)))
+        for name, sharing in (("twelve blocks", "none"), ("one block, twelve times", "all"))
+    ]
+    return table(("base, 4 texts", "weights", "kept for the way back"), rows, size=22)
+
+
+MARKS = {"bert": ("BERT-", BLUE, "square"), "": ("ALBERT-", "#00745a", "circle")}
+
+
+def speed_and_score() -> Any:
+    """The paper's Table 2: for each model, throughput in training against its mean of tasks."""
+    import plotly.graph_objects as go
+
+    overall = printed("albert")["overall"]
+    figure = go.Figure(layout={"template": template()})
+    for name, throughput in overall["throughput"].items():
+        family, size = ("bert", name[5:]) if name.startswith("bert") else ("", name)
+        said, colour, symbol = MARKS[family]
+        count = _bert(size) if family else _albert(size)
+        y = overall[name][-1]
+        figure.add_scatter(
+            x=[throughput],
+            y=[y],
+            mode="markers",
+            cliponaxis=False,
+            marker={"symbol": symbol, "size": 16, "color": colour},
+        )
+        left = throughput > 1 or name == "xlarge"
+        figure.add_annotation(
+            x=log10(throughput), y=y, text=f"{said}{size}, {count / 1e6:.0f}M", showarrow=False,
+            xanchor="right" if left else "left", xshift=-14 if left else 14, font_color=colour,
+        )  # fmt: skip
+    ticks = sorted(set(overall["throughput"].values()))
+    figure.update_xaxes(
+        type="log", title_text="training throughput, BERT-large = 1 (logarithmic)",
+        range=[log10(0.25), log10(7)], tickvals=ticks, ticktext=[f"{t:g}×" for t in ticks],
+    )  # fmt: skip
+    figure.update_yaxes(title_text="mean of five tasks", range=[79, 90])
+    return for_a_hall(figure, 1120, 400)
+
+
+# ---------------------------------------------------------------- 8: what it costs in points
+
+
+def _lost(width: str) -> dict[str, float]:
+    """Points of the five-task mean that sharing a half, or all, loses."""
+    rows = printed("albert")["sharing"][width]
+    parts = ("attention", "feed_forward", "all")
+    return {part: round(rows["none"][-1] - rows[part][-1], 1) for part in parts}
+
+
+def lost_bars() -> Any:
+    import plotly.graph_objects as go
+
+    figure = go.Figure(layout={"template": template(), "barmode": "group", "bargap": 0.3})
+    for width, colour, shape in (("128", ORANGE, "/"), ("768", BLUE, "")):
+        lost = _lost(width)
+        figure.add_bar(
+            x=[SAID[part] for part in lost], y=list(lost.values()), name=f"E = {width}",
+            text=[_signed(-points) for points in lost.values()], textposition="outside",
+            textfont_size=19, cliponaxis=False, constraintext="none",
+            marker={
+                "color": colour,
+                "pattern": {"shape": shape, "fgcolor": "white", "solidity": 0.25},
+            },
+        )  # fmt: skip
+    figure.update_yaxes(
+        title_text="points lost", dtick=1, range=[-0.6, 3.4], zeroline=True, zerolinecolor=INK
+    )
+    legend = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "top", "font": {"size": 20}}
+    figure.update_layout(showlegend=True, legend=legend)
+    return for_a_hall(figure, 540, 390)
+
+
+def width_lines() -> Any:
+    """The paper's Table 3: the mean of five tasks over the width of the table."""
+    tables = printed("albert")["embedding_size"]
+    curves = {
+        said: [[(float(width), row[-1]) for width, row in tables[part].items()]]
+        for said, part in (("own blocks", "not_shared"), ("one block", "all_shared"))
+    }
+    figure = curves_chart(
+        curves, x_title="E, width of the table", y_title="mean of five tasks", title="", log_x=True
+    )
+    widths = [int(width) for width in tables["all_shared"]]
+    figure.update_xaxes(tickvals=widths, ticktext=[str(w) for w in widths])
+    figure.update_xaxes(range=[log10(58), log10(850)])
+    return for_a_hall(figure, 540, 390, right=190)
+
+
+# ---------------------------------------------------------------- 9: in order, or swapped
+
+
+@lru_cache(maxsize=1)
+def _world() -> MicroWorld:
+    return MicroWorld.load()
+
+
+@lru_cache(maxsize=1)
+def _two_stories() -> tuple[list[str], list[str]]:
+    """Two stories of the micro-world, a text a sentence."""
+    world = _world()
+    documents = [d for d in world.documents(world.stories(8, seed=4)) if len(d) == 5]
+    first, second = ([_as_text(sentence) for sentence in d] for d in documents[:2])
+    return first, second
+
+
+def _as_text(ids: Sequence[int]) -> str:
+    return " ".join(_world().tokenizer.token(i) for i in ids).replace(" .", ".")
+
+
+def a_story() -> str:
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in _two_stories()[0])
+    return f'<ol style="font-size:21px;margin-bottom:8px">{items}</ol>'
+
+
+def _cells(x: float, y: float, numbers: Sequence[int], other: bool = False) -> list[str]:
+    """Sentences of a story as numbered boxes; another story's are dashed."""
+    fill, ink, dash = ("#fdf1d6", "#8a5f00", "6 3") if other else ("#e3f0f8", BLUE, "")
+    return [
+        rect(x + STEP * i, y, 38, 38, f"{n}′" if other else str(n), wide=2, fill=fill, ink=ink,
+             dash=dash)
+        for i, n in enumerate(numbers)
+    ]  # fmt: skip
+
+
+STEP = 42  # from one sentence's box to the next
+
+
+def _pair(
+    y: float, a: Sequence[int], b: Sequence[int], other: bool = False
+) -> tuple[list[str], int]:
+    """Two segments side by side, and where the second begins."""
+    start = 24 + STEP * len(a) + 32
+    named = [words(0, y + 26, "A", 20, "start"), words(start - 18, y + 26, "B")]
+    return [*named, *_cells(24, y, a), *_cells(start, y, b, other)], start
+
+
+def three_pairs() -> str:
+    """What the two questions make of a story: in order, swapped, and NSP's wrong B."""
+    first, rest, parts = [1, 2, 3], [4, 5], []
+    shown = (
+        (first, rest, False, "both: label 0, in order"),
+        (rest, first, False, "SOP: label 1, swapped"),
+        (first, [2, 3], True, "NSP: label 1, other story"),
+    )
+    for number, (a, b, other, said) in enumerate(shown):
+        y = 2 + 50 * number
+        parts += [*_pair(y, a, b, other)[0], words(292, y + 26, said, 20, "start")]
+    return svg(548, 148, *parts, says="a pair in order, the same swapped, a pair of two stories")
+
+
+@lru_cache(maxsize=1)
+def _tasks() -> dict[str, Any]:
+    return _read("05_sentence_tasks")
+
+
+@lru_cache(maxsize=1)
+def _grid() -> dict[str, Any]:
+    return _read("05_sharing")
+
+
+def _read(name: str) -> dict[str, Any]:
+    try:
+        return read_result(name)
+    except FileNotFoundError as missing:
+        raise RuntimeError(
+            f"data/results/{name}.json is not there, and this slide shows what it holds. "
+            "`python -m course_lib.train.results 05` makes it (an hour or less on two cores)."
+        ) from missing
+
+
+def _guessed(task: str, what: str) -> float:
+    return float(_tasks()["guesses"][task][what])
+
+
+def shared_words() -> Any:
+    kinds = {"commoner label": "one answer<br>for all", "shared": "shared<br>words"}
+    values = {
+        f"{task}:<br>{said}": _guessed(task, kind)
+        for task in ("NSP", "SOP")
+        for kind, said in kinds.items()
+    }
+    figure = bar_chart(values, percent=True, y_title="pairs right")
+    figure.update_traces(marker_color=[GREY, ORANGE, GREY, BLUE])
+    figure.update_xaxes(tickangle=0, tickfont_size=18)
+    return for_a_hall(figure, 540, 410)
+
+
+# ---------------------------------------------------------------- 10, 11: asked both
+
+
+def asked_both() -> Any:
+    groups = {
+        f"trained on {a}, tested on {b}": outcome(_tasks(), b)[a]
+        for a in ("NSP", "SOP")
+        for b in ("NSP", "SOP")
+    }
+    figure = dots_chart(groups, percent=True, title="", y_title="pairs right", levels={"coin": 0.5})
+    return for_a_hall(figure, 1120, 300, right=150)
+
+
+def both_tables() -> str:
+    """Ours beside the paper's Table 5: mean over seeds, held-out pairs and hidden words."""
+    paper = printed("albert")["sentence_loss"]["intrinsic"]
+    rows = []
+    for task, said in (("none", "no question"), ("NSP", "NSP"), ("SOP", "SOP")):
+        ours = [
+            _spread(outcome(_tasks(), what)[task]) for what in ("NSP", "SOP", "masked_accuracy")
+        ]
+        hidden, nsp, sop = paper[task]
+        rows.append((f"<strong>{said}</strong>", *ours, f"{nsp}", f"{sop}", f"{hidden}"))
+    head = ("trained with", "NSP", "SOP", "hidden words", "paper: NSP", "SOP", "hidden words")
+    return table(head, rows, size=21)
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{100 * mean(values):.1f} (sd {100 * stdev(values):.1f})"
+
+
+class Sign(NamedTuple):
+    """Of the pairs of a task: how many show a sign, and which share of these has the label 1."""
+
+    pairs: int
+    share: float
+    wrong: float
+
+
+@lru_cache(maxsize=1)
+def _documents() -> list[list[list[int]]]:
+    return _world().documents(_world().stories(LIVE.stories, seed=0))
+
+
+@lru_cache(maxsize=1)
+def _training_pairs() -> dict[str, Rows]:
+    """The training stories, cut for both questions, as in the notebook."""
+    length, special = LIVE.length, _world().special
+    return {
+        "NSP": make_pairs(_documents(), special, length=length),
+        "SOP": make_ordered_pairs(_documents(), special, length=length),
+    }
+
+
+@lru_cache(maxsize=2)
+def _shown_signs(task: str) -> dict[str, torch.Tensor]:
+    """(N,) for each sign of a wrong pair, whether a training pair shows it."""
+    rows = _training_pairs()[task]
+    openings = {tuple(story[0][:4]) for story in _documents()}
+    starts = rows.token_type_ids.argmax(dim=1).tolist()
+    begun = [tuple(ids[b : b + 4].tolist()) for ids, b in zip(rows.input_ids, starts, strict=True)]
+    opens = torch.tensor([start in openings for start in begun])
+    late = _in_segment(rows, "finally", 0) & _in_segment(rows, "first", 1)
+    return {"opens": opens, "late": late, "neither": ~(opens | late)}
+
+
+def _labels(task: str) -> torch.Tensor:
+    label = _training_pairs()[task].next_sentence_label
+    assert label is not None
+    return label
+
+
+@lru_cache(maxsize=1)
+def _signs() -> dict[str, dict[str, Sign]]:
+    """Both tasks' signs counted; each is always label 1, as the slide says."""
+    found = {
+        task: {
+            name: Sign(
+                int(which.sum()),
+                which.float().mean().item(),
+                _labels(task)[which].float().mean().item(),
+            )
+            for name, which in _shown_signs(task).items()
+        }
+        for task in ("NSP", "SOP")
+    }
+    assert all(signs[name].wrong == 1 for signs in found.values() for name in ("opens", "late"))
+    return found
+
+
+def _opening_rule() -> float:
+    """The share of SOP's pairs told apart by: swapped where B begins like an opening."""
+    return (_shown_signs("SOP")["opens"] == _labels("SOP").bool()).float().mean().item()
+
+
+def _in_segment(rows: Rows, word: str, segment: int) -> torch.Tensor:
+    """(N,) whether the word stands in the segment."""
+    here = (rows.input_ids == _world().tokenizer.id(word)) & (rows.token_type_ids == segment)
+    return (here & rows.attention_mask.bool()).any(dim=1)
+
+
+def signs_table() -> str:
+    said = {
+        "opens": "B begins like a story's opening",
+        "late": "<em>finally</em> in A, <em>first</em> in B",
+        "neither": "neither",
+    }
+    signs = _signs()
+    rows = [
+        (text, *(cell for task in ("NSP", "SOP") for cell in _sign_cells(signs[task][name])))
+        for name, text in said.items()
+    ]
+    head = ("", "of NSP's pairs", "NotNext", "of SOP's pairs", "swapped")
+    return table(head, rows, size=24)
+
+
+def _sign_cells(sign: Sign) -> tuple[str, str]:
+    return f"{sign.share:.0%}", f"{sign.wrong:.0%}"
+
+
+def two_openings() -> str:
+    """A wrong pair of NSP and a swapped one of SOP: both have an opening in B."""
+    frame = f'fill="none" stroke="{VERMILION}" stroke-width="4" rx="8"'
+    parts = []
+    for y, other, said in (
+        (12, True, "NSP, NotNext: B is from another story, here its beginning"),
+        (78, False, "SOP, swapped: B is the beginning of the same story"),
+    ):
+        drawn, start = _pair(y, [3, 4, 5], [1, 2], other)
+        around = f'<rect x="{start - 6}" y="{y - 6}" width="50" height="50" {frame}/>'
+        parts += [*drawn, around, words(start + 110, y + 27, said, 22, "start")]
+    return svg(1150, 134, *parts, says="two wrong pairs, both with an opening in B")
+
+
+# ---------------------------------------------------------------- 12: the grid
+
+
+def _cell(width: int, sharing: str) -> float:
+    return mean(outcome(_grid(), "masked_accuracy")[f"E={width}, {sharing}"])
+
+
+def grid() -> Any:
+    """The notebook's chart, with the weights of each model in its cell."""
+    figure = heat_chart(
+        [[100 * _cell(width, sharing) for sharing in SHARING] for width in WIDTHS],
+        rows=[f"E = {width}" for width in WIDTHS], columns=[SAID[s] for s in SHARING],
+        x_title="what the layers share",
+    )  # fmt: skip
+    figure.update_traces(
+        text=[[_in_cell(width, sharing) for sharing in SHARING] for width in WIDTHS],
+        texttemplate="%{text}", textfont_size=22, showscale=False,
+    )  # fmt: skip
+    return for_a_hall(figure, 690, 350)
+
+
+def _in_cell(width: int, sharing: str) -> str:
+    weights = _grid()["runs"][f"E={width}, {sharing}"][0]["parameters"]
+    return f"<b>{_cell(width, sharing):.1%}</b><br>{weights / 1000:.0f}k"
+
+
+def _sharing_costs() -> tuple[float, ...]:
+    """Points lost by sharing all instead of nothing, at each width."""
+    return tuple(100 * (_cell(width, "none") - _cell(width, "all")) for width in WIDTHS)
+
+
+def _width_gains() -> list[float]:
+    """Points gained by the wider table, for each way to share."""
+    return [100 * (_cell(WIDTHS[1], s) - _cell(WIDTHS[0], s)) for s in SHARING]
+
+
+def _five_tasks_spread() -> float:
+    """The distance of best and worst width in the paper's Table 3, all shared."""
+    averages = [row[-1] for row in printed("albert")["embedding_size"]["all_shared"].values()]
+    return max(averages) - min(averages)
+
+
+# ---------------------------------------------------------------- 13: runs of words
+
+
+def _runs() -> list[tuple[int, Fraction, Fraction]]:
+    """Length of a run, the chance of one, and the share of hidden words that stand in such runs."""
+    longest = printed("albert")["masking"]["longest"]
+    lengths = range(1, longest + 1)
+    total = sum(Fraction(1, n) for n in lengths)
+    chances = [Fraction(1, n) / total for n in lengths]
+    hidden = sum(n * p for n, p in zip(lengths, chances, strict=True))
+    return [(n, p, n * p / hidden) for n, p in zip(lengths, chances, strict=True)]
+
+
+def run_table() -> str:
+    rows = [(str(n), str(chance), str(share)) for n, chance, share in _runs()]
+    return table(("run of", "chance", "share of hidden words"), rows, size=24)
+
+
+@lru_cache(maxsize=1)
+def _heldout_row() -> Rows:
+    """The row of the notebook: the first SOP pair of the held-out stories."""
+    world = _world()
+    told = world.documents(world.stories(LIVE.heldout, seed=0, split="heldout"))
+    return make_ordered_pairs(told, world.special, length=LIVE.length)[:1]
+
+
+def two_masked_rows() -> str:
+    world, row = _world(), _heldout_row()
+    word_of = word_numbers(world.tokenizer, row.input_ids, row.attention_mask)
+    lines = []
+    for most in (1, printed("albert")["masking"]["longest"]):
+        masked = mask_whole_words(row, world.special, word_of, seed=3, max_words=most)
+        ids, done = masked.input_ids[0, :28].tolist(), masked.action[0, :28].tolist()
+        shown = tokens_row([world.tokenizer.token(i) for i in ids], done).inner
+        said = "single words" if most == 1 else f"runs of up to {most}"
+        lines.append(f'<p style="margin:0 0 6px">{said}</p>{large(shown, 1.3)}')
+    return '<div style="height:14px"></div>'.join(lines)
+
+
+# ---------------------------------------------------------------- 14: its scores
+
+
+def _average(row: str, recipe: str = "dev-8") -> float:
+    return glue_average(printed("glue")[row]["scores"], recipe)
+
+
+def _five(row: str) -> float:
+    """The paper's own mean of five tasks, as printed; its recipe gives the same."""
+    overall = printed("albert")["overall"]
+    scores = dict(zip(overall["columns"][:-1], overall[row][:-1], strict=True))
+    assert abs(glue_average(scores, "ALBERT-5") - overall[row][-1]) < 0.06, row
+    return float(overall[row][-1])
+
+
+def _hundredths(value: float) -> str:
+    """Two digits, halves upwards: 88.925 is 88.93."""
+    return f"{value + 1e-6:.2f}"
+
+
+SCORED = {
+    "BERT-large": "bert_large_dev",
+    "RoBERTa-large": "roberta_large_dev",
+    "ALBERT-xxlarge": "albert_dev",
+}
+
+
+def scores_bars() -> Any:
+    means = {name: _average(row) for name, row in SCORED.items()}
+    figure = bar_chart(means, y_title="mean of eight tasks")
+    figure.update_traces(
+        marker_color=[BLUE, ORANGE, "#00745a"],
+        text=[_hundredths(score) for score in means.values()],
+    )
+    figure.update_xaxes(ticktext=[name.replace("-", "-<br>") for name in means])
+    return for_a_hall(figure, 540, 400)
+
+
+def three_numbers() -> str:
+    test = printed("glue")["albert_test"]
+    rows = (
+        (f"{_five('base')}", "ALBERT-base: two SQuADs, MNLI, SST-2, RACE"),
+        (_hundredths(_average("albert_dev")), "xxlarge: eight GLUE tasks, dev, one model"),
+        (f"{test['printed']}", f"GLUE test server, {test['model'].split(', ')[1]}"),
+    )
+    shown = [(f"<strong>{score}</strong>", what) for score, what in rows]
+    return table(("“ALBERT's score”", "of what"), shown, numbers=False, size=22)
+
+
+# ---------------------------------------------------------------- 15, 16: to keep
+
+CHOSEN = ("E47", "activations", "slip 2 depth", "NSP on SOP")
+
+
+def claims_rows() -> str:
+    rows = [
+        (inline(say), inline(it_is), inline(measured))
+        for say, _, it_is, measured, _ in claims_table("05", only=list(CHOSEN)).rows
+    ]
+    return table(("they say", "it is", "settled here"), rows, numbers=False, size=19)
+
+
+def _ours() -> list[Any]:
+    return [e for id, e in sorted(all_exercises().items()) if id.startswith("05.")]
+
+
+def exercises() -> str:
+    items = "".join(f"<li>{e.id} {escape(e.title)}</li>" for e in _ours())
+    return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'
+
+
+def _percent(task: str, tested: str) -> str:
+    return f"{mean(outcome(_tasks(), tested)[task]):.0%}"
+
+
+def _paper_pairs(task: str, tested: str) -> float:
+    row = printed("albert")["sentence_loss"]["intrinsic"][task]
+    return float(row[("words", "NSP", "SOP").index(tested)])
+
+
+def _overall(row: str) -> float:
+    return float(printed("albert")["overall"][row][-1])
+
+
+def _throughput(row: str) -> str:
+    return f"{printed('albert')['overall']['throughput'][row]:g}"
+
+
+NUMBERS: dict[str, Callable[[], Any]] = {
+    "V": lambda: _base().vocab_size,
+    "E": lambda: _base().embedding_size,
+    "H": lambda: _base().hidden_size,
+    "layers": lambda: _base().num_layers,
+    "bert_base": lambda: _millions(_bert("base")),
+    "albert_base": lambda: _millions(_albert()),
+    "times_smaller": lambda: f"{_bert('base') / _albert():.1f}",
+    "both_factors": lambda: sum(_factors()[1:]),
+    "narrow": lambda: _factors()[1],
+    "matrix": lambda: _factors()[2],
+    "table_saved": lambda: f"{1 - sum(_factors()[1:]) / _factors()[0]:.0%}",
+    "block": lambda: parameter_breakdown(_base())["blocks"],
+    "feed_share": lambda: f"{_feed_share():.0%}",
+    "attention_shared": lambda: _millions(_albert(sharing="attention")),
+    "feed_shared": lambda: _millions(_albert(sharing="feed_forward")),
+    "unshared": lambda: _millions(_albert(sharing="none")),
+    "xxlarge": lambda: _millions(_albert("xxlarge")),
+    "xxlarge_of_large": lambda: f"{_albert('xxlarge') / _bert('large'):.0%}",
+    "xxlarge_work": lambda: f"{_models()['ALBERT-xxlarge'][1] / _models()['BERT-large'][1]:.1f}",
+    "xxlarge_printed": lambda: ", ".join(
+        f"{number // 10**6}M" for name, number in printed("albert")["sizes"].items()
+        if name.startswith("xxlarge")
+    ),
+    "width_xxlarge": lambda: published("albert", "xxlarge", AlbertConfig).hidden_size,
+    "width_large": lambda: published("bert", "large").hidden_size,
+    "best_width": lambda: _best_width()[0],
+    "best_by": lambda: _best_width()[1],
+    "work_base": lambda: f"{_models()['ALBERT-base'][1] / 1e9:.2f}",
+    "tokens": lambda: TOKENS,
+    "speed_base": lambda: _throughput("base"),
+    "speed_bert_base": lambda: _throughput("bert_base"),
+    "speed_large": lambda: _throughput("large"),
+    "speed_xxlarge": lambda: _throughput("xxlarge"),
+    "large_fewer": lambda: round(_bert("large") / _albert("large")),
+    "base_loses": lambda: f"{_overall('bert_base') - _overall('base'):.1f}",
+    "xxlarge_gains": lambda: f"{_overall('xxlarge') - _overall('bert_large'):.1f}",
+    "equal_time_xxlarge": lambda: printed("albert")["equal_time"]["xxlarge"][-1],
+    "equal_time_bert": lambda: printed("albert")["equal_time"]["bert_large"][-1],
+    "attention_128": lambda: _signed(-_lost("128")["attention"]),
+    "attention_768": lambda: _signed(-_lost("768")["attention"]),
+    "feed_768": lambda: _signed(-_lost("768")["feed_forward"]),
+    "all_128": lambda: _signed(-_lost("128")["all"]),
+    "five_tasks_spread": lambda: f"{_five_tasks_spread():.1f}",
+    "bag_nsp": lambda: f"{_guessed('NSP', 'shared'):.0%}",
+    "bag_sop": lambda: f"{_guessed('SOP', 'shared'):.0%}",
+    "ordered_nsp": lambda: f"{_guessed('NSP', 'ordered'):.0%}",
+    "ordered_sop": lambda: f"{_guessed('SOP', 'ordered'):.0%}",
+    "commoner_nsp": lambda: f"{_guessed('NSP', 'commoner label'):.0%}",
+    "nsp_on_nsp": lambda: _percent("NSP", "NSP"),
+    "nsp_on_sop": lambda: _percent("NSP", "SOP"),
+    "sop_on_nsp": lambda: _percent("SOP", "NSP"),
+    "sop_on_sop": lambda: _percent("SOP", "SOP"),
+    "words_none": lambda: _percent("none", "masked_accuracy"),
+    "words_nsp": lambda: _percent("NSP", "masked_accuracy"),
+    "words_sop": lambda: _percent("SOP", "masked_accuracy"),
+    "paper_nsp_on_nsp": lambda: _paper_pairs("NSP", "NSP"),
+    "paper_nsp_on_sop": lambda: str(_paper_pairs("NSP", "SOP")),
+    "paper_sop_on_nsp": lambda: _paper_pairs("SOP", "NSP"),
+    "paper_sop_on_sop": lambda: _paper_pairs("SOP", "SOP"),
+    "paper_words": lambda: ", ".join(
+        str(row[0]) for row in printed("albert")["sentence_loss"]["intrinsic"].values()
+    ),
+    "sop_gain": lambda: f"{_downstream('SOP') - _downstream('NSP'):.1f}",
+    "nsp_gain": lambda: f"{_downstream('NSP') - _downstream('none'):.1f}",
+    "steps": lambda: LIVE.steps,
+    "stories": lambda: LIVE.stories,
+    "seeds": lambda: len(TASK_SEEDS),
+    "opening_pairs": lambda: _signs()["NSP"]["opens"].pairs,
+    "opening_share": lambda: f"{_signs()['NSP']['opens'].share:.0%}",
+    "opening_rule": lambda: f"{_opening_rule():.0%}",
+    "wide_all": lambda: f"{_cell(WIDTHS[1], 'all'):.0%}",
+    "narrow_none": lambda: f"{_cell(WIDTHS[0], 'none'):.0%}",
+    "grid_steps": lambda: GRID.steps,
+    "grid_seeds": lambda: len(GRID_SEEDS),
+    "grid_layers": lambda: GRID.num_layers,
+    "narrow_E": lambda: WIDTHS[0],
+    "wide_E": lambda: WIDTHS[1],
+    "width_least": lambda: f"{min(_width_gains()):.0f}",
+    "width_most": lambda: f"{max(_width_gains()):.0f}",
+    "sharing_narrow": lambda: f"{_sharing_costs()[0]:.1f}",
+    "sharing_wide": lambda: f"{_sharing_costs()[1]:.1f}",
+    "depth_24": lambda: printed("albert")["depth"]["layers"]["24"][-1],
+    "depth_48": lambda: printed("albert")["depth"]["layers"]["48"][-1],
+    "dev_albert": lambda: _hundredths(_average("albert_dev")),
+    "dev_bert": lambda: _hundredths(_average("bert_large_dev")),
+    "five_base": lambda: _five("base"),
+    "ensemble": lambda: printed("glue")["albert_test"]["printed"],
+    "claims_in_all": lambda: len(claims("05")),
+    "exercise_minutes": lambda: sum(e.minutes for e in _ours()),
+}  # fmt: skip
+
+
+def _best_width() -> tuple[str, str]:
+    """The width with the best mean where all is shared, and its lead over the widest (Table 3)."""
+    means = {w: row[-1] for w, row in printed("albert")["embedding_size"]["all_shared"].items()}
+    best = max(means, key=lambda width: means[width])
+    return best, f"{means[best] - means[max(means, key=int)]:.1f}"
+
+
+def _feed_share() -> float:
+    """The feed-forward half's share of a block."""
+    H, F = _base().hidden_size, _base().intermediate_size
+    half = 2 * H * F + F + H + 2 * H  # with its LayerNorm
+    return half / parameter_breakdown(_base())["blocks"]
+
+
+def _downstream(task: str) -> float:
+    return float(printed("albert")["sentence_loss"]["downstream"][task][-1])

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from ..heads import BertForMaskedLM, BertForPreTraining
-from ..objectives.masked_lm import Masked, mask_rows
-from ..objectives.masked_lm import masked_lm_loss
+from ..objectives.masked_lm import Masked, mask_rows, masked_lm_loss
 from ..objectives.next_sentence import next_sentence_loss
 from ..objectives.rows import Rows, SpecialIds
 from .precision import choose_precision, computing_in

@@ -427,7 +427,7 @@ def width_lines() -> Any:
     widths = [int(width) for width in tables["all_shared"]]
     figure.update_xaxes(tickvals=widths, ticktext=[str(w) for w in widths])
     figure.update_xaxes(range=[log10(58), log10(850)])
-    return for_a_hall(figure, 540, 390, right=190)
+    return for_a_hall(figure, 540, 390, right=190).update_annotations(font_size=18)
 
 
 # ---------------------------------------------------------------- 9: in order, or swapped
@@ -836,7 +836,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "V": lambda: _base().vocab_size,
     "E": lambda: _base().embedding_size,
     "H": lambda: _base().hidden_size,
-    "layers": lambda: _base().num_layers,
     "bert_base": lambda: _millions(_bert("base")),
     "albert_base": lambda: _millions(_albert()),
     "times_smaller": lambda: f"{_bert('base') / _albert():.1f}",
@@ -847,8 +846,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "block": lambda: parameter_breakdown(_base())["blocks"],
     "feed_share": lambda: f"{_feed_share():.0%}",
     "attention_shared": lambda: _millions(_albert(sharing="attention")),
-    "feed_shared": lambda: _millions(_albert(sharing="feed_forward")),
-    "unshared": lambda: _millions(_albert(sharing="none")),
     "xxlarge": lambda: _millions(_albert("xxlarge")),
     "xxlarge_of_large": lambda: f"{_albert('xxlarge') / _bert('large'):.0%}",
     "xxlarge_work": lambda: f"{_models()['ALBERT-xxlarge'][1] / _models()['BERT-large'][1]:.1f}",
@@ -858,13 +855,13 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     ),
     "width_xxlarge": lambda: published("albert", "xxlarge", AlbertConfig).hidden_size,
     "width_large": lambda: published("bert", "large").hidden_size,
+    "lost_all_128": lambda: f"{_lost('128')['all']:.1f}",
+    "lost_all_768": lambda: f"{_lost('768')['all']:.1f}",
     "best_width": lambda: _best_width()[0],
     "best_by": lambda: _best_width()[1],
     "work_base": lambda: f"{_models()['ALBERT-base'][1] / 1e9:.2f}",
-    "tokens": lambda: TOKENS,
     "speed_base": lambda: _throughput("base"),
     "speed_bert_base": lambda: _throughput("bert_base"),
-    "speed_large": lambda: _throughput("large"),
     "speed_xxlarge": lambda: _throughput("xxlarge"),
     "large_fewer": lambda: round(_bert("large") / _albert("large")),
     "base_loses": lambda: f"{_overall('bert_base') - _overall('base'):.1f}",
@@ -873,35 +870,25 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "equal_time_bert": lambda: printed("albert")["equal_time"]["bert_large"][-1],
     "attention_128": lambda: _signed(-_lost("128")["attention"]),
     "attention_768": lambda: _signed(-_lost("768")["attention"]),
-    "feed_768": lambda: _signed(-_lost("768")["feed_forward"]),
-    "all_128": lambda: _signed(-_lost("128")["all"]),
     "five_tasks_spread": lambda: f"{_five_tasks_spread():.1f}",
     "bag_nsp": lambda: f"{_guessed('NSP', 'shared'):.0%}",
     "bag_sop": lambda: f"{_guessed('SOP', 'shared'):.0%}",
-    "ordered_nsp": lambda: f"{_guessed('NSP', 'ordered'):.0%}",
     "ordered_sop": lambda: f"{_guessed('SOP', 'ordered'):.0%}",
     "commoner_nsp": lambda: f"{_guessed('NSP', 'commoner label'):.0%}",
     "nsp_on_nsp": lambda: _percent("NSP", "NSP"),
     "nsp_on_sop": lambda: _percent("NSP", "SOP"),
     "sop_on_nsp": lambda: _percent("SOP", "NSP"),
-    "sop_on_sop": lambda: _percent("SOP", "SOP"),
     "words_none": lambda: _percent("none", "masked_accuracy"),
     "words_nsp": lambda: _percent("NSP", "masked_accuracy"),
     "words_sop": lambda: _percent("SOP", "masked_accuracy"),
-    "paper_nsp_on_nsp": lambda: _paper_pairs("NSP", "NSP"),
     "paper_nsp_on_sop": lambda: str(_paper_pairs("NSP", "SOP")),
     "paper_sop_on_nsp": lambda: _paper_pairs("SOP", "NSP"),
-    "paper_sop_on_sop": lambda: _paper_pairs("SOP", "SOP"),
-    "paper_words": lambda: ", ".join(
-        str(row[0]) for row in printed("albert")["sentence_loss"]["intrinsic"].values()
-    ),
     "sop_gain": lambda: f"{_downstream('SOP') - _downstream('NSP'):.1f}",
     "nsp_gain": lambda: f"{_downstream('NSP') - _downstream('none'):.1f}",
     "steps": lambda: LIVE.steps,
     "stories": lambda: LIVE.stories,
     "seeds": lambda: len(TASK_SEEDS),
     "opening_pairs": lambda: _signs()["NSP"]["opens"].pairs,
-    "opening_share": lambda: f"{_signs()['NSP']['opens'].share:.0%}",
     "opening_rule": lambda: f"{_opening_rule():.0%}",
     "wide_all": lambda: f"{_cell(WIDTHS[1], 'all'):.0%}",
     "narrow_none": lambda: f"{_cell(WIDTHS[0], 'none'):.0%}",

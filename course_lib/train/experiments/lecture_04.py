@@ -1,7 +1,7 @@
-"""Lecture 04's experiment: one static mask, ten copies, a fresh mask at every visit; all else equal.
+"""Lecture 04's experiment: one static mask, ten copies, a fresh mask at every visit.
 
 A small RoBERTa reads the same few stories forty times, as BERT read its corpus by the paper's
-count. Only the draw of the mask differs between the schemes."""
+count. All else is equal: only the draw of the mask differs between the schemes."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def small_roberta(recipe: MaskingRecipe, world: MicroWorld, seed: int) -> BertFo
     torch.manual_seed(seed)
     pad = world.special.pad
     return roberta_for_masked_lm(
-        vocab_size=world.special.vocab_size, pad_token_id=pad, max_positions=recipe.length + pad + 1,
-        num_layers=2, hidden_size=128, num_heads=2, intermediate_size=512,
+        vocab_size=world.special.vocab_size, pad_token_id=pad,
+        max_positions=recipe.length + pad + 1, num_layers=2, hidden_size=128, num_heads=2, intermediate_size=512,
         initializer_range=recipe.initializer_range, hidden_dropout=0.0, attention_dropout=0.0,
     )  # fmt: skip
 

@@ -53,7 +53,7 @@ TASKS: dict[str, Objective] = {
 }
 LIVE = AlbertRecipe(steps=1_000, num_layers=2)
 TASK_SEEDS = range(5)
-# Masked words alone: a question about pairs, learned beside them, slows them down (see the results).
+# Masked words alone: a question about pairs, learned beside them, slows them down.
 GRID = AlbertRecipe(steps=1_000, num_layers=2, task="none")
 WIDTHS = (32, 128)
 GRID_SEEDS = range(3)

@@ -136,7 +136,7 @@ def cut_in_two() -> str:
 
 
 TOY = (
-    ((1.0, 0.0), (0.0, 1.0), (2.0, -1.0), (1.0, 1.0)),
+    ((1.0, 0.0), (0.0, 1.0), (2.0, -1.0)),
     ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)),
 )
 
@@ -146,7 +146,7 @@ def _toy() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def toy_factors() -> str:
-    """Four words, E = 2, H = 3; the row of word 2 is shaded, and its product beside it."""
+    """The notebook's toy: three words, E = 2, H = 3; word 2 and its product are shaded."""
     short, widen = _toy()
     long = short @ widen
     blocks = (
@@ -173,10 +173,10 @@ def _matrix(name: str, rows: Sequence[Sequence[float]], shaded: int = -1) -> str
 
 
 def wrong_order() -> str:
-    """What PyTorch says to the factors in the printed order."""
+    """What PyTorch says when the matrix stands before the row."""
     short, widen = _toy()
     try:
-        _ = widen @ short
+        _ = widen @ short[2]
     except RuntimeError as error:
         return str(error).splitlines()[0]
     raise AssertionError("the factors must not fit the other way round")
@@ -689,9 +689,16 @@ def _in_cell(width: int, sharing: str) -> str:
     return f"<b>{_cell(width, sharing):.1%}</b><br>{weights / 1000:.0f}k"
 
 
-def _sharing_costs() -> tuple[float, ...]:
-    """Points lost by sharing all instead of nothing, at each width."""
-    return tuple(100 * (_cell(width, "none") - _cell(width, "all")) for width in WIDTHS)
+def _costs(sharing: str) -> list[float]:
+    """Points lost by this way to share against none, at each width."""
+    return [100 * (_cell(width, "none") - _cell(width, sharing)) for width in WIDTHS]
+
+
+def _attention_costs_more() -> str:
+    """Both costs at the narrow width; the slide says that attention's is the larger, at both."""
+    attention, feed = _costs("attention"), _costs("feed_forward")
+    assert all(a > f for a, f in zip(attention, feed, strict=True))
+    return f"{attention[0]:.1f} against {feed[0]:.1f}"
 
 
 def _width_gains() -> list[float]:
@@ -899,8 +906,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "wide_E": lambda: WIDTHS[1],
     "width_least": lambda: f"{min(_width_gains()):.0f}",
     "width_most": lambda: f"{max(_width_gains()):.0f}",
-    "sharing_narrow": lambda: f"{_sharing_costs()[0]:.1f}",
-    "sharing_wide": lambda: f"{_sharing_costs()[1]:.1f}",
+    "sharing_narrow": lambda: f"{_costs('all')[0]:.1f}",
+    "attention_against_feed": _attention_costs_more,
+    "sharing_wide": lambda: f"{_costs('all')[1]:.1f}",
     "depth_24": lambda: printed("albert")["depth"]["layers"]["24"][-1],
     "depth_48": lambda: printed("albert")["depth"]["layers"]["48"][-1],
     "dev_albert": lambda: _hundredths(_average("albert_dev")),

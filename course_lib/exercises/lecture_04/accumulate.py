@@ -187,6 +187,11 @@ def _expect_loss(answer: Answer, case: Case, pools: Sequence[Sequence[Case]]) ->
         f"Parts that ask {asked} positions, with mean losses {losses} (rows {rows}, tokens "
         f"{tokens}): you have {given:.4f}; it is {right:.4f}."
     )
+    if math.isnan(given) and not any(asked):
+        raise Mistake(
+            "nothing asked",
+            f"No part asks anything, so there is nothing to average: 0 is expected.\n{said}",
+        )
     if math.isnan(given):
         raise Mistake(
             "not a number",

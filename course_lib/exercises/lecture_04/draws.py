@@ -152,8 +152,8 @@ CHOICE_SUSPECTS = (
     ),
     Suspect(
         "copies ignored",
-        "copies has no effect: every epoch has a fresh draw. With c copies only the draws 0 to c − "
-        "1 exist, and they are read again and again.",
+        "Also with several copies every epoch has a fresh draw. With c copies only the draws 0 to "
+        "c − 1 exist, and they are read again and again.",
         _choose(lambda e, c: e),
     ),
     Suspect(

@@ -85,8 +85,9 @@ def small_roberta(recipe: MaskingRecipe, world: MicroWorld, seed: int) -> BertFo
     pad = world.special.pad
     return roberta_for_masked_lm(
         vocab_size=world.special.vocab_size, pad_token_id=pad,
-        max_positions=recipe.length + pad + 1, num_layers=2, hidden_size=128, num_heads=2, intermediate_size=512,
-        initializer_range=recipe.initializer_range, hidden_dropout=0.0, attention_dropout=0.0,
+        max_positions=recipe.length + pad + 1, num_layers=2, hidden_size=128, num_heads=2,
+        intermediate_size=512, initializer_range=recipe.initializer_range,
+        hidden_dropout=0.0, attention_dropout=0.0,
     )  # fmt: skip
 
 

@@ -99,7 +99,8 @@ SLIPS: dict[str, tuple[str, Callable[[Sizes], int]]] = {
         lambda s: (s.P + SEGMENTS) * (s.H - s.E),
     ),
     "no embedding LayerNorm": (
-        "the LayerNorm of the embeddings is missing: 2E",
+        "2E are missing: the segment table (2 rows), or the LayerNorm of the embeddings (a gain "
+        "and a bias)",
         lambda s: -2 * s.E,
     ),
     "no projection": (
@@ -138,7 +139,8 @@ SLIPS: dict[str, tuple[str, Callable[[Sizes], int]]] = {
         lambda s: 0 if s.sharing == "none" else (2 - s.attending - s.feeding) * 2 * s.H,
     ),
     "no block LayerNorms": (
-        "the LayerNorms of the blocks are missing: 2H after each half",
+        "the LayerNorms of the blocks are missing, 2H after each half, or as many biases: 4H are "
+        "those of attention's four linear layers",
         lambda s: -(s.attending + s.feeding) * 2 * s.H,
     ),
     "no LayerNorms": (

@@ -135,7 +135,8 @@ check("04.3", my_positions)
 # ### RoBERTa is BERT, less two things and with one number moved
 #
 # One segment type instead of two, no pooler that a pair question would train, positions that begin after the
-# padding's. The blocks are BERT's: the file below imports them and adds nothing. The vocabulary is another one (section *Bytes instead of words*), and so is a small constant in the LayerNorms; neither changes a block's shape.
+# padding's. The blocks are BERT's: the file below imports them and adds nothing. The vocabulary is another one
+# (section *Bytes instead of words*), and so is a small constant in the LayerNorms; neither changes a block's shape.
 
 # %%
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
@@ -176,7 +177,8 @@ compare(roberta_for_masked_lm("base", vocab_size=2_000, **small))
 # %% [markdown]
 # ### Where do 15 million more parameters come from?
 #
-# RoBERTa-base has 124.6 million parameters, BERT-base 109.5. (Both are counted with a pooler, as is usual, though RoBERTa's pre-training trains none.) If the architecture is the same, the difference must be
+# RoBERTa-base has 124.6 million parameters, BERT-base 109.5. (Both are counted with a pooler, as is usual, though
+# RoBERTa's pre-training trains none.) If the architecture is the same, the difference must be
 # in the tables. Check it on paper first: the vocabulary has 50,265 rows instead of 30,522, a row has 768 numbers.
 
 # %% tags=["nbval-check-output"]
@@ -195,7 +197,8 @@ print(f"{'all':9} {count_parameters(berts):,} → {count_parameters(ours):,}: {c
 #
 # ### One text, many passes
 #
-# Your own sentence, masked at every pass. Try this: set the scheme to *static* and move the number of passes to 40; count the words that were never asked. Then *ten copies*: from the eleventh pass on, the rows repeat.
+# Your own sentence, masked at every pass. Try this: set the scheme to *static* and move the number of passes to 40;
+# count the words that were never asked. Then *ten copies*: from the eleventh pass on, the rows repeat.
 
 # %%
 world = MicroWorld.load()
@@ -237,10 +240,11 @@ coverage_chart(0.15, passes, 10, simulated=counted)
 # ### Three draws, all else equal
 #
 # 400 stories from the micro-world, an invented world of a thousand words with known rules. One story a row, MLM only, a
-# RoBERTa of two layers, 128 wide. Each story is read forty times. All three see the rows in the same order, from the same fresh weights; only the draw of the masks differs. The three trainings take a minute or two.
-# #
-# # Here is your second guess. Forty passes over so little text are chosen on purpose: if a
-# fixed draw does harm, it must show here.
+# RoBERTa of two layers, 128 wide. Each story is read forty times. All three see the rows in the same order, from the
+# same fresh weights; only the draw of the masks differs. The three trainings take a minute or two.
+#
+# Here is your second guess. Forty passes over so little text are chosen on purpose: if a fixed draw does harm, it
+# must show here.
 
 # %%
 from course_lib.train.experiments.lecture_04 import LossCurve, train_scheme
@@ -284,7 +288,8 @@ curves = {
 curves_chart(curves, x_title="step", y_title="loss on new stories, nats", title=f"{few}, forty passes, five seeds")
 
 # %% [markdown]
-# *With one draw the loss on new stories climbs (its training loss, not drawn, falls to nearly nothing meanwhile); with ten copies and fresh draws it keeps falling.*
+# *With one draw the loss on new stories climbs (its training loss, not drawn, falls to nearly nothing meanwhile);
+# with ten copies and fresh draws it keeps falling.*
 
 # %%
 figure = dots_chart(
@@ -322,7 +327,10 @@ for name in result["runs"]:
 
 # %% [markdown]
 # One draw is far behind in both sets, and less far with more text: more stories bring more question sheets with
-# them. Fresh draws beat ten copies at every seed, by 1.6 to 3.6 points on the small set and by 0.4 to 1.5 on the larger one, less than the seeds differ among themselves. So ten draws were nearly enough even here, where the text is tiny. BERT's text was forty thousand times larger than even our larger set: expect little from the eleventh draw. (What two layers and a made world cannot tell: how large the effect is for a real model. For that, the paper.)
+# them. Fresh draws beat ten copies at every seed, by 1.6 to 3.6 points on the small set and by 0.4 to 1.5 on the
+# larger one, less than the seeds differ among themselves. So ten draws were nearly enough even here, where the text
+# is tiny. BERT's text was forty thousand times larger than even our larger set: expect little from the eleventh draw.
+# (What two layers and a made world cannot tell: how large the effect is for a real model. For that, the paper.)
 #
 # ### What the paper measured
 #
@@ -334,7 +342,9 @@ for name in result["runs"]:
 # | static (ten copies), their own | 78.3 | 84.3 | 92.5 |
 # | dynamic | 78.7 | 84.0 | 92.9 |
 #
-# (SQuAD 2.0: find the answer in a text, or say that there is none. MNLI: does a sentence follow from another? -m, *matched*: on the kinds of text it was trained on. SST-2: is a review good? All on development sets, where the authors may look at the answers.) Dynamic masking gains 0.4, loses 0.3, gains 0.4. The authors call it
+# (SQuAD 2.0: find the answer in a text, or say that there is none. MNLI: does a sentence follow from another? -m,
+# *matched*: on the kinds of text it was trained on. SST-2: is a review good? All on development sets, where the
+# authors may look at the answers.) Dynamic masking gains 0.4, loses 0.3, gains 0.4. The authors call it
 # "comparable or slightly better", and they are right. Their "static" already had ten draws; the harm of *one* draw,
 # which you just saw, was never in that comparison.
 #
@@ -376,7 +386,9 @@ bar_chart(padding, percent=True, title="Padding, stories in rows of 64", y_title
 # | doc-sentences | **90.6 / 79.7** | 84.7 | 92.7 | **65.6** |
 #
 # "NSP hurts" is a careless reading. The damage is done by *single sentences*: they give the model no long
-# text to look back on. Dropping NSP matches or slightly improves. (On SST-2 it loses 0.2 to 0.4.) Doc-sentences is best or level everywhere else; full-sentences was taken because its batches are all of one size, while rows that end with their document are of every length. Why could NSP be dropped at all? Because it is mostly solved by
+# text to look back on. Dropping NSP matches or slightly improves. (On SST-2 it loses 0.2 to 0.4.) Doc-sentences is
+# best or level everywhere else; full-sentences was taken because its batches are all of one size, while rows that end
+# with their document are of every length. Why could NSP be dropped at all? Because it is mostly solved by
 # topic: ALBERT's authors found that a model trained on it tells real from foreign continuations in 90.5% of the
 # cases, and cannot say which of two neighbouring passages comes first (52.0%, their Table 5).
 #
@@ -405,7 +417,9 @@ for name, found in (("four parts, global count", gradient(split_batch(large, 4))
     print(f"{name:28} largest difference {(found - whole).abs().max() / whole.abs().max():.1e} of the largest entry")
 
 # %% [markdown]
-# The first is rounding error of float64 numbers. The second is a different gradient: a part with few words asked counts as much as one with many. (These four parts ask 112 to 128 words each, so the harm is small. The claims table below has parts that differ more.)
+# The first is rounding error of float64 numbers. The second is a different gradient: a part with few words asked
+# counts as much as one with many. (These four parts ask 112 to 128 words each, so the harm is small. The claims table
+# below has parts that differ more.)
 #
 # Are large batches better? The paper's Table 3 keeps the number of passes fixed, so that larger batches mean fewer
 # steps (BERT-base; perplexity is e to the loss, lower is better):
@@ -455,7 +469,9 @@ curves_chart(schedule, x_title="step", y_title="learning rate × 10⁴", title="
 # ## Bytes instead of words
 #
 # BERT's WordPiece knows 30,522 pieces; what it cannot spell becomes `[UNK]` and is lost. RoBERTa cuts text into
-# **bytes**, of which there are 256, and then merges the pairs that occur most often, again and again, 50,000 times (256 bytes, 50,000 merges and 9 special rows make 50,265): *byte-level byte-pair encoding*. Any text can be written with 256 bytes, so there is no unknown
+# **bytes**, of which there are 256, and then merges the pairs that occur most often, again and again, 50,000 times
+# (256 bytes, 50,000 merges and 9 special rows make 50,265): *byte-level byte-pair encoding*. Any text can be written
+# with 256 bytes, so there is no unknown
 # word. We learn one from the documentation on this machine.
 
 # %%
@@ -467,10 +483,12 @@ print(f"{bpe.vocab_size:,} pieces; the first merges: {bpe.merges[:8]}")
 byte_pieces_view(bpe, "Ça marche: naïve café 🐙 at 25 °C")
 
 # %% [markdown]
-# *`Ġ` stands for a space. Every byte is written as a stand-in letter: `Ç` is the two bytes c3 87, here `Ã ĩ`. Rare signs fall apart into bytes; nothing is unknown. Type your own text.*
+# *`Ġ` stands for a space. Every byte is written as a stand-in letter: `Ç` is the two bytes c3 87, here `Ã ĩ`. Rare
+# signs fall apart into bytes; nothing is unknown. Type your own text.*
 
 # %% [markdown]
-# Does the `tokenizers` library learn the same pieces from the same text, and cut other text alike? (The `<unk>` in its list is there by custom and never used.)
+# Does the `tokenizers` library learn the same pieces from the same text, and cut other text alike? (The `<unk>` in
+# its list is there by custom and never used.)
 
 # %%
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -506,7 +524,8 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | masks, pairs | ten copies, NSP | fresh, none | fresh, none |
 # | training FLOPs, as ELECTRA's authors count | 1.9e20 | 3.2e21 | |
 #
-# Sources: BERT sections 3 and A.2 and its released program (ten copies, ε); RoBERTa section 3 and Table 9; ELECTRA Tables 1 and 2. The text: books and
+# Sources: BERT sections 3 and A.2 and its released program (ten copies, ε); RoBERTa section 3 and Table 9; ELECTRA
+# Tables 1 and 2. The text: books and
 # Wikipedia 16 GB, CC-News 76, OpenWebText 38, Stories 31. "One day on 1,024 V100 GPUs" is the run of 100,000 steps on
 # the 16 GB, not this one: the model everybody uses took 17 times the arithmetic of BERT-large.
 #
@@ -524,7 +543,9 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 #
 # ### Dev, test, single, ensemble
 #
-# A *development set* has known answers: authors look at it as often as they like and choose settings by it. The answers of a *test set* are kept back, and a server gives the score. The two do not compare. GLUE is nine tasks on English sentences with one average; WNLI is one of them, so small and odd that many leave it out.
+# A *development set* has known answers: authors look at it as often as they like and choose settings by it. The
+# answers of a *test set* are kept back, and a server gives the score. The two do not compare. GLUE is nine tasks on
+# English sentences with one average; WNLI is one of them, so small and odd that many leave it out.
 # 
 # Before you compare two numbers, ask four questions. Development or test set? One model or several averaged
 # (an *ensemble*)? Extra data? Which average? Three comparisons that circulate, each wrong in at least one of them:

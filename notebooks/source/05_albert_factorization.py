@@ -184,7 +184,9 @@ with torch.device("meta"):
         print(f"ALBERT-{size:8}{count:13,}   {berts[like] / count:5.1f} times fewer than BERT-{like}")
 
 # %% [markdown]
-# "12 times fewer" holds for the blocks of the base model alone; the whole model has 9.4 times fewer, because the tables shrink only six times and the pooler not at all. For xxlarge the paper prints 235M in one place, 233M in another and 225M in a third; the published
+# "12 times fewer" holds for the blocks of the base model alone; the whole model has 9.4 times fewer, because the
+# tables shrink only six times and the pooler not at all. For xxlarge the paper prints 235M in one place, 233M in
+# another and 225M in a third; the published
 # configuration gives 222.6M.
 #
 # Which half holds the weights?
@@ -208,7 +210,9 @@ print({sharing: f"{count / 1e6:.1f}M" for sharing, count in counts.items()})
 parameter_calculator()
 
 # %% [markdown]
-# *Left bar: your choice; right bar: a BERT of the same vocabulary, width and depth. The line about operations below does not care about sharing.* (The word table alone: 32.1 million instead of 192 million. At H = 4096 it is the one block: 201 of 223 million.)
+# *Left bar: your choice; right bar: a BERT of the same vocabulary, width and depth. The line about operations below
+# does not care about sharing.* (The word table alone: 32.1 million instead of 192 million. At H = 4096 it is the one
+# block: 201 of 223 million.)
 
 # %% [markdown]
 # ## Measure it
@@ -252,8 +256,9 @@ print(f"ratio {timed[1].median / timed[0].median:.2f}")
 
 # %% [markdown]
 # First guess of the page. Whatever your ratio is, it is near one, not near nine. (One block may win a little where
-# its 28 MB stay in the processor's cache.) Where does "1.7 times faster" come from, which you may have read? It is in
-# the paper's Table 2: the *training* throughput of ALBERT-large against BERT-large on many TPUs. With a nineteenth of the weights there is a nineteenth of the gradients to send around. The same table gives xxlarge 0.3: three times
+# its 7 MB stay in the processor's cache.) Where does "1.7 times faster" come from, which you may have read? It is in
+# the paper's Table 2: the *training* throughput of ALBERT-large against BERT-large on many TPUs. With a nineteenth of
+# the weights there is a nineteenth of the gradients to send around. The same table gives xxlarge 0.3: three times
 # *slower* than BERT-large.
 #
 # And memory? A training step keeps what every layer has computed, for the way back. Those numbers belong to the text,
@@ -291,7 +296,8 @@ bar_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *NSP is nearly solved by shared words; on SOP the same classifier guesses.* ("Commoner label" above is what one gets by always giving the more frequent answer: 57% for NSP, where a single leftover sentence always gets a random B.)
+# *NSP is nearly solved by shared words; on SOP the same classifier guesses.* ("Commoner label" above is what one gets
+# by always giving the more frequent answer: 57% for NSP, where a single leftover sentence always gets a random B.)
 
 # %% [markdown]
 # It must guess: swapping two segments does not change which words they share. Topic is out of the game.
@@ -301,7 +307,9 @@ bar_chart(
 # sentence. In real text the first words give far less away. So our SOP is easier than ALBERT's: read what follows as
 # a statement about topic, not about difficulty.
 #
-# Now two small ALBERTs from the same random weights, one trained with each question, both tested on both: 400 steps here (half a minute or more for each), 1,000 in the result file that follows. After 400 steps the NSP-trained model may still be near a coin on SOP; look at the same number after 1,000.
+# Now two small ALBERTs from the same random weights, one trained with each question, both tested on both: 400 steps
+# here (half a minute or more for each), 1,000 in the result file that follows. After 400 steps the NSP-trained model
+# may still be near a coin on SOP; look at the same number after 1,000.
 
 # %%
 from dataclasses import replace
@@ -352,7 +360,11 @@ dots_chart(groups, percent=True, title="Pairs told apart", y_title="share right"
 # | NSP | 90.5 | **52.0** | 79.2 |
 # | SOP | **78.9** | 86.5 | 80.1 |
 #
-# One row agrees: the model without a pair question knows nothing of either. Both cross-tests differ. Who learned SOP answers 78.9% of NSP in the paper and 61% here, where the commoner answer alone makes 57%: both segments of SOP are of one story, so it never had to compare topics. And our NSP-trained model is far better than a coin on swapped pairs; theirs is not (52.0). Before you believe that it has understood order, look for a shortcut. In NSP a wrong B is taken from a
+# One row agrees: the model without a pair question knows nothing of either. Both cross-tests differ. Who learned SOP
+# answers 78.9% of NSP in the paper and 61% here, where the commoner answer alone makes 57%: both segments of SOP are
+# of one story, so it never had to compare topics. And our NSP-trained model is far better than a coin on swapped
+# pairs; theirs is not (52.0). Before you believe that it has understood order, look for a shortcut. In NSP a wrong B
+# is taken from a
 # random place of another story, also from its *beginning*. A true continuation never starts with an opening. We
 # count:
 
@@ -367,7 +379,12 @@ for name, which in (("B begins like a story's opening", opens), ("B begins other
     print(f"{name:32}{len(label):7,} pairs of NSP, {label.mean():.0%} of them NotNext")
 
 # %% [markdown]
-# A B that starts like an opening is never the true continuation, and in nearly every swapped pair the opening stands in B. That is one clue, in a sixteenth of the pairs, and not the only one: all our stories run in the same steps (an opening, *first*, *then*, *finally*), so a B from a random place is often out of step with A. The count shows that clues are there, not which of them the model uses. Ordinary prose gives far fewer. The paper's conclusion (NSP teaches topic) may well be true there; *our* NSP teaches some order as well. It is a reminder of what such tests measure: whatever is easiest.
+# A B that starts like an opening is never the true continuation, and in nearly every swapped pair the opening stands
+# in B. That is one clue, in a sixteenth of the pairs, and not the only one: all our stories run in the same steps (an
+# opening, *first*, *then*, *finally*), so a B from a random place is often out of step with A. The count shows that
+# clues are there, not which of them the model uses. Ordinary prose gives far fewer. The paper's conclusion (NSP
+# teaches topic) may well be true there; *our* NSP teaches some order as well. It is a reminder of what such tests
+# measure: whatever is easiest.
 #
 # The last column of the table has a lesson of its own. After these few steps the model without a pair question has
 # found more hidden words than the other two: the second question takes its share of a short training. In the paper's
@@ -400,12 +417,20 @@ heat_chart(
 # *A cell is the mean of three runs; the list above has the spread.*
 
 # %% [markdown]
-# Here the width decides. At E = 128 sharing hardly matters: the four columns lie within two points, about the spread of the seeds; two layers have little to share. At E = 32 the two columns that share attention are about three points lower: here attention is the half that hurts, the reverse of the paper's. Three seeds of two layers are no argument against it.
+# Here the width decides. At E = 128 sharing hardly matters: the four columns lie within two points, about the spread
+# of the seeds; two layers have little to share. At E = 32 the two columns that share attention are about three points
+# lower: here attention is the half that hurts, the reverse of the paper's. Three seeds of two layers are no argument
+# against it.
 #
-# Why does E = 32 lag so far? What its projection gives starts quieter: fresh weights of deviation 0.05 make numbers of size 0.05·√E. Doubling the projection's fresh weights, with nothing shared, gave 27% and 32% on two seeds (not in the result file), so that is at most a part of the answer. A thousand words may simply not fit into 32 directions so soon. The
+# Why does E = 32 lag so far? What its projection gives starts quieter: fresh weights of deviation 0.05 make numbers
+# of size 0.05·√E. Doubling the projection's fresh weights, with nothing shared, gave 27% and 32% on two seeds (not in
+# the result file), so that is at most a part of the answer. A thousand words may simply not fit into 32 directions so
+# soon. The
 # paper's question, what E to choose for 30,000 pieces at H = 768, cannot be settled at this size.
 #
-# The paper's grid, at base size (Tables 3 and 4; mean of five tasks: SQuAD 1.1, find the answer in a text; SQuAD 2.0, or say there is none; MNLI, does a sentence follow; SST-2, is a review good; RACE, school examinations with four choices):
+# The paper's grid, at base size (Tables 3 and 4; mean of five tasks: SQuAD 1.1, find the answer in a text; SQuAD 2.0,
+# or say there is none; MNLI, does a sentence follow; SST-2, is a review good; RACE, school examinations with four
+# choices):
 #
 # | | all shared | attention only | feed-forward only | none |
 # |---|---|---|---|---|
@@ -451,7 +476,11 @@ layer_distance_chart(distances, title="How far a layer moves a token's vector")
 # *Left: Euclidean distance between input and output of each layer. Right: the angle between them.*
 
 # %% [markdown]
-# The first visit is mostly a change of length: the LayerNorm brings short vectors to its own. After it both single blocks turn a vector less at each visit. The trained one turns it more in its first visits, the ones it has learned for; by the twelfth it moves a vector hardly more than fresh weights do. The paper's Figure 1, of a block trained for 24 visits, looks different: distance and angle stay away from zero and oscillate, more smoothly than BERT's, whose layers differ.
+# The first visit is mostly a change of length: the LayerNorm brings short vectors to its own. After it both single
+# blocks turn a vector less at each visit. The trained one turns it more in its first visits, the ones it has learned
+# for; by the twelfth it moves a vector hardly more than fresh weights do. The paper's Figure 1, of a block trained
+# for 24 visits, looks different: distance and angle stay away from zero and oscillate, more smoothly than BERT's,
+# whose layers differ.
 #
 # ### Three words at once
 #
@@ -473,7 +502,8 @@ for most in (1, 3):
 tokens_row(shown, masked.action[0, :28].tolist())
 
 # %% [markdown]
-# *The last row above: chosen words come in runs. A marked word that is not [MASK] was chosen too, and replaced or kept (the 80/10/10 rule).*
+# *The last row above: chosen words come in runs. A marked word that is not [MASK] was chosen too, and replaced or
+# kept (the 80/10/10 rule).*
 
 # %% [markdown]
 # ## What the big ones reached
@@ -488,10 +518,15 @@ tokens_row(shown, masked.action[0, :28].tolist())
 # | ALBERT-xxlarge | 235M (223M) | 125,000 | 0.3× | 88.7 |
 #
 # (Table 2, with the parameters as printed in Table 1; throughput against BERT-large.) ALBERT-base *loses* 2.2 points
-# to BERT-base. What wins clearly is xxlarge, four times as wide as BERT-large. Given the same *time* instead of the same steps, it
-# still wins: 88.7 in 32 hours against 87.2 for BERT-large in 34 (Table 6). Depth stops paying at about 24 layers (Table 11: 52.9 with 1 layer, 81.5 with 12, 82.1 with 24, 81.8 with 48); width at 4,096 (Table 12). Leaving out dropout adds 0.3 (xxlarge, Table 8); ten times the text adds 0.7 on average, and takes some away on SQuAD (base, Table 7).
+# to BERT-base. What wins clearly is xxlarge, four times as wide as BERT-large. Given the same *time* instead of the
+# same steps, it
+# still wins: 88.7 in 32 hours against 87.2 for BERT-large in 34 (Table 6). Depth stops paying at about 24 layers
+# (Table 11: 52.9 with 1 layer, 81.5 with 12, 82.1 with 24, 81.8 with 48); width at 4,096 (Table 12). Leaving out
+# dropout adds 0.3 (xxlarge, Table 8); ten times the text adds 0.7 on average, and takes some away on SQuAD (base,
+# Table 7).
 #
-# The recipe behind them: SentencePiece (cuts raw text into pieces, without splitting it at spaces first) with 30,000 pieces, LAMB (an optimiser for very large batches) with a rate of 0.00176, batches of
+# The recipe behind them: SentencePiece (cuts raw text into pieces, without splitting it at spaces first) with 30,000
+# pieces, LAMB (an optimiser for very large batches) with a rate of 0.00176, batches of
 # 4,096, n-gram masks, SOP.
 #
 # ### Reading its GLUE row
@@ -504,7 +539,8 @@ tokens_row(shown, masked.action[0, :28].tolist())
 #
 # The 89.4 that is quoted for ALBERT is another thing: the *test* average of an **ensemble**. Beside it stand rows of
 # other names: **XLNet** predicts words in a shuffled order, so that it needs no `[MASK]`; **MT-DNN** fine-tunes BERT
-# on many tasks at once; **ALICE** and **Adv-RoBERTa** train with inputs that are disturbed on purpose. Their numbers
+# on many tasks at once; **Adv-RoBERTa**, going by its
+# name, trains with inputs that are disturbed on purpose; of **ALICE** the table's row is all we could check. Their numbers
 # are ensembles on the test set as well.
 #
 # The paper has slips of its own: Table 10 gives BERT-large 89.1/86.3 on the SQuAD 2.0 test set, which is XLNet's cell

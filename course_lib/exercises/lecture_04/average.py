@@ -319,8 +319,9 @@ AVERAGE = Exercise(
     signature="my_average(row, recipe)",
     statement=(
         "`row` maps a task of GLUE to its score, or to two (a tuple or a list): MNLI (matched, "
-        "mismatched), QQP and MRPC (F1, accuracy), STS-B (Pearson, Spearman); where a paper prints one of the two, the "
-        "row has that one. Return the mean, not rounded, by one of four recipes.  \n"
+        "mismatched), QQP and MRPC (F1, accuracy), STS-B (Pearson, Spearman); where a paper prints "
+        "one of the two, the row has that one. Return the mean, not rounded, by one of four "
+        "recipes.  \n"
         '`"dev-9"` (DistilBERT): the nine tasks, one number each.  \n'
         '`"dev-8"` (ELECTRA, DeBERTa): the same without WNLI; of MNLI the matched half.  \n'
         '`"leaderboard"`: nine tasks with WNLI; the two numbers of a task are averaged first.  \n'

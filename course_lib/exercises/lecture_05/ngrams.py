@@ -143,7 +143,9 @@ def _ask_lengths(longest: Sequence[int]) -> Callable[[Answer, Draw], None]:
 
 def _expect_lengths(answer: Answer, case: Case, like: Sequence[Case]) -> None:
     u, longest = case
-    given = expect_tensor(call(answer, *case), tuple(u.shape), "a tensor with one length for each u")
+    given = expect_tensor(
+        call(answer, *case), tuple(u.shape), "a tensor with one length for each u"
+    )
     right = ngram_lengths(*case)
     if _same(given, right, case):
         return

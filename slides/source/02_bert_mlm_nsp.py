@@ -366,7 +366,7 @@ def block_picture() -> str:
 
 def code_block() -> str:
     return code(
-        f"# attend\n{body_of(Block.attend)}\n\n# feed\n{body_of(Block.feed)}\n\n"
+        f"{body_of(Block.attend, start='mixed')}\n# then\n{body_of(Block.feed)}\n"
         f"# self.feed_forward\n{body_of(FeedForward.forward)}"
     )
 

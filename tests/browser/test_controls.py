@@ -1,0 +1,56 @@
+"""Lectures 04 and 05 in the browser: run to the end, and every control moved to both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+from lab import Notebook
+
+
+class Page(NamedTuple):
+    """A lecture, and what its page promises to move."""
+
+    name: str
+    sliders: int
+    promised: str
+
+
+PAGES = (
+    Page("04_roberta_dynamic_masking", 3, "passes, rate and seed of the masks"),
+    Page("05_albert_factorization", 4, "vocabulary, widths and layers of the calculator"),
+)
+
+
+@pytest.fixture(scope="module", params=PAGES, ids=lambda page: page.name)
+def page(request: pytest.FixtureRequest) -> Page:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def lecture(page: Page, open_notebook: Callable[[str], Notebook]) -> Notebook:
+    notebook = open_notebook(f"{page.name}.ipynb")
+    print(f"\n{page.name}: Run All took {notebook.run_all():.0f} s in the browser")
+    notebook.screenshots_of_all(page.name)
+    return notebook
+
+
+def test_runs_to_the_end_without_error(lecture: Notebook) -> None:
+    ran, all_ = lecture.counts()
+    assert ran == all_ > 10
+    assert lecture.errors() == []
+
+
+def test_every_slider_reaches_both_ends(lecture: Notebook, page: Page) -> None:
+    moved = lecture.move_every_slider()
+    print("\n" + "\n".join(moved))
+    assert len(moved) >= page.sliders, f"the page promises {page.promised}"
+    assert lecture.errors() == []
+    lecture.screenshots_of_all(f"{page.name}-moved")
+
+
+def test_no_request_left_the_machine(
+    lecture: Notebook, nothing_left_the_machine: Callable[[], None]
+) -> None:
+    nothing_left_the_machine()

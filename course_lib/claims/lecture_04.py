@@ -15,6 +15,7 @@ from course_lib.config import BertConfig, published
 from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
 from course_lib.family.roberta import RobertaConfig, roberta
+from course_lib.objectives.coverage import coverage
 from course_lib.objectives.masked_lm import mask_rows
 from course_lib.objectives.rows import Rows, SpecialIds
 from course_lib.train.averages import glue_average
@@ -72,7 +73,7 @@ def _all_forty() -> Settled:
 def _arithmetic() -> Settled:
     """1 − (1 − rate)^masks, in percent."""
     rate = printed("bert")["pretraining"]["rate"]
-    shares = tuple(round(100 * (1 - (1 - rate) ** masks), 2) for masks in (1, 10, 40))
+    shares = tuple(round(100 * coverage(rate, masks)[-1], 2) for masks in (1, 10, 40))
     return Settled(shares, "1 − 0.85 to the power 1, 10, 40: " + ", ".join(f"{s}%" for s in shares))
 
 

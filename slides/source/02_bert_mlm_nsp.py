@@ -29,6 +29,7 @@ from course_lib.encoder import Block, Embeddings, FeedForward
 from course_lib.exercises import all_exercises
 from course_lib.heads import PreTrainingOutput
 from course_lib.kernels.attention import attention_reference
+from course_lib.objectives.coverage import coverage
 from course_lib.objectives.rows import Rows
 from course_lib.text.wordpiece import longest_match
 from course_lib.train.experiments.lecture_02 import outcome
@@ -512,7 +513,7 @@ def count_of_thirty() -> int:
 
 def _ever_hidden(copies: int) -> str:
     """The share of positions hidden at least once in so many independent draws."""
-    return f"{1 - (1 - printed('bert')['pretraining']['rate']) ** copies:.1%}"
+    return f"{coverage(printed('bert')['pretraining']['rate'], copies)[-1]:.1%}"
 
 
 def ever_hidden_once() -> str:

@@ -26,6 +26,8 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .vocabulary import Vocabulary
+
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
@@ -172,7 +174,7 @@ def apply_merges(word: str, ranks: Mapping[Pair, int]) -> Iterator[list[str]]:
         yield pieces
 
 
-class ByteBPE:
+class ByteBPE(Vocabulary):
     """A byte-level BPE tokenizer, as GPT-2 and RoBERTa use it.
 
     vocab: the tokens as printable stand-ins; a token's id is its place. All 256 bytes and the five
@@ -220,11 +222,6 @@ class ByteBPE:
         lines = ("#version: 0.2", *(f"{left} {right}" for left, right in self.merges))
         write_atomic(Path(folder, "merges.txt"), "".join(f"{line}\n" for line in lines))
         write_atomic(Path(folder, "vocab.json"), json.dumps(self.ids, ensure_ascii=False))
-
-    @property
-    def vocab_size(self) -> int:
-        """How many tokens there are."""
-        return len(self.vocab)
 
     @cached_property
     def special(self) -> SpecialIds:
@@ -293,18 +290,6 @@ class ByteBPE:
                 f"{self.pieces(token)}. Tokens are written in stand-ins: a space is Ġ."
             )
         return self.ids[token]
-
-    def token(self, id: int) -> str:
-        """The token with this id, in stand-ins. Raises ValueError outside 0 .. vocab_size - 1."""
-        if not 0 <= int(id) < self.vocab_size:
-            raise ValueError(
-                f"id {int(id)} is outside this vocabulary of {self.vocab_size} tokens "
-                f"(0 to {self.vocab_size - 1}): was it made with another tokenizer?"
-            )
-        return self.vocab[int(id)]
-
-    def __len__(self) -> int:
-        return self.vocab_size
 
     def __repr__(self) -> str:
         return f"ByteBPE({self.vocab_size} tokens, {len(self.merges)} merges)"

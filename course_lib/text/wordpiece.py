@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from .vocabulary import Vocabulary
+
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
@@ -107,7 +109,7 @@ def longest_match(word: str, vocab: Collection[str]) -> list[str] | None:
     return pieces
 
 
-class WordPiece:
+class WordPiece(Vocabulary):
     """A WordPiece tokenizer over the list `vocab`; a token's id is its place in that list.
 
     vocab: tokens, with the five special ones among them and none twice.
@@ -172,11 +174,6 @@ class WordPiece:
 
         write_atomic(Path(path), "".join(f"{token}\n" for token in self.vocab))
 
-    @property
-    def vocab_size(self) -> int:
-        """How many tokens there are."""
-        return len(self.vocab)
-
     @cached_property
     def special(self) -> SpecialIds:
         """The ids of [PAD] [UNK] [CLS] [SEP] [MASK], and the size of the vocabulary."""
@@ -225,18 +222,6 @@ class WordPiece:
                 f"{self.tokenize(token)}: use these, or a word from .vocab."
             )
         return self.ids[token]
-
-    def token(self, id: int) -> str:
-        """The token with this id. Raises ValueError for an id outside 0 .. vocab_size - 1."""
-        if not 0 <= int(id) < self.vocab_size:
-            raise ValueError(
-                f"id {int(id)} is outside this vocabulary of {self.vocab_size} tokens "
-                f"(0 to {self.vocab_size - 1}): was it made with another tokenizer?"
-            )
-        return self.vocab[int(id)]
-
-    def __len__(self) -> int:
-        return self.vocab_size
 
     def __repr__(self) -> str:
         return f"WordPiece({self.vocab_size} tokens, lowercase={self.lowercase})"

@@ -1,0 +1,26 @@
+"""What every tokenizer's list of tokens can do: say how long it is, and which token has an id."""
+
+from __future__ import annotations
+
+
+class Vocabulary:
+    """A list of tokens, `vocab`; a token's id is its place in that list."""
+
+    vocab: list[str]
+
+    @property
+    def vocab_size(self) -> int:
+        """How many tokens there are."""
+        return len(self.vocab)
+
+    def token(self, id: int) -> str:
+        """The token with this id. Raises ValueError for an id outside 0 .. vocab_size - 1."""
+        if not 0 <= int(id) < self.vocab_size:
+            raise ValueError(
+                f"id {int(id)} is outside this vocabulary of {self.vocab_size} tokens "
+                f"(0 to {self.vocab_size - 1}): was it made with another tokenizer?"
+            )
+        return self.vocab[int(id)]
+
+    def __len__(self) -> int:
+        return self.vocab_size

@@ -97,7 +97,9 @@ def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
 # family -> size -> what differs from the defaults above.
 # bert: Devlin et al. 2018, section 3, and the released configurations; the four small ones: Turc et
 # al. 2019. roberta: Liu et al. 2019, Table 9; 512 usable positions and two that padding reserves.
-# albert: Lan et al. 2019, Table 1; a head has 64 units in all four.
+# albert: Lan et al. 2019, Table 1; a head has 64 units in all four. distilbert: Sanh et al. 2019,
+# section 2. tinybert: Jiao et al. 2020, section 4.2. electra: the discriminators of Clark et al.
+# 2020, Table 6, and of the released configurations.
 PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
     "bert": {
         "tiny": _size(2, 128, 2),
@@ -121,6 +123,18 @@ PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
         "large": _size(24, 1024, 16),
         "xlarge": _size(24, 2048, 32),
         "xxlarge": _size(12, 4096, 64),
+    },
+    "distilbert": {
+        "base": _size(6, 768, 12),
+    },
+    "tinybert": {
+        "4": {**_size(4, 312, 12), "intermediate_size": 1_200},
+        "6": _size(6, 768, 12),
+    },
+    "electra": {
+        "small": _size(12, 256, 4, embedding_size=128),
+        "base": _size(12, 768, 12, embedding_size=768),
+        "large": _size(24, 1024, 16, embedding_size=1024),
     },
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 import torch.nn.functional as F
@@ -37,7 +38,7 @@ class Embeddings(nn.Module):
     """Token + segment + position, then LayerNorm and dropout (Figure 2 of the paper).
 
     size: width of the tables, H if not given. number: gives each token its row of the position
-    table, (B, T) -> (T,) or (B, T)."""
+    table, (B, T) -> (T,) or (B, T). With type_vocab_size=0 there are no segments."""
 
     def __init__(
         self,
@@ -51,21 +52,21 @@ class Embeddings(nn.Module):
         self.number = number
         self.token = nn.Embedding(config.vocab_size, H, padding_idx=config.pad_token_id)
         self.position = nn.Embedding(config.max_positions, H)
-        self.segment = nn.Embedding(config.type_vocab_size, H)
+        self.segment = nn.Embedding(config.type_vocab_size, H) if config.type_vocab_size else None
         self.norm = nn.LayerNorm(H, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
     def parts(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> dict[str, Tensor]:
-        """Every stage by name, each (B, T, H): token, segment, position, sum, normed."""
+        """Every stage by name, each (B, T, H): token, segment (if any), position, sum, normed."""
         check_input(input_ids, token_type_ids, self.config)
         if token_type_ids is None:
             token_type_ids = torch.zeros_like(input_ids)
-        token = self.token(input_ids)  # (B, T, H)
-        segment = self.segment(token_type_ids)  # (B, T, H)
+        stages = {"token": self.token(input_ids)}  # (B, T, H)
+        if self.segment is not None:
+            stages["segment"] = self.segment(token_type_ids)  # (B, T, H)
         position = self.position(self.number(input_ids))  # (T, H), the same for every row
-        position = position.expand_as(token)  # (B, T, H)
-        total = token + segment + position
-        stages = {"token": token, "segment": segment, "position": position}
+        stages["position"] = position.expand_as(stages["token"])  # (B, T, H)
+        total = reduce(torch.add, stages.values())
         return {**stages, "sum": total, "normed": self.norm(total)}
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
@@ -321,9 +322,9 @@ def check_input(input_ids: Tensor, token_type_ids: Tensor | None, config: BertCo
                 "of "
                 f"input_ids, {tuple(input_ids.shape)}: one segment number a token."
             )
-        _check_ids(
-            "token_type_ids", token_type_ids, config.type_vocab_size, "segments count from 0."
-        )
+        kinds = config.type_vocab_size
+        advice = "segments count from 0." if kinds else "this model has no segments: leave it out."
+        _check_ids("token_type_ids", token_type_ids, max(1, kinds), advice)
 
 
 def _check_ids(name: str, ids: Tensor, rows: int, advice: str) -> None:

@@ -44,6 +44,26 @@ class MaskedLMOutput:
         return self.logits
 
 
+@dataclass
+class TokenOutput:
+    """One score a token, under transformers' name, and what was asked for."""
+
+    logits: Tensor  # (B, T); above zero: replaced
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
+    attention_scores: tuple[Tensor, ...] | None = None
+
+
+@dataclass
+class ClassifierOutput:
+    """Scores of the classes before the softmax, under transformers' name."""
+
+    logits: Tensor  # (B, classes)
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
+    attention_scores: tuple[Tensor, ...] | None = None
+
+
 class MaskedLMHead(nn.Module):
     """Dense, GELU, LayerNorm, then the token table again as decoder, with a bias of its own."""
 
@@ -53,9 +73,13 @@ class MaskedLMHead(nn.Module):
         self.norm = nn.LayerNorm(token_embedding.embedding_dim, eps=config.layer_norm_eps)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
         self.gelu_form = config.gelu_form
-        # Tied, not owned: in a tuple, so that the table is registered once, by the embeddings.
-        self._tied = (token_embedding,)
+        self.tie(token_embedding)
         self.apply(lambda module: initialise(module, config.initializer_range))
+
+    def tie(self, token_embedding: nn.Embedding) -> None:
+        """Use this table as decoder. Tied, not owned: in a tuple, so that it is registered once,
+        by the embeddings."""
+        self._tied = (token_embedding,)
 
     def forward(self, hidden: Tensor) -> Tensor:
         """hidden (…, H) -> scores (…, V)."""
@@ -73,6 +97,22 @@ class PairHead(nn.Module):
 
     def forward(self, pooled: Tensor) -> Tensor:
         return self.dense(pooled)  # (B, H) -> (B, 2)
+
+
+class ReplacedTokenHead(nn.Module):
+    """Dense, GELU, then one score: was this token replaced (Clark et al. 2020, section 2)?"""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.score = nn.Linear(config.hidden_size, 1)
+        self.gelu_form = config.gelu_form
+        self.apply(lambda module: initialise(module, config.initializer_range))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """hidden (…, H) -> scores (…)."""
+        x = F.gelu(self.dense(hidden), approximate=self.gelu_form)
+        return self.score(x).squeeze(-1)
 
 
 class BertForPreTraining(nn.Module):
@@ -139,6 +179,58 @@ class BertForMaskedLM(nn.Module):
         return MaskedLMOutput(
             self.mlm(hidden), out.hidden_states, out.attentions, out.attention_scores
         )
+
+
+class BertForReplacedTokens(nn.Module):
+    """An encoder that tells for each token whether it was replaced: ELECTRA's discriminator."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.config = encoder.config
+        self.rtd = ReplacedTokenHead(encoder.config)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **wanted: bool,
+    ) -> TokenOutput:
+        """As the encoder's call; the score of every token."""
+        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        scores = self.rtd(out.last_hidden_state)
+        return TokenOutput(scores, out.hidden_states, out.attentions, out.attention_scores)
+
+
+class BertForClassification(nn.Module):
+    """An encoder with a pooler, and on the pooled vector one score a class (Devlin et al. 2018,
+    section 4.1)."""
+
+    def __init__(self, encoder: Encoder, classes: int) -> None:
+        super().__init__()
+        if encoder.pooler is None:
+            raise ValueError(
+                "An encoder without a pooler was given; expected one with: the classifier reads "
+                "it. Set encoder.pooler = Pooler(encoder.config) first."
+            )
+        self.encoder = encoder
+        self.config = encoder.config
+        self.dropout = nn.Dropout(encoder.config.hidden_dropout)
+        self.classifier = nn.Linear(encoder.config.hidden_size, classes)
+        initialise(self.classifier, encoder.config.initializer_range)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **wanted: bool,
+    ) -> ClassifierOutput:
+        """As the encoder's call; (B, T) -> scores (B, classes)."""
+        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        scores = self.classifier(self.dropout(out.pooler_output))
+        return ClassifierOutput(scores, out.hidden_states, out.attentions, out.attention_scores)
 
 
 def _encode(

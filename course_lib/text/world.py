@@ -347,3 +347,9 @@ class StoryRows:
     def kinds(self, positions: Iterable[tuple[int, int, int]]) -> list[str]:
         """The kind (see Trace) of every position."""
         return [self.stories[i].trace[s][w].kind for i, s, w in positions]
+
+
+def story_rows(world: MicroWorld, stories: Sequence[Story], length: int) -> Rows:
+    """One story a row, [CLS] story [SEP], all of it one segment."""
+    documents = world.documents(stories)
+    return to_rows([pack(list(chain(*d)), None, world.special, length) for d in documents])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import chain
 from statistics import mean
 from typing import Any
 
@@ -17,8 +16,8 @@ from ...family.roberta import roberta_for_masked_lm
 from ...heads import BertForMaskedLM
 from ...objectives.masked_lm import masked_lm_loss
 from ...objectives.pretraining import pretraining_batches
-from ...objectives.rows import Rows, pack, to_rows
-from ...text.world import MicroWorld, Story
+from ...objectives.rows import Rows
+from ...text.world import MicroWorld, story_rows
 from ..loop import Callback, History, Report, fit
 from ..metrics import evaluate
 from ..results import REPLAYED, in_words, kept, made_with
@@ -61,12 +60,6 @@ class MaskingMaterial:
     world: MicroWorld
     train: Rows
     heldout: Rows
-
-
-def story_rows(world: MicroWorld, stories: Sequence[Story], length: int) -> Rows:
-    """One story a row, [CLS] story [SEP], all of it one segment."""
-    documents = world.documents(stories)
-    return to_rows([pack(list(chain(*d)), None, world.special, length) for d in documents])
 
 
 def prepare_masking(recipe: MaskingRecipe, world: MicroWorld | None = None) -> MaskingMaterial:

@@ -1,0 +1,179 @@
+"""ELECTRA: a small BERT fills the gaps, a second one says of every token whether it was replaced
+(Clark et al. 2020, section 2).
+
+The second network, the discriminator, is kept; the first, the generator, is thrown away. Both read
+through the same embedding tables. The loss is in objectives/replaced_tokens.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..config import BertConfig, published
+from ..encoder import Embeddings, Encoder, Pooler
+from ..heads import BertForMaskedLM, BertForReplacedTokens
+from ..kernels.sampling import sample_tokens
+from .albert import FactorisedEmbeddings
+
+GENERATOR_SIZE = {"small": 1 / 4, "base": 1 / 3, "large": 1 / 4}  # of the discriminator's width
+TIED = ("all", "tokens", "none")
+
+
+@dataclass(frozen=True)
+class ElectraConfig(BertConfig):
+    """The shape of one of ELECTRA's two networks; defaults are those of the small discriminator.
+
+    embedding_size: width of the tables, E; the generator has the discriminator's. Raises ValueError
+    unless it is a whole number of at least 1."""
+
+    hidden_size: int = 256
+    num_heads: int = 4
+    intermediate_size: int = 1_024
+    embedding_size: int = 128
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.embedding_size, int) or self.embedding_size < 1:
+            raise ValueError(
+                f"embedding_size={self.embedding_size!r} was given; expected a whole number of at "
+                "least 1. ELECTRA-small's is 128."
+            )
+
+
+@dataclass
+class ElectraOutput:
+    """What both networks said; N positions were masked."""
+
+    prediction_logits: Tensor  # (N, V), the generator's
+    logits: Tensor  # (B, T), the discriminator's; above zero: replaced
+    corrupted_ids: Tensor  # (B, T), what the discriminator read
+    predict_at: Tensor  # (N,), the masked positions as b·T + t
+    attention_mask: Tensor  # (B, T), 1 real, 0 padding
+
+
+class Electra(nn.Module):
+    """Both networks as one model to train; `discriminator.encoder` is what is kept.
+
+    tied: which tables the generator takes from the discriminator: "all" (token, position, segment),
+    "tokens", or "none". Raises ValueError for another word, and for tables of unequal width."""
+
+    def __init__(
+        self, generator: BertForMaskedLM, discriminator: BertForReplacedTokens, tied: str = "all"
+    ) -> None:
+        super().__init__()
+        _tie(generator, discriminator, tied)
+        self.generator = generator
+        self.discriminator = discriminator
+        self.config = discriminator.config
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        *,
+        predict_at: Tensor,
+    ) -> ElectraOutput:
+        """input_ids (B, T) with [MASK] at the positions `predict_at` (N,), given as b·T + t."""
+        if attention_mask is None:
+            attention_mask = torch.ones_like(input_ids)
+        guess = self.generator(input_ids, attention_mask, token_type_ids, predict_at)
+        corrupted = fill_in(input_ids, predict_at, guess.logits)
+        judged = self.discriminator(corrupted, attention_mask, token_type_ids)
+        return ElectraOutput(guess.logits, judged.logits, corrupted, predict_at, attention_mask)
+
+
+@torch.no_grad()
+def fill_in(
+    input_ids: Tensor, predict_at: Tensor, logits: Tensor, shares: Tensor | None = None
+) -> Tensor:
+    """The text with a word drawn from the generator's distribution at each position asked.
+
+    input_ids (B, T), predict_at (N,) as b·T + t, logits (N, V). shares (N,): the random numbers, 0
+    to 1, drawn anew if None. Nothing flows back through the draw: the generator never learns from
+    the discriminator. Returns new ids (B, T)."""
+    if shares is None:
+        shares = torch.rand(len(predict_at), device=logits.device)
+    filled = input_ids.flatten().clone()
+    filled[predict_at] = sample_tokens(logits, shares)
+    return filled.view_as(input_ids)
+
+
+def electra_encoder(config: ElectraConfig, pooler: bool = False) -> Encoder:
+    """BERT's encoder; its tables are E wide, and a projection to H follows where E is not H."""
+    if config.embedding_size == config.hidden_size:
+        embeddings: nn.Module = Embeddings(config)
+    else:
+        embeddings = FactorisedEmbeddings(config, config.embedding_size)
+    return Encoder(config, embeddings, pooler=Pooler(config) if pooler else None)
+
+
+def generator_config(config: ElectraConfig, size: float) -> ElectraConfig:
+    """The generator that goes with a discriminator: `size` times as wide, as deep, and with tables
+    of the same width. A head stays as wide as it was, as far as that goes.
+
+    Raises ValueError unless size is above 0 and leaves a whole number of heads."""
+    hidden = round(config.hidden_size * size)
+    if not size > 0 or hidden < 1:
+        raise ValueError(
+            f"size={size!r} was given; expected a share of the discriminator's width above 0, "
+            "such as 1/4."
+        )
+    return replace(
+        config,
+        hidden_size=hidden,
+        num_heads=max(1, hidden // config.head_size),
+        intermediate_size=hidden * config.intermediate_size // config.hidden_size,
+    )
+
+
+def electra_from(config: ElectraConfig, size: float = 1 / 4, tied: str = "all") -> Electra:
+    """Both networks with fresh weights; config is the discriminator's, size the generator's."""
+    return Electra(
+        BertForMaskedLM(electra_encoder(generator_config(config, size))),
+        BertForReplacedTokens(electra_encoder(config)),
+        tied,
+    )
+
+
+def electra(size: str = "small", *, tied: str = "all", **changes: Any) -> Electra:
+    """Both networks of a published size, with fresh weights; `changes` override settings."""
+    config = published("electra", size, ElectraConfig, **changes)
+    return electra_from(config, GENERATOR_SIZE[size], tied)
+
+
+def electra_discriminator(size: str = "small", **changes: Any) -> BertForReplacedTokens:
+    """The network that is kept, with its head, with fresh weights."""
+    config = published("electra", size, ElectraConfig, **changes)
+    return BertForReplacedTokens(electra_encoder(config))
+
+
+def _tie(generator: BertForMaskedLM, discriminator: BertForReplacedTokens, tied: str) -> None:
+    """Let the generator read, and its head write, through the discriminator's tables."""
+    if tied not in TIED:
+        raise ValueError(f"tied={tied!r} was given; expected one of {', '.join(TIED)}.")
+    if tied == "none":
+        return
+    ours, theirs = _tables(generator.encoder), _tables(discriminator.encoder)
+    if ours.token.weight.shape != theirs.token.weight.shape:
+        raise ValueError(
+            f"token tables of {tuple(ours.token.weight.shape)} and "
+            f"{tuple(theirs.token.weight.shape)} were given to be tied; expected the same shape: "
+            "give both networks the same vocab_size and embedding_size, or tie none."
+        )
+    ours.token = theirs.token
+    if tied == "all":
+        ours.position, ours.segment, ours.norm = theirs.position, theirs.segment, theirs.norm
+    generator.mlm.tie(theirs.token)
+
+
+def _tables(encoder: Encoder) -> Embeddings:
+    """The tables themselves, with or without a projection behind them."""
+    embeddings = encoder.embeddings
+    tables = embeddings.tables if isinstance(embeddings, FactorisedEmbeddings) else embeddings
+    assert isinstance(tables, Embeddings)
+    return tables

@@ -1,0 +1,63 @@
+"""Replaced token detection: which tokens did the generator put in (Clark et al. 2020, section 2)?
+
+The paper's discriminator gives the probability that a token is *original*; the released code, and
+this one, labels a *replaced* token 1. The two differ by the sign of the score. Where the generator
+drew the very word that stood there, nothing was replaced, and the label is 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..kernels.masked_loss import IGNORED
+from .masked_lm import masked_lm_loss
+
+PAPER_MIX = (1.0, 0.0, 0.0)  # every chosen position becomes [MASK]
+RELEASED_MIX = (0.85, 0.0, 0.15)  # the released code leaves 15% of them as they are
+ORIGINAL, REPLACED = 0, 1
+
+
+def replaced_labels(corrupted_ids: Tensor, predict_at: Tensor, asked: Tensor) -> Tensor:
+    """1 where a drawn word is not the one that stood there, else 0.
+
+    corrupted_ids (B, T); predict_at (N,) as b·T + t; asked (N,) the true words. Returns (B, T)."""
+    labels = torch.zeros_like(corrupted_ids).flatten()
+    labels[predict_at] = (corrupted_ids.flatten()[predict_at] != asked).long()
+    return labels.view_as(corrupted_ids)
+
+
+def replaced_token_loss(
+    outputs: Any, targets: Mapping[str, Tensor], *, only_masked: bool = False
+) -> dict[str, Tensor]:
+    """Mean over all real tokens of −log P(the true one of the two labels), in nats.
+
+    outputs: logits (B, T), corrupted_ids (B, T), predict_at (N,), attention_mask (B, T);
+    targets["labels"] (N,) the true words. only_masked: over the masked positions alone."""
+    labels = replaced_labels(outputs.corrupted_ids, outputs.predict_at, targets["labels"])
+    asked = outputs.attention_mask.flatten().bool()
+    if only_masked:
+        asked = torch.zeros_like(asked)
+        asked[outputs.predict_at] = targets["labels"] != IGNORED
+    scores = outputs.logits.flatten()[asked].float()  # (real tokens,)
+    if not len(scores):
+        return {"total": outputs.logits.sum() * 0, "rtd": outputs.logits.sum() * 0}
+    loss = F.binary_cross_entropy_with_logits(scores, labels.flatten()[asked].to(scores.dtype))
+    return {"total": loss, "rtd": loss}
+
+
+def electra_loss(
+    disc_weight: float = 50.0, mlm_weight: float = 1.0, *, only_masked: bool = False
+) -> Callable[[Any, Mapping[str, Tensor]], dict[str, Tensor]]:
+    """mlm_weight · L_MLM(generator) + disc_weight · L_Disc(discriminator), in nats: total, mlm,
+    rtd. The paper's λ = 50 stands before the discriminator's loss."""
+
+    def loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        mlm = masked_lm_loss(outputs, targets)["mlm"]
+        rtd = replaced_token_loss(outputs, targets, only_masked=only_masked)["rtd"]
+        return {"total": mlm_weight * mlm + disc_weight * rtd, "mlm": mlm, "rtd": rtd}
+
+    return loss

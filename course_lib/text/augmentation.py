@@ -1,0 +1,79 @@
+"""More texts from few: words replaced by what a masked-word model would say (Jiao et al. 2020,
+Algorithm 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..kernels.masking import as_share, random_bits
+from ..objectives.masked_lm import eligible_positions
+from ..objectives.rows import Rows, SpecialIds
+from .tasks import LabelledRows
+
+COPIES, SHARE, CANDIDATES = 20, 0.4, 15  # N_a, p_t and K of section 4.2
+REPLACE, WHICH = 4, 5  # what a random number is for, beside those of kernels/masking.py
+
+
+def augment(
+    task: LabelledRows,
+    model: Any,
+    special: SpecialIds,
+    *,
+    copies: int = COPIES,
+    share: float = SHARE,
+    candidates: int = CANDIDATES,
+    seed: int = 0,
+) -> LabelledRows:
+    """The texts themselves, then `copies` variants of each, all with the label of their text.
+
+    model: names words at [MASK], called as model(input_ids, attention_mask, token_type_ids,
+    predict_at). Each word is hidden by itself and its `candidates` likeliest fillings are noted; a
+    variant replaces each word with probability `share` by one of them. Here every word is one
+    piece; the paper takes neighbours in GloVe for words of several. A replaced word may change
+    what the right answer is: the label is the old one, so it is the teacher that should judge.
+    Raises ValueError for numbers that make no sense."""
+    if copies < 0 or not 0 <= share <= 1 or not 1 <= candidates <= special.vocab_size:
+        raise ValueError(
+            f"copies={copies!r}, share={share!r}, candidates={candidates!r} were given; expected "
+            f"at least 0, a share from 0 to 1, and 1 to {special.vocab_size} candidates."
+        )
+    rows = task.rows
+    at = eligible_positions(rows, special).flatten().nonzero().squeeze(1)  # (W,) as n·T + t
+    fillings = likeliest_words(model, rows, at, special.mask, candidates)  # (W, candidates)
+    example, index = (at // rows.input_ids.shape[1]).numpy(), (at % rows.input_ids.shape[1]).numpy()
+    made = [rows.input_ids]
+    for copy in range(1, copies + 1):
+        moved = as_share(random_bits(seed, copy, example, REPLACE, index)) < share
+        pick = as_share(random_bits(seed, copy, example, WHICH, index)) * candidates
+        ids = rows.input_ids.flatten().clone()
+        where = torch.from_numpy(moved)
+        ids[at[where]] = fillings[where, torch.from_numpy(pick).long()[where]]
+        made.append(ids.view_as(rows.input_ids))
+    times = copies + 1
+    grown = Rows(
+        torch.cat(made), rows.attention_mask.repeat(times, 1), rows.token_type_ids.repeat(times, 1)
+    )
+    return LabelledRows(grown, task.labels.repeat(times), task.names)
+
+
+@torch.no_grad()
+def likeliest_words(
+    model: Any, rows: Rows, at: Tensor, mask_id: int, candidates: int, batch_size: int = 256
+) -> Tensor:
+    """For each position the model's best words when this position alone is hidden.
+
+    at (W,), positions as n·T + t. Returns (W, candidates), best first."""
+    tokens, found = rows.input_ids.shape[1], []
+    for part in at.split(batch_size):
+        text, place = part // tokens, part % tokens
+        here = rows[text]
+        longest = int(here.attention_mask.sum(dim=1).max())
+        ids = here.input_ids[:, :longest].clone()
+        ids[torch.arange(len(part)), place] = mask_id
+        inputs = (ids, here.attention_mask[:, :longest], here.token_type_ids[:, :longest])
+        scores = model(*inputs, predict_at=torch.arange(len(part)) * longest + place)
+        found.append(scores.prediction_logits.topk(candidates, dim=-1).indices)
+    return torch.cat(found)

@@ -1,0 +1,479 @@
+"""Lecture 06's experiments: one teacher, and what makes its students good.
+
+`06_teacher`: a BERT of four layers, pre-trained; its weights are shipped in data/checkpoints/.
+`06_distilbert`: students of half its depth, each loss left out in turn, and each way to begin.
+`06_tinybert`: narrower students that learn its inner steps, then a task, each part left out in
+turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from statistics import mean
+from typing import Any
+
+import torch
+
+from ...checkpoints import load, save
+from ...config import BertConfig
+from ...encoder import Encoder, count_parameters
+from ...family.distilbert import (
+    DistilBertConfig,
+    begin_as,
+    distilbert_encoder,
+    every_other_layer,
+    spread_layers,
+)
+from ...family.tinybert import fit_matrix, layer_mapping, tinybert_encoder
+from ...files import cache_dir, data_path, data_root, sha256_of, write_manifest
+from ...heads import BertForClassification, BertForMaskedLM
+from ...objectives.distillation import distilbert_loss, tinybert_loss
+from ...objectives.masked_lm import masked_lm_loss
+from ...objectives.pretraining import pretraining_batches
+from ...objectives.rows import Rows
+from ...text.augmentation import augment
+from ...text.tasks import LabelledRows, hero_jobs
+from ...text.world import MicroWorld, story_rows
+from ..finetuning import class_accuracy, classifier_on, finetune, labelled_batches
+from ..loop import Callback, History, Report, fit
+from ..metrics import evaluate
+from ..results import REPLAYED, in_words, kept, made_with
+from ..teaching import Taught
+
+PRECISION = "float32"  # on every machine, so that results can be compared
+STORIES, HELDOUT, LENGTH = 10_000, 500, 64
+LABELLED, TASK_STORIES = 400, 5_000  # texts to fine-tune on; stories whose silent fifth tests
+CHECKPOINT = ("checkpoints", "micro_teacher.safetensors")
+
+
+@dataclass(frozen=True)
+class TeacherRecipe:
+    """A BERT of four layers, 128 wide, that reads masked stories."""
+
+    steps: int = 6_000
+    num_layers: int = 4
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    initializer_range: float = 0.05
+
+
+@dataclass(frozen=True)
+class StudentRecipe:
+    """A DistilBERT of half its teacher's depth. begin: one of BEGINNINGS."""
+
+    steps: int = 600
+    num_layers: int = 2
+    soft: float = 5.0
+    mlm: float = 2.0
+    cosine: float = 1.0
+    temperature: float = 2.0
+    begin: str = "spread"
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    initializer_range: float = 0.05
+
+
+@dataclass(frozen=True)
+class TinyRecipe:
+    """A student of half the depth and half the width, in two stages.
+
+    general: steps on plain stories; inner: steps on the task's texts, both on the inner losses;
+    prediction: steps on the task's answers. copies: variants of each labelled text; teacher: learn
+    the teacher's answers, else the labels."""
+
+    general: int = 500
+    inner: int = 200
+    prediction: int = 200
+    attention: float = 1.0
+    hidden: float = 1.0
+    embedding: float = 1.0
+    mapping: str = "uniform"
+    copies: int = 20
+    teacher: bool = True
+    num_layers: int = 2
+    hidden_size: int = 64
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    initializer_range: float = 0.05
+
+
+BEGINNINGS = {
+    "spread": spread_layers,
+    "every other": every_other_layer,
+    "bottom": lambda teacher, student: tuple(range(student)),
+    "top": lambda teacher, student: tuple(range(teacher - student, teacher)),
+    "fresh": None,
+}
+FULL = StudentRecipe()
+STUDENTS = {  # each leaves one thing out; the last two have no teacher to listen to
+    "triple loss": FULL,
+    "without soft targets": replace(FULL, soft=0.0),
+    "without masked words": replace(FULL, mlm=0.0),
+    "without cosine": replace(FULL, cosine=0.0),
+    "fresh weights": replace(FULL, begin="fresh"),
+    "teacher's layers, masked words only": replace(FULL, soft=0.0, cosine=0.0),
+    "alone": replace(FULL, soft=0.0, cosine=0.0, begin="fresh"),
+}
+STUDENT_SEEDS = range(5)
+STARTS = {name: replace(FULL, begin=name) for name in BEGINNINGS}
+START_SEEDS = range(3)
+TINY = TinyRecipe()
+TINIES = {
+    "all": TINY,
+    "without attention": replace(TINY, attention=0.0),
+    "without hidden": replace(TINY, hidden=0.0),
+    "without embedding": replace(TINY, embedding=0.0),
+    "without both layer losses": replace(TINY, attention=0.0, hidden=0.0),
+    "without the teacher's answers": replace(TINY, teacher=False),
+    "without the general stage": replace(TINY, general=0),
+    "without the task's inner stage": replace(TINY, inner=0),
+    "without augmentation": replace(TINY, copies=0),
+    "top layers": replace(TINY, mapping="top"),
+    "bottom layers": replace(TINY, mapping="bottom"),
+    "alone": replace(TINY, general=0, inner=0, copies=0, teacher=False),
+}
+TINY_SEEDS = range(3)
+
+
+@dataclass(frozen=True)
+class Material:
+    """What teacher and students read and are measured on."""
+
+    world: MicroWorld
+    train: Rows
+    heldout: Rows
+    task: LabelledRows
+    task_heldout: LabelledRows
+
+
+def prepare(world: MicroWorld | None = None) -> Material:
+    """Draw the stories (seed 0 of each split), pack them, and make the task of them."""
+    world = world or MicroWorld.load()
+    told = world.stories(STORIES, seed=0)
+    unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
+    return Material(
+        world,
+        story_rows(world, told, LENGTH),
+        story_rows(world, unseen[:HELDOUT], LENGTH),
+        hero_jobs(world, told, LENGTH)[:LABELLED],
+        hero_jobs(world, unseen, LENGTH),
+    )
+
+
+def _shape(recipe: Any, world: MicroWorld, **more: int) -> dict[str, Any]:
+    width = more.get("hidden_size", 128)
+    return {
+        "vocab_size": world.special.vocab_size, "max_positions": LENGTH,
+        "num_layers": recipe.num_layers, "hidden_size": width, "num_heads": 2,
+        "intermediate_size": 4 * width, "initializer_range": recipe.initializer_range,
+        "hidden_dropout": 0.0, "attention_dropout": 0.0,
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- the teacher
+
+
+def fresh_teacher(recipe: TeacherRecipe, world: MicroWorld, seed: int = 0) -> BertForMaskedLM:
+    """The teacher before its training: no dropout, no pooler."""
+    torch.manual_seed(seed)
+    return BertForMaskedLM(Encoder(BertConfig(**_shape(recipe, world))))
+
+
+def micro_teacher() -> BertForMaskedLM:
+    """The teacher that the course ships, frozen."""
+    model = load(data_path(*CHECKPOINT))
+    assert isinstance(model, BertForMaskedLM)
+    return model.requires_grad_(False).eval()
+
+
+def train_teacher(
+    recipe: TeacherRecipe,
+    material: Material,
+    *,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+    checkpoint: Any = None,
+) -> tuple[BertForMaskedLM, History]:
+    """Pre-train the teacher on masked words."""
+    model = fresh_teacher(recipe, material.world)
+    batches = pretraining_batches(
+        material.train, material.world.special, batch_size=recipe.batch_size, seed=100
+    )
+    history = fit(
+        model, masked_lm_loss, batches, steps=steps or recipe.steps, precision=PRECISION,
+        learning_rate=recipe.learning_rate, callbacks=callbacks,
+        checkpoint=checkpoint, checkpoint_every=500,
+    )  # fmt: skip
+    return model, history
+
+
+def masked_accuracy(model: BertForMaskedLM, material: Material) -> float:
+    """Share of held-out hidden words found."""
+    found = evaluate(model, material.heldout, material.world.special, precision=PRECISION)
+    return found.masked_accuracy
+
+
+def build_teacher() -> dict[str, Any]:
+    """What data/results/06_teacher.json holds; the weights go to data/checkpoints/."""
+    material, recipe, curve = prepare(), TeacherRecipe(), []
+
+    def look(report: Report) -> None:
+        if report.step % 500 == 0:
+            found = masked_accuracy(report.model, material)  # type: ignore[arg-type]
+            curve.append({"step": report.step, "masked_accuracy": found})
+
+    unfinished = cache_dir("results") / "06-teacher.safetensors"
+    model, history = train_teacher(recipe, material, callbacks=[look], checkpoint=unfinished)
+    _, first = train_teacher(recipe, material, steps=REPLAYED)
+    path = data_root().joinpath(*CHECKPOINT)
+    path.parent.mkdir(exist_ok=True)
+    save(model, path)
+    write_manifest(data_root())
+    return {
+        "recipes": {"teacher": asdict(recipe)},
+        **made_with(material.world),
+        "precision": PRECISION,
+        "replay": first.losses["total"],
+        "runs": {
+            "teacher": [
+                {
+                    "seed": 0,
+                    "parameters": count_parameters(model),
+                    "masked_accuracy": masked_accuracy(model, material),
+                    "job_accuracy": job_accuracy(model.encoder, material, seed=0),
+                    "curve": curve,
+                    "seconds": round(history.seconds, 1),
+                }
+            ]
+        },
+        "weights": {"file": "/".join(CHECKPOINT), "sha256": sha256_of(path)},
+    }
+
+
+# ---------------------------------------------------------------- DistilBERT
+
+
+def fresh_student(
+    recipe: StudentRecipe, teacher: BertForMaskedLM, world: MicroWorld, seed: int
+) -> BertForMaskedLM:
+    """The student before its training, begun as the recipe says."""
+    torch.manual_seed(seed)
+    student = BertForMaskedLM(distilbert_encoder(DistilBertConfig(**_shape(recipe, world))))
+    choose = BEGINNINGS[recipe.begin]
+    if choose is None:
+        return student
+    layers = choose(teacher.config.num_layers, recipe.num_layers)  # type: ignore[no-untyped-call]
+    return begin_as(student, teacher, layers)
+
+
+def train_student(
+    recipe: StudentRecipe,
+    material: Material,
+    teacher: BertForMaskedLM,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[BertForMaskedLM, History]:
+    """Distil the teacher into a student; all else is the same for all recipes."""
+    student = fresh_student(recipe, teacher, material.world, seed)
+    batches = pretraining_batches(
+        material.train, material.world.special, batch_size=recipe.batch_size, seed=seed
+    )
+    settings = {
+        "steps": steps or recipe.steps, "learning_rate": recipe.learning_rate, "seed": seed,
+        "precision": PRECISION, "callbacks": callbacks,
+    }  # fmt: skip
+    if not recipe.soft and not recipe.cosine:  # nobody to listen to
+        return student, fit(student, masked_lm_loss, batches, **settings)
+    loss = distilbert_loss(recipe.soft, recipe.mlm, recipe.cosine, recipe.temperature)
+    return student, fit(Taught(student, teacher), loss, batches, **settings)
+
+
+def job_accuracy(encoder: Encoder, material: Material, seed: int) -> float:
+    """Held-out accuracy after fine-tuning on the task."""
+    model = finetune(encoder, material.task, steps=200, seed=seed, precision=PRECISION)
+    return class_accuracy(model, material.task_heldout)
+
+
+def student_run(
+    recipe: StudentRecipe, material: Material, teacher: BertForMaskedLM, seed: int
+) -> dict[str, Any]:
+    """One recipe, one seed: what it reached. Finished runs are read from the cache."""
+
+    def run() -> dict[str, Any]:
+        student, history = train_student(recipe, material, teacher, seed=seed)
+        return {
+            "seed": seed,
+            "parameters": count_parameters(student),
+            "masked_accuracy": masked_accuracy(student, material),
+            "job_accuracy": job_accuracy(student.encoder, material, seed),
+            "seconds": round(history.seconds, 1),
+        }
+
+    settings = {"seed": seed, "teacher": teacher_hash(), **asdict(recipe)}
+    return kept(f"06-distilbert-{recipe.begin}-{seed}", settings, material.world, run)
+
+
+@lru_cache
+def teacher_hash() -> str:
+    """SHA-256 of the shipped teacher: its students' results depend on it."""
+    return sha256_of(data_path(*CHECKPOINT))
+
+
+def build_distilbert() -> dict[str, Any]:
+    """What data/results/06_distilbert.json holds."""
+    material, teacher = prepare(), micro_teacher()
+    seeds = {name: STUDENT_SEEDS for name in STUDENTS} | {
+        f"begin: {name}": START_SEEDS for name in STARTS
+    }
+    recipes = STUDENTS | {f"begin: {name}": recipe for name, recipe in STARTS.items()}
+    _, first = train_student(FULL, material, teacher, steps=REPLAYED)
+    return {
+        "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
+        **made_with(material.world),
+        "precision": PRECISION,
+        "teacher": teacher_hash(),
+        "replay": first.losses["total"],
+        "runs": {
+            name: [student_run(recipe, material, teacher, seed) for seed in seeds[name]]
+            for name, recipe in recipes.items()
+        },
+    }
+
+
+# ---------------------------------------------------------------- TinyBERT
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What stage two needs beside the material: the teacher fine-tuned on the task, and the task
+    with variants of its texts."""
+
+    teacher: BertForClassification
+    grown: LabelledRows
+
+
+def prepare_lesson(material: Material, teacher: BertForMaskedLM, copies: int = 20) -> Lesson:
+    """Fine-tune the teacher on the task, and let its masked-word head write the variants."""
+    encoder = teacher.encoder
+    tuned = finetune(encoder, material.task, steps=400, seed=0, precision=PRECISION)
+    return Lesson(tuned, augment(material.task, teacher, material.world.special, copies=copies))
+
+
+def train_tiny(
+    recipe: TinyRecipe,
+    material: Material,
+    teacher: BertForMaskedLM,
+    lesson: Lesson,
+    *,
+    seed: int = 0,
+    general: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[BertForClassification, dict[str, History]]:
+    """Both stages; the history of each part by name: general, inner, prediction."""
+    torch.manual_seed(seed)
+    width = recipe.hidden_size
+    config = BertConfig(**_shape(recipe, material.world, hidden_size=width))
+    encoder = tinybert_encoder(config)
+    matrix = fit_matrix(config, teacher.config)
+    mapping = layer_mapping(recipe.num_layers, teacher.config.num_layers, recipe.mapping)
+    inner = {k: getattr(recipe, k) for k in ("attention", "hidden", "embedding")}
+    settings = {
+        "learning_rate": recipe.learning_rate, "seed": seed, "precision": PRECISION,
+        "callbacks": callbacks,
+    }  # fmt: skip
+    histories = {}
+    steps = recipe.general if general is None else general
+    if steps:
+        pair = Taught(encoder, teacher.encoder, matrix, scores=True)
+        batches = pretraining_batches(
+            material.train, material.world.special, batch_size=recipe.batch_size, seed=seed,
+            rate=0.0,
+        )  # fmt: skip
+        histories["general"] = fit(
+            pair, tinybert_loss(mapping, **inner), batches, steps=steps, **settings
+        )
+    task = lesson.grown if recipe.copies else material.task
+    student = classifier_on(encoder, len(task.names), seed)
+    batches = labelled_batches(task, recipe.batch_size, seed)
+    if recipe.inner:
+        pair = Taught(student, lesson.teacher, matrix, scores=True)
+        histories["inner"] = fit(
+            pair, tinybert_loss(mapping, **inner), batches, steps=recipe.inner, **settings
+        )
+    if recipe.teacher:
+        answers = tinybert_loss((), attention=0.0, hidden=0.0, embedding=0.0, prediction=1.0)
+        pair = Taught(student, lesson.teacher)
+        histories["prediction"] = fit(pair, answers, batches, steps=recipe.prediction, **settings)
+    else:
+        from ...objectives.classification import classification_loss
+
+        histories["prediction"] = fit(
+            student, classification_loss, batches, steps=recipe.prediction, **settings
+        )
+    return student, histories
+
+
+def tiny_run(
+    recipe: TinyRecipe, material: Material, teacher: BertForMaskedLM, lesson: Lesson, seed: int
+) -> dict[str, Any]:
+    """One recipe, one seed: what it reached. Finished runs are read from the cache."""
+
+    def run() -> dict[str, Any]:
+        student, histories = train_tiny(recipe, material, teacher, lesson, seed=seed)
+        return {
+            "seed": seed,
+            "parameters": count_parameters(student),
+            "job_accuracy": class_accuracy(student, material.task_heldout),
+            "seconds": round(sum(history.seconds for history in histories.values()), 1),
+        }
+
+    settings = {"seed": seed, "teacher": teacher_hash(), **asdict(recipe)}
+    return kept(f"06-tinybert-{seed}", settings, material.world, run)
+
+
+def build_tinybert() -> dict[str, Any]:
+    """What data/results/06_tinybert.json holds."""
+    material, teacher = prepare(), micro_teacher()
+    lesson = prepare_lesson(material, teacher)
+    replayed = train_tiny(TINY, material, teacher, lesson, general=REPLAYED)[1]["general"]
+    return {
+        "recipes": {name: asdict(recipe) for name, recipe in TINIES.items()},
+        **made_with(material.world),
+        "precision": PRECISION,
+        "teacher": teacher_hash(),
+        "replay": replayed.losses["total"],
+        "taught_by": {
+            "job_accuracy": class_accuracy(lesson.teacher, material.task_heldout),
+            "commonest": material.task_heldout.commonest,
+            "texts": len(material.task_heldout),
+        },
+        "runs": {
+            name: [tiny_run(recipe, material, teacher, lesson, seed) for seed in TINY_SEEDS]
+            for name, recipe in TINIES.items()
+        },
+    }
+
+
+def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
+    """For each recipe, what each seed reached: "masked_accuracy", "job_accuracy"."""
+    return {name: [run[measure] for run in runs] for name, runs in found["runs"].items()}
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """The outcome, a line a recipe."""
+    lines = [f"taught by: {found['taught_by']}"] if "taught_by" in found else []
+    for name, runs in found["runs"].items():
+        measures = [k for k in ("masked_accuracy", "job_accuracy") if k in runs[0]]
+        said = ", ".join(f"{k} {in_words([run[k] for run in runs])}" for k in measures)
+        lines.append(f"{name} ({mean(run['parameters'] for run in runs):,.0f} weights): {said}")
+    return "\n".join(lines)
+
+
+RESULTS = {
+    "06_teacher": build_teacher,
+    "06_distilbert": build_distilbert,
+    "06_tinybert": build_tinybert,
+}

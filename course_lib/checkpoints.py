@@ -24,9 +24,11 @@ from torch import Tensor, nn
 from .config import BertConfig
 from .encoder import Encoder, Pooler
 from .family.albert import AlbertConfig, albert_encoder
+from .family.distilbert import DistilBertConfig, distilbert_encoder
+from .family.electra import ElectraConfig, electra_encoder
 from .family.roberta import RobertaConfig, roberta_encoder
 from .files import sha256_of, write_atomic
-from .heads import BertForMaskedLM, BertForPreTraining
+from .heads import BertForMaskedLM, BertForPreTraining, BertForReplacedTokens
 from .text.byte_bpe import ByteBPE
 from .text.wordpiece import WordPiece
 
@@ -43,9 +45,15 @@ class MissingCheckpoint(FileNotFoundError):
 
 # ---------------------------------------------------------------- names
 
-Model = Encoder | BertForMaskedLM | BertForPreTraining
+Model = Encoder | BertForMaskedLM | BertForPreTraining | BertForReplacedTokens
 Tokenizer = WordPiece | ByteBPE
-MODELS: tuple[type[Model], ...] = (BertForPreTraining, BertForMaskedLM, Encoder)  # most heads first
+MODELS: tuple[type[Model], ...] = (  # most heads first
+    BertForPreTraining,
+    BertForMaskedLM,
+    BertForReplacedTokens,
+    Encoder,
+)
+EXPECTED = "an Encoder, a BertForMaskedLM, a BertForPreTraining or a BertForReplacedTokens"
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,12 @@ class Family:
     more: Callable[[Any], dict[str, Any]] = lambda config: {}  # settings theirs has besides
     tokenizer: Callable[[Path], Tokenizer] | None = None  # from one of the files below
     vocabularies: tuple[str, ...] = ()  # files with the vocabulary, best first
+    leftovers: tuple[str, ...] = ()  # how weights begin that training left in released files
+
+    @property
+    def has_pooler(self) -> bool:
+        """Whether transformers' encoder of this family can have a pooler."""
+        return "pooler.dense" in self.modules
 
 
 SETTINGS = {
@@ -124,6 +138,7 @@ BERT = Family(
     fixed={"position_embedding_type": "absolute", "is_decoder": False},
     tokenizer=WordPiece.from_file,
     vocabularies=("tokenizer.json", "vocab.txt"),
+    leftovers=("fit_denses.",),  # TinyBERT's: matrices to its teacher's width, one a layer
 )
 
 ROBERTA = Family(
@@ -214,8 +229,85 @@ ALBERT = Family(
     more=_albert_groups,
 )
 
+_BLOCK = "transformer.layer.#"
+DISTILBERT = Family(
+    model_type="distilbert",
+    config_class=DistilBertConfig,
+    encoder=distilbert_encoder,
+    classes={Encoder: "DistilBertModel", BertForMaskedLM: "DistilBertForMaskedLM"},
+    prefix="distilbert.",
+    modules={
+        "embeddings.token": "embeddings.word_embeddings",
+        "embeddings.position": "embeddings.position_embeddings",
+        "embeddings.norm": "embeddings.LayerNorm",
+        "stack.blocks.#.attention.query": f"{_BLOCK}.attention.q_lin",
+        "stack.blocks.#.attention.key": f"{_BLOCK}.attention.k_lin",
+        "stack.blocks.#.attention.value": f"{_BLOCK}.attention.v_lin",
+        "stack.blocks.#.attention.output": f"{_BLOCK}.attention.out_lin",
+        "stack.blocks.#.attention_norm": f"{_BLOCK}.sa_layer_norm",
+        "stack.blocks.#.feed_forward.expand": f"{_BLOCK}.ffn.lin1",
+        "stack.blocks.#.feed_forward.contract": f"{_BLOCK}.ffn.lin2",
+        "stack.blocks.#.output_norm": f"{_BLOCK}.output_layer_norm",
+        "mlm.dense": "vocab_transform",
+        "mlm.norm": "vocab_layer_norm",
+        "mlm": "vocab_projector",
+    },
+    heads={"mlm": "vocab_"},
+    tied={"vocab_projector.weight": "embeddings.word_embeddings.weight"},
+    settings={
+        "vocab_size": "vocab_size",
+        "hidden_size": "dim",
+        "num_layers": "n_layers",
+        "num_heads": "n_heads",
+        "intermediate_size": "hidden_dim",
+        "max_positions": "max_position_embeddings",
+        "pad_token_id": "pad_token_id",
+        "hidden_act": "activation",
+        "hidden_dropout": "dropout",
+        "attention_dropout": "attention_dropout",
+        "initializer_range": "initializer_range",
+    },
+    # Theirs has no setting for the epsilon: it is written into the code.
+    fixed={"sinusoidal_pos_embds": False, "layer_norm_eps": 1e-12},
+    tokenizer=WordPiece.from_file,
+    vocabularies=("tokenizer.json", "vocab.txt"),
+)
+
+ELECTRA = Family(
+    model_type="electra",
+    config_class=ElectraConfig,
+    encoder=electra_encoder,
+    classes={
+        Encoder: "ElectraModel",
+        BertForMaskedLM: "ElectraForMaskedLM",  # the generator
+        BertForReplacedTokens: "ElectraForPreTraining",  # the discriminator
+    },
+    prefix="electra.",
+    modules={
+        **{ours: theirs for ours, theirs in MODULES.items() if ours != "pooler.dense"},
+        # Where E is not H, the tables stand one step deeper here; theirs keep their names.
+        **{
+            f"embeddings.tables.{table}": MODULES[f"embeddings.{table}"]
+            for table in ("token", "position", "segment", "norm")
+        },
+        "embeddings.project": "embeddings_project",
+        "mlm.dense": "generator_predictions.dense",
+        "mlm.norm": "generator_predictions.LayerNorm",
+        "mlm": "generator_lm_head",
+        "rtd.dense": "discriminator_predictions.dense",
+        "rtd.score": "discriminator_predictions.dense_prediction",
+    },
+    heads={"mlm": "generator_", "rtd": "discriminator_predictions."},
+    tied={"generator_lm_head.weight": "embeddings.word_embeddings.weight"},
+    settings={**SETTINGS, "embedding_size": "embedding_size"},
+    # The generator's head knows one GELU only, so all three models are held to it.
+    fixed={"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False},
+    tokenizer=WordPiece.from_file,
+    vocabularies=("tokenizer.json", "vocab.txt"),
+)
+
 FAMILIES: dict[str, Family] = {  # later members add theirs here
-    family.model_type: family for family in (BERT, ROBERTA, ALBERT)
+    family.model_type: family for family in (BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA)
 }
 
 
@@ -229,9 +321,11 @@ def their_name(name: str, family: Family = BERT) -> str:
     block = re.search(r"\d+", module)
     theirs = family.modules.get(re.sub(r"\d+", "#", module, count=1))
     if theirs is None:
+        why = "is the model built from other parts than that family's?"
+        if module.startswith("pooler."):
+            why = "it has no pooler. Set encoder.pooler = None first."
         raise CheckpointError(
-            f"the parameter {name} has no counterpart in transformers' {family.model_type}: "
-            "is the model built from other parts than that family's?"
+            f"the parameter {name} has no counterpart in transformers' {family.model_type}: {why}"
         )
     return f"{theirs.replace('#', block[0]) if block else theirs}.{leaf}"
 
@@ -262,7 +356,7 @@ def from_transformers(hf_model: Any) -> Model:
     """Our model with a copy of the weights of a transformers model; same type, device and mode.
 
     hf_model: one of the classes that `FAMILIES` lists, such as BertModel (with or without pooler),
-    RobertaForMaskedLM or AlbertForPreTraining.
+    DistilBertForMaskedLM or ElectraForPreTraining (a BertForReplacedTokens here).
     Raises CheckpointError for another class or for settings ours do not have.
     """
     given = type(hf_model).__name__
@@ -282,8 +376,10 @@ def from_transformers(hf_model: Any) -> Model:
 def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
     """The transformers model with a copy of the weights of ours; same type, device and mode.
 
-    model: an Encoder, a BertForMaskedLM or a BertForPreTraining. attention: "sdpa", or "eager",
-    which can return attention weights. Raises CheckpointError for what transformers does not have.
+    model: an Encoder, a BertForMaskedLM, a BertForPreTraining or a BertForReplacedTokens; of an
+    Electra one of its two networks, which takes a copy of the shared tables along. attention:
+    "sdpa", or "eager", which can return attention weights. Raises CheckpointError for what
+    transformers does not have.
     """
     import transformers
 
@@ -296,7 +392,8 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
     kind = getattr(transformers, family.classes[type(ours)])
     options = _their_config(_encoder_of(ours).config, family)
     pooler = _encoder_of(ours).pooler is not None
-    extra = {"add_pooling_layer": pooler} if isinstance(ours, Encoder) else {}
+    choice = isinstance(ours, Encoder) and family.has_pooler
+    extra = {"add_pooling_layer": pooler} if choice else {}
     hf_model = kind(kind.config_class(**options, attn_implementation=attention), **extra)
     parameter = next(ours.parameters())
     hf_model.to(device=parameter.device, dtype=parameter.dtype)
@@ -310,10 +407,9 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
 
 def _known(model: nn.Module) -> tuple[Model, Family]:
     if not isinstance(model, MODELS):
-        raise CheckpointError(
-            f"a {type(model).__name__} was given; expected an Encoder, a BertForMaskedLM or a "
-            "BertForPreTraining."
-        )
+        inside = [f".{name}" for name, part in model.named_children() if isinstance(part, MODELS)]
+        advice = f" Give {' or '.join(inside)} alone." if inside else ""
+        raise CheckpointError(f"a {type(model).__name__} was given; expected {EXPECTED}.{advice}")
     return model, _family_of(_encoder_of(model).config)
 
 
@@ -384,13 +480,15 @@ def _filled(kind: type[Model], config: Any, family: Family, state: State, where:
     """Our model with `state` (canonical names of transformers) as its weights.
 
     Built without memory first, so that nothing is allocated before the shapes are known to fit.
-    Weights of heads that `kind` does not have are left aside.
+    Weights of heads that `kind` does not have are left aside, and the family's leftovers.
     """
-    model = _hollow(kind, config, family, their_name("pooler.dense.weight", family) in state)
+    pooler = family.has_pooler and their_name("pooler.dense.weight", family) in state
+    model = _hollow(kind, config, family, pooler)
     theirs = {their_name(name, family): name for name in model.state_dict()}
     wanted = {theirs[t]: value for t, value in state.items() if t in theirs}
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     aside = tuple(start for head, start in family.heads.items() if not hasattr(model, head))
+    aside += family.leftovers
     surplus = [t for t in state if t not in theirs and not t.startswith(aside)]
     _compare(shapes, wanted, surplus, lambda name: their_name(name, family), where)
     model.load_state_dict(wanted, assign=True)
@@ -435,9 +533,9 @@ FORMAT = 2  # of what `save` writes beside the weights
 def save(model: nn.Module, path: str | Path) -> str:
     """Write weights and configuration to one safetensors file; returns its SHA-256.
 
-    model: an Encoder, a BertForMaskedLM or a BertForPreTraining of any family. The file is complete
-    or not there at all, and holds the hash of its own weights, which `load` checks. The same model
-    gives the same bytes.
+    model: an Encoder, a BertForMaskedLM, a BertForPreTraining or a BertForReplacedTokens of any
+    family. The file is complete or not there at all, and holds the hash of its own weights, which
+    `load` checks. The same model gives the same bytes. Raises CheckpointError for another model.
     """
     import safetensors.torch
 
@@ -617,6 +715,14 @@ KNOWN: dict[str, Source] = {
     "albert-large-v2": Source("albert/albert-large-v2"),
     "albert-xlarge-v2": Source("albert/albert-xlarge-v2"),
     "albert-xxlarge-v2": Source("albert/albert-xxlarge-v2"),
+    "distilbert-base-uncased": Source("distilbert/distilbert-base-uncased"),
+    **{
+        f"electra-{size}-{network}": Source(f"google/electra-{size}-{network}")
+        for size in ("small", "base", "large")
+        for network in ("discriminator", "generator")
+    },
+    "TinyBERT_General_4L_312D": Source("huawei-noah/TinyBERT_General_4L_312D"),
+    "TinyBERT_General_6L_768D": Source("huawei-noah/TinyBERT_General_6L_768D"),
 }
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
@@ -628,14 +734,15 @@ class Pretrained:
     """A checkpoint in our classes.
 
     model: the encoder with the heads that the file holds whole: a BertForPreTraining, a
-    BertForMaskedLM where it lacks the pair head, or None where it lacks both.
+    BertForMaskedLM where it lacks the pair head, a BertForReplacedTokens (an ELECTRA's
+    discriminator), or None where it lacks them all.
     tokenizer: None where no vocabulary lies beside the weights, and for ALBERT: its kind,
     SentencePiece, is not in this course.
     source: "path", "cache", "wheel" or "network"; sha256: of the file of weights.
     """
 
     encoder: Encoder
-    model: BertForPreTraining | BertForMaskedLM | None
+    model: BertForPreTraining | BertForMaskedLM | BertForReplacedTokens | None
     tokenizer: Tokenizer | None
     source: str
     sha256: str
@@ -724,8 +831,13 @@ def _on_network(source: Source) -> Path | str:
     try:
         hf_hub_download(source.repository, CONFIG)
         return Path(hf_hub_download(source.repository, WEIGHTS)).parent
+    except EntryNotFoundError:
+        return f"the network ({_NO_SAFETENSORS})"
     except (OSError, ValueError) as error:
         return f"the network ({type(error).__name__} for {WEIGHTS})"
+
+
+_NO_SAFETENSORS = f"the repository lacks {CONFIG} or {WEIGHTS}; a pickle is not read"
 
 
 def _no_answer(address: str) -> str | None:
@@ -742,11 +854,16 @@ def _no_answer(address: str) -> str | None:
         return "no answer"
 
 
-def _not_found(name: str | Path, looked: Iterable[str], source: Source, instead: str | None) -> str:
+def _not_found(name: str | Path, looked: list[str], source: Source, instead: str | None) -> str:
     message = f"{str(name)!r} was not found. Looked in: {'; '.join(looked)}."
     if instead:
         message += f" Used instead: {instead}."
-    if source.wheel:
+    if any(_NO_SAFETENSORS in place for place in looked):
+        message += (
+            " To get it: convert the repository's weights where you trust them, with transformers' "
+            "save_pretrained, and give the path of that folder."
+        )
+    elif source.wheel:
         message += f" To get it: `pip install {source.wheel}`, or run once with a network."
     else:
         message += " To get it: run once with a network, or give the path of a folder with it."
@@ -776,6 +893,7 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
 _NEEDED: dict[type[Model], tuple[str, ...]] = {  # one weight of each part
     BertForPreTraining: ("mlm.bias", "pair.dense.weight", "pooler.dense.weight"),
     BertForMaskedLM: ("mlm.bias",),
+    BertForReplacedTokens: ("rtd.score.weight",),
     Encoder: (),
 }
 

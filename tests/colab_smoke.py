@@ -57,6 +57,17 @@ def model() -> Any:
     return bert_for_pretraining("tiny", vocab_size=tokenizer().vocab_size).eval()
 
 
+@lru_cache(maxsize=1)
+def electra() -> Any:
+    from course_lib.family.electra import ElectraConfig, electra_from
+
+    torch.manual_seed(0)
+    size = {"hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64}
+    return electra_from(
+        ElectraConfig(vocab_size=tokenizer().vocab_size, embedding_size=32, **size), 1 / 2
+    )
+
+
 def history() -> Any:
     return SimpleNamespace(steps=[1, 2, 3], losses=LOSSES, seconds=1.0, tokens_per_second=1e4)
 
@@ -103,6 +114,32 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "layer_distance_chart": lambda: views.layer_distance_chart(
         {"ours": ([3.0, 2.0], [40.0, 30.0])}, title="How far a layer moves a vector"
     ),
+    "tradeoff_chart": lambda: views.tradeoff_chart(
+        [
+            {"name": "BERT", "x": 110, "y": 79.5},
+            {"name": "DistilBERT", "x": 66, "y": 77.0, "low": 76.0, "high": 78.0},
+        ],
+        x="weights (millions)",
+        y="score",
+    ),
+    "gradient_chart": lambda: views.gradient_chart(
+        {"KL alone": [0.5, 0.1], "T² · KL": [0.5, 0.4]}, [1, 2]
+    ),
+    "stones_chart": lambda: views.stones_chart(
+        {
+            "equal steps": {"BERT": [0.5, 0.52], "ELECTRA": [0.6, 0.61]},
+            "equal arithmetic": {"BERT": [0.5, 0.52], "ELECTRA": [0.55, 0.57]},
+        },
+        title="Two stones",
+        x_title="share",
+        percent=True,
+    ),
+    "temperature_view": lambda: views.temperature_view(
+        [2.0, 1.0, 0.0], ["river", "bank", "rain"], truth="bank"
+    ),
+    "layer_map_view": lambda: views.layer_map_view(2, 4),
+    "corruptor_view": lambda: views.corruptor_view(electra(), tokenizer(), " ".join(WORDS)),
+    "corrupt_and_judge": lambda: views.corrupt_and_judge(electra(), tokenizer(), " ".join(WORDS)),
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
     "tokens_legend": views.tokens_legend,
     "attention_view": lambda: views.attention_view(encoder(), ids(), TOKENS),
@@ -133,6 +170,9 @@ LIVE = (
     "mask_epochs_view",
     "parameter_calculator",
     "byte_pieces_view",
+    "temperature_view",
+    "layer_map_view",
+    "corruptor_view",
     "prediction_slider",
     "quiz_view",
 )
@@ -144,5 +184,8 @@ FIGURES = (
     "heat_chart",
     "curves_chart",
     "dots_chart",
+    "tradeoff_chart",
+    "gradient_chart",
+    "stones_chart",
     "layer_distance_chart",
 )

@@ -84,8 +84,9 @@ def draw_case(seed: int, configure: Configure = as_bert, narrow: bool = False) -
     inputs = {
         "input_ids": numbers(config.vocab_size, batch, tokens),
         "attention_mask": mask,
-        "token_type_ids": numbers(config.type_vocab_size, batch, tokens),
     }
+    if config.type_vocab_size:
+        inputs["token_type_ids"] = numbers(config.type_vocab_size, batch, tokens)
     asked = (torch.rand((batch, tokens), generator=make) < 0.3) & mask.bool()
     asked[0, 0] = True
     labels = torch.where(asked, numbers(config.vocab_size, batch, tokens), -100)
@@ -138,11 +139,17 @@ def loss_of(outputs: Any, case: Case) -> Tensor:
     """
     logits = logits_of(outputs)
     if not logits:
+        pooled = pooled_of(outputs)
         return _squares(outputs.last_hidden_state[case.real]) + (
-            0 if outputs.pooler_output is None else _squares(outputs.pooler_output)
+            0 if pooled is None else _squares(pooled)
         )
     loss = F.cross_entropy(logits["words"].flatten(0, 1), case.labels.flatten())
     return loss + F.cross_entropy(logits["pair"], case.pair) if "pair" in logits else loss
+
+
+def pooled_of(outputs: Any) -> Tensor | None:
+    """The pooler's output; some of transformers' encoders do not even have the field."""
+    return getattr(outputs, "pooler_output", None)
 
 
 def _squares(x: Tensor) -> Tensor:
@@ -159,7 +166,10 @@ def scores_of(reference: Any, case: Case) -> tuple[Tensor, ...]:
         projected.append(output.view(batch, tokens, case.config.num_heads, -1).transpose(1, 2))
 
     attend = [part for part in reference.modules() if hasattr(part, "query")]
-    hooks = [part.register_forward_hook(keep) for a in attend for part in (a.query, a.key)]
+    parts = [part for a in attend for part in (a.query, a.key)]
+    attend = [part for part in reference.modules() if hasattr(part, "q_lin")]  # DistilBERT's words
+    parts += [part for a in attend for part in (a.q_lin, a.k_lin)]
+    hooks = [part.register_forward_hook(keep) for part in parts]
     reference(**case.inputs)
     for hook in hooks:
         hook.remove()
@@ -211,9 +221,11 @@ def output_distances(
 def all_distances(ours: Any, theirs: Any, case: Case) -> dict[str, float]:
     """Every output of a model with heads: also the scores, the pooler, and the fast path."""
     mine = run(ours, case, output_attention_scores=True)
-    found = output_distances(mine, run(theirs, case), case, scores_of(theirs, case))
+    scores = scores_of(theirs, case)
+    assert len(scores) == case.config.num_layers
+    found = output_distances(mine, run(theirs, case), case, scores)
     base = getattr(theirs, theirs.base_model_prefix)
-    pooled, expected = (m(**case.inputs).pooler_output for m in (ours.encoder, base))
+    pooled, expected = (pooled_of(m(**case.inputs)) for m in (ours.encoder, base))
     assert (pooled is None) == (expected is None)
     if pooled is not None:
         found["pooler"] = distance(pooled, expected)
@@ -229,10 +241,12 @@ def largest(found: dict[str, float]) -> float:
     return found[worst]
 
 
-def both_backward(ours: Any, theirs: Any, case: Case) -> float:
+def both_backward(
+    ours: Any, theirs: Any, case: Case, loss: Callable[[Any, Case], Tensor] = loss_of
+) -> float:
     """Gradients of the same mean loss in both: the largest distance between them, printed."""
     for model in (ours, theirs):
-        loss_of(model(**case.inputs), case).backward()
+        loss(model(**case.inputs), case).backward()
     worst = gradient_distance(ours, theirs)
     print(f"largest distance {worst:.1e} of the largest gradient entry")
     return worst

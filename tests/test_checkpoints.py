@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -32,9 +33,17 @@ from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
 from course_lib.family.albert import SHARING, albert, albert_for_pretraining
 from course_lib.family.bert import bert
+from course_lib.family.distilbert import (
+    DistilBertConfig,
+    distilbert,
+    distilbert_encoder,
+    distilbert_for_masked_lm,
+)
+from course_lib.family.electra import electra, electra_discriminator
 from course_lib.family.roberta import roberta, roberta_for_masked_lm
+from course_lib.family.tinybert import tinybert_for_masked_lm
 from course_lib.files import sha256_of
-from course_lib.heads import BertForMaskedLM, BertForPreTraining
+from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForReplacedTokens
 from course_lib.text.byte_bpe import ByteBPE, train_byte_bpe
 from course_lib.text.wordpiece import WordPiece
 
@@ -182,6 +191,8 @@ TINY = {
     "intermediate_size": 20, "max_positions": 9,
 }  # fmt: skip
 ALBERT = {**TINY, "embedding_size": 5, "hidden_act": "gelu"}
+ELECTRA = {**TINY, "embedding_size": 5}
+SAME_WIDTH = {**TINY, "embedding_size": 12}  # no projection stands between tables and blocks
 MEMBERS: dict[str, Any] = {
     "bert masked": lambda: BertForMaskedLM(Encoder(SMALL)),
     "bert tanh": lambda: bert("tiny", **TINY, hidden_act="gelu_new"),
@@ -197,6 +208,14 @@ MEMBERS: dict[str, Any] = {
         )
         for sharing in SHARING
     },
+    "distilbert": lambda: distilbert("base", **TINY),
+    "distilbert masked": lambda: distilbert_for_masked_lm("base", **TINY),
+    "tinybert masked": lambda: tinybert_for_masked_lm("4", **TINY),
+    "electra encoder": lambda: electra_discriminator("small", **ELECTRA).encoder,
+    "electra generator": lambda: electra("small", **ELECTRA).generator,
+    "electra discriminator": lambda: electra("small", **ELECTRA).discriminator,
+    "electra same width": lambda: electra_discriminator("base", **SAME_WIDTH),
+    "electra same width, generator": lambda: electra("base", **SAME_WIDTH).generator,
 }
 OURS_ALONE = {"albert attention", "albert feed_forward"}
 
@@ -436,6 +455,130 @@ def test_albert_as_it_was_released(tmp_path: Path):
     assert load_pretrained(member_folder(tmp_path / "g", model)).model is not None
 
 
+def released(path: Path, model: torch.nn.Module, settings: dict, **more: Any) -> Path:
+    """A folder with this config.json: as it was released, not as transformers writes it today."""
+    folder = member_folder(path, model, **more)
+    (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    WordPiece.from_words([f"w{i}" for i in range(25)]).save(folder / "vocab.txt")
+    return folder
+
+
+def test_distilbert_as_it_was_released(tmp_path: Path):
+    """With its decoder a second time, and settings of heads that ours does not have."""
+    settings = {
+        "activation": "gelu", "architectures": ["DistilBertForMaskedLM"], "attention_dropout": 0.1,
+        "dim": 12, "dropout": 0.1, "hidden_dim": 20, "initializer_range": 0.02,
+        "max_position_embeddings": 9, "model_type": "distilbert", "n_heads": 3, "n_layers": 2,
+        "pad_token_id": 0, "qa_dropout": 0.1, "seq_classif_dropout": 0.2,
+        "sinusoidal_pos_embds": False, "tie_weights_": True, "transformers_version": "4.10.0.dev0",
+        "vocab_size": 30,
+    }  # fmt: skip
+    model = distilbert_for_masked_lm("base", **TINY)
+    table = model.encoder.embeddings.token.weight.detach()
+    folder = released(
+        tmp_path / "f", model, settings, vocab_projector__weight=table.clone(),
+        distilbert__embeddings__position_ids=torch.arange(9)[None],
+    )  # fmt: skip
+    found = load_pretrained(folder)
+    assert isinstance(found.model, BertForMaskedLM) and same(found.model, model)
+    assert found.encoder.config == model.config and found.encoder.pooler is None
+    assert found.tokenizer is not None and found.tokenizer.encode("w3") == [8]
+    change(folder, vocab_projector__weight=table + 1)
+    with pytest.raises(CheckpointError, match=r"vocab_projector\.weight differs from embeddings"):
+        load_pretrained(folder)
+    change(folder, vocab_projector__weight=None, vocab_projector__bias=None)
+    headless = load_pretrained(folder)  # half a head: the encoder comes out
+    assert headless.model is None and same(headless.encoder, model.encoder)
+    waves = {**settings, "sinusoidal_pos_embds": True}
+    (folder / "config.json").write_text(json.dumps(waves), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="sinusoidal_pos_embds=True; only False means"):
+        load_pretrained(folder)
+
+
+@pytest.mark.parametrize("sizes", [ELECTRA, SAME_WIDTH], ids=["E < H", "E = H"])
+@pytest.mark.parametrize("network", ["generator", "discriminator"])
+def test_electra_as_it_was_released(tmp_path: Path, network: str, sizes: dict[str, Any]):
+    """With a counter of positions, how to summarise a text, and the generator's table twice."""
+    model: Any = electra_discriminator("small", **sizes)
+    if network == "generator":
+        model = BertForMaskedLM(model.encoder)
+    settings = {
+        "architectures": ["ElectraForPreTraining"], "attention_probs_dropout_prob": 0.1,
+        "embedding_size": sizes["embedding_size"], "hidden_act": "gelu", "hidden_size": 12,
+        "hidden_dropout_prob": 0.1, "initializer_range": 0.02, "intermediate_size": 20,
+        "layer_norm_eps": 1e-12, "max_position_embeddings": 9, "model_type": "electra",
+        "num_attention_heads": 3, "num_hidden_layers": 2, "pad_token_id": 0,
+        "position_embedding_type": "absolute", "summary_activation": "gelu",
+        "summary_last_dropout": 0.1, "summary_type": "first", "summary_use_proj": True,
+        "type_vocab_size": 2, "vocab_size": 30,
+    }  # fmt: skip
+    more = {"electra__embeddings__position_ids": torch.arange(9)[None]}
+    if network == "generator":
+        more["generator_lm_head__weight"] = model.encoder.embeddings.token.weight.detach().clone()
+    folder = released(tmp_path / "f", model, settings, **more)
+    found = load_pretrained(folder)
+    kind = BertForMaskedLM if network == "generator" else BertForReplacedTokens
+    assert type(found.model) is kind and same(found.model, model)
+    assert found.encoder.config == model.config and found.encoder is found.model.encoder
+    assert found.tokenizer is not None and found.tokenizer.vocab_size == 30
+    ids = torch.tensor([[2, 7, 8, 3]])
+    with torch.no_grad():
+        assert torch.equal(found.model(ids).logits, model.eval()(ids).logits)
+    wider = {**settings, "embedding_size": 7}
+    (folder / "config.json").write_text(json.dumps(wider), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="another architecture than its configuration says"):
+        load_pretrained(folder)
+
+
+def test_tinybert_as_it_was_released(tmp_path: Path):
+    """With matrices to its teacher's width, one a layer, which nothing reads any more."""
+    settings = {
+        **SETTINGS, "attention_probs_dropout_prob": 0.1, "cell": {}, "emb_size": 12,
+        "hidden_dropout_prob": 0.1, "initializer_range": 0.02, "pad_token_id": 0,
+        "pre_trained": "", "structure": [], "type_vocab_size": 2, "training": "",
+    }  # fmt: skip
+    matrices = {f"fit_denses__{i}__weight": torch.ones(24, 12) for i in range(3)}
+    biases = {f"fit_denses__{i}__bias": torch.ones(24) for i in range(3)}
+    model = small()
+    found = load_pretrained(released(tmp_path / "f", model, settings, **matrices, **biases))
+    assert isinstance(found.model, BertForPreTraining) and same(found.model, model)
+    other = released(tmp_path / "g", MEMBERS["distilbert"](), {"model_type": "distilbert"})
+    change(other, fit_denses__0__bias=torch.ones(24))
+    with pytest.raises(CheckpointError, match="fit_denses"):  # no other family leaves them
+        load_pretrained(other)
+
+
+def test_both_networks_go_into_two_files(tmp_path: Path):
+    """Each file holds the shared tables; and both together are no file."""
+    model = electra("small", **ELECTRA)
+    save(model.generator, tmp_path / "g.safetensors")
+    save(model.discriminator, tmp_path / "d.safetensors")
+    made, judge = load(tmp_path / "g.safetensors"), load(tmp_path / "d.safetensors")
+    assert isinstance(made, BertForMaskedLM) and isinstance(judge, BertForReplacedTokens)
+    assert same(made, model.generator) and same(judge, model.discriminator)
+    tables = [m.encoder.embeddings.token.weight for m in (made, judge)]
+    assert torch.equal(*tables) and tables[0] is not tables[1]
+    for call in (to_transformers, lambda whole: save(whole, tmp_path / "e.safetensors")):
+        with pytest.raises(CheckpointError, match=r"Give \.generator or \.discriminator alone"):
+            call(model)
+    assert not (tmp_path / "e.safetensors").exists()
+    found = load_pretrained(tmp_path / "d.safetensors")
+    assert isinstance(found.model, BertForReplacedTokens) and found.source == "path"
+
+
+@pytest.mark.parametrize("member", ["distilbert", "electra encoder"])
+def test_a_pooler_of_ones_own(tmp_path: Path, member: str):
+    """As fine-tuning gives one to an encoder without: our files keep it, theirs cannot."""
+    encoder = MEMBERS[member]()
+    encoder.pooler = Pooler(encoder.config)
+    save(encoder, tmp_path / "m.safetensors")
+    assert same(load(tmp_path / "m.safetensors"), encoder)
+    with pytest.raises(CheckpointError, match=r"no pooler\. Set encoder\.pooler = None first"):
+        to_transformers(encoder)
+    encoder.pooler = None
+    assert same(from_transformers(to_transformers(encoder)), encoder)
+
+
 @pytest.mark.parametrize("member", ["roberta masked", "albert all"])
 def test_heads_that_are_not_ours(tmp_path: Path, member: str):
     """Heads of pre-training may be left aside, those of another task not: the file is another."""
@@ -484,14 +627,23 @@ def test_the_tokenizers_of_other_members(tmp_path: Path):
 
 def test_known_names():
     """Every name leads to the repository of that name, in its owner's account."""
-    owners = {"bert": "google-bert", "roberta": "FacebookAI", "albert": "albert"}
+    owners = {
+        "bert": "google-bert", "roberta": "FacebookAI", "albert": "albert", "electra": "google",
+        "distilbert": "distilbert", "TinyBERT": "huawei-noah",
+    }  # fmt: skip
     for name, source in room.KNOWN.items():
         if source is not MINILM:
-            assert source.repository == f"{owners[name.split('-')[0]]}/{name}"
+            owner = owners[re.split("[-_]", name)[0]]
+            assert source.repository == f"{owner}/{name}"
     sizes = {name.split("-")[1] for name in room.KNOWN if name.startswith("albert")}
     assert sizes == {"base", "large", "xlarge", "xxlarge"}
     assert "albert-base-v1" in room.KNOWN and "roberta-large" in room.KNOWN
-    assert "distilroberta-base" not in room.KNOWN
+    assert "distilroberta-base" not in room.KNOWN and "distilbert-base-uncased" in room.KNOWN
+    networks = {tuple(n.split("-")[1:]) for n in room.KNOWN if n.startswith("electra")}
+    kinds = ("discriminator", "generator")
+    assert networks == {(size, kind) for size in ("small", "base", "large") for kind in kinds}
+    tiny = {n for n in room.KNOWN if n.startswith("Tiny")}
+    assert tiny == {"TinyBERT_General_4L_312D", "TinyBERT_General_6L_768D"}
 
 
 # ---------------------------------------------------------------- where checkpoints are found
@@ -592,6 +744,28 @@ def test_a_network(tmp_path: Path, empty_cache: Path, no_wheel: None, monkeypatc
         load_pretrained("all-MiniLM-L6-v2")  # this one's hash is known
 
 
+def test_a_repository_without_safetensors(empty_cache: Path, no_wheel: None, monkeypatch):
+    """It has a pickle only: the message does not send the reader to the network again."""
+    import huggingface_hub
+
+    def fetch(repository: str, name: str) -> str:
+        if name == "model.safetensors":
+            raise huggingface_hub.errors.EntryNotFoundError(name)
+        return name
+
+    monkeypatch.setattr(room, "_no_answer", lambda address: None)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
+    with pytest.raises(
+        MissingCheckpoint, match=r"lacks .*model\.safetensors; a pickle is"
+    ) as error:
+        load_pretrained("TinyBERT_General_4L_312D")
+    assert "save_pretrained, and give the path of that folder" in str(error.value)
+    assert "run once with a network" not in str(error.value)
+
+
 @pytest.fixture(scope="module")
 def wheel() -> Path:
     try:
@@ -644,11 +818,14 @@ def test_other_models_are_refused():
     config = transformers.BertConfig(**options)
     with pytest.raises(CheckpointError, match=r"a BertForTokenClass.* was given.*is in \.bert"):
         from_transformers(transformers.BertForTokenClassification(config))
-    other = transformers.DistilBertModel(
-        transformers.DistilBertConfig(n_layers=1, n_heads=2, dim=8)
-    )
-    with pytest.raises(CheckpointError, match="describes a 'distilbert'"):
+    other = transformers.GPT2Model(transformers.GPT2Config(n_layer=1, n_head=2, n_embd=8))
+    with pytest.raises(CheckpointError, match="describes a 'gpt2'"):
         from_transformers(other)
+    pairs = transformers.DistilBertForSequenceClassification(
+        transformers.DistilBertConfig(vocab_size=20, n_layers=1, n_heads=2, dim=8, hidden_dim=8)
+    )
+    with pytest.raises(CheckpointError, match=r"a DistilBertForSequenceClass.* is in \.distilbert"):
+        from_transformers(pairs)
     relu = transformers.BertModel(transformers.BertConfig(**options, hidden_act="relu"))
     with pytest.raises(CheckpointError, match="hidden_act='relu'"):
         from_transformers(relu)
@@ -684,6 +861,12 @@ def test_names_on_paper():
             "encoder.albert_layer_groups.2.albert_layers.0.ffn",
         ),
         ("albert", "pooler.dense", "pooler"),
+        ("distilbert", "stack.blocks.5.attention_norm", "transformer.layer.5.sa_layer_norm"),
+        ("distilbert", "mlm.dense", "vocab_transform"),
+        ("electra", "embeddings.token", "embeddings.word_embeddings"),
+        ("electra", "embeddings.tables.token", "embeddings.word_embeddings"),
+        ("electra", "embeddings.project", "embeddings_project"),
+        ("electra", "rtd.score", "discriminator_predictions.dense_prediction"),
     ):
         name = room.their_name(f"encoder.{ours}.weight", room.FAMILIES[family])
         assert name == f"{theirs}.weight"
@@ -695,6 +878,10 @@ def test_what_transformers_does_not_have():
             to_transformers(albert("base", **ALBERT, sharing=sharing))
     with pytest.raises(CheckpointError, match="around a roberta encoder was given"):
         to_transformers(BertForPreTraining(roberta("base", **TINY)))
+    with pytest.raises(CheckpointError, match="a BertForPreTraining around a distilbert encoder"):
+        to_transformers(BertForPreTraining(distilbert_encoder(DistilBertConfig(**TINY), True)))
+    with pytest.raises(CheckpointError, match="a BertForReplacedTokens around a bert encoder"):
+        to_transformers(BertForReplacedTokens(bert("tiny", **TINY)))
     with pytest.raises(
         CheckpointError, match=r"Only ours has: pooler.* set encoder\.pooler = None"
     ):

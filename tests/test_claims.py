@@ -192,3 +192,36 @@ def test_claims_is_a_function_whichever_way_it_is_imported():
         "assert claims('02') and room('02') is claims('02')"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_stones_of_the_electra_paper_are_those_that_are_built():
+    from course_lib.train.stepping_stones import STONES
+
+    stones = printed("electra")["stones"]
+    assert tuple(name for name in stones if isinstance(stones[name], float)) == STONES
+
+
+def test_the_published_weights_are_those_of_the_objective():
+    from course_lib.objectives.distillation import PUBLISHED_WEIGHTS
+
+    table = printed("distilbert")["weights"]
+    assert {name: table[name] for name in PUBLISHED_WEIGHTS} == PUBLISHED_WEIGHTS
+
+
+def test_the_row_of_distilbert_is_copied_whole():
+    """ELMo's STS-B is the one cell of its row that is kept: 16.5 points under DistilBERT's."""
+    table, ours = printed("distilbert"), printed("glue")["distilbert_dev"]["scores"]
+    assert ours["STS-B"] - table["glue"]["elmo_sts_b"] == pytest.approx(16.5)
+    assert len(table["ablation"]) == 6 and len(table["downstream"]) == 7
+
+
+def test_the_printed_sizes_of_tinybert_are_within_rounding_of_the_counts():
+    """The paper counts the matrix with the small one, and the pooler with both."""
+    from course_lib.encoder import count_parameters
+    from course_lib.family.tinybert import tinybert
+
+    table = printed("tinybert")["size"]
+    with torch.device("meta"):
+        small, wide = (count_parameters(tinybert(size)) for size in ("4", "6"))
+    assert abs(small + 240_384 - table["tinybert_4_parameters"]) < 1e5
+    assert abs(wide - table["tinybert_6_parameters"]) < 1e5

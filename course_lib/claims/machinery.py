@@ -6,10 +6,11 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import mean
 from typing import Any, Literal
 
 from course_lib.files import data_path
-from course_lib.train.results import read_result
+from course_lib.train.results import in_words, read_result
 from course_lib.views.page import card, inline
 
 How = Literal["computed", "measured", "cited"]
@@ -127,3 +128,48 @@ def near(expected: float, tolerance: float) -> Callable[[Any], bool]:
 def is_(expected: Any) -> Callable[[Any], bool]:
     """A checker: exactly this."""
     return lambda value: value == expected
+
+
+def all_near(expected: Sequence[float], tolerance: float) -> Callable[[Any], bool]:
+    """A checker: as many numbers, each within `tolerance`."""
+    return lambda value: (
+        len(value) == len(expected)
+        and all(abs(a - b) <= tolerance for a, b in zip(value, expected, strict=True))
+    )
+
+
+def shares(count: int) -> Callable[[Any], bool]:
+    """A checker: as many differences of shares, each from −1 to 1. No outcome is expected: the
+    entry reports what the runs show, whatever it is."""
+    return lambda value: len(value) == count and all(-1 <= share <= 1 for share in value)
+
+
+def verdict(differences: Sequence[float]) -> str:
+    """In words: the mean of one difference a seed, in points, and whether all agree on its sign."""
+    points = f"{100 * mean(differences):+.1f}"
+    if len(differences) == 1:
+        return f"{points} (one seed)"
+    if all(difference > 0 for difference in differences):
+        return f"{points} (better in every seed)"
+    if all(difference < 0 for difference in differences):
+        return f"{points} (worse in every seed)"
+    return f"{points} (the seeds disagree)"
+
+
+def compared(
+    name: str, measure: str, runs: Sequence[str], against: str, called: str | None = None
+) -> Settled:
+    """What runs of a results file reached, less what the run `against` did, on the seeds both have.
+
+    measure: a share that every run records; called: its name in words. The value is one mean
+    difference a run. Raises NotHere where the results file has not been made yet."""
+    found = result(name)["runs"]
+    reached = {run: {one["seed"]: one[measure] for one in found[run]} for run in (*runs, against)}
+    base = reached.pop(against)
+    gained = {
+        run: [of[seed] - base[seed] for seed in sorted(of.keys() & base.keys())]
+        for run, of in reached.items()
+    }
+    said = "; ".join(f"{run} {verdict(points)}" for run, points in gained.items())
+    said = f"{called or measure}: {against} {in_words(list(base.values()))}; in points, {said}"
+    return Settled(tuple(mean(points) for points in gained.values()), said)

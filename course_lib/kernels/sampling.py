@@ -6,25 +6,88 @@ so both twins agree, but for numbers that fall on a boundary within rounding."""
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+PIECE = 128  # words that are added up before the place is looked for
+TILE_BYTES = 2**20  # of one tile of rows: it stays in the processor's own memory
 
 
 def sample_tokens_reference(logits: Tensor, shares: Tensor) -> Tensor:
     """One position at a time: logits (N, V), shares (N,) from 0 up to, not including, 1 -> ids
     (N,).
 
-    The words' probabilities stand side by side on a line from 0 to 1; the share points at one."""
+    The words' probabilities stand side by side on a line from 0 to 1; the share points at one. A
+    word with the score −inf has no piece of the line and is never drawn. Computed in float64.
+    Raises ValueError for other shapes or shares, and for a row whose largest score is not a finite
+    number."""
+    _check(logits, shares)
     drawn = []
     for scores, share in zip(logits.double(), shares.double(), strict=True):
         ends = scores.softmax(dim=-1).cumsum(dim=-1)  # where each word's piece of the line ends
-        drawn.append(min(int((ends <= share).sum()), len(scores) - 1))
+        ends = ends / _checked_length(ends[-1])  # the last at 1, in spite of rounding
+        drawn.append(int((ends <= share).sum()))
     return torch.tensor(drawn, dtype=torch.int64, device=logits.device)
 
 
+@torch.no_grad()
 def sample_tokens(logits: Tensor, shares: Tensor) -> Tensor:
-    """The same for all positions at once; the line's length is left as it comes, and the share is
-    stretched to it."""
-    scores = logits if logits.dtype == torch.float64 else logits.float()
-    ends = (scores - scores.amax(dim=-1, keepdim=True)).exp_().cumsum_(dim=-1)  # (N, V)
-    wanted = shares.to(ends.dtype)[:, None] * ends[:, -1:]
-    return torch.searchsorted(ends, wanted, right=True).squeeze(1).clamp_(max=ends.shape[1] - 1)
+    """The same in two steps: which run of PIECE words, then which word of the run.
+
+    A running sum over V words is slow, as each addition waits for the one before; sums of runs need
+    not wait. A few rows at a time, so that memory is written only once: N ids. Words' masses are
+    computed in float32, or in float64 for float64 scores; the places on the line in float64."""
+    _check(logits, shares)
+    count, words = logits.shape
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    runs = -(-words // PIECE)
+    rows = max(1, TILE_BYTES // (runs * PIECE * wide.itemsize))
+    if logits.is_cuda:
+        rows = max(1, count)  # many small steps would only wait for each other
+    # The last run is filled up with words of mass 0, which cannot be drawn.
+    masses = logits.new_zeros((min(rows, count), runs * PIECE), dtype=wide)
+    drawn = torch.empty(count, dtype=torch.int64, device=logits.device)
+    for first in range(0, count, rows):
+        scores = logits[first : first + rows].to(wide)
+        tile = masses[: len(scores)]
+        torch.sub(scores, scores.amax(-1, keepdim=True), out=tile[:, :words]).exp_()
+        by_run = tile.view(-1, runs, PIECE)
+        run, within = _point(by_run.sum(-1), shares[first : first + rows].double())
+        place, _ = _point(by_run[torch.arange(len(run), device=run.device), run], within)
+        torch.add(place, run, alpha=PIECE, out=drawn[first : first + rows])
+    return drawn
+
+
+def _point(masses: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
+    """Masses (N, K) side by side on a line, shares (N,) of its length, float64: at which each share
+    points (N,), and at which share of that one's own piece (N,), again below 1."""
+    ends = F.pad(masses.cumsum(-1, dtype=torch.float64), (1, 0))  # (N, K + 1), the first 0
+    wanted = (shares * _checked_length(ends[:, -1]))[:, None]
+    # The first end beyond: a word without mass ends where the one before it does.
+    after = torch.searchsorted(ends, wanted, right=True)
+    begin, end = ends.gather(1, after - 1), ends.gather(1, after)
+    return (after - 1).squeeze(1), ((wanted - begin) / (end - begin)).squeeze(1)
+
+
+def _check(logits: Tensor, shares: Tensor) -> None:
+    if logits.dim() != 2 or shares.shape != logits.shape[:1] or not logits.shape[1]:
+        raise ValueError(
+            f"logits of shape {tuple(logits.shape)} and shares of shape {tuple(shares.shape)} were "
+            "given; expected (N, V), V at least 1, and (N,): a row of scores and one number a "
+            "position. Give torch.rand(len(logits)) as shares."
+        )
+    if not bool(((shares >= 0) & (shares.double() < 1)).all()):
+        raise ValueError(
+            f"shares from {shares.min().item()} to {shares.max().item()} were given; expected "
+            "numbers from 0 up to, not including, 1, as torch.rand gives them."
+        )
+
+
+def _checked_length(length: Tensor) -> Tensor:
+    """The length of each line; ValueError where it is not a number."""
+    if bool(length.isnan().any()):
+        raise ValueError(
+            "a row of logits was given whose largest score is not a finite number; expected scores "
+            "of which at least one is finite and none is nan or +inf. Has training diverged?"
+        )
+    return length

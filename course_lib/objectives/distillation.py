@@ -1,8 +1,8 @@
 """What a student learns from its teacher: DistilBERT's three losses, TinyBERT's four.
 
 All are pure functions of what both networks said; each is a mean, in nats or squared units, over
-real tokens. B batch, T tokens, N real tokens of the batch, H width of the student, H' of the
-teacher, A heads, V vocabulary."""
+real tokens, computed in float32 or wider. No gradient reaches the teacher. B batch, T tokens, N
+real tokens of the batch, H width of the student, H' of the teacher, A heads, V vocabulary."""
 
 from __future__ import annotations
 
@@ -15,43 +15,49 @@ from torch import Tensor
 
 from ..kernels.distillation import soft_target_loss
 from ..kernels.masked_loss import mean_cross_entropy
+from .pretraining import COUNT
 
 Losses = dict[str, Tensor]
 Objective = Callable[[Any, Mapping[str, Tensor]], Losses]
 
 PUBLISHED_WEIGHTS = {"soft": 5.0, "mlm": 2.0, "cosine": 1.0}  # DistilBERT's published command
-TEMPERATURE = 2.0
+TEMPERATURE = 2.0  # the course's own choice
+WIDEN = (
+    "A narrower student needs a matrix that widens it (fit_matrix); another number of heads cannot "
+    "be compared head by head."
+)
+ALIKE = "Both must answer the same question: the same vocabulary, or the same classes."
 
 
 def cosine_loss(student: Tensor, teacher: Tensor) -> Tensor:
     """1 − cosine of each pair of vectors, mean over N: (N, H) and (N, H). Zero: same directions,
-    whatever the lengths."""
-    _check_same("hidden states", student, teacher)
-    return (1 - F.cosine_similarity(student, teacher.detach(), dim=-1)).mean()
+    whatever the lengths. Raises ValueError for unequal shapes, as all losses here do."""
+    mine, theirs = _both("hidden states", student, teacher, WIDEN)
+    return (1 - F.cosine_similarity(mine, theirs, dim=-1)).mean()
 
 
 def hidden_loss(student: Tensor, teacher: Tensor) -> Tensor:
     """Mean squared distance of the entries: (N, H') and (N, H'), the student's already widened by
     W_h (Jiao et al. 2020, equation 8; equation 9 for embeddings)."""
-    _check_same("hidden states", student, teacher)
-    return F.mse_loss(student, teacher.detach())
+    return F.mse_loss(*_both("hidden states", student, teacher, WIDEN))
 
 
 def attention_loss(student: Tensor, teacher: Tensor, real: Tensor) -> Tensor:
-    """Mean squared distance of the scores *before* the softmax, over pairs of real tokens:
-    (B, A, T, T) both, real (B, T) bool (equation 7)."""
-    _check_same("attention scores", student, teacher)
+    """Mean squared distance of the scores *before* the softmax, over pairs of real tokens and over
+    heads: (B, A, T, T) both, real (B, T), true at real tokens (equation 7)."""
+    mine, theirs = _both("attention scores", student, teacher, WIDEN)
+    real = real.bool()
     both = (real[:, :, None] & real[:, None, :])[:, None]  # (B, 1, T, T)
-    gap = (student - teacher.detach()).masked_fill(~both, 0.0)
+    gap = (mine - theirs).masked_fill(~both, 0.0)
     return gap.square().sum() / (both.sum() * student.shape[1]).clamp(min=1)
 
 
 def prediction_loss(student: Tensor, teacher: Tensor, temperature: float = 1.0) -> Tensor:
-    """Cross-entropy of the teacher's softened answers, mean over N: (N, classes) both (equation
-    10, where the temperature is 1)."""
-    _check_same("answers", student, teacher)
-    wanted = (teacher.detach() / temperature).softmax(-1)
-    return F.cross_entropy(student / temperature, wanted)
+    """Cross-entropy of the teacher's softened answers, in nats, mean over N: (N, classes) both
+    (equation 10, where the temperature is 1)."""
+    _check_temperature(temperature)
+    mine, theirs = _both("answers", student, teacher, ALIKE)
+    return F.cross_entropy(mine / temperature, (theirs / temperature).softmax(-1))
 
 
 def distilbert_loss(
@@ -63,7 +69,11 @@ def distilbert_loss(
     """DistilBERT's triple loss (Sanh et al. 2019, section 2): three weights, none the complement of
     another. Soft targets and cosine over all real tokens, masked words where they were asked.
 
-    The objective gives total, soft, mlm and cosine; a loss of weight 0 is not computed."""
+    The objective gives total, soft, mlm and cosine; a loss of weight 0 is not computed. Raises
+    ValueError for a negative weight, for none above 0, and for a temperature not above 0."""
+    weights = {"soft": soft, "mlm": mlm, "cosine": cosine}
+    check_weights(weights)
+    _check_temperature(temperature)
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
         check_whole(targets)
@@ -71,14 +81,14 @@ def distilbert_loss(
         found: Losses = {}
         if soft:
             answers = student.logits[real], teacher.logits[real]  # (N, V) both
-            found["soft"] = soft_target_loss(*answers, temperature)
+            found["soft"] = soft_target_loss(*_both("answers", *answers, ALIKE), temperature)
         if mlm:
-            asked = student.logits.flatten(0, 1)[outputs.predict_at]
+            at = _needed(outputs.predict_at, "masked positions", "Pass predict_at to the model")
+            asked = student.logits.flatten(0, 1)[at]
             found["mlm"] = mean_cross_entropy(asked, targets["labels"])
         if cosine:
             last = student.hidden_states[-1][real], teacher.hidden_states[-1][real]
             found["cosine"] = cosine_loss(*last)
-        weights = {"soft": soft, "mlm": mlm, "cosine": cosine}
         return _total(found, weights)
 
     return loss
@@ -97,10 +107,13 @@ def tinybert_loss(
     hidden losses, the embeddings' and, in the second stage, the prediction's.
 
     mapping: g(1) … g(M), the teacher's layers counted from 1 (`layer_mapping`). The objective gives
-    total and each loss by name; a loss of weight 0 is not computed."""
+    total and each loss by name; a loss of weight 0 is not computed. Raises ValueError as
+    `distilbert_loss` does, and for a mapping that does not fit the layers."""
     weights = {
         "attention": attention, "hidden": hidden, "embedding": embedding, "prediction": prediction,
     }  # fmt: skip
+    check_weights(weights)
+    _check_temperature(temperature)
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
         check_whole(targets)
@@ -108,18 +121,24 @@ def tinybert_loss(
         found: Losses = {}
         pairs = list(enumerate(mapping, start=1))
         if attention:
-            mine, theirs = student.attention_scores, teacher.attention_scores
+            how = "Ask for them: Taught(…, scores=True)"
+            mine = _needed(student.attention_scores, "attention scores", how)
+            theirs = _needed(teacher.attention_scores, "attention scores", how)
+            _check_mapping(mapping, len(mine), len(theirs))
             layers = [attention_loss(mine[m - 1], theirs[n - 1], real) for m, n in pairs]
             found["attention"] = torch.stack(layers).sum()
         if hidden:
             mine, theirs = outputs.widened, teacher.hidden_states
+            _check_mapping(mapping, len(mine) - 1, len(theirs) - 1)
             layers = [hidden_loss(mine[m][real], theirs[n][real]) for m, n in pairs]
             found["hidden"] = torch.stack(layers).sum()
         if embedding:
             mine, theirs = outputs.widened[0], teacher.hidden_states[0]
             found["embedding"] = hidden_loss(mine[real], theirs[real])
         if prediction:
-            mine, theirs = student.logits, teacher.logits
+            how = "Give both a head, or leave prediction at 0"
+            mine = _needed(getattr(student, "logits", None), "answers", how)
+            theirs = _needed(getattr(teacher, "logits", None), "answers", how)
             if mine.dim() == 3:  # an answer a token, not one a text
                 mine, theirs = mine[real], theirs[real]
             found["prediction"] = prediction_loss(mine, theirs, temperature)
@@ -130,24 +149,58 @@ def tinybert_loss(
 
 def check_whole(targets: Mapping[str, Tensor]) -> None:
     """Raise ValueError for a part of a larger batch, whose other parts' tokens are not counted."""
-    if any(name.startswith("num_") for name in targets):
+    if any(name.startswith(COUNT) for name in targets):
         raise ValueError(
             "A part of a larger batch was given; these losses are means over the real tokens of a "
             "whole batch, and cannot be added up over parts. Train with accumulate=1."
         )
 
 
-def _total(found: Losses, weights: Mapping[str, float]) -> Losses:
-    if not found:
+def check_weights(weights: Mapping[str, float]) -> None:
+    """Raise ValueError unless all losses have a weight of at least 0, and one of them above."""
+    if not all(0 <= weight < float("inf") for weight in weights.values()):
+        raise ValueError(
+            f"weights {weights} were given; expected finite numbers of at least 0. 0 leaves a loss "
+            "out."
+        )
+    if not any(weights.values()):
         raise ValueError(f"all weights are 0 ({weights}); expected at least one loss to train on.")
+
+
+def _total(found: Losses, weights: Mapping[str, float]) -> Losses:
     total = sum((weights[name] * loss for name, loss in found.items()), torch.zeros(()))
     return {"total": total, **found}
 
 
-def _check_same(what: str, student: Tensor, teacher: Tensor) -> None:
+def _both(what: str, student: Tensor, teacher: Tensor, advice: str) -> tuple[Tensor, Tensor]:
+    """Both in float32 or wider, the teacher's without its history."""
     if student.shape != teacher.shape:
         raise ValueError(
             f"{what} of shape {tuple(student.shape)} (student) and {tuple(teacher.shape)} "
-            "(teacher) were given; expected the same. A narrower student needs a matrix that "
-            "widens it (fit_matrix); another number of heads cannot be compared head by head."
+            f"(teacher) were given; expected the same. {advice}"
+        )
+    wide = torch.float64 if student.dtype == torch.float64 else torch.float32
+    return student.to(wide), teacher.detach().to(wide)
+
+
+def _needed(value: Any, what: str, how: str) -> Any:
+    if value is None:
+        raise ValueError(f"no {what} were given; expected them, for a loss with a weight. {how}.")
+    return value
+
+
+def _check_temperature(temperature: float) -> None:
+    if not 0 < temperature < float("inf"):
+        raise ValueError(
+            f"temperature={temperature!r} was given; expected a finite number above 0. 1 leaves "
+            "the answers as they are, more softens them."
+        )
+
+
+def _check_mapping(mapping: Sequence[int], student_layers: int, teacher_layers: int) -> None:
+    if len(mapping) != student_layers or not all(1 <= n <= teacher_layers for n in mapping):
+        raise ValueError(
+            f"mapping={tuple(mapping)} was given for a student of {student_layers} layers and a "
+            f"teacher of {teacher_layers}; expected {student_layers} numbers from 1 to "
+            f"{teacher_layers}. layer_mapping makes them."
         )

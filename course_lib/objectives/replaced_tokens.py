@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..kernels.masked_loss import IGNORED
+from .distillation import check_weights, check_whole
 from .masked_lm import masked_lm_loss
 
 PAPER_MIX = (1.0, 0.0, 0.0)  # every chosen position becomes [MASK]
@@ -33,19 +34,26 @@ def replaced_labels(corrupted_ids: Tensor, predict_at: Tensor, asked: Tensor) ->
 def replaced_token_loss(
     outputs: Any, targets: Mapping[str, Tensor], *, only_masked: bool = False
 ) -> dict[str, Tensor]:
-    """Mean over all real tokens of −log P(the true one of the two labels), in nats.
+    """Mean over all real tokens, [CLS] and [SEP] among them, of −log P(the true one of the two
+    labels), in nats.
 
     outputs: logits (B, T), corrupted_ids (B, T), predict_at (N,), attention_mask (B, T);
-    targets["labels"] (N,) the true words. only_masked: over the masked positions alone."""
-    labels = replaced_labels(outputs.corrupted_ids, outputs.predict_at, targets["labels"])
-    asked = outputs.attention_mask.flatten().bool()
+    targets["labels"] (N,) the true words; where one is −100, that position does not count.
+    only_masked: over the masked positions alone. Raises ValueError for a part of a larger batch."""
+    check_whole(targets)
+    at, true = outputs.predict_at, targets["labels"]
+    labels = replaced_labels(outputs.corrupted_ids, at, true).flatten()
+    asked = outputs.attention_mask.flatten() != 0
+    asked[at[true == IGNORED]] = False
     if only_masked:
-        asked = torch.zeros_like(asked)
-        asked[outputs.predict_at] = targets["labels"] != IGNORED
-    scores = outputs.logits.flatten()[asked].float()  # (real tokens,)
+        masked = torch.zeros_like(asked)
+        masked[at] = True
+        asked = asked & masked
+    scores = outputs.logits.flatten()[asked]  # (real tokens,)
+    scores = scores if scores.dtype == torch.float64 else scores.float()
     if not len(scores):
         return {"total": outputs.logits.sum() * 0, "rtd": outputs.logits.sum() * 0}
-    loss = F.binary_cross_entropy_with_logits(scores, labels.flatten()[asked].to(scores.dtype))
+    loss = F.binary_cross_entropy_with_logits(scores, labels[asked].to(scores.dtype))
     return {"total": loss, "rtd": loss}
 
 
@@ -53,7 +61,10 @@ def electra_loss(
     disc_weight: float = 50.0, mlm_weight: float = 1.0, *, only_masked: bool = False
 ) -> Callable[[Any, Mapping[str, Tensor]], dict[str, Tensor]]:
     """mlm_weight · L_MLM(generator) + disc_weight · L_Disc(discriminator), in nats: total, mlm,
-    rtd. The paper's λ = 50 stands before the discriminator's loss."""
+    rtd. The paper's λ = 50 stands before the discriminator's loss (section 2).
+
+    Raises ValueError for a negative weight, and where both are 0."""
+    check_weights({"disc_weight": disc_weight, "mlm_weight": mlm_weight})
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
         mlm = masked_lm_loss(outputs, targets)["mlm"]

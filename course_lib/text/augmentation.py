@@ -3,6 +3,7 @@ Algorithm 1)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -30,19 +31,24 @@ def augment(
     """The texts themselves, then `copies` variants of each, all with the label of their text.
 
     model: names words at [MASK], called as model(input_ids, attention_mask, token_type_ids,
-    predict_at). Each word is hidden by itself and its `candidates` likeliest fillings are noted; a
-    variant replaces each word with probability `share` by one of them. Here every word is one
-    piece; the paper takes neighbours in GloVe for words of several. A replaced word may change
-    what the right answer is: the label is the old one, so it is the teacher that should judge.
+    predict_at). Each word is hidden by itself and its `candidates` likeliest fillings are noted,
+    which may hold the word itself, but no control token; a variant replaces each word with
+    probability `share` by one of them. Here every word is one piece; the paper takes neighbours in
+    GloVe for words of several. A replaced word may change what the right answer is: the label is
+    the old one, so it is the teacher that should judge.
     Raises ValueError for numbers that make no sense."""
-    if copies < 0 or not 0 <= share <= 1 or not 1 <= candidates <= special.vocab_size:
+    words = special.vocab_size - len(control_ids(special))
+    whole = isinstance(copies, int) and isinstance(candidates, int)
+    if not whole or copies < 0 or not 0 <= share <= 1 or not 1 <= candidates <= words:
         raise ValueError(
-            f"copies={copies!r}, share={share!r}, candidates={candidates!r} were given; expected "
-            f"at least 0, a share from 0 to 1, and 1 to {special.vocab_size} candidates."
+            f"copies={copies!r}, share={share!r}, candidates={candidates!r} were given; expected a "
+            f"whole number of at least 0, a share from 0 to 1, and 1 to {words} candidates."
         )
     rows = task.rows
     at = eligible_positions(rows, special).flatten().nonzero().squeeze(1)  # (W,) as n·T + t
-    fillings = likeliest_words(model, rows, at, special.mask, candidates)  # (W, candidates)
+    fillings = likeliest_words(
+        model, rows, at, special.mask, candidates, never=control_ids(special)
+    )  # (W, candidates)
     example, index = (at // rows.input_ids.shape[1]).numpy(), (at % rows.input_ids.shape[1]).numpy()
     made = [rows.input_ids]
     for copy in range(1, copies + 1):
@@ -59,21 +65,43 @@ def augment(
     return LabelledRows(grown, task.labels.repeat(times), task.names)
 
 
+def control_ids(special: SpecialIds) -> list[int]:
+    """The ids that are no words: no text is made better by one."""
+    return [*special.never_masked, special.unk, special.mask]
+
+
 @torch.no_grad()
 def likeliest_words(
-    model: Any, rows: Rows, at: Tensor, mask_id: int, candidates: int, batch_size: int = 256
+    model: Any,
+    rows: Rows,
+    at: Tensor,
+    mask_id: int,
+    candidates: int,
+    batch_size: int = 256,
+    never: Sequence[int] = (),
 ) -> Tensor:
-    """For each position the model's best words when this position alone is hidden.
+    """For each position the model's best words, without dropout, when this position alone is
+    hidden.
 
-    at (W,), positions as n·T + t. Returns (W, candidates), best first."""
+    at (W,), positions as n·T + t; never: ids that do not count as words. Returns (W, candidates),
+    best first. The model is left in the mode it was found in."""
+    was_training = getattr(model, "training", False)
+    if was_training:
+        model.eval()
     tokens, found = rows.input_ids.shape[1], []
-    for part in at.split(batch_size):
-        text, place = part // tokens, part % tokens
-        here = rows[text]
-        longest = int(here.attention_mask.sum(dim=1).max())
-        ids = here.input_ids[:, :longest].clone()
-        ids[torch.arange(len(part)), place] = mask_id
-        inputs = (ids, here.attention_mask[:, :longest], here.token_type_ids[:, :longest])
-        scores = model(*inputs, predict_at=torch.arange(len(part)) * longest + place)
-        found.append(scores.prediction_logits.topk(candidates, dim=-1).indices)
+    try:
+        for part in at.split(batch_size):
+            text, place = part // tokens, part % tokens
+            here = rows[text]
+            longest = int(here.attention_mask.sum(dim=1).max())
+            ids = here.input_ids[:, :longest].clone()
+            ids[torch.arange(len(part)), place] = mask_id
+            inputs = (ids, here.attention_mask[:, :longest], here.token_type_ids[:, :longest])
+            asked = torch.arange(len(part)) * longest + place
+            scores = model(*inputs, predict_at=asked).prediction_logits.clone()
+            scores[:, list(never)] = -torch.inf
+            found.append(scores.topk(candidates, dim=-1).indices)
+    finally:
+        if was_training:
+            model.train()
     return torch.cat(found)

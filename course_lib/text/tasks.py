@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import torch
 from torch import Tensor
@@ -46,3 +47,39 @@ def hero_jobs(world: MicroWorld, stories: Sequence[Story], length: int = 64) -> 
     names = tuple(sorted({person["job"] for person in people}))
     jobs = [names.index(people[story.rows["hero"]]["job"]) for story in silent]
     return LabelledRows(story_rows(world, silent, length), torch.tensor(jobs), names)
+
+
+@dataclass(frozen=True)
+class WordKinds:
+    """Words in their texts, and the gap of a sentence frame that each fills: its kind.
+
+    rows: N texts; at (M,): where the words stand, as n·T + t; labels (M,), names: their kinds;
+    learn (M,) bool: the word belongs to the half of the vocabulary that a probe learns from."""
+
+    rows: Rows
+    at: Tensor
+    labels: Tensor
+    names: tuple[str, ...]
+    learn: Tensor
+
+
+def word_kinds(world: MicroWorld, stories: Sequence[Story], length: int = 64) -> WordKinds:
+    """Which kind of word stands here: a hero, a job, a thing, a city …?
+
+    The words are halved by a hash: who learned from one half has never been told the kind of a
+    word of the other. Raises ValueError for no stories."""
+    if not stories:
+        raise ValueError("No stories were given; expected at least one.")
+    traces = [[trace for line in story.trace for trace in line] for story in stories]
+    names = tuple(sorted({trace.slot for story in traces for trace in story if trace.slot}))
+    filled = [
+        (n * length + t, names.index(trace.slot), crc32(trace.word.encode()) % 2 == 1)
+        for n, story in enumerate(traces)
+        for t, trace in enumerate(story, start=1)  # after [CLS]
+        if trace.slot
+    ]
+    at, labels, learn = zip(*filled, strict=True)
+    return WordKinds(
+        story_rows(world, stories, length),
+        torch.tensor(at), torch.tensor(labels), names, torch.tensor(learn),
+    )  # fmt: skip

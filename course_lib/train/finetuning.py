@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 
 import torch
 
@@ -15,7 +16,8 @@ from .loop import fit
 
 
 def labelled_batches(task: LabelledRows, batch_size: int, seed: int = 0) -> Callable[[int], Batch]:
-    """Batches as a pure function of the step: each epoch visits the texts in a new order.
+    """Batches as a pure function of the step: each epoch visits the texts in a new order, none
+    twice; what is left over when no batch can be filled any more waits for the next.
 
     Raises ValueError when there are fewer texts than a batch holds."""
     if not 1 <= batch_size <= len(task):
@@ -44,8 +46,6 @@ def text_inputs(task: LabelledRows) -> dict[str, torch.Tensor]:
 def classifier_on(encoder: Encoder, classes: int, seed: int = 0) -> BertForClassification:
     """A classifier on top of a *copy* of the encoder; classifier and, where missing, pooler are
     fresh."""
-    from copy import deepcopy
-
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     if copy.pooler is None:
@@ -64,7 +64,9 @@ def finetune(
     seed: int = 0,
     precision: str = "auto",
 ) -> BertForClassification:
-    """The whole encoder trained on the task, from a copy: the one given stays as it is."""
+    """The whole encoder trained on the task, from a copy: the one given stays as it is.
+
+    Raises ValueError as `labelled_batches` does."""
     model = classifier_on(encoder, len(task.names), seed)
     batches = labelled_batches(task, batch_size, seed)
     fit(
@@ -82,8 +84,10 @@ def class_accuracy(
     was_training = model.training
     model.eval()
     right = 0
-    for start in range(0, len(task), batch_size):
-        part = task[start : start + batch_size]
-        right += int((model(**text_inputs(part)).logits.argmax(-1) == part.labels).sum())
-    model.train(was_training)
+    try:
+        for start in range(0, len(task), batch_size):
+            part = task[start : start + batch_size]
+            right += int((model(**text_inputs(part)).logits.argmax(-1) == part.labels).sum())
+    finally:
+        model.train(was_training)
     return right / len(task)

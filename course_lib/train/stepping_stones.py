@@ -5,6 +5,8 @@ Replace MLM     reads the generator's words instead of [MASK], says the word at 
 ELECTRA 15%     reads the same, says "replaced or not" at those 15%
 All-tokens MLM  reads the same, says the word at every position, and may copy what it reads
 ELECTRA         reads the same, says "replaced or not" at every position
+
+B batch, T tokens, N masked positions, V vocabulary. Losses are in nats.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from torch import Tensor, nn
 from ..encoder import Encoder, initialise
 from ..family.electra import Electra, ElectraConfig, electra_encoder, electra_from, fill_in
 from ..heads import BertForMaskedLM
+from ..kernels.masked_loss import mean_cross_entropy
+from ..objectives.distillation import check_whole
 from ..objectives.masked_lm import masked_lm_loss
 from ..objectives.replaced_tokens import electra_loss
 from .loop import Objective
@@ -54,11 +58,14 @@ class WordReader(nn.Module):
     def forward(
         self,
         input_ids: Tensor,
-        attention_mask: Tensor,
+        attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         *,
         predict_at: Tensor,
     ) -> ReaderOutput:
+        """input_ids (B, T) with [MASK] at the positions `predict_at` (N,), given as b·T + t."""
+        if attention_mask is None:
+            attention_mask = torch.ones_like(input_ids)
         guess = self.generator(input_ids, attention_mask, token_type_ids, predict_at).logits
         read = fill_in(input_ids, predict_at, guess)
         copies = None
@@ -73,20 +80,24 @@ class WordReader(nn.Module):
 def replace_mlm_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The generator's loss plus the reader's, both at the masked positions, in nats."""
     mlm = masked_lm_loss(outputs, targets)["mlm"]
-    reader = F.cross_entropy(outputs.reader_logits.float(), targets["labels"])
+    reader = mean_cross_entropy(outputs.reader_logits, targets["labels"], targets.get("num_labels"))
     return {"total": mlm + reader, "mlm": mlm, "reader": reader}
 
 
 def all_tokens_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The generator's loss plus the reader's at every real token, in nats. The reader's
-    probability of a word is D · [it stands there] + (1 − D) · softmax, where D says "copy"."""
+    probability of a word is D · [it stands there] + (1 − D) · softmax, where D says "copy".
+
+    Raises ValueError for a part of a larger batch."""
+    check_whole(targets)
     mlm = masked_lm_loss(outputs, targets)["mlm"]
     true = outputs.corrupted_ids.flatten().clone()
     true[outputs.predict_at] = targets["labels"]
     real = outputs.attention_mask.flatten().bool()
     stands, true = outputs.corrupted_ids.flatten()[real], true[real]  # (tokens,)
-    named = outputs.reader_logits.flatten(0, 1)[real].float()  # (tokens, V)
-    copies = outputs.copy_logits.flatten()[real].float()
+    wide = torch.promote_types(outputs.reader_logits.dtype, torch.float32)
+    named = outputs.reader_logits.flatten(0, 1)[real].to(wide)  # (tokens, V)
+    copies = outputs.copy_logits.flatten()[real].to(wide)
     word = named.log_softmax(-1).gather(1, true[:, None]).squeeze(1) + F.logsigmoid(-copies)
     both = torch.logaddexp(word, F.logsigmoid(copies))
     reader = -torch.where(stands == true, both, word).mean()
@@ -113,8 +124,14 @@ def stepping_stone(
 
 
 def kept_encoder(model: nn.Module) -> Encoder:
-    """The encoder that is kept once pre-training is over."""
+    """The encoder that is kept once pre-training is over, itself, not a copy.
+
+    Raises ValueError for a model that is none of the stones'."""
     kept = model.discriminator if isinstance(model, Electra) else model
     kept = kept.reader if isinstance(kept, WordReader) else kept
-    assert isinstance(kept.encoder, Encoder)
-    return kept.encoder
+    encoder = getattr(kept, "encoder", None)
+    if not isinstance(encoder, Encoder):
+        raise ValueError(
+            f"A {type(model).__name__} was given; expected a model that stepping_stone(…) made."
+        )
+    return encoder

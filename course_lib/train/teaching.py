@@ -25,8 +25,9 @@ class Taught(nn.Module):
 
     student, teacher: models with the same kind of head. matrix: leads from the student's width to
     the teacher's (`fit_matrix`), where hidden states are compared across widths; without one they
-    are compared as they are. scores: also give attention scores. The teacher is frozen and stays in
-    evaluation mode. segments: whether the student reads segment numbers."""
+    are compared as they are. scores: also give attention scores. The teacher is frozen, for good,
+    and stays in evaluation mode. Raises ValueError where the two share weights: the student's would
+    be frozen too."""
 
     def __init__(
         self,
@@ -36,6 +37,13 @@ class Taught(nn.Module):
         scores: bool = False,
     ) -> None:
         super().__init__()
+        theirs = {id(parameter) for parameter in teacher.parameters()}
+        if any(id(parameter) in theirs for parameter in student.parameters()):
+            raise ValueError(
+                "A student that shares weights with its teacher was given; expected two separate "
+                "models, as the teacher's weights are frozen. Give a copy (copy.deepcopy), or "
+                "begin_as(student, teacher)."
+            )
         self.student = student
         self.teacher = teacher.requires_grad_(False).eval()
         self.matrix = matrix

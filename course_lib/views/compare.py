@@ -22,6 +22,7 @@ OUTPUTS = (
     "seq_relationship_logits",
     "sop_logits",
 )
+ONE_A_ROW = ("pooler_output", "seq_relationship_logits", "sop_logits")  # the others: one a token
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,7 +138,8 @@ def _same_shapes(ours: nn.Module, theirs: nn.Module) -> None:
 
 def _batch(config: Any, rows: int, length: int, seed: int) -> dict[str, Tensor]:
     """Random ids in rows of different length, the second half of each in segment B if there is
-    one. The padding id stands for nothing else: some models count their positions by it."""
+    one; a model without segments gets none. The padding id stands for nothing else: some models
+    count their positions by it."""
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(config.vocab_size, (rows, length), generator=generator)
     place = torch.arange(length)
@@ -145,11 +147,14 @@ def _batch(config: Any, rows: int, length: int, seed: int) -> dict[str, Tensor]:
         :, None
     ]
     mask = (place < lengths).long()
-    types = (place >= lengths // 2).long() * mask * min(1, config.type_vocab_size - 1)
     other = (config.pad_token_id + 1) % config.vocab_size
     ids = torch.where(ids == config.pad_token_id, other, ids)
     ids = torch.where(mask.bool(), ids, config.pad_token_id)
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+    batch = {"input_ids": ids, "attention_mask": mask}
+    if config.type_vocab_size:
+        types = (place >= lengths // 2).long() * mask * min(1, config.type_vocab_size - 1)
+        batch["token_type_ids"] = types
+    return batch
 
 
 @contextmanager
@@ -171,13 +176,14 @@ def _names(mine: Any, other: Any) -> list[str]:
     return [n for n in found if getattr(other, n, None) is not None]
 
 
-def _real(output: Tensor, mask: Tensor) -> Tensor:
-    """(B, T, …) at real positions; (B, …) as it is."""
-    return output[mask.bool()] if output.dim() == 3 else output
+def _real(outputs: Any, name: str, mask: Tensor) -> Tensor:
+    """(B, T, …) at real positions; what there is one of a row, (B, …), as it is."""
+    output = getattr(outputs, name)
+    return output if name in ONE_A_ROW else output[mask.bool()]
 
 
 def _distance(mine: Any, other: Any, name: str, mask: Tensor) -> float:
-    a, b = (_real(getattr(outputs, name).detach(), mask) for outputs in (mine, other))
+    a, b = (_real(outputs, name, mask).detach() for outputs in (mine, other))
     return float((a - b).abs().max() / max(1.0, float(b.abs().max())))
 
 
@@ -185,7 +191,7 @@ def _mean_loss(outputs: Any, names: list[str], mask: Tensor, seed: int) -> Tenso
     """Mean squared distance from a fixed random target, over all outputs: reaches every weight."""
     total = torch.zeros(())
     for name in names:
-        output = _real(getattr(outputs, name), mask)
+        output = _real(outputs, name, mask)
         generator = torch.Generator().manual_seed(seed)
         target = torch.randn(output.shape, generator=generator, dtype=torch.float64)
         total = total + (output - target.to(output.dtype)).square().mean()

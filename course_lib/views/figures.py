@@ -5,6 +5,7 @@ Every function returns a plotly Figure of numbers rounded to four digits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,9 +20,22 @@ from .chart_parts import (
     level_mark,
     new_figure,
     number,
+    readable,
     span,
 )
-from .style import BLUE, COLOURS, PATTERNS, Look, looks, rounded, thinned
+from .style import (
+    BLUE,
+    COLOURS,
+    HEIGHT,
+    INK,
+    PATTERNS,
+    WIDTH,
+    Look,
+    family_looks,
+    looks,
+    rounded,
+    thinned,
+)
 
 
 def plot_loss(
@@ -173,6 +187,137 @@ def coverage_chart(
     label_ends(figure, ends, lowest=0.0, highest=1.04, percent=True)
     figure.update_xaxes(range=rounded([0, 1.02 * passes]))
     return figure
+
+
+def tradeoff_chart(
+    points: Sequence[Mapping[str, Any]],
+    *,
+    x: str,
+    y: str,
+    title: str = "",
+    percent: bool = False,
+    log_x: bool = False,
+) -> Any:
+    """What is gained against what is paid: a named dot a model.
+
+    points: {"name", "x", "y"} and, where the spread is known, "low" and "high", the ends of its y;
+    x, y: the titles of the axes. percent: the y are shares from 0 to 1. A family member keeps its
+    colour; markers and names tell all apart. Raises ValueError for no points, for a name given
+    twice, for what is no number, a spread that leaves y out, and x ≤ 0 on a logarithmic axis.
+    """
+    import plotly.graph_objects as go
+
+    _check_points(points, log_x)
+    figure = new_figure(title or f"{y} against {x}", x, y, log_x)
+    drawn = family_looks([point["name"] for point in points])
+    for point in points:
+        look = drawn[point["name"]]
+        marker = {"symbol": look.symbol, "size": 12, "color": look.colour}
+        marker["line"] = {"color": INK, "width": 1}
+        at = {"x": [point["x"]], "y": rounded([point["y"]])}
+        trace = go.Scatter(**at, name=point["name"], mode="markers", marker=marker)
+        if "low" in point:
+            up, down = rounded([point["high"] - point["y"], point["y"] - point["low"]])
+            trace.error_y = {"array": [up], "arrayminus": [down], "symmetric": False,
+                             "color": INK, "thickness": 1.5, "width": 5}  # fmt: skip
+        figure.add_trace(trace)
+    ranges = _ranges(points, log_x)
+    figure.update_xaxes(range=ranges[0], tickformat="~s" if log_x else ",")
+    figure.update_yaxes(range=ranges[1], tickformat=".0%" if percent else "")
+    _name_points(figure, points, ranges, log_x, percent)
+    return figure
+
+
+def _check_points(points: Sequence[Mapping[str, Any]], log_x: bool) -> None:
+    if not points:
+        raise ValueError("tradeoff_chart was given no points; expected name, x and y of each.")
+    names = [point.get("name") for point in points]
+    if None in names or len(set(names)) < len(names):
+        raise ValueError(f"points are named {names}; expected a name of its own for each.")
+    for point in points:
+        name, ends = point["name"], [k for k in ("low", "high") if k in point]
+        if missing := {"x", "y"} - set(point):
+            raise ValueError(f"{name!r} has no {' and no '.join(sorted(missing))}; expected both.")
+        if len(ends) == 1:
+            raise ValueError(f"{name!r} has {ends[0]!r} alone; expected low and high, or neither.")
+        if not all(math.isfinite(point[key]) for key in ("x", "y", *ends)):
+            raise ValueError(f"{name!r} holds what is no number: {dict(point)}.")
+        if ends and not point["low"] <= point["y"] <= point["high"]:
+            raise ValueError(
+                f"{name!r}: y={point['y']} lies outside {point['low']} to {point['high']}; "
+                "expected the ends of its spread."
+            )
+        if log_x and point["x"] <= 0:
+            raise ValueError(f"{name!r}: x={point['x']} on a logarithmic axis; expected x > 0.")
+
+
+def _ranges(points: Sequence[Mapping[str, Any]], log_x: bool) -> tuple[list[float], list[float]]:
+    """Both axes around all points and spreads; where log_x, the first in powers of ten."""
+    x = [math.log10(point["x"]) if log_x else point["x"] for point in points]
+    y = [point.get(key, point["y"]) for point in points for key in ("low", "y", "high")]
+    both = []
+    for values, room in ((x, 0.12), (y, 0.14)):
+        low, high = min(values), max(values)
+        more = room * (high - low) or 0.1 * abs(high) or 1.0
+        both.append(rounded([low - more, high + more]))
+    if not log_x and min(x) >= 0:
+        both[0][0] = 0.0 if min(x) < 0.5 * max(x) else max(0.0, both[0][0])
+    return both[0], both[1]
+
+
+def _name_points(
+    figure: Any,
+    points: Sequence[Mapping[str, Any]],
+    ranges: tuple[list[float], list[float]],
+    log_x: bool,
+    percent: bool,
+) -> None:
+    """Each name beside its dot, where it covers no dot, no spread and no other name."""
+    area = (WIDTH - 84, HEIGHT - 96)  # pixels inside the axes
+
+    def pixels(value: float, axis: int) -> float:
+        low, high = ranges[axis]
+        return (value - low) / (high - low) * area[axis]
+
+    spots = []
+    for point in points:
+        across = pixels(math.log10(point["x"]) if log_x else point["x"], 0)
+        ends = [pixels(point.get(key, point["y"]), 1) for key in ("y", "low", "high")]
+        spots.append((across, *ends))
+    taken = [(x - 8, min(low, y - 8), x + 8, max(high, y + 8)) for x, y, low, high in spots]
+    drawn = family_looks([point["name"] for point in points])
+    for point, (x, y, low, high) in zip(points, spots, strict=True):
+        text = f"{point['name']} {number(point['y'], percent)}"
+        half = 3.7 * len(text)
+        around = [(x + 14 + half, y), (x - 14 - half, y), (x, high + 18), (x, low - 18)]
+        around += [(x + side * (14 + half), y + up)
+                   for up in (18, -18, 36, -36, 54, -54) for side in (1, -1)]  # fmt: skip
+        around += [(x, high + 38), (x, low - 38)]
+        boxes = [(a - half, b - 9, a + half, b + 9) for a, b in around]
+        free = [k for k, box in enumerate(boxes) if _inside(box, area) and not _hits(box, taken)]
+        best = free[0] if free else 0
+        taken.append(boxes[best])
+        place = {"x": x / area[0], "y": y / area[1], "xref": "paper", "yref": "paper"}
+        far = best > 3
+        figure.add_annotation(
+            **{key: rounded([v])[0] if key in "xy" else v for key, v in place.items()},
+            text=text, showarrow=far, arrowhead=0, arrowwidth=1, standoff=8,
+            ax=round(around[best][0] - x), ay=round(y - around[best][1]),
+            xshift=0 if far else round(around[best][0] - x),
+            yshift=0 if far else round(around[best][1] - y),
+            font_color=readable(drawn[point["name"]].colour),
+        )  # fmt: skip
+
+
+Box = tuple[float, float, float, float]  # left, bottom, right, top in pixels
+
+
+def _inside(box: Box, area: tuple[float, float]) -> bool:
+    return box[0] >= 0 and box[1] >= 0 and box[2] <= area[0] + 14 and box[3] <= area[1]
+
+
+def _hits(box: Box, taken: Sequence[Box]) -> bool:
+    return any(box[0] < t[2] and t[0] < box[2] and box[1] < t[3] and t[1] < box[3] for t in taken)
 
 
 def _add_marks(figure: Any, shares: Sequence[float], look: Look, size: int, name: str) -> None:

@@ -14,6 +14,7 @@ from .chart_parts import (
     End,
     add_levels,
     add_line,
+    apart,
     label_ends,
     new_figure,
     number,
@@ -91,6 +92,86 @@ def dots_chart(
     places = list(range(len(groups)))
     figure.update_xaxes(range=[-0.5, last], tickvals=places, ticktext=under, showgrid=False)
     figure.update_xaxes(tickangle=0)
+    return figure
+
+
+def stones_chart(
+    groups: Mapping[str, Mapping[str, Sequence[float]]],
+    *,
+    title: str,
+    x_title: str,
+    percent: bool = False,
+) -> Any:
+    """Rows of dots, one a seed, with their mean: a panel for each group, the same rows in each.
+
+    groups: group -> row -> values, such as "equal steps" -> "ELECTRA" -> one value a seed; up to
+    three groups, all with the same rows in the same order. percent: they are shares from 0 to 1.
+    Raises ValueError for no groups or more than three, for other rows in one of them, for a row
+    without values and for what is no number.
+    """
+    rows = _shared_rows(groups)
+    figure = new_figure(title, "", "")
+    drawn, panels = looks(rows), _panels(len(groups))
+    every = [v for group in groups.values() for values in group.values() for v in values]
+    # Room at both sides for the words above the dots.
+    room = (0.12 + 0.1 * len(groups)) * (max(every) - min(every)) or 0.05 * abs(max(every)) or 1.0
+    across = rounded([min(every) - room, max(every) + room])
+    for k, (group, measured) in enumerate(groups.items()):
+        axis = f"x{k + 1}" if k else "x"
+        figure.update_layout({
+            axis.replace("x", "xaxis"): {
+                "domain": panels[k], "range": across, "title": {"text": x_title}, "anchor": "y",
+                "tickformat": ".0%" if percent else "", "nticks": 7 - len(groups),
+            }
+        })  # fmt: skip
+        figure.add_annotation(
+            x=panels[k][0], xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom",
+            text=f"<b>{group}</b>", showarrow=False,
+        )  # fmt: skip
+        for place, (name, values) in enumerate(measured.items()):
+            _add_row(figure, axis, place, values, f"{name}, {group}", drawn[name])
+            _label_row(figure, axis, place, values, percent, across)
+    figure.update_yaxes(
+        range=[len(rows) - 0.5, -0.6], tickvals=list(range(len(rows))), showgrid=False,
+        ticktext=[wrapped(name, LABEL - 4) for name in rows],
+    )  # fmt: skip
+    return figure.update_layout(width=740, height=min(460, 130 + 62 * len(rows)), margin_t=64)
+
+
+def gradient_chart(norms: Mapping[str, Sequence[float]], temperatures: Sequence[float]) -> Any:
+    """The size of a loss's gradient against the temperature, both axes logarithmic.
+
+    norms: name of the loss ("KL alone", "T² · KL") -> its gradient's norm at each temperature.
+    On these axes 1/T² is a straight line. Raises ValueError for no loss, for a list of another
+    length, and for norms and temperatures that are not above zero.
+    """
+    if not norms:
+        raise ValueError("gradient_chart was given no loss; expected name -> a norm a temperature.")
+    for name, values in {"temperatures": temperatures, **norms}.items():
+        if len(values) != len(temperatures):
+            raise ValueError(
+                f"{name!r} holds {len(values)} norms for {len(temperatures)} temperatures; "
+                "expected one at each."
+            )
+        _check_numbers(name, values)
+        if min(values) <= 0:
+            raise ValueError(
+                f"{name!r} holds {min(values)!r}; expected numbers above zero, for a logarithmic "
+                "axis."
+            )
+    figure = new_figure("Gradient of the soft-target loss", "temperature T", "norm of the gradient")
+    drawn = looks(norms)
+    ends = [
+        _add_curve(figure, temperatures, values, name, drawn[name])
+        for name, values in norms.items()
+    ]
+    _label_logarithmic(figure, ends)
+    first, last = math.log10(min(temperatures)), math.log10(max(temperatures))
+    edge = 0.03 * (last - first) or 0.1
+    figure.update_xaxes(
+        type="log", range=rounded([first - edge, last + edge]), tickvals=list(temperatures),
+        ticktext=[f"{T:g}" for T in temperatures],
+    )  # fmt: skip
     return figure
 
 
@@ -233,6 +314,80 @@ def _under(name: str, values: Sequence[float], percent: bool, width: int) -> str
         return f"{wrapped(name, width)}<br><b>{mean}</b><br>(one run)"
     spread = number(stdev(values), percent)
     return f"{wrapped(name, width)}<br><b>{mean}</b><br>(sd {spread}, n {len(values)})"
+
+
+def _shared_rows(groups: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
+    """The rows that all groups have, in their order."""
+    if not 1 <= len(groups) <= 3 or not all(groups.values()):
+        raise ValueError(
+            f"stones_chart was given {len(groups)} groups; expected one to three, each with rows: "
+            "group -> row -> values."
+        )
+    rows = [list(group) for group in groups.values()]
+    if any(one != rows[0] for one in rows):
+        raise ValueError(f"The groups hold different rows, {rows}; expected the same, in order.")
+    for group, measured in groups.items():
+        for name, values in measured.items():
+            _check_numbers(f"{name}, {group}", values)
+    return rows[0]
+
+
+def _panels(count: int) -> list[list[float]]:
+    """Where panels side by side begin and end, as shares of the width."""
+    gap = 0.06
+    wide = (1 - gap * (count - 1)) / count
+    return [rounded([k * (wide + gap), k * (wide + gap) + wide]) for k in range(count)]
+
+
+def _add_row(
+    figure: Any, axis: str, place: int, values: Sequence[float], name: str, look: Look
+) -> None:
+    """The dots of one row, one under another in the order of their seeds, and a bar at the mean."""
+    import plotly.graph_objects as go
+
+    step = 0.34 / max(len(values), 4)
+    y = [place + 0.14 + step * (i - (len(values) - 1) / 2) for i in range(len(values))]
+    marker = {"symbol": look.symbol, "size": 9, "color": look.colour, "opacity": 0.85}
+    figure.add_trace(
+        go.Scatter(
+            x=rounded(values), y=rounded(y), name=name, mode="markers", marker=marker, xaxis=axis
+        )
+    )
+    mean, ends = rounded([fmean(values)] * 2), rounded([place - 0.1, place + 0.38])
+    bar = {"color": INK, "width": 2.5}
+    figure.add_trace(
+        go.Scatter(x=mean, y=ends, name=f"{name}, mean", mode="lines", line=bar, xaxis=axis)
+    )
+
+
+def _label_row(
+    figure: Any, axis: str, place: int, values: Sequence[float], percent: bool, across: list[float]
+) -> None:
+    """Mean and deviation in words, above the bar; kept inside the panel."""
+    mean = fmean(values)
+    spread = f" (sd {number(stdev(values), percent)})" if len(values) > 1 else " (one run)"
+    at = (mean - across[0]) / (across[1] - across[0])
+    side = "left" if at < 0.3 else "right" if at > 0.7 else "center"
+    figure.add_annotation(
+        x=rounded([mean])[0], xref=axis, y=place - 0.1, yref="y", yanchor="bottom", xanchor=side,
+        text=f"<b>{number(mean, percent)}</b>{spread}", showarrow=False, font_size=12,
+    )  # fmt: skip
+
+
+def _label_logarithmic(figure: Any, ends: Sequence[End]) -> None:
+    """A logarithmic y axis of whole powers of ten, and the names at the lines' right ends."""
+    values = [math.log10(y) for trace in figure.data for y in trace.y]
+    low, high = math.floor(min(values)), math.ceil(max(values))
+    high = high + (high == low)
+    figure.update_yaxes(type="log", range=[low, high], dtick=1, tickformat="~g")
+    places = apart([math.log10(value) for _, value, _ in ends], 0.07 * (high - low), high)
+    for (name, value, ink), at in zip(ends, places, strict=True):
+        figure.add_annotation(
+            x=1.01, xref="paper", y=rounded([at])[0], text=f"{name} {number(value, False)}",
+            showarrow=False, xanchor="left", xshift=5, font_color=readable(ink),
+        )  # fmt: skip
+    longest = max(len(name) for name, _, _ in ends)
+    figure.update_layout(margin_r=30 + 8 * (longest + 6))
 
 
 def _two_panels(title: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import cycle
@@ -57,6 +58,17 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
             own.get(name) or next(free), DASHES.get(name.lower()) or next(lines), symbol, sign
         )
         for name, (symbol, sign) in chosen
+    }
+
+
+def family_looks(names: Iterable[str]) -> dict[str, Look]:
+    """As looks; a size after the family's name ("TinyBERT-4", "ELECTRA small") keeps its colour."""
+    names = list(names)
+    family = {name: re.split(r"[-\s]", name.lower(), maxsplit=1)[0] for name in names}
+    own = {name: COLOURS[family[name]] for name in names if family[name] in COLOURS}
+    return {
+        name: look._replace(colour=own.get(name, look.colour))
+        for name, look in looks(names).items()
     }
 
 

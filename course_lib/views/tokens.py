@@ -71,12 +71,12 @@ def tokens_legend() -> str:
     return f'<div style="font-size:12px;color:#444;margin-top:4px">{"".join(parts)}</div>'
 
 
-def box(token: str, action: int = PLAIN) -> str:
-    """One token as HTML."""
+def box(token: str, action: int = PLAIN, meaning: str = "") -> str:
+    """One token as HTML; `meaning`: what its look says here, if not what SAID has."""
     rounded = token in SPECIAL and action == PLAIN and token not in ("[MASK]", "<mask>")
     look = _ROUND if rounded else _LOOK[int(action)]
     kind = "special" if rounded else ("plain", "masked", "replaced", "kept")[int(action)]
-    said = SAID[int(action)] or ("control token" if rounded else "")
+    said = meaning or SAID[int(action)] or ("control token" if rounded else "")
     title = f' title="{said}"' if said else ""
     style = f"{_BOX}{_MONO}{look}"
     return f'<span class="token token-{kind}"{title} style="{style}">{escape(token)}</span>'

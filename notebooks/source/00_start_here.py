@@ -93,10 +93,11 @@ prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 # | 02 | [BERT: hide some words, ask for them back](02_bert_mlm_nsp.ipynb) | ready |
 # | 04 | [RoBERTa: the same model, trained with care](04_roberta_dynamic_masking.ipynb) | ready |
 # | 05 | [ALBERT: a tenth of the weights, all of the work](05_albert_factorization.ipynb) | ready |
+# | 06 | [Distillation: a small model learns from a large one's answers](06_distillation.ipynb) | ready |
+# | 07 | [ELECTRA: learn from every token](07_electra.ipynb) | ready |
 #
-# The other lectures (words in context, fine-tuning, distillation, ELECTRA, DeBERTa, spans and
-# entities, many languages, domains, fast inference, choosing a variant, kernels, beyond text) are being
-# written. Every page stands on its own.
+# The other lectures (words in context, fine-tuning, DeBERTa, spans and entities, many languages, domains,
+# fast inference, choosing a variant, kernels, beyond text) are being written. Every page stands on its own.
 #
 # Each has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·
 # *is it right?* · *see it* · *measure it* · *what they claim, what you measured* · *more exercises* · *quiz* ·
@@ -113,8 +114,9 @@ prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 #
 # The lectures this course grew from contain 109 statements that are wrong or easily misread, and the papers a
 # few slips of their own. Each is settled on the page that teaches its subject, by code where code can. Six of
-# them belong to lecture 02, seventeen to lecture 04, twelve to lecture 05. Dates of examinations and other
-# matters of one particular class are left out on purpose. As a sample, the six of lecture 02:
+# them belong to lecture 02, seventeen to lecture 04, twelve to lecture 05, sixteen to lecture 06, seven to
+# lecture 07. Dates of examinations and other matters of one particular class are left out on purpose. As a
+# sample, the six of lecture 02:
 
 # %%
 from course_lib import claims_table
@@ -123,5 +125,6 @@ claims_table("02", only=["E70", "E71", "E72", "E101", "E102", "E103"])
 
 # %% [markdown]
 # Of the forty questions in those lectures, two are answered in lecture 02 (the two tasks combined, and what BERT
-# cannot do), five in lecture 04 (what RoBERTa's training teaches) and eight in lecture 05 (sharing, its limits,
-# and sentence order). As lectures are added, this index grows.
+# cannot do), five in lecture 04 (what RoBERTa's training teaches), eight in lecture 05 (sharing, its limits,
+# and sentence order), five in lecture 06 (what a student learns from a teacher) and two in lecture 07 (replaced
+# tokens, and training against architecture). As lectures are added, this index grows.

@@ -1,0 +1,20 @@
+"""How many operations a training step takes, counted while it runs."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from ..objectives.rows import Batch
+from .loop import Objective
+
+
+def step_flops(model: nn.Module, objective: Objective, batch: Batch) -> int:
+    """Operations of the matrix products of one step, forward and backward, on this batch; a
+    multiply-add counts as two. All networks in the model count, also those that are thrown away
+    later. Leaves no gradients behind."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        objective(model(**batch.inputs), batch.targets)["total"].backward()
+    model.zero_grad(set_to_none=True)
+    return int(counter.get_total_flops())

@@ -1,0 +1,58 @@
+"""What a frozen encoder's vectors hold: a linear classifier on top, nothing else is trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..encoder import Encoder
+from ..objectives.rows import Rows
+from ..text.tasks import LabelledRows, WordKinds
+
+
+@torch.no_grad()
+def all_states(encoder: Encoder, rows: Rows, batch_size: int = 256) -> Tensor:
+    """The vectors of every layer side by side, embeddings first: (N, T, (L + 1)·H)."""
+    found = []
+    for start in range(0, len(rows), batch_size):
+        part = rows[start : start + batch_size]
+        out = encoder(
+            part.input_ids, part.attention_mask, part.token_type_ids, output_hidden_states=True
+        )
+        assert out.hidden_states is not None
+        found.append(torch.cat(out.hidden_states, dim=-1))
+    return torch.cat(found)
+
+
+def text_probe(encoder: Encoder, train: LabelledRows, test: LabelledRows) -> float:
+    """Share of test texts classified rightly from the mean vector of their tokens."""
+    means = []
+    for task in (train, test):
+        states, real = all_states(encoder, task.rows), task.rows.attention_mask[..., None]
+        means.append((states * real).sum(dim=1) / real.sum(dim=1))
+    return linear_probe(means[0], train.labels, means[1], test.labels)
+
+
+def kind_probe(encoder: Encoder, words: WordKinds, most: int = 3_000) -> float:
+    """Share of words whose kind is told from their vector, when the probe has seen *other* words
+    only. most: how many words train the probe, and how many test it."""
+    states = all_states(encoder, words.rows).flatten(0, 1)[words.at]  # (words, features)
+    learn, test = words.learn.nonzero()[:most, 0], (~words.learn).nonzero()[:most, 0]
+    return linear_probe(states[learn], words.labels[learn], states[test], words.labels[test])
+
+
+def linear_probe(
+    train: Tensor, train_labels: Tensor, test: Tensor, test_labels: Tensor, strength: float = 0.01
+) -> float:
+    """Accuracy of a logistic regression on standardised features, (N, features) and (N,).
+
+    strength: scikit-learn's C; small values keep the weights small."""
+    from sklearn.linear_model import LogisticRegression
+
+    mean, sd = train.mean(dim=0), train.std(dim=0) + 1e-6
+    features: list[Any] = [((x - mean) / sd).numpy() for x in (train, test)]
+    probe = LogisticRegression(max_iter=200, C=strength)
+    probe.fit(features[0], train_labels.numpy())
+    return float(probe.score(features[1], test_labels.numpy()))

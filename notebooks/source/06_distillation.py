@@ -1,0 +1,635 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,slideshow,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Distillation: a small model learns from a large one's answers
+#
+# **Lecture 06** · about 90 minutes with the exercises, 40 without · {{colab}}
+#
+# After this page you can
+#
+# - soften a distribution with a temperature, and say where the factor T² comes from;
+# - build DistilBERT, begin it as half of its teacher, and train it with its three losses;
+# - build TinyBERT's losses on inner steps, and say which teacher layer teaches which student layer;
+# - say what a student keeps and what it loses, in quality, size and time, and measure each by itself.
+#
+# You need the encoder and the masked-word head of lecture 02. Nothing is downloaded: the teacher of this page is a small
+# BERT that the course trained on its micro-world and ships with it.
+
+# %%
+import torch
+
+from course_lib import (
+    MicroWorld, bert, check, claims_table, compare, count_parameters, distilbert, distilbert_for_masked_lm, hint,
+    load_pretrained, published, quiz, reveal, show, tinybert,
+)  # fmt: skip
+from course_lib.train.experiments.lecture_06 import micro_teacher
+from course_lib.views import (
+    LiveLoss, bar_chart, dots_chart, gradient_chart, layer_map_view, temperature_view, tradeoff_chart,
+)  # fmt: skip
+
+# %% [markdown]
+# ## Predict first
+#
+# DistilBERT (Sanh et al. 2019, arXiv 1910.01108) is BERT-base with every other layer taken out. It learns from three
+# things at once: the teacher's full distribution over words (**soft targets**), the hidden words themselves (**MLM**),
+# and the direction of the teacher's last vectors (**cosine**).
+#
+# Three guesses. Write them down before you go on.
+#
+# 1. Half of the layers are gone. What share of the *weights* is left?
+# 2. How many times faster does it read one text, on a CPU?
+# 3. Leave out one of the three losses. Which one is missed most, and which one least?
+
+# %%
+my_guesses = {"weights left": ..., "times faster": ..., "missed most": ..., "missed least": ...}
+
+# %% [markdown]
+# ## By hand
+#
+# ### What a teacher knows besides the answer
+#
+# *"The ___ steers the boat into the harbour."* The right word is "captain". A label says just that. A trained model says
+# more: captain, perhaps sailor, hardly baker. Which wrong answers are nearly right is knowledge too, and a label
+# does not hold it. Suppose the teacher's scores before the softmax are 6, 4 and 0:
+
+# %% tags=["nbval-check-output"]
+words = ["captain", "sailor", "baker"]
+scores = torch.tensor([6.0, 4.0, 0.0])
+for T in (1.0, 2.0, 4.0):
+    shares = (scores / T).softmax(-1)
+    print(f"T = {T:.0f}:  " + "   ".join(f"{w} {p:.3f}" for w, p in zip(words, shares.tolist())))
+
+# %% [markdown]
+# Dividing the scores by a **temperature** T before the softmax flattens the distribution. At T = 1 baker is nearly
+# invisible; at T = 4 one can see both that it is last *and* by how much. The order of the words never changes.
+#
+# ### How far apart two distributions are
+#
+# The student gives scores 3, 3, 0. The **Kullback-Leibler divergence** KL(teacher ‖ student) is the mean of
+# log(teacher's share / student's share), each word weighted by the teacher's share. It is zero only when both agree.
+
+# %% tags=["nbval-check-output"]
+student = torch.tensor([3.0, 3.0, 0.0])
+t, s = scores.softmax(-1), student.softmax(-1)
+kl = (t * (t / s).log()).sum()
+cross_entropy, entropy = -(t * s.log()).sum(), -(t * t.log()).sum()
+print(f"KL {kl:.4f} = cross-entropy {cross_entropy:.4f} - the teacher's own entropy {entropy:.4f}")
+
+# %% [markdown]
+# The teacher's entropy does not depend on the student. So KL and cross-entropy with soft targets have the same gradient:
+# papers that write one and programs that compute the other train the same student.
+#
+# ### Where T² comes from
+#
+# The gradient of the KL with respect to the student's scores is (student's share − teacher's share) / T. One 1/T
+# stands there; and the softer the two distributions are, the smaller is their difference, roughly by another 1/T. So
+# the gradient fades like 1/T², while that of any other loss beside it does not. Multiply by T², and the weights
+# between losses mean the same at every temperature.
+
+# %%
+from course_lib.kernels.distillation import soft_target_loss
+
+def gradient_norm(T, factor):
+    generator = torch.Generator().manual_seed(0)
+    mine = (2 * torch.randn(64, 1_000, generator=generator)).requires_grad_()
+    loss = soft_target_loss(mine, 2 * torch.randn(64, 1_000, generator=generator), T)
+    return torch.autograd.grad(factor * loss, mine)[0].norm().item()
+
+temperatures = [1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0]
+gradient_chart(
+    {"KL alone": [gradient_norm(T, 1 / T**2) for T in temperatures],
+     "T² · KL": [gradient_norm(T, 1.0) for T in temperatures]},
+    temperatures,
+)  # fmt: skip
+
+# %% [markdown]
+# *Random scores of 64 positions and 1,000 words. Without the factor the gradient at T = 8 is dozens of times smaller
+# than at T = 1; with it, it keeps its size.*
+
+# %% [markdown]
+# ## Try it
+#
+# Two pieces to build before the page shows them. A wrong answer gets the name of its mistake; `hint("06.1")` helps a
+# step at a time, `reveal("06.1")` shows a solution. No later cell needs your answers.
+#
+# {{exercise:06.1}}
+
+# %%
+def my_soften(logits, temperature):
+    return ...
+
+
+check("06.1", my_soften)
+
+# %% [markdown]
+# {{exercise:06.2}}
+
+# %%
+def my_soft_loss(student_logits, teacher_logits, temperature):
+    return ...
+
+
+check("06.2", my_soft_loss)
+
+# %% [markdown]
+# ## The code
+#
+# ### Half of BERT
+#
+# DistilBERT keeps the width and halves the depth. It drops the segment table (no second segment is asked about) and
+# the pooler (no question about pairs reads it). It does not start at random: its six layers begin as copies of six of
+# the teacher's twelve. The paper says "one layer out of two"; the released program takes 0, 2, 4, 7, 9 and 11,
+# counted from 0: first and last, and evenly between.
+
+# %%
+from course_lib.family.distilbert import begin_as, distilbert_encoder, every_other_layer, spread_layers
+
+show(distilbert_encoder, spread_layers, begin_as)
+
+# %% tags=["nbval-check-output"]
+print("12 layers to 6, first to last:", spread_layers(12, 6))
+print("one layer out of two:         ", every_other_layer(12, 6))
+
+# %% [markdown]
+# ### The three losses
+#
+# Soft targets and cosine look at all real tokens, the masked-word loss only where a word was hidden. The weights 5, 2
+# and 1 are those of the published command; they are three free numbers, not α and 1 − α.
+
+# %%
+from course_lib.objectives.distillation import cosine_loss, distilbert_loss
+
+show(soft_target_loss, cosine_loss, distilbert_loss)
+
+# %% [markdown]
+# ### Teacher and student before the same text
+#
+# The training loop is that of lecture 02. It trains any model; so here is a model that holds two. The teacher reads
+# under `no_grad` and never leaves evaluation mode: no dropout, no gradient, no change.
+
+# %%
+from course_lib.train.teaching import Taught
+
+show(Taught)
+
+# %% [markdown]
+# ## Is it right?
+
+# %%
+small = {"num_layers": 3, "hidden_size": 128, "num_heads": 2, "intermediate_size": 512}
+compare(distilbert_for_masked_lm("base", vocab_size=2_000, **small))
+
+# %% [markdown]
+# First guess of the page: count what is left, on PyTorch's *meta* device, which knows shapes only.
+
+# %% tags=["nbval-check-output"]
+with torch.device("meta"):
+    counts = {
+        "BERT-base": count_parameters(bert("base")),
+        "DistilBERT": count_parameters(distilbert("base")),
+        "TinyBERT-6": count_parameters(tinybert("6")),
+        "TinyBERT-4": count_parameters(tinybert("4")),
+    }
+for name, count in counts.items():
+    print(f"{name:12}{count:13,}   {count / counts['BERT-base']:6.1%} of BERT-base")
+
+# %% [markdown]
+# Half of the layers, three fifths of the weights: the embedding tables stay whole. "40% smaller" is right; "half of
+# BERT" is not.
+#
+# ## See it
+#
+# ### A real teacher's doubt
+#
+# The course's teacher: four layers, 128 wide, trained on 10,000 stories of the micro-world. We hide one word and look
+# at its distribution.
+
+# %%
+from course_lib.text.world import story_rows
+
+world = MicroWorld.load()
+teacher = micro_teacher()
+first, second, hidden = world.stories(40, seed=3, split="heldout")[7].with_gap("fact")
+text = f"{first} {second}"
+ids = torch.tensor([world.tokenizer.encode(text)])
+with torch.no_grad():
+    said = teacher(ids).logits[0, ids[0].tolist().index(world.special.mask)]
+print(text, "\nhidden:", hidden)
+
+# %%
+names = [world.tokenizer.token(i) for i in range(world.special.vocab_size)]
+temperature_view(said, names, truth=hidden)
+
+# %% [markdown]
+# *Bars: the teacher's likeliest words at the temperature you choose; the last bar is all other words together. Move T:
+# near 1 one word takes nearly all; higher, the runners-up appear, and finally everything is equally likely and nothing
+# is said any more.*
+
+# %% [markdown]
+# So T must be chosen: high enough that the second and third words are heard, low enough that the thousand others are
+# not. DistilBERT's program softens *both* distributions, and uses T = 1 once the student is trained.
+#
+# ## Measure it
+#
+# ### One student, taught; one, alone
+#
+# Two students of two layers, trained live for the same 200 steps. The first begins as two of the teacher's layers and
+# has the triple loss; the second begins with fresh weights and sees only the hidden words.
+
+# %%
+from course_lib.train.experiments.lecture_06 import STUDENTS, masked_accuracy, prepare, train_student
+
+material = prepare(world)
+live = {"the teacher": masked_accuracy(teacher, material)}
+for name in ("triple loss", "alone"):
+    print(name)
+    student, history = train_student(STUDENTS[name], material, teacher, steps=200, callbacks=[LiveLoss()])
+    live[name] = masked_accuracy(student, material)
+    if name == "triple loss":
+        taught = student
+
+# %%
+for name, share in live.items():
+    print(f"{name:14}{share:7.1%} of the hidden words found in new stories")
+
+# %% [markdown]
+# A student that starts from its teacher's layers has little to find out. But is it the beginning, or the losses?
+#
+# ### Leave one out, five seeds
+#
+# The result file: 600 steps each, everything else equal. Two measures: hidden words found in new stories, and a task:
+# *what is the hero's job?*, asked of stories that never say it, after fine-tuning on 400 labelled ones.
+
+# %%
+from course_lib.train.experiments.lecture_06 import outcome
+from course_lib.train.results import in_words, read_result
+
+found = read_result("06_distilbert")
+words_found, jobs = outcome(found, "masked_accuracy"), outcome(found, "job_accuracy")
+for name in STUDENTS:
+    print(f"{name:36}{in_words(words_found[name]):>26}{in_words(jobs[name]):>26}")
+
+# %%
+dots_chart(
+    {name: words_found[name] for name in STUDENTS}, percent=True, title="Hidden words found by students of two layers",
+    y_title="share found", levels={"the teacher": read_result("06_teacher")["runs"]["teacher"][0]["masked_accuracy"]},
+)  # fmt: skip
+
+# %% [markdown]
+# *Each dot is a seed; the line is the teacher of four layers.*
+
+# %% [markdown]
+# {{TEXT_ABLATION}}
+#
+# The paper's own figures (Table 4, change of the mean over nine GLUE tasks against the whole recipe):
+#
+# | left out | change |
+# |---|---|
+# | soft targets | −2.96 |
+# | cosine | −1.46 |
+# | masked words | −0.31 |
+# | the teacher's layers (random start) | −3.69 |
+#
+# ### Which layers to begin with
+
+# %%
+starts = {name.removeprefix("begin: "): v for name, v in words_found.items() if name.startswith("begin: ")}
+for name, values in starts.items():
+    print(f"{name:14}{in_words(values):>26}")
+
+# %% [markdown]
+# {{TEXT_STARTS}}
+#
+# ### Size, time, memory: three different things
+#
+# Count: an encoder's operations for one text of 128 tokens. Then a clock, twelve layers against six, at batch 1
+# and batch 32, turn by turn. The layers are a third as wide as base's, so that this takes seconds; what matters is the
+# ratio.
+
+# %%
+from course_lib.bench import Contender, measure
+
+third = {"hidden_size": 256, "num_heads": 4, "intermediate_size": 1_024, "vocab_size": 1_000}
+pair = {"12 layers": bert("base", **third), "6 layers": distilbert("base", **third)}
+
+def readers(rows):
+    text = torch.randint(5, 1_000, (rows, 64))
+    def reading(model):
+        with torch.no_grad():
+            model(text)
+    return [Contender(name, lambda m=m: lambda: reading(m), rows * 64) for name, m in pair.items()]
+
+speed = {rows: measure(readers(rows), rounds=5, seconds=0.3) for rows in (1, 32)}
+for rows, (whole, half) in speed.items():
+    times = [1e3 * 64 * rows / row.median for row in (whole, half)]
+    print(f"batch {rows:2}: {times[0]:7.1f} ms and {times[1]:7.1f} ms, {half.median / whole.median:.2f} times faster")
+
+# %% [markdown]
+# Second guess. The paper's own measurement is 668 against 410 seconds, **1.63 times** faster (Table 3: one CPU, batch
+# of 1). TinyBERT's authors measured 2.0 on a GPU; operations alone say 2.0. All are true; none is "the" speed. What
+# does not shrink with the layers (tokenising, embeddings, the head, Python) sets the difference.
+#
+# And memory? "40% less memory" is said of DistilBERT. It has 40% fewer *weights*. What training keeps for the way back
+# depends on layers and text.
+
+# %%
+from course_lib.train.memory import activation_bytes
+
+texts = torch.randint(5, 1_000, (8, 64))
+kept = {name: activation_bytes(model, texts) / 1e6 for name, model in pair.items()}
+sizes = {name: 4 * count_parameters(model) / 1e6 for name, model in pair.items()}
+for name in pair:
+    print(f"{name:10}{sizes[name]:7.1f} MB of weights{kept[name]:8.1f} MB kept for the way back")
+print(f"{1 - sizes['6 layers'] / sizes['12 layers']:.0%} fewer weights, {1 - kept['6 layers'] / kept['12 layers']:.0%} less kept")
+
+# %% [markdown]
+# ### A real distilled model, in its own size class
+#
+# MiniLM (six layers, 384 wide) was distilled from a larger model too, in yet another way, and then trained to give
+# sentence vectors. How does it look beside other small models? Sizes and operations first.
+
+# %%
+from course_lib.config import encoder_flops
+
+shapes = {
+    "BERT-base": published("bert", "base"), "BERT-medium": published("bert", "medium"),
+    "BERT-small": published("bert", "small"),
+    "MiniLM": published("bert", "base", num_layers=6, hidden_size=384, intermediate_size=1_536),
+    "TinyBERT-4": published("tinybert", "4"),
+}  # fmt: skip
+print(f"{'':12}{'layers':>7}{'width':>7}{'weights':>14}{'operations, 128 tokens':>26}")
+for name, shape in shapes.items():
+    with torch.device("meta"):
+        weights = count_parameters(bert("base", **{k: getattr(shape, k) for k in (
+            "num_layers", "hidden_size", "num_heads", "intermediate_size")}))  # fmt: skip
+    print(f"{name:12}{shape.num_layers:7}{shape.hidden_size:7}{weights:14,}{encoder_flops(shape, 128) / 1e9:22.2f} G")
+
+# %% [markdown]
+# BERT-small costs a little more than MiniLM and has more weights. Now what MiniLM *knows*: six pairs of sentences, three
+# that mean nearly the same and three that only share words. A model of the same shape with random weights is beside it.
+
+# %%
+alike = [("the ferry was late because of fog", "mist delayed the boat"),
+         ("she repaired the old clock", "the ancient timepiece was mended by her"),
+         ("the soup is too salty", "there is far too much salt in this broth")]  # fmt: skip
+unlike = [("the ferry was late because of fog", "the fog machine was late for the show"),
+          ("she repaired the old clock", "she was old and sat beside the clock"),
+          ("the soup is too salty", "the sea is salty and so are tears")]  # fmt: skip
+
+def likeness(encoder, tokenizer, a, b):
+    means = []
+    for text in (a, b):
+        ids = torch.tensor([tokenizer.encode(text)])
+        with torch.no_grad():
+            means.append(encoder(ids).last_hidden_state.mean(dim=1))
+    return torch.cosine_similarity(*means).item()
+
+# %%
+try:
+    real = load_pretrained("all-MiniLM-L6-v2", instead="nothing: this comparison needs real weights")
+    torch.manual_seed(0)
+    random = bert("base", **{k: getattr(real.encoder.config, k) for k in (
+        "vocab_size", "num_layers", "hidden_size", "num_heads", "intermediate_size")}).eval()  # fmt: skip
+    for name, encoder in (("MiniLM", real.encoder), ("random", random)):
+        for kind, pairs in (("same meaning", alike), ("same words", unlike)):
+            values = [likeness(encoder, real.tokenizer, a, b) for a, b in pairs]
+            print(f"{name:8}{kind:14}" + "".join(f"{value:7.2f}" for value in values))
+except FileNotFoundError as missing:
+    print(missing)
+
+# %% [markdown]
+# *Cosine between the mean vectors of the two sentences. The random model rates shared words; MiniLM rates meaning.*
+
+# %% [markdown]
+# ## TinyBERT: learn the inner steps
+#
+# DistilBERT copies layers, so its width is its teacher's. TinyBERT (Jiao et al. 2020, arXiv 1909.10351) may have any
+# shape: it starts with fresh weights and learns how the teacher *arrives* at its answers. Four losses:
+#
+# - **embedding**: the vectors before the first layer;
+# - **attention**: the scores of each head, *before* the softmax;
+# - **hidden**: the vectors after each layer;
+# - **prediction**: the answers, as above (with T = 1).
+#
+# ### Two widths that do not fit
+#
+# A student of 312, a teacher of 768: their vectors cannot be subtracted.
+
+# %%
+mine, theirs = torch.randn(1, 5, 312), torch.randn(1, 5, 768)
+try:
+    mine - theirs
+except RuntimeError as error:
+    print(error)
+
+# %% [markdown]
+# So a matrix W is learned beside the student, 312×768, and thrown away afterwards. One matrix serves all layers in the
+# released program.
+
+# %%
+from course_lib.family.tinybert import fit_matrix, layer_mapping
+from course_lib.objectives.distillation import attention_loss, hidden_loss, tinybert_loss
+
+matrix = fit_matrix(published("tinybert", "4"), published("bert", "base"))
+print("widened:", tuple(matrix(mine).shape), f"  the matrix: {count_parameters(matrix):,} numbers")
+show(attention_loss, hidden_loss, tinybert_loss)
+
+# %% [markdown]
+# Why scores and not the shares after the softmax? A share hides what it drowns: scores (9, 3, 0) and (9, 0, 0) give
+# almost the same shares, although the second head does not see the second word at all.
+
+# %% tags=["nbval-check-output"]
+a, b = torch.tensor([9.0, 3.0, 0.0]), torch.tensor([9.0, 0.0, 0.0])
+print(f"difference of the shares {((a.softmax(-1) - b.softmax(-1)) ** 2).mean():.6f}, of the scores {((a - b) ** 2).mean():.1f}")
+
+# %% [markdown]
+# ### Who learns from whom
+#
+# A student of M layers, a teacher of N. **Uniform**: layer m learns from layer g(m) = m·N/M; with 4 and 12, from 3, 6,
+# 9, 12. **Top**: from the last M. **Bottom**: from the first M. The embeddings always learn from the embeddings, the
+# answers from the answers.
+
+# %%
+layer_map_view(4, 12)
+
+# %% [markdown]
+# *Lines lead from each layer of the student to the layer it learns from; choose the mapping.*
+
+# %% [markdown]
+# ### Two stages, and texts from nowhere
+#
+# Stage one, *general*: inner losses on plain text, no answers. Stage two, *for one task*: the teacher is fine-tuned on
+# the task; the student first learns its inner steps on the task's texts, then its answers. A task has few texts, so
+# they are multiplied: words are replaced by what a masked-word model would put there. (The paper takes neighbours in
+# GloVe for words of several pieces; in our world every word is one piece.) Augmentation is a part of stage two, not a
+# third stage.
+
+# %%
+from course_lib.text.augmentation import augment
+
+grown = augment(material.task[:1], teacher, world.special, copies=3)
+for row in grown.rows.input_ids:
+    print(" ".join(world.tokenizer.token(i) for i in row.tolist() if i not in world.special.never_masked)[:110])
+
+# %% [markdown]
+# The first line is the text, the others are variants. If the hero's name changed, the old label may be wrong. The
+# student does not care: it learns what the teacher says of each text.
+#
+# ### What each part is worth
+#
+# Students of two layers and *half the width*, three seeds; the teacher is the same. The measure is the task alone: a
+# student of inner losses names no words.
+
+# %%
+tiny = read_result("06_tinybert")
+job = outcome(tiny, "job_accuracy")
+print(f"{'the teacher, fine-tuned':36}{tiny['taught_by']['job_accuracy']:.1%}")
+for name, values in job.items():
+    print(f"{name:36}{in_words(values)}")
+
+# %%
+dots_chart(job, percent=True, title="The hero's job, told by students half as deep and half as wide",
+           y_title="share right", levels={"the teacher": tiny["taught_by"]["job_accuracy"]})  # fmt: skip
+
+# %% [markdown]
+# *Each dot is a seed.*
+
+# %% [markdown]
+# {{TEXT_TINY}}
+#
+# The paper's ablation (mean of four development scores, TinyBERT-4):
+#
+# | all | w/o general | w/o task stage | w/o augmentation | w/o embedding | w/o prediction | w/o attention | w/o hidden | w/o both layer losses |
+# |---|---|---|---|---|---|---|---|---|
+# | 75.6 | 72.5 | 68.5 | 68.4 | 74.1 | 73.5 | 71.0 | 72.9 | **56.3** |
+#
+# Uniform mapping 75.6, top 70.9, bottom 71.3.
+#
+# ### What is kept
+#
+# Quality against size, for the models of this page.
+
+# %%
+from statistics import mean
+
+sized = {run: found["runs"][run][0]["parameters"] for run in ("triple loss", "alone")}
+points = [
+    {"name": "teacher, fine-tuned", "x": read_result("06_teacher")["runs"]["teacher"][0]["parameters"],
+     "y": read_result("06_teacher")["runs"]["teacher"][0]["job_accuracy"]},
+    *({"name": f"2×128, {run}", "x": sized[run], "y": mean(jobs[run]), "low": min(jobs[run]), "high": max(jobs[run])}
+      for run in sized),
+    *({"name": f"2×64, {run}", "x": tiny["runs"][run][0]["parameters"], "y": mean(job[run]), "low": min(job[run]),
+       "high": max(job[run])} for run in ("all", "alone")),
+]  # fmt: skip
+tradeoff_chart(points, x="weights", y="the hero's job, share right", title="Quality against size", percent=True)
+
+# %% [markdown]
+# *Dots: means over seeds, bars: least and most. Upper left is good.*
+
+# %% [markdown]
+# ## What the papers reached
+#
+# DistilBERT (Table 1; GLUE development sets, medians of five runs):
+#
+# | | mean of 9 | CoLA | MNLI | MRPC | QNLI | QQP | RTE | SST-2 | STS-B | WNLI |
+# |---|---|---|---|---|---|---|---|---|---|---|
+# | BERT-base | 79.5 | 56.3 | 86.7 | 88.6 | 91.8 | 89.6 | 69.3 | 92.7 | 89.0 | 53.5 |
+# | DistilBERT | 77.0 | 51.3 | 82.2 | 87.5 | 89.2 | 88.5 | 59.9 | 91.3 | 86.9 | 56.3 |
+#
+# 77.0/79.5 is 96.9%: "97% of BERT". But a mean hides its parts: RTE loses 9.4 points, CoLA 5.0, while WNLI *gains*
+# 2.8. And one cell is misprinted. Exercise 06.6 finds it by arithmetic.
+#
+# TinyBERT (Table 1, test sets): BERT-base 79.5; TinyBERT-6 79.4; TinyBERT-4 77.0 with 13% of the weights; the same
+# small shape without distillation 70.2. Training is not for free: DistilBERT took 90 hours on eight V100 GPUs, on all of
+# BERT's text, *after* somebody had trained BERT.
+#
+# A second, task-specific distillation is an option in DistilBERT's paper, tried on SQuAD only: exact match and F1 rise
+# from 77.7/85.8 to 79.1/86.9 (Table 2).
+
+# %%
+print(f"{'':16}{'you said':>14}   answer")
+answers = {
+    "weights left": f"{counts['DistilBERT'] / counts['BERT-base']:.0%}",
+    "times faster": f"{speed[1][1].median / speed[1][0].median:.2f} here at batch 1; 1.63 in the paper",
+    "missed most": "soft targets (paper); here: see the table",
+    "missed least": "masked words (paper); here: see the table",
+}
+for name, value in answers.items():
+    print(f"{name:16}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
+
+# %% [markdown]
+# ## What they claim, what you measured
+#
+# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+
+# %%
+claims_table("06")
+
+# %% [markdown]
+# ## More exercises
+#
+# {{exercise:06.3}}
+
+# %%
+def my_triple_loss(student, teacher, real, labels, weights, temperature):
+    return ...
+
+
+check("06.3", my_triple_loss)
+
+# %% [markdown]
+# {{exercise:06.4}}
+
+# %%
+def my_begin(student, teacher):
+    return ...
+
+
+check("06.4", my_begin)
+
+# %% [markdown]
+# {{exercise:06.5}}
+
+# %%
+def my_layer_losses(student, teacher, mapping, matrix, real):
+    return ...
+
+
+check("06.5", my_layer_losses)
+
+# %% [markdown]
+# {{exercise:06.6}}
+
+# %%
+def my_misprint(row, printed, again):
+    return ...
+
+
+check("06.6", my_misprint)
+
+# %% [markdown]
+# ## Quiz
+
+# %%
+quiz("06")
+
+# %% [markdown]
+# ## Questions for review
+#
+# {{review:06}}
+
+# %% [markdown]
+# ## Read on
+#
+# - Hinton, Vinyals and Dean (2015), *Distilling the Knowledge in a Neural Network*, arXiv 1503.02531: soft targets and
+#   the temperature.
+# - Sanh et al. (2019), *DistilBERT*, arXiv 1910.01108. Four pages; check each number of its text against its tables.
+# - Jiao et al. (2020), *TinyBERT*, arXiv 1909.10351: sections 3 and 4.
+# - Wang et al. (2020), *MiniLM*, arXiv 2002.10957: only the last layer teaches.

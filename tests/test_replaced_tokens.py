@@ -1,0 +1,323 @@
+"""Replaced token detection: what counts as replaced, over which tokens, and where λ stands."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from course_lib.family.electra import ElectraConfig, electra_from, fill_in
+from course_lib.objectives.pretraining import pretraining_batch, pretraining_batches, split_batch
+from course_lib.objectives.replaced_tokens import (
+    ORIGINAL,
+    PAPER_MIX,
+    RELEASED_MIX,
+    REPLACED,
+    electra_loss,
+    replaced_labels,
+    replaced_token_loss,
+)
+from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.train.loop import fit
+
+SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=60)
+
+
+def draw_rows(count=24, tokens=16, seed=0):
+    """[CLS] words [SEP] padding, of drawn lengths."""
+    make = torch.Generator().manual_seed(seed)
+    ids = torch.randint(5, SPECIAL.vocab_size, (count, tokens), generator=make)
+    lengths = torch.randint(tokens // 2, tokens + 1, (count,), generator=make)
+    real = torch.arange(tokens) < lengths[:, None]
+    ids[:, 0] = SPECIAL.cls
+    ids[torch.arange(count), lengths - 1] = SPECIAL.sep
+    ids[~real] = SPECIAL.pad
+    return Rows(ids, real.long(), torch.zeros_like(ids))
+
+
+def small_electra(size=0.5, seed=0, **changes):
+    torch.manual_seed(seed)
+    settings = {
+        "vocab_size": 60, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "max_positions": 16,
+        "intermediate_size": 64, "embedding_size": 16, "hidden_dropout": 0.0,
+        "attention_dropout": 0.0,
+    }  # fmt: skip
+    return electra_from(ElectraConfig(**{**settings, **changes}), size)
+
+
+# ---------------------------------------------------------------- labels
+
+
+def test_labels_by_hand():
+    """ "a cat sat": two words asked; one is exchanged, at the other the generator is right."""
+    corrupted = torch.tensor([[2, 10, 21, 12, 3], [2, 13, 14, 3, 0]])
+    at, true = torch.tensor([2, 3, 6]), torch.tensor([11, 12, 13])
+    assert replaced_labels(corrupted, at, true).tolist() == [[0, 0, 1, 0, 0], [0, 0, 0, 0, 0]]
+    assert (ORIGINAL, REPLACED) == (0, 1)
+
+
+def test_where_the_generator_draws_the_true_word_nothing_was_replaced():
+    """Shares of the line from 0 to 1 decide what is drawn: words 7 and 8 with even chances."""
+    text, at = torch.tensor([[2, 4, 4, 3]]), torch.tensor([1, 2])
+    logits = torch.full((2, 60), -1e9)
+    logits[:, 7:9] = 0.0
+    true = torch.tensor([7, 7])
+    right_then_wrong = fill_in(text, at, logits, shares=torch.tensor([0.2, 0.8]))
+    assert right_then_wrong.tolist() == [[2, 7, 8, 3]]
+    assert replaced_labels(right_then_wrong, at, true).tolist() == [[0, 0, 1, 0]]
+    both_right = fill_in(text, at, logits, shares=torch.tensor([0.2, 0.3]))
+    assert not replaced_labels(both_right, at, true).any()
+
+
+def test_labels_are_where_the_text_differs_from_the_original_and_nowhere_else():
+    rows = draw_rows()
+    batch = pretraining_batch(rows, SPECIAL, rate=0.3, mix=PAPER_MIX)
+    torch.manual_seed(0)
+    outputs = small_electra(initializer_range=0.5)(**batch.inputs)
+    labels = replaced_labels(outputs.corrupted_ids, outputs.predict_at, batch.targets["labels"])
+    longest = labels.shape[1]
+    assert torch.equal(labels.bool(), outputs.corrupted_ids != rows.input_ids[:, :longest])
+    assert 0 < int(labels.sum()) <= len(outputs.predict_at)
+
+
+@pytest.mark.parametrize(("mix", "shown"), [(PAPER_MIX, 1.0), (RELEASED_MIX, 0.85)])
+def test_the_two_mixes(mix, shown):
+    """How much of what is asked the generator sees as [MASK]; the rest is the word itself."""
+    rows = draw_rows(4_000)
+    batch = pretraining_batch(rows, SPECIAL, mix=mix)
+    became = batch.inputs["input_ids"].flatten()[batch.inputs["predict_at"]]
+    masked = became == SPECIAL.mask
+    assert torch.equal(became[~masked], batch.targets["labels"][~masked])
+    tries = len(masked)
+    bound = 5 * math.sqrt(shown * (1 - shown) / tries)
+    assert abs(masked.double().mean().item() - shown) <= bound
+
+
+# ---------------------------------------------------------------- drawing
+
+
+def test_replacements_follow_the_generators_distribution():
+    """60,000 draws of six words: each share within five standard deviations."""
+    p = torch.tensor([0.4, 0.3, 0.15, 0.1, 0.04, 0.01])
+    count = 60_000
+    logits = torch.full((count, 60), -torch.inf)
+    words = torch.tensor([9, 5, 33, 20, 59, 0])
+    logits[:, words] = p.log() + 3.0
+    torch.manual_seed(0)
+    text = torch.full((count // 10, 10), SPECIAL.mask)
+    drawn = fill_in(text, torch.arange(count), logits)
+    hits = torch.bincount(drawn.flatten(), minlength=60)
+    assert int(hits.sum()) == int(hits[words].sum()) == count
+    for word, share in zip(words.tolist(), p.tolist(), strict=True):
+        bound = 5 * math.sqrt(count * share * (1 - share))
+        assert abs(int(hits[word]) - count * share) <= bound
+    again = fill_in(text, torch.arange(count), logits)
+    assert not torch.equal(again, drawn)  # another draw
+    assert (again == drawn).double().mean().item() == pytest.approx(
+        float(p.square().sum()), abs=5 * 0.5 / math.sqrt(count)
+    )  # an independent one: they agree as often as two independent draws do
+
+
+# ---------------------------------------------------------------- the loss
+
+
+def judged(logits, corrupted, at, mask):
+    return SimpleNamespace(
+        logits=logits, corrupted_ids=corrupted, predict_at=at, attention_mask=mask,
+        prediction_logits=torch.zeros(len(at), 60),
+    )  # fmt: skip
+
+
+def two_texts(logits=None):
+    """[CLS] 10 21 12 [SEP] and [CLS] 13 [SEP]; the true words are 11 (became 21) and 13."""
+    corrupted = torch.tensor([[2, 10, 21, 12, 3], [2, 13, 3, 0, 0]])
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    logits = torch.zeros(2, 5) if logits is None else logits
+    outputs = judged(logits, corrupted, torch.tensor([2, 6]), mask)
+    return outputs, {"labels": torch.tensor([11, 13])}
+
+
+def test_a_judge_without_an_opinion_loses_ln_2():
+    outputs, targets = two_texts()
+    for only_masked in (False, True):
+        loss = replaced_token_loss(outputs, targets, only_masked=only_masked)
+        assert loss["rtd"].item() == loss["total"].item() == pytest.approx(math.log(2))
+
+
+def test_the_loss_by_hand():
+    """Scores are ln of the odds that a token was replaced. Eight real tokens, one replaced."""
+    odds = torch.tensor([[1.0, 3.0, 3.0, 1 / 3, 1.0], [1.0, 1 / 3, 1.0, 99.0, 99.0]])
+    outputs, targets = two_texts(odds.log())
+    real = [1 / 2, 1 / 4, 3 / 4, 3 / 4, 1 / 2, 1 / 2, 3 / 4, 1 / 2]  # P(the true label)
+    found = replaced_token_loss(outputs, targets)["rtd"]
+    assert found.item() == pytest.approx(-sum(map(math.log, real)) / 8, rel=1e-6)
+    found = replaced_token_loss(outputs, targets, only_masked=True)["rtd"]
+    assert found.item() == pytest.approx(-math.log(3 / 4), rel=1e-6)  # the two that were masked
+
+
+def test_the_sign_is_that_of_the_code_not_of_the_paper():
+    """Above zero means replaced: raising the score of a replaced token lowers the loss."""
+    outputs, targets = two_texts(torch.zeros(2, 5, requires_grad=True))
+    slope = torch.autograd.grad(replaced_token_loss(outputs, targets)["rtd"], outputs.logits)[0]
+    expected = torch.full((2, 5), 1 / 16)
+    expected[0, 2], expected[1, 3:] = -1 / 16, 0.0
+    assert (slope - expected).abs().max() < 1e-7
+
+
+def test_every_real_token_counts_cls_and_sep_too_and_padding_never():
+    outputs, targets = two_texts()
+    base = replaced_token_loss(outputs, targets)["rtd"]
+    for b in range(2):
+        for t in range(5):
+            logits = torch.zeros(2, 5)
+            logits[b, t] = 4.0
+            changed = replaced_token_loss(two_texts(logits)[0], targets)["rtd"]
+            assert (changed == base) == (outputs.attention_mask[b, t] == 0), (b, t)
+            masked_only = replaced_token_loss(two_texts(logits)[0], targets, only_masked=True)
+            assert (masked_only["rtd"] == base) == ((b, t) not in [(0, 2), (1, 1)])
+
+
+def test_against_torchs_own_loss_on_real_batches():
+    batch = pretraining_batch(draw_rows(), SPECIAL, rate=0.3, mix=PAPER_MIX)
+    model = small_electra(initializer_range=0.3).double()
+    torch.manual_seed(1)
+    outputs = model(**batch.inputs)
+    at, true = batch.inputs["predict_at"].tolist(), batch.targets["labels"].tolist()
+    wanted = torch.zeros(outputs.logits.numel(), dtype=torch.float64)
+    for place, word in zip(at, true, strict=True):
+        wanted[place] = float(outputs.corrupted_ids.flatten()[place] != word)
+    weight = batch.inputs["attention_mask"].double()
+    per_token = F.binary_cross_entropy(
+        outputs.logits.sigmoid(), wanted.view_as(outputs.logits), reduction="none"
+    )
+    expected = (per_token * weight).sum() / weight.sum()
+    found = replaced_token_loss(outputs, batch.targets)["rtd"]
+    assert found.dtype == torch.float64
+    assert found.item() == pytest.approx(expected.item(), rel=1e-9)
+
+
+def test_a_position_whose_word_is_unknown_does_not_count():
+    outputs, _ = two_texts(torch.arange(10.0).view(2, 5) / 5)
+    unknown = {"labels": torch.tensor([-100, 13])}
+    without = judged(
+        outputs.logits, outputs.corrupted_ids, torch.tensor([6]),
+        outputs.attention_mask * torch.tensor([[1, 1, 0, 1, 1], [1, 1, 1, 1, 1]]),
+    )  # fmt: skip
+    for only_masked in (False, True):
+        found = replaced_token_loss(outputs, unknown, only_masked=only_masked)["rtd"]
+        expected = replaced_token_loss(
+            without, {"labels": torch.tensor([13])}, only_masked=only_masked
+        )
+        assert found == expected["rtd"]
+    assert outputs.attention_mask[0, 2] == 1  # the mask it was given is left alone
+
+
+def test_nothing_asked_is_zero_and_still_has_a_gradient():
+    outputs, _ = two_texts(torch.zeros(2, 5, requires_grad=True))
+    nothing = judged(
+        outputs.logits, outputs.corrupted_ids, torch.tensor([]).long(), outputs.attention_mask
+    )
+    loss = replaced_token_loss(nothing, {"labels": torch.tensor([]).long()}, only_masked=True)[
+        "rtd"
+    ]
+    assert loss.item() == 0
+    loss.backward()
+    assert (outputs.logits.grad == 0).all()
+
+
+# ---------------------------------------------------------------- both losses, and λ
+
+
+def test_lambda_stands_before_the_discriminators_loss():
+    batch = pretraining_batch(draw_rows(), SPECIAL, mix=PAPER_MIX)
+    torch.manual_seed(0)
+    outputs = small_electra()(**batch.inputs)
+    found = electra_loss()(outputs, batch.targets)
+    assert found["total"].item() == pytest.approx(
+        found["mlm"].item() + 50 * found["rtd"].item(), rel=1e-6
+    )
+    other = electra_loss(3.0, 7.0)(outputs, batch.targets)
+    assert other["total"].item() == pytest.approx(
+        7 * found["mlm"].item() + 3 * found["rtd"].item(), rel=1e-6
+    )
+    assert other["mlm"] == found["mlm"] and other["rtd"] == found["rtd"]  # named bare, unweighted
+    masked = electra_loss(only_masked=True)(outputs, batch.targets)
+    assert masked["rtd"] == replaced_token_loss(outputs, batch.targets, only_masked=True)["rtd"]
+
+
+def shares(vocab_size):
+    """The discriminator's part of the loss at the start: as the paper has it, and turned round."""
+    mlm, rtd = math.log(vocab_size), math.log(2)
+    return 50 * rtd / (mlm + 50 * rtd), rtd / (rtd + 50 * mlm)
+
+
+def test_a_fresh_model_starts_at_ln_v_and_ln_2():
+    """So the discriminator has 77% of the loss with BERT's vocabulary, and 0.13% were λ to stand
+    before the generator's."""
+    batch = pretraining_batch(draw_rows(200), SPECIAL, mix=PAPER_MIX)
+    torch.manual_seed(0)
+    found = electra_loss()(small_electra()(**batch.inputs), batch.targets)
+    assert found["mlm"].item() == pytest.approx(math.log(60), rel=0.02)
+    assert found["rtd"].item() == pytest.approx(math.log(2), rel=0.02)
+    paper, turned = shares(60)
+    measured = 50 * found["rtd"] / found["total"]
+    assert measured.item() == pytest.approx(paper, rel=0.02)
+    other = electra_loss(1.0, 50.0)(small_electra()(**batch.inputs), batch.targets)
+    assert (other["rtd"] / other["total"]).item() == pytest.approx(turned, rel=0.05)
+    paper, turned = shares(30_522)
+    assert (round(100 * paper), round(100 * turned, 2)) == (77, 0.13)
+
+
+def test_the_generator_learns_nothing_from_the_discriminator():
+    """Without tied tables: the discriminator's loss reaches the discriminator alone."""
+    batch = pretraining_batch(draw_rows(), SPECIAL, mix=PAPER_MIX)
+    torch.manual_seed(0)
+    config = small_electra().config
+    model = electra_from(config, 0.5, tied="none")
+    loss = electra_loss(50.0, 0.0)(model(**batch.inputs), batch.targets)
+    loss["total"].backward()
+    for parameter in model.generator.parameters():
+        assert parameter.grad is None or not parameter.grad.any()
+    assert any(p.grad is not None and p.grad.any() for p in model.discriminator.parameters())
+
+
+def test_the_discriminator_learns_while_the_generator_only_guesses():
+    """One text, again and again. Knowing only how many tokens are replaced costs 0.5 nats."""
+    ids = torch.tensor([2, *range(5, 14)]).repeat(64, 1)
+    rows = Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    model = small_electra(initializer_range=0.1, num_layers=1)
+    batches = pretraining_batches(rows, SPECIAL, batch_size=16, rate=0.2, mix=PAPER_MIX)
+    loss = electra_loss(1.0, 0.0)
+    curve = fit(model, loss, batches, steps=60, learning_rate=5e-3, precision="float32").losses
+    share = 2 / 10 * 59 / 60
+    known = -share * math.log(share) - (1 - share) * math.log(1 - share)
+    assert curve["rtd"][0] > known and max(curve["rtd"][-5:]) < known / 2
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def test_a_part_of_a_batch_is_refused():
+    batch = pretraining_batch(draw_rows(), SPECIAL)
+    part = split_batch(batch, 2)[0]
+    torch.manual_seed(0)
+    outputs = small_electra()(**part.inputs)
+    with pytest.raises(ValueError, match="accumulate=1"):
+        electra_loss()(outputs, part.targets)
+    batches = pretraining_batches(draw_rows(), SPECIAL, batch_size=4)
+    with pytest.raises(ValueError, match="accumulate=1"):
+        fit(small_electra(), electra_loss(), batches, steps=1, accumulate=2)
+
+
+@pytest.mark.parametrize("weights", [(-1.0, 1.0), (50.0, float("nan")), (float("inf"), 1.0)])
+def test_weights_that_are_none_are_refused(weights):
+    with pytest.raises(ValueError, match="expected finite numbers of at least 0"):
+        electra_loss(*weights)
+
+
+def test_no_loss_at_all_is_refused():
+    with pytest.raises(ValueError, match="all weights are 0"):
+        electra_loss(0.0, 0.0)

@@ -10,7 +10,17 @@ import pytest
 import torch
 
 from course_lib.claims import Claim, NotHere, Settled, claims, claims_table
-from course_lib.claims.machinery import ClaimsTable, is_, near, printed, result
+from course_lib.claims.machinery import (
+    ClaimsTable,
+    all_near,
+    compared,
+    is_,
+    near,
+    printed,
+    result,
+    shares,
+    verdict,
+)
 
 torch.set_num_threads(1)
 # lecture -> the errata whose home it is, the number of the papers' slips it holds, how many parts
@@ -27,6 +37,13 @@ HOME = {
         "slip 2",
         4,
     ),
+    "06": (
+        {"E12", "E13", "E14", "E15", "E16", "E17", "E18", "E58", "E59", "E60", "E83", "E84"}
+        | {"E95", "E96", "E104", "E105"},
+        "slip 1",
+        6,
+    ),
+    "07": ({"E29", "E30", "E31", "E32", "E52", "E61", "E63"}, "slip 7", 2),
 }
 LEDGER = [(lecture, entry) for lecture in HOME for entry in claims(lecture)]
 SETTLED = [pytest.param(e, id=f"{n} {e.id}") for n, e in LEDGER if e.how != "cited"]
@@ -149,6 +166,83 @@ def test_checkers():
     assert is_((1, 2))((1, 2)) and not is_((1, 2))((2, 1))
 
 
+def test_checkers_of_several_numbers():
+    assert all_near((1.0, 2.0), 0.1)((1.05, 1.95)) and not all_near((1.0, 2.0), 0.1)((1.05, 2.2))
+    assert not all_near((1.0, 2.0), 0.1)((1.0,))
+    assert shares(2)((-0.3, 0.02)) and not shares(2)((-2.96, 0.0)) and not shares(2)((0.1,))
+
+
+@pytest.mark.parametrize(
+    ("differences", "words"),
+    [
+        ((0.02, 0.04), "+3.0 (better in every seed)"),
+        ((-0.01, -0.03), "-2.0 (worse in every seed)"),
+        ((0.02, -0.01), "+0.5 (the seeds disagree)"),
+        ((0.0, 0.02), "+1.0 (the seeds disagree)"),
+        ((0.02,), "+2.0 (one seed)"),
+    ],
+)
+def test_a_verdict_follows_from_the_numbers(differences, words):
+    assert verdict(differences) == words
+
+
+def test_runs_are_compared_on_the_seeds_that_both_have(monkeypatch):
+    def run(*reached):
+        return [{"seed": seed, "found": share} for seed, share in reached]
+
+    runs = {"all": run((0, 0.5), (1, 0.7), (2, 0.9)), "less": run((2, 0.8), (0, 0.45))}
+    monkeypatch.setattr("course_lib.claims.machinery.result", lambda name: {"runs": runs})
+    settled = compared("any", "found", ["less"], "all", "words found")
+    assert settled.value == pytest.approx((-0.075,))
+    assert settled.detail.startswith("words found: all 70.0%")
+    assert "less -7.5 (worse in every seed)" in settled.detail
+
+
+def made_up(names, measures):
+    """A results file with these runs, on two seeds, each better in the second."""
+    return {
+        "runs": {
+            name: [
+                {"seed": seed, **{m: 0.3 + 0.01 * place + 0.1 * seed for m in measures}}
+                for seed in (0, 1)
+            ]
+            for place, name in enumerate(names)
+        }
+    }
+
+
+def made_up_results():
+    """Files as the experiments of lectures 06 and 07 write them, with other numbers."""
+    from course_lib.train.experiments import lecture_06 as six
+    from course_lib.train.experiments import lecture_07 as seven
+
+    students = [*six.STUDENTS, *(f"begin: {name}" for name in six.STARTS)]
+    stones = [f"{of}: {s}" for of in ("equal steps", "equal arithmetic") for s in seven.STONES]
+    return {
+        "06_teacher": made_up(["teacher"], ["masked_accuracy", "job_accuracy"]),
+        "06_distilbert": made_up(students, ["masked_accuracy", "job_accuracy"]),
+        "06_tinybert": made_up(six.TINIES, ["job_accuracy"]),
+        "07_stepping_stones": made_up(stones, ["kinds", "jobs"]),
+        "07_variants": made_up(seven.VARIANTS, ["kinds", "jobs", "auc"]),
+    }
+
+
+@pytest.mark.parametrize(("lecture", "waiting"), [("06", 9), ("07", 6)])
+def test_entries_that_read_results_find_the_runs_that_the_experiments_make(
+    monkeypatch, lecture, waiting
+):
+    """Every run that an entry names is one that the recipes make; each reports its numbers."""
+    files = made_up_results()
+    for module in ("machinery", "lecture_06"):
+        monkeypatch.setattr(f"course_lib.claims.{module}.result", files.__getitem__)
+    here = [entry for entry in claims(lecture) if " here" in entry.id]
+    assert len(here) == waiting
+    for entry in here:
+        settled = entry.settle()
+        assert entry.accepts(settled.value), entry.id
+        assert "n 2" in settled.detail
+
+
 def test_a_result_that_is_not_there_is_said_in_words():
     with pytest.raises(NotHere, match="result absent has not been made"):
         result("absent")
@@ -156,7 +250,14 @@ def test_a_result_that_is_not_there_is_said_in_words():
 
 @pytest.mark.parametrize(
     ("paper", "arxiv"),
-    [("bert", "1810.04805"), ("roberta", "1907.11692"), ("albert", "1909.11942")],
+    [
+        ("bert", "1810.04805"),
+        ("roberta", "1907.11692"),
+        ("albert", "1909.11942"),
+        ("distilbert", "1910.01108"),
+        ("tinybert", "1909.10351"),
+        ("electra", "2003.10555"),
+    ],
 )
 def test_every_printed_table_says_where_it_stands(paper, arxiv):
     tables = printed(paper)

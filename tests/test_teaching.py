@@ -47,7 +47,8 @@ def distilbert_case():
 
 def tinybert_case():
     """Bare encoders, half as wide: the inner losses."""
-    pair = Taught(tinybert_encoder(NARROW), Encoder(BIG), fit_matrix(NARROW, BIG), scores=True)
+    student = tinybert_encoder(NARROW, pooler=False)
+    pair = Taught(student, Encoder(BIG), fit_matrix(NARROW, BIG), scores=True)
     return pair, tinybert_loss(layer_mapping(1, 2)), word_batches(rate=0.0)
 
 
@@ -132,8 +133,9 @@ def test_the_teacher_stays_in_evaluation_mode():
 
 @every_case
 def test_the_student_comes_nearer(case):
-    pair, history = train(case, steps=60)
-    losses = history.losses["total"]
+    """Random words are no lesson in words; what the teacher says of them can still be learnt."""
+    pair, history = train(case, steps=40)
+    losses = history.losses["cosine" if case is distilbert_case else "total"]
     floor = entropy_of_the_teacher(pair) if case is classifier_case else 0.0
     assert sum(losses[-5:]) / 5 - floor < 0.8 * (sum(losses[:3]) / 3 - floor)
 

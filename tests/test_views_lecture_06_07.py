@@ -86,7 +86,7 @@ SCORES = torch.tensor([4.0, 3.0, 2.5, 1.0, 0.0, -1.0, 0.5, -3.0, 2.0, -8.0])
 def test_softened_shares_are_the_softmax_of_the_scores(T: float) -> None:
     found = temperature.soften(SCORES, WORDS, T, top=4, truth="new")
     shares = (SCORES.double() / T).softmax(-1)
-    order = SCORES.argsort(descending=True)[:4].tolist() + [9]
+    order = [*SCORES.argsort(descending=True)[:4].tolist(), 9]
     assert found.words == [WORDS[i] for i in order]
     assert found.shares == pytest.approx([shares[i].item() for i in order], abs=1e-12)
     assert found.rest == pytest.approx(1 - shares[order].sum().item(), abs=1e-12)
@@ -178,7 +178,10 @@ def lines_of(svg: str) -> list[tuple[float, float, str]]:
 
 def boxes_of(svg: str) -> dict[tuple[int, str], tuple[float, bool]]:
     """The middle of every box by column and name, and whether it is dashed."""
-    pattern = r'<rect x="(\d+)" y="([\d.]+)" width="\d+" height="([\d.]+)" rx="3" ([^>]*)/><text[^>]*>([^<]*)<'
+    pattern = (
+        r'<rect x="(\d+)" y="([\d.]+)" width="\d+" height="([\d.]+)" rx="3" ([^>]*)/>'
+        r"<text[^>]*>([^<]*)<"
+    )
     found = {}
     for x, y, high, look, name in re.findall(pattern, svg):
         found[int(x), name] = (float(y) + float(high) / 2, "dasharray" in look)
@@ -254,7 +257,7 @@ def test_maps_that_cannot_be_drawn_say_why(shape: Any, said: str) -> None:
 # ---------------------------------------------------------------- ELECTRA at work
 
 
-@pytest.mark.parametrize(("share", "seed"), product((0.05, 0.3, 0.5), (0, 7)))
+@pytest.mark.parametrize(("share", "seed"), list(product((0.05, 0.3, 0.5), (0, 7))))
 def test_judged_is_what_both_networks_say(
     model: Electra, tokenizer: WordPiece, share: float, seed: int
 ) -> None:
@@ -363,12 +366,12 @@ def test_a_long_text_is_broken_into_lines_that_fit(model: Electra, tokenizer: Wo
     lines = corruptor._lines(judged)
     assert len(lines) > 1 and lines[0][0] == 0 and lines[-1][1] == len(judged.tokens) == 32
     assert all(a[1] == b[0] for a, b in pairwise(lines))
-    assert shown.html.count("<table") == len(lines) and len(shown.html) < 45_000
+    assert shown.html.count("<table") == len(lines) and len(shown.html) < 50_000
 
 
 def test_corruptor_redraws_at_every_control(model: Electra, tokenizer: WordPiece) -> None:
     live = corruptor.corruptor_view(model, tokenizer, TEXT, seed=3)
-    assert plain(picture_of(live)) == plain(live.static.html)
+    assert picture_of(live).endswith(live.static.html)
     share, seed = live.controls["share"], live.controls["seed"]
     assert (share.min, share.max) == (0.05, 0.5)
     for slider, ends in ((share, (0.05, 0.5)), (seed, (seed.min, seed.max))):

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ..files import write_atomic
-from . import masking, pretraining, sharing
+from . import corruption, distillation, masking, pretraining, sharing
 from .measuring import Table, as_table, machine, measure
 
-TABLES = ("pretraining", "masking", "sharing")
+OF_ONE_KIND: dict[str, Callable[[], list[Table]]] = {
+    "masking": masking.tables,
+    "sharing": sharing.tables,
+    "distillation": distillation.tables,
+    "corruption": corruption.tables,
+}
+TABLES = ("pretraining", *OF_ONE_KIND)
 
 
 def tables_of(subject: str, sizes: Sequence[str], compiled: bool) -> list[Table]:
     """The tables of one subject; nothing is built before it is measured."""
     if subject == "pretraining":
         return pretraining.tables(sizes, compiled)
-    return masking.tables() if subject == "masking" else sharing.tables()
+    return OF_ONE_KIND[subject]()
 
 
 def run(tables: Iterable[Table], rounds: int, seconds: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import statistics
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -12,6 +13,9 @@ from importlib.metadata import version
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from ..train.precision import native_bfloat16
 
@@ -89,6 +93,49 @@ def as_table(results: Sequence[Measured], first: str) -> str:
             f"{r.name:56}{r.median:12,.0f}{low:11,.0f}–{high:<10,.0f}{r.median / base:8.2f}×"
         )
     return "\n".join(lines)
+
+
+# ---- memory --------------------------------------------------------------------------------------
+
+
+class _Watch(TorchDispatchMode):
+    """Adds up the memory of the tensors that operations make, and takes it off when they go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = self.peak = 0
+        self.known: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        for x in tree_leaves((args, kwargs)):
+            self.see(x, counts=False)  # was there before, or is already counted
+        result = func(*args, **(kwargs or {}))
+        for x in tree_leaves(result):
+            self.see(x, counts=True)
+        return result
+
+    def see(self, x: Any, counts: bool) -> None:
+        if not isinstance(x, Tensor):
+            return
+        storage = x.untyped_storage()
+        key, size = storage._cdata, storage.nbytes() if counts else 0
+        if key not in self.known:
+            self.known.add(key)
+            self.held += size
+            self.peak = max(self.peak, self.held)
+            weakref.finalize(storage, self.forget, key, size)
+
+    def forget(self, key: int, size: int) -> None:
+        self.known.discard(key)
+        self.held -= size
+
+
+def peak_bytes(step: Step) -> int:
+    """The most memory that tensors made in one step hold at once, those that were there before it
+    not counted, nor what an operation needs inside itself."""
+    with _Watch() as watch:
+        step()
+    return watch.peak
 
 
 # ---- the machine ---------------------------------------------------------------------------------

@@ -574,7 +574,7 @@ CLAIMS = (
         settled_by="a half and the whole against a quarter, data/results/07_variants.json",
         settle=lambda: _variants(("generator 1/2", "generator 1/1")),
         accepts=shares(2),
-        rejected=(0.5, 1.0, 0.25),
+        rejected=(2.0, 4.0),  # widths, not differences
     ),
     Claim(
         id="tying here",
@@ -585,7 +585,7 @@ CLAIMS = (
         settled_by="three seeds each, data/results/07_variants.json",
         settle=lambda: _variants(("tied: tokens", "tied: none")),
         accepts=shares(2),
-        rejected=(84.3 - 84.4, 83.6 - 84.4, 0.0),
+        rejected=(84.3, 83.6),  # scores, not differences
     ),
     Claim(
         id="λ here",
@@ -596,6 +596,6 @@ CLAIMS = (
         settled_by="the same ELECTRA with λ on either loss, data/results/07_variants.json",
         settle=lambda: _variants(("λ on the generator",), "auc"),
         accepts=shares(1),
-        rejected=(-50.0,),
+        rejected=(-50.0,),  # λ, not a difference
     ),
 )

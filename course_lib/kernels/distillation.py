@@ -1,11 +1,20 @@
 """How far a student's answers are from its teacher's, at a temperature (Hinton et al. 2015).
 
-N positions, V vocabulary, H and H' the widths of student and teacher."""
+N positions, V vocabulary, H and H' the widths of student and teacher. The twins begin at the hidden
+states: the reference holds both tables of scores (N, V), the fast one a few rows of them."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+CHUNK_BYTES = 2**26  # of both networks' scores together, 64 MiB
+TILE_BYTES = 2**20  # of one network's scores: small enough for the processor's own memory
 
 
 def soft_target_loss(
@@ -13,14 +22,185 @@ def soft_target_loss(
 ) -> Tensor:
     """T² · KL(teacher ‖ student), both softened by T: the mean over N positions, in nats.
 
-    Both logits are (N, V). The gradient of the KL at T shrinks like 1/T²; the factor restores it.
-    No gradient reaches the teacher. Zero where there are no positions."""
-    if not len(student_logits):
-        return student_logits.sum() * 0
-    wide = student_logits if student_logits.dtype == teacher_logits.dtype else None
-    student = (student_logits if wide is not None else student_logits.float()) / temperature
-    teacher = teacher_logits.detach().to(student.dtype) / temperature
-    loss = F.kl_div(
-        student.log_softmax(-1), teacher.log_softmax(-1), reduction="batchmean", log_target=True
-    )
-    return temperature**2 * loss
+    Both logits are (N, V), computed in float32, or float64 where one of them is. The gradient of
+    the KL at T shrinks like 1/T²; the factor restores it. No gradient reaches the teacher. Zero
+    where there are no positions. Raises ValueError for shapes that differ, or T not above 0."""
+    if student_logits.dim() != 2 or student_logits.shape != teacher_logits.shape:
+        raise ValueError(
+            f"student_logits of shape {tuple(student_logits.shape)} and teacher_logits of shape "
+            f"{tuple(teacher_logits.shape)} were given; expected (N, V) both: choose the positions "
+            "first, the same of both networks, which must share one vocabulary."
+        )
+    _check_temperature(temperature)
+    wide = _wide(student_logits, teacher_logits)
+    student = (student_logits.to(wide) / temperature).log_softmax(-1)
+    teacher = (teacher_logits.detach().to(wide) / temperature).log_softmax(-1)
+    total = F.kl_div(student, teacher, reduction="sum", log_target=True)
+    return temperature**2 * total / max(1, len(student))
+
+
+def distillation_loss_reference(
+    student_hidden: Tensor,
+    student_table: Tensor,
+    student_bias: Tensor,
+    teacher_hidden: Tensor,
+    teacher_table: Tensor,
+    teacher_bias: Tensor,
+    temperature: float = 1.0,
+) -> Tensor:
+    """soft_target_loss of the scores that both heads' last step gives: the mean over N positions.
+
+    student_hidden (N, H), student_table (V, H), student_bias (V,), and the same of the teacher with
+    H'. The scores come in the number format of the states they are computed from. Raises ValueError
+    for shapes or formats that do not fit together, or T not above 0."""
+    student = student_hidden, student_table, student_bias
+    teacher = teacher_hidden, teacher_table, teacher_bias
+    _check(student, teacher, temperature)
+    with torch.no_grad():
+        wanted = F.linear(*teacher)  # (N, V)
+    return soft_target_loss(F.linear(*student), wanted, temperature)
+
+
+def distillation_loss(
+    student_hidden: Tensor,
+    student_table: Tensor,
+    student_bias: Tensor,
+    teacher_hidden: Tensor,
+    teacher_table: Tensor,
+    teacher_bias: Tensor,
+    temperature: float = 1.0,
+) -> Tensor:
+    """The same a chunk of positions at a time, so that no (N, V) is ever held.
+
+    A chunk's scores are gone when the next one's come, so the gradients are computed at once and
+    wait for the backward pass, which only scales them. bfloat16: products in bfloat16, all else in
+    float32, and a chunk's share of the table's gradient is rounded to bfloat16 before it is
+    added. Gradients of gradients are not to be had (RuntimeError)."""
+    student = student_hidden, student_table, student_bias
+    teacher = teacher_hidden, teacher_table, teacher_bias
+    _check(student, teacher, temperature)
+    learning = torch.is_grad_enabled()
+    return _Chunked.apply(*student, *(x.detach() for x in teacher), temperature, learning)  # type: ignore[no-any-return]
+
+
+class _Chunked(torch.autograd.Function):
+    """The loss with its gradients for student_hidden, student_table and student_bias."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        table: Tensor,
+        bias: Tensor,
+        teacher_hidden: Tensor,
+        teacher_table: Tensor,
+        teacher_bias: Tensor,
+        temperature: float,
+        learning: bool,
+    ) -> Tensor:
+        count, wide = len(hidden), _wide(hidden, teacher_hidden)
+        wanted = [learning and need for need in ctx.needs_input_grad[:3]]
+        to_hidden = torch.empty_like(hidden) if wanted[0] else None
+        to_table = torch.zeros_like(table, dtype=wide) if wanted[1] else None
+        to_bias = torch.zeros_like(bias, dtype=wide) if wanted[2] else None
+        size = _chunk_size(hidden, teacher_hidden, len(table))
+        ours, theirs = (x.new_empty((size, len(table))) for x in (hidden, teacher_hidden))
+        total = hidden.new_zeros((), dtype=wide)
+        for first in range(0, count, size):
+            part = hidden[first : first + size]
+            s, t = ours[: len(part)], theirs[: len(part)]
+            _scores(part, table, bias, temperature, out=s)
+            _scores(teacher_hidden[first : first + size], teacher_table, teacher_bias,
+                    temperature, out=t)  # fmt: skip
+            total += _compare(s, t, temperature / count if any(wanted) else None)
+            # s is now the gradient with respect to the student's scores.
+            if to_hidden is not None:
+                torch.mm(s, table, out=to_hidden[first : first + size])
+            if to_table is not None and to_table.dtype == s.dtype:
+                to_table.addmm_(s.T, part)
+            elif to_table is not None:
+                to_table += s.T @ part
+            if to_bias is not None:
+                to_bias += s.sum(0, dtype=wide)
+        ctx.save_for_backward(to_hidden, to_table, to_bias)
+        ctx.format = hidden.dtype
+        return temperature**2 * total / max(1, count)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        # Not in place: with retain_graph=True they are asked for again.
+        scaled = [None if x is None else (x * upstream).to(ctx.format) for x in ctx.saved_tensors]
+        return (*scaled, None, None, None, None, None)
+
+
+def _scores(hidden: Tensor, table: Tensor, bias: Tensor, temperature: float, out: Tensor) -> None:
+    """(hidden · tableᵀ + bias) / T into `out` (rows, V)."""
+    torch.addmm(bias, hidden, table.T, beta=1 / temperature, alpha=1 / temperature, out=out)
+
+
+def _compare(student: Tensor, teacher: Tensor, scale: float | None) -> Tensor:
+    """The sum of KL(teacher ‖ student) over rows of scores, both (rows, V), already divided by T.
+
+    With a scale, `student` is overwritten by scale · (softmax(student) − softmax(teacher))."""
+    wide = _wide(student, teacher)
+    rows = max(1, TILE_BYTES // (student.shape[1] * wide.itemsize))
+    if student.is_cuda:
+        rows = max(1, len(student))  # many small steps would only wait for each other
+    total = student.new_zeros((), dtype=wide)
+    for ours, theirs in zip(student.split(rows), teacher.split(rows), strict=True):
+        log_p, log_q = ours.log_softmax(-1, dtype=wide), theirs.log_softmax(-1, dtype=wide)
+        gap = log_q - log_p
+        q = log_q.exp_()
+        total += torch.dot(q.view(-1), gap.view(-1))
+        if scale is not None:
+            ours.copy_(log_p.exp_().sub_(q).mul_(scale))
+    return total
+
+
+def _chunk_size(student: Tensor, teacher: Tensor, words: int) -> int:
+    """Positions a chunk: as many as CHUNK_BYTES hold, and all chunks about the same."""
+    most = max(1, CHUNK_BYTES // (words * (student.itemsize + teacher.itemsize)))
+    chunks = max(1, math.ceil(len(student) / most))
+    return max(1, math.ceil(len(student) / chunks))
+
+
+def _wide(*given: Tensor) -> torch.dtype:
+    """float64 where one of them is, else float32."""
+    return torch.float64 if any(x.dtype == torch.float64 for x in given) else torch.float32
+
+
+def _check_temperature(temperature: float) -> None:
+    if not 0 < temperature < math.inf:
+        raise ValueError(
+            f"temperature={temperature!r} was given; expected a number above 0. 1 leaves the "
+            "answers as they are, 2 is DistilBERT's."
+        )
+
+
+def _check(
+    student: tuple[Tensor, Tensor, Tensor],
+    teacher: tuple[Tensor, Tensor, Tensor],
+    temperature: float,
+) -> None:
+    """Raise ValueError unless both are (N, width), (V, width), (V,) with the same N and V."""
+    _check_temperature(temperature)
+    for who, (hidden, table, bias) in (("student", student), ("teacher", teacher)):
+        shapes = [tuple(x.shape) for x in (hidden, table, bias)]
+        fits = [len(shape) for shape in shapes] == [2, 2, 1]
+        if not fits or shapes[0][1] != shapes[1][1] or shapes[1][0] != shapes[2][0]:
+            raise ValueError(
+                f"{who}_hidden, {who}_table and {who}_bias of shapes "
+                f"{', '.join(map(str, shapes))} were given; expected (N, H), (V, H) and (V,)."
+            )
+        if len({hidden.dtype, table.dtype, bias.dtype}) > 1:
+            raise ValueError(
+                f"{who}_hidden, {who}_table and {who}_bias in {hidden.dtype}, {table.dtype} and "
+                f"{bias.dtype} were given; expected one number format. Convert with .to(...)."
+            )
+    ours, theirs = ((len(hidden), len(table)) for hidden, table, _ in (student, teacher))
+    if ours != theirs:
+        raise ValueError(
+            f"a student with N, V = {ours} and a teacher with N, V = {theirs} were given; expected "
+            "the same positions and the same vocabulary."
+        )

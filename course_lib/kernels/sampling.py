@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 PIECE = 128  # words that are added up before the place is looked for
-TILE_BYTES = 2**20  # of one tile of rows: it stays in the processor's own memory
+TILE_BYTES = 2**22  # of one tile of rows: it stays in the processor's own memory
+SAFE = (1e-20, 1e30)  # a row's sum of exp(score) in here has neither vanished nor overflowed
 
 
 def sample_tokens_reference(logits: Tensor, shares: Tensor) -> Tensor:
@@ -35,8 +36,9 @@ def sample_tokens(logits: Tensor, shares: Tensor) -> Tensor:
     """The same in two steps: which run of PIECE words, then which word of the run.
 
     A running sum over V words is slow, as each addition waits for the one before; sums of runs need
-    not wait. A few rows at a time, so that memory is written only once: N ids. Words' masses are
-    computed in float32, or in float64 for float64 scores; the places on the line in float64."""
+    not wait. The rows go through one small tile, a few at a time, so no second (N, V) is written.
+    Words' masses are computed in float32, or in float64 for float64 scores; the places on the line
+    in float64."""
     _check(logits, shares)
     count, words = logits.shape
     wide = torch.promote_types(logits.dtype, torch.float32)
@@ -50,9 +52,13 @@ def sample_tokens(logits: Tensor, shares: Tensor) -> Tensor:
     for first in range(0, count, rows):
         scores = logits[first : first + rows].to(wide)
         tile = masses[: len(scores)]
-        torch.sub(scores, scores.amax(-1, keepdim=True), out=tile[:, :words]).exp_()
         by_run = tile.view(-1, runs, PIECE)
-        run, within = _point(by_run.sum(-1), shares[first : first + rows].double())
+        torch.exp(scores, out=tile[:, :words])
+        sums = by_run.sum(-1)  # (rows, runs)
+        if not _is_safe(sums.sum(-1)):  # rare: only then is the largest score looked for
+            torch.sub(scores, scores.amax(-1, keepdim=True), out=tile[:, :words]).exp_()
+            sums = by_run.sum(-1)
+        run, within = _point(sums, shares[first : first + rows].double())
         place, _ = _point(by_run[torch.arange(len(run), device=run.device), run], within)
         torch.add(place, run, alpha=PIECE, out=drawn[first : first + rows])
     return drawn
@@ -67,6 +73,10 @@ def _point(masses: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
     after = torch.searchsorted(ends, wanted, right=True)
     begin, end = ends.gather(1, after - 1), ends.gather(1, after)
     return (after - 1).squeeze(1), ((wanted - begin) / (end - begin)).squeeze(1)
+
+
+def _is_safe(totals: Tensor) -> bool:
+    return bool(((totals > SAFE[0]) & (totals < SAFE[1])).all())
 
 
 def _check(logits: Tensor, shares: Tensor) -> None:

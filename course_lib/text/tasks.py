@@ -15,11 +15,26 @@ from .world import MicroWorld, Story, story_rows
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Texts and the class of each: rows of N texts, labels (N,), the classes' names."""
+    """Texts and the class of each: rows of N texts, labels (N,), the classes' names.
+
+    Raises ValueError unless every text has a label, and every label a name."""
 
     rows: Rows
     labels: Tensor
     names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.rows) != len(self.labels):
+            raise ValueError(
+                f"{len(self.rows)} texts and {len(self.labels)} labels were given; expected a "
+                "label for each text."
+            )
+        low, high = (int(x) for x in torch.aminmax(self.labels)) if len(self) else (0, 0)
+        if low < 0 or high >= len(self.names):
+            raise ValueError(
+                f"labels from {low} to {high} were given; expected numbers of the names, 0 to "
+                f"{len(self.names) - 1}."
+            )
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -24,7 +24,7 @@ MOST_TOKENS = 48
 LINE = 640  # pixels of tokens before a new line begins
 SHARE = 0.25
 SCALE = ((255, 255, 255), (0, 34, 78))  # no doubt: white; sure it was replaced: dark blue
-ROWS = ("the text", "some words hidden", "the generator fills in", "replaced? says the other")
+ROWS = ("text", "hidden", "generator", "discriminator")
 VERDICTS = {  # (was replaced, called replaced): the sign below the share, and the word for it
     (True, True): ("✓", "found"),
     (True, False): ("✗", "missed"),
@@ -35,7 +35,7 @@ _CELL = "padding:1px 3px;text-align:center;background:#fff;white-space:nowrap"
 _SAME = "font:13px ui-monospace,Menlo,Consolas,monospace"
 _HEAD = (
     "padding:1px 8px 1px 0;text-align:left;background:#fff;color:#444;font-size:12px;"
-    "font-weight:400;width:84px;min-width:84px;white-space:normal;vertical-align:middle"
+    "font-weight:400;width:76px;min-width:76px"
 )
 
 
@@ -303,7 +303,8 @@ def _table(judged: Judged, first: int, last: int) -> str:
     )
     rows = ""
     for name, row in zip(ROWS, cells, strict=True):
-        inside = "".join(f'<td style="{_CELL}">{cell}</td>' for cell in row)
+        style = f"{_CELL};vertical-align:top" if name == ROWS[3] else _CELL
+        inside = "".join(f'<td style="{style}">{cell}</td>' for cell in row)
         rows += (
             f'<tr style="background:#fff"><th scope="row" style="{_HEAD}">{name}</th>{inside}</tr>'
         )

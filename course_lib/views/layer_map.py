@@ -14,11 +14,11 @@ from .style import BLUE, GREEN, VERMILION
 
 KINDS = ("uniform", "top", "bottom")
 MOST_LAYERS = 48
-WIDE, HIGH, TOP = 740, 420, 48  # pixels
+WIDE, TOP = 740, 48  # pixels
 LINES = {  # what is compared: the stroke's colour, its dashes, and the words
     "embeddings": (GREEN, "7 4", "embeddings learn from embeddings"),
     "layers": (BLUE, "", "a layer learns from a layer: attention scores and hidden states"),
-    "prediction": (VERMILION, "2 4", "answers learn from answers"),
+    "prediction": (VERMILION, "2 3", "answers learn from answers"),
 }
 
 
@@ -43,7 +43,7 @@ def layer_map_picture(student_layers: int, teacher_layers: int, kind: str = "uni
     """One mapping, drawn large. Raises ValueError as family.tinybert.layer_mapping does."""
     said = _said(student_layers, teacher_layers, kind)
     content = _columns(student_layers, teacher_layers, kind, x=90, box=150, gap=250)
-    drawing = svg_drawing(WIDE, TOP + HIGH, content, said)
+    drawing = svg_drawing(WIDE, TOP + _high(teacher_layers), content, said)
     words = f'<p style="margin:6px 0 0">{escape(said)}</p>'
     return Html(card(drawing + _legend() + words, "layer-map", 780), said)
 
@@ -62,7 +62,7 @@ def layer_map_print(student_layers: int, teacher_layers: int, kinds: Sequence[st
     for k, kind in enumerate(fit):
         x = k * panel + (panel - 2 * box - gap) // 2
         content += _columns(student_layers, teacher_layers, kind, x=x, box=box, gap=gap)
-    drawing = svg_drawing(WIDE, TOP + HIGH, content, " ".join(said))
+    drawing = svg_drawing(WIDE, TOP + _high(teacher_layers), content, " ".join(said))
     words = "".join(f'<p style="margin:4px 0 0">{escape(line)}</p>' for line in said)
     html = svg_image(drawing, " ".join(said)) + _legend() + words
     return Html(card(html, "layer-map", 780), "\n".join(said))
@@ -110,18 +110,24 @@ def _said(M: int, N: int, kind: str) -> str:
 # ---------------------------------------------------------------- drawn
 
 
+def _high(N: int) -> int:
+    """The height of the columns in pixels: not too far apart, and on one screen."""
+    return 8 + min(34 * (N + 2), 412)
+
+
 def _columns(M: int, N: int, kind: str, *, x: float, box: float, gap: float) -> str:
     """Student left, teacher right, the text goes in below; lines between them."""
     from ..family.tinybert import layer_mapping
 
     mapping = layer_mapping(M, N, kind)
     pairs = {0: 0, M + 1: N + 1} | dict(enumerate(mapping, start=1))
-    step = (HIGH - 8) / (N + 2)
+    tall = _high(N) - 8
+    step = tall / (N + 2)
     high = min(step - 3, 26)
     right = x + box + gap
 
     def teacher_y(layer: float) -> float:
-        return TOP + HIGH - 8 - step * (layer + 0.5)
+        return TOP + tall - step * (layer + 0.5)
 
     def student_y(layer: int) -> float:  # spread over the teacher's height
         return teacher_y(layer * (N + 1) / (M + 1))
@@ -137,7 +143,7 @@ def _columns(M: int, N: int, kind: str, *, x: float, box: float, gap: float) -> 
         line = f' stroke-dasharray="{dashes}"' if dashes else ""
         parts.append(
             f'<path d="M{x + box:.0f} {student_y(ours):.1f}L{right:.0f} {teacher_y(theirs):.1f}" '
-            f'stroke="{ink}" stroke-width="2.4"{line}/>'
+            f'stroke="{ink}" stroke-width="2.6"{line}/>'
         )
     taught = set(pairs.values())
     for layer in range(M + 2):
@@ -172,7 +178,7 @@ def _legend() -> str:
     for ink, dashes, said in LINES.values():
         line = f' stroke-dasharray="{dashes}"' if dashes else ""
         parts.append(
-            f'<path d="M4 {y}H40" stroke="{ink}" stroke-width="2.4"{line}/>'
+            f'<path d="M4 {y}H40" stroke="{ink}" stroke-width="2.6"{line}/>'
             f'<text x="50" y="{y + 4}" font-size="12" fill="#444">{said}</text>'
         )
         y += 18

@@ -1,0 +1,261 @@
+"""Tasks with labels from the micro-world, and more texts from few."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder
+from course_lib.heads import BertForMaskedLM
+from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.text.augmentation import CANDIDATES, COPIES, SHARE, augment, likeliest_words
+from course_lib.text.tasks import LabelledRows, hero_jobs
+from course_lib.text.world import MicroWorld
+
+SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=40)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return MicroWorld.load()
+
+
+@pytest.fixture(scope="module")
+def stories(world):
+    return world.stories(400, seed=3)
+
+
+# ---------------------------------------------------------------- the hero's job
+
+
+def words_of(world, ids):
+    return [world.tokenizer.token(i) for i in ids.tolist() if i not in world.special.never_masked]
+
+
+def test_no_text_says_a_job_and_every_text_names_its_hero(world, stories):
+    task = hero_jobs(world, stories)
+    people = {p["name"]: p["job"] for p in world.grammar.tables[world.grammar.roles["hero"]]}
+    assert 40 < len(task) < 120  # about one story in five
+    for ids, label in zip(task.rows.input_ids, task.labels.tolist(), strict=True):
+        words = set(words_of(world, ids))
+        assert not words & set(task.names)
+        assert task.names[label] in {people[w] for w in words if w in people}
+
+
+def test_labels_are_the_heroes_jobs(world, stories):
+    """Told the other way round: of the stories that do say it, the trace agrees with the table."""
+    task = hero_jobs(world, stories)
+    assert len(task.names) == 36 and list(task.names) == sorted(set(task.names))
+    people = world.grammar.tables["people"]
+    silent = [s for s in stories if not said_jobs(s)]
+    assert len(silent) == len(task)
+    for story, ids, label in zip(silent, task.rows.input_ids, task.labels.tolist(), strict=True):
+        assert words_of(world, ids) == [w for line in story.words for w in line]
+        assert task.names[label] == people[story.rows["hero"]]["job"]
+    for story in stories:
+        for job in said_jobs(story):
+            assert job == people[story.rows["hero"]]["job"]
+
+
+def said_jobs(story):
+    return [t.word for line in story.trace for t in line if t.slot == "hero.job"]
+
+
+def test_the_task_is_the_same_every_time(world, stories):
+    one, same = hero_jobs(world, stories), hero_jobs(world, world.stories(400, seed=3))
+    assert torch.equal(one.rows.input_ids, same.rows.input_ids)
+    assert torch.equal(one.labels, same.labels) and one.names == same.names
+    part = one[:7]
+    assert len(part) == 7 and torch.equal(part.rows.input_ids, one.rows.input_ids[:7])
+    expected = max(one.labels.tolist().count(label) for label in range(36)) / len(one)
+    assert one.commonest == pytest.approx(expected)
+
+
+def test_stories_that_all_say_it_are_refused(world, stories):
+    telling = [story for story in stories if said_jobs(story)][:5]
+    with pytest.raises(ValueError, match=r"None of 5 stories leaves.*Give more stories"):
+        hero_jobs(world, telling)
+
+
+def test_labels_that_do_not_fit_are_refused():
+    rows = small_task().rows
+    with pytest.raises(ValueError, match="12 texts and 3 labels were given"):
+        LabelledRows(rows, torch.tensor([0, 1, 0]), ("a", "b"))
+    with pytest.raises(ValueError, match=r"labels from 0 to 2 were given.*0 to 1"):
+        LabelledRows(rows, torch.arange(12) % 3, ("a", "b"))
+
+
+# ---------------------------------------------------------------- more texts from few
+
+
+def small_task(count=12, tokens=10):
+    make = torch.Generator().manual_seed(0)
+    ids = torch.randint(5, 40, (count, tokens), generator=make)
+    lengths = torch.randint(5, tokens + 1, (count,), generator=make)
+    mask = (torch.arange(tokens) < lengths[:, None]).long()
+    ids[:, 0] = SPECIAL.cls
+    ids[torch.arange(count), lengths - 1] = SPECIAL.sep
+    return LabelledRows(
+        Rows(ids * mask, mask, torch.zeros_like(ids)), torch.arange(count) % 2, ("a", "b")
+    )
+
+
+class Favours:
+    """Wherever it is asked, it likes best the words that come after the token on the left."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, input_ids, attention_mask, token_type_ids, predict_at):
+        rows, tokens = input_ids.shape
+        assert predict_at.shape == (rows,)  # one word a text is hidden
+        assert ((input_ids == SPECIAL.mask).sum(1) == 1).all()
+        assert (input_ids.flatten()[predict_at] == SPECIAL.mask).all()
+        self.asked += [(input_ids[i].tolist(), int(p) % tokens) for i, p in enumerate(predict_at)]
+        left = input_ids.flatten()[predict_at - 1]
+        logits = -((torch.arange(40) - left[:, None] - 1) % 40).float()
+        return SimpleNamespace(prediction_logits=logits)
+
+
+def favourites(left, count):
+    """What it says, best first, when no control token counts as a word."""
+    following = [(int(left) + 1 + step) % 40 for step in range(40)]
+    return [word for word in following if word > 4][:count]
+
+
+def eligible(rows):
+    return rows.attention_mask.bool() & (rows.input_ids > 3)
+
+
+def test_the_texts_themselves_come_first_then_the_copies():
+    task = small_task()
+    grown = augment(task, Favours(), SPECIAL, copies=3)
+    assert len(grown) == 48 and grown.names == task.names
+    assert torch.equal(grown.rows.input_ids[:12], task.rows.input_ids)
+    assert torch.equal(grown.labels, task.labels.repeat(4))
+    for name in ("attention_mask", "token_type_ids"):
+        assert torch.equal(getattr(grown.rows, name), getattr(task.rows, name).repeat(4, 1))
+    nothing = augment(task, Favours(), SPECIAL, copies=0)
+    assert torch.equal(nothing.rows.input_ids, task.rows.input_ids)
+    assert torch.equal(nothing.labels, task.labels)
+    assert (COPIES, SHARE, CANDIDATES) == (20, 0.4, 15)  # Jiao et al. 2020, section 4.2
+
+
+def test_only_words_change_and_only_to_what_the_model_likes_there():
+    task = small_task()
+    grown = augment(task, Favours(), SPECIAL, copies=10, share=1.0, candidates=4)
+    ids, may = task.rows.input_ids, eligible(task.rows)
+    copies = grown.rows.input_ids[12:].view(10, 12, 10)
+    assert torch.equal(copies[:, ~may], ids[~may].expand(10, -1))
+    chosen = set()
+    for n, t in may.nonzero().tolist():
+        liked = favourites(ids[n, t - 1], 4)  # the text's own left neighbour, not the copy's
+        found = copies[:, n, t].tolist()
+        assert set(found) <= set(liked)
+        chosen |= {liked.index(word) for word in found}
+    assert chosen == {0, 1, 2, 3}  # all four, not the best alone
+
+
+def test_the_one_favourite_is_always_taken():
+    task = small_task()
+    grown = augment(task, Favours(), SPECIAL, copies=1, share=1.0, candidates=1)
+    for n, t in eligible(task.rows).nonzero().tolist():
+        assert grown.rows.input_ids[12 + n, t] == favourites(task.rows.input_ids[n, t - 1], 1)[0]
+
+
+def test_each_word_is_hidden_once_and_alone():
+    task, model = small_task(), Favours()
+    augment(task, model, SPECIAL, copies=5)
+    expected = []
+    for n, t in eligible(task.rows).nonzero().tolist():
+        text = task.rows.input_ids[n].clone()
+        text[t] = SPECIAL.mask
+        expected.append((text.tolist(), t))
+    longest = int(task.rows.attention_mask.sum(1).max())
+    assert model.asked == [(text[:longest], t) for text, t in expected]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.4])
+def test_the_share_of_words_replaced(share):
+    """Ten thousand words, all moved to a word that the text does not hold."""
+    ids = torch.randint(5, 30, (1_000, 10), generator=torch.Generator().manual_seed(0))
+    rows = Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    task = LabelledRows(rows, torch.zeros(1_000, dtype=torch.long), ("a",))
+
+    def model(input_ids, *_, predict_at):
+        logits = torch.zeros(len(predict_at), 40)
+        logits[:, 35:] = 1.0
+        return SimpleNamespace(prediction_logits=logits)
+
+    grown = augment(task, model, SPECIAL, copies=2, share=share, candidates=5)
+    moved = grown.rows.input_ids[1_000:].view(2, 1_000, 10) >= 35
+    tries = moved.numel()
+    assert abs(int(moved.sum()) - tries * share) <= 5 * math.sqrt(tries * share * (1 - share))
+    if share:
+        became = grown.rows.input_ids[1_000:][moved.flatten(0, 1)]
+        hits = np.bincount(became.numpy(), minlength=40)[35:]  # each of the five equally often
+        assert (abs(hits - len(became) / 5) <= 5 * math.sqrt(len(became) * 0.16)).all()
+        both = int((moved[0] & moved[1]).sum())  # two copies of a text are drawn independently
+        assert abs(both - 10_000 * share**2) <= 5 * math.sqrt(10_000 * share**2)
+
+
+def test_a_seed_gives_the_same_variants_and_another_others():
+    task = small_task()
+    one, same, other = (augment(task, Favours(), SPECIAL, copies=4, seed=s) for s in (0, 0, 1))
+    assert torch.equal(one.rows.input_ids, same.rows.input_ids)
+    assert not torch.equal(one.rows.input_ids, other.rows.input_ids)
+    copies = one.rows.input_ids[12:].view(4, 12, 10)
+    assert all(not torch.equal(copies[a], copies[b]) for a in range(4) for b in range(a))
+    fewer = augment(task, Favours(), SPECIAL, copies=2)
+    assert torch.equal(fewer.rows.input_ids, one.rows.input_ids[:36])  # more copies, the same first
+
+
+def test_the_task_given_is_left_alone():
+    task = small_task()
+    before = task.rows.input_ids.clone()
+    augment(task, Favours(), SPECIAL, share=1.0)
+    assert torch.equal(task.rows.input_ids, before)
+
+
+def real_model():
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=40, hidden_size=16, num_layers=1, num_heads=2, intermediate_size=32,
+        max_positions=10, hidden_dropout=0.5, initializer_range=0.5,
+    )  # fmt: skip
+    return BertForMaskedLM(Encoder(config))
+
+
+def test_a_real_models_words_without_dropout():
+    task, model = small_task(), real_model()
+    ids, mask = task.rows.input_ids, task.rows.attention_mask
+    at = eligible(task.rows).flatten().nonzero().squeeze(1)
+    found = likeliest_words(model, task.rows, at, SPECIAL.mask, 3, batch_size=7)
+    assert model.training  # as it was found
+    model.eval()
+    for place, words in zip(at.tolist(), found.tolist(), strict=True):
+        n, t = divmod(place, 10)
+        text = ids[n : n + 1].clone()
+        text[0, t] = SPECIAL.mask
+        scores = model(text, mask[n : n + 1]).logits[0, t]
+        assert words == scores.topk(3).indices.tolist()
+    narrowed = likeliest_words(model, task.rows, at, SPECIAL.mask, 35, never=range(5))
+    assert int(narrowed.min()) == 5 and not model.training
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"copies": -1}, {"copies": 1.5}, {"share": 1.1}, {"share": -0.1}, {"share": float("nan")},
+        {"candidates": 0}, {"candidates": 36},
+    ],
+)  # fmt: skip
+def test_numbers_that_make_no_sense_are_refused(settings):
+    name, value = next(iter(settings.items()))
+    with pytest.raises(ValueError, match=rf"{name}={value}.*1 to 35 candidates"):
+        augment(small_task(), Favours(), SPECIAL, **settings)

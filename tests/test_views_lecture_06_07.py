@@ -82,6 +82,11 @@ WORDS = ["<red>", "blue", "green", "grey", "brown", "black", "white", "pink", "o
 SCORES = torch.tensor([4.0, 3.0, 2.5, 1.0, 0.0, -1.0, 0.5, -3.0, 2.0, -8.0])
 
 
+def written(share: float) -> str:
+    """As in an SVG: nothing small is written as nothing."""
+    return "&lt;0.1%" if share < 0.0005 else "&gt;99.9%" if share > 0.9995 else f"{share:.1%}"
+
+
 @pytest.mark.parametrize("T", temperature.TEMPERATURES)
 def test_softened_shares_are_the_softmax_of_the_scores(T: float) -> None:
     found = temperature.soften(SCORES, WORDS, T, top=4, truth="new")
@@ -108,7 +113,7 @@ def test_bars_are_as_long_as_the_shares_and_differ_in_shape() -> None:
     assert len(bars) == 5
     for (wide, _), share in zip(bars, [*one.shares, one.rest], strict=True):
         assert float(wide) == pytest.approx(480 * share, abs=0.06)
-        assert f">{100 * share:.1f}%</text>" in shown.html
+        assert f">{written(share)}</text>" in shown.html
     fills = [look for _, look in bars]
     assert [i for i, look in enumerate(fills) if "course-truth" in look] == [2]
     assert [i for i, look in enumerate(fills) if "stroke-dasharray" in look] == [4]
@@ -128,7 +133,7 @@ def test_temperature_slider_at_every_place() -> None:
         slider.value = T
         one = temperature.soften(SCORES, WORDS, T, top=3)
         assert f"T = {T:g}: the first word, “<red>”" in plain(picture_of(live))
-        assert f"has {100 * one.shares[0]:.1f}% (it is the true one)" in plain(picture_of(live))
+        assert f"has {one.shares[0]:.1%} (it is the true one)" in plain(picture_of(live))
         pictures.add(picture_of(live))
     assert len(pictures) == 8
 
@@ -139,7 +144,7 @@ def test_print_of_the_temperatures_says_the_same_and_is_small() -> None:
     for T in temperature.IN_PRINT:
         one = temperature.soften(SCORES, WORDS, T, truth="new")
         assert f">T = {T:g}</text>" in svg
-        assert all(f">{100 * share:.1f}%</text>" in svg for share in [*one.shares, one.rest])
+        assert all(f">{written(share)}</text>" in svg for share in [*one.shares, one.rest])
         assert f"Entropy {one.entropy:.2f} nats" in live.static.text
     assert svg.count("url(#course-truth)") == len(temperature.IN_PRINT)
     assert "<svg" not in live.static.html and len(live.static.html) < 12_000
@@ -160,6 +165,15 @@ def test_scores_that_cannot_be_softened_say_why(
 ) -> None:
     with pytest.raises(ValueError, match=said):
         temperature.temperature_view(scores, WORDS, **settings)
+
+
+def test_what_is_small_is_not_written_as_zero() -> None:
+    one = temperature.soften(SCORES, WORDS, 0.5, truth="new")
+    assert 0 < one.shares[-1] < 0.0005
+    shown = temperature.temperature_picture(one)
+    assert "0.0%" not in shown.text and "the true one, “new”, <0.1%" in shown.text
+    sure = temperature.soften([50.0, 0.0], ["a", "b"], 1)
+    assert "has >99.9%" in temperature.temperature_picture(sure).text
 
 
 def test_no_temperature_at_zero() -> None:
@@ -458,6 +472,10 @@ def test_tradeoff_names_every_dot(log_x: bool) -> None:
     x = [math.log10(p["x"]) if log_x else p["x"] for p in POINTS]
     low, high = figure.layout.xaxis.range
     assert low < min(x) and high > max(x)
+    assert not log_x or list(figure.layout.xaxis.ticktext) == ["20", "50", "100"]
+    assert figures._ticks(4.9, 6.1) == [1e5, 2e5, 5e5, 1e6]
+    assert [figures._short(t) for t in (0.5, 2_000, 5e5, 2e6)] == ["0.5", "2000", "500k", "2M"]
+    assert figure.layout.title.text == "Score against weights (millions)"
 
 
 def test_names_in_a_tradeoff_cover_nothing() -> None:
@@ -465,6 +483,7 @@ def test_names_in_a_tradeoff_cover_nothing() -> None:
     area = (style.WIDTH - 84, style.HEIGHT - 96)
     boxes = []
     for note in figure.layout.annotations:
+        assert (note.xanchor, note.yanchor) == ("center", "middle")
         moved = (note.ax, -note.ay) if note.showarrow else (note.xshift, note.yshift)
         x, y = note.x * area[0] + moved[0], note.y * area[1] + moved[1]
         boxes.append((x - 3.7 * len(note.text), y - 9, x + 3.7 * len(note.text), y + 9))
@@ -544,11 +563,13 @@ def test_stones_stand_in_rows_with_a_panel_a_group() -> None:
     symbols = set()
     for axis, (group, measured) in zip(("x", "x2"), STONES.items(), strict=True):
         for place, (name, values) in enumerate(measured.items()):
-            dots, bar = traces[f"{name}, {group}"], traces[f"{name}, {group}, mean"]
-            assert dots.xaxis == bar.xaxis == axis and list(dots.x) == values
+            dots, bar = traces[f"{name}, {group}"], traces.get(f"{name}, {group}, mean")
+            assert dots.xaxis == axis and list(dots.x) == values
             assert all(abs(y - place) < 0.5 for y in dots.y) and len(set(dots.y)) == len(values)
             mean = sum(values) / len(values)
-            assert list(bar.x) == pytest.approx([mean, mean], rel=1e-3)
+            assert (bar is None) == (len(values) == 1)
+            if bar is not None:
+                assert bar.xaxis == axis and list(bar.x) == pytest.approx([mean, mean], rel=1e-3)
             assert any(text.startswith(f"<b>{mean:.1%}</b>") for text in labels_of(figure))
             symbols.add(dots.marker.symbol)
     assert len(symbols) == 3

@@ -15,11 +15,9 @@ from course_lib.checkpoints import KNOWN
 from course_lib.config import encoder_flops, published
 from course_lib.family.electra import (
     GENERATOR_SIZE,
-    Electra,
     ElectraConfig,
-    electra_discriminator,
+    ElectraOutput,
     electra_from,
-    fill_in,
     generator_config,
 )
 from course_lib.kernels.masking import KEPT, MASKED
@@ -33,7 +31,7 @@ from course_lib.objectives.replaced_tokens import (
 )
 from course_lib.objectives.rows import Batch, Rows, SpecialIds
 from course_lib.text.world import MicroWorld, story_rows
-from course_lib.train.experiments.lecture_06 import micro_teacher
+from course_lib.train.experiments.lecture_07 import micro_electra
 from course_lib.train.stepping_stones import STONES
 
 from .machinery import Claim, Settled, all_near, compared, is_, near, printed, shares
@@ -52,27 +50,22 @@ def _stories() -> tuple[MicroWorld, Rows, Batch]:
 
 
 @lru_cache(maxsize=1)
-def _filled() -> Tensor:
-    """The stories with a word drawn for each [MASK], by the course's trained BERT."""
+def _read() -> tuple[list[Tensor], ElectraOutput]:
+    """What generator and discriminator of the course's ELECTRA read of them, and what was said."""
     _, _, batch = _stories()
+    model, seen = micro_electra(), []
+    for network in (model.generator, model.discriminator):
+        network.encoder.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     torch.manual_seed(0)
     with torch.no_grad():
-        logits = micro_teacher()(**batch.inputs).logits
-    return fill_in(batch.inputs["input_ids"], batch.inputs["predict_at"], logits)
+        out = model(**batch.inputs)
+    return seen, out
 
 
 def _read_by_each() -> Settled:
     """How many [MASK] stand in what the generator and in what the discriminator reads."""
-    world, rows, batch = _stories()
-    seen: list[Tensor] = []
-    shape = {"vocab_size": world.special.vocab_size, "max_positions": 64, "num_layers": 1}
-    judge = electra_discriminator(hidden_size=32, num_heads=1, embedding_size=32, **shape)
-    both = Electra(micro_teacher(), judge, tied="none")
-    for network in (both.generator, both.discriminator):
-        network.encoder.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
-    torch.manual_seed(0)
-    with torch.no_grad():
-        _ = both(**batch.inputs)
+    world, rows, _ = _stories()
+    seen, _ = _read()
     counts = tuple(int((ids == world.special.mask).sum()) for ids in seen)
     length = seen[0].shape[1]
     row, at = (seen[1] != rows.input_ids[:, :length]).nonzero()[0].tolist()
@@ -88,13 +81,14 @@ def _right_draws() -> Settled:
     """How often the drawn word is the true one; how often such a token is labelled 0; how many of
     all tokens are labelled 1."""
     _, _, batch = _stories()
-    filled, at, asked = _filled(), batch.inputs["predict_at"], batch.targets["labels"]
+    filled = _read()[1].corrupted_ids
+    at, asked = batch.inputs["predict_at"], batch.targets["labels"]
     labels = replaced_labels(filled, at, asked)
     right = filled.flatten()[at] == asked
     zero = float((labels.flatten()[at][right] == 0).float().mean())
     ones = float(labels.sum() / batch.inputs["attention_mask"].sum())
     said = (
-        f"a trained BERT as generator draws the true word at {right.float().mean():.0%} of the "
+        f"our ELECTRA's generator draws the true word at {right.float().mean():.0%} of the "
         f"masked positions; {zero:.0%} of these are labelled 0, {ones:.1%} of all tokens 1"
     )
     return Settled((float(right.float().mean()), zero), said)
@@ -132,7 +126,12 @@ def _left_as_they_are() -> Settled:
 def _first_losses() -> tuple[float, float]:
     """Both losses, in nats, of a narrow ELECTRA with BERT's vocabulary before it has learnt."""
     torch.manual_seed(0)
-    shape = {"hidden_size": 64, "num_heads": 1, "intermediate_size": 256, "embedding_size": 64}
+    shape: dict[str, Any] = {
+        "hidden_size": 64,
+        "num_heads": 1,
+        "intermediate_size": 256,
+        "embedding_size": 64,
+    }
     model = electra_from(ElectraConfig(num_layers=1, **shape)).eval()
     ids = torch.randint(1_000, model.config.vocab_size, (4, 32))
     at = torch.arange(0, ids.numel(), 7)
@@ -272,7 +271,12 @@ def _not_adversarial() -> Settled:
     """Points of masked words that the adversarial generator falls behind; and how many of our
     generator's weights the discriminator's loss reaches."""
     table = printed("electra")["adversarial"]
-    shape = {"hidden_size": 16, "num_heads": 1, "intermediate_size": 64, "embedding_size": 16}
+    shape: dict[str, Any] = {
+        "hidden_size": 16,
+        "num_heads": 1,
+        "intermediate_size": 64,
+        "embedding_size": 16,
+    }
     model = electra_from(ElectraConfig(vocab_size=50, num_layers=1, **shape), size=1, tied="none")
     ids, at = torch.arange(5, 25)[None], torch.tensor([3, 8])
     loss = electra_loss()(model(ids, predict_at=at), {"labels": ids.flatten()[at]})["rtd"]
@@ -332,7 +336,7 @@ CLAIMS = (
         who=LECTURE_000,
         it_is="both: the generator reads [MASK]; only the discriminator never sees one",
         how="measured",
-        settled_by="what each network of our ELECTRA reads, here",
+        settled_by="what each network of our trained ELECTRA reads, here",
         settle=_read_by_each,
         accepts=is_((True, 0)),
         rejected=(False, 0),
@@ -346,7 +350,7 @@ CLAIMS = (
             "the true word, nothing was replaced: label 0"
         ),
         how="measured",
-        settled_by="our labels for words drawn by a trained BERT, here",
+        settled_by="labels of the words that our trained ELECTRA draws, here",
         settle=_right_draws,
         accepts=lambda value: 0 < value[0] < 1 and value[1] == 1.0,
         rejected=(0.9, 0.0),  # every masked position called replaced

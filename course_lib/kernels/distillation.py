@@ -100,10 +100,12 @@ class _Chunked(torch.autograd.Function):
     ) -> Tensor:
         count, wide = len(hidden), _wide(hidden, teacher_hidden)
         wanted = [learning and need for need in ctx.needs_input_grad[:3]]
-        to_hidden = torch.empty_like(hidden) if wanted[0] else None
-        to_table = torch.zeros_like(table, dtype=wide) if wanted[1] else None
-        to_bias = torch.zeros_like(bias, dtype=wide) if wanted[2] else None
         size = _chunk_size(hidden, teacher_hidden, len(table))
+        # What is added up over chunks is added up in float32 or wider.
+        kept = hidden.dtype if count <= size else wide
+        to_hidden = torch.empty_like(hidden) if wanted[0] else None
+        to_table = torch.zeros_like(table, dtype=kept) if wanted[1] else None
+        to_bias = torch.zeros_like(bias, dtype=wide) if wanted[2] else None
         ours, theirs = (x.new_empty((size, len(table))) for x in (hidden, teacher_hidden))
         total = hidden.new_zeros((), dtype=wide)
         for first in range(0, count, size):
@@ -119,18 +121,18 @@ class _Chunked(torch.autograd.Function):
             if to_table is not None and to_table.dtype == s.dtype:
                 to_table.addmm_(s.T, part)
             elif to_table is not None:
-                to_table += s.T @ part
+                to_table += s.T @ part  # rounded to bfloat16, then added in float32
             if to_bias is not None:
                 to_bias += s.sum(0, dtype=wide)
-        ctx.save_for_backward(to_hidden, to_table, to_bias)
-        ctx.format = hidden.dtype
+        found = to_hidden, to_table, to_bias
+        ctx.save_for_backward(*(None if x is None else x.to(hidden.dtype) for x in found))
         return temperature**2 * total / max(1, count)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         # Not in place: with retain_graph=True they are asked for again.
-        scaled = [None if x is None else (x * upstream).to(ctx.format) for x in ctx.saved_tensors]
+        scaled = [None if x is None else x * upstream.to(x.dtype) for x in ctx.saved_tensors]
         return (*scaled, None, None, None, None, None)
 
 

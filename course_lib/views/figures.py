@@ -208,7 +208,7 @@ def tradeoff_chart(
     import plotly.graph_objects as go
 
     _check_points(points, log_x)
-    figure = new_figure(title or f"{y} against {x}", x, y, log_x)
+    figure = new_figure(title or f"{y[:1].upper()}{y[1:]} against {x}", x, y)
     drawn = family_looks([point["name"] for point in points])
     for point in points:
         look = drawn[point["name"]]
@@ -222,7 +222,10 @@ def tradeoff_chart(
                              "color": INK, "thickness": 1.5, "width": 5}  # fmt: skip
         figure.add_trace(trace)
     ranges = _ranges(points, log_x)
-    figure.update_xaxes(range=ranges[0], tickformat="~s" if log_x else ",")
+    figure.update_xaxes(range=ranges[0])
+    if log_x:
+        ticks = _ticks(*ranges[0])
+        figure.update_xaxes(type="log", tickvals=ticks, ticktext=list(map(_short, ticks)))
     figure.update_yaxes(range=ranges[1], tickformat=".0%" if percent else "")
     _name_points(figure, points, ranges, log_x, percent)
     return figure
@@ -265,6 +268,21 @@ def _ranges(points: Sequence[Mapping[str, Any]], log_x: bool) -> tuple[list[floa
     return both[0], both[1]
 
 
+def _ticks(first: float, last: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten between 10^first and 10^last; the powers if many."""
+    steps = (1, 2, 5) if last - first < 2.5 else (1,)
+    powers = range(math.floor(first), math.ceil(last) + 1)
+    ticks = [step * 10.0**power for power in powers for step in steps]
+    return rounded(tick for tick in ticks if first <= math.log10(tick) <= last)
+
+
+def _short(tick: float) -> str:
+    """1,000,000 as 1M, 20,000 as 20k."""
+    if tick >= 1e6:
+        return f"{tick / 1e6:g}M"
+    return f"{tick / 1e3:g}k" if tick >= 1e4 else f"{tick:g}"
+
+
 def _name_points(
     figure: Any,
     points: Sequence[Mapping[str, Any]],
@@ -297,11 +315,12 @@ def _name_points(
         free = [k for k, box in enumerate(boxes) if _inside(box, area) and not _hits(box, taken)]
         best = free[0] if free else 0
         taken.append(boxes[best])
-        place = {"x": x / area[0], "y": y / area[1], "xref": "paper", "yref": "paper"}
+        across, up = rounded([x / area[0], y / area[1]])
         far = best > 3
         figure.add_annotation(
-            **{key: rounded([v])[0] if key in "xy" else v for key, v in place.items()},
-            text=text, showarrow=far, arrowhead=0, arrowwidth=1, standoff=8,
+            x=across, y=up, xref="paper", yref="paper",
+            text=text, xanchor="center", yanchor="middle",
+            showarrow=far, arrowhead=0, arrowwidth=1, standoff=8,
             ax=round(around[best][0] - x), ay=round(y - around[best][1]),
             xshift=0 if far else round(around[best][0] - x),
             yshift=0 if far else round(around[best][1] - y),

@@ -353,6 +353,8 @@ def _add_row(
             x=rounded(values), y=rounded(y), name=name, mode="markers", marker=marker, xaxis=axis
         )
     )
+    if len(values) == 1:  # its own mean
+        return
     mean, ends = rounded([fmean(values)] * 2), rounded([place - 0.1, place + 0.38])
     bar = {"color": INK, "width": 2.5}
     figure.add_trace(

@@ -141,7 +141,10 @@ def _said(one: Softened) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f}%"
+    """One decimal; what is small, but not zero, does not become zero."""
+    if share < 0.0005:
+        return "<0.1%"
+    return ">99.9%" if share > 0.9995 else f"{100 * share:.1f}%"
 
 
 def _table(shown: Sequence[Softened]) -> str:
@@ -224,7 +227,7 @@ def _bars(one: Softened, x: float, longest: float) -> str:
         y, wide = TOP + ROW * i, max(longest * share, 1)
         parts.append(
             f'<rect x="{x}" y="{y + 2}" width="{wide:.1f}" height="{ROW - 8}" {look}/>'
-            f'<text x="{x + wide + 6:.1f}" y="{y + 15}">{_percent(share)}</text>'
+            f'<text x="{x + wide + 6:.1f}" y="{y + 15}">{escape(_percent(share))}</text>'
         )
     axis = f'<path d="M{x} {TOP - 4}V{TOP + ROW * (len(one.words) + 1)}" stroke="#1a1a1a"/>'
     return "".join(parts) + axis

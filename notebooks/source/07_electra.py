@@ -208,7 +208,8 @@ print(f"tables both read: {sum(p.numel() for p in both.generator.parameters() if
 # %%
 world = MicroWorld.load()
 trained = micro_electra()
-corruptor_view(trained, world.tokenizer, world.stories(3, seed=5, split="heldout")[0].text)
+story = world.stories(3, seed=5, split="heldout")[0]
+corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 
 # %% [markdown]
 # *Rows: the text; with gaps; as the generator filled it; and how strongly the discriminator doubts each token, in

@@ -95,9 +95,7 @@ def _encoders(draw: Draw, teacher_layers: int, student_layers: int) -> tuple[Enc
             vocab_size=11, hidden_size=4, num_layers=layers, num_heads=2, intermediate_size=6,
             max_positions=7,
         )  # fmt: skip
-        with torch.device("meta"):  # no fresh weights are drawn: others follow
-            encoder = Encoder(config)
-        encoder.to_empty(device="cpu")
+        encoder = Encoder(config)
         for p in encoder.parameters():
             p.data.normal_(generator=draw.torch)
         made.append(encoder)

@@ -239,8 +239,7 @@ HIDDEN_SLIPS: Slips = {
     ),
     "matrix on the teacher's side": (
         "The teacher's states are led to the student's width. It is the student that is widened "
-        "(equation 8): else the matrix could make both small, and the teacher would be matched in "
-        "a part only.",
+        "(equation 8). Else a matrix of zeros and a student of zeros would agree perfectly.",
         {"widen": "teacher"},
     ),
     "matrix on both sides": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -15,11 +15,15 @@ from ..machinery import Answer, Mistake, Suspect, call
 Slips = Mapping[str, tuple[str, Mapping[str, Any]]]
 
 
-def suspects_of(slips: Slips, compute: Callable[..., Any]) -> list[Suspect]:
-    """Every slip alone, then every two that change different settings of `compute`."""
+def suspects_of(
+    slips: Slips, compute: Callable[..., Any], together: Collection[str] | None = None
+) -> list[Suspect]:
+    """Every slip alone, then every two (of `together`, if given) that change different settings."""
     pairs = [
-        (a, b) for a, b in combinations(slips, 2) if not set(slips[a][1]) & set(slips[b][1])
-    ]  # fmt: skip
+        (a, b)
+        for a, b in combinations(slips if together is None else together, 2)
+        if not set(slips[a][1]) & set(slips[b][1])
+    ]
     return [_suspect(keys, slips, compute) for keys in [*((key,) for key in slips), *pairs]]
 
 

@@ -113,7 +113,7 @@ PLACE_SUSPECTS = (
         "words in another order",
         "The words arrive at the right positions in another order: the i-th row of the logits "
         "belongs to the i-th number in predict_at.",
-        _at(lambda out, at, words: _put_flat(out, at.sort().values, words)),
+        _at(lambda out, at, words: _put_flat(out, at, words.sort().values)),
     ),
 )
 

@@ -129,7 +129,6 @@ TINIES = {
     "without both layer losses": replace(TINY, attention=0.0, hidden=0.0),
     "without the teacher's answers": replace(TINY, teacher=False),
     "without the general stage": replace(TINY, general=0),
-    "without the task's inner stage": replace(TINY, inner=0),
     "without augmentation": replace(TINY, copies=0),
     "top layers": replace(TINY, mapping="top"),
     "bottom layers": replace(TINY, mapping="bottom"),

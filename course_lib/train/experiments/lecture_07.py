@@ -66,8 +66,7 @@ VARIANTS = {
     "generator 1/4": FULL,
     "generator 1/2": replace(FULL, generator=1 / 2),
     "generator 1/1": replace(FULL, generator=1.0),
-    "tied: tokens": replace(FULL, tied="tokens"),
-    "tied: none": replace(FULL, tied="none"),
+    "untied": replace(FULL, tied="none"),
     "λ on the generator": replace(FULL, mlm_weight=50.0, disc_weight=1.0),
 }
 VARIANT_SEEDS = range(3)

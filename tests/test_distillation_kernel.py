@@ -1,0 +1,295 @@
+"""The distillation loss: by hand, and its chunked twin against the reference, in outputs, gradients
+and memory."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from course_lib.kernels import distillation as kernel
+from course_lib.kernels.distillation import (
+    distillation_loss,
+    distillation_loss_reference,
+    soft_target_loss,
+)
+
+# Largest error of a gradient against float64, relative to its largest entry. bfloat16 rounds to 8
+# bits, so its scores are off by up to 2^-9 of themselves: with scores up to about 10, and T = 0.5,
+# the softmax is off by some hundredths.
+TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 5e-2}
+SHAPES = [(1, 1, 1, 1), (1, 4, 3, 2), (7, 33, 5, 9), (50, 130, 16, 24)]  # N, V, H, H'
+TEMPERATURES = [0.5, 1.0, 2.0, 8.0]
+
+
+def draw(shape, dtype=torch.float64, teacher_dtype=None):
+    """The six tensors; those of the student require gradients."""
+    count, words, width, teacher_width = shape
+    generator = torch.Generator().manual_seed(0)
+    drawn = []
+    for wide, kind in ((width, dtype), (teacher_width, teacher_dtype or dtype)):
+        for size in ((count, wide), (words, wide), (words,)):
+            x = torch.randn(size, generator=generator, dtype=torch.float64)
+            drawn.append((x * 2 / wide**0.5 if len(size) == 2 and size[0] == words else x).to(kind))
+    return [x.requires_grad_() for x in drawn[:3]] + drawn[3:]
+
+
+def in_float64(given):
+    """The same numbers, computed with exactly."""
+    return [x.detach().double().requires_grad_(x.requires_grad) for x in given]
+
+
+@pytest.fixture(params=["one chunk", "chunks that do not come out even"])
+def chunks(request, monkeypatch):
+    """Both ways; in the second a chunk holds 3 rows of 130 words, a tile 2."""
+    if request.param != "one chunk":
+        monkeypatch.setattr(kernel, "CHUNK_BYTES", 3 * 130 * 16)
+        monkeypatch.setattr(kernel, "TILE_BYTES", 2 * 130 * 8)
+    return request.param
+
+
+# ---- soft_target_loss ----------------------------------------------------------------------------
+
+
+def test_by_hand():
+    """Teacher (1/2, 1/2), student (1/4, 3/4): ½ ln 2 + ½ ln ⅔. At T the scores are divided by T, so
+    with T-fold scores the KL is the same and the factor T² is all that changes."""
+    student = torch.tensor([[0.25, 0.75]], dtype=torch.float64).log()
+    teacher = torch.tensor([[0.5, 0.5]], dtype=torch.float64).log()
+    by_hand = 0.5 * math.log(2) + 0.5 * math.log(2 / 3)
+    for T in TEMPERATURES:
+        loss = soft_target_loss(student * T, teacher * T, T)
+        assert loss.item() == pytest.approx(T**2 * by_hand, rel=1e-12)
+    twice = soft_target_loss(student.repeat(2, 1), teacher.repeat(2, 1), 1.0)
+    assert twice.item() == pytest.approx(by_hand, rel=1e-12)  # a mean, not a sum
+
+
+def test_gradient_by_formula_and_none_to_the_teacher():
+    """T · (softmax(s/T) − softmax(t/T)) / N."""
+    s, t = (torch.randn(3, 5, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    soft_target_loss(s, t, 2.0).backward()
+    assert t.grad is None
+    by_formula = 2.0 * ((s / 2).softmax(-1) - (t / 2).softmax(-1)).detach() / 3
+    assert (s.grad - by_formula).abs().max() < 1e-14
+
+
+def test_number_formats():
+    s, t = (torch.randn(4, 9, dtype=torch.float64) for _ in range(2))
+    exact = soft_target_loss(s, t, 2.0)
+    assert exact.dtype == torch.float64
+    assert soft_target_loss(s, t.float(), 2.0).dtype == torch.float64
+    low = s.bfloat16(), t.bfloat16()
+    loss = soft_target_loss(*low, 2.0)
+    assert loss.dtype == torch.float32  # only the scores given are rounded
+    assert loss.item() == pytest.approx(
+        soft_target_loss(*(x.double() for x in low), 2.0).item(), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_no_positions_cost_nothing(dtype):
+    s = torch.zeros(0, 5, dtype=dtype, requires_grad=True)
+    loss = soft_target_loss(s, s.detach(), 2.0)
+    loss.backward()
+    assert loss.item() == 0 and s.grad.shape == (0, 5)
+
+
+@pytest.mark.parametrize("temperature", [0, -1.0, math.nan, math.inf])
+def test_a_temperature_that_is_none(temperature):
+    with pytest.raises(ValueError, match="expected a number above 0"):
+        soft_target_loss(torch.zeros(2, 3), torch.zeros(2, 3), temperature)
+    for loss in (distillation_loss, distillation_loss_reference):
+        with pytest.raises(ValueError, match="expected a number above 0"):
+            loss(*draw((2, 3, 4, 4)), temperature)
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (2, 4)), ((2, 3), (1, 3)), ((1, 2, 3), (1, 2, 3))])
+def test_scores_that_cannot_be_compared(shapes):
+    with pytest.raises(ValueError, match=r"expected \(N, V\) both"):
+        soft_target_loss(*(torch.zeros(s) for s in shapes))
+
+
+# ---- the twins -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("temperature", TEMPERATURES)
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_twins_agree(chunks, shape, dtype, temperature):
+    ours = draw(shape, dtype)
+    theirs = in_float64(ours)
+    fast = distillation_loss(*ours, temperature)
+    slow = distillation_loss_reference(*theirs, temperature)
+    assert fast.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    bound = TOLERANCE[dtype]
+    assert abs(fast.item() - slow.item()) <= bound * max(1.0, abs(slow.item()))
+    (-2.5 * fast).backward()  # as with a weight before the loss
+    (-2.5 * slow).backward()
+    for a, b in zip(ours[:3], theirs[:3], strict=True):
+        assert a.grad.dtype == dtype and a.grad.shape == a.shape
+        assert (a.grad.double() - b.grad).abs().max() <= bound * b.grad.abs().max()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "teacher_dtype"),
+    [(torch.float32, torch.bfloat16), (torch.float32, torch.float64)],
+    ids=str,
+)
+def test_a_teacher_in_another_format(chunks, dtype, teacher_dtype):
+    ours, theirs = (draw((7, 33, 5, 9), dtype, teacher_dtype) for _ in range(2))
+    fast = distillation_loss(*ours, 2.0)
+    slow = distillation_loss_reference(*theirs, 2.0)
+    assert fast.dtype == slow.dtype
+    fast.backward()
+    slow.backward()
+    for a, b in zip(ours[:3], theirs[:3], strict=True):
+        # A teacher's scores in bfloat16 may be rounded the other way once divided by T.
+        bound = 2e-2 if teacher_dtype == torch.bfloat16 else 1e-5
+        assert (a.grad - b.grad).abs().max() <= bound * b.grad.abs().max()
+
+
+def test_gradients_are_those_of_the_loss(chunks):
+    given = draw((7, 130, 3, 2))
+    assert torch.autograd.gradcheck(lambda *x: distillation_loss(*x, *given[3:], 2.0), given[:3])
+
+
+@pytest.mark.parametrize("loss", [distillation_loss, distillation_loss_reference])
+def test_no_positions(loss):
+    given = draw((0, 5, 3, 2))
+    value = loss(*given, 2.0)
+    value.backward()
+    assert value.item() == 0
+    assert all(x.grad.shape == x.shape and not x.grad.any() for x in given[:3])
+
+
+@pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (0, 2), ()])
+def test_gradients_only_where_they_are_wanted(chunks, wanted):
+    ours = [x.detach().requires_grad_(n in wanted) for n, x in enumerate(draw((7, 130, 5, 9)))]
+    theirs = in_float64(ours)
+    fast, slow = distillation_loss(*ours, 2.0), distillation_loss_reference(*theirs, 2.0)
+    assert fast.requires_grad == bool(wanted)
+    assert fast.item() == pytest.approx(slow.item(), rel=1e-12)
+    if wanted:
+        fast.backward()
+        slow.backward()
+    for a, b in zip(ours, theirs, strict=True):
+        assert (a.grad is None) == (b.grad is None)
+        assert a.grad is None or (a.grad - b.grad).abs().max() <= 1e-10
+
+
+def test_nothing_reaches_the_teacher():
+    given = [x.detach().requires_grad_() for x in draw((7, 33, 5, 9))]
+    distillation_loss(*given, 2.0).backward()
+    assert all(x.grad is not None for x in given[:3]) and all(x.grad is None for x in given[3:])
+    frozen = [x.detach().requires_grad_(n > 2) for n, x in enumerate(given)]
+    assert not distillation_loss(*frozen, 2.0).requires_grad
+
+
+def test_a_second_backward_pass_gives_the_same_again():
+    given = draw((7, 33, 5, 9))
+    loss = distillation_loss(*given, 2.0)
+    first = torch.autograd.grad(loss, given[:3], retain_graph=True)
+    loss.backward(retain_graph=True)
+    given[1].grad.zero_()  # what was handed out is not what is kept
+    second = torch.autograd.grad(3 * loss, given[:3])
+    for a, b in zip(first, second, strict=True):
+        assert torch.allclose(3 * a, b, rtol=1e-12)
+
+
+def test_gradients_add_up_with_those_of_another_use_of_the_table():
+    """The table is also the embedding table: its gradients come from both ends."""
+    totals = []
+    for loss in (distillation_loss, distillation_loss_reference):
+        hidden, table, bias, *teacher = draw((7, 33, 5, 9))
+        (loss(hidden, table, bias, *teacher, 2.0) + table[3].square().sum()).backward()
+        totals.append(table.grad)
+    assert (totals[0] - totals[1]).abs().max() <= 1e-10
+
+
+class Recorded(TorchDispatchMode):
+    """Notes the largest tensor that is made, and how many matrix products are."""
+
+    def __init__(self):
+        super().__init__()
+        self.largest = self.products = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        sizes = [x.numel() for x in tree_leaves(result) if isinstance(x, Tensor)]
+        self.largest = max(self.largest, *sizes, 0)
+        self.products += func.overloadpacket in (torch.ops.aten.mm, torch.ops.aten.addmm,
+                                                 torch.ops.aten.addmm_)  # fmt: skip
+        return result
+
+
+def test_no_more_than_a_chunk_is_ever_held(monkeypatch):
+    N, V, rows = 60, 50, 8
+    monkeypatch.setattr(kernel, "CHUNK_BYTES", rows * V * 16)
+    largest = {}
+    for loss in (distillation_loss, distillation_loss_reference):
+        given = draw((N, V, 2, 2))
+        with Recorded() as seen:
+            loss(*given, 2.0).backward()
+        largest[loss] = seen.largest
+    # 60 positions in 8 chunks, of 8 rows at most.
+    assert largest[distillation_loss] == rows * V
+    assert largest[distillation_loss_reference] == N * V
+
+
+def test_without_learning_there_are_only_the_products_of_the_forward_pass():
+    given = draw((7, 33, 5, 9))
+    products = {}
+    for learning in (True, False):
+        with Recorded() as seen, torch.set_grad_enabled(learning):
+            loss = distillation_loss(*given, 2.0)
+        assert loss.requires_grad == learning
+        products[learning] = seen.products
+    assert products == {True: 4, False: 2}
+
+
+def test_gradients_of_gradients_are_refused():
+    given = draw((3, 5, 4, 4))
+    weight = torch.ones((), dtype=torch.float64, requires_grad=True)
+    loss = weight * distillation_loss(*given, 2.0)
+    (grad,) = torch.autograd.grad(loss, given[:1], create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        grad.sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({0: (7, 4)}, r"student_hidden.*expected \(N, H\), \(V, H\) and \(V,\)"),
+        ({5: (32,)}, r"teacher_hidden.*expected \(N, H\), \(V, H\) and \(V,\)"),
+        ({0: (1, 7, 5)}, r"expected \(N, H\), \(V, H\) and \(V,\)"),
+        ({3: (6, 9)}, "the same positions and the same vocabulary"),
+        ({4: (32, 9), 5: (32,)}, "the same positions and the same vocabulary"),
+    ],
+)
+def test_shapes_that_do_not_fit(change, says):
+    given = [torch.zeros(change.get(n, x.shape)) for n, x in enumerate(draw((7, 33, 5, 9)))]
+    for loss in (distillation_loss, distillation_loss_reference):
+        with pytest.raises(ValueError, match=says):
+            loss(*given, 2.0)
+
+
+def test_formats_that_do_not_fit():
+    given = draw((7, 33, 5, 9))
+    given[0] = given[0].float()
+    for loss in (distillation_loss, distillation_loss_reference):
+        with pytest.raises(ValueError, match="expected one number format"):
+            loss(*given, 2.0)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_twins_agree_on_a_gpu(chunks):
+    ours = [x.detach().cuda().requires_grad_(x.requires_grad) for x in draw((50, 130, 16, 24))]
+    theirs = in_float64(ours)
+    distillation_loss(*ours, 2.0).backward()
+    distillation_loss_reference(*theirs, 2.0).backward()
+    for a, b in zip(ours[:3], theirs[:3], strict=True):
+        assert (a.grad - b.grad).abs().max() <= 1e-10

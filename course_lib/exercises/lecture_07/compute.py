@@ -310,8 +310,9 @@ COMPUTE = Exercise(
         'pre-training) and, in some tables, `row["steps"]`. Return a dictionary with every *other* '
         "model that `model` reaches, and the share of that model's compute that `model` used. To "
         f"reach means to score at least as much, or less by at most {LEVEL} points. The last stage "
-        "is ELECTRA's Tables 1 and 2. When it passes, ask your function about `ELECTRA-400K`: "
-        "against whom is it a quarter, and what does it say about BERT-large?"
+        "is ELECTRA's Tables 1 and 2. When it passes, import `printed_rows` from "
+        '`course_lib.exercises.lecture_07.compute` and look at `my_shares("ELECTRA-400K", '
+        "printed_rows())`: against whom is it a quarter, and what does it say about BERT-large?"
     ),
     hints=(
         'mine = rows[model] is the row of the model; mine["compute"] stands above the line.',
@@ -322,10 +323,7 @@ COMPUTE = Exercise(
         "compute.",
     ),
     solution=compute_shares,
-    see=(
-        "course_lib.exercises.lecture_07.compute.printed_rows gives the rows of the last stage; "
-        'my_shares("ELECTRA-400K", printed_rows()) asks your function about them'
-    ),
+    see="course_lib.exercises.lecture_07.compute.printed_rows gives the rows of the last stage",
     stages=(
         Check("all rivals are beaten", _ask_shares(_beaten)),
         Check("some rivals are ahead", _ask_shares(_ahead)),

@@ -555,7 +555,7 @@ def test_a_mistake_is_named_in_other_clothes_too(id, answer, key):
          "torch.no_grad()"),
         ("06.4", begin_with(lambda N, M: range(N - M + 1, N + 1)), "counted from 0"),
         ("06.5", layers_with(t_at=lambda m, n: n), "attention_scores[n - 1]"),
-        ("06.5", layers_with(widen=lambda a, b, W: (a, b @ W[:, :1])), "states @ matrix"),
+        ("06.5", layers_with(widen=lambda a, b, W: (a @ W.T[:, :0].T, b)), "states @ matrix"),
         ("06.6", lambda row, printed, again: fmean(row), "row.values()"),
     ],
 )  # fmt: skip

@@ -82,11 +82,10 @@ def test_the_stones_and_variants_were_trained_with_these_recipes(world):
     equal = lecture_07.equal_flops(world)
     recipes |= {f"equal arithmetic: {s}": r for s, r in equal.items()}
     assert found["recipes"] == as_saved(recipes)
-    for name, recipe in recipes.items():
-        assert seeds_of(found["runs"][name]) == list(lecture_07.STONE_SEEDS[recipe.stone])
+    assert all(seeds_of(runs) == list(lecture_07.SEEDS) for runs in found["runs"].values())
     variants = read_result("07_variants")
     assert variants["recipes"] == as_saved(lecture_07.VARIANTS)
-    assert all(seeds_of(r) == list(lecture_07.VARIANT_SEEDS) for r in variants["runs"].values())
+    assert all(seeds_of(r) == list(lecture_07.SEEDS) for r in variants["runs"].values())
 
 
 def test_the_shipped_weights_are_those_the_results_name(teacher):
@@ -137,7 +136,7 @@ def test_the_costs_of_a_step_are_those_of_today(stones):
     for stone, recipe in lecture_07.EQUAL_STEPS.items():
         assert lecture_07.flops_a_step(recipe, stones) == pytest.approx(found[stone], rel=0.01)
     costs = [r["steps"] * found[r["stone"]] for n, r in recorded_recipes().items() if "arith" in n]
-    assert max(costs) / min(costs) < 1 + 2 * lecture_07.NEARLY
+    assert len(costs) == 2 and max(costs) / min(costs) < 1.002
 
 
 def recorded_recipes():

@@ -87,9 +87,9 @@ def begin_as(
         if ours.embeddings.segment is None:
             ours.embeddings.position.weight += theirs.embeddings.segment.weight[0]  # type: ignore
         else:
-            _copy(ours.embeddings.segment, theirs.embeddings.segment)
+            _copy(ours.embeddings.segment, theirs.embeddings.segment)  # type: ignore[arg-type]
     for block, layer in zip(ours.stack.blocks, layers, strict=True):  # type: ignore[arg-type]
-        _copy(block, theirs.stack.blocks[layer])  # type: ignore[index]
+        _copy(block, theirs.stack.blocks[layer])  # type: ignore[index, arg-type]
     _copy(student.mlm, teacher.mlm)
     return student
 

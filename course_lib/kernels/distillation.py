@@ -79,6 +79,8 @@ def distillation_loss(
     student = student_hidden, student_table, student_bias
     teacher = teacher_hidden, teacher_table, teacher_bias
     _check(student, teacher, temperature)
+    if not len(student_hidden):  # nothing to chunk
+        return distillation_loss_reference(*student, *teacher, temperature)
     learning = torch.is_grad_enabled()
     return _Chunked.apply(*student, *(x.detach() for x in teacher), temperature, learning)  # type: ignore[no-any-return]
 
@@ -104,7 +106,7 @@ class _Chunked(torch.autograd.Function):
         # What is added up over chunks is added up in float32 or wider.
         kept = hidden.dtype if count <= size else wide
         to_hidden = torch.empty_like(hidden) if wanted[0] else None
-        to_table = torch.zeros_like(table, dtype=kept) if wanted[1] else None
+        to_table: Tensor | None = None
         to_bias = torch.zeros_like(bias, dtype=wide) if wanted[2] else None
         ours, theirs = (x.new_empty((size, len(table))) for x in (hidden, teacher_hidden))
         total = hidden.new_zeros((), dtype=wide)
@@ -114,25 +116,25 @@ class _Chunked(torch.autograd.Function):
             _scores(part, table, bias, temperature, out=s)
             _scores(teacher_hidden[first : first + size], teacher_table, teacher_bias,
                     temperature, out=t)  # fmt: skip
-            total += _compare(s, t, temperature / count if any(wanted) else None)
-            # s is now the gradient with respect to the student's scores.
+            total += _compare(s, t, overwrite=any(wanted))
+            # s is now the gradient with respect to the student's scores, but for T/N.
             if to_hidden is not None:
                 torch.mm(s, table, out=to_hidden[first : first + size])
-            if to_table is not None and to_table.dtype == s.dtype:
-                to_table.addmm_(s.T, part)
-            elif to_table is not None:
-                to_table += s.T @ part  # rounded to bfloat16, then added in float32
+            if wanted[1]:
+                to_table = _plus_product(to_table, s.T, part, kept)
             if to_bias is not None:
                 to_bias += s.sum(0, dtype=wide)
         found = to_hidden, to_table, to_bias
         ctx.save_for_backward(*(None if x is None else x.to(hidden.dtype) for x in found))
-        return temperature**2 * total / max(1, count)
+        ctx.factor = temperature / count
+        return temperature**2 * total / count
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         # Not in place: with retain_graph=True they are asked for again.
-        scaled = [None if x is None else x * upstream.to(x.dtype) for x in ctx.saved_tensors]
+        factor = upstream * ctx.factor
+        scaled = [None if x is None else x * factor for x in ctx.saved_tensors]
         return (*scaled, None, None, None, None, None)
 
 
@@ -141,10 +143,17 @@ def _scores(hidden: Tensor, table: Tensor, bias: Tensor, temperature: float, out
     torch.addmm(bias, hidden, table.T, beta=1 / temperature, alpha=1 / temperature, out=out)
 
 
-def _compare(student: Tensor, teacher: Tensor, scale: float | None) -> Tensor:
+def _plus_product(total: Tensor | None, a: Tensor, b: Tensor, kept: torch.dtype) -> Tensor:
+    """total + a·b, in the format `kept`; in place once there is a total."""
+    if total is None:
+        return (a @ b).to(kept)
+    return total.addmm_(a, b) if a.dtype == kept else total.add_(a @ b)
+
+
+def _compare(student: Tensor, teacher: Tensor, overwrite: bool) -> Tensor:
     """The sum of KL(teacher ‖ student) over rows of scores, both (rows, V), already divided by T.
 
-    With a scale, `student` is overwritten by scale · (softmax(student) − softmax(teacher))."""
+    overwrite: put softmax(student) − softmax(teacher) into `student`."""
     wide = _wide(student, teacher)
     rows = max(1, TILE_BYTES // (student.shape[1] * wide.itemsize))
     if student.is_cuda:
@@ -155,8 +164,8 @@ def _compare(student: Tensor, teacher: Tensor, scale: float | None) -> Tensor:
         gap = log_q - log_p
         q = log_q.exp_()
         total += torch.dot(q.view(-1), gap.view(-1))
-        if scale is not None:
-            ours.copy_(log_p.exp_().sub_(q).mul_(scale))
+        if overwrite:
+            torch.sub(log_p.exp_(), q, out=ours)
     return total
 
 
@@ -176,7 +185,7 @@ def _check_temperature(temperature: float) -> None:
     if not 0 < temperature < math.inf:
         raise ValueError(
             f"temperature={temperature!r} was given; expected a number above 0. 1 leaves the "
-            "answers as they are, 2 is DistilBERT's."
+            "answers as they are, more softens them."
         )
 
 

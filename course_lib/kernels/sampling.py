@@ -66,9 +66,11 @@ def sample_tokens(logits: Tensor, shares: Tensor) -> Tensor:
 
 def _point(masses: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
     """Masses (N, K) side by side on a line, shares (N,) of its length, float64: at which each share
-    points (N,), and at which share of that one's own piece (N,), again below 1."""
+    points (N,), and at which share of that one's own piece (N,), from 0 to 1."""
     ends = F.pad(masses.cumsum(-1, dtype=torch.float64), (1, 0))  # (N, K + 1), the first 0
-    wanted = (shares * _checked_length(ends[:, -1]))[:, None]
+    length = _checked_length(ends[:, -1:])
+    # Rounding may bring a share to the line's very end, and so beyond its last word.
+    wanted = torch.minimum(shares[:, None] * length, length.nextafter(torch.zeros_like(length)))
     # The first end beyond: a word without mass ends where the one before it does.
     after = torch.searchsorted(ends, wanted, right=True)
     begin, end = ends.gather(1, after - 1), ends.gather(1, after)

@@ -9,7 +9,7 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 import torch
-from drawing import apart, arrow, body_of, code, for_a_hall, large, rect, svg, table, words
+from drawing import arrow, body_of, code, for_a_hall, large, rect, svg, table, words
 
 from course_lib import MicroWorld, bert, claims_table, count_parameters, distilbert, published
 from course_lib import tinybert as tinybert_of
@@ -48,7 +48,6 @@ from course_lib.train.experiments.lecture_06 import (
     STARTS,
     STORIES,
     STUDENT_SEEDS,
-    STUDENTS,
     TINIES,
     TINY,
     TINY_SEEDS,
@@ -61,7 +60,7 @@ from course_lib.train.metrics import evaluate
 from course_lib.train.results import read_result
 from course_lib.views import gradient_chart, tradeoff_chart
 from course_lib.views.page import inline
-from course_lib.views.style import BLUE, GREEN, INK, ORANGE, SKY, VERMILION
+from course_lib.views.style import BLUE, INK, ORANGE, SKY
 from course_lib.views.temperature import soften, temperature_print
 
 TOKENS = 128  # of the text whose operations are counted
@@ -273,7 +272,7 @@ def _runners_up() -> str:
     return f"{', '.join(said[:-1])} and {said[-1]}"
 
 
-# ---------------------------------------------------------------- 6, 13: who begins as, learns from
+# ---------------------------------------------------------------- 6, 12: who begins as, learns from
 
 
 def _two_rows(
@@ -295,12 +294,13 @@ def _two_rows(
     def below(k: int) -> float:
         return left + spread * (k + 0.5)
 
-    parts = [words(106, top + 28, said[0], 20, "end"), words(106, top + low + 28, said[1], 20, "end")]
+    parts = [
+        words(106, top + 28, said[0], 20, "end"),
+        words(106, top + low + 28, said[1], 20, "end"),
+    ]
     for ours, theirs in pairs.items():
         dash = (dashes or {}).get(ours, "")
-        parts.append(
-            arrow(above(theirs), top + 46, below(ours), top + low - 3, dash=dash)
-        )
+        parts.append(arrow(above(theirs), top + 46, below(ours), top + low - 3, dash=dash))
     for k, name in enumerate(teacher):
         look = {"fill": PALE, "ink": BLUE, "wide": 2} if k in used else {"dash": "4 4"}
         parts.append(rect(above(k) - wide / 2, top, wide, 44, name, size=18, **look))
@@ -448,14 +448,16 @@ def _flops(family: str, size: str) -> float:
     return encoder_flops(published(family, size), TOKENS) / 1e9
 
 
+NARROW = {"hidden_size": 256, "num_heads": 4, "intermediate_size": 1_024, "vocab_size": 1_000}
+
+
 @lru_cache(maxsize=1)
 def _kept() -> tuple[float, float]:
     """Megabytes that a forward pass keeps for the way back, twelve layers and six: the notebook's
     pair, a third as wide as base, eight texts of 64 tokens."""
-    third = {"hidden_size": 256, "num_heads": 4, "intermediate_size": 1_024, "vocab_size": 1_000}
     torch.manual_seed(0)
     texts = torch.randint(5, 1_000, (8, 64))
-    whole, half = (activation_bytes(of("base", **third), texts) for of in (bert, distilbert))
+    whole, half = (activation_bytes(of("base", **NARROW), texts) for of in (bert, distilbert))
     return whole / 1e6, half / 1e6
 
 
@@ -560,7 +562,7 @@ def _rows_of_dots(
     return svg(1150, int(bottom + 28), *parts, says=says)
 
 
-# ---------------------------------------------------------------- 10, 11: students of half the depth
+# ---------------------------------------------------------------- 10: leave one out
 
 SAID = {
     "triple loss": "all three losses",
@@ -614,7 +616,7 @@ def _points(name: str, measure: str) -> str:
     return verdict(_change(name, measure)).replace("-", "−")
 
 
-# ---------------------------------------------------------------- 12: which layers to begin with
+# ---------------------------------------------------------------- 11: which layers to begin with
 
 
 @lru_cache(maxsize=1)
@@ -662,7 +664,7 @@ def starts() -> str:
     )
 
 
-# ---------------------------------------------------------------- 13, 14: TinyBERT's losses
+# ---------------------------------------------------------------- 12, 13: TinyBERT's losses
 
 
 def any_shape() -> str:
@@ -735,7 +737,7 @@ def code_attention() -> str:
     return f'<div style="zoom:0.95">{code(body_of(attention_loss))}</div>'
 
 
-# ---------------------------------------------------------------- 15: two stages
+# ---------------------------------------------------------------- 14: two stages
 
 
 def two_stages() -> str:
@@ -792,7 +794,7 @@ def variants() -> str:
     return f'<table style="font-size:20px">{"".join(lines)}</table>'
 
 
-# ---------------------------------------------------------------- 16: what each part is worth
+# ---------------------------------------------------------------- 15: what each part is worth
 
 TINY_SAID = {
     "all": "all of it",
@@ -802,7 +804,6 @@ TINY_SAID = {
     "without embedding": "without embedding",
     "without the teacher's answers": "labels for answers",
     "without the general stage": "without stage 1",
-    "without the task's inner stage": "stage 2: answers only",
     "without augmentation": "without augmentation",
     "top layers": "mapping: top",
     "bottom layers": "mapping: bottom",
@@ -816,7 +817,6 @@ PRINTED = {
     "without embedding": ("losses", "without_embedding"),
     "without the teacher's answers": ("losses", "without_prediction"),
     "without the general stage": ("stages", "without_general"),
-    "without the task's inner stage": ("stages", "without_task"),
     "without augmentation": ("stages", "without_augmentation"),
     "top layers": ("mapping", "top"),
     "bottom layers": ("mapping", "bottom"),
@@ -854,7 +854,7 @@ def parts_worth() -> str:
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------- 17: quality against size
+# ---------------------------------------------------------------- 16: quality against size
 
 
 def tradeoff() -> Any:
@@ -874,7 +874,7 @@ def tradeoff() -> Any:
     return for_a_hall(figure, 1120, 420)
 
 
-# ---------------------------------------------------------------- 18: reading the table
+# ---------------------------------------------------------------- 17: reading the table
 
 
 def _rows() -> tuple[dict[str, float], dict[str, float]]:
@@ -932,7 +932,7 @@ def _retained() -> str:
     return f"{ours / theirs:.1%}"
 
 
-# ---------------------------------------------------------------- 19, 20: to keep
+# ---------------------------------------------------------------- 18, 19: to keep
 
 CHOSEN = ("E15", "E83", "E59", "E104", "slip 1 twice")
 
@@ -966,4 +966,88 @@ def _job(name: str) -> str:
     return _percent(_found("job_accuracy")[name])
 
 
-NUMBERS: dict[str, Callable[[], Any]] = {}
+def _in_letters(number: int) -> str:
+    return ("no", "one", "two", "three", "four", "five", "six")[number]
+
+
+def _starts_range() -> str:
+    """Points between the best and the worst mean on the task, of those begun as layers."""
+    means = [mean(values) for name, values in _begun("job_accuracy").items() if _chosen(name)]
+    return f"{100 * (max(means) - min(means)):.1f}"
+
+
+def _head_width(family: str, size: str) -> int:
+    config = published(family, size)
+    return config.hidden_size // config.num_heads
+
+
+def _gpu_hours() -> int:
+    training = printed("distilbert")["training"]
+    return int(training["gpus"] * training["hours"])
+
+
+NUMBERS: dict[str, Callable[[], Any]] = {
+    "distil_share": lambda: _share("DistilBERT"),
+    "tiny_share": lambda: _share("TinyBERT-4"),
+    "fewer": lambda: f"{1 - _parts('DistilBERT').all / _parts('BERT-base').all:.0%}",
+    "times_cpu": lambda: f"{_times():.2f}",
+    "less_time": lambda: f"{1 - 1 / _times():.0%}",
+    "less_kept": _less_kept,
+    "kept_width": lambda: NARROW["hidden_size"],
+    "scores": lambda: ", ".join(f"{w} {x:g}" for w, x in zip(WORDS, SCORES, strict=True)),
+    "ratio_1": lambda: _ratio(1.0),
+    "ratio_2": lambda: _ratio(2.0),
+    "ratio_4": lambda: _ratio(4.0),
+    "cross_entropy": lambda: f"{_apart()[1]:.4f}",
+    "entropy": lambda: f"{_apart()[2]:.4f}",
+    "fades": lambda: round(_gradient(1.0) / (_gradient(8.0) / 8**2)),
+    "teacher_layers": lambda: _in_letters(_teacher().config.num_layers),
+    "teacher_width": lambda: _teacher().config.hidden_size,
+    "teacher_weights": lambda: _teacher_run()["parameters"],
+    "teacher_found": lambda: f"{_teacher_run()['masked_accuracy']:.0%}",
+    "stories": lambda: STORIES,
+    "runners_up": _runners_up,
+    "rest_8": lambda: f"{_softened(8.0).rest:.0%}",
+    "temperature": lambda: f"{FULL.temperature:g}",
+    "every_other": lambda: _as_list(every_other_layer(12, 6)),
+    "spread": lambda: _as_list(spread_layers(12, 6)),
+    "same_as_teacher": lambda: f"{_same_as_its_teacher():.0e}" if _same_as_its_teacher() else "0",
+    "steps": lambda: FULL.steps,
+    "seeds_most": lambda: _in_letters(max(map(len, STUDENT_SEEDS.values()))),
+    "seeds_least": lambda: _in_letters(min(map(len, STUDENT_SEEDS.values()))),
+    "labelled": lambda: LABELLED,
+    "soft_words": lambda: _points("without soft targets", "masked_accuracy"),
+    "mlm_words": lambda: _points("without masked words", "masked_accuracy"),
+    "cosine_words": lambda: _points("without cosine", "masked_accuracy"),
+    "fresh_words": lambda: _words("fresh weights"),
+    "alone_words": lambda: _words("alone"),
+    "fresh_jobs": lambda: _job("fresh weights"),
+    "alone_jobs": lambda: _job("alone"),
+    "fresh_gain": lambda: f"{100 * mean(_change('fresh weights', 'job_accuracy', 'alone')):.0f}",
+    "top_words": lambda: _percent(_begun("masked_accuracy")["top"]),
+    "spread_words": lambda: _percent(_begun("masked_accuracy")["spread"]),
+    "starts_range": _starts_range,
+    "paper_fresh": lambda: _signed(printed("distilbert")["ablation"]["fresh_weights"], 2),
+    "mappings": _mappings,
+    "does_not_fit": does_not_fit,
+    "matrix_shape": lambda: f"{_matrix().in_features} × {_matrix().out_features}",
+    "matrix_size": lambda: count_parameters(_matrix()),
+    "tiny_width": lambda: published("tinybert", "4").hidden_size,
+    "base_width": lambda: published("bert", "base").hidden_size,
+    "tiny_head": lambda: _head_width("tinybert", "4"),
+    "copies": lambda: TINY.copies,
+    "tiny_weights": lambda: _tiny()["runs"]["all"][0]["parameters"],
+    "tiny_seeds": lambda: _in_letters(len(TINY_SEEDS)),
+    "tiny_teacher": lambda: f"{_tiny()['taught_by']['job_accuracy']:.1%}",
+    "distil_mean": lambda: f"{glue_average(_rows()[1], 'dev-9'):.1f}",
+    "bert_mean": lambda: f"{glue_average(_rows()[0], 'dev-9'):.1f}",
+    "retained": _retained,
+    "gpu_hours": _gpu_hours,
+    "tb_teacher": lambda: printed("tinybert")["glue"]["teacher"],
+    "tb_6": lambda: printed("tinybert")["glue"]["tinybert_6"],
+    "tb_4": lambda: str(printed("tinybert")["glue"]["tinybert_4"]),
+    "tb_tiny": lambda: printed("tinybert")["glue"]["bert_tiny"],
+    "most_lost": lambda: f"{-min(_lost().values()):.1f}",
+    "claims_in_all": lambda: len(claims("06")),
+    "exercise_minutes": lambda: sum(e.minutes for e in _ours()),
+}  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +28,8 @@ EMBEDDINGS = {
 
 def begin(student: Encoder, teacher: Encoder) -> Encoder:
     """The student, with the teacher's embeddings and evenly chosen layers copied into it."""
-    blocks, source = student.stack.blocks, teacher.stack.blocks
+    blocks: Any = student.stack.blocks
+    source: Any = teacher.stack.blocks
     step = (len(source) - 1) / (len(blocks) - 1)  # from the first layer to the last
     student.embeddings.load_state_dict(teacher.embeddings.state_dict())
     for number, block in enumerate(blocks):

@@ -1,0 +1,701 @@
+"""What deck 07 shows: computed here, or read from data/results and data/papers; never trained."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from html import escape
+from math import log, log10
+from statistics import mean, stdev
+from typing import Any
+
+import torch
+from drawing import MONO, apart, arrow, body_of, code, for_a_hall, rect, svg, table, words
+
+from course_lib import MicroWorld, bert, claims_table, count_parameters, electra, published
+from course_lib.claims import claims
+from course_lib.claims.machinery import printed
+from course_lib.config import encoder_flops
+from course_lib.exercises import all_exercises
+from course_lib.family.electra import (
+    GENERATOR_SIZE,
+    Electra,
+    ElectraConfig,
+    fill_in,
+    generator_config,
+)
+from course_lib.objectives.replaced_tokens import (
+    RELEASED_MIX,
+    electra_loss,
+    replaced_labels,
+    replaced_token_loss,
+)
+from course_lib.train.experiments.lecture_07 import (
+    FULL,
+    LONG,
+    NEARLY,
+    STONE_SEEDS,
+    VARIANT_SEEDS,
+    micro_electra,
+    outcome,
+)
+from course_lib.train.results import read_result
+from course_lib.train.stepping_stones import STONES
+from course_lib.views import curves_chart, dots_chart, stones_chart
+from course_lib.views.corruptor import Judged, corrupt_and_judge
+from course_lib.views.page import inline
+from course_lib.views.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILION, template
+
+SIZES = ("small", "base", "large")
+TOKENS = 128  # of the text whose operations are counted
+BOLD = ' font-weight="650"'
+GEN, DISC = {"fill": "#e0f3ed", "ink": "#00745a"}, {"fill": "#fbe6da", "ink": VERMILION}
+TABLES = {"fill": "#fdf1d6", "ink": "#8a5f00"}
+
+
+def _signed(points: float) -> str:
+    return f"{points:+.1f}".replace("-", "−")
+
+
+def _spread(values: Sequence[float]) -> str:
+    if len(values) == 1:
+        return f"{100 * values[0]:.1f}"
+    return f"{100 * mean(values):.1f} (sd {100 * stdev(values):.1f})"
+
+
+# ---------------------------------------------------------------- 1: the guesses
+
+GUESSED_RIGHT = 4  # of ten masked words, in the first guess
+
+
+def _replaced_share() -> str:
+    """What the first guess asks for: the share masked, less what was guessed right."""
+    return f"{FULL.rate * (1 - GUESSED_RIGHT / 10):.0%}"
+
+
+# ---------------------------------------------------------------- 2: two networks
+
+
+def two_networks() -> str:
+    """From left to right: masked text, generator, drawn words, discriminator, a verdict each."""
+    return svg(
+        1150, 336,
+        rect(0, 60, 170, 84, "with [MASK]", wide=2),
+        words(85, 168, f"{FULL.rate:.0%} hidden"),
+        arrow(172, 102, 226, 102),
+        rect(230, 48, 168, 108, "generator", **GEN, wide=2.5, dash="7 4", size=24),
+        words(314, 138, "“which word?”"),
+        words(314, 30, "a small BERT"),
+        arrow(400, 102, 466, 102), words(432, 86, "draws"),
+        rect(470, 60, 170, 84, "words only", wide=2),
+        words(555, 168, "no [MASK]"),
+        arrow(642, 102, 706, 102),
+        rect(710, 20, 244, 164, "discriminator", **DISC, wide=3, size=26),
+        words(832, 144, "“replaced?”"),
+        words(832, 10 + 42, "this one is kept"),
+        arrow(956, 102, 1006, 102),
+        words(1014, 94, "original / replaced", 20, "start", ' textLength="136"'),
+        words(1014, 122, "for every token", 20, "start", ' textLength="136"'),
+        # what flows back, and what does not
+        arrow(832, 190, 832, 214, 700, 214, tip=False, dash="6 5"),
+        arrow(700, 214, 500, 214, tip=False, dash="6 5"),
+        words(470, 224, "✕", 30, style=f' fill="{VERMILION}" font-weight="700"'),
+        words(690, 240, "gradients stop: a draw has no slope", 20),
+        rect(230, 268, 724, 50, "one table of words, read by both", **TABLES, wide=2),
+        arrow(314, 266, 314, 160), arrow(900, 266, 900, 190),
+        words(222, 300, "thrown away afterwards: dashed", 18, "end",
+              ' textLength="214" lengthAdjust="spacingAndGlyphs"'),
+        says="masked text, generator, drawn words, discriminator; no gradient between the two",
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- 3: by hand
+
+TEXT = ["the", "gardener", "waters", "the", "old", "roses"]
+MASKED = ["the", "gardener", "[MASK]", "the", "[MASK]", "roses"]
+FILLED = ["the", "gardener", "waters", "the", "wet", "roses"]
+
+
+def by_hand() -> str:
+    """The notebook's sentence in three versions, and the label of each token."""
+    labels = _hand_labels()
+    lines = (
+        ("the text", TEXT, 0),
+        ("generator reads", MASKED, 56),
+        ("discriminator reads", FILLED, 112),
+    )
+    parts = []
+    for said, row, y in lines:
+        parts.append(words(206, y + 28, said, 20, "end"))
+        for i, word in enumerate(row):
+            look: dict[str, Any] = {}
+            if word == "[MASK]":
+                look = {"fill": "#fdeecb", "ink": "#8a5f00", "wide": 2.5, "dash": "6 3"}
+            elif row is FILLED and MASKED[i] == "[MASK]":
+                look = {"ink": VERMILION, "wide": 4} if labels[i] else {"ink": GREEN, "wide": 3}
+            parts.append(rect(222 + 155 * i, y, 145, 42, word, mono=True, size=21, **look))
+    parts.append(words(206, 196, "label", 20, "end"))
+    for i, label in enumerate(labels):
+        said = f"{label}  {'replaced' if label else 'original'}"
+        parts.append(words(294 + 155 * i, 196, said, 20, style=BOLD if MASKED[i] != TEXT[i] else ""))
+    return svg(1150, 208, *parts, says="a sentence, with gaps, filled, and its labels")
+
+
+@lru_cache(maxsize=1)
+def _hand_labels() -> list[int]:
+    """By the library, of word numbers that stand for the words."""
+    number = {word: i for i, word in enumerate(dict.fromkeys(TEXT + FILLED))}
+    at = torch.tensor([i for i, word in enumerate(MASKED) if word == "[MASK]"])
+    filled = torch.tensor([[number[word] for word in FILLED]])
+    asked = torch.tensor([number[TEXT[i]] for i in at.tolist()])
+    return [int(label) for label in replaced_labels(filled, at, asked)[0]]
+
+
+# ---------------------------------------------------------------- 4: where λ stands
+
+
+def _weight() -> int:
+    return int(printed("electra")["loss"]["disc_weight"])
+
+
+def _at_the_start() -> tuple[float, float]:
+    """Both losses of networks that guess, in nats."""
+    return log(ElectraConfig().vocab_size), log(2)
+
+
+def _discs_share(disc_weight: float, mlm_weight: float) -> float:
+    mlm, disc = _at_the_start()
+    return disc_weight * disc / (disc_weight * disc + mlm_weight * mlm)
+
+
+def two_weightings() -> str:
+    """The two sums as bars of one length: which part is the discriminator's?"""
+    lam = _weight()
+    parts = []
+    shown = (
+        (f"L_MLM + {lam} · L_Disc", "the paper", lam, 1, 0),
+        (f"L_Disc + {lam} · L_MLM", "some lectures", 1, lam, 92),
+    )
+    for formula, who, disc, mlm, y in shown:
+        share = _discs_share(disc, mlm)
+        wide = 800 * share
+        parts += [
+            words(0, y + 24, formula, 22, "start", f' style="{MONO}"'),
+            words(0, y + 52, who, 20, "start"),
+            rect(330, y, max(wide, 3), 62, "discriminator" if share > 0.5 else "", **DISC, wide=2.5),
+            rect(330 + wide, y, 800 - wide, 62, "generator", **GEN, wide=2, dash="7 4"),
+        ]
+        digits = 1 if share > 0.01 else 2
+        said = f"{100 * share:.{digits}f}%"
+        if share > 0.5:
+            parts.append(words(330 + 20, y + 40, said, 24, "start", BOLD))
+        else:
+            parts.append(words(345, y + 40, f"← {said}", 24, "start", BOLD))
+    return svg(1150, 158, *parts, says="the discriminator's share of the loss, two ways to weigh")
+
+
+# ---------------------------------------------------------------- 5: not an adversary
+
+
+def code_forward() -> str:
+    forward = body_of(Electra.forward, start="guess =")
+    draw = body_of(fill_in, start="filled =")
+    return code(f"{forward}\n\n# fill_in, under torch.no_grad\n{draw}")
+
+
+@lru_cache(maxsize=1)
+def _reached() -> tuple[int, int, int, int]:
+    """Weights only the generator has, how many of them hear of the discriminator's loss; the same
+    of the tables both read."""
+    torch.manual_seed(0)
+    shape = {"hidden_size": 128, "num_heads": 2, "intermediate_size": 512, "embedding_size": 64}
+    model = electra("small", vocab_size=2_000, num_layers=2, **shape)
+    ids, at = torch.randint(5, 2_000, (2, 12)), torch.tensor([3, 11, 20])
+    loss = replaced_token_loss(model(ids, predict_at=at), {"labels": ids.flatten()[at]})["total"]
+    weights = list(model.generator.parameters())
+    found = torch.autograd.grad(loss, weights, allow_unused=True)
+    both = {id(p) for p in model.discriminator.parameters()}
+    counts = [0, 0, 0, 0]
+    for weight, gradient in zip(weights, found, strict=True):
+        first = 2 * (id(weight) in both)
+        counts[first] += weight.numel()
+        counts[first + 1] += weight.numel() if gradient is not None else 0
+    assert counts[1] == 0 and counts[2] == counts[3] > 0  # as the slide says
+    return counts[0], counts[1], counts[2], counts[3]
+
+
+def reached_table() -> str:
+    own, heard, shared, heard_shared = _reached()
+    rows = [
+        ("the generator's own", f"{own:,}", f"<strong>{heard:,}</strong>"),
+        ("tables both read", f"{shared:,}", f"<strong>{heard_shared:,}</strong>"),
+    ]
+    return table(("weights (a small one)", "in all", "reached by L_Disc"), rows, size=22)
+
+
+def _adversarial(who: str) -> str:
+    return f"{printed('electra')['adversarial'][who]}%"
+
+
+# ---------------------------------------------------------------- 6: counted
+
+
+@lru_cache(maxsize=1)
+def _counts() -> dict[str, tuple[int, int, int]]:
+    """For each size the kept encoder, its head, and what the generator adds beside the tables."""
+    found = {}
+    with torch.device("meta"):  # shapes without memory
+        for size in SIZES:
+            both = electra(size)
+            kept = both.discriminator
+            added = count_parameters(both) - count_parameters(kept)
+            found[size] = count_parameters(kept.encoder), count_parameters(kept.rtd), added
+    return found
+
+
+@lru_cache(maxsize=1)
+def _bert_base() -> int:
+    """BERT-base's encoder without its pooler."""
+    with torch.device("meta"):
+        model = bert("base")
+        return count_parameters(model) - count_parameters(model.pooler)
+
+
+def counts_table() -> str:
+    rows = []
+    for size, (encoder, head, added) in _counts().items():
+        config = published("electra", size, ElectraConfig)
+        small = generator_config(config, GENERATOR_SIZE[size]).hidden_size
+        shape = f"{config.num_layers} × {config.hidden_size:,} / {small}"
+        rows.append((f"<strong>ELECTRA-{size}</strong>", shape, f"{encoder:,}", f"{head:,}",
+                     f"{added:,}"))  # fmt: skip
+    config = published("bert", "base")
+    shape = f"{config.num_layers} × {config.hidden_size}"
+    rows.append(("BERT-base, no pooler", shape, f"{_bert_base():,}", "", ""))
+    assert _counts()["base"][0] == _bert_base()
+    head = ("", "layers × widths", "encoder", "+ head", "generator adds")
+    return table(head, rows, size=23)
+
+
+def _step_adds() -> float:
+    """The generator's operations, as a share of the discriminator's, base, blocks forward."""
+    config = published("electra", "base", ElectraConfig)
+    small = generator_config(config, GENERATOR_SIZE["base"])
+    return encoder_flops(small, TOKENS) / encoder_flops(config, TOKENS)
+
+
+# ---------------------------------------------------------------- 7: the loss in code
+
+
+def code_loss() -> str:
+    labels = body_of(replaced_labels)
+    loss = body_of(replaced_token_loss, start="scores = outputs")
+    lines = [line for line in loss.splitlines() if "float64" not in line]
+    at = next(i for i, line in enumerate(lines) if line.startswith("if not len"))
+    lines = lines[:at] + lines[at + 2 : -1]
+    weighed = body_of(electra_loss, start="def loss").replace(", only_masked=only_masked", "")
+    return code("\n".join([labels, "", *lines, "", weighed.rsplit("\n\n", 1)[0]]))
+
+
+# ---------------------------------------------------------------- 8: a corruptor
+
+STORY, SHARE, DRAW = (4, 1), 0.2, 1  # seed and number of a held-out story; share hidden; seed
+
+
+@lru_cache(maxsize=1)
+def _world() -> MicroWorld:
+    return MicroWorld.load()
+
+
+@lru_cache(maxsize=1)
+def _judged() -> Judged:
+    seed, number = STORY
+    story = _world().stories(number + 1, seed=seed, split="heldout")[number]
+    text = " ".join(story.sentences[:3])
+    return corrupt_and_judge(micro_electra(), _world().tokenizer, text, SHARE, DRAW)
+
+
+def corruptor() -> str:
+    """The shipped ELECTRA at work on a held-out story, as many lines as it takes."""
+    judged = _judged()
+    wide = [
+        max(52, 12 + 11.2 * max(len(row[i]) for row in (judged.masked, judged.filled)))
+        for i in range(len(judged.tokens))
+    ]
+    parts, x, y = [], 0.0, 0
+    for i, width in enumerate(wide):
+        if i == 0 or x + width > 1150:
+            y, x = (y + 152 if i else 0), 150.0
+            for said, down in (("hidden", 26), ("generator", 68), ("doubt", 110)):
+                parts.append(words(138, y + down, said, 19, "end"))
+        parts += _column(judged, i, x, y, width)
+        x += width + 4
+    return svg(1150, y + 130, *parts, says="a story with gaps, filled, and the doubt of each token")
+
+
+def _column(judged: Judged, i: int, x: float, y: float, wide: float) -> list[str]:
+    """One token: with the gap, as filled, and how strongly it is doubted, as bar and number."""
+    gap: dict[str, Any] = {}
+    filled: dict[str, Any] = {}
+    if judged.asked[i]:
+        gap = {"fill": "#fdeecb", "ink": "#8a5f00", "wide": 2.5, "dash": "6 3"}
+        other = judged.replaced[i]
+        filled = {"ink": VERMILION, "wide": 4} if other else {"ink": GREEN, "wide": 3}
+    doubt = judged.doubts[i]
+    shade = round(255 - 165 * doubt)
+    return [
+        rect(x, y, wide, 38, escape(judged.masked[i]), mono=True, size=18, **gap),
+        rect(x, y + 42, wide, 38, escape(judged.filled[i]), mono=True, size=18, **filled),
+        rect(x, y + 84, wide, 38, f"{100 * doubt:.0f}", size=19, fill=f"rgb({shade},{shade},255)",
+             ink="#8a8a8a", wide=3 if judged.called[i] else 1),
+    ]  # fmt: skip
+
+
+def _said_of_the_story() -> dict[str, str]:
+    """Counts of the picture, for slide and notes."""
+    judged = _judged()
+    pairs = list(zip(judged.asked, judged.replaced, judged.called, strict=True))
+    hidden = sum(asked for asked, _, _ in pairs)
+    replaced = sum(r for _, r, _ in pairs)
+    found = sum(r and c for _, r, c in pairs)
+    alarms = sum(c and not r for _, r, c in pairs)
+    return {
+        "hidden": str(hidden), "replaced": str(replaced), "right": str(hidden - replaced),
+        "found": str(found), "alarms": str(alarms),
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- 9: a long run
+
+
+def _read(name: str) -> dict[str, Any]:
+    try:
+        return read_result(name)
+    except FileNotFoundError as missing:
+        raise RuntimeError(
+            f"data/results/{name}.json is not there, and this slide shows what it holds. "
+            "`python -m course_lib.train.results 07` makes it (hours on two cores)."
+        ) from missing
+
+
+@lru_cache(maxsize=1)
+def _long() -> dict[str, Any]:
+    return _read("07_electra")["runs"]["ELECTRA"][0]
+
+
+def _looks_at(measure: str) -> list[tuple[float, float]]:
+    return [(look["step"], look[measure]) for look in _long()["curve"]]
+
+
+def long_run() -> Any:
+    """What both networks of the shipped ELECTRA could do, every 500 steps."""
+    curves = {
+        "told apart": [_looks_at("auc")],
+        "kinds of words": [_looks_at("kinds")],
+        "generator right": [_looks_at("words_by_generator")],
+        "replaced": [_looks_at("replaced")],
+    }
+    figure = curves_chart(curves, x_title="training steps", y_title="share", title="", percent=True)
+    return apart(for_a_hall(figure, 1120, 400, right=250))
+
+
+def _first_look(measure: str, last: bool = False) -> str:
+    return f"{_looks_at(measure)[-1 if last else 0][1]:.0%}"
+
+
+# ---------------------------------------------------------------- 10, 11: five stones
+
+READS = {
+    "BERT": ("[MASK]", "the word", "masked"),
+    "Replace MLM": ("drawn words", "the word", "masked"),
+    "ELECTRA 15%": ("drawn words", "replaced or not", "masked"),
+    "All-tokens MLM": ("drawn words", "the word, or “as it stands”", "all"),
+    "ELECTRA": ("drawn words", "replaced or not", "all"),
+}
+
+
+@lru_cache(maxsize=1)
+def _found() -> dict[str, Any]:
+    return _read("07_stepping_stones")
+
+
+def _cost(stone: str) -> float:
+    """Operations of a step, as a multiple of BERT's."""
+    costs = _found()["flops_a_step"]
+    return float(costs[stone] / costs["BERT"])
+
+
+def _paper(stone: str) -> float:
+    return float(printed("electra")["stones"][stone])
+
+
+def stones_table() -> str:
+    rows = []
+    for stone in STONES:
+        reads, says, at = READS[stone]
+        before = READS[STONES[STONES.index(stone) - 1]] if stone != "BERT" else READS[stone]
+        cells = [
+            f"<strong>{new}</strong>" if new != old else new
+            for new, old in zip((reads, says, at), before, strict=True)
+        ]
+        rows.append((f"<strong>{stone}</strong>", *cells, f"{_cost(stone):.2f}"))
+    head = ("", "reads", "says", "where", "cost of a step")
+    return table(head, rows, numbers=False, size=23)
+
+
+def paper_stones() -> Any:
+    """Table 5 as points over BERT."""
+    import plotly.graph_objects as go
+
+    gained = {stone: round(_paper(stone) - _paper("BERT"), 1) for stone in STONES[1:]}
+    figure = go.Figure(layout={"template": template()})
+    everywhere = [READS[stone][2] == "all" for stone in gained]
+    figure.add_bar(
+        x=[stone.replace(" ", "<br>").replace("-", "-<br>", 1) for stone in gained],
+        y=list(gained.values()),
+        text=[f"{_signed(points)}<br>({_paper(stone)})" for stone, points in gained.items()],
+        textposition="outside", textfont_size=19, cliponaxis=False, constraintext="none",
+        marker={
+            "color": [VERMILION if every else "#f0b48f" for every in everywhere],
+            "pattern": {"shape": ["" if every else "/" for every in everywhere],
+                        "fgcolor": "white", "solidity": 0.25},
+        },
+    )  # fmt: skip
+    figure.update_yaxes(title_text="points over BERT", range=[0, 3.6], dtick=1)
+    figure.update_xaxes(tickangle=0)
+    return for_a_hall(figure, 640, 400)
+
+
+def _all_tokens_share() -> str:
+    """Of ELECTRA's gain over BERT, what words asked everywhere bring (Table 5)."""
+    start = _paper("BERT")
+    return f"{(_paper('All-tokens MLM') - start) / (_paper('ELECTRA') - start):.0%}"
+
+
+# ---------------------------------------------------------------- 12, 13: measured here
+
+SETTINGS = ("equal steps", "equal arithmetic")
+
+
+def _kinds(setting: str, stone: str, measure: str = "kinds") -> list[float]:
+    return outcome(_found(), measure)[f"{setting}: {stone}"]
+
+
+def measured_stones() -> Any:
+    groups = {
+        setting: {stone: _kinds(setting, stone) for stone in STONES} for setting in SETTINGS
+    }
+    figure = stones_chart(groups, percent=True, title="", x_title="kinds of words told")
+    return for_a_hall(figure, 1120, 400).update_layout(margin_t=40)
+
+
+def beside_the_paper() -> str:
+    """Both probes, both settings, and the paper's score."""
+    rows = []
+    for stone in STONES:
+        steps = _found()["recipes"][f"equal arithmetic: {stone}"]["steps"]
+        rows.append((
+            f"<strong>{stone}</strong>",
+            *(_spread(_kinds(setting, stone)) for setting in SETTINGS),
+            f"{steps:,}",
+            *(_spread(_kinds(setting, stone, "jobs")) for setting in SETTINGS),
+            f"{_paper(stone)}",
+        ))  # fmt: skip
+    head = ("", "kinds: equal steps", "equal arithm.", "its steps", "jobs: equal steps",
+            "equal arithm.", "paper")  # fmt: skip
+    return table(head, rows, size=20)
+
+
+@lru_cache(maxsize=1)
+def _variants() -> dict[str, Any]:
+    return _read("07_variants")
+
+
+def variants_dots() -> Any:
+    figure = dots_chart(
+        outcome(_variants(), "kinds"), percent=True, title="", y_title="kinds of words told"
+    )
+    return for_a_hall(figure, 1120, 300)
+
+
+def variants_table() -> str:
+    found = _variants()
+    costs = found["flops_a_step"]
+    first = next(iter(costs))
+    rows = [
+        (
+            f"<strong>{name}</strong>",
+            f"{costs[name] / costs[first]:.2f}",
+            *(_spread(outcome(found, m)[name]) for m in ("kinds", "auc", "words_by_generator")),
+        )
+        for name in found["runs"]
+    ]
+    head = ("", "cost of a step", "kinds", "told apart", "generator right")
+    return table(head, rows, size=21)
+
+
+# ---------------------------------------------------------------- 14, 15: at what price
+
+
+def _price(row: str) -> tuple[float, float]:
+    """Operations of pre-training and GLUE mean of a row of Tables 1 and 2."""
+    paper = printed("electra")
+    found = paper["small"].get(row) or paper["large"][row]
+    unit = paper["large"]["electra_400k"]["flops"]  # where only the multiple of it is printed
+    return float(found.get("flops") or found["times"] * unit), float(found["glue"])
+
+
+PRICED = {  # row -> name, and where the name stands: right or left of its mark
+    "bert_small": ("BERT-small", 1), "electra_small": ("ELECTRA-small", 1),
+    "bert_base": ("BERT-base", 1), "electra_base": ("ELECTRA-base", -1),
+    "bert_large": ("BERT-large", 1), "own_bert": ("BERT, same steps", 1),
+    "electra_400k": ("ELECTRA-400K", -1), "roberta_500k": ("RoBERTa-500K", 1),
+    "electra_1750k": ("ELECTRA-1.75M", -1),
+}  # fmt: skip
+
+
+def prices() -> Any:
+    """Tables 1 and 2: operations of pre-training against the GLUE mean; arrows at equal price."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure(layout={"template": template()})
+    for row, (name, side) in PRICED.items():
+        flops, glue = _price(row)
+        ours = "ELECTRA" in name
+        colour = VERMILION if ours else ORANGE if "RoBERTa" in name else BLUE
+        figure.add_scatter(
+            x=[flops], y=[glue], mode="markers", cliponaxis=False,
+            marker={"symbol": "circle" if ours else "square", "size": 15, "color": colour},
+        )  # fmt: skip
+        figure.add_annotation(
+            x=log10(flops), y=glue, text=f"{name}, {glue}", showarrow=False, xshift=14 * side,
+            xanchor="left" if side > 0 else "right",
+            font_color="#8a5f00" if colour == ORANGE else "#a04400" if ours else colour,
+        )  # fmt: skip
+    for below, above in (("bert_small", "electra_small"), ("bert_base", "electra_base"),
+                         ("own_bert", "electra_400k")):  # fmt: skip
+        (x, low), (_, high) = _price(below), _price(above)
+        figure.add_annotation(
+            x=log10(x), y=high - 0.35, ax=log10(x), ay=low + 0.35, axref="x", ayref="y", text="",
+            showarrow=True, arrowhead=2, arrowwidth=2, arrowcolor=INK,
+        )  # fmt: skip
+    figure.update_xaxes(
+        type="log", range=[17.9, 22.1], title_text="operations of pre-training (logarithmic)",
+        tickvals=[10.0**n for n in range(18, 23)],
+        ticktext=[f"10<sup>{n}</sup>" for n in range(18, 23)],
+    )  # fmt: skip
+    figure.update_yaxes(title_text="GLUE, development mean", range=[74, 91])
+    return for_a_hall(figure, 1120, 410)
+
+
+def whose_compute() -> str:
+    """Quotients of operations, and both scores."""
+    named = {row: name for row, (name, _) in PRICED.items()} | {"xlnet": "XLNet"}
+    rows = []
+    for above, below in (
+        ("electra_400k", "bert_large"),
+        ("electra_400k", "roberta_500k"),
+        ("electra_400k", "xlnet"),
+        ("electra_base", "bert_large"),
+        ("electra_base", "bert_base"),
+    ):
+        (cost, glue), (other, score) = _price(above), _price(below)
+        rows.append((f"<strong>{named[above]}</strong>", named[below],
+                     f"<strong>{cost / other:.2f}</strong>", f"{glue}", f"{score}"))  # fmt: skip
+    head = ("this one", "divided by", "operations", "its GLUE", "the other's")
+    return table(head, rows, size=24)
+
+
+def _quotient(above: str, below: str) -> float:
+    return _price(above)[0] / _price(below)[0]
+
+
+# ---------------------------------------------------------------- 16, 17: to keep
+
+CHOSEN = ("E32", "E29", "E31", "E46 ELECTRA", "E45 ELECTRA")
+
+
+def claims_rows() -> str:
+    rows = [
+        (inline(say), inline(it_is), inline(measured))
+        for say, _, it_is, measured, _ in claims_table("07", only=list(CHOSEN)).rows
+    ]
+    return table(("they say", "it is", "settled here"), rows, numbers=False, size=19)
+
+
+def _ours() -> list[Any]:
+    return [e for id, e in sorted(all_exercises().items()) if id.startswith("07.")]
+
+
+def exercises() -> str:
+    items = "".join(f"<li>{e.id} {escape(e.title)}</li>" for e in _ours())
+    return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'
+
+
+NUMBERS: dict[str, Callable[[], Any]] = {
+    "rate": lambda: f"{FULL.rate:.0%}",
+    "right_of_ten": lambda: GUESSED_RIGHT,
+    "replaced_share": _replaced_share,
+    "lam": _weight,
+    "vocab": lambda: ElectraConfig().vocab_size,
+    "start_mlm": lambda: f"{_at_the_start()[0]:.2f}",
+    "start_disc": lambda: f"{_at_the_start()[1]:.3f}",
+    "share_paper": lambda: f"{_discs_share(_weight(), 1):.0%}",
+    "share_lecture": lambda: f"{_discs_share(1, _weight()):.2%}",
+    "left_alone": lambda: f"{RELEASED_MIX[2]:.0%}",
+    "adversarial": lambda: _adversarial("adversarial"),
+    "by_mlm": lambda: _adversarial("mlm"),
+    "encoder_base": _bert_base,
+    "inference": lambda: f"{printed('electra')['inference']['electra_base'] / 1e9:.0f}",
+    "inference_bert": lambda: f"{printed('electra')['inference']['bert_base'] / 1e9:.0f}",
+    "step_adds": lambda: f"{_step_adds():.0%}",
+    "added_base": lambda: f"{_counts()['base'][2] / 1e6:.1f}",
+    "tied_none": lambda: printed("electra")["tying"]["none"],
+    "tied_tokens": lambda: printed("electra")["tying"]["tokens"],
+    "tied_all": lambda: printed("electra")["tying"]["all"],
+    **{f"story_{k}": (lambda k=k: _said_of_the_story()[k])
+       for k in ("hidden", "replaced", "right", "found", "alarms")},
+    "story_share": lambda: f"{SHARE:.0%}",
+    "long_steps": lambda: LONG.steps,
+    "long_auc_first": lambda: _first_look("auc"),
+    "long_auc_last": lambda: _first_look("auc", last=True),
+    "long_kinds_first": lambda: _first_look("kinds"),
+    "long_kinds_last": lambda: _first_look("kinds", last=True),
+    "long_gen_last": lambda: _first_look("words_by_generator", last=True),
+    "long_replaced_first": lambda: f"{_looks_at('replaced')[0][1]:.1%}",
+    "long_replaced_last": lambda: f"{_looks_at('replaced')[-1][1]:.1%}",
+    "long_first_step": lambda: _looks_at("auc")[0][0],
+    "cost_electra": lambda: f"{_cost('ELECTRA'):.2f}",
+    "cost_replace": lambda: f"{_cost('Replace MLM'):.2f}",
+    "all_tokens_share": _all_tokens_share,
+    "no_mask_gain": lambda: f"{_paper('Replace MLM') - _paper('BERT'):.1f}",
+    "last_gain": lambda: f"{_paper('ELECTRA') - _paper('All-tokens MLM'):.1f}",
+    "whole_gain": lambda: f"{_paper('ELECTRA') - _paper('BERT'):.1f}",
+    "steps": lambda: FULL.steps,
+    "bert_steps": lambda: _found()["recipes"]["equal arithmetic: BERT"]["steps"],
+    "most_seeds": lambda: max(len(seeds) for seeds in STONE_SEEDS.values()),
+    "least_seeds": lambda: min(len(seeds) for seeds in STONE_SEEDS.values()),
+    "variant_seeds": lambda: len(VARIANT_SEEDS),
+    "fresh_kinds": lambda: f"{mean(f['kinds'] for f in _found()['untrained']):.0%}",
+    "fresh_jobs": lambda: f"{mean(f['jobs'] for f in _found()['untrained']):.0%}",
+    "bert_kinds": lambda: f"{mean(_kinds('equal steps', 'BERT')):.0%}",
+    "bert_kinds_flops": lambda: f"{mean(_kinds('equal arithmetic', 'BERT')):.0%}",
+    "electra_kinds": lambda: f"{mean(_kinds('equal steps', 'ELECTRA')):.0%}",
+    "small_gain": lambda: f"{_price('electra_small')[1] - _price('bert_small')[1]:.1f}",
+    "base_gain": lambda: f"{_price('electra_base')[1] - _price('bert_base')[1]:.1f}",
+    "large_gain": lambda: f"{_price('electra_400k')[1] - _price('own_bert')[1]:.1f}",
+    "shortest": lambda: printed("electra")["shortest"]["glue"],
+    "bert_small": lambda: _price("bert_small")[1],
+    "of_large": lambda: f"{_quotient('electra_400k', 'bert_large'):.1f}",
+    "of_roberta": lambda: f"{_quotient('electra_400k', 'roberta_500k'):.2f}",
+    "base_of_large": lambda: f"{_quotient('electra_base', 'bert_large'):.2f}",
+    "glue_400k": lambda: _price("electra_400k")[1],
+    "glue_base": lambda: _price("electra_base")[1],
+    "glue_bert_large": lambda: _price("bert_large")[1],
+    "glue_roberta": lambda: _price("roberta_500k")[1],
+    "best_from": lambda: f"{printed('electra')['generator']['best'][0]:g}",
+    "best_to": lambda: f"{printed('electra')['generator']['best'][1]:g}",
+    "claims_in_all": lambda: len(claims("07")),
+    "exercise_minutes": lambda: sum(e.minutes for e in _ours()),
+}  # fmt: skip

@@ -63,8 +63,7 @@ def test_the_students_were_taught_with_these_recipes_by_this_teacher(teacher, wo
     assert found["recipes"] == as_saved(recipes)
     assert found["teacher"] == lecture_06.teacher_hash()
     for name, runs in found["runs"].items():
-        many = lecture_06.STUDENT_SEEDS.get(name, lecture_06.START_SEEDS)
-        assert seeds_of(runs) == list(many)
+        assert seeds_of(runs) == list(lecture_06.SEEDS)
         today = lecture_06.fresh_student(recipes[name], teacher, world, 0)
         assert {run["parameters"] for run in runs} == {count_parameters(today)}
 
@@ -73,7 +72,7 @@ def test_the_narrow_students_were_taught_with_these_recipes_by_this_teacher():
     found = read_result("06_tinybert")
     assert found["recipes"] == as_saved(lecture_06.TINIES)
     assert found["teacher"] == lecture_06.teacher_hash()
-    assert all(seeds_of(runs) == list(lecture_06.TINY_SEEDS) for runs in found["runs"].values())
+    assert all(seeds_of(runs) == list(lecture_06.SEEDS) for runs in found["runs"].values())
 
 
 def test_the_stones_and_variants_were_trained_with_these_recipes(world):

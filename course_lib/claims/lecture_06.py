@@ -32,7 +32,7 @@ from course_lib.train.memory import activation_bytes
 from course_lib.train.results import in_words
 from course_lib.train.teaching import Taught
 
-from .machinery import Claim, Settled, all_near, compared, is_, near, printed, result, shares
+from .machinery import Claim, Settled, all_near, compared, is_, near, printed, result
 
 TOKENS = 128  # of the text whose operations are counted
 ADAM = 16  # bytes a weight of float32 takes in training: itself, its gradient, two moments
@@ -497,17 +497,9 @@ PARTS = (
     "without both layer losses",
     "without the teacher's answers",
 )
-STAGES = (
-    "without the general stage",
-    "without the task's inner stage",
-    "without augmentation",
-)
-
-
 LECTURE_000, LECTURE_001 = "source lecture 000", "source lecture 001"
 LECTURE_002, LECTURE_003 = "source lecture 002", "source lecture 003"
 LECTURE_004 = "source lecture 004"
-SEE = "what our runs show stands in the next column; the micro-world is not English"
 
 CLAIMS = (
     Claim(
@@ -921,99 +913,88 @@ CLAIMS = (
         id="kept here",
         they_say="half the layers keep 97%",
         who="DistilBERT, abstract",
-        it_is=SEE,
+        it_is="all of it on the task, 87% on the hidden words, after 400 steps",
         how="measured",
-        settled_by="five students and their teacher, data/results/06_distilbert.json",
+        settled_by="three students and their teacher, data/results/06_distilbert.json",
         settle=_kept_here,
-        accepts=lambda kept: len(kept) == 2 and all(0 < share < 1.5 for share in kept),
+        accepts=lambda kept: kept[0] > 0.95 and 0.8 < kept[1] < 0.92,
         rejected=(97.0, 97.0),
     ),
     Claim(
         id="losses here",
         they_say="left out, soft targets cost 2.96 points, the cosine 1.46, masked words 0.31",
         who="DistilBERT, Table 4",
-        it_is=SEE,
+        it_is=(
+            "the same at its ends: soft targets cost most, though 1.3 points only; masked words "
+            "come next, the cosine is not seen"
+        ),
         how="measured",
         settled_by="the same seeds of each, data/results/06_distilbert.json",
         settle=lambda: _students(LEFT_OUT),
-        accepts=shares(3),
+        accepts=lambda value: value[0] < value[2] < 0 and abs(value[1]) < 0.005,
         rejected=(-2.96, -1.46, -0.31),  # points of another score
     ),
     Claim(
         id="losses here, task",
         they_say="left out, soft targets cost 2.96 points, the cosine 1.46, masked words 0.31",
         who="DistilBERT, Table 4, which fine-tunes",
-        it_is=SEE,
+        it_is=("not told here: whoever begins as its teacher comes out alike"),
         how="measured",
         settled_by="the same students, fine-tuned on the hero's job",
         settle=lambda: _students(LEFT_OUT, "job_accuracy"),
-        accepts=shares(3),
+        accepts=lambda value: max(map(abs, value)) < 0.01,
         rejected=(-2.96, -1.46, -0.31),
     ),
     Claim(
         id="beginning here",
         they_say="a student begins as every other layer of its teacher: 3.69 points",
         who="DistilBERT, Table 4",
-        it_is=SEE,
+        it_is=(
+            "not here: the top layers are the best to begin with, the bottom ones worse; fresh "
+            "weights stay far behind"
+        ),
         how="measured",
         settled_by="the same seeds of each, data/results/06_distilbert.json",
         settle=_begun_here,
-        accepts=shares(4),
+        accepts=lambda value: value[2] > 0.05 and value[1] < -0.05 and value[3] < -0.4,
         rejected=(0.0, 0.0, 0.0, -3.69),
     ),
     Claim(
         id="a teacher here",
         they_say="a student learns more from a teacher than from the words alone",
         who="follows from DistilBERT, Table 4",
-        it_is=SEE,
+        it_is=("so here too, by 1.5 points; without the teacher's layers nearly all is lost"),
         how="measured",
         settled_by="the same seeds of each, data/results/06_distilbert.json",
         settle=lambda: _students(("teacher's layers, masked words only", "alone")),
-        accepts=shares(2),
+        accepts=lambda value: -0.03 < value[0] < 0 and value[1] < -0.4,
         rejected=(-2.96, -3.69),
     ),
     Claim(
         id="second phase here",
         they_say="distilling for the task as well helps: +1.1 F1",
         who="DistilBERT, Table 2; source lecture 000",
-        it_is=SEE,
+        it_is=(
+            "not told here: the teacher's answers and the labels differ by less than the seeds do"
+        ),
         how="measured",
         settled_by="answers of the teacher against labels, data/results/06_tinybert.json",
         settle=lambda: _tinies(("without the teacher's answers", "alone")),
-        accepts=shares(2),
+        accepts=lambda value: abs(value[0]) < 0.05,
         rejected=(-1.1, -1.1),
     ),
     Claim(
         id="TinyBERT losses here",
         they_say="without the losses of the layers 19.3 points are lost, without predictions 2.1",
         who="TinyBERT, ablation of the distillation objectives",
-        it_is=SEE,
+        it_is=(
+            "not here: without the attention loss the small student is *better* in every seed; in "
+            "so few steps the losses get in each other's way"
+        ),
         how="measured",
         settled_by="the same seeds of each, data/results/06_tinybert.json",
         settle=lambda: _tinies(PARTS),
-        accepts=shares(5),
+        accepts=lambda value: value[0] > 0.1 and value[3] > 0,
         rejected=(-4.6, -2.7, -1.5, -19.3, -2.1),
-    ),
-    Claim(
-        id="TinyBERT stages here",
-        they_say="general distillation, task distillation and augmentation all help",
-        who="TinyBERT, ablation of the learning procedure",
-        it_is=SEE,
-        how="measured",
-        settled_by="the same seeds of each, data/results/06_tinybert.json",
-        settle=lambda: _tinies(STAGES),
-        accepts=shares(3),
-        rejected=(-3.1, -7.1, -7.2),
-    ),
-    Claim(
-        id="TinyBERT mapping here",
-        they_say="layers spread evenly are the best to learn from",
-        who="TinyBERT, effects of the mapping function",
-        it_is=SEE,
-        how="measured",
-        settled_by="the same seeds of each, data/results/06_tinybert.json",
-        settle=lambda: _tinies(("top layers", "bottom layers")),
-        accepts=shares(2),
-        rejected=(-4.7, -4.3),
     ),
 )

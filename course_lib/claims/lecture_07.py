@@ -319,7 +319,6 @@ def _variants(runs: Sequence[str], measure: str = "kinds") -> Settled:
 
 
 LECTURE_000, LECTURE_001 = "source lecture 000", "source lecture 001"
-SEE = "what our runs show stands in the next column; the micro-world is not English"
 _ELECTRA: dict[str, Any] = {"who": LECTURE_000, "how": "computed"}
 
 CLAIMS = (
@@ -602,8 +601,8 @@ CLAIMS = (
         they_say="L = L_disc + λ · L_MLM with λ = 50",
         who="source lecture 000",
         it_is=(
-            "λ belongs to the discriminator: with it on the generator far fewer replaced tokens are "
-            "told apart, though more than by a coin"
+            "λ belongs to the discriminator: on the generator, far fewer replaced tokens are told "
+            "apart, though more than by a coin"
         ),
         how="measured",
         settled_by="the same ELECTRA with λ on either loss, data/results/07_variants.json",

@@ -138,12 +138,6 @@ def all_near(expected: Sequence[float], tolerance: float) -> Callable[[Any], boo
     )
 
 
-def shares(count: int) -> Callable[[Any], bool]:
-    """A checker: as many differences of shares, each from −1 to 1. No outcome is expected: the
-    entry reports what the runs show, whatever it is."""
-    return lambda value: len(value) == count and all(-1 <= share <= 1 for share in value)
-
-
 def verdict(differences: Sequence[float]) -> str:
     """In words: the mean of one difference a seed, in points, and whether all agree on its sign."""
     points = f"{100 * mean(differences):+.1f}"

@@ -262,9 +262,9 @@ for name, share in live.items():
 # %% [markdown]
 # A student that starts from its teacher's layers has little to find out. But is it the beginning, or the losses?
 #
-# ### Leave one out, five seeds
+# ### Leave one out, three seeds
 #
-# The result file: 600 steps each, everything else equal. Two measures: hidden words found in new stories, and a task:
+# The result file: 400 steps each, everything else equal. Two measures: hidden words found in new stories, and a task:
 # *what is the hero's job?*, asked of stories that never say it, after fine-tuning on 400 labelled ones.
 
 # %%
@@ -286,7 +286,14 @@ dots_chart(
 # *Each dot is a seed; the line is the teacher of four layers.*
 
 # %% [markdown]
-# {{TEXT_ABLATION}}
+# Where a student *begins* decides nearly everything: with two of its teacher's layers it finds 80% of the hidden words
+# after 400 steps, with fresh weights 23%, taught or not. Of the losses the soft targets are worth 1.3 points, the masked
+# words half a point, the cosine nothing that three seeds could show. A student from the teacher's layers that never
+# listens to it again is only 1.5 points behind.
+#
+# The task tells something else. All that begin as their teacher come out alike (78%, and so does the teacher). From fresh
+# weights, the taught student reaches 70%, the one alone 58%: it found no more words, and still its vectors are better for
+# having been pulled towards the teacher's.
 #
 # The paper's own figures (Table 4, change of the mean over nine GLUE tasks against the whole recipe):
 #
@@ -305,7 +312,13 @@ for name, values in starts.items():
     print(f"{name:14}{in_words(values):>26}")
 
 # %% [markdown]
-# {{TEXT_STARTS}}
+# Here the *top* two layers are the best to begin with: 88%, against 80% for layers spread over the depth and 71% for the
+# bottom two. The student's head is its teacher's, and this head expects what the top layers make. Which layers one takes
+# is not a detail; the paper tried only one way against fresh weights, and six of twelve layers may behave differently
+# from two of four.
+#
+# The order of the losses agrees with the paper at its ends (beginning first, then soft targets); cosine and masked words
+# are the other way round, and small.
 #
 # ### Size, time, memory: three different things
 #
@@ -502,7 +515,16 @@ dots_chart(job, percent=True, title="The hero's job, told by students half as de
 # *Each dot is a seed.*
 
 # %% [markdown]
-# {{TEXT_TINY}}
+# This contradicts the paper, so look twice. The student *without* the attention loss is the best in every seed: 77%,
+# seventeen points above all losses together, and the only one clearly above the student that learns alone (62%). The
+# hidden loss helps where attention is left out (without both: 69%). Answers of the teacher instead of labels: one point,
+# within the spread.
+#
+# Why? The losses are added with equal weights, and they are not of equal size: at the start attention is 6.8, hidden 2.2,
+# embedding 1.1. In 400 steps on inner losses the student spends itself on copying scores of two heads, half as wide as
+# the teacher's; scores before the softmax may be shifted for a whole row without changing anything, but the loss asks
+# for the shift too. The paper's students get three epochs over 2.5 billion words, then ten to fifty over their task. What
+# a loss is worth depends on how long one can afford to listen to it.
 #
 # The paper's ablation (mean of four development scores, TinyBERT-4):
 #
@@ -526,7 +548,7 @@ points = [
     *({"name": f"2×128, {run}", "x": sized[run], "y": mean(jobs[run]), "low": min(jobs[run]), "high": max(jobs[run])}
       for run in sized),
     *({"name": f"2×64, {run}", "x": tiny["runs"][run][0]["parameters"], "y": mean(job[run]), "low": min(job[run]),
-       "high": max(job[run])} for run in ("all", "alone")),
+       "high": max(job[run])} for run in ("without attention", "alone")),
 ]  # fmt: skip
 tradeoff_chart(points, x="weights", y="the hero's job, share right", title="Quality against size", percent=True)
 

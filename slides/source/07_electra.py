@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from html import escape
 from math import log, log10
@@ -34,18 +33,16 @@ from course_lib.objectives.replaced_tokens import (
 from course_lib.train.experiments.lecture_07 import (
     FULL,
     LONG,
-    NEARLY,
-    STONE_SEEDS,
-    VARIANT_SEEDS,
+    SEEDS,
     micro_electra,
     outcome,
 )
 from course_lib.train.results import read_result
 from course_lib.train.stepping_stones import STONES
-from course_lib.views import curves_chart, dots_chart, stones_chart
+from course_lib.views import curves_chart, dots_chart
 from course_lib.views.corruptor import Judged, corrupt_and_judge
 from course_lib.views.page import inline
-from course_lib.views.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILION, template
+from course_lib.views.style import BLUE, GREEN, INK, ORANGE, VERMILION, template
 
 SIZES = ("small", "base", "large")
 TOKENS = 128  # of the text whose operations are counted
@@ -138,7 +135,9 @@ def by_hand() -> str:
     parts.append(words(206, 196, "label", 20, "end"))
     for i, label in enumerate(labels):
         said = f"{label}  {'replaced' if label else 'original'}"
-        parts.append(words(294 + 155 * i, 196, said, 20, style=BOLD if MASKED[i] != TEXT[i] else ""))
+        parts.append(
+            words(294 + 155 * i, 196, said, 20, style=BOLD if MASKED[i] != TEXT[i] else "")
+        )
     return svg(1150, 208, *parts, says="a sentence, with gaps, filled, and its labels")
 
 
@@ -183,7 +182,9 @@ def two_weightings() -> str:
         parts += [
             words(0, y + 24, formula, 22, "start", f' style="{MONO}"'),
             words(0, y + 52, who, 20, "start"),
-            rect(330, y, max(wide, 3), 62, "discriminator" if share > 0.5 else "", **DISC, wide=2.5),
+            rect(
+                330, y, max(wide, 3), 62, "discriminator" if share > 0.5 else "", **DISC, wide=2.5
+            ),
             rect(330 + wide, y, 800 - wide, 62, "generator", **GEN, wide=2, dash="7 4"),
         ]
         digits = 1 if share > 0.01 else 2
@@ -475,36 +476,69 @@ def _all_tokens_share() -> str:
 
 # ---------------------------------------------------------------- 12, 13: measured here
 
-SETTINGS = ("equal steps", "equal arithmetic")
+
+def _kinds(stone: str, setting: str = "equal steps") -> list[float]:
+    return outcome(_found(), "kinds")[f"{setting}: {stone}"]
 
 
-def _kinds(setting: str, stone: str, measure: str = "kinds") -> list[float]:
-    return outcome(_found(), measure)[f"{setting}: {stone}"]
+def _percent_kinds(stone: str, setting: str = "equal steps") -> str:
+    return f"{mean(_kinds(stone, setting)):.0%}"
+
+
+def _bert_steps() -> int:
+    """As many of BERT's steps as cost what ELECTRA's steps cost."""
+    return int(_found()["recipes"]["equal arithmetic: BERT"]["steps"])
+
+
+def _fresh(measure: str) -> float:
+    return mean(one[measure] for one in _found()["untrained"])
 
 
 def measured_stones() -> Any:
-    groups = {
-        setting: {stone: _kinds(setting, stone) for stone in STONES} for setting in SETTINGS
-    }
-    figure = stones_chart(groups, percent=True, title="", x_title="kinds of words told")
-    return for_a_hall(figure, 1120, 400).update_layout(margin_t=40)
+    """The five stones after equal steps, and BERT with the operations that ELECTRA had."""
+    groups = {stone: _kinds(stone) for stone in STONES}
+    groups[f"BERT, {_bert_steps():,} steps"] = _kinds("BERT", "equal arithmetic")
+    means = {name: mean(values) for name, values in groups.items()}
+    assert min(means, key=lambda name: means[name]) == "ELECTRA"  # as the slide says
+    figure = dots_chart(
+        groups, percent=True, title="", y_title="kinds of words told",
+        levels={"fresh weights": _fresh("kinds")},
+    )  # fmt: skip
+    return for_a_hall(figure, 1120, 380, right=170)
+
+
+def _here(stone: str) -> float:
+    return 100 * mean(_kinds(stone))
 
 
 def beside_the_paper() -> str:
-    """Both probes, both settings, and the paper's score."""
-    rows = []
-    for stone in STONES:
-        steps = _found()["recipes"][f"equal arithmetic: {stone}"]["steps"]
-        rows.append((
+    """For each stone what ours reached, and its points over BERT here and in Table 5."""
+    rows = [
+        (
             f"<strong>{stone}</strong>",
-            *(_spread(_kinds(setting, stone)) for setting in SETTINGS),
-            f"{steps:,}",
-            *(_spread(_kinds(setting, stone, "jobs")) for setting in SETTINGS),
+            _spread(_kinds(stone)),
+            _signed(_here(stone) - _here("BERT")) if stone != "BERT" else "",
             f"{_paper(stone)}",
-        ))  # fmt: skip
-    head = ("", "kinds: equal steps", "equal arithm.", "its steps", "jobs: equal steps",
-            "equal arithm.", "paper")  # fmt: skip
-    return table(head, rows, size=20)
+            _signed(_paper(stone) - _paper("BERT")) if stone != "BERT" else "",
+        )
+        for stone in STONES
+    ]
+    head = ("", "kinds, ours", "over BERT", "GLUE, the paper", "over BERT")
+    return table(head, rows, size=24)
+
+
+def _less(better: str, worse: str) -> str:
+    """Points by which one stone is ahead of another here."""
+    points = _here(better) - _here(worse)
+    assert points > 0, (better, worse)
+    return f"{points:.1f}"
+
+
+def _jobs() -> list[float]:
+    """What each trained recipe reached on the second probe, in the mean over its seeds."""
+    found = [mean(of) for of in outcome(_found(), "jobs").values()]
+    assert max(found) < _fresh("jobs")  # as the notes say
+    return found
 
 
 @lru_cache(maxsize=1)
@@ -512,27 +546,43 @@ def _variants() -> dict[str, Any]:
     return _read("07_variants")
 
 
-def variants_dots() -> Any:
-    figure = dots_chart(
-        outcome(_variants(), "kinds"), percent=True, title="", y_title="kinds of words told"
-    )
-    return for_a_hall(figure, 1120, 300)
+CHANGED = {
+    "generator 1/4": "as before: a quarter as wide",
+    "generator 1/2": "generator half as wide",
+    "untied": "two tables instead of one",
+    "λ on the generator": "λ on the wrong term",
+}
 
 
 def variants_table() -> str:
     found = _variants()
     costs = found["flops_a_step"]
-    first = next(iter(costs))
     rows = [
         (
-            f"<strong>{name}</strong>",
-            f"{costs[name] / costs[first]:.2f}",
-            *(_spread(outcome(found, m)[name]) for m in ("kinds", "auc", "words_by_generator")),
+            CHANGED[name],
+            f"{costs[name] / costs['generator 1/4']:.2f}",
+            *(_spread(outcome(found, m)[name]) for m in ("auc", "kinds", "words_by_generator")),
         )
         for name in found["runs"]
     ]
-    head = ("", "cost of a step", "kinds", "told apart", "generator right")
-    return table(head, rows, size=21)
+    head = ("ELECTRA", "cost of a step", "told apart", "kinds of words", "generator right")
+    return table(head, rows, size=23)
+
+
+def _variant(name: str, measure: str = "kinds") -> float:
+    return mean(outcome(_variants(), measure)[name])
+
+
+def _wrong_term(measure: str) -> str:
+    """With λ on the wrong term: telling apart gets worse and kinds better, as the slide says."""
+    wrong, right = (_variant(name, measure) for name in ("λ on the generator", "generator 1/4"))
+    assert (wrong > right) == (measure == "kinds")
+    return f"{wrong:.0%}"
+
+
+def _untied_kinds() -> str:
+    assert _variant("untied") < _variant("generator 1/4")
+    return f"{_variant('untied'):.0%}"
 
 
 # ---------------------------------------------------------------- 14, 15: at what price
@@ -673,15 +723,27 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "last_gain": lambda: f"{_paper('ELECTRA') - _paper('All-tokens MLM'):.1f}",
     "whole_gain": lambda: f"{_paper('ELECTRA') - _paper('BERT'):.1f}",
     "steps": lambda: FULL.steps,
-    "bert_steps": lambda: _found()["recipes"]["equal arithmetic: BERT"]["steps"],
-    "most_seeds": lambda: max(len(seeds) for seeds in STONE_SEEDS.values()),
-    "least_seeds": lambda: min(len(seeds) for seeds in STONE_SEEDS.values()),
-    "variant_seeds": lambda: len(VARIANT_SEEDS),
-    "fresh_kinds": lambda: f"{mean(f['kinds'] for f in _found()['untrained']):.0%}",
-    "fresh_jobs": lambda: f"{mean(f['jobs'] for f in _found()['untrained']):.0%}",
-    "bert_kinds": lambda: f"{mean(_kinds('equal steps', 'BERT')):.0%}",
-    "bert_kinds_flops": lambda: f"{mean(_kinds('equal arithmetic', 'BERT')):.0%}",
-    "electra_kinds": lambda: f"{mean(_kinds('equal steps', 'ELECTRA')):.0%}",
+    "bert_steps": _bert_steps,
+    "seeds": lambda: len(SEEDS),
+    "fresh_kinds": lambda: f"{_fresh('kinds'):.0%}",
+    "fresh_jobs": lambda: f"{_fresh('jobs'):.0%}",
+    "jobs_least": lambda: f"{min(_jobs()):.0%}",
+    "jobs_most": lambda: f"{max(_jobs()):.0%}",
+    "bert_kinds": lambda: _percent_kinds("BERT"),
+    "bert_kinds_flops": lambda: _percent_kinds("BERT", "equal arithmetic"),
+    "electra_kinds": lambda: _percent_kinds("ELECTRA"),
+    "words_at_masked": lambda: _less("Replace MLM", "ELECTRA 15%"),
+    "words_at_all": lambda: _less("All-tokens MLM", "ELECTRA"),
+    "no_mask_loses": lambda: _less("BERT", "Replace MLM"),
+    "all_words_lose": lambda: _less("Replace MLM", "All-tokens MLM"),
+    "all_yes_no_lose": lambda: _less("ELECTRA 15%", "ELECTRA"),
+    "electra_generator": lambda: f"{_variant('generator 1/4', 'words_by_generator'):.0%}",
+    "micro_vocab": lambda: _world().tokenizer.vocab_size,
+    "told_apart": lambda: f"{_variant('generator 1/4', 'auc'):.0%}",
+    "wrong_apart": lambda: _wrong_term("auc"),
+    "wrong_kinds": lambda: _wrong_term("kinds"),
+    "untied_kinds": _untied_kinds,
+    "half_kinds": lambda: f"{_variant('generator 1/2'):.0%}",
     "small_gain": lambda: f"{_price('electra_small')[1] - _price('bert_small')[1]:.1f}",
     "base_gain": lambda: f"{_price('electra_base')[1] - _price('bert_base')[1]:.1f}",
     "large_gain": lambda: f"{_price('electra_400k')[1] - _price('own_bert')[1]:.1f}",

@@ -281,8 +281,23 @@ HIDDEN_SLIPS: Slips = {
     ),
 }
 
-ATTENTION_SUSPECTS = suspects_of(ATTENTION_SLIPS, _attention)
-HIDDEN_SUSPECTS = suspects_of(HIDDEN_SLIPS, _hidden)
+# Slips that often come two at a time.
+ATTENTION_SUSPECTS = suspects_of(
+    ATTENTION_SLIPS,
+    _attention,
+    together=(
+        "after the softmax", "mapping ignored in attention", "padding counted in attention",
+        "padding zeroed but counted in attention", "sum over heads", "attention: layers averaged",
+    ),
+)  # fmt: skip
+HIDDEN_SUSPECTS = suspects_of(
+    HIDDEN_SLIPS,
+    _hidden,
+    together=(
+        "both one layer off", "teacher one layer off", "mapping ignored", "no matrix",
+        "padding counted", "padding zeroed but counted", "embeddings included", "layers averaged",
+    ),
+)  # fmt: skip
 
 
 # ---------------------------------------------------------------- inputs

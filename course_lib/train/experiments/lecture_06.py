@@ -117,9 +117,8 @@ STUDENTS = {  # each leaves one thing out; the last two have no teacher to liste
     "teacher's layers, masked words only": replace(FULL, soft=0.0, cosine=0.0),
     "alone": replace(FULL, soft=0.0, cosine=0.0, begin="fresh"),
 }
-STUDENT_SEEDS = {name: range(5 if name in ("triple loss", "alone") else 3) for name in STUDENTS}
+SEEDS = range(3)
 STARTS = {name: replace(FULL, begin=name) for name in BEGINNINGS}
-START_SEEDS = range(3)
 TINY = TinyRecipe()
 TINIES = {
     "all": TINY,
@@ -130,7 +129,6 @@ TINIES = {
     "without the teacher's answers": replace(TINY, teacher=False),
     "alone": replace(TINY, general=0, inner=0, copies=0, teacher=False),
 }
-TINY_SEEDS = range(3)
 
 
 @dataclass(frozen=True)
@@ -322,7 +320,6 @@ def teacher_hash() -> str:
 def build_distilbert() -> dict[str, Any]:
     """What data/results/06_distilbert.json holds."""
     material, teacher = prepare(), micro_teacher()
-    seeds = STUDENT_SEEDS | {f"begin: {name}": START_SEEDS for name in STARTS}
     recipes = STUDENTS | {f"begin: {name}": recipe for name, recipe in STARTS.items()}
     _, first = train_student(FULL, material, teacher, steps=REPLAYED)
     return {
@@ -332,7 +329,7 @@ def build_distilbert() -> dict[str, Any]:
         "teacher": teacher_hash(),
         "replay": first.losses["total"],
         "runs": {
-            name: [student_run(recipe, material, teacher, seed) for seed in seeds[name]]
+            name: [student_run(recipe, material, teacher, seed) for seed in SEEDS]
             for name, recipe in recipes.items()
         },
     }
@@ -477,7 +474,7 @@ def build_tinybert() -> dict[str, Any]:
             "texts": len(material.task_heldout),
         },
         "runs": {
-            name: [tiny_run(recipe, material, teacher, lesson, seed) for seed in TINY_SEEDS]
+            name: [tiny_run(recipe, material, teacher, lesson, seed) for seed in SEEDS]
             for name, recipe in TINIES.items()
         },
     }

@@ -620,8 +620,10 @@ def test_a_student_begins_as_the_librarys_does():
     student, teacher = begin._encoders(Draw(5), 4, 2)
     ours = begin.begin(copy.deepcopy(student), teacher)
     config = ours.config
-    sizes = {name: getattr(config, name) for name in (
-        "vocab_size", "hidden_size", "num_heads", "intermediate_size", "max_positions")}
+    sizes = {
+        name: getattr(config, name)
+        for name in ("vocab_size", "hidden_size", "num_heads", "intermediate_size", "max_positions")
+    }
     theirs = distilbert_for_masked_lm(**sizes, num_layers=2, type_vocab_size=2)
     whole = distilbert_for_masked_lm(**sizes, num_layers=4, type_vocab_size=2)
     whole.encoder = teacher

@@ -83,7 +83,7 @@ def begin_as(
         )
     for name in ("token", "position", "norm"):
         _copy(getattr(ours.embeddings, name), getattr(theirs.embeddings, name))
-    if theirs.embeddings.segment is not None:
+    if theirs.embeddings.segment is not None:  # then the student has none, or one of its shape
         if ours.embeddings.segment is None:
             ours.embeddings.position.weight += theirs.embeddings.segment.weight[0]  # type: ignore
         else:
@@ -116,3 +116,9 @@ def _check_shapes(ours: BertConfig, theirs: BertConfig) -> None:
                 f"{getattr(theirs, name)} were given; expected the same: layers are copied whole. "
                 "A student of another width begins with fresh weights."
             )
+    if ours.type_vocab_size not in (0, theirs.type_vocab_size):
+        raise ValueError(
+            f"a student with type_vocab_size={ours.type_vocab_size} and a teacher with "
+            f"{theirs.type_vocab_size} were given; expected the same, or 0 for a student without "
+            "segments."
+        )

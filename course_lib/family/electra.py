@@ -159,12 +159,16 @@ def _tie(generator: BertForMaskedLM, discriminator: BertForReplacedTokens, tied:
     if tied == "none":
         return
     ours, theirs = _tables(generator.encoder), _tables(discriminator.encoder)
-    if ours.token.weight.shape != theirs.token.weight.shape:
-        raise ValueError(
-            f"token tables of {tuple(ours.token.weight.shape)} and "
-            f"{tuple(theirs.token.weight.shape)} were given to be tied; expected the same shape: "
-            "give both networks the same vocab_size and embedding_size, or tie none."
-        )
+    names = ("token",) if tied == "tokens" else ("token", "position", "segment")
+    for name in names:
+        mine, other = (getattr(tables, name) for tables in (ours, theirs))
+        shapes = [None if x is None else tuple(x.weight.shape) for x in (mine, other)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                f"{name} tables of shapes {shapes[0]} (generator) and {shapes[1]} (discriminator) "
+                "were given to be tied; expected the same: give both networks the same vocab_size, "
+                "embedding_size, max_positions and type_vocab_size, or tie less."
+            )
     ours.token = theirs.token
     if tied == "all":
         ours.position, ours.segment, ours.norm = theirs.position, theirs.segment, theirs.norm

@@ -21,7 +21,7 @@ Losses = dict[str, Tensor]
 Objective = Callable[[Any, Mapping[str, Tensor]], Losses]
 
 PUBLISHED_WEIGHTS = {"soft": 5.0, "mlm": 2.0, "cosine": 1.0}  # DistilBERT's published command
-TEMPERATURE = 2.0  # the course's own choice
+TEMPERATURE = 2.0  # the course's own choice, not a published one
 WIDEN = (
     "A narrower student needs a matrix that widens it (fit_matrix); another number of heads cannot "
     "be compared head by head."

@@ -385,8 +385,9 @@ for name, shape in shapes.items():
     print(f"{name:12}{shape.num_layers:7}{shape.hidden_size:7}{weights:14,}{encoder_flops(shape, 128) / 1e9:22.2f} G")
 
 # %% [markdown]
-# BERT-small costs a little more than MiniLM and has more weights. Now what MiniLM *knows*: six pairs of sentences, three
-# that mean nearly the same and three that only share words. A model of the same shape with random weights is beside it.
+# BERT-small costs a little more than MiniLM and has more weights. Now what MiniLM *knows*: pairs of sentences that mean
+# nearly the same, that have nothing to do with each other, and, as a trap, that share words but not the meaning. A model
+# of the same shape with random weights is beside it.
 
 # %%
 alike = [("the ferry was late because of fog", "mist delayed the boat"),
@@ -395,6 +396,7 @@ alike = [("the ferry was late because of fog", "mist delayed the boat"),
 unlike = [("the ferry was late because of fog", "the fog machine was late for the show"),
           ("she repaired the old clock", "she was old and sat beside the clock"),
           ("the soup is too salty", "the sea is salty and so are tears")]  # fmt: skip
+strange = [(alike[i][0], alike[(i + 1) % 3][1]) for i in range(3)]
 
 def likeness(encoder, tokenizer, a, b):
     means = []
@@ -411,14 +413,15 @@ try:
     random = bert("base", **{k: getattr(real.encoder.config, k) for k in (
         "vocab_size", "num_layers", "hidden_size", "num_heads", "intermediate_size")}).eval()  # fmt: skip
     for name, encoder in (("MiniLM", real.encoder), ("random", random)):
-        for kind, pairs in (("same meaning", alike), ("same words", unlike)):
+        for kind, pairs in (("same meaning", alike), ("unrelated", strange), ("same words", unlike)):
             values = [likeness(encoder, real.tokenizer, a, b) for a, b in pairs]
             print(f"{name:8}{kind:14}" + "".join(f"{value:7.2f}" for value in values))
 except FileNotFoundError as missing:
     print(missing)
 
 # %% [markdown]
-# *Cosine between the mean vectors of the two sentences. The random model rates shared words; MiniLM rates meaning.*
+# *Cosine between the mean vectors of the two sentences. The random model finds everything alike, and most alike what
+# shares words. MiniLM keeps unrelated sentences far apart. The trap still catches it: shared words count.*
 
 # %% [markdown]
 # ## TinyBERT: learn the inner steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from html import escape
@@ -9,7 +10,7 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 import torch
-from drawing import arrow, body_of, code, for_a_hall, large, rect, svg, table, words
+from drawing import arrow, body_of, code, for_a_hall, rect, svg, table, words
 
 from course_lib import MicroWorld, bert, claims_table, count_parameters, distilbert, published
 from course_lib import tinybert as tinybert_of
@@ -45,12 +46,11 @@ from course_lib.train.experiments.lecture_06 import (
     LABELLED,
     LENGTH,
     PRECISION,
+    SEEDS,
     STARTS,
     STORIES,
-    STUDENT_SEEDS,
     TINIES,
     TINY,
-    TINY_SEEDS,
     fresh_student,
     micro_teacher,
     outcome,
@@ -61,7 +61,7 @@ from course_lib.train.results import read_result
 from course_lib.views import gradient_chart, tradeoff_chart
 from course_lib.views.page import inline
 from course_lib.views.style import BLUE, INK, ORANGE, SKY
-from course_lib.views.temperature import soften, temperature_print
+from course_lib.views.temperature import soften
 
 TOKENS = 128  # of the text whose operations are counted
 BOLD = ' font-weight="650"'
@@ -162,24 +162,41 @@ def _ratio(temperature: float) -> str:
     return f"{captain / sailor:.1f}"
 
 
+def _share_bars(
+    names: Sequence[str],
+    panels: Sequence[tuple[str, Sequence[float]]],
+    looks: Callable[[int, int], dict[str, Any]],
+    said: Callable[[float], str],
+    left: float,
+    row: int,
+    says: str,
+) -> str:
+    """Panels of bars side by side, the names once; looks: of panel and row; said: a share."""
+    tall, gap = row * len(names), (1150 - left) / len(panels)
+    parts = [words(left - 14, 60 + row * i, name, 21, "end") for i, name in enumerate(names)]
+    for k, (title, shares) in enumerate(panels):
+        x = left + gap * k
+        parts += [words(x, 20, title, 20, "start", BOLD), arrow(x, 32, x, 36 + tall, tip=False)]
+        for i, share in enumerate(shares):
+            y, wide = 36 + row * i, max((gap - 92) * share, 2)
+            parts.append(rect(x, y, wide, row - 10, **looks(k, i), wide=2))
+            parts.append(words(x + wide + 8, y + row / 2 + 2, said(share), 20, "start"))
+    return svg(1150, 40 + tall, *parts, says=says)
+
+
+PLAIN_BAR = {"fill": "#cfe5f3", "ink": BLUE}
+OPEN_BAR = {"fill": "#fff", "ink": INK, "dash": "6 3"}
+
+
 def label_and_shares() -> str:
     """The label beside the teacher's answer at three temperatures."""
     panels = [("the label", [1.0, 0.0, 0.0])]
     panels += [(f"teacher, T = {T:g}", _toy(T)) for T in SHOWN]
-    parts = [words(104, 66 + 50 * i, word, 22, "end") for i, word in enumerate(WORDS)]
-    for k, (said, shares) in enumerate(panels):
-        x = 120 + 262 * k
-        look = {"fill": "#fff", "ink": INK, "dash": "6 3"} if k == 0 else {
-            "fill": "#cfe5f3", "ink": BLUE}  # fmt: skip
-        parts += [words(x, 20, said, 20, "start", BOLD), arrow(x, 34, x, 186, tip=False)]
-        for i, share in enumerate(shares):
-            y, wide = 40 + 50 * i, max(168 * share, 2)
-            parts += [
-                rect(x, y, wide, 38, **look, wide=2),
-                words(x + wide + 8, y + 26, f"{share:.0f}" if k == 0 else f"{share:.3f}", 20,
-                      "start"),
-            ]  # fmt: skip
-    return svg(1150, 192, *parts, says="a label, and a teacher's answer at three temperatures")
+    return _share_bars(
+        WORDS, panels, lambda panel, _: PLAIN_BAR if panel else OPEN_BAR,
+        lambda share: f"{share:.0f}" if share in (0, 1) else f"{share:.3f}", 116, 50,
+        "a label, and a teacher's answer at three temperatures",
+    )  # fmt: skip
 
 
 def _apart() -> tuple[list[tuple[float, float, float]], float, float]:
@@ -228,7 +245,7 @@ def gradients() -> Any:
         },
         TEMPERATURES,
     )
-    return for_a_hall(figure, 690, 430, right=190)
+    return for_a_hall(figure, 690, 400, right=250)
 
 
 # ---------------------------------------------------------------- 5: a real teacher's doubt
@@ -261,8 +278,17 @@ def doubt_text() -> str:
 
 
 def doubt() -> str:
-    shown = temperature_print([_softened(T) for T in (1.0, 2.0, 8.0)])
-    return large(shown.html, 1.42)
+    """The likeliest words at three temperatures; the true one in orange, all others together."""
+    shown = [_softened(T) for T in (1.0, 2.0, 8.0)]
+    names = [f"{w} (true)" if w == shown[0].truth else w for w in shown[0].words]
+    true = shown[0].words.index(shown[0].truth)
+    looks = {true: {"fill": "#f7cf7a", "ink": "#8a5f00"}, len(names): OPEN_BAR}
+    return _share_bars(
+        [*names, "all other words"],
+        [(f"T = {one.temperature:g}", [*one.shares, one.rest]) for one in shown],
+        lambda _, row: looks.get(row, PLAIN_BAR), lambda share: f"{share:.1%}", 190, 44,
+        "the teacher's likeliest words at three temperatures",
+    )  # fmt: skip
 
 
 def _runners_up() -> str:
@@ -303,11 +329,16 @@ def _two_rows(
         parts.append(arrow(above(theirs), top + 46, below(ours), top + low - 3, dash=dash))
     for k, name in enumerate(teacher):
         look = {"fill": PALE, "ink": BLUE, "wide": 2} if k in used else {"dash": "4 4"}
-        parts.append(rect(above(k) - wide / 2, top, wide, 44, name, size=18, **look))
+        parts.append(rect(above(k) - wide / 2, top, wide, 44, name, size=_fit(name), **look))
     for k, name in enumerate(student):
-        parts.append(rect(below(k) - wide / 2, top + low, wide, 44, name, size=18, fill="#dff1fb",
+        parts.append(rect(below(k) - wide / 2, top + low, wide, 44, name, size=_fit(name), fill="#dff1fb",
                           ink=INK, wide=2))  # fmt: skip
     return parts
+
+
+def _fit(name: str) -> int:
+    """A size of type with which the name fits its box."""
+    return 15 if len(name) > 6 else 18
 
 
 def half_of_bert() -> str:
@@ -333,8 +364,8 @@ def _as_list(layers: Sequence[int]) -> str:
 
 
 def code_begin() -> str:
-    source = body_of(begin_as, start="for block").replace("  # type: ignore[arg-type]", "")
-    return f'<div style="zoom:0.95">{code(source.replace("  # type: ignore[index]", ""))}</div>'
+    source = re.sub(r"  # type: ignore.*", "", body_of(begin_as, start="for block"))
+    return f'<div style="zoom:0.95;margin-top:6px">{code(source)}</div>'
 
 
 # ---------------------------------------------------------------- 7: three losses
@@ -594,7 +625,7 @@ def left_out() -> str:
     teacher = _teacher_run()
     hidden = Panel("hidden words found", 300, 360, 0.15, 1.0, (0.2, 0.4, 0.6, 0.8, 1.0),
                    teacher["masked_accuracy"])  # fmt: skip
-    jobs = Panel("the hero's job", 710, 260, 0.5, 0.85, (0.5, 0.6, 0.7, 0.8),
+    jobs = Panel("the hero's job", 730, 250, 0.5, 0.85, (0.5, 0.6, 0.7, 0.8),
                  teacher["job_accuracy"])  # fmt: skip
     return _rows_of_dots(
         SAID,
@@ -653,7 +684,7 @@ def starts() -> str:
     teacher = _teacher_run()
     hidden = Panel("hidden words found", 300, 360, 0.15, 1.0, (0.2, 0.4, 0.6, 0.8, 1.0),
                    teacher["masked_accuracy"])  # fmt: skip
-    jobs = Panel("the hero's job", 710, 260, 0.5, 0.85, (0.5, 0.6, 0.7, 0.8),
+    jobs = Panel("the hero's job", 730, 250, 0.5, 0.85, (0.5, 0.6, 0.7, 0.8),
                  teacher["job_accuracy"])  # fmt: skip
     before = {name: f"{_before(name):.1%}" for name in STARTS}
     return _rows_of_dots(
@@ -728,7 +759,7 @@ def two_heads() -> str:
         for name, scores, share in (("one head", a, shares[0]), ("the other", b, shares[1]))
     ]  # fmt: skip
     apart_by = [((x - y) ** 2).mean().item() for x, y in ((a, b), shares)]
-    rows.append(("<strong>mean squared distance</strong>", f"<strong>{apart_by[0]:.1f}</strong>",
+    rows.append(("<strong>squared distance</strong>", f"<strong>{apart_by[0]:.1f}</strong>",
                  f"<strong>{apart_by[1]:.6f}</strong>"))  # fmt: skip
     return table(("", "scores", "shares"), rows, size=22)
 
@@ -1011,10 +1042,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "temperature": lambda: f"{FULL.temperature:g}",
     "every_other": lambda: _as_list(every_other_layer(12, 6)),
     "spread": lambda: _as_list(spread_layers(12, 6)),
-    "same_as_teacher": lambda: f"{_same_as_its_teacher():.0e}" if _same_as_its_teacher() else "0",
+    "same_as_teacher": lambda: f"{_same_as_its_teacher():.5f}",
     "steps": lambda: FULL.steps,
-    "seeds_most": lambda: _in_letters(max(map(len, STUDENT_SEEDS.values()))),
-    "seeds_least": lambda: _in_letters(min(map(len, STUDENT_SEEDS.values()))),
+    "seeds": lambda: _in_letters(len(SEEDS)),
     "labelled": lambda: LABELLED,
     "soft_words": lambda: _points("without soft targets", "masked_accuracy"),
     "mlm_words": lambda: _points("without masked words", "masked_accuracy"),
@@ -1037,7 +1067,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "tiny_head": lambda: _head_width("tinybert", "4"),
     "copies": lambda: TINY.copies,
     "tiny_weights": lambda: _tiny()["runs"]["all"][0]["parameters"],
-    "tiny_seeds": lambda: _in_letters(len(TINY_SEEDS)),
     "tiny_teacher": lambda: f"{_tiny()['taught_by']['job_accuracy']:.1%}",
     "distil_mean": lambda: f"{glue_average(_rows()[1], 'dev-9'):.1f}",
     "bert_mean": lambda: f"{glue_average(_rows()[0], 'dev-9'):.1f}",

@@ -77,32 +77,29 @@ def _replaced_share() -> str:
 def two_networks() -> str:
     """From left to right: masked text, generator, drawn words, discriminator, a verdict each."""
     return svg(
-        1150, 336,
-        rect(0, 60, 170, 84, "with [MASK]", wide=2),
-        words(85, 168, f"{FULL.rate:.0%} hidden"),
-        arrow(172, 102, 226, 102),
-        rect(230, 48, 168, 108, "generator", **GEN, wide=2.5, dash="7 4", size=24),
-        words(314, 138, "“which word?”"),
-        words(314, 30, "a small BERT"),
-        arrow(400, 102, 466, 102), words(432, 86, "draws"),
-        rect(470, 60, 170, 84, "words only", wide=2),
-        words(555, 168, "no [MASK]"),
-        arrow(642, 102, 706, 102),
-        rect(710, 20, 244, 164, "discriminator", **DISC, wide=3, size=26),
-        words(832, 144, "“replaced?”"),
-        words(832, 10 + 42, "this one is kept"),
-        arrow(956, 102, 1006, 102),
-        words(1014, 94, "original / replaced", 20, "start", ' textLength="136"'),
-        words(1014, 122, "for every token", 20, "start", ' textLength="136"'),
-        # what flows back, and what does not
-        arrow(832, 190, 832, 214, 700, 214, tip=False, dash="6 5"),
-        arrow(700, 214, 500, 214, tip=False, dash="6 5"),
-        words(470, 224, "✕", 30, style=f' fill="{VERMILION}" font-weight="700"'),
-        words(690, 240, "gradients stop: a draw has no slope", 20),
-        rect(230, 268, 724, 50, "one table of words, read by both", **TABLES, wide=2),
-        arrow(314, 266, 314, 160), arrow(900, 266, 900, 190),
-        words(222, 300, "thrown away afterwards: dashed", 18, "end",
-              ' textLength="214" lengthAdjust="spacingAndGlyphs"'),
+        1150, 404,
+        rect(0, 82, 158, 92, "with [MASK]", wide=2, size=21),
+        words(79, 204, f"{FULL.rate:.0%} hidden"),
+        arrow(160, 128, 212, 128),
+        rect(216, 70, 168, 116, "", **GEN, wide=2.5, dash="7 4"),
+        words(300, 122, "generator", 24), words(300, 156, "“which word?”"),
+        words(300, 48, "a small BERT"),
+        arrow(386, 128, 456, 128), words(420, 112, "draws"),
+        rect(460, 82, 158, 92, "only words", wide=2, size=21),
+        words(539, 204, "no [MASK]"),
+        arrow(620, 128, 672, 128),
+        rect(676, 28, 250, 200, "", **DISC, wide=3),
+        words(801, 118, "discriminator", 28), words(801, 156, "“replaced?”", 22),
+        arrow(928, 128, 978, 128),
+        words(988, 106, "original", 21, "start"), words(988, 134, "or replaced,", 21, "start"),
+        words(988, 162, "token by token", 21, "start"),
+        arrow(801, 232, 801, 268, 420, 268, tip=False, dash="6 5"),
+        words(398, 278, "✕", 32, style=f' fill="{VERMILION}" font-weight="700"'),
+        words(610, 296, "no gradient: a draw has no slope"),
+        rect(216, 326, 710, 56, "one table of words, read by both", **TABLES, wide=2, size=21),
+        arrow(300, 324, 300, 190), arrow(880, 324, 880, 232),
+        words(948, 346, "dashed: thrown", 20, "start"),
+        words(948, 372, "away afterwards", 20, "start"),
         says="masked text, generator, drawn words, discriminator; no gradient between the two",
     )  # fmt: skip
 
@@ -174,7 +171,7 @@ def two_weightings() -> str:
     parts = []
     shown = (
         (f"L_MLM + {lam} · L_Disc", "the paper", lam, 1, 0),
-        (f"L_Disc + {lam} · L_MLM", "some lectures", 1, lam, 92),
+        (f"L_Disc + {lam} · L_MLM", "one lecture", 1, lam, 92),
     )
     for formula, who, disc, mlm, y in shown:
         share = _discs_share(disc, mlm)
@@ -192,7 +189,7 @@ def two_weightings() -> str:
         if share > 0.5:
             parts.append(words(330 + 20, y + 40, said, 24, "start", BOLD))
         else:
-            parts.append(words(345, y + 40, f"← {said}", 24, "start", BOLD))
+            parts.append(words(345, y + 40, f"← {said} discriminator", 24, "start", BOLD))
     return svg(1150, 158, *parts, says="the discriminator's share of the loss, two ways to weigh")
 
 
@@ -229,10 +226,10 @@ def _reached() -> tuple[int, int, int, int]:
 def reached_table() -> str:
     own, heard, shared, heard_shared = _reached()
     rows = [
-        ("the generator's own", f"{own:,}", f"<strong>{heard:,}</strong>"),
-        ("tables both read", f"{shared:,}", f"<strong>{heard_shared:,}</strong>"),
+        ("own weights", f"{own:,}", f"<strong>{heard:,}</strong>"),
+        ("shared tables", f"{shared:,}", f"<strong>{heard_shared:,}</strong>"),
     ]
-    return table(("weights (a small one)", "in all", "reached by L_Disc"), rows, size=22)
+    return table(("generator's", "weights", "reached"), rows, size=22)
 
 
 def _adversarial(who: str) -> str:
@@ -398,7 +395,7 @@ def long_run() -> Any:
         "replaced": [_looks_at("replaced")],
     }
     figure = curves_chart(curves, x_title="training steps", y_title="share", title="", percent=True)
-    return apart(for_a_hall(figure, 1120, 400, right=250))
+    return apart(for_a_hall(figure, 1120, 400, right=300))
 
 
 def _first_look(measure: str, last: bool = False) -> str:
@@ -504,11 +501,14 @@ def measured_stones() -> Any:
         groups, percent=True, title="", y_title="kinds of words told",
         levels={"fresh weights": _fresh("kinds")},
     )  # fmt: skip
-    return for_a_hall(figure, 1120, 380, right=170)
+    under = [text.replace(f", n {len(SEEDS)}", "") for text in figure.layout.xaxis.ticktext]
+    figure.update_xaxes(ticktext=under)
+    return for_a_hall(figure, 1120, 390, right=240)
 
 
 def _here(stone: str) -> float:
-    return 100 * mean(_kinds(stone))
+    """In percent, as printed, so that differences are those of the printed numbers."""
+    return round(100 * mean(_kinds(stone)), 1)
 
 
 def beside_the_paper() -> str:
@@ -599,9 +599,9 @@ def _price(row: str) -> tuple[float, float]:
 PRICED = {  # row -> name, and where the name stands: right or left of its mark
     "bert_small": ("BERT-small", 1), "electra_small": ("ELECTRA-small", 1),
     "bert_base": ("BERT-base", 1), "electra_base": ("ELECTRA-base", -1),
-    "bert_large": ("BERT-large", 1), "own_bert": ("BERT, same steps", 1),
+    "bert_large": ("BERT-large", 1), "own_bert": ("the authors' BERT", 1),
     "electra_400k": ("ELECTRA-400K", -1), "roberta_500k": ("RoBERTa-500K", 1),
-    "electra_1750k": ("ELECTRA-1.75M", -1),
+    "electra_1750k": ("ELECTRA-1.75M", 1),
 }  # fmt: skip
 
 
@@ -621,6 +621,7 @@ def prices() -> Any:
         figure.add_annotation(
             x=log10(flops), y=glue, text=f"{name}, {glue}", showarrow=False, xshift=14 * side,
             xanchor="left" if side > 0 else "right",
+            yshift={"electra_1750k": 12, "roberta_500k": -12}.get(row, 0),
             font_color="#8a5f00" if colour == ORANGE else "#a04400" if ours else colour,
         )  # fmt: skip
     for below, above in (("bert_small", "electra_small"), ("bert_base", "electra_base"),
@@ -631,7 +632,7 @@ def prices() -> Any:
             showarrow=True, arrowhead=2, arrowwidth=2, arrowcolor=INK,
         )  # fmt: skip
     figure.update_xaxes(
-        type="log", range=[17.9, 22.1], title_text="operations of pre-training (logarithmic)",
+        type="log", range=[17.9, 22.7], title_text="operations of pre-training (logarithmic)",
         tickvals=[10.0**n for n in range(18, 23)],
         ticktext=[f"10<sup>{n}</sup>" for n in range(18, 23)],
     )  # fmt: skip
@@ -663,7 +664,7 @@ def _quotient(above: str, below: str) -> float:
 
 # ---------------------------------------------------------------- 16, 17: to keep
 
-CHOSEN = ("E32", "E29", "E31", "E46 ELECTRA", "E45 ELECTRA")
+CHOSEN = ("E32", "E29", "E31", "E45 ELECTRA")
 
 
 def claims_rows() -> str:
@@ -698,9 +699,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "by_mlm": lambda: _adversarial("mlm"),
     "encoder_base": _bert_base,
     "inference": lambda: f"{printed('electra')['inference']['electra_base'] / 1e9:.0f}",
-    "inference_bert": lambda: f"{printed('electra')['inference']['bert_base'] / 1e9:.0f}",
     "step_adds": lambda: f"{_step_adds():.0%}",
-    "added_base": lambda: f"{_counts()['base'][2] / 1e6:.1f}",
     "tied_none": lambda: printed("electra")["tying"]["none"],
     "tied_tokens": lambda: printed("electra")["tying"]["tokens"],
     "tied_all": lambda: printed("electra")["tying"]["all"],
@@ -713,11 +712,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "long_kinds_first": lambda: _first_look("kinds"),
     "long_kinds_last": lambda: _first_look("kinds", last=True),
     "long_gen_last": lambda: _first_look("words_by_generator", last=True),
-    "long_replaced_first": lambda: f"{_looks_at('replaced')[0][1]:.1%}",
-    "long_replaced_last": lambda: f"{_looks_at('replaced')[-1][1]:.1%}",
+    "long_replaced_first": lambda: f"{_looks_at('replaced')[0][1]:.0%}",
+    "long_replaced_last": lambda: f"{_looks_at('replaced')[-1][1]:.0%}",
     "long_first_step": lambda: _looks_at("auc")[0][0],
     "cost_electra": lambda: f"{_cost('ELECTRA'):.2f}",
-    "cost_replace": lambda: f"{_cost('Replace MLM'):.2f}",
     "all_tokens_share": _all_tokens_share,
     "no_mask_gain": lambda: f"{_paper('Replace MLM') - _paper('BERT'):.1f}",
     "last_gain": lambda: f"{_paper('ELECTRA') - _paper('All-tokens MLM'):.1f}",

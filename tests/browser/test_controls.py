@@ -1,4 +1,4 @@
-"""Lectures 04 and 05 in the browser: run to the end, and every control moved to both ends."""
+"""Lectures 04 to 07 in the browser: run to the end, and every control moved to both ends."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class Page(NamedTuple):
 PAGES = (
     Page("04_roberta_dynamic_masking", 3, "passes, rate and seed of the masks"),
     Page("05_albert_factorization", 4, "vocabulary, widths and layers of the calculator"),
+    Page("06_distillation", 1, "the temperature over a real teacher's answers"),
+    Page("07_electra", 1, "the share of the corruptor's text to mask"),
 )
 
 

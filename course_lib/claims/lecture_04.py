@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from statistics import mean
 from typing import Any
@@ -21,7 +21,7 @@ from course_lib.objectives.rows import Rows, SpecialIds
 from course_lib.train.averages import glue_average
 from course_lib.train.experiments.lecture_04 import SCHEMES, outcome
 
-from .machinery import Claim, Settled, is_, near, printed, result
+from .machinery import Claim, Settled, all_near, is_, near, printed, result
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=30_522)
 EPOCHS = 40  # as often as BERT read its text, by RoBERTa's account
@@ -379,14 +379,6 @@ def _mended() -> Settled:
     return Settled(mended, f"{said}, which most machines leave out")
 
 
-def _all_near(expected: Sequence[float], tolerance: float) -> Callable[[Any], bool]:
-    """A checker: as many numbers, each within `tolerance`."""
-    return lambda value: (
-        len(value) == len(expected)
-        and all(abs(a - b) <= tolerance for a, b in zip(value, expected, strict=True))
-    )
-
-
 LECTURE_000, LECTURE_001 = "source lecture 000", "source lecture 001"
 LECTURE_002, LECTURE_003 = "source lecture 002", "source lecture 003"
 
@@ -424,7 +416,7 @@ CLAIMS = (
         how="computed",
         settled_by="rows of the two vocabularies times the width",
         settle=_larger_vocabulary,
-        accepts=_all_near((15e6, 20e6), 0.5e6),
+        accepts=all_near((15e6, 20e6), 0.5e6),
         rejected=(15e6, 15e6),
     ),
     Claim(
@@ -482,7 +474,7 @@ CLAIMS = (
         how="computed",
         settled_by="the printed rate",
         settle=_arithmetic,
-        accepts=_all_near((15.0, 80.3, 99.85), 0.02),
+        accepts=all_near((15.0, 80.3, 99.85), 0.02),
         rejected=(15.0, 100.0, 100.0),  # shares added up
     ),
     Claim(
@@ -670,7 +662,7 @@ CLAIMS = (
         how="computed",
         settled_by="averaging the printed rows by each recipe",
         settle=_bert_large_averages,
-        accepts=_all_near((80.5, 82.1, 84.05), 0.051),
+        accepts=all_near((80.5, 82.1, 84.05), 0.051),
         rejected=(84.6, 84.6, 84.6),
     ),
     Claim(
@@ -695,7 +687,7 @@ CLAIMS = (
         how="computed",
         settled_by="averaging the printed rows by each recipe",
         settle=_two_79_6,
-        accepts=_all_near((79.6, 79.6), 0.001),
+        accepts=all_near((79.6, 79.6), 0.001),
         rejected=(79.6, 77.0),
     ),
     Claim(

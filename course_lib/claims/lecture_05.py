@@ -26,7 +26,7 @@ from course_lib.train.experiments.lecture_05 import outcome
 from course_lib.train.memory import activation_bytes
 from course_lib.train.results import in_words
 
-from .machinery import Claim, Settled, is_, near, printed, result
+from .machinery import Claim, Settled, all_near, is_, near, printed, result
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=30_000)
 SIZES = ("base", "large", "xlarge", "xxlarge")
@@ -416,14 +416,6 @@ def _bags(kind: str) -> Settled:
     return Settled(found, f"NSP {found[0]:.1%}, SOP {found[1]:.1%} of held-out pairs")
 
 
-def _all_near(expected: Sequence[float], tolerance: float) -> Callable[[Any], bool]:
-    """A checker: as many numbers, each within `tolerance`."""
-    return lambda value: (
-        len(value) == len(expected)
-        and all(abs(a - b) <= tolerance for a, b in zip(value, expected, strict=True))
-    )
-
-
 LECTURE_000, LECTURE_001 = "source lecture 000", "source lecture 001"
 LECTURE_004 = "source lecture 004"
 
@@ -494,7 +486,7 @@ CLAIMS = (
         how="computed",
         settled_by="counting the models, built from the published sizes",
         settle=_saved,
-        accepts=_all_near((0.893, 0.947, 0.336), 0.001),
+        accepts=all_near((0.893, 0.947, 0.336), 0.001),
         rejected=(0.8, 0.8, 0.8),
     ),
     Claim(

@@ -255,7 +255,7 @@ def gradients() -> Any:
 
 # ---------------------------------------------------------------- 5: a real teacher's doubt
 
-STORY = 11  # of 40 new ones, as in the notebook
+STORY = 11  # of 40 new ones: a gap that leaves the teacher in some doubt
 
 
 @lru_cache(maxsize=1)
@@ -297,10 +297,9 @@ def doubt() -> str:
 
 
 def _runners_up() -> str:
-    """The words after the first one, at T = 1."""
+    """The second and the third word, at T = 1."""
     one = _softened(1.0)
-    said = [f"{w} {p:.1%}" for w, p in zip(one.words[1:4], one.shares[1:4], strict=True)]
-    return f"{', '.join(said[:-1])} and {said[-1]}"
+    return " and ".join(f"{one.words[i]} {one.shares[i]:.1%}" for i in (1, 2))
 
 
 # ---------------------------------------------------------------- 6, 12: who begins as, learns from
@@ -651,7 +650,8 @@ def _change(name: str, measure: str, against: str = "triple loss") -> list[float
 
 
 def _points(name: str, measure: str) -> str:
-    return verdict(_change(name, measure)).replace("-", "−")
+    said = verdict(_change(name, measure)).replace("-", "−")
+    return re.sub(r"^[+−](0\.0) ", r"\1 ", said)
 
 
 # ---------------------------------------------------------------- 11: which layers to begin with

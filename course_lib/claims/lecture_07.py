@@ -73,7 +73,10 @@ def _read_by_each() -> Settled:
         world.tokenizer.decode(ids[row, max(at - 5, 0) : at + 5].tolist())
         for ids in (rows.input_ids, *seen)
     )
-    said = f"{counts[0]} [MASK] and {counts[1]} of them: “{masked}” and “{corrupt}” for “{x}”"
+    said = (
+        f"the generator read {counts[0]} [MASK], the discriminator {counts[1]}: “{masked}” and "
+        f"“{corrupt}” for “{x}”"
+    )
     return Settled((counts[0] > 0, counts[1]), said)
 
 
@@ -425,7 +428,7 @@ CLAIMS = (
         id="tying",
         they_say="generator and discriminator share their embeddings",
         who="ELECTRA, section 3.2; source lecture 000",
-        it_is="83.6 without, 84.3 with the token table, 84.4 with all: the token table does it",
+        it_is="83.6 without, 84.3 with the token table, 84.4 with all weights: the table does it",
         how="computed",
         settled_by="the scores in ELECTRA's section 3.2",
         settle=_tying,
@@ -587,9 +590,11 @@ CLAIMS = (
     ),
     Claim(
         id="tying here",
-        they_say="tables apart 83.6, the token table shared 84.3, all shared 84.4",
+        they_say="nothing shared 83.6, the token table shared 84.3, all weights 84.4",
         who="ELECTRA, section 3.2",
-        it_is=("so here too: without shared tables it is worse in every seed"),
+        it_is=(
+            "so here too: without shared tables each seed is worse than the same seed with them"
+        ),
         how="measured",
         settled_by="three seeds each, data/results/07_variants.json",
         settle=lambda: _variants(("untied",)),

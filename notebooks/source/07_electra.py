@@ -10,7 +10,7 @@
 # %% [markdown]
 # # ELECTRA: learn from every token
 #
-# **Lecture 07** · about 85 minutes with the exercises, 40 without · {{colab}}
+# **Lecture 07** · about 105 minutes with the exercises, 40 without · {{colab}}
 #
 # After this page you can
 #
@@ -132,13 +132,13 @@ show(electra_encoder, generator_config, electra_from)
 # ### What passes between them
 #
 # Words, drawn at random. A draw has no slope: nothing flows back through it, so the generator never hears what the
-# discriminator thinks. It is not an adversary. It learns to guess well, as BERT does, and nothing else.
+# discriminator thinks. It is not an adversary. It learns to guess well, as BERT does, and nothing else. `sample_tokens`
+# draws each word with its probability after the softmax; the library has a quick way to do it.
 
 # %%
 from course_lib.family.electra import Electra
-from course_lib.kernels.sampling import sample_tokens
 
-show(Electra.forward, fill_in, sample_tokens)
+show(Electra.forward, fill_in)
 
 # %% [markdown]
 # ### The loss
@@ -239,8 +239,8 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 
 # %% [markdown]
 # "Told apart" takes a replaced and an original token at random and asks which has the higher doubt: a coin reaches 50%.
-# The better a generator, the fewer of its words are replacements (first guess: 15% · 0.6 = 9%), and the harder they are
-# to tell.
+# (Always answering "14%" would give a loss of 0.41.) For one and the same discriminator, a better generator's replacements
+# are fewer (first guess: 15% · 0.6 = 9%) and harder to tell. The shipped pair is better in *both* networks.
 #
 # ### From BERT to ELECTRA in five steps
 #
@@ -251,7 +251,7 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 # | BERT | `[MASK]` | the word | masked positions |
 # | Replace MLM | the generator's words | the word | masked positions |
 # | ELECTRA 15% | the generator's words | replaced or not | masked positions |
-# | All-tokens MLM | the generator's words | the word, or "as it stands" | all positions |
+# | All-tokens MLM | the generator's words | the word, mixed with a yes-or-no score "keep what stands here" | all positions |
 # | ELECTRA | the generator's words | replaced or not | all positions |
 #
 # A step does not cost the same for each. Operations, counted while a step runs, both networks included:
@@ -264,7 +264,8 @@ for stone, cost in costs.items():
     print(f"{stone:16}{cost / 1e9:6.2f} billion operations a step, {cost / costs['BERT']:.2f} of BERT's")
 
 # %% [markdown]
-# (BERT's last layer is computed only where a word is asked; whoever must answer everywhere cannot save that.)
+# (BERT and Replace MLM compute their last layer only where a word is asked. All-tokens MLM and ELECTRA must answer
+# everywhere. ELECTRA 15% could save it too; our code judges every token and then leaves most out of the loss.)
 #
 # How good is an encoder? We freeze it and ask a linear classifier two questions about its vectors. **Kinds**: what kind
 # of word stands here (a hero, a city, a thing …), asked of words whose kind the classifier was never told. **Jobs**:
@@ -298,22 +299,24 @@ dots_chart(equal, percent=True, title="Kinds of words, for the same arithmetic",
 # *BERT, with 1,310 steps, against ELECTRA with 800.*
 
 # %% [markdown]
-# Read it as it is: here every stone away from BERT costs something, and the two that answer "replaced or not" are the
-# last. For the same arithmetic BERT is further ahead still. The paper found the reverse. Why might that be?
+# Read it as it is: for kinds of words, every stone away from BERT costs something here, and the two that answer "replaced
+# or not" are the last. For the same arithmetic BERT is further ahead still. The paper found the reverse. Why might that
+# be?
 #
 # - *A word says more than yes or no.* A hidden word, one of a thousand, is a large surprise; a label is a small one, and
 #   most labels are "original". In our world nearly every hidden word can be found out from the rest of its story, so each
 #   one teaches. In real text many are easy and many cannot be guessed, and "all tokens" weighs more.
 # - *Beginners.* After 800 steps the generator finds one word in five, the discriminator tells three of four pairs apart.
-#   Both are at the start. The shipped ELECTRA, five times as long, tells 98% of pairs and 77% of kinds; BERT is past that
-#   after 1,310 steps. The paper trains for hundreds of thousands of steps.
+#   Both are at the start. The shipped ELECTRA, five times as long, tells nearly all pairs and 77% of kinds (its result
+#   file); BERT is past that after 1,310 steps. The paper trains for hundreds of thousands of steps.
 # - *Two layers.* The last layer of a discriminator is for one yes or no. A deep network has room below it.
 #
-# "All tokens" by itself helps neither: All-tokens MLM and Replace MLM are level, at twice the cost.
+# Asking at all tokens does not help by itself: All-tokens MLM and Replace MLM are level (63% and 64%), at 1.8 times the
+# cost.
 #
 # And the jobs? Fresh weights tell *more* of them (48%) than any stone: random vectors keep every name apart, so a linear
-# classifier can learn them by heart. Training first pulls names together, as names; who is who comes later. The teacher of
-# lecture 06, 6,000 steps of masked words, tells 56%.
+# classifier can learn them by heart. Training first pulls names together, as names (BERT even falls from 37% to 31%); who
+# is who comes later: asked in the same way, the teacher of lecture 06, after 6,000 steps, tells 56%.
 #
 # The paper's own stones, at base size (mean of the GLUE development scores):
 #
@@ -343,7 +346,7 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: kinds of 
 # %% [markdown]
 # - *A generator twice as wide* finds more words; the discriminator's vectors gain a little (46% against 43%, less than
 #   the spread).
-# - *Without shared tables* the vectors are worse in every seed: 34% against 43%. That agrees with the paper.
+# - *Without shared tables* each seed is worse than the same seed with them: 34% against 43%. That agrees with the paper.
 # - *λ on the generator's loss*, the form of the source lecture: the discriminator learns its own work hardly at all, 59%
 #   of pairs against 75%. It does not stay at chance: Adam divides every weight's gradient by its usual size, so a small
 #   loss still moves the weights that only the discriminator has. What λ decides is who rules the *shared* tables. And now

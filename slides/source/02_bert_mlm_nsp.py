@@ -276,7 +276,7 @@ def three_tables() -> str:
 
 
 def code_three_tables() -> str:
-    return code(body_of(Embeddings.parts, start="token ="))
+    return code(body_of(Embeddings.parts, start="stages ="))
 
 
 # ---------------------------------------------------------------- 6: attention by hand

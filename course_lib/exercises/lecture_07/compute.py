@@ -309,8 +309,9 @@ COMPUTE = Exercise(
         'its row: `row["score"]` (GLUE, development sets), `row["compute"]` (operations in '
         'pre-training) and, in some tables, `row["steps"]`. Return a dictionary with every *other* '
         "model that `model` reaches, and the share of that model's compute that `model` used. To "
-        f"reach means to score at least as much, or less by at most {LEVEL} points. The last stage "
-        "is ELECTRA's Tables 1 and 2. When it passes, import `printed_rows` from "
+        f"reach means to score at least as much, or less by at most {LEVEL} points. All stages but "
+        "the last draw their numbers at random; the last is ELECTRA's Tables 1 and 2. When it "
+        "passes, import `printed_rows` from "
         '`course_lib.exercises.lecture_07.compute` and look at `my_shares("ELECTRA-400K", '
         "printed_rows())`: against whom is it a quarter, and what does it say about BERT-large?"
     ),

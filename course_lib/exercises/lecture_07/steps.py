@@ -278,9 +278,10 @@ STEPS = Exercise(
         "`blocks(width)` is what all blocks compute forward for the T tokens, at that width (it is "
         "the course's `encoder_flops`). A *vocabulary head* leads from its network's width to H, "
         "then to V words, at the k masked positions only. BERT has one at width H. ELECTRA has the "
-        "generator: one layer H to g at every token, since both share tables of width H, blocks of "
-        "width g and a vocabulary head; and the discriminator: blocks of width H, and at every "
-        "token a layer H to H and one H to 1. Leave out biases, norms, and drawing the words."
+        "generator: one layer H to g at every token, since both share tables of width H (count it "
+        "also where g = H, though none is needed there), blocks of width g and a vocabulary head; "
+        "and the discriminator: blocks of width H, and at every token a layer H to H and one H to "
+        "1. Leave out biases, norms, and drawing the words."
     ),
     hints=(
         "A layer from m to n at p positions has p·m·n multiply-adds, so 2·p·m·n operations.",

@@ -255,7 +255,7 @@ TARGETS = Exercise(
         "Both logits are (N, V). Soften both by T = `temperature` and return T² · KL(teacher ‖ "
         "student), a mean over the N positions, in nats: KL = Σ teacher · (log teacher − log "
         "student), a sum over the V choices. No gradient may reach the teacher's logits. This page "
-        "shows a little later why T² stands there."
+        "has just shown why T² stands there."
     ),
     hints=(
         "Divide both logits by T, then log_softmax(-1): two tensors of log-probabilities, (N, V).",

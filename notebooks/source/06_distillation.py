@@ -234,12 +234,12 @@ temperature_view(said, names, truth=hidden)
 # said any more.*
 
 # %% [markdown]
-# The right word is not the first. But look at the others: all the likely ones are countries. That it must be a country
-# is what this teacher knows, and a label would have said only which.
+# At T = 1 the captain has 80%. Look at who comes next: the diver, the sailor, trades of the harbour, then trades of other
+# places. A label would have said only "captain".
 #
 # So T must be chosen: high enough that the second and third words are heard, low enough that the thousand others do not
-# drown them. The students of this page use T = 2. Here that already gives 60% to all other words together, but next to
-# nothing to each. DistilBERT's program softens *both* distributions, and uses T = 1 once the student is trained.
+# drown them. The students of this page use T = 2. Here that gives a third to the captain, and a third to the thousand
+# others together, next to nothing to each. DistilBERT's program softens *both* distributions, and uses T = 1 once the student is trained.
 #
 # ## Measure it
 #

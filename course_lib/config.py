@@ -31,11 +31,7 @@ class BertConfig:
         sizes = ("vocab_size", "hidden_size", "num_heads", "intermediate_size", "max_positions")
         for name in (*sizes, "num_layers", "type_vocab_size"):
             smallest = 0 if name in ("num_layers", "type_vocab_size") else 1
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < smallest:
-                raise ValueError(
-                    f"{name}={value!r} was given; expected a whole number of at least {smallest}."
-                )
+            check_size(name, getattr(self, name), smallest)
         if not isinstance(self.pad_token_id, int) or not 0 <= self.pad_token_id < self.vocab_size:
             raise ValueError(
                 f"pad_token_id={self.pad_token_id!r} was given; expected an id of the vocabulary, "
@@ -78,6 +74,14 @@ class BertConfig:
     def gelu_form(self) -> str:
         """How torch's gelu is to compute: "none" for the curve itself, "tanh" approximated."""
         return "none" if self.hidden_act == "gelu" else "tanh"
+
+
+def check_size(name: str, value: object, smallest: int = 1) -> None:
+    """Raise ValueError unless the setting `name` is a whole number of at least `smallest`."""
+    if not isinstance(value, int) or value < smallest:
+        raise ValueError(
+            f"{name}={value!r} was given; expected a whole number of at least {smallest}."
+        )
 
 
 Config = TypeVar("Config", bound=BertConfig)

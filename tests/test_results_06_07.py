@@ -75,10 +75,12 @@ def test_the_narrow_students_were_taught_with_these_recipes_by_this_teacher():
     assert all(seeds_of(runs) == list(lecture_06.SEEDS) for runs in found["runs"].values())
 
 
-def test_the_stones_and_variants_were_trained_with_these_recipes(world):
+def test_the_stones_and_variants_were_trained_with_these_recipes(stones):
     found = read_result("07_stepping_stones")
     recipes = {f"equal steps: {s}": r for s, r in lecture_07.EQUAL_STEPS.items()}
-    equal = lecture_07.equal_flops(world)
+    ends = {s: lecture_07.EQUAL_STEPS[s] for s in lecture_07.ENDS}
+    costs = {s: lecture_07.flops_a_step(recipe, stones) for s, recipe in ends.items()}
+    equal = lecture_07.equal_flops(costs)
     recipes |= {f"equal arithmetic: {s}": r for s, r in equal.items()}
     assert found["recipes"] == as_saved(recipes)
     assert all(seeds_of(runs) == list(lecture_07.SEEDS) for runs in found["runs"].values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import re
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from view_parts import drawn, labels_of, picture_of, plain
 
 from course_lib import bert, count_parameters, mask_rows
 from course_lib.config import BertConfig, encoder_flops
@@ -46,24 +46,6 @@ def words() -> WordPiece:
 @pytest.fixture(scope="module")
 def bpe() -> ByteBPE:
     return train_byte_bpe([f"{TEXT}. {TEXT}", "café café"], 300)
-
-
-def picture_of(live: page.Live) -> str:
-    return live.widget.children[-1].value
-
-
-def plain(html: str) -> str:
-    return unescape(re.sub(r"<[^>]+>", " ", html))
-
-
-def drawn(html: str) -> str:
-    """The SVGs that a piece of HTML holds as images, decoded."""
-    found = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", html)
-    return "".join(base64.b64decode(one).decode() for one in found)
-
-
-def labels_of(figure: Any) -> list[str]:
-    return [note.text for note in figure.layout.annotations]
 
 
 def check_figure(figure: Any) -> None:

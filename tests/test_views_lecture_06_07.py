@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import re
 from dataclasses import replace
-from html import unescape
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from view_parts import drawn, labels_of, picture_of, plain
 
 from course_lib.family.electra import Electra, ElectraConfig, electra_from
 from course_lib.family.tinybert import MAPPINGS, layer_mapping
@@ -24,7 +23,6 @@ from course_lib.views import (
     corruptor,
     figures,
     layer_map,
-    page,
     playgrounds,
     run_charts,
     style,
@@ -48,24 +46,6 @@ def model(tokenizer: WordPiece) -> Electra:
         intermediate_size=64, embedding_size=32, max_positions=40, initializer_range=0.3,
     )  # fmt: skip
     return electra_from(config, 1 / 2)
-
-
-def picture_of(live: page.Live) -> str:
-    return live.widget.children[-1].value
-
-
-def plain(html: str) -> str:
-    return unescape(re.sub(r"<[^>]+>", " ", html))
-
-
-def drawn(html: str) -> str:
-    """The SVGs that a piece of HTML holds as images, decoded."""
-    found = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", html)
-    return "".join(base64.b64decode(one).decode() for one in found)
-
-
-def labels_of(figure: Any) -> list[str]:
-    return [note.text for note in figure.layout.annotations]
 
 
 def check_figure(figure: Any) -> None:

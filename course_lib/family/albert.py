@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..config import BertConfig, published
+from ..config import BertConfig, check_size, published
 from ..encoder import Embeddings, Encoder, Pooler, Stack, count_parameters
 from ..heads import BertForPreTraining
 
@@ -37,11 +37,7 @@ class AlbertConfig(BertConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.embedding_size, int) or self.embedding_size < 1:
-            raise ValueError(
-                f"embedding_size={self.embedding_size!r} was given; expected a whole number of at "
-                "least 1. ALBERT's is 128."
-            )
+        check_size("embedding_size", self.embedding_size)
         if self.sharing not in SHARING:
             raise ValueError(
                 f"sharing={self.sharing!r} was given; expected one of {', '.join(SHARING)}."

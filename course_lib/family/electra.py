@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..config import BertConfig, published
+from ..config import BertConfig, check_size, published
 from ..encoder import Embeddings, Encoder, Pooler
 from ..heads import BertForMaskedLM, BertForReplacedTokens
 from ..kernels.sampling import sample_tokens
@@ -37,11 +37,7 @@ class ElectraConfig(BertConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.embedding_size, int) or self.embedding_size < 1:
-            raise ValueError(
-                f"embedding_size={self.embedding_size!r} was given; expected a whole number of at "
-                "least 1. ELECTRA-small's is 128."
-            )
+        check_size("embedding_size", self.embedding_size)
 
 
 @dataclass

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..kernels.distillation import soft_target_loss
 from ..kernels.masked_loss import mean_cross_entropy
-from .pretraining import COUNT
+from .pretraining import check_weights, check_whole
 
 Losses = dict[str, Tensor]
 Objective = Callable[[Any, Mapping[str, Tensor]], Losses]
@@ -145,26 +145,6 @@ def tinybert_loss(
         return _total(found, weights)
 
     return loss
-
-
-def check_whole(targets: Mapping[str, Tensor]) -> None:
-    """Raise ValueError for a part of a larger batch, whose other parts' tokens are not counted."""
-    if any(name.startswith(COUNT) for name in targets):
-        raise ValueError(
-            "A part of a larger batch was given; these losses are means over the real tokens of a "
-            "whole batch, and cannot be added up over parts. Train with accumulate=1."
-        )
-
-
-def check_weights(weights: Mapping[str, float]) -> None:
-    """Raise ValueError unless all losses have a weight of at least 0, and one of them above."""
-    if not all(0 <= weight < float("inf") for weight in weights.values()):
-        raise ValueError(
-            f"weights {weights} were given; expected finite numbers of at least 0. 0 leaves a loss "
-            "out."
-        )
-    if not any(weights.values()):
-        raise ValueError(f"all weights are 0 ({weights}); expected at least one loss to train on.")
 
 
 def _total(found: Losses, weights: Mapping[str, float]) -> Losses:

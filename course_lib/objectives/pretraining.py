@@ -121,6 +121,26 @@ def counted_together(parts: Sequence[Batch]) -> list[Batch]:
     return [Batch(part.inputs, {**counts, **part.targets}) for part in parts]
 
 
+def check_whole(targets: Mapping[str, Tensor]) -> None:
+    """Raise ValueError for a part of a larger batch, whose other parts' tokens are not counted."""
+    if any(name.startswith(COUNT) for name in targets):
+        raise ValueError(
+            "A part of a larger batch was given; these losses are means over the real tokens of a "
+            "whole batch, and cannot be added up over parts. Train with accumulate=1."
+        )
+
+
+def check_weights(weights: Mapping[str, float]) -> None:
+    """Raise ValueError unless all losses have a weight of at least 0, and one of them above."""
+    if not all(0 <= weight < float("inf") for weight in weights.values()):
+        raise ValueError(
+            f"weights {weights} were given; expected finite numbers of at least 0. 0 leaves a loss "
+            "out."
+        )
+    if not any(weights.values()):
+        raise ValueError(f"all weights are 0 ({weights}); expected at least one loss to train on.")
+
+
 def _rows_of(batch: Batch, start: int, stop: int) -> Batch:
     """The rows from `start` to before `stop`; their chosen positions are numbered anew."""
     inputs = {name: x[start:stop] for name, x in batch.inputs.items() if name != "predict_at"}

@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..kernels.masked_loss import IGNORED
-from .distillation import check_weights, check_whole
 from .masked_lm import masked_lm_loss
+from .pretraining import check_weights, check_whole
 
 PAPER_MIX = (1.0, 0.0, 0.0)  # every chosen position becomes [MASK]
 RELEASED_MIX = (0.85, 0.0, 0.15)  # the released code leaves 15% of them as they are

@@ -15,6 +15,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -32,28 +33,35 @@ def read_result(name: str) -> dict[str, Any]:
     return json.loads(data_path("results", f"{name}.json").read_text(encoding="utf-8"))
 
 
-def made_with(world: MicroWorld) -> dict[str, Any]:
-    """What every results file records beside its recipes and runs."""
+def made_with(world: MicroWorld, precision: str | None = None) -> dict[str, Any]:
+    """What every results file records beside its recipes and runs.
+
+    precision: the runs' own number format, where it is not this machine's choice."""
     return {
         "world": {"version": world.version, "hash": world.hash},
         "versions": {"torch": torch.__version__, "python": platform.python_version()},
         "threads": torch.get_num_threads(),
-        "precision": choose_precision(),
+        "precision": precision or choose_precision(),
         "date": date.today().isoformat(),
     }
 
 
 def kept(
-    name: str, settings: Mapping[str, Any], world: MicroWorld, run: Callable[[], dict[str, Any]]
+    name: str,
+    settings: Mapping[str, Any],
+    world: MicroWorld,
+    run: Callable[[], dict[str, Any]],
+    files: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """The outcome of `run()`, read from the cache if the same run was finished before.
 
     The same: same name, settings, world and thread count. A change of the code does not count:
-    clear the cache (COURSE_LIB_CACHE) after one that changes numbers."""
+    clear the cache (COURSE_LIB_CACHE) after one that changes numbers. files: what the run writes
+    besides; where one of them is gone, it is run again."""
     about = {"settings": settings, "world": world.hash, "threads": torch.get_num_threads()}
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
     done = cache_dir("results") / f"{name}-{digest}.json"
-    if done.exists():
+    if done.exists() and all(file.exists() for file in files):
         return json.loads(done.read_text(encoding="utf-8"))
     outcome = run()
     write_atomic(done, json.dumps(outcome))

@@ -23,8 +23,8 @@ from ..encoder import Encoder, initialise
 from ..family.electra import Electra, ElectraConfig, electra_encoder, electra_from, fill_in
 from ..heads import BertForMaskedLM
 from ..kernels.masked_loss import mean_cross_entropy
-from ..objectives.distillation import check_whole
 from ..objectives.masked_lm import masked_lm_loss
+from ..objectives.pretraining import check_whole
 from ..objectives.replaced_tokens import electra_loss
 from .loop import Objective
 

@@ -9,6 +9,7 @@ from math import log
 from statistics import mean, stdev
 from typing import Any
 
+import drawing
 import torch
 import torch.nn.functional as F
 from drawing import apart, arrow, body_of, code, for_a_hall, large, rect, svg, table, words
@@ -26,7 +27,6 @@ from course_lib import (
 from course_lib.claims import claims
 from course_lib.claims.machinery import printed
 from course_lib.encoder import Block, Embeddings, FeedForward
-from course_lib.exercises import all_exercises
 from course_lib.heads import PreTrainingOutput
 from course_lib.kernels.attention import attention_reference
 from course_lib.objectives.coverage import coverage
@@ -36,7 +36,6 @@ from course_lib.train.experiments.lecture_02 import outcome
 from course_lib.train.recipes import LIVE, LONG, Material, prepare
 from course_lib.train.results import read_result
 from course_lib.views import accuracy_chart, bar_chart, tokens_row
-from course_lib.views.page import inline
 from course_lib.views.style import (
     BLUE,
     FAINT,
@@ -876,27 +875,18 @@ def lost_squad() -> str:
 
 
 def claims_rows() -> str:
-    chosen = ["size base", "E70", "half random", "slip 4 epochs"]
-    rows = [
-        (inline(say), inline(it_is), inline(measured))
-        for say, _, it_is, measured, _ in claims_table("02", only=chosen).rows
-    ]
-    return table(("they say", "it is", "computed here"), rows, numbers=False, size=22)
+    return drawing.claims_rows(
+        "02", ["size base", "E70", "half random", "slip 4 epochs"], size=22, last="computed here"
+    )
 
 
 def claims_in_all() -> int:
     return len(claims("02"))
 
 
-def _ours() -> list[Any]:
-    return [e for id, e in sorted(all_exercises().items()) if id.startswith("02.")]
-
-
 def exercise_minutes() -> int:
-    return sum(e.minutes for e in _ours())
+    return drawing.exercise_minutes("02")
 
 
 def exercises() -> str:
-    ours = _ours()
-    items = "".join(f"<li>{e.id} {escape(e.title)}</li>" for e in ours)
-    return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'
+    return drawing.exercise_list("02")

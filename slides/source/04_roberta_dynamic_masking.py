@@ -10,6 +10,7 @@ from itertools import pairwise
 from statistics import mean, stdev
 from typing import Any
 
+import drawing
 import torch
 from drawing import MONO, apart, arrow, code, for_a_hall, large, rect, svg, table, words
 
@@ -26,7 +27,6 @@ from course_lib import (
 )
 from course_lib.claims import claims
 from course_lib.claims.machinery import printed
-from course_lib.exercises import all_exercises
 from course_lib.family.roberta import count_after_padding, roberta
 from course_lib.heads import MaskedLMOutput
 from course_lib.objectives.coverage import coverage, simulated_coverage
@@ -48,7 +48,6 @@ from course_lib.train.results import read_result
 from course_lib.train.schedule import adam_trace, warmup_then_linear
 from course_lib.views import coverage_chart, curves_chart, dots_chart, tokens_row
 from course_lib.views.mask_epochs import Passes, all_schemes
-from course_lib.views.page import inline
 from course_lib.views.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, VERMILION, template
 from course_lib.views.tokens import KEPT, MASKED, PLAIN, REPLACED, box
 
@@ -787,21 +786,11 @@ def _as_told(what: str) -> str:
 
 
 def claims_rows() -> str:
-    chosen = ["E02", "larger data", "E82"]
-    rows = [
-        (inline(say), inline(it_is), inline(measured))
-        for say, _, it_is, measured, _ in claims_table("04", only=chosen).rows
-    ]
-    return table(("they say", "it is", "computed here"), rows, numbers=False, size=23)
-
-
-def _ours() -> list[Any]:
-    return [e for id, e in sorted(all_exercises().items()) if id.startswith("04.")]
+    return drawing.claims_rows("04", ["E02", "larger data", "E82"], size=23, last="computed here")
 
 
 def exercises() -> str:
-    items = "".join(f"<li>{e.id} {escape(e.title)}</li>" for e in _ours())
-    return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'
+    return drawing.exercise_list("04")
 
 
 def _share(way: str, passes: int | None = None) -> str:
@@ -875,5 +864,5 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "roberta_dev": lambda: f"{_average('roberta_large_dev'):.2f}",
     "bert_dev": lambda: f"{_average('bert_large_dev'):.2f}",
     "claims_in_all": lambda: len(claims("04")),
-    "exercise_minutes": lambda: sum(e.minutes for e in _ours()),
+    "exercise_minutes": lambda: drawing.exercise_minutes("04"),
 }

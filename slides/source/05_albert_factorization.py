@@ -10,15 +10,15 @@ from math import log10
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
+import drawing
 import torch
 from drawing import arrow, body_of, code, for_a_hall, large, rect, svg, table, words
 
-from course_lib import MicroWorld, bert, claims_table, count_parameters, make_pairs, published
+from course_lib import MicroWorld, bert, count_parameters, make_pairs, published
 from course_lib.claims import claims
 from course_lib.claims.machinery import printed
 from course_lib.config import BertConfig, encoder_flops
 from course_lib.encoder import Stack
-from course_lib.exercises import all_exercises
 from course_lib.family.albert import (
     SHARING,
     AlbertConfig,
@@ -43,7 +43,6 @@ from course_lib.train.experiments.lecture_05 import (
 from course_lib.train.memory import activation_bytes
 from course_lib.train.results import read_result
 from course_lib.views import bar_chart, curves_chart, dots_chart, heat_chart, tokens_row
-from course_lib.views.page import inline
 from course_lib.views.style import (
     BLUE,
     GREEN,
@@ -806,20 +805,11 @@ CHOSEN = ("E47", "activations", "slip 2 depth", "NSP on SOP")
 
 
 def claims_rows() -> str:
-    rows = [
-        (inline(say), inline(it_is), inline(measured))
-        for say, _, it_is, measured, _ in claims_table("05", only=list(CHOSEN)).rows
-    ]
-    return table(("they say", "it is", "settled here"), rows, numbers=False, size=19)
-
-
-def _ours() -> list[Any]:
-    return [e for id, e in sorted(all_exercises().items()) if id.startswith("05.")]
+    return drawing.claims_rows("05", CHOSEN)
 
 
 def exercises() -> str:
-    items = "".join(f"<li>{e.id} {escape(e.title)}</li>" for e in _ours())
-    return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'
+    return drawing.exercise_list("05")
 
 
 def _percent(task: str, tested: str) -> str:
@@ -916,7 +906,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "five_base": lambda: _five("base"),
     "ensemble": lambda: printed("glue")["albert_test"]["printed"],
     "claims_in_all": lambda: len(claims("05")),
-    "exercise_minutes": lambda: sum(e.minutes for e in _ours()),
+    "exercise_minutes": lambda: drawing.exercise_minutes("05"),
 }  # fmt: skip
 
 

@@ -9,16 +9,16 @@ from html import escape
 from statistics import mean
 from typing import Any, NamedTuple
 
+import drawing
 import torch
 from drawing import arrow, body_of, code, for_a_hall, rect, svg, table, words
 
-from course_lib import MicroWorld, bert, claims_table, count_parameters, distilbert, published
+from course_lib import MicroWorld, bert, count_parameters, distilbert, published
 from course_lib import tinybert as tinybert_of
 from course_lib.claims import claims
 from course_lib.claims.machinery import printed, verdict
 from course_lib.config import encoder_flops
 from course_lib.encoder import Encoder
-from course_lib.exercises import all_exercises
 from course_lib.family.distilbert import (
     DistilBertConfig,
     begin_as,
@@ -62,7 +62,6 @@ from course_lib.train.memory import activation_bytes
 from course_lib.train.metrics import evaluate
 from course_lib.train.results import read_result
 from course_lib.views import gradient_chart, tradeoff_chart
-from course_lib.views.page import inline
 from course_lib.views.style import BLUE, INK, ORANGE, SKY
 from course_lib.views.temperature import soften
 
@@ -1008,20 +1007,11 @@ CHOSEN = ("E15", "E83", "E104", "slip 1 twice")
 
 
 def claims_rows() -> str:
-    rows = [
-        (inline(say), inline(it_is), inline(measured))
-        for say, _, it_is, measured, _ in claims_table("06", only=list(CHOSEN)).rows
-    ]
-    return table(("they say", "it is", "settled here"), rows, numbers=False, size=19)
-
-
-def _ours() -> list[Any]:
-    return [e for id, e in sorted(all_exercises().items()) if id.startswith("06.")]
+    return drawing.claims_rows("06", CHOSEN)
 
 
 def exercises() -> str:
-    items = "".join(f"<li>{e.id} {escape(e.title)}</li>" for e in _ours())
-    return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'
+    return drawing.exercise_list("06")
 
 
 def _percent(values: Sequence[float]) -> str:
@@ -1145,5 +1135,5 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "tb_tiny": lambda: printed("tinybert")["glue"]["bert_tiny"],
     "most_lost": lambda: f"{-min(_lost().values()):.1f}",
     "claims_in_all": lambda: len(claims("06")),
-    "exercise_minutes": lambda: sum(e.minutes for e in _ours()),
+    "exercise_minutes": lambda: drawing.exercise_minutes("06"),
 }  # fmt: skip

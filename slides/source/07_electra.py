@@ -9,14 +9,14 @@ from math import log, log10
 from statistics import mean, stdev
 from typing import Any
 
+import drawing
 import torch
 from drawing import MONO, apart, arrow, body_of, code, for_a_hall, rect, svg, table, words
 
-from course_lib import MicroWorld, bert, claims_table, count_parameters, electra, published
+from course_lib import MicroWorld, bert, count_parameters, electra, published
 from course_lib.claims import claims
 from course_lib.claims.machinery import printed
 from course_lib.config import encoder_flops
-from course_lib.exercises import all_exercises
 from course_lib.family.electra import (
     GENERATOR_SIZE,
     Electra,
@@ -41,7 +41,6 @@ from course_lib.train.results import read_result
 from course_lib.train.stepping_stones import STONES
 from course_lib.views import curves_chart, dots_chart
 from course_lib.views.corruptor import Judged, corrupt_and_judge
-from course_lib.views.page import inline
 from course_lib.views.style import BLUE, GREEN, INK, ORANGE, VERMILION, template
 
 SIZES = ("small", "base", "large")
@@ -668,20 +667,11 @@ CHOSEN = ("E32", "E29", "E31", "E45 ELECTRA")
 
 
 def claims_rows() -> str:
-    rows = [
-        (inline(say), inline(it_is), inline(measured))
-        for say, _, it_is, measured, _ in claims_table("07", only=list(CHOSEN)).rows
-    ]
-    return table(("they say", "it is", "settled here"), rows, numbers=False, size=19)
-
-
-def _ours() -> list[Any]:
-    return [e for id, e in sorted(all_exercises().items()) if id.startswith("07.")]
+    return drawing.claims_rows("07", CHOSEN)
 
 
 def exercises() -> str:
-    items = "".join(f"<li>{e.id} {escape(e.title)}</li>" for e in _ours())
-    return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'
+    return drawing.exercise_list("07")
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
@@ -757,5 +747,5 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "best_from": lambda: f"{printed('electra')['generator']['best'][0]:g}",
     "best_to": lambda: f"{printed('electra')['generator']['best'][1]:g}",
     "claims_in_all": lambda: len(claims("07")),
-    "exercise_minutes": lambda: sum(e.minutes for e in _ours()),
+    "exercise_minutes": lambda: drawing.exercise_minutes("07"),
 }  # fmt: skip

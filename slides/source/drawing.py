@@ -12,6 +12,9 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
+from course_lib import claims_table
+from course_lib.exercises import all_exercises
+from course_lib.views.page import inline
 from course_lib.views.style import INK
 
 MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
@@ -119,3 +122,28 @@ def arrow(*points: float, tip: bool = True, dash: str = "") -> str:
     return (
         f'<polyline points="{path}" fill="none" stroke="{INK}" stroke-width="1.8"{marker}{dashes}/>'
     )
+
+
+def claims_rows(
+    lecture: str, chosen: Sequence[str], size: int = 19, last: str = "settled here"
+) -> str:
+    """A few of a lecture's claims: what they say, what it is, what was found here."""
+    rows = [
+        (inline(say), inline(it_is), inline(measured))
+        for say, _, it_is, measured, _ in claims_table(lecture, only=list(chosen)).rows
+    ]
+    return table(("they say", "it is", last), rows, numbers=False, size=size)
+
+
+def exercises_of(lecture: str) -> list[Any]:
+    """A lecture's exercises, in order."""
+    return [e for id, e in sorted(all_exercises().items()) if id.startswith(f"{lecture}.")]
+
+
+def exercise_minutes(lecture: str) -> int:
+    return sum(e.minutes for e in exercises_of(lecture))
+
+
+def exercise_list(lecture: str) -> str:
+    items = "".join(f"<li>{e.id} {escape(e.title)}</li>" for e in exercises_of(lecture))
+    return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..diagnosis import name_suspect, one_number, told
 from ..machinery import Answer, Check, Draw, Exercise, Mistake, Suspect, call, close
-from .shared import name_suspect, one_number, told
 
 Numbers = Sequence[int]
 Case = tuple[list[float], list[int], list[int], list[int]]  # losses, asked, rows, tokens

@@ -13,8 +13,8 @@ from typing import Any
 from course_lib.files import data_path
 from course_lib.train.averages import glue_average
 
+from ..diagnosis import name_suspect, one_number, told
 from ..machinery import Answer, Check, Draw, Exercise, Suspect, call, close
-from .shared import name_suspect, one_number, told
 
 Score = float | Sequence[float]
 Row = Mapping[str, Score]

@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..diagnosis import name_suspect, told
 from ..machinery import (
     Answer,
     Check,
@@ -18,7 +19,6 @@ from ..machinery import (
     Suspect,
     call,
 )
-from .shared import name_suspect, told
 
 Number = Callable[[int, int, int], float]  # (epoch, example, position) -> [0, 1)
 # rows of a batch, their numbers in the training set, epoch, copies, how many to choose, draw

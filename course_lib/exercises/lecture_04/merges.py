@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from ..diagnosis import name_suspect, told
 from ..machinery import Answer, Check, Draw, Exercise, Mistake, Suspect, call
-from .shared import name_suspect, told
 
 Pair = tuple[str, str]
 Case = tuple[str, list[Pair]]  # word, merges in the order they were learned

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from ..diagnosis import name_suspect, told
 from ..machinery import (
     Answer,
     Check,
@@ -21,7 +22,6 @@ from ..machinery import (
     expect_tensor,
     writes_into,
 )
-from .shared import name_suspect, told
 
 Case = tuple[Tensor, int]  # input_ids (B, T), pad_id
 Cases = Callable[[Draw], list[Case]]

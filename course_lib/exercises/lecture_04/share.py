@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..diagnosis import name_suspect, one_number, told
 from ..machinery import (
     Answer,
     Check,
@@ -17,7 +18,6 @@ from ..machinery import (
     call,
     close,
 )
-from .shared import name_suspect, one_number, told
 
 Case = tuple[int, int, int, int | None]  # tokens of the row, positions asked, passes, copies
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from course_lib.encoder import EncoderOutput
 
-from ..lecture_04.shared import name_suspect, told
+from ..diagnosis import name_suspect, told
 from ..machinery import Answer, Check, Draw, Exercise, Mistake, call
 from .shared import Slips, call_keeping, gradient, one_loss, same_loss, suspects_of
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from course_lib.files import data_path
 
-from ..lecture_04.shared import name_suspect, one_number, told
+from ..diagnosis import name_suspect, one_number, told
 from ..machinery import Answer, Check, Draw, Exercise, Mistake, call, close
 from .shared import Slips, suspects_of
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..lecture_04.shared import name_suspect, told
+from ..diagnosis import name_suspect, told
 from ..machinery import Answer, Check, Draw, Exercise, Mistake, Suspect, call, close
 
 Case = tuple[Tensor, float]  # logits (N, V), temperature

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..lecture_04.shared import name_suspect, told
+from ..diagnosis import name_suspect, told
 from ..machinery import Answer, Check, Draw, Exercise, Mistake, call, close
 from .shared import Slips, call_keeping, gradient, one_loss, same_loss, suspects_of
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from course_lib.files import data_path
 
-from ..lecture_04.shared import name_suspect, one_number, told
+from ..diagnosis import name_suspect, one_number, told
 from ..machinery import Answer, Check, Draw, Exercise, Mistake, Suspect, call, close
 
 Row = Mapping[str, float]  # "score", "compute" and, where known, "steps"

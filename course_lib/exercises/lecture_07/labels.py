@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..lecture_04.shared import name_suspect, told
+from ..diagnosis import name_suspect, told
 from ..machinery import (
     Answer,
     Check,

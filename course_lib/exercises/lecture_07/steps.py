@@ -17,7 +17,7 @@ from course_lib.config import BertConfig, encoder_flops, published
 from course_lib.family.electra import GENERATOR_SIZE, ElectraConfig
 from course_lib.kernels.masking import count_to_predict
 
-from ..lecture_04.shared import name_suspect, one_number, told
+from ..diagnosis import name_suspect, one_number, told
 from ..machinery import Answer, Check, Draw, Exercise, Mistake, Suspect, call
 
 Pair = tuple[float, float]  # operations of one training step: BERT's, ELECTRA's

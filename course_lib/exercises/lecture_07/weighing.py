@@ -13,7 +13,7 @@ from torch import Tensor
 
 from course_lib.config import published
 
-from ..lecture_04.shared import name_suspect, one_number, told
+from ..diagnosis import name_suspect, one_number, told
 from ..machinery import Answer, Check, Draw, Exercise, Mistake, Suspect, call, close
 
 Case = tuple[int, float]  # words in the vocabulary, λ

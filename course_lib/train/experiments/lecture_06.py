@@ -27,7 +27,7 @@ from ...family.distilbert import (
     spread_layers,
 )
 from ...family.tinybert import fit_matrix, layer_mapping, tinybert_encoder
-from ...files import cache_dir, data_path, data_root, sha256_of, write_manifest
+from ...files import data_path, data_root, sha256_of, write_manifest
 from ...heads import BertForClassification, BertForMaskedLM
 from ...objectives.classification import classification_loss
 from ...objectives.distillation import distilbert_loss, tinybert_loss
@@ -188,7 +188,6 @@ def train_teacher(
     *,
     steps: int | None = None,
     callbacks: Sequence[Callback] = (),
-    checkpoint: Any = None,
 ) -> tuple[BertForMaskedLM, History]:
     """Pre-train the teacher on masked words."""
     model = fresh_teacher(recipe, material.world)
@@ -198,7 +197,6 @@ def train_teacher(
     history = fit(
         model, masked_lm_loss, batches, steps=steps or recipe.steps, precision=PRECISION,
         learning_rate=recipe.learning_rate, callbacks=callbacks,
-        checkpoint=checkpoint, checkpoint_every=500,
     )  # fmt: skip
     return model, history
 
@@ -211,37 +209,35 @@ def masked_accuracy(model: BertForMaskedLM, material: Material) -> float:
 
 def build_teacher() -> dict[str, Any]:
     """What data/results/06_teacher.json holds; the weights go to data/checkpoints/."""
-    material, recipe, curve = prepare(), TeacherRecipe(), []
+    material, recipe, path = prepare(), TeacherRecipe(), data_root().joinpath(*CHECKPOINT)
 
-    def look(report: Report) -> None:
-        if report.step % 500 == 0:
-            found = masked_accuracy(report.model, material)  # type: ignore[arg-type]
-            curve.append({"step": report.step, "masked_accuracy": found})
+    def run() -> dict[str, Any]:
+        curve: list[dict[str, float]] = []
 
-    unfinished = cache_dir("results") / "06-teacher.safetensors"
-    model, history = train_teacher(recipe, material, callbacks=[look], checkpoint=unfinished)
-    _, first = train_teacher(recipe, material, steps=REPLAYED)
-    path = data_root().joinpath(*CHECKPOINT)
-    path.parent.mkdir(exist_ok=True)
-    save(model, path)
+        def look(report: Report) -> None:
+            if report.step % 500 == 0:
+                found = masked_accuracy(report.model, material)  # type: ignore[arg-type]
+                curve.append({"step": report.step, "masked_accuracy": found})
+
+        model, history = train_teacher(recipe, material, callbacks=[look])
+        save(model, path)
+        return {
+            "seed": 0,
+            "parameters": count_parameters(model),
+            "masked_accuracy": masked_accuracy(model, material),
+            "job_accuracy": job_accuracy(model.encoder, material, seed=0),
+            "curve": curve,
+            "seconds": round(history.seconds, 1),
+        }
+
+    trained = kept("06-teacher", asdict(recipe), material.world, run, files=[path])
     write_manifest(data_root())
+    _, first = train_teacher(recipe, material, steps=REPLAYED)
     return {
         "recipes": {"teacher": asdict(recipe)},
-        **made_with(material.world),
-        "precision": PRECISION,
+        **made_with(material.world, PRECISION),
         "replay": first.losses["total"],
-        "runs": {
-            "teacher": [
-                {
-                    "seed": 0,
-                    "parameters": count_parameters(model),
-                    "masked_accuracy": masked_accuracy(model, material),
-                    "job_accuracy": job_accuracy(model.encoder, material, seed=0),
-                    "curve": curve,
-                    "seconds": round(history.seconds, 1),
-                }
-            ]
-        },
+        "runs": {"teacher": [trained]},
         "weights": {"file": "/".join(CHECKPOINT), "sha256": sha256_of(path)},
     }
 
@@ -324,8 +320,7 @@ def build_distilbert() -> dict[str, Any]:
     _, first = train_student(FULL, material, teacher, steps=REPLAYED)
     return {
         "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
-        **made_with(material.world),
-        "precision": PRECISION,
+        **made_with(material.world, PRECISION),
         "teacher": teacher_hash(),
         "replay": first.losses["total"],
         "runs": {
@@ -464,8 +459,7 @@ def build_tinybert() -> dict[str, Any]:
     _, first = general_stage(TINY, material, teacher, steps=REPLAYED)
     return {
         "recipes": {name: asdict(recipe) for name, recipe in TINIES.items()},
-        **made_with(material.world),
-        "precision": PRECISION,
+        **made_with(material.world, PRECISION),
         "teacher": teacher_hash(),
         "replay": first.losses["total"],
         "taught_by": {

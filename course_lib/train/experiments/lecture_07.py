@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from statistics import mean
 from typing import Any
 
@@ -83,11 +82,11 @@ class ElectraMaterial:
     kinds: WordKinds
 
 
-def prepare(world: MicroWorld | None = None, task_stories: int = TASK_STORIES) -> ElectraMaterial:
+def prepare(world: MicroWorld | None = None) -> ElectraMaterial:
     """Draw the stories (seed 0 of each split), pack them, and make the probes' tasks of them."""
     world = world or MicroWorld.load()
     told = world.stories(STORIES, seed=0)
-    unseen = world.stories(task_stories, seed=0, split="heldout")
+    unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
     return ElectraMaterial(
         world,
         story_rows(world, told, LENGTH),
@@ -201,14 +200,12 @@ def flops_a_step(recipe: ElectraRecipe, material: ElectraMaterial) -> int:
     return round(mean(step_flops(model, loss, batches(step)) for step in range(5)))
 
 
-@lru_cache
-def equal_flops(world: MicroWorld | None = None) -> dict[str, ElectraRecipe]:
-    """BERT with as many steps as cost what ELECTRA's steps cost, and ELECTRA itself."""
-    material = prepare(world, task_stories=HELDOUT)
-    costs = {stone: flops_a_step(EQUAL_STEPS[stone], material) for stone in ENDS}
+def equal_flops(costs: Mapping[str, int]) -> dict[str, ElectraRecipe]:
+    """BERT with as many steps as cost what ELECTRA's steps cost, and ELECTRA itself; costs: of one
+    step, by stone."""
     return {
-        stone: replace(FULL, stone=stone, steps=round(FULL.steps * costs["ELECTRA"] / cost))
-        for stone, cost in costs.items()
+        stone: replace(FULL, stone=stone, steps=round(FULL.steps * costs["ELECTRA"] / costs[stone]))
+        for stone in ENDS
     }
 
 
@@ -234,14 +231,14 @@ def replay(material: ElectraMaterial) -> list[float]:
 def build_stones() -> dict[str, Any]:
     """What data/results/07_stepping_stones.json holds."""
     material = prepare()
+    costs = {stone: flops_a_step(recipe, material) for stone, recipe in EQUAL_STEPS.items()}
     recipes = {f"equal steps: {stone}": recipe for stone, recipe in EQUAL_STEPS.items()}
-    recipes |= {f"equal arithmetic: {s}": r for s, r in equal_flops(material.world).items()}
+    recipes |= {f"equal arithmetic: {s}": recipe for s, recipe in equal_flops(costs).items()}
     return {
         "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
-        **made_with(material.world),
-        "precision": PRECISION,
+        **made_with(material.world, PRECISION),
         "replay": replay(material),
-        "flops_a_step": {s: flops_a_step(r, material) for s, r in EQUAL_STEPS.items()},
+        "flops_a_step": costs,
         "untrained": untrained(material),
         "runs": {
             name: [one_run(recipe, material, seed) for seed in SEEDS]
@@ -255,8 +252,7 @@ def build_variants() -> dict[str, Any]:
     material = prepare()
     return {
         "recipes": {name: asdict(recipe) for name, recipe in VARIANTS.items()},
-        **made_with(material.world),
-        "precision": PRECISION,
+        **made_with(material.world, PRECISION),
         "replay": replay(material),
         "flops_a_step": {name: flops_a_step(r, material) for name, r in VARIANTS.items()},
         "runs": {
@@ -296,30 +292,34 @@ def micro_electra() -> Electra:
 
 def build_electra() -> dict[str, Any]:
     """What data/results/07_electra.json holds; the weights go to data/checkpoints/."""
-    material, curve = prepare(), []
+    material = prepare()
+    paths = [data_root().joinpath(*CHECKPOINTS, f"{name}.safetensors") for name in NETWORKS]
 
-    def look(report: Report) -> None:
-        if report.step % 500 == 0 and isinstance(report.model, Electra):
-            report.model.eval()
-            curve.append({"step": report.step, **measure(report.model, material)})
-            report.model.train()
+    def run() -> dict[str, Any]:
+        curve: list[dict[str, float]] = []
 
-    model, history = train_stone(LONG, material, callbacks=[look])
-    assert isinstance(model, Electra)
-    weights = {}
-    for name, network in zip(NETWORKS, (model.generator, model.discriminator), strict=True):
-        path = data_root().joinpath(*CHECKPOINTS, f"{name}.safetensors")
-        path.parent.mkdir(exist_ok=True)
-        weights[path.name] = save(network, path)
+        def look(report: Report) -> None:
+            if report.step % 500 == 0:
+                report.model.eval()
+                curve.append({"step": report.step, **measure(report.model, material)})
+                report.model.train()
+
+        model, history = train_stone(LONG, material, callbacks=[look])
+        assert isinstance(model, Electra)
+        networks = zip(paths, (model.generator, model.discriminator), strict=True)
+        weights = {path.name: save(network, path) for path, network in networks}
+        about = {"seed": 0, **curve[-1], "curve": curve, "seconds": history.seconds}
+        return {"about": about, "weights": weights}
+
+    trained = kept("07-electra", asdict(LONG), material.world, run, files=paths)
     write_manifest(data_root())
     _, first = train_stone(LONG, material, steps=REPLAYED)
     return {
         "recipes": {"ELECTRA": asdict(LONG)},
-        **made_with(material.world),
-        "precision": PRECISION,
+        **made_with(material.world, PRECISION),
         "replay": first.losses["total"],
-        "runs": {"ELECTRA": [{"seed": 0, **curve[-1], "curve": curve, "seconds": history.seconds}]},
-        "weights": weights,
+        "runs": {"ELECTRA": [trained["about"]]},
+        "weights": trained["weights"],
     }
 
 

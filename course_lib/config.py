@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
+
+from .kernels.choosing import ATTENTION_PATHS, check_path
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,9 @@ class BertConfig:
     attention_dropout: float = 0.1
     layer_norm_eps: float = 1e-12
     initializer_range: float = 0.02  # standard deviation of every fresh weight
+    kernels: str = "auto"  # how attention is computed, see kernels/choosing.py; same numbers
+
+    paths: ClassVar[tuple[str, ...]] = ATTENTION_PATHS  # what `kernels` may ask for by name
 
     def __post_init__(self) -> None:
         sizes = ("vocab_size", "hidden_size", "num_heads", "intermediate_size", "max_positions")
@@ -59,6 +64,7 @@ class BertConfig:
                     f"{name}={getattr(self, name)!r} was given; expected a share from 0 up to, "
                     "not including, 1. Use 0.0 to switch dropout off."
                 )
+        check_path(self.kernels, self.paths)
 
     @property
     def head_size(self) -> int:
@@ -103,7 +109,8 @@ def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
 # al. 2019. roberta: Liu et al. 2019, Table 9; 512 usable positions and two that padding reserves.
 # albert: Lan et al. 2019, Table 1; a head has 64 units in all four. distilbert: Sanh et al. 2019,
 # section 2. tinybert: Jiao et al. 2020, section 4.2. electra: the discriminators of Clark et al.
-# 2020, Table 6, and of the released configurations.
+# 2020, Table 6, and of the released configurations. deberta: He et al. 2020, Table 8, the first
+# generation; deberta-v3: He et al. 2021 and the released configurations.
 PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
     "bert": {
         "tiny": _size(2, 128, 2),
@@ -139,6 +146,15 @@ PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
         "small": _size(12, 256, 4, embedding_size=128),
         "base": _size(12, 768, 12, embedding_size=768),
         "large": _size(24, 1024, 16, embedding_size=1024),
+    },
+    "deberta": {
+        "base": _size(12, 768, 12),
+        "large": _size(24, 1024, 16),
+    },
+    "deberta-v3": {
+        "small": _size(6, 768, 12),
+        "base": _size(12, 768, 12),
+        "large": _size(24, 1024, 16),
     },
 }
 

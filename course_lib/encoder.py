@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from .config import BertConfig
 from .kernels.attention import attention, attention_reference
+from .kernels.unpadding import Packing, packed_attention
 
 
 @dataclass
@@ -38,34 +39,37 @@ class Embeddings(nn.Module):
     """Token + segment + position, then LayerNorm and dropout (Figure 2 of the paper).
 
     size: width of the tables, H if not given. number: gives each token its row of the position
-    table, (B, T) -> (T,) or (B, T). With type_vocab_size=0 there are no segments."""
+    table, (B, T) -> (T,) or (B, T); None: no positions here. With type_vocab_size=0 there are no
+    segments."""
 
     def __init__(
         self,
         config: BertConfig,
         size: int | None = None,
-        number: Callable[[Tensor], Tensor] = count_from_zero,
+        number: Callable[[Tensor], Tensor] | None = count_from_zero,
     ) -> None:
         super().__init__()
         H = size or config.hidden_size
         self.config = config
         self.number = number
         self.token = nn.Embedding(config.vocab_size, H, padding_idx=config.pad_token_id)
-        self.position = nn.Embedding(config.max_positions, H)
+        self.position = nn.Embedding(config.max_positions, H) if number else None
         self.segment = nn.Embedding(config.type_vocab_size, H) if config.type_vocab_size else None
         self.norm = nn.LayerNorm(H, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
     def parts(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> dict[str, Tensor]:
-        """Every stage by name, each (B, T, H): token, segment (if any), position, sum, normed."""
+        """Every stage by name, each (B, T, H): token, segment and position (if any), sum,
+        normed."""
         check_input(input_ids, token_type_ids, self.config)
         if token_type_ids is None:
             token_type_ids = torch.zeros_like(input_ids)
         stages = {"token": self.token(input_ids)}  # (B, T, H)
         if self.segment is not None:
             stages["segment"] = self.segment(token_type_ids)  # (B, T, H)
-        position = self.position(self.number(input_ids))  # (T, H), the same for every row
-        stages["position"] = position.expand_as(stages["token"])  # (B, T, H)
+        if self.position is not None and self.number is not None:
+            position = self.position(self.number(input_ids))  # (T, H), the same for every row
+            stages["position"] = position.expand_as(stages["token"])  # (B, T, H)
         total = reduce(torch.add, stages.values())
         return {**stages, "sum": total, "normed": self.norm(total)}
 
@@ -81,6 +85,7 @@ class SelfAttention(nn.Module):
         H = config.hidden_size
         self.num_heads = config.num_heads
         self.dropout = config.attention_dropout
+        self.path = config.kernels
         self.query = nn.Linear(H, H)
         self.key = nn.Linear(H, H)
         self.value = nn.Linear(H, H)
@@ -89,23 +94,29 @@ class SelfAttention(nn.Module):
     def forward(
         self,
         x: Tensor,
-        mask: Tensor | None = None,
+        mask: Tensor | Packing | None = None,
         keep_weights: bool = False,
         asking: Tensor | None = None,
+        at: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """x (B, T, H), mask (B, T) -> mixed (B, T, H), and if asked weights and scores (B, A, T,
         T).
 
-        `asking` (B, K, H) are the tokens that gather, if not all do; then T is K where they stand.
+        `asking` (B, K, H) are the vectors that gather, if not x itself; then T is K where they
+        stand. `at` (B, K) are their places: here they do not matter, in DeBERTa they do. Where mask
+        is a Packing, x and mixed are (N, H), the real tokens alone.
         """
-        q = self._heads(self.query(x if asking is None else asking))
-        k, v = self._heads(self.key(x)), self._heads(self.value(x))
+        q, k, v = self.query(x if asking is None else asking), self.key(x), self.value(x)
         dropout = self.dropout if self.training else 0.0
+        if isinstance(mask, Packing):
+            mixed = packed_attention(q, k, v, mask, self.num_heads, dropout, self.path)
+            return self.output(mixed), None, None
+        q, k, v = self._heads(q), self._heads(k), self._heads(v)
         weights = scores = None
         if keep_weights:
             mixed, weights, scores = attention_reference(q, k, v, mask, dropout)
         else:
-            mixed = attention(q, k, v, mask, dropout)
+            mixed = attention(q, k, v, mask, dropout, self.path)
         return self.output(mixed.transpose(1, 2).flatten(2)), weights, scores
 
     def _heads(self, x: Tensor) -> Tensor:
@@ -129,12 +140,14 @@ class FeedForward(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then feed-forward; after each: dropout, add the input, LayerNorm (post-LN)."""
+    """Attention, then feed-forward; after each: dropout, add the input, LayerNorm (post-LN).
 
-    def __init__(self, config: BertConfig) -> None:
+    attention: another kind of attention than BERT's, called as SelfAttention is."""
+
+    def __init__(self, config: BertConfig, attention: nn.Module | None = None) -> None:
         super().__init__()
         H, eps = config.hidden_size, config.layer_norm_eps
-        self.attention = SelfAttention(config)
+        self.attention = attention or SelfAttention(config)
         self.attention_norm = nn.LayerNorm(H, eps=eps)
         self.feed_forward = FeedForward(config)
         self.output_norm = nn.LayerNorm(H, eps=eps)
@@ -143,7 +156,7 @@ class Block(nn.Module):
     def forward(
         self,
         x: Tensor,
-        mask: Tensor | None = None,
+        mask: Tensor | Packing | None = None,
         keep_weights: bool = False,
         only_at: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
@@ -153,11 +166,20 @@ class Block(nn.Module):
         return self.feed(x), weights, scores
 
     def attend(
-        self, x: Tensor, mask: Tensor | None, keep_weights: bool, only_at: Tensor | None
+        self,
+        x: Tensor,
+        mask: Tensor | Packing | None = None,
+        keep_weights: bool = False,
+        only_at: Tensor | None = None,
+        asking: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """The first half of the block."""
-        asking = x if only_at is None else take(x, only_at)
-        mixed, weights, scores = self.attention(x, mask, keep_weights, asking)
+        """The first half of the block.
+
+        `asking`: the vectors that gather from x, and to which the outcome is added, if not x's
+        own; (B, T, H), or (B, K, H) for the positions `only_at`."""
+        if asking is None:
+            asking = x if only_at is None else take(x, only_at)
+        mixed, weights, scores = self.attention(x, mask, keep_weights, asking, only_at)
         return self.attention_norm(asking + self.dropout(mixed)), weights, scores
 
     def feed(self, x: Tensor) -> Tensor:
@@ -194,7 +216,7 @@ class Stack(nn.Module):
     def forward(
         self,
         x: Tensor,
-        mask: Tensor | None = None,
+        mask: Tensor | Packing | None = None,
         keep_weights: bool = False,
         only_at: Tensor | None = None,
     ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
@@ -255,15 +277,27 @@ class Encoder(nn.Module):
         output_hidden_states: bool = False,
         output_attentions: bool = False,
         output_attention_scores: bool = False,
+        remove_padding: bool = False,
     ) -> EncoderOutput:
         """input_ids, attention_mask (1 real, 0 padding), token_type_ids: each (B, T) whole numbers.
 
         `only_at` (B, K), [CLS] first: the last layer is computed at these positions only, and T is
-        K there. Raises ValueError for empty or too long texts and for ids outside their tables."""
+        K there. `remove_padding`: the blocks work on the real tokens alone, and states at the
+        padding are zeros. Raises ValueError for empty or too long texts, for ids outside their
+        tables, and for what padding cannot be removed from."""
         check_mask(input_ids, attention_mask)
         x = in_compute_format(self.embeddings(input_ids, token_type_ids))
         keep = output_attentions or output_attention_scores
-        states, weights, scores = self.stack(x, attention_mask, keep, only_at)
+        mask: Tensor | Packing | None = attention_mask
+        if remove_padding:
+            check_removable(self.stack, keep, only_at)
+            if attention_mask is not None:
+                mask = Packing(attention_mask)
+                x = mask.unpad(x)  # (B, T, H) -> (N, H)
+        states, weights, scores = self.stack(x, mask, keep, only_at)
+        if isinstance(mask, Packing):
+            wanted = states if output_hidden_states else states[-1:]
+            states = [mask.pad(state) for state in wanted]  # each (B, T, H) again
         return EncoderOutput(
             last_hidden_state=states[-1],
             pooler_output=None if self.pooler is None else self.pooler(states[-1]),
@@ -344,4 +378,21 @@ def check_mask(input_ids: Tensor, attention_mask: Tensor | None) -> None:
         raise ValueError(
             f"attention_mask of shape {tuple(attention_mask.shape)} was given; expected that of "
             f"input_ids, {tuple(input_ids.shape)}: 1 at real tokens, 0 at padding."
+        )
+
+
+def check_removable(stack: nn.Module, keep_weights: bool, only_at: Tensor | None) -> None:
+    """Raise ValueError where padding cannot be removed from what is asked."""
+    if keep_weights or only_at is not None:
+        asked = "only_at" if only_at is not None else "output_attentions or output_attention_scores"
+        raise ValueError(
+            f"remove_padding=True was given with {asked}; expected it alone: these need the whole "
+            "(B, T). Leave one of the two out."
+        )
+    kinds = (getattr(part, "attention", None) for part in stack.modules())
+    others = {type(x).__name__ for x in kinds if x and not isinstance(x, SelfAttention)}
+    if others:
+        raise ValueError(
+            f"remove_padding=True was given to a model with {', '.join(sorted(others))}; expected "
+            "SelfAttention, to which a token's place does not matter. Leave it out."
         )

@@ -83,7 +83,7 @@ def test_both_sides_train_the_same_number_of_weights_and_each_step_moves_them(mo
     pooler_and_pair = 128 * 128 + 128 + 2 * 128 + 2  # ours has them, BertForMaskedLM does not
     count = sum(p.numel() for p in ours.parameters()) - pooler_and_pair
     assert count == sum(p.numel() for p in made[0].parameters())
-    pretraining.our_step("tiny", "float32", True)()
+    pretraining.our_step("tiny", "float32", "plain")()
 
 
 def test_the_remark_compares_with_the_best_peer_and_with_the_machine():
@@ -358,7 +358,8 @@ def test_without_a_choice_every_subject_is_measured(monkeypatch):
 @pytest.mark.parametrize("subject", __main__.TABLES)
 def test_every_subject_has_tables_with_titles_of_their_own(subject):
     tables = __main__.tables_of(subject, ["tiny", "mini"], False)
-    assert len({t.title for t in tables}) == len(tables) >= 2
+    least = 0 if subject == "disentangled_gpu" and not torch.cuda.is_available() else 2
+    assert len({t.title for t in tables}) == len(tables) >= least
     for table in tables:
         assert isinstance(table, Table)
         names = [c.name for c in table.contenders]

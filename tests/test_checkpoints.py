@@ -33,6 +33,13 @@ from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
 from course_lib.family.albert import SHARING, albert, albert_for_pretraining
 from course_lib.family.bert import bert
+from course_lib.family.deberta import (
+    DebertaForMaskedLM,
+    EnhancedMaskDecoder,
+    deberta,
+    deberta_masked_lm,
+    deberta_v3,
+)
 from course_lib.family.distilbert import (
     DistilBertConfig,
     distilbert,
@@ -193,6 +200,8 @@ TINY = {
 ALBERT = {**TINY, "embedding_size": 5, "hidden_act": "gelu"}
 ELECTRA = {**TINY, "embedding_size": 5}
 SAME_WIDTH = {**TINY, "embedding_size": 12}  # no projection stands between tables and blocks
+DEBERTA = {**TINY, "span": 4}
+DEBERTA_V2 = {**DEBERTA, "furthest": 8, "convolution": 3}
 MEMBERS: dict[str, Any] = {
     "bert masked": lambda: BertForMaskedLM(Encoder(SMALL)),
     "bert tanh": lambda: bert("tiny", **TINY, hidden_act="gelu_new"),
@@ -216,8 +225,19 @@ MEMBERS: dict[str, Any] = {
     "electra discriminator": lambda: electra("small", **ELECTRA).discriminator,
     "electra same width": lambda: electra_discriminator("base", **SAME_WIDTH),
     "electra same width, generator": lambda: electra("base", **SAME_WIDTH).generator,
+    "deberta": lambda: deberta("base", **DEBERTA),
+    "deberta masked": lambda: BertForMaskedLM(deberta("base", **DEBERTA, terms=("p2c",))),
+    "deberta decoder": lambda: deberta_masked_lm(deberta("base", **DEBERTA)),
+    "deberta-v2": lambda: deberta_v3("base", **DEBERTA, furthest=8, type_vocab_size=2),
+    "deberta-v2 masked": lambda: BertForMaskedLM(deberta_v3("base", **DEBERTA_V2)),
+    "deberta-v2 own": lambda: deberta_v3(
+        "base", **DEBERTA_V2, shared_projections=False, normed_positions=False, conv_act="gelu"
+    ),
+    "deberta-v2 decoder": lambda: deberta_masked_lm(deberta_v3("base", **DEBERTA_V2)),
 }
-OURS_ALONE = {"albert attention", "albert feed_forward"}
+OURS_ALONE = {
+    "albert attention", "albert feed_forward", "deberta decoder", "deberta-v2 decoder",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("member", MEMBERS)
@@ -548,6 +568,132 @@ def test_tinybert_as_it_was_released(tmp_path: Path):
         load_pretrained(other)
 
 
+def deberta_settings(**more: Any) -> dict[str, Any]:
+    """As released: terms in one string, and -1 for as many distances as positions."""
+    return {
+        "model_type": "deberta", "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1, "hidden_size": 12, "initializer_range": 0.02,
+        "intermediate_size": 20, "max_position_embeddings": 9, "relative_attention": True,
+        "pos_att_type": "c2p|p2c", "layer_norm_eps": 1e-7, "max_relative_positions": -1,
+        "position_biased_input": False, "num_attention_heads": 3, "num_hidden_layers": 2,
+        "type_vocab_size": 0, "vocab_size": 30, **more,
+    }  # fmt: skip
+
+
+BUCKETS = {
+    "model_type": "deberta-v2", "position_buckets": 4, "norm_rel_ebd": "layer_norm",
+    "share_att_key": True,
+}  # fmt: skip
+
+
+def words_alone(model: DebertaForMaskedLM) -> BertForMaskedLM:
+    """Its encoder and head, which transformers has."""
+    alone = BertForMaskedLM(model.encoder)
+    alone.mlm = model.mlm
+    return alone
+
+
+@pytest.mark.parametrize("generation", [1, 2, 3])
+def test_deberta_as_it_was_released(tmp_path: Path, generation: int):
+    """The decoder's positions lie among the embeddings, the head under its own name; the third also
+    has the head that told replaced tokens. The vocabularies are of kinds that are not here."""
+    settings = deberta_settings()
+    if generation > 1:
+        settings |= BUCKETS
+    if generation == 2:
+        settings |= {"conv_kernel_size": 3, "conv_act": "gelu", "attention_head_size": 4}
+    sizes = {**TINY, "span": 9 if generation == 1 else 4}
+    if generation == 1:
+        encoder = deberta("base", **sizes)
+    else:
+        more: dict[str, Any] = {"convolution": 3, "conv_act": "gelu"} if generation == 2 else {}
+        encoder = deberta_v3("base", **sizes, furthest=9, **more)
+    model = deberta_masked_lm(encoder)
+    assert isinstance(model, DebertaForMaskedLM)
+    positions = model.decoder.position.weight.detach()
+    extra = {"mask_predictions__dense__weight": torch.ones(12, 12)} if generation == 3 else {}
+    folder = released(
+        tmp_path / "f", words_alone(model), settings,
+        deberta__embeddings__position_embeddings__weight=positions, **extra,
+    )  # fmt: skip
+    assert "lm_predictions.lm_head.bias" in room.read_header(folder / "model.safetensors")
+    (folder / "vocab.json").write_text('{"[PAD]": 0, "[CLS]": 1, "[SEP]": 2, "[UNK]": 3}')
+    (folder / "merges.txt").write_text("#version: 0.2\n")
+    found = load_pretrained(folder)
+    assert isinstance(found.model, DebertaForMaskedLM) and same(found.model, model)
+    assert found.encoder.config == model.config and found.tokenizer is None
+    ids = torch.tensor([[2, 7, 8, 3]])
+    with torch.no_grad():
+        assert torch.equal(found.model(ids).logits, model.eval()(ids).logits)
+    change(folder, deberta__embeddings__position_embeddings__weight=None)
+    plain = load_pretrained(folder)
+    assert type(plain.model) is BertForMaskedLM and same(plain.model, words_alone(model))
+    change(
+        folder,
+        lm_predictions__lm_head__bias=None,
+        deberta__embeddings__position_embeddings__weight=positions,
+    )
+    headless = load_pretrained(folder)
+    assert headless.model is None and same(headless.encoder, model.encoder)
+
+
+def test_a_deberta_with_the_old_head(tmp_path: Path):
+    """As transformers writes one unless told otherwise: named as BERT's, the table twice."""
+    transformers = pytest.importorskip("transformers")
+    theirs = transformers.DebertaForMaskedLM(transformers.DebertaConfig(**deberta_settings()))
+    assert any(name.startswith("cls.predictions.") for name in theirs.state_dict())
+    theirs.save_pretrained(tmp_path / "f")
+    found = load_pretrained(tmp_path / "f")
+    assert isinstance(found.model, BertForMaskedLM)
+    assert same(found.model, from_transformers(theirs))
+    head = theirs.cls.predictions.transform.dense.weight
+    assert torch.equal(found.model.mlm.dense.weight, head)
+    change(tmp_path / "f", cls__predictions__decoder__weight=torch.ones(30, 12))
+    with pytest.raises(CheckpointError, match=r"decoder\.weight differs from embeddings\.word"):
+        load_pretrained(tmp_path / "f")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"position_biased_input": True}, "position_biased_input=True; only False means the same"),
+        ({"relative_attention": False}, "relative_attention=False; only True means the same"),
+        ({"talking_head": True}, "talking_head=True; only False means the same"),
+        ({"embedding_size": 7}, "embedding_size=7 was given; expected hidden_size, 12"),
+        ({"pos_att_type": "c2p|p2p"}, r"terms=\('c2p', 'p2p'\) was given"),
+        ({**BUCKETS, "position_buckets": -1}, "position_buckets=-1 was given; expected how many"),
+        ({**BUCKETS, "conv_groups": 3}, "conv_groups=3; only 1 means the same"),
+        ({**BUCKETS, "conv_kernel_size": 4}, "convolution=4 was given; expected 0, or an odd"),
+        ({**BUCKETS, "conv_kernel_size": 3, "conv_act": "relu"}, "conv_act='relu' was given"),
+        ({**BUCKETS, "attention_head_size": 6}, "attention_head_size=6 was given for 3 heads"),
+    ],
+)
+def test_what_is_not_in_our_debertas(changes: dict[str, Any], says: str):
+    settings = deberta_settings(**changes)
+    with pytest.raises(CheckpointError, match=says):
+        room._our_config(settings, room.FAMILIES[settings["model_type"]], "config.json")
+
+
+@pytest.mark.parametrize("name", ["position_biased_input", "relative_attention"])
+def test_a_deberta_that_does_not_say_what_it_is(name: str):
+    """What is absent means what it means in transformers: another model than ours."""
+    settings = deberta_settings()
+    del settings[name]
+    with pytest.raises(CheckpointError, match=rf"{name}=\w+; only"):
+        room._our_config(settings, room.FAMILIES["deberta"], "config.json")
+
+
+def test_how_often_the_decoder_visits_goes_along(tmp_path: Path):
+    """No weight says it."""
+    encoder = deberta("base", **DEBERTA)
+    for visits in (1, 3):
+        model = DebertaForMaskedLM(encoder, EnhancedMaskDecoder(encoder.config, visits))
+        save(model, tmp_path / "m.safetensors")
+        again = load(tmp_path / "m.safetensors")
+        assert isinstance(again, DebertaForMaskedLM) and again.decoder.visits == visits
+        assert load_pretrained(tmp_path / "m.safetensors").model is not None
+
+
 def test_both_networks_go_into_two_files(tmp_path: Path):
     """Each file holds the shared tables; and both together are no file."""
     model = electra("small", **ELECTRA)
@@ -566,7 +712,7 @@ def test_both_networks_go_into_two_files(tmp_path: Path):
     assert isinstance(found.model, BertForReplacedTokens) and found.source == "path"
 
 
-@pytest.mark.parametrize("member", ["distilbert", "electra encoder"])
+@pytest.mark.parametrize("member", ["distilbert", "electra encoder", "deberta", "deberta-v2"])
 def test_a_pooler_of_ones_own(tmp_path: Path, member: str):
     """As fine-tuning gives one to an encoder without: our files keep it, theirs cannot."""
     encoder = MEMBERS[member]()
@@ -607,11 +753,18 @@ def test_what_is_fixed_in_the_other_members(tmp_path: Path):
 
 @pytest.mark.parametrize("family", room.FAMILIES)
 def test_a_setting_that_is_absent_has_transformers_value(family: str):
-    """A configuration of no words at all means the same in both libraries."""
+    """A configuration of no words at all means the same in both libraries; of a DeBERTa, one with
+    those words alone without which it is refused."""
     transformers = pytest.importorskip("transformers")
     ours = room.FAMILIES[family]
     kind = getattr(transformers, ours.classes[Encoder]).config_class
-    assert room._our_config({}, ours, "here") == room._our_config(kind().to_dict(), ours, "there")
+    said: dict[str, Any] = {}
+    if family.startswith("deberta"):
+        said = {"relative_attention": True, "position_biased_input": False}
+    if family == "deberta-v2":
+        said["position_buckets"] = 8
+    theirs = kind(**said).to_dict()
+    assert room._our_config(said, ours, "here") == room._our_config(theirs, ours, "there")
 
 
 def test_the_tokenizers_of_other_members(tmp_path: Path):
@@ -629,7 +782,7 @@ def test_known_names():
     """Every name leads to the repository of that name, in its owner's account."""
     owners = {
         "bert": "google-bert", "roberta": "FacebookAI", "albert": "albert", "electra": "google",
-        "distilbert": "distilbert", "TinyBERT": "huawei-noah",
+        "distilbert": "distilbert", "TinyBERT": "huawei-noah", "deberta": "microsoft",
     }  # fmt: skip
     for name, source in room.KNOWN.items():
         if source is not MINILM:
@@ -642,6 +795,9 @@ def test_known_names():
     networks = {tuple(n.split("-")[1:]) for n in room.KNOWN if n.startswith("electra")}
     kinds = ("discriminator", "generator")
     assert networks == {(size, kind) for size in ("small", "base", "large") for kind in kinds}
+    debertas = {n.removeprefix("deberta-") for n in room.KNOWN if n.startswith("deberta")}
+    third = {f"v3-{size}" for size in ("xsmall", "small", "base", "large")}
+    assert debertas == {"base", "large", "v2-xlarge", "v2-xxlarge"} | third
     tiny = {n for n in room.KNOWN if n.startswith("Tiny")}
     assert tiny == {"TinyBERT_General_4L_312D", "TinyBERT_General_6L_768D"}
 
@@ -867,9 +1023,25 @@ def test_names_on_paper():
         ("electra", "embeddings.tables.token", "embeddings.word_embeddings"),
         ("electra", "embeddings.project", "embeddings_project"),
         ("electra", "rtd.score", "discriminator_predictions.dense_prediction"),
+        (
+            "deberta",
+            "stack.blocks.10.attention.projections.fused",
+            "encoder.layer.10.attention.self.in_proj",
+        ),
+        ("deberta", "stack.positions.table", "encoder.rel_embeddings"),
+        ("deberta", "mlm.norm", "lm_predictions.lm_head.LayerNorm"),
+        ("deberta-v2", "stack.positions.norm", "encoder.LayerNorm"),
+        (
+            "deberta-v2",
+            "stack.blocks.1.attention.projections.position_key",
+            "encoder.layer.1.attention.self.pos_key_proj",
+        ),
+        ("deberta-v2", "stack.convolution.mix", "encoder.conv.conv"),
     ):
         name = room.their_name(f"encoder.{ours}.weight", room.FAMILIES[family])
         assert name == f"{theirs}.weight"
+    bias = "stack.blocks.7.attention.projections.query_bias"  # a weight of no module of its own
+    assert room.their_name(bias, room.DEBERTA) == "encoder.layer.7.attention.self.q_bias"
 
 
 def test_what_transformers_does_not_have():

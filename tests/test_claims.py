@@ -8,6 +8,7 @@ import time
 
 import pytest
 import torch
+import transformers.models.deberta.modeling_deberta  # noqa: F401  the first import is no claim's time
 
 from course_lib.claims import Claim, NotHere, Settled, claims, claims_table
 from course_lib.claims.machinery import (
@@ -43,6 +44,7 @@ HOME = {
         6,
     ),
     "07": ({"E29", "E30", "E31", "E32", "E52", "E61", "E63"}, "slip 7", 2),
+    "08": ({"E33", "E34", "E35", "E36", "E50", "E98"}, "slip 3", 4),
 }
 LEDGER = [(lecture, entry) for lecture in HOME for entry in claims(lecture)]
 SETTLED = [pytest.param(e, id=f"{n} {e.id}") for n, e in LEDGER if e.how != "cited"]
@@ -210,6 +212,7 @@ def test_a_result_that_is_not_there_is_said_in_words():
         ("distilbert", "1910.01108"),
         ("tinybert", "1909.10351"),
         ("electra", "2003.10555"),
+        ("deberta", "2006.03654"),
     ],
 )
 def test_every_printed_table_says_where_it_stands(paper, arxiv):
@@ -260,6 +263,25 @@ def test_the_published_weights_are_those_of_the_objective():
 
     table = printed("distilbert")["weights"]
     assert {name: table[name] for name in PUBLISHED_WEIGHTS} == PUBLISHED_WEIGHTS
+
+
+def test_the_ablation_of_deberta_is_whole():
+    table = printed("deberta")["ablation"]
+    rows = [row for name, row in table.items() if name not in ("where", "what", "columns")]
+    assert len(rows) == 7
+    for row in rows:
+        pairs, race = row[:-1], row[-1]
+        assert len(row) == len(table["columns"]) and all(len(pair) == 2 for pair in pairs)
+        assert race < min(min(pair) for pair in pairs)  # the hardest of them for every model
+
+
+def test_the_settings_of_deberta_are_those_that_are_built():
+    from course_lib.config import published
+    from course_lib.family.deberta import DebertaConfig
+
+    assert (
+        printed("deberta")["settings"]["span"] == published("deberta", "base", DebertaConfig).span
+    )
 
 
 def test_the_row_of_distilbert_is_copied_whole():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib.kernels import attention as attention_kernel
 from course_lib.kernels.attention import attention, attention_reference
 from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
 from course_lib.kernels.masking import count_to_predict, mask_tokens, mask_tokens_reference
@@ -37,15 +36,14 @@ def draw_mask(kind, batch, tokens):
     return mask
 
 
-@pytest.mark.parametrize("plain", [True, False], ids=["plain", "fused"])
+@pytest.mark.parametrize("path", ["reference", "plain", "fused"])
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("kind", LENGTHS)
-def test_attention_twins_agree(monkeypatch, plain, dtype, shape, kind):
-    monkeypatch.setattr(attention_kernel, "PLAIN_UP_TO", 10_000 if plain else 0)
+def test_attention_twins_agree(path, dtype, shape, kind):
     mask = draw_mask(kind, shape[0], shape[2])
     ours, theirs = draw_qkv(shape, dtype), draw_qkv(shape, dtype)
-    fast = attention(*ours, mask)
+    fast = attention(*ours, mask, path=path)
     # The reference is computed from the same numbers in float64, so only the twin rounds.
     slow, weights, _ = attention_reference(*(x.double() for x in theirs), mask)
     assert weights.sum(-1).allclose(torch.ones_like(weights.sum(-1)))
@@ -65,13 +63,12 @@ def test_attention_twins_agree(monkeypatch, plain, dtype, shape, kind):
         ).abs().max() <= 2 * bound * largest
 
 
-@pytest.mark.parametrize("plain", [True, False], ids=["plain", "fused"])
-def test_fewer_queries_than_keys(monkeypatch, plain):
-    monkeypatch.setattr(attention_kernel, "PLAIN_UP_TO", 10_000 if plain else 0)
+@pytest.mark.parametrize("path", ["reference", "plain", "fused"])
+def test_fewer_queries_than_keys(path):
     q, k, v = (x.detach() for x in draw_qkv((2, 3, 9, 5), torch.float64))
     mask = draw_mask("some", 2, 9)
     whole = attention_reference(q, k, v, mask)[0]
-    assert (attention(q[:, :, 2:4], k, v, mask) - whole[:, :, 2:4]).abs().max() <= 1e-10
+    assert (attention(q[:, :, 2:4], k, v, mask, path=path) - whole[:, :, 2:4]).abs().max() <= 1e-10
 
 
 def test_a_hidden_key_gets_no_weight_and_its_value_does_not_matter():

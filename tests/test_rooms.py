@@ -13,7 +13,9 @@ ROOMS = (
     "files", "kernels", "config", "encoder", "heads", "family", "objectives", "text",
     "checkpoints", "train", "views", "exercises", "claims", "bench",
 )  # fmt: skip
-HEAVY = ("transformers", "plotly", "bertviz", "sklearn", "ipywidgets", "IPython", "anywidget")
+HEAVY = (
+    "transformers", "plotly", "bertviz", "sklearn", "ipywidgets", "IPython", "anywidget", "triton",
+)  # fmt: skip
 
 
 def imported_rooms(source: str, module: tuple[str, ...]) -> set[str]:

@@ -14,7 +14,7 @@ from course_lib.encoder import Encoder
 from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.rows import Rows, SpecialIds
 from course_lib.text.augmentation import CANDIDATES, COPIES, SHARE, augment, likeliest_words
-from course_lib.text.tasks import LabelledRows, hero_jobs
+from course_lib.text.tasks import LabelledRows, hero_jobs, queues
 from course_lib.text.world import MicroWorld
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=40)
@@ -259,3 +259,52 @@ def test_numbers_that_make_no_sense_are_refused(settings):
     name, value = next(iter(settings.items()))
     with pytest.raises(ValueError, match=rf"{name}={value}.*1 to 35 candidates"):
         augment(small_task(), Favours(), SPECIAL, **settings)
+
+
+# ---------------------------------------------------------------- workers in a queue
+
+
+def test_the_same_workers_come_in_the_same_order_in_rows_that_fit(world):
+    task = queues(world, 50)
+    assert task.rows.input_ids.shape[0] == 50 and task.rows.input_ids.shape[1] <= 64
+    assert task.rows.attention_mask.all() and not task.rows.token_type_ids.any()
+    assert len(task.words) == len(set(task.words)) == len(task.at) == 8
+    jobs = {p["job"] for p in world.grammar.tables[world.grammar.roles["hero"]]}
+    assert set(task.words) <= jobs
+    ids = torch.tensor([world.tokenizer.ids[word] for word in task.words])
+    assert (task.rows.input_ids[:, task.at] == ids).all()
+    assert (task.rows.input_ids[:, 0] == world.special.cls).all()
+    assert (task.rows.input_ids[:, -1] == world.special.sep).all()
+
+
+def test_neighbours_say_nothing_about_a_worker(world):
+    """Around each stands the same sentence, and what is seen is drawn alike at every place."""
+    task = queues(world, 20_000, seed=5)
+    sentences = task.rows.input_ids[:, 1:-1].unflatten(1, (8, 7))  # (N, place, word)
+    others = [0, 1, 3, 4, 6]  # all but the worker, 2, and what is seen, 5
+    first = sentences[0, 0]
+    assert (sentences[:, :, others] == first[others]).all()
+    frame = ("then", "the", "worker", "sees", "the", "thing", ".")
+    assert [world.tokenizer.token(int(first[i])) for i in others] == [frame[i] for i in others]
+    seen = sentences[:, :, 5]
+    things = seen.unique()
+    assert len(things) > 20
+    expected = len(seen) / len(things)
+    for place in range(8):
+        counts = torch.stack([(seen[:, place] == thing).sum() for thing in things])
+        assert ((counts - expected).abs() <= 5 * expected**0.5).all()  # five standard deviations
+    repeated = (seen[:, 1:] == seen[:, :-1]).double().mean().item()
+    assert abs(repeated * len(things) - 1) < 0.3  # nor do two neighbours agree more than chance
+
+
+def test_queues_are_the_same_every_time(world):
+    one, same, other = queues(world, 9, 1), queues(world, 9, 1), queues(world, 9, 2)
+    assert torch.equal(one.rows.input_ids, same.rows.input_ids) and one.words == other.words
+    assert not torch.equal(one.rows.input_ids, other.rows.input_ids)
+    assert queues(world, 2, workers=3).words == one.words[:3]
+
+
+@pytest.mark.parametrize(("count", "workers"), [(0, 8), (-1, 8), (3, 0), (3, 37)])
+def test_queues_that_cannot_be(world, count: int, workers: int):
+    with pytest.raises(ValueError, match=rf"workers={workers} and count={count} .* 1 to 36 work"):
+        queues(world, count, workers=workers)

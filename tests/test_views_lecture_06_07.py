@@ -20,6 +20,7 @@ from course_lib.objectives.masked_lm import mask_rows
 from course_lib.objectives.replaced_tokens import PAPER_MIX
 from course_lib.text.wordpiece import WordPiece
 from course_lib.views import (
+    chart_parts,
     corruptor,
     figures,
     layer_map,
@@ -468,8 +469,8 @@ def test_names_in_a_tradeoff_cover_nothing() -> None:
         x, y = note.x * area[0] + moved[0], note.y * area[1] + moved[1]
         boxes.append((x - 3.7 * len(note.text), y - 9, x + 3.7 * len(note.text), y + 9))
     for i, one in enumerate(boxes):
-        assert figures._inside((one[0] + 1, one[1] + 1, one[2] - 1, one[3] - 1), area)
-        assert not figures._hits((one[0] + 1, one[1] + 1, one[2] - 1, one[3] - 1), boxes[:i])
+        assert chart_parts.inside((one[0] + 1, one[1] + 1, one[2] - 1, one[3] - 1), area)
+        assert not chart_parts.hits((one[0] + 1, one[1] + 1, one[2] - 1, one[3] - 1), boxes[:i])
 
 
 @pytest.mark.parametrize(

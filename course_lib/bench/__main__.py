@@ -9,8 +9,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..files import write_atomic
-from . import corruption, distillation, masking, pretraining, sharing
+from ..files import data_root, write_atomic, write_manifest
+from . import (
+    attention,
+    corruption,
+    disentangled,
+    disentangled_gpu,
+    distillation,
+    early_exit,
+    masking,
+    pretraining,
+    sharing,
+    unpadding,
+)
 from .measuring import Table, as_table, machine, measure
 
 OF_ONE_KIND: dict[str, Callable[[], list[Table]]] = {
@@ -18,6 +29,11 @@ OF_ONE_KIND: dict[str, Callable[[], list[Table]]] = {
     "sharing": sharing.tables,
     "distillation": distillation.tables,
     "corruption": corruption.tables,
+    "unpadding": unpadding.tables,
+    "early_exit": early_exit.tables,
+    "attention": attention.tables,
+    "disentangled": disentangled.tables,
+    "disentangled_gpu": disentangled_gpu.tables,
 }
 TABLES = ("pretraining", *OF_ONE_KIND)
 
@@ -31,16 +47,24 @@ def tables_of(subject: str, sizes: Sequence[str], compiled: bool) -> list[Table]
 
 def run(tables: Iterable[Table], rounds: int, seconds: float) -> dict[str, Any]:
     """Measure every table and print it; returns what is saved as JSON."""
-    found: dict[str, Any] = {"machine": machine(), "tables": {}}
+    found: dict[str, Any] = {"machine": machine(), "tables": {}, "remarks": {}}
     print("matrix products:", {k: v for k, v in found["machine"].items() if k.startswith("gflops")})
     for table in tables:
         print(f"\n{table.title}")
-        results = measure(table.contenders, rounds, seconds)
+        results = measure(table.contenders, rounds, seconds * table.turn)
         found["tables"][table.title] = [asdict(r) for r in results]
         print(as_table(results, results[0].name))
         if table.remark is not None:
-            print(table.remark(results, found["machine"]))
+            found["remarks"][table.title] = table.remark(results, found["machine"])
+            print(found["remarks"][table.title])
     return found
+
+
+def store(found: dict[str, Any], name: str) -> None:
+    """The figures as a results file of the course, and the manifest of data/ written anew."""
+    write_atomic(data_root() / "results" / f"{name}.json", json.dumps(found, indent=1) + "\n")
+    write_manifest(data_root())
+    print(f"\nsaved to data/results/{name}.json")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -54,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="about how long a turn takes")
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile (C++)")
     parser.add_argument("--json", type=Path, help="also save the figures to this file")
+    parser.add_argument("--store", metavar="NAME", help="save to data/results/NAME.json as well")
     asked = parser.parse_args(arguments)
     if asked.rounds < 2:
         parser.error(f"--rounds {asked.rounds} was given; expected 2 or more, to show a spread")
@@ -64,6 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if asked.json:
         write_atomic(asked.json, json.dumps(found, indent=1) + "\n")
         print(f"\nsaved to {asked.json}")
+    if asked.store:
+        store(found, asked.store)
 
 
 if __name__ == "__main__":

@@ -76,11 +76,13 @@ def measure(
 class Table:
     """Contenders that are measured together; the first one's median is what ratios refer to.
 
-    remark: what the figures say beside the ratios, from the results and the machine's record."""
+    remark: what the figures say beside the ratios, from the results and the machine's record.
+    turn: how long a turn takes, as a share of the seconds asked for; less where rows are many."""
 
     title: str
     contenders: Sequence[Contender]
     remark: Callable[[Sequence[Measured], dict[str, Any]], str] | None = None
+    turn: float = 1.0
 
 
 def as_table(results: Sequence[Measured], first: str) -> str:
@@ -166,6 +168,7 @@ def machine() -> dict[str, Any]:
         "date": date.today().isoformat(),
         "gflops_float32": round(matrix_product_rate("float32")),
         "gflops_bfloat16": round(matrix_product_rate("bfloat16")) if native else None,
+        **({"gpu": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}),
     }
 
 

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from ..config import BertConfig, published
 from ..family.bert import bert_for_pretraining
-from ..kernels import attention as attention_kernel
 from ..objectives.masked_lm import mask_rows, masked_lm_loss
 from ..objectives.rows import Batch
 from ..train.loop import adamw, train_step
@@ -56,18 +55,21 @@ def training_flops_per_token(size: str) -> float:
     return 6 * (blocks + attention + head)
 
 
-def our_step(size: str, precision: str, plain_attention: bool) -> Step:
+def our_step(size: str, precision: str, kernels: str) -> Step:
     """The course's step: masking, chosen positions only, fused optimiser."""
     torch.manual_seed(0)
     model = bert_for_pretraining(
-        size, vocab_size=SPECIAL.vocab_size, hidden_dropout=0.0, attention_dropout=0.0
+        size,
+        vocab_size=SPECIAL.vocab_size,
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+        kernels=kernels,
     ).train()
     optimizer = adamw(model, 1e-4, 0.01)
     rows, visit = random_rows(ROWS * 8, TOKENS), 0
 
     def step() -> None:
         nonlocal visit
-        attention_kernel.PLAIN_UP_TO = 256 if plain_attention else 0
         part = rows[visit % 8 * ROWS : visit % 8 * ROWS + ROWS]
         masked = mask_rows(part, SPECIAL, epoch=visit)
         inputs = {
@@ -78,7 +80,6 @@ def our_step(size: str, precision: str, plain_attention: bool) -> Step:
         }
         batch = Batch(inputs, {"labels": masked.asked})
         train_step(model, masked_lm_loss, optimizer, batch, 1.0, precision)
-        attention_kernel.PLAIN_UP_TO = 256
         visit += 1
 
     return step
@@ -167,11 +168,11 @@ def pretraining_ladder(size: str, compiled: bool = True) -> list[Contender]:
             ),
         ]
     rungs += [
-        ("ours in float32", lambda: our_step(size, "float32", True)),
-        (f"ours in {fast}, fused attention", lambda: our_step(size, fast, False)),
+        ("ours in float32", lambda: our_step(size, "float32", "plain")),
+        (f"ours in {fast}, fused attention", lambda: our_step(size, fast, "fused")),
         (
             f"ours in {fast}, plain attention (the course's step)",
-            lambda: our_step(size, fast, True),
+            lambda: our_step(size, fast, "plain"),
         ),
     ]
     return [Contender(name, make, ROWS * TOKENS) for name, make in rungs]

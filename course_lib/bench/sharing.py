@@ -98,10 +98,10 @@ def _peer_names(shape: Shape) -> Shape:
     return {names.get(name, name): value for name, value in shape.items()}
 
 
-def inference(model: nn.Module, batch: int, precision: str) -> Step:
+def inference(model: nn.Module, batch: int, precision: str, tokens: int = TOKENS) -> Step:
     """Forward only; in bfloat16 the weights themselves are bfloat16."""
     model = model.eval().to(FORMATS[precision])
-    ids = random_rows(batch, TOKENS).input_ids
+    ids = random_rows(batch, tokens).input_ids
 
     def step() -> None:
         with torch.inference_mode():
@@ -110,10 +110,10 @@ def inference(model: nn.Module, batch: int, precision: str) -> Step:
     return step
 
 
-def training(model: nn.Module, batch: int, precision: str) -> Step:
+def training(model: nn.Module, batch: int, precision: str, tokens: int = TOKENS) -> Step:
     """Forward, backward and the update of AdamW; the loss asks something of every position."""
     optimizer = adamw(model.train(), 1e-4, 0.01)
-    ids = random_rows(batch, TOKENS).input_ids
+    ids = random_rows(batch, tokens).input_ids
     wanted: Tensor | None = None
 
     def step() -> None:

@@ -11,9 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# On a CPU the backward pass of the fused attention costs more than the plain products up to about
-# this length.
-PLAIN_UP_TO = 256
+from .choosing import ATTENTION, ATTENTION_PATHS, check_path, choose
 
 
 def attention_scores(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -41,14 +39,24 @@ def attention_reference(
 
 
 def attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+    path: str = "auto",
 ) -> Tensor:
-    """The same mixture, without keeping weights: plain products where they win, else torch's fused
-    kernel.
+    """The same mixture, without keeping weights: (B, A, T, D).
 
-    Shapes as in `attention_reference`; returns (B, A, T, D).
+    Shapes as in `attention_reference`. path: "reference", "plain" (two products around a softmax),
+    "fused" (torch's kernel), or "auto" for the rules of choosing.py. Raises ValueError for another.
     """
-    if query.device.type == "cpu" and query.shape[-2] <= PLAIN_UP_TO:
+    check_path(path, ATTENTION_PATHS)
+    if path == "auto":
+        path = choose(ATTENTION, query, key.shape[-2], dropout)
+    if path == "reference":
+        return attention_reference(query, key, value, mask, dropout)[0]
+    if path == "plain":
         return _plain(query, key, value, mask, dropout)
     keep = None if mask is None else _additive(mask, query.dtype)
     return F.scaled_dot_product_attention(query, key, value, attn_mask=keep, dropout_p=dropout)

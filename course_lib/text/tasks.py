@@ -98,3 +98,45 @@ def word_kinds(world: MicroWorld, stories: Sequence[Story], length: int = 64) ->
         story_rows(world, stories, length),
         torch.tensor(at), torch.tensor(labels), names, torch.tensor(learn),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Queues:
+    """Rows in which the same eight workers come in the same order, each in a sentence of the same
+    form; only the place in the row says who it is.
+
+    rows: N texts; at (8,): where in each row the workers stand; words: their jobs, in order."""
+
+    rows: Rows
+    at: Tensor
+    words: tuple[str, ...]
+
+
+def queues(world: MicroWorld, count: int, seed: int = 0, workers: int = 8) -> Queues:
+    """`count` rows "then the baker sees the lamp . then the …": who is seen is drawn anew each time,
+    who comes is not. Neighbours say nothing about a worker but that one of them stands here.
+
+    Raises ValueError unless there are 1 to 36 workers and at least one row."""
+    ids = world.tokenizer.ids
+    tables = world.grammar.tables
+    jobs = sorted({person["job"] for person in tables[world.grammar.roles["hero"]]} & set(ids))
+    things = sorted({thing for row in tables["things"] for thing in row.values()} & set(ids))
+    if not 1 <= workers <= len(jobs) or count < 1:
+        raise ValueError(
+            f"workers={workers!r} and count={count!r} were given; expected 1 to {len(jobs)} "
+            "workers, and at least one row."
+        )
+    generator = torch.Generator().manual_seed(seed)
+    seen = torch.randint(len(things), (count, workers), generator=generator).tolist()
+    texts = [
+        [w for job, thing in zip(jobs, row, strict=False)
+         for w in ("then", "the", job, "sees", "the", things[thing], ".")]
+        for row in seen
+    ]  # fmt: skip
+    special = world.special
+    packed = torch.tensor(
+        [[special.cls, *(ids[word] for word in text), special.sep] for text in texts]
+    )
+    at = 3 + 7 * torch.arange(workers)  # after [CLS] then the
+    rows = Rows(packed, torch.ones_like(packed), torch.zeros_like(packed))
+    return Queues(rows, at, tuple(jobs[:workers]))

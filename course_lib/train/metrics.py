@@ -9,6 +9,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from ..family.deberta import DebertaForMaskedLM
 from ..heads import BertForMaskedLM, BertForPreTraining
 from ..objectives.masked_lm import Masked, mask_rows, masked_lm_loss
 from ..objectives.next_sentence import next_sentence_loss
@@ -45,7 +46,7 @@ def hidden_words(rows: Rows, special: SpecialIds, *, rate: float = 0.15, seed: i
 
 @torch.no_grad()
 def evaluate(
-    model: BertForPreTraining | BertForMaskedLM,
+    model: BertForPreTraining | BertForMaskedLM | DebertaForMaskedLM,
     rows: Rows,
     special: SpecialIds,
     *,

@@ -29,6 +29,7 @@ from .style import dash as dash_of
 
 Curve = tuple[Sequence[float], Sequence[float]]  # x, y
 End = tuple[str, float, str]  # what a label says, its place on the y axis, its colour
+Box = tuple[float, float, float, float]  # left, bottom, right, top in pixels
 
 
 def new_figure(title: str, x: str, y: str, log_x: bool = False) -> Any:
@@ -106,7 +107,8 @@ def label_ends(
     for (name, value, colour), at in zip(ends, apart(values, gap, high), strict=True):
         text = f"{name} {number(value, percent)}"
         figure.add_annotation(
-            x=1.01, xref="paper", y=rounded([at])[0], text=text, showarrow=False, xanchor="left",
+            x=1.01, xref="paper", y=min(rounded([at])[0], high),  # beyond the axis it would vanish
+            text=text, showarrow=False, xanchor="left",
             align="left", xshift=5, font={"color": readable(colour), "size": 13},
         )  # fmt: skip
     figure.update_layout(margin_r=30 + 8 * (_longest_line(name for name, _, _ in ends) + 6))
@@ -145,6 +147,16 @@ def label_point(figure: Any, name: str, x: float, y: float, log_x: bool) -> None
 def level_mark(figure: Any, place: int, level: float) -> None:
     line = {"color": INK, "width": 2, "dash": "dot"}
     figure.add_shape(type="line", x0=place - 0.4, x1=place + 0.4, y0=level, y1=level, line=line)
+
+
+def inside(box: Box, area: tuple[float, float]) -> bool:
+    """Whether a label fits between the axes, or reaches into the margin at the right a little."""
+    return box[0] >= 0 and box[1] >= 0 and box[2] <= area[0] + 14 and box[3] <= area[1]
+
+
+def hits(box: Box, taken: Iterable[Box]) -> bool:
+    """Whether the box covers a part of one of the others."""
+    return any(box[0] < t[2] and t[0] < box[2] and box[1] < t[3] and t[1] < box[3] for t in taken)
 
 
 def above_zero(x: Sequence[float], y: Sequence[float], log_x: bool) -> Curve:

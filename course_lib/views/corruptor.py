@@ -6,14 +6,12 @@ in the released code; the paper's D is the probability that it is original (sect
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .page import Html, Live, card, note
-from .playgrounds import one_row, playground
+from .playgrounds import check_words, one_row, playground
 from .tokens import KEPT, MASKED, PLAIN, REPLACED, box, tokens_row
 
 if TYPE_CHECKING:
@@ -122,36 +120,15 @@ def _check_model(model: Electra, tokenizer: WordPiece) -> None:
 
 def _check_text(tokenizer: WordPiece, text: str, most: int) -> None:
     """The text must hold words, all of them known, and not too many."""
-    from ..text.wordpiece import SPECIAL_TOKENS, UNK
+    from ..text.wordpiece import SPECIAL_TOKENS
 
-    words = list(tokenizer.words(text))
-    if written := [word for word in words if word in SPECIAL_TOKENS]:
+    written = [word for word in tokenizer.words(text) if word in SPECIAL_TOKENS]
+    if written:
         raise ValueError(
             f"The text holds {written[0]}, a control token; expected plain words. The slider "
             "hides words for you."
         )
-    if not words:
-        raise ValueError("The sentence is empty; expected at least one word. Type one above.")
-    pieces = {word: tokenizer.pieces(word) for word in dict.fromkeys(words)}
-    if unknown := [word for word, parts in pieces.items() if UNK in parts]:
-        raise ValueError(_about_unknown(tokenizer, unknown))
-    tokens = sum(len(pieces[word]) for word in words) + 2
-    if tokens > most:
-        raise ValueError(
-            f"The text has {tokens} tokens, [CLS] and [SEP] counted; expected at most {most}. "
-            "Shorten it."
-        )
-
-
-def _about_unknown(tokenizer: WordPiece, unknown: Sequence[str]) -> str:
-    listed = ", ".join(f"“{word[:30]}”" for word in unknown[:5]) + ", …" * (len(unknown) > 5)
-    near = [get_close_matches(word, tokenizer.vocab, n=1) for word in unknown[:5]]
-    nearby = list(dict.fromkeys(found[0] for found in near if found))
-    hint = f" Near in spelling: {', '.join(f'“{word}”' for word in nearby)}." if nearby else ""
-    return (
-        f"The model has never read {listed}; expected words of its vocabulary "
-        f"({tokenizer.vocab_size:,} tokens).{hint}"
-    )
+    check_words(tokenizer, text, most)
 
 
 # ---------------------------------------------------------------- the view

@@ -163,9 +163,11 @@ def _in_words(stages: Mapping[str, Tensor], tokens: Sequence[str], where: Ids) -
     return "\n".join(lines)
 
 
-def heat_png(values: Tensor) -> str:
-    """A matrix as a tiny PNG in a data address: a pixel a number, zero the middle of the scale."""
-    largest = float(values.abs().max()) or 1.0
+def heat_png(values: Tensor, largest: float | None = None) -> str:
+    """A matrix as a tiny PNG in a data address: a pixel a number, zero the middle of the scale.
+
+    largest: the number at the end of the scale, if not the largest of the matrix."""
+    largest = largest or float(values.abs().max()) or 1.0
     lines = [
         b"\0" + bytes(x for v in row for x in cividis(0.5 + 0.5 * v / largest))
         for row in values.tolist()

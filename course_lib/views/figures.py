@@ -15,6 +15,8 @@ from .chart_parts import (
     above_zero,
     add_levels,
     add_line,
+    hits,
+    inside,
     label_ends,
     label_point,
     level_mark,
@@ -312,7 +314,7 @@ def _name_points(
                    for up in (18, -18, 36, -36, 54, -54) for side in (1, -1)]  # fmt: skip
         around += [(x, high + 38), (x, low - 38)]
         boxes = [(a - half, b - 9, a + half, b + 9) for a, b in around]
-        free = [k for k, box in enumerate(boxes) if _inside(box, area) and not _hits(box, taken)]
+        free = [k for k, box in enumerate(boxes) if inside(box, area) and not hits(box, taken)]
         best = free[0] if free else 0
         taken.append(boxes[best])
         across, up = rounded([x / area[0], y / area[1]])
@@ -326,17 +328,6 @@ def _name_points(
             yshift=0 if far else round(around[best][1] - y),
             font_color=readable(drawn[point["name"]].colour),
         )  # fmt: skip
-
-
-Box = tuple[float, float, float, float]  # left, bottom, right, top in pixels
-
-
-def _inside(box: Box, area: tuple[float, float]) -> bool:
-    return box[0] >= 0 and box[1] >= 0 and box[2] <= area[0] + 14 and box[3] <= area[1]
-
-
-def _hits(box: Box, taken: Sequence[Box]) -> bool:
-    return any(box[0] < t[2] and t[0] < box[2] and box[1] < t[3] and t[1] < box[3] for t in taken)
 
 
 def _add_marks(figure: Any, shares: Sequence[float], look: Look, size: int, name: str) -> None:

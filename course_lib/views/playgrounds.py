@@ -7,6 +7,7 @@ The functions that draw can be called, and tested, without any widget.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -146,3 +147,33 @@ def one_row(tokenizer: WordPiece | ByteBPE, a: str, b: str | None = None) -> Row
         raise ValueError("The sentence is empty; expected at least one word. Type one above.")
     length = len(first) + 2 + (0 if second is None else len(second) + 1)
     return to_rows([pack(first, second, tokenizer.special, length)])
+
+
+def check_words(tokenizer: WordPiece, text: str, most: int) -> None:
+    """Raise ValueError for a text without words, with unknown ones, or of more than `most` tokens,
+    [CLS] and [SEP] counted. [MASK] counts as a word."""
+    from ..text.wordpiece import UNK
+
+    words = list(tokenizer.words(text))
+    if not words:
+        raise ValueError("The sentence is empty; expected at least one word. Type one above.")
+    pieces = {word: tokenizer.pieces(word) for word in dict.fromkeys(words)}
+    if unknown := [word for word, parts in pieces.items() if UNK in parts]:
+        raise ValueError(_about_unknown(tokenizer, unknown))
+    tokens = sum(len(pieces[word]) for word in words) + 2
+    if tokens > most:
+        raise ValueError(
+            f"The text has {tokens} tokens, [CLS] and [SEP] counted; expected at most {most}. "
+            "Shorten it."
+        )
+
+
+def _about_unknown(tokenizer: WordPiece, unknown: Sequence[str]) -> str:
+    listed = ", ".join(f"“{word[:30]}”" for word in unknown[:5]) + ", …" * (len(unknown) > 5)
+    near = [get_close_matches(word, tokenizer.vocab, n=1) for word in unknown[:5]]
+    nearby = list(dict.fromkeys(found[0] for found in near if found))
+    hint = f" Near in spelling: {', '.join(f'“{word}”' for word in nearby)}." if nearby else ""
+    return (
+        f"The model has never read {listed}; expected words of its vocabulary "
+        f"({tokenizer.vocab_size:,} tokens).{hint}"
+    )

@@ -206,6 +206,25 @@ def layer_distance_chart(
     return figure
 
 
+def queue_chart(found: Mapping[str, Any]) -> Any:
+    """Lecture 08's queue: the share of places named right against the step, a line a recipe.
+
+    found: data/results/08_queue.json. The level is the chance of a guess among the workers. The
+    steps are on a logarithmic axis: one recipe may train much longer than the others.
+    Raises ValueError as curves_chart does.
+    """
+    curves = {name: [run["curve"] for run in runs] for name, runs in found["runs"].items()}
+    workers = len(found["words"])
+    figure = curves_chart(
+        curves, x_title="training step; a line ends where training ends",
+        y_title="places named right", percent=True, log_x=True,
+        title="Who comes when in the queue", levels={f"chance, 1 in {workers}": 1 / workers},
+    )  # fmt: skip
+    return figure.update_layout(width=740).update_xaxes(
+        tickvals=[step * power for power in (10, 100, 1_000) for step in (1, 2, 5)]
+    )
+
+
 # ---------------------------------------------------------------- parts
 
 

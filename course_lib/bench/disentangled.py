@@ -1,0 +1,119 @@
+"""DeBERTa's attention on a processor: four layers of base width, beside transformers' DeBERTa and
+beside transformers' BERT of the same width, which has no position products at all.
+
+Settings are those of the second generation's published models: 256 buckets for distances up to 512,
+positions through the words' own projections, their table normalised. Dropout is off everywhere, all
+rows are full, the vocabulary is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from ..family.deberta import deberta_v3
+from ..train.precision import native_bfloat16
+from .inputs import SPECIAL
+from .measuring import Contender, Measured, Step, Table
+from .sharing import Shape, inference, peer_bert, training
+
+SIZES = ((1, 64), (1, 128), (8, 128), (1, 512), (8, 512))
+TRAINING = ((8, 128), (4, 512))
+SHAPE: Shape = {"num_layers": 4, "hidden_size": 768, "num_heads": 12, "intermediate_size": 3_072}
+# What ours, as the rules choose, should reach beside transformers' DeBERTa: times as quick.
+GOALS: dict[tuple[str, str, int, int], float] = {
+    ("inference", "float32", 1, 64): 2.0,
+    ("inference", "float32", 1, 128): 1.6,
+    ("inference", "float32", 8, 128): 1.4,
+    ("inference", "float32", 8, 512): 1.5,
+    ("inference", "bfloat16", 8, 512): 3.0,
+    **{
+        ("training step", precision, *size): 1.3
+        for precision in ("float32", "bfloat16")
+        for size in TRAINING
+    },
+}
+STEPS: dict[str, Callable[..., Step]] = {"inference": inference, "training step": training}
+
+
+def tables() -> list[Table]:
+    """One a size, in each number format worth using here: inference, then the training step."""
+    precisions = ["float32", *(["bfloat16"] if native_bfloat16() else [])]
+    cases = [
+        (what, precision, batch, tokens)
+        for what, sizes in (("inference", SIZES), ("training step", TRAINING))
+        for precision in precisions
+        for batch, tokens in sizes
+    ]
+    return [_table(*case) for case in cases]
+
+
+def _table(what: str, precision: str, batch: int, tokens: int) -> Table:
+    size = f"{SHAPE['num_layers']}×{SHAPE['hidden_size']}, {batch}×{tokens} tokens, {precision}"
+    return Table(
+        f"Disentangled attention, {what}, {size}",
+        contenders(what, precision, batch, tokens),
+        partial(remark, GOALS.get((what, precision, batch, tokens)), batch * tokens),
+        turn=0.4,
+    )
+
+
+def contenders(
+    what: str, precision: str, batch: int, tokens: int, shape: Shape = SHAPE
+) -> list[Contender]:
+    """The peer, ours by the reference, ours by the rules, and the limit: BERT."""
+    V = SPECIAL.vocab_size
+    off: dict[str, Any] = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
+    makes: dict[str, Callable[[], nn.Module]] = {
+        "transformers' DebertaV2Model, eager": lambda: peer_deberta(shape),
+        'ours, kernels="reference"': lambda: deberta_v3(
+            vocab_size=V, kernels="reference", **shape, **off
+        ),
+        'ours, kernels="auto"': lambda: deberta_v3(vocab_size=V, **shape, **off),
+        "transformers' BertModel, sdpa": lambda: peer_bert(shape),
+    }
+
+    def built(make: Callable[[], nn.Module]) -> Step:
+        return STEPS[what](make(), batch=batch, precision=precision, tokens=tokens)
+
+    return [Contender(name, partial(built, make), batch * tokens) for name, make in makes.items()]
+
+
+def peer_deberta(shape: Shape) -> nn.Module:
+    """transformers' DeBERTa of the second generation, set as deberta-v3 is; it has eager attention
+    only."""
+    from transformers import DebertaV2Config, DebertaV2Model
+
+    return DebertaV2Model(
+        DebertaV2Config(
+            vocab_size=SPECIAL.vocab_size,
+            hidden_size=shape["hidden_size"],
+            num_hidden_layers=shape["num_layers"],
+            num_attention_heads=shape["num_heads"],
+            intermediate_size=shape["intermediate_size"],
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            type_vocab_size=0,
+            relative_attention=True,
+            position_buckets=256,
+            max_relative_positions=-1,
+            norm_rel_ebd="layer_norm",
+            share_att_key=True,
+            pos_att_type=["c2p", "p2c"],
+            position_biased_input=False,
+        )
+    )
+
+
+def remark(goal: float | None, tokens: int, results: Sequence[Measured], on: dict[str, Any]) -> str:
+    """Milliseconds of each; ours against the peer, the goal for this size, and the limit."""
+    peer, reference, ours, bert = (1e3 * tokens / r.median for r in results)
+    wanted = "no goal set" if goal is None else f"goal {goal:.1f}×"
+    return (
+        f"ms: transformers' DeBERTa {peer:.1f}, reference {reference:.1f}, ours {ours:.1f}, "
+        f"transformers' BERT {bert:.1f}\n"
+        f"ours / transformers' DeBERTa {peer / ours:.2f}× ({wanted})   "
+        f"at BERT's own time it would be {peer / bert:.2f}×"
+    )

@@ -1,0 +1,94 @@
+"""The README's speed table, from the bench's saved figures."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+# How a table's title begins -> how its peer's row and ours begin.
+COMPARED = {
+    "Pre-training step": ("transformers as shipped", "ours in"),
+    "Masking single tokens": ("transformers' masking collator", "ours"),
+    "Masking whole words": ("transformers' whole-word collator", "… word numbers ready"),
+    "Disentangled attention on a GPU": ("transformers'", "ours, in Triton"),
+    "Disentangled attention": ("transformers' DebertaV2Model", 'ours, kernels="auto"'),
+    "Padding removed": ("transformers' BertModel", "ours, padding removed, 50%"),
+    "Distillation loss": ("torch's", "ours, in chunks"),
+    "Corruption by ELECTRA": ("… and torch's", "… and the draw"),
+    "Early exit": ("full depth", "rows leave evenly"),
+    "Weights shared or not": ("transformers' AlbertModel", "ours, one block"),
+}
+
+
+class SpeedRow(NamedTuple):
+    """Ours against its peer at one size; low and high: ours at the ends of its middle half."""
+
+    what: str
+    size: str
+    peer: str
+    ours: str
+    ratio: float
+    low: float
+    high: float
+
+
+def speed_rows(found: Mapping[str, Any]) -> list[SpeedRow]:
+    """A row for each table of `found` that has a peer in COMPARED, in that order.
+
+    found: what `python -m course_lib.bench --json` saved. The ratio is that of the medians. Raises
+    ValueError for figures of another form, and for a table that lacks one of the two rows."""
+    if not isinstance(found.get("tables"), Mapping):
+        raise ValueError(
+            f"speed_rows was given {sorted(found)}; expected machine and tables, as `python -m "
+            "course_lib.bench --json` saves them."
+        )
+    return [
+        _row(title, found["tables"][title], *COMPARED[kind])
+        for kind in COMPARED
+        for title in found["tables"]
+        if kind == next((known for known in COMPARED if title.startswith(known)), None)
+    ]
+
+
+def _row(title: str, rows: list[dict[str, Any]], peer: str, ours: str) -> SpeedRow:
+    # The last of those that fit: where there are several, tables go from the plainest to the best.
+    theirs, mine = (
+        next((row for row in reversed(rows) if row["name"].startswith(name)), None)
+        for name in (peer, ours)
+    )
+    if theirs is None or mine is None:
+        raise ValueError(
+            f"the table {title!r} holds {[row['name'] for row in rows]}; expected rows that begin "
+            f"with {peer!r} and {ours!r}. Correct COMPARED, or measure again."
+        )
+    base = statistics.median(theirs["rates"])
+    low, middle, high = (
+        q / base for q in statistics.quantiles(mine["rates"], n=4, method="inclusive")
+    )
+    what, _, size = title.partition(", ")
+    return SpeedRow(what, size, theirs["name"], mine["name"], middle, low, high)
+
+
+def readme_table(found: Mapping[str, Any]) -> str:
+    """The rows in Markdown, with machine and date below: what stands in the README between
+    `<!-- speed -->` and `<!-- /speed -->`."""
+    lines = ["| what | size | peer | ours | ours / peer |", "|---|---|---|---|---|"]
+    for row in speed_rows(found):
+        peer, ours = (
+            name.removeprefix("… and ").removeprefix("… ") for name in (row.peer, row.ours)
+        )
+        lines.append(
+            f"| {row.what} | {row.size} | {peer} | {ours} | {_times(row.ratio)} "
+            f"({_times(row.low)} to {_times(row.high)}) |"
+        )
+    on = found["machine"]
+    return "\n".join(lines) + (
+        f"\n\nMedians, in brackets the middle half of the rounds. {on['processor']}, "
+        f"{on['threads']} threads, torch {on['torch']}, transformers {on['transformers']}, "
+        f"{on['date']}.\n"
+    )
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f}×" if ratio < 10 else f"{ratio:.0f}×"

@@ -1,0 +1,193 @@
+"""Padding removed: BERT's blocks on real tokens alone, beside transformers' and the course's own
+padded batch.
+
+Every contender reads the same batch of B×T places, so rates count places, padding included, and the
+ratio of two rates is the gain in time. The rows named "linear part" leave attention out; what is
+left are projections, feed-forward and norms, where the most to be gained is 1/(1 − p) for a share p
+of padding. Making the list, once a batch, is timed with the whole encoder. Attention is timed by
+itself in tables of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..config import published
+from ..encoder import Block, Encoder, SelfAttention, Stack
+from ..kernels.unpadding import (
+    Packing,
+    packed_attention,
+    packed_attention_reference,
+    shared_rows_attention,
+)
+from ..train.precision import FORMATS, native_bfloat16
+from .inputs import SPECIAL, random_rows
+from .measuring import Contender, Measured, Step, Table
+from .sharing import peer_bert
+
+BATCHES = ((32, 128), (8, 512))
+SHARES = (0.25, 0.5, 0.75)  # of padding, about
+SHAPE: dict[str, Any] = {
+    "num_layers": 2,
+    "hidden_size": 768,
+    "num_heads": 12,
+    "intermediate_size": 3_072,
+}  # of base width; more layers would multiply every time alike
+GOAL = 0.9
+Attend = Callable[..., Tensor]
+
+
+def tables() -> list[Table]:
+    """One a batch and number format: whole encoder and linear part; then attention alone."""
+    precisions = ["float32", *(["bfloat16"] if native_bfloat16() else [])]
+    made = []
+    for precision in precisions:
+        for batch, tokens in BATCHES:
+            size = f"{SHAPE['num_layers']}×{SHAPE['hidden_size']}, {batch}×{tokens}, {precision}"
+            made.append(
+                Table(
+                    f"Padding removed, inference, {size}",
+                    contenders(batch, tokens, precision),
+                    partial(remark, batch, tokens),
+                    turn=0.1,
+                )
+            )
+    batch, tokens = BATCHES[0]
+    made += [
+        Table(
+            f"Attention among real tokens, {SHAPE['num_heads']} heads, {batch}×{tokens}, half "
+            f"padding, {precision}",
+            attention_contenders(batch, tokens, precision),
+            turn=0.1,
+        )
+        for precision in precisions
+    ]
+    return made
+
+
+def padded_mask(batch: int, tokens: int, share: float) -> Tensor:
+    """(B, T): rows of all lengths up to T, T among them, with about that share of padding.
+
+    Lengths are T·u^k for u evenly spread over 0 to 1: their mean is T/(k + 1)."""
+    u = (torch.arange(batch) + 0.5) / batch
+    lengths = (tokens * u ** (share / (1 - share))).round().clamp(min=2)
+    lengths[-1] = tokens
+    shuffled = lengths[torch.randperm(batch, generator=torch.Generator().manual_seed(0))]
+    return (torch.arange(tokens) < shuffled[:, None]).long()
+
+
+def contenders(batch: int, tokens: int, precision: str) -> list[Contender]:
+    """The padded ones once, as their time does not depend on how much is padding."""
+    half = 0.5
+    makes: dict[str, Callable[[], Step]] = {
+        "transformers' BertModel (sdpa), padded": partial(peer, batch, tokens, half, precision),
+        "ours, padded": partial(encoding, batch, tokens, half, precision, False),
+    }
+    for share in SHARES:
+        makes[f"ours, padding removed, {share:.0%} padding"] = partial(
+            encoding, batch, tokens, share, precision, True
+        )
+    makes["linear part, padded"] = partial(linear_part, batch, tokens, half, precision, False)
+    for share in SHARES:
+        makes[f"linear part, padding removed, {share:.0%} padding"] = partial(
+            linear_part, batch, tokens, share, precision, True
+        )
+    return [Contender(name, make, batch * tokens) for name, make in makes.items()]
+
+
+def attention_contenders(batch: int, tokens: int, precision: str) -> list[Contender]:
+    """Both ways of keeping attention to the real tokens, and the padded batch."""
+    ways = {
+        "padded: packed_attention_reference": packed_attention_reference,
+        "rows of one length together: packed_attention": packed_attention,
+        "texts share a row: shared_rows_attention": shared_rows_attention,
+    }
+    return [
+        Contender(name, partial(attending, way, batch, tokens, precision), batch * tokens)
+        for name, way in ways.items()
+    ]
+
+
+def peer(batch: int, tokens: int, share: float, precision: str) -> Step:
+    """transformers' model, which knows padding only as a mask."""
+    torch.manual_seed(0)
+    model = peer_bert(SHAPE).eval().to(FORMATS[precision])
+    ids, mask = random_rows(batch, tokens).input_ids, padded_mask(batch, tokens, share)
+
+    def step() -> None:
+        with torch.inference_mode():
+            model(ids, attention_mask=mask)
+
+    return step
+
+
+def encoding(batch: int, tokens: int, share: float, precision: str, removed: bool) -> Step:
+    """Ours, forward only; finding the real tokens is part of the step."""
+    torch.manual_seed(0)
+    config = published("bert", "base", vocab_size=SPECIAL.vocab_size, **SHAPE)
+    model = Encoder(config).eval().to(FORMATS[precision])
+    ids, mask = random_rows(batch, tokens).input_ids, padded_mask(batch, tokens, share)
+
+    def step() -> None:
+        with torch.inference_mode():
+            model(ids, mask, remove_padding=removed)
+
+    return step
+
+
+class NoAttention(SelfAttention):
+    """The four projections, and no token sees another."""
+
+    def forward(self, x: Tensor, *_: Any) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        return self.output(self.query(x).add_(self.key(x)).add_(self.value(x))), None, None
+
+
+def linear_part(batch: int, tokens: int, share: float, precision: str, removed: bool) -> Step:
+    """One block without attention, on the padded batch or on the list of real tokens."""
+    torch.manual_seed(0)
+    config = published("bert", "base", **{**SHAPE, "num_layers": 1})
+    stack = Stack(config)
+    stack.blocks[0] = Block(config, NoAttention(config))
+    stack.eval().to(FORMATS[precision])
+    x = torch.randn(batch, tokens, config.hidden_size).to(FORMATS[precision])
+    if removed:
+        x = Packing(padded_mask(batch, tokens, share)).unpad(x)  # (N, H)
+
+    def step() -> None:
+        with torch.inference_mode():
+            stack(x)
+
+    return step
+
+
+def attending(attend: Attend, batch: int, tokens: int, precision: str) -> Step:
+    """Attention alone, its layout known, as in every layer but the first."""
+    packing = Packing(padded_mask(batch, tokens, 0.5))
+    shape = (len(packing.places), SHAPE["hidden_size"])
+    query, key, value = (torch.randn(shape).to(FORMATS[precision]) for _ in range(3))
+
+    def step() -> None:
+        with torch.inference_mode():
+            attend(query, key, value, packing, SHAPE["num_heads"])
+
+    return step
+
+
+def remark(batch: int, tokens: int, results: Sequence[Measured], on: dict[str, Any]) -> str:
+    """Gains over the padded batch beside the limit, and the goal for the linear part."""
+    medians = [r.median for r in results]
+    peers, padded, *whole = medians[: 2 + len(SHARES)]
+    linear_padded, *linear = medians[2 + len(SHARES) :]
+    lines = []
+    for share, ours, part in zip(SHARES, whole, linear, strict=True):
+        limit = 1 / padded_mask(batch, tokens, share).float().mean().item()
+        lines.append(
+            f"padding {1 - 1 / limit:.0%}: {ours / peers:.2f}× transformers', {ours / padded:.2f}× "
+            f"ours padded; linear part {part / linear_padded:.2f}× (goal {GOAL * limit:.2f}×, "
+            f"limit {limit:.2f}×)"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,10 @@
+"""Exercises of lecture 08: look up, score, bucket, decode, push, count. One file each."""
+
+from .bucket import BUCKET
+from .decoder import DECODER
+from .extra import EXTRA
+from .push import PUSH
+from .rows import ROWS
+from .scores import SCORES
+
+EXERCISES = (ROWS, SCORES, BUCKET, DECODER, PUSH, EXTRA)

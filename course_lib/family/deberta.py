@@ -1,0 +1,373 @@
+"""DeBERTa: what a token says and where it stands are kept apart, and meet in the attention scores
+(He et al. 2020, section 3; second generation as in its code).
+
+Nothing is added to the word vectors. Every layer compares words with words, words with distances,
+and distances with words; the table of distances is shared by all layers. Absolute positions enter
+only at the end, in the enhanced mask decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..config import BertConfig, check_size, published
+from ..encoder import Block, Embeddings, Encoder, take
+from ..heads import BertForMaskedLM, MaskedLMHead, MaskedLMOutput, cls_and_chosen
+from ..kernels.choosing import DISENTANGLED_PATHS
+from ..kernels.disentangled import disentangled_attention, disentangled_attention_reference
+from ..kernels.positions import position_rows
+
+TERMS = ("c2p", "p2c")  # content-to-position, position-to-content
+
+
+@dataclass(frozen=True)
+class DebertaConfig(BertConfig):
+    """The shape of a DeBERTa of the first generation; defaults are deberta-base.
+
+    Raises ValueError for a term that does not exist, and a span below 1."""
+
+    vocab_size: int = 50_265
+    type_vocab_size: int = 0  # no segments
+    layer_norm_eps: float = 1e-7
+    span: int = 512  # k, half the rows of the table of distances
+    terms: tuple[str, ...] = TERMS
+
+    paths: ClassVar[tuple[str, ...]] = DISENTANGLED_PATHS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_size("span", self.span)
+        object.__setattr__(self, "terms", tuple(self.terms))  # a list, read from a file
+        if len(set(self.terms)) < len(self.terms) or not set(self.terms) <= set(TERMS):
+            raise ValueError(
+                f"terms={self.terms!r} was given; expected some of {', '.join(TERMS)}, each once."
+            )
+
+
+@dataclass(frozen=True)
+class DebertaV2Config(DebertaConfig):
+    """The shape of the second generation, and of v3, its descendant; defaults are deberta-v3-base.
+
+    Raises ValueError for an even or negative convolution, or an unknown conv_act."""
+
+    vocab_size: int = 128_100
+    span: int = 256  # k: buckets of distances, and half the rows of the table
+    furthest: int = 512  # distances this long share the last bucket
+    shared_projections: bool = True  # positions pass through the words' own projections
+    normed_positions: bool = True
+    convolution: int = 0  # neighbours that a convolution beside the first block reads, 0: none
+    conv_act: str = "tanh"  # or "gelu"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        position_rows(1, self.span, self.furthest)  # raises for a span that does not fit
+        if self.convolution and self.convolution % 2 == 0 or self.convolution < 0:
+            raise ValueError(
+                f"convolution={self.convolution!r} was given; expected 0, or an odd number of "
+                "neighbours, the token itself among them."
+            )
+        if self.conv_act not in ("tanh", "gelu"):
+            raise ValueError(f"conv_act={self.conv_act!r} was given; expected 'tanh' or 'gelu'.")
+
+
+class RelativePositions(nn.Module):
+    """P, one vector for each row of distances, shared by all layers."""
+
+    def __init__(self, config: DebertaConfig) -> None:
+        super().__init__()
+        H = config.hidden_size
+        self.config = config
+        self.table = nn.Embedding(2 * config.span, H)
+        normed = isinstance(config, DebertaV2Config) and config.normed_positions
+        self.norm = nn.LayerNorm(H, config.layer_norm_eps) if normed else None
+
+    def forward(self) -> Tensor:
+        """(2k, H)"""
+        vectors = self.table.weight
+        return vectors if self.norm is None else self.norm(vectors)
+
+    def rows(self, tokens: int) -> Tensor:
+        """δ for a text of T tokens: the row of each distance, (2T − 1,)."""
+        furthest = getattr(self.config, "furthest", None)
+        return _rows(tokens, self.config.span, furthest, self.table.weight.device)
+
+
+@lru_cache(maxsize=64)
+def _rows(tokens: int, span: int, furthest: int | None, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):  # kept, and perhaps needed for training next
+        return position_rows(tokens, span, furthest).to(device)
+
+
+class FusedProjections(nn.Module):
+    """The first generation's: one matrix for query, key and value, and own ones for positions.
+
+    Its rows go head by head: D of the query, D of the key, D of the value. Keys have no bias."""
+
+    def __init__(self, config: DebertaConfig) -> None:
+        super().__init__()
+        H = config.hidden_size
+        self.num_heads = config.num_heads
+        self.fused = nn.Linear(H, 3 * H, bias=False)
+        self.query_bias = nn.Parameter(torch.zeros(H))
+        self.value_bias = nn.Parameter(torch.zeros(H))
+        self.position_key = nn.Linear(H, H, bias=False) if "c2p" in config.terms else None
+        self.position_query = nn.Linear(H, H) if "p2c" in config.terms else None
+
+    def forward(self, x: Tensor, asking: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """x (B, T, H), asking (B, K, H) if not x -> query (B, A, K, D), key and value (B, A, T,
+        D)."""
+        parts = self.fused(x).unflatten(-1, (self.num_heads, 3, -1))  # (B, T, A, 3, D)
+        q, k, v = parts.transpose(1, 2).unbind(3)  # each (B, A, T, D)
+        if asking is not None:
+            weight = self.fused.weight.unflatten(0, (self.num_heads, 3, -1))[:, 0]  # (A, D, H)
+            q = split_heads(F.linear(asking, weight.flatten(0, 1)), self.num_heads)
+        query_bias, value_bias = (
+            bias.view(self.num_heads, 1, -1).to(q.dtype)
+            for bias in (self.query_bias, self.value_bias)
+        )
+        return q + query_bias, k, v + value_bias
+
+    def positions(self, vectors: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """P (R, H) -> keys and queries of positions, (A, R, D), or None for a term left out."""
+        return _project(self.position_key, self.position_query, vectors, self.num_heads)
+
+
+class SeparateProjections(nn.Module):
+    """The second generation's: BERT's three, and for positions the same again, or own ones."""
+
+    def __init__(self, config: DebertaV2Config) -> None:
+        super().__init__()
+        H = config.hidden_size
+        self.num_heads, self.terms = config.num_heads, config.terms
+        self.query, self.key, self.value = (nn.Linear(H, H) for _ in range(3))
+        own = not config.shared_projections
+        self.position_key = nn.Linear(H, H) if own and "c2p" in config.terms else None
+        self.position_query = nn.Linear(H, H) if own and "p2c" in config.terms else None
+
+    def forward(self, x: Tensor, asking: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """As FusedProjections."""
+        q = self.query(x if asking is None else asking)
+        projected = (q, self.key(x), self.value(x))
+        q, k, v = (split_heads(y, self.num_heads) for y in projected)
+        return q, k, v
+
+    def positions(self, vectors: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """As FusedProjections."""
+        key = (self.position_key or self.key) if "c2p" in self.terms else None
+        query = (self.position_query or self.query) if "p2c" in self.terms else None
+        return _project(key, query, vectors, self.num_heads)
+
+
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """(…, T, H) -> (…, A, T, D)"""
+    return x.unflatten(-1, (num_heads, -1)).transpose(-2, -3)
+
+
+def _project(
+    key: nn.Linear | None, query: nn.Linear | None, vectors: Tensor, num_heads: int
+) -> tuple[Tensor | None, Tensor | None]:
+    return (
+        None if key is None else split_heads(key(vectors), num_heads),
+        None if query is None else split_heads(query(vectors), num_heads),
+    )
+
+
+class DisentangledAttention(nn.Module):
+    """Attention with three scores a pair: content with content, with position, and back.
+
+    Called as the encoder's SelfAttention is. The positions belong to the stack."""
+
+    def __init__(self, config: DebertaConfig, positions: RelativePositions) -> None:
+        super().__init__()
+        self.config = config
+        self._shared = (positions,)  # in a tuple: registered once, by the stack
+        self.projections: FusedProjections | SeparateProjections = (
+            SeparateProjections(config)
+            if isinstance(config, DebertaV2Config)
+            else FusedProjections(config)
+        )
+        self.output = nn.Linear(config.hidden_size, config.hidden_size)
+        self.position_dropout = nn.Dropout(config.hidden_dropout)
+        self._kept: tuple[Any, Any] = (None, None)
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        keep_weights: bool = False,
+        asking: Tensor | None = None,
+        at: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """x (B, T, H), mask (B, T) -> mixed (B, K, H), and if asked weights and scores (B, A, K,
+        T). `asking` (B, K, H): the vectors that gather, if not x; `at` (B, K): their places."""
+        q, k, v = self.projections(x, None if asking is x else asking)
+        position_key, position_query = self.positions(x)
+        rows = self._shared[0].rows(x.shape[1])
+        dropout = self.config.attention_dropout if self.training else 0.0
+        given = q, k, v, position_key, position_query, rows, mask, dropout, at
+        weights = scores = None
+        if keep_weights:
+            mixed, weights, scores = disentangled_attention_reference(*given)
+        else:
+            mixed = disentangled_attention(*given, path=self.config.kernels)
+        return self.output(mixed.transpose(1, 2).flatten(2)), weights, scores
+
+    def positions(self, x: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """Keys and queries of the positions, (A, 2k, D), in the number format that x's get.
+
+        They do not depend on the text: where nothing is learned they are computed once and kept."""
+        if torch.is_grad_enabled() or self.training:
+            return self.projections.positions(self.position_dropout(self._shared[0]()))
+        read = (*self._shared[0].parameters(), *self.projections.parameters())
+        autocast = torch.is_autocast_enabled(x.device.type)
+        now = autocast, x.dtype, [(p.data_ptr(), p._version, p.dtype, p.device) for p in read]
+        if self._kept[0] != now:
+            self._kept = now, self.projections.positions(self._shared[0]())
+        return self._kept[1]  # type: ignore[no-any-return]
+
+
+class Convolution(nn.Module):
+    """A second way to the neighbours beside the first block: H channels over a few tokens."""
+
+    def __init__(self, config: DebertaV2Config) -> None:
+        super().__init__()
+        H, width = config.hidden_size, config.convolution
+        self.mix = nn.Conv1d(H, H, width, padding=width // 2)
+        self.norm = nn.LayerNorm(H, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout)
+        self.act: Callable[[Tensor], Tensor] = torch.tanh if config.conv_act == "tanh" else F.gelu
+
+    def forward(
+        self, before: Tensor, after: Tensor, mask: Tensor | None, only_at: Tensor | None
+    ) -> Tensor:
+        """The block's input (B, T, H) and output (B, K, H) -> (B, K, H); padding counts as zero."""
+        real = 1 if mask is None else mask[..., None].to(before.dtype)  # (B, T, 1)
+        mixed = self.mix((before * real).transpose(1, 2)).transpose(1, 2) * real  # (B, T, H)
+        mixed = self.act(self.dropout(mixed))
+        return self.norm(after + (mixed if only_at is None else take(mixed, only_at)))
+
+
+class DebertaStack(nn.Module):
+    """BERT's blocks with disentangled attention, and the table of distances they share."""
+
+    def __init__(self, config: DebertaConfig) -> None:
+        super().__init__()
+        self.positions = RelativePositions(config)
+        self.blocks = nn.ModuleList(
+            Block(config, DisentangledAttention(config, self.positions))
+            for _ in range(config.num_layers)
+        )
+        convolves = isinstance(config, DebertaV2Config) and config.convolution
+        self.convolution = Convolution(config) if convolves else None  # type: ignore[arg-type]
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        keep_weights: bool = False,
+        only_at: Tensor | None = None,
+    ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
+        """As the encoder's Stack."""
+        states, weights, scores = [x], [], []
+        for number, block in enumerate(self.blocks):
+            asked = only_at if number == len(self.blocks) - 1 else None
+            after, layer_weights, layer_scores = block(x, mask, keep_weights, asked)
+            if number == 0 and self.convolution is not None:
+                after = self.convolution(x, after, mask, asked)
+            x = after
+            states.append(x)
+            weights.append(layer_weights)
+            scores.append(layer_scores)
+        return states, weights, scores
+
+
+class EnhancedMaskDecoder(nn.Module):
+    """Absolute positions, just before the words are guessed (section 3.2 and appendix A.8).
+
+    The last block is visited twice more. What asks begins as the last block's input plus the
+    vector of the absolute position; what is read stays that input."""
+
+    def __init__(self, config: DebertaConfig, visits: int = 2) -> None:
+        super().__init__()
+        self.position = nn.Embedding(config.max_positions, config.hidden_size)
+        self.visits = visits
+
+    def forward(
+        self, x: Tensor, block: Block, mask: Tensor | None = None, only_at: Tensor | None = None
+    ) -> Tensor:
+        """x (B, T, H), what the last block read -> (B, T, H), or (B, K, H) at `only_at`."""
+        asking = x + self.position.weight[: x.shape[1]]  # (B, T, H)
+        if only_at is not None:
+            asking = take(asking, only_at)
+        for _ in range(self.visits):
+            attended, _, _ = block.attend(x, mask, False, only_at, asking)
+            asking = block.feed(attended)
+        return asking
+
+
+class DebertaForMaskedLM(nn.Module):
+    """An encoder, the enhanced mask decoder and the masked-word head: as DeBERTa is pre-trained.
+
+    Without the decoder it is a BertForMaskedLM."""
+
+    def __init__(self, encoder: Encoder, decoder: EnhancedMaskDecoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.config = encoder.config
+        self.decoder = decoder
+        self.mlm = MaskedLMHead(encoder.config, encoder.embeddings.token)  # type: ignore[arg-type]
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        predict_at: Tensor | None = None,
+        **wanted: bool,
+    ) -> MaskedLMOutput:
+        """As the encoder's call; `predict_at` (N,) holds b·T + t of the positions to predict."""
+        only_at = slot = None
+        if predict_at is not None:
+            only_at, slot = cls_and_chosen(predict_at, *input_ids.shape)
+        wanted["output_hidden_states"] = True
+        out = self.encoder(input_ids, attention_mask, token_type_ids, only_at=only_at, **wanted)
+        last: Block = self.encoder.stack.blocks[-1]  # type: ignore[union-attr, index, assignment]
+        x = self.decoder(out.hidden_states[-2], last, attention_mask, only_at)
+        hidden = x if slot is None else x.flatten(0, 1)[slot]
+        return MaskedLMOutput(
+            self.mlm(hidden), out.hidden_states, out.attentions, out.attention_scores
+        )
+
+
+def deberta_encoder(config: DebertaConfig) -> Encoder:
+    """BERT's encoder without positions in its embeddings, on a stack that knows distances."""
+    return Encoder(config, Embeddings(config, number=None), DebertaStack(config))
+
+
+def deberta(size: str = "base", **changes: Any) -> Encoder:
+    """A DeBERTa encoder of the first generation with fresh weights; `changes` override settings."""
+    return deberta_encoder(published("deberta", size, DebertaConfig, **changes))
+
+
+def deberta_v3(size: str = "base", **changes: Any) -> Encoder:
+    """A DeBERTa-v3 encoder with fresh weights: the second generation's attention."""
+    return deberta_encoder(published("deberta-v3", size, DebertaV2Config, **changes))
+
+
+def deberta_masked_lm(
+    encoder: Encoder, decoder: bool = True
+) -> DebertaForMaskedLM | BertForMaskedLM:
+    """The encoder made ready for pre-training, with the enhanced mask decoder or without."""
+    if not decoder:
+        return BertForMaskedLM(encoder)
+    config = encoder.config
+    assert isinstance(config, DebertaConfig)
+    made = EnhancedMaskDecoder(config)
+    nn.init.normal_(made.position.weight, std=config.initializer_range)
+    return DebertaForMaskedLM(encoder, made)

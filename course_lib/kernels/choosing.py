@@ -1,0 +1,95 @@
+"""Which path a kernel takes: rules that are read from top to bottom, the first that fits decides.
+
+Every path gives the same numbers; they differ in time and memory. A model asks for one by name
+through one setting, `kernels`, or leaves the choice to these rules: "auto"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Take `path` where all of this holds; what is None does not matter.
+
+    tokens_up_to: the longest text, in keys. training: whether a gradient is needed. dropout:
+    whether weights are dropped. why: the measurement behind the rule, a table of `python -m
+    course_lib.bench`."""
+
+    path: str
+    device: str | None = None  # "cpu" or "cuda"
+    dtypes: tuple[torch.dtype, ...] | None = None
+    tokens_up_to: int | None = None
+    training: bool | None = None
+    dropout: bool | None = None
+    why: str = ""
+
+    def fits(self, tensor: Tensor, tokens: int, dropout: bool = False) -> bool:
+        """Whether the rule holds for this query and this many keys."""
+        return (
+            self.device in (None, tensor.device.type)
+            and (self.dtypes is None or tensor.dtype in self.dtypes)
+            and (self.tokens_up_to is None or tokens <= self.tokens_up_to)
+            and self.dropout in (None, dropout)
+            and self.training in (None, torch.is_grad_enabled() and tensor.requires_grad)
+        )
+
+
+ATTENTION: tuple[Rule, ...] = (
+    Rule(
+        "plain",
+        device="cpu",
+        dropout=True,
+        why="bench attention, with dropout: on a CPU the fused kernel has none, and torch puts a "
+        "slower way in its place",
+    ),
+    Rule(
+        "plain",
+        device="cpu",
+        dtypes=(torch.bfloat16,),
+        tokens_up_to=512,
+        training=True,
+        why="bench attention, forward and backward: in bfloat16 the fused kernel's backward pass "
+        "takes two to four times as long up to 128 tokens, and still longer at 512",
+    ),
+    Rule("fused", why="bench attention, forward: nothing of the size of the scores is kept"),
+)
+DISENTANGLED: tuple[Rule, ...] = (
+    Rule("gathered", dropout=True, why="the only one that drops weights"),
+    Rule(
+        "skewed",
+        device="cpu",
+        why="bench disentangled: a view by strides moves nothing, a gather reads every score by "
+        "its number",
+    ),
+    Rule(
+        "triton",
+        device="cuda",
+        dtypes=(torch.float32, torch.bfloat16, torch.float16),
+        why="bench disentangled_gpu: no scores in memory",
+    ),
+    Rule("gathered", why="needs nothing but torch: any device, any number format"),
+)
+# The paths one can ask for by name; "reference" is never chosen by a rule.
+ATTENTION_PATHS = ("reference", "plain", "fused")
+DISENTANGLED_PATHS = ("reference", "gathered", "skewed", "triton")
+
+
+def choose(
+    rules: Sequence[Rule], tensor: Tensor, tokens: int, dropout: float | bool = False
+) -> str:
+    """The path of the first rule that fits; tensor: the query. The last rule fits always."""
+    return next(rule.path for rule in rules if rule.fits(tensor, tokens, bool(dropout)))
+
+
+def check_path(path: str, known: Sequence[str]) -> None:
+    """Raise ValueError unless `path` is "auto" or one of the `known`."""
+    if path not in ("auto", *known):
+        raise ValueError(
+            f"kernels={path!r} was given; expected 'auto' or the name of a path: "
+            f"{', '.join(known)}."
+        )

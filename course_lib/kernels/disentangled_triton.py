@@ -1,0 +1,408 @@
+"""Disentangled attention on a GPU, in Triton: no table of all pairs of tokens is ever in memory.
+
+B batch, A heads, T tokens, D head size, R rows of the position table. Same meaning as
+`disentangled_attention_reference`; this module is imported only where Triton is installed.
+
+**What is kept in memory.** Far away, distances share a row: all from `low` down have the first
+row, all from some `high` up the last. Between lies the *band*, W distances. Before the loops two
+plain matrix products compute the position scores by distance: c2p (B, A, T, W) of every query with
+the position keys of the band, p2c (B, A, T, W) of every key with the position queries. Once T
+exceeds the furthest distance, W no longer grows, and memory is linear in T. For the backward pass
+only the inputs, the output and one number a query are saved; c2p and p2c are computed again.
+
+**The loops.** A program owns a block of tokens and meets all others, a block at a time; a pair of
+blocks is a tile. The owner's block walks past three zones: tiles wholly above the band, tiles that
+touch it, tiles wholly below. Outside the band the position term of a tile is one number a query
+plus one a key, nearly for free; inside, each pair reads its two scores at its distance. Forward,
+a program owns queries, and its softmax is online: of all scores met so far it keeps the maximum,
+the sum of exponentials and the weighted sum of values, and rescales them when the maximum grows
+(Milakov and Gimelshein 2018; Dao et al. 2022).
+
+**Backward, without atomics.** The weights are computed again from the saved number, the base-2
+logarithm of a query's sum. One kernel runs twice, with the roles exchanged: owning queries it
+gives the gradients of queries and c2p, owning keys those of keys, values and p2c. So every number
+written has one owner: within the band a token has one partner a distance, so the tile is stored as
+it is; at the two ends many partners share a column, and the owner adds them up in registers. No
+two programs write to one place, nothing depends on which comes first, and two runs give the same
+bits. Plain products carry the gradients of c2p and p2c to the vectors they were made of. The price
+is two products more than a kernel that adds into shared places: 7 instead of 5."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from .disentangled import score_scale
+
+HEAD_SIZES = (16, 32, 64, 128)
+LOG2_E = tl.constexpr(1.4426950408889634)  # exp(x) = 2^(x · log2 e): a GPU takes powers of two
+
+# By bytes a number and whether D > 64, forward and backward: tokens owned, tokens met, warps,
+# stages of the loop. At most 99 KB of shared memory; fixed, not tuned at run time, for equal bits.
+BLOCKS = {
+    (2, False): ((128, 64, 8, 2), (64, 32, 4, 2)),
+    (2, True): ((64, 32, 8, 2), (64, 32, 8, 2)),
+    (4, False): ((32, 32, 4, 1), (32, 16, 4, 1)),
+    (4, True): ((32, 32, 8, 1), (32, 16, 8, 1)),
+}
+
+
+def disentangled_attention_triton(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    position_key: Tensor | None,
+    position_query: Tensor | None,
+    rows: Tensor,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """`disentangled_attention_reference` without dropout, all tokens asking: the mixed values.
+
+    query, key, value (B, A, T, D), position_key and position_query (A, R, D) or None, rows
+    (2T − 1,), mask (B, T), 1 at real tokens. Returns (B, A, T, D). float32, float16 or bfloat16,
+    sums in float32; the position scores have the format of the inputs, as in the reference. Rows
+    may stay on the CPU, which spares a wait for the GPU. Gradients of gradients are not to be had
+    (RuntimeError). Raises ValueError for a head size other than 16, 32, 64 or 128, another number
+    format, or shapes that do not fit together."""
+    tables = {"position_key": position_key, "position_query": position_query}
+    _check(query, tables, {"key": key, "value": value, "rows": rows, "mask": mask})
+    given = query, key, value, position_key, position_query, rows, mask
+    return _Disentangled.apply(*given)  # type: ignore[no-any-return]
+
+
+# ---- the kernels ---------------------------------------------------------------------------------
+
+
+@triton.jit
+def _vectors(x, at, T, D: tl.constexpr):
+    """Of the tokens `at`: (block, D), zeros beyond the text."""
+    return tl.load(x + at[:, None] * D + tl.arange(0, D)[None, :], mask=at[:, None] < T, other=0.0)
+
+
+@triton.jit
+def _columns(query_at, key_at, low, W):
+    """In which column of c2p and p2c a pair's score stands."""
+    return tl.minimum(tl.maximum(query_at - key_at - low, 0), W - 1)
+
+
+@triton.jit
+def _band(own_table, met_table, own, met, T, low, W, KEYS: tl.constexpr):
+    """Position scores of a tile in the band, (own, met).
+
+    Each table is read along its rows, so the second tile is read the other way round and turned."""
+    bias = tl.zeros((own.shape[0], met.shape[0]), tl.float32)
+    if own_table is not None:
+        o, m = own[:, None], met[None, :]
+        column = _columns(m, o, low, W) if KEYS else _columns(o, m, low, W)
+        bias += tl.load(own_table + o * W + column, mask=o < T, other=0.0).to(tl.float32)
+    if met_table is not None:
+        o, m = own[None, :], met[:, None]
+        column = _columns(m, o, low, W) if KEYS else _columns(o, m, low, W)
+        bias += tl.trans(tl.load(met_table + m * W + column, mask=m < T, other=0.0)).to(tl.float32)
+    return bias
+
+
+@triton.jit
+def _end(table, at, column, T, W):
+    """Of the tokens `at`, their score beyond one end of the band: (block,)."""
+    return tl.load(table + at * W + column, mask=at < T, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def _zones(first, T, low, W, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.constexpr):
+    """Where, for the block of owners that begins at `first`, the zones of tiles begin and end.
+
+    Owner's place minus the other's falls as the loop goes on: first it is above the band (every
+    pair in one end column), then in it, then below."""
+    lowest, highest = low, low + W - 1
+    if KEYS:  # a distance is query minus key, here the other's place minus the owner's
+        lowest, highest = -highest, -lowest
+    end = tl.cdiv(T, MET) * MET
+    above = tl.minimum(tl.maximum(first - highest + 1, 0) // MET * MET, end)
+    below = tl.minimum(tl.cdiv(tl.maximum(first + OWN - 1 - lowest, 0), MET) * MET, end)
+    return above, below, end
+
+
+@triton.jit
+def _forward(
+    query, key, value, c2p, p2c, shown, floor, mixed, log_sum,
+    T, low, W, heads, scale,
+    D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr,
+):  # fmt: skip
+    """The program (block, batch · A + head) gives the mixed values of its block of queries."""
+    pair = tl.program_id(1).to(tl.int64)
+    vectors, scores = pair * T * D, pair * T * W
+    if c2p is not None:
+        c2p += scores
+    if p2c is not None:
+        p2c += scores
+    first = tl.program_id(0) * OWN
+    own = first + tl.arange(0, OWN)
+    q = _vectors(query + vectors, own, T, D)
+    if shown is not None:
+        shown += pair // heads * T
+        hidden_score = tl.load(floor + pair // heads)
+    top = tl.full((OWN,), float("-inf"), tl.float32)  # the highest score met, times log2 e
+    total = tl.zeros((OWN,), tl.float32)  # of 2^(score − top)
+    sums = tl.zeros((OWN, D), tl.float32)
+    above, below, end = _zones(first, T, low, W, OWN, MET, False)
+    for zone in tl.static_range(3):
+        start = 0 if zone == 0 else (above if zone == 1 else below)
+        stop = above if zone == 0 else (below if zone == 1 else end)
+        column = W - 1 if zone == 0 else 0
+        own_end = tl.zeros((OWN,), tl.float32)
+        if zone != 1 and c2p is not None:
+            own_end = _end(c2p, own, column, T, W)
+        for begin in range(start, stop, MET):
+            met = begin + tl.arange(0, MET)
+            m = met[None, :]
+            k = _vectors(key + vectors, met, T, D)
+            s = tl.dot(q, tl.trans(k), input_precision="ieee")
+            if zone == 1:
+                s += _band(c2p, p2c, own, met, T, low, W, False)
+            else:
+                s += own_end[:, None]
+                if p2c is not None:
+                    s += _end(p2c, met, column, T, W)[None, :]
+            s *= scale * LOG2_E
+            if shown is not None:
+                s = tl.where(tl.load(shown + m, mask=m < T, other=0) != 0, s, hidden_score)
+            s = tl.where(m < T, s, float("-inf"))
+            higher = tl.maximum(top, tl.max(s, 1))
+            p = tl.exp2(s - higher[:, None])
+            shrink = tl.exp2(top - higher)
+            total = total * shrink + tl.sum(p, 1)
+            v = _vectors(value + vectors, met, T, D)
+            sums = tl.dot(p.to(v.dtype), v, sums * shrink[:, None], input_precision="ieee")
+            top = higher
+    tl.store(log_sum + pair * T + own, top + tl.log2(total), mask=own < T)
+    places = vectors + own[:, None] * D + tl.arange(0, D)[None, :]
+    sums = (sums / total[:, None]).to(mixed.dtype.element_ty)
+    tl.store(mixed + places, sums, mask=own[:, None] < T)
+
+
+@triton.jit
+def _backward(
+    own_vectors, own_partner, met_vectors, met_partner, own_table, met_table, shown, floor,
+    log_sum, share, to_own, to_value, to_table,
+    T, low, W, heads, scale,
+    D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.constexpr,
+):  # fmt: skip
+    """The gradients of a block of owners.
+
+    Owning queries: vectors are query and key, partners the mixed values' gradient and value,
+    tables c2p and p2c. Owning keys (KEYS): all exchanged. Either way the product of the partners
+    is the gradient of the weights. share (B, A, T): of each query, mixed times its gradient."""
+    pair = tl.program_id(1).to(tl.int64)
+    vectors, scores = pair * T * D, pair * T * W
+    if own_table is not None:
+        own_table += scores
+        to_table += scores
+    if met_table is not None:
+        met_table += scores
+    log_sum += pair * T
+    share += pair * T
+    first = tl.program_id(0) * OWN
+    own = first + tl.arange(0, OWN)
+    o = own[:, None]
+    x = _vectors(own_vectors + vectors, own, T, D)
+    x_partner = _vectors(own_partner + vectors, own, T, D)
+    own_sum = tl.load(log_sum + o, mask=o < T, other=float("inf"))  # beyond T: weights 0
+    own_share = tl.load(share + o, mask=o < T, other=0.0)
+    if shown is not None:
+        shown += pair // heads * T
+        own_real = tl.load(shown + o, mask=o < T, other=0) != 0
+        hidden_score = tl.load(floor + pair // heads)
+    found = tl.zeros((OWN, D), tl.float32)
+    found_value = tl.zeros((OWN, D), tl.float32)
+    in_first = tl.zeros((OWN,), tl.float32)  # what the two end columns of to_table get
+    in_last = tl.zeros((OWN,), tl.float32)
+    above, below, end = _zones(first, T, low, W, OWN, MET, KEYS)
+    for zone in tl.static_range(3):
+        start = 0 if zone == 0 else (above if zone == 1 else below)
+        stop = above if zone == 0 else (below if zone == 1 else end)
+        column = W - 1 if (zone == 0) != KEYS else 0
+        own_end = tl.zeros((OWN,), tl.float32)
+        if zone != 1 and own_table is not None:
+            own_end = _end(own_table, own, column, T, W)
+        for begin in range(start, stop, MET):
+            met = begin + tl.arange(0, MET)
+            m = met[None, :]
+            y = _vectors(met_vectors + vectors, met, T, D)
+            y_partner = _vectors(met_partner + vectors, met, T, D)
+            s = tl.dot(x, tl.trans(y), input_precision="ieee")
+            if zone == 1:
+                s += _band(own_table, met_table, own, met, T, low, W, KEYS)
+            else:
+                s += own_end[:, None]
+                if met_table is not None:
+                    s += _end(met_table, met, column, T, W)[None, :]
+            s *= scale * LOG2_E
+            if shown is not None:
+                real = own_real if KEYS else tl.load(shown + m, mask=m < T, other=0) != 0
+                s = tl.where(real, s, hidden_score)
+            if KEYS:
+                of_query = tl.load(log_sum + m, mask=m < T, other=float("inf"))
+                its_share = tl.load(share + m, mask=m < T, other=0.0)
+            else:
+                s = tl.where(m < T, s, float("-inf"))
+                of_query = own_sum
+                its_share = own_share
+            p = tl.exp2(s - of_query)
+            if KEYS:
+                found_value = tl.dot(p.to(y.dtype), y_partner, found_value, input_precision="ieee")
+            ds = tl.dot(x_partner, tl.trans(y_partner), input_precision="ieee")
+            ds = p * (ds - its_share) * scale
+            if shown is not None:
+                ds = tl.where(real, ds, 0.0)
+            found = tl.dot(ds.to(y.dtype), y, found, input_precision="ieee")
+            if own_table is not None:
+                if zone == 1:
+                    at = _columns(m, o, low, W) if KEYS else _columns(o, m, low, W)
+                    in_first += tl.sum(tl.where(at == 0, ds, 0.0), 1)
+                    in_last += tl.sum(tl.where(at == W - 1, ds, 0.0), 1)
+                    alone = (at > 0) & (at < W - 1) & (o < T) & (m < T)
+                    tl.store(to_table + o * W + at, ds.to(to_table.dtype.element_ty), mask=alone)
+                elif (zone == 0) != KEYS:
+                    in_last += tl.sum(ds, 1)
+                else:
+                    in_first += tl.sum(ds, 1)
+    places = vectors + o * D + tl.arange(0, D)[None, :]
+    tl.store(to_own + places, found.to(to_own.dtype.element_ty), mask=o < T)
+    if KEYS:
+        found_value = found_value.to(to_value.dtype.element_ty)
+        tl.store(to_value + places, found_value, mask=o < T)
+    if own_table is not None:
+        kind = to_table.dtype.element_ty
+        tl.store(to_table + own * W, in_first.to(kind), mask=own < T)
+        tl.store(to_table + own * W + W - 1, in_last.to(kind), mask=own < T)
+
+
+# ---- around them ---------------------------------------------------------------------------------
+
+
+class _Disentangled(torch.autograd.Function):
+    """The mixed values, with gradients of query, key, value and both position tables."""
+
+    @staticmethod
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        *vectors, position_key, position_query, rows, mask = given
+        query, key, value = (x.contiguous() for x in vectors)
+        batch, heads, tokens, size = query.shape
+        columns, low = _find_band(rows, tokens, query.device)
+        c2p = _by_distance(query, position_key, columns)
+        p2c = _by_distance(key, position_query, columns)
+        shown = floor = None
+        if mask is not None:
+            shown = (mask != 0).to(query.device, torch.int8).contiguous()
+            # A text without a real token: all scores alike, so that the weights are uniform.
+            floor = torch.where(shown.any(1), -1e30, 0.0).float()
+        mixed = torch.empty_like(query)
+        log_sum = query.new_empty((batch, heads, tokens), dtype=torch.float32)
+        scale = 1 / score_scale(size, position_key, position_query)
+        ctx.numbers = tokens, low, len(columns), heads, scale
+        _launch(_forward, query, (query, key, value, c2p, p2c, shown, floor, mixed, log_sum),
+                ctx.numbers)  # fmt: skip
+        tables = position_key, position_query, columns
+        ctx.save_for_backward(query, key, value, *tables, shown, floor, mixed, log_sum)
+        return mixed
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, position_key, position_query, columns, *rest = ctx.saved_tensors
+        shown, floor, mixed, log_sum = rest
+        upstream = upstream.contiguous()
+        share = (upstream.float() * mixed.float()).sum(-1)
+        c2p = _by_distance(query, position_key, columns)
+        p2c = _by_distance(key, position_query, columns)
+        to_query, to_key, to_value = (torch.empty_like(x) for x in (query, key, value))
+        # Zeros: not every token has a partner at every distance.
+        to_c2p, to_p2c = (None if x is None else torch.zeros_like(x) for x in (c2p, p2c))
+        of_queries = shown, floor, log_sum, share
+        _launch(_backward, query,
+                (query, upstream, key, value, c2p, p2c, *of_queries, to_query, None, to_c2p),
+                ctx.numbers, KEYS=False)  # fmt: skip
+        _launch(_backward, query,
+                (key, value, query, upstream, p2c, c2p, *of_queries, to_key, to_value, to_p2c),
+                ctx.numbers, KEYS=True)  # fmt: skip
+        to_position_key = _from_distances(to_c2p, query, position_key, columns, to_query)
+        to_position_query = _from_distances(to_p2c, key, position_query, columns, to_key)
+        return to_query, to_key, to_value, to_position_key, to_position_query, None, None
+
+
+def _launch(kernel: Any, like: Tensor, tensors: tuple[Any, ...], numbers: tuple[Any, ...],
+            **how: bool) -> None:  # fmt: skip
+    batch, heads, tokens, size = like.shape
+    own, met, warps, stages = BLOCKS[like.itemsize, size > 64][kernel is _backward]
+    grid = triton.cdiv(tokens, own), batch * heads
+    with torch.cuda.device_of(like):
+        kernel[grid](*tensors, *numbers, D=size, OWN=own, MET=met,
+                     num_warps=warps, num_stages=stages, **how)  # fmt: skip
+
+
+def _find_band(rows: Tensor, tokens: int, device: torch.device) -> tuple[Tensor, int]:
+    """The row of each distance in the band (W,), and the first of these distances.
+
+    W is rounded up to a multiple of 16, which matrix products like; the row of what is added at
+    the end is the last one, so nothing changes."""
+    rows = rows.cpu()
+    changes = (rows[1:] != rows[:-1]).nonzero().flatten()
+    first, last = (int(changes[0]), int(changes[-1]) + 1) if len(changes) else (0, 0)
+    width = triton.cdiv(last - first + 1, 16) * 16
+    columns = rows[(first + torch.arange(width)).clamp(max=last)]
+    return columns.to(device), first - (tokens - 1)
+
+
+def _by_distance(x: Tensor, table: Tensor | None, columns: Tensor) -> Tensor | None:
+    """Every token's score with the position of every distance of the band: (B, A, T, W)."""
+    return None if table is None else x @ table[:, columns].transpose(-1, -2)
+
+
+def _from_distances(
+    to_scores: Tensor | None, x: Tensor, table: Tensor | None, columns: Tensor, to_x: Tensor
+) -> Tensor | None:
+    """Backward of `_by_distance`: adds to to_x in place, returns the table's gradient (A, R, D)."""
+    if to_scores is None or table is None:
+        return None
+    to_x += to_scores @ table[:, columns]
+    by_distance = (to_scores.transpose(-1, -2) @ x).sum(0, dtype=torch.float32)  # (A, W, D)
+    # Several distances to a row: a product with zeros and ones adds them in a fixed order.
+    of_row = F.one_hot(columns, table.shape[1]).T.to(by_distance)  # (R, W)
+    return (of_row @ by_distance).to(table.dtype)
+
+
+def _check(query: Tensor, tables: dict[str, Tensor | None], others: dict[str, Any]) -> None:
+    """Raise ValueError for what the kernels cannot compute, or would compute wrongly."""
+    if query.dim() != 4 or query.shape[3] not in HEAD_SIZES:
+        raise ValueError(
+            f"query of shape {tuple(query.shape)} was given; expected (B, A, T, D) with D one of "
+            f"{HEAD_SIZES}. disentangled_attention takes any D."
+        )
+    batch, heads, tokens, size = query.shape
+    all_alike = tuple(query.shape)
+    expected = {"key": all_alike, "value": all_alike, "rows": (2 * tokens - 1,)}
+    expected["mask"] = (batch, tokens)
+    kinds = {query.dtype}
+    for name, x in {**tables, **others}.items():
+        if x is None:
+            continue
+        wanted = expected[name] if name in expected else (heads, *x.shape[1:2], size)
+        if tuple(x.shape) != wanted:
+            raise ValueError(
+                f"{name} of shape {tuple(x.shape)} was given; a query of shape {all_alike} "
+                f"expects {wanted}."
+            )
+        if name not in ("rows", "mask"):
+            kinds.add(x.dtype)
+    if len(kinds) > 1 or query.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise ValueError(
+            f"vectors in {', '.join(sorted(map(str, kinds)))} were given; expected one of float32, "
+            "float16 and bfloat16 for all. Convert with .to(...)."
+        )

@@ -1,0 +1,475 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,slideshow,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # DeBERTa: what a word says, and where it stands
+#
+# **Lecture 08** · about 105 minutes with the exercises, 40 without · {{colab}}
+#
+# After this page you can
+#
+# - take an attention score apart into word with word, word with distance, distance with word, and put it together again;
+# - say which row of the table of distances a pair of tokens looks up, in the paper and in the released code;
+# - say why three terms need sqrt(3d), and when it is not 3;
+# - tell the enhanced mask decoder from a concatenation, and SiFT from gradient clipping, by code that shows the difference.
+#
+# You need attention and the encoder of lecture 02. Nothing is downloaded.
+
+# %%
+import torch
+
+from course_lib import (
+    MicroWorld, check, claims_table, compare, count_parameters, deberta, deberta_v3, hint, quiz, reveal, show,
+)  # fmt: skip
+from course_lib.train.experiments.lecture_08 import FULL, prepare, train_positions
+from course_lib.views import (
+    LiveLoss, bucket_chart, delta_tables, queue_chart, score_maps, score_variance, stones_chart,
+)  # fmt: skip
+
+# %% [markdown]
+# ## Predict first
+#
+# BERT adds a vector for the place to the vector of the word, once, at the entrance. From there on nobody can tell the
+# two apart. DeBERTa (He et al. 2020, arXiv 2006.03654) never adds them. It keeps *one table of vectors for distances*
+# ("three to the left", "one to the right"), and each layer compares words with words, words with distances, and
+# distances with words.
+#
+# Three guesses. Write them down before you go on.
+#
+# 1. BERT divides a score by the square root of d, the width of a head. DeBERTa adds three products of width d. What
+#    does it divide by?
+# 2. Eight workers always come in the same order; every sentence about them has the same form. All eight names are
+#    hidden. Can a model that knows *only distances between tokens* name them?
+# 3. The paper says how much longer DeBERTa computes than BERT. A tenth, a third, twice?
+
+# %%
+my_guesses = {"divides by": ..., "names them": ..., "longer by": ...}
+
+# %% [markdown]
+# ## By hand
+#
+# ### Distances
+#
+# Token i looks at token j. The distance is i − j. A table with 2k rows holds a vector for each; row number:
+# distance plus k, but not below 0 and not above 2k − 1. Six tokens, k = 2:
+
+# %% tags=["nbval-check-output"]
+k, tokens = 2, 6
+for i in range(tokens):
+    print(*(min(max(i - j + k, 0), 2 * k - 1) for j in range(tokens)))
+
+# %% [markdown]
+# Read the row of token 0: tokens to its right are all "row 0", beginning with the second; the row of token 5: row 3 for
+# everything that is one or more to the left. The table has four rows, 0 to 3. (One of the lectures this course grew from
+# goes from −k to k; that would be five.)
+#
+# ### One score
+#
+# Two tokens, heads of width 2. What token i asks, what token j offers, and what the table says of their distance:
+
+# %% tags=["nbval-check-output"]
+asks, offers = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 3.0])  # of the words: query of i, key of j
+distance_offers, distance_asks = torch.tensor([0.0, 2.0]), torch.tensor([1.0, -1.0])  # of the row of i − j
+word_word = asks @ offers
+word_distance = asks @ distance_offers
+distance_word = distance_asks @ offers
+print("word with word", word_word.item(), " word with distance", word_distance.item(),
+      " distance with word", distance_word.item())  # fmt: skip
+print(f"sum {word_word + word_distance + distance_word:.0f}, divided by sqrt(3 · 2): "
+      f"{(word_word + word_distance + distance_word) / 6**0.5:.2f}")  # fmt: skip
+
+# %% [markdown]
+# Three numbers, *added*, then one softmax over all j. "DeBERTa computes attention scores separately" is half of it.
+# Distance with distance, the fourth product, says nothing about the words and is left out.
+#
+# ## Try it
+#
+# Two pieces to build before the page shows them. A wrong answer gets the name of its mistake; `hint("08.1")` helps a
+# step at a time, `reveal("08.1")` shows a solution. No later cell needs your answers.
+#
+# {{exercise:08.1}}
+
+# %%
+def my_rows(tokens, span):
+    return ...
+
+
+check("08.1", my_rows)
+
+# %% [markdown]
+# {{exercise:08.2}}
+
+# %%
+def my_scores(query, key, position_key, position_query, delta):
+    return ...
+
+
+check("08.2", my_scores)
+
+# %% [markdown]
+# ## The code
+#
+# ### Three scores by three gathers
+#
+# Row r of `position_key` is what distance r offers, row r of `position_query` what it asks, both projected from the same
+# table P. One product with *all* rows, then each pair picks its own.
+
+# %%
+from course_lib.kernels.disentangled import disentangled_attention_reference, score_parts, score_scale
+
+show(score_parts, score_scale, disentangled_attention_reference)
+
+# %% [markdown]
+# This is the version to read. Training below uses its fast twin, which never picks: it lays the products out so that the
+# pick becomes a shift (lecture 14 takes it apart).
+#
+# ### Two generations
+#
+# The first generation projects positions by matrices of their own. The second sends them through the words' projections
+# (fewer weights), normalises the table, and lets distances share rows: the further, the more.
+
+# %%
+from course_lib.kernels.positions import log_bucket, position_rows
+
+show(log_bucket, position_rows)
+
+# %%
+from course_lib.family.deberta import DisentangledAttention, FusedProjections, SeparateProjections
+
+show(FusedProjections, SeparateProjections, DisentangledAttention)
+
+# %% [markdown]
+# ## Is it right?
+#
+# Both generations against the reference implementation, outputs and gradients.
+
+# %%
+small = {"vocab_size": 2_000, "num_layers": 3, "hidden_size": 96, "num_heads": 4, "intermediate_size": 384}
+torch.manual_seed(0)
+compare(deberta("base", span=16, **small))
+
+# %%
+compare(deberta_v3("base", span=8, furthest=32, convolution=3, **small))
+
+# %% [markdown]
+# ### Which of δ(i, j) and δ(j, i)?
+#
+# The paper's equation 4 gives the second look-up, distance with word, the distance seen from the other end: δ(j, i). The
+# code its authors released, and the reference implementation with it, does something else. We let it speak. Only that
+# term is switched on, all words are alike, and the table marks one row:
+
+# %%
+from transformers import DebertaV2Config, DebertaV2Model
+
+tokens, span = 5, 4
+config = DebertaV2Config(
+    vocab_size=10, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, type_vocab_size=0,
+    relative_attention=True, position_biased_input=False, pos_att_type=["p2c"], position_buckets=span,
+    max_relative_positions=32, share_att_key=False, attn_implementation="eager",
+)  # fmt: skip
+torch.manual_seed(0)
+theirs = DebertaV2Model(config).eval()
+with torch.no_grad():
+    theirs.encoder.rel_embeddings.weight.zero_()
+    theirs.encoder.rel_embeddings.weight[span + 1] = 50 * torch.randn(8)  # the row of distance 1
+    seen = theirs(torch.full((1, tokens), 3), output_attentions=True).attentions[0][0, 0]
+odd = (seen - seen.median(dim=1, keepdim=True).values).abs() > 1e-6
+print("where row k + 1 acts, as (i, j):", [tuple(at) for at in odd.nonzero().tolist()])
+
+# %% [markdown]
+# Row k + 1 acts on pairs with i − j = 1: that is δ(i, j), in this term too. With the paper's δ(j, i) it would be j − i = 1.
+# Does it matter? The rows of this term's table stand in opposite order, no more; nothing that one form can learn is closed to
+# the other (but for the far end of the table). It matters to anyone who writes the formula down as code and then loads
+# released weights. We follow the code, because its weights are what there is.
+#
+# ### What it weighs
+
+# %% tags=["nbval-check-output"]
+with torch.device("meta"):
+    print(f"DeBERTa-base, published size          {count_parameters(deberta('base')):12,}")
+    without = count_parameters(deberta("base", terms=()))
+    added = count_parameters(deberta("base")) - without
+    print(f"of it for c2p and p2c                 {added:12,}")
+    print(f"2 L d² and the biases of p2c          {12 * (2 * 768 * 768 + 768):12,}")
+    print(f"table of distances, 2 k d             {2 * 512 * 768:12,}")
+    shared = count_parameters(deberta_v3("base"))
+    print(f"DeBERTa-v3-base, without the words' table {shared - 128_100 * 768:8,}")
+    print(f"DeBERTa-base, without the words' table    {without + added - 50_265 * 768:8,}")
+
+# %% [markdown]
+# Two more matrices a layer for a table of 1,024 rows: 14 million weights. The second generation has none of them.
+#
+# ## See it
+#
+# ### Which row?
+
+# %%
+delta_tables()
+
+# %% [markdown]
+# ### Rows against distances
+#
+# Move k and the furthest distance. The first generation cuts; the second widens.
+
+# %%
+bucket_chart()
+
+# %% [markdown]
+# ### Why sqrt(3d)
+#
+# At the start, queries and keys are random. A product of two random vectors of width d has variance d. Three
+# independent ones, added, have 3d. Divided by sqrt(d) only, the scores are larger by sqrt(3), and the softmax is
+# sharper before anything was learned.
+
+# %%
+score_variance()
+
+# %% [markdown]
+# The 3 is the number of terms. Switch one off and the code divides by sqrt(2d): `score_scale` above counts.
+#
+# ### The maps of a head
+#
+# A DeBERTa of two layers, trained here for 400 steps on stories of the micro-world:
+
+# %%
+world = MicroWorld.load()
+material = prepare(world)
+model, history = train_positions(FULL, material, steps=400, callbacks=[LiveLoss()])
+
+# %% [markdown]
+# Its scores for a sentence of yours (in the words of the micro-world). Choose layer and head; switch terms off.
+
+# %%
+story = world.stories(3, seed=5, split="heldout")[0]
+score_maps(model, world.tokenizer, " ".join(story.sentences[:1]))
+
+# %% [markdown]
+# *Three maps and their sum, before the softmax. Word with distance makes stripes: its value depends on who asks, and how
+# far. Distance with word makes columns that bend along the stripes.*
+
+# %% [markdown]
+# ## Measure it
+#
+# ### Kept apart, or added?
+#
+# Two layers, 128 wide, the same 10,000 stories, the same masks, 1,200 steps, three seeds. BERT adds places to words;
+# DeBERTa does not. Then DeBERTa without each of its parts.
+
+# %%
+from course_lib.train.experiments.lecture_08 import outcome
+from course_lib.train.results import in_words, read_result
+
+found = read_result("08_positions")
+words = outcome(found, "masked_accuracy")
+seconds = found["step_seconds"]
+print(f"{'':20}{'steps':>6}{'time a step':>13}{'hidden words found':>28}")
+for name in words:
+    longer = seconds.get(name, seconds["BERT"]) / seconds["BERT"]
+    print(f"{name:20}{found['recipes'][name]['steps']:6}{longer:12.2f}×{in_words(words[name]):>28}")
+
+# %%
+stones_chart({"1,200 steps, and BERT longer": words}, percent=True, title="Held-out hidden words found", x_title="share found")
+
+# %% [markdown]
+# *Each dot is a seed, each bar a mean.*
+
+# %% [markdown]
+# At equal steps, keeping word and place apart is worth a lot here: 89% of hidden words against 83%, in every seed. That
+# agrees with the paper. Now the rest of the table.
+#
+# - *Equal time.* A step of this DeBERTa takes 1.9 times as long as one of BERT, and half of the difference is the decoder's two visits.
+#   Give BERT that time, and it is ahead. The paper compares at equal steps.
+# - *Without c2p* less than a point is lost. *Without p2c* nothing is: the mean even rises, by less than the seeds differ. The
+#   paper loses with both. Our stories are short, and one kind of stripe may say all there is to say about their order.
+# - *Without the decoder* most of the gain is gone. Is that the absolute place? The row below it says no: with the two
+#   visits, and the places kept at zero, nearly all of the gain is back. Two more visits to a block make a network of two
+#   layers deeper by two. In the paper's network of 12 layers they weigh less, and places may weigh more.
+# - *No distances*: the decoder's places alone, and the words. Two of five words are still found.
+#
+# So our "DeBERTa is better" is to a good part "more computing is better". One number a model would not have told.
+#
+# ### The enhanced mask decoder
+#
+# Some things depend on the absolute place. The paper's example is a sentence with two nouns in the same surroundings,
+# one the subject and one not; ours is a queue. *"then the … sees the lamp . then the … sees the boat ."*: eight workers, always in
+# the same order, all eight hidden. What they see is drawn anew each time. Only the place says who comes.
+
+# %%
+from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
+
+show(EnhancedMaskDecoder.forward, DebertaForMaskedLM.forward)
+
+# %% [markdown]
+# The last block is visited twice more. What *asks* begins as its input plus the vector of the absolute place; what is
+# *read* stays that input. Nothing is concatenated. One of the source lectures prints softmax(W [h ; p]), word and place
+# side by side; we built that too, as another way to tell the place.
+
+# %%
+queue = read_result("08_queue")
+queue_chart(queue)
+
+# %% [markdown]
+# *Share of the eight workers named right, along training; lines are means of three seeds, bands their range. One in
+# eight is chance.*
+
+# %%
+for name, values in outcome(queue, "accuracy").items():
+    print(f"{name:34}{in_words(values)} after {queue['recipes'][name]['steps']} steps")
+
+# %% [markdown]
+# Distances alone do not name the queue in 300 steps, however far they reach. In principle they could: with k = 64 every token sees
+# how far away `[CLS]` is. Five times as many steps do not find it either (see "longer"): all eight look alike at first, and a
+# small step in no direction makes them differ. With the place given outright, it takes less than a hundred steps.
+#
+# How it is given matters less. Word and place side by side, the form of the source lecture, does it as well here, and quicker.
+# It is only not what the authors built, and what their weights need.
+#
+# ### SiFT
+#
+# The paper's largest model was fine-tuned by **SiFT**: push each word's normalised vector a little, in the direction
+# that changes the answer most, and ask for the same answer again.
+
+# %%
+from course_lib.objectives.sift import sift_loss, symmetric_kl
+
+show(sift_loss, symmetric_kl)
+
+# %% [markdown]
+# The source lecture prints g / max(1, ‖g‖/γ) under this name. That is gradient clipping, which every training here does. The
+# difference in one cell: clipping changes what the weights do *next*; SiFT changes what the model *reads now*.
+
+# %%
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.pretraining import pretraining_batches
+
+batch = pretraining_batches(material.heldout, world.special, batch_size=32, seed=1)(0)
+plain = model(**batch.inputs).logits
+loss = masked_lm_loss(model(**batch.inputs), batch.targets)["total"]
+loss.backward()
+before = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+clipped = model(**batch.inputs).logits
+logits, moved = sift_loss(lambda: model(**batch.inputs).logits, model.encoder.embeddings.norm)
+print(f"clipping: gradient {before:.2f} cut to 0.10; outputs changed by {(clipped - plain).abs().max():.1e}")
+print(f"SiFT: outputs under the push differ by a symmetric KL of {moved:.1e} nats a word; this is added to the loss")
+
+# %% [markdown]
+# Because the push is given *after* a normalisation, its size means the same in a model with long word vectors and in one
+# with short: hence "scale-invariant". The paper used it for its 1.5-billion model on SuperGLUE.
+#
+# ## What the paper reached
+#
+# What each part is worth at base size, trained on Wikipedia and books (Table 4):
+#
+# | | MNLI-m | SQuAD 2.0 F1 | RACE |
+# |---|---|---|---|
+# | RoBERTa, trained beside it | 84.9 | 79.5 | 66.8 |
+# | DeBERTa | 86.3 | 82.5 | 71.7 |
+# | without the decoder | 86.1 | 81.3 | 70.3 |
+# | without word with distance (c2p) | 85.9 | 81.3 | 69.3 |
+# | without distance with word (p2c) | 86.0 | 80.8 | 69.6 |
+# | without decoder and c2p | 85.8 | 80.3 | 68.1 |
+# | without decoder and p2c | 85.8 | 80.2 | 68.5 |
+#
+# What the full models reached:
+#
+# | | score |
+# |---|---|
+# | base: MNLI-m/mm; SQuAD 2.0 F1/exact | 88.8/88.5; 86.2/83.1 |
+# | base with replaced tokens (Table 15): MNLI-m/mm | 90.6/90.8 |
+# | large (Tables 1 and 2): MNLI-m/mm; SQuAD 2.0 F1/exact; RACE | 91.1/91.1; 90.7/88.0; 86.8 |
+# | 1.5 billion with SiFT, SuperGLUE: one model; ensemble; people | 89.9; 90.3; 89.8 |
+# | eight GLUE development sets, large (Table 1) | DeBERTa 90.0, ELECTRA 89.5, XLNet 89.2, RoBERTa 88.8, BERT 84.1 |
+#
+# The second line of that table is where the story went on: DeBERTa-v3 is this attention, pre-trained as ELECTRA is (lecture
+# 07). ELECTRA and XLNet stand before RoBERTa, whatever an overview says. ALBERT-xxlarge is not in the paper's table; its own paper's
+# row (Table 9) averages 89.96 on the same eight. "State of the art on SuperGLUE" was the model of 1.5 billion weights with SiFT.
+#
+# Read critically, the paper too. Its abstract gains 2.3 points on SQuAD 2.0 over a RoBERTa of 88.4; its own Table 2 gives
+# RoBERTa 89.4, and the gain is 1.3. Table 1 prints 93.9 for RoBERTa's QNLI, where RoBERTa's paper has 94.7, and an average
+# of 90.00 for a row whose mean is 89.9. Section 5.2.1 swaps the letters of equation 4: there (b) is word with distance and (c)
+# distance with word.
+
+# %%
+print(f"{'':12}{'you said':>20}   answer")
+answers = {
+    "divides by": "sqrt(3d)",
+    "names them": "not here, in 1,500 steps",
+    "longer by": "30% in the paper (appendix A.7); here 1.9 times with the decoder, see the table",
+}
+for name, value in answers.items():
+    print(f"{name:12}{str(my_guesses[name]).replace('Ellipsis', '–'):>20}   {value}")
+
+# %% [markdown]
+# ## What they claim, what you measured
+#
+# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+
+# %%
+claims_table("08")
+
+# %% [markdown]
+# ## More exercises
+#
+# {{exercise:08.3}}
+
+# %%
+def my_bucket(distance, buckets, furthest, exact):
+    return ...
+
+
+check("08.3", my_bucket)
+
+# %% [markdown]
+# {{exercise:08.4}}
+
+# %%
+def my_decoder(x, places, block, hidden):
+    return ...
+
+
+check("08.4", my_decoder)
+
+# %% [markdown]
+# {{exercise:08.5}}
+
+# %%
+def my_push(embeddings, push, slope, step):
+    return ...
+
+
+check("08.5", my_push)
+
+# %% [markdown]
+# {{exercise:08.6}}
+
+# %%
+def my_extra(L, d, k, shared):
+    return ...
+
+
+check("08.6", my_extra)
+
+# %% [markdown]
+# ## Quiz
+
+# %%
+quiz("08")
+
+# %% [markdown]
+# ## Questions for review
+#
+# {{review:08}}
+
+# %% [markdown]
+# ## Read on
+#
+# - He, Liu, Gao and Chen (2020), *DeBERTa*, arXiv 2006.03654: sections 3.1 and 3.2, then appendix A.8.
+# - Shaw, Uszkoreit and Vaswani (2018), *Self-Attention with Relative Position Representations*, arXiv 1803.02155: distances
+#   in attention before DeBERTa.
+# - He, Gao and Chen (2021), *DeBERTaV3*, arXiv 2111.09543: the same attention, pre-trained as lecture 07's ELECTRA.

@@ -1,0 +1,445 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,slideshow,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Kernels: why the fast versions are fast
+#
+# **Lecture 14** · about 110 minutes with the puzzles, 40 without · {{colab}}
+#
+# After this page you can
+#
+# - say for a piece of code whether arithmetic or memory holds it up, from two numbers you can count;
+# - rebuild seven fast kernels of this course: each a puzzle with a check;
+# - place every kernel on this machine's roofline, measured while you watch;
+# - read a speed table: against whom, at which size, and how far from what is possible.
+#
+# You need the encoder of lecture 02. The kernels come from lectures 02 to 08; each is explained here again. Nothing is
+# downloaded.
+
+# %%
+import torch
+
+from course_lib import BertConfig, check, claims_table, hint, quiz, reveal, show
+from course_lib.bench.measuring import Contender, as_table, machine, measure, peak_bytes
+from course_lib.bench.roofline import memory_rate, placements
+from course_lib.bench.traffic import by_kind, total, traffic
+from course_lib.views import roofline_chart, speed_chart, traffic_chart
+
+# %% [markdown]
+# ## Predict first
+#
+# A **kernel** here is a piece of arithmetic worth making fast, written as a pure function of tensors. Each file in
+# `course_lib/kernels` holds two: one to read, the *reference*, and a fast *twin* with the same arguments and the same answer.
+#
+# Three guesses. Write them down before you go on.
+#
+# 1. A processor reads a number from memory, and it multiplies and adds. How many multiply-adds can it do in the time that
+#    one number takes to arrive: 1, 10, 100?
+# 2. BERT hides 15% of a text and predicts words there. What share of the scores over the vocabulary, computed the
+#    plain way, is thrown away unread?
+# 3. Half of the tokens of a batch are padding. How much faster can it get, at most, when the padding is left out?
+
+# %%
+my_guesses = {"multiply-adds a number": ..., "thrown away": ..., "faster by": ...}
+
+# %% [markdown]
+# ## By hand
+#
+# ### Two numbers
+#
+# A product of two n × n matrices needs 2n³ operations (a multiply-add counts as two) and moves at least 3n² numbers:
+# two matrices in, one out. A sum of the two needs n² operations and moves the same. Four bytes a number:
+
+# %% tags=["nbval-check-output"]
+for n in (16, 256, 4_096):
+    moved = 3 * n * n * 4
+    print(f"n = {n:5}: product {2 * n**3 / moved:8.1f} operations a byte, sum {n * n / moved:.2f}")
+
+# %% [markdown]
+# Operations a byte: the **intensity**. A product's grows with n. A sum's is a twelfth, at any size. So are softmax, LayerNorm,
+# GELU, dropout, a mask: whatever touches each number once is poor. Products are rich. That is all one has to know to
+# guess where time goes.
+#
+# ### This machine
+#
+# How fast are its products? How fast is its memory? Measured now:
+
+# %%
+here = machine()
+bandwidth = memory_rate()
+peak = here["gflops_float32"]
+print(f"matrix products, float32: {peak:,} GFLOP/s", end="")
+print(f"; bfloat16: {here['gflops_bfloat16']:,} GFLOP/s" if here["gflops_bfloat16"] else "; no bfloat16 of its own")
+print(f"memory, read and written: {bandwidth:.0f} GB/s")
+print(f"ridge: {peak / bandwidth:.0f} operations a byte keep both busy; {4 * peak / bandwidth / 2:.0f} multiply-adds a number")
+
+# %% [markdown]
+# Below the ridge, memory holds you up; above it, arithmetic. A kernel of intensity I can reach at most
+# min(peak, I · bandwidth). Drawn with both axes logarithmic this is a roof with a slope: the **roofline** (Williams,
+# Waterman and Patterson 2009).
+#
+# There are three ways to be faster, and each kernel below uses one or two.
+#
+# 1. **Do less**: leave out what nobody reads.
+# 2. **Move less**: keep a number where it is and use it again, instead of writing it and reading it back.
+# 3. **Wait less**: few large steps in place of many small ones.
+#
+# ## Try it: the first puzzle
+#
+# A wrong answer gets the name of its mistake; `hint("14.1")` helps a step at a time, `reveal("14.1")` shows a solution. No
+# later cell needs your answers.
+#
+# {{exercise:14.1}}
+
+# %%
+def my_bound(flops, bytes_moved, peak, bandwidth):
+    return ...
+
+
+check("14.1", my_bound)
+
+# %% [markdown]
+# ## Puzzle: only where a word is asked
+#
+# **Spec.** The masked-word loss. Hidden states (B, T, H), a head that gives V scores for each, labels (B, T) that are −100
+# where nothing is asked.
+#
+# The reference computes all B·T rows of scores and lets the loss ignore most. What goes through memory, counted while it
+# runs, forward and backward:
+
+# %%
+from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
+
+torch.manual_seed(0)
+hidden, table = torch.randn(8, 128, 128, requires_grad=True), torch.randn(4_096, 128, requires_grad=True)
+labels = torch.where(torch.rand(8, 128) < 0.15, torch.randint(4_096, (8, 128)), -100)
+
+
+def head(x):
+    return x @ table.T
+
+
+steps = {
+    "reference": lambda: masked_loss_reference(hidden, head, labels).backward(),
+    "fast": lambda: masked_loss(hidden, head, labels).backward(),
+}
+traffic_chart({name: by_kind(traffic(step)) for name, step in steps.items()}, title="Masked-word loss")
+
+# %% [markdown]
+# *Bytes that operations read and write, by kind. The second bar is the twin you are about to write.*
+
+# %% [markdown]
+# {{exercise:14.2}}
+
+# %%
+def my_masked_loss(hidden, head, labels):
+    return ...
+
+
+check("14.2", my_masked_loss)
+
+# %%
+show(masked_loss_reference, masked_loss)
+for name, step in steps.items():
+    print(f"{name:10} at most {peak_bytes(step) / 1e6:6.1f} MB held at once")
+
+# %% [markdown]
+# It does less *and* moves less: 85% of the rows meet no table. At BERT-base's size the head is a fifth of the arithmetic
+# of a step; at *tiny*, with 8,192 words, it is most of it.
+#
+# ## Puzzle: a mask that is never stored
+#
+# **Spec.** Dynamic masking (lecture 04) draws a new mask at every visit. Stored masks cost memory; masks drawn from
+# one running generator depend on who was drawn before, so they cannot be made again or made in two processes. Wanted: random
+# numbers that are a *function* of (seed, epoch, example, position), for a whole batch at once.
+#
+# {{exercise:14.3}}
+
+# %%
+def my_numbers(seed, epoch, examples, tokens):
+    return ...
+
+
+check("14.3", my_numbers)
+
+# %%
+from course_lib.kernels import masking
+
+show(masking)
+
+# %% [markdown]
+# A hash of the four numbers, in whole-number arithmetic on the whole batch: no state, no loop over rows.
+#
+# ## Puzzle: look up by shifting
+#
+# **Spec.** DeBERTa (lecture 08) needs for tokens i and j the product of i's query with the vector of the *distance* i − j.
+# One product gives them for all distances: row i, column d. Then each pair picks its column.
+#
+# The pick is a `gather`: it reads an index for every number. But look at what it picks, for three tokens; columns are
+# distances j − i from −2 to 2:
+#
+#     row 0:  .  .  a  b  c
+#     row 1:  .  d  e  f  .
+#     row 2:  g  h  i  .  .
+#
+# {{exercise:14.4}}
+
+# %%
+def my_skew(by_distance):
+    return ...
+
+
+check("14.4", my_skew)
+
+# %%
+from course_lib.kernels import disentangled
+
+show(disentangled.disentangled_attention)
+
+# %%
+from course_lib.kernels.positions import position_rows
+
+torch.manual_seed(0)
+q, k, v = (torch.randn(8, 12, 128, 64) for _ in range(3))
+position_key, position_query = torch.randn(12, 512, 64), torch.randn(12, 512, 64)
+given = q, k, v, position_key, position_query, position_rows(128, 256, 512)
+twins = {
+    "reference": lambda: disentangled.disentangled_attention_reference(*given),
+    "fast": lambda: disentangled.disentangled_attention(*given),
+}
+traffic_chart({name: by_kind(traffic(step)) for name, step in twins.items()}, title="Disentangled attention, 8×128")
+
+# %% [markdown]
+# *Bytes by kind of operation. What the gathers moved is gone.*
+
+# %% [markdown]
+# ## Puzzle: a softmax that sees its row in pieces
+#
+# **Spec.** Attention over T keys needs a softmax over T scores, and a softmax needs the largest score and the sum of all.
+# On a GPU, memory near the arithmetic holds a few hundred scores, not thousands. Can the weighted mean of the values be had while
+# the scores arrive a chunk at a time, each forgotten after use?
+#
+# {{exercise:14.5}}
+
+# %%
+def my_online_softmax(scores, values, chunk):
+    return ...
+
+
+check("14.5", my_online_softmax)
+
+# %% [markdown]
+# This is the heart of *FlashAttention* (Dao et al. 2022, arXiv 2205.14135): no T × T table is ever written. The course's GPU
+# kernel for disentangled attention does it with both position terms read inside the loop, forward and backward:
+
+# %%
+from course_lib.kernels import disentangled_triton
+
+print(disentangled_triton.__doc__)
+
+# %% [markdown]
+# On a CPU the same idea is inside PyTorch's fused attention, `F.scaled_dot_product_attention`. It does not always win.
+# The rules by which this course chooses, and why:
+
+# %%
+from course_lib.kernels import choosing
+
+show(choosing)
+
+# %% [markdown]
+# One argument overrules them: `bert("base", kernels="reference")`.
+#
+# ## Puzzle: leave the padding out
+#
+# **Spec.** A layer that treats each token by itself (dense, norm, GELU) is given a padded batch (B, T, H) and its mask.
+#
+# {{exercise:14.6}}
+
+# %%
+def my_real_only(layer, x, mask):
+    return ...
+
+
+check("14.6", my_real_only)
+
+# %%
+from course_lib import bert
+
+torch.manual_seed(0)
+model = bert("mini", vocab_size=1_000).eval()
+lengths = torch.randint(16, 129, (32,))
+mask = (torch.arange(128) < lengths[:, None]).long()
+ids = torch.randint(5, 1_000, (32, 128)) * mask
+
+
+@torch.no_grad()
+def padded():
+    model(ids, mask)
+
+
+@torch.no_grad()
+def unpadded():
+    model(ids, mask, remove_padding=True)
+
+
+rows = [Contender(name, lambda f=f: f, int(mask.sum())) for name, f in (("padded", padded), ("unpadded", unpadded))]
+print(f"padding: {1 - mask.float().mean():.0%} of all positions; limit {1 / mask.float().mean():.2f}×")
+print(as_table(measure(rows, rounds=5, seconds=0.3), "padded"))
+
+# %% [markdown]
+# ## Puzzle: who is done may leave
+#
+# **Spec.** An early-exit model (lecture 12 builds one) has a small classifier after every layer. A row whose classifier is
+# sure leaves. "Twice as fast" is usually counted in operations; on a clock it shows only if the batch really shrinks.
+#
+# {{exercise:14.7}}
+
+# %%
+def my_early_exit(x, layers, exits, confident):
+    return ...
+
+
+check("14.7", my_early_exit)
+
+# %%
+from course_lib.kernels.early_exit import early_exit, early_exit_reference
+
+show(early_exit_reference, early_exit)
+
+# %% [markdown]
+# ## Two more, to read
+#
+# **The distillation loss** (lecture 06) compares a student's and a teacher's scores over the whole vocabulary. In chunks of
+# positions, no full table of scores is held; the gradient is made at once, while the chunk is there.
+
+# %%
+from course_lib.kernels.distillation import distillation_loss, distillation_loss_reference
+
+torch.manual_seed(0)
+sides = [torch.randn(1_024, 128), torch.randn(8_192, 128) / 8, torch.zeros(8_192)]
+student = [x.clone().requires_grad_() for x in sides]
+losses = {
+    "reference": lambda: distillation_loss_reference(*student, *sides, 2.0).backward(),
+    "fast": lambda: distillation_loss(*student, *sides, 2.0).backward(),
+}
+for name, step in losses.items():
+    step()
+    print(f"{name:10} at most {peak_bytes(step) / 1e6:6.1f} MB held at once")
+
+# %% [markdown]
+# **The draw of ELECTRA's generator** (lecture 07) picks a word from a distribution in two looks: which run of words, then
+# which word of the run.
+#
+# ## Is it right?
+#
+# A twin that is fast and wrong is worthless. Each is compared with its reference on outputs and gradients, in three number
+# formats, at odd sizes, by the tests of this course. Two of them here, on fresh numbers:
+
+# %%
+q, k, v = (torch.randn(2, 3, 17, 8, dtype=torch.float64, requires_grad=True) for _ in range(3))
+pk, pq = (torch.randn(3, 12, 8, dtype=torch.float64, requires_grad=True) for _ in range(2))
+given = q, k, v, pk, pq, position_rows(17, 6)
+wanted, _, _ = disentangled.disentangled_attention_reference(*given)
+got = disentangled.disentangled_attention(*given)
+weight = torch.randn_like(got)
+grads = [torch.autograd.grad((out * weight).sum(), given[:5]) for out in (wanted, got)]
+print(f"disentangled attention: output {(wanted - got).abs().max():.0e}, "
+      f"gradients {max((a - b).abs().max() for a, b in zip(*grads)):.0e}")  # fmt: skip
+out, packed = model(ids, mask).last_hidden_state, model(ids, mask, remove_padding=True).last_hidden_state
+print(f"padding removed: output {((out - packed) * mask[..., None]).abs().max():.0e} (float32)")
+
+# %% [markdown]
+# ## See it: the roofline of this machine
+#
+# Every kernel at one size, reference and twin, timed now.
+
+# %%
+points = placements()
+roofline_chart({"float32": peak, "bfloat16": here["gflops_bfloat16"], "memory": bandwidth}, points)
+
+# %% [markdown]
+# *Across: operations for each byte that must move. Up: operations a second. Hollow: the version to read; filled: its fast twin.
+# The slope is memory, the flat line arithmetic; nobody gets above both.*
+
+# %%
+print(f"{'':42}{'a byte':>8}{'GFLOP/s':>9}{'of the roof':>12}")
+for point in points:
+    roof = min(peak, point.intensity * bandwidth)
+    print(f"{point.name + ', ' + point.twin:42}{point.intensity:8.1f}{point.gflops:9.1f}{point.gflops / roof:12.0%}")
+
+# %% [markdown]
+# ## Measure it: against the peers
+#
+# What you saw so far was small and quick. The course's speed figures come from one command, `python -m course_lib.bench`: ours
+# and the peer take turns in one run, at every size, also where we tie or lose. The stored run:
+
+# %%
+from course_lib.train.results import read_result
+
+stored = read_result("14_speed")
+speed_chart(stored)
+
+# %% [markdown]
+# *Dots are medians, bars the middle half of the rounds. The first row of each table is the peer.*
+
+# %%
+for title, remark in stored["remarks"].items():
+    print(f"{title}\n    {remark}\n".replace("\n    \n", "\n"))
+
+# %% [markdown]
+# TODO-SPEED
+#
+# ### On a GPU
+
+# %%
+from course_lib.files import data_path
+
+try:
+    gpu = read_result("14_gpu")
+except FileNotFoundError:
+    print("No GPU run is stored with this course yet. On a machine with one: python -m course_lib.bench --tables "
+          "disentangled_gpu --store 14_gpu")  # fmt: skip
+else:
+    speed_chart(gpu)
+
+# %%
+print(f"{'':24}{'you said':>14}   answer")
+answers = {
+    "multiply-adds a number": f"{2 * peak / bandwidth:.0f} here",
+    "thrown away": "85%",
+    "faster by": "2 times: 1/(1 − p)",
+}
+for name, value in answers.items():
+    print(f"{name:24}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
+
+# %% [markdown]
+# ## What they claim, what you measured
+#
+# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+
+# %%
+claims_table("14")
+
+# %% [markdown]
+# ## Quiz
+
+# %%
+quiz("14")
+
+# %% [markdown]
+# ## Questions for review
+#
+# {{review:14}}
+
+# %% [markdown]
+# ## Read on
+#
+# - Williams, Waterman and Patterson (2009), *Roofline: an insightful visual performance model*, Communications of the ACM 52(4).
+# - Dao, Fu, Ermon, Rudra and Ré (2022), *FlashAttention*, arXiv 2205.14135.
+# - Horace He (2022), *Making deep learning go brrrr from first principles*: the three ways, told for GPUs.

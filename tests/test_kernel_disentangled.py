@@ -1,0 +1,388 @@
+"""Disentangled attention: by hand, its paths against the reference in outputs and gradients, the
+rows of its table against transformers', and the rules that choose a path."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder
+from course_lib.family.deberta import deberta_v3
+from course_lib.kernels import attention as attention_kernel
+from course_lib.kernels import disentangled as kernel
+from course_lib.kernels.choosing import (
+    ATTENTION,
+    ATTENTION_PATHS,
+    DISENTANGLED,
+    DISENTANGLED_PATHS,
+    Rule,
+    choose,
+)
+from course_lib.kernels.disentangled import (
+    disentangled_attention,
+    disentangled_attention_reference,
+    score_parts,
+    score_scale,
+)
+from course_lib.kernels.positions import log_bucket, position_rows, row_table
+
+# bfloat16 rounds to 8 bits at every product, sum and weight.
+TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 4e-2}
+SPANS = {"wide": (100, None), "clamped": (4, None), "buckets": (8, 32)}  # span, furthest
+BATCH, HEADS, WIDTH = 2, 3, 8
+
+
+@pytest.fixture(params=["one tile", "tiles that do not come out even"])
+def tiles(request, monkeypatch):
+    """Both ways; in the second a tile is 16 tokens, and one or two heads fit a chunk."""
+    if request.param != "one tile":
+        monkeypatch.setattr(kernel, "TILE", 16)
+        monkeypatch.setattr(kernel, "CHUNK_BYTES", 2 * 65 * 65 * 8)
+    return request.param
+
+
+def draw(tokens, dtype=torch.float64, span=100, furthest=None, terms="both", asking=None, seed=0):
+    """query, key, value, position_key, position_query, laid out as projections leave them; rows."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def random(*size):
+        x = torch.randn(size, generator=generator, dtype=torch.float64).to(dtype)
+        return x.transpose(-2, -3).requires_grad_()
+
+    q = random(BATCH, asking or tokens, HEADS, WIDTH)
+    k, v = (random(BATCH, tokens, HEADS, WIDTH) for _ in range(2))
+    tables = [random(2 * span, HEADS, WIDTH) for _ in range(2)]
+    if terms in ("c2p", "none"):
+        tables[1] = None
+    if terms in ("p2c", "none"):
+        tables[0] = None
+    return [q, k, v, *tables], position_rows(tokens, span, furthest)
+
+
+def draw_mask(kind, tokens):
+    if kind == "none":
+        return None
+    mask = torch.ones(BATCH, tokens, dtype=torch.long)
+    if kind == "padding":
+        mask[0, tokens // 2 + 1 :] = 0
+    if kind == "a row without real tokens":
+        mask[0] = 0
+    return mask
+
+
+def in_float64(given):
+    return [None if x is None else x.detach().double().requires_grad_() for x in given]
+
+
+def compare(path, given, rows, dtype, mask=None, at=None):
+    """Outputs and gradients against the reference on the same numbers in float64."""
+    theirs = in_float64(given)
+    fast = disentangled_attention(*given, rows, mask, at=at, path=path)
+    slow = disentangled_attention_reference(*theirs, rows, mask, at=at)[0]
+    assert fast.shape == slow.shape and fast.dtype == dtype
+    bound = TOLERANCE[dtype]
+    assert (fast.double() - slow).abs().max() <= bound * max(1, slow.abs().max().item())
+    with torch.no_grad():
+        again = disentangled_attention(*given, rows, mask, at=at, path=path)
+    assert (fast - again).abs().max() <= bound
+    upstream = torch.linspace(-1, 1, fast.numel(), dtype=torch.float64).view_as(slow)
+    (fast.double() * upstream).mean().backward()
+    (slow * upstream).mean().backward()
+    pairs = [(a.grad, b.grad) for a, b in zip(given, theirs, strict=True) if a is not None]
+    pairs = [(a, b) for a, b in pairs if b is not None]
+    largest = max(b.abs().max().item() for _, b in pairs)
+    for a, b in pairs:
+        assert a is not None and (a.double() - b).abs().max() <= 2 * bound * largest
+
+
+# ---- the terms -----------------------------------------------------------------------------------
+
+
+def test_the_terms_pair_by_pair():
+    """Equation 4 in loops: token i looks up i − j both times."""
+    (q, k, _, pk, pq), rows = draw(5, span=3)
+    q, k, pk, pq = (x.detach() for x in (q, k, pk, pq))
+    parts = score_parts(q, k, pk, pq, rows)
+    for b in range(BATCH):
+        for a in range(HEADS):
+            for i in range(5):
+                for j in range(5):
+                    row = min(max(i - j + 3, 0), 5)
+                    by_hand = (q[b, a, i] @ k[b, a, j], q[b, a, i] @ pk[a, row])
+                    by_hand += (k[b, a, j] @ pq[a, row],)
+                    for part, value in zip(parts, by_hand, strict=True):
+                        assert part[b, a, i, j].item() == pytest.approx(value.item(), abs=1e-12)
+
+
+def test_the_three_terms_together_have_variance_3d():
+    """Of fresh unit-normal vectors: D for each product, so sqrt(3D) brings the sum back to 1."""
+    size = 64
+    generator = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(40, 4, 32, size, generator=generator) for _ in range(2))
+    pk, pq = (torch.randn(4, 64, size, generator=generator) for _ in range(2))
+    parts = score_parts(q, k, pk, pq, position_rows(32, 32))
+    total = sum(parts)
+    for scores, expected in ((parts.content, size), (total, 3 * size)):
+        assert scores.var().item() == pytest.approx(expected, rel=0.1)
+    assert score_scale(size, pk, pq) == math.sqrt(3 * size)
+    assert score_scale(size, pk, None) == score_scale(size, None, pq) == math.sqrt(2 * size)
+    assert score_scale(size, None, None) == math.sqrt(size)
+
+
+# ---- the rows ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("buckets", [2, 3, 4, 8, 31, 32, 128, 256])
+@pytest.mark.parametrize("factor", [1.5, 2, 4])
+def test_buckets_are_transformers(buckets, factor):
+    from transformers.models.deberta_v2.modeling_deberta_v2 import make_log_bucket_position
+
+    furthest = math.ceil(factor * buckets)
+    distance = torch.arange(-2 * furthest, 2 * furthest + 1)
+    ours = log_bucket(distance, buckets, furthest)
+    assert torch.equal(ours, make_log_bucket_position(distance, buckets, furthest).long())
+    assert torch.equal(ours, -log_bucket(-distance, buckets, furthest))
+    assert (ours.diff() >= 0).all()
+    assert ours[distance == furthest - 1].item() == 2 * (buckets // 2) - 1
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 17, 300, 700])
+@pytest.mark.parametrize("span, furthest", [(4, None), (256, None), (256, 512), (32, 128)])
+def test_rows_are_transformers(tokens, span, furthest):
+    from transformers.models.deberta_v2.modeling_deberta_v2 import build_relative_position
+
+    text = torch.empty(1, tokens, 1)
+    relative = build_relative_position(
+        text, text, bucket_size=span if furthest else -1, max_position=furthest or -1
+    )
+    theirs = (relative[0] + span).clamp(0, 2 * span - 1)
+    rows = position_rows(tokens, span, furthest)
+    assert rows.shape == (2 * tokens - 1,) and (rows.diff() >= 0).all()
+    assert torch.equal(row_table(rows), theirs)
+
+
+@pytest.mark.parametrize("settings", [(0, 4), (4, 0), (4, 1, 8), (4, 8, 4)])
+def test_rows_that_cannot_be(settings):
+    with pytest.raises(ValueError, match="expected"):
+        position_rows(*settings)
+
+
+# ---- the twins -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("tokens", [1, 2, 17, 65])
+@pytest.mark.parametrize("spans", SPANS)
+@pytest.mark.parametrize("path", ["gathered", "skewed"])
+def test_paths_agree(tiles, path, spans, tokens, dtype):
+    given, rows = draw(tokens, dtype, *SPANS[spans])
+    compare(path, given, rows, dtype)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("kind", ["all real", "padding", "a row without real tokens"])
+@pytest.mark.parametrize("path", ["gathered", "skewed"])
+def test_paths_agree_under_a_mask(tiles, path, kind, dtype):
+    given, rows = draw(33, dtype)
+    compare(path, given, rows, dtype, draw_mask(kind, 33))
+
+
+@pytest.mark.parametrize("terms", ["c2p", "p2c", "none"])
+@pytest.mark.parametrize("path", DISENTANGLED_PATHS[:3])
+def test_paths_agree_without_a_term(tiles, path, terms):
+    given, rows = draw(20, terms=terms)
+    compare(path, given, rows, torch.float64, draw_mask("padding", 20))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("path", ["auto", "gathered", "skewed"])
+def test_some_tokens_ask(path, dtype):
+    given, rows = draw(17, dtype, *SPANS["buckets"], asking=3)
+    at = torch.tensor([[0, 16, 5], [3, 3, 9]])
+    compare(path, given, rows, dtype, draw_mask("padding", 17), at)
+
+
+@pytest.mark.parametrize("kind", ["none", "padding"])
+def test_gradients_are_those_of_finite_differences(monkeypatch, kind):
+    monkeypatch.setattr(kernel, "TILE", 2)
+    given, rows = draw(5, span=3)
+    given = [x.detach()[..., :2, :, :2].clone().requires_grad_() for x in given]
+    mask = draw_mask(kind, 5)
+
+    def mixed(*x):
+        return disentangled_attention(*x, rows, mask, path="skewed")
+
+    assert torch.autograd.gradcheck(mixed, given)
+
+
+def test_only_what_is_asked_for_gets_a_gradient():
+    given, rows = draw(9)
+    frozen = [x.detach() for x in given]
+    wanted, _ = draw(9)
+    whole = disentangled_attention(*wanted, rows, path="skewed")
+    whole.sum().backward()
+    alone = disentangled_attention(*frozen[:3], given[3], frozen[4], rows, path="skewed")
+    alone.sum().backward()
+    assert torch.equal(alone, whole) and torch.equal(given[3].grad, wanted[3].grad)
+
+
+def test_inputs_are_left_as_they_were(tiles):
+    given, rows = draw(40)
+    before = [x.detach().clone() for x in given]
+    disentangled_attention(*given, rows, draw_mask("padding", 40), path="skewed").sum().backward()
+    assert all(torch.equal(a, b) for a, b in zip(given, before, strict=True))
+
+
+def test_what_a_hidden_key_holds_does_not_matter(tiles):
+    (q, k, v, pk, pq), rows = draw(40)
+    mask = draw_mask("padding", 40)
+    poisoned = [x.detach().clone() for x in (k, v)]
+    for x in poisoned:
+        x[0, :, 21:] = 1e6
+    with torch.no_grad():
+        clean = disentangled_attention(q, k, v, pk, pq, rows, mask, path="skewed")
+        same = disentangled_attention(q, *poisoned, pk, pq, rows, mask, path="skewed")
+    assert torch.equal(clean, same)
+
+
+def test_under_autocast_the_gradients_come_in_the_short_format():
+    given, rows = draw(20, torch.bfloat16)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = disentangled_attention(*given, rows, path="skewed")
+    assert mixed.dtype == torch.bfloat16
+    mixed.sum().backward()
+    assert all(x.grad.dtype == torch.bfloat16 for x in given)
+
+
+@pytest.mark.parametrize("path", ["auto", "gathered", "skewed"])
+def test_dropout_keeps_the_mean(path):
+    given, rows = draw(8)
+    given = [x.detach() for x in given]
+    expected = disentangled_attention_reference(*given, rows)[0]
+    torch.manual_seed(0)
+    drawn = [disentangled_attention(*given, rows, dropout=0.5, path=path) for _ in range(400)]
+    assert not torch.equal(drawn[0], drawn[1])
+    error = torch.stack(drawn).std(0) / 20  # of the mean of 400
+    assert ((torch.stack(drawn).mean(0) - expected).abs() <= 6 * error).all()
+
+
+# ---- the rules -----------------------------------------------------------------------------------
+
+
+def test_rules_are_read_from_top_to_bottom():
+    rules = (
+        Rule("a", device="cuda"),
+        Rule("b", dtypes=(torch.bfloat16,), training=True),
+        Rule("c", tokens_up_to=10, training=True),
+        Rule("f", dropout=True),
+        Rule("d", training=False),
+        Rule("e"),
+    )
+    plain, short = torch.zeros(1), torch.zeros(1, dtype=torch.bfloat16)
+    learning, short_learning = (x.clone().requires_grad_() for x in (plain, short))
+    assert choose(rules, plain, 5) == choose(rules, short, 5) == "d"
+    assert choose(rules, short_learning, 99) == "b"
+    assert choose(rules, learning, 10) == "c" and choose(rules, learning, 11) == "e"
+    with torch.no_grad():
+        assert choose(rules, learning, 10) == "d"
+    assert choose(rules, torch.zeros(1, device="meta"), 5) == "d"
+    assert choose(rules, learning, 10, 0.1) == "c" and choose(rules, learning, 11, 0.1) == "f"
+
+
+@pytest.mark.parametrize(
+    "rules, known", [(ATTENTION, ATTENTION_PATHS), (DISENTANGLED, DISENTANGLED_PATHS)]
+)
+def test_every_rule_names_a_path_and_its_reason(rules, known):
+    assert rules[-1] == Rule(rules[-1].path, why=rules[-1].why)  # fits always
+    for rule in rules:
+        assert rule.path in known and rule.path != "reference" and rule.why
+    assert "triton" not in {choose(rules, torch.zeros(1, dtype=d), 64) for d in TOLERANCE}
+
+
+def watch(monkeypatch, module, names):
+    called = []
+    for name in names:
+        plain = getattr(module, name)
+
+        def watched(*args, plain=plain, name=name, **known):
+            called.append(name)
+            return plain(*args, **known)
+
+        monkeypatch.setattr(module, name, watched)
+    return called
+
+
+SMALL = {
+    "vocab_size": 20,
+    "hidden_size": 16,
+    "num_heads": 2,
+    "num_layers": 2,
+    "intermediate_size": 8,
+}
+
+
+def test_bert_takes_the_path_its_configuration_names(monkeypatch):
+    called = watch(monkeypatch, attention_kernel, ("attention_reference", "_plain"))
+    ids = torch.arange(12).view(2, 6)
+    found = {}
+    for path in ("auto", *ATTENTION_PATHS):
+        called.clear()
+        torch.manual_seed(0)
+        with torch.no_grad():
+            model = Encoder(BertConfig(**SMALL, kernels=path)).eval()
+            found[path] = model(ids).last_hidden_state
+            packed = model(ids, torch.ones_like(ids), remove_padding=True).last_hidden_state
+        assert (packed - found[path]).abs().max() < 1e-5
+        wanted = {"reference": "attention_reference", "plain": "_plain"}
+        assert path == "auto" or called == [wanted[path]] * 4 if path in wanted else not called
+    assert all((x - found["reference"]).abs().max() < 1e-5 for x in found.values())
+
+
+def test_deberta_takes_the_path_its_configuration_names(monkeypatch):
+    called = watch(
+        monkeypatch, kernel, ("disentangled_attention_reference", "_gathered", "_skewed")
+    )
+    ids = torch.arange(12).view(2, 6)
+    found = {}
+    for path in ("auto", "reference", "gathered", "skewed"):
+        called.clear()
+        torch.manual_seed(0)
+        with torch.no_grad():
+            model = deberta_v3(**SMALL, span=4, furthest=8, kernels=path).eval()
+            found[path] = model(ids).last_hidden_state
+        name = "skewed" if path == "auto" else path
+        wanted = "disentangled_attention_reference" if name == "reference" else f"_{name}"
+        assert called == [wanted] * 2
+    assert all((x - found["reference"]).abs().max() < 1e-5 for x in found.values())
+
+
+def test_a_path_that_does_not_exist():
+    with pytest.raises(ValueError, match="kernels='quick' was given; expected 'auto' or"):
+        BertConfig(kernels="quick")
+    with pytest.raises(ValueError, match="reference, plain, fused"):
+        BertConfig(kernels="skewed")
+    with pytest.raises(ValueError, match="reference, gathered, skewed, triton"):
+        deberta_v3(**SMALL, kernels="fused")
+    x = torch.zeros(1, 1, 2, 4)
+    with pytest.raises(ValueError, match="kernels='quick'"):
+        attention_kernel.attention(x, x, x, path="quick")
+
+
+def test_triton_needs_a_gpu():
+    given, rows = draw(4)
+    with pytest.raises(ValueError, match="'triton' was given for tensors on 'cpu'"):
+        disentangled_attention(*given, rows, path="triton")
+
+
+def test_the_path_is_no_property_of_the_weights(tmp_path):
+    from course_lib.checkpoints import load, save
+
+    torch.manual_seed(0)
+    model = Encoder(BertConfig(**SMALL, kernels="reference"))
+    first = save(model, tmp_path / "a.safetensors")
+    assert load(tmp_path / "a.safetensors").config == BertConfig(**SMALL)
+    model.config = BertConfig(**SMALL)
+    assert save(model, tmp_path / "b.safetensors") == first

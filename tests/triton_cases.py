@@ -1,0 +1,221 @@
+"""Disentangled attention in Triton against the readable reference, on any machine with Triton.
+
+Without a GPU the kernels run in Triton's interpreter, which must be chosen before Triton is first
+imported: test_kernel_disentangled_triton.py runs this file in a process of its own then, and here
+otherwise."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from course_lib.bench.measuring import peak_bytes
+from course_lib.kernels import disentangled_triton as kernel
+from course_lib.kernels.disentangled import disentangled_attention_reference
+from course_lib.kernels.disentangled_triton import disentangled_attention_triton
+from course_lib.kernels.positions import position_rows
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+# float32: the course's bound for equal twins (sums of up to T numbers, a few units of 2^-24 each).
+# 16 bits: scores, weights and gradients are each rounded once, so a few units of the format.
+TOLERANCE = {torch.float32: 1e-5, torch.float16: 8 * 2**-11, torch.bfloat16: 8 * 2**-8}
+NAMES = ("query", "key", "value", "position_key", "position_query")
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Blocks of 16 tokens, the least Triton multiplies, so that short texts fill several."""
+    set_blocks(monkeypatch, 16, 16)
+
+
+def set_blocks(monkeypatch, own, met):
+    one = own, met, 4, 1
+    monkeypatch.setattr(kernel, "BLOCKS", {which: (one, one) for which in kernel.BLOCKS})
+
+
+def draw(batch, heads, tokens, size, table_rows, terms="both", dtype=torch.float32, seed=0):
+    """The five inputs and a gradient of the output, drawn on the CPU."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def one(*shape):
+        drawn = torch.randn(shape, generator=generator, dtype=torch.float64)
+        return drawn.to(DEVICE, dtype)
+
+    vectors = [one(batch, heads, tokens, size) for _ in range(4)]
+    tables = [one(heads, table_rows, size) for _ in range(2)]
+    tables[0] = tables[0] if terms in ("both", "c2p") else None
+    tables[1] = tables[1] if terms in ("both", "p2c") else None
+    return [*vectors[:3], *tables], vectors[3]
+
+
+def outputs_and_gradients(attention, inputs, upstream, *rest):
+    leaves = [None if x is None else x.detach().clone().requires_grad_() for x in inputs]
+    mixed = attention(*leaves, *rest)
+    mixed.backward(upstream)
+    return mixed.detach(), [None if x is None else x.grad for x in leaves]
+
+
+def reference(*given):
+    return disentangled_attention_reference(*given)[0]
+
+
+def compare(inputs, upstream, rows, mask=None):
+    """Outputs within the tolerance of their largest, gradients of the largest of all five."""
+    rows = rows.to(DEVICE)
+    mask = None if mask is None else mask.to(DEVICE)
+    ours, gradients = outputs_and_gradients(
+        disentangled_attention_triton, inputs, upstream, rows, mask
+    )
+    exact = [None if x is None else x.double() for x in inputs]
+    expected, exact_gradients = outputs_and_gradients(
+        reference, exact, upstream.double(), rows, mask
+    )
+    tolerance = TOLERANCE[ours.dtype]
+    assert ours.dtype == inputs[0].dtype
+    assert (ours - expected).abs().max() <= tolerance * expected.abs().max()
+    largest = max(x.abs().max() for x in exact_gradients if x is not None)
+    for name, found, wanted in zip(NAMES, gradients, exact_gradients, strict=True):
+        if wanted is None:
+            assert found is None
+            continue
+        assert found.dtype == inputs[0].dtype and found.shape == wanted.shape
+        assert (found - wanted).abs().max() <= tolerance * largest, name
+
+
+# Tokens, span, furthest: one token; a table longer than the text; one cut at both ends; buckets
+# that widen; nearly all distances beyond the ends; two rows in all.
+LENGTHS = [
+    (1, 2, None), (5, 40, None), (17, 4, None), (33, 8, None), (49, 8, 20), (40, 2, None),
+    (33, 1, None), (33, 20, 25),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tokens", "span", "furthest"), LENGTHS)
+def test_outputs_and_all_five_gradients(tokens, span, furthest):
+    inputs, upstream = draw(2, 1, tokens, 16, 2 * span, seed=tokens)
+    compare(inputs, upstream, position_rows(tokens, span, furthest))
+
+
+@pytest.mark.parametrize("terms", ["c2p", "p2c", "none"])
+def test_without_one_or_both_position_terms(terms):
+    inputs, upstream = draw(1, 2, 33, 16, 8, terms)
+    compare(inputs, upstream, position_rows(33, 4))
+
+
+@pytest.mark.parametrize("blocks", [(32, 16), (16, 32)], ids=str)
+def test_blocks_that_differ(monkeypatch, blocks):
+    set_blocks(monkeypatch, *blocks)
+    inputs, upstream = draw(1, 1, 70, 16, 16)
+    compare(inputs, upstream, position_rows(70, 8, 20))
+
+
+@pytest.mark.parametrize("hidden", ["end", "beginning", "scattered", "all of one text"])
+def test_hidden_keys(hidden):
+    mask = torch.ones(2, 33, dtype=torch.long)
+    if hidden == "end":
+        mask[0, 20:] = mask[1, 1:] = 0
+    elif hidden == "beginning":  # the first two blocks have no key to show
+        mask[0, :32] = 0
+    elif hidden == "scattered":
+        mask[:, ::2] = 0
+    else:
+        mask[1] = 0
+    inputs, upstream = draw(2, 1, 33, 16, 8)
+    compare(inputs, upstream, position_rows(33, 4), mask)
+
+
+@pytest.mark.parametrize("size", kernel.HEAD_SIZES)
+def test_every_head_size(size):
+    inputs, upstream = draw(1, 1, 19, size, 8)
+    compare(inputs, upstream, position_rows(19, 4))
+
+
+# The interpreter multiplies the bits of bfloat16 as if they were whole numbers.
+SHORT_FORMATS = [torch.float16] + ([torch.bfloat16] if DEVICE == "cuda" else [])
+
+
+@pytest.mark.parametrize("dtype", SHORT_FORMATS, ids=str)
+def test_formats_of_16_bits(dtype):
+    inputs, upstream = draw(1, 2, 33, 16, 8, dtype=dtype)
+    compare(inputs, upstream, position_rows(33, 4))
+
+
+def test_rows_of_the_table_that_no_distance_has_get_no_gradient():
+    inputs, upstream = draw(1, 1, 5, 16, 80)
+    _, gradients = outputs_and_gradients(
+        disentangled_attention_triton, inputs, upstream, position_rows(5, 40)
+    )
+    for gradient in gradients[3:]:
+        assert gradient.abs().sum((0, 2)).nonzero().flatten().tolist() == list(range(36, 45))
+
+
+def test_heads_as_the_encoder_cuts_them():
+    """Views with the head axis moved, and a gradient that is one number expanded."""
+    inputs, upstream = draw(2, 2, 17, 16, 8)
+    turned = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in inputs[:3]]
+    assert not turned[0].is_contiguous()
+    compare(
+        [*turned, *inputs[3:]], upstream[:1, :1, :1, :1].expand_as(upstream), position_rows(17, 4)
+    )
+
+
+def test_the_same_bits_twice():
+    inputs, upstream = draw(1, 2, 33, 16, 8)
+    rows = position_rows(33, 2)
+    once, again = (
+        outputs_and_gradients(disentangled_attention_triton, inputs, upstream, rows)
+        for _ in range(2)
+    )
+    assert torch.equal(once[0], again[0])
+    assert all(torch.equal(a, b) for a, b in zip(once[1], again[1], strict=True))
+
+
+def test_memory_grows_with_the_length_not_with_its_square(monkeypatch):
+    """With a band of 16 distances: a table of pairs would take four times as much at twice the
+    length, and 256 · 256 numbers alone."""
+    set_blocks(monkeypatch, 64, 64)
+    peaks = []
+    for tokens in (128, 256):
+        inputs, upstream = draw(1, 1, tokens, 16, 8)
+        rows = position_rows(tokens, 4)
+        peaks.append(
+            peak_bytes(
+                lambda given=(inputs, upstream, rows): outputs_and_gradients(
+                    disentangled_attention_triton, *given
+                )
+            )
+        )
+    assert peaks[1] < 2.2 * peaks[0]
+    assert peaks[1] < 256 * 256 * 4
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"query": torch.zeros(1, 2, 5, 24)}, "query of shape (1, 2, 5, 24)"),
+        ({"key": torch.zeros(1, 2, 6, 16)}, "key of shape (1, 2, 6, 16)"),
+        ({"position_query": torch.zeros(2, 8, 32)}, "expects (2, 8, 16)"),
+        ({"position_key": torch.zeros(8, 16)}, "position_key of shape (8, 16)"),
+        ({"rows": torch.arange(8)}, "expects (9,)"),
+        ({"mask": torch.ones(2, 5)}, "expects (1, 5)"),
+        ({"value": torch.zeros(1, 2, 5, 16).double()}, "torch.float32, torch.float64"),
+    ],
+    ids=lambda x: next(iter(x)) if isinstance(x, dict) else "",
+)
+def test_what_does_not_fit_is_named(change, says):
+    inputs, _ = draw(1, 2, 5, 16, 8)
+    given = dict(zip(NAMES, inputs, strict=True), rows=position_rows(5, 4)) | change
+    with pytest.raises(ValueError) as raised:
+        disentangled_attention_triton(**given)
+    assert says in str(raised.value)
+
+
+def test_gradients_of_gradients_are_refused():
+    inputs, upstream = draw(1, 1, 5, 16, 8)
+    leaves = [x.requires_grad_() for x in inputs]
+    mixed = disentangled_attention_triton(*leaves, position_rows(5, 4))
+    (gradient,) = torch.autograd.grad(
+        mixed, leaves[:1], upstream.requires_grad_(), create_graph=True
+    )
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()

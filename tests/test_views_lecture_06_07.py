@@ -454,7 +454,7 @@ def test_tradeoff_names_every_dot(log_x: bool) -> None:
     low, high = figure.layout.xaxis.range
     assert low < min(x) and high > max(x)
     assert not log_x or list(figure.layout.xaxis.ticktext) == ["20", "50", "100"]
-    assert figures._ticks(4.9, 6.1) == [1e5, 2e5, 5e5, 1e6]
+    assert chart_parts.log_ticks(4.9, 6.1) == [1e5, 2e5, 5e5, 1e6]
     assert [figures._short(t) for t in (0.5, 2_000, 5e5, 2e6)] == ["0.5", "2000", "500k", "2M"]
     assert figure.layout.title.text == "Score against weights (millions)"
 

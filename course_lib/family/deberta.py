@@ -67,7 +67,7 @@ class DebertaV2Config(DebertaConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         position_rows(1, self.span, self.furthest)  # raises for a span that does not fit
-        if self.convolution and self.convolution % 2 == 0 or self.convolution < 0:
+        if self.convolution < 0 or (self.convolution and self.convolution % 2 == 0):
             raise ValueError(
                 f"convolution={self.convolution!r} was given; expected 0, or an odd number of "
                 "neighbours, the token itself among them."
@@ -207,8 +207,7 @@ class DisentangledAttention(nn.Module):
         """x (B, T, H), mask (B, T) -> mixed (B, K, H), and if asked weights and scores (B, A, K,
         T). `asking` (B, K, H): the vectors that gather, if not x; `at` (B, K): their places."""
         q, k, v = self.projections(x, None if asking is x else asking)
-        position_key, position_query = self.positions(x)
-        rows = self._shared[0].rows(x.shape[1])
+        position_key, position_query, rows = self.positions(x)
         dropout = self.config.attention_dropout if self.training else 0.0
         given = q, k, v, position_key, position_query, rows, mask, dropout, at
         weights = scores = None
@@ -218,18 +217,23 @@ class DisentangledAttention(nn.Module):
             mixed = disentangled_attention(*given, path=self.config.kernels)
         return self.output(mixed.transpose(1, 2).flatten(2)), weights, scores
 
-    def positions(self, x: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """Keys and queries of the positions, (A, 2k, D), in the number format that x's get.
+    def positions(self, x: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor]:
+        """Keys and queries of the positions, (A, R, D), in the number format that x's get, and the
+        row of each distance in them, (2T − 1,).
 
-        They do not depend on the text: where nothing is learned they are computed once and kept."""
+        While it learns, only the rows that a text of this length can reach. They do not depend on
+        the text: where nothing is learned all rows are computed once and kept."""
+        shared, rows = self._shared[0], self._shared[0].rows(x.shape[1])
         if torch.is_grad_enabled() or self.training:
-            return self.projections.positions(self.position_dropout(self._shared[0]()))
-        read = (*self._shared[0].parameters(), *self.projections.parameters())
+            first, last = int(rows[0]), int(rows[-1])
+            reached = self.position_dropout(shared()[first : last + 1])
+            return (*self.projections.positions(reached), rows - first)
+        read = (*shared.parameters(), *self.projections.parameters())
         autocast = torch.is_autocast_enabled(x.device.type)
         now = autocast, x.dtype, [(p.data_ptr(), p._version, p.dtype, p.device) for p in read]
         if self._kept[0] != now:
-            self._kept = now, self.projections.positions(self._shared[0]())
-        return self._kept[1]  # type: ignore[no-any-return]
+            self._kept = now, self.projections.positions(shared())
+        return (*self._kept[1], rows)
 
 
 class Convolution(nn.Module):

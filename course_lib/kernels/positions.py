@@ -1,5 +1,5 @@
-"""Relative positions: from the distance of two tokens to a row of the position table (He et al. 2020,
-equation 3; the logarithmic buckets are those of the second generation's code).
+"""Relative positions: from the distance of two tokens to a row of the position table (He et al.
+2020, equation 3; the logarithmic buckets are those of the second generation's code).
 
 T tokens, k half the rows of the table. A distance is i − j: query's place minus key's place."""
 
@@ -18,8 +18,8 @@ def log_bucket(distance: Tensor, buckets: int, furthest: int) -> Tensor:
     middle = buckets // 2
     if buckets < 2 or furthest - 1 <= middle:
         raise ValueError(
-            f"buckets={buckets!r} and furthest={furthest!r} were given; expected at least 2 buckets "
-            "and a furthest distance well beyond half of them, such as 256 and 512."
+            f"buckets={buckets!r} and furthest={furthest!r} were given; expected at least 2 "
+            "buckets and a furthest distance well beyond half of them, such as 256 and 512."
         )
     size = distance.abs().clamp(min=middle)  # what is nearer keeps its own bucket, below
     last = torch.log(torch.tensor((furthest - 1) / middle))  # rounded as the others are
@@ -46,7 +46,7 @@ def position_rows(tokens: int, span: int, furthest: int | None = None) -> Tensor
 
 
 def row_table(rows: Tensor) -> Tensor:
-    """The same written out for every pair: (2T − 1,) -> (T, T), entry (i, j) is the row of i − j."""
+    """The same written out for every pair: (2T − 1,) -> (T, T); (i, j) holds the row of i − j."""
     tokens = (len(rows) + 1) // 2
     place = torch.arange(tokens, device=rows.device)
     return rows[place[:, None] - place[None, :] + tokens - 1]

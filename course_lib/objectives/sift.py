@@ -1,5 +1,5 @@
-"""SiFT, scale-invariant fine-tuning: train against the worst small push to the embeddings (He et al.
-2020, section 4; the details as in the authors' code).
+"""SiFT, scale-invariant fine-tuning: train against the worst small push to the embeddings (He et
+al. 2020, section 4; the details as in the authors' code).
 
 The push is given to the *layer-normalised* embeddings, so its size means the same in a small model
 and a large one, whatever the length of their word vectors."""

@@ -113,8 +113,8 @@ class Queues:
 
 
 def queues(world: MicroWorld, count: int, seed: int = 0, workers: int = 8) -> Queues:
-    """`count` rows "then the baker sees the lamp . then the …": who is seen is drawn anew each time,
-    who comes is not. Neighbours say nothing about a worker but that one of them stands here.
+    """`count` rows "then the baker sees the lamp . then the …": what is seen is drawn anew each
+    time, who comes is not. Neighbours say nothing about a worker but that one stands here.
 
     Raises ValueError unless there are 1 to 36 workers and at least one row."""
     ids = world.tokenizer.ids

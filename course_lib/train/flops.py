@@ -12,9 +12,12 @@ def step_flops(model: nn.Module, objective: Objective, batch: Batch) -> int:
     """Operations of the matrix products of one step, forward and backward, on this batch; a
     multiply-add counts as two. All networks in the model count, also those that are thrown away
     later. Leaves no gradients behind."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.utils.flop_counter import FlopCounterMode
 
-    with FlopCounterMode(display=False) as counter:
+    # The fused attention computes its scores a second time on the way back. What is counted is the
+    # mathematics of a step, so that it does not depend on the path that is quickest here.
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         objective(model(**batch.inputs), batch.targets)["total"].backward()
     model.zero_grad(set_to_none=True)
     return int(counter.get_total_flops())

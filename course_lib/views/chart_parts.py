@@ -149,6 +149,14 @@ def level_mark(figure: Any, place: int, level: float) -> None:
     figure.add_shape(type="line", x0=place - 0.4, x1=place + 0.4, y0=level, y1=level, line=line)
 
 
+def log_ticks(first: float, last: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten between 10^first and 10^last; the powers if many."""
+    steps = (1, 2, 5) if last - first < 2.5 else (1,)
+    powers = range(math.floor(first), math.ceil(last) + 1)
+    ticks = [step * 10.0**power for power in powers for step in steps]
+    return rounded(tick for tick in ticks if first <= math.log10(tick) <= last)
+
+
 def inside(box: Box, area: tuple[float, float]) -> bool:
     """Whether a label fits between the axes, or reaches into the margin at the right a little."""
     return box[0] >= 0 and box[1] >= 0 and box[2] <= area[0] + 14 and box[3] <= area[1]

@@ -20,6 +20,7 @@ from .chart_parts import (
     label_ends,
     label_point,
     level_mark,
+    log_ticks,
     new_figure,
     number,
     readable,
@@ -226,7 +227,7 @@ def tradeoff_chart(
     ranges = _ranges(points, log_x)
     figure.update_xaxes(range=ranges[0])
     if log_x:
-        ticks = _ticks(*ranges[0])
+        ticks = log_ticks(*ranges[0])
         figure.update_xaxes(type="log", tickvals=ticks, ticktext=list(map(_short, ticks)))
     figure.update_yaxes(range=ranges[1], tickformat=".0%" if percent else "")
     _name_points(figure, points, ranges, log_x, percent)
@@ -268,14 +269,6 @@ def _ranges(points: Sequence[Mapping[str, Any]], log_x: bool) -> tuple[list[floa
     if not log_x and min(x) >= 0:
         both[0][0] = 0.0 if min(x) < 0.5 * max(x) else max(0.0, both[0][0])
     return both[0], both[1]
-
-
-def _ticks(first: float, last: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten between 10^first and 10^last; the powers if many."""
-    steps = (1, 2, 5) if last - first < 2.5 else (1,)
-    powers = range(math.floor(first), math.ceil(last) + 1)
-    ticks = [step * 10.0**power for power in powers for step in steps]
-    return rounded(tick for tick in ticks if first <= math.log10(tick) <= last)
 
 
 def _short(tick: float) -> str:

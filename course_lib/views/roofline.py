@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from .chart_parts import Box, hits, inside, new_figure, number, readable
+from .chart_parts import Box, hits, inside, log_ticks, new_figure, number, readable
 from .style import GREY, INK, VERMILION, Look, looks, rounded
 
 WIDE = 760  # pixels
@@ -135,8 +135,8 @@ class _Panel:
             (figure.layout.yaxis, "GFLOP/s", self.y),
         ):
             axis.update(
-                type="log", range=rounded(span), dtick=1, tickformat="~g", title_text=title,
-                minor={"dtick": "D1", "ticks": "outside", "ticklen": 3},
+                type="log", range=rounded(span), tickvals=log_ticks(*span), tickformat="~g",
+                title_text=title,
             )  # fmt: skip
 
     def draw_roof(self, figure: Any) -> list[Box]:

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from .chart_parts import log_ticks
 from .page import Html, Live, card, svg_drawing, svg_image, table_row
 from .playgrounds import playground
 from .roofline import times
-from .style import BLUE, INK
+from .style import BLUE, INK, rounded
 
 WIDE, NAMES, RATIOS = (
     780,
@@ -192,7 +193,7 @@ def _chart(rows: Sequence[Speed]) -> str:
         f'<text x="{NAMES + wide / 2}" y="{end + 34}" text-anchor="middle">tokens a second</text>'
         f'<text x="{WIDE - 6}" y="{TOP - 12}" text-anchor="end" fill="#444">ratio</text>'
     ]
-    for tick in _ticks(low, high):
+    for tick in log_ticks(low, high) or rounded([10 ** ((low + high) / 2)], 3):
         x = across(tick)
         parts.append(
             f'<path d="M{x:.1f} {TOP}V{end + 5}" stroke="#e0e0e0"/><text x="{x:.1f}" '
@@ -213,16 +214,6 @@ def _chart(rows: Sequence[Speed]) -> str:
             f'font-weight="700">{times(row.ratio)}</text>'
         )
     return "".join(parts)
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten; the powers alone where there would be many."""
-    powers = range(math.floor(low), math.ceil(high) + 1)
-    for steps in ((1, 2, 5), (1, 3), (1,)):
-        ticks = [s * 10.0**p for p in powers for s in steps if low <= math.log10(s) + p <= high]
-        if len(ticks) <= 7:
-            break
-    return ticks or [round(10 ** ((low + high) / 2))]
 
 
 def _short(value: float) -> str:

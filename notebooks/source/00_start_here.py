@@ -95,9 +95,11 @@ prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 # | 05 | [ALBERT: a tenth of the weights, all of the work](05_albert_factorization.ipynb) | ready |
 # | 06 | [Distillation: a small model learns from a large one's answers](06_distillation.ipynb) | ready |
 # | 07 | [ELECTRA: learn from every token](07_electra.ipynb) | ready |
+# | 08 | [DeBERTa: what a word says, and where it stands](08_deberta_attention.ipynb) | ready |
+# | 14 | [Kernels: why the fast versions are fast](14_kernels.ipynb) | ready |
 #
-# The other lectures (words in context, fine-tuning, DeBERTa, spans and entities, many languages, domains,
-# fast inference, choosing a variant, kernels, beyond text) are being written. Every page stands on its own.
+# The other lectures (words in context, fine-tuning, spans and entities, many languages, domains, fast
+# inference, choosing a variant, beyond text) are being written. Every page stands on its own.
 #
 # Each has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·
 # *is it right?* · *see it* · *measure it* · *what they claim, what you measured* · *more exercises* · *quiz* ·
@@ -115,8 +117,8 @@ prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 # The lectures this course grew from contain 109 statements that are wrong or easily misread, and the papers a
 # few slips of their own. Each is settled on the page that teaches its subject, by code where code can. Six of
 # them belong to lecture 02, seventeen to lecture 04, twelve to lecture 05, sixteen to lecture 06, seven to
-# lecture 07. Dates of examinations and other matters of one particular class are left out on purpose. As a
-# sample, the six of lecture 02:
+# lecture 07, six to lecture 08. Dates of examinations and other matters of one particular class are left out on
+# purpose. As a sample, the six of lecture 02:
 
 # %%
 from course_lib import claims_table
@@ -126,5 +128,5 @@ claims_table("02", only=["E70", "E71", "E72", "E101", "E102", "E103"])
 # %% [markdown]
 # Of the forty questions in those lectures, two are answered in lecture 02 (the two tasks combined, and what BERT
 # cannot do), five in lecture 04 (what RoBERTa's training teaches), eight in lecture 05 (sharing, its limits,
-# and sentence order), five in lecture 06 (what a student learns from a teacher) and two in lecture 07 (replaced
-# tokens, and training against architecture). As lectures are added, this index grows.
+# and sentence order), five in lecture 06 (what a student learns from a teacher) two in lecture 07 (replaced tokens,
+# and training against architecture) and one in lecture 08 (what disentangled attention is worth). As lectures are added, this index grows.

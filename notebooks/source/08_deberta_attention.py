@@ -250,8 +250,8 @@ story = world.stories(3, seed=5, split="heldout")[0]
 score_maps(model, world.tokenizer, " ".join(story.sentences[:1]))
 
 # %% [markdown]
-# *Three maps and their sum, before the softmax. Word with distance makes stripes: its value depends on who asks, and how
-# far. Distance with word makes columns that bend along the stripes.*
+# *Three maps and their sum, before the softmax. Word with distance depends on the line (who asks) and on the diagonal (how
+# far); distance with word on the column (who answers) and on the diagonal.*
 
 # %% [markdown]
 # ## Measure it
@@ -268,10 +268,10 @@ from course_lib.train.results import in_words, read_result
 found = read_result("08_positions")
 words = outcome(found, "masked_accuracy")
 seconds = found["step_seconds"]
-print(f"{'':20}{'steps':>6}{'time a step':>13}{'hidden words found':>28}")
+print(f"{'':24}{'steps':>6}{'time a step':>13}{'hidden words found':>28}")
 for name in words:
     longer = seconds.get(name, seconds["BERT"]) / seconds["BERT"]
-    print(f"{name:20}{found['recipes'][name]['steps']:6}{longer:12.2f}×{in_words(words[name]):>28}")
+    print(f"{name:24}{found['recipes'][name]['steps']:6}{longer:12.2f}×{in_words(words[name]):>28}")
 
 # %%
 stones_chart({"1,200 steps, and BERT longer": words}, percent=True, title="Held-out hidden words found", x_title="share found")
@@ -292,7 +292,8 @@ stones_chart({"1,200 steps, and BERT longer": words}, percent=True, title="Held-
 #   layers deeper by two. In the paper's network of 12 layers they weigh less, and places may weigh more.
 # - *No distances*: the decoder's places alone, and the words. Two of five words are still found.
 #
-# So our "DeBERTa is better" is to a good part "more computing is better". One number a model would not have told.
+# So "DeBERTa is better", in our small world, is to a good part "more computing is better". A table with one line for each
+# model would not have shown it.
 #
 # ### The enhanced mask decoder
 #
@@ -320,12 +321,13 @@ queue_chart(queue)
 
 # %%
 for name, values in outcome(queue, "accuracy").items():
-    print(f"{name:34}{in_words(values)} after {queue['recipes'][name]['steps']} steps")
+    print(f"{name:36}{in_words(values)} after {queue['recipes'][name]['steps']} steps")
 
 # %% [markdown]
-# Distances alone do not name the queue in 300 steps, however far they reach. In principle they could: with k = 64 every token sees
-# how far away `[CLS]` is. Five times as many steps do not find it either (see "longer"): all eight look alike at first, and a
-# small step in no direction makes them differ. With the place given outright, it takes less than a hundred steps.
+# Distances alone do not name the queue in 300 steps, however far they reach. In principle they could: with k = 64 every
+# token sees how far away `[CLS]` is. Five times as many steps do not find it either (the line "longer"). Why not, we do
+# not know; that something can be computed does not mean that training finds it. With the place given outright, it takes
+# less than a hundred steps.
 #
 # How it is given matters less. Word and place side by side, the form of the source lecture, does it as well here, and quicker.
 # It is only not what the authors built, and what their weights need.
@@ -400,7 +402,7 @@ print(f"{'':12}{'you said':>20}   answer")
 answers = {
     "divides by": "sqrt(3d)",
     "names them": "not here, in 1,500 steps",
-    "longer by": "30% in the paper (appendix A.7); here 1.9 times with the decoder, see the table",
+    "longer by": "30% in the paper (appendix A.7); here see the table",
 }
 for name, value in answers.items():
     print(f"{name:12}{str(my_guesses[name]).replace('Ellipsis', '–'):>20}   {value}")

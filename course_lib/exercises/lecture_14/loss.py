@@ -141,8 +141,8 @@ LOSS_SUSPECTS = tuple(
         ),
         (
             "word 0 left out",
-            "Positions whose word has the number 0 are left out. 0 is a word like others; only −100 "
-            "means that nothing is asked.",
+            "Positions whose word has the number 0 are left out. 0 is a word like others; only "
+            "−100 means that nothing is asked.",
             _of(keep=lambda y: y > 0),
         ),
         (
@@ -214,20 +214,18 @@ def _ask_rows(answer: Answer, draw: Draw) -> None:
     for case in _some(draw):
         mine, asked = observed(answer)(*case), int((case[2] != IGNORED).sum())
         places = case[2].numel()
-        if mine.rows == asked:
-            continue
         if mine.rows == places:
             raise Mistake(
                 "head on everything",
                 f"The right number, but the head saw all B·T = {places} rows, where {asked} were "
                 "asked. Pick the asked rows of `hidden` before the head, not its scores after.",
             )
-        more = "more" if mine.rows > asked else "fewer"
-        raise Mistake(
-            f"{more} rows",
-            f"The right number, but the head was given {mine.rows} rows and {asked} are asked: "
-            f"{more} than needed. Give it each asked row once, and no other.",
-        )
+        if mine.rows > asked:
+            raise Mistake(
+                "more rows",
+                f"The right number, but the head was given {mine.rows} rows and {asked} are asked. "
+                "Give it each asked row once, and no other.",
+            )
 
 
 def _ask_nothing(answer: Answer, draw: Draw) -> None:

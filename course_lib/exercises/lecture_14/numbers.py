@@ -27,9 +27,7 @@ def numbers(seed: int, epoch: int, examples: Tensor, tokens: int) -> Tensor:
 # ---------------------------------------------------------------- reading
 
 
-def _numbers(
-    answer: Answer, seed: int, epoch: int, examples: Sequence[int], tokens: int
-) -> Tensor:
+def _numbers(answer: Answer, seed: int, epoch: int, examples: Sequence[int], tokens: int) -> Tensor:
     """The answer's numbers, in float64 if they are numbers of some kind."""
     found: Any = call(answer, seed, epoch, torch.tensor(examples), tokens)
     if isinstance(found, np.ndarray):
@@ -122,9 +120,7 @@ def _ask_all_four(answer: Answer, draw: Draw) -> None:
     for name, other in (("seed", (seed + 1, epoch)), ("epoch", (seed, epoch + 1))):
         if torch.equal(x, _numbers(answer, *other, examples, 8)):
             what = "at every visit the same mask" if name == "epoch" else "no second experiment"
-            raise Mistake(
-                f"{name} ignored", f"The {name} has no effect: {what}. It must go in."
-            )
+            raise Mistake(f"{name} ignored", f"The {name} has no effect: {what}. It must go in.")
 
 
 SEEDS, EPOCHS = (0, 1, 2, 3), (0, 1, 2, 10)
@@ -233,12 +229,12 @@ NUMBERS = Exercise(
     hints=(
         "The easy way, slow: a generator of its own for each row, whose seed is made of three "
         "numbers. np.random.default_rng([seed, epoch, example]) mixes a list of whole numbers.",
-        "The fast way is a hash: whole-number steps that move every bit, such as x ^= x >> 30; x "
-        "*= (a large odd number), on unsigned 64-bit numbers: np.uint64.",
+        "The fast way is a hash: whole-number steps that move every bit, such as `x ^= x >> 30` "
+        "and `x *= m` with a large odd m, on unsigned 64-bit numbers: np.uint64.",
         "Begin with the seed; add the epoch and hash; add the example and hash; add the position "
         "and hash. Hashed between, sums cannot meet.",
         "examples[:, None] and np.arange(tokens) broadcast to (N, tokens).",
-        "The upper 53 bits make a share: (bits >> np.uint64(11)) * 2.0**-53.",
+        "The upper 53 bits make a share: `(bits >> np.uint64(11)) * 2.0**-53`.",
     ),
     solution=numbers,
     library=(

@@ -21,7 +21,6 @@ from ...family.deberta import (
     TERMS,
     DebertaConfig,
     DebertaForMaskedLM,
-    EnhancedMaskDecoder,
     deberta_encoder,
     deberta_masked_lm,
 )
@@ -279,11 +278,13 @@ def train_queue(
 ) -> tuple[nn.Module, History]:
     """Train one recipe; every batch has new sights for the same queue."""
     model = queue_model(recipe, world, seed)
+
+    def batches(step: int) -> Batch:
+        return queue_batch(queues(world, recipe.batch_size, 1_000 + step), world.special.mask)
+
     history = fit(
-        model, masked_lm_loss,
-        lambda step: queue_batch(queues(world, recipe.batch_size, 1_000 + step), world.special.mask),
-        steps=steps or recipe.steps, seed=seed, learning_rate=recipe.learning_rate,
-        precision=PRECISION, callbacks=callbacks,
+        model, masked_lm_loss, batches, steps=steps or recipe.steps, seed=seed,
+        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
     )  # fmt: skip
     return model, history
 

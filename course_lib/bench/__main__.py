@@ -17,15 +17,18 @@ from . import (
     disentangled_gpu,
     distillation,
     early_exit,
+    masked_loss,
     masking,
     pretraining,
     sharing,
     unpadding,
 )
 from .measuring import Table, as_table, machine, measure
+from .roofline import memory_rate
 
 OF_ONE_KIND: dict[str, Callable[[], list[Table]]] = {
     "masking": masking.tables,
+    "masked_loss": masked_loss.tables,
     "sharing": sharing.tables,
     "distillation": distillation.tables,
     "corruption": corruption.tables,
@@ -47,7 +50,8 @@ def tables_of(subject: str, sizes: Sequence[str], compiled: bool) -> list[Table]
 
 def run(tables: Iterable[Table], rounds: int, seconds: float) -> dict[str, Any]:
     """Measure every table and print it; returns what is saved as JSON."""
-    found: dict[str, Any] = {"machine": machine(), "tables": {}, "remarks": {}}
+    on = machine() | {"gigabytes_memory": round(memory_rate(), 1)}
+    found: dict[str, Any] = {"machine": on, "tables": {}, "remarks": {}}
     print("matrix products:", {k: v for k, v in found["machine"].items() if k.startswith("gflops")})
     for table in tables:
         print(f"\n{table.title}")

@@ -26,7 +26,7 @@ from course_lib.config import encoder_flops
 from course_lib.exercises.lecture_14.online import online_softmax
 from course_lib.exercises.lecture_14.real import real_only
 from course_lib.kernels import disentangled
-from course_lib.kernels.choosing import ATTENTION, DISENTANGLED, Rule
+from course_lib.kernels.choosing import ATTENTION, DISENTANGLED, Rule, choose
 from course_lib.kernels.early_exit import early_exit
 from course_lib.kernels.masked_loss import IGNORED, masked_loss, masked_loss_reference
 from course_lib.kernels.masking import CHOICE, as_share, random_bits
@@ -167,7 +167,7 @@ def _traffic_bars(twins: Mapping[str, Mapping[str, Traffic]], left: int = 130) -
     shown = _most_moving(twins.values())
     looks = dict(zip(shown, LOOKS, strict=False)) | {REST: REST_LOOK}
     ids = {kind: k for k, kind in enumerate(looks)}
-    scale = (920 - left) / max(one.moved for one in sums.values())
+    scale = (870 - left) / max(one.moved for one in sums.values())
     parts = ["<defs>", *(_pattern(ids[kind], look) for kind, look in looks.items()), "</defs>"]
     x = float(left)
     for kind, (_, ink, _) in looks.items():
@@ -333,15 +333,17 @@ def _axes(axes: Axes, roof: Mapping[str, float]) -> list[str]:
         bend = roof[name] / roof["memory"]
         x0, y = axes.at(bend, roof[name])
         parts.append(arrow(x0, y, axes.right, y, tip=False, dash=dash))
-        parts.append(words(axes.right, y - 8, f"{name}: {roof[name]:,.0f}", 18, "end"))
+        name_at = x0 + 0.2 * (axes.right - x0)  # clear of the slope
+        parts.append(words(name_at, y - 11, f"{name}: {roof[name]:,.0f}", 18, "start"))
     highest = max(rate for name, rate in roof.items() if name != "memory")
     start = max(axes.x[0], axes.y[0] / roof["memory"])
     ends = [axes.at(x, x * roof["memory"]) for x in (start, highest / roof["memory"])]
     parts.append(arrow(*ends[0], *ends[1], tip=False))
-    x, y = ends[0][0] + 0.3 * (ends[1][0] - ends[0][0]), ends[0][1] + 0.3 * (
-        ends[1][1] - ends[0][1]
+    x, y = (
+        ends[0][0] + 0.3 * (ends[1][0] - ends[0][0]),
+        ends[0][1] + 0.3 * (ends[1][1] - ends[0][1]),
     )
-    parts.append(words(x - 12, y - 8, f"memory: {roof['memory']:.0f} GB/s", 18, "end"))
+    parts.append(words(x + 14, y + 20, f"memory: {roof['memory']:.0f} GB/s", 18, "start"))
     foot, top = (axes.at(_ridge(roof), y) for y in (axes.y[0], roof["float32"]))
     parts.append(arrow(*foot, *top, tip=False, dash="2 5"))
     parts.append(words(foot[0] + 8, foot[1] - 8, f"ridge: {_ridge(roof):.0f}", 18, "start"))
@@ -364,8 +366,10 @@ def the_roof() -> str:
         x, y = axes.at(intensity, reach)
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8" fill="{ORANGE}" stroke="{INK}" '
                      'stroke-width="1.5"/>')  # fmt: skip
-        parts.append(words(x + 14 if reach < roof["float32"] else x, y + 26, name, 18,
-                           "start" if reach < roof["float32"] else "middle"))  # fmt: skip
+        if reach < roof["float32"]:
+            parts.append(words(x - 14, y - 10, name, 18, "end"))
+        else:
+            parts.append(words(x, y + 28, name, 18, "end" if x > 1050 else "middle"))
     return svg(1150, 384, *parts, says="the roofline: a slope of memory, a flat line of arithmetic")
 
 
@@ -487,29 +491,29 @@ def two_draws() -> str:
         "one stream": (_by_stream(EXAMPLES), _by_stream([alone])),
         "a function": (_by_function(EXAMPLES, 0), _by_function([alone], 0)),
     }
-    parts = [words(250 + 470 * k, 20, f"{alone} in a batch" if k == 0 else f"{alone} alone", 20,
-                   "start", BOLD) for k in range(2)]  # fmt: skip
+    parts = [words(x, 18, said, 20, "start", BOLD)
+             for x, said in ((250, f"{alone} in a batch"), (680, f"{alone} alone"))]  # fmt: skip
     for row, (name, (batch, single)) in enumerate(drawn.items()):
-        y = 40 + 136 * row
+        y = 30 + 118 * row
         same = np.array_equal(batch[1], single[0])
         assert same == (name == "a function")
-        parts.append(words(0, y + 66, name, 22, "start", BOLD))
+        parts.append(words(0, y + 58, name, 22, "start", BOLD))
         for i, example in enumerate(EXAMPLES):
-            parts.append(words(236, y + 27 + 40 * i, str(example), 20, "end"))
+            parts.append(words(236, y + 23 + 35 * i, str(example), 20, "end"))
             parts += [
-                _cell(250 + 104 * t, y + 40 * i, batch[i, t], example == alone)
+                _cell(250 + 104 * t, y + 35 * i, batch[i, t], example == alone)
                 for t in range(PLACES)
             ]
-        parts.append(words(706, y + 67, str(alone), 20, "end"))
-        parts += [_cell(720 + 104 * t, y + 40, single[0, t], True) for t in range(PLACES)]
+        parts.append(words(666, y + 58, str(alone), 20, "end"))
+        parts += [_cell(680 + 104 * t, y + 35, single[0, t], True) for t in range(PLACES)]
         said = "the same" if same else "others"
-        parts.append(words(1048, y + 67, said, 22, "start", BOLD))
-    return svg(1150, 300, *parts, says="random numbers of one example in a batch, and alone")
+        parts.append(words(1010, y + 58, said, 22, "start", BOLD))
+    return svg(1150, 256, *parts, says="random numbers of one example in a batch, and alone")
 
 
 def _cell(x: float, y: float, share: float, strong: bool) -> str:
     look = {"fill": PALE, "ink": BLUE, "wide": 2.5} if strong else {}
-    return rect(x, y, 98, 36, f"{share:.4f}", size=19, **look)
+    return rect(x, y, 98, 31, f"{share:.4f}", size=19, **look)
 
 
 def hash_code() -> str:
@@ -563,8 +567,7 @@ def shifted_bars() -> str:
 
 
 def shifted_code() -> str:
-    lines = body_of(disentangled._skew).splitlines()
-    return _blank("\n".join(lines), "width - 1")
+    return _blank(body_of(disentangled._skew, start="return"), "width - 1")
 
 
 def _gathered_share() -> str:
@@ -671,6 +674,12 @@ def rules() -> str:
     return table(("", "where", "takes", "because"), rows, numbers=False, size=19)
 
 
+def _taken(rules: Sequence[Rule], training: bool, dtype: torch.dtype = torch.bfloat16) -> str:
+    """The path for a text of 128 tokens, on a CPU and without dropout."""
+    with torch.enable_grad():
+        return choose(rules, torch.zeros(1, dtype=dtype, requires_grad=training), 128)
+
+
 # ---------------------------------------------------------------- 10: no padding
 
 
@@ -719,8 +728,8 @@ def padding_picture() -> str:
                               wide=2))  # fmt: skip
             place += 1
     parts += [arrow(290, 62, 386, 62),
-              words(400, 86, f"{place} of {8 * len(lengths)} places; dense layers, norms, GELU work "
-                    "on the list,", 20, "start"),
+              words(400, 86, f"{place} of {8 * len(lengths)} places; dense layers, norms, GELU "
+                    "work on the list,", 20, "start"),
               words(400, 116, "attention on rows of one length together", 20, "start")]  # fmt: skip
     return svg(1150, 150, *parts, says="a padded batch, and the list of its real tokens")
 
@@ -812,7 +821,17 @@ def right_rows() -> str:
                            if _seen(reference) else ("–", "–")),
                          f"<strong>{_difference(reference, one)}</strong>"))  # fmt: skip
     head = ("", "moved, reference", "fast", "held at once, reference", "fast", "difference")
-    return table(head, rows, size=20)
+    return table(head, rows, size=19)
+
+
+def _holds_more() -> str:
+    """Twins that hold more at once than their reference."""
+    found = [
+        f"{one.name}, {one.how}".removesuffix(", ")
+        for one in _counted()
+        if one.twin == "fast" and _seen(one) and one.held > _twins(one.name)[0].held
+    ]
+    return "; ".join(found) or "none"
 
 
 def _seen(one: Counted) -> bool:
@@ -840,23 +859,38 @@ def kernels_on_the_roof() -> str:
     if not roof:
         return ""
     names, points = _with_products(), _points()
-    placed = [p for p in points if p.name in names]
     counted = [one for one in _counted() if one.name in names]
     span = [one.intensity for one in counted] + [_ridge(roof)]
     high = max(rate for name, rate in roof.items() if name != "memory")
-    low = min([p.gflops for p in placed] or [roof["float32"] / 40])
-    axes = Axes(76, 720, 30, 390, (min(span) / 4, max(span) * 2.2), (low / 2.5, high * 2))
+    low = min([p.gflops for p in points if p.name in names] or [roof["float32"] / 40])
+    axes = Axes(76, 690, 30, 400, (min(span) / 4, max(span) * 1.6), (low / 2.5, high * 2))
     parts = _axes(axes, roof)
     for k, name in enumerate(names):
-        if placed:
-            ends = [(p, axes.at(p.intensity, p.gflops)) for p in placed if p.name == name]
-        else:
-            level = axes.y[0] * (axes.y[1] / axes.y[0]) ** (0.09 * (k + 1))
-            ends = [(p, axes.at(p.intensity, level)) for p in counted if p.name == name]
+        level = axes.y[0] * (axes.y[1] / axes.y[0]) ** (0.09 * (k + 1))
+        ends = [(p, axes.at(p.intensity, p.gflops)) for p in points if p.name == name] or [
+            (p, axes.at(p.intensity, level)) for p in counted if p.name == name
+        ]
         (_, first), *others = ends
         parts += [arrow(*first, *other, tip=False) for _, other in others]
         parts += [_letter(*at, "ABCDEF"[k], KERNEL_INKS[k], p.twin == "fast") for p, at in ends]
-    return svg(740, 446, *parts, says="the course's kernels and the roof of the stored machine")
+    return svg(1150, 452, *parts, *_named(names), says="kernels and the stored machine's roof")
+
+
+def _named(names: Sequence[str]) -> list[str]:
+    """Letters, the fast twin's operations a byte, and times less where there are times."""
+    points = _points()
+    parts = [words(1036, 42, "a byte", 19, "end", BOLD)]
+    parts += [words(1150, 42, "time less", 19, "end", BOLD)] if points else []
+    for k, name in enumerate(names):
+        y = 80 + 52 * k
+        parts += [_letter(740, y, "ABCDEF"[k], KERNEL_INKS[k], True),
+                  words(762, y + 7, name, 19, "start"),
+                  words(1036, y + 7, f"{_twins(name)[-1].intensity:.0f}", 19, "end")]  # fmt: skip
+        if points:
+            slow, *quick = (p for p in points if p.name == name)
+            said = ", ".join(f"{p.how} {times(slow.seconds / p.seconds)}".strip() for p in quick)
+            parts.append(words(1150, y + (7 if len(quick) == 1 else 32), said, 19, "end"))
+    return parts
 
 
 def _letter(x: float, y: float, letter: str, ink: str, filled: bool) -> str:
@@ -865,21 +899,6 @@ def _letter(x: float, y: float, letter: str, ink: str, filled: bool) -> str:
         f'stroke="{ink}" stroke-width="2.5"/>'
         + words(x, y + 6, letter, 16, style=f'{BOLD} fill="{"#fff" if filled else ink}"')
     )
-
-
-def kernels_named() -> str:
-    """Letters, intensities of the fast twin, and times less where there are times."""
-    points = _points()
-    rows = []
-    for k, name in enumerate(_with_products()):
-        fast = _twins(name)[-1]
-        row = [f"<strong>{'ABCDEF'[k]}</strong>", name, f"{fast.intensity:.0f}"]
-        if points:
-            slow, *quick = (p for p in points if p.name == name)
-            row.append(", ".join(times(slow.seconds / p.seconds) for p in quick))
-        rows.append(row)
-    head = ["", "", "a byte"] + (["faster"] if points else [])
-    return table(head, rows, size=19) if _roof() else ""
 
 
 def _least_work() -> str:
@@ -907,7 +926,7 @@ def _ratio_dots(found: Mapping[str, Any], kinds: Sequence[str]) -> str:
     groups = {kind: rows for kind in kinds if (rows := _rows_of(kind, found))}
     ratios = [row.ratio for rows in groups.values() for row in rows]
     low, high = min([*ratios, 0.8]) / 1.15, max([*ratios, 2.0]) * 1.3
-    left, right, step, top = 330, 1010, 46, 34
+    left, right, step, top = 330, 1000, 43, 34
     bottom = top + step * len(groups)
 
     def across(ratio: float) -> float:
@@ -955,8 +974,7 @@ def peers_said() -> str:
         return ""
     rows = speed_rows(found)
     lost = [row for row in rows if row.ratio < 1]
-    said = f"{len(rows)} sizes. Slower than the peer in {len(lost) or 'none'}"
-    return f"{said}. Ratios of medians; peers are named in the notebook. {measured_on()}"
+    return f"{len(rows)} sizes; slower than the peer in {len(lost) or 'none'}. {measured_on()}"
 
 
 def _peers_lost() -> str:
@@ -982,7 +1000,7 @@ def ladder() -> str:
     if not titles or found is None:
         return ""
     rows = speeds(found, titles[0])
-    left, step = 490, 38
+    left, step = 524, 38
     scale = (1000 - left) / max(row.high for row in rows)
     parts = []
     for k, row in enumerate(rows):
@@ -990,7 +1008,8 @@ def ladder() -> str:
         fill, ink, dash = ("#cfe5f3", BLUE, "") if ours else ("#fff", INK, "6 3")
         name = row.name.replace(" (the course's step)", "")
         parts += [words(left - 12, y + 23, escape(name), 19, "end"),
-                  rect(left, y, scale * row.median, step - 9, fill=fill, ink=ink, wide=2, dash=dash),
+                  rect(left, y, scale * row.median, step - 9, fill=fill, ink=ink, wide=2,
+                       dash=dash),
                   arrow(left + scale * row.low, y + (step - 9) / 2, left + scale * row.high,
                         y + (step - 9) / 2, tip=False),
                   words(left + scale * row.high + 10, y + 22, f"{row.median:,.0f}", 19, "start"),
@@ -1037,7 +1056,7 @@ def _band() -> int:
 
 def tiles() -> str:
     """Queries down, keys across: the band, and one program's way past three zones."""
-    cells, size, owner = 12, 27, 6
+    cells, size, owner = 12, 25, 6
     parts = []
     for i in range(cells):
         for j in range(cells):
@@ -1045,23 +1064,23 @@ def tiles() -> str:
             look = {"fill": "#fdf1d6", "ink": "#8a5f00"} if inside else {"dash": "2 3"}
             if i == owner:
                 look |= {"wide": 3, "ink": BLUE, "dash": ""}
-            parts.append(rect(60 + size * j, 34 + size * i, size - 3, size - 3, **look))
+            parts.append(rect(50 + size * j, 34 + size * i, size - 3, size - 3, **look))
     y = 34 + size * (owner + 0.5)
     parts += [
-        words(60, 20, "keys, a block at a time", 18, "start"), words(46, y + 6, "own", 18, "end"),
-        arrow(60 + size * cells + 4, y, 430, y),
+        words(50, 20, "keys, a block at a time", 18, "start"), words(40, y + 6, "own", 18, "end"),
+        arrow(50 + size * cells + 4, y, 392, y),
     ]  # fmt: skip
-    return svg(440, 40 + size * cells, *parts, says="tiles of queries and keys, the band shaded")
+    return svg(400, 40 + size * cells, *parts, says="tiles of queries and keys, the band shaded")
 
 
 def gpu_memory() -> str:
     scores, band = HEADS * LONG * LONG * HALF, 2 * HEADS * LONG * _band() * HALF
     rows = (
         ("one table of all pairs", "T²", _size(scores)),
-        ("both position scores in the band", f"2 · T · {_band():,}", _size(band)),
-        ("largest, sum and mixture of a query", "T", "in registers"),
+        ("both scores in the band", f"2 · T · {_band():,}", _size(band)),
+        ("largest, sum, mixture", "", "not in memory"),
     )
-    return table((f"{LONG:,} tokens, {HEADS} heads", "numbers a head", "bfloat16"), rows, size=21)
+    return table((f"{LONG:,} tokens, {HEADS} heads", "a head", "bfloat16"), rows, size=21)
 
 
 def gpu_figures() -> str:
@@ -1086,7 +1105,7 @@ def _plain_wins() -> str:
     for title in titles:
         rate = {row.name: row.median for row in speeds(found, title)}
         wins += rate["ours, plain"] > rate["ours, fused"]
-    return f"plain products are quicker in {wins} of {len(titles)} tables" if titles else ""
+    return f"plain products are quicker in {wins} of {len(titles)} tables, CPU" if titles else ""
 
 
 def _albert_time() -> str:
@@ -1101,17 +1120,17 @@ def _albert_time() -> str:
             ratios.append(rate["ours, one block"] / rate["ours, own weights"])
     if not ratios:
         return ""
-    return f"; on the clock {min(ratios):.2f} to {max(ratios):.2f} times as quick, one block or own"
+    return f"; one block on the clock: {min(ratios):.2f} to {max(ratios):.2f} times as quick"
 
 
 def _albert_counts() -> str:
     own, shared = published("bert", "base"), published("albert", "base")
-    quotient = encoder_flops(own, 128) / encoder_flops(shared, 128)
+    kept = encoder_flops(shared, 128) / encoder_flops(own, 128)
     with torch.device("meta"):
         sizes = [sum(p.numel() for p in of("base").parameters()) for of in (bert, albert)]
     return (
-        f"{sizes[0] / sizes[1]:.1f} times fewer weights, {quotient:.2f} times fewer operations "
-        f"a text{_albert_time()}"
+        f"{sizes[0] / sizes[1]:.1f} times fewer weights, {kept:.0%} of the operations"
+        f"{_albert_time()}"
     )
 
 
@@ -1121,22 +1140,22 @@ def _exit_times() -> str:
     if not rows:
         return f"operations {flop_ratio(4):.2f} times fewer at four layers; time: run the clock"
     kept = [row.ratio / flop_ratio(int(row.size.split("×", 1)[0])) for row in rows]
-    return f"{min(kept):.0%} to {max(kept):.0%} of it on the clock"
+    return f"the clock shows {min(kept):.0%} to {max(kept):.0%} of the gain in operations"
 
 
 def distrust() -> str:
     padding = _padded().padding
     slow, fast = _twins("masked-word loss")
     rows = (
-        ("“Shared weights make ALBERT faster.”", "Same arithmetic, same time.", _albert_counts()),
-        ("“Early exit saves half.”", "Half of what? Operations are counted before the run.",
+        ("“Shared weights make ALBERT faster.”", "Does it do less arithmetic?", _albert_counts()),
+        ("“Early exit saves half.”", "Half of what, operations or time?",
          _exit_times()),
         ("“Fused attention is the fast one.”", "Where? At which length, which direction?",
          _plain_wins()),
         ("“This kernel reaches more GFLOP/s.”", "Does anybody read what it computes?",
          f"masked-word loss: the reference does {slow.sum.flops / fast.sum.flops:.1f} times the "
          "work for the same loss"),
-        ("“Twice as fast without padding.”", "Of which padding share? 1/(1 − p) is all there is.",
+        ("“Twice as fast without padding.”", "How much of it was padding? 1/(1 − p) is the limit.",
          f"p = {padding:.0%} here: at most {1 / (1 - padding):.2f} times"),
     )  # fmt: skip
     return table(("they say", "ask", "counted or measured here"), rows, numbers=False, size=20)
@@ -1203,6 +1222,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "ladder_others": _ladder_others,
     "fast_peer": _fast_peer,
     "band": lambda: _band(),
+    "taken_training": lambda: _taken(ATTENTION, True),
+    "taken_inference": lambda: _taken(ATTENTION, False),
+    "taken_deberta": lambda: _taken(DISENTANGLED, False),
+    "holds_more": _holds_more,
     "rules_in_all": lambda: len(ATTENTION) + len(DISENTANGLED),
     "exercise_minutes": lambda: drawing.exercise_minutes("14"),
 }

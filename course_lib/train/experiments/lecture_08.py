@@ -41,13 +41,14 @@ SEEDS = range(3)
 
 @dataclass(frozen=True)
 class PositionRecipe:
-    """A BERT or DeBERTa of two layers, 128 wide, on a fixed finite set of stories.
+    """A small BERT or DeBERTa, 128 wide, on a fixed finite set of stories.
 
     kind: "absolute" (BERT) or "disentangled"; the rest of the first block belongs to the second.
     places: False leaves the decoder's two visits, but its absolute places at zero."""
 
     kind: str = "disentangled"
     steps: int = 1_200
+    layers: int = 2
     terms: tuple[str, ...] = TERMS
     decoder: bool = True
     places: bool = True
@@ -70,6 +71,7 @@ RECIPES = {
     "without decoder": replace(FULL, decoder=False),
     "decoder without places": replace(FULL, places=False),
     "no distances": replace(FULL, terms=()),
+    "BERT, three blocks": replace(ABSOLUTE, layers=3),
     "BERT, equal time": replace(ABSOLUTE, steps=round(FULL.steps * TIME_RATIO)),
 }
 
@@ -92,7 +94,7 @@ def prepare(world: MicroWorld | None = None) -> PositionMaterial:
     )
 
 
-def shape(world: MicroWorld, initializer_range: float, layers: int = 2) -> dict[str, Any]:
+def shape(world: MicroWorld, initializer_range: float, layers: int) -> dict[str, Any]:
     """The settings that all models of this lecture share: 128 wide, no dropout."""
     return dict(
         vocab_size=world.special.vocab_size, max_positions=LENGTH, num_layers=layers,
@@ -106,7 +108,7 @@ def small_model(
 ) -> BertForMaskedLM | DebertaForMaskedLM:
     """The model of a recipe with fresh weights. Neither has segments: stories are one text."""
     torch.manual_seed(seed)
-    common = shape(world, recipe.initializer_range)
+    common = shape(world, recipe.initializer_range, recipe.layers)
     if recipe.kind == "absolute":
         return BertForMaskedLM(Encoder(BertConfig(**common)))
     config = DebertaConfig(**common, span=recipe.span, terms=recipe.terms)

@@ -1,0 +1,129 @@
+"""The masked-word loss inside a whole training step: scores at every position, as transformers
+computes them, against scores where a word is asked only. Everything else is the same.
+
+float32 and 15% of the positions on both sides; no dropout, our masks, fused AdamW. The vocabulary
+is BERT's: the smaller the model, the more of its arithmetic is in the head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..config import BertConfig, encoder_flops, published
+from ..kernels.masked_loss import masked_loss, masked_loss_reference
+from ..objectives.masked_lm import masked_lm_loss
+from ..objectives.rows import Batch
+from ..train.loop import adamw, train_step
+from .measuring import Contender, Measured, Step, Table, peak_bytes
+from .pretraining import TOKENS, our_batch, our_model, peer_model
+
+VOCABULARY, ASKED = 30_522, 0.15
+ROWS = {"base": 4, "mini": 16, "tiny": 32}
+GOALS = {"base": 1.15, "mini": 2.0, "tiny": 3.3}
+
+
+def tables() -> list[Table]:
+    """One a size of BERT."""
+    return [
+        Table(
+            f"Masked-word loss in a training step, {size}, {rows}×{TOKENS} tokens, "
+            f"V={VOCABULARY:,}, float32",
+            contenders(size, rows),
+            partial(remark, size),
+        )
+        for size, rows in ROWS.items()
+    ]
+
+
+def contenders(size: str, rows: int) -> list[Contender]:
+    """transformers as it is, transformers with only the head changed, and the course's step."""
+    makes: dict[str, Callable[[], Step]] = {
+        "transformers' BertForMaskedLM, all scores": lambda: peer(size, rows, all_scores),
+        "… scores where asked only": lambda: peer(size, rows, asked_scores),
+        "ours, scores where asked only": lambda: ours(size, rows),
+    }
+    return [Contender(name, make, rows * TOKENS) for name, make in makes.items()]
+
+
+def all_scores(model: Any, batch: Batch) -> Tensor:
+    """The peer's own loss, labels written out at every position."""
+    ids, at = batch.inputs["input_ids"], batch.inputs["predict_at"]
+    labels = torch.full((ids.numel(),), -100)
+    labels[at] = batch.targets["labels"]
+    loss: Tensor = model(input_ids=ids, labels=labels.view_as(ids)).loss
+    return loss
+
+
+def asked_scores(model: Any, batch: Batch) -> Tensor:
+    """The peer's encoder and head, with the asked positions taken out between them."""
+    hidden = model.bert(input_ids=batch.inputs["input_ids"]).last_hidden_state  # (B, T, H)
+    scores = model.cls(hidden.flatten(0, 1)[batch.inputs["predict_at"]])  # (N, V)
+    return F.cross_entropy(scores, batch.targets["labels"])
+
+
+def peer(size: str, rows: int, loss: Callable[[Any, Batch], Tensor]) -> Step:
+    model = peer_model(size, 0.0, "sdpa", VOCABULARY)
+    optimizer = adamw(model, 1e-4, 0.01)
+    visit = 0
+
+    def step() -> None:
+        nonlocal visit
+        loss(model, our_batch(visit, rows)).backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        visit += 1
+
+    return step
+
+
+def ours(size: str, rows: int) -> Step:
+    model = our_model(size, vocab_size=VOCABULARY)
+    optimizer = adamw(model, 1e-4, 0.01)
+    visit = 0
+
+    def step() -> None:
+        nonlocal visit
+        train_step(model, masked_lm_loss, optimizer, our_batch(visit, rows), 1.0, "float32")
+        visit += 1
+
+    return step
+
+
+def flops_limit(config: BertConfig) -> float:
+    """How many times less arithmetic a step has whose head works at the asked positions only."""
+    blocks = encoder_flops(config, TOKENS) / TOKENS
+    head = 2 * config.hidden_size * (config.hidden_size + config.vocab_size)
+    return (blocks + head) / (blocks + ASKED * head)
+
+
+def memory_ratio(width: int = 64, tokens: int = 512) -> float:
+    """How many times less memory the loss holds at its peak, forward and backward."""
+    torch.manual_seed(0)
+    hidden = torch.randn(1, tokens, width, requires_grad=True)
+    table = torch.randn(VOCABULARY, width) / 8
+    labels = torch.where(torch.rand(1, tokens) < ASKED, 7, -100)
+
+    def held(loss: Callable[..., Tensor]) -> int:
+        def head(x: Tensor) -> Tensor:
+            return x @ table.T
+
+        return peak_bytes(lambda: torch.autograd.grad(loss(hidden, head, labels), hidden))
+
+    return held(masked_loss_reference) / held(masked_loss)
+
+
+def remark(size: str, results: Sequence[Measured], on: dict[str, Any]) -> str:
+    """What the change of the head alone gives, its goal and limit, and the whole of ours."""
+    every, asked, course = (r.median for r in results)
+    limit = flops_limit(published("bert", size))
+    return (
+        f"scores where asked / all {asked / every:.2f}× (goal {GOALS[size]:.2f}×, limit by "
+        f"arithmetic {limit:.2f}×)   ours / transformers' {course / every:.2f}×   memory of the "
+        f"loss {memory_ratio():.1f}× less (goal 6.5×)"
+    )

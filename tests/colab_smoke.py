@@ -68,6 +68,37 @@ def electra() -> Any:
     )
 
 
+@lru_cache(maxsize=1)
+def deberta() -> Any:
+    from course_lib import deberta
+
+    torch.manual_seed(0)
+    size = {"hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64}
+    return deberta("base", vocab_size=tokenizer().vocab_size, span=8, **size).eval()
+
+
+def speeds() -> dict[str, Any]:
+    """A bench of one table, as its command saves it."""
+    rows = [{"name": "peer", "rates": [1.0, 1.1]}, {"name": "ours", "rates": [2.0, 2.2]}]
+    on = {"processor": "x86_64", "threads": 2, "date": "2026-01-01"}
+    on |= {"torch": "2", "transformers": "5"}
+    return {"machine": on, "tables": {"Masking": rows}, "remarks": {"Masking": "twice"}}
+
+
+def queue_results() -> dict[str, Any]:
+    run = {"seed": 0, "accuracy": 1.0, "places": [1.0] * 8, "curve": [(20, 0.125), (40, 1.0)]}
+    return {"runs": {"BERT": [run, run]}, "recipes": {"BERT": {"steps": 40}}, "words": ["a"] * 8}
+
+
+def placed() -> list[Any]:
+    from course_lib.bench.roofline import Placed
+
+    return [
+        Placed("loss", twin, flops=10**8, unavoidable=10**6, moved=moved, seconds=seconds)
+        for twin, moved, seconds in (("reference", 10**7, 0.02), ("fast", 10**6, 0.01))
+    ]
+
+
 def history() -> Any:
     return SimpleNamespace(steps=[1, 2, 3], losses=LOSSES, seconds=1.0, tokens_per_second=1e4)
 
@@ -86,6 +117,12 @@ def watched() -> Any:
     report = SimpleNamespace(step=1, steps=1, losses={}, tokens_per_second=1.0, model=model())
     watch(report)
     return views.prediction_slider(watch.snapshots, "the [MASK] rose", truth="river")
+
+
+def traffic_of(work: Callable[..., Any]) -> Any:
+    from course_lib.bench.traffic import by_kind, traffic
+
+    return by_kind(traffic(lambda: work(torch.ones(4, 4), -1)))
 
 
 VIEWS: dict[str, Callable[[], Any]] = {
@@ -140,6 +177,26 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "layer_map_view": lambda: views.layer_map_view(2, 4),
     "corruptor_view": lambda: views.corruptor_view(electra(), tokenizer(), " ".join(WORDS)),
     "corrupt_and_judge": lambda: views.corrupt_and_judge(electra(), tokenizer(), " ".join(WORDS)),
+    "score_maps": lambda: views.score_maps(deberta(), tokenizer(), "the river rose"),
+    "measure_scores": lambda: views.measure_scores(deberta(), tokenizer(), "the river rose"),
+    "draw_score_maps": lambda: views.draw_score_maps(
+        views.measure_scores(deberta(), tokenizer(), "the river rose")
+    ),
+    "attention_parts": lambda: views.attention_parts(
+        deberta(), ids()[None], torch.ones(1, len(TOKENS)), 1
+    ).content.shape,
+    "bucket_chart": views.bucket_chart,
+    "delta_tables": views.delta_tables,
+    "score_variance": views.score_variance,
+    "score_statistics": lambda: views.score_statistics(16, 3),
+    "queue_chart": lambda: views.queue_chart(queue_results()),
+    "traffic_chart": lambda: views.traffic_chart(
+        {"reference": traffic_of(torch.softmax), "fast": traffic_of(torch.amax)}, title="Two ways"
+    ),
+    "roofline_chart": lambda: views.roofline_chart(
+        {"float32": 100.0, "bfloat16": None, "memory": 20.0}, placed()
+    ),
+    "speed_chart": lambda: views.speed_chart(speeds()),
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
     "tokens_legend": views.tokens_legend,
     "attention_view": lambda: views.attention_view(encoder(), ids(), TOKENS),
@@ -173,6 +230,11 @@ LIVE = (
     "temperature_view",
     "layer_map_view",
     "corruptor_view",
+    "score_maps",
+    "bucket_chart",
+    "delta_tables",
+    "score_variance",
+    "speed_chart",
     "prediction_slider",
     "quiz_view",
 )
@@ -188,4 +250,7 @@ FIGURES = (
     "gradient_chart",
     "stones_chart",
     "layer_distance_chart",
+    "queue_chart",
+    "traffic_chart",
+    "roofline_chart",
 )

@@ -158,18 +158,34 @@ def bucket_half(distance, buckets, furthest, exact):
     return torch.where(distance.abs() <= buckets // 2, distance, far * distance.sign())
 
 
+def bucket_without_abs(clamped=False):
+    """Right at distances ≥ −exact; the logarithm gets the sign, or a clamp takes the distance."""
+
+    def answer(distance, buckets, furthest, exact):
+        size = distance.clamp(min=exact) if clamped else distance
+        share = (size / exact).log() / math.log((furthest - 1) / exact)
+        far = exact + (share * (buckets - 1 - exact)).ceil().long()
+        far = far.clamp(max=buckets - 1)
+        return torch.where(distance.abs() <= exact, distance, far * distance.sign())
+
+    return answer
+
+
 def decoder_with(*, first=lambda x, p: x + p, reads=lambda x, p, asking: x, visits=3, feed=True,
-                 between=lambda out, x, p: out, end=lambda out, x, p: out,
+                 between=lambda out, x, p: out, plus=(None, None), end=lambda out, x, p: out,
                  pick=lambda out, hidden: out[hidden]):  # fmt: skip
-    """The decoder with every choice in the open; between: from one visit to the next."""
+    """The decoder with every choice in the open; between: from one visit to the next; plus: what
+    is added to attend's outcome, and to the visit's, of (x, what asks, attend's outcome)."""
+    inside, after = (one or (lambda x, asking, out: 0) for one in plus)
 
     def answer(x, places, block, hidden):
         p = places[: x.shape[1]]
         asking = first(x, p)
         for number in range(visits):
             asking = between(asking, x, p) if number else asking
-            asking, _, _ = block.attend(reads(x, p, asking), asking=asking)
-            asking = block.feed(asking) if feed else asking
+            out, _, _ = block.attend(reads(x, p, asking), asking=asking)
+            part = out + inside(x, asking, out)
+            asking = (block.feed(part) if feed else part) + after(x, asking, out)
         return pick(end(asking, x, p), hidden)
 
     return answer
@@ -268,6 +284,7 @@ PLANTED = {
     "08.1": {
         "j minus i": rows_with(lambda i, j, k: cut(j - i + k, 0, 2 * k - 1)),
         "no direction": rows_with(lambda i, j, k: cut(abs(i - j) + k, 0, 2 * k - 1)),
+        "no direction, no shift": rows_with(lambda i, j, k: cut(abs(i - j), 0, 2 * k - 1)),
         "2k + 1 rows": rows_with(lambda i, j, k: cut(i - j, -k, k) + k),
         "not shifted": rows_with(lambda i, j, k: cut(i - j, -k, k)),
         "never shifted": rows_with(lambda i, j, k: cut(i - j, 0, 2 * k - 1)),
@@ -372,6 +389,8 @@ PLANTED = {
         "furthest, not furthest − 1 + floor": bucket_with(
             whole=math.floor, share=lambda size, f, e: math.log(size / e) / math.log(f / e)),
         "not whole numbers": lambda *given: bucket.bucket(*given).float(),
+        "sign in the logarithm": bucket_without_abs(),
+        "cut, not widened": lambda d, k, f, e: d.clamp(-k + 1, k - 1),
         "wrong shape": lambda *given: bucket.bucket(*given).flatten(),
         "wrong type": lambda *given: bucket.bucket(*given).tolist(),
         "unforeseen": bucket_with(near=lambda d, e: d // 2),
@@ -387,6 +406,12 @@ PLANTED = {
             first=lambda x, p: x, end=lambda out, x, p: out + p),
         "added to x": decoder_with(between=lambda out, x, p: out + x),
         "added to x at the end": decoder_with(end=lambda out, x, p: out + x),
+        "added by hand": decoder_with(plus=(lambda x, asking, out: asking, None)),
+        "last rows": lambda x, p, block, hidden: decoder.decode(
+            x, p[len(p) - x.shape[1]:], block, hidden),
+        "those that are not hidden": decoder_with(pick=lambda out, hidden: out[~hidden]),
+        "hidden of the first text": decoder_with(
+            pick=lambda out, hidden: out[:, hidden[0]].flatten(0, 1)),
         "three layers, places at the end": decoder_with(
             first=lambda x, p: x, reads=lambda x, p, asking: asking,
             end=lambda out, x, p: out + p),
@@ -422,6 +447,9 @@ PLANTED = {
             lambda p, g, s: p + s * g / g.abs().amax((1, 2), keepdim=True)),
         "largest over the tokens": whole_push(
             lambda p, g, s: p + s * g / g.abs().amax(1, keepdim=True)),
+        "largest over the texts": whole_push(
+            lambda p, g, s: p + s * g / g.abs().amax(0, keepdim=True)),
+        "push normalised": push_with(lambda p, g, s: norm(p + s * g / g.abs().max())),
         "length instead of largest": push_with(lambda p, g, s: p + s * g / g.norm()),
         "length of all": whole_push(lambda p, g, s: p + s * g / g.norm()),
         "sum instead of largest": push_with(lambda p, g, s: p + s * g / g.abs().sum()),
@@ -432,6 +460,8 @@ PLANTED = {
         "not climbed": push_with(lambda p, g, s: p),
         "not normalised": push_with(read=lambda e, old, new: e + new),
         "normalised afterwards": push_with(read=lambda e, old, new: norm(e + new)),
+        "normalised twice": push_with(read=lambda e, old, new: norm(norm(e) + new)),
+        "push normalised to be read": push_with(read=lambda e, old, new: norm(e) + norm(new)),
         "only centred": push_with(read=lambda e, old, new: e - e.mean(-1, keepdim=True) + new),
         "not centred": push_with(
             read=lambda e, old, new: e / e.var(-1, correction=0, keepdim=True).sqrt() + new),
@@ -452,6 +482,8 @@ PLANTED = {
         "gradient clipping + not normalised": whole_push(
             lambda p, g, s: p + clip(g, s), lambda e, old, new: e + new),
         "nought by nought": push_with(lambda p, g, s: p + s * g / g.abs().max()),
+        "writes into its input": lambda e, p, g, s: (
+            p.add_(s * g / (g.abs().amax(-1, keepdim=True) + 1e-9)), norm(e) + p),
         "one result": push_with(give=lambda a, b: b),
         "wrong shape": push_with(give=lambda a, b: (a, b[0])),
         "wrong type": push_with(give=lambda a, b: (a, b, b)),
@@ -466,6 +498,7 @@ PLANTED = {
         "k rows": extra_with(rows=lambda k: k),
         "two tables": extra_with(tables=lambda L: 2),
         "a table of all pairs": extra_with(rows=lambda k: 4 * k * k),
+        "five matrices": extra_with(matrices=lambda L, shared: 5 * L),
         "four matrices": extra_with(matrices=lambda L, shared: 4 * L),
         "three matrices": extra_with(matrices=lambda L, shared: 3 * L),
         "one matrix": extra_with(matrices=lambda L, shared: L),
@@ -560,7 +593,29 @@ def test_another_right_answer_passes(id, answer):
         ("08.2", lambda *given: parts_of(*given), "terms kept apart"),
         ("08.3", bucket_with(share=lambda size, f, e: math.log(size / e) / math.log2((f - 1) / e)),
          "two bases"),
+        ("08.1", rows_with(lambda i, j, k: abs(i - j)), "no direction, no shift"),
+        ("08.1", rows_with(lambda i, j, k: min(abs(i - j), k)), "no direction, no shift"),
+        ("08.2", scores_with(second=lambda q, k, pk, pq, d, i, j: k[i] @ pk[d[i, j]]),
+         "second term from the keys"),
+        ("08.3", bucket_without_abs(clamped=True), "sign in the logarithm"),
+        ("08.4", decoder_with(plus=(lambda x, asking, out: x, None)), "added by hand"),
+        ("08.4", decoder_with(plus=(None, lambda x, asking, out: asking)), "added by hand"),
+        ("08.4", decoder_with(plus=(None, lambda x, asking, out: out)), "added by hand"),
+        ("08.4", decoder_with(pick=lambda out, hidden: out[:, hidden[0]]),
+         "hidden of the first text"),
         ("08.4", decoder_with(visits=1), "one visit"),
+        ("08.5", push_with(lambda p, g, s: p + s * clip(g, 1)), "gradient clipping"),
+        ("08.5", push_with(lambda p, g, s: p + clip(g, 1)), "gradient clipping"),
+        ("08.5", whole_push(lambda p, g, s: p + clip(g, 1)), "gradient clipping"),
+        ("08.5", whole_push(lambda p, g, s: p + s * clip(g, s)), "gradient clipping"),
+        ("08.5", push_with(lambda p, g, s: p + s * clip(g, s)), "gradient clipping"),
+        ("08.5", push_with(lambda p, g, s: norm(p + s * g / g.abs().max())), "push normalised"),
+        ("08.5", push_with(lambda p, g, s: (lambda new: new / new.abs().max())(
+            p + s * g / g.abs().max())), "push normalised"),
+        ("08.5", whole_push(lambda p, g, s: p + s * g / g.abs().amax(1)),
+         "largest over the tokens"),
+        ("08.5", lambda e, p, g, s: push.climb(e, p.add_(0), g.mul_(1.5), s),
+         "writes into its input"),
         ("08.5", whole_push(lambda p, g, s: p + s * clip(g, 1)), "gradient clipping"),
         ("08.5", push_with(lambda p, g, s: p + clip(g, s)), "gradient clipping"),
     ],
@@ -605,7 +660,10 @@ def test_a_mistake_is_named_where_it_first_shows():
     assert stopped_at("08.3", PLANTED["08.3"]["as many far as near"]) == 1
     assert stopped_at("08.4", PLANTED["08.4"]["two visits"]) == 0
     assert stopped_at("08.4", PLANTED["08.4"]["places read, too"]) == 1
-    assert stopped_at("08.5", PLANTED["08.5"]["not normalised"]) == 2
+    assert stopped_at("08.3", PLANTED["08.3"]["sign in the logarithm"]) == 2
+    assert stopped_at("08.4", PLANTED["08.4"]["hidden of the first text"]) == 3
+    assert stopped_at("08.5", PLANTED["08.5"]["not normalised"]) == 3
+    assert stopped_at("08.5", PLANTED["08.5"]["writes into its input"]) == 6
     assert stopped_at("08.6", PLANTED["08.6"]["shared ignored"]) == 2
 
 
@@ -613,6 +671,34 @@ def test_the_third_look_up_is_called_the_papers():
     said = check_answer(EXERCISES["08.2"], PLANTED["08.2"]["the paper's δ(j, i)"], 0).message
     assert "equation 4" in said and "δ(i, j) in both" in said
     assert "δ(i, j) in both, as in the released code" in EXERCISES["08.2"].statement
+
+
+def test_the_lectures_formula_is_called_clipping_and_not_a_length():
+    planted = push_with(lambda p, g, s: p + s * clip(g, 1))
+    said = check_answer(EXERCISES["08.5"], planted, 0).message
+    assert "clipping: it leaves short slopes alone" in said
+
+
+def test_a_count_is_explained_by_nothing_that_contradicts_itself():
+    for topic in extra.TOPICS:
+        assert topic <= set(extra.SLIPS)
+    keys = [suspect.key.split(" + ") for suspect in extra.EXTRA_SUSPECTS]
+    assert {len(parts) for parts in keys} == {1, 2}
+    named = [{*parts} for parts in keys if set(parts) <= set(extra.SLIPS)]
+    assert not any(len(parts & topic) > 1 for parts in named for topic in extra.TOPICS)
+
+
+def test_when_the_count_passes_the_closing_question_is_answered():
+    report = check_answer(EXERCISES["08.6"], extra.extra_weights, 0)
+    base, _ = extra._published(Draw(0))
+    share = extra.extra_weights(*base) / 138_601_728
+    assert f"of 138,601,728, a share of {share:.1%}" in repr(report) + report._repr_html_()
+    assert not report.message  # nothing has stopped it
+
+
+def test_a_nested_list_is_told_to_become_a_tensor():
+    said = check_answer(EXERCISES["08.1"], PLANTED["08.1"]["wrong type"], 0).message
+    assert "returned a list; expected a tensor of shape" in said
 
 
 # ---------------------------------------------------------------- the solutions against the library

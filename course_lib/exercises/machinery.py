@@ -88,10 +88,12 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Check:
-    """One stage: a name for the reader, and the question."""
+    """One stage: a name for the reader, and the question.
+
+    ask raises where the answer is wrong; a text it returns is shown beside the passed stage."""
 
     name: str
-    ask: Callable[[Answer, Draw], None]
+    ask: Callable[[Answer, Draw], str | None]
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,7 @@ def _shown_input(x: Any) -> str:
 
 def _ask(stage: Check, answer: Answer, draw: Draw, exercise: Exercise) -> tuple[Stage, str]:
     try:
-        stage.ask(answer, draw)
+        said = stage.ask(answer, draw)
     except Unanswered:
         return Stage(stage.name, None), "unanswered"
     except Mistake as mistake:
@@ -246,7 +248,7 @@ def _ask(stage: Check, answer: Answer, draw: Draw, exercise: Exercise) -> tuple[
             f"({type(error).__name__}: {error}). Expected: {exercise.signature}."
         )
         return Stage(stage.name, False, said, "not comparable"), "error"
-    return Stage(stage.name, True), ""
+    return Stage(stage.name, True, said or ""), ""
 
 
 def _unanswered(exercise: Exercise) -> Report:

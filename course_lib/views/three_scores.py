@@ -171,9 +171,7 @@ def attention_parts(
     x = ours(ids, mask, output_hidden_states=True).hidden_states[layer - 1]  # (B, T, H)
     attention = blocks[layer - 1].attention
     query, key, _ = attention.projections(x, None)  # (B, A, T, D)
-    position_key, position_query = attention.positions(x)
-    rows = ours.stack.positions.rows(ids.shape[1])
-    return score_parts(query, key, position_key, position_query, rows)
+    return score_parts(query, key, *attention.positions(x))
 
 
 def _encoder_of(model: nn.Module) -> Any:

@@ -333,17 +333,14 @@ def _axes(axes: Axes, roof: Mapping[str, float]) -> list[str]:
         bend = roof[name] / roof["memory"]
         x0, y = axes.at(bend, roof[name])
         parts.append(arrow(x0, y, axes.right, y, tip=False, dash=dash))
-        name_at = x0 + 0.2 * (axes.right - x0)  # clear of the slope
+        name_at = x0 + 0.45 * (axes.right - x0)  # clear of slope and marks
         parts.append(words(name_at, y - 11, f"{name}: {roof[name]:,.0f}", 18, "start"))
     highest = max(rate for name, rate in roof.items() if name != "memory")
     start = max(axes.x[0], axes.y[0] / roof["memory"])
     ends = [axes.at(x, x * roof["memory"]) for x in (start, highest / roof["memory"])]
     parts.append(arrow(*ends[0], *ends[1], tip=False))
-    x, y = (
-        ends[0][0] + 0.3 * (ends[1][0] - ends[0][0]),
-        ends[0][1] + 0.3 * (ends[1][1] - ends[0][1]),
-    )
-    parts.append(words(x + 14, y + 20, f"memory: {roof['memory']:.0f} GB/s", 18, "start"))
+    x, y = (a + 0.45 * (b - a) for a, b in zip(*ends, strict=True))
+    parts.append(words(x - 12, y - 8, f"memory: {roof['memory']:.0f} GB/s", 18, "end"))
     foot, top = (axes.at(_ridge(roof), y) for y in (axes.y[0], roof["float32"]))
     parts.append(arrow(*foot, *top, tip=False, dash="2 5"))
     parts.append(words(foot[0] + 8, foot[1] - 8, f"ridge: {_ridge(roof):.0f}", 18, "start"))
@@ -863,7 +860,7 @@ def kernels_on_the_roof() -> str:
     span = [one.intensity for one in counted] + [_ridge(roof)]
     high = max(rate for name, rate in roof.items() if name != "memory")
     low = min([p.gflops for p in points if p.name in names] or [roof["float32"] / 40])
-    axes = Axes(76, 690, 30, 400, (min(span) / 4, max(span) * 1.6), (low / 2.5, high * 2))
+    axes = Axes(76, 690, 30, 400, (_ridge(roof) / 30, max(span) * 1.6), (low / 2.5, high * 2))
     parts = _axes(axes, roof)
     for k, name in enumerate(names):
         level = axes.y[0] * (axes.y[1] / axes.y[0]) ** (0.09 * (k + 1))
@@ -949,7 +946,7 @@ def _ratio_dots(found: Mapping[str, Any], kinds: Sequence[str]) -> str:
 
 
 def _kind_said(kind: str) -> str:
-    return kind.replace("Corruption by ELECTRA", "ELECTRA's corruption")
+    return kind.replace("Corruption by ELECTRA", "ELECTRA's corruption").replace(" on a", ",")
 
 
 def _ratio_mark(x: float, y: float, row: SpeedRow) -> str:
@@ -1089,7 +1086,7 @@ def gpu_figures() -> str:
     if found is None:
         return "<p><strong>No GPU figures are stored with this course yet.</strong></p>"
     dots = _ratio_dots(found, ["Disentangled attention on a GPU"])
-    return f'{dots}<p style="font-size:21px">{escape(_where(found))}</p>'
+    return f'{dots}<p style="font-size:19px;margin:0">{escape(_where(found))}</p>'
 
 
 # ---------------------------------------------------------------- 17: whose speed?
@@ -1138,7 +1135,7 @@ def _exit_times() -> str:
     found = _stored()
     rows = _rows_of("Early exit", found) if found else []
     if not rows:
-        return f"operations {flop_ratio(4):.2f} times fewer at four layers; time: run the clock"
+        return f"operations {flop_ratio(4):.2f} times fewer at four layers"
     kept = [row.ratio / flop_ratio(int(row.size.split("×", 1)[0])) for row in rows]
     return f"the clock shows {min(kept):.0%} to {max(kept):.0%} of the gain in operations"
 

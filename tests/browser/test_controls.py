@@ -22,6 +22,8 @@ PAGES = (
     Page("05_albert_factorization", 4, "vocabulary, widths and layers of the calculator"),
     Page("06_distillation", 1, "the temperature over a real teacher's answers"),
     Page("07_electra", 1, "the share of the corruptor's text to mask"),
+    Page("08_deberta_attention", 10, "rows, distances, tokens, head size, and the maps of a head"),
+    Page("14_kernels", 0, "no slider"),
 )
 
 

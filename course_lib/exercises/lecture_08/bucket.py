@@ -230,8 +230,14 @@ def _suspects() -> list[Suspect]:
         "buckets are left beyond `exact` if it is not half of them?",
         _source,
     )
+    clipped = Suspect(
+        "cut, not widened",
+        "This cuts; it does not widen. It is the first generation's rule: all distances from k − 1 "
+        "on share a bucket, and none before. Here buckets widen from `exact` on.",
+        lambda d, k, f, e: d.clamp(1 - k, k - 1),
+    )
     pairs = (s for s in named if s.key.count(" + ") < 2)
-    return sorted([copied, *pairs], key=lambda suspect: " + " in suspect.key)
+    return sorted([copied, clipped, *pairs], key=lambda suspect: " + " in suspect.key)
 
 
 def _suspect(curve: Any, rounding: Any, join: Any) -> Suspect:
@@ -303,11 +309,31 @@ def _ask_buckets(cases: Cases) -> Callable[[Answer, Draw], None]:
             given, right = _read(call(answer, *case), case), bucket(*case)
             if torch.equal(given, right):
                 continue
+            _look_for_a_sign(case, given, right)
             pools = [_everything(draw), _both(draw), _left(draw), cases(draw)]
             found = name_suspect(answer, case, pools, BUCKET_SUSPECTS, _same)
             raise told(found, _example(case, given, right))
 
     return ask
+
+
+def _look_for_a_sign(case: Case, given: Tensor, right: Tensor) -> None:
+    """Raises Mistake where only far negative distances are wrong, and all of them are one number.
+
+    Which number becomes of nan differs between processors, so no suspect can be asked."""
+    d, k, furthest, exact = case
+    beyond = d < -exact
+    if not torch.equal(given[~beyond], right[~beyond]) or len(given[beyond].unique()) != 1:
+        return
+    at = int(d[beyond].max())
+    raise Mistake(
+        "sign in the logarithm",
+        "The logarithm of a negative distance is nan: take distance.abs() first. (Raised to "
+        "`exact` before the logarithm, all negative distances become one.) What is far to the "
+        "right has one number for all in your result. With "
+        f"k = {k}, furthest = {furthest} and exact = {exact}, distance {at} belongs to bucket "
+        f"{int(right[d == at][0])}.",
+    )
 
 
 def _example(case: Case, given: Tensor, right: Tensor) -> str:
@@ -344,19 +370,20 @@ BUCKET = Exercise(
     signature="my_bucket(distance, buckets, furthest, exact)",
     statement=(
         "`log_bucket` gives half of the k buckets to near distances. Choose the line yourself: "
-        "distances up to `exact` keep their own number as bucket; those from `exact` to `furthest` "
-        "− 1 are spread over the buckets that are left, up to bucket k − 1 (`buckets` is k). The "
-        "bucket is `exact` plus a number that grows with the logarithm of distance / `exact`, from "
-        "nothing at `exact` to *all that are left* at `furthest` − 1, rounded up. What is further "
-        "stays in bucket k − 1. The bucket of −d is minus that of d. `distance` is a tensor of "
-        "whole numbers of any shape; return whole numbers of that shape. A copy of `log_bucket` "
-        "with one name changed will not do."
+        "distances up to `exact` keep their own number as bucket. Then k − 1 − `exact` buckets are "
+        "left (`buckets` is k), and what is further is spread over them:  \n"
+        "bucket = `exact` + ceil(share · (how many are left)).  \n"
+        "The share grows with the logarithm of the distance, from 0 at `exact` to 1 at `furthest` "
+        "− 1. What is further than that stays in bucket k − 1. The bucket of −d is minus that of "
+        "d. `distance` is a tensor of whole numbers of any shape; return whole numbers of that "
+        "shape. A copy of `log_bucket` with one name changed will not do."
     ),
     hints=(
         "Work with distance.abs() and put the sign back at the end: distance.sign().",
         "The logarithm's share: log(size / exact) / log((furthest − 1) / exact) goes from 0 to 1. "
         "size must not be below exact: clamp.",
-        "Buckets 1 to exact are taken by the near distances. How many are left, up to k − 1?",
+        "Buckets 1 to exact are taken by the near distances; buckets − 1 − exact are left, up to "
+        "bucket k − 1.",
         "torch.where(distance.abs() <= exact, distance, …) keeps the near ones; "
         ".clamp(max=buckets − 1) ends the far ones.",
         "With k = 8, furthest = 65 and exact = 4, three buckets are left. 16 is half of the way "

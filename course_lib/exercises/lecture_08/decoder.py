@@ -73,6 +73,21 @@ def _of(
     return answer
 
 
+def _added(
+    inside: Callable[[Tensor, Tensor], Tensor] | None = None,
+    after: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None,
+) -> Callable[[Block, Tensor, Tensor], Tensor]:
+    """A visit with something added by hand: inside(read, asking) between the halves of the block,
+    after(asking, attended, read) behind it."""
+
+    def visit(block: Block, read: Tensor, asking: Tensor) -> Tensor:
+        attended = block.attend(read, asking=asking)[0]
+        fed = block.feed(attended + inside(read, asking) if inside else attended)
+        return fed + after(asking, attended, read) if after else fed
+
+    return visit
+
+
 def _only_attention(block: Block, read: Tensor, asking: Tensor) -> Tensor:
     return block.attend(read, asking=asking)[0]
 
@@ -193,6 +208,36 @@ DECODER_SUSPECTS = (
         "added to x at the end",
         "x is added to the outcome. The block adds what asked already, before each LayerNorm.",
         _of(end=lambda asking, x, p: asking + x),
+    ),
+    Suspect(
+        "added by hand",
+        "You add what asks to what `block.attend` gives. `attend` has added it already, and "
+        "normalised the sum: pass the result to block.feed as it is.",
+        _of(visit=_added(inside=lambda read, asking: asking)),
+    ),
+    Suspect(
+        "added by hand",
+        "You add x to what `block.attend` gives. `attend` has added what asks already, and "
+        "normalised the sum; x is only read. Pass the result to block.feed as it is.",
+        _of(visit=_added(inside=lambda read, asking: read)),
+    ),
+    Suspect(
+        "added by hand",
+        "You add what asks to what comes out of a visit. `attend` has added it already, and "
+        "normalised the sum: block.feed's result asks next, as it is.",
+        _of(visit=_added(after=lambda asking, attended, read: asking)),
+    ),
+    Suspect(
+        "added by hand",
+        "You add attend's result to what `block.feed` gives. `feed` has added it already, and "
+        "normalised the sum: its result asks next, as it is.",
+        _of(visit=_added(after=lambda asking, attended, read: attended)),
+    ),
+    Suspect(
+        "last rows",
+        "You take the *last* rows of `places`. Token t stands at place t: the first rows, "
+        "places[: x.shape[1]].",
+        lambda x, places, block, hidden: decode(x, places[-x.shape[1] :], block, hidden),
     ),
     Suspect(
         "no feed-forward",
@@ -321,7 +366,28 @@ def _read(x: Any, case: Case) -> Tensor:
             f"Your result has a vector for every token, {tuple(x.shape)}. Only the hidden ones are "
             f"asked for: tensor[hidden] picks them, as {shape}.",
         )
+    if isinstance(x, Tensor) and x.shape == case[0][~case[3]].shape != shape:
+        raise Mistake(
+            "those that are not hidden",
+            f"Your result has the vectors of the {len(x)} tokens that are *not* hidden. `hidden` "
+            f"is True where a word is hidden: tensor[hidden], without ~, as {shape}.",
+        )
+    if _is_first_texts(x, case):
+        raise Mistake(
+            "hidden of the first text",
+            "You pick the hidden places of text 0, hidden[0], in every text. Each text has its "
+            f"own: tensor[hidden] goes text by text, and gives {shape}.",
+        )
     return expect_tensor(x, shape, "a vector for every hidden token, text after text").detach()
+
+
+def _is_first_texts(x: Any, case: Case) -> bool:
+    """Whether these are the right vectors, in every text at the places hidden in text 0."""
+    hidden = case[3]
+    if not isinstance(x, Tensor) or x.dim() < 2 or bool((hidden == hidden[0]).all()):
+        return False
+    picked = decode(*case[:3], hidden[0].expand_as(hidden))  # (B · n, H)
+    return x.shape[-1:] == picked.shape[1:] and close(x.flatten(0, -2), picked)
 
 
 def _same(mine: Any, theirs: Tensor, case: Case) -> bool:
@@ -352,8 +418,9 @@ DECODER = Exercise(
         "the hidden tokens alone. `x` (B, T, H) is what the last block reads; row t of `places` "
         "(P, H) is the vector of place t, and P can be more than T; `hidden` (B, T) is True where "
         "a word is hidden, in each text at other places and not equally often. A visit is "
-        "`block.attend(x, asking=asks)[0]`, where `asks` (B, T, H) gathers from x and has the "
-        "outcome added to it, and then `block.feed(…)` of that. What asks first is x plus the "
+        "`block.attend(x, asking=asks)[0]`, and then `block.feed(…)` of that. In `attend`, `asks` "
+        "(B, T, H) gathers from x; it adds `asks` to what was gathered and normalises the sum "
+        "itself. What asks first is x plus the "
         "places; what comes out asks next. What is read stays x. Return the vectors of the hidden "
         "tokens after the third visit, (N, H), text after text."
     ),

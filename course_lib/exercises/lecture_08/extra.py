@@ -9,8 +9,11 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import Any, NamedTuple
 
+import torch
+
 from course_lib.config import published
-from course_lib.family.deberta import DebertaConfig, DebertaV2Config
+from course_lib.encoder import count_parameters
+from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta
 
 from ..diagnosis import name_suspect, one_number, told
 from ..machinery import Answer, Check, Draw, Exercise, Suspect, call
@@ -73,6 +76,11 @@ SLIPS: dict[str, tuple[str, Callable[[Sizes], float]]] = {
         "four matrices a layer were counted. Positions have two, for keys and queries: they have "
         "no values, and the output projection is there already",
         lambda s: s.matrices * s.d * s.d,
+    ),
+    "five matrices": (
+        "five matrices a layer were counted. Positions have two, for keys and queries; the words' "
+        "own are BERT's",
+        lambda s: 3 * s.matrices // 2 * s.d * s.d,
     ),
     "three matrices": (
         "three matrices a layer were counted. Positions have two, for keys and queries: nothing "
@@ -140,6 +148,17 @@ SLIPS: dict[str, tuple[str, Callable[[Sizes], float]]] = {
     ),
 }  # fmt: skip
 
+# Slips about one thing: an answer has one of each at most, so that no two contradict each other.
+TOPICS = (
+    {"table in every layer", "table forgotten", "2k + 1 rows", "k rows", "two tables"}
+    | {"a table of all pairs"},
+    {"five matrices", "four matrices", "three matrices", "one matrix", "matrices forgotten"}
+    | {"one pair of matrices", "d not squared", "matrices k wide"},
+    {"nothing when shared", "shared ignored", "shared by the layers", "one matrix when shared"}
+    | {"shared the wrong way round"},
+    {"biases counted", "one bias counted"},
+)
+
 # What stands for the number of weights.
 UNITS: dict[str, tuple[str, float]] = {
     "millions": ("the number is in millions; give all its digits", 1e-6),
@@ -161,7 +180,11 @@ def _suspects() -> list[Suspect]:
     return [
         *(_suspect(keys) for keys in alone),
         *units,
-        *(_suspect(keys) for keys in combinations(SLIPS, 2)),
+        *(
+            _suspect(keys)
+            for keys in combinations(SLIPS, 2)
+            if not any(topic >= {*keys} for topic in TOPICS)
+        ),
     ]
 
 
@@ -216,6 +239,18 @@ def _ask_extra(cases: Callable[[Draw], list[Sizes]]) -> Callable[[Answer, Draw],
     return ask
 
 
+def _ask_published(answer: Answer, draw: Draw) -> str:
+    """As any stage, and the answer to the question that the text ends with."""
+    _ask_extra(_published)(answer, draw)
+    first, second = (extra_weights(*sizes) for sizes in _published(draw))
+    with torch.device("meta"):  # counts without filling a hundred million numbers
+        whole = count_parameters(deberta("base"))
+    return (
+        f"DeBERTa-base: {first:,} of {whole:,}, a share of {first / whole:.1%}. DeBERTa-v3-base, "
+        f"whose projections are shared, adds {second:,}."
+    )
+
+
 def _own_only(draw: Draw) -> list[Sizes]:
     return [_drawn(draw, _several(draw), False) for _ in range(4)]
 
@@ -241,7 +276,7 @@ EXTRA = Exercise(
         "queries of its rows. `shared` is True where positions pass through the words' own "
         "matrices. Return how many weights are *added* in all. Leave out biases and norms, and "
         "take nothing off for BERT's absolute places. When the last stage passes: what share of "
-        "DeBERTa-base (138,601,728 parameters without heads) is it?"
+        "DeBERTa-base (138,601,728 parameters without heads) is it? The check tells you then."
     ),
     hints=(
         "Two groups: one table for the whole model, and matrices in each layer.",
@@ -262,6 +297,6 @@ EXTRA = Exercise(
         ),
         Check("several layers", _ask_extra(_own_only)),
         Check("shared projections", _ask_extra(_everything)),
-        Check("DeBERTa-base and DeBERTa-v3-base", _ask_extra(_published)),
+        Check("DeBERTa-base and DeBERTa-v3-base", _ask_published),
     ),
 )

@@ -24,6 +24,7 @@ from ..machinery import (
     call,
     close,
     expect_tensor,
+    writes_into,
 )
 
 Case = tuple[Tensor, Tensor, Tensor, float]  # embeddings, push, slope, all (B, T, H); step
@@ -50,6 +51,23 @@ def _length(slope: Tensor, *axes: int) -> Tensor:
     return slope.square().sum(axes or (0, 1, 2), keepdim=True).sqrt()
 
 
+CLIPPING = (
+    "That is clipping: it leaves short slopes alone and shortens long ones. One lecture prints it "
+    "under the name of SiFT. Here each token's slope, short or long, is divided by its largest "
+    "entry, then multiplied by `step`."
+)
+# The slope of the batch, or of each token, is cut to a length of `step` or of 1.
+CLIPPED: tuple[Callable[[Tensor, Tensor, float], Tensor], ...] = (
+    lambda p, g, s: p + g / (_length(g) / s).clamp(min=1),
+    lambda p, g, s: p + g / (_length(g, 2) / s).clamp(min=1),
+    lambda p, g, s: p + s * g / _length(g).clamp(min=1),
+    lambda p, g, s: p + s * g / _length(g, 2).clamp(min=1),
+    lambda p, g, s: p + g / _length(g).clamp(min=1),
+    lambda p, g, s: p + g / _length(g, 2).clamp(min=1),
+    lambda p, g, s: p + s * g / (_length(g) / s).clamp(min=1),
+    lambda p, g, s: p + s * g / (_length(g, 2) / s).clamp(min=1),
+)
+
 # (key, what is said, (push, slope, step) -> new push)
 CLIMBS: tuple[tuple[str, str, Callable[[Tensor, Tensor, float], Tensor]], ...] = (
     ("", "", lambda p, g, s: p + s * g / _biggest(g, 2)),
@@ -59,26 +77,7 @@ CLIMBS: tuple[tuple[str, str, Callable[[Tensor, Tensor, float], Tensor]], ...] =
         "where the answer changes most: go up.",
         lambda p, g, s: p - s * g / _biggest(g, 2),
     ),
-    (
-        "gradient clipping",
-        "This is gradient clipping: the slope is shortened where it is longer than `step`, and "
-        "left alone where it is not. One lecture prints it under the name of SiFT. Here each "
-        "token's slope is divided by its largest entry, then multiplied by `step`.",
-        lambda p, g, s: p + g / (_length(g) / s).clamp(min=1),
-    ),
-    (
-        "gradient clipping",
-        "This is gradient clipping, token by token: the slope is shortened where it is longer than "
-        "`step`, and left alone where it is not. Divide each token's slope by its largest entry, "
-        "then multiply by `step`.",
-        lambda p, g, s: p + g / (_length(g, 2) / s).clamp(min=1),
-    ),
-    (
-        "gradient clipping",
-        "The slope is clipped to lengths up to 1 before the step. Nothing is clipped here: each "
-        "token's slope is divided by its largest entry.",
-        lambda p, g, s: p + s * g / _length(g).clamp(min=1),
-    ),
+    *(("gradient clipping", CLIPPING, rule) for rule in CLIPPED),
     (
         "entries clipped",
         "Every entry of the slope is cut off at ±`step`. Nothing is cut here: each token's slope "
@@ -108,6 +107,24 @@ CLIMBS: tuple[tuple[str, str, Callable[[Tensor, Tensor, float], Tensor]], ...] =
         "The slope is divided by the largest entry of a *column*, over the tokens. Each token has "
         "its own: .amax(-1, keepdim=True).",
         lambda p, g, s: p + s * g / _biggest(g, 1),
+    ),
+    (
+        "largest over the texts",
+        "The slope is divided by the largest entry over the *texts*, place by place. Each token "
+        "has its own: .amax(-1, keepdim=True).",
+        lambda p, g, s: p + s * g / _biggest(g, 0),
+    ),
+    (
+        "push normalised",
+        "The new push is normalised as well. Only the embeddings are: the push stays small, and "
+        "as long as the steps have made it.",
+        lambda p, g, s: _normed(p + s * g / _biggest(g, 2)),
+    ),
+    (
+        "push normalised",
+        "The new push is divided by its largest entry. Only the *slope* is divided by its largest "
+        "entry, before the step is added.",
+        lambda p, g, s: (p + s * g / _biggest(g, 2)) / _biggest(p + s * g / _biggest(g, 2), 2),
     ),
     (
         "length instead of largest",
@@ -169,6 +186,18 @@ READINGS: tuple[tuple[str, str, Callable[[Tensor, Tensor, Tensor], Tensor]], ...
         "You push first and normalise then: long vectors hardly notice the push, and short ones "
         "drown in it. Normalise first.",
         lambda e, old, new: _normed(e + new),
+    ),
+    (
+        "normalised twice",
+        "The sum of normalised embeddings and push is normalised once more. It is read as it is: "
+        "normalising is over before the push comes.",
+        lambda e, old, new: _normed(_normed(e) + new),
+    ),
+    (
+        "push normalised to be read",
+        "What is to be read has the push on it *normalised*. Only the embeddings are normalised; "
+        "the push is added as it is.",
+        lambda e, old, new: _normed(e) + _normed(new),
     ),
     (
         "only centred",
@@ -299,8 +328,13 @@ def _plain(draw: Draw) -> list[Case]:
     return [_case(draw, 1, 1, even=1.0, normed=True), _case(draw, 1, 3, even=1.0, normed=True)]
 
 
+def _short(draw: Draw) -> list[Case]:
+    """Slopes shorter than 1 and than any step, those of a whole text together, too."""
+    return [_case(draw, 1, tokens, even=0.05, normed=True) for tokens in (1, 3)]
+
+
 def _uneven(draw: Draw) -> list[Case]:
-    return [_case(draw, 1, 1, normed=True), _case(draw, 1, 4, normed=True)]
+    return [_case(draw, 1, 1, normed=True), _case(draw, 1, 4, normed=True), *_short(draw)]
 
 
 def _long(draw: Draw) -> list[Case]:
@@ -321,7 +355,8 @@ def _ask_push(cases: Cases) -> Callable[[Answer, Draw], None]:
             given, right = _read(call(answer, *case), case), climb(*case)
             if _agree(given, right):
                 continue
-            pools = [_batch(draw), _long(draw), _uneven(draw), cases(draw)]
+            pools = [_batch(draw), [*_long(draw), *_short(draw)], _uneven(draw)]
+            pools.append([*cases(draw), *_short(draw)])
             found = name_suspect(answer, case, pools, PUSH_SUSPECTS, _same)
             raise told(found, _example(case, given, right))
 
@@ -384,6 +419,18 @@ def _ask_flat(answer: Answer, draw: Draw) -> None:
     )
 
 
+def _ask_untouched(answer: Answer, draw: Draw) -> None:
+    """What is given is used elsewhere, too: with the old push the step can be taken again."""
+    place = writes_into(answer, *_case(draw, 2, 3))
+    if place is not None:
+        name = ("embeddings", "push", "slope", "step")[place]
+        raise Mistake(
+            "writes into its input",
+            f"Your function changes {name} itself (+= adds in place). Others still need it: write "
+            "a = a + b.",
+        )
+
+
 PUSH = Exercise(
     id="08.5",
     title="One step uphill",
@@ -395,8 +442,8 @@ PUSH = Exercise(
         "All three tensors are (B, T, H). `embeddings` are the vectors of the words before their "
         "LayerNorm; `push` is what was added so far; `slope` is how much the answer's change grows "
         "along each entry of the push. Climb once: divide each *token's* slope by its entry that "
-        "is farthest from zero (without its sign), and add `step` times that to the push. Return "
-        "two tensors: the new push, and what the model reads with it, namely the embeddings, "
+        "is farthest from zero (without its sign), and add `step` times that to the push; leave "
+        "what is given as it is. Return two tensors: the new push, and what the model reads with it, namely the embeddings, "
         "normalised token by token (mean 0, variance 1, no gain and no bias), plus the new push."
     ),
     hints=(
@@ -428,9 +475,11 @@ PUSH = Exercise(
     ),
     stages=(
         Check("the largest slope is 1, the words are normalised already", _ask_push(_plain)),
+        Check("slopes of a length below 1", _ask_push(_short)),
         Check("slopes of any size", _ask_push(_uneven)),
         Check("words of any length", _ask_push(_long)),
         Check("several texts", _ask_push(_batch)),
         Check("a token without any slope", _ask_flat),
+        Check("the old push stays as it is", _ask_untouched),
     ),
 )

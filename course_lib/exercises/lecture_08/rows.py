@@ -139,14 +139,36 @@ ROW_RULES: tuple[tuple[str, str, Callable[[Tensor, int], Tensor]], ...] = (
 )
 
 
+# (distances without sign, k) -> rows, where k is not added either
+UNSHIFTED: tuple[Callable[[Tensor, int], Tensor], ...] = (
+    lambda d, k: d.clamp(max=2 * k - 1),
+    lambda d, k: d.clamp(max=k),
+    lambda d, k: d.clamp(max=k - 1),
+    lambda d, k: d,
+)
+
+
 def _suspects() -> list[Suspect]:
     """One mistake first, then one of each kind together."""
+    bare = ("", "", lambda d: d.abs())
+    unsigned = [
+        _suspect(
+            bare,
+            (
+                "no direction, no shift",
+                "Your row is the distance without its sign, and k is not added: as many to the "
+                "left as to the right look up the same row. Keep the sign: i − j + k, then cut.",
+                rule,
+            ),
+        )
+        for rule in UNSHIFTED
+    ]
     found = [
         _suspect(distance, rule)
         for distance, rule in product(DISTANCES, ROW_RULES)
         if distance[0] or rule[0]
     ]
-    return sorted(found, key=lambda suspect: " + " in suspect.key)
+    return unsigned + sorted(found, key=lambda suspect: " + " in suspect.key)
 
 
 def _suspect(
@@ -218,7 +240,13 @@ def _read(x: Any, case: Case) -> Tensor:
             f"Your result has {2 * T - 1} numbers, one for each distance. That is how the library "
             f"keeps them; asked for is the table of all pairs, of shape {(T, T)}.",
         )
-    x = expect_tensor(x, (T, T), "a row number for every pair of tokens")
+    if isinstance(x, (list, tuple)):
+        raise Mistake(
+            "wrong type",
+            f"Your function returned a {type(x).__name__}; expected a tensor of shape {(T, T)}: "
+            "torch.tensor(…) makes one of a nested list.",
+        )
+    x = expect_tensor(x, (T, T), "a tensor with a row number for every pair of tokens")
     if x.is_floating_point() or x.dtype == torch.bool:
         raise Mistake(
             "not whole numbers",
@@ -243,7 +271,7 @@ ROWS = Exercise(
         "A text has `tokens` tokens. The table of distances has 2·`span` rows, numbered from 0; "
         "distance 0 has row `span`. Return δ, a tensor of whole numbers of shape (`tokens`, "
         "`tokens`): entry (i, j) is the row of the distance i − j. What is further than the table "
-        "reaches looks up its first or last row. It goes without a loop."
+        "reaches looks up its first or last row."
     ),
     hints=(
         "torch.arange(tokens) holds the places 0, 1, 2, …",

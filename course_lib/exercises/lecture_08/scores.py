@@ -147,6 +147,12 @@ TERM_SLIPS: tuple[tuple[str, str, tuple[Term, ...]], ...] = (
         (_word_word, _pairs("key", "position_key", "j"), RIGHT[2]),
     ),
     (
+        "second term from the keys",
+        "Your second term multiplies the *key* of token i with the distance's key. The *query* of "
+        "token i asks: it is the query that meets row δ(i, j) of position_key.",
+        (_word_word, _pairs("key", "position_key"), RIGHT[2]),
+    ),
+    (
         "position_key for both",
         f"position_key is used in both terms: {ONE_TABLE}.",
         (*RIGHT[:2], _pairs("key", "position_key", "j")),

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.bench import Contender, Table, __main__, roofline, summary
+from course_lib.bench.roofline import Placed
 from course_lib.bench.traffic import Traffic, by_kind, kind_of, total, traffic
 
 N = 16
@@ -178,9 +179,12 @@ def test_store_writes_figures_remarks_and_manifest(tmp_path, monkeypatch):
     done = Contender("quick", lambda: lambda: None, tokens=1)
     table = Table("T", [done, done], lambda results, on: f"goal {on['gflops_float32']}", turn=1e-4)
     monkeypatch.setattr(__main__, "tables_of", lambda *_: [table])
+    point = Placed("loss", "fast", flops=2, unavoidable=1, moved=1, seconds=1.0)
+    monkeypatch.setattr(__main__, "placements", lambda: [point])
     __main__.main(["--tables", "masking", "--rounds", "2", "--store", "14_speed"])
     stored = json.loads(files.data_path("results", "14_speed.json").read_text(encoding="utf-8"))
     assert stored["remarks"] == {"T": "goal 1"}
+    assert [Placed(**about) for about in stored["points"]] == [point]
     assert [len(row["rates"]) for row in stored["tables"]["T"]] == [2, 2]
 
 
@@ -252,8 +256,6 @@ def test_every_table_of_the_readme_is_one_the_bench_makes():
 def test_the_readme_shows_the_stored_figures(root: Path):
     text = (root / "README.md").read_text(encoding="utf-8")
     stored = root / "data" / "results" / "14_speed.json"
-    if "<!-- speed -->" not in text or not stored.exists():
-        pytest.skip("the README holds no speed table yet, or no figures are stored")
     shown = text.split("<!-- speed -->")[1].split("<!-- /speed -->")[0]
     found = json.loads(stored.read_text(encoding="utf-8"))
     assert shown.strip() == summary.readme_table(found).strip()

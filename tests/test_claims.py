@@ -177,7 +177,7 @@ def test_checkers_of_several_numbers():
     ("differences", "words"),
     [
         ((0.02, 0.04), "+3.0 (better in every seed)"),
-        ((-0.01, -0.03), "-2.0 (worse in every seed)"),
+        ((-0.01, -0.03), "−2.0 (worse in every seed)"),
         ((0.02, -0.01), "+0.5 (the seeds disagree)"),
         ((0.0, 0.02), "+1.0 (the seeds disagree)"),
         ((0.02,), "+2.0 (one seed)"),
@@ -196,7 +196,7 @@ def test_runs_are_compared_on_the_seeds_that_both_have(monkeypatch):
     settled = compared("any", "found", ["less"], "all", "words found")
     assert settled.value == pytest.approx((-0.075,))
     assert settled.detail.startswith("words found: all 70.0%")
-    assert "less -7.5 (worse in every seed)" in settled.detail
+    assert "less −7.5 (worse in every seed)" in settled.detail
 
 
 def test_a_result_that_is_not_there_is_said_in_words():

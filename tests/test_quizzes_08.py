@@ -58,6 +58,7 @@ def test_the_rows_are_looked_up():
     said = answer("What is δ")
     assert f"looks up {written[0]}" in said and f"looks up {written[5]}" in said
     assert FIRST.span == 512 and f"gives {2 * FIRST.span:,}" in said
+    assert f"{2 * FIRST.span:,} is above {FIRST.hidden_size}" in said
 
 
 def test_the_exact_distances_are_counted():

@@ -24,7 +24,7 @@ from . import (
     unpadding,
 )
 from .measuring import Table, as_table, machine, measure
-from .roofline import memory_rate
+from .roofline import memory_rate, placements
 
 OF_ONE_KIND: dict[str, Callable[[], list[Table]]] = {
     "masking": masking.tables,
@@ -94,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_atomic(asked.json, json.dumps(found, indent=1) + "\n")
         print(f"\nsaved to {asked.json}")
     if asked.store:
+        found["points"] = [asdict(point) for point in placements()]
         store(found, asked.store)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 # How a table's title begins -> how its peer's row and ours begin.
 COMPARED = {
     "Pre-training step": ("transformers as shipped", "ours in"),
+    "Masked-word loss": ("transformers' BertForMaskedLM", "ours, scores"),
     "Masking single tokens": ("transformers' masking collator", "ours"),
     "Masking whole words": ("transformers' whole-word collator", "… word numbers ready"),
     "Disentangled attention on a GPU": ("transformers'", "ours, in Triton"),

@@ -48,8 +48,10 @@ def score_parts(
     K): where the asking tokens stand, if not all ask.
 
     Token i looks up distance i − j both times, as the authors' code and transformers do. The
-    paper's third term is written with δ(j, i), the distance seen from the other end: the same
-    model with the rows of the position queries in opposite order."""
+    paper's third term is written with δ(j, i), the distance seen from the other end. Had this term
+    a table to itself, only the order of its rows would change (and its far end). But both terms
+    read one table: which distances share a vector differs, and with shared projections that is
+    another model, unless the table is symmetric."""
     batch, heads, asking, _ = query.shape
     delta = row_table(rows)  # (T, T)
     delta = delta[None].expand(batch, -1, -1) if at is None else delta[at]  # (B, K, T)

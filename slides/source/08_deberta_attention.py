@@ -908,7 +908,7 @@ def _cost(of: str) -> str:
     """The paper's share of further computation, or the claim's by formula."""
     if of == "paper":
         return f"{printed('deberta')['cost']['more_compute']:.0%}"
-    return f"{next(one for one in claims('08') if one.id == '30% more').settle().value:.0%}"
+    return f"{next(one for one in claims('08') if one.id == '30% more').settle().value[0]:.0%}"
 
 
 # ---------------------------------------------------------------- 19, 20: to keep
@@ -968,6 +968,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "p2c_below": lambda: _in_letters(_seeds_below("without p2c")),
     "decoder_worth": lambda: _worse("without decoder"),
     "places_worth": lambda: _worse("decoder without places"),
+    "three_blocks": lambda: _worse("BERT, three blocks"),
     "kept_without_places": _kept_without_places,
     "against_bert": _against_bert,
     "paper_p2c": lambda: _signed(_paper_changes("without_p2c")[2]),

@@ -525,11 +525,17 @@ def _mask_bytes() -> str:
 # ---------------------------------------------------------------- 7: look up by shifting
 
 
+def _view_of_three() -> Tensor:
+    """The library's view (3, 3) of a table (3, 5) that holds the places of its numbers."""
+    T = 3
+    places = torch.arange(float(T * (2 * T - 1))).view(1, T, -1)
+    return disentangled._skew(places, T)[0].int()
+
+
 def shifted() -> str:
     """The table (3, 5) by distance and the view (3, 3): places in memory, by the library."""
-    T, step = 3, 52
-    width = 2 * T - 1
-    view = disentangled._skew(torch.arange(float(T * width)).view(1, T, width), T)[0].int()
+    view, step = _view_of_three(), 52
+    T, width = len(view), 2 * len(view) - 1
     picked = set(view.flatten().tolist())
     left, right, top = 120, 800, 62
     parts = [words(left + 2.5 * step, 18, "by distance j − i", 20, "middle", BOLD),
@@ -639,6 +645,12 @@ def _first_pieces() -> str:
     first = _pieces()[0]
     weights = " + ".join(f"e^{s - first.largest:g}".replace("-", "−") for s in first.scores)
     return f"{weights} = {first.sum:.4f}"
+
+
+def _shrink(number: int) -> str:
+    """The factor of a later chunk, as a power of e."""
+    before, now = _pieces()[number - 1], _pieces()[number]
+    return f"e^{before.largest - now.largest:g}".replace("-", "−")
 
 
 def attention_bars() -> str:
@@ -1020,10 +1032,10 @@ def ladder_said() -> str:
     titles = _ladder_titles(found) if found else []
     if not titles or found is None:
         return ""
-    lines = [f"{titles[0]}; tokens a second, medians.", measured_on()]
     remark = re.sub(r"\s{2,}", "; ", found.get("remarks", {}).get(titles[0], ""))
-    return " ".join([f"<strong>{escape(remark)}</strong><br>" if remark else "",
-                     *map(escape, lines)])  # fmt: skip
+    first = f"<strong>{escape(remark)}</strong><br>" if remark else ""
+    lines = escape(f"{titles[0]}; tokens a second, medians. {measured_on()}")
+    return f'<p style="font-size:22px">{first}{lines}</p>'
 
 
 def _ladder_others() -> str:
@@ -1152,7 +1164,7 @@ def distrust() -> str:
         ("“This kernel reaches more GFLOP/s.”", "Does anybody read what it computes?",
          f"masked-word loss: the reference does {slow.sum.flops / fast.sum.flops:.1f} times the "
          "work for the same loss"),
-        ("“Twice as fast without padding.”", "How much of it was padding? 1/(1 − p) is the limit.",
+        ("“Twice as fast without padding.”", "How much was padding? 1/(1 − p) limits dense layers.",
          f"p = {padding:.0%} here: at most {1 / (1 - padding):.2f} times"),
     )  # fmt: skip
     return table(("they say", "ask", "counted or measured here"), rows, numbers=False, size=20)
@@ -1207,6 +1219,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "pieces_end": _pieces_end,
     "first_pieces": _first_pieces,
     "chunk": lambda: CHUNK,
+    "second_shrink": lambda: _shrink(1),
+    "third_shrink": lambda: _shrink(2),
+    "row_1": lambda: ", ".join(map(str, _view_of_three()[1].tolist())),
+    "row_step": lambda: int(_view_of_three()[1, 0] - _view_of_three()[0, 0]),
     "fused_moved": lambda: _ratio_of("attention", which=2),
     "padding": lambda: f"{_padded().padding:.0%}",
     "padding_limit": lambda: f"{1 / (1 - _padded().padding):.2f}",

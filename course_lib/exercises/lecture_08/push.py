@@ -443,8 +443,9 @@ PUSH = Exercise(
         "LayerNorm; `push` is what was added so far; `slope` is how much the answer's change grows "
         "along each entry of the push. Climb once: divide each *token's* slope by its entry that "
         "is farthest from zero (without its sign), and add `step` times that to the push; leave "
-        "what is given as it is. Return two tensors: the new push, and what the model reads with it, namely the embeddings, "
-        "normalised token by token (mean 0, variance 1, no gain and no bias), plus the new push."
+        "what is given as it is. Return two tensors: the new push, and what the model reads with "
+        "it, namely the embeddings, normalised token by token (mean 0, variance 1, no gain and no "
+        "bias), plus the new push."
     ),
     hints=(
         "The farthest from zero: slope.abs().amax(dim=-1, keepdim=True), of shape (B, T, 1).",

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from .chart_parts import log_ticks
-from .page import Html, Live, card, svg_drawing, svg_image, table_row
+from .page import Html, Live, card, svg_drawing, svg_image
 from .playgrounds import playground
 from .roofline import times
 from .style import BLUE, INK, rounded
@@ -153,22 +153,12 @@ def _paragraph(line: str) -> str:
 
 
 def _folded(table: str, rows: Sequence[Speed], remark: str) -> str:
-    """A table of numbers behind its title."""
-    sides = ("left", "right", "right", "right")
-    heads = ("", "tokens a second", "middle half", "ratio")
-    body = "".join(
-        table_row(
-            "td",
-            (row.name, f"{row.median:,.0f}", f"{row.low:,.0f}–{row.high:,.0f}", times(row.ratio)),
-            sides,
-        )
-        for row in rows
-    )
-    return (
-        f'<details style="margin:4px 0"><summary>{escape(table)}</summary><table>'
-        f"{table_row('th', heads, sides)}{body}</table>{_paragraph(remark) if remark else ''}"
-        "</details>"
-    )
+    """A table of numbers behind its title: plain text, as there are many of them on a page."""
+    lines = [f"{'':<58}{'tokens/s':>14}  (middle half)  ratio", *map(_line, rows)]
+    if remark:
+        lines.append(remark)
+    shown = escape("\n".join(lines))
+    return f"<details><summary>{escape(table)}</summary><pre>{shown}</pre></details>"
 
 
 # ---------------------------------------------------------------- drawn

@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 from ..train.precision import native_bfloat16
 
-Step = Callable[[], None]
+Step = Callable[[], object]
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,14 @@ def numbers_by_torch(seed, epoch, examples, tokens):
     return torch.stack(rows)
 
 
+def numbers_of_a_sum(seed, epoch, examples, tokens):
+    rows = []
+    for e in examples.tolist():
+        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch * 1_009 + e)
+        rows.append(torch.rand(tokens, generator=generator))
+    return torch.stack(rows)
+
+
 def skew_strided(step=lambda T: 2 * T - 2, first=lambda T: T - 1, across=1):
     def answer(x):
         T = len(x)
@@ -211,6 +219,32 @@ def online_chunks_own(scores, values, chunk):
     return mix / total
 
 
+def online_just_added(scores, values, chunk):
+    total, mix = 0.0, 0.0
+    for s, v in zip(scores.split(chunk), values.split(chunk), strict=True):
+        weights = (s - s.max()).exp()
+        total, mix = total + weights.sum(), mix + weights @ v
+    return mix / total
+
+
+def online_upside_down(scores, values, chunk):
+    m = torch.tensor(-math.inf, dtype=scores.dtype)
+    total, mix = 0.0, torch.zeros(values.shape[1], dtype=values.dtype)
+    for s, v in zip(scores.split(chunk), values.split(chunk), strict=True):
+        new = torch.maximum(m, s.max())
+        weights, factor = (s - new).exp(), (new - m).exp()
+        total, mix, m = total * factor + weights.sum(), mix * factor + weights @ v, new
+    return mix / total
+
+
+def online_full_chunks(scores, values, chunk):
+    """No chunk at all where T < chunk: 0/0."""
+    whole = len(scores) // chunk * chunk
+    m = scores[:whole].max() if whole else 0.0
+    weights = (scores[:whole] - m).exp()
+    return weights @ values[:whole] / weights.sum()
+
+
 def online_of_softmaxes(end):
     def answer(scores, values, chunk):
         pairs = zip(scores.split(chunk), values.split(chunk), strict=True)
@@ -244,6 +278,13 @@ def real_with(pick=lambda m: m != 0, put=None, fill=torch.zeros_like, end=lambda
 
 def left(mask):
     return torch.stack([torch.arange(len(row)) < row.sum() for row in mask])
+
+
+def real_mask_as_index(layer, x, mask):
+    """As a reader writes it who takes 0 and 1 for False and True; the width from one row."""
+    out = x.new_zeros(*mask.shape, layer(x[0, :1]).shape[-1])
+    out[mask] = layer(x[mask])
+    return out
 
 
 def real_by_columns(layer, x, mask):
@@ -308,6 +349,19 @@ def exit_late(x, layers, exits, confident):
         fresh = rows[stay & done]
         logits[fresh], used[fresh] = leave(x)[stay & done], depth
         rows, x = rows[stay], x[stay]
+    return logits, used
+
+
+def exit_without_break(x, layers, exits, confident):
+    """The right answers and rows, but layers are called when no row is left."""
+    logits = torch.zeros(len(x), 3, dtype=x.dtype)
+    used = torch.zeros(len(x), dtype=torch.long)
+    rows = torch.arange(len(x))
+    for depth, (layer, leave) in enumerate(zip(layers, exits, strict=True), 1):
+        x = layer(x)
+        done = confident(leave(x)) | torch.tensor(depth == len(layers))
+        logits[rows[done]], used[rows[done]] = leave(x)[done], depth
+        rows, x = rows[~done], x[~done]
     return logits, used
 
 
@@ -423,6 +477,8 @@ PLANTED = {
             lambda old, new: 1.0, mixture=lambda old, new: math.exp(old - new)),
         "mixture not rescaled": online_with(mixture=lambda old, new: 1.0),
         "rescaled the wrong way": online_with(lambda old, new: math.exp(new - old)),
+        "factor upside down": online_upside_down,
+        "own largest, just added": online_just_added,
         "mean of softmaxes": online_of_softmaxes(lambda parts: sum(parts) / len(parts)),
         "sum of softmaxes": online_of_softmaxes(sum),
         "last chunk alone": online_of_softmaxes(lambda parts: parts[-1]),
@@ -448,6 +504,7 @@ PLANTED = {
         "moved to the front of the text": real_with(put=left),
         "moved to the front of the batch": real_with(
             put=lambda m: (torch.arange(m.numel()) < m.sum()).view(m.shape)),
+        "mask as an index": real_mask_as_index,
         "first text's mask": real_with(pick=lambda m: m[:1].repeat(len(m), 1) != 0),
         "another order": real_by_columns,
         "writes into its input": real_in_place,
@@ -477,6 +534,7 @@ PLANTED = {
         "all layers counted": exit_with(used=lambda at, L: L),
         "runs all": exit_with(),
         "leaves one layer late": exit_late,
+        "goes on with none": exit_without_break,
         "wrong shape": lambda *given: leaving.early_exit(*given)[::-1],
         "wrong type": lambda *given: leaving.early_exit(*given)[0],
         "unforeseen": exit_with(taken=lambda every, at: every[at] + 1),
@@ -536,11 +594,13 @@ def test_another_right_answer_passes(id, answer):
          "collision"),
         ("14.3", rows_of(lambda s, p, e, t, n, N: mixed(s, 1_000 * p + e, t)), "collision"),
         ("14.3", rows_of(lambda s, p, e, t, n, N: mixed(s * p * e, t)), "collision"),
+        ("14.3", numbers_of_a_sum, "collision"),
         ("14.3", numbers_one_draw, "place in the batch"),
         ("14.3", numbers_numpy_global, "disturbs the generator"),
         ("14.4", lambda x: skew.skew(x).clone(), "a copy"),
         ("14.4", skew_strided(lambda T: T - 1), "row length T"),
         ("14.5", online_of_softmaxes(torch.stack), "wrong shape"),
+        ("14.5", online_full_chunks, "last chunk dropped"),
         ("14.6", lambda layer, x, mask: layer(x * mask[..., None]), "padding not zero"),
         ("14.6", lambda layer, x, mask: torch.where(mask[..., None] != 0, layer(x), 0.0),
          "layer saw the padding"),
@@ -590,7 +650,11 @@ def test_a_mistake_is_named_where_it_first_shows():
     assert stopped_at("14.5", "nothing rescaled") == 3
     assert stopped_at("14.5", "no largest score") == 4
     assert stopped_at("14.6", "layer saw the padding") == 3
+    assert stopped_at("14.5", "factor upside down") == 0
+    assert stopped_at("14.5", "own largest, just added") == 1
+    assert stopped_at("14.6", "mask as an index") == 0
     assert stopped_at("14.7", "runs all") == 3
+    assert stopped_at("14.7", "goes on with none") == 4
 
 
 def test_what_an_answer_was_given_is_counted():
@@ -598,6 +662,10 @@ def test_what_an_answer_was_given_is_counted():
     assert "the head saw all B·T = 27 rows" in said
     said = check_answer(EXERCISES["14.7"], PLANTED["14.7"]["runs all"], 0).message
     assert "given 9, 9, 9, 9 rows; 9, " in said
+    said = check_answer(EXERCISES["14.7"], PLANTED["14.7"]["goes on with none"], 0).message
+    assert "All rows have left, and layer 2 is still called, with none." in said
+    said = check_answer(EXERCISES["14.3"], numbers_of_a_sum, 0).message
+    assert "A collision of sums" in said and ", 0, 1009, 0) and" in said
 
 
 # ---------------------------------------------------------------- the solutions against the library

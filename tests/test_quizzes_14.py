@@ -114,8 +114,8 @@ def test_the_rules_are_those_of_the_library():
     assert training.training and training.dtypes == (torch.bfloat16,)
     said = answer("PyTorch's fused attention, and when")
     assert f"training in bfloat16 up to {training.tokens_up_to} tokens" in said
-    times = "two to four times as long up to 128 tokens"
+    times = "four to five times as long up to 128 tokens"
     assert times in training.why and times in item("processor that multiplies bfloat16")[1].text
-    assert "two to four times as long as plain products up to 128 tokens" in (
+    assert "four to five times as long as plain products up to 128 tokens" in (
         answer("bfloat16 halves")
     )

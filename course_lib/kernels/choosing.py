@@ -54,7 +54,7 @@ ATTENTION: tuple[Rule, ...] = (
         tokens_up_to=512,
         training=True,
         why="bench attention, forward and backward: in bfloat16 the fused kernel's backward pass "
-        "takes two to four times as long up to 128 tokens, and still longer at 512",
+        "takes four to five times as long up to 128 tokens, one and a half times at 512",
     ),
     Rule("fused", why="bench attention, forward: nothing of the size of the scores is kept"),
 )

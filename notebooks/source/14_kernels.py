@@ -10,7 +10,7 @@
 # %% [markdown]
 # # Kernels: why the fast versions are fast
 #
-# **Lecture 14** · about 110 minutes with the puzzles, 40 without · {{colab}}
+# **Lecture 14** · about 120 minutes with the puzzles, 40 without · {{colab}}
 #
 # After this page you can
 #
@@ -29,7 +29,7 @@ from IPython.display import display
 from course_lib import check, claims_table, hint, quiz, reveal, show
 from course_lib.bench.measuring import Contender, as_table, machine, measure, peak_bytes
 from course_lib.bench.roofline import memory_rate, placements
-from course_lib.bench.traffic import by_kind, total, traffic
+from course_lib.bench.traffic import by_kind, traffic
 from course_lib.views import roofline_chart, speed_chart, traffic_chart
 
 # %% [markdown]
@@ -44,7 +44,8 @@ from course_lib.views import roofline_chart, speed_chart, traffic_chart
 #    one number takes to arrive: 1, 10, 100?
 # 2. BERT hides 15% of a text and predicts words there. What share of the scores over the vocabulary, computed the
 #    plain way, is thrown away unread?
-# 3. Half of the tokens of a batch are padding. How much faster can it get, at most, when the padding is left out?
+# 3. Half of the tokens of a batch are padding. How much faster can a layer that treats each token by itself get, at most,
+#    when the padding is left out?
 
 # %%
 my_guesses = {"multiply-adds a number": ..., "thrown away": ..., "faster by": ...}
@@ -63,9 +64,9 @@ for n in (16, 256, 4_096):
     print(f"n = {n:5}: product {2 * n**3 / moved:8.1f} operations a byte, sum {n * n / moved:.2f}")
 
 # %% [markdown]
-# Operations a byte: the **intensity**. A product's grows with n. A sum's is a twelfth, at any size. So are softmax, LayerNorm,
-# GELU, dropout, a mask: whatever touches each number once is poor. Products are rich. That is all one has to know to
-# guess where time goes.
+# Operations a byte: the **intensity**. A product's grows with n. A sum's is a twelfth, at any size. Softmax, LayerNorm,
+# GELU, dropout, a mask do a few operations a number, and are poor as well. Products are rich. That is the first guess at
+# where time goes; a third cause, waiting, comes below.
 #
 # ### This machine
 #
@@ -134,7 +135,7 @@ steps = {"reference": step_of(masked_loss_reference), "fast": step_of(masked_los
 traffic_chart({name: by_kind(traffic(step)) for name, step in steps.items()}, title="Masked-word loss")
 
 # %% [markdown]
-# *Bytes that operations read and write, by kind. The second bar is the twin you are about to write.*
+# *Bytes that operations read and write, by kind. The lower pair of bars is the twin you are about to write.*
 
 # %% [markdown]
 # {{exercise:14.2}}
@@ -152,8 +153,8 @@ for name, step in steps.items():
     print(f"{name:10} at most {peak_bytes(step) / 1e6:6.1f} MB held at once")
 
 # %% [markdown]
-# It does less *and* moves less: 85% of the rows meet no table. At BERT-base's size the head is a fifth of the arithmetic
-# of a step; at *tiny*, with 8,192 words, it is most of it.
+# It does less *and* moves less: 85% of the rows meet no table. At BERT-base's size, with 30,522 words, the head is a fifth of
+# the arithmetic of a step; at *tiny*, even with 8,192 words, it is most of it.
 #
 # ## Puzzle: a mask that is never stored
 #
@@ -173,18 +174,19 @@ check("14.3", my_numbers)
 # %%
 from course_lib.kernels import masking
 
-show(masking)
+show(masking.random_bits)
 
 # %% [markdown]
 # A hash of the four numbers, in whole-number arithmetic on the whole batch: no state, no loop over rows.
 #
 # ## Puzzle: look up by shifting
 #
-# **Spec.** DeBERTa (lecture 08) needs for tokens i and j the product of i's query with the vector of the *distance* i − j.
-# One product gives them for all distances: row i, column d. Then each pair picks its column.
+# **Spec.** DeBERTa (lecture 08) needs for tokens i and j the product of i's query with the vector of their *distance*, here
+# counted as j − i (lecture 08 counts the other way). One product gives them for all distances: row i, column d. Then
+# each pair picks its column.
 #
 # The pick is a `gather`: it reads an index for every number. But look at what it picks, for three tokens; columns are
-# distances j − i from −2 to 2:
+# distances from −2 to 2:
 #
 #     row 0:  .  .  a  b  c
 #     row 1:  .  d  e  f  .
@@ -202,7 +204,7 @@ check("14.4", my_skew)
 # %%
 from course_lib.kernels import disentangled
 
-show(disentangled.disentangled_attention)
+show(disentangled._skew)
 
 # %%
 from course_lib.kernels.positions import position_rows
@@ -218,14 +220,15 @@ twins = {
 traffic_chart({name: by_kind(traffic(step)) for name, step in twins.items()}, title="Disentangled attention, 8×128")
 
 # %% [markdown]
-# *Bytes by kind of operation. What the gathers moved is gone.*
+# *Bytes by kind of operation. The gathers shrink; as much comes from rows of the table that no two of 128 tokens can reach, and
+# that are no longer computed.*
 
 # %% [markdown]
 # ## Puzzle: a softmax that sees its row in pieces
 #
 # **Spec.** Attention over T keys needs a softmax over T scores, and a softmax needs the largest score and the sum of all.
-# On a GPU, memory near the arithmetic holds a few hundred scores, not thousands. Can the weighted mean of the values be had while
-# the scores arrive a chunk at a time, each forgotten after use?
+# On a GPU, memory near the arithmetic holds a tile of scores, say of 64 queries and 64 keys, not whole rows of many
+# queries. Can the weighted mean of the values be had while the scores arrive a chunk at a time, each forgotten after use?
 #
 # {{exercise:14.5}}
 
@@ -243,7 +246,7 @@ check("14.5", my_online_softmax)
 # %%
 from course_lib.kernels import disentangled_triton
 
-print(disentangled_triton.__doc__)
+print("\n\n".join(disentangled_triton.__doc__.split("\n\n")[:3]))
 
 # %% [markdown]
 # On a CPU the same idea is inside PyTorch's fused attention, `F.scaled_dot_product_attention`. It does not always win.
@@ -291,7 +294,7 @@ def unpadded():
 
 
 rows = [Contender(name, lambda f=f: f, int(mask.sum())) for name, f in (("padded", padded), ("unpadded", unpadded))]
-print(f"padding: {1 - mask.float().mean():.0%} of all positions; limit {1 / mask.float().mean():.2f}×")
+print(f"padding: {1 - mask.float().mean():.0%} of all positions; limit of all but attention {1 / mask.float().mean():.2f}×")
 print(as_table(measure(rows, rounds=5, seconds=0.3), "padded"))
 
 # %% [markdown]
@@ -364,7 +367,8 @@ roofline_chart(roof, points)
 
 # %% [markdown]
 # *Across: operations for each byte that must move. Up: operations a second. Hollow: the version to read; filled: its fast twin.
-# The slope is memory, the flat line arithmetic. What fits into the processor's own memory can lie above the slope.*
+# The slope is memory, the flat line arithmetic. A twin that does less stands further left, and may be quicker with a smaller
+# share of the roof: the number with × is the time. Rows with 0.0 below do no products; theirs is the share of memory's rate.*
 
 # %%
 print(f"{'':52}{'a byte':>8}{'GFLOP/s':>9}{'of the roof':>12}")
@@ -389,18 +393,20 @@ speed_chart(stored)
 
 # %%
 for title, remark in stored["remarks"].items():
-    for line in (line for line in remark.splitlines() if "goal" in line or "best" in line):
-        print(f"{title}\n    {line}")
+    told = [line for line in remark.splitlines() if any(w in line for w in ("goal", "its best", "in chunks /"))]
+    print("\n    ".join([title, *told]) + "\n" if told else "", end="")
 
 # %% [markdown]
-# Read the remarks with the goals in mind; the claims below say of each whether it was met. Three patterns.
+# Each remark names the goal that was set before, and most the limit, counted in operations. Three patterns.
 #
-# - *Doing less wins everywhere.* Words only where asked, no padding, rows that leave: close to what the arithmetic allows,
-#   and in float32 at or above the goals. In bfloat16 the products take so little time that what is left beside them shows:
-#   attention over odd lengths, copying, waiting.
-# - *Disentangled attention* cannot be quicker than BERT without it; each remark gives that limit. At short texts ours is
-#   nearly there: twice the peer's speed would be more than all there is to win. At 8×512 in bfloat16 there was more to win
-#   than we did: BERT's fused attention never writes its scores, our tiles do, and the position products come on top.
+# - *Doing less wins everywhere.* Words only where asked, no padding, rows that leave: in float32 close to what the arithmetic
+#   allows, and at or above the goals. (*Tiny* even beats its limit: bytes shrink with the scores, and the limit counts
+#   operations only.) In bfloat16 products take so little time that copying and waiting show: with three quarters padding
+#   0.6 of the limit is reached, and ELECTRA's draw misses its goal.
+# - *Disentangled attention* cannot be quicker than BERT without it; each remark gives that limit. For one text of 64
+#   tokens ours is within a tenth of BERT's time, and the goal is nearly all there is to win. At 8×512 in bfloat16 we fall
+#   far short of both: BERT's fused attention never writes its scores, ours does, a block at a time, and two position
+#   products come on top.
 # - *The pre-training step* uses a small share of this processor's matrix products. Why?
 #
 # ### Where a step's time goes
@@ -429,10 +435,10 @@ products = sum(times.get(f"aten::{name}", 0) for name in ("mm", "addmm", "bmm"))
 print(f"{'all matrix products':44}{products / sum(times.values()):6.1%}")
 
 # %% [markdown]
-# Where a processor multiplies bfloat16 in hardware, the products take the smaller part. The rest is poor in arithmetic:
-# copies between number formats, the softmax over the vocabulary, LayerNorm, sums for biases. No better product helps there;
-# fewer, larger steps would (the second and third of the three ways). A goal of 75% of the products' rate, set on a processor
-# whose products are half as fast, is out of reach on one like this.
+# Where a processor multiplies bfloat16 in hardware, the products take the smaller part; while they run they are not far
+# from the roof. The rest is poor in arithmetic: first the softmax over the vocabulary with its way back, then copies between number formats,
+# GELU, LayerNorm. No better product helps there. To move less would (a loss that makes its gradient in place), and to wait
+# less. The goal set before, 75% of the products' rate for the whole step, was missed by far.
 #
 # ### On a GPU
 
@@ -452,7 +458,7 @@ print(f"{'':24}{'you said':>14}   answer")
 answers = {
     "multiply-adds a number": f"{2 * peak / bandwidth:.0f} here",
     "thrown away": "85%",
-    "faster by": "2 times: 1/(1 − p)",
+    "faster by": "2 times: 1/(1 − p); attention, which compares pairs, gains more",
 }
 for name, value in answers.items():
     print(f"{name:24}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")

@@ -913,7 +913,7 @@ def _cost(of: str) -> str:
 
 # ---------------------------------------------------------------- 19, 20: to keep
 
-CHOSEN = ("E98", "E35", "decoder here", "slip 3 abstract")
+CHOSEN = ("E98", "decoder here", "slip 3 abstract")
 
 
 def claims_rows() -> str:

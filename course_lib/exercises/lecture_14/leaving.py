@@ -42,22 +42,27 @@ def early_exit(
 
 
 class Seen(NamedTuple):
-    """What an answer did: its two results, and how many rows each layer was given."""
+    """What an answer did: its two results, and how many rows each layer was given.
+
+    empty: the layers that were called with no row at all, counted from 1."""
 
     logits: Tensor
     used: Tensor
     rows: tuple[int, ...]
+    empty: tuple[int, ...]
 
 
 def observed(answer: Answer) -> Callable[..., Seen]:
     """The answer with layers that count what they are given."""
 
     def run(x: Tensor, layers: Tensor, exits: Tensor, threshold: float) -> Seen:
-        rows = [0] * len(layers)
+        rows, empty = [0] * len(layers), []
 
         def layer(number: int) -> Step:
             def step(part: Tensor) -> Tensor:
                 rows[number] += len(part)
+                if not len(part):
+                    empty.append(number + 1)
                 return (part @ layers[number]).tanh()
 
             return step
@@ -78,7 +83,7 @@ def observed(answer: Answer) -> Callable[..., Seen]:
             )
         logits = expect_tensor(result[0], (len(x), exits.shape[-1]), "logits, a row for each row")
         used = expect_tensor(result[1], (len(x),), "how many layers each row went through")
-        return Seen(logits.detach(), used.long(), tuple(rows))
+        return Seen(logits.detach(), used.long(), tuple(rows), tuple(empty))
 
     return run
 
@@ -325,6 +330,11 @@ def _all_at_once(draw: Draw) -> list[Case]:
     return [_case(draw, 3, 3, lambda used: True, threshold=0.0)]
 
 
+def _early(draw: Draw) -> list[Case]:
+    """All have left after the second of four layers, some after the first."""
+    return [_case(draw, 5, 4, lambda used: used.unique().tolist() == [1, 2], threshold=0.5)]
+
+
 # ---------------------------------------------------------------- stages
 
 
@@ -387,6 +397,20 @@ def _ask_rows(answer: Answer, draw: Draw) -> None:
         raise Mistake("other rows", f"The right answers, but {numbers}")
 
 
+def _ask_stop(answer: Answer, draw: Draw) -> None:
+    """When all have left, no layer is called any more."""
+    for case in (*_all_at_once(draw), *_early(draw)):
+        mine, theirs = observed(answer)(*case), right(*case)
+        if not _agree(mine, theirs):
+            raise Mistake("", _example(mine, theirs))
+        if mine.empty:
+            raise Mistake(
+                "goes on with none",
+                f"All rows have left, and layer {mine.empty[0]} is still called, with none. Its "
+                "call costs time all the same: leave the loop when no row is under way.",
+            )
+
+
 LEAVING = Exercise(
     id="14.7",
     title="Who is done may leave",
@@ -430,5 +454,6 @@ LEAVING = Exercise(
         Check("nobody is ever sure", _ask_answers(_never)),
         Check("rows leave one by one", _ask_answers(_many)),
         Check("each layer meets only rows under way", _ask_rows),
+        Check("when all have left, stop", _ask_stop),
     ),
 )

@@ -126,6 +126,7 @@ def _ask_all_four(answer: Answer, draw: Draw) -> None:
 SEEDS, EPOCHS = (0, 1, 2, 3), (0, 1, 2, 10)
 EXAMPLES = (*range(40), 99, 100, 101, 200, 1_000, 2_000, 10_000, 100_000, 1_000_000)
 TOKENS = 6
+MANY = range(2_001)  # factors up to here are found: epoch·1,009 + example
 
 
 def _ask_collisions(answer: Answer, draw: Draw) -> None:
@@ -143,6 +144,18 @@ def _ask_collisions(answer: Answer, draw: Draw) -> None:
                     other = seen.setdefault(tuple(row[t : t + 3]), place)
                     if other != place:
                         raise _collision(other, place)
+    _ask_sums(answer, begin)
+
+
+def _ask_sums(answer: Answer, seed: int) -> None:
+    """The first examples of other epochs and seeds beside many of epoch 0."""
+    rows = _numbers(answer, seed, 0, MANY, 3).tolist()
+    many = {tuple(row): (seed, 0, example, 0) for example, row in zip(MANY, rows, strict=True)}
+    for place in ((0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (2, 0)):
+        other, epoch = seed + place[0], place[1]
+        for example, row in enumerate(_numbers(answer, other, epoch, range(5), 3).tolist()):
+            if found := many.get(tuple(row)):
+                raise _collision(found, (other, epoch, example, 0))
 
 
 def _collision(one: tuple[int, ...], two: tuple[int, ...]) -> Mistake:
@@ -150,7 +163,8 @@ def _collision(one: tuple[int, ...], two: tuple[int, ...]) -> Mistake:
     differ = [name for name, a, b in zip(names, one, two, strict=True) if a != b]
     key = "shifted rows" if "position" in differ else "collision"
     why = (
-        "Numbers that are added up, with or without factors, meet again sooner or later"
+        "A collision of sums: numbers that are added up, with or without factors, meet again "
+        "sooner or later"
         if key == "collision"
         else "One row is the other one shifted: the position is added to something that moves"
     )
@@ -162,7 +176,7 @@ def _collision(one: tuple[int, ...], two: tuple[int, ...]) -> Mistake:
 
 
 def _ask_uniform(answer: Answer, draw: Draw) -> None:
-    """Tenths come equally often, and neighbours have nothing to do with each other."""
+    """Each tenth of [0, 1) is hit equally often, and neighbours have nothing to do with each other."""
     seed, epoch = draw.integer(1, 10_000), draw.integer(0, 40)
     first = draw.integer(0, 10_000)
     x = _numbers(answer, seed, epoch, range(first, first + 600), 40)
@@ -223,7 +237,7 @@ NUMBERS = Exercise(
         "(`seed`, `epoch`, example, t)* and of nothing else: not of the batch's order, of who "
         "else is in it, or of what was drawn before. Another seed, epoch, example or position "
         "gives another number, also where sums agree: epoch 2 of example 3 is not epoch 3 of "
-        "example 2. Tenths come equally often. Leave the global generators as they are. Numpy is "
+        "example 2. Each tenth of [0, 1) is hit equally often. Leave the global generators as they are. Numpy is "
         "welcome; a loop over rows is slow, but counts as right."
     ),
     hints=(

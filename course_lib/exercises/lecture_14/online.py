@@ -46,10 +46,12 @@ def _of(
     ),
     begin_at: float = -math.inf,
     whole: bool = False,
+    first_too: bool = False,
     end: Callable[[Tensor, Tensor, int], Tensor] = lambda mixed, total, n: mixed / total,
 ) -> Answer:
     """The answer with switches: what old largest − new one does to sum and mixture; largest(old,
-    scores, chunk number); where it begins; whole: chunks that are full only; how it ends."""
+    scores, chunk number); where it begins; whole: chunks that are full only; first_too: the gap
+    of the first chunk is −infinity, and not 0; how it ends."""
 
     def answer(scores: Tensor, values: Tensor, chunk: int) -> Tensor:
         m = torch.full((), begin_at, dtype=scores.dtype)
@@ -59,7 +61,7 @@ def _of(
             s, v = scores[begin : begin + chunk], values[begin : begin + chunk]
             before, m = m, largest(m, s, number)
             weights, gap = (s - m).exp(), before - m
-            gap = torch.zeros_like(gap) if number == 0 else gap
+            gap = torch.zeros_like(gap) if number == 0 and not first_too else gap
             total = total * shrink_total(gap) + weights.sum()
             mixed = mixed * shrink_mixed(gap) + weights @ v
         return end(mixed, total, len(values))
@@ -105,6 +107,20 @@ ONLINE_SUSPECTS = (
         _of(lambda gap: (-gap).exp(), lambda gap: (-gap).exp()),
     ),
     Suspect(
+        "factor upside down",
+        "Your result is not a number. Is the factor upside down? With old at −infinity "
+        "exp(new − old) is infinite, and infinite times 0 is nan. What was added up must shrink: "
+        "exp(old − new), at first 0.",
+        _of(lambda gap: (-gap).exp(), lambda gap: (-gap).exp(), first_too=True),
+    ),
+    Suspect(
+        "own largest, just added",
+        "The weights of each chunk are made with the chunk's own largest score, and the sums just "
+        "added. They have different measures: keep the largest score *so far*, and rescale what "
+        "was added up by exp(old − new).",
+        _of(NOTHING, NOTHING, lambda old, s, n: s.max()),
+    ),
+    Suspect(
         "mean of softmaxes",
         "Each chunk has a softmax of its own, and the outcomes are averaged. A chunk of large "
         "scores must count for more than one of small scores.",
@@ -130,7 +146,7 @@ ONLINE_SUSPECTS = (
     Suspect(
         "last chunk dropped",
         "The last, shorter chunk is left out. T need not be a multiple of `chunk`: a slice that "
-        "reaches too far just ends early.",
+        "reaches too far just ends early. (If T is less than `chunk`, nothing is left: 0/0.)",
         _of(whole=True),
     ),
     Suspect(
@@ -216,7 +232,9 @@ def _read(x: Any, case: Case) -> Tensor:
 
 
 def _same(mine: Any, theirs: Tensor, case: Case) -> bool:
-    return close(_read(mine, case), theirs)
+    """Also where neither is a number: 0/0, or 0 times infinity."""
+    given = _read(mine, case)
+    return close(given, theirs) or bool(given.isnan().all() and theirs.isnan().all())
 
 
 class _Watch(TorchDispatchMode):
@@ -284,7 +302,7 @@ ONLINE = Exercise(
     minutes=15,
     signature="my_online_softmax(scores, values, chunk)",
     statement=(
-        "Return `softmax(scores) @ values` for `scores` (T,) and `values` (T, D): a mixture of the "
+        "Return, in torch, `softmax(scores) @ values` for `scores` (T,) and `values` (T, D): a mixture of the "
         "values, (D,). You may look at `chunk` scores and their values at a time, in order, each "
         "chunk once; the last can be shorter. No operation may work on more numbers than a chunk "
         "and its values have. Scores can be near 1,000 or −1,000, where exp overflows or gives 0; "

@@ -107,6 +107,14 @@ def _by_column(layer: Layer, x: Tensor, mask: Tensor) -> Tensor:
     return out
 
 
+def _mask_as_index(layer: Layer, x: Tensor, mask: Tensor) -> Tensor:
+    """x[mask] is (B, T, T, H): text 0 or 1 for every place."""
+    done = layer(x[mask])
+    out = done.new_zeros(*mask.shape, done.shape[-1])
+    out[mask] = done
+    return out
+
+
 def _x_kept(layer: Layer, x: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask[..., None] != 0, layer(x), x)
 
@@ -152,6 +160,12 @@ REAL_SUSPECTS = tuple(
             "The outcomes stand one after another from the first place on. Each belongs where its "
             "token stands.",
             _packed(_front),
+        ),
+        (
+            "mask as an index",
+            "A mask of 0 and 1 as an index picks texts 0 and 1: make it bool. x[mask] is then the "
+            "list of real tokens: mask.bool(), or mask != 0.",
+            _mask_as_index,
         ),
         (
             "first text's mask",

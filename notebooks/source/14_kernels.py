@@ -436,9 +436,10 @@ print(f"{'all matrix products':44}{products / sum(times.values()):6.1%}")
 
 # %% [markdown]
 # Where a processor multiplies bfloat16 in hardware, the products take the smaller part; while they run they are not far
-# from the roof. The rest is poor in arithmetic: first the softmax over the vocabulary with its way back, then copies between number formats,
-# GELU, LayerNorm. No better product helps there. To move less would (a loss that makes its gradient in place), and to wait
-# less. The goal set before, 75% of the products' rate for the whole step, was missed by far.
+# from the roof. The rest is poor in arithmetic: copies between number formats, GELU, LayerNorm, the softmax over the
+# vocabulary, each with its way back. (How much each takes depends on where memory comes from: a block asked anew from
+# the system costs more than one used again. Run the cell twice.) No better product helps there. To move less would, and
+# to wait less. The goal set before, 75% of the products' rate for the whole step, was missed by far.
 #
 # ### On a GPU
 

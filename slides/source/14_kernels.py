@@ -952,7 +952,7 @@ def _ratio_dots(found: Mapping[str, Any], kinds: Sequence[str]) -> str:
         y = top + step * (row + 0.5)
         parts.append(words(left - 14, y + 7, _kind_said(kind), 20, "end"))
         parts += [_ratio_mark(across(one.ratio), y, one) for one in found_rows]
-        ends = [f"{f(one.ratio for one in found_rows):.2g}" for f in (min, max)]
+        ends = [times(f(one.ratio for one in found_rows)).rstrip("×") for f in (min, max)]
         parts.append(words(1150, y + 7, f"{'–'.join(dict.fromkeys(ends))}×", 20, "end", BOLD))
     return svg(1150, int(bottom + 4), *parts, says="how many times as quick as the peer, by size")
 

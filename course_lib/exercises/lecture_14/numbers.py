@@ -176,7 +176,7 @@ def _collision(one: tuple[int, ...], two: tuple[int, ...]) -> Mistake:
 
 
 def _ask_uniform(answer: Answer, draw: Draw) -> None:
-    """Each tenth of [0, 1) is hit equally often, and neighbours have nothing to do with each other."""
+    """Each tenth of [0, 1) is hit equally often; neighbours have nothing in common."""
     seed, epoch = draw.integer(1, 10_000), draw.integer(0, 40)
     first = draw.integer(0, 10_000)
     x = _numbers(answer, seed, epoch, range(first, first + 600), 40)
@@ -237,8 +237,8 @@ NUMBERS = Exercise(
         "(`seed`, `epoch`, example, t)* and of nothing else: not of the batch's order, of who "
         "else is in it, or of what was drawn before. Another seed, epoch, example or position "
         "gives another number, also where sums agree: epoch 2 of example 3 is not epoch 3 of "
-        "example 2. Each tenth of [0, 1) is hit equally often. Leave the global generators as they are. Numpy is "
-        "welcome; a loop over rows is slow, but counts as right."
+        "example 2. Each tenth of [0, 1) is hit equally often. Leave the global generators as they "
+        "are. Numpy is welcome; a loop over rows is slow, but counts as right."
     ),
     hints=(
         "The easy way, slow: a generator of its own for each row, whose seed is made of three "

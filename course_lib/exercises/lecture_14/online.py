@@ -116,8 +116,8 @@ ONLINE_SUSPECTS = (
     Suspect(
         "own largest, just added",
         "The weights of each chunk are made with the chunk's own largest score, and the sums just "
-        "added. They have different measures: keep the largest score *so far*, and rescale what "
-        "was added up by exp(old − new).",
+        "added. Each is too large by a factor of its own: keep the largest score *so far*, and "
+        "rescale what was added up by exp(old − new).",
         _of(NOTHING, NOTHING, lambda old, s, n: s.max()),
     ),
     Suspect(
@@ -302,11 +302,11 @@ ONLINE = Exercise(
     minutes=15,
     signature="my_online_softmax(scores, values, chunk)",
     statement=(
-        "Return, in torch, `softmax(scores) @ values` for `scores` (T,) and `values` (T, D): a mixture of the "
-        "values, (D,). You may look at `chunk` scores and their values at a time, in order, each "
-        "chunk once; the last can be shorter. No operation may work on more numbers than a chunk "
-        "and its values have. Scores can be near 1,000 or −1,000, where exp overflows or gives 0; "
-        "they can rise or fall steeply. No score is infinite."
+        "Return, in torch, `softmax(scores) @ values` for `scores` (T,) and `values` (T, D): a "
+        "mixture of the values, (D,). You may look at `chunk` scores and their values at a time, "
+        "in order, each chunk once; the last can be shorter. No operation may work on more "
+        "numbers than a chunk and its values have. Scores can be near 1,000 or −1,000, where exp "
+        "overflows or gives 0; they can rise or fall steeply. No score is infinite."
     ),
     hints=(
         "Keep three things: the largest score so far, the sum of the weights so far, the mixture "

@@ -182,9 +182,9 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "draw_score_maps": lambda: views.draw_score_maps(
         views.measure_scores(deberta(), tokenizer(), "the river rose")
     ),
-    "attention_parts": lambda: views.attention_parts(
-        deberta(), ids()[None], torch.ones(1, len(TOKENS)), 1
-    ).content.shape,
+    "attention_parts": lambda: (
+        views.attention_parts(deberta(), ids()[None], torch.ones(1, len(TOKENS)), 1).content.shape
+    ),
     "bucket_chart": views.bucket_chart,
     "delta_tables": views.delta_tables,
     "score_variance": views.score_variance,

@@ -6,17 +6,18 @@ import tomllib
 
 import pytest
 import torch
+from quiz_parts import Quiz
 
 from course_lib.encoder import count_parameters
 from course_lib.exercises.lecture_04.accumulate import large_batch_loss
 from course_lib.exercises.lecture_04.average import average
-from course_lib.exercises.quizzes import read_quiz, read_review
 from course_lib.family.bert import bert
 from course_lib.family.roberta import count_after_padding, roberta
 from course_lib.files import data_path
 from course_lib.objectives.coverage import coverage
 
-ITEMS, REVIEW = read_quiz("04"), read_review("04")
+QUIZ = Quiz("04")
+item, answer = QUIZ.item, QUIZ.answer
 
 
 def paper(name):
@@ -24,18 +25,6 @@ def paper(name):
 
 
 PAPER, GLUE = paper("roberta"), paper("glue")
-
-
-def item(words):
-    """The item about this, and its right choice."""
-    (found,) = (entry for entry in ITEMS if words in entry.question)
-    (right,) = (choice for choice in found.choices if choice.correct)
-    return found, right
-
-
-def answer(words):
-    (found,) = (entry.answer for entry in REVIEW if words in entry.question)
-    return found
 
 
 def test_the_coverage_is_computed():

@@ -7,12 +7,12 @@ from statistics import fmean
 
 import pytest
 import torch
+from quiz_parts import Quiz
 
 from course_lib.config import encoder_flops, published
 from course_lib.encoder import count_parameters
 from course_lib.exercises.lecture_06.begin import chosen
 from course_lib.exercises.lecture_06.soften import soften
-from course_lib.exercises.quizzes import read_quiz, read_review
 from course_lib.family.bert import bert
 from course_lib.family.distilbert import DistilBertConfig, distilbert
 from course_lib.family.tinybert import layer_mapping, tinybert
@@ -21,7 +21,8 @@ from course_lib.kernels.distillation import soft_target_loss
 from course_lib.objectives.distillation import PUBLISHED_WEIGHTS
 from course_lib.train.averages import glue_average
 
-ITEMS, REVIEW = read_quiz("06"), read_review("06")
+QUIZ = Quiz("06")
+ITEMS, item, answer = QUIZ.items, QUIZ.item, QUIZ.answer
 
 
 def paper(name):
@@ -30,18 +31,6 @@ def paper(name):
 
 PAPER, TINY, GLUE = paper("distilbert"), paper("tinybert"), paper("glue")
 TEACHER, STUDENT = GLUE["bert_base_dev_distilbert"], GLUE["distilbert_dev"]
-
-
-def item(words):
-    """The item about this, and its right choice."""
-    (found,) = (entry for entry in ITEMS if words in entry.question)
-    (right,) = (choice for choice in found.choices if choice.correct)
-    return found, right
-
-
-def answer(words):
-    (found,) = (entry.answer for entry in REVIEW if words in entry.question)
-    return found
 
 
 def signed(x):

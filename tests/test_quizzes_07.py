@@ -7,11 +7,11 @@ import tomllib
 
 import pytest
 import torch
+from quiz_parts import Quiz
 
 from course_lib.config import published
 from course_lib.encoder import count_parameters
 from course_lib.exercises.lecture_07 import compute, steps, weighing
-from course_lib.exercises.quizzes import read_quiz, read_review
 from course_lib.family.electra import (
     GENERATOR_SIZE,
     ElectraConfig,
@@ -21,30 +21,15 @@ from course_lib.family.electra import (
 from course_lib.files import data_path
 from course_lib.objectives.replaced_tokens import RELEASED_MIX
 
-ITEMS, REVIEW = read_quiz("07"), read_review("07")
+QUIZ = Quiz("07")
+item, answer = QUIZ.item, QUIZ.answer
 PAPER = tomllib.loads(data_path("papers", "electra.toml").read_text(encoding="utf-8"))
 LARGE, SMALL, STONES = PAPER["large"], PAPER["small"], PAPER["stones"]
 OURS = LARGE["electra_400k"]
 
 
-def item(words):
-    """The item about this, and its right choice."""
-    (found,) = (entry for entry in ITEMS if words in entry.question)
-    (right,) = (choice for choice in found.choices if choice.correct)
-    return found, right
-
-
-def answer(words):
-    (found,) = (entry.answer for entry in REVIEW if words in entry.question)
-    return found
-
-
 def test_the_right_choice_is_given_away_neither_by_place_nor_by_length():
-    places = [[choice.correct for choice in entry.choices].index(True) for entry in ITEMS]
-    assert max(map(places.count, range(3))) <= 0.4 * len(ITEMS)
-    for extreme in (max, min):
-        by_length = [extreme(e.choices, key=lambda c: len(c.text)).correct for e in ITEMS]
-        assert sum(by_length) <= 0.45 * len(ITEMS)
+    QUIZ.check_not_given_away()
 
 
 def test_the_shares_at_the_start_are_computed():

@@ -6,18 +6,19 @@ import math
 import tomllib
 
 import torch
+from quiz_parts import Quiz
 
 from course_lib.config import published
 from course_lib.encoder import count_parameters
 from course_lib.exercises.lecture_08.extra import extra_weights
 from course_lib.exercises.lecture_08.rows import delta
-from course_lib.exercises.quizzes import read_quiz, read_review
 from course_lib.family.deberta import DebertaConfig, DebertaV2Config, EnhancedMaskDecoder, deberta
 from course_lib.files import data_path
 from course_lib.kernels.disentangled import score_scale
 from course_lib.kernels.positions import log_bucket, position_rows
 
-ITEMS, REVIEW = read_quiz("08"), read_review("08")
+QUIZ = Quiz("08")
+item, answer = QUIZ.item, QUIZ.answer
 PAPER = tomllib.loads(data_path("papers", "deberta.toml").read_text(encoding="utf-8"))
 ROWS = PAPER["ablation"]
 FIRST, SECOND = (
@@ -26,24 +27,8 @@ FIRST, SECOND = (
 )
 
 
-def item(words):
-    """The item about this, and its right choice."""
-    (found,) = (entry for entry in ITEMS if words in entry.question)
-    (right,) = (choice for choice in found.choices if choice.correct)
-    return found, right
-
-
-def answer(words):
-    (found,) = (entry.answer for entry in REVIEW if words in entry.question)
-    return found
-
-
 def test_the_right_choice_is_given_away_neither_by_place_nor_by_length():
-    places = [[choice.correct for choice in entry.choices].index(True) for entry in ITEMS]
-    assert max(map(places.count, range(3))) <= 0.4 * len(ITEMS)
-    for extreme in (max, min):
-        by_length = [extreme(e.choices, key=lambda c: len(c.text)).correct for e in ITEMS]
-        assert sum(by_length) <= 0.45 * len(ITEMS)
+    QUIZ.check_not_given_away()
 
 
 def test_the_rows_are_looked_up():

@@ -6,36 +6,21 @@ import math
 
 import pytest
 import torch
+from quiz_parts import Quiz
 
 from course_lib.bench.early_exit import GOAL, ROWS
 from course_lib.claims.lecture_14 import masked_only_limit
 from course_lib.config import published
 from course_lib.exercises.lecture_14 import bound, skew
-from course_lib.exercises.quizzes import read_quiz, read_review
 from course_lib.kernels.choosing import ATTENTION
 
-ITEMS, REVIEW = read_quiz("14"), read_review("14")
+QUIZ = Quiz("14")
+item, answer = QUIZ.item, QUIZ.answer
 MASKED = 0.15
 
 
-def item(words):
-    """The item about this, and its right choice."""
-    (found,) = (entry for entry in ITEMS if words in entry.question)
-    (right,) = (choice for choice in found.choices if choice.correct)
-    return found, right
-
-
-def answer(words):
-    (found,) = (entry.answer for entry in REVIEW if words in entry.question)
-    return found
-
-
 def test_the_right_choice_is_given_away_neither_by_place_nor_by_length():
-    places = [[choice.correct for choice in entry.choices].index(True) for entry in ITEMS]
-    assert max(map(places.count, range(3))) <= 0.4 * len(ITEMS)
-    for extreme in (max, min):
-        by_length = [extreme(e.choices, key=lambda c: len(c.text)).correct for e in ITEMS]
-        assert sum(by_length) <= 0.45 * len(ITEMS)
+    QUIZ.check_not_given_away()
 
 
 def test_the_roof_is_the_exercises():

@@ -14,13 +14,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..config import BertConfig, encoder_flops, published
+from ..claims.lecture_14 import masked_only_limit
+from ..config import published
 from ..kernels.masked_loss import masked_loss, masked_loss_reference
-from ..objectives.masked_lm import masked_lm_loss
 from ..objectives.rows import Batch
-from ..train.loop import adamw, train_step
+from ..train.loop import adamw
 from .measuring import Contender, Measured, Step, Table, peak_bytes
-from .pretraining import TOKENS, our_batch, our_model, peer_model
+from .pretraining import TOKENS, our_batch, our_step, peer_model
 
 VOCABULARY, ASKED = 30_522, 0.15
 ROWS = {"base": 4, "mini": 16, "tiny": 32}
@@ -45,7 +45,9 @@ def contenders(size: str, rows: int) -> list[Contender]:
     makes: dict[str, Callable[[], Step]] = {
         "transformers' BertForMaskedLM, all scores": lambda: peer(size, rows, all_scores),
         "… scores where asked only": lambda: peer(size, rows, asked_scores),
-        "ours, scores where asked only": lambda: ours(size, rows),
+        "ours, scores where asked only": lambda: our_step(
+            size, "float32", vocab_size=VOCABULARY, count=rows
+        ),
     }
     return [Contender(name, make, rows * TOKENS) for name, make in makes.items()]
 
@@ -82,26 +84,6 @@ def peer(size: str, rows: int, loss: Callable[[Any, Batch], Tensor]) -> Step:
     return step
 
 
-def ours(size: str, rows: int) -> Step:
-    model = our_model(size, vocab_size=VOCABULARY)
-    optimizer = adamw(model, 1e-4, 0.01)
-    visit = 0
-
-    def step() -> None:
-        nonlocal visit
-        train_step(model, masked_lm_loss, optimizer, our_batch(visit, rows), 1.0, "float32")
-        visit += 1
-
-    return step
-
-
-def flops_limit(config: BertConfig) -> float:
-    """How many times less arithmetic a step has whose head works at the asked positions only."""
-    blocks = encoder_flops(config, TOKENS) / TOKENS
-    head = 2 * config.hidden_size * (config.hidden_size + config.vocab_size)
-    return (blocks + head) / (blocks + ASKED * head)
-
-
 def memory_ratio(width: int = 64, tokens: int = 512) -> float:
     """How many times less memory the loss holds at its peak, forward and backward."""
     torch.manual_seed(0)
@@ -121,7 +103,7 @@ def memory_ratio(width: int = 64, tokens: int = 512) -> float:
 def remark(size: str, results: Sequence[Measured], on: dict[str, Any]) -> str:
     """What the change of the head alone gives, its goal and limit, and the whole of ours."""
     every, asked, course = (r.median for r in results)
-    limit = flops_limit(published("bert", size))
+    limit = masked_only_limit(published("bert", size))
     return (
         f"scores where asked / all {asked / every:.2f}× (goal {GOALS[size]:.2f}×, limit by "
         f"arithmetic {limit:.2f}×)   ours / transformers' {course / every:.2f}×   memory of the "

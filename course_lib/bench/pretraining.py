@@ -83,15 +83,21 @@ def _text(count: int) -> Rows:
     return random_rows(count, TOKENS)
 
 
-def our_step(size: str, precision: str, kernels: str = "auto") -> Step:
-    """The course's step: masking, chosen positions only, fused optimiser."""
-    model = our_model(size, kernels)
+def our_step(
+    size: str,
+    precision: str,
+    kernels: str = "auto",
+    vocab_size: int = SPECIAL.vocab_size,
+    count: int = ROWS,
+) -> Step:
+    """The course's step on `count` rows: masking, chosen positions only, fused optimiser."""
+    model = our_model(size, kernels, vocab_size)
     optimizer = adamw(model, 1e-4, 0.01)
     visit = 0
 
     def step() -> None:
         nonlocal visit
-        train_step(model, masked_lm_loss, optimizer, our_batch(visit), 1.0, precision)
+        train_step(model, masked_lm_loss, optimizer, our_batch(visit, count), 1.0, precision)
         visit += 1
 
     return step

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..kernels.masked_loss import IGNORED
-from .masked_lm import BERT_MIX, mask_rows, masked_lm_loss
+from .masked_lm import BERT_MIX, mask_rows, mask_whole_words, masked_lm_loss
 from .next_sentence import next_sentence_loss
 from .rows import Batch, Rows, SpecialIds
 
@@ -35,12 +35,15 @@ def pretraining_batches(
     mix: tuple[float, float, float] = BERT_MIX,
     seed: int = 0,
     mask_copies: int | None = None,
+    word_of: Tensor | None = None,
+    max_words: int = 1,
 ) -> Callable[[int], Batch]:
     """Batches as a pure function of the step: batches(step) is the same now, tomorrow and after a
     crash.
 
     Every epoch visits the rows in a new order and draws their masks anew; with `mask_copies=c` the
-    draw of epoch e is that of epoch e mod c (1: one static mask; 10: what BERT did).
+    draw of epoch e is that of epoch e mod c (1: one static mask; 10: what BERT did). word_of (N, T)
+    hides whole words, or runs of up to `max_words` (see `mask_whole_words`).
     Raises ValueError when there are fewer rows than a batch holds.
     """
     if not 1 <= batch_size <= len(rows):
@@ -65,6 +68,8 @@ def pretraining_batches(
         which = order(epoch)[place]
         draw = epoch if mask_copies is None else epoch % mask_copies
         settings = {"rate": rate, "mix": mix, "seed": seed, "epoch": draw, "examples": which}
+        if word_of is not None:
+            settings |= {"word_of": word_of[which], "max_words": max_words}
         return pretraining_batch(rows[which], special, **settings)
 
     return batches
@@ -80,7 +85,11 @@ def pretraining_batch(rows: Rows, special: SpecialIds, **masking: Any) -> Batch:
         rows.token_type_ids[:, :longest].contiguous(),
         rows.next_sentence_label,
     )
-    masked = mask_rows(rows, special, **masking)
+    if "word_of" in masking:
+        masking["word_of"] = masking["word_of"][:, :longest]
+        masked = mask_whole_words(rows, special, **masking)
+    else:
+        masked = mask_rows(rows, special, **masking)
     inputs = {
         "input_ids": masked.input_ids,
         "attention_mask": rows.attention_mask,

@@ -1,0 +1,367 @@
+"""The pre-training command: a recipe file in, a checkpoint and its results out.
+
+    python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert
+
+It is the notebooks' loop, `fit`, with arguments. In the output folder: `log.jsonl`, a line every few
+steps, written as the run goes; `run.safetensors`, from which a run that was killed goes on to the
+same bits; and at the end `model/` (weights, configuration and vocabulary, as `load_pretrained` and
+transformers read them), or where transformers has no such model `model.safetensors`; and
+`results.json`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..config import BertConfig, published
+from ..encoder import Encoder, Pooler, count_parameters
+from ..family.albert import AlbertConfig, albert_encoder
+from ..family.deberta import DebertaConfig, DebertaV2Config, deberta_encoder, deberta_masked_lm
+from ..family.distilbert import DistilBertConfig, distilbert_encoder
+from ..family.electra import Electra, ElectraConfig, electra_encoder, electra_from
+from ..family.roberta import RobertaConfig, roberta_encoder
+from ..files import write_atomic
+from ..heads import BertForMaskedLM, BertForPreTraining
+from ..objectives.masked_lm import masked_lm_loss
+from ..objectives.next_sentence import make_pairs
+from ..objectives.pretraining import pretraining_batches, pretraining_loss
+from ..objectives.replaced_tokens import electra_loss
+from ..objectives.rows import Batch, Rows, SpecialIds
+from ..objectives.sentence_order import albert_loss, make_ordered_pairs
+from ..text.packing import pack_documents
+from ..text.wordpiece import word_numbers
+from .loop import Objective, Report, fit
+from .metrics import evaluate
+from .pretrain_recipe import PretrainRecipe, read_recipe
+from .pretrain_text import Reading, read_text
+
+RUN, LOG, RESULTS = "run.safetensors", "log.jsonl", "results.json"
+Documents = Sequence[Sequence[Sequence[int]]]
+
+
+def _bert_encoder(config: BertConfig, pooler: bool) -> Encoder:
+    return Encoder(config, pooler=Pooler(config) if pooler else None)
+
+
+def _without_pooler(build: Callable[..., Encoder]) -> Callable[[Any, bool], Encoder]:
+    return lambda config, pooler: build(config)
+
+
+# family -> (its configuration, how its encoder is built: configuration, with a pooler?).
+ENCODERS: dict[str, tuple[type[BertConfig], Callable[[Any, bool], Encoder]]] = {
+    "bert": (BertConfig, _bert_encoder),
+    "roberta": (RobertaConfig, roberta_encoder),
+    "albert": (AlbertConfig, albert_encoder),
+    "distilbert": (DistilBertConfig, distilbert_encoder),
+    "tinybert": (BertConfig, _bert_encoder),
+    "electra": (ElectraConfig, electra_encoder),
+    "deberta": (DebertaConfig, _without_pooler(deberta_encoder)),
+    "deberta-v3": (DebertaV2Config, _without_pooler(deberta_encoder)),
+}
+PAIRS = {"mlm+nsp": make_pairs, "mlm+sop": make_ordered_pairs}
+OBJECTIVES = ("mlm", *PAIRS, "rtd")
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """Everything a recipe stands for, ready to be trained."""
+
+    recipe: PretrainRecipe
+    reading: Reading
+    train: Rows
+    heldout: Rows
+    model: nn.Module
+    objective: Objective
+
+    @property
+    def special(self) -> SpecialIds:
+        """The ids of the control tokens."""
+        return self.reading.tokenizer.special
+
+
+def set_up(recipe: PretrainRecipe) -> Pretraining:
+    """Read the text, learn or read the vocabulary, make rows, build the model with fresh weights.
+
+    Raises ValueError for a family, objective or setting that does not exist, or does not go with
+    the others."""
+    _check(recipe)
+    reading = read_text(recipe.text)
+    train, heldout = (_rows(recipe, documents, reading) for documents in reading.documents)
+    torch.manual_seed(recipe.training.seed)
+    model, objective = build(recipe, reading.tokenizer.special)
+    return Pretraining(recipe, reading, train, heldout[: recipe.text.heldout], model, objective)
+
+
+def build(recipe: PretrainRecipe, special: SpecialIds) -> tuple[nn.Module, Objective]:
+    """The model of a recipe with fresh weights, and its loss."""
+    kind, encoder_of = ENCODERS[recipe.model.family]
+    config = published(
+        recipe.model.family, recipe.model.size, kind,
+        **{"max_positions": recipe.text.length + _reserved(kind, special.pad),
+           "vocab_size": special.vocab_size, "pad_token_id": special.pad,
+           **recipe.model.settings},
+    )  # fmt: skip
+    if recipe.objective.name == "rtd":
+        assert isinstance(config, ElectraConfig)
+        return electra_from(config, recipe.model.generator), electra_loss()
+    if recipe.objective.name in PAIRS:
+        loss = pretraining_loss if recipe.objective.name == "mlm+nsp" else albert_loss
+        return BertForPreTraining(encoder_of(config, True)), loss
+    encoder = encoder_of(config, False)
+    if isinstance(config, DebertaConfig):
+        return deberta_masked_lm(encoder), masked_lm_loss
+    return BertForMaskedLM(encoder), masked_lm_loss
+
+
+def _reserved(kind: type[BertConfig], pad: int) -> int:
+    """Rows of the position table that no text uses: RoBERTa's first ones."""
+    probe = kind(pad_token_id=pad)
+    return probe.max_positions - probe.longest_text
+
+
+def _rows(recipe: PretrainRecipe, documents: Documents, reading: Reading) -> Rows:
+    special, length = reading.tokenizer.special, recipe.text.length
+    if make := PAIRS.get(recipe.objective.name):
+        return make(documents, special, length=length)
+    return pack_documents(documents, special, length)
+
+
+def _check(recipe: PretrainRecipe) -> None:
+    family, objective = recipe.model.family, recipe.objective.name
+    if family not in ENCODERS:
+        raise ValueError(f"family {family!r} was given; expected one of {', '.join(ENCODERS)}.")
+    if objective not in OBJECTIVES:
+        raise ValueError(
+            f"objective {objective!r} was given; expected one of {', '.join(OBJECTIVES)}."
+        )
+    if (objective == "rtd") != (family == "electra"):
+        raise ValueError(
+            f"family {family!r} was given with objective {objective!r}; expected electra with rtd, "
+            "and any other family with another objective."
+        )
+    if objective in PAIRS and family not in ("bert", "roberta", "albert", "tinybert"):
+        raise ValueError(
+            f"family {family!r} was given with objective {objective!r}; expected one whose encoder "
+            "has a pooler, from which pairs are judged: bert, roberta, albert or tinybert."
+        )
+
+
+def batches_of(ready: Pretraining) -> Callable[[int], Batch]:
+    """Batches as a pure function of the step, masked as the recipe says; short rows first, if it
+    says so."""
+    asked, training = ready.recipe.objective, ready.recipe.training
+    word_of = None
+    if asked.units != "tokens":
+        word_of = word_numbers(
+            ready.reading.tokenizer, ready.train.input_ids, ready.train.attention_mask
+        )
+    masking: dict[str, Any] = {
+        "rate": asked.rate, "mix": asked.mix, "seed": training.seed,
+        "mask_copies": asked.mask_copies or None,
+    }  # fmt: skip
+    whole = pretraining_batches(
+        ready.train, ready.special, batch_size=training.batch_size, word_of=word_of,
+        max_words=3 if asked.units == "runs" else 1, **masking,
+    )  # fmt: skip
+    if not training.short_steps:
+        return whole
+    pieces = cut_rows(ready.train, training.short_length)
+    as_many_tokens = training.batch_size * ready.recipe.text.length // training.short_length
+    short = pretraining_batches(pieces, ready.special, batch_size=as_many_tokens, **masking)
+    change = training.short_steps * training.accumulate
+    return lambda step: short(step) if step < change else whole(step - change)
+
+
+def cut_rows(rows: Rows, length: int) -> Rows:
+    """Rows cut into pieces of `length` tokens; pieces of which less than half is text are left
+    out. `length` must divide that of the rows."""
+    ids, mask = rows.input_ids.reshape(-1, length), rows.attention_mask.reshape(-1, length)
+    full = mask.sum(dim=1) * 2 >= length
+    return Rows(ids[full], mask[full], torch.zeros_like(ids[full]))
+
+
+# ---------------------------------------------------------------- while it runs
+
+
+@dataclass
+class Diary:
+    """A callback that writes a line of the log, measures on held-out text, and says on the terminal
+    how far the run is."""
+
+    ready: Pretraining
+    path: Path
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        self._began = time.perf_counter()
+        self._first: int | None = None
+
+    def begin(self, done: int) -> None:
+        """Keep the lines of the steps that are done; those of steps to be repeated go."""
+        kept = [line for line in read_log(self.path) if line["step"] <= done]
+        write_atomic(self.path, "".join(json.dumps(line) + "\n" for line in kept))
+
+    def __call__(self, report: Report) -> None:
+        if self._first is None:
+            self._first = report.step - 1
+        reports = self.ready.recipe.reports
+        last = report.step == report.steps
+        if report.step % reports.log_every == 0 or last:
+            self._write(report, {**report.losses, "tokens_per_second": report.tokens_per_second})
+            self._say(report)
+        if report.step % reports.evaluate_every == 0 or last:
+            self._write(report, measure(self.ready, report.model))
+            report.model.train()
+
+    def _write(self, report: Report, found: dict[str, float]) -> None:
+        line = {"step": report.step, **{k: round(v, 5) for k, v in found.items()}}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        if "heldout_accuracy" in found:
+            print(f"\n  step {report.step:,}: held-out loss {found['heldout_loss']:.3f}, "
+                  f"{found['heldout_accuracy']:.1%} of hidden tokens found", flush=True)  # fmt: skip
+
+    def _say(self, report: Report) -> None:
+        assert self._first is not None
+        done = report.step - self._first
+        left = (report.steps - report.step) * (time.perf_counter() - self._began) / done
+        end = "\r" if sys.stdout.isatty() and report.step < report.steps else "\n"
+        print(f"{report.step:,} of {report.steps:,} steps  loss {report.losses['total']:.3f}  "
+              f"{report.tokens_per_second:,.0f} tokens/s  {_clock(left)} left",
+              end=end, flush=True)  # fmt: skip
+
+
+def _clock(seconds: float) -> str:
+    minutes, hours = int(seconds // 60) % 60, int(seconds // 3600)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {int(seconds % 60):02} s"
+
+
+def read_log(path: Path) -> list[dict[str, float]]:
+    """The lines of a log; what a killed run left of its last line is dropped."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    found = []
+    for line in lines:
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return found
+
+
+def measure(ready: Pretraining, model: nn.Module) -> dict[str, float]:
+    """Loss and accuracy on hidden tokens of held-out text, all of them replaced by [MASK]."""
+    reader: Any = model.generator if isinstance(model, Electra) else model
+    scores = evaluate(
+        reader, ready.heldout, ready.special, precision=ready.recipe.training.precision
+    )
+    found = {"heldout_loss": scores.mlm_loss, "heldout_accuracy": scores.masked_accuracy}
+    if len(scores.told):
+        found["heldout_pairs"] = scores.pair_accuracy
+    return found
+
+
+# ---------------------------------------------------------------- the command
+
+
+def pretrain(recipe: PretrainRecipe, out: str | Path) -> dict[str, Any]:
+    """Run a recipe to its end in the folder `out`, from where an earlier run of it stopped.
+
+    Returns what results.json holds. Raises ValueError where `out` holds another recipe's run."""
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    ready = set_up(recipe)
+    print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, {len(ready.train):,} rows "
+          f"of {recipe.text.length} tokens, vocabulary of {ready.special.vocab_size:,}", flush=True)  # fmt: skip
+    training = recipe.training
+    diary = Diary(ready, out / LOG)
+    diary.begin(_steps_done(out / RUN))
+    history = fit(
+        ready.model, ready.objective, batches_of(ready),
+        steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,
+        weight_decay=training.weight_decay, clip=training.clip, betas=training.betas,
+        accumulate=training.accumulate, precision=training.precision, seed=training.seed,
+        callbacks=[diary], checkpoint=out / RUN, checkpoint_every=recipe.reports.save_every,
+    )  # fmt: skip
+    return finish(ready, out, history.precision)
+
+
+def finish(ready: Pretraining, out: Path, precision: str) -> dict[str, Any]:
+    """Write the trained model and what it reached; returns the latter."""
+    stored = store(ready.model, ready.reading.tokenizer, out)
+    log = read_log(out / LOG)
+    results = {
+        "recipe": ready.recipe.as_dict(),
+        "text": ready.reading.about,
+        "rows": len(ready.train),
+        "parameters": count_parameters(ready.model),
+        "reached": measure(ready, ready.model),
+        "curve": log,
+        "precision": precision,
+        "threads": torch.get_num_threads(),
+        "versions": {"torch": torch.__version__, "python": platform.python_version()},
+        "model": stored,
+    }
+    write_atomic(out / RESULTS, json.dumps(results, indent=1) + "\n")
+    return results
+
+
+def store(model: nn.Module, tokenizer: Any, out: Path) -> str:
+    """Write the model, weights in float32, where `load_pretrained` finds it; returns its name."""
+    from ..checkpoints import CheckpointError, save, save_folder
+
+    kept = model.discriminator if isinstance(model, Electra) else model
+    try:
+        save_folder(kept, out / "model", tokenizer)
+    except CheckpointError:  # a model that transformers does not have
+        save(kept, out / "model.safetensors")
+        tokenizer.save(out / "vocab.txt")
+        return "model.safetensors"
+    return "model"
+
+
+def _steps_done(path: Path) -> int:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.exists():
+        return 0
+    try:
+        with safe_open(path, framework="pt") as file:
+            return int(file.metadata()["step"])
+    except SafetensorError:
+        return 0  # `fit` refuses the file in words
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m course_lib.train.pretrain", description="Pre-train a model by a recipe file."
+    )
+    parser.add_argument("recipe", help="a TOML file, such as data/recipes/course_bert.toml")
+    parser.add_argument("--out", required=True, help="folder for checkpoint, log and results")
+    parser.add_argument("--steps", type=int, help="instead of the recipe's number of steps")
+    asked = parser.parse_args(arguments)
+    try:
+        recipe = read_recipe(asked.recipe)
+        if asked.steps is not None:
+            recipe = replace(recipe, training=replace(recipe.training, steps=asked.steps))
+        results = pretrain(recipe, asked.out)
+    except (ValueError, FileNotFoundError) as error:
+        sys.exit(f"pretrain: {error}")
+    reached = results["reached"]
+    print(f"held-out: {reached['heldout_accuracy']:.1%} of hidden tokens found, loss "
+          f"{reached['heldout_loss']:.3f} nats; in {asked.out}/{results['model']}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""A recipe file of the pre-training command: what is trained, on what, how, and how it is watched.
+
+A recipe is TOML with up to five tables, all checked before anything runs. data/recipes/ holds the
+course's own; `PretrainRecipe` below is the whole list of what may stand in one."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from ..objectives.masked_lm import BERT_MIX, check_mix, check_rate
+
+UNITS = ("tokens", "words", "runs")
+
+
+@dataclass(frozen=True)
+class ModelPart:
+    """Which member of the family, of which size, and what differs from that size."""
+
+    family: str = "bert"  # a name of pretrain.ENCODERS
+    size: str = "mini"  # of config.PUBLISHED
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the family's configuration
+    generator: float = 0.25  # of an ELECTRA: the generator's size, as a share
+
+
+@dataclass(frozen=True)
+class ObjectivePart:
+    """What is asked of the model."""
+
+    name: str = "mlm"  # of pretrain.OBJECTIVES: mlm, mlm+nsp, mlm+sop, rtd
+    rate: float = 0.15  # share of positions chosen
+    mix: tuple[float, float, float] = BERT_MIX  # [MASK], random, kept
+    units: str = "tokens"  # what is hidden together: tokens, whole words, runs of 1 to 3 words
+    mask_copies: int = 0  # 0: a fresh mask at each visit; n: n masks in turn
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate)
+        check_mix(self.mix)
+        if self.units not in UNITS:
+            raise ValueError(f"units={self.units!r} was given; expected one of {', '.join(UNITS)}.")
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """What is read. source: "documentation" (what is installed here), "world" (the micro-world's
+    stories), or a file or folder of plain text, paragraphs apart by an empty line."""
+
+    source: str = "documentation"
+    stories: int = 20_000  # of the micro-world
+    vocabulary: int | str = 8_192  # how many pieces to learn, or a vocab.txt; the world has its own
+    length: int = 128  # tokens in a row, special ones included
+    heldout: int = 500  # rows to be measured on, at most
+
+    def __post_init__(self) -> None:
+        for name, least in (("stories", 1), ("length", 8), ("heldout", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} was given; expected at least {least}."
+                )
+
+
+@dataclass(frozen=True)
+class TrainingPart:
+    """How the weights move: `train.loop.fit`'s arguments under the same names."""
+
+    steps: int = 1_000
+    batch_size: int = 64  # rows a step, over all processes
+    short_steps: int = 0  # so many of the steps, the first ones, read rows cut into short pieces
+    short_length: int = 32  # of this length; as many tokens a step as later
+    accumulate: int = 1  # batches a step: the step then reads accumulate × batch_size rows
+    learning_rate: float = 1e-3
+    warmup: float = 0.1
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    betas: tuple[float, float] = (0.9, 0.999)
+    precision: str = "auto"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.short_steps <= self.steps:
+            raise ValueError(
+                f"short_steps={self.short_steps} was given for {self.steps} steps; expected 0 to "
+                f"{self.steps}."
+            )
+
+
+@dataclass(frozen=True)
+class ReportsPart:
+    """How often, in steps, the run writes down its loss, is measured, and is saved."""
+
+    log_every: int = 50
+    evaluate_every: int = 1_000
+    save_every: int = 500
+
+
+@dataclass(frozen=True)
+class PretrainRecipe:
+    """A recipe file, read. `name` is what the result is called."""
+
+    name: str
+    about: str = ""
+    model: ModelPart = field(default_factory=ModelPart)
+    objective: ObjectivePart = field(default_factory=ObjectivePart)
+    text: TextPart = field(default_factory=TextPart)
+    training: TrainingPart = field(default_factory=TrainingPart)
+    reports: ReportsPart = field(default_factory=ReportsPart)
+
+    def __post_init__(self) -> None:
+        short, length = self.training.short_length, self.text.length
+        if not self.training.short_steps:
+            return
+        if short < 8 or length % short:
+            raise ValueError(
+                f"short_length={short} was given for rows of {length}; expected a length of at "
+                "least 8 that divides it."
+            )
+        if self.objective.name in ("mlm+nsp", "mlm+sop") or self.objective.units != "tokens":
+            raise ValueError(
+                "short_steps was given with pairs or whole words; expected objective mlm or rtd "
+                "with single tokens: a piece of a row may hold half a pair or half a word."
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """All settings as plain values, those that were left to their defaults too."""
+        return asdict(self)
+
+
+def read_recipe(path: str | Path) -> PretrainRecipe:
+    """The recipe in a TOML file.
+
+    Raises FileNotFoundError where there is none, and ValueError for what is no TOML, for a setting
+    that does not exist, and for a value of another kind than the setting's."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} was given as a recipe; there is no such file. The course's own lie in "
+            "data/recipes/; copy one and change it."
+        )
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML file: {error}. Compare data/recipes/.") from error
+    return _build(PretrainRecipe, found, str(path))
+
+
+def _build(kind: type, found: Mapping[str, Any], where: str) -> Any:
+    hints, parts = get_type_hints(kind), {f.name: f for f in fields(kind)}
+    if unknown := sorted(set(found) - set(parts)):
+        raise ValueError(
+            f"{where} has {', '.join(unknown)}; expected only {', '.join(parts)}. Is it spelt "
+            "right, and in the right table?"
+        )
+    if missing := [n for n, f in parts.items() if _required(f) and n not in found]:
+        raise ValueError(f"{where} lacks {', '.join(missing)}; expected it to be given.")
+    values = {name: _value(hints[name], given, f"{where}, {name}") for name, given in found.items()}
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+
+
+def _required(part: Any) -> bool:
+    return part.default is MISSING and part.default_factory is MISSING
+
+
+def _value(hint: Any, given: Any, where: str) -> Any:
+    if is_dataclass(hint):
+        if not isinstance(given, Mapping):
+            raise ValueError(f"{where} is {given!r}; expected a table.")
+        return _build(hint, given, where)  # type: ignore[arg-type]
+    kinds = getattr(hint, "__args__", ()) if "|" in str(hint) else (hint,)
+    for kind in kinds:
+        plain = getattr(kind, "__origin__", kind)
+        if plain is tuple and isinstance(given, list) and len(given) == len(kind.__args__):
+            return tuple(_value(k, x, where) for k, x in zip(kind.__args__, given, strict=True))
+        if plain is float and isinstance(given, int) and not isinstance(given, bool):
+            return float(given)
+        if plain not in (tuple, bool) and isinstance(given, bool):
+            continue
+        if isinstance(plain, type) and plain is not tuple and isinstance(given, plain):
+            return given
+    names = " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)
+    raise ValueError(f"{where} is {given!r}; expected a value of type {names}.")

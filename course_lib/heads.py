@@ -3,6 +3,7 @@ positions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -59,6 +60,27 @@ class ClassifierOutput:
     """Scores of the classes before the softmax, under transformers' name."""
 
     logits: Tensor  # (B, classes)
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
+    attention_scores: tuple[Tensor, ...] | None = None
+
+
+@dataclass
+class TokenClassifierOutput:
+    """Scores of the labels of every token before the softmax, under transformers' name."""
+
+    logits: Tensor  # (B, T, labels)
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
+    attention_scores: tuple[Tensor, ...] | None = None
+
+
+@dataclass
+class SpanOutput:
+    """Every token's scores as first and as last token of the answer, under transformers' names."""
+
+    start_logits: Tensor  # (B, T)
+    end_logits: Tensor  # (B, T)
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
     attention_scores: tuple[Tensor, ...] | None = None
@@ -205,9 +227,12 @@ class BertForReplacedTokens(nn.Module):
 
 class BertForClassification(nn.Module):
     """An encoder with a pooler, and on the pooled vector one score a class (Devlin et al. 2018,
-    section 4.1)."""
+    section 4.1).
 
-    def __init__(self, encoder: Encoder, classes: int) -> None:
+    classes: their names, or how many there are. With one alone the score is the answer itself: a
+    number to be predicted (regression)."""
+
+    def __init__(self, encoder: Encoder, classes: int | Sequence[str]) -> None:
         super().__init__()
         if encoder.pooler is None:
             raise ValueError(
@@ -216,8 +241,9 @@ class BertForClassification(nn.Module):
             )
         self.encoder = encoder
         self.config = encoder.config
+        self.names = label_names(classes)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout)
-        self.classifier = nn.Linear(encoder.config.hidden_size, classes)
+        self.classifier = nn.Linear(encoder.config.hidden_size, len(self.names))
         initialise(self.classifier, encoder.config.initializer_range)
 
     def forward(
@@ -233,6 +259,74 @@ class BertForClassification(nn.Module):
         return ClassifierOutput(scores, out.hidden_states, out.attentions, out.attention_scores)
 
 
+class BertForTokenClassification(nn.Module):
+    """An encoder, and on every token's vector one score a label (Devlin et al. 2018, section 5.3).
+
+    labels: their names, or how many there are. No pooler is read: to_transformers wants none."""
+
+    def __init__(self, encoder: Encoder, labels: int | Sequence[str]) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.config = encoder.config
+        self.names = label_names(labels)
+        self.dropout = nn.Dropout(encoder.config.hidden_dropout)
+        self.classifier = nn.Linear(encoder.config.hidden_size, len(self.names))
+        initialise(self.classifier, encoder.config.initializer_range)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **wanted: bool,
+    ) -> TokenClassifierOutput:
+        """As the encoder's call; (B, T) -> scores (B, T, labels)."""
+        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        scores = self.classifier(self.dropout(out.last_hidden_state))
+        return TokenClassifierOutput(
+            scores, out.hidden_states, out.attentions, out.attention_scores
+        )
+
+
+class BertForQuestionAnswering(nn.Module):
+    """An encoder and two vectors: S·T_i says how well the answer starts at token i, E·T_i how well
+    it ends there (Devlin et al. 2018, section 4.2). No pooler is read.
+
+    The question is segment A, the passage segment B. The rows of `span` are S and E; its two biases
+    (transformers has them) raise all starts, or all ends, alike: they change no answer."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.config = encoder.config
+        self.span = nn.Linear(encoder.config.hidden_size, 2)
+        initialise(self.span, encoder.config.initializer_range)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **wanted: bool,
+    ) -> SpanOutput:
+        """As the encoder's call; (B, T) -> start scores (B, T) and end scores (B, T)."""
+        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        start, end = self.span(out.last_hidden_state).unbind(-1)  # (B, T, 2) -> twice (B, T)
+        return SpanOutput(start, end, out.hidden_states, out.attentions, out.attention_scores)
+
+
+def label_names(labels: int | Sequence[str]) -> tuple[str, ...]:
+    """The labels' names; of a mere number LABEL_0, LABEL_1 …, as transformers calls them.
+
+    Raises ValueError for no label, and for one name given twice."""
+    names = [f"LABEL_{i}" for i in range(labels)] if isinstance(labels, int) else list(labels)
+    if not names or len(set(names)) < len(names):
+        raise ValueError(
+            f"labels {labels!r} were given; expected at least one, each with a name of its own."
+        )
+    return tuple(names)
+
+
 def _encode(
     encoder: Encoder,
     input_ids: Tensor,
@@ -242,9 +336,10 @@ def _encode(
     **wanted: bool,
 ) -> tuple[EncoderOutput, Tensor]:
     """The encoder's output, and the vectors whose words are asked: (B, T, H), or (N, H)."""
-    if predict_at is None:
+    if predict_at is None or wanted.get("remove_padding"):  # it needs the whole of the last block
         out = encoder(input_ids, attention_mask, token_type_ids, **wanted)
-        return out, out.last_hidden_state
+        hidden = out.last_hidden_state
+        return out, hidden if predict_at is None else hidden.flatten(0, 1)[predict_at]
     only_at, slot = cls_and_chosen(predict_at, *input_ids.shape)
     out = encoder(input_ids, attention_mask, token_type_ids, only_at=only_at, **wanted)
     return out, out.last_hidden_state.flatten(0, 1)[slot]

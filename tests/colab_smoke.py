@@ -125,6 +125,22 @@ def traffic_of(work: Callable[..., Any]) -> Any:
     return by_kind(traffic(lambda: work(torch.ones(4, 4), -1)))
 
 
+def question() -> tuple[list[str], torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Tokens, start and end scores, and where a span may be."""
+    tokens = ["[CLS]", "what", "rose", "?", "[SEP]", "the", "river", "rose", "[SEP]"]
+    start = torch.tensor([1.0, 0, 0, 0, 0, 3, 2, 0, 0])
+    allowed = torch.tensor([5 <= k <= 7 for k in range(9)])
+    return tokens, start, start.roll(1), allowed
+
+
+def curves_of_training_sizes() -> dict[str, Any]:
+    starts = {
+        "pre-trained": {"20": [0.4, 0.5], "80": [0.6, 0.7]},
+        "random": {"20": [0.3, 0.3], "80": [0.3, 0.4]},
+    }
+    return {"nli": starts, "ner": starts, "baselines": {"nli": {"bag of words": 0.4}}}
+
+
 VIEWS: dict[str, Callable[[], Any]] = {
     "show": lambda: views.show(views.tokens_row),
     "Html": lambda: views.Html("<b>bold</b>", "bold"),
@@ -212,6 +228,16 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "mask_epochs_view": lambda: views.mask_epochs_view(tokenizer(), "the river rose over its bank"),
     "parameter_calculator": views.parameter_calculator,
     "byte_pieces_view": lambda: views.byte_pieces_view(byte_bpe(), wordpiece=tokenizer()),
+    "task_shapes": views.task_shapes,
+    "tag_view": lambda: views.tag_view(["Ada", "sang"], ["B-PER", "O"], ["B-PER", "B-LOC"]),
+    "span_chart": lambda: views.span_chart(*question(), answer=(5, 6)),
+    "span_table": lambda: views.span_table(*question(), longest=2),
+    "span_explorer": lambda: views.span_explorer(*question()),
+    "learning_curves": lambda: views.learning_curves(curves_of_training_sizes()),
+    "loss_line": lambda: views.loss_line(
+        {"random": {"alpha": [0, 0.5, 1], "train_loss": [1, 0.5, 0], "test_score": [0.3, 0.5, 0.6]}}
+    ),
+    "cut_view": lambda: views.cut_view(WORDS, WORDS[:2], length=9),
     "prediction_slider": watched,
     "WatchWord": watched,
     "predict_masked": lambda: views.predict_masked(model(), tokenizer(), "the [MASK] rose"),
@@ -235,6 +261,8 @@ LIVE = (
     "delta_tables",
     "score_variance",
     "speed_chart",
+    "span_explorer",
+    "cut_view",
     "prediction_slider",
     "quiz_view",
 )
@@ -253,4 +281,6 @@ FIGURES = (
     "queue_chart",
     "traffic_chart",
     "roofline_chart",
+    "learning_curves",
+    "loss_line",
 )

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors, trainers
 
 import course_lib
 from course_lib.text import byte_bpe
@@ -295,6 +295,29 @@ def test_same_ids_on_random_texts(trained: ByteBPE):
     ]
     texts = ["".join(draw.choices(draw.choice(pools), k=draw.randint(0, 80))) for _ in range(2_000)]
     assert same_ids(trained, texts) > 50_000
+
+
+def test_offsets_by_hand():
+    tokenizer = train_byte_bpe(["a cat a cat", "caé"], 263, min_frequency=2)
+    text = "a caté"
+    ids, offsets = tokenizer.encode_with_offsets(text)
+    pieces = [tokenizer.token(i) for i in ids]
+    assert pieces == ["a", "Ġca", "t", "Ã", "©"]
+    assert offsets == [(0, 1), (2, 4), (4, 5), (5, 6), (5, 6)]  # é is two bytes
+
+
+def test_offsets_are_the_librarys(trained: ByteBPE, paragraphs: list[str]):
+    """But for pieces of white space alone, where theirs depend on which white space it is."""
+    theirs = fast_byte_bpe(trained)
+    theirs.post_processor = processors.ByteLevel(trim_offsets=True)
+    for text in [*HARD, *paragraphs[:300]]:
+        ids, offsets = trained.encode_with_offsets(text)
+        assert ids == trained.encode(text)
+        for found, expected in zip(offsets, theirs.encode(text).offsets, strict=True):
+            if found[0] < found[1]:
+                assert found == expected, text
+            else:
+                assert not text[slice(*expected)].strip()
 
 
 def test_decoding_any_ids(trained: ByteBPE):

@@ -972,8 +972,8 @@ def test_other_models_are_refused():
         "intermediate_size": 8, "max_position_embeddings": 8,
     }  # fmt: skip
     config = transformers.BertConfig(**options)
-    with pytest.raises(CheckpointError, match=r"a BertForTokenClass.* was given.*is in \.bert"):
-        from_transformers(transformers.BertForTokenClassification(config))
+    with pytest.raises(CheckpointError, match=r"a BertForMultipleCh.* was given.*is in \.bert"):
+        from_transformers(transformers.BertForMultipleChoice(config))
     other = transformers.GPT2Model(transformers.GPT2Config(n_layer=1, n_head=2, n_embd=8))
     with pytest.raises(CheckpointError, match="describes a 'gpt2'"):
         from_transformers(other)

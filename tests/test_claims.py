@@ -26,6 +26,11 @@ torch.set_num_threads(1)
 # lecture -> the errata whose home it is, the number of the papers' slips it holds, how many parts
 HOME = {
     "02": ({"E70", "E71", "E72", "E101", "E102", "E103"}, "slip 4", 5),
+    "03": (
+        {"E73", "E74", "E75", "E76", "E77", "E78", "E89", "E90", "E92", "E93", "E108"},
+        "slip",
+        0,
+    ),
     "04": (
         {"E01", "E02", "E03", "E04", "E05", "E06", "E53", "E54", "E55", "E79", "E80", "E81", "E82"}
         | {"E94", "E97", "E99", "E100"},
@@ -302,3 +307,21 @@ def test_the_printed_sizes_of_tinybert_are_within_rounding_of_the_counts():
         small, wide = (count_parameters(tinybert(size)) for size in ("4", "6"))
     assert abs(small + 240_384 - table["tinybert_4_parameters"]) < 1e5
     assert abs(wide - table["tinybert_6_parameters"]) < 1e5
+
+
+def test_the_nine_tasks_of_glue_are_described():
+    from course_lib.train.averages import AVERAGES, PAIRS
+
+    tasks = {name: task for name, task in printed("glue")["tasks"].items() if name != "where"}
+    assert set(tasks) == set(AVERAGES["leaderboard"].tasks)
+    assert [name for name, task in tasks.items() if "train" not in task] == ["WNLI"]
+    for name, task in tasks.items():
+        metrics = tuple(task["metrics"])
+        assert metrics == PAIRS[name] if name in ("QQP", "MRPC", "STS-B") else len(metrics) == 1
+
+
+def test_the_table_of_named_entities_is_whole():
+    lecture, paper = printed("ner")["lecture"], printed("ner")["bert"]
+    for table in (lecture, paper):
+        assert table["where"] and all(90 < x < 95 for x in table.values() if isinstance(x, float))
+    assert set(lecture) - set(paper) == {"TagLM"} and len(paper) == 7

@@ -297,19 +297,34 @@ def test_the_discriminator_learns_while_the_generator_only_guesses():
     assert curve["rtd"][0] > known and max(curve["rtd"][-5:]) < known / 2
 
 
-# ---------------------------------------------------------------- what is refused
-
-
-def test_a_part_of_a_batch_is_refused():
+@pytest.mark.parametrize("only_masked", [False, True])
+@pytest.mark.parametrize("unasked", [(), (0, 1, 5)])
+def test_parts_of_a_batch_add_up(only_masked, unasked):
+    """Uneven parts, and places that are not asked: shares of the whole's means, and of its
+    gradients. The mean of the parts' own means is another number."""
     batch = pretraining_batch(draw_rows(), SPECIAL)
-    part = split_batch(batch, 2)[0]
-    torch.manual_seed(0)
-    outputs = small_electra()(**part.inputs)
-    with pytest.raises(ValueError, match="accumulate=1"):
-        electra_loss()(outputs, part.targets)
-    batches = pretraining_batches(draw_rows(), SPECIAL, batch_size=4)
-    with pytest.raises(ValueError, match="accumulate=1"):
-        fit(small_electra(), electra_loss(), batches, steps=1, accumulate=2)
+    batch.targets["labels"][list(unasked)] = -100
+    model = small_electra(initializer_range=0.1).double()
+    model.generator.mlm.bias.data[9] = 1e4  # it is sure, so that all draws are the same
+
+    def loss_of(part, targets):
+        found = electra_loss(only_masked=only_masked)(model(**part.inputs), targets)
+        return found["rtd"], torch.cat([
+            g.flatten() for g in torch.autograd.grad(
+                found["rtd"], list(model.discriminator.encoder.stack.parameters()))])  # fmt: skip
+
+    whole, gradient = loss_of(batch, batch.targets)
+    parts = split_batch(batch, 5)
+    assert len({int(part.inputs["attention_mask"].sum()) for part in parts}) > 1
+    shares, gradients = zip(*(loss_of(part, part.targets) for part in parts), strict=True)
+    assert sum(shares).item() == pytest.approx(whole.item(), rel=1e-12)
+    assert (sum(gradients) - gradient).abs().max() <= 1e-12 * gradient.abs().max()
+    alone = [{n: x for n, x in p.targets.items() if not n.startswith("num_")} for p in parts]
+    means = [loss_of(p, targets)[0] for p, targets in zip(parts, alone, strict=True)]
+    assert abs(sum(means) / 5 - whole) > 1e-6
+
+
+# ---------------------------------------------------------------- what is refused
 
 
 @pytest.mark.parametrize("weights", [(-1.0, 1.0), (50.0, float("nan")), (float("inf"), 1.0)])

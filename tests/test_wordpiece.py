@@ -96,6 +96,26 @@ def test_every_word_of_a_real_text(trained: WordPiece, paragraphs: list[str]):
     assert sum(piece.startswith("##") for piece in pieces) > 500  # pieces are exercised
 
 
+def test_offsets_by_hand():
+    vocab = WordPiece.from_words(["cafe", "-", "##s", "a", "##b"])
+    ids, offsets = vocab.encode_with_offsets(" Café[MASK]cafés\u00ad-Zoo ab")
+    assert [vocab.token(i) for i in ids] == [
+        "cafe", "[MASK]", "cafe", "##s", "-", "[UNK]", "a", "##b"
+    ]  # fmt: skip
+    # A soft hyphen belongs to no token; [UNK] stands for its whole word.
+    assert offsets == [(1, 5), (5, 11), (11, 15), (15, 16), (17, 18), (18, 21), (22, 23), (23, 24)]
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_offsets_are_the_librarys(paragraphs: list[str], lowercase: bool):
+    ours = train_wordpiece(paragraphs[:300], 2_000, lowercase=lowercase)
+    theirs = fast_wordpiece(ours)
+    for text in [*NASTY, *paragraphs[:300]]:
+        ids, offsets = ours.encode_with_offsets(text)
+        assert ids == ours.encode(text)
+        assert offsets == theirs.encode(text).offsets, text
+
+
 def test_every_word_with_the_published_vocabulary(minilm_folder: Path, paragraphs: list[str]):
     ours = WordPiece.from_file(minilm_folder / "vocab.txt")
     assert (ours.vocab_size, ours.id("[MASK]"), ours.id("[CLS]")) == (30_522, 103, 101)

@@ -120,13 +120,19 @@ def split_batch(batch: Batch, parts: int) -> list[Batch]:
 
 def counted_together(parts: Sequence[Batch]) -> list[Batch]:
     """The same batches, each with the number of targets in all of them: targets["num_labels"] is
-    how many of "labels" are asked, and so for every other target. A count that a batch already has
-    stays."""
+    how many of "labels" are asked, and so for every other target; "num_real" is how many tokens are
+    real, less the masked ones that are not asked. A count that a batch already has stays."""
     names = [name for name in parts[0].targets if not name.startswith(COUNT)]
     counts = {
         COUNT + name: torch.stack([(part.targets[name] != IGNORED).sum() for part in parts]).sum()
         for name in names
     }
+    if {"predict_at", "attention_mask"} <= set(parts[0].inputs):
+        real = [
+            (part.inputs["attention_mask"] != 0).sum() - (part.targets["labels"] == IGNORED).sum()
+            for part in parts
+        ]
+        counts["num_real"] = torch.stack(real).sum()
     return [Batch(part.inputs, {**counts, **part.targets}) for part in parts]
 
 
@@ -135,7 +141,8 @@ def check_whole(targets: Mapping[str, Tensor]) -> None:
     if any(name.startswith(COUNT) for name in targets):
         raise ValueError(
             "A part of a larger batch was given; these losses are means over the real tokens of a "
-            "whole batch, and cannot be added up over parts. Train with accumulate=1."
+            "whole batch, and cannot be added up over parts. Train with accumulate=1, and in one "
+            "process."
         )
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..kernels.masked_loss import IGNORED
 from .masked_lm import masked_lm_loss
-from .pretraining import check_weights, check_whole
+from .pretraining import check_weights
 
 PAPER_MIX = (1.0, 0.0, 0.0)  # every chosen position becomes [MASK]
 RELEASED_MIX = (0.85, 0.0, 0.15)  # the released code leaves 15% of them as they are
@@ -39,8 +39,8 @@ def replaced_token_loss(
 
     outputs: logits (B, T), corrupted_ids (B, T), predict_at (N,), attention_mask (B, T);
     targets["labels"] (N,) the true words; where one is −100, that position does not count.
-    only_masked: over the masked positions alone. Raises ValueError for a part of a larger batch."""
-    check_whole(targets)
+    only_masked: over the masked positions alone. Of a part of a batch, targets["num_real"] and
+    targets["num_labels"] are how many the whole has (see `split_batch`)."""
     at, true = outputs.predict_at, targets["labels"]
     labels = replaced_labels(outputs.corrupted_ids, at, true).flatten()
     asked = outputs.attention_mask.flatten() != 0
@@ -54,6 +54,9 @@ def replaced_token_loss(
     if not len(scores):
         return {"total": outputs.logits.sum() * 0, "rtd": outputs.logits.sum() * 0}
     loss = F.binary_cross_entropy_with_logits(scores, labels[asked].to(scores.dtype))
+    count = targets.get("num_labels" if only_masked else "num_real")
+    if count is not None:  # this part's share of the whole batch's mean
+        loss = loss * len(scores) / count
     return {"total": loss, "rtd": loss}
 
 

@@ -249,6 +249,27 @@ class ByteBPE(Vocabulary):
             ids += [*self.encode(plain), self.ids[token]]
         return ids + self.encode(end)
 
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """The ids of `text` as `encode` gives them, and where in `text` each of them stands.
+
+        Offsets are (start, end) in characters of `text`, without the white space that a piece may
+        begin or end with. A piece that holds only some bytes of a character stands for all of it.
+        Raises as `encode` does.
+        """
+        ids = self.encode(text)
+        place = [at for at, char in enumerate(text) for _ in char.encode("utf-8")]  # of each byte
+        offsets, first = [], 0
+        for id in ids:
+            last = first + len(self.vocab[id]) - 1
+            start, end = place[first], place[last] + 1
+            while start < end and text[start] in WHITE_SPACE:
+                start += 1
+            while start < end and text[end - 1] in WHITE_SPACE:
+                end -= 1
+            offsets.append((start, end))
+            first = last + 1
+        return ids, offsets
+
     def _ids_of(self, word: str) -> list[int]:
         found = self._cache.get(word)
         if found is None:

@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from zlib import crc32
 
 import torch
 from torch import Tensor
 
 from ..objectives.rows import Rows
-from .world import MicroWorld, Story, story_rows
+from .english import RELATIONS, Answer, Pair, Question, TaggedSentence
+from .world import MicroWorld, Story, Trace, story_rows
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What did not fit into rows of `length` positions: `lost` tokens (or words, or answers, as
+    `what` says) of `texts` texts, of the `of` that there were. str(cut) says it."""
+
+    texts: int
+    of: int
+    lost: int
+    length: int
+    what: str = "tokens"
+
+    def __str__(self) -> str:
+        if not self.texts:
+            return f"Nothing was cut: all {self.of} fit into {self.length} positions."
+        return (
+            f"{self.texts} of {self.of} did not fit into {self.length} positions: "
+            f"{self.lost} {self.what} were left out."
+        )
 
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Texts and the class of each: rows of N texts, labels (N,), the classes' names.
+    """Texts and the class of each: rows of N texts, labels (N,), the classes' names; where texts
+    were shortened to fit, `cut` says by how much (of all texts that the rows were taken from).
 
     Raises ValueError unless every text has a label, and every label a name."""
 
     rows: Rows
     labels: Tensor
     names: tuple[str, ...]
+    cut: Cut | None = None
 
     def __post_init__(self) -> None:
         if len(self.rows) != len(self.labels):
@@ -40,7 +65,7 @@ class LabelledRows:
         return len(self.labels)
 
     def __getitem__(self, which: slice | Tensor) -> LabelledRows:
-        return LabelledRows(self.rows[which], self.labels[which], self.names)
+        return LabelledRows(self.rows[which], self.labels[which], self.names, self.cut)
 
     @property
     def commonest(self) -> float:
@@ -140,3 +165,178 @@ def queues(world: MicroWorld, count: int, seed: int = 0, workers: int = 8) -> Qu
     at = 3 + 7 * torch.arange(workers)  # after [CLS] then the
     rows = Rows(packed, torch.ones_like(packed), torch.zeros_like(packed))
     return Queues(rows, at, tuple(jobs[:workers]))
+
+
+# ---------------------------------------------------------------- items as in `english.py`
+
+# The parts of speech of the frames' own words; "to" has two. Slots have theirs below.
+PARTS_OF_SPEECH = {
+    "ADJ": "last",
+    "ADP": "about at for from in near of on with",
+    "ADV": "also finally first home how later much so then there very",
+    "AUX": "is",
+    "CCONJ": "and",
+    "DET": "all some the this",
+    "NOUN": "friend people",
+    "NUM": "one",
+    "PRON": "both it them they",
+    "PUNCT": ".",
+    "SCONJ": "while",
+    "VERB": "asks brings comes eat eats finds gives goes has helps like likes lives meet meets need"
+    " see sees shares shows takes talks thanks use visits wait walks wants watches",
+}
+SLOTS = {
+    "ADJ": "food.country.of look mood",
+    "DET": "hero.job.a",
+    "NOUN": "food guest.animal hero.job part thing thing.many",
+    "PRON": "guest.sex.his hero.sex.he hero.sex.his",
+    "PROPN": "day food.country guest hero hero.city hero.friend site",
+    "VERB": "act1 act1.do act2 act2.do act3 act3.do",
+}
+AFTER_TO = ("see", "use", "wait")  # verbs: "to" is a particle before them, else a preposition
+NAMES = {"PER": "guest hero hero.friend", "LOC": "food.country hero.city site"}
+TAG_OF_WORD, TAG_OF_SLOT, NAME_OF_SLOT = (
+    {word: tag for tag, words in table.items() for word in words.split()}
+    for table in (PARTS_OF_SPEECH, SLOTS, NAMES)
+)
+
+
+def story_tags(stories: Sequence[Story]) -> list[TaggedSentence]:
+    """Every sentence of the stories with its parts of speech and its entities, persons and places.
+
+    Raises ValueError for no stories, and for a word that the tables above do not know."""
+    _some(stories)
+    return [
+        TaggedSentence(
+            f"w{n}s{k}", text, tuple(text.split()),
+            tuple(_part_of_speech(*pair) for pair in zip(line, [*line[1:], None], strict=True)),
+            tuple(_entity_tag(*pair) for pair in zip([None, *line[:-1]], line, strict=True)),
+        )
+        for n, story in enumerate(stories)
+        for k, (text, line) in enumerate(zip(story.sentences, story.trace, strict=True))
+    ]  # fmt: skip
+
+
+def _part_of_speech(trace: Trace, then: Trace | None) -> str:
+    if trace.word == "to" and not trace.slot:
+        return "PART" if then and then.word in AFTER_TO else "ADP"
+    tag = TAG_OF_SLOT.get(trace.slot) if trace.slot else TAG_OF_WORD.get(trace.word)
+    if tag is None:
+        raise ValueError(
+            f"The part of speech of {trace.word!r} ({trace.frame}) is not known; expected it in "
+            "PARTS_OF_SPEECH, or its slot in SLOTS. Was the world edited? Add it there."
+        )
+    return tag
+
+
+def _entity_tag(before: Trace | None, trace: Trace) -> str:
+    kind = NAME_OF_SLOT.get(trace.slot)
+    goes_on = before is not None and before.slot == trace.slot  # a name of several words
+    return f"{'I' if goes_on else 'B'}-{kind}" if kind else "O"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that a story may say or leave out: which slot says it, of whom or what, how it is
+    asked for, and a statement of it. All words are the world's own; it has no question words."""
+
+    slot: str
+    about: str
+    question: str
+    statement: str = ""  # none where the world never says two things about the same subject
+
+
+FACTS = (
+    Fact("look", "thing", "how is the {about}", "the {about} is {value} ."),
+    Fact("mood", "hero", "how is {about}", "{about} is {value} ."),
+    Fact("site", "hero", "{about} is near", "{about} is near {value} ."),
+    Fact("hero.job", "hero", "{about} is the"),
+    Fact("hero.city", "hero", "{about} comes from"),
+)
+
+
+def story_pairs(stories: Sequence[Story], seed: int = 0) -> list[Pair]:
+    """A story as the premise, a statement about it as the hypothesis: the story says so
+    (entailment), says otherwise (contradiction), or says nothing of it (neutral).
+
+    Every hypothesis comes equally often with each of the three, so it alone tells nothing; the
+    world tells as many stories as one likes, and those that fit into no three are left out. One
+    story may be the premise of several pairs. Raises ValueError where no three are found."""
+    _some(stories)
+    texts = [story.text for story in stories]
+    said: dict[tuple[Fact, str], dict[str, list[int]]] = {}  # subject -> value or "" -> stories
+    for number, story in enumerate(stories):
+        places = _mentions(story)
+        for fact in FACTS:
+            if fact.statement and (about := _about(story, fact)):
+                value = next((texts[number][a:b] for a, b in places.get(fact.slot, [])), "")
+                said.setdefault((fact, about), {}).setdefault(value, []).append(number)
+    draw = random.Random(f"story pairs {seed}")
+    pairs = []
+    for (fact, about), by_value in said.items():
+        for value in filter(None, by_value):
+            others = [n for v, found in by_value.items() if v not in ("", value) for n in found]
+            groups = [by_value[value], by_value.get("", []), others]  # in the order of RELATIONS
+            for group in groups:
+                draw.shuffle(group)
+            hypothesis = fact.statement.format(about=about, value=value)
+            for three in zip(*groups, strict=False):
+                for number, label in zip(three, RELATIONS, strict=True):
+                    pairs.append((texts[number], hypothesis, label))
+    if not pairs:
+        raise ValueError(
+            f"{len(stories)} stories hold no statement that one says, one denies and one leaves "
+            "open; give a few hundred."
+        )
+    draw.shuffle(pairs)
+    return [Pair(f"w{n}", *pair) for n, pair in enumerate(pairs)]
+
+
+def story_questions(
+    stories: Sequence[Story], seed: int = 0, unanswerable: float = 0.25
+) -> list[Question]:
+    """One question about a fact for each story: how is the lamp, where does the hero come from?
+
+    About a share of `unanswerable` ask for what the story does not say. An answer that is said
+    twice has both places. Raises ValueError for no stories and for another share than 0 to 1."""
+    _some(stories)
+    if not 0 <= unanswerable <= 1:
+        raise ValueError(f"unanswerable={unanswerable!r} was given; expected a share, 0 to 1.")
+    draw = random.Random(f"story questions {seed}")
+    found = []
+    for number, story in enumerate(stories):
+        places, text = _mentions(story), story.text
+        asked = [(fact, about) for fact in FACTS if (about := _about(story, fact))]
+        silent = draw.random() < unanswerable
+        fits = [pair for pair in asked if (pair[0].slot not in places) == silent] or asked
+        fact, about = draw.choice(fits)
+        answers = tuple(Answer(text[a:b], a) for a, b in places.get(fact.slot, []))
+        found.append(Question(f"w{number}", fact.question.format(about=about), text, answers))
+    return found
+
+
+def _about(story: Story, fact: Fact) -> str:
+    """The word for what a fact is about; "" where the story has no such thing."""
+    if fact.about not in story.rows:
+        return ""
+    return " ".join(story.world.grammar.column(fact.about, "")[story.rows[fact.about]])
+
+
+def _mentions(story: Story) -> dict[str, list[tuple[int, int]]]:
+    """{slot: where in the story's text it is filled}, a name of several words being one stretch."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    end, before = -1, ""
+    for trace in chain.from_iterable(story.trace):
+        start, end = end + 1, end + 1 + len(trace.word)
+        if trace.slot:
+            places = found.setdefault(trace.slot, [])
+            if trace.slot == before:
+                start = places.pop()[0]
+            places.append((start, end))
+        before = trace.slot
+    return found
+
+
+def _some(stories: Sequence[Story]) -> None:
+    if not stories:
+        raise ValueError("No stories were given; expected at least one.")

@@ -89,6 +89,30 @@ def split_words(text: str) -> list[str]:
     return spaced.split()
 
 
+def _words_and_places(text: str, first: int, lowercase: bool) -> Iterator[tuple[str, list[int]]]:
+    """The words of `split_words(normalise(text))`, one character after the other, and for each of
+    their letters where it comes from; the first character of `text` has the place `first`."""
+    word, places = "", list[int]()
+    for place, char in enumerate(text, first):
+        for letter in _normalised(char, lowercase):
+            alone = is_punctuation(letter)
+            if word and (alone or letter == " "):
+                yield word, places
+                word, places = "", []
+            if alone:
+                yield letter, [place]
+            elif letter != " ":
+                word += letter
+                places.append(place)
+    if word:
+        yield word, places
+
+
+@lru_cache(maxsize=4096)
+def _normalised(char: str, lowercase: bool) -> str:
+    return normalise(char, lowercase=lowercase)
+
+
 # ---------------------------------------------------------------- words into pieces
 
 
@@ -208,6 +232,34 @@ class WordPiece(Vocabulary):
     def encode(self, text: str) -> list[int]:
         """The ids of `text`, without [CLS] and [SEP]."""
         return [self.ids[token] for token in self.tokenize(text)]
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """The ids of `text` as `encode` gives them, and where in `text` each of them stands.
+
+        Offsets are (start, end) in characters of `text` as it was given, so that
+        text[start:end] is what the token was made from: "Café" for the token cafe. [UNK] stands
+        for the whole word.
+        """
+        ids, offsets = [], []
+        for word, places in self._placed_words(text):
+            start = 0
+            for number, piece in enumerate(self.pieces(word)):
+                bare = word if piece == UNK else piece.removeprefix(CONTINUES if number else "")
+                end = start + len(bare)
+                ids.append(self.ids[piece])
+                offsets.append((places[start], places[end - 1] + 1))
+                start = end
+        return ids, offsets
+
+    def _placed_words(self, text: str) -> Iterator[tuple[str, list[int]]]:
+        """What `words` gives, and for each letter the place of the character it comes from."""
+        first = 0
+        for part in _SPECIAL.split(text):
+            if part in SPECIAL_TOKENS:
+                yield part, list(range(first, first + len(part)))
+            else:
+                yield from _words_and_places(part, first, self.lowercase)
+            first += len(part)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The tokens of `ids` as text: a space between words, none before a ## piece."""

@@ -1,13 +1,24 @@
-"""What a model of pairs must beat: a classifier that sees which words the segments hold, and no
-order of words."""
+"""What a model must beat: rules and classifiers that see which words stand in a text, or how many,
+but not their order.
+
+`python -m course_lib.train.baselines` prints them for the course's English texts.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..objectives.rows import Rows, SpecialIds
+from ..text import english
+from ..text.english import LabelledText, Pair, Question, TaggedSentence
+from .span_metrics import SquadScores, bio_spans, span_scores, squad_scores
+from .task_metrics import accuracy
 
 
 def bag_of_words_accuracy(
@@ -47,3 +58,207 @@ def _features(rows: Rows, special: SpecialIds, kind: str) -> Any:
         return (bags[0] - bags[1]).tocsr()
     both = bags[0].multiply(bags[1]).tocsr()
     return hstack([both, csr_matrix(both.sum(axis=1))]).tocsr()
+
+
+# ---------------------------------------------------------------- one text, or a pair
+
+Item = LabelledText | Pair
+SEES = ("nothing", "length", "words", "hypothesis")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text: lower case, letters, digits and apostrophes."""
+    return re.findall(r"[a-z0-9']+", text.lower())
+
+
+def label_accuracy(train: Sequence[Item], test: Sequence[Item], sees: str) -> float:
+    """Share of the test items whose class a simple classifier finds.
+
+    sees: "nothing" always says the commonest class of the training items. The others are logistic
+    regressions: "length" knows how many words and characters each text has, "words" which words it
+    holds (of a pair: which the premise, which the hypothesis, which both), "hypothesis" those of
+    the hypothesis alone. Raises ValueError for no items and for "hypothesis" of single texts."""
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler
+
+    if not train or not test or sees not in SEES:
+        raise ValueError(
+            f"{len(train)} training and {len(test)} test items and sees={sees!r} were given; "
+            f"expected at least one of each, and one of {', '.join(SEES)}."
+        )
+    labels, truth = ([item.label for item in items] for items in (train, test))
+    if sees == "nothing":
+        return accuracy(truth, [Counter(labels).most_common(1)[0][0]] * len(truth))
+    regression = LogisticRegression(max_iter=1_000, tol=1e-7)  # to the optimum, as above
+    model = make_pipeline(DictVectorizer(), MaxAbsScaler(), regression)
+    model.fit([_features_of(item, sees) for item in train], labels)
+    return accuracy(truth, model.predict([_features_of(item, sees) for item in test]).tolist())
+
+
+def cross_validated(items: Sequence[Item], sees: str, folds: int = 10, seed: int = 0) -> float:
+    """`label_accuracy` with every item tested once, by a classifier that learnt from the other
+    folds."""
+    from sklearn.model_selection import StratifiedKFold
+
+    parts = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    found = 0.0
+    for rest, part in parts.split(items, [item.label for item in items]):
+        tested = [items[n] for n in part]
+        found += len(part) * label_accuracy([items[n] for n in rest], tested, sees)
+    return found / len(items)
+
+
+def _features_of(item: Item, sees: str) -> dict[str, float]:
+    pair = isinstance(item, Pair)
+    if sees == "hypothesis" and not pair:
+        raise ValueError("sees='hypothesis' was given for single texts; expected pairs.")
+    texts = [item.premise, item.hypothesis] if isinstance(item, Pair) else [item.text]
+    if sees == "length":
+        return {
+            f"{what} {n}": len(part)
+            for n, text in enumerate(texts)
+            for what, part in (("words", words_of(text)), ("characters", text))
+        }
+    bags = [set(words_of(text)) for text in texts]
+    if sees == "hypothesis" or not pair:
+        return dict.fromkeys(bags[-1], 1)
+    both = bags[0] & bags[1]
+    parts = zip("phb", (bags[0] - both, bags[1] - both, both), strict=True)
+    found: dict[str, float] = {f"{part} {word}": 1 for part, bag in parts for word in bag}
+    return found | {"shared": len(both) / max(1, len(bags[1]))}
+
+
+# ---------------------------------------------------------------- a tag a word
+
+
+def word_list_tags(
+    train: Sequence[TaggedSentence], test: Sequence[TaggedSentence], kind: str
+) -> list[list[str]]:
+    """Each word gets the tag that it had most often in training (capitals do not count), an unknown
+    word the commonest tag of all."""
+    known: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for sentence in train:
+        for word, tag in zip(sentence.words, sentence.tags(kind), strict=True):
+            known[word.lower()][tag] += 1
+    commonest = sum(known.values(), Counter()).most_common(1)[0][0]
+    likeliest = {word: tags.most_common(1)[0][0] for word, tags in known.items()}
+    return [[likeliest.get(word.lower(), commonest) for word in line.words] for line in test]
+
+
+def listed_names(
+    train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]
+) -> list[list[str]]:
+    """Entity tags: the names of the training sentences, found again, the longest first."""
+    names = {
+        sentence.words[first : last + 1]: kind
+        for sentence in train
+        for kind, first, last in sorted(bio_spans(sentence.entities))
+    }
+    longest = max(map(len, names), default=0)
+    return [_tags_of_names(sentence.words, names, longest) for sentence in test]
+
+
+def _tags_of_names(
+    words: tuple[str, ...], names: dict[tuple[str, ...], str], longest: int
+) -> list[str]:
+    tags: list[str] = []
+    while (here := len(tags)) < len(words):
+        sizes = range(min(longest, len(words) - here), 0, -1)
+        size = next((size for size in sizes if words[here : here + size] in names), 0)
+        kind = names.get(words[here : here + size], "")
+        tags += [f"B-{kind}", *[f"I-{kind}"] * (size - 1)] if size else ["O"]
+    return tags
+
+
+# ---------------------------------------------------------------- a question about a passage
+
+SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s)|$)", re.DOTALL)
+
+
+def overlap_answer(question: Question) -> str:
+    """Of the sentence that shares most words with the question, the longest run of neighbouring
+    words that the question does not hold. Words of few sentences of the passage count more."""
+    sentences = [match[0] for match in SENTENCE.finditer(question.passage)]
+    bags = [set(words_of(sentence)) for sentence in sentences]
+    asked = set(words_of(question.question))
+    weight = {w: math.log(1 + len(bags) / (1 + sum(w in bag for bag in bags))) for w in asked}
+    shared = [math.fsum(weight[word] for word in bag & asked) for bag in bags]
+    best = sentences[max(range(len(bags)), key=shared.__getitem__)]
+    return max(_runs(best, asked), key=lambda run: len(run.split()), default="")
+
+
+def _runs(sentence: str, never: set[str]) -> Iterator[str]:
+    """Stretches of neighbouring words none of which is in `never`, without the signs around."""
+    start, end = -1, -1
+    for match in re.finditer(r"[\w'’-]+", sentence):
+        goes_on = match[0].lower() not in never
+        if start >= 0 and not (goes_on and sentence[end : match.start()].isspace()):
+            yield sentence[start:end]
+            start = -1
+        if goes_on:
+            start, end = (match.start() if start < 0 else start), match.end()
+    if start >= 0:
+        yield sentence[start:end]
+
+
+def question_baselines(questions: Sequence[Question]) -> dict[str, SquadScores]:
+    """SQuAD's scores of never answering, and of always giving the `overlap_answer`."""
+    gold = {question.id: [answer.text for answer in question.answers] for question in questions}
+    overlap = {question.id: overlap_answer(question) for question in questions}
+    return {
+        "no answer": squad_scores(dict.fromkeys(gold, ""), gold),
+        "overlap": squad_scores(overlap, gold),
+    }
+
+
+# ---------------------------------------------------------------- the course's English texts
+
+
+Row = tuple[str, str, str, float]  # data, what is measured, baseline, its score
+
+
+def english_baselines() -> list[Row]:
+    """(data, what is measured, baseline, its score on the test split) for `data/english/`."""
+    return [
+        *_label_rows("reviews", english.reviews("train"), english.reviews("test")),
+        *_label_rows("messages", english.messages("train"), english.messages("test")),
+        *_label_rows("nli", english.nli_pairs("train"), english.nli_pairs("test")),
+        *(
+            ("nli", "accuracy, ten folds", sees, cross_validated(english.nli_pairs(), sees))
+            for sees in SEES[1:]
+        ),
+        *_tag_rows(english.tagged_sentences("train"), english.tagged_sentences("test")),
+        *(
+            ("passages", measure, name, score)
+            for name, scores in question_baselines(english.questions("test")).items()
+            for measure, score in (("exact match", scores.exact), ("F1", scores.f1))
+        ),
+    ]
+
+
+def _label_rows(data: str, train: Sequence[Item], test: Sequence[Item]) -> list[Row]:
+    seen = SEES if isinstance(train[0], Pair) else SEES[:-1]
+    return [(data, "accuracy", sees, label_accuracy(train, test, sees)) for sees in seen]
+
+
+def _tag_rows(train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]) -> list[Row]:
+    truth = [tag for sentence in test for tag in sentence.pos]
+    commonest = Counter(tag for sentence in train for tag in sentence.pos).most_common(1)[0][0]
+    by_word = [tag for line in word_list_tags(train, test, "pos") for tag in line]
+    names = [sentence.entities for sentence in test]
+    entities = {
+        "word list": word_list_tags(train, test, "entities"),
+        "list of names": listed_names(train, test),
+    }
+    return [
+        ("tagged", "POS accuracy", "nothing", accuracy(truth, [commonest] * len(truth))),
+        ("tagged", "POS accuracy", "word list", accuracy(truth, by_word)),
+        *(("tagged", "entity F1", n, span_scores(names, said).f1) for n, said in entities.items()),
+    ]
+
+
+if __name__ == "__main__":
+    for data, measure, baseline, score in english_baselines():
+        print(f"{data:9} {measure:20} {baseline:14} {score:6.1%}")

@@ -1,21 +1,41 @@
-"""Fine-tuning: a pre-trained encoder, a fresh classifier on top, a few labelled texts."""
+"""Fine-tuning: a pre-trained encoder, a fresh head on top, a few labelled texts.
+
+The task decides the head: LabelledRows a class a text, TaggedRows a tag a word, QuestionRows the
+start and the end of an answer. Nothing else differs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..encoder import Encoder, Pooler, initialise
-from ..heads import BertForClassification
+from ..heads import BertForClassification, BertForQuestionAnswering, BertForTokenClassification
 from ..objectives.classification import classification_loss
 from ..objectives.rows import Batch
+from ..objectives.spans import best_spans, choose_threshold, span_loss
+from ..objectives.token_labels import token_classification_loss
+from ..text.features import QuestionRows, TaggedRows
 from ..text.tasks import LabelledRows
-from .loop import fit
+from .loop import Callback, Objective, fit
+from .span_metrics import SquadScores, answer_f1, span_scores, squad_scores
+from .task_metrics import accuracy
+
+Task = LabelledRows | TaggedRows | QuestionRows
+ForTask = BertForClassification | BertForTokenClassification | BertForQuestionAnswering
+
+# What each kind of task is trained with.
+LOSSES: dict[type, Objective] = {
+    LabelledRows: classification_loss,
+    TaggedRows: token_classification_loss,
+    QuestionRows: span_loss,
+}
 
 
-def labelled_batches(task: LabelledRows, batch_size: int, seed: int = 0) -> Callable[[int], Batch]:
+def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[int], Batch]:
     """Batches as a pure function of the step: each epoch visits the texts in a new order, none
     twice; what is left over when no batch can be filled any more waits for the next.
 
@@ -31,16 +51,28 @@ def labelled_batches(task: LabelledRows, batch_size: int, seed: int = 0) -> Call
         generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
         order = torch.randperm(len(task), generator=generator)
         part = task[order[place * batch_size : (place + 1) * batch_size]]
-        return Batch(text_inputs(part), {"classes": part.labels})
+        return Batch(text_inputs(part), targets_of(part))
 
     return batches
 
 
-def text_inputs(task: LabelledRows) -> dict[str, torch.Tensor]:
+def text_inputs(task: Task) -> dict[str, Tensor]:
     """A model's arguments, cut to the longest of the texts."""
-    longest = int(task.rows.attention_mask.sum(dim=1).max())
     names = ("input_ids", "attention_mask", "token_type_ids")
-    return {name: getattr(task.rows, name)[:, :longest].contiguous() for name in names}
+    return {name: getattr(task.rows, name)[:, : _longest(task)].contiguous() for name in names}
+
+
+def targets_of(task: Task) -> dict[str, Tensor]:
+    """What the task's loss compares the model's answer with."""
+    if isinstance(task, LabelledRows):
+        return {"classes": task.labels}
+    if isinstance(task, TaggedRows):
+        return {"token_labels": task.labels[:, : _longest(task)].contiguous()}
+    return {"start": task.start, "end": task.end}
+
+
+def _longest(task: Task) -> int:
+    return int(task.rows.attention_mask.sum(dim=1).max())
 
 
 def classifier_on(encoder: Encoder, classes: int, seed: int = 0) -> BertForClassification:
@@ -54,40 +86,150 @@ def classifier_on(encoder: Encoder, classes: int, seed: int = 0) -> BertForClass
     return BertForClassification(copy, classes)
 
 
+def head_on(encoder: Encoder, task: Task, seed: int = 0) -> ForTask:
+    """The task's head, fresh, on top of a *copy* of the encoder."""
+    if isinstance(task, LabelledRows):
+        return classifier_on(encoder, len(task.names), seed)
+    torch.manual_seed(seed)
+    copy = deepcopy(encoder).requires_grad_(True)
+    copy.pooler = None  # nobody would read it
+    if isinstance(task, TaggedRows):
+        return BertForTokenClassification(copy, task.names)
+    return BertForQuestionAnswering(copy)
+
+
 def finetune(
     encoder: Encoder,
-    task: LabelledRows,
+    task: Task,
     *,
     steps: int,
     batch_size: int = 16,
     learning_rate: float = 1e-3,
     seed: int = 0,
     precision: str = "auto",
-) -> BertForClassification:
+    frozen: bool = False,
+    callbacks: Sequence[Callback] = (),
+) -> Any:
     """The whole encoder trained on the task, from a copy: the one given stays as it is.
 
-    Raises ValueError as `labelled_batches` does."""
-    model = classifier_on(encoder, len(task.names), seed)
-    batches = labelled_batches(task, batch_size, seed)
+    frozen: only the head learns, on vectors that stay as they are. Returns the model with the
+    task's head. Raises ValueError as `labelled_batches` does."""
+    model = head_on(encoder, task, seed)
+    if frozen:
+        model.encoder.requires_grad_(False)
     fit(
-        model, classification_loss, batches,
+        model, LOSSES[type(task)], labelled_batches(task, batch_size, seed),
         steps=steps, learning_rate=learning_rate, seed=seed, precision=precision,
+        callbacks=callbacks,
     )  # fmt: skip
     return model
 
 
+# ---------------------------------------------------------------- answers, and how good they are
+
+
 @torch.no_grad()
+def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 64) -> list[Tensor]:
+    """The model's scores of these names for all texts of the task, padded to its rows' length. The
+    model is left as it was found."""
+    was_training = model.training
+    model.eval()
+    length, found = task.rows.input_ids.shape[1], []
+    try:
+        for start in range(0, len(task), batch_size):
+            out = model(**text_inputs(task[start : start + batch_size]))
+            found.append([getattr(out, name) for name in names])
+    finally:
+        model.train(was_training)
+    whole = isinstance(task, LabelledRows)  # a score a text, nothing to pad
+    return [torch.cat([x if whole else _padded(x, length) for x in parts])
+            for parts in zip(*found, strict=True)]  # fmt: skip
+
+
+def _padded(scores: Tensor, length: int) -> Tensor:
+    """(B, T, …) with zeros up to T = length."""
+    short = length - scores.shape[1]
+    return torch.cat([scores, scores.new_zeros(len(scores), short, *scores.shape[2:])], dim=1)
+
+
+def predicted_classes(model: BertForClassification, task: LabelledRows) -> list[str]:
+    """The class with the highest score of each text, by name."""
+    (logits,) = outputs_on(model, task, ["logits"])
+    return [task.names[n] for n in logits.argmax(-1).tolist()]
+
+
+def predicted_tags(model: BertForTokenClassification, task: TaggedRows) -> list[list[str]]:
+    """The tag with the highest score of each word that fits into its row."""
+    (logits,) = outputs_on(model, task, ["logits"])
+    names = task.names or model.names
+    return [
+        [names[n] for n in row[list(first)].argmax(-1).tolist()]
+        for row, first in zip(logits, task.first, strict=True)
+    ]
+
+
+def best_answers(
+    model: BertForQuestionAnswering, task: QuestionRows, longest: int = 30
+) -> dict[str, tuple[str, float]]:
+    """question id -> the best span of all its windows, as it stands in the passage, and by how much
+    it beats the null answer."""
+    start, end = outputs_on(model, task, ["start_logits", "end_logits"])
+    spans = best_spans(start, end, task.allowed, longest)
+    found: dict[str, tuple[str, float]] = {}
+    null: dict[str, float] = {}
+    best: dict[str, float] = {}
+    for window, number in enumerate(task.question.tolist()):
+        name, score = task.questions[number].id, spans.score[window].item()
+        # The question has no answer if no window has one: the least of their null scores.
+        null[name] = min(null.get(name, float("inf")), spans.null_score[window].item())
+        if score > best.get(name, float("-inf")):
+            best[name] = score
+            answer = task.span(window, int(spans.start[window]), int(spans.end[window]))
+            found[name] = (answer.text, 0.0)
+    return {name: (text, best[name] - null[name]) for name, (text, _) in found.items()}
+
+
+def null_threshold(answers: Mapping[str, tuple[str, float]], task: QuestionRows) -> float:
+    """The threshold that these answers do best with: give the span where it beats the null answer
+    by more. Choose it on other questions than those it is judged on."""
+    gold = gold_answers(task)
+    margins = torch.tensor([margin for _, margin in answers.values()])
+    scores = [answer_f1(text, gold[name]) for name, (text, _) in answers.items()]
+    silent = [answer_f1("", gold[name]) for name in answers]
+    return choose_threshold(margins, torch.tensor(scores), torch.tensor(silent))
+
+
+def gold_answers(task: QuestionRows) -> dict[str, list[str]]:
+    """question id -> the answers a reader may give, [] where the passage does not tell."""
+    asked = {task.questions[n] for n in task.question.tolist()}
+    return {question.id: [answer.text for answer in question.answers] for question in asked}
+
+
+def answer_scores(
+    model: BertForQuestionAnswering, task: QuestionRows, threshold: float = 0.0
+) -> SquadScores:
+    """Exact match and F1 of the model's answers, "" where the margin is not above the threshold."""
+    said = {name: text if margin > threshold else "" for name, (text, margin) in
+            best_answers(model, task).items()}  # fmt: skip
+    return squad_scores(said, gold_answers(task))
+
+
 def class_accuracy(
     model: BertForClassification, task: LabelledRows, batch_size: int = 256
 ) -> float:
-    """Share of texts whose class gets the highest score. The model is left as it was found."""
-    was_training = model.training
-    model.eval()
-    right = 0
-    try:
-        for start in range(0, len(task), batch_size):
-            part = task[start : start + batch_size]
-            right += int((model(**text_inputs(part)).logits.argmax(-1) == part.labels).sum())
-    finally:
-        model.train(was_training)
-    return right / len(task)
+    """Share of texts whose class gets the highest score."""
+    (logits,) = outputs_on(model, task, ["logits"], batch_size)
+    return (logits.argmax(-1) == task.labels).double().mean().item()
+
+
+def task_score(model: Any, task: Task, threshold: float = 0.0) -> float:
+    """One number from 0 to 1 for how well a model does a task: share of texts classed rightly; of
+    entities F1 over whole spans, of other tags share of words; of answers F1."""
+    if isinstance(task, LabelledRows):
+        return class_accuracy(model, task)
+    if isinstance(task, QuestionRows):
+        return answer_scores(model, task, threshold).f1
+    true, said = task.tags(task.labels), predicted_tags(model, task)
+    if "O" in task.names:
+        return span_scores(true, said).f1
+    return accuracy([t for row in true for t in row], [t for row in said for t in row])

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..objectives.pretraining import counted_together
 from ..objectives.rows import Batch
 from .precision import choose_precision, computing_in
 from .schedule import check_betas, warmup_then_linear
 from .state import load_run, save_run
+from .team import ALONE, Alone
 
 Objective = Callable[[Any, Mapping[str, Tensor]], dict[str, Tensor]]
 Batches = Callable[[int], Batch]
@@ -72,6 +72,7 @@ def fit(
     callbacks: Sequence[Callback] = (),
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 0,
+    team: Alone = ALONE,
 ) -> History:
     """Train `model` for `steps` steps; returns the loss curve.
 
@@ -84,9 +85,14 @@ def fit(
     With `checkpoint` the run is saved every `checkpoint_every` steps and at the end, and a run
     found there goes on where it stopped. On one machine, with one thread count and one precision,
     the result is the same to the last bit, interrupted or not. Raises ValueError for a damaged or
-    foreign checkpoint and FloatingPointError when the loss is no longer a number."""
+    foreign checkpoint and FloatingPointError when the loss is no longer a number.
+
+    team: the processes that train together, all of which call this (see team.py). Each computes on
+    its rows of every batch; losses, clipping and counts are those of whole batches, so several
+    follow what one does, up to rounding and to dropout. One of them saves; all hear the report."""
     _check_accumulate(accumulate)
-    history = History(precision=choose_precision(precision))
+    history = History(precision=choose_precision(precision, team.device.type))
+    together = team.prepare(model)
     optimizer = adamw(model, learning_rate, weight_decay, betas)
     recipe = {
         "steps": steps, "learning_rate": learning_rate, "warmup": warmup, "clip": clip,
@@ -96,20 +102,23 @@ def fit(
     done = 0
     if checkpoint is not None:
         done, history.losses = load_run(checkpoint, model, optimizer, recipe)
+        team.check_same(f"The step at which {checkpoint} stopped", done)
 
     model.train()
     began = time.perf_counter()
     for step in range(done, steps):
-        torch.manual_seed(seed * 1_000_003 + step)  # dropout's numbers, also after a resumption
+        # Dropout's numbers, also after a resumption.
+        torch.manual_seed(team.seed(seed * 1_000_003 + step))
         set_learning_rate(optimizer, learning_rate * warmup_then_linear(step, steps, warmup))
         parts = [batches(step * accumulate + part) for part in range(accumulate)]
-        losses = train_step(model, objective, optimizer, parts, clip, history.precision)
+        losses = train_step(together, objective, optimizer, parts, clip, history.precision, team)
         history.add(losses)
         history.tokens += sum(part.inputs["input_ids"].numel() for part in parts)
         history.seconds = time.perf_counter() - began
         _tell(callbacks, Report(step + 1, steps, losses, history.tokens_per_second, model))
         if checkpoint is not None and _is_due(step + 1, steps, checkpoint_every):
-            save_run(checkpoint, model, optimizer, history.losses, step + 1, recipe)
+            done = step + 1
+            save_run(checkpoint, model, optimizer, history.losses, done, recipe, team.first)
     model.eval()
     return history
 
@@ -121,23 +130,27 @@ def train_step(
     batch: Batch | Sequence[Batch],
     clip: float,
     precision: str,
+    team: Alone = ALONE,
 ) -> dict[str, float]:
     """Forward, loss, backward, clip, update: one step, and its losses as plain numbers.
 
     Several batches are the parts of one large batch: each is divided by the count of all, so the
-    gradients add up to that of the whole, however unequal the parts are."""
-    parts = [batch] if isinstance(batch, Batch) else list(batch)
+    gradients add up to that of the whole, however unequal the parts are; so do those of a team's
+    processes, each of which computes on rows of its own."""
+    parts = team.mine([batch] if isinstance(batch, Batch) else list(batch))
     found = []
-    for part in parts if len(parts) == 1 else counted_together(parts):
-        with computing_in(precision):
-            outputs = model(**part.inputs)
-        losses = objective(outputs, part.targets)
-        losses["total"].backward()
+    for number, part in enumerate(parts, start=1):
+        with team.gathering(model, last=number == len(parts)):
+            with computing_in(precision, team.device.type):
+                outputs = model(**part.inputs)
+            losses = objective(outputs, part.targets)
+            team.backward(losses["total"])
         found.append({name: loss.detach() for name, loss in losses.items()})
     nn.utils.clip_grad_norm_(model.parameters(), clip)
     optimizer.step()
     optimizer.zero_grad()
     numbers = {name: sum(losses[name].item() for losses in found) for name in found[0]}
+    numbers = team.added(numbers)
     if numbers["total"] != numbers["total"]:
         raise FloatingPointError(
             "The loss is no longer a number; expected a finite one. Lower the learning rate, or "

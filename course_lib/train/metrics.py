@@ -57,23 +57,25 @@ def evaluate(
     """Score a model on held-out rows, on pairs too if they are labelled; the mask is fixed by
     `seed`. The model is left as it was found."""
     asks_pairs = rows.next_sentence_label is not None and isinstance(model, BertForPreTraining)
-    was_training = model.training
+    was_training, device = model.training, next(model.parameters()).device
     model.eval()
     masked = hidden_words(rows, special, seed=seed)
     found, told, mlm, nsp = [], [], 0.0, 0.0
     for start in range(0, len(rows), batch_size):
         part = rows[start : start + batch_size]
         here = _between(masked, start, len(part))
-        with computing_in(choose_precision(precision)):
-            out = model(here.input_ids, part.attention_mask, part.token_type_ids, here.predict_at)
-        loss = masked_lm_loss(out, {"labels": here.asked})
-        mlm += loss["mlm"].item() * len(here.asked)
-        found.append(out.prediction_logits.argmax(-1) == here.asked)
+        given = here.input_ids, part.attention_mask, part.token_type_ids, here.predict_at
+        asked = here.asked.to(device)
+        with computing_in(choose_precision(precision, device.type), device.type):
+            out = model(*(x.to(device) for x in given))
+        loss = masked_lm_loss(out, {"labels": asked})
+        mlm += loss["mlm"].item() * len(asked)
+        found.append((out.prediction_logits.argmax(-1) == asked).cpu())
         if asks_pairs:
-            label = part.next_sentence_label
-            assert label is not None
+            assert part.next_sentence_label is not None
+            label = part.next_sentence_label.to(device)
             nsp += next_sentence_loss(out, {"next_sentence_label": label})["nsp"].item() * len(part)
-            told.append(out.seq_relationship_logits.argmax(-1) == label)
+            told.append((out.seq_relationship_logits.argmax(-1) == label).cpu())
     model.train(was_training)
     return Scores(
         torch.cat(found),

@@ -2,11 +2,15 @@
 
     python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert
 
-It is the notebooks' loop, `fit`, with arguments. In the output folder: `log.jsonl`, a line every few
-steps, written as the run goes; `run.safetensors`, from which a run that was killed goes on to the
-same bits; and at the end `model/` (weights, configuration and vocabulary, as `load_pretrained` and
-transformers read them), or where transformers has no such model `model.safetensors`; and
-`results.json`."""
+It is the notebooks' loop, `fit`, with arguments. In the output folder: `recipe.json`, what is run;
+`log.jsonl`, a line every few steps, written as the run goes; `run.safetensors`, from which a run
+that was killed goes on to the same bits; and at the end `model/` (weights, configuration and
+vocabulary, as `load_pretrained` and transformers read them), or where transformers has no such
+model `model.safetensors`; and `results.json`.
+
+On several processes, on one machine or many, with the same recipe and the same batches:
+
+    torchrun --nproc_per_node 8 -m course_lib.train.pretrain RECIPE --out FOLDER"""
 
 from __future__ import annotations
 
@@ -44,8 +48,10 @@ from .loop import Objective, Report, fit
 from .metrics import evaluate
 from .pretrain_recipe import PretrainRecipe, read_recipe
 from .pretrain_text import Reading, read_text
+from .state import put_weights, whole_weights
+from .team import ALONE, DEVICES, Alone, join
 
-RUN, LOG, RESULTS = "run.safetensors", "log.jsonl", "results.json"
+RUN, LOG, RESULTS, ASKED = "run.safetensors", "log.jsonl", "results.json", "recipe.json"
 Documents = Sequence[Sequence[Sequence[int]]]
 
 
@@ -200,6 +206,7 @@ class Diary:
 
     ready: Pretraining
     path: Path
+    team: Alone = ALONE  # every process calls the diary, one of them writes
     every: int = 1
 
     def __post_init__(self) -> None:
@@ -208,6 +215,8 @@ class Diary:
 
     def begin(self, done: int) -> None:
         """Keep the lines of the steps that are done; those of steps to be repeated go."""
+        if not self.team.first:
+            return
         kept = [line for line in read_log(self.path) if line["step"] <= done]
         write_atomic(self.path, "".join(json.dumps(line) + "\n" for line in kept))
 
@@ -220,10 +229,12 @@ class Diary:
             self._write(report, {**report.losses, "tokens_per_second": report.tokens_per_second})
             self._say(report)
         if report.step % reports.evaluate_every == 0 or last:
-            self._write(report, measure(self.ready, report.model))
+            self._write(report, measure(self.ready, report.model, self.team))
             report.model.train()
 
     def _write(self, report: Report, found: dict[str, float]) -> None:
+        if not self.team.first:
+            return
         line = {"step": report.step, **{k: round(v, 5) for k, v in found.items()}}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
@@ -232,6 +243,8 @@ class Diary:
                   f"{found['heldout_accuracy']:.1%} of hidden tokens found", flush=True)  # fmt: skip
 
     def _say(self, report: Report) -> None:
+        if not self.team.first:
+            return
         assert self._first is not None
         done = report.step - self._first
         left = (report.steps - report.step) * (time.perf_counter() - self._began) / done
@@ -260,8 +273,13 @@ def read_log(path: Path) -> list[dict[str, float]]:
     return found
 
 
-def measure(ready: Pretraining, model: nn.Module) -> dict[str, float]:
-    """Loss and accuracy on hidden tokens of held-out text, all of them replaced by [MASK]."""
+def measure(ready: Pretraining, model: nn.Module, team: Alone = ALONE) -> dict[str, float]:
+    """Loss and accuracy on hidden tokens of held-out text, all of them replaced by [MASK].
+
+    Of a team all call this; the first process measures, the others find nothing."""
+    model = whole_model(ready, model, team)
+    if not team.first:
+        return {}
     reader: Any = model.generator if isinstance(model, Electra) else model
     scores = evaluate(
         reader, ready.heldout, ready.special, precision=ready.recipe.training.precision
@@ -272,20 +290,37 @@ def measure(ready: Pretraining, model: nn.Module) -> dict[str, float]:
     return found
 
 
+def whole_model(ready: Pretraining, model: nn.Module, team: Alone) -> nn.Module:
+    """The model itself; on the first process of a team that keeps parts of it, a whole copy."""
+    if not team.sharded:
+        return model
+    weights = whole_weights(model, team.first)
+    if not team.first:
+        return model
+    copy, _ = build(ready.recipe, ready.special)
+    put_weights(copy, weights)
+    return copy.to(team.device)
+
+
 # ---------------------------------------------------------------- the command
 
 
-def pretrain(recipe: PretrainRecipe, out: str | Path) -> dict[str, Any]:
+def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> dict[str, Any]:
     """Run a recipe to its end in the folder `out`, from where an earlier run of it stopped.
 
-    Returns what results.json holds. Raises ValueError where `out` holds another recipe's run."""
+    Returns what results.json holds; of a team, on the first process. Raises ValueError where `out`
+    holds the run of another recipe or of other text."""
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     ready = set_up(recipe)
-    print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, {len(ready.train):,} rows "
-          f"of {recipe.text.length} tokens, vocabulary of {ready.special.vocab_size:,}", flush=True)  # fmt: skip
+    team.check_same("The text", ready.reading.about["hash"])
+    if team.first:
+        claim(out, recipe, ready.reading.about)
+        print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, "
+              f"{len(ready.train):,} rows of {recipe.text.length} tokens, vocabulary of "
+              f"{ready.special.vocab_size:,}, {_where(team)}", flush=True)  # fmt: skip
     training = recipe.training
-    diary = Diary(ready, out / LOG)
+    diary = Diary(ready, out / LOG, team)
     diary.begin(_steps_done(out / RUN))
     history = fit(
         ready.model, ready.objective, batches_of(ready),
@@ -293,22 +328,52 @@ def pretrain(recipe: PretrainRecipe, out: str | Path) -> dict[str, Any]:
         weight_decay=training.weight_decay, clip=training.clip, betas=training.betas,
         accumulate=training.accumulate, precision=training.precision, seed=training.seed,
         callbacks=[diary], checkpoint=out / RUN, checkpoint_every=recipe.reports.save_every,
+        team=team,
     )  # fmt: skip
-    return finish(ready, out, history.precision)
+    return finish(ready, out, history.precision, team)
 
 
-def finish(ready: Pretraining, out: Path, precision: str) -> dict[str, Any]:
+def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
+    """Write down what is run in the folder; raise ValueError where something else was.
+
+    How often a run reports may change; all else belongs to the run."""
+    asked = json.loads(json.dumps({"recipe": recipe.as_dict(), "text": about}))
+    if (out / ASKED).exists():
+        begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
+        different = [name for name in begun["recipe"]
+                     if name != "reports" and begun["recipe"][name] != asked["recipe"].get(name)]  # fmt: skip
+        if begun["text"] != asked["text"]:
+            different.append("the text that was read")
+        if different:
+            raise ValueError(
+                f"{out} holds a run that differs in: {', '.join(different)}; expected the same "
+                "recipe and text, to go on with it. Choose another --out, or delete the folder."
+            )
+    write_atomic(out / ASKED, json.dumps(asked, indent=1) + "\n")
+
+
+def _where(team: Alone) -> str:
+    processes = "one process" if team.size == 1 else f"{team.size} processes"
+    return f"{processes} on {team.device.type}" + (", weights shared out" if team.sharded else "")
+
+
+def finish(ready: Pretraining, out: Path, precision: str, team: Alone = ALONE) -> dict[str, Any]:
     """Write the trained model and what it reached; returns the latter."""
-    stored = store(ready.model, ready.reading.tokenizer, out)
-    log = read_log(out / LOG)
+    model = whole_model(ready, ready.model, team)
+    if not team.first:
+        return {}
+    reached = measure(ready, model)
+    stored = store(model.cpu(), ready.reading.tokenizer, out)
     results = {
         "recipe": ready.recipe.as_dict(),
         "text": ready.reading.about,
         "rows": len(ready.train),
-        "parameters": count_parameters(ready.model),
-        "reached": measure(ready, ready.model),
-        "curve": log,
+        "parameters": count_parameters(model),
+        "reached": reached,
+        "curve": read_log(out / LOG),
         "precision": precision,
+        "processes": team.size,
+        "device": team.device.type,
         "threads": torch.get_num_threads(),
         "versions": {"torch": torch.__version__, "python": platform.python_version()},
         "model": stored,
@@ -345,19 +410,29 @@ def _steps_done(path: Path) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m course_lib.train.pretrain", description="Pre-train a model by a recipe file."
+        prog="python -m course_lib.train.pretrain",
+        description="Pre-train a model by a recipe file.",
     )
     parser.add_argument("recipe", help="a TOML file, such as data/recipes/course_bert.toml")
     parser.add_argument("--out", required=True, help="folder for checkpoint, log and results")
     parser.add_argument("--steps", type=int, help="instead of the recipe's number of steps")
+    parser.add_argument("--device", choices=DEVICES, default="auto", help="auto: a GPU if there is")
+    parser.add_argument(
+        "--fsdp", action="store_true",
+        help="under torchrun: each process keeps a part of the weights, for models too large for one",
+    )  # fmt: skip
     asked = parser.parse_args(arguments)
     try:
         recipe = read_recipe(asked.recipe)
         if asked.steps is not None:
             recipe = replace(recipe, training=replace(recipe.training, steps=asked.steps))
-        results = pretrain(recipe, asked.out)
-    except (ValueError, FileNotFoundError) as error:
+        team = join(asked.device, asked.fsdp)
+        results = pretrain(recipe, asked.out, team)
+    except (ValueError, FileNotFoundError, FloatingPointError) as error:
         sys.exit(f"pretrain: {error}")
+    team.leave()
+    if not team.first:
+        return
     reached = results["reached"]
     print(f"held-out: {reached['heldout_accuracy']:.1%} of hidden tokens found, loss "
           f"{reached['heldout_loss']:.3f} nats; in {asked.out}/{results['model']}")  # fmt: skip

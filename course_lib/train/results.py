@@ -24,7 +24,7 @@ from ..files import cache_dir, data_path, data_root, write_atomic, write_manifes
 from ..text.world import MicroWorld
 from .precision import choose_precision
 
-LECTURES = ("02", "04", "05", "06", "07", "08")
+LECTURES = ("02", "03", "04", "05", "06", "07", "08")
 REPLAYED = 10  # steps of seed 0 that the test repeats
 
 

@@ -2,7 +2,8 @@
 
 One safetensors file holds weights, the optimiser's moments, the loss curve, and in its header the
 step and the recipe. It is written whole or not at all. Random numbers need no saving: batches,
-masks and dropout are functions of (seed, step)."""
+masks and dropout are functions of (seed, step). Weights that several processes keep parts of are
+gathered first: the file is the same however many trained, and any number can go on from it."""
 
 from __future__ import annotations
 
@@ -26,15 +27,37 @@ def save_run(
     history: Mapping[str, list[float]],
     step: int,
     recipe: Mapping[str, Any],
+    write: bool = True,
 ) -> None:
-    """Write the run as it stands after `step` steps."""
-    tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    """Write the run as it stands after `step` steps. Of several processes all call this, and one
+    has `write`."""
+    tensors = {f"model.{name}": value for name, value in whole_weights(model, write).items()}
     for number, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{number}.{name}": value for name, value in state.items()}
+        for name, value in _whole(state, write).items():
+            tensors[f"optimizer.{number}.{name}"] = value
+    if not write:
+        return
     for name, values in history.items():
         tensors[f"history.{name}"] = torch.tensor(values, dtype=torch.float64)
     header = {"step": str(step), "recipe": json.dumps(recipe, sort_keys=True)}
     write_atomic(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata=header))
+
+
+def whole_weights(model: nn.Module, keep: bool = True) -> dict[str, Tensor]:
+    """A model's weights on the CPU, each once and whole. Of several processes that keep parts of
+    them all must call this; without `keep` a process helps, and gets none."""
+    again = _tied(model)
+    return _whole({n: v for n, v in model.state_dict().items() if n not in again}, keep)
+
+
+def put_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Put what `whole_weights` gave into `model`, where every process keeps its part, if they do.
+
+    Raises RuntimeError (torch's) for weights of another model."""
+    mine = model.state_dict()
+    tied = {name: weights[first] for name, first in _tied(model).items() if first in weights}
+    found = {**weights, **tied}
+    model.load_state_dict({name: _part(value, mine.get(name)) for name, value in found.items()})
 
 
 def load_run(
@@ -61,7 +84,7 @@ def load_run(
             "same recipe, else the result would be a mixture. Choose another checkpoint path, or "
             "delete the file to begin anew."
         )
-    model.load_state_dict(_under("model.", tensors))
+    put_weights(model, _under("model.", tensors))
     _restore_optimizer(optimizer, _under("optimizer.", tensors))
     history = {name: values.tolist() for name, values in _under("history.", tensors).items()}
     return int(header["step"]), history
@@ -85,8 +108,37 @@ def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _restore_optimizer(optimizer: torch.optim.Optimizer, flat: Mapping[str, Tensor]) -> None:
     state: dict[int, dict[str, Tensor]] = {}
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
     for name, value in flat.items():
         number, key = name.split(".", 1)
-        state.setdefault(int(number), {})[key] = value
+        state.setdefault(int(number), {})[key] = _part(value, weights[int(number)])
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _tied(model: nn.Module) -> dict[str, str]:
+    """Second names of weights that have several, as ELECTRA's tables do -> their first names."""
+    first: dict[int, str] = {}
+    names = model.named_parameters(remove_duplicate=False)
+    return {n: first[id(p)] for n, p in names if first.setdefault(id(p), n) != n}
+
+
+def _whole(tensors: Mapping[str, Tensor], keep: bool) -> dict[str, Tensor]:
+    """Tensors on the CPU, those that processes keep parts of gathered one by one."""
+    found = {}
+    for name, value in tensors.items():
+        if hasattr(value, "full_tensor"):  # a DTensor: here is a part of it
+            value = value.full_tensor()
+        if keep:
+            found[name] = value.cpu()
+    return found
+
+
+def _part(value: Tensor, like: Tensor | None) -> Tensor:
+    """The part of `value` that this process keeps of a tensor like it; all of it, if it is whole."""
+    if not hasattr(like, "full_tensor") or value.shape != like.shape:  # type: ignore[union-attr]
+        return value
+    from torch.distributed.tensor import distribute_tensor
+
+    mesh, placements = like.device_mesh, like.placements  # type: ignore[union-attr]
+    return distribute_tensor(value.to(like.device), mesh, placements)  # type: ignore[union-attr]

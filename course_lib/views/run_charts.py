@@ -52,8 +52,8 @@ def curves_chart(
         x, columns = _columns(name, runs, log_x)
         x, mean, low, high = _mean_and_range(x, columns)
         if len(runs) > 1:
-            _add_band(figure, x, low, high, name, drawn[name])
-        ends.append(_add_curve(figure, x, mean, name, drawn[name]))
+            add_band(figure, x, low, high, name, drawn[name])
+        ends.append(add_curve(figure, x, mean, name, drawn[name]))
         every += x
     if not every:
         raise ValueError("curves_chart was given no points; expected name -> runs of (x, y).")
@@ -79,7 +79,7 @@ def dots_chart(
     figure = new_figure(title, "", y_title)
     drawn = looks(groups)
     for place, (name, values) in enumerate(groups.items()):
-        _check_numbers(name, values)
+        check_numbers(name, values)
         _add_dots(figure, place, values, name, drawn[name])
     if not groups:
         raise ValueError("dots_chart was given no groups; expected name -> one value a seed.")
@@ -153,7 +153,7 @@ def gradient_chart(norms: Mapping[str, Sequence[float]], temperatures: Sequence[
                 f"{name!r} holds {len(values)} norms for {len(temperatures)} temperatures; "
                 "expected one at each."
             )
-        _check_numbers(name, values)
+        check_numbers(name, values)
         if min(values) <= 0:
             raise ValueError(
                 f"{name!r} holds {min(values)!r}; expected numbers above zero, for a logarithmic "
@@ -162,8 +162,7 @@ def gradient_chart(norms: Mapping[str, Sequence[float]], temperatures: Sequence[
     figure = new_figure("Gradient of the soft-target loss", "temperature T", "norm of the gradient")
     drawn = looks(norms)
     ends = [
-        _add_curve(figure, temperatures, values, name, drawn[name])
-        for name, values in norms.items()
+        add_curve(figure, temperatures, values, name, drawn[name]) for name, values in norms.items()
     ]
     _label_logarithmic(figure, ends)
     first, last = math.log10(min(temperatures)), math.log10(max(temperatures))
@@ -193,7 +192,7 @@ def layer_distance_chart(
                 f"{name!r}: {len(moved)} distances and {len(turned)} angles were given; expected "
                 "one of each for every layer."
             )
-        _check_numbers(name, [*moved, *turned])
+        check_numbers(name, [*moved, *turned])
         _add_layers(figure, "x", moved, name, drawn[name])
         _add_layers(figure, "x2", turned, name, drawn[name])
     tops = [max(max(pair[i]) for pair in distances.values()) for i in (0, 1)]
@@ -202,7 +201,7 @@ def layer_distance_chart(
         yaxis_range=rounded([0, 1.08 * tops[0]]), yaxis2_range=rounded([0, 1.08 * tops[1]])
     )
     figure.update_xaxes(range=[0.5, layers + 0.5], dtick=1 if layers <= 12 else 4, tick0=0)
-    _key(figure, drawn)
+    names_above(figure, drawn)
     return figure
 
 
@@ -242,7 +241,7 @@ def _columns(
             "their mean can be taken."
         )
     columns = [[float(y) for _, y in points] for points in zip(*kept, strict=True)]
-    _check_numbers(name, [y for column in columns for y in column])
+    check_numbers(name, [y for column in columns for y in column])
     return [float(x) for x in where[0]], columns
 
 
@@ -255,7 +254,8 @@ def _mean_and_range(
     return at, mean, low, high
 
 
-def _check_numbers(name: str, values: Sequence[float]) -> None:
+def check_numbers(name: str, values: Sequence[float]) -> None:
+    """Raise ValueError, with the name, for no values and for what is no number."""
     if not values or not all(map(math.isfinite, values)):
         raise ValueError(
             f"{name!r} holds {list(values)[:6]}; expected at least one value, all of them numbers. "
@@ -263,9 +263,10 @@ def _check_numbers(name: str, values: Sequence[float]) -> None:
         )
 
 
-def _add_band(
+def add_band(
     figure: Any, x: list[float], low: list[float], high: list[float], name: str, look: Look
 ) -> None:
+    """From the least to the most of several runs."""
     import plotly.graph_objects as go
 
     r, g, b = (int(look.colour[i : i + 2], 16) for i in (1, 3, 5))
@@ -283,7 +284,7 @@ def _add_band(
     )
 
 
-def _add_curve(figure: Any, x: Sequence[float], y: Sequence[float], name: str, look: Look) -> End:
+def add_curve(figure: Any, x: Sequence[float], y: Sequence[float], name: str, look: Look) -> End:
     """A curve; returns what its label needs. Its marker, if shown, is in the label too."""
     marks = len(x) <= MARKED
     add_line(
@@ -347,7 +348,7 @@ def _shared_rows(groups: Mapping[str, Mapping[str, Sequence[float]]]) -> list[st
         raise ValueError(f"The groups hold different rows, {rows}; expected the same, in order.")
     for group, measured in groups.items():
         for name, values in measured.items():
-            _check_numbers(f"{name}, {group}", values)
+            check_numbers(f"{name}, {group}", values)
     return rows[0]
 
 
@@ -427,7 +428,7 @@ def _two_panels(title: str) -> Any:
 
 
 def _add_layers(figure: Any, axis: str, values: Sequence[float], name: str, look: Look) -> None:
-    _add_curve(figure, range(1, len(values) + 1), values, name, look)
+    add_curve(figure, range(1, len(values) + 1), values, name, look)
     figure.data[-1].update(
         xaxis=axis,
         yaxis=axis.replace("x", "y"),
@@ -435,7 +436,7 @@ def _add_layers(figure: Any, axis: str, values: Sequence[float], name: str, look
     )
 
 
-def _key(figure: Any, drawn: Mapping[str, Look]) -> None:
+def names_above(figure: Any, drawn: Mapping[str, Look]) -> None:
     """The names above both panels, each with its marker and in its colour."""
     for place, (name, look) in enumerate(drawn.items()):
         figure.add_annotation(

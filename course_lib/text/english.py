@@ -1,0 +1,324 @@
+"""The short English texts written for this course, `data/english/`, for fine-tuning on real words.
+
+Five files of JSON Lines, one item a line: reviews (sentiment), messages (spam), pairs (natural
+language inference), tagged sentences (parts of speech and named entities) and passages with
+questions. `reviews("train")` gives the items of one split, `reviews()` all of them.
+`features.py` turns items into rows of ids.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..files import data_path
+
+SPLITS = ("train", "validation", "test")
+SENTIMENTS = ("negative", "positive")
+MESSAGE_KINDS = ("ham", "spam")
+RELATIONS = ("entailment", "neutral", "contradiction")
+
+# The 17 universal parts of speech of Universal Dependencies, in alphabetical order.
+UPOS = (
+    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
+    "PUNCT", "SCONJ", "SYM", "VERB", "X",
+)  # fmt: skip
+ENTITY_KINDS = ("PER", "ORG", "LOC")
+ENTITY_TAGS = ("O", *(f"{place}-{kind}" for kind in ENTITY_KINDS for place in "BI"))
+
+
+# ---------------------------------------------------------------- items
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """A text and its class: a review, or a message."""
+
+    id: str
+    text: str
+    label: str
+    split: str = ""
+    topic: str = ""  # what a review is about
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A premise, a hypothesis, and what the first says of the second (RELATIONS)."""
+
+    id: str
+    premise: str
+    hypothesis: str
+    label: str
+    split: str = ""
+
+
+@dataclass(frozen=True)
+class TaggedSentence:
+    """A sentence, its words, and for each word its part of speech and its entity tag (BIO).
+
+    Raises ValueError unless the words stand in the text in this order, every word has both tags,
+    and every I- tag goes on with an entity of its kind."""
+
+    id: str
+    text: str
+    words: tuple[str, ...]
+    pos: tuple[str, ...]
+    entities: tuple[str, ...]
+    split: str = ""
+    offsets: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not len(self.words) == len(self.pos) == len(self.entities) or not self.words:
+            raise ValueError(
+                f"{self.id}: {len(self.words)} words, {len(self.pos)} parts of speech and "
+                f"{len(self.entities)} entity tags were given; expected at least one word, and "
+                "both tags for each."
+            )
+        _check_bio(self.id, self.entities)
+        object.__setattr__(self, "offsets", _places(self.id, self.text, self.words))
+
+    def tags(self, kind: str) -> tuple[str, ...]:
+        """The tags of this kind, "pos" or "entities", one a word."""
+        if kind not in ("pos", "entities"):
+            raise ValueError(f"kind={kind!r} was given; expected 'pos' or 'entities'.")
+        return self.pos if kind == "pos" else self.entities
+
+
+def _places(id: str, text: str, words: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+    """(start, end) of each word in the text."""
+    found, end = [], 0
+    for word in words:
+        start = text.find(word, end) if word else -1
+        if start < 0:
+            raise ValueError(
+                f"{id}: the word {word!r} does not stand in {text[end:]!r}; expected the words of "
+                "the text, letter by letter and in their order."
+            )
+        end = start + len(word)
+        found.append((start, end))
+    return tuple(found)
+
+
+def _check_bio(id: str, tags: tuple[str, ...]) -> None:
+    for before, tag in zip(("O", *tags), tags, strict=False):
+        if tag.startswith("I-") and before[1:] != tag[1:]:
+            raise ValueError(
+                f"{id}: the entity tag {tag} follows {before}; expected B-{tag[2:]} or "
+                f"{tag} before it, since I- means inside."
+            )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A stretch of a passage, and where it starts, in characters."""
+
+    text: str
+    start: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question about a passage; no answers means that the passage does not tell.
+
+    Raises ValueError for an answer that does not stand in the passage where it says."""
+
+    id: str
+    question: str
+    passage: str
+    answers: tuple[Answer, ...] = ()
+
+    def __post_init__(self) -> None:
+        for answer in self.answers:
+            end = answer.start + len(answer.text)
+            there = self.passage[answer.start : end] if answer.start >= 0 else ""
+            if not answer.text or there != answer.text:
+                raise ValueError(
+                    f"{self.id}: the answer {answer.text!r} was given at {answer.start}; the "
+                    f"passage of {len(self.passage)} characters has {there!r} there. Expected "
+                    "words of the passage, and where they start, counted from 0."
+                )
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text and questions about it."""
+
+    id: str
+    title: str
+    text: str
+    split: str
+    questions: tuple[Question, ...]
+
+
+# ---------------------------------------------------------------- the shipped files
+
+
+def reviews(split: str | None = None) -> tuple[LabelledText, ...]:
+    """Product reviews, negative or positive (SENTIMENTS).
+
+    split: train, validation or test; None for all of them. Raises ValueError for another."""
+    return _shipped("reviews", split)
+
+
+def messages(split: str | None = None) -> tuple[LabelledText, ...]:
+    """Short messages, spam or ham (MESSAGE_KINDS). `split` as in `reviews`."""
+    return _shipped("messages", split)
+
+
+def nli_pairs(split: str | None = None) -> tuple[Pair, ...]:
+    """Premises and hypotheses (RELATIONS). `split` as in `reviews`."""
+    return _shipped("nli", split)
+
+
+def tagged_sentences(split: str | None = None) -> tuple[TaggedSentence, ...]:
+    """Sentences with parts of speech (UPOS) and entities (ENTITY_TAGS). `split` as in `reviews`."""
+    return _shipped("tagged", split)
+
+
+def passages(split: str | None = None) -> tuple[Passage, ...]:
+    """Passages with six questions each, some without an answer. `split` as in `reviews`."""
+    return _shipped("passages", split)
+
+
+def questions(split: str | None = None) -> tuple[Question, ...]:
+    """The questions of all passages, each with its passage. `split` as in `reviews`."""
+    return tuple(question for passage in passages(split) for question in passage.questions)
+
+
+@cache
+def examples() -> dict[str, Any]:
+    """The worked examples of lecture 03, as examples.toml has them. Do not change the answer."""
+    path = data_path("english", "examples.toml")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is not TOML: {error}. Mend the line it names.") from error
+
+
+def _shipped(kind: str, split: str | None) -> tuple[Any, ...]:
+    if split not in (None, *SPLITS):
+        raise ValueError(
+            f"split={split!r} was given; expected one of {', '.join(SPLITS)}, or None for all."
+        )
+    items = _all_shipped(kind)
+    return tuple(item for item in items if split in (None, item.split))
+
+
+@cache
+def _all_shipped(kind: str) -> tuple[Any, ...]:
+    return read_items(kind, data_path("english", f"{kind}.jsonl"))
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_items(kind: str, path: str | Path) -> tuple[Any, ...]:
+    """The items of a file, whose `kind` is reviews, messages, nli, tagged or passages.
+
+    Raises ValueError that names file and line: for a line that is no JSON object with the fields
+    of its kind, an unknown label, tag or split, an id that stands twice, an empty file, and as
+    the items do."""
+    if kind not in KINDS:
+        raise ValueError(f"kind={kind!r} was given; expected one of {', '.join(KINDS)}.")
+    items, ids = [], set[str]()
+    for number, line in enumerate(_lines(Path(path)), 1):
+        try:
+            entry = _fields(json.loads(line), kind)
+            if entry["split"] not in SPLITS:
+                raise ValueError(f"split is {entry['split']!r}; expected one of {SPLITS}.")
+            if entry["id"] in ids:
+                raise ValueError(f"the id {entry['id']!r} stands in an earlier line, too.")
+            items.append(KINDS[kind].make(entry))
+        except ValueError as error:  # json's own error is one, too
+            raise ValueError(f"{path}, line {number}: {error}") from error
+        ids.add(entry["id"])
+    if not items:
+        raise ValueError(f"{path} is empty; expected an item a line.")
+    return tuple(items)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8 (byte {error.start}).") from error
+    # Not splitlines(): it would cut at characters that JSON may hold within a text.
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
+
+
+def _fields(entry: Any, kind: str) -> dict[str, Any]:
+    """`entry`, if it is an object with the fields of this kind, none of them empty."""
+    expected = KINDS[kind].fields if kind in KINDS else PARTS[kind]
+    if not isinstance(entry, dict) or set(entry) != set(expected):
+        given = sorted(entry) if isinstance(entry, dict) else entry
+        raise ValueError(f"{given!r:.100} was given; expected the fields {', '.join(expected)}.")
+    for name, type_ in expected.items():
+        value = entry[name]
+        if not isinstance(value, type_) or value == "" or isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r:.60}; expected {EXPECTED[type_]}.")
+    return entry
+
+
+def _labelled(labels: tuple[str, ...]) -> Callable[[dict[str, Any]], LabelledText]:
+    return lambda entry: LabelledText(**_one_of(entry, "label", labels))
+
+
+def _pair(entry: dict[str, Any]) -> Pair:
+    return Pair(**_one_of(entry, "label", RELATIONS))
+
+
+def _one_of(entry: dict[str, Any], name: str, known: tuple[str, ...]) -> dict[str, Any]:
+    values = entry[name] if isinstance(entry[name], list) else [entry[name]]
+    if unknown := [value for value in values if value not in known]:
+        raise ValueError(f"{name} holds {unknown[0]!r}; expected {', '.join(known)}.")
+    return entry
+
+
+def _tagged(entry: dict[str, Any]) -> TaggedSentence:
+    _one_of(_one_of(entry, "pos", UPOS), "entities", ENTITY_TAGS)
+    if not all(isinstance(word, str) for word in entry["words"]):
+        raise ValueError(f"words is {entry['words']!r:.60}; expected a list of texts.")
+    lists = {name: tuple(entry[name]) for name in ("words", "pos", "entities")}
+    return TaggedSentence(**{**entry, **lists})
+
+
+def _passage(entry: dict[str, Any]) -> Passage:
+    asked = []
+    for given in entry["questions"]:
+        _fields(given, "question")
+        answers = tuple(Answer(**_fields(answer, "answer")) for answer in given["answers"])
+        asked.append(Question(given["id"], given["question"], entry["text"], answers))
+    if len({question.id for question in asked}) < len(asked):
+        raise ValueError("two of its questions have the same id.")
+    return Passage(**{**entry, "questions": tuple(asked)})
+
+
+@dataclass(frozen=True)
+class _Kind:
+    fields: Mapping[str, type]
+    make: Callable[[dict[str, Any]], Any]
+
+
+EXPECTED = {str: "a text", list: "a list", int: "a whole number"}
+_TEXT = {"id": str, "text": str, "label": str, "split": str}
+KINDS = {
+    "reviews": _Kind({**_TEXT, "topic": str}, _labelled(SENTIMENTS)),
+    "messages": _Kind(_TEXT, _labelled(MESSAGE_KINDS)),
+    "nli": _Kind({"id": str, "premise": str, "hypothesis": str, "label": str, "split": str}, _pair),
+    "tagged": _Kind(
+        {"id": str, "text": str, "words": list, "pos": list, "entities": list, "split": str},
+        _tagged,
+    ),
+    "passages": _Kind(
+        {"id": str, "title": str, "text": str, "split": str, "questions": list}, _passage
+    ),
+}
+PARTS: dict[str, Mapping[str, type]] = {
+    "question": {"id": str, "question": str, "answers": list},
+    "answer": {"text": str, "start": int},
+}

@@ -1,0 +1,360 @@
+"""Labelled texts as rows of ids, for each kind of task: one text or a pair, a label a word, a
+question about a passage.
+
+Words and answers are counted in characters, a model counts in tokens. Offsets, which say where in
+its text each token stands, lead from one to the other and back. What does not fit into a row is
+cut, counted and told: `print(task.cut)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from ..objectives.rows import Rows, SpecialIds, pack, to_rows
+from .english import ENTITY_TAGS, UPOS, Answer, Question, TaggedSentence
+from .packing import pack_pair
+from .tasks import Cut, LabelledRows
+
+IGNORED = -100  # the label of a position where nothing is asked
+
+
+class Tokenizer(Protocol):
+    """What is asked of a tokenizer here: WordPiece and ByteBPE have it."""
+
+    @property
+    def special(self) -> SpecialIds: ...
+
+    def encode(self, text: str) -> list[int]: ...
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]: ...
+
+
+# ---------------------------------------------------------------- a label a text, or a pair
+
+
+def text_rows(
+    texts: Sequence[str],
+    labels: Sequence[str],
+    names: Sequence[str],
+    tokenizer: Tokenizer,
+    length: int,
+    second: Sequence[str] | None = None,
+) -> LabelledRows:
+    """[CLS] text [SEP], or [CLS] text [SEP] second [SEP], and the class of each of N texts.
+
+    names: the classes; `labels` become their numbers. A text that is too long loses its end, a pair
+    loses, token by token, the end of the one that is longer at that moment.
+    Raises ValueError for no texts, a label that is none of the names, labels that are all the
+    same, and as `plain_rows`."""
+    if len(texts) != len(labels):
+        raise ValueError(
+            f"{len(texts)} texts and {len(labels)} labels were given; expected a label for each."
+        )
+    rows, cut = plain_rows(texts, tokenizer, length, second)
+    number = _numbers_of(names)
+    if unknown := sorted(set(labels) - number.keys()):
+        raise ValueError(f"the label {unknown[0]!r} was given; expected one of {_listed(names)}.")
+    if len(set(labels)) < 2:
+        raise ValueError(
+            f"all {len(labels)} texts have the label {labels[0]!r}; expected at least two classes: "
+            "of one there is nothing to learn. Was the data sorted, and then cut?"
+        )
+    return LabelledRows(rows, torch.tensor([number[label] for label in labels]), tuple(names), cut)
+
+
+def plain_rows(
+    texts: Sequence[str],
+    tokenizer: Tokenizer,
+    length: int,
+    second: Sequence[str] | None = None,
+) -> tuple[Rows, Cut]:
+    """The rows of `text_rows` for texts whose class nobody knows, and what was cut.
+
+    Raises ValueError for no texts, as many second texts as there are not texts, a text without a
+    token, and a length that does not hold one token of each."""
+    if not texts:
+        raise ValueError("No texts were given; expected at least one.")
+    if second is not None and len(second) != len(texts):
+        raise ValueError(
+            f"{len(texts)} first and {len(second)} second texts were given; expected pairs."
+        )
+    packed, left_out = [], []
+    for number, text in enumerate(texts):
+        pair = [text] if second is None else [text, second[number]]
+        ids = [tokenizer.encode(part) for part in pair]
+        if not all(ids):
+            empty = next(part for part, found in zip(pair, ids, strict=True) if not found)
+            raise ValueError(f"text {number}, {empty!r:.60}, has no token; expected words in it.")
+        b = None if second is None else ids[1]
+        row = pack_pair(ids[0], b, tokenizer.special, length, truncate=True)
+        packed.append(row)
+        left_out.append(1 + sum(len(part) + 1 for part in ids) - sum(row[2]))
+    return to_rows(packed), _cut(left_out, length, "tokens")
+
+
+# ---------------------------------------------------------------- a label a word
+
+
+@dataclass(frozen=True)
+class TaggedRows:
+    """Sentences and the tag of each word: N rows of T positions.
+
+    labels (N, T) int64: the tag's number at the first piece of each word, −100 everywhere else;
+    first: for each sentence, the position of each word's first piece, as far as its words fit."""
+
+    rows: Rows
+    labels: Tensor
+    names: tuple[str, ...]
+    words: tuple[tuple[str, ...], ...]
+    first: tuple[tuple[int, ...], ...]
+    cut: Cut
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, which: slice | Tensor) -> TaggedRows:
+        numbers = torch.arange(len(self))[which].tolist()
+        return TaggedRows(
+            self.rows[which], self.labels[which], self.names,
+            tuple(self.words[n] for n in numbers), tuple(self.first[n] for n in numbers), self.cut,
+        )  # fmt: skip
+
+    def tags(self, numbers: Tensor) -> list[list[str]]:
+        """The tags that `numbers` (N, T) gives to the words that fit: of `labels` the true ones, of
+        `logits.argmax(-1)` a model's. Raises ValueError for numbers of another shape, and where
+        a word has no tag's number."""
+        if numbers.shape != self.labels.shape:
+            raise ValueError(
+                f"tags of shape {tuple(numbers.shape)} were given; expected one for each position, "
+                f"{tuple(self.labels.shape)}. Pad what was cut to the longest row."
+            )
+        found = [row[list(at)].tolist() for row, at in zip(numbers, self.first, strict=True)]
+        if strange := {n for row in found for n in row if not 0 <= n < len(self.names)}:
+            raise ValueError(
+                f"the tag {min(strange)} was given at a word; expected 0 to {len(self.names) - 1}."
+            )
+        return [[self.names[n] for n in row] for row in found]
+
+
+def tagged_rows(
+    sentences: Sequence[TaggedSentence],
+    kind: str | None,
+    tokenizer: Tokenizer,
+    length: int,
+    names: Sequence[str] | None = None,
+) -> TaggedRows:
+    """[CLS] sentence [SEP], and the tags of its words at their first pieces (Devlin et al. 2018,
+    section 5.3).
+
+    kind: "pos", "entities", or None for sentences to be tagged, whose labels are all −100.
+    names: the tags; UPOS and ENTITY_TAGS unless told otherwise. Words that no longer fit whole
+    are cut. Raises ValueError for no sentences, a tag that is none of the names, words that all
+    have the same tag, a word without a token, and a length too short for a sentence's first word.
+    """
+    if not sentences:
+        raise ValueError("No sentences were given; expected at least one.")
+    if kind is None and names is None:
+        names = ()
+    elif names is None:
+        names = UPOS if kind == "pos" else ENTITY_TAGS
+    packed, labels, firsts, left_out = [], [], [], []
+    number = _numbers_of(names)
+    for sentence in sentences:
+        ids, first = _pieces_of_words(sentence, tokenizer, length - 2)
+        label = torch.full((length,), IGNORED)
+        if kind is not None:
+            tags = sentence.tags(kind)
+            if unknown := [tag for tag in tags if tag not in number]:
+                raise ValueError(
+                    f"{sentence.id}: the tag {unknown[0]!r} was given; expected one of "
+                    f"{_listed(names)}."
+                )
+            label[list(first)] = torch.tensor([number[tag] for tag in tags[: len(first)]])
+        packed.append(pack(ids, None, tokenizer.special, length))
+        labels.append(label)
+        firsts.append(first)
+        left_out.append(len(sentence.words) - len(first))
+    if kind is not None and len({tag for sentence in sentences for tag in sentence.tags(kind)}) < 2:
+        raise ValueError(
+            f"every word has the tag {sentences[0].tags(kind)[0]!r}; expected at least two tags. "
+            "For sentences that a model shall tag give kind=None."
+        )
+    return TaggedRows(
+        to_rows(packed), torch.stack(labels), tuple(names),
+        tuple(sentence.words for sentence in sentences), tuple(firsts),
+        _cut(left_out, length, "words"),
+    )  # fmt: skip
+
+
+def _pieces_of_words(
+    sentence: TaggedSentence, tokenizer: Tokenizer, room: int
+) -> tuple[list[int], tuple[int, ...]]:
+    """The ids of the words that fit into `room`, and the positions of their first pieces in a row
+    that begins with [CLS]."""
+    ids: list[int] = []
+    first: list[int] = []
+    end = 0
+    for word, (start, stop) in zip(sentence.words, sentence.offsets, strict=True):
+        # Word by word: "isn't", split into the words "is" and "n't", is cut there by every
+        # tokenizer. With what stands before the word: byte-level pieces begin with a space.
+        pieces, offsets = tokenizer.encode_with_offsets(sentence.text[end:stop])
+        inside = [n for n, (_, last) in enumerate(offsets) if end + last > start]
+        if not inside:
+            raise ValueError(
+                f"{sentence.id}: the word {word!r} has no token; expected at least one character "
+                "of each word to be more than white space or a control character."
+            )
+        if len(ids) + len(pieces) > room:
+            break
+        first.append(1 + len(ids) + inside[0])
+        ids += pieces
+        end = stop
+    if not first:
+        raise ValueError(
+            f"length={room + 2} was given; {sentence.id} begins with {sentence.words[0]!r}, which "
+            "does not fit between [CLS] and [SEP]. Choose a greater length."
+        )
+    return ids, tuple(first)
+
+
+# ---------------------------------------------------------------- a question about a passage
+
+
+@dataclass(frozen=True)
+class QuestionRows:
+    """Questions, each with windows of its passage: W rows [CLS] question [SEP] window [SEP].
+
+    start, end (W,): positions of the answer's first and last token, (0, 0) where this window does
+    not hold all of it; allowed (W, T) bool: the window's tokens; offsets (W, T, 2): where in the
+    passage each of them stands, 0 elsewhere; question (W,): which of `questions` it is. `cut`
+    counts the answers that no window holds whole."""
+
+    rows: Rows
+    start: Tensor
+    end: Tensor
+    allowed: Tensor
+    offsets: Tensor
+    question: Tensor
+    questions: tuple[Question, ...]
+    cut: Cut
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def __getitem__(self, which: slice | Tensor) -> QuestionRows:
+        return QuestionRows(
+            self.rows[which], self.start[which], self.end[which], self.allowed[which],
+            self.offsets[which], self.question[which], self.questions, self.cut,
+        )  # fmt: skip
+
+    def span(self, window: int, start: int, end: int) -> Answer:
+        """The words of the passage from position `start` to `end` of a window, as they stand there;
+        (0, 0) is no answer, "". Raises ValueError where a position is none of the window's."""
+        if start == end == 0:
+            return Answer("", 0)
+        if not (start <= end and self.allowed[window, start] and self.allowed[window, end]):
+            inside = self.allowed[window].nonzero()[:, 0].tolist()
+            raise ValueError(
+                f"the span from {start} to {end} was given; expected start ≤ end, both among the "
+                f"window's positions, {inside[0]} to {inside[-1]}."
+            )
+        first, last = int(self.offsets[window, start, 0]), int(self.offsets[window, end, 1])
+        passage = self.questions[int(self.question[window])].passage
+        return Answer(passage[first:last], first)
+
+
+def question_rows(
+    questions: Sequence[Question], tokenizer: Tokenizer, length: int, stride: int
+) -> QuestionRows:
+    """Each question with its whole passage, or with windows of it where that is too long.
+
+    stride: a window begins so many tokens after the one before; some libraries give the overlap
+    under this name, which is what a window holds less `stride`. Segment 0 is the question, 1 the
+    window.
+    The first of a question's answers is the one to be learnt. An answer of k tokens is whole in
+    some window if the window holds at least stride + k − 1.
+    Raises ValueError for no questions, a question or passage without a token, a question that
+    leaves no room for the passage, and a stride below 1 or with gaps between the windows."""
+    if not questions:
+        raise ValueError("No questions were given; expected at least one.")
+    packed, spans, offsets, numbers, lost = [], [], [], [], []
+    for number, question in enumerate(questions):
+        asked = tokenizer.encode(question.question)
+        text, places = tokenizer.encode_with_offsets(question.passage)
+        room = length - len(asked) - 3
+        _check_room(question, asked, text, room, length, stride)
+        answer = _tokens_of(question.answers[0], places) if question.answers else None
+        found = False
+        for first in range(0, max(1, len(text) - room + stride), stride):
+            part = slice(first, first + room)
+            before = len(asked) + 2 - first  # from a token's number to its position
+            whole = answer is not None and first <= answer[0] and answer[1] < first + room
+            found |= whole
+            spans.append((answer[0] + before, answer[1] + before) if answer and whole else (0, 0))
+            packed.append(pack(asked, text[part], tokenizer.special, length))
+            row = torch.zeros(length, 2, dtype=torch.int64)
+            row[len(asked) + 2 :][: len(text[part])] = torch.tensor(places[part])
+            offsets.append(row)
+            numbers.append(number)
+        if answer:
+            lost.append(int(not found))
+    rows, placed = to_rows(packed), torch.stack(offsets)
+    starts, ends = torch.tensor(spans).unbind(1)
+    # [SEP] after the window belongs to segment 1, too; it stands nowhere in the passage.
+    allowed = (rows.token_type_ids == 1) & (placed[..., 1] > 0)
+    return QuestionRows(
+        rows, starts, ends, allowed, placed, torch.tensor(numbers), tuple(questions),
+        _cut(lost, length, "answers"),
+    )  # fmt: skip
+
+
+def _check_room(
+    question: Question, asked: list[int], text: list[int], room: int, length: int, stride: int
+) -> None:
+    if not asked or not text:
+        raise ValueError(
+            f"{question.id}: the {'passage' if asked else 'question'} has no token; expected words."
+        )
+    if room < 1:
+        raise ValueError(
+            f"length={length} was given; {question.id} has a question of {len(asked)} tokens: with "
+            "[CLS] and two [SEP] that leaves no room for its passage. Expected at least "
+            f"{len(asked) + 4}."
+        )
+    if not isinstance(stride, int) or not 1 <= stride <= room:
+        raise ValueError(
+            f"stride={stride!r} was given; {question.id} leaves room for {room} tokens of its "
+            f"passage. Expected 1 to {room}: a greater stride leaves gaps between the windows."
+        )
+
+
+def _tokens_of(answer: Answer, places: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The first and the last token that holds a character of the answer."""
+    end = answer.start + len(answer.text)
+    inside = [n for n, (first, last) in enumerate(places) if first < end and last > answer.start]
+    if not inside:
+        raise ValueError(f"the answer {answer.text!r} has no token; expected words.")
+    return inside[0], inside[-1]
+
+
+# ---------------------------------------------------------------- small parts
+
+
+def _cut(left_out: Sequence[int], length: int, what: str) -> Cut:
+    return Cut(sum(n > 0 for n in left_out), len(left_out), sum(left_out), length, what)
+
+
+def _numbers_of(names: Sequence[str]) -> dict[str, int]:
+    number = {name: n for n, name in enumerate(names)}
+    if len(number) != len(names):
+        raise ValueError(f"the names {_listed(names)} were given; expected each of them once.")
+    return number
+
+
+def _listed(values: Sequence[object]) -> str:
+    return ", ".join(map(str, values))

@@ -1,0 +1,523 @@
+"""Lecture 03's experiments: the course's checkpoint, and fine-tuning from it.
+
+`03_checkpoint`: the pre-training run of data/recipes/course_bert.toml, and what its stored weights
+reach. `03_tasks`: five tasks in real English, from four starts. `03_curves`: NLI and entities
+against the number of training texts, in real English and in the micro-world. `03_features`: frozen
+vectors, layer by layer. `03_loss_line`: the loss along the line from start to end.
+`03_plateau`: how long a small BERT stays at the words' frequencies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from statistics import mean
+from typing import Any
+
+import torch
+from torch import nn
+
+from ...checkpoints import load, load_pretrained, save_folder
+from ...encoder import Encoder, initialise
+from ...family.bert import bert
+from ...files import cache_dir, data_path, data_root, write_manifest
+from ...heads import BertForMaskedLM
+from ...objectives.masked_lm import masked_lm_loss
+from ...objectives.pretraining import pretraining_batches
+from ...text import english
+from ...text.features import TaggedRows, Tokenizer, question_rows, tagged_rows, text_rows
+from ...text.tasks import LabelledRows, story_pairs, story_tags
+from ...text.world import MicroWorld
+from .. import baselines
+from ..finetuning import (
+    LOSSES,
+    Task,
+    answer_scores,
+    best_answers,
+    finetune,
+    head_on,
+    labelled_batches,
+    null_threshold,
+    task_score,
+)
+from ..loop import fit
+from ..precision import choose_precision
+from ..pretrain import Pretraining, cut_rows, measure, pretrain, set_up
+from ..pretrain_recipe import read_recipe
+from ..probing import all_states, linear_probe
+from ..results import REPLAYED, in_words, kept, made_with
+
+LENGTH, QUESTION_LENGTH, STRIDE = 64, 128, 56
+SEEDS = range(5)
+COURSE, MINILM = "course's BERT", "MiniLM"
+STARTS = (COURSE, f"{COURSE}, fresh", MINILM, f"{MINILM}, fresh")
+CURVES = ("nli", "ner")  # the tasks of the learning curves
+TASKS = ("sentiment", "spam", "nli", "pos", "ner", "qa")
+# Chosen on the validation sentences of "ner", one seed; `tuning` in 03_tasks has all that were
+# tried.
+RATES = {COURSE: 3e-4, f"{COURSE}, fresh": 3e-4, MINILM: 1e-4, f"{MINILM}, fresh": 1e-4}
+TRIED = (1e-4, 3e-4, 1e-3)
+NAMES = {COURSE: "course-bert", MINILM: "minilm"}
+
+
+@dataclass(frozen=True)
+class TuningRecipe:
+    """One fine-tuning run. examples: how many training texts, drawn by the seed; 0 is all.
+
+    frozen: the encoder stays as it is, and only the head learns."""
+
+    start: str
+    task: str
+    steps: int = 120
+    examples: int = 0
+    batch_size: int = 16
+    learning_rate: float = 3e-4
+    frozen: bool = False
+
+
+# ---------------------------------------------------------------- starts
+
+
+@cache
+def pretrained(name: str) -> tuple[Encoder, Tokenizer]:
+    """The encoder and the tokenizer of a start without its ", fresh"."""
+    found = load_pretrained(NAMES[name], instead="nothing: these runs are about it")
+    assert found.tokenizer is not None
+    return found.encoder, found.tokenizer
+
+
+def encoder_of(start: str, seed: int = 0) -> Encoder:
+    """The encoder that a start begins with: pre-trained, or the same shape with fresh weights."""
+    encoder, _ = pretrained(start.removesuffix(", fresh"))
+    if not start.endswith(", fresh"):
+        return encoder
+    torch.manual_seed(seed)
+    fresh = deepcopy(encoder)
+    fresh.apply(_reset)
+    fresh.apply(_drawn(encoder.config.initializer_range))
+    return fresh
+
+
+def _reset(module: nn.Module) -> None:
+    if isinstance(module, nn.LayerNorm):
+        module.reset_parameters()
+
+
+def _drawn(sd: float) -> Callable[[nn.Module], None]:
+    return lambda module: initialise(module, sd)
+
+
+# ---------------------------------------------------------------- tasks
+
+
+def read_task(name: str, split: str, tokenizer: Tokenizer) -> Task:
+    """One of TASKS, of one split, in a tokenizer's pieces. Raises ValueError for another name."""
+    if name in ("sentiment", "spam"):
+        items = english.reviews(split) if name == "sentiment" else english.messages(split)
+        names = english.SENTIMENTS if name == "sentiment" else english.MESSAGE_KINDS
+        texts, labels = [item.text for item in items], [item.label for item in items]
+        return text_rows(texts, labels, names, tokenizer, LENGTH)
+    if name == "nli":
+        return pair_rows(english.nli_pairs(split), tokenizer)
+    if name in ("pos", "ner"):
+        kind = "pos" if name == "pos" else "entities"
+        return tagged_rows(english.tagged_sentences(split), kind, tokenizer, LENGTH)
+    if name == "qa":
+        return question_rows(english.questions(split), tokenizer, QUESTION_LENGTH, STRIDE)
+    raise ValueError(f"task {name!r} was given; expected one of {', '.join(TASKS)}.")
+
+
+def pair_rows(pairs: Sequence[english.Pair], tokenizer: Tokenizer) -> LabelledRows:
+    """Premises and hypotheses as rows [CLS] premise [SEP] hypothesis [SEP]."""
+    return text_rows(
+        [pair.premise for pair in pairs], [pair.label for pair in pairs], english.RELATIONS,
+        tokenizer, LENGTH, second=[pair.hypothesis for pair in pairs],
+    )  # fmt: skip
+
+
+@cache
+def english_task(name: str, split: str, start: str) -> Task:
+    return read_task(name, split, pretrained(start.removesuffix(", fresh"))[1])
+
+
+WORLD_STORIES, WORLD_TEST = 12_000, 600
+
+
+@cache
+def world_task(name: str, split: str, world: MicroWorld | None = None) -> Task:
+    """ "nli" or "ner" of the micro-world: as many training texts as one likes."""
+    world = world or MicroWorld.load()
+    held = split != "train"
+    stories = world.stories(WORLD_STORIES // (4 if held else 1), seed=3,
+                            split="heldout" if held else "train")  # fmt: skip
+    if name == "nli":
+        pairs = story_pairs(stories, seed=0)
+        task: Task = pair_rows(pairs, world.tokenizer)
+    else:
+        task = tagged_rows(
+            story_tags(stories[:4_000]), "entities", world.tokenizer, 24,
+            names=[tag for tag in english.ENTITY_TAGS if not tag.endswith("ORG")],
+        )  # fmt: skip
+    return task[:WORLD_TEST] if held else task
+
+
+def some_of(task: Task, examples: int, seed: int) -> Task:
+    """`examples` texts, drawn by the seed; all of them for 0. What a larger number draws begins
+    with what a smaller one draws."""
+    if not examples or examples >= len(task):
+        return task
+    generator = torch.Generator().manual_seed(seed)
+    return task[torch.randperm(len(task), generator=generator)[:examples]]
+
+
+# ---------------------------------------------------------------- one run
+
+
+def one_run(recipe: TuningRecipe, seed: int, split: str = "test") -> dict[str, float]:
+    """Fine-tune and score; finished runs are read from the cache."""
+
+    def run() -> dict[str, Any]:
+        return _run(recipe, seed, split)
+
+    settings = {"seed": seed, "split": split, "precision": choose_precision(), **asdict(recipe)}
+    if recipe.start in (COURSE, MINILM):
+        settings["weights"] = weights_of(recipe.start)
+    return kept(f"03-{recipe.task}", settings, MicroWorld.load(), run)
+
+
+def _run(recipe: TuningRecipe, seed: int, split: str) -> dict[str, float]:
+    world = recipe.task.startswith("world ")
+    if world:
+        train, test = (world_task(recipe.task.removeprefix("world "), s) for s in ("train", split))
+        encoder = world_encoder(recipe.start, seed)
+    else:
+        train, test = (english_task(recipe.task, s, recipe.start) for s in ("train", split))
+        encoder = encoder_of(recipe.start, seed)
+    model = finetune(
+        encoder, some_of(train, recipe.examples, seed), steps=recipe.steps, seed=seed,
+        batch_size=recipe.batch_size, learning_rate=recipe.learning_rate, frozen=recipe.frozen,
+    )  # fmt: skip
+    if recipe.task != "qa":
+        return {"score": task_score(model, test)}
+    chosen = english_task("qa", "validation", recipe.start)
+    threshold = null_threshold(best_answers(model, chosen), chosen)
+    found = answer_scores(model, test, threshold)
+    answered = found.has_answer.f1 if found.has_answer else 0.0
+    silent = found.no_answer.f1 if found.no_answer else 0.0
+    return {"score": found.f1, "exact": found.exact, "with answer": answered, "without": silent}
+
+
+def world_encoder(start: str, seed: int) -> Encoder:
+    """The micro-world's teacher of lecture 06, or its shape with fresh weights."""
+    encoder = load(data_path("checkpoints", "micro_teacher.safetensors"))
+    encoder = getattr(encoder, "encoder", encoder)
+    if start.endswith("fresh"):
+        torch.manual_seed(seed)
+        encoder.apply(_reset)
+        encoder.apply(_drawn(encoder.config.initializer_range))
+    return encoder
+
+
+@cache
+def weights_of(start: str) -> str:
+    """The SHA-256 of a start's weights: a run belongs to them."""
+    name = start.removesuffix(", fresh")
+    return load_pretrained(NAMES[name]).sha256
+
+
+# ---------------------------------------------------------------- the results
+
+
+def tuning() -> dict[str, dict[str, float]]:
+    """start -> learning rate -> validation score on entities, one seed: how RATES was chosen."""
+    found: dict[str, dict[str, float]] = {}
+    for start in STARTS:
+        for rate in TRIED:
+            recipe = TuningRecipe(start, "ner", learning_rate=rate)
+            found.setdefault(start, {})[f"{rate:g}"] = one_run(recipe, 0, "validation")["score"]
+    return found
+
+
+def seeds_of(start: str, task: str) -> range:
+    """Five, but three where the large MiniLM does a task that is in no learning curve, and of its
+    fresh weights."""
+    slow = start.startswith(MINILM) and (task not in CURVES or start != MINILM)
+    return range(3) if slow else SEEDS
+
+
+def build_tasks() -> dict[str, Any]:
+    """What data/results/03_tasks.json holds: every task from every start, all training texts."""
+    runs: dict[str, Any] = {}
+    for task in TASKS:
+        for start in STARTS:
+            if start == STARTS[-1] and task not in CURVES:
+                continue  # 22 million fresh weights: two tasks tell enough
+            recipe = TuningRecipe(start, task, learning_rate=RATES[start])
+            runs.setdefault(task, {})[start] = [
+                one_run(recipe, seed) for seed in seeds_of(start, task)
+            ]
+    table = [list(row) for row in baselines.english_baselines()]
+    return {**about(), "tuning": tuning(), "rates": RATES, "runs": runs, "baselines": table,
+            "replay": replay()}  # fmt: skip
+
+
+SIZES = {"nli": (32, 96, 288), "ner": (24, 72, 220)}
+WORLD_SIZES = (50, 200, 800, 3_200)
+
+
+def build_curves() -> dict[str, Any]:
+    """What data/results/03_curves.json holds: task -> start -> number of texts -> scores."""
+    found: dict[str, Any] = {}
+    for task, sizes in SIZES.items():
+        for start in STARTS[:3]:
+            for n in sizes:
+                some = 0 if n == sizes[-1] else n  # the largest number is all there are
+                recipe = TuningRecipe(start, task, examples=some, learning_rate=RATES[start])
+                scores = [one_run(recipe, seed)["score"] for seed in SEEDS]
+                found.setdefault(task, {}).setdefault(start, {})[n] = scores
+    for task in ("world nli", "world ner"):
+        for start in ("pre-trained", "fresh"):
+            for n in WORLD_SIZES:
+                recipe = TuningRecipe(start, task, steps=300, examples=n, learning_rate=1e-3)
+                scores = [one_run(recipe, seed)["score"] for seed in SEEDS]
+                found.setdefault(task, {}).setdefault(start, {})[n] = scores
+    pairs = [english.nli_pairs(split) for split in ("train", "test")]
+    sentences = [english.tagged_sentences(split) for split in ("train", "test")]
+    names = baselines.listed_names(*sentences)
+    levels = {
+        "nli": {"always the same": baselines.label_accuracy(*pairs, "nothing"),
+                "bag of words": baselines.label_accuracy(*pairs, "words")},
+        "ner": {"list of names": _entity_f1(sentences[1], names)},
+    }  # fmt: skip
+    return {**about(), "curves": found, "baselines": levels}
+
+
+def _entity_f1(test: Sequence[english.TaggedSentence], said: Sequence[Sequence[str]]) -> float:
+    from ..span_metrics import span_scores
+
+    return span_scores([sentence.entities for sentence in test], said).f1
+
+
+def build_features() -> dict[str, Any]:
+    """What data/results/03_features.json holds: a linear classifier on frozen vectors of each layer
+    (BERT, Table 7, in miniature), and frozen against fine-tuned."""
+    layers: dict[str, Any] = {}
+    for start in (COURSE, MINILM):
+        layers[start] = {task: frozen_scores(start, task) for task in ("sentiment", "ner")}
+    return {**about(), "layers": layers}
+
+
+@torch.no_grad()
+def frozen_scores(start: str, task: str) -> dict[str, float]:
+    """Accuracy of a logistic regression on each layer's vectors, and on the last four side by side;
+    of a text the mean of its tokens, of a word its first piece. Words: the tag, O included."""
+    encoder, _ = pretrained(start)
+    sets = [english_task(task, split, start) for split in ("train", "test")]
+    vectors, labels = zip(*(_vectors(encoder, part) for part in sets), strict=True)
+    H, found = encoder.config.hidden_size, {}
+    count = vectors[0].shape[-1] // H
+    for layer in range(count):
+        found[f"layer {layer}"] = _probe(
+            [v[:, layer * H : (layer + 1) * H] for v in vectors], labels
+        )
+    found["last four"] = _probe([v[:, -4 * H :] for v in vectors], labels)
+    return found
+
+
+def _vectors(encoder: Encoder, task: Any) -> tuple[Any, Any]:
+    states = all_states(encoder.eval(), task.rows)
+    if isinstance(task, TaggedRows):
+        asked = task.labels != -100
+        return states[asked], task.labels[asked]
+    real = task.rows.attention_mask[..., None]
+    return (states * real).sum(dim=1) / real.sum(dim=1), task.labels
+
+
+def _probe(vectors: Sequence[Any], labels: Sequence[Any]) -> float:
+    return linear_probe(vectors[0], labels[0], vectors[1], labels[1])
+
+
+PLATEAU = {  # name -> (tokens a row, standard deviation of the fresh weights)
+    "32 tokens, sd 0.05": (32, 0.05),
+    "32 tokens, sd 0.02": (32, 0.02),
+    "128 tokens, sd 0.05": (128, 0.05),
+    "128 tokens, sd 0.02": (128, 0.02),
+}
+PLATEAU_STEPS, PLATEAU_TOKENS = 1_600, 4_096
+
+
+def build_plateau() -> dict[str, Any]:
+    """What data/results/03_plateau.json holds: the first steps of a small BERT on the documentation
+    corpus, with short and long rows, with small and larger fresh weights; one seed."""
+    ready = set_up(read_recipe(data_root() / "recipes" / "course_bert.toml"))
+    runs = {}
+    for name, (length, sd) in PLATEAU.items():
+        settings = {
+            "length": length,
+            "sd": sd,
+            "steps": PLATEAU_STEPS,
+            "corpus": ready.reading.about,
+        }
+        runs[name] = kept("03-plateau", settings, MicroWorld.load(),
+                          partial(plateau_run, ready, length, sd))  # fmt: skip
+    return {"steps": PLATEAU_STEPS, "tokens_a_step": PLATEAU_TOKENS, "runs": runs,
+            "unigram": unigram_loss(ready), "text": ready.reading.about,
+            **made_with(MicroWorld.load())}  # fmt: skip
+
+
+def plateau_run(ready: Pretraining, length: int, sd: float) -> dict[str, list[float]]:
+    """Training losses of BERT-tiny, mean of each 20 steps."""
+    torch.manual_seed(0)
+    model = BertForMaskedLM(
+        bert("tiny", vocab_size=ready.special.vocab_size, max_positions=128, initializer_range=sd,
+             hidden_dropout=0.0, attention_dropout=0.0)
+    )  # fmt: skip
+    model.encoder.pooler = None
+    rows = cut_rows(ready.train, length)
+    batches = pretraining_batches(rows, ready.special, batch_size=PLATEAU_TOKENS // length)
+    history = fit(
+        model, masked_lm_loss, batches, steps=PLATEAU_STEPS, learning_rate=2e-3, warmup=0.05,
+        betas=(0.9, 0.98),
+    )  # fmt: skip
+    losses = history.losses["total"]
+    every = [mean(losses[k : k + 20]) for k in range(0, len(losses), 20)]
+    return {"loss": [round(loss, 4) for loss in every]}
+
+
+def unigram_loss(ready: Pretraining) -> float:
+    """What a model pays a hidden token that knows how frequent each token is, and nothing else:
+    the plateau's height, in nats."""
+    counts = ready.train.input_ids[ready.train.attention_mask.bool()].bincount(
+        minlength=ready.special.vocab_size
+    )
+    counts = counts.double()
+    counts[list(ready.special.never_masked)] = 0
+    share = counts[counts > 0] / counts.sum()
+    return float(-(share * share.log()).sum())
+
+
+ALPHAS = [round(-0.5 + 0.1 * k, 1) for k in range(21)]
+
+
+def build_loss_line() -> dict[str, Any]:
+    """What data/results/03_loss_line.json holds: the loss between start and end of fine-tuning and
+    beyond both, from pre-trained and from fresh weights (Hao et al. 2019, in miniature)."""
+    lines = {start: loss_line(start) for start in STARTS[:2]}
+    return {**about(), "task": LINE_TASK, "lines": lines}
+
+
+LINE_TASK = "ner"
+
+
+def loss_line(start: str, seed: int = 0) -> dict[str, list[float]]:
+    """Training loss and test score at start + α·(end − start)."""
+    train, test = (english_task(LINE_TASK, split, start) for split in ("train", "test"))
+    encoder = encoder_of(start, seed)
+    model = finetune(encoder, train, steps=120, learning_rate=RATES[start], seed=seed)
+    end = {name: value.clone() for name, value in model.state_dict().items()}
+    begin = head_on(encoder, train, seed).state_dict()
+    found: dict[str, list[float]] = {"alpha": ALPHAS, "train_loss": [], "test_score": []}
+    for alpha in ALPHAS:
+        model.load_state_dict({n: begin[n] + alpha * (end[n] - begin[n]) for n in end})
+        found["train_loss"].append(whole_loss(model, train))
+        found["test_score"].append(task_score(model, test))
+    return found
+
+
+@torch.no_grad()
+def whole_loss(model: nn.Module, task: Task) -> float:
+    """The task's loss over all its texts, in batches of 32, without dropout."""
+    model.eval()
+    batches = labelled_batches(task, 32)
+    losses = [
+        LOSSES[type(task)](model(**batch.inputs), batch.targets)["total"].item()
+        for batch in map(batches, range(len(task) // 32))
+    ]
+    return mean(losses)
+
+
+def replay() -> list[float]:
+    """The first losses of the course's checkpoint on entities, seed 0, in float32."""
+    train = english_task("ner", "train", COURSE)
+    model = head_on(encoder_of(COURSE), train, 0)
+    history = fit(
+        model, LOSSES[type(train)], labelled_batches(train, 16), steps=REPLAYED,
+        learning_rate=RATES[COURSE], precision="float32",
+    )  # fmt: skip
+    return history.losses["total"]
+
+
+def about() -> dict[str, Any]:
+    """What every file records beside its runs."""
+    recipe = asdict(TuningRecipe("", ""))
+    weights = {start: weights_of(start) for start in (COURSE, MINILM)}
+    return {
+        "recipe": recipe,
+        "weights": weights,
+        "seeds": len(SEEDS),
+        **made_with(MicroWorld.load()),
+    }
+
+
+# ---------------------------------------------------------------- the checkpoint
+
+
+def build_checkpoint() -> dict[str, Any]:
+    """Run the recipe of the course's checkpoint (about an hour on two cores; a run that was stopped
+    goes on), store its weights in data/checkpoints, and measure the stored ones."""
+    recipe = read_recipe(data_root() / "recipes" / "course_bert.toml")
+    out = cache_dir("pretraining", recipe.name)
+    results = pretrain(recipe, out)
+    trained = load_pretrained(out / "model")
+    folder = data_root() / "checkpoints" / recipe.name
+    assert trained.model is not None
+    save_folder(trained.model, folder, trained.tokenizer, half=True)
+    write_manifest(data_root())
+    stored = load_pretrained(folder)
+    ready = set_up(recipe)
+    reached = measure(ready, stored.model)  # type: ignore[arg-type]
+    curve = [
+        line for line in results["curve"] if "heldout_accuracy" in line or line["step"] % 200 == 0
+    ]
+    speeds = [line["tokens_per_second"] for line in results["curve"] if "tokens_per_second" in line]
+    return {
+        **{k: results[k] for k in ("recipe", "text", "rows", "parameters", "precision", "threads")},
+        "versions": results["versions"],
+        "reached": reached,
+        "before_storing": results["reached"],
+        "tokens_per_second": sorted(speeds)[len(speeds) // 2],
+        "curve": curve,
+        "sha256": stored.sha256,
+    }
+
+
+RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "03_checkpoint": build_checkpoint,
+    "03_tasks": build_tasks,
+    "03_curves": build_curves,
+    "03_features": build_features,
+    "03_loss_line": build_loss_line,
+    "03_plateau": build_plateau,
+}
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """A result in words."""
+    if "reached" in found:
+        return f"held-out: {json.dumps(found['reached'])}"
+    if "runs" in found:
+        return "\n".join(
+            f"{task:10} {start:22} {in_words([run['score'] for run in runs])}"
+            for task, starts in found["runs"].items()
+            for start, runs in starts.items()
+        )
+    if "curves" in found:
+        return "\n".join(
+            f"{task:10} {start:22} {n:5} {in_words(scores)}"
+            for task, starts in found["curves"].items()
+            for start, sizes in starts.items()
+            for n, scores in sizes.items()
+        )
+    return json.dumps(found.get("layers") or found.get("lines"))

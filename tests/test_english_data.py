@@ -16,13 +16,16 @@ import pytest
 from course_lib.files import data_path
 from course_lib.text import english
 from course_lib.text.english import (
+    BLANK_KINDS,
     ENTITY_TAGS,
     RELATIONS,
     SPLITS,
     UPOS,
     Answer,
+    Blank,
     Question,
     TaggedSentence,
+    read_blanks,
     read_items,
 )
 from course_lib.train.baselines import (
@@ -168,6 +171,15 @@ def test_the_worked_examples_point_where_they_say():
         ("entailment", RELATIONS),
     ):  # fmt: skip
         assert all(example["label"] in labels for example in examples[name])
+
+
+def test_the_blanks_are_sentences_with_one_hidden_word():
+    blanks = english.blanks()
+    assert len(blanks) >= 15 and {blank.kind for blank in blanks} == set(BLANK_KINDS)
+    for blank in blanks:
+        assert blank.word.isalpha() and blank.word.islower() and blank.text.endswith(".")
+        # Who reads the rest of the sentence does not find the word there.
+        assert blank.word not in words_of(blank.text.replace("[MASK]", ""))
 
 
 # ---------------------------------------------------------------- leaks
@@ -415,3 +427,54 @@ def test_an_unknown_split_is_refused(read):
 def test_an_answer_outside_its_passage_is_refused(start: int, text: str):
     with pytest.raises(ValueError, match=f"'{text}' was given at {start}; .* of 8 characters"):
         Question("q", "Who?", "Ann ran.", (Answer(text, start),))
+
+
+BLANK = {"text": "A [MASK] is sorted.", "word": "list", "kind": "sense"}
+
+
+def write_blanks(folder: Path, *entries: dict[str, Any], first: str = "") -> Path:
+    tables = [
+        "[[blanks]]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in entry.items())
+        for entry in entries
+    ]
+    path = folder / "blanks.toml"
+    path.write_text(first + "\n".join(tables), encoding="utf-8")
+    return path
+
+
+def test_blanks_are_read(tmp_path: Path):
+    second = {**BLANK, "text": "Close the [MASK].", "word": "file"}
+    found = read_blanks(write_blanks(tmp_path, BLANK, second))
+    assert found == (Blank(**BLANK), Blank(**second))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"text": "A list is sorted."}, "holds 0 times .* expected one, in the place of 'list'"),
+        ({"text": "A [MASK] is a [MASK]."}, "holds 2 times"),
+        ({"word": ""}, "word is ''; expected a text"),
+        ({"word": 3}, "word is 3; expected a text"),
+        ({"kind": "hard"}, "kind holds 'hard'; expected phrase, grammar, sense, far"),
+        ({"rank": 1}, "'rank'.* expected the fields text, word, kind"),
+        ({}, r"'A \[MASK\] is sorted.' stands there twice"),
+    ],
+)
+def test_a_malformed_blank_is_named(tmp_path: Path, changes: dict, message: str):
+    path = write_blanks(tmp_path, BLANK, {**BLANK, **changes})
+    with pytest.raises(ValueError, match=f"blanks.toml, sentence 2: .*{message}"):
+        read_blanks(path)
+
+
+def test_files_of_blanks_that_cannot_be_read(tmp_path: Path):
+    with pytest.raises(ValueError, match="holds nothing; expected sentences"):
+        read_blanks(write_blanks(tmp_path))
+    with pytest.raises(ValueError, match="holds title, blanks; expected sentences"):
+        read_blanks(write_blanks(tmp_path, BLANK, first='title = "x"\n'))
+    with pytest.raises(ValueError, match="holds blanks; expected sentences"):
+        read_blanks(write_blanks(tmp_path, first="blanks = 3"))
+    with pytest.raises(ValueError, match=r"is not TOML: .* Mend the line"):
+        read_blanks(write_blanks(tmp_path, BLANK, first="[[blanks\n"))
+    (tmp_path / "latin.toml").write_bytes(b"caf\xe9")
+    with pytest.raises(ValueError, match="no text in UTF-8"):
+        read_blanks(tmp_path / "latin.toml")

@@ -10,6 +10,7 @@ import re
 import string
 from collections import Counter
 
+import numpy as np
 import pytest
 import torch
 
@@ -47,7 +48,9 @@ torch.set_num_threads(1)  # the tensors are tiny
 # ---------------------------------------------------------------- planted wrong answers
 
 
-def align_with(*, first=lambda l: l, more=lambda l: -100, none=-100, known=lambda w, seen: w in seen):
+def align_with(
+    *, first=lambda x: x, more=lambda x: -100, none=-100, known=lambda w, seen: w in seen
+):
     """With a set of words seen; what a word's first and further pieces get, and what None gets."""
 
     def answer(labels, word_ids):
@@ -82,6 +85,15 @@ def align_by_label(labels, word_ids):
         label = None if word is None else labels[word]
         out.append(-100 if label is None or label == before else label)
         before = label
+    return out
+
+
+def align_each_label_once(labels, word_ids):
+    out, seen = [], set()
+    for word in word_ids:
+        new = word is not None and labels[word] not in seen
+        out.append(labels[word] if new else -100)
+        seen |= {labels[word]} if new else set()
     return out
 
 
@@ -200,13 +212,24 @@ def spans_by_regex_from_b(tags):
 
 
 def spans_each_kind_once(tags):
-    return [(kind, a, b) for kind, (a, b) in
-            {kind: (a, b) for kind, a, b in sorted(spans.bio_spans(tags), key=lambda s: s[1])}.items()]
+    return [
+        (kind, a, b)
+        for kind, (a, b) in {
+            kind: (a, b) for kind, a, b in sorted(spans.bio_spans(tags), key=lambda s: s[1])
+        }.items()
+    ]
 
 
-def best_with(*, where=lambda a, i, j: a[i] and a[j], cap=lambda i, j, k: j - i < k,
-              order=lambda i, j: i <= j, worth=lambda s, e, i, j: s[i] + e[j],
-              better=lambda new, old: new > old, begin=-math.inf, give=lambda i, j: (i, j)):
+def best_with(
+    *,
+    where=lambda a, i, j: a[i] and a[j],
+    cap=lambda i, j, k: j - i < k,
+    order=lambda i, j: i <= j,
+    worth=lambda s, e, i, j: s[i] + e[j],
+    better=lambda new, old: new > old,
+    begin=-math.inf,
+    give=lambda i, j: (i, j),
+):
     """Two loops; any condition can be exchanged."""
 
     def answer(s, e, allowed, longest):
@@ -431,6 +454,17 @@ def pack_changed(tokens=lambda t: t, segments=lambda s: s):
     return answer
 
 
+def pack_renumbered(first, second):
+    """Padding stays 0."""
+
+    def answer(a, b, length):
+        tokens, segments = cutting.pack_cut(a, b, length)
+        pairs = zip(tokens, segments, strict=True)
+        return tokens, [0 if t == "[PAD]" else second if s else first for t, s in pairs]
+
+    return answer
+
+
 def pack_unpadded(a, b, length):
     tokens, segments = cutting.pack_cut(a, b, length)
     real = sum(token != "[PAD]" for token in tokens)
@@ -495,11 +529,11 @@ CLASSIFIERS = ("classify", "pair", "rate")
 
 PLANTED = {
     "03.1": {
-        "every piece": align_with(more=lambda l: l),
-        "continuing pieces get I-": align_with(more=lambda l: l + 1 if l % 2 else l),
-        "continuing pieces get O": align_with(more=lambda l: 0),
+        "every piece": align_with(more=lambda x: x),
+        "continuing pieces get I-": align_with(more=lambda x: x + 1 if x % 2 else x),
+        "continuing pieces get O": align_with(more=lambda x: 0),
         "special tokens get O": align_with(none=0),
-        "special tokens get O + continuing pieces get O": None,
+        "continuing pieces get O + special tokens get O": align_with(none=0, more=lambda x: 0),
         "last piece": align_last,
         "split words left out": align_whole_words,
         "same label, same word": align_by_label,
@@ -509,13 +543,13 @@ PLANTED = {
         "one position late": align_late,
         "O is not asked": align_if_label,
         "pieces not counted": align_pieces_filled,
-        "each label once": align_with(known=lambda w, seen: False),
-        "another number for not asked": align_with(none=-1, more=lambda l: -1),
+        "each label once": align_each_label_once,
+        "another number for not asked": align_with(none=-1, more=lambda x: -1),
         "None for not asked": align_with(none=None),
         "wrong length": without_specials,
-        "names instead of numbers": align_with(first=lambda l: ENTITY_TAGS[l]),
+        "names instead of numbers": align_with(first=lambda x: ENTITY_TAGS[x]),
         "wrong type": lambda labels, word_ids: len(word_ids),
-        "unforeseen": align_with(first=lambda l: l if l < 6 else 5),
+        "unforeseen": align_with(first=lambda x: x if x < 6 else 5),
     },
     "03.2": {
         "B- merged": spans_with(joins=lambda m, k, last: k == last),
@@ -549,19 +583,22 @@ PLANTED = {
             lambda i, j: (i, max(i, j)))(*best_alone(*given)),
         "start first": best_start_first,
         "end first": best_end_first,
-        "ends before it starts": best_with(
+        "ends before it starts": best_with(order=lambda i, j: True),
+        "ends before it starts, near": best_with(
             order=lambda i, j: True, cap=lambda i, j, k: abs(j - i) < k),
         "no single tokens": best_with(order=lambda i, j: i < j),
         "allowed has no effect": best_with(where=lambda a, i, j: True),
         "only the start is allowed": best_with(where=lambda a, i, j: a[i]),
         "only the end is allowed": best_with(where=lambda a, i, j: a[j]),
         "[CLS] allowed": best_with(where=lambda a, i, j: (a[i] or i == 0) and (a[j] or j == 0)),
+        "null answer": best_with(where=lambda a, i, j: (a[i] and a[j]) or i + j == 0),
         "zero for what is not allowed": best_times_zero,
         "no cap": best_with(cap=lambda i, j, k: True),
         "cap one too long": best_with(cap=lambda i, j, k: j - i <= k),
         "cap one too short": best_with(cap=lambda i, j, k: j - i + 1 < k),
         "product": best_with(worth=lambda s, e, i, j: s[i] * e[j]),
         "sum of probabilities": best_probabilities,
+        "sum of probabilities of the row": best_probabilities_of_the_row,
         "one end only": best_with(worth=lambda s, e, i, j: s[i]),
         "weaker end": best_with(worth=lambda s, e, i, j: min(s[i], e[j])),
         "stronger end": best_with(worth=lambda s, e, i, j: max(s[i], e[j])),
@@ -637,8 +674,8 @@ PLANTED = {
         "middle [SEP] in segment 1": pack_with(middle=1),
         "last [SEP] in segment 0": pack_with(last=0),
         "padding in segment 1": pack_with(pad=1),
-        "segments 1 and 2": pack_changed(segments=lambda s: [n + 1 for n in s]),
-        "segments exchanged": pack_with(middle=0, last=1),
+        "segments 1 and 2": pack_renumbered(1, 2),
+        "segments exchanged": pack_renumbered(1, 0),
         "one segment": pack_changed(segments=lambda s: [0] * len(s)),
         "no padding": pack_unpadded,
         "padding in front": pack_padded_in_front,
@@ -703,3 +740,395 @@ PLANTED = {
         "unforeseen": new_with(plus=lambda task, H: 17),
     },
 }  # fmt: skip
+
+
+# ---------------------------------------------------------------- other right and wrong answers
+
+
+def best_by_table(s, e, allowed, longest):
+    """All sums at once, what does not fit pushed down."""
+    fits = (allowed[:, None] & allowed).triu() & ~torch.ones(len(s), len(s)).triu(longest).bool()
+    at = (s[:, None] + e).masked_fill(~fits, -1e9).flatten().argmax()
+    return list(divmod(int(at), len(s)))
+
+
+def matthews_by_numpy(true, predicted):
+    return np.corrcoef(true, predicted)[0, 1] if len({*true}) == len({*predicted}) == 2 else 0
+
+
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [
+        ("03.1", align_with()),
+        ("03.1", lambda labels, word_ids: torch.tensor(align.align_labels(labels, word_ids))),
+        ("03.1", lambda labels, word_ids: np.array(align.align_labels(labels, word_ids))),
+        ("03.1", lambda labels, w: [
+            labels[x] if x is not None and w.index(x) == t else -100 for t, x in enumerate(w)]),
+        ("03.2", spans_with(joins=proper)),
+        ("03.2", lambda tags: [list(span) for span in spans.bio_spans(tags)]),
+        ("03.3", best_with()),
+        ("03.3", best_by_table),
+        ("03.3", lambda s, e, a, k: best.best_span(s.log_softmax(-1), e.log_softmax(-1), a, k)),
+        ("03.4", f1_with()),
+        ("03.4", lambda p, g: np.float64(answers.token_f1(p, g))),
+        ("03.5", pack_with()),
+        ("03.5", pack_changed(tuple, torch.tensor)),
+        ("03.6", matthews_with()),
+        ("03.6", matthews_by_numpy),
+        ("03.6", lambda true, predicted: torch.tensor(correlation.matthews(predicted, true))),
+        ("03.7", lambda task, H, n: float(heads.new_weights(task, H, n))),
+    ],
+)  # fmt: skip
+def test_another_right_answer_passes(id, answer):
+    for seed in SEEDS[:2]:
+        report = check_answer(EXERCISES[id], answer, seed)
+        assert report.status == "passed", report
+
+
+def align_previous_word(labels, word_ids):
+    out, before = [], 0
+    for word in word_ids:
+        out.append(-100 if word is None or word == before else labels[word])
+        before = word or 0
+    return out
+
+
+def spans_naive(tags):
+    found = []
+    for n, tag in enumerate(tags):
+        if tag[0] == "B":
+            found.append([tag[2:], n, n])
+        elif tag[0] == "I" and found:
+            found[-1][2] = n
+    return [tuple(span) for span in found]
+
+
+def spans_never_closed(tags):
+    found, kind, first = [], None, 0
+    for n, tag in enumerate(tags):
+        if tag == f"I-{kind}":
+            continue
+        if kind:
+            found.append((kind, first, n - 1))
+        if tag != "O":
+            kind, first = tag[2:], n
+    return [*found, (kind, first, len(tags) - 1)] if kind else found
+
+
+def spans_unpacking(tags):
+    found = []
+    for n, tag in enumerate(tags):
+        mark, kind = tag.split("-")
+        found.append((mark + kind, n, n))
+    return found
+
+
+def spans_skipping(tags):
+    found, n = [], 0
+    while n < len(tags):
+        if tags[n] != "O":
+            m = n + 1
+            while m < len(tags) and tags[m] == "I-" + tags[n][2:]:
+                m += 1
+            found.append((tags[n][2:], n, m - 1))
+            n = m
+        n += 1
+    return found
+
+
+def best_cut_afterwards(s, e, allowed, longest):
+    i, j = best.best_span(s, e, allowed, 10**6)
+    return i, min(j, i + longest - 1)
+
+
+def best_or_none(*given):
+    i, j = best_alone(*given)
+    return (i, j) if i <= j else (0, 0)
+
+
+def f1_of_words(words):
+    """F1 of two texts, each split up by words."""
+
+    def answer(predicted, gold):
+        said, true = words(predicted), words(gold)
+        n = (Counter(said) & Counter(true)).total()
+        return 2 * n / (len(said) + len(true)) if said and true else float(said == true)
+
+    return answer
+
+
+def f1_each_side(predicted, gold):
+    said, true = (answers.normalise_answer(x).split() for x in (predicted, gold))
+    if not said or not true:
+        return float(said == true)
+    P, R = sum(w in true for w in said) / len(said), sum(w in said for w in true) / len(true)
+    return 2 * P * R / (P + R) if P + R else 0.0
+
+
+def f1_empty_too_early(predicted, gold):
+    if predicted == gold == "":
+        return 1.0
+    return answers.token_f1(predicted, gold) if answers.normalise_answer(gold) else 0.0
+
+
+def pack_by_slice(second):
+    def answer(a, b, length):
+        if len(a) + len(b) > length - 3:
+            a, b = (a, b[: length - 3 - len(a)]) if second else (a[: length - 3 - len(b)], b)
+        return pack_with(shorten=lambda a, b, room: (a, b))(a, b, length)
+
+    return answer
+
+
+def cut_shorter(a, b, room):
+    n, m = len(a), len(b)
+    while n + m > room:
+        n, m = (n - 1, m) if n < m else (n, m - 1)
+    return a[: max(n, 0)], b[: max(m, 0)]
+
+
+@pytest.mark.parametrize(
+    ("id", "answer", "key"),
+    [
+        ("03.1", align_previous_word, "word 0 taken for none"),
+        ("03.1", align_side_by_side, "pieces not counted"),
+        ("03.1", align_with(first=lambda x: -100, more=lambda x: x), "first pieces left out"),
+        ("03.1", align_with(more=lambda x: x + 1), "continuing pieces get label + 1"),
+        ("03.1", lambda labels, w: align.align_labels(range(len(labels)), w), "numbers of words"),
+        ("03.1", lambda labels, w: [labels[x] if x else -100 for x in w],
+         "every piece + word 0 taken for none"),
+        ("03.1", lambda labels, w: (align.align_labels(labels, w), w), "wrong type"),
+        ("03.2", spans_naive, "every I- lengthens the last"),
+        ("03.2", spans_never_closed, "never closed"),
+        ("03.2", spans_skipping, "next one lost"),
+        ("03.2", spans_with(joins=lambda m, k, last: False, begins=lambda m, k, last: False),
+         "only B- is read"),
+        ("03.2", lambda tags: [*spans.bio_spans(tags)] * 2, "given twice"),
+        ("03.2", lambda tags: sorted(spans.bio_spans(tags), key=lambda s: s[1])[:1],
+         "only the first"),
+        ("03.2", lambda tags: [s for s in spans.bio_spans(tags) if s[1] < s[2]],
+         "single words lost"),
+        ("03.2", lambda tags: {(k, a, b + (b == len(tags) - 1)) for k, a, b in
+                               spans.bio_spans(tags)}, "last one too far"),
+        ("03.2", spans_with(joins=proper, begins=lambda m, k, last: False, end=1),
+         "stray I- dropped + end excluded"),
+        ("03.3", best_with(begin=0.0), "best sum begins at 0"),
+        ("03.3", best_cut_afterwards, "cut afterwards"),
+        ("03.3", best_or_none, "each end by itself, or none"),
+        ("03.3", best_with(worth=lambda s, e, i, j: abs(s[i] + e[j])), "sign lost"),
+        ("03.3", best_with(where=lambda a, i, j: (a[i] or a[i - 1]) and (a[j] or a[j - 1])),
+         "[SEP] allowed"),
+        ("03.3", best_with(where=lambda a, i, j: True, cap=lambda i, j, k: True),
+         "allowed has no effect + no cap"),
+        ("03.3", best_with(cap=lambda i, j, k: True, better=lambda new, old: new >= old),
+         "no cap + last of equal ones"),
+        ("03.4", f1_each_side, "each side counted by itself"),
+        ("03.4", f1_empty_too_early, "emptiness asked too early"),
+        ("03.4", f1_with(score=lambda P, R: round(2 * P * R / (P + R), 2)), "rounded"),
+        ("03.4", f1_with(score=max), "share of the shorter"),
+        ("03.4", f1_of_words(lambda x: x.lower().split()), "articles kept + punctuation kept"),
+        ("03.4", f1_of_words(lambda x: [w for w in re.findall(r"\w+", x.lower())
+                                        if w not in ("a", "an", "the")]),
+         "punctuation leaves a gap"),
+        ("03.4", f1_of_words(lambda x: [w for w in re.sub("[.,]", "", x.lower()).split()
+                                        if w not in ("a", "an", "the")]),
+         "some punctuation kept"),
+        ("03.4", lambda p, g: answers.token_f1(p, "The.") if not g else f1_of_words(str.split)(
+            answers.normalise_answer(p), g), "gold answer as it is"),
+        ("03.5", pack_by_slice(second=False), "always the first"),
+        ("03.5", pack_by_slice(second=True), "always the second"),
+        ("03.5", pack_with(shorten=lambda a, b, room: (a[: room // 2], b[: room // 2])),
+         "half for each, always"),
+        ("03.5", pack_with(shorten=cut_shorter), "the shorter first"),
+        ("03.5", lambda a, b, n: cutting.pack_cut(b, a, n), "texts exchanged"),
+        ("03.5", lambda a, b, n: cutting.pack_cut(a, b, n)[::-1], "lists exchanged"),
+        ("03.5", lambda a, b, n: (cutting.pack_cut(a, b, n)[0], pack_unpadded(a, b, n)[1]),
+         "segment ids not padded"),
+        ("03.6", of_cells(lambda a, b, c, d: ratio(a, a + b)), "precision"),
+        ("03.6", of_cells(lambda a, b, c, d: ratio(a, a + c)), "recall"),
+        ("03.6", matthews_with(below=lambda a, b, c, d: ((a + b) * (a + c) * (d + b)) ** 0.5),
+         "one sum missing"),
+        ("03.6", matthews_with(below=lambda a, b, c, d: (a + b) * ((a + c) * (d + b)) ** 0.5),
+         "one sum twice"),
+        ("03.6", of_cells(lambda a, b, c, d: ratio(a * d - b * c, math.sqrt(
+            (a + b) * (a + d) * (c + b) * (d + c)))), "cells swapped below"),
+        ("03.6", of_cells(lambda a, b, c, d: a * d - b * c / math.sqrt(
+            (a + b) * (a + c) * (d + b) * (d + c) or 1)), "brackets above the line"),
+        ("03.6", lambda true, predicted: float(true == predicted) or correlation.matthews(
+            true, predicted), "1 if all is right"),
+        ("03.6", matthews_with(after=lambda x: round(x, 2)), "rounded"),
+        ("03.7", new_with(tag=lambda n: 2 * n + 2), "a tag for special tokens"),
+        ("03.7", new_with(width=lambda task: 1 + (task in ("pair", "rate"))),
+         "two vectors for two texts"),
+        ("03.7", lambda task, H, n: heads.new_weights(task, 768, n), "768 for H"),
+        ("03.7", lambda task, H, n: (n or 2) * (H + 1), "a score a kind + a score a grade"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_in_other_clothes_too(id, answer, key):
+    for seed in SEEDS[:2]:
+        report = check_answer(EXERCISES[id], answer, seed)
+        assert report.mistake == key, report
+
+
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [
+        # Each once had the name of a slip that does not show where these are right.
+        ("03.3", lambda s, e, a, k: best.best_span(s - 10 * ~a, e - 10 * ~a, a | True, k)),
+        ("03.4", lambda p, g: float(answers.normalise_answer(g) in answers.normalise_answer(p))),
+        ("03.5", pack_with(shorten=lambda a, b, room: (a[: room * 3 // 4],
+                                                       b[: room - min(len(a), room * 3 // 4)]))),
+    ],
+)  # fmt: skip
+def test_what_nobody_foresaw_gets_no_false_name(id, answer):
+    for seed in SEEDS[:3]:
+        assert check_answer(EXERCISES[id], answer, seed).mistake == "unforeseen"
+
+
+@pytest.mark.parametrize(
+    ("id", "answer", "advice"),
+    [
+        ("03.1", lambda labels, word_ids: [labels[word] for word in word_ids], "word is None"),
+        ("03.1", lambda labels, word_ids: [labels[t] for t in range(len(word_ids))],
+         "labels[word], not labels[position]"),
+        ("03.2", lambda tags: [tag.split("-")[1] for tag in tags], "place behind the last tag"),
+        ("03.2", spans_unpacking, "treat O first"),
+        ("03.3", lambda s, e, a, k: s.argmax() if a else 0, "allowed[i]"),
+        ("03.3", lambda s, e, a, k: s[len(s)], "min(i + longest, T)"),
+        ("03.3", lambda s, e, a, k: s - (1 - a) * 1e4, "~allowed"),
+        ("03.4", lambda p, g: 1 / len(set(p.split()) & set(g.split())), "Ask for these cases"),
+        ("03.5", lambda a, b, n: [a.pop() for _ in range(99)], "both lengths again"),
+        ("03.5", lambda a, b, n: a + "[SEP]", "Lists are joined with lists"),
+        ("03.6", lambda true, predicted: sum(true == predicted), "zip(true, predicted)"),
+        ("03.6", lambda true, predicted: true - predicted, "know no arithmetic"),
+        ("03.6", of_cells(lambda a, b, c, d: (a * d - b * c) / math.sqrt(
+            (a + b) * (a + c) * (d + b) * (d + c))), "Return 0 there"),
+        ("03.6", of_cells(lambda a, b, c, d: math.sqrt(a * d - b * c)), "product below the line"),
+        ("03.7", lambda task, H, n: heads.new_weights(task, H, n) + 0 * n, "whatever the passage"),
+    ],
+)  # fmt: skip
+def test_a_frequent_exception_gets_a_line_of_advice(id, answer, advice):
+    report = check_answer(EXERCISES[id], answer, 0)
+    assert advice in report.message, report
+
+
+def stopped_at(id, answer):
+    return [stage.passed for stage in check_answer(EXERCISES[id], answer, 0).stages].index(False)
+
+
+def test_a_mistake_is_named_where_it_first_shows():
+    assert stopped_at("03.1", PLANTED["03.1"]["every piece"]) == 1
+    assert stopped_at("03.1", PLANTED["03.1"]["same label, same word"]) >= 1
+    assert stopped_at("03.2", PLANTED["03.2"]["last one lost"]) == 2
+    assert stopped_at("03.2", PLANTED["03.2"]["B- merged"]) == 3
+    assert stopped_at("03.2", PLANTED["03.2"]["kind ignored"]) == 4
+    assert stopped_at("03.2", PLANTED["03.2"]["stray I- dropped"]) == 4
+    assert stopped_at("03.3", PLANTED["03.3"]["each end by itself"]) == 1
+    assert stopped_at("03.3", PLANTED["03.3"]["allowed has no effect"]) == 2
+    assert stopped_at("03.3", PLANTED["03.3"]["cap one too long"]) == 3
+    assert stopped_at("03.3", PLANTED["03.3"]["last of equal ones"]) == 4
+    assert stopped_at("03.4", PLANTED["03.4"]["precision"]) == 0
+    assert stopped_at("03.4", PLANTED["03.4"]["sets"]) == 2
+    assert stopped_at("03.4", PLANTED["03.4"]["punctuation kept"]) == 4
+    assert stopped_at("03.4", PLANTED["03.4"]["two empty answers"]) == 5
+    assert stopped_at("03.5", PLANTED["03.5"]["padding in segment 1"]) == 1
+    assert stopped_at("03.5", PLANTED["03.5"]["always the second"]) == 2
+    assert stopped_at("03.5", PLANTED["03.5"]["tie from the first"]) == 3
+    assert stopped_at("03.6", PLANTED["03.6"]["nan for 0/0"]) == 2
+    assert stopped_at("03.7", PLANTED["03.7"]["a score a grade"]) == 1
+    assert stopped_at("03.7", PLANTED["03.7"]["O forgotten"]) == 2
+
+
+def test_slips_of_one_switch_make_no_pair():
+    keys = {suspect.key for suspect in best.BEST_SUSPECTS}
+    assert "no cap + last of equal ones" in keys
+    assert not keys & {"no cap + cap one too long", "start first + end first"}
+
+
+# ---------------------------------------------------------------- closing questions, hints
+
+
+def test_when_the_correlation_passes_the_closing_question_is_answered():
+    for seed in SEEDS:
+        report = check_answer(EXERCISES["03.6"], correlation.matthews, seed)
+        said = report.stages[-1].message
+        lazy, honest = re.findall(r"accuracy (\S+), F1 (\S+), Matthews (\S+)\.", said)
+        assert lazy[0] > honest[0] and lazy[1] > honest[1]
+        assert float(lazy[2]) == 0 < 0.3 < float(honest[2])
+
+
+def test_when_the_count_passes_the_share_is_told():
+    said = check_answer(EXERCISES["03.7"], heads.new_weights, 0).stages[-1].message
+    whole = 109_482_240
+    for number in (3 * 769, 9 * 769, 2 * 769):
+        assert f"{number:,} ({number / whole:.4%})" in said
+    assert f"{whole:,}" in said and f"{whole:,}" in EXERCISES["03.7"].statement
+
+
+def test_the_hints_with_numbers_are_right():
+    hints = {id: exercise.hints[-1] for id, exercise in EXERCISES.items()}
+    assert str(align.align_labels([3, 0], [None, 0, 0, 1, None])) in hints["03.1"]
+    assert spans.bio_spans(["I-PER", "B-PER", "I-LOC"]) == {
+        ("PER", 0, 0), ("PER", 1, 1), ("LOC", 2, 2)}  # fmt: skip
+    assert spans.bio_spans(["O", "B-PER", "I-PER", "O", "B-LOC"]) == {("PER", 1, 2), ("LOC", 4, 4)}
+    assert answers.token_f1("The old, old wall", "an old wall") == pytest.approx(0.8)
+    assert "0.8." in hints["03.4"]
+    a, b = list("abcde"), list("xyz")
+    assert [n.count(1) - 1 for _, n in (cutting.pack_cut(a, b, k) for k in (9, 8))] == [3, 2]
+    assert [sum(t in "abcde" for t in cutting.pack_cut(a, b, k)[0]) for k in (9, 8)] == [3, 3]
+    true, predicted = [1] * 5 + [0] * 5, [1, 1, 1, 1, 0, 1, 1, 0, 0, 0]
+    assert f"= {correlation.matthews(true, predicted):.3f}" in hints["03.6"]
+    counts = [heads.new_weights(*given) for given in (
+        ("classify", 10, 3), ("tag", 10, 2), ("answer", 10, None))]  # fmt: skip
+    assert all(f" {count}" in hints["03.7"] for count in counts)
+
+
+# ---------------------------------------------------------------- the solutions against the library
+
+
+def test_the_labels_stand_where_the_librarys_rows_have_them():
+    tokenizer = WordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abc", "##b", "##c"])
+    words, tags = ("abc", "b", "cb"), ("B-PER", "O", "B-LOC")
+    sentence = TaggedSentence("x", "abc b cb", words, ("NOUN",) * 3, tags)
+    task = tagged_rows([sentence], "entities", tokenizer, 10)
+    word_ids = [None, 0, 0, 0, 1, 2, 2, None, None, None]
+    numbers = [ENTITY_TAGS.index(tag) for tag in tags]
+    assert align.align_labels(numbers, word_ids) == task.labels[0].tolist()
+
+
+def test_the_best_span_is_the_librarys():
+    for start, end, allowed, longest in best._everything(Draw(3)):
+        theirs = best_spans(start[None], end[None], allowed[None], longest)
+        assert best.best_span(start, end, allowed, longest) == (theirs.start, theirs.end)
+
+
+def test_the_packed_pair_is_the_librarys():
+    special = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=100)
+    for a, b, length in cutting._everything(Draw(4)):
+        number = {"[PAD]": 0, "[CLS]": 2, "[SEP]": 3}
+        number |= {token: n for n, token in enumerate([*a, *b], start=5)}
+        ids = ([number[token] for token in text] for text in (a, b))
+        theirs = pack_pair(*ids, special, length, truncate=True)
+        tokens, segments = cutting.pack_cut(a, b, length)
+        assert [number[token] for token in tokens] == theirs[0]
+        assert segments == theirs[1]
+
+
+def test_the_correlation_is_the_librarys():
+    for case in correlation._everything(Draw(5)):
+        assert close(correlation.matthews(*case), task_metrics.matthews(*case), 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("case", "head"),
+    [
+        (("classify", 20, 4), lambda encoder: BertForClassification(encoder, 4)),
+        (("pair", 20, 3), lambda encoder: BertForClassification(encoder, 3)),
+        (("rate", 20, 6), lambda encoder: BertForClassification(encoder, 1)),
+        (("tag", 20, 3), lambda encoder: BertForTokenClassification(encoder, ENTITY_TAGS)),
+        (("answer", 20, None), BertForQuestionAnswering),
+    ],
+)
+def test_the_count_is_that_of_built_models(case, head):
+    encoder = bert("tiny", vocab_size=30, hidden_size=20, intermediate_size=8)
+    assert count_parameters(head(encoder)) - count_parameters(encoder) == heads.new_weights(*case)

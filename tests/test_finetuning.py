@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import torch
+from torch import nn
 
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
+from course_lib.heads import (
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+    ClassifierOutput,
+    SpanOutput,
+    TokenClassifierOutput,
+)
 from course_lib.objectives.classification import classification_loss
-from course_lib.objectives.pretraining import counted_together
+from course_lib.objectives.pretraining import counted_together, split_batch
 from course_lib.objectives.rows import Rows
+from course_lib.text.english import Answer, Question, TaggedSentence
+from course_lib.text.features import question_rows, tagged_rows
 from course_lib.text.tasks import LabelledRows
+from course_lib.text.wordpiece import WordPiece
 from course_lib.train.finetuning import (
+    LOSSES,
+    answer_scores,
+    best_answers,
     class_accuracy,
     classifier_on,
     finetune,
+    gold_answers,
+    head_on,
     labelled_batches,
+    null_threshold,
+    outputs_on,
+    predicted_classes,
+    predicted_tags,
+    targets_of,
+    task_score,
     text_inputs,
 )
 
@@ -61,7 +85,9 @@ def test_it_learns_a_toy_and_the_encoder_given_stays_as_it_is():
     for name, value in bits(model.encoder).items():
         if name in before and not name.endswith("key.bias"):
             assert not torch.equal(value, before[name]), name  # the whole encoder was trained
-    assert model.classifier.out_features == 3 and not model.training
+    assert model.names == NAMES and not model.training
+    said = predicted_classes(model, task)
+    assert said == [NAMES[n] for n in task.labels.tolist()]
 
 
 def test_the_same_seed_ends_in_the_same_weights():
@@ -191,3 +217,301 @@ def test_parts_of_a_batch_add_up():
     added = sum(classification_loss(model(**p.inputs), p.targets)["total"] for p in parts)
     whole = classification_loss(model(**text_inputs(task)), {"classes": task.labels})["total"]
     assert added.item() == pytest.approx(whole.item(), rel=1e-5)
+
+
+# ---------------------------------------------------------------- tags and answers
+
+WORDS = WordPiece.from_words(
+    ["ann", "bob", "lee", "york", "rome", "##shire", "met", "is", "in", "who", "where", ".", "?"]
+)
+SMALL = BertConfig(
+    vocab_size=WORDS.vocab_size, hidden_size=24, num_layers=2, num_heads=2, intermediate_size=48,
+    max_positions=24, hidden_dropout=0.0, attention_dropout=0.0, initializer_range=0.1,
+)  # fmt: skip
+TAGS = ("O", "B-PER", "I-PER", "B-LOC")
+PLACES = ("york", "yorkshire", "rome")
+
+
+def small_encoder(pooler=False):
+    torch.manual_seed(0)
+    return Encoder(SMALL, pooler=Pooler(SMALL) if pooler else None)
+
+
+def sentences(count, seed=0):
+    """Who met whom, or is where; no two alike. Lee is a first name or, behind another, a family
+    name."""
+    draw = random.Random(seed)
+    told = {}
+    while len(told) < count:
+        words, tags = [], []
+        for _ in range(draw.randint(1, 2)):
+            names = [draw.choice(("ann", "bob", "lee")), *draw.sample(["lee"], draw.randint(0, 1))]
+            ends = (["met", draw.choice(("ann", "bob"))], ["is", "in", draw.choice(PLACES)])
+            met = draw.random() < 0.5
+            words += [*names, *ends[not met], "."]
+            tags += ["B-PER", "I-PER"][: len(names)]
+            tags += ["O", "B-PER", "O"] if met else ["O", "O", "B-LOC", "O"]
+        text = " ".join(words)
+        told[text] = TaggedSentence(
+            f"t{len(told)}", text, tuple(words), ("X",) * len(words), tuple(tags)
+        )
+    return list(told.values())
+
+
+def tagging(count=64, seed=0):
+    return tagged_rows(sentences(count, seed), "entities", WORDS, 20, TAGS)
+
+
+def asking(count=64, seed=0):
+    """Where is somebody? The only place of the text; of texts without one, nowhere."""
+    questions = []
+    for n, sentence in enumerate(sentences(count, seed)):
+        found = [
+            Answer(word, start)
+            for word, (start, _) in zip(sentence.words, sentence.offsets, strict=True)
+            if word in PLACES
+        ]
+        if len(found) < 2:
+            questions.append(Question(f"q{n}", "where ?", sentence.text, tuple(found)))
+    return question_rows(questions, WORDS, 24, 8)
+
+
+KINDS = {"tags": tagging, "answers": asking}
+HEADS = {"tags": BertForTokenClassification, "answers": BertForQuestionAnswering}
+
+
+def tune(task, steps, encoder=None, **more):
+    losses = []
+    model = finetune(
+        encoder or small_encoder(), task, steps=steps, learning_rate=1e-2, precision="float32",
+        callbacks=[lambda report: losses.append(report.losses["total"])], **more,
+    )  # fmt: skip
+    return model, losses
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tags_and_answers_are_learnt_and_the_encoder_given_stays_as_it_is(kind):
+    task, given = KINDS[kind](), small_encoder(pooler=True)
+    before = bits(given)
+    model, losses = tune(task, 100, given)
+    assert isinstance(model, HEADS[kind]) and model.encoder.pooler is None
+    assert losses[-1] < 0.1 * losses[0]
+    assert task_score(model, task) == 1.0
+    assert task_score(model, KINDS[kind](seed=1)) > 0.9  # texts it has not seen
+    assert task_score(head_on(given, task), task) < 0.7
+    assert same_bits(bits(given), before)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_seed_ends_in_the_same_weights_for_every_kind(kind):
+    task = KINDS[kind]()
+    runs = [bits(tune(task, 3, seed=seed)[0]) for seed in (0, 0, 1)]
+    assert same_bits(runs[0], runs[1]) and not same_bits(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_frozen_encoder_keeps_its_bits_and_the_head_learns(kind):
+    task, given = KINDS[kind](), small_encoder()
+    fresh = bits(head_on(given, task))
+    model, losses = tune(task, 40, given, frozen=True)
+    assert losses[-1] < losses[0]
+    for name, value in bits(model).items():
+        assert torch.equal(value, fresh[name]) is name.startswith("encoder."), name
+
+
+@pytest.mark.parametrize("pooler", [True, False])
+def test_of_a_frozen_encoder_a_pooler_that_was_missing_learns(pooler):
+    given = encoder(pooler)
+    fresh = bits(classifier_on(given, 3))
+    model = finetune(given, toy(), steps=5, precision="float32", frozen=True)
+    moved = {name for name, value in bits(model).items() if not torch.equal(value, fresh[name])}
+    assert {"classifier.weight", "classifier.bias"} <= moved
+    rest = {name for name in moved if not name.startswith("classifier.")}
+    assert rest == (
+        set() if pooler else {"encoder.pooler.dense.weight", "encoder.pooler.dense.bias"}
+    )
+
+
+def test_heads_keep_the_names_of_their_labels():
+    assert head_on(encoder(), toy()).names == NAMES
+    assert head_on(small_encoder(), tagging()).names == TAGS
+    assert classifier_on(encoder(), 2).names == ("LABEL_0", "LABEL_1")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_batches_carry_the_targets_of_their_rows(kind):
+    task = KINDS[kind]()
+    batch = labelled_batches(task, 8, seed=1)(2)
+    part = task[torch.tensor(row_numbers(task, batch))]
+    assert batch.targets.keys() == targets_of(part).keys()
+    for name, value in targets_of(part).items():
+        assert torch.equal(batch.targets[name], value)
+    if kind == "tags":
+        assert batch.targets["token_labels"].shape == batch.inputs["input_ids"].shape
+
+
+# ---------------------------------------------------------------- scores by hand
+
+
+class Told(nn.Module):
+    """Scores that depend on the token alone: (V, n) of them, and for answers, at [CLS], the number
+    of tokens in the row."""
+
+    def __init__(self, kind, scores):
+        super().__init__()
+        self.kind, self.table = (
+            kind,
+            torch.zeros(WORDS.vocab_size, len(next(iter(scores.values())))),
+        )
+        for token, values in scores.items():
+            self.table[WORDS.id(token)] = torch.tensor(values)
+
+    def forward(self, input_ids, attention_mask, token_type_ids):
+        scores = self.table[input_ids]
+        if self.kind == "tags":
+            return TokenClassifierOutput(scores)
+        if self.kind == "classes":
+            return ClassifierOutput(scores.sum(dim=1))
+        scores[:, 0] = torch.stack([attention_mask.sum(1), torch.zeros(len(input_ids))], dim=1)
+        return SpanOutput(*scores.unbind(-1))
+
+
+LETTERS = {"ann": [0.0, 2.0, 0.0, 0.0], "lee": [0.0, 1.0, 2.0, 0.0], "york": [0.0, 0.0, 0.0, 1.0],
+           "##shire": [9.0, 0.0, 0.0, 0.0], ".": [1.0, 0.0, 0.0, 0.0]}  # fmt: skip
+
+
+def sentence(text, entities, pos=""):
+    words = tuple(text.split())
+    tags = tuple(pos.split()) or ("NOUN",) * len(words)
+    return TaggedSentence("t", text, words, tags, tuple(entities.split()))
+
+
+def test_tags_are_read_off_first_pieces():
+    told = [
+        sentence("ann lee is in yorkshire .", "B-PER I-PER O O B-LOC O"),
+        sentence("lee .", "B-PER O"),
+        sentence("ann met ann lee ann lee ann .", "B-PER O B-PER I-PER B-PER I-PER B-PER O"),
+    ]
+    task = tagged_rows(told, "entities", WORDS, 9, TAGS)  # of the last sentence seven words fit
+    model = Told("tags", LETTERS)
+    said = [
+        ["B-PER", "I-PER", "O", "O", "B-LOC", "O"],  # not the O of ##shire
+        ["I-PER", "O"],
+        ["B-PER", "O", "B-PER", "I-PER", "B-PER", "I-PER", "B-PER"],
+    ]
+    assert predicted_tags(model, task) == said
+    assert task_score(model, task) == 1.0  # an I- that continues nothing begins an entity, too
+    model.table[WORDS.id("york"), 0] = 2.0  # now Yorkshire is none: 6 of 7, and 6 are said
+    assert task_score(model, task) == pytest.approx(2 * 6 / 13)
+
+
+def test_tags_that_are_no_entities_are_scored_word_by_word():
+    told = [sentence("ann met lee", "O O O", "PROPN VERB PROPN"), sentence(".", "O", "PUNCT")]
+    task = tagged_rows(told, "pos", WORDS, 8, ("PROPN", "VERB", "PUNCT"))
+    model = Told("tags", {"ann": [1.0, 0.0, 0.0], "lee": [0.0, 1.0, 0.0], ".": [0.0, 0.0, 1.0]})
+    assert predicted_tags(model, task) == [["PROPN", "PROPN", "VERB"], ["PUNCT"]]
+    assert task_score(model, task) == 0.5
+
+
+def test_sentences_without_tags_take_the_names_of_the_model():
+    told = [sentence("ann lee .", "O O O")]
+    model = Told("tags", LETTERS)
+    model.names = TAGS
+    assert predicted_tags(model, tagged_rows(told, None, WORDS, 8)) == [["B-PER", "I-PER", "O"]]
+
+
+PASSAGE = "Ann met Bob in York. Lee is in Rome."
+SPANS = {"bob": [2.0, 0.0], "york": [0.0, 4.0], "lee": [3.0, 2.0], "rome": [0.0, 1.0]}
+
+
+def windows(*questions):
+    return question_rows(questions, WORDS, 10, 4)
+
+
+def test_the_best_span_of_all_windows_against_the_least_null_score():
+    """ann met bob in york . | york . lee is in rome | in rome . with rows of 10, 10 and 7 tokens,
+    which are their null scores here."""
+    task, model = windows(Question("q", "who", PASSAGE)), Told("answers", SPANS)
+    assert task.rows.attention_mask.sum(1).tolist() == [10, 10, 7]
+    # First window: from bob, 2, to york, 4. Second: lee, 3 + 2. Third: rome, 1.
+    assert best_answers(model, task) == {"q": ("Bob in York", 6.0 - 7.0)}
+    # Of at most two tokens the first window has "in York", 4.
+    assert best_answers(model, task, longest=2) == {"q": ("Lee", 5.0 - 7.0)}
+    assert best_answers(model, task[torch.tensor([2])]) == {"q": ("in Rome", 1.0 - 7.0)}
+
+
+def test_questions_are_kept_apart():
+    task = windows(
+        Question("a", "who", PASSAGE, (Answer("Lee", 21),)), Question("b", "where ?", "Rome."),
+    )  # fmt: skip
+    found = best_answers(Told("answers", SPANS), task)
+    assert found == {"a": ("Bob in York", -1.0), "b": ("Rome", 1.0 - 7.0)}
+    assert gold_answers(task) == {"a": ["Lee"], "b": []}
+
+
+def test_a_threshold_by_hand():
+    task = windows(
+        Question("a", "who", "Ann.", (Answer("Ann", 0),)), Question("b", "who", "Bob."),
+        Question("c", "who", "Lee is in.", (Answer("Lee", 0),)),
+    )  # fmt: skip
+    answers = {"a": ("Ann", 2.0), "b": ("Bob", 1.0), "c": ("Lee is", -1.0)}
+    # All answered: 1 + 0 + 2/3; the first alone: 1 + 1 + 0; none: 0 + 1 + 0.
+    assert null_threshold(answers, task) == 1.5
+    assert null_threshold({**answers, "c": ("lee", -1.0)}, task) == -2.0  # 1 + 0 + 1, no worse
+    assert null_threshold({**answers, "b": ("Bob", 3.0), "a": ("is", 2.0)}, task) == 3.0
+
+
+def test_answers_are_given_above_the_threshold():
+    task = windows(
+        Question("a", "who", "Lee.", (Answer("Lee", 0),)), Question("b", "who", "Bob in York."),
+    )  # fmt: skip
+    model = Told("answers", SPANS)
+    assert best_answers(model, task) == {"a": ("Lee", 5.0 - 6.0), "b": ("Bob in York", 6.0 - 8.0)}
+    for threshold, with_answer, without in ((0.0, 0, 1), (-1.0, 0, 1), (-1.5, 1, 1), (-2.5, 1, 0)):
+        scores = answer_scores(model, task, threshold)
+        assert (scores.has_answer.f1, scores.no_answer.f1) == (with_answer, without), threshold
+        assert task_score(model, task, threshold) == scores.f1 == (with_answer + without) / 2
+
+
+def test_classes_are_scored_text_by_text():
+    ids = torch.tensor([[2, WORDS.id("ann"), 3], [2, WORDS.id("lee"), 3], [2, WORDS.id("."), 3]])
+    rows = Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    task = LabelledRows(rows, torch.tensor([0, 1, 0]), ("no", "yes"))
+    model = Told("classes", {"ann": [1.0, 0.0], "lee": [0.0, 1.0], ".": [0.0, 1.0]})
+    assert predicted_classes(model, task) == ["no", "yes", "yes"]
+    assert task_score(model, task) == pytest.approx(2 / 3)
+
+
+# ---------------------------------------------------------------- outputs in batches
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_outputs_are_padded_to_the_rows_and_do_not_depend_on_the_batch(kind):
+    task = KINDS[kind](12)
+    model = head_on(small_encoder(), task).train()
+    names = ["logits"] if kind == "tags" else ["start_logits", "end_logits"]
+    length = task.rows.input_ids.shape[1]
+    for batch_size in (1, 5, 64):
+        found = outputs_on(model, task, names, batch_size)
+        assert model.training and len(found) == len(names)
+        for name, scores in zip(names, found, strict=True):
+            assert scores.shape[:2] == (len(task), length) and not scores.requires_grad
+            for n in range(len(task)):
+                used = int(task.rows.attention_mask[n].sum())
+                with torch.no_grad():
+                    alone = getattr(model.eval()(**text_inputs(task[n : n + 1])), name)[0]
+                torch.testing.assert_close(scores[n, :used], alone)
+            model.train()
+    assert not found[0][:, int(task.rows.attention_mask.sum(1).max()) :].any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_of_a_batch_add_up_for_every_kind(kind):
+    """As parts of one batch they are padded alike: a span's softmax goes over padding, too."""
+    task = KINDS[kind](12)
+    model, loss = head_on(small_encoder(), task).eval(), LOSSES[type(task)]
+    whole = labelled_batches(task, 7)(0)
+    parts = split_batch(whole, 3)
+    added = sum(loss(model(**p.inputs), p.targets)["total"] for p in parts)
+    together = loss(model(**whole.inputs), whole.targets)["total"]
+    assert added.item() == pytest.approx(together.item(), rel=1e-5)

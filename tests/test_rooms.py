@@ -15,6 +15,7 @@ ROOMS = (
 )  # fmt: skip
 HEAVY = (
     "transformers", "plotly", "bertviz", "sklearn", "ipywidgets", "IPython", "anywidget", "triton",
+    "accelerate",
 )  # fmt: skip
 
 

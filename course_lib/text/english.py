@@ -3,7 +3,8 @@
 Five files of JSON Lines, one item a line: reviews (sentiment), messages (spam), pairs (natural
 language inference), tagged sentences (parts of speech and named entities) and passages with
 questions. `reviews("train")` gives the items of one split, `reviews()` all of them.
-`features.py` turns items into rows of ids.
+`features.py` turns items into rows of ids. Two files of TOML beside them: the worked examples of
+lecture 03, and sentences with one hidden word for the course's checkpoint, `blanks()`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ UPOS = (
 )  # fmt: skip
 ENTITY_KINDS = ("PER", "ORG", "LOC")
 ENTITY_TAGS = ("O", *(f"{place}-{kind}" for kind in ENTITY_KINDS for place in "BI"))
+
+# What tells a hidden word: a fixed turn of the trade, the grammar, the sense, a clue far away.
+BLANK_KINDS = ("phrase", "grammar", "sense", "far")
 
 
 # ---------------------------------------------------------------- items
@@ -155,6 +159,24 @@ class Passage:
     questions: tuple[Question, ...]
 
 
+@dataclass(frozen=True)
+class Blank:
+    """A sentence with one [MASK], the word its writer had in mind, and what tells it (BLANK_KINDS).
+
+    Raises ValueError unless there is one [MASK]."""
+
+    text: str
+    word: str
+    kind: str
+
+    def __post_init__(self) -> None:
+        if (count := self.text.count("[MASK]")) != 1:
+            raise ValueError(
+                f"{self.text!r} holds {count} times [MASK]; expected one, in the place of "
+                f"{self.word!r}."
+            )
+
+
 # ---------------------------------------------------------------- the shipped files
 
 
@@ -193,11 +215,14 @@ def questions(split: str | None = None) -> tuple[Question, ...]:
 @cache
 def examples() -> dict[str, Any]:
     """The worked examples of lecture 03, as examples.toml has them. Do not change the answer."""
-    path = data_path("english", "examples.toml")
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path} is not TOML: {error}. Mend the line it names.") from error
+    return _toml(data_path("english", "examples.toml"))
+
+
+@cache
+def blanks() -> tuple[Blank, ...]:
+    """Sentences in technical English with one hidden word, chosen before the course's checkpoint
+    was trained."""
+    return read_blanks(data_path("english", "blanks.toml"))
 
 
 def _shipped(kind: str, split: str | None) -> tuple[Any, ...]:
@@ -242,11 +267,46 @@ def read_items(kind: str, path: str | Path) -> tuple[Any, ...]:
     return tuple(items)
 
 
-def _lines(path: Path) -> list[str]:
+def read_blanks(path: str | Path) -> tuple[Blank, ...]:
+    """The sentences of a TOML file, a table [[blanks]] each.
+
+    Raises ValueError for what is no TOML, for no sentence, and with the sentence's number for other
+    fields than text, word and kind, an unknown kind, a sentence that stands twice, and as Blank."""
+    found = _toml(Path(path))
+    entries = found.get("blanks")
+    if set(found) != {"blanks"} or not isinstance(entries, list) or not entries:
+        raise ValueError(
+            f"{path} holds {', '.join(found) or 'nothing'}; expected sentences, each under a line "
+            "[[blanks]], and nothing else."
+        )
+    blanks: list[Blank] = []
+    for number, entry in enumerate(entries, 1):
+        try:
+            blank = Blank(**_one_of(_fields(entry, "blank"), "kind", BLANK_KINDS))
+            if blank.text in [earlier.text for earlier in blanks]:
+                raise ValueError(f"{blank.text!r} stands there twice.")
+        except ValueError as error:
+            raise ValueError(f"{path}, sentence {number}: {error}") from error
+        blanks.append(blank)
+    return tuple(blanks)
+
+
+def _toml(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_bytes().decode("utf-8")
+        return tomllib.loads(_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is not TOML: {error}. Mend the line it names.") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is no text in UTF-8 (byte {error.start}).") from error
+
+
+def _lines(path: Path) -> list[str]:
+    text = _text(path)
     # Not splitlines(): it would cut at characters that JSON may hold within a text.
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
 
@@ -321,4 +381,5 @@ KINDS = {
 PARTS: dict[str, Mapping[str, type]] = {
     "question": {"id": str, "question": str, "answers": list},
     "answer": {"text": str, "start": int},
+    "blank": {"text": str, "word": str, "kind": str},
 }

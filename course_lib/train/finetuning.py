@@ -75,9 +75,11 @@ def _longest(task: Task) -> int:
     return int(task.rows.attention_mask.sum(dim=1).max())
 
 
-def classifier_on(encoder: Encoder, classes: int, seed: int = 0) -> BertForClassification:
+def classifier_on(
+    encoder: Encoder, classes: int | Sequence[str], seed: int = 0
+) -> BertForClassification:
     """A classifier on top of a *copy* of the encoder; classifier and, where missing, pooler are
-    fresh."""
+    fresh. classes: their names, or how many there are."""
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     if copy.pooler is None:
@@ -89,7 +91,7 @@ def classifier_on(encoder: Encoder, classes: int, seed: int = 0) -> BertForClass
 def head_on(encoder: Encoder, task: Task, seed: int = 0) -> ForTask:
     """The task's head, fresh, on top of a *copy* of the encoder."""
     if isinstance(task, LabelledRows):
-        return classifier_on(encoder, len(task.names), seed)
+        return classifier_on(encoder, task.names, seed)
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     copy.pooler = None  # nobody would read it
@@ -112,11 +114,14 @@ def finetune(
 ) -> Any:
     """The whole encoder trained on the task, from a copy: the one given stays as it is.
 
-    frozen: only the head learns, on vectors that stay as they are. Returns the model with the
-    task's head. Raises ValueError as `labelled_batches` does."""
+    frozen: only what is fresh learns (the head, and a pooler that was missing), on vectors that
+    stay as they are. Returns the model with the task's head. Raises ValueError as
+    `labelled_batches` does."""
     model = head_on(encoder, task, seed)
     if frozen:
         model.encoder.requires_grad_(False)
+        if encoder.pooler is None and model.encoder.pooler is not None:
+            model.encoder.pooler.requires_grad_(True)
     fit(
         model, LOSSES[type(task)], labelled_batches(task, batch_size, seed),
         steps=steps, learning_rate=learning_rate, seed=seed, precision=precision,

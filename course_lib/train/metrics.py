@@ -39,9 +39,16 @@ class Scores:
         return self.told.float().mean().item()
 
 
-def hidden_words(rows: Rows, special: SpecialIds, *, rate: float = 0.15, seed: int = 1) -> Masked:
+def hidden_words(
+    rows: Rows,
+    special: SpecialIds,
+    *,
+    rate: float = 0.15,
+    seed: int = 1,
+    mix: tuple[float, float, float] = HIDDEN,
+) -> Masked:
     """The positions every comparison is made on: 15% chosen as in training, all of them hidden."""
-    return mask_rows(rows, special, rate=rate, mix=HIDDEN, seed=seed)
+    return mask_rows(rows, special, rate=rate, mix=mix, seed=seed)
 
 
 @torch.no_grad()
@@ -53,13 +60,15 @@ def evaluate(
     seed: int = 1,
     precision: str = "auto",
     batch_size: int = 256,
+    mix: tuple[float, float, float] = HIDDEN,
 ) -> Scores:
     """Score a model on held-out rows, on pairs too if they are labelled; the mask is fixed by
-    `seed`. The model is left as it was found."""
+    `seed`. mix: BERT_MIX leaves some of the chosen words as they are, or puts others there, as in
+    training; scores are then higher. The model is left as it was found."""
     asks_pairs = rows.next_sentence_label is not None and isinstance(model, BertForPreTraining)
     was_training, device = model.training, next(model.parameters()).device
     model.eval()
-    masked = hidden_words(rows, special, seed=seed)
+    masked = hidden_words(rows, special, seed=seed, mix=mix)
     found, told, mlm, nsp = [], [], 0.0, 0.0
     for start in range(0, len(rows), batch_size):
         part = rows[start : start + batch_size]

@@ -115,6 +115,7 @@ def build(recipe: PretrainRecipe, special: SpecialIds) -> tuple[nn.Module, Objec
         recipe.model.family, recipe.model.size, kind,
         **{"max_positions": recipe.text.length + _reserved(kind, special.pad),
            "vocab_size": special.vocab_size, "pad_token_id": special.pad,
+           **({"type_vocab_size": 2} if recipe.objective.name in PAIRS else {}),
            **recipe.model.settings},
     )  # fmt: skip
     if recipe.objective.name == "rtd":
@@ -239,8 +240,9 @@ class Diary:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         if "heldout_accuracy" in found:
-            print(f"\n  step {report.step:,}: held-out loss {found['heldout_loss']:.3f}, "
-                  f"{found['heldout_accuracy']:.1%} of hidden tokens found", flush=True)  # fmt: skip
+            loss, accuracy = found["heldout_loss"], found["heldout_accuracy"]
+            print(f"\n  step {report.step:,}: held-out loss {loss:.3f}, "
+                  f"{accuracy:.1%} of hidden tokens found", flush=True)  # fmt: skip
 
     def _say(self, report: Report) -> None:
         if not self.team.first:
@@ -338,18 +340,20 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
 
     How often a run reports may change; all else belongs to the run."""
     asked = json.loads(json.dumps({"recipe": recipe.as_dict(), "text": about}))
-    if (out / ASKED).exists():
-        begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
-        different = [name for name in begun["recipe"]
-                     if name != "reports" and begun["recipe"][name] != asked["recipe"].get(name)]  # fmt: skip
-        if begun["text"] != asked["text"]:
-            different.append("the text that was read")
-        if different:
-            raise ValueError(
-                f"{out} holds a run that differs in: {', '.join(different)}; expected the same "
-                "recipe and text, to go on with it. Choose another --out, or delete the folder."
-            )
-    write_atomic(out / ASKED, json.dumps(asked, indent=1) + "\n")
+    if not (out / ASKED).exists():
+        if not (out / RUN).exists():  # what is in there, this recipe does not speak for
+            write_atomic(out / ASKED, json.dumps(asked, indent=1) + "\n")
+        return
+    begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
+    parts = [name for name in asked["recipe"] if name != "reports"]
+    different = [name for name in parts if begun["recipe"][name] != asked["recipe"][name]]
+    if begun["text"] != asked["text"]:
+        different.append("the text that was read")
+    if different:
+        raise ValueError(
+            f"{out} holds a run that differs in: {', '.join(different)}; expected the same recipe "
+            "and text, to go on with it. Choose another --out, or delete the folder."
+        )
 
 
 def _where(team: Alone) -> str:
@@ -386,7 +390,7 @@ def store(model: nn.Module, tokenizer: Any, out: Path) -> str:
     """Write the model, weights in float32, where `load_pretrained` finds it; returns its name."""
     from ..checkpoints import CheckpointError, save, save_folder
 
-    kept = model.discriminator if isinstance(model, Electra) else model
+    kept: Any = model.discriminator if isinstance(model, Electra) else model
     try:
         save_folder(kept, out / "model", tokenizer)
     except CheckpointError:  # a model that transformers does not have
@@ -419,7 +423,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", choices=DEVICES, default="auto", help="auto: a GPU if there is")
     parser.add_argument(
         "--fsdp", action="store_true",
-        help="under torchrun: each process keeps a part of the weights, for models too large for one",
+        help="under torchrun, for large models: each process keeps a part of the weights",
     )  # fmt: skip
     asked = parser.parse_args(arguments)
     try:

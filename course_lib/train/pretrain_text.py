@@ -1,5 +1,5 @@
-"""What a pre-training run reads: a source of text into a tokenizer and two sets of documents, one to
-learn from and one to be measured on."""
+"""What a pre-training run reads: a source of text into a tokenizer and two sets of documents, one
+to learn from and one to be measured on."""
 
 from __future__ import annotations
 

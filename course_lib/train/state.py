@@ -135,7 +135,7 @@ def _whole(tensors: Mapping[str, Tensor], keep: bool) -> dict[str, Tensor]:
 
 
 def _part(value: Tensor, like: Tensor | None) -> Tensor:
-    """The part of `value` that this process keeps of a tensor like it; all of it, if it is whole."""
+    """The part of `value` that this process keeps of a tensor like it; all, if that is whole."""
     if not hasattr(like, "full_tensor") or value.shape != like.shape:  # type: ignore[union-attr]
         return value
     from torch.distributed.tensor import distribute_tensor

@@ -7,6 +7,7 @@ do what one would do with that batch. torchrun starts them; Hugging Face Acceler
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
@@ -90,6 +91,8 @@ class Team(Alone):
         super().__init__(self._accelerator.device)
         self.rank, self.size = self._accelerator.process_index, self._accelerator.num_processes
         self.sharded = fsdp
+        if fsdp:  # no code of ours adds in place to what a unit returns
+            warnings.filterwarnings("ignore", "FSDP2-wrapped module .* returned a view tensor")
 
     def prepare(self, model: nn.Module) -> nn.Module:
         if self.sharded:
@@ -180,7 +183,5 @@ def part_of(batches: Sequence[Batch], rank: int, size: int) -> list[Batch]:
 
 
 def _moved(batch: Batch, device: torch.device) -> Batch:
-    inputs, targets = (
-        {name: value.to(device) for name, value in part.items()} for part in batch
-    )
+    inputs, targets = ({name: value.to(device) for name, value in part.items()} for part in batch)
     return Batch(inputs, targets)

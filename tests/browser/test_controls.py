@@ -18,6 +18,7 @@ class Page(NamedTuple):
 
 
 PAGES = (
+    Page("03_fine_tuning", 3, "what is cut of a pair, the cap and the threshold of an answer"),
     Page("04_roberta_dynamic_masking", 3, "passes, rate and seed of the masks"),
     Page("05_albert_factorization", 4, "vocabulary, widths and layers of the calculator"),
     Page("06_distillation", 1, "the temperature over a real teacher's answers"),

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torch import Tensor
-
 from course_lib.text.english import ENTITY_TAGS
 from course_lib.text.features import IGNORED
 
 from ..diagnosis import name_suspect, one_number, told
 from ..machinery import Answer, Check, Draw, Exercise, Mistake, Suspect, call
-from .slips import slip_suspects
+from .slips import pools, slip_suspects
 
 WordIds = list[int | None]
 Case = tuple[list[int], WordIds]  # labels of the words, the word of each position
@@ -75,6 +73,7 @@ def _kept(keep: str, t: int, words: Sequence[int | None], label: Sequence[int]) 
     other_label = t == 0 or words[t - 1] is None or label[t - 1] != label[t]
     return {
         "first": first, "last": last, "whole words": first and last, "label": other_label,
+        "all but the first": not first,
     }[keep]  # fmt: skip
 
 
@@ -89,6 +88,11 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
         "label them so is another convention; the scores of both cannot be compared.)",
         {"others": inside},
     ),
+    "continuing pieces get label + 1": (
+        "The further pieces of a word carry its label + 1, whatever it is: O becomes B-PER, and an "
+        "I- the next kind's B-. They are asked nothing: −100.",
+        {"others": lambda label: label + 1},
+    ),
     "continuing pieces get O": (
         "The further pieces of a word carry 0, which is O. That teaches that a name ends after its "
         "first piece. They are asked nothing: −100.",
@@ -102,6 +106,10 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
     "last piece": (
         "The last piece of a word carries its label; BERT's rule takes the first.",
         {"keep": "last"},
+    ),
+    "first pieces left out": (
+        "The first pieces get −100 and the others the label; it is the other way round.",
+        {"keep": "all but the first"},
     ),
     "split words left out": (
         "Words of several pieces carry no label at all. Their first piece carries it.",
@@ -154,13 +162,35 @@ def _each_label_once(labels: Sequence[int], word_ids: Sequence[int | None]) -> l
     return out
 
 
-ALIGN_SUSPECTS = (
-    *slip_suspects(_with, SLIPS),
+def _padding_is_o(labels: Sequence[int], word_ids: Sequence[int | None]) -> list[int]:
+    """Right for the sentence; what follows its [SEP] gets 0."""
+    out = align_labels(labels, word_ids)
+    end = max(t for t, word in enumerate(word_ids) if word is not None) + 2
+    return out[:end] + [0] * (len(out) - end)
+
+
+def _numbers_of_words(labels: Sequence[int], word_ids: Sequence[int | None]) -> list[int]:
+    return align_labels(range(len(labels)), word_ids)
+
+
+ALIGN_SUSPECTS = slip_suspects(
+    _with,
+    SLIPS,
     Suspect(
         "pieces not counted",
         "The labels stand side by side after [CLS], as if every word were one piece. `word_ids` "
         "says which word each position belongs to.",
         _by_place,
+    ),
+    Suspect(
+        "padding gets O",
+        "The padding carries 0, which is O. It would be learnt and counted as words: −100.",
+        _padding_is_o,
+    ),
+    Suspect(
+        "numbers of words",
+        "The first pieces carry the number of their word; asked for is its label, labels[word].",
+        _numbers_of_words,
     ),
     Suspect(
         "each label once",
@@ -234,8 +264,8 @@ def _ask_labels(cases: Cases) -> Callable[[Answer, Draw], None]:
             if given == right:
                 continue
             _look_for_another_number(given, right)
-            pools = [_everything(draw), _nothing_cut(draw), cases(draw)]
-            found = name_suspect(answer, case, pools, ALIGN_SUSPECTS, _same)
+            asked = pools(cases, draw, _everything, _nothing_cut)
+            found = name_suspect(answer, case, asked, ALIGN_SUSPECTS, _same)
             labels, word_ids = case
             raise told(
                 found,
@@ -260,9 +290,9 @@ def _look_for_another_number(given: Sequence[int], right: Sequence[int]) -> None
 
 
 def _read(x: Any, case: Case) -> list[int]:
-    if isinstance(x, Tensor) and x.dim() == 1:
+    if hasattr(x, "tolist"):  # a tensor, or numpy's array
         x = x.tolist()
-    if not isinstance(x, (list, tuple)):
+    if not isinstance(x, (list, tuple)) or any(isinstance(y, (list, tuple)) for y in x):
         raise Mistake(
             "wrong type",
             f"Your function returned {x!r:.60} ({type(x).__name__}); expected a list of whole "
@@ -278,9 +308,9 @@ def _read(x: Any, case: Case) -> list[int]:
     real = sum(word is not None for word in word_ids)
     if len(x) != len(word_ids):
         said = {
+            len(labels): "That is one for each word; a model has one output for each position.",
             real: "That is one for each piece; special tokens and padding have positions too, and "
             "get −100.",
-            len(labels): "That is one for each word; a model has one output for each position.",
         }.get(len(x), "Go through `word_ids`: each of its entries gets one number.")
         raise Mistake(
             "wrong length",

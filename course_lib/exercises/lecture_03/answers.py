@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from course_lib.train.span_metrics import answer_f1, normalise_answer
 
 from ..diagnosis import name_suspect, one_number, told
 from ..machinery import Answer, Check, Draw, Exercise, Suspect, call, close
-from .slips import slip_suspects
+from .slips import pools, slip_suspects
 
 Case = tuple[str, str]  # the answer that was predicted, the gold one
 Cases = Callable[[Draw], list[Case]]
@@ -32,25 +32,33 @@ def token_f1(predicted: str, gold: str) -> float:
 MARKS = re.compile(f"[{re.escape(string.punctuation)}]")
 
 
-def _articles(words: Words) -> Words:
-    return [word for word in words if word.lower() not in ("a", "an", "the")]
+def _without(words: Words, articles: Sequence[str] = ("a", "an", "the")) -> Words:
+    return [word for word in words if word.lower() not in articles]
 
 
-def _normal(
-    text: str, lower: bool, articles: str, marks: str, articles_first: bool = False
-) -> Words:
+def _normal(text: str, lower: bool, articles: str, marks: str) -> Words:
+    """articles, marks: what becomes of them; see the slips below."""
+    if articles == "before lower case":
+        text = " ".join(word for word in text.split() if word not in ("a", "an", "the"))
     if lower:
         text = text.lower()
-    if articles_first:
-        text = " ".join(_articles(text.split()))
+    if articles == "before punctuation":
+        text = " ".join(_without(text.split()))
     if articles == "inside words":
         text = re.sub("an|a|the", "", text)
     if marks == "at the ends":
         text = " ".join(word.strip(string.punctuation) for word in text.split())
+    elif marks == "dots and commas":
+        text = re.sub("[.,]", "", text)
     elif marks != "kept":
         text = MARKS.sub({"removed": "", "a gap": " "}[marks], text)
+    if articles == "between spaces":
+        for article in ("a", "an", "the"):
+            text = text.replace(f" {article} ", " ")
     words = text.split()
-    return words if articles in ("kept", "inside words") or articles_first else _articles(words)
+    if articles == "the alone":
+        return _without(words, ("the",))
+    return _without(words) if articles == "removed" else words
 
 
 def _counted(said: Words, gold: Words) -> int:
@@ -70,17 +78,19 @@ def _with(
     lower: bool = True,
     articles: str = "removed",
     marks: str = "removed",
-    articles_first: bool = False,
+    only: str = "both",
     hits: Callable[[Words, Words], int] = _counted,
     score: Callable[[int, Words, Words], float] = _f1,
     empty: Callable[[Words, Words], float] = _empty,
 ) -> Answer:
-    """The answer with switches for going wrong: what is normalised, what a hit is, what is made of
-    hits, and what counts where an answer has no words left."""
+    """The answer with switches for going wrong: what is normalised, in which of the two, what a hit
+    is, what is made of hits, and what counts where an answer has no words left."""
 
     def answer(predicted: str, gold: str) -> float:
-        normal = lower, articles, marks, articles_first
-        said, true = _normal(predicted, *normal), _normal(gold, *normal)
+        said, true = (
+            _normal(text, lower, articles, marks) if only in ("both", name) else text.split()
+            for text, name in ((predicted, "predicted"), (gold, "gold"))
+        )
         return score(hits(said, true), said, true) if said and true else empty(said, true)
 
     return answer
@@ -88,6 +98,12 @@ def _with(
 
 def _as_sets(hits: int, said: Words, gold: Words) -> float:
     return 2 * len({*said} & {*gold}) / (len({*said}) + len({*gold}))
+
+
+def _each_side(hits: int, said: Words, gold: Words) -> float:
+    precision = sum(word in gold for word in said) / len(said)
+    recall = sum(word in said for word in gold) / len(gold)
+    return 2 * precision * recall / (precision + recall) if hits else 0.0
 
 
 SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -124,14 +140,31 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
         "a, an and the are counted as words; they are left out, of both answers.",
         {"articles": "kept"},
     ),
+    "only the": (
+        "*the* is left out, but a and an are counted as words. All three are articles.",
+        {"articles": "the alone"},
+    ),
+    "articles at the edges kept": (
+        "Articles go only where a space stands on either side: the first and the last word stay. "
+        "Split first, then leave out words.",
+        {"articles": "between spaces"},
+    ),
+    "articles before lower case": (
+        "Articles are removed before the text is made lower case, so that *The* stays.",
+        {"articles": "before lower case"},
+    ),
     "articles inside words": (
-        "a, an and the are removed inside of words too (*theatre* loses three letters). Only whole "
+        "a, an and the are removed inside of words too (*paint* becomes *pint*). Only whole "
         "words are articles: split first, or ask for word borders, r'\\b(a|an|the)\\b'.",
         {"articles": "inside words"},
     ),
     "punctuation kept": (
         "Punctuation stays with the words, so that *wall.* is not *wall*. Remove it.",
         {"marks": "kept"},
+    ),
+    "some punctuation kept": (
+        "Dots and commas go, other marks stay. Remove every character of string.punctuation.",
+        {"marks": "dots and commas"},
     ),
     "punctuation at the ends only": (
         "Punctuation inside of words stays. Every mark goes: *3.5* becomes *35*.",
@@ -145,7 +178,21 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
     "articles before punctuation": (
         "Articles are removed before the punctuation, so that *the* in quotation marks or brackets "
         "stays. Punctuation goes first.",
-        {"articles_first": True},
+        {"articles": "before punctuation"},
+    ),
+    "gold answer as it is": (
+        "Only the prediction is normalised; the gold answer must be, too.",
+        {"only": "predicted"},
+    ),
+    "prediction as it is": (
+        "Only the gold answer is normalised; the prediction must be, too.",
+        {"only": "gold"},
+    ),
+    "each side counted by itself": (
+        "For precision you count predicted words that occur in the gold answer, for recall gold "
+        "words that occur in the prediction. Then repeating a word costs nothing. Both have the "
+        "same hits: each word as often as both answers have it.",
+        {"score": _each_side},
     ),
     "precision": (
         "This is precision: the share of the predicted words that are right. F1 is the harmonic "
@@ -190,6 +237,15 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
         "words of the other).",
         {"score": lambda hits, said, gold: hits / max(len(said), len(gold))},
     ),
+    "share of the shorter": (
+        "The hits are divided by the shorter answer's words. Then saying the whole passage would "
+        "be perfect. F1 is 2 · hits / (words of the one + words of the other).",
+        {"score": lambda hits, said, gold: hits / min(len(said), len(gold))},
+    ),
+    "rounded": (
+        "The result is rounded. Return it as it is; round when you print.",
+        {"score": lambda hits, said, gold: round(_f1(hits, said, gold), 2)},
+    ),
     "exact match": (
         "This is exact match, all or nothing; F1 gives a share for a part.",
         {"score": lambda hits, said, gold: float(said == gold)},
@@ -223,8 +279,22 @@ def _letters(predicted: str, gold: str) -> float:
     )  # fmt: skip
 
 
-ANSWER_SUSPECTS = (
-    *slip_suspects(_with, SLIPS),
+def _empty_text(predicted: str, gold: str) -> float:
+    """Two empty texts are equal, two texts of articles are not."""
+    if not predicted and not gold:
+        return 1.0
+    return token_f1(predicted, gold) if normalise_answer(predicted) else 0.0
+
+
+ANSWER_SUSPECTS = slip_suspects(
+    _with,
+    SLIPS,
+    Suspect(
+        "emptiness asked too early",
+        "You ask whether the texts are empty before they are normalised. *The.* has no words left "
+        "either: ask afterwards.",
+        _empty_text,
+    ),
     Suspect(
         "letters",
         "Characters are compared, not words: a text is a sequence of characters until you split() "
@@ -315,7 +385,8 @@ def _capitals(draw: Draw) -> list[Case]:
         (f"{a} {b}".title(), f"{a} {b} {c}"),
         (f"the {a} {b}", f"{a} {b}"),
         (f"{a} an {b}", f"A {b.upper()} {c}"),
-        (f"theatre {a}", f"the theatre {a} {b}"),
+        (f"{a} the {b}", f"{a} {b} a"),
+        (f"the pint {a}", f"{a} paint {b}"),
     ]
 
 
@@ -364,8 +435,8 @@ def _ask_f1(cases: Cases) -> Callable[[Answer, Draw], None]:
             given, right = _read(call(answer, *case)), token_f1(*case)
             if close(given, right):
                 continue
-            pools = [_everything(draw), _with_words(draw), _without_marks(draw), _bare(draw)]
-            found = name_suspect(answer, case, [*pools, cases(draw)], ANSWER_SUSPECTS, _same)
+            asked = pools(cases, draw, _everything, _with_words, _without_marks, _bare)
+            found = name_suspect(answer, case, asked, ANSWER_SUSPECTS, _same)
             said = f"Predicted {case[0]!r}, gold {case[1]!r}: you have {given:.4g}; it is "
             raise told(found, f"{said}{right:.4g}.")
 

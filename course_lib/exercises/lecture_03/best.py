@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from ..diagnosis import name_suspect, one_number, told
-from ..machinery import Answer, Check, Draw, Exercise, Mistake, call
-from .slips import slip_suspects
+from ..machinery import Answer, Check, Draw, Exercise, Mistake, Suspect, call
+from .slips import pools, slip_suspects
 
 Case = tuple[Tensor, Tensor, Tensor, int]  # start and end scores, allowed, all (T,); longest
 Cases = Callable[[Draw], list[Case]]
@@ -35,7 +35,10 @@ def best_span(start_scores: Tensor, end_scores: Tensor, allowed: Tensor, longest
 # ---------------------------------------------------------------- known wrong answers
 
 
-def _sum(start: Tensor, end: Tensor) -> Tensor:
+Score = Callable[[Tensor, Tensor, Tensor], Tensor]  # start and end scores, allowed -> (T, T)
+
+
+def _sum(start: Tensor, end: Tensor, allowed: Tensor) -> Tensor:
     return start[:, None] + end
 
 
@@ -43,30 +46,41 @@ def _with(
     *,
     start_in: Callable[[Tensor], Tensor] = lambda allowed: allowed,
     end_in: Callable[[Tensor], Tensor] = lambda allowed: allowed,
-    hidden: float = -torch.inf,
+    zeros: bool = False,
+    null: bool = False,
     longest_is: Callable[[int], int] = lambda longest: longest,
     shortest: int = 1,
-    backwards: bool = False,
-    score: Callable[[Tensor, Tensor], Tensor] = _sum,
+    backwards: str = "no",
+    begin: float = -torch.inf,
+    score: Score = _sum,
     search: str = "pairs",
     tie: str = "first",
     give: Callable[[int, int, Tensor], Pair] = lambda i, j, allowed: (i, j),
 ) -> Answer:
     """The answer with switches for going wrong.
 
-    start_in, end_in: where an end may be, given `allowed`; hidden: the score of any other place;
-    longest_is: the cap that is kept; shortest: the fewest tokens; backwards: may an answer end
-    before it starts; search: "pairs", or one end after the other; tie: which of equal spans."""
+    start_in, end_in: where an end may be, given `allowed`; zeros: any other place is not left out
+    but scores 0; null: [CLS] with itself is a candidate; longest_is: the cap that is kept;
+    shortest: the fewest tokens; backwards: may an answer end before it starts: "no", "capped" or
+    "any"; begin: the best sum before the first pair; search: "pairs", or one end after the other;
+    tie: which of equal spans."""
 
     def answer(start_scores: Tensor, end_scores: Tensor, allowed: Tensor, longest: int) -> Pair:
-        ends = (start_scores, start_in(allowed)), (end_scores, end_in(allowed))
-        start, end = (x.where(ok, torch.tensor(hidden, dtype=x.dtype)) for x, ok in ends)
-        places = torch.arange(len(allowed))
-        tokens = places - places[:, None] + 1  # of the span from the row's place to the column's
-        fits = (tokens >= shortest) & (tokens <= longest_is(longest))
-        if backwards:
-            fits |= (tokens < 1) & (tokens > -longest_is(longest))
-        scores = score(start, end).masked_fill(~fits, -torch.inf)
+        start, end = start_scores, end_scores
+        starts, ends = start_in(allowed), end_in(allowed)
+        if zeros:
+            start, end = start * starts, end * ends
+            starts = ends = torch.ones_like(allowed)
+        far = _distance(start)
+        fits = (far >= shortest - 1) & (far < longest_is(longest))
+        if backwards != "no":
+            fits |= (far < 0) & ((far > -longest_is(longest)) | (backwards == "any"))
+        fits &= starts[:, None] & ends
+        fits[0, 0] |= null
+        scores = score(start, end, allowed).masked_fill(~fits, -torch.inf)
+        if scores.max() <= begin:
+            return 0, 0
+        start, end = start.masked_fill(~starts, -torch.inf), end.masked_fill(~ends, -torch.inf)
         return give(*_search(search, scores, start, end, tie), allowed)
 
     return answer
@@ -80,6 +94,8 @@ def _search(search: str, scores: Tensor, start: Tensor, end: Tensor, tie: str) -
         return min(i, j), max(i, j)
     if search == "each alone, one token if turned":
         return i, max(i, j)
+    if search == "each alone, none if turned":
+        return (i, j) if i <= j else (0, 0)
     if search == "start first":
         return i, int(scores[i].argmax())
     if search == "end first":
@@ -103,9 +119,20 @@ def _and_cls(allowed: Tensor) -> Tensor:
     return allowed | (torch.arange(len(allowed)) == 0)
 
 
-def _inside(scores: Tensor) -> Tensor:
-    """Probabilities; places that are hidden get none."""
-    return scores.softmax(-1)
+def _and_sep(allowed: Tensor) -> Tensor:
+    return allowed | allowed.roll(1)
+
+
+def _probabilities(start: Tensor, end: Tensor, allowed: Tensor) -> Tensor:
+    """Added; the softmax runs over the passage."""
+    start, end = (x.masked_fill(~allowed, -torch.inf).softmax(-1) for x in (start, end))
+    return _sum(start, end, allowed)
+
+
+def _distance(x: Tensor) -> Tensor:
+    """(T, T): from the row's place to the column's."""
+    places = torch.arange(len(x))
+    return places - places[:, None]
 
 
 ARGMAX_ALONE = (
@@ -125,6 +152,10 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
         f"{ARGMAX_ALONE} Where the end comes first, giving the start alone is not the best either.",
         {"search": "each alone, one token if turned"},
     ),
+    "each end by itself, or none": (
+        f"{ARGMAX_ALONE} Where the end comes first you give none; there is still a best span.",
+        {"search": "each alone, none if turned"},
+    ),
     "start first": (
         "The best start is chosen first, then the best end for it. A slightly lower start may have "
         "a much better end: compare all pairs.",
@@ -137,7 +168,12 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "ends before it starts": (
         "Spans that end before they start are among your candidates: only j ≥ i.",
-        {"backwards": True},
+        {"backwards": "any"},
+    ),
+    "ends before it starts, near": (
+        "Spans that end before they start are among your candidates, as long as both ends are "
+        "near each other: only j ≥ i.",
+        {"backwards": "capped"},
     ),
     "no single tokens": (
         "Spans of a single token are missing: j may be equal to i.",
@@ -160,10 +196,19 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
         f"[CLS] is among your candidates. {NULL}",
         {"start_in": _and_cls, "end_in": _and_cls},
     ),
+    "[SEP] allowed": (
+        "The [SEP] behind the passage is among your candidates. It belongs to segment 1, but "
+        "`allowed` is False there.",
+        {"start_in": _and_sep, "end_in": _and_sep},
+    ),
+    "null answer": (
+        f"The span of [CLS] alone is among your candidates. {NULL}",
+        {"null": True},
+    ),
     "zero for what is not allowed": (
         "Scores outside the passage became 0, as after scores * allowed. Scores may be negative, "
         "and then 0 is the best. Leave these places out, or give them minus infinity.",
-        {"hidden": 0.0},
+        {"zeros": True},
     ),
     "no cap": (
         "`longest` has no effect: a span has at most so many tokens.",
@@ -181,37 +226,52 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
     "product": (
         "The two scores are multiplied. Scores may be negative, and two bad ones would make a good "
         "span. Add them (that is what multiplying their *probabilities* comes to).",
-        {"score": lambda start, end: start[:, None] * end},
+        {"score": lambda start, end, allowed: start[:, None] * end},
     ),
     "sum of probabilities": (
         "Probabilities are added. Then one sure end carries an impossible other one. Add the "
         "scores, which is to multiply the probabilities.",
-        {"score": lambda start, end: _sum(_inside(start), _inside(end))},
+        {"score": _probabilities},
+    ),
+    "sum of probabilities of the row": (
+        "Probabilities are added. Then one sure end carries an impossible other one. Add the "
+        "scores: that is what multiplying the probabilities comes to.",
+        {"score": lambda start, end, allowed: _sum(start.softmax(-1), end.softmax(-1), allowed)},
     ),
     "one end only": (
         "Only the start scores decide; the end scores have no effect.",
-        {"score": lambda start, end: start[:, None] + 0 * end.nan_to_num(neginf=0.0)},
+        {"score": lambda start, end, allowed: start[:, None] + 0 * end},
     ),
     "weaker end": (
         "A span is worth its weaker end in your code; it is worth the sum of both.",
-        {"score": lambda start, end: torch.minimum(start[:, None], end[None, :])},
+        {"score": lambda start, end, allowed: torch.minimum(start[:, None], end[None, :])},
     ),
     "stronger end": (
         "A span is worth its stronger end in your code; it is worth the sum of both.",
-        {"score": lambda start, end: torch.maximum(start[:, None], end[None, :])},
+        {"score": lambda start, end, allowed: torch.maximum(start[:, None], end[None, :])},
     ),
     "start and end exchanged": (
         "Start and end scores are exchanged: the start is the place with a good *start* score.",
-        {"score": lambda start, end: end[:, None] + start},
+        {"score": lambda start, end, allowed: end[:, None] + start},
     ),
     "mean over the span": (
         "The sum is divided by the number of tokens. Long answers are not worth less: the sum is "
         "all that counts.",
-        {"score": lambda start, end: _sum(start, end) / (_distance(start).abs() + 1)},
+        {"score": lambda start, end, allowed: _sum(start, end, allowed)
+                                              / (_distance(start).abs() + 1)},
+    ),
+    "sign lost": (
+        "A large negative sum counts as much as a large positive one. Only large is good.",
+        {"score": lambda start, end, allowed: _sum(start, end, allowed).abs()},
+    ),
+    "best sum begins at 0": (
+        "Where all sums are negative you find nothing: the best sum so far begins at 0. Begin with "
+        "-float('inf').",
+        {"begin": 0.0},
     ),
     "lowest": (
         "This is the span with the lowest sum; expected the highest.",
-        {"score": lambda start, end: -_sum(start, end).nan_to_num(neginf=torch.inf)},
+        {"score": lambda start, end, allowed: -_sum(start, end, allowed)},
     ),
     "last of equal ones": (
         "Of several spans with the same sum you give the last. Here it is the first that counts: "
@@ -250,12 +310,23 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def _distance(x: Tensor) -> Tensor:
-    places = torch.arange(len(x))
-    return places - places[:, None]
+def _cut_afterwards(
+    start_scores: Tensor, end_scores: Tensor, allowed: Tensor, longest: int
+) -> Pair:
+    i, j = best_span(start_scores, end_scores, allowed, len(allowed))
+    return i, min(j, i + longest - 1)
 
 
-BEST_SUSPECTS = slip_suspects(_with, SLIPS)
+BEST_SUSPECTS = slip_suspects(
+    _with,
+    SLIPS,
+    Suspect(
+        "cut afterwards",
+        "The best span of any length is found and then cut to `longest` tokens. Where it was cut "
+        "no answer ends: compare only spans that are short enough.",
+        _cut_afterwards,
+    ),
+)
 
 
 # ---------------------------------------------------------------- inputs
@@ -293,9 +364,9 @@ def _only(
 def _equals(case: Case) -> int:
     """How many spans are as good as the best."""
     start, end, allowed, longest = case
-    start, end = (x.masked_fill(~allowed, -torch.inf) for x in (start, end))
-    tokens = _distance(start) + 1
-    scores = _sum(start, end).masked_fill((tokens < 1) | (tokens > longest), -torch.inf)
+    far = _distance(start)
+    fits = (far >= 0) & (far < longest) & allowed[:, None] & allowed
+    scores = _sum(start, end, allowed)[fits]
     return int((scores == scores.max()).sum())
 
 
@@ -342,8 +413,16 @@ def _outside(draw: Draw) -> list[Case]:
         start, end, allowed, longest = make()
         return start - 9, end - 9, allowed, longest
 
-    tempting = _differs(start_in=_anywhere, end_in=_anywhere)
-    return [*_only(draw, 3, tempting, make), *_only(draw, 1, tempting, below)]
+    everywhere = {"start_in": _anywhere, "end_in": _anywhere}
+    return [
+        *_only(draw, 2, _differs(**everywhere), make),
+        *_only(draw, 1, _differs(**everywhere), below),
+        *_only(draw, 1, _differs(start_in=_anywhere), make),
+        *_only(draw, 1, _differs(end_in=_anywhere), make),
+        *_only(draw, 1, _differs(start_in=_and_cls), make),
+        *_only(draw, 1, _differs(end_in=_and_sep), make),
+        *_only(draw, 1, _differs(null=True), make),
+    ]
 
 
 def _capped(draw: Draw) -> list[Case]:
@@ -363,7 +442,9 @@ def _tied(draw: Draw) -> list[Case]:
     for tie in ("last", "longest", "shortest") * 2:
         shows = _differs(tie=tie)
         while True:
-            case = _case(draw, 1, 5, 0, draw.integer(3, 5), step=4.0)
+            start, end, allowed, longest = _case(draw, 1, 5, 0, draw.integer(3, 5), step=4.0)
+            outside = ~allowed * 1.0  # none of these sums is equal to one of the passage
+            case = start + outside, end + outside, allowed, longest
             if shows(case):
                 found.append(case)
                 break
@@ -373,7 +454,9 @@ def _tied(draw: Draw) -> list[Case]:
 def _drawn(draw: Draw, number: int = 40) -> list[Case]:
     def make() -> Case:
         sizes = draw.integer(1, 3), draw.integer(4, 9), draw.integer(0, 3), draw.integer(1, 5)
-        return _case(draw, *sizes)
+        start, end, allowed, longest = _case(draw, *sizes)
+        lower = draw.python.choice((0, 0, 9))  # 9: all sums of the row are below zero
+        return start - lower, end - lower, allowed, longest
 
     return _only(draw, number, lambda case: True, make)
 
@@ -399,8 +482,8 @@ def _ask_span(cases: Cases) -> Callable[[Answer, Draw], None]:
             given, right = _read(call(answer, *case)), best_span(*case)
             if given == right:
                 continue
-            pools = [_everything(draw), _drawn(draw), _no_cap(draw), _passage_alone(draw)]
-            found = name_suspect(answer, case, [*pools, cases(draw)], BEST_SUSPECTS, _same)
+            asked = pools(cases, draw, _everything, _drawn, _no_cap, _passage_alone)
+            found = name_suspect(answer, case, asked, BEST_SUSPECTS, _same)
             raise told(found, _example(case, given, right))
 
     return ask
@@ -441,7 +524,7 @@ def _read(x: Any) -> Pair:
         raise Mistake(
             "wrong type",
             f"Your function returned {x!r:.60} ({type(x).__name__}); expected two places, (start, "
-            "end).",
+            "end). (A place n in a flattened table of T × T sums is divmod(n, T).)",
         )
     numbers = [one_number(part, "a place") for part in x]
     if not all(n == n and n == int(n) for n in numbers if abs(n) != float("inf")):

@@ -13,6 +13,7 @@ from course_lib.train.task_metrics import accuracy, f1
 
 from ..diagnosis import name_suspect, one_number, told
 from ..machinery import Answer, Check, Draw, Exercise, Suspect, call, close
+from .slips import pools
 
 Labels = list[int]
 Case = tuple[Labels, Labels]  # true, predicted
@@ -75,6 +76,36 @@ def _both(name: str, said: str, formula: Formula) -> tuple[Suspect, ...]:
     return Suspect(name, said, _of(formula)), Suspect(name, said, _of(formula, None))
 
 
+def _share(right: int, wrong: int) -> float:
+    return right / (right + wrong) if right + wrong else 0.0
+
+
+def _wrong_sums() -> list[Suspect]:
+    """Below the root one of the four sums is missing, or others stand in its place."""
+
+    def with_sums(*pick: int) -> Answer:
+        def formula(tp: int, fp: int, fn: int, tn: int) -> float:
+            sums = (tp + fp, tn + fn, tp + fn, tn + fp, tp + tn, fp + fn)
+            below = math.prod(sums[i] for i in pick)
+            return _above(tp, fp, fn, tn) / math.sqrt(below) if below else 0.0
+
+        return _of(formula)
+
+    found = []
+    for gone in range(4):
+        kept = [i for i in range(4) if i != gone]
+        said = "Below the root one of the four sums is missing"
+        found.append(Suspect("one sum missing", f"{said}.", with_sums(*kept)))
+        said += ", and another stands twice. They are truly 1, truly 0, called 1, called 0."
+        found += [Suspect("one sum twice", said, with_sums(*kept, twice)) for twice in kept]
+    said = (
+        "Below the root the cells are mixed up. The four sums are truly 1, truly 0, called 1 and "
+        "called 0; a sum of the two right cells, or of the two wrong ones, is none of them."
+    )
+    mixed = (with_sums(*pick, 4, 5) for pick in ((0, 1), (2, 3)))
+    return [*found, *(Suspect("cells swapped below", said, one) for one in mixed)]
+
+
 F1_SAID = (
     "F1 never looks at what is rightly called 0: calling everything 1 gets a good F1 where 1 is "
     "common."
@@ -123,6 +154,45 @@ CORRELATION_SUSPECTS = (
         "each true class was found; Matthews' correlation weighs both.",
         lambda tp, fp, fn, tn: tp / (tp + fp) + tn / (tn + fn) - 1,
     ),
+    *_both(
+        "precision",
+        "This is precision: how many of those called 1 are 1. It looks at two of the four cells.",
+        lambda tp, fp, fn, tn: _share(tp, fp),
+    ),
+    *_both(
+        "recall",
+        "This is recall: how many of those that are 1 were found. It looks at two of the four "
+        "cells.",
+        lambda tp, fp, fn, tn: _share(tp, fn),
+    ),
+    *_both(
+        "recall of class 0",
+        "This is the recall of class 0: how many of those that are 0 were called so. It looks at "
+        "two of the four cells.",
+        lambda tp, fp, fn, tn: _share(tn, fp),
+    ),
+    *_both(
+        "share of errors",
+        "This is the share of wrong labels.",
+        lambda tp, fp, fn, tn: (fp + fn) / (tp + fp + fn + tn),
+    ),
+    Suspect(
+        "brackets above the line",
+        "Only b·c is divided: a·d − b·c needs brackets around it.",
+        _of(lambda tp, fp, fn, tn: tp * tn - fp * fn / math.sqrt(_below(tp, fp, fn, tn))),
+    ),
+    Suspect(
+        "brackets below the line",
+        "Not all four sums are below the line: a / b * c multiplies by c. Put brackets around the "
+        "product.",
+        _of(lambda tp, fp, fn, tn: _above(tp, fp, fn, tn)
+            / math.sqrt((tp + fp) * (tp + fn)) * (tn + fp) * (tn + fn)),
+    ),
+    Suspect(
+        "rounded",
+        "The result is rounded. Return it as it is; round when you print.",
+        _of(lambda *c: round(_right(*c), 2)),
+    ),
     Suspect(
         "no square root",
         "The square root below the line is missing. Above the line stand products of two counts, "
@@ -153,13 +223,7 @@ CORRELATION_SUSPECTS = (
         "(1 called 1)·(0 called 0) − (0 called 1)·(1 called 0).",
         _of(lambda tp, fp, fn, tn: (tp * fn - tn * fp) / math.sqrt(_below(tp, fp, fn, tn))),
     ),
-    Suspect(
-        "cells swapped below",
-        "Below the line the cells are mixed up. The four sums are how many are truly 1, truly 0, "
-        "called 1 and called 0; a sum of two right cells, or of two wrong ones, is none of them.",
-        _of(lambda tp, fp, fn, tn: _above(tp, fp, fn, tn)
-            / math.sqrt((tp + tn) * (fp + fn) * (tp + fp) * (tn + fn)) if fp + fn else 1.0),
-    ),
+    *_wrong_sums(),
     Suspect(
         "root and two sums forgotten",
         "Below the line stand two sums, truly 1 and called 1, without a root. Truly 0 and called 0 "
@@ -232,6 +296,14 @@ CORRELATION_SUSPECTS = (
         _of(_right, 1.0),
     ),
     Suspect(
+        "1 if all is right",
+        "Where all labels are of one class and all are right, you have 1. It is 0/0 all the same, "
+        "and by convention 0: whoever always says that class would be right, too.",
+        lambda true, predicted: (
+            _right(*c) if _below(*(c := cells(true, predicted))) else float(true == predicted)
+        ),
+    ),
+    Suspect(
         "−1 for 0/0",
         "Where one class is missing among the true or among the predicted labels, you have −1. By "
         "convention it is 0, as for chance.",
@@ -246,8 +318,8 @@ CORRELATION_SUSPECTS = (
     ),
     Suspect(
         "a 1 below the line",
-        "Where the product below the line is 0, you take 1 for it and get 0. That is right; but "
-        "you add 1 elsewhere, too.",
+        "You add 1 below the root, so that it is never 0. That changes every result a little: ask "
+        "whether it is 0 before you divide.",
         _of(lambda *c: _above(*c) / math.sqrt(_below(*c) + 1)),
     ),
 )  # fmt: skip
@@ -312,8 +384,8 @@ def _ask(cases: Cases) -> Callable[[Answer, Draw], None]:
             given, right = _read(call(answer, *case)), matthews(*case)
             if close(given, right):
                 continue
-            pools = [_everything(draw), _two_classes(draw), cases(draw)]
-            found = name_suspect(answer, case, pools, CORRELATION_SUSPECTS, _same)
+            asked = pools(cases, draw, _everything, _two_classes)
+            found = name_suspect(answer, case, asked, CORRELATION_SUSPECTS, _same)
             hits, false, missed, rest = cells(*case)
             raise told(
                 found,
@@ -384,6 +456,11 @@ CORRELATION = Exercise(
             r"division by zero|divide by zero",
             "One of the four sums is 0: a class is missing among the true or among the predicted "
             "labels. Return 0 there.",
+        ),
+        (
+            r"'bool' object",
+            "true == predicted asks whether the two lists are the same, and has one answer. Go "
+            "through zip(true, predicted).",
         ),
         (
             r"math domain error|nonnegative",

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..diagnosis import name_suspect, told
 from ..machinery import Answer, Check, Draw, Exercise, Mistake, Suspect, call
-from .slips import slip_suspects
+from .slips import pools, slip_suspects
 
 Tokens = list[str]
 Case = tuple[Tokens, Tokens, int]  # premise, hypothesis, length
@@ -88,6 +88,16 @@ def _in_proportion_rounded(a: int, b: int, room: int) -> tuple[int, int]:
     return (a, b) if a + b <= room else (kept, room - kept)
 
 
+def _shorter_first(a: int, b: int, room: int) -> tuple[int, int]:
+    while a + b > room:
+        a, b = (a - 1, b) if a < b else (a, b - 1)
+    return a, b
+
+
+def _half_always(a: int, b: int, room: int) -> tuple[int, int]:
+    return min(a, room // 2), min(b, room // 2)
+
+
 def _one_token(a: int, b: int, room: int) -> tuple[int, int]:
     return _longer_first(a, b, max(room, a + b - 1))
 
@@ -98,7 +108,7 @@ def _with(
     side: str = "end",
     room: int = 3,
     cls: bool = True,
-    middle: bool = True,
+    middle: int = 1,
     last: bool = True,
     middle_segment: int = 0,
     last_segment: int = 1,
@@ -128,6 +138,8 @@ def _with(
         pad, pad_ids = [PAD] * free, [pad_segment] * free
         if pads == "in front":
             return pad + tokens, pad_ids + ids
+        if pads == "tokens alone":
+            return tokens + pad, ids
         return (tokens, ids) if pads == "none" else (tokens + pad, ids + pad_ids)
 
     return answer
@@ -149,6 +161,10 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
         "longer at that moment loses one.",
         {"keep": _first_first},
     ),
+    "the shorter first": (
+        "The shorter text loses tokens; it is the longer one that does.",
+        {"keep": _shorter_first},
+    ),
     "only the longer": (
         "All surplus tokens come from the text that was longer at the start. Once both are equally "
         "long, they take turns: compare anew before each token.",
@@ -162,6 +178,11 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
         "Each text gets half of the room. What a short text does not need belongs to the other "
         "one.",
         {"keep": _half_each},
+    ),
+    "half for each, always": (
+        "Each text is cut to half of the room, even where the pair fits. Ask first whether it is "
+        "too long, and then whose turn it is.",
+        {"keep": _half_always},
     ),
     "half and the rest": (
         "Each text gets half of the room, the second the odd place. What a short text does not "
@@ -214,7 +235,16 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
         {"room": 4},
     ),
     "no [CLS]": ("[CLS] is missing at the start.", {"cls": False}),
-    "no [SEP] between": ("[SEP] is missing between the two texts.", {"middle": False}),
+    "no [SEP] between": ("[SEP] is missing between the two texts.", {"middle": 0}),
+    "two [SEP] between": (
+        "Two [SEP] stand between the texts: that is RoBERTa's way. BERT has one.",
+        {"middle": 2},
+    ),
+    "two [SEP] between, counted": (
+        "Two [SEP] stand between the texts: that is RoBERTa's way. BERT has one, and needs three "
+        "special positions, not four.",
+        {"middle": 2, "room": 4},
+    ),
     "no [SEP] at the end": ("[SEP] is missing behind the second text.", {"last": False}),
     "middle [SEP] in segment 1": (
         "The [SEP] between the texts has segment 1. It closes the first text and has its segment, "
@@ -245,6 +275,10 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
         "Short pairs are not padded: both lists have `length` entries.",
         {"pads": "none"},
     ),
+    "segment ids not padded": (
+        "The tokens are padded, the segment ids are not: both lists have `length` entries.",
+        {"pads": "tokens alone"},
+    ),
     "padding in front": (
         "The padding stands in front; it belongs behind the last [SEP].",
         {"pads": "in front"},
@@ -263,8 +297,24 @@ def _whole_row_closed(a: Sequence[str], b: Sequence[str], length: int) -> Row:
     return ([*tokens[:-1], SEP] if len(a) + len(b) > length - 3 else tokens), segments
 
 
-CUTTING_SUSPECTS = (
-    *slip_suspects(_with, SLIPS),
+def _a_by_slice(a: Sequence[str], b: Sequence[str], length: int) -> Row:
+    return _with(room=3 - len(a) - len(b))(a[: length - 3 - len(b)], b, length)
+
+
+def _b_by_slice(a: Sequence[str], b: Sequence[str], length: int) -> Row:
+    return _with(room=3 - len(a) - len(b))(a, b[: length - 3 - len(a)], length)
+
+
+CUTTING_SUSPECTS = slip_suspects(
+    _with,
+    SLIPS,
+    Suspect("always the first", SLIPS["always the first"][0], _a_by_slice),
+    Suspect("always the second", SLIPS["always the second"][0], _b_by_slice),
+    Suspect(
+        "texts exchanged",
+        "The hypothesis stands first. a comes first, in segment 0; b is segment 1.",
+        lambda a, b, length: pack_cut(b, a, length),
+    ),
     Suspect(
         "row cut off",
         "The row is built first and then cut off at `length`. The hypothesis alone pays, and the "
@@ -322,8 +372,13 @@ def _fitting(draw: Draw) -> list[Case]:
     return [*_exact(draw), *_short(draw), _pair(draw, 4, 2, 12), _pair(draw, 2, 5, 11)]
 
 
-def _cut_little(draw: Draw) -> list[Case]:
-    return [*_one_too_long(draw), *_one_too_long(draw), *_fitting(draw)]
+def _mild(draw: Draw) -> list[Case]:
+    """So little is too much that either text could give all of it."""
+    made = _fitting(draw)
+    for _ in range(20):
+        a, b, surplus = draw.integer(5, 10), draw.integer(5, 10), draw.integer(0, 4)
+        made.append(_pair(draw, a, b, a + b + 3 - surplus))
+    return made
 
 
 # ---------------------------------------------------------------- stages
@@ -335,8 +390,8 @@ def _ask_row(cases: Cases) -> Callable[[Answer, Draw], None]:
             given, right = _read(call(answer, *case)), pack_cut(*case)
             if given == right:
                 continue
-            pools = [_everything(draw), _cut_little(draw), _fitting(draw), cases(draw)]
-            found = name_suspect(answer, case, pools, CUTTING_SUSPECTS, _same)
+            asked = pools(cases, draw, _everything, _mild, _fitting)
+            found = name_suspect(answer, case, asked, CUTTING_SUSPECTS, _same)
             raise told(found, _example(case, given, right))
 
     return ask
@@ -367,6 +422,12 @@ def _read(x: Any) -> Row:
             "and segment ids.",
         )
     tokens, segments = (y.tolist() if isinstance(y, Tensor) else list(y) for y in x)
+    if all(isinstance(n, int) for n in tokens) and all(isinstance(t, str) for t in segments):
+        raise Mistake(
+            "lists exchanged",
+            "Your function returned the segment ids first; expected the tokens, then their "
+            "segment ids.",
+        )
     strange = any(isinstance(token, (list, tuple)) for token in tokens)
     if strange or not all(isinstance(n, (int, float)) for n in segments):
         raise Mistake(

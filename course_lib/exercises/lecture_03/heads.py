@@ -38,24 +38,27 @@ def new_weights(task: str, H: int, n: int | None) -> int:
 def _with(
     *,
     classes: Callable[[int], int] = lambda n: n,
+    pair: Callable[[int], int] = lambda n: n,
     tags: Callable[[int], int] = lambda n: 2 * n + 1,
     numbers: Callable[[int], int] = lambda n: 1,
     ends: Callable[[int], int] = lambda H: 2,
-    bias: int = 1,
+    width: Callable[[int], int] = lambda H: H,
+    biases: Callable[[int, int], int] = lambda scores, H: scores,
     read: Callable[[str], int] = lambda task: 1,
     plus: Callable[[str, int], int] = lambda task, H: 0,
     times: float = 1,
 ) -> Answer:
-    """The answer with switches for going wrong: scores of a kind of task; read: how many vectors of
-    width H enter the layer; plus: what else is counted."""
+    """The answer with switches for going wrong: how many scores each kind of task has; read: how
+    many vectors of width H enter the layer; plus: what else is counted."""
 
     def answer(task: str, H: int, n: int | None) -> float:
         known = n or 0
         scores = {
-            "classify": classes(known), "pair": classes(known), "rate": numbers(known),
+            "classify": classes(known), "pair": pair(known), "rate": numbers(known),
             "tag": tags(known), "answer": ends(H),
         }[task]  # fmt: skip
-        return times * (scores * (read(task) * H + bias) + plus(task, H))
+        H = width(H)
+        return times * (scores * read(task) * H + biases(scores, H) + plus(task, H))
 
     return answer
 
@@ -66,11 +69,24 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
     "no biases": (
         "The biases are missing, one for each score. (The paper writes a K × H matrix; the "
         "released code, and this course, have biases.)",
-        {"bias": 0},
+        {"biases": lambda scores, H: 0},
     ),
     "bias a weight": (
         "H biases a score were counted; a score has one.",
-        {"bias": 0, "read": lambda task: 2},
+        {"biases": lambda scores, H: scores * H},
+    ),
+    "one bias": (
+        "One bias was counted for the whole layer; each score has its own.",
+        {"biases": lambda scores, H: 1},
+    ),
+    "H biases": (
+        "H biases were counted. The layer adds a bias to what it gives, one for each score, not to "
+        "what it reads.",
+        {"biases": lambda scores, H: H},
+    ),
+    "768 for H": (
+        "H has no effect: you count with 768. The width is given.",
+        {"width": lambda H: 768},
     ),
     "pooler counted": (
         "The pooler was counted, H² + H. It is not new: next-sentence prediction trained it.",
@@ -91,6 +107,16 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
         "and only the vector of [CLS] is read: as for one text.",
         {"read": lambda task: 2 if task == "pair" else 1},
     ),
+    "two vectors for two texts": (
+        "Two texts were counted with two vectors of width H. Both go through BERT in one row, and "
+        "only the vector of [CLS] is read: as for one text.",
+        {"read": lambda task: 2 if task in ("pair", "rate") else 1},
+    ),
+    "two scores for a pair": (
+        "A pair was counted with two scores, as next-sentence prediction has. Here there are n "
+        "classes.",
+        {"pair": lambda n: 2},
+    ),
     "a score a kind": (
         "Tags were counted with one score a kind. A tag says more: B- or I- of each kind, or O, "
         "which makes 2n + 1.",
@@ -104,6 +130,15 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
         "O is a tag, too: 2n + 1 scores, not 2n.",
         {"tags": lambda n: 2 * n},
     ),
+    "E- and S- too": (
+        "Four tags a kind were counted. BIO has two, B- and I-, and one O: 2n + 1.",
+        {"tags": lambda n: 4 * n + 1},
+    ),
+    "a tag for special tokens": (
+        "One tag too many. Special tokens and padding have none: their label is −100, and they "
+        "are not asked. 2n + 1.",
+        {"tags": lambda n: 2 * n + 2},
+    ),
     "two scores for a tag": (
         "Tags were counted with two scores. A score for each tag: 2n + 1.",
         {"tags": lambda n: 2},
@@ -113,10 +148,14 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
         "score, which may fall between two grades.",
         {"numbers": lambda n: n},
     ),
+    "two scores for a grade": (
+        "A grade was counted with two scores. It is a number on a line: one.",
+        {"numbers": lambda n: 2},
+    ),
     "one class less": (
         "One score less than classes was counted. One could do with n − 1, but BERT has a score "
         "for each class, also where there are two.",
-        {"classes": lambda n: n - 1},
+        {"classes": lambda n: n - 1, "pair": lambda n: n - 1},
     ),
     "one vector for an answer": (
         "An answer was counted with one vector. It has two ends, and a vector for each: S and E.",
@@ -180,7 +219,7 @@ def _ask(cases: Cases) -> Callable[[Answer, Draw], None]:
             if _alike(given, right):
                 continue
             alike = [one for one in _everything(draw) if one[0] in tasks]
-            pools = [_everything(draw), alike, asked]
+            pools = [_everything(draw), alike]
             found = name_suspect(answer, case, pools, HEADS_SUSPECTS, _same)
             task, H, n = case
             raise told(
@@ -250,7 +289,8 @@ HEADS = Exercise(
     when_raised=(
         (
             r"NoneType",
-            'For "answer" n is None: whatever the passage, an answer has two ends.',
+            'For "answer" n is None: whatever the passage, an answer has two ends. (A dictionary '
+            "computes all of its values, also those of tasks that are not asked for.)",
         ),
     ),
     stages=(

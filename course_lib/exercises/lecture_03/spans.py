@@ -12,7 +12,7 @@ from course_lib.train.span_metrics import Span, bio_spans
 
 from ..diagnosis import name_suspect, told
 from ..machinery import Answer, Check, Draw, Exercise, Mistake, Suspect, call
-from .slips import slip_suspects
+from .slips import pools, slip_suspects
 
 Case = tuple[list[str]]
 Cases = Callable[[Draw], list[Case]]
@@ -30,15 +30,18 @@ def _with(
     stray: bool = True,
     other: bool = True,
     outside: str = "ends",
-    at_end: bool = True,
+    at_end: str = "kept",
+    behind: bool = True,
     shape: Callable[[str, int, int], Any] = lambda kind, first, last: (kind, first, last),
-    once: bool = False,
+    keep: Callable[[list[list[Any]]], list[list[Any]]] = lambda found: found,
 ) -> Answer:
     """The answer with switches for going wrong.
 
     grows: does an I- lengthen an entity; merge: does a B- of its kind; kind: is the I-'s kind
     asked for, or is it ignored and the entity keeps its "first" or takes the "last"; stray and
-    other: does an I- begin an entity after O, and after another kind; outside: what O does."""
+    other: does an I- begin an entity after O, and after another kind; outside: what O does;
+    at_end: what becomes of an entity that reaches the end; behind: may an entity begin right behind
+    another; keep: which ones are given in the end."""
 
     def answer(tags: Sequence[str]) -> list[Any]:
         found: list[list[Any]] = []  # kind, first, last
@@ -53,16 +56,15 @@ def _with(
                 found[-1][2] = place
                 if kind == "last":
                     found[-1][0] = here
-            elif mark == "B" or (other if is_open else stray):
+            elif (behind or not is_open) and (mark == "B" or (other if is_open else stray)):
                 found.append([here, place, place])
                 is_open = True
             else:
                 is_open = False
-        if not at_end and is_open and found and found[-1][2] == len(tags) - 1:
-            found.pop()
-        if once:
-            found = list({name: [name, *ends] for name, *ends in found}.values())
-        return [shape(*span) for span in found]
+        if at_end != "kept" and is_open and found[-1][2] == len(tags) - 1:
+            *found, (name, first, last) = found
+            found += [[name, first, last + 1]] if at_end == "one too far" else []
+        return [shape(*span) for span in keep(found)]
 
     return answer
 
@@ -86,7 +88,17 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
     "last one lost": (
         "An entity that reaches the end of the sentence is missing. It is only added when "
         "something follows it; after the loop, add what is still open.",
-        {"at_end": False},
+        {"at_end": "lost"},
+    ),
+    "last one too far": (
+        "An entity that reaches the end of the sentence ends one word too late there: its last "
+        "word is len(tags) − 1.",
+        {"at_end": "one too far"},
+    ),
+    "next one lost": (
+        "What begins right behind an entity is missing. The tag that ends one entity may begin "
+        "another: look at it again.",
+        {"behind": False},
     ),
     "stray I- dropped": (
         "An I- that continues nothing is dropped. By the rule of this exercise, CoNLL's, it begins "
@@ -139,7 +151,15 @@ SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
     "one of each kind": (
         "Of each kind only one entity is left. A sentence may name two people: collect tuples, not "
         "a dictionary by kind.",
-        {"once": True},
+        {"keep": lambda found: [[*x] for x in {x[0]: tuple(x) for x in found}.values()]},
+    ),
+    "only the first": (
+        "Only the first entity is in your result. Does a `return` stand inside the loop?",
+        {"keep": lambda found: found[:1]},
+    ),
+    "single words lost": (
+        "Entities of one word are missing. A B- without an I- behind it is an entity, too.",
+        {"keep": lambda found: [x for x in found if x[1] < x[2]]},
     ),
 }
 
@@ -165,8 +185,57 @@ def _runs(tags: Sequence[str]) -> list[Span]:
     return found
 
 
-SPAN_SUSPECTS = (
-    *slip_suspects(_with, SLIPS),
+def _begins_only(tags: Sequence[str]) -> list[Span]:
+    return [(tag[2:], n, n) for n, tag in enumerate(tags) if tag[0] == "B"]
+
+
+def _lengthens_the_last(tags: Sequence[str]) -> list[Span]:
+    found: list[Span] = []
+    for place, tag in enumerate(tags):
+        if tag[0] == "B":
+            found.append((tag[2:], place, place))
+        elif tag[0] == "I" and found:
+            kind, first, _ = found.pop()
+            found.append((kind, first, place))
+    return found
+
+
+def _never_closed(tags: Sequence[str]) -> list[Span]:
+    """What is open is given at every tag that does not go on with it, and stays open."""
+    found: list[Span] = []
+    kind, first = "", 0
+    for place, tag in enumerate(tags):
+        if kind and tag == f"I-{kind}":
+            continue
+        if kind:
+            found.append((kind, first, place - 1))
+        if tag != "O":
+            kind, first = tag[2:], place
+    return [*found, (kind, first, len(tags) - 1)] if kind else found
+
+
+SPAN_SUSPECTS = slip_suspects(
+    _with,
+    SLIPS,
+    Suspect(
+        "only B- is read",
+        "Only words with B- are in your result, each by itself. The I- behind it lengthen an "
+        "entity.",
+        _begins_only,
+    ),
+    Suspect(
+        "every I- lengthens the last",
+        "Every I- lengthens the last entity, whatever its kind and whatever stands between. It "
+        "goes on only with an entity of its own kind that ends right before it; any other I- "
+        "begins one.",
+        _lengthens_the_last,
+    ),
+    Suspect(
+        "never closed",
+        "An entity is given again and again, each time longer: after you have added it, nothing is "
+        "open any more.",
+        _never_closed,
+    ),
     Suspect(
         "up to the next B-",
         "Each entity reaches to the next B-, across words that are O. O ends whatever is open.",
@@ -259,8 +328,14 @@ def _ask_spans(cases: Cases) -> Callable[[Answer, Draw], None]:
             given, right = _read(call(answer, *case)), sorted(bio_spans(*case))
             if given == right:
                 continue
-            pools = [_everything(draw), _proper(draw), cases(draw)]
-            found = name_suspect(answer, case, pools, SPAN_SUSPECTS, _same)
+            if len(given) > len({*given}) and set(given) == set(right):
+                raise Mistake(
+                    "given twice",
+                    f"{' '.join(case[0])}: an entity stands twice in your result, {given}. Once "
+                    "it is closed, nothing is open any more.",
+                )
+            asked = pools(cases, draw, _everything, _proper)
+            found = name_suspect(answer, case, asked, SPAN_SUSPECTS, _same)
             raise told(
                 found,
                 f"{' '.join(case[0])}: you have {given or 'no entity'}; it is "

@@ -9,7 +9,16 @@ from typing import Any
 
 from torch import Tensor
 
-from .machinery import Answer, AnswerRaised, Mistake, Suspect, Unanswered, find_suspect
+from .machinery import (
+    Answer,
+    AnswerRaised,
+    Mistake,
+    Suspect,
+    Unanswered,
+    _safely,
+    call,
+    find_suspect,
+)
 
 Case = tuple[Any, ...]
 
@@ -26,6 +35,9 @@ def name_suspect(
     The first pool is the widest: there, suspects that agree on easy inputs part. Where the answer
     agrees with none of them on it, or cannot do it at all yet, the next, narrower one is asked.
     """
+    with suppress(AnswerRaised, Mistake, Unanswered):
+        given = call(answer, *case)  # most suspects differ here already: they are asked only once
+        suspects = [suspect for suspect in suspects if _safely(same, given, suspect, case)]
     for pool in pools:
         with suppress(AnswerRaised, Mistake, Unanswered):
             if found := find_suspect(answer, [case, *pool], suspects, same):

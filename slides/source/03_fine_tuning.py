@@ -32,6 +32,7 @@ from course_lib.train.experiments.lecture_03 import (
     CURVES,
     MINILM,
     STARTS,
+    WORLD_NLI,
     TuningRecipe,
     read_task,
 )
@@ -564,18 +565,24 @@ def plateau() -> Any:
         curves, levels={"frequencies alone": found["unigram"]}, title="",
         x_title=f"steps of {found['tokens_a_step']:,} tokens", y_title="training loss, nats",
     )  # fmt: skip
-    return apart(for_a_hall(figure, 690, 400, right=235).update_annotations(font_size=17), 0.35)
+    return apart(for_a_hall(figure, 690, 370, right=235).update_annotations(font_size=17), 0.3)
 
 
-def _under_plateau(name: str) -> str:
-    """The first step of a run whose loss (mean of some steps) is half a nat under frequencies."""
+UNDER = 1.0  # nats, under the loss of frequencies
+
+
+def off_the_plateau() -> str:
+    """For each run the steps after which its loss is so far under that of frequencies."""
     found = _result("03_plateau")
-    losses = found["runs"][name]["loss"]
-    every = found["steps"] // len(losses)
-    for k, loss in enumerate(losses, 1):
-        if loss < found["unigram"] - 0.5:
-            return f"{every * k:,}"
-    return f"none in {found['steps']:,}"
+    rows = []
+    for name, run in found["runs"].items():
+        every = found["steps"] // len(run["loss"])
+        low = (k for k, loss in enumerate(run["loss"], 1) if loss < found["unigram"] - UNDER)
+        first = next(low, None)
+        said = f"{every * first:,} steps" if first else f"not in {found['steps']:,}"
+        rows.append((name, said))
+    assert sum("not" in said for _, said in rows) == len(rows) - 1  # as the notes say
+    return table((f"{UNDER:g} nat under it", "after"), rows, size=20)
 
 
 def our_checkpoint() -> str:
@@ -590,7 +597,7 @@ def our_checkpoint() -> str:
         ("hidden tokens found", f"<strong>{reached['heldout_accuracy']:.1%}</strong>"),
         ("by the commonest token", f"{found['commonest']:.1%}"),
     )
-    return table(("course-bert", ""), rows, size=22)
+    return table(("course-bert", ""), rows, size=20)
 
 
 def _minutes() -> str:
@@ -683,15 +690,15 @@ def worth() -> str:
     """Every task from every start: mean of the seeds, and their deviation."""
     rows = []
     for task, (said, *_) in SCORED.items():
-        means = {start: mean(_scores(task, start)) for start in STARTS if _scores(task, start)}
-        best = max(means.values())
+        rule, fresh = _best_rule(task)[1], _scores(task, OURS[1]) + _scores(task, STARTS[3])
         cells = []
         for start in (OURS[1], OURS[0], STARTS[3], STARTS[2]):
-            shown = _spread(_scores(task, start)) if start in means else "–"
-            cells.append(f"<strong>{shown}</strong>" if means.get(start) == best else shown)
-        rows.append((said, f"{100 * _best_rule(task)[1]:.0f}", *cells))
-    head = ("test texts right, %", "rule", "ours, fresh", "<strong>ours</strong>", "MiniLM, fresh",
-            "<strong>MiniLM</strong>")  # fmt: skip
+            found = _scores(task, start)
+            shown = _spread(found) if found else "–"
+            clear = found and min(found) > max(rule, *fresh)
+            cells.append(f"<strong>{shown}</strong>" if clear else shown)
+        rows.append((said, f"{100 * rule:.0f}", *cells))
+    head = ("test, %", "rule", "ours, fresh", "ours", "MiniLM, fresh", "MiniLM")
     return table(head, rows, size=22)
 
 
@@ -703,10 +710,29 @@ def _share(task: str, start: str) -> str:
     return f"{mean(_scores(task, start)):.0%}"
 
 
-def _gain(task: str) -> str:
+def _gain(task: str) -> float:
     """Points that pre-training our small BERT adds."""
     before, after = (mean(_scores(task, start)) for start in (OURS[1], OURS[0]))
-    return _signed(100 * (after - before))
+    return 100 * (after - before)
+
+
+def _clear_gain(task: str) -> str:
+    """The same, of a task where every pre-trained run is better than every fresh one."""
+    assert min(_scores(task, OURS[0])) > max(_scores(task, OURS[1])), task  # as the slide says
+    return _signed(_gain(task), 0)
+
+
+def _no_clear_gain(task: str) -> str:
+    """The same, of a task where the runs overlap."""
+    assert min(_scores(task, OURS[0])) <= max(_scores(task, OURS[1])), task  # as the slide says
+    return _signed(_gain(task))
+
+
+def _under_rule(task: str, starts: Sequence[str]) -> str:
+    """The best simple rule's score, which none of the starts reaches in the mean."""
+    rule = _best_rule(task)[1]
+    assert all(mean(_scores(task, start)) < rule for start in starts), task  # as the slide says
+    return f"{rule:.0%}"
 
 
 # ---------------------------------------------------------------- 14: learning curves
@@ -719,8 +745,23 @@ def curves() -> Any:
     return for_a_hall(figure, 1120, 420).update_annotations(font_size=18)
 
 
-def _curve(task: str, start: str, n: int | str) -> float:
-    return mean(_result("03_curves")["curves"][task][start][str(n)])
+def _points(task: str, start: str) -> list[tuple[int, float]]:
+    """(number of training texts, mean score of the seeds), rising."""
+    found = _result("03_curves")["curves"][task][start]
+    return sorted((int(n), mean(scores)) for n, scores in found.items())
+
+
+def _few_against_all() -> tuple[int, float, int, float]:
+    """Names: our BERT with the fewest sentences, and its shape from fresh weights with all."""
+    few, most = _points("ner", OURS[0])[0], _points("ner", OURS[1])[-1]
+    assert few[1] > most[1]  # as the slide says
+    return (*few, *most)
+
+
+def _world(start: str) -> str:
+    """The micro-world's pairs right, with rising numbers of them to learn from."""
+    points = _points(WORLD_NLI, start)
+    return ", ".join(f"{score:.0%} with {n:,}" for n, score in points)
 
 
 # ---------------------------------------------------------------- 15: frozen, or fine-tuned
@@ -753,13 +794,20 @@ def layers() -> Any:
         curves, percent=True, title="", x_title="layer, 0: the embeddings", y_title="test, right"
     )
     figure.update_xaxes(dtick=1)
-    return for_a_hall(figure, 690, 400, right=220).update_annotations(font_size=17)
+    return for_a_hall(figure, 690, 380, right=225).update_annotations(font_size=17)
 
 
-def _frozen(task: str, start: str, what: str = "") -> str:
-    """The best layer's share, or that of `what`."""
-    values = _result("03_features")["layers"][start][task]
-    return f"{values[what] if what else max(values.values()):.0%}"
+def _by_layer(task: str, start: str) -> list[float]:
+    found = _result("03_features")["layers"][start][task]
+    return [share for name, share in found.items() if name.startswith("layer")]
+
+
+def _best_layer(task: str, start: str) -> tuple[int, float]:
+    """The layer whose frozen vectors tell most; not the last one, as the slide says."""
+    shares = _by_layer(task, start)
+    best = max(range(len(shares)), key=shares.__getitem__)
+    assert best < len(shares) - 1
+    return best, shares[best]
 
 
 # ---------------------------------------------------------------- 16: the line
@@ -768,6 +816,28 @@ def _frozen(task: str, start: str, what: str = "") -> str:
 def line() -> Any:
     figure = loss_line(_result("03_loss_line")["lines"])
     return for_a_hall(figure, 1120, 400).update_layout(margin_t=70).update_annotations(font_size=18)
+
+
+def _on_the_line(start: str, what: str, alpha: float) -> float:
+    found = _result("03_loss_line")["lines"][start]
+    return float(found[what][found["alpha"].index(alpha)])
+
+
+def _highest_between(start: str) -> str:
+    """Where the loss between before and after is highest: at the start, as the slide says."""
+    found = _result("03_loss_line")["lines"][start]
+    inner = [
+        loss for a, loss in zip(found["alpha"], found["train_loss"], strict=True) if 0 <= a <= 1
+    ]
+    assert inner == sorted(inner, reverse=True)
+    return f"{inner[0]:.1f}"
+
+
+def _best_on_the_line(start: str) -> str:
+    """The best test score on the line, and where it is."""
+    found = _result("03_loss_line")["lines"][start]
+    best, at = max(zip(found["test_score"], found["alpha"], strict=True))
+    return f"{best:.0%} at α = {at:g}"
 
 
 # ---------------------------------------------------------------- GLUE, names, answers
@@ -873,6 +943,49 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "short_steps": lambda: _recipe().training.short_steps,
     "found_short": lambda: _found_at(_recipe().training.short_steps),
     "found_long": lambda: _found_at(_recipe().training.short_steps + 1_000),
+    "unigram": lambda: f"{_result('03_plateau')['unigram']:.1f}",
+    "folds_hypothesis": lambda: f"{_baselines()['nli', 'accuracy, ten folds']['hypothesis']:.0%}",
+    "gain_pos": lambda: _clear_gain("pos"),
+    "gain_ner": lambda: _clear_gain("ner"),
+    "gain_reviews": lambda: _no_clear_gain("sentiment"),
+    "gain_messages": lambda: _no_clear_gain("spam"),
+    "gain_pairs": lambda: _no_clear_gain("nli"),
+    "gain_answers": lambda: _no_clear_gain("qa"),
+    "rule_pairs": lambda: _under_rule("nli", (*STARTS,)),
+    "rule_answers": lambda: _under_rule("qa", OURS),
+    "rule_names": lambda: _under_rule("ner", OURS),
+    "ner_ours": lambda: _share("ner", OURS[0]),
+    "ner_fresh": lambda: _share("ner", OURS[1]),
+    "ner_minilm": lambda: _share("ner", MINILM),
+    "nli_ours": lambda: _share("nli", OURS[0]),
+    "nli_fresh": lambda: _share("nli", OURS[1]),
+    "nli_minilm": lambda: _share("nli", MINILM),
+    "reviews_ours": lambda: _share("sentiment", OURS[0]),
+    "reviews_minilm": lambda: _share("sentiment", MINILM),
+    "few": lambda: _few_against_all()[0],
+    "few_score": lambda: f"{_few_against_all()[1]:.0%}",
+    "most": lambda: _few_against_all()[2],
+    "most_score": lambda: f"{_few_against_all()[3]:.0%}",
+    "world_nli_before": lambda: _world("fresh"),
+    "world_nli_after": lambda: _world("pre-trained"),
+    "best_layer": lambda: _best_layer("ner", MINILM)[0],
+    "best_layer_score": lambda: f"{_best_layer('ner', MINILM)[1]:.1%}",
+    "last_layer_score": lambda: f"{_by_layer('ner', MINILM)[-1]:.1%}",
+    "best_layer_ours": lambda: f"{_best_layer('ner', COURSE)[1]:.1%}",
+    "frozen_reviews": lambda: f"{_best_layer('sentiment', MINILM)[1]:.0%}",
+    "line_start_ours": lambda: _highest_between(OURS[0]),
+    "line_start_fresh": lambda: _highest_between(OURS[1]),
+    "line_end_ours": lambda: f"{_on_the_line(OURS[0], 'train_loss', 1.0):.3f}",
+    "line_end_fresh": lambda: f"{_on_the_line(OURS[1], 'train_loss', 1.0):.3f}",
+    "line_score_ours": lambda: f"{_on_the_line(OURS[0], 'test_score', 1.0):.0%}",
+    "line_score_fresh": lambda: f"{_on_the_line(OURS[1], 'test_score', 1.0):.0%}",
+    "line_best": lambda: _best_on_the_line(OURS[0]),
+    "times_weights": lambda: round(_sizes()["base"][0] / count_parameters(_course().encoder)),
+    "times_words": lambda: round(_times_words(), -2),
+    "mnli_texts": lambda: _glue("MNLI", "train"),
+    "features_tuned": lambda: printed("bert")["features"]["fine_tuned"],
+    "features_frozen": lambda: printed("bert")["features"]["concatenated_last_four"],
+    "never_answer": lambda: f"{_baselines()['passages', 'F1']['no answer']:.0%}",
     "claims_in_all": lambda: len(claims("03")),
     "exercise_minutes": lambda: drawing.exercise_minutes("03"),
 }  # fmt: skip
@@ -883,6 +996,13 @@ def _pooler() -> int:
     width = _course().encoder.config.hidden_size
     assert _course().encoder.pooler is None  # as the notes say
     return width * width + width
+
+
+def _times_words() -> int:
+    """Words that BERT's pre-training had, for each of ours."""
+    paper = printed("bert")["pretraining"]
+    ours = _result("03_checkpoint")["text"]["words"]
+    return round((paper["words_books"] + paper["words_wikipedia"]) / ours)
 
 
 def _place(which: int) -> str:

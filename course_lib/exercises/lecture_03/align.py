@@ -24,8 +24,10 @@ def align_labels(labels: Sequence[int], word_ids: Sequence[int | None]) -> list[
     """A label for each position: the word's at its first piece, −100 at all other positions."""
     aligned, before = [], None
     for word in word_ids:
-        begins = word is not None and word != before
-        aligned.append(labels[word] if begins else IGNORED)  # type: ignore[index]
+        if word is None or word == before:
+            aligned.append(IGNORED)
+        else:
+            aligned.append(labels[word])
         before = word
     return aligned
 

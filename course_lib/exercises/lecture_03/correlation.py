@@ -22,21 +22,21 @@ Cases = Callable[[Draw], list[Case]]
 
 def matthews(true: Sequence[int], predicted: Sequence[int]) -> float:
     """Matthews' correlation of two classes, −1 to 1; 0 where it is 0/0."""
-    hits, false, missed, rest = cells(true, predicted)
-    below = (hits + false) * (hits + missed) * (rest + false) * (rest + missed)
-    return (hits * rest - false * missed) / math.sqrt(below) if below else 0.0
-
-
-def cells(true: Sequence[int], predicted: Sequence[int]) -> tuple[int, int, int, int]:
-    """How many of 1 were found, how many 0 were called 1, how many 1 were missed, and the rest."""
     pairs = list(zip(true, predicted, strict=True))
-    hits, false, missed, rest = (pairs.count(pair) for pair in ((1, 1), (0, 1), (1, 0), (0, 0)))
-    return hits, false, missed, rest
+    a, b, c, d = (pairs.count(pair) for pair in ((1, 1), (0, 1), (1, 0), (0, 0)))
+    below = (a + b) * (a + c) * (d + b) * (d + c)
+    return (a * d - b * c) / math.sqrt(below) if below else 0.0
 
 
 # ---------------------------------------------------------------- known wrong answers
 
-Formula = Callable[[int, int, int, int], float]  # of hits, false, missed, rest
+Formula = Callable[[int, int, int, int], float]  # of the four cells
+
+
+def cells(true: Sequence[int], predicted: Sequence[int]) -> tuple[int, int, int, int]:
+    """How many 1 were called 1 (tp), 0 called 1 (fp), 1 called 0 (fn) and 0 called 0 (tn)."""
+    pairs = list(zip(true, predicted, strict=True))
+    return pairs.count((1, 1)), pairs.count((0, 1)), pairs.count((1, 0)), pairs.count((0, 0))
 
 
 def _of(formula: Formula, undefined: float | None = 0.0) -> Answer:

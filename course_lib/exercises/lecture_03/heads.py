@@ -267,10 +267,10 @@ HEADS = Exercise(
     statement=(
         "A pre-trained BERT, pooler included, gives H numbers for each token. Fine-tuning puts one "
         "linear layer on top, with a bias for each score. Return how many weights and biases are "
-        'new. `task` is one of five:  \n"classify": a text into n classes;  \n"pair": two texts '
-        'into n classes;  \n"rate": how alike two texts are, on a scale of n grades, learnt as a '
-        'number (regression);  \n"tag": n kinds of entities in BIO tags, for every token;  \n'
-        '"answer": the start and the end of an answer in a passage (n is None).  \n'
+        'new. `task` is one of five:  \n`"classify"`: a text into n classes;  \n`"pair"`: two '
+        'texts into n classes;  \n`"rate"`: how alike two texts are, on a scale of n grades, '
+        'learnt as a number (regression);  \n`"tag"`: n kinds of entities in BIO tags, for every '
+        'token;  \n`"answer"`: the start and the end of an answer in a passage (n is None).  \n'
         "Predict before you check: what share of BERT-base (109,482,240 weights) is it? The last "
         "stage tells you."
     ),

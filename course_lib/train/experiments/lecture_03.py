@@ -38,7 +38,7 @@ from ...text.features import (
     tagged_rows,
     text_rows,
 )
-from ...text.tasks import LabelledRows, story_pairs, story_tags
+from ...text.tasks import LabelledRows, story_pairs
 from ...text.world import MicroWorld
 from .. import baselines
 from ..finetuning import (
@@ -153,24 +153,17 @@ def english_task(name: str, split: str, start: str) -> Task:
     return read_task(name, split, pretrained(start.removesuffix(", fresh"))[1])
 
 
-WORLD_STORIES, WORLD_TEST = 12_000, 600
+WORLD_NLI, WORLD_STORIES, WORLD_TEST = "world nli", 12_000, 600
 
 
 @cache
-def world_task(name: str, split: str, world: MicroWorld | None = None) -> Task:
-    """ "nli" or "ner" of the micro-world: as many training texts as one likes."""
-    world = world or MicroWorld.load()
-    held = split != "train"
-    stories = world.stories(WORLD_STORIES // (4 if held else 1), seed=3,
-                            split="heldout" if held else "train")  # fmt: skip
-    if name == "nli":
-        pairs = story_pairs(stories, seed=0)
-        task: Task = pair_rows(pairs, world.tokenizer)
-    else:
-        task = tagged_rows(
-            story_tags(stories[:4_000]), "entities", world.tokenizer, 24,
-            names=[tag for tag in english.ENTITY_TAGS if not tag.endswith("ORG")],
-        )  # fmt: skip
+def world_pairs(split: str) -> LabelledRows:
+    """Inference in the micro-world: stories and statements about them, as many as one likes."""
+    world, held = MicroWorld.load(), split != "train"
+    stories = world.stories(
+        WORLD_STORIES // (4 if held else 1), seed=3, split="heldout" if held else "train"
+    )
+    task = pair_rows(story_pairs(stories, seed=0), world.tokenizer)
     return task[:WORLD_TEST] if held else task
 
 
@@ -199,9 +192,10 @@ def one_run(recipe: TuningRecipe, seed: int, split: str = "test") -> dict[str, f
 
 
 def _run(recipe: TuningRecipe, seed: int, split: str) -> dict[str, float]:
-    world = recipe.task.startswith("world ")
-    if world:
-        train, test = (world_task(recipe.task.removeprefix("world "), s) for s in ("train", split))
+    train: Task
+    test: Task
+    if recipe.task == WORLD_NLI:
+        train, test = world_pairs("train"), world_pairs(split)
         encoder = world_encoder(recipe.start, seed)
     else:
         train, test = (english_task(recipe.task, s, recipe.start) for s in ("train", split))
@@ -297,12 +291,11 @@ def build_curves() -> dict[str, Any]:
                 recipe = TuningRecipe(start, task, examples=some, learning_rate=RATES[start])
                 scores = [one_run(recipe, seed)["score"] for seed in SEEDS]
                 found.setdefault(task, {}).setdefault(start, {})[n] = scores
-    for task in ("world nli", "world ner"):
-        for start in ("pre-trained", "fresh"):
-            for n in WORLD_SIZES:
-                recipe = TuningRecipe(start, task, steps=300, examples=n, learning_rate=1e-3)
-                scores = [one_run(recipe, seed)["score"] for seed in range(3)]
-                found.setdefault(task, {}).setdefault(start, {})[n] = scores
+    for start in ("pre-trained", "fresh"):
+        for n in WORLD_SIZES:
+            recipe = TuningRecipe(start, WORLD_NLI, steps=300, examples=n, learning_rate=1e-3)
+            scores = [one_run(recipe, seed)["score"] for seed in range(3)]
+            found.setdefault(WORLD_NLI, {}).setdefault(start, {})[n] = scores
     train, test = (english.nli_pairs(split) for split in ("train", "test"))
     sentences = [english.tagged_sentences(split) for split in ("train", "test")]
     names = baselines.listed_names(*sentences)
@@ -648,6 +641,8 @@ def summary(found: Mapping[str, Any]) -> str:
     """A result in words."""
     if "reached" in found:
         return f"held-out: {json.dumps(found['reached'])}"
+    if "unigram" in found:
+        return "\n".join(f"{name:22} {run['loss'][-1]:.2f}" for name, run in found["runs"].items())
     if "runs" in found:
         return "\n".join(
             f"{task:10} {start:22} {in_words([run['score'] for run in runs])}"

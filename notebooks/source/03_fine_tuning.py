@@ -42,7 +42,8 @@ START = "course-bert"
 pretrained = load_pretrained(START)
 words, encoder = pretrained.tokenizer, pretrained.encoder
 RATE = RATES[COURSE] if START == "course-bert" else 5e-5  # 1e-3, chosen on validation texts
-pretrained
+shape = encoder.config
+print(f"{START} ({pretrained.source}): {shape.num_layers} layers of {shape.hidden_size}, {words}")
 
 # %% [markdown]
 # ## Predict first
@@ -260,7 +261,7 @@ for name, (task, _, arguments) in reference.items():
 
 # %%
 reviews = {split: read_task("sentiment", split, words) for split in ("train", "test")}
-judge = finetune(encoder, reviews["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss()])
+judge = finetune(encoder, reviews["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")])
 
 # %% [markdown]
 # *Surprise at the right class, in nats; a coin pays 0.69.*
@@ -346,7 +347,7 @@ print("right:", ", ".join(e["label"] for e in examples))
 
 # %%
 names = {split: read_task("ner", split, words) for split in ("train", "test")}
-tagger = finetune(encoder, names["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss()])
+tagger = finetune(encoder, names["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")])
 
 # %%
 from course_lib.train.finetuning import predicted_tags

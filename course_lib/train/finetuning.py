@@ -16,12 +16,18 @@ from ..encoder import Encoder, Pooler, initialise
 from ..heads import BertForClassification, BertForQuestionAnswering, BertForTokenClassification
 from ..objectives.classification import classification_loss
 from ..objectives.rows import Batch
-from ..objectives.spans import best_spans, choose_threshold, span_loss
+from ..objectives.spans import best_spans, span_loss
 from ..objectives.token_labels import token_classification_loss
 from ..text.features import QuestionRows, TaggedRows
 from ..text.tasks import LabelledRows
 from .loop import Callback, Objective, fit
-from .span_metrics import SquadScores, answer_f1, span_scores, squad_scores
+from .span_metrics import (
+    Candidate,
+    SquadScores,
+    choose_null_threshold,
+    span_scores,
+    squad_scores,
+)
 from .task_metrics import accuracy
 
 Task = LabelledRows | TaggedRows | QuestionRows
@@ -180,28 +186,27 @@ def best_answers(
     it beats the null answer."""
     start, end = outputs_on(model, task, ["start_logits", "end_logits"])
     spans = best_spans(start, end, task.allowed, longest)
-    found: dict[str, tuple[str, float]] = {}
     null: dict[str, float] = {}
-    best: dict[str, float] = {}
+    best: dict[str, tuple[float, int]] = {}  # the best score, and in which window
     for window, number in enumerate(task.question.tolist()):
         name, score = task.questions[number].id, spans.score[window].item()
         # The question has no answer if no window has one: the least of their null scores.
         null[name] = min(null.get(name, float("inf")), spans.null_score[window].item())
-        if score > best.get(name, float("-inf")):
-            best[name] = score
-            answer = task.span(window, int(spans.start[window]), int(spans.end[window]))
-            found[name] = (answer.text, 0.0)
-    return {name: (text, best[name] - null[name]) for name, (text, _) in found.items()}
+        if name not in best or score > best[name][0]:
+            best[name] = score, window
+    return {
+        name: (task.span(w, int(spans.start[w]), int(spans.end[w])).text, score - null[name])
+        for name, (score, w) in best.items()
+    }
 
 
 def null_threshold(answers: Mapping[str, tuple[str, float]], task: QuestionRows) -> float:
     """The threshold that these answers do best with: give the span where it beats the null answer
     by more. Choose it on other questions than those it is judged on."""
     gold = gold_answers(task)
-    margins = torch.tensor([margin for _, margin in answers.values()])
-    scores = [answer_f1(text, gold[name]) for name, (text, _) in answers.items()]
-    silent = [answer_f1("", gold[name]) for name in answers]
-    return choose_threshold(margins, torch.tensor(scores), torch.tensor(silent))
+    return choose_null_threshold(
+        Candidate(text, margin, gold[name]) for name, (text, margin) in answers.items()
+    )
 
 
 def gold_answers(task: QuestionRows) -> dict[str, list[str]]:

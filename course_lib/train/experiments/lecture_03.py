@@ -104,20 +104,19 @@ def encoder_of(start: str, seed: int = 0) -> Encoder:
     encoder, _ = pretrained(start.removesuffix(", fresh"))
     if not start.endswith(", fresh"):
         return encoder
+    return with_fresh_weights(deepcopy(encoder), seed)
+
+
+def with_fresh_weights(encoder: Encoder, seed: int) -> Encoder:
+    """The encoder given, all its weights drawn anew and its norms reset."""
+
+    def draw(module: nn.Module) -> None:
+        if isinstance(module, nn.LayerNorm):
+            module.reset_parameters()
+        initialise(module, encoder.config.initializer_range)
+
     torch.manual_seed(seed)
-    fresh = deepcopy(encoder)
-    fresh.apply(_reset)
-    fresh.apply(_drawn(encoder.config.initializer_range))
-    return fresh
-
-
-def _reset(module: nn.Module) -> None:
-    if isinstance(module, nn.LayerNorm):
-        module.reset_parameters()
-
-
-def _drawn(sd: float) -> Callable[[nn.Module], None]:
-    return lambda module: initialise(module, sd)
+    return encoder.apply(draw)
 
 
 # ---------------------------------------------------------------- tasks
@@ -219,11 +218,7 @@ def world_encoder(start: str, seed: int) -> Encoder:
     """The micro-world's teacher of lecture 06, or its shape with fresh weights."""
     teacher: Any = load(data_path("checkpoints", "micro_teacher.safetensors"))
     encoder: Encoder = getattr(teacher, "encoder", teacher)
-    if start.endswith("fresh"):
-        torch.manual_seed(seed)
-        encoder.apply(_reset)
-        encoder.apply(_drawn(encoder.config.initializer_range))
-    return encoder
+    return with_fresh_weights(encoder, seed) if start.endswith("fresh") else encoder
 
 
 @cache

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from lab import SCREENSHOTS, offline_context
+from lab import offline_context, take_picture
 from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -125,11 +125,10 @@ def go_to(tab: Page, number: int) -> None:
 def test_nothing_is_cut_off(source: Path, shown: dict) -> None:
     """Each slide's content ends above its footer, and no line of code or table leaves its box."""
     tab, _ = shown[source.stem]
-    SCREENSHOTS.mkdir(exist_ok=True)
     wrong = []
     for number in range(tab.evaluate("Reveal.getTotalSlides()")):
         go_to(tab, number)
-        tab.screenshot(path=SCREENSHOTS / f"deck-{source.stem}-{number + 1:02d}.png")
+        take_picture(tab, f"deck-{source.stem}-{number + 1:02d}")
         problem = tab.evaluate(CUT_OFF, ROOM)
         if problem:
             wrong.append(f"slide {number + 1}: {problem}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from lab import ROOT, SCREENSHOTS, Notebook, Server, jupyterlab, offline_context
+from lab import ROOT, Notebook, Server, jupyterlab, offline_context
 from playwright.sync_api import Browser, BrowserContext
 
 
@@ -19,7 +19,6 @@ def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(scope="session")
 def browser_and_requests(browser: Browser) -> Iterator[tuple[BrowserContext, list[str]]]:
-    SCREENSHOTS.mkdir(exist_ok=True)
     with offline_context(browser) as pair:
         yield pair
 

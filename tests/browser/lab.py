@@ -22,6 +22,8 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_pla
 ROOT = Path(__file__).resolve().parent.parent.parent
 OFFLINE = ROOT / "tests" / "offline"
 SCREENSHOTS = Path(__file__).resolve().parent / "screenshots"
+# Pictures are for people: a test looks at the page itself. COURSE_SCREENSHOTS=1 takes them.
+TAKE_PICTURES = bool(os.environ.get("COURSE_SCREENSHOTS"))
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run",
     "--no-default-browser-check", "--disable-background-networking", "--disable-component-update",
@@ -261,18 +263,17 @@ class Notebook:
             total += inner.locator(selector).count() if inner else 0
         return total
 
-    def screenshot(self, name: str, element: Locator | None = None) -> Path:
-        """A picture of the window, or of one element scrolled into view."""
-        SCREENSHOTS.mkdir(exist_ok=True)
-        path = SCREENSHOTS / f"{name}.png"
+    def screenshot(self, name: str, element: Locator | None = None) -> None:
+        """A picture of the window, or of one element scrolled into view, where they are wanted."""
         if element is not None:
             element.scroll_into_view_if_needed()
             self.page.wait_for_timeout(300)
-        self.page.screenshot(path=path)
-        return path
+        take_picture(self.page, name)
 
-    def screenshots_of_all(self, name: str) -> int:
-        """The whole notebook, a window at a time; how many pictures that took."""
+    def screenshots_of_all(self, name: str) -> None:
+        """The whole notebook, a window at a time, where pictures are wanted."""
+        if not TAKE_PICTURES:
+            return
         area = self.page.locator(
             ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer"
         ).first
@@ -286,7 +287,13 @@ class Notebook:
             area.evaluate("(e, top) => { e.scrollTop = top; }", number * int(window))
             self.page.wait_for_timeout(250)
             self.screenshot(f"{name}-{number + 1:02d}")
-        return pages
+
+
+def take_picture(page: Page, name: str) -> None:
+    """What the page shows now, as tests/browser/screenshots/NAME.png, where pictures are wanted."""
+    if TAKE_PICTURES:
+        SCREENSHOTS.mkdir(exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
 def _value(slider: Locator, bound: str) -> tuple[float, float]:

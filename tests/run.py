@@ -26,6 +26,7 @@ import wheel_under_test
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS_ALLOWED = 180  # a notebook is designed for 120 s; the rest is for a busy machine
 BYTES_ALLOWED = 2 * 2**30
+CORES = os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -87,18 +88,27 @@ def lint() -> Outcome:
     return ruff + command("mypy", "mypy")
 
 
+def on_all_cores(*arguments: str) -> Outcome:
+    """pytest in a process for each core, each computing with one thread. What is timed, or
+    compared with results that two threads made, must not run so."""
+    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
+    return pytest(*arguments, "-n", str(CORES), env=one_thread)
+
+
 OWN_PART = ("test_exercises*.py", "test_notebooks.py", "test_decks.py")
 
 
 def package() -> Outcome:
     """Everything in tests/ that no other part runs."""
     ignored = [f"--ignore-glob=*{name}" for name in OWN_PART]
-    return pytest("tests", "--ignore=tests/browser", *ignored)
+    return on_all_cores("tests", "--ignore=tests/browser", *ignored, "--dist=loadfile")
 
 
 def exercises() -> Outcome:
     files = sorted(glob.glob("tests/test_exercises*.py", root_dir=ROOT))
-    return pytest(*files) if files else verdict(False, "no tests/test_exercises*.py found")
+    if not files:
+        return verdict(False, "no tests/test_exercises*.py found")
+    return on_all_cores(*files, "--dist=worksteal")
 
 
 def notebooks() -> Outcome:
@@ -140,7 +150,7 @@ def _within_budget(path: Path) -> Outcome:
 
 
 def decks() -> Outcome:
-    return pytest("tests/test_decks.py")
+    return on_all_cores("tests/test_decks.py", "--dist=loadgroup")
 
 
 def browser() -> Outcome:

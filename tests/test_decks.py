@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from lab import offline_context, take_picture
@@ -36,15 +37,30 @@ CUT_OFF = """room => {
 RAW_TEX = r"""[...document.querySelectorAll('.content')]
   .filter(e => /\\\(|\\\[/.test(e.innerText)).map(e => e.innerText)"""
 
-every_deck = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+
+
+def deck_group(source: Path) -> Any:
+    """A deck's tests stay together: one process builds it, once."""
+    return pytest.param(source, id=source.stem, marks=pytest.mark.xdist_group(source.stem))
+
+
+@pytest.fixture(scope="module", params=map(deck_group, SOURCES))
+def source(request: pytest.FixtureRequest) -> Path:
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def pages() -> dict[str, Path]:
-    """Every deck built into slides/build, as `make slides` does it."""
-    if SOURCES:
-        subprocess.run([sys.executable, str(ROOT / "slides/source/build.py")], check=True)
-    return {source.stem: ROOT / "slides" / "build" / f"{source.stem}.html" for source in SOURCES}
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where this process builds decks: their assets are the same, and large."""
+    return tmp_path_factory.mktemp("decks")
+
+
+@pytest.fixture(scope="module")
+def page(source: Path, folder: Path) -> Path:
+    """The deck built as `make slides` does it: the page, and beside it assets and hand-out."""
+    builder = str(ROOT / "slides" / "source" / "build.py")
+    subprocess.run([sys.executable, builder, source.stem, "--into", str(folder)], check=True)
+    return folder / f"{source.stem}.html"
 
 
 class Sections(HTMLParser):
@@ -76,9 +92,8 @@ def test_lecture_02_has_a_deck() -> None:
     assert "02_bert_mlm_nsp" in {source.stem for source in SOURCES}
 
 
-@every_deck
-def test_length_notes_and_minute_plan(source: Path, pages: dict[str, Path]) -> None:
-    found = Sections(pages[source.stem].read_text(encoding="utf-8"))
+def test_length_notes_and_minute_plan(page: Path) -> None:
+    found = Sections(page.read_text(encoding="utf-8"))
     assert 12 <= len(found.minutes) <= 20
     assert len(found.notes) == len(found.minutes)
     assert all(len(re.sub(r"[\d.]+ min", "", notes).split()) >= 8 for notes in found.notes)
@@ -87,9 +102,7 @@ def test_length_notes_and_minute_plan(source: Path, pages: dict[str, Path]) -> N
     assert plan and float(plan[1]) == pytest.approx(sum(found.minutes))
 
 
-@every_deck
-def test_nothing_comes_from_a_network(source: Path, pages: dict[str, Path]) -> None:
-    page = pages[source.stem]
+def test_nothing_comes_from_a_network(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert CDN.findall(text) == []
     assert CDN.findall((page.parent / "assets" / "deck.css").read_text(encoding="utf-8")) == []
@@ -100,20 +113,17 @@ def test_nothing_comes_from_a_network(source: Path, pages: dict[str, Path]) -> N
 
 
 @pytest.fixture(scope="module")
-def shown(browser: Browser, pages: dict[str, Path]) -> Iterator[dict[str, tuple[Page, list[str]]]]:
-    """Every deck opened as a file, with no network, and what it asked for beyond this machine."""
+def shown(browser: Browser, page: Path) -> Iterator[tuple[Page, list[str]]]:
+    """The deck opened as a file, with no network, and the errors that its scripts raised."""
     with offline_context(browser) as (context, asked):
-        tabs = {}
-        for stem, path in pages.items():
-            tab = context.new_page()
-            tab.set_viewport_size({"width": 1280, "height": 720})
-            said: list[str] = []
-            tab.on("pageerror", lambda error, said=said: said.append(str(error)))
-            tab.goto(path.as_uri())
-            tab.wait_for_function("() => window.deckDrawn", timeout=120_000)
-            tabs[stem] = (tab, said)
-        yield tabs
-        assert asked == []
+        tab = context.new_page()
+        tab.set_viewport_size({"width": 1280, "height": 720})
+        said: list[str] = []
+        tab.on("pageerror", lambda error: said.append(str(error)))
+        tab.goto(page.as_uri())
+        tab.wait_for_function("() => window.deckDrawn", timeout=120_000)
+        yield tab, said
+        assert asked == [], "the deck asked for these"
 
 
 def go_to(tab: Page, number: int) -> None:
@@ -121,10 +131,9 @@ def go_to(tab: Page, number: int) -> None:
     tab.wait_for_timeout(120)
 
 
-@every_deck
-def test_nothing_is_cut_off(source: Path, shown: dict) -> None:
+def test_nothing_is_cut_off(source: Path, shown: tuple[Page, list[str]]) -> None:
     """Each slide's content ends above its footer, and no line of code or table leaves its box."""
-    tab, _ = shown[source.stem]
+    tab, _ = shown
     wrong = []
     for number in range(tab.evaluate("Reveal.getTotalSlides()")):
         go_to(tab, number)
@@ -135,9 +144,8 @@ def test_nothing_is_cut_off(source: Path, shown: dict) -> None:
     assert not wrong
 
 
-@every_deck
-def test_formulas_and_figures_are_drawn(source: Path, shown: dict) -> None:
-    tab, errors = shown[source.stem]
+def test_formulas_and_figures_are_drawn(shown: tuple[Page, list[str]]) -> None:
+    tab, errors = shown
     assert errors == []
     assert tab.evaluate(RAW_TEX) == [], "TeX stands on a slide"
     assert tab.locator(".MathJax_Error, .merror").count() == 0
@@ -145,9 +153,8 @@ def test_formulas_and_figures_are_drawn(source: Path, shown: dict) -> None:
         assert place.locator(".main-svg").count(), "a figure is not drawn"
 
 
-@every_deck
-def test_speaker_window_shows_the_notes(source: Path, shown: dict) -> None:
-    tab, _ = shown[source.stem]
+def test_speaker_window_shows_the_notes(shown: tuple[Page, list[str]]) -> None:
+    tab, _ = shown
     go_to(tab, 0)
     with tab.context.expect_page() as opened:
         tab.keyboard.press("s")
@@ -156,12 +163,11 @@ def test_speaker_window_shows_the_notes(source: Path, shown: dict) -> None:
     speaker.close()
 
 
-@every_deck
 def test_the_handout_has_every_slide_and_its_notes(
-    source: Path, chromium: str, pages: dict[str, Path]
+    page: Path, chromium: str
 ) -> None:
-    pdf = pages[source.stem].with_suffix(".pdf").read_bytes()
-    slides = len(Sections(pages[source.stem].read_text(encoding="utf-8")).minutes)
+    pdf = page.with_suffix(".pdf").read_bytes()
+    slides = len(Sections(page.read_text(encoding="utf-8")).minutes)
     assert pdf.startswith(b"%PDF-")
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 2 * slides
 

@@ -290,7 +290,7 @@ def test_the_line_begins_at_the_start_and_descends():
     assert found["task"] == lecture_03.LINE_TASK and list(found["lines"]) == list(STARTS[:2])
     train = lecture_03.english_task(found["task"], "train", COURSE)
     for start, line in found["lines"].items():
-        assert line["alpha"] == lecture_03.ALPHAS
+        assert line["alpha"] == lecture_03.ALPHAS and line["distance"] > 1
         assert len(line["train_loss"]) == len(line["test_score"]) == len(line["alpha"])
         assert all(0 <= score <= 1 for score in line["test_score"])
         began, ended = (line["train_loss"][line["alpha"].index(place)] for place in (0.0, 1.0))

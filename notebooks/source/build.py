@@ -8,7 +8,9 @@ Authors edit `notebooks/source/NN_name.py` (jupytext's percent format); `noteboo
 made from it, outputs included. A cell tagged `nbval-check-output` prints what every machine prints
 alike, and the tests compare it. In Markdown cells stand `{{repository}}` for the address of the
 course, `{{colab}}` for a link that opens the notebook in Colab, `{{exercise:02.1}}` for the text of
-an exercise and `{{review:02}}` for a lecture's questions for review."""
+an exercise, `{{review:02}}` for a lecture's questions for review, and `{{number:name}}` for what
+`NUMBERS["name"]()` of numbers_NN.py gives, the file of the lecture's number beside its source: a
+sentence that repeats a measured number takes it from the result."""
 
 from __future__ import annotations
 
@@ -18,6 +20,7 @@ import io
 import json
 import os
 import re
+import runpy
 import shutil
 import sys
 import tempfile
@@ -96,7 +99,17 @@ def _links(text: str, stem: str) -> str:
     text = text.replace("{{colab}}", f"[Open in Colab]({colab})")
     text = re.sub(r"\{\{exercise:([\d.]+)\}\}", lambda found: exercise(found[1]).card, text)
     text = re.sub(r"\{\{review:(\d+)\}\}", lambda found: review_markdown(found[1]), text)
+    text = re.sub(r"\{\{number:(\w+)\}\}", lambda found: _number(stem[:2], found[1]), text)
     return text.replace("{{repository}}", repository())
+
+
+def _number(lecture: str, name: str) -> str:
+    """A measured number as a page's sentence says it."""
+    file = SOURCES / f"numbers_{lecture}.py"
+    numbers = runpy.run_path(str(file))["NUMBERS"] if file.exists() else {}
+    if name not in numbers:
+        raise SystemExit(f"lecture {lecture} asks for number {name!r}; {file.name} has no such.")
+    return numbers[name]()
 
 
 def execute(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:

@@ -57,6 +57,15 @@ def _first_first(a: int, b: int, room: int) -> tuple[int, int]:
     return _second_first(b, a, room)[::-1]
 
 
+def _first_alone(a: int, b: int, room: int) -> tuple[int, int]:
+    """Down to nothing, and then the pair still does not fit."""
+    return max(0, min(a, room - b)), b
+
+
+def _second_alone(a: int, b: int, room: int) -> tuple[int, int]:
+    return _first_alone(b, a, room)[::-1]
+
+
 def _longer_alone(a: int, b: int, room: int) -> tuple[int, int]:
     """All that is too much from the text that is longer before anything is cut."""
     surplus = max(0, a + b - room)
@@ -310,6 +319,8 @@ CUTTING_SUSPECTS = slip_suspects(
     SLIPS,
     Suspect("always the first", SLIPS["always the first"][0], _a_by_slice),
     Suspect("always the second", SLIPS["always the second"][0], _b_by_slice),
+    Suspect("always the first", SLIPS["always the first"][0], _with(keep=_first_alone)),
+    Suspect("always the second", SLIPS["always the second"][0], _with(keep=_second_alone)),
     Suspect(
         "texts exchanged",
         "The hypothesis stands first. a comes first, in segment 0; b is segment 1.",

@@ -419,14 +419,17 @@ def build_loss_line() -> dict[str, Any]:
 LINE_TASK = "ner"
 
 
-def loss_line(start: str, seed: int = 0) -> dict[str, list[float]]:
-    """Training loss and test score at start + α·(end − start)."""
+def loss_line(start: str, seed: int = 0) -> dict[str, Any]:
+    """Training loss and test score at start + α·(end − start), and the distance between the two:
+    with another learning rate, α = 1 is another way."""
     train, test = (english_task(LINE_TASK, split, start) for split in ("train", "test"))
     encoder = encoder_of(start, seed)
     model = finetune(encoder, train, steps=120, learning_rate=RATES[start], seed=seed)
     end = {name: value.clone() for name, value in model.state_dict().items()}
     begin = head_on(encoder, train, seed).state_dict()
-    found: dict[str, list[float]] = {"alpha": ALPHAS, "train_loss": [], "test_score": []}
+    way = sum(float((end[n] - begin[n]).double().square().sum()) for n in end) ** 0.5
+    found: dict[str, Any] = {"distance": round(way, 3), "alpha": ALPHAS, "train_loss": [],
+                             "test_score": []}  # fmt: skip
     for alpha in ALPHAS:
         model.load_state_dict({n: begin[n] + alpha * (end[n] - begin[n]) for n in end})
         found["train_loss"].append(whole_loss(model, train))

@@ -461,8 +461,8 @@ span_explorer(*weighed)
 # ### Where the course's BERT comes from
 #
 # Real pre-trained weights have read billions of words. Ours read under two million, the documentation of Python and of the
-# packages that this course installs, about twenty times over: 60 million tokens, in one hour and a quarter on two busy processor
-# cores. The recipe is in the repository, and one command runs it:
+# packages that this course installs, {{number:passes}} times over, each time with other words hidden: {{number:million_tokens}} million
+# tokens, in {{number:minutes}} minutes on two processor cores. The recipe is in the repository, and one command runs it:
 #
 #     python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert
 
@@ -498,9 +498,10 @@ curves_chart(
 
 # %% [markdown]
 # *Two layers of 128, one seed each.* In 1,200 steps only the run with short rows *and* larger fresh weights comes well
-# down, to 5.0; the three others are still between 5.7 and 6.0. So the recipe of the course's BERT begins with 3,000 steps of 32 tokens and
-# goes on with rows of 128, its fresh weights have a standard deviation of 0.05 instead of 0.02, and its plateau ended after
-# some 600 steps. (In rows of 128, with 0.02, it would have ended too, later: it is slow, not stuck.)
+# down, to {{number:plateau_short}}; the three others are still between {{number:plateau_least}} and {{number:plateau_most}}. So the recipe
+# of the course's BERT begins with {{number:short_steps}} steps of 32 tokens and goes on with rows of 128, and its fresh weights have a
+# standard deviation of 0.05 instead of 0.02. By step {{number:left_plateau}} it was a nat below the level line. (In rows of 128, with
+# 0.02, it would have come down too, later: it is slow, not stuck.)
 #
 # ### What pre-training is worth
 #

@@ -606,6 +606,12 @@ def _minutes() -> str:
     return f"{tokens / _result('03_checkpoint')['tokens_per_second'] / 60:.0f}"
 
 
+def _look(after: int) -> int:
+    """The last step in short rows at which the run was measured, or the first after it."""
+    every = _recipe().reports.evaluate_every
+    return every * (_recipe().training.short_steps // every + after)
+
+
 def _found_at(step: int) -> str:
     """Hidden tokens of held-out rows found after so many steps."""
     curve = _result("03_checkpoint")["curve"]
@@ -941,8 +947,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "checkpoint_reached": lambda: f"{_result('03_checkpoint')['reached']['heldout_accuracy']:.1%}",
     "checkpoint_trained": lambda: f"{_result('03_checkpoint')['as_trained']:.1%}",
     "short_steps": lambda: _recipe().training.short_steps,
-    "found_short": lambda: _found_at(_recipe().training.short_steps),
-    "found_long": lambda: _found_at(_recipe().training.short_steps + 1_000),
+    "last_short": lambda: _look(0),
+    "found_short": lambda: _found_at(_look(0)),
+    "first_long": lambda: _look(1),
+    "found_long": lambda: _found_at(_look(1)),
     "unigram": lambda: f"{_result('03_plateau')['unigram']:.1f}",
     "folds_hypothesis": lambda: f"{_baselines()['nli', 'accuracy, ten folds']['hypothesis']:.0%}",
     "gain_pos": lambda: _clear_gain("pos"),

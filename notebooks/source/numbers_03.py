@@ -6,7 +6,7 @@ from collections.abc import Callable
 from statistics import mean
 from typing import Any
 
-from course_lib.train.experiments.lecture_03 import COURSE, MINILM, STARTS
+from course_lib.train.experiments.lecture_03 import STARTS
 from course_lib.train.results import read_result
 
 CHECKPOINT, PLATEAU, TASKS, CURVES = (

@@ -1,0 +1,254 @@
+"""Our models and transformers' with one set of weights: there and back, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..encoder import Encoder
+from ..family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
+from .families import (
+    EXPECTED,
+    MODELS,
+    Family,
+    Labelled,
+    Model,
+    family_named,
+    family_of,
+    their_name,
+)
+from .reading import CheckpointError, State
+
+
+def from_transformers(hf_model: Any) -> Model:
+    """Our model with a copy of the weights of a transformers model; same type, device and mode.
+
+    hf_model: one of the classes that `FAMILIES` lists, such as BertModel (with or without pooler),
+    DistilBertForMaskedLM, ElectraForPreTraining (a BertForReplacedTokens here) or
+    BertForSequenceClassification (a BertForClassification here, with the names of its labels).
+    Raises CheckpointError for another class or for settings ours do not have.
+    """
+    given = type(hf_model).__name__
+    family = family_named(hf_model.config.model_type, f"the {given}")
+    kinds = {theirs: ours for ours, theirs in family.classes.items()}
+    if given not in kinds:
+        raise CheckpointError(
+            f"a {given} was given; expected {' or '.join(kinds)}. "
+            f"Its encoder alone is in .{family.prefix.rstrip('.')}."
+        )
+    settings, kind = hf_model.config.to_dict(), kinds[given]
+    config, head = our_config(settings, family, f"the {given}"), our_head(kind, settings, family)
+    state = {name: value.detach().clone() for name, value in hf_model.state_dict().items()}
+    model = filled(kind, config, head, family, canonical(state, family), f"the {given}")
+    return model.train(hf_model.training)
+
+
+def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
+    """The transformers model with a copy of the weights of ours; same type, device and mode.
+
+    model: an Encoder or one of the models with heads that `FAMILIES` lists for its family; of an
+    Electra one of its two networks, which takes a copy of the shared tables along. attention:
+    "sdpa", or "eager", which can return attention weights (DeBERTa has this alone). Raises
+    CheckpointError for what transformers does not have, such as DeBERTa's enhanced mask decoder.
+    """
+    import transformers
+
+    ours, family = known(model)
+    if type(ours) not in family.classes:
+        raise CheckpointError(
+            f"a {type(ours).__name__} around a {family.model_type} encoder was given; transformers "
+            f"has no such model, only {', '.join(family.classes.values())}."
+            + (_NO_DECODER if isinstance(ours, DebertaForMaskedLM) else "")
+        )
+    kind = getattr(transformers, family.classes[type(ours)])
+    if not kind._supports_sdpa:
+        attention = "eager"
+    options = {**_their_config(encoder_of(ours).config, family), **_their_head(ours, family)}
+    pooler = encoder_of(ours).pooler is not None
+    choice = isinstance(ours, Encoder) and family.has_pooler
+    extra = {"add_pooling_layer": pooler} if choice else {}
+    hf_model = kind(kind.config_class(**options, attn_implementation=attention), **extra)
+    parameter = next(ours.parameters())
+    hf_model.to(device=parameter.device, dtype=parameter.dtype)
+    state = {their_name(name, family): value for name, value in ours.state_dict().items()}
+    names = {name: name.removeprefix(family.prefix) for name in hf_model.state_dict()}
+    names = {name: family.tied.get(bare, bare) for name, bare in names.items()}
+    _same_names(set(names.values()), set(state), kind.__name__)
+    hf_model.load_state_dict({name: state[first] for name, first in names.items()})
+    return hf_model.train(ours.training)
+
+
+_NO_DECODER = " These have no enhanced mask decoder, so their words would differ: give .encoder."
+
+
+def known(model: nn.Module) -> tuple[Model, Family]:
+    if not isinstance(model, MODELS):
+        inside = [f".{name}" for name, part in model.named_children() if isinstance(part, MODELS)]
+        advice = f" Give {' or '.join(inside)} alone." if inside else ""
+        raise CheckpointError(f"a {type(model).__name__} was given; expected {EXPECTED}.{advice}")
+    return model, family_of(encoder_of(model).config)
+
+
+def encoder_of(model: Model) -> Encoder:
+    return model if isinstance(model, Encoder) else model.encoder
+
+
+def _same_names(theirs: set[str], ours: set[str], kind: str) -> None:
+    """Raise CheckpointError where one of the two models has a weight that the other lacks."""
+    if theirs != ours:
+        advice = "If it is the pooler that this class lacks, set encoder.pooler = None first."
+        raise CheckpointError(
+            f"ours and transformers' {kind} are not the same model. Only ours has: "
+            f"{', '.join(sorted(ours - theirs)[:3]) or 'nothing'}; only theirs: "
+            f"{', '.join(sorted(theirs - ours)[:3]) or 'nothing'}. {advice}"
+        )
+
+
+def _their_config(config: Any, family: Family) -> dict[str, Any]:
+    _check_fixed(asdict(config), family, f"the {type(config).__name__}")
+    theirs = {name: getattr(config, ours) for ours, name in family.settings.items()}
+    return {**theirs, **family.more(config)}
+
+
+def _their_head(model: Model, family: Family) -> dict[str, Any]:
+    """Settings of theirs that belong to the head: the labels' names, and its dropout."""
+    theirs: dict[str, Any] = {}
+    if isinstance(model, Labelled):
+        theirs["id2label"] = dict(enumerate(model.names))
+        theirs["label2id"] = {name: number for number, name in enumerate(model.names)}
+    if name := family.dropouts.get(type(model)):
+        theirs[name] = model.dropout.p if isinstance(model, Labelled) else 0.0
+    return theirs
+
+
+def our_head(kind: type[Model], theirs: Mapping[str, Any], family: Family) -> dict[str, Any]:
+    """The same out of theirs, as `hollow` takes it. Two labels without names go unsaid there."""
+    if not issubclass(kind, Labelled):
+        return {}
+    named = theirs.get("id2label") or {}
+    names = [named[number] for number in sorted(named, key=int)]
+    return {
+        "names": names or theirs.get("num_labels", 2),
+        "dropout": theirs.get(family.dropouts.get(kind, "")),
+    }
+
+
+def our_config(theirs: Mapping[str, Any], family: Family, where: str) -> Any:
+    """Our configuration from transformers'; refuses settings that ours do not have."""
+    theirs = {**family.absent, **theirs}
+    _check_fixed(theirs, family, where)
+    try:
+        theirs = family.read(theirs)
+        settings = {ours: theirs[name] for ours, name in family.settings.items() if name in theirs}
+        settings = {name: value for name, value in settings.items() if value is not None}
+        return family.config_class(**settings)
+    except ValueError as error:
+        raise CheckpointError(f"{where}: {error}") from error
+
+
+def _check_fixed(settings: Mapping[str, Any], family: Family, where: str) -> None:
+    for name, value in family.fixed.items():
+        if settings.get(name, value) != value:
+            raise CheckpointError(
+                f"{where} has {name}={settings[name]!r}; only {value!r} means the same here and "
+                f"in transformers' {family.model_type}."
+            )
+
+
+# ---------------------------------------------------------------- filling a model
+
+_OLD_NAMES = ((".gamma", ".weight"), (".beta", ".bias"))  # LayerNorm, in files made before 2019
+
+
+def canonical(state: Mapping[str, Tensor], family: Family) -> State:
+    """Their weights without prefix, old names, second names of tied weights and position counts."""
+    clean: State = {}
+    for name, value in state.items():
+        name = name.removeprefix(family.prefix)
+        start = next((start for start in family.spellings if name.startswith(start)), "")
+        name = family.spellings.get(start, "") + name.removeprefix(start)
+        for old, new in _OLD_NAMES:
+            name = name.removesuffix(old) + new if name.endswith(old) else name
+        if not name.endswith("position_ids"):
+            clean[name] = value
+    for second, first in family.tied.items():
+        copy = clean.pop(second, None)
+        if copy is not None and not torch.equal(copy, clean.setdefault(first, copy)):
+            raise CheckpointError(f"{second} differs from {first}: here both are one matrix.")
+    return clean
+
+
+def filled(
+    kind: type[Model],
+    config: Any,
+    head: Mapping[str, Any],
+    family: Family,
+    state: State,
+    where: str,
+) -> Model:
+    """Our model with `state` (canonical names of transformers) as its weights; head: see our_head.
+
+    Built without memory first, so that nothing is allocated before the shapes are known to fit.
+    Weights of heads that `kind` does not have are left aside, and the family's leftovers.
+    """
+    pooler = family.has_pooler and their_name("pooler.dense.weight", family) in state
+    model = hollow(kind, config, family, pooler, **head)
+    theirs = {their_name(name, family): name for name in model.state_dict()}
+    wanted = {theirs[t]: value for t, value in state.items() if t in theirs}
+    shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    aside = tuple(start for head, start in family.heads.items() if not hasattr(model, head))
+    aside += family.leftovers
+    surplus = [t for t in state if t not in theirs and not t.startswith(aside)]
+    compare_weights(shapes, wanted, surplus, lambda name: their_name(name, family), where)
+    model.load_state_dict(wanted, assign=True)
+    return model
+
+
+def hollow(
+    kind: type[Model],
+    config: Any,
+    family: Family,
+    pooler: bool,
+    visits: int = 2,
+    names: int | Sequence[str] = (),
+    dropout: float | None = None,
+) -> Model:
+    """A model of this kind that has shapes but no memory yet.
+
+    visits: of a DeBERTa's decoder; names, dropout: of a head with classes."""
+    with torch.device("meta"):
+        encoder = family.encoder(config, pooler)
+        if kind is DebertaForMaskedLM:
+            return DebertaForMaskedLM(encoder, EnhancedMaskDecoder(config, visits))
+        if issubclass(kind, Labelled):
+            model = kind(encoder, names)
+            model.dropout.p = model.dropout.p if dropout is None else dropout
+            return model
+        return encoder if kind is Encoder else kind(encoder)  # type: ignore[arg-type, call-arg]
+
+
+def compare_weights(
+    shapes: Mapping[str, tuple[int, ...]],
+    found: Mapping[str, Tensor],
+    surplus: Iterable[str],
+    shown: Callable[[str], str],
+    where: str,
+) -> None:
+    """Raise CheckpointError that lists the first few weights that do not fit."""
+    wrong = [f"{name} is not expected" for name in surplus]
+    wrong += [f"{shown(name)} is missing" for name in shapes if name not in found]
+    wrong += [
+        f"{shown(name)} is {tuple(found[name].shape)}, the configuration asks for {shape}"
+        for name, shape in shapes.items()
+        if name in found and tuple(found[name].shape) != shape
+    ]
+    if wrong:
+        more = f"; and {len(wrong) - 4} more" if len(wrong) > 4 else ""
+        raise CheckpointError(
+            f"{where} holds another architecture than its configuration says: "
+            f"{'; '.join(wrong[:4])}{more}. Take weights and configuration from one model."
+        )

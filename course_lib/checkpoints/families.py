@@ -1,0 +1,554 @@
+"""Which of our weights and settings is which of transformers': one table a family member."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..config import BertConfig
+from ..encoder import Encoder, Pooler
+from ..family.albert import AlbertConfig, albert_encoder
+from ..family.deberta import (
+    DebertaConfig,
+    DebertaForMaskedLM,
+    DebertaV2Config,
+    deberta_encoder,
+)
+from ..family.distilbert import DistilBertConfig, distilbert_encoder
+from ..family.electra import ElectraConfig, electra_encoder
+from ..family.roberta import RobertaConfig, roberta_encoder
+from ..heads import (
+    BertForClassification,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForReplacedTokens,
+    BertForTokenClassification,
+)
+from ..text.byte_bpe import ByteBPE
+from ..text.wordpiece import WordPiece
+from .reading import CheckpointError
+
+Labelled = BertForClassification | BertForTokenClassification  # heads whose classes have names
+ForTask = Labelled | BertForQuestionAnswering
+Headed = BertForPreTraining | DebertaForMaskedLM | BertForMaskedLM | BertForReplacedTokens | ForTask
+Model = Headed | Encoder
+Tokenizer = WordPiece | ByteBPE
+MODELS: tuple[type[Model], ...] = (  # most heads first, but fine-tuned ones before all others
+    BertForClassification,
+    BertForTokenClassification,
+    BertForQuestionAnswering,
+    BertForPreTraining,
+    DebertaForMaskedLM,
+    BertForMaskedLM,
+    BertForReplacedTokens,
+    Encoder,
+)
+EXPECTED = (
+    "an Encoder, a BertForMaskedLM, a DebertaForMaskedLM, a BertForPreTraining, a "
+    "BertForReplacedTokens, a BertForClassification, a BertForTokenClassification or a "
+    "BertForQuestionAnswering"
+)
+
+
+@dataclass(frozen=True)
+class Family:
+    """How one member of the family is called in transformers, and how ours is built."""
+
+    model_type: str  # in transformers' config.json
+    config_class: type
+    encoder: Callable[[Any, bool], Encoder]  # (config, with a pooler?) -> fresh encoder
+    classes: Mapping[type[Model], str]  # our class -> theirs
+    prefix: str  # what transformers puts before encoder names when there are heads
+    modules: Mapping[str, str]  # our module or weight -> theirs; # is the number of a block
+    heads: Mapping[str, str]  # our head -> how the names of its weights begin
+    tied: Mapping[str, str]  # their second name -> their first
+    settings: Mapping[str, str]  # our setting -> theirs
+    fixed: Mapping[str, Any]  # settings that have one value only; absent counts as this value
+    absent: Mapping[str, Any] = field(default_factory=dict)  # what else a file without it means
+    more: Callable[[Any], dict[str, Any]] = lambda config: {}  # settings theirs has besides
+    read: Callable[[dict[str, Any]], dict[str, Any]] = lambda theirs: theirs  # in one spelling
+    ours_alone: tuple[type[Model], ...] = ()  # our classes that transformers does not have
+    spellings: Mapping[str, str] = field(default_factory=dict)  # how a name may begin, too
+    tokenizer: Callable[[Path], Tokenizer] | None = None  # from one of the files below
+    vocabularies: tuple[str, ...] = ()  # files with the vocabulary, best first
+    leftovers: tuple[str, ...] = ()  # how weights begin that training left in released files
+    dropouts: Mapping[type[Model], str] = field(default_factory=dict)  # our class -> theirs of it
+
+    @property
+    def has_pooler(self) -> bool:
+        """Whether transformers' encoder of this family can have a pooler."""
+        return "pooler.dense" in self.modules
+
+
+SETTINGS = {
+    "vocab_size": "vocab_size",
+    "hidden_size": "hidden_size",
+    "num_layers": "num_hidden_layers",
+    "num_heads": "num_attention_heads",
+    "intermediate_size": "intermediate_size",
+    "max_positions": "max_position_embeddings",
+    "type_vocab_size": "type_vocab_size",
+    "pad_token_id": "pad_token_id",
+    "hidden_dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "layer_norm_eps": "layer_norm_eps",
+    "initializer_range": "initializer_range",
+}
+MODULES = {
+    "embeddings.token": "embeddings.word_embeddings",
+    "embeddings.position": "embeddings.position_embeddings",
+    "embeddings.segment": "embeddings.token_type_embeddings",
+    "embeddings.norm": "embeddings.LayerNorm",
+    "stack.blocks.#.attention.query": "encoder.layer.#.attention.self.query",
+    "stack.blocks.#.attention.key": "encoder.layer.#.attention.self.key",
+    "stack.blocks.#.attention.value": "encoder.layer.#.attention.self.value",
+    "stack.blocks.#.attention.output": "encoder.layer.#.attention.output.dense",
+    "stack.blocks.#.attention_norm": "encoder.layer.#.attention.output.LayerNorm",
+    "stack.blocks.#.feed_forward.expand": "encoder.layer.#.intermediate.dense",
+    "stack.blocks.#.feed_forward.contract": "encoder.layer.#.output.dense",
+    "stack.blocks.#.output_norm": "encoder.layer.#.output.LayerNorm",
+    "pooler.dense": "pooler.dense",
+}
+TASK_HEADS = {"classifier": "classifier", "span": "qa_outputs"}  # the same in every family
+
+
+def _for_tasks(member: str) -> dict[type[Model], str]:
+    """The heads without a pooler, which are one dense layer in every member of the family."""
+    return {
+        BertForTokenClassification: f"{member}ForTokenClassification",
+        BertForQuestionAnswering: f"{member}ForQuestionAnswering",
+    }
+
+
+BERT = Family(
+    model_type="bert",
+    config_class=BertConfig,
+    encoder=lambda config, pooler: Encoder(config, pooler=Pooler(config) if pooler else None),
+    classes={
+        Encoder: "BertModel",
+        BertForMaskedLM: "BertForMaskedLM",
+        BertForPreTraining: "BertForPreTraining",
+        BertForClassification: "BertForSequenceClassification",
+        **_for_tasks("Bert"),
+    },
+    prefix="bert.",
+    modules={
+        **MODULES,
+        **TASK_HEADS,
+        "mlm.dense": "cls.predictions.transform.dense",
+        "mlm.norm": "cls.predictions.transform.LayerNorm",
+        "mlm": "cls.predictions",  # its bias
+        "pair.dense": "cls.seq_relationship",
+    },
+    heads={"mlm": "cls.predictions.", "pair": "cls.seq_relationship."},
+    tied={
+        "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
+        "cls.predictions.decoder.bias": "cls.predictions.bias",
+    },
+    settings={**SETTINGS, "hidden_act": "hidden_act"},
+    fixed={"position_embedding_type": "absolute", "is_decoder": False},
+    tokenizer=WordPiece.from_file,
+    vocabularies=("tokenizer.json", "vocab.txt"),
+    leftovers=("fit_denses.",),  # TinyBERT's: matrices to its teacher's width, one a layer
+    dropouts={
+        BertForClassification: "classifier_dropout",
+        BertForTokenClassification: "classifier_dropout",
+    },
+)
+
+ROBERTA = Family(
+    model_type="roberta",
+    config_class=RobertaConfig,
+    encoder=roberta_encoder,
+    classes={
+        Encoder: "RobertaModel",
+        BertForMaskedLM: "RobertaForMaskedLM",
+        **_for_tasks("Roberta"),
+    },
+    prefix="roberta.",
+    modules={
+        **MODULES,
+        **TASK_HEADS,
+        "mlm.dense": "lm_head.dense",
+        "mlm.norm": "lm_head.layer_norm",
+        "mlm": "lm_head",
+    },
+    heads={"mlm": "lm_head."},
+    tied={
+        "lm_head.decoder.weight": "embeddings.word_embeddings.weight",
+        "lm_head.decoder.bias": "lm_head.bias",
+    },
+    settings=SETTINGS,
+    # Their head knows one GELU only, so both models are held to it.
+    fixed={"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False},
+    absent={"max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12},
+    tokenizer=ByteBPE.from_file,
+    vocabularies=("tokenizer.json", "vocab.json"),
+    dropouts={BertForTokenClassification: "classifier_dropout"},
+)
+
+
+def _albert_groups(config: AlbertConfig) -> dict[str, Any]:
+    """Blocks that theirs keeps; the pair head has no dropout of its own here, so none there."""
+    if config.sharing not in ("all", "none"):
+        raise CheckpointError(
+            f"an ALBERT with sharing={config.sharing!r} was given; transformers has no such "
+            "model: its blocks are shared whole (sharing='all') or not at all ('none')."
+        )
+    groups = config.num_groups if config.sharing == "all" else config.num_layers
+    return {"num_hidden_groups": groups, "classifier_dropout_prob": 0.0}
+
+
+_LAYER = "encoder.albert_layer_groups.#.albert_layers.0"
+ALBERT = Family(
+    model_type="albert",
+    config_class=AlbertConfig,
+    encoder=albert_encoder,
+    classes={
+        Encoder: "AlbertModel",
+        BertForMaskedLM: "AlbertForMaskedLM",
+        BertForPreTraining: "AlbertForPreTraining",
+        BertForClassification: "AlbertForSequenceClassification",
+        **_for_tasks("Albert"),
+    },
+    prefix="albert.",
+    modules={
+        **TASK_HEADS,
+        "embeddings.tables.token": "embeddings.word_embeddings",
+        "embeddings.tables.position": "embeddings.position_embeddings",
+        "embeddings.tables.segment": "embeddings.token_type_embeddings",
+        "embeddings.tables.norm": "embeddings.LayerNorm",
+        "embeddings.project": "encoder.embedding_hidden_mapping_in",
+        "stack.blocks.#.attention.query": f"{_LAYER}.attention.query",
+        "stack.blocks.#.attention.key": f"{_LAYER}.attention.key",
+        "stack.blocks.#.attention.value": f"{_LAYER}.attention.value",
+        "stack.blocks.#.attention.output": f"{_LAYER}.attention.dense",
+        "stack.blocks.#.attention_norm": f"{_LAYER}.attention.LayerNorm",
+        "stack.blocks.#.feed_forward.expand": f"{_LAYER}.ffn",
+        "stack.blocks.#.feed_forward.contract": f"{_LAYER}.ffn_output",
+        "stack.blocks.#.output_norm": f"{_LAYER}.full_layer_layer_norm",
+        "pooler.dense": "pooler",
+        "mlm.dense": "predictions.dense",
+        "mlm.norm": "predictions.LayerNorm",
+        "mlm": "predictions",
+        "pair.dense": "sop_classifier.classifier",
+    },
+    heads={"mlm": "predictions.", "pair": "sop_classifier."},
+    tied={
+        "predictions.decoder.weight": "embeddings.word_embeddings.weight",
+        "predictions.decoder.bias": "predictions.bias",
+    },
+    settings={
+        **SETTINGS,
+        "hidden_act": "hidden_act",
+        "embedding_size": "embedding_size",
+        "num_groups": "num_hidden_groups",
+    },
+    fixed={"inner_group_num": 1, "position_embedding_type": "absolute"},
+    absent={
+        "hidden_size": 4096,
+        "num_attention_heads": 64,
+        "intermediate_size": 16_384,
+    },
+    more=_albert_groups,
+    dropouts={
+        BertForClassification: "classifier_dropout_prob",
+        BertForTokenClassification: "classifier_dropout_prob",
+    },
+)
+
+_BLOCK = "transformer.layer.#"
+DISTILBERT = Family(
+    model_type="distilbert",
+    config_class=DistilBertConfig,
+    encoder=distilbert_encoder,
+    classes={
+        Encoder: "DistilBertModel",
+        BertForMaskedLM: "DistilBertForMaskedLM",
+        **_for_tasks("DistilBert"),
+    },
+    prefix="distilbert.",
+    modules={
+        **TASK_HEADS,
+        "embeddings.token": "embeddings.word_embeddings",
+        "embeddings.position": "embeddings.position_embeddings",
+        "embeddings.norm": "embeddings.LayerNorm",
+        "stack.blocks.#.attention.query": f"{_BLOCK}.attention.q_lin",
+        "stack.blocks.#.attention.key": f"{_BLOCK}.attention.k_lin",
+        "stack.blocks.#.attention.value": f"{_BLOCK}.attention.v_lin",
+        "stack.blocks.#.attention.output": f"{_BLOCK}.attention.out_lin",
+        "stack.blocks.#.attention_norm": f"{_BLOCK}.sa_layer_norm",
+        "stack.blocks.#.feed_forward.expand": f"{_BLOCK}.ffn.lin1",
+        "stack.blocks.#.feed_forward.contract": f"{_BLOCK}.ffn.lin2",
+        "stack.blocks.#.output_norm": f"{_BLOCK}.output_layer_norm",
+        "mlm.dense": "vocab_transform",
+        "mlm.norm": "vocab_layer_norm",
+        "mlm": "vocab_projector",
+    },
+    heads={"mlm": "vocab_"},
+    tied={"vocab_projector.weight": "embeddings.word_embeddings.weight"},
+    settings={
+        "vocab_size": "vocab_size",
+        "hidden_size": "dim",
+        "num_layers": "n_layers",
+        "num_heads": "n_heads",
+        "intermediate_size": "hidden_dim",
+        "max_positions": "max_position_embeddings",
+        "pad_token_id": "pad_token_id",
+        "hidden_act": "activation",
+        "hidden_dropout": "dropout",
+        "attention_dropout": "attention_dropout",
+        "initializer_range": "initializer_range",
+    },
+    # Theirs has no setting for the epsilon: it is written into the code.
+    fixed={"sinusoidal_pos_embds": False, "layer_norm_eps": 1e-12},
+    tokenizer=WordPiece.from_file,
+    vocabularies=("tokenizer.json", "vocab.txt"),
+    dropouts={BertForQuestionAnswering: "qa_dropout"},  # ours has none there
+)
+
+ELECTRA = Family(
+    model_type="electra",
+    config_class=ElectraConfig,
+    encoder=electra_encoder,
+    classes={
+        Encoder: "ElectraModel",
+        BertForMaskedLM: "ElectraForMaskedLM",  # the generator
+        BertForReplacedTokens: "ElectraForPreTraining",  # the discriminator
+        **_for_tasks("Electra"),
+    },
+    prefix="electra.",
+    modules={
+        **TASK_HEADS,
+        **{ours: theirs for ours, theirs in MODULES.items() if ours != "pooler.dense"},
+        # Where E is not H, the tables stand one step deeper here; theirs keep their names.
+        **{
+            f"embeddings.tables.{table}": MODULES[f"embeddings.{table}"]
+            for table in ("token", "position", "segment", "norm")
+        },
+        "embeddings.project": "embeddings_project",
+        "mlm.dense": "generator_predictions.dense",
+        "mlm.norm": "generator_predictions.LayerNorm",
+        "mlm": "generator_lm_head",
+        "rtd.dense": "discriminator_predictions.dense",
+        "rtd.score": "discriminator_predictions.dense_prediction",
+    },
+    heads={"mlm": "generator_", "rtd": "discriminator_predictions."},
+    tied={"generator_lm_head.weight": "embeddings.word_embeddings.weight"},
+    settings={**SETTINGS, "embedding_size": "embedding_size"},
+    # The generator's head knows one GELU only, so all three models are held to it.
+    fixed={"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False},
+    tokenizer=WordPiece.from_file,
+    vocabularies=("tokenizer.json", "vocab.txt"),
+    dropouts={BertForTokenClassification: "classifier_dropout"},
+)
+
+
+def _deberta_encoder(config: DebertaConfig, pooler: bool) -> Encoder:
+    encoder = deberta_encoder(config)
+    encoder.pooler = Pooler(config) if pooler else None
+    return encoder
+
+
+def _deberta_settings(config: DebertaConfig) -> dict[str, Any]:
+    """What our DeBERTas always are; and the head that released files hold, by its name there."""
+    always = {"relative_attention": True, "position_biased_input": False, "legacy": False}
+    theirs = {**always, "pos_att_type": list(config.terms)}
+    if isinstance(config, DebertaV2Config):
+        theirs["norm_rel_ebd"] = "layer_norm" if config.normed_positions else "none"
+    return theirs
+
+
+def _read_deberta(theirs: dict[str, Any]) -> dict[str, Any]:
+    """ "c2p|p2c" as two terms, -1 as the number that it stands for; refuses other widths."""
+    hidden, heads = theirs["hidden_size"], theirs["num_attention_heads"]
+    if (embedded := theirs.get("embedding_size", hidden)) != hidden:
+        raise ValueError(
+            f"embedding_size={embedded!r} was given; expected hidden_size, {hidden}: a DeBERTa "
+            "has no projection after its embeddings here."
+        )
+    if (size := theirs.get("attention_head_size")) and size * heads != hidden:
+        raise ValueError(
+            f"attention_head_size={size!r} was given for {heads} heads; expected their sizes to "
+            f"add up to hidden_size, {hidden}."
+        )
+    furthest = theirs["max_relative_positions"]
+    return {
+        **theirs,
+        "pos_att_type": _choices(theirs["pos_att_type"]),
+        "max_relative_positions": theirs["max_position_embeddings"] if furthest < 1 else furthest,
+    }
+
+
+def _read_deberta_v2(theirs: dict[str, Any]) -> dict[str, Any]:
+    """Also "none" or "layer_norm" as no and yes; refuses a table without buckets."""
+    if (buckets := theirs["position_buckets"]) < 1:
+        raise ValueError(
+            f"position_buckets={buckets!r} was given; expected how many buckets there are: "
+            "DeBERTa's second generation always puts distances into buckets here."
+        )
+    return {
+        **_read_deberta(theirs),
+        "norm_rel_ebd": "layer_norm" in _choices(theirs["norm_rel_ebd"]),
+        "conv_kernel_size": max(0, theirs["conv_kernel_size"]),
+    }
+
+
+def _choices(given: str | list[str] | None) -> list[str]:
+    words = given.lower().split("|") if isinstance(given, str) else given or []
+    return [word.strip() for word in words]
+
+
+_SELF = "encoder.layer.#.attention.self"
+_OURS = "stack.blocks.#.attention.projections"
+_HEAD = "lm_predictions.lm_head"
+_NOT_IN_DEBERTA = (
+    "embeddings.position",
+    "pooler.dense",
+    *(f"stack.blocks.#.attention.{name}" for name in ("query", "key", "value")),
+)
+DEBERTA = Family(
+    model_type="deberta",
+    config_class=DebertaConfig,
+    encoder=_deberta_encoder,
+    classes={
+        Encoder: "DebertaModel",
+        BertForMaskedLM: "DebertaForMaskedLM",
+        **_for_tasks("Deberta"),
+    },
+    ours_alone=(DebertaForMaskedLM,),
+    prefix="deberta.",
+    modules={
+        **TASK_HEADS,
+        **{ours: theirs for ours, theirs in MODULES.items() if ours not in _NOT_IN_DEBERTA},
+        "stack.positions.table": "encoder.rel_embeddings",
+        f"{_OURS}.fused": f"{_SELF}.in_proj",
+        f"{_OURS}.query_bias": f"{_SELF}.q_bias",
+        f"{_OURS}.value_bias": f"{_SELF}.v_bias",
+        f"{_OURS}.position_key": f"{_SELF}.pos_proj",
+        f"{_OURS}.position_query": f"{_SELF}.pos_q_proj",
+        "mlm.dense": f"{_HEAD}.dense",
+        "mlm.norm": f"{_HEAD}.LayerNorm",
+        "mlm": _HEAD,
+        "decoder.position": "embeddings.position_embeddings",  # released files keep it there
+    },
+    # A file with a masked-word head alone is theirs; with positions, too, the decoder is whole.
+    heads={"mlm": "lm_predictions.", "decoder": "embeddings.position_embeddings."},
+    spellings={"cls.predictions.transform.": f"{_HEAD}.", "cls.predictions.": f"{_HEAD}."},
+    tied={
+        f"{_HEAD}.decoder.weight": "embeddings.word_embeddings.weight",
+        f"{_HEAD}.decoder.bias": f"{_HEAD}.bias",
+    },
+    settings={
+        **SETTINGS,
+        "hidden_act": "hidden_act",
+        "span": "max_relative_positions",
+        "terms": "pos_att_type",
+    },
+    fixed={"relative_attention": True, "position_biased_input": False, "talking_head": False},
+    absent={
+        "relative_attention": False,
+        "position_biased_input": True,
+        "hidden_size": 768,
+        "num_attention_heads": 12,
+        "max_position_embeddings": 512,
+        "max_relative_positions": -1,
+        "pos_att_type": None,
+    },
+    more=_deberta_settings,
+    read=_read_deberta,
+)
+DEBERTA_V2 = replace(
+    DEBERTA,
+    model_type="deberta-v2",
+    config_class=DebertaV2Config,
+    classes={
+        Encoder: "DebertaV2Model",
+        BertForMaskedLM: "DebertaV2ForMaskedLM",
+        **_for_tasks("DebertaV2"),
+    },
+    modules={
+        **{ours: theirs for ours, theirs in DEBERTA.modules.items() if _OURS not in ours},
+        "stack.positions.norm": "encoder.LayerNorm",
+        "stack.convolution.mix": "encoder.conv.conv",
+        "stack.convolution.norm": "encoder.conv.LayerNorm",
+        **{f"{_OURS}.{name}": f"{_SELF}.{name}_proj" for name in ("query", "key", "value")},
+        f"{_OURS}.position_key": f"{_SELF}.pos_key_proj",
+        f"{_OURS}.position_query": f"{_SELF}.pos_query_proj",
+    },
+    settings={
+        **DEBERTA.settings,
+        "span": "position_buckets",
+        "furthest": "max_relative_positions",
+        "shared_projections": "share_att_key",
+        "normed_positions": "norm_rel_ebd",
+        "convolution": "conv_kernel_size",
+        "conv_act": "conv_act",
+    },
+    fixed={"relative_attention": True, "position_biased_input": False, "conv_groups": 1},
+    absent={
+        **DEBERTA.absent,
+        "hidden_size": 1536,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 24,
+        "intermediate_size": 6144,
+        "position_buckets": -1,
+        "share_att_key": False,
+        "norm_rel_ebd": "none",
+        "conv_kernel_size": 0,
+    },
+    read=_read_deberta_v2,
+    leftovers=("mask_predictions.",),  # v3's head that told replaced tokens
+)
+
+FAMILIES: dict[str, Family] = {  # later members add theirs here
+    family.model_type: family
+    for family in (BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, DEBERTA, DEBERTA_V2)
+}
+
+
+def their_name(name: str, family: Family = BERT) -> str:
+    """transformers' name of our parameter, without its prefix.
+
+    stack.blocks.3.output_norm.weight -> encoder.layer.3.output.LayerNorm.weight
+    Raises CheckpointError for a parameter that the family's table does not list.
+    """
+    ours = name.removeprefix("encoder.")
+    block = re.search(r"\d+", ours)
+    ours = re.sub(r"\d+", "#", ours, count=1)
+    module, _, leaf = ours.rpartition(".")
+    if ours in family.modules:
+        theirs = family.modules[ours]
+    elif module in family.modules:
+        theirs = f"{family.modules[module]}.{leaf}"
+    else:
+        why = "is the model built from other parts than that family's?"
+        if module.startswith("pooler."):
+            why = "it has no pooler. Set encoder.pooler = None first."
+        raise CheckpointError(
+            f"the parameter {name} has no counterpart in transformers' {family.model_type}: {why}"
+        )
+    return theirs.replace("#", block[0]) if block else theirs
+
+
+def family_of(config: Any) -> Family:
+    for family in FAMILIES.values():
+        if type(config) is family.config_class:
+            return family
+    raise CheckpointError(
+        f"a {type(config).__name__} was given; transformers' names are known for "
+        f"{', '.join(FAMILIES)}."
+    )
+
+
+def family_named(model_type: object, where: str) -> Family:
+    if model_type not in FAMILIES:
+        raise CheckpointError(
+            f"{where} describes a {model_type!r}; expected one of {', '.join(FAMILIES)}. "
+            "Choose a checkpoint of that architecture."
+        )
+    return FAMILIES[str(model_type)]

@@ -1,0 +1,124 @@
+"""Reading checkpoint files with care. They are safetensors and JSON only: these hold numbers and
+cannot run anything, as a pickle can. A file cut short, damaged or changed is named as such."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..files import sha256_of
+
+WEIGHTS, CONFIG = "model.safetensors", "config.json"
+State = dict[str, Tensor]
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is not what was asked for: wrong hash, cut short, another architecture."""
+
+
+class MissingCheckpoint(FileNotFoundError):
+    """A checkpoint that is in none of the places where it was looked for."""
+
+
+_PICKLE_STARTS = (b"\x80", b"PK\x03\x04")  # a bare pickle, and torch.save's zip with one inside
+_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
+
+
+def read_header(path: str | Path) -> dict[str, Any]:
+    """The header of a safetensors file: name -> type, shape and place of each tensor.
+
+    Raises MissingCheckpoint, and CheckpointError for a pickle (unread) or a file cut short.
+    """
+    path = Path(path)
+    refuse_pickle_name(path)
+    if not path.is_file():
+        raise MissingCheckpoint(f"no file at {path}: expected a checkpoint (.safetensors) there.")
+    with open(path, "rb") as file:
+        start, first = file.read(8), file.read(1)
+        # A safetensors header is a JSON object; its length before it may look like anything.
+        if first not in (b"{", b"") and start.startswith(_PICKLE_STARTS):
+            raise CheckpointError(_no_pickle(path, "starts like"))
+        if start.startswith(b"version "):
+            raise CheckpointError(
+                f"{path} is a Git LFS pointer, not the checkpoint itself: run `git lfs pull`."
+            )
+        size = path.stat().st_size
+        length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
+        if not 0 < length <= size - 8:
+            raise CheckpointError(_cut_short(path, size, None))
+        header = _parse_header(path, first + file.read(length - 1))
+    ends = (entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__")
+    expected = 8 + length + max(ends, default=0)
+    if size != expected:
+        raise CheckpointError(_cut_short(path, size, expected))
+    return header
+
+
+def _parse_header(path: Path, data: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(data)
+        for name, entry in header.items():
+            if name != "__metadata__":
+                _, end = entry["data_offsets"]
+                int(end)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CheckpointError(f"{path} is no safetensors file, or a damaged one.") from error
+    return header
+
+
+def single(value: Tensor) -> Tensor:
+    """Float32 where a file holds float16 or bfloat16, which save space on a disk."""
+    return value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
+
+
+def read_weights(path: Path) -> State:
+    import safetensors.torch
+
+    read_header(path)
+    return safetensors.torch.load_file(path)
+
+
+def check_hash(path: Path, expected: str | None) -> str:
+    found = sha256_of(path)
+    if expected is not None and found != expected.lower():
+        raise CheckpointError(
+            f"{path} has SHA-256 {found}; expected {expected}. It is another version, or was "
+            "changed or damaged on its way: delete it and fetch it again."
+        )
+    return found
+
+
+def refuse_pickle_name(path: Path) -> None:
+    if path.suffix.lower() in _PICKLES:
+        raise CheckpointError(_no_pickle(path, "is named like"))
+
+
+def _no_pickle(path: Path, how: str) -> str:
+    return (
+        f"{path} {how} a pickle, and was not read: opening a pickle runs whatever code its author "
+        "put in. Use the model.safetensors that most checkpoints have beside it, or convert it "
+        "where you trust it, with transformers' save_pretrained."
+    )
+
+
+def _cut_short(path: Path, size: int, expected: int | None) -> str:
+    whole = "more than that" if expected is None else f"{expected:,}"
+    return (
+        f"{path} has {size:,} bytes; its header announces {whole}. The file was cut short or "
+        "damaged: delete it and fetch it again."
+    )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise CheckpointError(f"{path} is no JSON: cut short or damaged.") from error
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{path} holds no settings: expected transformers' config.json.")
+    return content

@@ -154,7 +154,7 @@ def decks() -> Outcome:
 
 
 def browser() -> Outcome:
-    return pytest("tests/browser")
+    return on_all_cores("tests/browser", "--dist=loadgroup")
 
 
 PARTS: dict[str, Callable[[], Outcome]] = {

@@ -27,7 +27,7 @@ def browser_and_requests(browser: Browser) -> Iterator[tuple[BrowserContext, lis
 def open_notebook(
     server: Server, browser_and_requests: tuple[BrowserContext, list[str]]
 ) -> Iterator[Callable[[str], Notebook]]:
-    """Opens a notebook by file name; closes its page, and so its kernel's view, afterwards."""
+    """Opens a notebook by file name; closes it afterwards."""
     opened: list[Notebook] = []
 
     def open_(name: str) -> Notebook:
@@ -37,10 +37,7 @@ def open_notebook(
 
     yield open_
     for notebook in opened:
-        notebook.page.evaluate(
-            "() => window.jupyterapp.shell.currentWidget.context.sessionContext.shutdown()"
-        )
-        notebook.page.close(run_before_unload=False)
+        notebook.close()
 
 
 @pytest.fixture

@@ -197,6 +197,14 @@ class Notebook:
         page.evaluate("window.jupyterapp.shell.collapseLeft()")
         return cls(page, name)
 
+    def close(self) -> None:
+        """Stop the kernel, whose memory the next notebook may need, and close the page."""
+        if not self.page.is_closed():
+            self.page.evaluate(
+                "() => window.jupyterapp.shell.currentWidget.context.sessionContext.shutdown()"
+            )
+            self.page.close(run_before_unload=False)
+
     def run_all(self, seconds: float = 300) -> float:
         """Run every cell; the seconds it took. Raises when one still runs after `seconds`."""
         started = time.monotonic()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import pytest
 from lab import Notebook
@@ -28,17 +28,23 @@ PAGES = (
 )
 
 
-@pytest.fixture(scope="module", params=PAGES, ids=lambda page: page.name)
+def page_group(page: Page) -> Any:
+    """A page's tests stay together: one process runs the page, once."""
+    return pytest.param(page, id=page.name, marks=pytest.mark.xdist_group(page.name))
+
+
+@pytest.fixture(scope="module", params=map(page_group, PAGES))
 def page(request: pytest.FixtureRequest) -> Page:
     return request.param
 
 
 @pytest.fixture(scope="module")
-def lecture(page: Page, open_notebook: Callable[[str], Notebook]) -> Notebook:
+def lecture(page: Page, open_notebook: Callable[[str], Notebook]) -> Iterator[Notebook]:
     notebook = open_notebook(f"{page.name}.ipynb")
     print(f"\n{page.name}: Run All took {notebook.run_all():.0f} s in the browser")
     notebook.screenshots_of_all(page.name)
-    return notebook
+    yield notebook
+    notebook.close()
 
 
 def test_runs_to_the_end_without_error(lecture: Notebook) -> None:

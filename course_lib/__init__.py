@@ -5,8 +5,13 @@ Names are loaded when first used, so that importing the package stays quick.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any
+
+# torch keeps what it prepares for a matrix product of each new size, 1,024 of them, and batches of
+# text have a new size almost every step: a small model's training grew by a quarter of a gigabyte.
+os.environ.setdefault("LRU_CACHE_CAPACITY", "64")
 
 __version__ = "0.1.0"
 

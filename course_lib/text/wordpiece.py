@@ -336,14 +336,20 @@ def train_wordpiece(
     # Left to itself, the trainer numbers the ## letters in the order of a hash table and settles
     # ties by these numbers: another vocabulary in every run. So they are given to it in order.
     inner = [CONTINUES + char for char in sorted(_inner_letters(tokenizer, texts))]
+    named = [CONTINUES + char for char in sorted(_letters_of_control_tokens(texts))]
+    named = [piece for piece in named if piece not in inner]
     trainer = WordPieceTrainer(
         vocab_size=vocab_size,
         min_frequency=min_frequency,
-        special_tokens=[*SPECIAL_TOKENS, *inner],
+        special_tokens=[*SPECIAL_TOKENS, *inner, *named],
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    vocab = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    ids = tokenizer.get_vocab()
+    # The letters of control tokens, which text is never cut into, stand behind all other letters.
+    learned = len(SPECIAL_TOKENS) + len(inner) + len(named) + sum(len(piece) == 1 for piece in ids)
+    last = {piece: learned - 0.5 for piece in named}
+    vocab = sorted(ids, key=lambda piece: (last.get(piece, ids[piece]), piece))
     if len(vocab) == len(SPECIAL_TOKENS):
         raise ValueError("the texts hold no words: nothing to learn a vocabulary from.")
     if len(vocab) > vocab_size:
@@ -351,7 +357,13 @@ def train_wordpiece(
             f"vocab_size is {vocab_size}; the special tokens and the letters of these texts alone "
             f"are {len(vocab)}. Choose a larger one."
         )
-    return WordPiece([token for token, _ in vocab], lowercase=lowercase)
+    return WordPiece(vocab, lowercase=lowercase)
+
+
+def _letters_of_control_tokens(texts: Sequence[str]) -> set[str]:
+    """What a text that speaks of [CLS] or [MASK] holds inside words: their capitals, too."""
+    found = (token for token in SPECIAL_TOKENS if any(token in text for text in texts))
+    return {char for token in found for char in token[1:]}
 
 
 def _inner_letters(tokenizer: Tokenizer, texts: Iterable[str]) -> set[str]:

@@ -41,7 +41,7 @@ from course_lib.views import (
 START = "course-bert"
 pretrained = load_pretrained(START)
 words, encoder = pretrained.tokenizer, pretrained.encoder
-RATE = RATES[COURSE] if START == "course-bert" else 5e-5  # 1e-3, chosen on validation texts
+RATE = RATES[COURSE] if START == "course-bert" else 5e-5  # chosen on validation texts
 shape = encoder.config
 print(f"{START} ({pretrained.source}): {shape.num_layers} layers of {shape.hidden_size}, {words}")
 
@@ -507,7 +507,7 @@ curves_chart(
 #
 # The four starts: the course's BERT (5 million weights) and MiniLM (22 million, trained by others on text of
 # many kinds), each pre-trained, and with fresh weights in the same shape. Equal are the texts and the 120 steps of 16. Each start
-# has the learning rate that was best for it on validation texts (1e-3 for the course's BERT, 3e-4 for the others), and three
+# has the learning rate that was best for it on validation texts ({{number:rate_ours}} for the course's BERT, {{number:rate_others}} for the others), and three
 # or five seeds.
 
 # %%
@@ -523,13 +523,13 @@ for task, starts in tasks["runs"].items():
 #
 # - **Names and parts of speech**: pre-training is worth a lot. From fresh weights a tagger knows the words it was shown;
 #   about half of the names in the test sentences were never shown. What a name *looks like from outside* comes from reading.
-# - But look at a baseline, too: a mere list of the training names reaches 49% on the names, more than the course's own BERT,
+# - But look at a baseline, too: a mere list of the training names reaches {{number:list_of_names}} on the names, more than the course's own BERT,
 #   which has read about arrays and hardly met a Rosalind. MiniLM, which has read the web, is far above both.
 # - **Sentiment and spam**: next to nothing for the course's BERT. Its corpus has no opinions in it. What was not in the text
 #   cannot be transferred.
-# - **NLI**: nobody learns it, MiniLM included: about 40%, and a bag of words has more (44%). 288 pairs are not enough to learn what
+# - **NLI**: nobody learns it, MiniLM included: {{number:pairs_range}}, and a bag of words has more ({{number:pairs_words}}). 288 pairs are not enough to learn what
 #   *follows* means, and hidden words do not teach it. Real systems saw 392,000 pairs.
-# - **Answers**: "no answer" to everything scores 25%. With 108 answers to learn from, nothing better was learnt.
+# - **Answers**: "no answer" to everything scores {{number:never_answer}}. With 108 answers to learn from, nothing better was learnt.
 #
 # "Strong performance with minimal task-specific data", as one lecture has it, is true of the lines *pos* and *ner* of this
 # table, and false of *nli* and *qa*.
@@ -543,7 +543,7 @@ learning_curves({**{task: curves["curves"][task] for task in ("nli", "ner")}, "b
 # %% [markdown]
 # *Lines are means of five seeds, bands reach from the worst to the best seed, each dot is one.* On names, 24 sentences after
 # pre-training do as well as 220 without: read the picture sideways, and pre-training is worth nine times the labels. On pairs
-# the lines lie close together: they begin at chance, a third, and with all 288 pairs end near 40%, below counting words (44%).
+# the lines lie close together: they begin at chance, a third, and with all 288 pairs end at {{number:pairs_range_curves}}, below counting words ({{number:pairs_words}}).
 
 # %%
 learning_curves({"nli": curves["curves"]["world nli"]}, title="Inference in the micro-world, where text is endless")
@@ -551,8 +551,8 @@ learning_curves({"nli": curves["curves"]["world nli"]}, title="Inference in the 
 # %% [markdown]
 # *A BERT pre-trained on the micro-world's stories (lecture 06 uses it again) and the same shape with fresh weights; three seeds;
 # chance is a third.* Here pre-training has read of the very people and things of which the statements speak, and with thousands
-# of pairs it begins to show: 49%
-# against 41% at 3,200 pairs, though one seed of three stayed behind.
+# of pairs it begins to show: {{number:world_ours}}
+# against {{number:world_fresh}} at 3,200 pairs, though one seed of three stayed behind.
 #
 # ### Frozen or fine-tuned?
 #

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from statistics import mean
 from typing import Any
 
-from course_lib.train.experiments.lecture_03 import STARTS
+from course_lib.train.experiments.lecture_03 import COURSE, STARTS
 from course_lib.train.results import read_result
 
 CHECKPOINT, PLATEAU, TASKS, CURVES = (
     read_result(f"03_{name}") for name in ("checkpoint", "plateau", "tasks", "curves")
 )
-FRESH = STARTS[1]
 TRAINING: dict[str, Any] = CHECKPOINT["recipe"]["training"]
 TOKENS = TRAINING["steps"] * TRAINING["batch_size"] * CHECKPOINT["recipe"]["text"]["length"]
 SHORT, *OTHERS = [run["loss"][-1] for run in PLATEAU["runs"].values()]
@@ -43,8 +42,10 @@ def _world(start: str) -> float:
     return mean(sizes[max(sizes, key=int)])
 
 
-def _percent(value: float) -> str:
-    return f"{value:.0%}"
+def _range(scores: Iterable[float]) -> str:
+    """From the lowest to the highest, in percent."""
+    low, *_, high = sorted(scores)
+    return f"{low:.0%} to {high:.0%}"
 
 
 NUMBERS: dict[str, Callable[[], str]] = {
@@ -56,4 +57,13 @@ NUMBERS: dict[str, Callable[[], str]] = {
     "plateau_most": lambda: f"{max(OTHERS):.1f}",
     "short_steps": lambda: f"{TRAINING['short_steps']:,}",
     "left_plateau": _left_plateau,
+    "rate_ours": lambda: f"{TASKS['rates'][COURSE]:g}",
+    "rate_others": lambda: "{:g}".format(*{TASKS["rates"][start] for start in STARTS[1:]}),
+    "list_of_names": lambda: f"{_rule('tagged', 'list of names'):.0%}",
+    "pairs_words": lambda: f"{_rule('nli', 'words'):.0%}",
+    "pairs_range": lambda: _range(_score("nli", start) for start in STARTS),
+    "pairs_range_curves": lambda: _range(_score("nli", start) for start in STARTS[:3]),
+    "never_answer": lambda: f"{_rule('passages', 'no answer'):.0%}",
+    "world_ours": lambda: f"{_world('pre-trained'):.0%}",
+    "world_fresh": lambda: f"{_world('fresh'):.0%}",
 }

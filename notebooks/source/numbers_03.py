@@ -12,6 +12,7 @@ from course_lib.train.results import read_result
 CHECKPOINT, PLATEAU, TASKS, CURVES = (
     read_result(f"03_{name}") for name in ("checkpoint", "plateau", "tasks", "curves")
 )
+LINE = read_result("03_loss_line")["lines"]
 TRAINING: dict[str, Any] = CHECKPOINT["recipe"]["training"]
 TOKENS = TRAINING["steps"] * TRAINING["batch_size"] * CHECKPOINT["recipe"]["text"]["length"]
 SHORT, *OTHERS = [run["loss"][-1] for run in PLATEAU["runs"].values()]
@@ -42,6 +43,19 @@ def _world(start: str) -> float:
     return mean(sizes[max(sizes, key=int)])
 
 
+def _validation_apart() -> str:
+    """By how much the rate that was chosen was ahead of the second, in points."""
+    first, second = sorted(map(mean, TASKS["tuning"][COURSE].values()))[-1:-3:-1]
+    return f"{100 * (first - second):.1f}"
+
+
+def _few() -> tuple[str, str]:
+    """The fewest sentences with which the pre-trained one finds what the fresh one finds in all."""
+    ours, fresh = (CURVES["curves"]["ner"][start] for start in STARTS[:2])
+    goal = mean(list(fresh.values())[-1])
+    return next((n, f"{mean(scores):.0%}") for n, scores in ours.items() if mean(scores) >= goal)
+
+
 def _range(scores: Iterable[float]) -> str:
     """From the lowest to the highest, in percent."""
     low, *_, high = sorted(scores)
@@ -59,6 +73,15 @@ NUMBERS: dict[str, Callable[[], str]] = {
     "left_plateau": _left_plateau,
     "rate_ours": lambda: f"{TASKS['rates'][COURSE]:g}",
     "rate_others": lambda: "{:g}".format(*{TASKS["rates"][start] for start in STARTS[1:]}),
+    "rate_second": lambda: f"{TASKS['runner_up']['rate']:g}",
+    "validation_apart": _validation_apart,
+    "names_second": lambda: f"{mean(TASKS['runner_up']['ner']):.0%}",
+    "names_ours": lambda: f"{_score('ner', COURSE):.0%}",
+    "few": lambda: _few()[0],
+    "few_score": lambda: _few()[1],
+    "names_fresh": lambda: f"{_score('ner', STARTS[1]):.0%}",
+    "way_ours": lambda: f"{LINE[COURSE]['distance']:.0f}",
+    "way_fresh": lambda: f"{LINE[STARTS[1]]['distance']:.0f}",
     "list_of_names": lambda: f"{_rule('tagged', 'list of names'):.0%}",
     "pairs_words": lambda: f"{_rule('nli', 'words'):.0%}",
     "pairs_range": lambda: _range(_score("nli", start) for start in STARTS),

@@ -508,9 +508,9 @@ curves_chart(
 # The four starts: the course's BERT (5 million weights) and MiniLM (22 million, trained by others on text of
 # many kinds), each pre-trained, and with fresh weights in the same shape. Equal are the texts and the 120 steps of 16. Each start
 # has the learning rate that was best for it on validation texts ({{number:rate_ours}} for the course's BERT, {{number:rate_others}} for the
-# others), and three or five seeds. (For the course's BERT {{number:rate_second}} was only {{number:validation_apart}} points behind. With it, names
-# come to {{number:names_second}} instead of {{number:names_ours}}: a choice made on few texts is a measurement, too, and a noisy one. The
-# rule came first, so its choice stands, although the test texts speak against it.)
+# others), and three or five seeds. (For the course's BERT {{number:rate_passed_over}} was {{number:validation_apart}} points ahead, less than its
+# seeds differ, and was passed over: with it this very page once learnt not even its training reviews. Names would have come to
+# {{number:names_passed_over}} instead of {{number:names_ours}}. A choice made on few texts is a measurement, too, and a noisy one.)
 
 # %%
 tasks = read_result("03_tasks")

@@ -44,7 +44,7 @@ def _world(start: str) -> float:
 
 
 def _validation_apart() -> str:
-    """By how much the rate that was chosen was ahead of the second, in points."""
+    """By how much the rate that was passed over was ahead of the one taken, in points."""
     first, second = sorted(map(mean, TASKS["tuning"][COURSE].values()))[-1:-3:-1]
     return f"{100 * (first - second):.1f}"
 
@@ -73,9 +73,9 @@ NUMBERS: dict[str, Callable[[], str]] = {
     "left_plateau": _left_plateau,
     "rate_ours": lambda: f"{TASKS['rates'][COURSE]:g}",
     "rate_others": lambda: "{:g}".format(*{TASKS["rates"][start] for start in STARTS[1:]}),
-    "rate_second": lambda: f"{TASKS['runner_up']['rate']:g}",
+    "rate_passed_over": lambda: f"{TASKS['passed_over']['rate']:g}",
     "validation_apart": _validation_apart,
-    "names_second": lambda: f"{mean(TASKS['runner_up']['ner']):.0%}",
+    "names_passed_over": lambda: f"{mean(TASKS['passed_over']['ner']):.0%}",
     "names_ours": lambda: f"{_score('ner', COURSE):.0%}",
     "few": lambda: _few()[0],
     "few_score": lambda: _few()[1],

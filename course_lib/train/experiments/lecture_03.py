@@ -67,8 +67,10 @@ STARTS = (COURSE, f"{COURSE}, fresh", MINILM, f"{MINILM}, fresh")
 CURVES = ("nli", "ner")  # the tasks of the learning curves
 TASKS = ("sentiment", "spam", "nli", "pos", "ner", "qa")
 # The best on the validation texts of two tasks, in the mean of three seeds (MiniLM, slow to train:
-# one); `tuning` in 03_tasks has all that were tried.
-RATES = {COURSE: 3e-3, f"{COURSE}, fresh": 3e-4, MINILM: 3e-4, f"{MINILM}, fresh": 3e-4}
+# one); `tuning` in 03_tasks has all that were tried. One was passed over: under it some runs do not
+# learn even their training texts, as page 03's own on reviews did, on two threads.
+RATES = {COURSE: 1e-3, f"{COURSE}, fresh": 3e-4, MINILM: 3e-4, f"{MINILM}, fresh": 3e-4}
+PASSED_OVER = {COURSE: 3e-3}
 TUNING_SEEDS = {COURSE: range(3), f"{COURSE}, fresh": range(3), MINILM: range(1)}
 TRIED = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 NAMES = {COURSE: "course-bert", MINILM: "minilm"}
@@ -242,8 +244,8 @@ def tuning() -> dict[str, dict[str, list[float]]]:
 
 
 def validation_scores(start: str, rate: float) -> list[float]:
-    """What a learning rate reaches, on average of the two tasks that decide; one seed says little:
-    with seed 0 alone another rate looked best."""
+    """What a learning rate reaches, on average of the two tasks that decide. One seed says little:
+    two rates that were 6 points apart in seed 0 are 0.3 apart in the mean of three."""
     recipes = [TuningRecipe(start, task, learning_rate=rate) for task in ("sentiment", "ner")]
     return [
         mean(one_run(recipe, seed, "validation")["score"] for recipe in recipes)
@@ -273,17 +275,16 @@ def build_tasks() -> dict[str, Any]:
                 one_run(recipe, seed) for seed in seeds_of(start, task)
             ]
     table = [list(row) for row in baselines.english_baselines()]
-    return {**about(), "tuning": tuning(), "rates": RATES, "runs": runs, "runner_up": runner_up(),
-            "baselines": table, "replay": replay()}  # fmt: skip
+    return {**about(), "tuning": tuning(), "rates": RATES, "passed_over": passed_over(),
+            "runs": runs, "baselines": table, "replay": replay()}  # fmt: skip
 
 
-def runner_up() -> dict[str, Any]:
-    """Entities by the course's BERT at the rate that was second on the validation texts, by less
-    than the seeds differ: how much hangs on such a choice."""
-    means = {rate: mean(validation_scores(COURSE, rate)) for rate in TRIED}
-    rate = sorted(TRIED, key=means.__getitem__)[-2]
-    recipe = TuningRecipe(COURSE, "ner", learning_rate=rate)
-    return {"rate": rate, "ner": [one_run(recipe, seed)["score"] for seed in SEEDS]}
+def passed_over() -> dict[str, Any]:
+    """Entities by the course's BERT at the rate that was ahead on the validation texts, by less
+    than the seeds differ, and not taken: see PASSED_OVER."""
+    recipe = TuningRecipe(COURSE, "ner", learning_rate=PASSED_OVER[COURSE])
+    scores = [one_run(recipe, seed)["score"] for seed in SEEDS]
+    return {"rate": recipe.learning_rate, "ner": scores}
 
 
 SIZES = {"nli": (32, 96, 288), "ner": (24, 72, 220)}

@@ -87,7 +87,7 @@ prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 #
 # ## The same in real English
 #
-# The course brings a small BERT of its own, trained by the same trick for about an hour on the documentation of Python
+# The course brings a small BERT of its own, trained by the same trick for well over an hour on the documentation of Python
 # and its libraries. The sentences below were written before it was trained, each with a word in mind.
 
 # %%

@@ -483,7 +483,7 @@ tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.
 
 # %% [markdown]
 # What does a model learn from such text? The course's own checkpoint has read it, all but one paragraph in twenty: four
-# layers, 256 wide, hidden words and no pairs, from random numbers, about an hour on two cores. One command makes it
+# layers, 256 wide, hidden words and no pairs, from random numbers, in well over an hour on two cores. One command makes it
 # (lecture 03 tells how):
 #
 #     python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert

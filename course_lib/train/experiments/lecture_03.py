@@ -491,9 +491,9 @@ def about() -> dict[str, Any]:
 
 
 def build_checkpoint() -> dict[str, Any]:
-    """Run the recipe of the course's checkpoint (about an hour on two cores; a run that was stopped
-    goes on), store its weights in data/checkpoints, measure the stored ones, and write their model
-    card beside them."""
+    """Run the recipe of the course's checkpoint (well over an hour on two cores; a run that was
+    stopped goes on), store its weights in data/checkpoints, measure the stored ones, and write
+    their model card beside them."""
     recipe = read_recipe(data_root() / "recipes" / "course_bert.toml")
     out = cache_dir("pretraining", recipe.name)
     results = pretrain(recipe, out)

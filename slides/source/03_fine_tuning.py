@@ -758,9 +758,10 @@ def _points(task: str, start: str) -> list[tuple[int, float]]:
 
 
 def _few_against_all() -> tuple[int, float, int, float]:
-    """Names: our BERT with the fewest sentences, and its shape from fresh weights with all."""
-    few, most = _points("ner", OURS[0])[0], _points("ner", OURS[1])[-1]
-    assert few[1] > most[1]  # as the slide says
+    """Names: the fewest sentences with which our BERT is as good as its shape from fresh weights
+    with all, and those."""
+    most = _points("ner", OURS[1])[-1]
+    few = next(point for point in _points("ner", OURS[0]) if point[1] >= most[1])
     return (*few, *most)
 
 

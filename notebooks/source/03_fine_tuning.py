@@ -589,9 +589,9 @@ loss_line(line["lines"])
 # *Left the loss on the training sentences, right the score on the test sentences; 0 is the start, 1 the end.* Both ways lead
 # downhill without a bump, and both end near zero: *fitting* is no problem from any start. The pre-trained start does not even
 # begin lower (its head is random, too). What differs is what the end is worth on new text. The paper's other finding, a wider
-# valley after pre-training, does not show here: to the right of 1 the pre-trained loss rises sooner. But the two ways are not
-# equally long: with its larger learning rate the pre-trained one went {{number:way_ours}} from start to end, the fresh one {{number:way_fresh}} (the length of
-# the difference of all weights). One line and one seed settle nothing.
+# valley after pre-training, does not show here: half a way beyond the end neither loss has risen by more than {{number:rise}} nats. And
+# the two ways are not equally long: with its larger learning rate the pre-trained one went {{number:way_ours}} from start to end, the fresh one
+# {{number:way_fresh}} (the length of the difference of all weights). One line and one seed settle nothing.
 #
 # ## What others reached
 #

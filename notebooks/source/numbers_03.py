@@ -56,6 +56,12 @@ def _few() -> tuple[str, str]:
     return next((n, f"{mean(scores):.0%}") for n, scores in ours.items() if mean(scores) >= goal)
 
 
+def _rise(start: str) -> float:
+    """How much the training loss grows from the end of fine-tuning to half a way beyond it."""
+    of = dict(zip(LINE[start]["alpha"], LINE[start]["train_loss"], strict=True))
+    return of[1.5] - of[1.0]
+
+
 def _range(scores: Iterable[float]) -> str:
     """From the lowest to the highest, in percent."""
     low, *_, high = sorted(scores)
@@ -82,6 +88,7 @@ NUMBERS: dict[str, Callable[[], str]] = {
     "names_fresh": lambda: f"{_score('ner', STARTS[1]):.0%}",
     "way_ours": lambda: f"{LINE[COURSE]['distance']:.0f}",
     "way_fresh": lambda: f"{LINE[STARTS[1]]['distance']:.0f}",
+    "rise": lambda: f"{max(map(_rise, LINE)):.3f}",
     "list_of_names": lambda: f"{_rule('tagged', 'list of names'):.0%}",
     "pairs_words": lambda: f"{_rule('nli', 'words'):.0%}",
     "pairs_range": lambda: _range(_score("nli", start) for start in STARTS),

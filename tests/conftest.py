@@ -18,6 +18,21 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 ON_A_MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With --dist=loadgroup: tests of one parameter (a deck, a page), and of one file where there
+    is none, stay together, so that one process builds or runs it, once. (xdist's own marks of
+    groups are not seen under pytest 9.)"""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByParameter(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, test = nodeid.partition("::")
+            return f"{file}{test[test.find('['):]}" if "[" in test else file
+
+    return ByParameter(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""

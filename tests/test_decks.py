@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 from lab import offline_context, take_picture
@@ -39,12 +38,7 @@ RAW_TEX = r"""[...document.querySelectorAll('.content')]
 
 
 
-def deck_group(source: Path) -> Any:
-    """A deck's tests stay together: one process builds it, once."""
-    return pytest.param(source, id=source.stem, marks=pytest.mark.xdist_group(source.stem))
-
-
-@pytest.fixture(scope="module", params=map(deck_group, SOURCES))
+@pytest.fixture(scope="module", params=SOURCES, ids=lambda path: path.stem)
 def source(request: pytest.FixtureRequest) -> Path:
     return request.param
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from lab import Notebook
@@ -28,12 +28,7 @@ PAGES = (
 )
 
 
-def page_group(page: Page) -> Any:
-    """A page's tests stay together: one process runs the page, once."""
-    return pytest.param(page, id=page.name, marks=pytest.mark.xdist_group(page.name))
-
-
-@pytest.fixture(scope="module", params=map(page_group, PAGES))
+@pytest.fixture(scope="module", params=PAGES, ids=lambda page: page.name)
 def page(request: pytest.FixtureRequest) -> Page:
     return request.param
 

@@ -8,7 +8,6 @@ import pytest
 from lab import Notebook
 
 NAME = "02_bert_mlm_nsp"
-pytestmark = pytest.mark.xdist_group(NAME)  # one process runs the page, once
 
 
 @pytest.fixture(scope="module")

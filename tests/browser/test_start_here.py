@@ -8,7 +8,6 @@ import pytest
 from lab import Notebook
 
 NAME = "00_start_here"
-pytestmark = pytest.mark.xdist_group(NAME)  # one process runs the page, once
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from course_lib.text import english
 from course_lib.text.english import ENTITY_TAGS, UPOS
 from course_lib.train.averages import AVERAGES, glue_average
 from course_lib.train.baselines import cross_validated, label_accuracy
-from course_lib.train.experiments.lecture_03 import MINILM, STARTS
+from course_lib.train.experiments.lecture_03 import MINILM, STARTS, rise_beyond
 from course_lib.train.results import in_words
 from course_lib.train.span_metrics import answer_f1, span_scores
 from course_lib.train.task_metrics import accuracy, matthews
@@ -336,8 +336,8 @@ def _worth() -> Settled:
 
 
 def _last_layer() -> Settled:
-    """What MiniLM's last four layers, frozen, are worth for names beyond the last alone; which
-    layer is worth most, and how many there are."""
+    """For names, by MiniLM's frozen layers: do the last four beat the last alone, and does an
+    earlier one?"""
     scores = result("03_features")["layers"][MINILM]["ner"]
     layers = [value for name, value in scores.items() if name.startswith("layer")]
     best, last, four = layers.index(max(layers)), len(layers) - 1, scores["last four"]
@@ -349,19 +349,15 @@ def _last_layer() -> Settled:
 
 
 def _valley() -> Settled:
-    """How much the training loss rises half a way beyond the end: pre-trained, fresh; and how much
-    longer the pre-trained way was."""
-    lines = result("03_loss_line")["lines"]
-    rises, ways = [], []
-    for start in STARTS[:2]:
-        of = dict(zip(lines[start]["alpha"], lines[start]["train_loss"], strict=True))
-        rises.append(of[1.5] - of[1.0])
-        ways.append(lines[start]["distance"])
+    """Does the training loss rise less beyond the end where the weights were pre-trained?"""
+    lines = [result("03_loss_line")["lines"][start] for start in STARTS[:2]]
+    ours, fresh = map(rise_beyond, lines)
+    longer = lines[0]["distance"] / lines[1]["distance"]
     said = (
-        f"loss half a way beyond the end: pre-trained {rises[0]:+.3f}, fresh {rises[1]:+.3f} nats; "
-        f"the pre-trained way was {ways[0] / ways[1]:.1f} times as long; one seed"
+        f"loss half a way beyond the end: pre-trained {ours:+.3f}, fresh {fresh:+.3f} nats; "
+        f"the pre-trained way was {longer:.1f} times as long; one seed"
     )
-    return Settled(rises[0] < rises[1], said)
+    return Settled(ours < fresh, said)
 
 
 LECTURE_002, LECTURE_004 = "source lecture 002", "source lecture 004"

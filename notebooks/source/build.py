@@ -26,6 +26,8 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -106,10 +108,15 @@ def _links(text: str, stem: str) -> str:
 def _number(lecture: str, name: str) -> str:
     """A measured number as a page's sentence says it."""
     file = SOURCES / f"numbers_{lecture}.py"
-    numbers = runpy.run_path(str(file))["NUMBERS"] if file.exists() else {}
+    numbers = _numbers(file) if file.exists() else {}
     if name not in numbers:
         raise SystemExit(f"lecture {lecture} asks for number {name!r}; {file.name} has no such.")
     return numbers[name]()
+
+
+@lru_cache
+def _numbers(file: Path) -> dict[str, Callable[[], str]]:
+    return runpy.run_path(str(file))["NUMBERS"]
 
 
 def execute(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from statistics import mean
 from typing import Any
 
-from course_lib.train.experiments.lecture_03 import COURSE, STARTS
+from course_lib.train.experiments.lecture_03 import COURSE, STARTS, rise_beyond
 from course_lib.train.results import read_result
 
 CHECKPOINT, PLATEAU, TASKS, CURVES = (
@@ -45,8 +45,9 @@ def _world(start: str) -> float:
 
 def _validation_apart() -> str:
     """By how much the rate that was passed over was ahead of the one taken, in points."""
-    first, second = sorted(map(mean, TASKS["tuning"][COURSE].values()))[-1:-3:-1]
-    return f"{100 * (first - second):.1f}"
+    rates = TASKS["passed_over"]["rate"], TASKS["rates"][COURSE]
+    ahead, taken = (mean(TASKS["tuning"][COURSE][f"{rate:g}"]) for rate in rates)
+    return f"{100 * (ahead - taken):.1f}"
 
 
 def _few() -> tuple[str, str]:
@@ -54,12 +55,6 @@ def _few() -> tuple[str, str]:
     ours, fresh = (CURVES["curves"]["ner"][start] for start in STARTS[:2])
     goal = mean(list(fresh.values())[-1])
     return next((n, f"{mean(scores):.0%}") for n, scores in ours.items() if mean(scores) >= goal)
-
-
-def _rise(start: str) -> float:
-    """How much the training loss grows from the end of fine-tuning to half a way beyond it."""
-    of = dict(zip(LINE[start]["alpha"], LINE[start]["train_loss"], strict=True))
-    return of[1.5] - of[1.0]
 
 
 def _range(scores: Iterable[float]) -> str:
@@ -88,7 +83,7 @@ NUMBERS: dict[str, Callable[[], str]] = {
     "names_fresh": lambda: f"{_score('ner', STARTS[1]):.0%}",
     "way_ours": lambda: f"{LINE[COURSE]['distance']:.0f}",
     "way_fresh": lambda: f"{LINE[STARTS[1]]['distance']:.0f}",
-    "rise": lambda: f"{max(map(_rise, LINE)):.3f}",
+    "rise": lambda: f"{max(map(rise_beyond, LINE.values())):.3f}",
     "list_of_names": lambda: f"{_rule('tagged', 'list of names'):.0%}",
     "pairs_words": lambda: f"{_rule('nli', 'words'):.0%}",
     "pairs_range": lambda: _range(_score("nli", start) for start in STARTS),

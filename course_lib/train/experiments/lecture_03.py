@@ -452,6 +452,12 @@ def loss_line(start: str, seed: int = 0) -> dict[str, Any]:
     return found
 
 
+def rise_beyond(line: Mapping[str, Any]) -> float:
+    """How much the training loss of a `loss_line` grows from its end to half a way beyond, nats."""
+    of = dict(zip(line["alpha"], line["train_loss"], strict=True))
+    return of[1.5] - of[1.0]
+
+
 @torch.no_grad()
 def whole_loss(model: nn.Module, task: Task) -> float:
     """The task's loss over all its texts, in batches of 32, without dropout."""

@@ -527,7 +527,7 @@ for task, starts in tasks["runs"].items():
 #   about half of the names in the test sentences were never shown. What a name *looks like from outside* comes from reading.
 # - But look at a baseline, too: a mere list of the training names reaches {{number:list_of_names}} on the names, more than the course's own BERT,
 #   which has read about arrays and hardly met a Rosalind. MiniLM, which has read the web, is far above both.
-# - **Sentiment and spam**: nothing for the course's BERT, on spam even less, within the spread. Its corpus has no opinions in it. What was not in the text
+# - **Sentiment and spam**: next to nothing for the course's BERT, within the spread of its seeds. Its corpus has no opinions in it. What was not in the text
 #   cannot be transferred.
 # - **NLI**: nobody learns it, MiniLM included: {{number:pairs_range}}, and a bag of words has more ({{number:pairs_words}}). 288 pairs are not enough to learn what
 #   *follows* means, and hidden words do not teach it. Real systems saw 392,000 pairs.

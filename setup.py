@@ -5,5 +5,8 @@ from setuptools import find_packages, setup
 setup(
     packages=[*find_packages(include=["course_lib", "course_lib.*"]), "course_lib._data"],
     package_dir={"course_lib": "course_lib", "course_lib._data": "data"},
-    package_data={"course_lib": ["py.typed", "**/*.js", "**/*.css"], "course_lib._data": ["**/*"]},
+    package_data={
+        "course_lib": ["py.typed", "**/*.toml", "**/*.js", "**/*.css"],
+        "course_lib._data": ["**/*"],
+    },
 )

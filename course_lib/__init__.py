@@ -58,13 +58,13 @@ _HOME = {
     "load_pretrained": "checkpoints",
     "fit": "train.loop",
     "finetune": "train.finetuning",
-    "show": "views.source",
-    "compare": "views.compare",
-    "check": "exercises",
-    "hint": "exercises",
-    "reveal": "exercises",
-    "quiz": "exercises",
-    "claims_table": "claims",
+    "show": "teaching.source",
+    "compare": "teaching.compare",
+    "check": "teaching.exercises",
+    "hint": "teaching.exercises",
+    "reveal": "teaching.exercises",
+    "quiz": "teaching.exercises",
+    "claims_table": "teaching.claims",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -28,7 +28,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByParameter(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file, _, test = nodeid.partition("::")
-            return f"{file}{test[test.find('['):]}" if "[" in test else file
+            return f"{file}{test[test.find('[') :]}" if "[" in test else file
 
     return ByParameter(config, log) if config.getoption("dist") == "loadgroup" else None
 

@@ -105,9 +105,9 @@ def package() -> Outcome:
 
 
 def exercises() -> Outcome:
-    files = sorted(glob.glob("tests/test_exercises*.py", root_dir=ROOT))
+    files = sorted(glob.glob("tests/**/test_exercises*.py", root_dir=ROOT, recursive=True))
     if not files:
-        return verdict(False, "no tests/test_exercises*.py found")
+        return verdict(False, "no test_exercises*.py found in tests/")
     return on_all_cores(*files, "--dist=worksteal")
 
 

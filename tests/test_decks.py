@@ -37,7 +37,6 @@ RAW_TEX = r"""[...document.querySelectorAll('.content')]
   .filter(e => /\\\(|\\\[/.test(e.innerText)).map(e => e.innerText)"""
 
 
-
 @pytest.fixture(scope="module", params=SOURCES, ids=lambda path: path.stem)
 def source(request: pytest.FixtureRequest) -> Path:
     return request.param
@@ -157,9 +156,7 @@ def test_speaker_window_shows_the_notes(shown: tuple[Page, list[str]]) -> None:
     speaker.close()
 
 
-def test_the_handout_has_every_slide_and_its_notes(
-    page: Path, chromium: str
-) -> None:
+def test_the_handout_has_every_slide_and_its_notes(page: Path, chromium: str) -> None:
     pdf = page.with_suffix(".pdf").read_bytes()
     slides = len(Sections(page.read_text(encoding="utf-8")).minutes)
     assert pdf.startswith(b"%PDF-")

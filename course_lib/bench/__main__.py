@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..files import data_root, write_atomic, write_manifest
+from course_lib.files import data_root, write_atomic, write_manifest
+
 from . import (
     attention,
     corruption,

@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..kernels.attention import attention
-from ..train.precision import FORMATS, native_bfloat16
+from course_lib.kernels.attention import attention
+from course_lib.train.precision import FORMATS, native_bfloat16
+
 from .measuring import Contender, Measured, Step, Table
 
 LENGTHS = (32, 64, 128, 256, 512)

@@ -13,16 +13,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..config import published
-from ..family.electra import (
+from course_lib.config import published
+from course_lib.family.electra import (
     GENERATOR_SIZE,
     ElectraConfig,
     electra_encoder,
     fill_in,
     generator_config,
 )
-from ..heads import BertForMaskedLM
-from ..train.precision import FORMATS, native_bfloat16
+from course_lib.heads import BertForMaskedLM
+from course_lib.train.precision import FORMATS, native_bfloat16
+
 from .inputs import random_rows
 from .measuring import Contender, Measured, Step, Table
 

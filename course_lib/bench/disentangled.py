@@ -13,8 +13,9 @@ from typing import Any
 
 from torch import nn
 
-from ..family.deberta import deberta_v3
-from ..train.precision import native_bfloat16
+from course_lib.family.deberta import deberta_v3
+from course_lib.train.precision import native_bfloat16
+
 from .inputs import SPECIAL
 from .measuring import Contender, Measured, Step, Table
 from .sharing import Shape, inference, peer_bert, training

@@ -16,8 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..kernels.disentangled import disentangled_attention_reference
-from ..kernels.positions import position_rows
+from course_lib.kernels.disentangled import disentangled_attention_reference
+from course_lib.kernels.positions import position_rows
+
 from .measuring import Contender, Measured, Step, Table
 
 LENGTHS = (256, 1_024, 4_096, 8_192)
@@ -170,7 +171,7 @@ def reference(*given: Tensor) -> Tensor:
 
 
 def triton_kernel(*given: Tensor) -> Tensor:
-    from ..kernels.disentangled_triton import disentangled_attention_triton
+    from course_lib.kernels.disentangled_triton import disentangled_attention_triton
 
     return disentangled_attention_triton(*given)  # type: ignore[arg-type]
 

@@ -14,8 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..kernels.distillation import distillation_loss, distillation_loss_reference
-from ..train.precision import FORMATS, native_bfloat16
+from course_lib.kernels.distillation import distillation_loss, distillation_loss_reference
+from course_lib.train.precision import FORMATS, native_bfloat16
+
 from .measuring import Contender, Measured, Step, Table, against_the_limit, peak_bytes
 
 POSITIONS = (1_024, 4_096)

@@ -13,10 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..config import published
-from ..encoder import Stack
-from ..kernels.early_exit import Exit, Layer, early_exit
-from ..train.precision import FORMATS, native_bfloat16
+from course_lib.config import published
+from course_lib.encoder import Stack
+from course_lib.kernels.early_exit import Exit, Layer, early_exit
+from course_lib.train.precision import FORMATS, native_bfloat16
+
 from .measuring import Contender, Measured, Step, Table
 
 ROWS, TOKENS, CLASSES = 32, 128, 3

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from ..objectives.rows import Rows, SpecialIds
-from ..text.wordpiece import CONTINUES, SPECIAL_TOKENS, WordPiece
+from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.text.wordpiece import CONTINUES, SPECIAL_TOKENS, WordPiece
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=8_192)
 FIRST_PIECE = 6_000  # ids from here on go on with a word

@@ -11,9 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..objectives.masked_lm import Masked, mask_rows, mask_whole_words
-from ..objectives.rows import Rows
-from ..text.wordpiece import word_numbers
+from course_lib.objectives.masked_lm import Masked, mask_rows, mask_whole_words
+from course_lib.objectives.rows import Rows
+from course_lib.text.wordpiece import word_numbers
+
 from .inputs import SPECIAL, our_tokenizer, peer_collator, random_rows
 from .measuring import Contender, Step, Table
 

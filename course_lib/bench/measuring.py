@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ..train.precision import native_bfloat16
+from course_lib.train.precision import native_bfloat16
 
 Step = Callable[[], object]
 

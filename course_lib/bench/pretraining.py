@@ -9,14 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..config import BertConfig, published
-from ..family.bert import bert_for_pretraining
-from ..heads import BertForPreTraining
-from ..objectives.masked_lm import mask_rows, masked_lm_loss
-from ..objectives.rows import Batch, Rows
-from ..train.flops import step_flops
-from ..train.loop import adamw, train_step
-from ..train.precision import choose_precision, computing_in
+from course_lib.config import BertConfig, published
+from course_lib.family.bert import bert_for_pretraining
+from course_lib.heads import BertForPreTraining
+from course_lib.objectives.masked_lm import mask_rows, masked_lm_loss
+from course_lib.objectives.rows import Batch, Rows
+from course_lib.train.flops import step_flops
+from course_lib.train.loop import adamw, train_step
+from course_lib.train.precision import choose_precision, computing_in
+
 from .inputs import SPECIAL, peer_collator, random_rows
 from .measuring import Contender, Measured, Step, Table, against_the_limit
 

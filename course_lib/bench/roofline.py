@@ -17,18 +17,19 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ..config import published
-from ..encoder import Stack
-from ..kernels.attention import attention, attention_reference
-from ..kernels.disentangled import disentangled_attention, disentangled_attention_reference
-from ..kernels.distillation import distillation_loss, distillation_loss_reference
-from ..kernels.early_exit import Layer, early_exit, early_exit_reference
-from ..kernels.masked_loss import IGNORED, masked_loss, masked_loss_reference
-from ..kernels.masking import mask_tokens, mask_tokens_reference
-from ..kernels.positions import position_rows
-from ..kernels.sampling import sample_tokens, sample_tokens_reference
-from ..kernels.unit_masking import choose_words, choose_words_reference
-from ..kernels.unpadding import Packing, packed_attention, packed_attention_reference
+from course_lib.config import published
+from course_lib.encoder import Stack
+from course_lib.kernels.attention import attention, attention_reference
+from course_lib.kernels.disentangled import disentangled_attention, disentangled_attention_reference
+from course_lib.kernels.distillation import distillation_loss, distillation_loss_reference
+from course_lib.kernels.early_exit import Layer, early_exit, early_exit_reference
+from course_lib.kernels.masked_loss import IGNORED, masked_loss, masked_loss_reference
+from course_lib.kernels.masking import mask_tokens, mask_tokens_reference
+from course_lib.kernels.positions import position_rows
+from course_lib.kernels.sampling import sample_tokens, sample_tokens_reference
+from course_lib.kernels.unit_masking import choose_words, choose_words_reference
+from course_lib.kernels.unpadding import Packing, packed_attention, packed_attention_reference
+
 from .early_exit import Evenly
 from .inputs import SPECIAL, random_rows
 from .masking import numbers_of

@@ -12,10 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..config import encoder_flops, published
-from ..family.albert import albert
-from ..train.loop import adamw
-from ..train.precision import FORMATS, computing_in, native_bfloat16
+from course_lib.config import encoder_flops, published
+from course_lib.family.albert import albert
+from course_lib.train.loop import adamw
+from course_lib.train.precision import FORMATS, computing_in, native_bfloat16
+
 from .inputs import SPECIAL, random_rows
 from .measuring import Contender, Measured, Step, Table, against_the_limit
 

@@ -16,15 +16,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..config import published
-from ..encoder import Block, Encoder, SelfAttention, Stack
-from ..kernels.unpadding import (
+from course_lib.config import published
+from course_lib.encoder import Block, Encoder, SelfAttention, Stack
+from course_lib.kernels.unpadding import (
     Packing,
     packed_attention,
     packed_attention_reference,
     shared_rows_attention,
 )
-from ..train.precision import FORMATS, native_bfloat16
+from course_lib.train.precision import FORMATS, native_bfloat16
+
 from .inputs import SPECIAL, random_rows
 from .measuring import Contender, Measured, Step, Table
 from .sharing import peer_bert

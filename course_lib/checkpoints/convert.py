@@ -9,18 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..encoder import Encoder
-from ..family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
-from .families import (
-    EXPECTED,
-    MODELS,
-    Family,
-    Labelled,
-    Model,
-    family_named,
-    family_of,
-    their_name,
-)
+from course_lib.encoder import Encoder
+from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
+
+from .families import EXPECTED, MODELS, Family, Labelled, Model, family_named, family_of, their_name
 from .reading import CheckpointError, State
 
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..config import BertConfig
-from ..encoder import Encoder, Pooler
-from ..family.albert import AlbertConfig, albert_encoder
-from ..family.deberta import (
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder, Pooler
+from course_lib.family.albert import AlbertConfig, albert_encoder
+from course_lib.family.deberta import (
     DebertaConfig,
     DebertaForMaskedLM,
     DebertaV2Config,
     deberta_encoder,
 )
-from ..family.distilbert import DistilBertConfig, distilbert_encoder
-from ..family.electra import ElectraConfig, electra_encoder
-from ..family.roberta import RobertaConfig, roberta_encoder
-from ..heads import (
+from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
+from course_lib.family.electra import ElectraConfig, electra_encoder
+from course_lib.family.roberta import RobertaConfig, roberta_encoder
+from course_lib.heads import (
     BertForClassification,
     BertForMaskedLM,
     BertForPreTraining,
@@ -28,8 +28,9 @@ from ..heads import (
     BertForReplacedTokens,
     BertForTokenClassification,
 )
-from ..text.byte_bpe import ByteBPE
-from ..text.wordpiece import WordPiece
+from course_lib.text.byte_bpe import ByteBPE
+from course_lib.text.wordpiece import WordPiece
+
 from .reading import CheckpointError
 
 Labelled = BertForClassification | BertForTokenClassification  # heads whose classes have names

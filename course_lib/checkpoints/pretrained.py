@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from ..encoder import Encoder
-from ..family.deberta import DebertaForMaskedLM
-from ..files import data_path, sha256_of
-from ..heads import (
+from course_lib.encoder import Encoder
+from course_lib.family.deberta import DebertaForMaskedLM
+from course_lib.files import data_path, sha256_of
+from course_lib.heads import (
     BertForClassification,
     BertForMaskedLM,
     BertForPreTraining,
@@ -20,6 +20,7 @@ from ..heads import (
     BertForReplacedTokens,
     BertForTokenClassification,
 )
+
 from .convert import canonical, encoder_of, filled, our_config, our_head
 from .families import MODELS, Family, ForTask, Headed, Model, Tokenizer, family_named, their_name
 from .reading import (

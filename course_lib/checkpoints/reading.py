@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..files import sha256_of
+from course_lib.files import sha256_of
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 State = dict[str, Tensor]

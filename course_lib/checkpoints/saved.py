@@ -13,19 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..config import BertConfig
-from ..family.deberta import DebertaForMaskedLM
-from ..files import write_atomic
+from course_lib.config import BertConfig
+from course_lib.family.deberta import DebertaForMaskedLM
+from course_lib.files import write_atomic
+
 from .convert import compare_weights, encoder_of, hollow, known, to_transformers
 from .families import MODELS, Labelled, Model, family_named
-from .reading import (
-    CONFIG,
-    WEIGHTS,
-    CheckpointError,
-    check_hash,
-    read_header,
-    read_weights,
-)
+from .reading import CONFIG, WEIGHTS, CheckpointError, check_hash, read_header, read_weights
 
 FORMAT = 2  # of what `save` writes beside the weights
 

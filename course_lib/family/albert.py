@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..config import BertConfig, check_size, published
-from ..encoder import Embeddings, Encoder, Pooler, Stack, count_parameters
-from ..heads import BertForPreTraining
+from course_lib.config import BertConfig, check_size, published
+from course_lib.encoder import Embeddings, Encoder, Pooler, Stack, count_parameters
+from course_lib.heads import BertForPreTraining
 
 SHARING = ("all", "attention", "feed_forward", "none")
 

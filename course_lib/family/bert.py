@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..config import published
-from ..encoder import Encoder, Pooler
-from ..heads import BertForPreTraining
+from course_lib.config import published
+from course_lib.encoder import Encoder, Pooler
+from course_lib.heads import BertForPreTraining
 
 
 def bert(size: str = "base", **changes: Any) -> Encoder:

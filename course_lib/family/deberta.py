@@ -16,12 +16,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..config import BertConfig, check_size, published
-from ..encoder import Block, Embeddings, Encoder, take
-from ..heads import BertForMaskedLM, MaskedLMHead, MaskedLMOutput, cls_and_chosen
-from ..kernels.choosing import DISENTANGLED_PATHS
-from ..kernels.disentangled import disentangled_attention, disentangled_attention_reference
-from ..kernels.positions import position_rows
+from course_lib.config import BertConfig, check_size, published
+from course_lib.encoder import Block, Embeddings, Encoder, take
+from course_lib.heads import BertForMaskedLM, MaskedLMHead, MaskedLMOutput, cls_and_chosen
+from course_lib.kernels.choosing import DISENTANGLED_PATHS
+from course_lib.kernels.disentangled import disentangled_attention, disentangled_attention_reference
+from course_lib.kernels.positions import position_rows
 
 TERMS = ("c2p", "p2c")  # content-to-position, position-to-content
 

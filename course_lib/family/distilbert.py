@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..config import BertConfig, published
-from ..encoder import Encoder, Pooler
-from ..heads import BertForMaskedLM
+from course_lib.config import BertConfig, published
+from course_lib.encoder import Encoder, Pooler
+from course_lib.heads import BertForMaskedLM
 
 RELEASED_LAYERS = (0, 2, 4, 7, 9, 11)  # of the teacher's twelve, counted from 0; official script
 

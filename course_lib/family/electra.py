@@ -13,10 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..config import BertConfig, check_size, published
-from ..encoder import Embeddings, Encoder, Pooler
-from ..heads import BertForMaskedLM, BertForReplacedTokens
-from ..kernels.sampling import sample_tokens
+from course_lib.config import BertConfig, check_size, published
+from course_lib.encoder import Embeddings, Encoder, Pooler
+from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
+from course_lib.kernels.sampling import sample_tokens
+
 from .albert import FactorisedEmbeddings
 
 GENERATOR_SIZE = {"small": 1 / 4, "base": 1 / 3, "large": 1 / 4}  # of the discriminator's width

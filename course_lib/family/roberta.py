@@ -13,9 +13,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..config import BertConfig, published
-from ..encoder import Embeddings, Encoder, Pooler
-from ..heads import BertForMaskedLM
+from course_lib.config import BertConfig, published
+from course_lib.encoder import Embeddings, Encoder, Pooler
+from course_lib.heads import BertForMaskedLM
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import Any
 
 from torch import nn
 
-from ..config import BertConfig, published
-from ..encoder import Encoder, Pooler, initialise
-from ..heads import BertForMaskedLM
+from course_lib.config import BertConfig, published
+from course_lib.encoder import Encoder, Pooler, initialise
+from course_lib.heads import BertForMaskedLM
 
 MAPPINGS = ("uniform", "top", "bottom")
 

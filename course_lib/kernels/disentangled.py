@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 
 from .attention import attention
 from .choosing import DISENTANGLED, DISENTANGLED_PATHS, check_path, choose
-from .positions import row_table
+from .positions import row_table, score_scale
 
 # A tile of the skewed path is this many queries (or keys) of as many heads as these bytes of
 # scores hold: it stays in the processor's own memory from the first product to the last.
@@ -69,12 +69,6 @@ def score_parts(
 
 def _sum(parts: ScoreParts) -> Tensor:
     return reduce(torch.add, (part for part in parts if part is not None))
-
-
-def score_scale(head_size: int, *position_tables: Tensor | None) -> float:
-    """sqrt(D · number of terms): a sum of n products of unit variance has variance n·D."""
-    terms = 1 + sum(table is not None for table in position_tables)
-    return math.sqrt(head_size * terms)
 
 
 def disentangled_attention_reference(

@@ -38,7 +38,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from .disentangled import score_scale
+from .positions import score_scale
 
 HEAD_SIZES = (16, 32, 64, 128)
 LOG2_E = tl.constexpr(1.4426950408889634)  # exp(x) = 2^(x · log2 e): a GPU takes powers of two

@@ -5,6 +5,8 @@ T tokens, k half the rows of the table. A distance is i − j: query's place min
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -50,3 +52,9 @@ def row_table(rows: Tensor) -> Tensor:
     tokens = (len(rows) + 1) // 2
     place = torch.arange(tokens, device=rows.device)
     return rows[place[:, None] - place[None, :] + tokens - 1]
+
+
+def score_scale(head_size: int, *position_tables: Tensor | None) -> float:
+    """sqrt(D · number of terms): a sum of n products of unit variance has variance n·D."""
+    terms = 1 + sum(table is not None for table in position_tables)
+    return math.sqrt(head_size * terms)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..kernels.masked_loss import IGNORED, mean_cross_entropy
+from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
 
 
 def classification_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:

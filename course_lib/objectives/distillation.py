@@ -13,8 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..kernels.distillation import soft_target_loss
-from ..kernels.masked_loss import mean_cross_entropy
+from course_lib.kernels.distillation import soft_target_loss
+from course_lib.kernels.masked_loss import mean_cross_entropy
+
 from .pretraining import check_weights, check_whole
 
 Losses = dict[str, Tensor]

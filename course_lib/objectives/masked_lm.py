@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..kernels.masked_loss import IGNORED, mean_cross_entropy
-from ..kernels.masking import apply_mix, mask_tokens
-from ..kernels.unit_masking import choose_words
+from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
+from course_lib.kernels.masking import apply_mix, mask_tokens
+from course_lib.kernels.unit_masking import choose_words
+
 from .rows import Rows, SpecialIds
 
 BERT_MIX = (0.8, 0.1, 0.1)  # [MASK], a random word, the word itself

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..kernels.masked_loss import mean_cross_entropy
+from course_lib.kernels.masked_loss import mean_cross_entropy
+
 from .rows import Rows, SpecialIds, pack, to_rows
 
 IS_NEXT, NOT_NEXT = 0, 1

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..kernels.masked_loss import IGNORED
+from course_lib.kernels.masked_loss import IGNORED
+
 from .masked_lm import BERT_MIX, mask_rows, mask_whole_words, masked_lm_loss
 from .next_sentence import next_sentence_loss
 from .rows import Batch, Rows, SpecialIds

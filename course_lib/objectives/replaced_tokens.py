@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..kernels.masked_loss import IGNORED
+from course_lib.kernels.masked_loss import IGNORED
+
 from .masked_lm import masked_lm_loss
 from .pretraining import check_weights
 

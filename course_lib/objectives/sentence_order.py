@@ -12,7 +12,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..kernels.masked_loss import mean_cross_entropy
+from course_lib.kernels.masked_loss import mean_cross_entropy
+
 from .masked_lm import masked_lm_loss
 from .next_sentence import (
     SPECIALS_IN_A_PAIR,

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..kernels.masked_loss import mean_cross_entropy
+from course_lib.kernels.masked_loss import mean_cross_entropy
 
 
 def span_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..kernels.masking import as_share, random_bits
-from ..objectives.masked_lm import eligible_positions
-from ..objectives.rows import Rows, SpecialIds
+from course_lib.kernels.masking import as_share, random_bits
+from course_lib.objectives.masked_lm import eligible_positions
+from course_lib.objectives.rows import Rows, SpecialIds
+
 from .tasks import LabelledRows
 
 COPIES, SHARE, CANDIDATES = 20, 0.4, 15  # N_a, p_t and K of section 4.2

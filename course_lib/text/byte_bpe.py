@@ -31,7 +31,7 @@ from .vocabulary import Vocabulary
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from ..objectives.rows import SpecialIds
+    from course_lib.objectives.rows import SpecialIds
 
 # RoBERTa's names for BERT's [CLS] [PAD] [SEP] [UNK] [MASK]. The first four have ids 0 to 3, <mask>
 # has the last. Nothing ever becomes <unk>.
@@ -217,7 +217,7 @@ class ByteBPE(Vocabulary):
 
     def save(self, folder: str | Path) -> None:
         """Write vocab.json and merges.txt into `folder`, as RoBERTa's are written."""
-        from ..files import write_atomic
+        from course_lib.files import write_atomic
 
         lines = ("#version: 0.2", *(f"{left} {right}" for left, right in self.merges))
         write_atomic(Path(folder, "merges.txt"), "".join(f"{line}\n" for line in lines))
@@ -226,7 +226,7 @@ class ByteBPE(Vocabulary):
     @cached_property
     def special(self) -> SpecialIds:
         """The ids of <pad> <unk> <s> </s> <mask> under BERT's names, and the number of tokens."""
-        from ..objectives.rows import SpecialIds
+        from course_lib.objectives.rows import SpecialIds
 
         pad, unk, cls, sep, mask = (self.ids[token] for token in (PAD, UNK, CLS, SEP, MASK))
         return SpecialIds(pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size)

@@ -31,7 +31,7 @@ from importlib import metadata, util
 from itertools import groupby
 from pathlib import Path
 
-from ..files import cache_dir, write_atomic
+from course_lib.files import cache_dir, write_atomic
 
 # Import names of what the course installs and of what that brings along; absent ones are left out.
 PACKAGES = (

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..files import data_path
+from course_lib.files import data_path
 
 SPLITS = ("train", "validation", "test")
 SENTIMENTS = ("negative", "positive")

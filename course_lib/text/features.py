@@ -15,7 +15,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from ..objectives.rows import Rows, SpecialIds, pack, to_rows
+from course_lib.objectives.rows import Rows, SpecialIds, pack, to_rows
+
 from .english import ENTITY_TAGS, UPOS, Answer, Question, TaggedSentence
 from .packing import pack_pair
 from .tasks import Cut, LabelledRows

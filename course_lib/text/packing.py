@@ -11,14 +11,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from ..objectives.next_sentence import (
+from course_lib.objectives.next_sentence import (
     Document,
     make_pairs,
     one_sentence_pairs_of_document,
     pack_pairs,
     truncate_pair,
 )
-from ..objectives.rows import Rows, SpecialIds, pack, to_rows
+from course_lib.objectives.rows import Rows, SpecialIds, pack, to_rows
 
 Packed = tuple[list[int], list[int], list[int]]  # input_ids, token_type_ids, attention_mask
 INPUT_FORMATS = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")

@@ -11,7 +11,8 @@ from zlib import crc32
 import torch
 from torch import Tensor
 
-from ..objectives.rows import Rows
+from course_lib.objectives.rows import Rows
+
 from .english import RELATIONS, Answer, Pair, Question, TaggedSentence
 from .world import MicroWorld, Story, Trace, story_rows
 

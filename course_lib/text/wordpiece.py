@@ -25,7 +25,7 @@ from .vocabulary import Vocabulary
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from ..objectives.rows import SpecialIds
+    from course_lib.objectives.rows import SpecialIds
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUES = "##"  # marks a piece that does not begin its word
@@ -194,14 +194,14 @@ class WordPiece(Vocabulary):
 
     def save(self, path: str | Path) -> None:
         """Write the vocabulary to `path`, a token a line, in the order of the ids (vocab.txt)."""
-        from ..files import write_atomic
+        from course_lib.files import write_atomic
 
         write_atomic(Path(path), "".join(f"{token}\n" for token in self.vocab))
 
     @cached_property
     def special(self) -> SpecialIds:
         """The ids of [PAD] [UNK] [CLS] [SEP] [MASK], and the size of the vocabulary."""
-        from ..objectives.rows import SpecialIds
+        from course_lib.objectives.rows import SpecialIds
 
         pad, unk, cls, sep, mask = (self.ids[token] for token in SPECIAL_TOKENS)
         return SpecialIds(pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size)

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..objectives.rows import Rows, SpecialIds
-from ..text import english
-from ..text.english import LabelledText, Pair, Question, TaggedSentence
+from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.text import english
+from course_lib.text.english import LabelledText, Pair, Question, TaggedSentence
+
 from .span_metrics import SquadScores, bio_spans, span_scores, squad_scores
 from .task_metrics import accuracy
 

@@ -13,16 +13,17 @@ from typing import Any
 
 import torch
 
-from ..config import BertConfig
-from ..family.bert import bert_for_pretraining
-from ..files import data_path
-from ..heads import BertForPreTraining
-from ..objectives.pretraining import pretraining_batch, pretraining_loss
-from ..objectives.rows import Rows, SpecialIds
+from course_lib.config import BertConfig
+from course_lib.family.bert import bert_for_pretraining
+from course_lib.files import data_path
+from course_lib.heads import BertForPreTraining
+from course_lib.objectives.pretraining import pretraining_batch, pretraining_loss
+from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.teaching.results import read_result
+
 from .flops import step_flops
 from .pretrain import build
 from .pretrain_recipe import PretrainRecipe, read_recipe
-from .results import read_result
 
 # Devlin et al. 2018, section A.2: a million steps of 256 sequences, 90% of them at 128 tokens and
 # the rest at 512; section 3.1: BooksCorpus and English Wikipedia, 800 and 2,500 million words.

@@ -12,22 +12,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..encoder import Encoder, Pooler, initialise
-from ..heads import BertForClassification, BertForQuestionAnswering, BertForTokenClassification
-from ..objectives.classification import classification_loss
-from ..objectives.rows import Batch
-from ..objectives.spans import best_spans, span_loss
-from ..objectives.token_labels import token_classification_loss
-from ..text.features import QuestionRows, TaggedRows
-from ..text.tasks import LabelledRows
-from .loop import Callback, Objective, fit
-from .span_metrics import (
-    Candidate,
-    SquadScores,
-    choose_null_threshold,
-    span_scores,
-    squad_scores,
+from course_lib.encoder import Encoder, Pooler, initialise
+from course_lib.heads import (
+    BertForClassification,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
 )
+from course_lib.objectives.classification import classification_loss
+from course_lib.objectives.rows import Batch
+from course_lib.objectives.spans import best_spans, span_loss
+from course_lib.objectives.token_labels import token_classification_loss
+from course_lib.text.features import QuestionRows, TaggedRows
+from course_lib.text.tasks import LabelledRows
+
+from .loop import Callback, Objective, fit
+from .span_metrics import Candidate, SquadScores, choose_null_threshold, span_scores, squad_scores
 from .task_metrics import accuracy
 
 Task = LabelledRows | TaggedRows | QuestionRows

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
-from ..objectives.rows import Batch
+from course_lib.objectives.rows import Batch
+
 from .loop import Objective
 
 

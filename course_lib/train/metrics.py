@@ -9,11 +9,12 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from ..family.deberta import DebertaForMaskedLM
-from ..heads import BertForMaskedLM, BertForPreTraining
-from ..objectives.masked_lm import Masked, mask_rows, masked_lm_loss
-from ..objectives.next_sentence import next_sentence_loss
-from ..objectives.rows import Rows, SpecialIds
+from course_lib.family.deberta import DebertaForMaskedLM
+from course_lib.heads import BertForMaskedLM, BertForPreTraining
+from course_lib.objectives.masked_lm import Masked, mask_rows, masked_lm_loss
+from course_lib.objectives.next_sentence import next_sentence_loss
+from course_lib.objectives.rows import Rows, SpecialIds
+
 from .precision import choose_precision, computing_in
 
 HIDDEN = (1.0, 0.0, 0.0)  # when measuring, every chosen word is hidden

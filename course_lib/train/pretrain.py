@@ -27,23 +27,29 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..config import BertConfig, published
-from ..encoder import Encoder, Pooler, count_parameters
-from ..family.albert import AlbertConfig, albert_encoder
-from ..family.deberta import DebertaConfig, DebertaV2Config, deberta_encoder, deberta_masked_lm
-from ..family.distilbert import DistilBertConfig, distilbert_encoder
-from ..family.electra import Electra, ElectraConfig, electra_encoder, electra_from
-from ..family.roberta import RobertaConfig, roberta_encoder
-from ..files import write_atomic
-from ..heads import BertForMaskedLM, BertForPreTraining
-from ..objectives.masked_lm import masked_lm_loss
-from ..objectives.next_sentence import make_pairs
-from ..objectives.pretraining import pretraining_batches, pretraining_loss
-from ..objectives.replaced_tokens import electra_loss
-from ..objectives.rows import Batch, Rows, SpecialIds
-from ..objectives.sentence_order import albert_loss, make_ordered_pairs
-from ..text.packing import pack_documents
-from ..text.wordpiece import word_numbers
+from course_lib.config import BertConfig, published
+from course_lib.encoder import Encoder, Pooler, count_parameters
+from course_lib.family.albert import AlbertConfig, albert_encoder
+from course_lib.family.deberta import (
+    DebertaConfig,
+    DebertaV2Config,
+    deberta_encoder,
+    deberta_masked_lm,
+)
+from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
+from course_lib.family.electra import Electra, ElectraConfig, electra_encoder, electra_from
+from course_lib.family.roberta import RobertaConfig, roberta_encoder
+from course_lib.files import write_atomic
+from course_lib.heads import BertForMaskedLM, BertForPreTraining
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.next_sentence import make_pairs
+from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
+from course_lib.objectives.replaced_tokens import electra_loss
+from course_lib.objectives.rows import Batch, Rows, SpecialIds
+from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
+from course_lib.text.packing import pack_documents
+from course_lib.text.wordpiece import word_numbers
+
 from .loop import Objective, Report, fit
 from .metrics import evaluate
 from .pretrain_recipe import PretrainRecipe, read_recipe
@@ -388,7 +394,7 @@ def finish(ready: Pretraining, out: Path, precision: str, team: Alone = ALONE) -
 
 def store(model: nn.Module, tokenizer: Any, out: Path) -> str:
     """Write the model, weights in float32, where `load_pretrained` finds it; returns its name."""
-    from ..checkpoints import CheckpointError, save, save_folder
+    from course_lib.checkpoints import CheckpointError, save, save_folder
 
     kept: Any = model.discriminator if isinstance(model, Electra) else model
     try:

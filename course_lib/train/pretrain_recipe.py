@@ -11,7 +11,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from ..objectives.masked_lm import BERT_MIX, check_mix, check_rate
+from course_lib.objectives.masked_lm import BERT_MIX, check_mix, check_rate
 
 UNITS = ("tokens", "words", "runs")
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..text.documentation import corpus_hash, documentation, split_of, split_sentences
-from ..text.wordpiece import WordPiece, fast_wordpiece, train_wordpiece
-from ..text.world import MicroWorld
+from course_lib.text.documentation import corpus_hash, documentation, split_of, split_sentences
+from course_lib.text.wordpiece import WordPiece, fast_wordpiece, train_wordpiece
+from course_lib.text.world import MicroWorld
+
 from .pretrain_recipe import TextPart
 
 Ids = list[list[list[int]]]  # documents of sentences of ids

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..encoder import Encoder
-from ..objectives.rows import Rows
-from ..text.tasks import LabelledRows, WordKinds
+from course_lib.encoder import Encoder
+from course_lib.objectives.rows import Rows
+from course_lib.text.tasks import LabelledRows, WordKinds
 
 
 @torch.no_grad()

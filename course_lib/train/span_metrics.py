@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import torch
 
-from ..objectives.spans import choose_threshold
+from course_lib.objectives.spans import choose_threshold
+
 from .task_metrics import same_length
 
 Span = tuple[str, int, int]  # kind, first word, last word, counted from 0

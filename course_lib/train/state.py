@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from ..files import write_atomic
+from course_lib.files import write_atomic
 
 
 def save_run(

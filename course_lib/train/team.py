@@ -15,8 +15,8 @@ from datetime import timedelta
 import torch
 from torch import Tensor, nn
 
-from ..objectives.pretraining import counted_together, split_batch
-from ..objectives.rows import Batch
+from course_lib.objectives.pretraining import counted_together, split_batch
+from course_lib.objectives.rows import Batch
 
 DEVICES = ("auto", "cpu", "cuda")
 PATIENCE = timedelta(hours=2)  # how long a process waits for one that measures or saves

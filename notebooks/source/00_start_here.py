@@ -28,7 +28,7 @@
 # ## Is this machine ready?
 
 # %%
-from course_lib.views import check_machine
+from course_lib.teaching import check_machine
 
 check_machine()
 
@@ -42,7 +42,7 @@ check_machine()
 import torch
 
 from course_lib import MicroWorld, bert_for_pretraining, fit, make_pairs, pretraining_batches, pretraining_loss
-from course_lib.views import LiveLoss, WatchWord, prediction_slider
+from course_lib.teaching import LiveLoss, WatchWord, prediction_slider
 
 world = MicroWorld.load()
 stories = world.stories(20_000, seed=0)
@@ -93,7 +93,7 @@ prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 # %%
 from course_lib import load_pretrained
 from course_lib.text import english
-from course_lib.views import predict_masked
+from course_lib.teaching import predict_masked
 
 course = load_pretrained("course-bert")
 blanks = english.blanks()

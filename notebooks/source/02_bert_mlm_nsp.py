@@ -29,10 +29,18 @@ from course_lib import (
     documentation_slice, fit, hint, load_pretrained, make_pairs, mask_rows, pretraining_batches,
     pretraining_loss, quiz, reveal, show,
 )  # fmt: skip
-from course_lib.views import (
-    LiveLoss, WatchWord, accuracy_chart, attention_view, bar_chart, bertviz_view,
-    embedding_stack_view, masking_playground, prediction_slider, tokens_row,
-)  # fmt: skip
+from course_lib.teaching import (
+    LiveLoss,
+    WatchWord,
+    accuracy_chart,
+    attention_view,
+    bar_chart,
+    bertviz_view,
+    embedding_stack_view,
+    masking_playground,
+    prediction_slider,
+    tokens_row,
+)
 
 # %% [markdown]
 # ## Predict first
@@ -442,7 +450,7 @@ masking_playground(tokenizer)
 # micro-world a few times and count.
 
 # %%
-from course_lib.train.recipes import LIVE, AccuracyCurve, prepare
+from course_lib.lectures.lecture_02.recipes import LIVE, AccuracyCurve, prepare
 
 material = prepare(LIVE, world)
 print(f"{len(material.train):,} pairs from {LIVE.stories:,} stories, {material.train.padding_share:.0%} padding")
@@ -493,7 +501,7 @@ tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.
 
 # %%
 from course_lib.text import english
-from course_lib.views import predict_masked
+from course_lib.teaching import predict_masked
 
 course = load_pretrained("course-bert")
 everything, ranks = course.tokenizer.vocab_size, []
@@ -567,8 +575,8 @@ print(f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_seco
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.text.oracle import Oracle
 from course_lib.train.metrics import hidden_words
-from course_lib.train.experiments.lecture_02 import gap_closed
-from course_lib.train.results import read_result
+from course_lib.lectures.lecture_02.experiments import gap_closed
+from course_lib.teaching.results import read_result
 
 stories, heldout = material.heldout_stories, hidden_words(material.heldout_stories.rows, special)
 levels = {
@@ -595,11 +603,11 @@ accuracy_chart(
 
 # %% [markdown]
 # One run is an anecdote. The live recipe with other random weights, masks and orders, and the long run (both in
-# the result file, made by `python -m course_lib.train.results 02`):
+# the result file, made by `python -m course_lib.teaching.results 02`):
 
 # %%
-from course_lib.train.experiments.lecture_02 import outcome
-from course_lib.train.results import in_words
+from course_lib.lectures.lecture_02.experiments import outcome
+from course_lib.teaching.results import in_words
 
 for run, recipe in result["recipes"].items():
     found = outcome(result, run)

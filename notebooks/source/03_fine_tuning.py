@@ -30,12 +30,18 @@ import torch
 from course_lib import check, claims_table, finetune, hint, load_pretrained, quiz, reveal, show
 from course_lib.text import english
 from course_lib.text.features import question_rows, tagged_rows, text_rows
-from course_lib.train.experiments.lecture_03 import COURSE, RATES, read_task
-from course_lib.train.results import in_words, read_result
-from course_lib.views import (
-    LiveLoss, cut_view, learning_curves, loss_line, span_chart, span_explorer, tag_view,
+from course_lib.lectures.lecture_03.experiments import COURSE, RATES, read_task
+from course_lib.teaching.results import in_words, read_result
+from course_lib.teaching import LiveLoss
+from course_lib.lectures.lecture_03.views import (
+    cut_view,
+    learning_curves,
+    loss_line,
+    span_chart,
+    span_explorer,
+    tag_view,
     task_shapes,
-)  # fmt: skip
+)
 
 # With a network, write "bert-base-uncased" here: every cell below runs on it, only more slowly.
 START = "course-bert"
@@ -486,7 +492,7 @@ print(f"always the commonest token                   {made['commonest']:.1%}")
 # it is louder. Larger fresh weights help, too: the scores of attention, products of two of them, are less flat.
 
 # %%
-from course_lib.views import curves_chart
+from course_lib.teaching import curves_chart
 
 plateau = read_result("03_plateau")
 every = plateau["steps"] // len(next(iter(plateau["runs"].values()))["loss"])
@@ -599,7 +605,7 @@ loss_line(line["lines"])
 # (exercise 03.6), and Pearson's and Spearman's (do numbers, or their ranks, rise together?).
 
 # %%
-from course_lib.claims.machinery import printed
+from course_lib.teaching.claims import printed
 
 print(f"{'':8}{'one example is':24}{'to learn from':>14}   scored by")
 for name, task in printed("glue")["tasks"].items():

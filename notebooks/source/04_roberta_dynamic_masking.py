@@ -28,9 +28,8 @@ from course_lib import (
     MicroWorld, bert, check, claims_table, compare, count_parameters, documentation_slice, hint, masked_lm_loss,
     pretraining_batches, quiz, reveal, roberta, roberta_for_masked_lm, show, train_byte_bpe,
 )  # fmt: skip
-from course_lib.views import (
-    LiveLoss, bar_chart, byte_pieces_view, coverage_chart, curves_chart, dots_chart, mask_epochs_view,
-)  # fmt: skip
+from course_lib.teaching import LiveLoss, bar_chart, coverage_chart, curves_chart, dots_chart
+from course_lib.lectures.lecture_04.views import byte_pieces_view, mask_epochs_view
 
 # %% [markdown]
 # ## Predict first
@@ -216,7 +215,7 @@ mask_epochs_view(words)
 
 # %%
 from course_lib.objectives.coverage import simulated_coverage
-from course_lib.train.experiments.lecture_04 import LIVE, SCHEMES, prepare_masking
+from course_lib.lectures.lecture_04.experiments import LIVE, SCHEMES, prepare_masking
 
 material = prepare_masking(LIVE, world)
 passes = int(LIVE.passes)
@@ -247,7 +246,7 @@ coverage_chart(0.15, passes, 10, simulated=counted)
 # must show here.
 
 # %%
-from course_lib.train.experiments.lecture_04 import LossCurve, train_scheme
+from course_lib.lectures.lecture_04.experiments import LossCurve, train_scheme
 
 print(f"{LIVE.stories} stories, {LIVE.steps:,} steps of {LIVE.batch_size} rows, {LIVE.passes:.0f} passes")
 live = {}
@@ -273,11 +272,11 @@ for scheme, end in live.items():
 # ### Five seeds
 #
 # The same, five times from other random weights and other draws (a result file, made by
-# `python -m course_lib.train.results 04`).
+# `python -m course_lib.teaching.results 04`).
 
 # %%
-from course_lib.train.experiments.lecture_04 import outcome
-from course_lib.train.results import read_result
+from course_lib.lectures.lecture_04.experiments import outcome
+from course_lib.teaching.results import read_result
 
 result = read_result("04_masking_schemes")
 few, more = result["runs"]
@@ -400,7 +399,7 @@ bar_chart(padding, percent=True, title="Padding, stories in rows of 64", y_title
 
 # %%
 from course_lib.objectives.pretraining import split_batch
-from course_lib.train.experiments.lecture_04 import small_roberta
+from course_lib.lectures.lecture_04.experiments import small_roberta
 
 def gradient(parts, naive=False):
     model = small_roberta(LIVE, world, seed=0).double().train()

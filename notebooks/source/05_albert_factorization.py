@@ -29,9 +29,15 @@ from course_lib import (
     load_pretrained, published, quiz, reveal, show,
 )  # fmt: skip
 from course_lib.family.albert import SHARING, AlbertConfig, FactorisedEmbeddings, albert_encoder, sharing_plan
-from course_lib.views import (
-    LiveLoss, bar_chart, dots_chart, heat_chart, layer_distance_chart, parameter_calculator, tokens_row,
-)  # fmt: skip
+from course_lib.teaching import (
+    LiveLoss,
+    bar_chart,
+    dots_chart,
+    heat_chart,
+    layer_distance_chart,
+    tokens_row,
+)
+from course_lib.lectures.lecture_05.views import parameter_calculator
 
 # %% [markdown]
 # ## Predict first
@@ -283,7 +289,7 @@ del both
 # regression that sees which words occur in both segments (third guess).
 
 # %%
-from course_lib.train.experiments.lecture_05 import LIVE, guesses, prepare_pairs
+from course_lib.lectures.lecture_05.experiments import LIVE, guesses, prepare_pairs
 
 world = MicroWorld.load()
 material = prepare_pairs(LIVE, world)
@@ -314,8 +320,8 @@ bar_chart(
 # %%
 from dataclasses import replace
 
-from course_lib.train.experiments.lecture_05 import measure as tested
-from course_lib.train.experiments.lecture_05 import train_albert
+from course_lib.lectures.lecture_05.experiments import measure as tested
+from course_lib.lectures.lecture_05.experiments import train_albert
 
 live = {}
 for task in ("NSP", "SOP"):
@@ -335,8 +341,8 @@ for task, end in live.items():
 # The row "none" is the same training on masked words alone.
 
 # %%
-from course_lib.train.experiments.lecture_05 import outcome
-from course_lib.train.results import in_words, read_result
+from course_lib.lectures.lecture_05.experiments import outcome
+from course_lib.teaching.results import in_words, read_result
 
 tasks = read_result("05_sentence_tasks")
 print(f"{'trained with':14}{'tested on NSP':>28}{'on SOP':>28}{'masked words':>28}")
@@ -405,7 +411,7 @@ for name, values in found.items():
 # %%
 from statistics import mean
 
-from course_lib.train.experiments.lecture_05 import WIDTHS
+from course_lib.lectures.lecture_05.experiments import WIDTHS
 
 heat_chart(
     [[100 * mean(found[f"E={width}, {sharing}"]) for sharing in SHARING] for width in WIDTHS],

@@ -29,10 +29,9 @@ from course_lib import (
     MicroWorld, bert, check, claims_table, compare, count_parameters, distilbert, distilbert_for_masked_lm, hint,
     load_pretrained, published, quiz, reveal, show, tinybert,
 )  # fmt: skip
-from course_lib.train.experiments.lecture_06 import micro_teacher
-from course_lib.views import (
-    LiveLoss, gradient_chart, layer_map_view, stones_chart, temperature_view, tradeoff_chart,
-)  # fmt: skip
+from course_lib.lectures.lecture_06.experiments import micro_teacher
+from course_lib.teaching import LiveLoss, gradient_chart, stones_chart, tradeoff_chart
+from course_lib.lectures.lecture_06.views import layer_map_view, temperature_view
 
 # %% [markdown]
 # ## Predict first
@@ -176,7 +175,7 @@ show(soft_target_loss, cosine_loss, distilbert_loss)
 # under `no_grad` and never leaves evaluation mode: no dropout, no gradient, no change.
 
 # %%
-from course_lib.train.teaching import Taught
+from course_lib.train.distilling import Taught
 
 show(Taught)
 
@@ -249,7 +248,12 @@ temperature_view(said, names, truth=hidden)
 # has the triple loss; the second begins with fresh weights and sees only the hidden words.
 
 # %%
-from course_lib.train.experiments.lecture_06 import STUDENTS, masked_accuracy, prepare, train_student
+from course_lib.lectures.lecture_06.experiments import (
+    STUDENTS,
+    masked_accuracy,
+    prepare,
+    train_student,
+)
 
 material = prepare(world)
 live = {"the teacher": masked_accuracy(teacher, material)}
@@ -273,8 +277,8 @@ for name, share in live.items():
 # *what is the hero's job?*, asked of stories that never say it, after fine-tuning on 400 labelled ones.
 
 # %%
-from course_lib.train.experiments.lecture_06 import outcome
-from course_lib.train.results import in_words, read_result
+from course_lib.lectures.lecture_06.experiments import outcome
+from course_lib.teaching.results import in_words, read_result
 
 found = read_result("06_distilbert")
 words_found, jobs = outcome(found, "masked_accuracy"), outcome(found, "job_accuracy")

@@ -29,8 +29,9 @@ from course_lib import (
     MicroWorld, bert, check, claims_table, compare, count_parameters, electra, electra_discriminator, hint,
     quiz, reveal, show,
 )  # fmt: skip
-from course_lib.train.experiments.lecture_07 import micro_electra, prepare
-from course_lib.views import LiveLoss, corruptor_view, dots_chart, stones_chart
+from course_lib.lectures.lecture_07.experiments import micro_electra, prepare
+from course_lib.teaching import LiveLoss, dots_chart, stones_chart
+from course_lib.lectures.lecture_07.views import corruptor_view
 
 # %% [markdown]
 # ## Predict first
@@ -225,7 +226,13 @@ corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 # A small ELECTRA from fresh weights: discriminator of two layers, 128 wide; generator a quarter as wide; 200 steps.
 
 # %%
-from course_lib.train.experiments.lecture_07 import FULL, area_under_curve, batches_of, judged, train_stone
+from course_lib.lectures.lecture_07.experiments import (
+    FULL,
+    area_under_curve,
+    batches_of,
+    judged,
+    train_stone,
+)
 
 material = prepare(world)
 model, history = train_stone(FULL, material, steps=200, callbacks=[LiveLoss()])
@@ -257,7 +264,7 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 # A step does not cost the same for each. Operations, counted while a step runs, both networks included:
 
 # %%
-from course_lib.train.experiments.lecture_07 import EQUAL_STEPS, flops_a_step
+from course_lib.lectures.lecture_07.experiments import EQUAL_STEPS, flops_a_step
 
 costs = {stone: flops_a_step(recipe, material) for stone, recipe in EQUAL_STEPS.items()}
 for stone, cost in costs.items():
@@ -273,8 +280,8 @@ for stone, cost in costs.items():
 # many steps as cost what ELECTRA's steps cost.
 
 # %%
-from course_lib.train.experiments.lecture_07 import outcome
-from course_lib.train.results import in_words, read_result
+from course_lib.lectures.lecture_07.experiments import outcome
+from course_lib.teaching.results import in_words, read_result
 
 found = read_result("07_stepping_stones")
 kinds, jobs = outcome(found, "kinds"), outcome(found, "jobs")

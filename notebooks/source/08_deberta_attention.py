@@ -27,10 +27,14 @@ import torch
 from course_lib import (
     MicroWorld, check, claims_table, compare, count_parameters, deberta, deberta_v3, hint, quiz, reveal, show,
 )  # fmt: skip
-from course_lib.train.experiments.lecture_08 import FULL, prepare, train_positions
-from course_lib.views import (
-    LiveLoss, bucket_chart, delta_tables, queue_chart, score_maps, score_variance, stones_chart,
-)  # fmt: skip
+from course_lib.lectures.lecture_08.experiments import FULL, prepare, train_positions
+from course_lib.teaching import LiveLoss, queue_chart, stones_chart
+from course_lib.lectures.lecture_08.views import (
+    bucket_chart,
+    delta_tables,
+    score_maps,
+    score_variance,
+)
 
 # %% [markdown]
 # ## Predict first
@@ -280,8 +284,8 @@ score_maps(model, world.tokenizer, " ".join(story.sentences[:1]))
 # because its decoder, which comes below, visits a block twice: a BERT of three blocks.
 
 # %%
-from course_lib.train.experiments.lecture_08 import outcome
-from course_lib.train.results import in_words, read_result
+from course_lib.lectures.lecture_08.experiments import outcome
+from course_lib.teaching.results import in_words, read_result
 
 found = read_result("08_positions")
 words = outcome(found, "masked_accuracy")

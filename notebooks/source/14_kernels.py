@@ -30,7 +30,7 @@ from course_lib import check, claims_table, hint, quiz, reveal, show
 from course_lib.bench.measuring import Contender, as_table, machine, measure, peak_bytes
 from course_lib.bench.roofline import memory_rate, placements
 from course_lib.bench.traffic import by_kind, traffic
-from course_lib.views import roofline_chart, speed_chart, traffic_chart
+from course_lib.lectures.lecture_14.views import roofline_chart, speed_chart, traffic_chart
 
 # %% [markdown]
 # ## Predict first
@@ -383,7 +383,7 @@ for point in points:
 # and the peer take turns in one run, at every size, also where we tie or lose. The stored run:
 
 # %%
-from course_lib.train.results import read_result
+from course_lib.teaching.results import read_result
 
 stored = read_result("14_speed")
 speed_chart(stored)

@@ -37,8 +37,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
-from course_lib.exercises import exercise
-from course_lib.exercises.quizzes import review_markdown
+from course_lib.teaching.exercises import exercise
+from course_lib.teaching.quizzes import review_markdown
 
 SOURCES = Path(__file__).resolve().parent
 NOTEBOOKS = SOURCES.parent

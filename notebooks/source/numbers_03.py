@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from statistics import mean
 from typing import Any
 
-from course_lib.train.experiments.lecture_03 import COURSE, STARTS, rise_beyond
-from course_lib.train.results import read_result
+from course_lib.lectures.lecture_03.experiments import COURSE, STARTS, rise_beyond
+from course_lib.teaching.results import read_result
 
 CHECKPOINT, PLATEAU, TASKS, CURVES = (
     read_result(f"03_{name}") for name in ("checkpoint", "plateau", "tasks", "curves")

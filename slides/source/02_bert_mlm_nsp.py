@@ -24,19 +24,17 @@ from course_lib import (
     pretraining_loss,
     published,
 )
-from course_lib.claims import claims
-from course_lib.claims.machinery import printed
 from course_lib.encoder import Block, Embeddings, FeedForward
 from course_lib.heads import PreTrainingOutput
 from course_lib.kernels.attention import attention_reference
+from course_lib.lectures.lecture_02.experiments import outcome
+from course_lib.lectures.lecture_02.recipes import LIVE, LONG, Material, prepare
 from course_lib.objectives.coverage import coverage
 from course_lib.objectives.rows import Rows
-from course_lib.text.wordpiece import longest_match
-from course_lib.train.experiments.lecture_02 import outcome
-from course_lib.train.recipes import LIVE, LONG, Material, prepare
-from course_lib.train.results import read_result
-from course_lib.views import accuracy_chart, bar_chart, tokens_row
-from course_lib.views.style import (
+from course_lib.teaching import accuracy_chart, bar_chart, tokens_row
+from course_lib.teaching.claims import claims, printed
+from course_lib.teaching.results import read_result
+from course_lib.teaching.style import (
     BLUE,
     FAINT,
     GREEN,
@@ -46,8 +44,9 @@ from course_lib.views.style import (
     VERMILION,
     rounded,
     template,
-)  # fmt: skip
-from course_lib.views.tokens import KEPT, MASKED, REPLACED, box
+)
+from course_lib.teaching.tokens import KEPT, MASKED, REPLACED, box
+from course_lib.text.wordpiece import longest_match
 
 MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 PALE = {"blue": "#e3f0f8", "orange": "#fdf1d6", "green": "#e0f3ed", "grey": "#f2f2f2"}
@@ -72,7 +71,7 @@ def _result() -> dict[str, Any]:
     except FileNotFoundError as missing:
         raise RuntimeError(
             "data/results/02_pretraining.json is not there, and this slide shows what it holds. "
-            "`python -m course_lib.train.results 02` makes it (hours on two cores)."
+            "`python -m course_lib.teaching.results 02` makes it (hours on two cores)."
         ) from missing
 
 

@@ -15,19 +15,14 @@ import torch
 from drawing import apart, arrow, body_of, code, for_a_hall, large, rect, svg, table, words
 
 from course_lib import bert, count_parameters, load_pretrained, to_transformers
-from course_lib.claims import claims
-from course_lib.claims.lecture_03 import PRINTED_ANSWERS
-from course_lib.claims.machinery import printed
 from course_lib.files import data_path
 from course_lib.heads import (
     BertForClassification,
     BertForQuestionAnswering,
     BertForTokenClassification,
 )
-from course_lib.objectives.spans import Spans, best_spans
-from course_lib.text import english
-from course_lib.text.features import tagged_rows
-from course_lib.train.experiments.lecture_03 import (
+from course_lib.lectures.lecture_03.claims import PRINTED_ANSWERS
+from course_lib.lectures.lecture_03.experiments import (
     COURSE,
     CURVES,
     MINILM,
@@ -36,14 +31,19 @@ from course_lib.train.experiments.lecture_03 import (
     TuningRecipe,
     read_task,
 )
+from course_lib.lectures.lecture_03.views import learning_curves, loss_line
+from course_lib.lectures.lecture_03.views.cut_pairs import cut_picture
+from course_lib.objectives.spans import Spans, best_spans
+from course_lib.teaching import bar_chart, curves_chart
+from course_lib.teaching.claims import claims, printed
+from course_lib.teaching.results import read_result
+from course_lib.teaching.style import BLUE, GREY, INK, ORANGE, VERMILION
+from course_lib.text import english
+from course_lib.text.features import tagged_rows
 from course_lib.train.finetuning import LOSSES, head_on, targets_of, text_inputs
 from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
-from course_lib.train.results import read_result
 from course_lib.train.span_metrics import bio_spans, span_scores
 from course_lib.train.task_metrics import accuracy
-from course_lib.views import bar_chart, curves_chart, learning_curves, loss_line
-from course_lib.views.cut_pairs import cut_picture
-from course_lib.views.style import BLUE, GREY, INK, ORANGE, VERMILION
 
 BOLD = ' font-weight="650"'
 MUTED = ' fill="#5a5a5a"'
@@ -550,7 +550,7 @@ def _result(name: str) -> dict[str, Any]:
     except FileNotFoundError as missing:
         raise RuntimeError(
             f"data/results/{name}.json is not there, and this slide shows what it holds. "
-            "`python -m course_lib.train.results 03` makes it (hours on two cores)."
+            "`python -m course_lib.teaching.results 03` makes it (hours on two cores)."
         ) from missing
 
 

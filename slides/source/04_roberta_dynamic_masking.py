@@ -25,16 +25,9 @@ from course_lib import (
     pretraining_batches,
     train_byte_bpe,
 )
-from course_lib.claims import claims
-from course_lib.claims.machinery import printed
 from course_lib.family.roberta import count_after_padding, roberta
 from course_lib.heads import MaskedLMOutput
-from course_lib.objectives.coverage import coverage, simulated_coverage
-from course_lib.objectives.pretraining import counted_together
-from course_lib.objectives.rows import Batch, Rows
-from course_lib.text.packing import INPUT_FORMATS, input_rows
-from course_lib.train.averages import glue_average
-from course_lib.train.experiments.lecture_04 import (
+from course_lib.lectures.lecture_04.experiments import (
     LIVE,
     RECIPES,
     SCHEMES,
@@ -43,13 +36,19 @@ from course_lib.train.experiments.lecture_04 import (
     outcome,
     prepare_masking,
 )
+from course_lib.lectures.lecture_04.views.mask_epochs import Passes, all_schemes
+from course_lib.objectives.coverage import coverage, simulated_coverage
+from course_lib.objectives.pretraining import counted_together
+from course_lib.objectives.rows import Batch, Rows
+from course_lib.teaching import coverage_chart, curves_chart, dots_chart, tokens_row
+from course_lib.teaching.averages import glue_average
+from course_lib.teaching.claims import claims, printed
+from course_lib.teaching.results import read_result
+from course_lib.teaching.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, VERMILION, template
+from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, box
+from course_lib.text.packing import INPUT_FORMATS, input_rows
 from course_lib.train.metrics import hidden_words
-from course_lib.train.results import read_result
 from course_lib.train.schedule import adam_trace, warmup_then_linear
-from course_lib.views import coverage_chart, curves_chart, dots_chart, tokens_row
-from course_lib.views.mask_epochs import Passes, all_schemes
-from course_lib.views.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, VERMILION, template
-from course_lib.views.tokens import KEPT, MASKED, PLAIN, REPLACED, box
 
 FEW, MORE = RECIPES  # the two amounts of text
 WAYS = tuple(SCHEMES)  # static, ten copies, dynamic
@@ -79,7 +78,7 @@ def _result() -> dict[str, Any]:
     except FileNotFoundError as missing:
         raise RuntimeError(
             "data/results/04_masking_schemes.json is not there, and this slide shows what it "
-            "holds. `python -m course_lib.train.results 04` makes it (an hour on two cores)."
+            "holds. `python -m course_lib.teaching.results 04` makes it (an hour on two cores)."
         ) from missing
 
 
@@ -182,7 +181,7 @@ CELL = (23, 18)
 
 @lru_cache(maxsize=1)
 def _ways() -> dict[str, Passes]:
-    from course_lib.views.mask_epochs import TEXT
+    from course_lib.lectures.lecture_04.views.mask_epochs import TEXT
 
     return all_schemes(_world().tokenizer, TEXT, passes=SHOWN)
 

@@ -15,8 +15,6 @@ import torch
 from drawing import arrow, body_of, code, for_a_hall, large, rect, svg, table, words
 
 from course_lib import MicroWorld, bert, count_parameters, make_pairs, published
-from course_lib.claims import claims
-from course_lib.claims.machinery import printed
 from course_lib.config import BertConfig, encoder_flops
 from course_lib.encoder import Stack
 from course_lib.family.albert import (
@@ -27,12 +25,7 @@ from course_lib.family.albert import (
     parameter_breakdown,
     sharing_plan,
 )
-from course_lib.objectives.masked_lm import mask_whole_words
-from course_lib.objectives.rows import Rows
-from course_lib.objectives.sentence_order import make_ordered_pairs
-from course_lib.text.wordpiece import word_numbers
-from course_lib.train.averages import glue_average
-from course_lib.train.experiments.lecture_05 import (
+from course_lib.lectures.lecture_05.experiments import (
     GRID,
     GRID_SEEDS,
     LIVE,
@@ -40,18 +33,16 @@ from course_lib.train.experiments.lecture_05 import (
     WIDTHS,
     outcome,
 )
+from course_lib.objectives.masked_lm import mask_whole_words
+from course_lib.objectives.rows import Rows
+from course_lib.objectives.sentence_order import make_ordered_pairs
+from course_lib.teaching import bar_chart, curves_chart, dots_chart, heat_chart, tokens_row
+from course_lib.teaching.averages import glue_average
+from course_lib.teaching.claims import claims, printed
+from course_lib.teaching.results import read_result
+from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILION, template
+from course_lib.text.wordpiece import word_numbers
 from course_lib.train.memory import activation_bytes
-from course_lib.train.results import read_result
-from course_lib.views import bar_chart, curves_chart, dots_chart, heat_chart, tokens_row
-from course_lib.views.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    VERMILION,
-    template,
-)
 
 HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
 SIZES = ("base", "large", "xlarge", "xxlarge")
@@ -507,7 +498,7 @@ def _read(name: str) -> dict[str, Any]:
     except FileNotFoundError as missing:
         raise RuntimeError(
             f"data/results/{name}.json is not there, and this slide shows what it holds. "
-            "`python -m course_lib.train.results 05` makes it (an hour or less on two cores)."
+            "`python -m course_lib.teaching.results 05` makes it (an hour or less on two cores)."
         ) from missing
 
 

@@ -15,8 +15,6 @@ from drawing import arrow, body_of, code, for_a_hall, rect, svg, table, words
 
 from course_lib import MicroWorld, bert, count_parameters, distilbert, published
 from course_lib import tinybert as tinybert_of
-from course_lib.claims import claims
-from course_lib.claims.machinery import printed, verdict
 from course_lib.config import encoder_flops
 from course_lib.encoder import Encoder
 from course_lib.family.distilbert import (
@@ -29,18 +27,7 @@ from course_lib.family.distilbert import (
 from course_lib.family.tinybert import fit_matrix, layer_mapping
 from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.distillation import soft_target_loss
-from course_lib.objectives.distillation import (
-    PUBLISHED_WEIGHTS,
-    attention_loss,
-    distilbert_loss,
-    tinybert_loss,
-)
-from course_lib.objectives.rows import Rows
-from course_lib.text.augmentation import augment
-from course_lib.text.tasks import hero_jobs
-from course_lib.text.world import story_rows
-from course_lib.train.averages import glue_average
-from course_lib.train.experiments.lecture_06 import (
+from course_lib.lectures.lecture_06.experiments import (
     BEGINNINGS,
     FULL,
     HELDOUT,
@@ -58,12 +45,24 @@ from course_lib.train.experiments.lecture_06 import (
     micro_teacher,
     outcome,
 )
+from course_lib.lectures.lecture_06.views.temperature import soften
+from course_lib.objectives.distillation import (
+    PUBLISHED_WEIGHTS,
+    attention_loss,
+    distilbert_loss,
+    tinybert_loss,
+)
+from course_lib.objectives.rows import Rows
+from course_lib.teaching import gradient_chart, tradeoff_chart
+from course_lib.teaching.averages import glue_average
+from course_lib.teaching.claims import claims, printed, verdict
+from course_lib.teaching.results import read_result
+from course_lib.teaching.style import BLUE, INK, ORANGE, SKY
+from course_lib.text.augmentation import augment
+from course_lib.text.tasks import hero_jobs
+from course_lib.text.world import story_rows
 from course_lib.train.memory import activation_bytes
 from course_lib.train.metrics import evaluate
-from course_lib.train.results import read_result
-from course_lib.views import gradient_chart, tradeoff_chart
-from course_lib.views.style import BLUE, INK, ORANGE, SKY
-from course_lib.views.temperature import soften
 
 TOKENS = 128  # of the text whose operations are counted
 BOLD = ' font-weight="650"'
@@ -83,7 +82,7 @@ def _read(name: str) -> dict[str, Any]:
     except FileNotFoundError as missing:
         raise RuntimeError(
             f"data/results/{name}.json is not there, and this slide shows what it holds. "
-            "`python -m course_lib.train.results 06` makes it (an hour or less on two cores)."
+            "`python -m course_lib.teaching.results 06` makes it (an hour or less on two cores)."
         ) from missing
 
 

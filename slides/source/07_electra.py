@@ -14,8 +14,6 @@ import torch
 from drawing import MONO, apart, arrow, body_of, code, for_a_hall, rect, svg, table, words
 
 from course_lib import MicroWorld, bert, count_parameters, electra, published
-from course_lib.claims import claims
-from course_lib.claims.machinery import printed
 from course_lib.config import encoder_flops
 from course_lib.family.electra import (
     GENERATOR_SIZE,
@@ -24,24 +22,19 @@ from course_lib.family.electra import (
     fill_in,
     generator_config,
 )
+from course_lib.lectures.lecture_07.ablation_steps import STONES
+from course_lib.lectures.lecture_07.experiments import FULL, LONG, SEEDS, micro_electra, outcome
+from course_lib.lectures.lecture_07.views.corruptor import Judged, corrupt_and_judge
 from course_lib.objectives.replaced_tokens import (
     RELEASED_MIX,
     electra_loss,
     replaced_labels,
     replaced_token_loss,
 )
-from course_lib.train.experiments.lecture_07 import (
-    FULL,
-    LONG,
-    SEEDS,
-    micro_electra,
-    outcome,
-)
-from course_lib.train.results import read_result
-from course_lib.train.stepping_stones import STONES
-from course_lib.views import curves_chart, dots_chart
-from course_lib.views.corruptor import Judged, corrupt_and_judge
-from course_lib.views.style import BLUE, GREEN, INK, ORANGE, VERMILION, template
+from course_lib.teaching import curves_chart, dots_chart
+from course_lib.teaching.claims import claims, printed
+from course_lib.teaching.results import read_result
+from course_lib.teaching.style import BLUE, GREEN, INK, ORANGE, VERMILION, template
 
 SIZES = ("small", "base", "large")
 TOKENS = 128  # of the text whose operations are counted
@@ -372,7 +365,7 @@ def _read(name: str) -> dict[str, Any]:
     except FileNotFoundError as missing:
         raise RuntimeError(
             f"data/results/{name}.json is not there, and this slide shows what it holds. "
-            "`python -m course_lib.train.results 07` makes it (hours on two cores)."
+            "`python -m course_lib.teaching.results 07` makes it (hours on two cores)."
         ) from missing
 
 

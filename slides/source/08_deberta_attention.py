@@ -13,8 +13,6 @@ from drawing import MONO, arrow, body_of, code, for_a_hall, rect, svg, table, wo
 from torch import Tensor
 
 from course_lib import MicroWorld, bert, count_parameters, published, to_transformers
-from course_lib.claims import claims
-from course_lib.claims.machinery import printed
 from course_lib.family.deberta import (
     DebertaConfig,
     DebertaForMaskedLM,
@@ -31,9 +29,7 @@ from course_lib.kernels.disentangled import (
     score_scale,
 )
 from course_lib.kernels.positions import position_rows, row_table
-from course_lib.objectives.sift import sift_loss
-from course_lib.train.averages import glue_average
-from course_lib.train.experiments.lecture_08 import (
+from course_lib.lectures.lecture_08.experiments import (
     FULL,
     LENGTH,
     NARROW,
@@ -44,11 +40,15 @@ from course_lib.train.experiments.lecture_08 import (
     outcome,
     small_model,
 )
-from course_lib.train.results import read_result
-from course_lib.views import curves_chart, score_statistics
-from course_lib.views.distance_buckets import DistanceRows, distance_rows
-from course_lib.views.score_spread import BIN, EDGE, histogram
-from course_lib.views.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION, template
+from course_lib.lectures.lecture_08.views import score_statistics
+from course_lib.lectures.lecture_08.views.distance_buckets import DistanceRows, distance_rows
+from course_lib.lectures.lecture_08.views.score_spread import BIN, EDGE, histogram
+from course_lib.objectives.sift import sift_loss
+from course_lib.teaching import curves_chart
+from course_lib.teaching.averages import glue_average
+from course_lib.teaching.claims import claims, printed
+from course_lib.teaching.results import read_result
+from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION, template
 
 BOLD = ' font-weight="650"'
 WORD = {"fill": "#e3eef6", "ink": BLUE}

@@ -23,18 +23,18 @@ from course_lib.bench.roofline import Case, Placed, cases
 from course_lib.bench.summary import COMPARED, SpeedRow, speed_rows
 from course_lib.bench.traffic import Traffic, by_kind, total, traffic
 from course_lib.config import encoder_flops
-from course_lib.exercises.lecture_14.online import online_softmax
-from course_lib.exercises.lecture_14.real import real_only
 from course_lib.kernels import disentangled
 from course_lib.kernels.choosing import ATTENTION, DISENTANGLED, Rule, choose
 from course_lib.kernels.early_exit import early_exit
 from course_lib.kernels.masked_loss import IGNORED, masked_loss, masked_loss_reference
 from course_lib.kernels.masking import CHOICE, as_share, random_bits
 from course_lib.kernels.positions import position_rows
-from course_lib.train.results import read_result
-from course_lib.views.roofline import times
-from course_lib.views.speeds import speeds
-from course_lib.views.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
+from course_lib.lectures.lecture_14.exercises.online import online_softmax
+from course_lib.lectures.lecture_14.exercises.real import real_only
+from course_lib.lectures.lecture_14.views.roofline import times
+from course_lib.lectures.lecture_14.views.speeds import speeds
+from course_lib.teaching.results import read_result
+from course_lib.teaching.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
 
 RATE = 0.15  # of the tokens that are asked for
 BYTES = 4  # of a float32

@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Any
 
 from course_lib import claims_table
-from course_lib.exercises import all_exercises
-from course_lib.views.page import inline
-from course_lib.views.style import INK
+from course_lib.teaching.exercises import all_exercises
+from course_lib.teaching.page import inline
+from course_lib.teaching.style import INK
 
 MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 

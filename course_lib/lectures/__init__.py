@@ -1,0 +1,1 @@
+"""One room a lecture: its exercises, claims, experiments, views and quiz."""

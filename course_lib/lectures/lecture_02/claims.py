@@ -1,0 +1,695 @@
+"""What is claimed about BERT and its pre-training, and how each claim is settled."""
+
+from __future__ import annotations
+
+import math
+import random
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course_lib.config import published
+from course_lib.encoder import count_parameters
+from course_lib.family.bert import bert
+from course_lib.heads import PreTrainingOutput
+from course_lib.objectives.masked_lm import Masked, mask_rows, masked_lm_loss
+from course_lib.objectives.next_sentence import make_pairs, next_sentence_loss
+from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.teaching.claims import Claim, NotHere, Settled, is_, near, printed, result
+from course_lib.teaching.results import in_words
+
+from .experiments import outcome
+
+SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=30_522)
+
+# ================================================================ how large BERT is
+
+
+def _parameters(size: str) -> int:
+    with torch.device("meta"):  # counts without filling 110 million numbers
+        return count_parameters(bert(size))
+
+
+def _size(size: str) -> Settled:
+    count = _parameters(size)
+    return Settled(count, f"{count:,} with the pooler")
+
+
+def _vocabulary() -> Settled:
+    count = published("bert", "base").vocab_size
+    return Settled(count, f"{count:,} rows in the released token table")
+
+
+# ================================================================ what masking does
+
+
+@lru_cache(maxsize=1)
+def _masked_rows() -> tuple[Rows, Masked]:
+    """2,000 rows of 128 real tokens, [CLS] and two [SEP] among them, masked once."""
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(5, SPECIAL.vocab_size, (2_000, 128), generator=generator)
+    ids[:, 0], ids[:, 60], ids[:, 127] = SPECIAL.cls, SPECIAL.sep, SPECIAL.sep
+    rows = Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    return rows, mask_rows(rows, SPECIAL, seed=0)
+
+
+def _share_masked() -> Settled:
+    rows, masked = _masked_rows()
+    shares = [float((masked.action == action).float().mean()) for action in (1, 2, 3)]
+    n = rows.input_ids.numel()
+    said = (
+        f"of {n:,} positions {sum(shares):.1%} are chosen: {shares[0]:.1%} become [MASK], "
+        f"{shares[1]:.1%} another id, {shares[2]:.1%} stay"
+    )
+    return Settled(shares[0], said, math.sqrt(0.12 * 0.88 / n))
+
+
+def _shares_of_chosen() -> Settled:
+    _, masked = _masked_rows()
+    shares = [float((masked.done == action).float().mean()) for action in (1, 2, 3)]
+    said = f"of {len(masked.done):,} chosen: " + ", ".join(
+        f"{share:.1%} {name}"
+        for share, name in zip(shares, ("[MASK]", "random", "kept"), strict=True)
+    )
+    return Settled(tuple(shares), said, math.sqrt(0.8 * 0.2 / len(masked.done)))
+
+
+def _near_80_10_10(shares: tuple[float, float, float]) -> bool:
+    return all(abs(a - b) < 0.015 for a, b in zip(shares, (0.8, 0.1, 0.1), strict=True))
+
+
+def _products() -> Settled:
+    paper = printed("bert")["pretraining"]
+    shares = tuple(round(100 * paper["rate"] * share, 6) for share in paper["mix"])
+    return Settled(shares, "15% × 80%, 10%, 10% = " + ", ".join(f"{s:g}%" for s in shares))
+
+
+# ================================================================ what the pairs are
+
+
+def _counted_pairs() -> Rows:
+    """Documents whose sentences are single, numbered words: what follows what can be read off."""
+    documents = [[[100 + 50 * d + i] for i in range(50)] for d in range(100)]
+    return make_pairs(documents, SPECIAL, length=16, seed=0)
+
+
+def _cls_and_labels() -> Settled:
+    rows = _counted_pairs()
+    cls_in_a_row = int((rows.input_ids == SPECIAL.cls).sum(1).max())
+    label, follows = (
+        rows.next_sentence_label,
+        torch.tensor([_follows(ids) for ids in rows.input_ids]),
+    )
+    assert label is not None
+    shares = [float(follows[label == wanted].float().mean()) for wanted in (0, 1)]
+    said = (
+        f"{len(rows):,} rows, {cls_in_a_row} [CLS] in each; b follows a in {shares[0]:.0%} of "
+        f"those labelled 0 and in {shares[1]:.0%} of those labelled 1"
+    )
+    return Settled((cls_in_a_row, *shares), said)
+
+
+def _follows(ids: Tensor) -> bool:
+    first_sep = int((ids == SPECIAL.sep).nonzero()[0])
+    return bool(ids[first_sep + 1] == ids[first_sep - 1] + 1)
+
+
+def _share_of_random() -> Settled:
+    """Documents of 2 to 12 sentences of 5 to 40 words, packed to 128."""
+    draw = random.Random(0)
+    documents = [
+        [[9] * draw.randint(5, 40) for _ in range(draw.randint(2, 12))] for _ in range(1_500)
+    ]
+    label = make_pairs(documents, SPECIAL, length=128, seed=0).next_sentence_label
+    assert label is not None
+    share, spread = float(label.float().mean()), 0.5 / math.sqrt(len(label))
+    said = f"{share:.1%} NotNext in {len(label):,} pairs from documents of 2 to 12 sentences"
+    return Settled(share, f"{said} (± {spread:.1%})", spread)
+
+
+# ================================================================ what the loss is
+
+
+def _gradient_on_not_next() -> Settled:
+    """The gradient at the NotNext score of an undecided model, on a NotNext pair."""
+    right, wrong = torch.zeros(1, 2, requires_grad=True), torch.zeros(1, 2, requires_grad=True)
+    outputs = PreTrainingOutput(torch.zeros(0, 1), right)
+    next_sentence_loss(outputs, {"next_sentence_label": torch.tensor([1])})["total"].backward()
+    (-F.log_softmax(wrong, -1)[0, 0]).backward()
+    assert right.grad is not None and wrong.grad is not None
+    of_right, of_wrong = float(right.grad[0, 1]), float(wrong.grad[0, 1])
+    after = [float((-gradient[0]).softmax(-1)[1]) for gradient in (wrong.grad, right.grad)]
+    said = (
+        f"gradient at the NotNext score {of_right:+.1f}, with the printed loss {of_wrong:+.1f}: "
+        f"one step of size 1 takes P(NotNext) from 50% to {after[1]:.0%}, with the printed loss to "
+        f"{after[0]:.0%}"
+    )
+    return Settled(of_right, said)
+
+
+def _twice_the_batch() -> Settled:
+    """How the masked-word loss grows when every row stands in the batch twice."""
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(8, 50, generator=generator)
+    labels = torch.randint(50, (8,), generator=generator)
+
+    def loss(times: int) -> float:
+        outputs = PreTrainingOutput(logits.repeat(times, 1), torch.zeros(1, 2))
+        return float(masked_lm_loss(outputs, {"labels": labels.repeat(times)})["total"])
+
+    ratio = loss(2) / loss(1)
+    return Settled(ratio, f"every row twice: the loss is {ratio:.3f} times as large")
+
+
+# ================================================================ what [CLS] holds
+
+# A sentence; one that says nearly the same in other words; one that shares words, not matter.
+TRIPLES = (
+    (
+        "The baker opened her shop before sunrise.",
+        "Early in the morning the woman started selling bread.",
+        "The baker's dog sleeps under the table.",
+    ),
+    (
+        "Rain fell on the harbour all night.",
+        "It was wet by the sea until morning.",
+        "The harbour was built two hundred years ago.",
+    ),
+    (
+        "The train to the coast was late again.",
+        "Once more we waited for our ride to the sea.",
+        "The train was painted green last year.",
+    ),
+    (
+        "My brother repairs old bicycles.",
+        "He fixes used bikes for a living.",
+        "My brother dislikes cheese.",
+    ),
+    (
+        "The museum is closed on Mondays.",
+        "You cannot visit the exhibition at the start of the week.",
+        "The museum bought a large painting.",
+    ),
+    (
+        "She planted tulips along the fence.",
+        "There are flowers growing beside her garden wall.",
+        "She planted her feet and refused to move.",
+    ),
+    (
+        "The bridge was too narrow for the lorry.",
+        "A truck could not pass over the river.",
+        "The bridge was shown on a postcard.",
+    ),
+    (
+        "He forgot where he had put his glasses.",
+        "The man could not find his spectacles.",
+        "He filled the glasses with lemonade.",
+    ),
+    (
+        "The team lost the final by one point.",
+        "They were beaten narrowly in the last match.",
+        "The team wears blue shirts.",
+    ),
+    (
+        "Our neighbour plays the violin every evening.",
+        "Music comes from next door after dinner.",
+        "Our neighbour sold her car in March.",
+    ),
+    (
+        "The soup was far too salty.",
+        "The cook put in more seasoning than anybody could eat.",
+        "The soup was served in a white bowl.",
+    ),
+    (
+        "The lake freezes in January.",
+        "In winter there is ice on the water.",
+        "The lake is named after a general.",
+    ),
+)
+
+
+def _cls_against_mean() -> Settled:
+    """In how many triples is the paraphrase nearer: by the mean of all vectors, and by [CLS]?"""
+    vectors = [_sentence_vectors([triple[i] for triple in TRIPLES]) for i in range(3)]
+    right = {}
+    for name in ("[CLS]", "mean"):
+        sentence, same, other = (vector[name] for vector in vectors)
+        nearer = F.cosine_similarity(sentence, same) > F.cosine_similarity(sentence, other)
+        right[name] = int(nearer.sum())
+    said = (
+        f"MiniLM finds the paraphrase in {right['mean']} of {len(TRIPLES)} triples by the mean of "
+        f"its token vectors, in {right['[CLS]']} by [CLS]. It was trained on the mean: what was "
+        "trained is what is good"
+    )
+    return Settled(right["mean"] - right["[CLS]"], said)
+
+
+def _sentence_vectors(texts: list[str]) -> dict[str, Tensor]:
+    """Two vectors (N, H) for each text: that of [CLS], and the mean over the real tokens."""
+    encoder, tokenizer = _minilm()
+    special = tokenizer.special
+    ids = [[special.cls, *tokenizer.encode(text), special.sep] for text in texts]
+    longest = max(map(len, ids))
+    mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in ids])
+    padded = torch.tensor([row + [special.pad] * (longest - len(row)) for row in ids])
+    with torch.no_grad():
+        hidden = encoder(padded, mask).last_hidden_state  # (N, T, H)
+    real = mask[..., None]
+    return {"[CLS]": hidden[:, 0], "mean": (hidden * real).sum(1) / real.sum(1)}
+
+
+@lru_cache(maxsize=1)
+def _minilm() -> tuple[Any, Any]:
+    from course_lib.checkpoints import MissingCheckpoint, load_pretrained
+
+    try:
+        loaded = load_pretrained(
+            "all-MiniLM-L6-v2", instead="the claim about [CLS] is left unsettled"
+        )
+    except MissingCheckpoint as error:
+        raise NotHere("the weights of MiniLM are not installed") from error
+    if loaded.tokenizer is None:
+        raise NotHere("the vocabulary of MiniLM is not beside its weights")
+    return loaded.encoder, loaded.tokenizer
+
+
+# ================================================================ what the recipe says
+
+
+def _tokens_a_step() -> Settled:
+    paper = printed("bert")["pretraining"]
+    product = paper["batch"] * paper["long_length"]
+    return Settled(product, f"{paper['batch']} × {paper['long_length']} = {product:,}")
+
+
+def _passes() -> Settled:
+    paper = printed("bert")["pretraining"]
+    words = paper["words_books"] + paper["words_wikipedia"]
+    rows, share = paper["batch"] * paper["steps"], paper["short_share"]
+    mixed = rows * (share * paper["short_length"] + (1 - share) * paper["long_length"]) / words
+    all_long = rows * paper["long_length"] / words
+    said = (
+        f"{mixed:.1f} passes with the two lengths; {all_long:.1f} if every step were at length 512"
+    )
+    return Settled(mixed, said)
+
+
+def _first_step() -> Settled:
+    """The first step of Adam, without bias correction over with it."""
+    paper = printed("bert")["pretraining"]
+    ratio = (1 - paper["beta1"]) / math.sqrt(1 - paper["beta2"])
+    late = (1 - paper["beta1"] ** 10_000) / math.sqrt(1 - paper["beta2"] ** 10_000)
+    said = f"the first step is {ratio:.2f} times as large without, the 10,000th {late:.4f} times"
+    return Settled(ratio, said)
+
+
+def _multilingual() -> Settled:
+    count = _parameters("multilingual-cased")
+    table = published("bert", "multilingual-cased")
+    share = table.vocab_size * table.hidden_size / count
+    return Settled(count, f"{count:,}, of which {share:.0%} are the token table")
+
+
+# ================================================================ what this page measured
+
+
+def _gap(run: str) -> Settled:
+    """The least share of the distance from counting to knowing that a seed covered."""
+    shares = outcome(result("02_pretraining"), run)["gap_closed"]
+    return Settled(min(shares), f"{in_words(shares)}, least {min(shares):.1%}")
+
+
+def _shared_words() -> Settled:
+    found = result("02_pretraining")
+    bag, model = found["levels"]["bag_of_words_pairs"], outcome(found, "live")["pair_accuracy"]
+    return Settled(bag, f"shared words alone {bag:.1%}, the live model {in_words(model)}")
+
+
+# ================================================================ what the paper's ablations say
+
+
+def _difference(better: str, worse: str, *columns: str, table: str = "ablation_tasks") -> Settled:
+    """Points lost from one printed row to another, by column."""
+    rows = printed("bert")[table]
+    lost = {
+        name: round(a - b, 2)
+        for name, a, b in zip(rows["columns"], rows[better], rows[worse], strict=True)
+    }
+    said = ", ".join(f"{name} {points:+.1f}" for name, points in lost.items())
+    return Settled(tuple(lost[column] for column in columns), said)
+
+
+def _exceptions_to_larger_is_better() -> Settled:
+    """Steps down Table 6 at which a column does not improve: perplexity falls, the rest rises."""
+    rows = printed("bert")["ablation_size"]["rows"]
+    exceptions = 0
+    for small, large in pairwise(rows):
+        exceptions += large[3] >= small[3]
+        exceptions += sum(b <= a for a, b in zip(small[4:], large[4:], strict=True))
+    gain, steps = rows[-1][5] - rows[0][5], len(rows) - 1
+    said = f"{exceptions} exceptions in {steps} steps of 4 columns; MRPC gains {gain:.1f} points"
+    return Settled(exceptions, said)
+
+
+def _features_against_fine_tuning() -> Settled:
+    table = printed("bert")["features"]
+    best = round(table["fine_tuned"] - table["concatenated_last_four"], 2)
+    last = round(table["fine_tuned"] - table["last"], 2)
+    said = f"{best} points behind with the last four layers joined, {last} with the last alone"
+    return Settled(best, said)
+
+
+LECTURE_002, LECTURE_004 = "source lecture 002", "source lecture 004"
+
+CLAIMS = (
+    Claim(
+        id="size base",
+        they_say="BERT-base has 110M parameters",
+        who="BERT, section 3",
+        it_is="rounded up: 109.5M with the pooler, 108.9M without, 110.1M with both heads",
+        how="computed",
+        settled_by="counting a model of the published sizes",
+        settle=lambda: _size("base"),
+        accepts=is_(109_482_240),
+        rejected=110_000_000,
+    ),
+    Claim(
+        id="size large",
+        they_say="BERT-large has 340M parameters",
+        who="BERT, section 3",
+        it_is="335.1M with the pooler, 336.2M with both heads; later papers say 334M or 335M",
+        how="computed",
+        settled_by="counting a model of the published sizes",
+        settle=lambda: _size("large"),
+        accepts=is_(335_141_888),
+        rejected=340_000_000,
+    ),
+    Claim(
+        id="vocabulary",
+        they_say="the vocabulary has 30,000 pieces",
+        who="BERT, section 3",
+        it_is="30,522 in the released uncased models, 28,996 in the cased ones",
+        how="computed",
+        settled_by="the published configuration",
+        settle=_vocabulary,
+        accepts=is_(30_522),
+        rejected=30_000,
+    ),
+    Claim(
+        id="E70",
+        they_say="15% of the words are hidden",
+        who=LECTURE_002,
+        it_is="15% of the WordPiece positions are chosen to be asked; 12% become [MASK]",
+        how="measured",
+        settled_by="a count over masked rows, here",
+        settle=_share_masked,
+        accepts=near(0.12, 0.003),
+        rejected=0.15,
+    ),
+    Claim(
+        id="E101",
+        they_say="15% of the tokens are replaced by [MASK]",
+        who=LECTURE_004,
+        it_is="of the chosen 80% become [MASK], 10% a random id, 10% stay; all are asked",
+        how="measured",
+        settled_by="a count over masked rows, here",
+        settle=_shares_of_chosen,
+        accepts=_near_80_10_10,
+        rejected=(1.0, 0.0, 0.0),
+    ),
+    Claim(
+        id="mask shares",
+        they_say="15% are chosen; 80%, 10%, 10% of them are masked, replaced, kept",
+        who="BERT, sections 3.1 and A.1",
+        it_is="so: 12%, 1.5% and 1.5% of all tokens",
+        how="computed",
+        settled_by="the printed shares",
+        settle=_products,
+        accepts=is_((12.0, 1.5, 1.5)),
+        rejected=(80.0, 10.0, 10.0),
+    ),
+    Claim(
+        id="E71",
+        they_say="the pair loss is −log P(IsNext)",
+        who=LECTURE_002,
+        it_is="−log P of the *true* label; the printed loss teaches IsNext on every NotNext pair",
+        how="measured",
+        settled_by="the gradient on a NotNext pair, here",
+        settle=_gradient_on_not_next,
+        accepts=lambda gradient: gradient < 0,
+        rejected=0.5,
+    ),
+    Claim(
+        id="E71 mean",
+        they_say="the masked-word loss is a sum",
+        who=LECTURE_002,
+        it_is="a mean over the asked positions, plus a mean over the pairs",
+        how="measured",
+        settled_by="the loss of a batch and of the same batch twice, here",
+        settle=_twice_the_batch,
+        accepts=near(1.0, 1e-5),
+        rejected=2.0,
+    ),
+    Claim(
+        id="E72",
+        they_say="[CLS] holds the meaning of the whole input",
+        who=LECTURE_002,
+        it_is=(
+            "only what it was trained for: in BERT, next or not. Footnote 6 of the paper itself "
+            "warns that without fine-tuning it is no sentence vector"
+        ),
+        how="measured",
+        settled_by="twelve triples of sentences with MiniLM, here: an illustration",
+        settle=_cls_against_mean,
+        accepts=lambda advantage: advantage >= 1,
+        rejected=0,
+    ),
+    Claim(
+        id="E102",
+        they_say="GPT reads left to right or right to left",
+        who=LECTURE_004,
+        it_is="left to right only; the early model with both directions, trained apart, is ELMo",
+        how="cited",
+        settled_by="cited: Radford et al. 2018; BERT, Figure 3",
+    ),
+    Claim(
+        id="E103",
+        they_say="[CLS] stands at the beginning of the sentence; the label is 0 or 1",
+        who=LECTURE_004,
+        it_is="one [CLS] a packed row, whatever the number of sentences; 0 is IsNext, 1 is NotNext",
+        how="measured",
+        settled_by="looking into the rows the pair maker gives",
+        settle=_cls_and_labels,
+        accepts=is_((1, 1.0, 0.0)),
+        rejected=(2, 0.0, 1.0),
+    ),
+    Claim(
+        id="half random",
+        they_say="half of the pairs are NotNext",
+        who="BERT, section 3.1",
+        it_is=(
+            "more than half: a chunk of one sentence has nothing to follow it and always gets a "
+            "random b. How many more depends on the documents"
+        ),
+        how="measured",
+        settled_by="the pair maker on drawn documents, here",
+        settle=_share_of_random,
+        accepts=lambda share: 0.52 < share < 0.75,
+        rejected=0.5,
+    ),
+    Claim(
+        id="slip 4 batch",
+        they_say="256 sequences × 512 tokens = 128,000 tokens a batch",
+        who="BERT, section A.2",
+        it_is="131,072",
+        how="computed",
+        settled_by="multiplication",
+        settle=_tokens_a_step,
+        accepts=is_(131_072),
+        rejected=128_000,
+    ),
+    Claim(
+        id="slip 4 epochs",
+        they_say="one million steps are about 40 epochs",
+        who="BERT, section A.2",
+        it_is=(
+            "about 13 passes: nine steps in ten are at length 128. (Over 3.3 billion *words*; "
+            "counted in pieces, fewer still)"
+        ),
+        how="computed",
+        settled_by="the printed schedule",
+        settle=_passes,
+        accepts=near(13, 0.5),
+        rejected=40,
+    ),
+    Claim(
+        id="slip 4 Adam",
+        they_say="trained with Adam",
+        who="BERT, section A.2",
+        it_is=(
+            "Adam without its bias correction in the released code; by the end of the 10,000 "
+            "steps of warm-up the difference is gone"
+        ),
+        how="computed",
+        settled_by="the printed β; the code is cited (optimization.py)",
+        settle=_first_step,
+        accepts=near(math.sqrt(10), 1e-3),
+        rejected=1.0,
+    ),
+    Claim(
+        id="slip 4 decay",
+        they_say="L2 weight decay of 0.01",
+        who="BERT, section A.2",
+        it_is=(
+            "decoupled decay in the released code: it does not pass through Adam's averages, and "
+            "skips LayerNorms and biases"
+        ),
+        how="cited",
+        settled_by="cited: optimization.py of the released code",
+    ),
+    Claim(
+        id="slip 4 multilingual",
+        they_say="the multilingual model has 110M parameters",
+        who="README of the released code",
+        it_is=(
+            "177.9M: 110M is the English model's count, with a quarter of the vocabulary. The "
+            "lecture on many languages takes this up"
+        ),
+        how="computed",
+        settled_by="counting a model of the published sizes",
+        settle=_multilingual,
+        accepts=is_(177_853_440),
+        rejected=110_000_000,
+    ),
+    Claim(
+        id="slip 4 answers",
+        they_say=(
+            "a span's score is the sum of start and end; no answer where null is not beaten by τ"
+        ),
+        who="BERT, section 4.3",
+        it_is=(
+            "the code takes half the sum, and its threshold has the other sign. Run in the "
+            "lecture on fine-tuning"
+        ),
+        how="cited",
+        settled_by="cited: run_squad.py of the released code",
+    ),
+    Claim(
+        id="Table 5 NSP",
+        they_say="leaving out NSP hurts QNLI, MNLI and SQuAD significantly",
+        who="BERT, section 5.1",
+        it_is="3.5 points on QNLI, but 0.5 on MNLI and 0.6 on SQuAD",
+        how="computed",
+        settled_by="differences in the printed Table 5",
+        settle=lambda: _difference("full", "no_nsp", "QNLI", "MNLI-m", "SQuAD"),
+        accepts=is_((3.5, 0.5, 0.6)),
+        rejected=(3.5, 3.5, 3.5),
+    ),
+    Claim(
+        id="Table 5 direction",
+        they_say="a left-to-right model is worse on all tasks",
+        who="BERT, section 5.1",
+        it_is="so, both without NSP: much on MRPC and SQuAD, half a point on QNLI and SST-2",
+        how="computed",
+        settled_by="differences in the printed Table 5",
+        settle=lambda: _difference(
+            "no_nsp", "left_to_right_no_nsp", "MNLI-m", "QNLI", "MRPC", "SST-2", "SQuAD"
+        ),
+        accepts=is_((1.8, 0.6, 9.0, 0.5, 10.1)),
+        rejected=(2.3, 4.1, 9.2, 0.6, 10.7),  # against the full model: two changes at once
+    ),
+    Claim(
+        id="Table 5 BiLSTM",
+        they_say="a BiLSTM on top helps the left-to-right model on SQuAD and hurts it on GLUE",
+        who="BERT, section 5.1",
+        it_is="so: SQuAD gains 7.1 points and is still 3.0 short; no GLUE column gains",
+        how="computed",
+        settled_by="differences in the printed Table 5",
+        settle=lambda: _difference(
+            "left_to_right_no_nsp_bilstm",
+            "left_to_right_no_nsp",
+            *("MNLI-m", "QNLI", "MRPC", "SST-2", "SQuAD"),
+        ),
+        accepts=lambda gained: gained[-1] == 7.1 and all(points <= 0 for points in gained[:-1]),
+        rejected=(1.0, 1.0, 1.0, 1.0, 7.1),
+    ),
+    Claim(
+        id="Table 6",
+        they_say="larger is better, even on small tasks",
+        who="BERT, section 5.2",
+        it_is="so: every step down the table improves every column",
+        how="computed",
+        settled_by="the printed Table 6",
+        settle=_exceptions_to_larger_is_better,
+        accepts=is_(0),
+        rejected=1,
+    ),
+    Claim(
+        id="Table 7",
+        they_say="frozen features come within 0.3 F1 of fine-tuning on named entities",
+        who="BERT, section 5.3",
+        it_is="so, with the last four layers side by side; with the last alone 1.5",
+        how="computed",
+        settled_by="differences in the printed Table 7",
+        settle=_features_against_fine_tuning,
+        accepts=is_(0.3),
+        rejected=1.5,
+    ),
+    Claim(
+        id="whole words",
+        they_say="hiding whole words instead of pieces makes BERT-large better",
+        who="README of the released code",
+        it_is=(
+            "so, by these scores: all pieces of a word are hidden together, and none gives the "
+            "word away"
+        ),
+        how="computed",
+        settled_by="differences of the printed scores",
+        settle=lambda: _difference(
+            "whole_words", "pieces", "SQuAD F1", "SQuAD EM", "MNLI", table="whole_word_masking"
+        ),
+        accepts=is_((1.8, 2.4, 1.02)),
+        rejected=(0.0, 0.0, 0.0),
+    ),
+    Claim(
+        id="live run",
+        they_say=(
+            "2,400 steps of training, a minute or so, take a two-layer BERT at least half of the "
+            "way from counting "
+            "to knowing"
+        ),
+        who="this page",
+        it_is="so, on held-out stories of the micro-world, for every seed",
+        how="measured",
+        settled_by="data/results/02_pretraining.json; one seed of it ran live above",
+        settle=lambda: _gap("live"),
+        accepts=lambda share: 0.5 <= share <= 1.0,
+        rejected=0.45,
+    ),
+    Claim(
+        id="long run",
+        they_say="about seventeen times the reading brings it at least 85% of the way",
+        who="this page",
+        it_is="so, in the one run made",
+        how="measured",
+        settled_by="data/results/02_pretraining.json",
+        settle=lambda: _gap("long"),
+        accepts=lambda share: 0.85 <= share <= 1.0,
+        rejected=0.8,
+    ),
+    Claim(
+        id="NSP by topic",
+        they_say="NSP is largely a question of topic",
+        who="ALBERT (Lan et al. 2019), section 3.1",
+        it_is="so here: a classifier that sees only shared words, no order, solves most of it",
+        how="measured",
+        settled_by="logistic regression on shared words, data/results/02_pretraining.json",
+        settle=_shared_words,
+        accepts=lambda accuracy: 0.8 <= accuracy <= 1.0,
+        rejected=0.5,
+    ),
+)

@@ -1,0 +1,115 @@
+"""Lecture 02's pre-training: the live recipe on five seeds, a long run, and the levels beside them.
+
+A run that was stopped goes on where it was; the first losses of seed 0 are recorded in float32."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from course_lib.files import cache_dir, write_atomic
+from course_lib.teaching.results import REPLAYED, in_words, made_with
+from course_lib.text.counts import NeighbourCounts, Unigram
+from course_lib.text.oracle import Oracle
+from course_lib.train.baselines import bag_of_words_accuracy
+from course_lib.train.metrics import hidden_words
+
+from .recipes import LIVE, LONG, AccuracyCurve, Material, Recipe, prepare, pretrain
+
+RUNS = {"live": (LIVE, range(5)), "long": (LONG, range(1))}
+
+
+def levels(material: Material) -> dict[str, float]:
+    """What counting and knowing reach on the very positions the models are measured on."""
+    stories = material.heldout_stories
+    masked = hidden_words(stories.rows, material.special)
+    positions = stories.positions(masked.chosen)
+    return {
+        "unigram": Unigram(material.documents).accuracy(stories.rows, masked.chosen),
+        "count_model": NeighbourCounts(material.documents).accuracy(stories.rows, masked.chosen),
+        "oracle": Oracle(material.world).accuracy(stories.stories, positions),
+        "bag_of_words_pairs": bag_of_words_accuracy(
+            material.train, material.heldout_pairs, material.special
+        ),
+        "positions": len(positions),
+        "pairs": len(material.heldout_pairs),
+    }
+
+
+def gap_closed(accuracy: float, found: Mapping[str, float]) -> float:
+    """Share of the way from the count model to the oracle."""
+    return (accuracy - found["count_model"]) / (found["oracle"] - found["count_model"])
+
+
+def one_run(name: str, recipe: Recipe, material: Material, seed: int) -> dict[str, Any]:
+    """Train one seed with its held-out curve; kept in the cache, so that it is done once."""
+    settings = "-".join(str(value) for value in asdict(recipe).values())
+    key = f"{name}-{seed}-{material.world.hash[:12]}-{torch.get_num_threads()}-{settings}"
+    done = cache_dir("results") / f"{key}.json"
+    if done.exists():
+        return json.loads(done.read_text(encoding="utf-8"))
+    curve = AccuracyCurve(material, recipe.steps, looks=24)
+    path = cache_dir("results") / f"{key}.safetensors"
+    seen = path.with_suffix(".curve.json")
+    if path.exists() and seen.exists():
+        curve.points = json.loads(seen.read_text(encoding="utf-8"))
+
+    def keep(report: Any) -> None:  # beside each checkpoint, the curve so far
+        if report.step % 500 == 0:
+            write_atomic(seen, json.dumps(curve.points))
+            print(f"  {name} seed {seed}: step {report.step} of {report.steps}", flush=True)
+
+    _, history = pretrain(
+        recipe, material, seed=seed, callbacks=[curve, keep], checkpoint=path, checkpoint_every=500
+    )
+    points = list({point["step"]: point for point in curve.points}.values())
+    run = {"seed": seed, "curve": points, "seconds": round(history.seconds, 1)}
+    write_atomic(done, json.dumps(run))
+    return run
+
+
+def replay(recipe: Recipe, material: Material) -> list[float]:
+    """The first losses of seed 0, in float32, which every machine computes alike to about six
+    digits."""
+    _, history = pretrain(recipe, material, steps=REPLAYED, precision="float32")
+    return history.losses["total"]
+
+
+def build() -> dict[str, Any]:
+    """Everything that lecture 02 reads."""
+    material = prepare(LIVE)
+    found: dict[str, Any] = {
+        "recipes": {name: asdict(recipe) for name, (recipe, _) in RUNS.items()},
+        **made_with(material.world),
+        "levels": levels(material),
+        "replay": replay(LIVE, material),
+        "runs": {},
+    }
+    for name, (recipe, seeds) in RUNS.items():
+        found["runs"][name] = [one_run(name, recipe, material, seed) for seed in seeds]
+    return found
+
+
+def outcome(found: Mapping[str, Any], run: str) -> dict[str, list[float]]:
+    """What each seed of a run reached in the end: masked and pair accuracy, and the gap closed."""
+    last = [r["curve"][-1] for r in found["runs"][run]]
+    return {
+        "masked_accuracy": [point["masked_accuracy"] for point in last],
+        "pair_accuracy": [point["pair_accuracy"] for point in last],
+        "gap_closed": [gap_closed(point["masked_accuracy"], found["levels"]) for point in last],
+    }
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """The outcome of every run, a line a measure."""
+    lines = [f"levels: {found['levels']}"]
+    for run in found["runs"]:
+        lines += [f"{run}: {name} {in_words(v)}" for name, v in outcome(found, run).items()]
+    return "\n".join(lines)
+
+
+RESULTS = {"02_pretraining": build}

@@ -1,0 +1,655 @@
+"""What is claimed about fine-tuning, the tasks it is tried on, and benchmarks."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
+from math import prod
+
+import torch
+
+from course_lib.config import BertConfig, published
+from course_lib.encoder import count_parameters
+from course_lib.family.bert import bert
+from course_lib.family.distilbert import DistilBertConfig, distilbert
+from course_lib.heads import (
+    BertForClassification,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+)
+from course_lib.objectives.spans import best_spans
+from course_lib.teaching.averages import AVERAGES, glue_average
+from course_lib.teaching.claims import Claim, Settled, is_, printed, result
+from course_lib.teaching.results import in_words
+from course_lib.text import english
+from course_lib.text.english import ENTITY_TAGS, UPOS
+from course_lib.train.baselines import cross_validated, label_accuracy
+from course_lib.train.span_metrics import answer_f1, span_scores
+from course_lib.train.task_metrics import accuracy, matthews
+
+from .experiments import MINILM, STARTS, rise_beyond
+
+# ================================================================ what fine-tuning adds and costs
+
+
+def _new_weights() -> Settled:
+    """Weights on top of BERT-base for three classes, for CoNLL-2003's nine tags, for answers."""
+    with torch.device("meta"):  # counts without filling 110 million numbers
+        encoder = bert("base")
+        whole = count_parameters(encoder)
+        heads = (
+            BertForClassification(encoder, 3),
+            BertForTokenClassification(encoder, 9),
+            BertForQuestionAnswering(encoder),
+        )
+        found = tuple(count_parameters(head) - whole for head in heads)
+    said = f"{found[0]:,} for three classes, {found[1]:,} for nine tags, {found[2]:,} for answers"
+    return Settled(found, f"{said}; at most {max(found) / whole:.4%} of BERT-base's {whole:,}")
+
+
+def _changed_settings() -> Settled:
+    """Which settings the paper takes anew, and how many runs trying all of their values takes."""
+    before, tuned = printed("bert")["pretraining"], printed("bert")["finetuning"]
+    values = {name: tried for name, tried in tuned.items() if isinstance(tried, list)}
+    changed = tuple(name for name, tried in values.items() if before[name] not in tried)
+    said = "; ".join(
+        f"{name.replace('_', ' ')} {before[name]} → {' or '.join(map(str, values[name]))}"
+        for name in changed
+    )
+    runs = prod(len(values[name]) for name in changed)
+    return Settled((changed, runs), f"{said}: {runs} runs a task if all are tried, times the seeds")
+
+
+def _half_an_hour() -> Settled:
+    """The README's F1 less that of either size in Table 2, on the same development set."""
+    table, readme = printed("bert")["squad"], printed("bert")["readme_finetuning"]
+    said_f1 = readme["squad_1_dev_f1"]
+    found = tuple(round(said_f1 - table[f"{size}_1_dev"][1], 2) for size in ("large", "base"))
+    with torch.device("meta"):
+        weights = count_parameters(bert("large"))
+    said = (
+        f"{said_f1} is {found[0]:+.1f} from BERT-large's development F1, {found[1]:+.1f} from "
+        f"BERT-base's. The large one's {weights / 1e6:.0f} million weights, their gradient and "
+        f"Adam's two numbers take {16 * weights / 1e9:.1f} GB before the first text comes in"
+    )
+    return Settled(found, said)
+
+
+def _runs_of_mrpc() -> Settled:
+    """MRPC's gain where Table 6 widens twelve layers; the range over runs of one model."""
+    rows = printed("bert")["ablation_size"]["rows"]
+    narrow, wide = (next(row for row in rows if row[:2] == [12, H]) for H in (768, 1024))
+    low, high = printed("bert")["readme_finetuning"]["mrpc_dev_accuracy"]
+    found = round(wide[5] - narrow[5], 1), high - low
+    said = f"MRPC {narrow[5]} → {wide[5]} ({found[0]:+.1f}); one model's runs lie {found[1]} apart"
+    return Settled(found, said)
+
+
+# ================================================================ texts, pairs, tags
+
+# The models of two worked examples that stand under the heading BERT.
+UNDER_BERT = (
+    "distilbert-base-uncased-finetuned-sst-2-english",
+    "distilbert-base-cased-distilled-squad",
+)
+
+
+def _not_bert() -> Settled:
+    """Of how many of these examples the model is a BERT; layers of what they have, and BERT's."""
+    families = Counter(name.partition("-")[0] for name in UNDER_BERT)
+    config: BertConfig = published("distilbert", "base", DistilBertConfig)
+    layers = config.num_layers, published("bert", "base").num_layers
+    with torch.device("meta"):
+        size, usual = (count_parameters(make("base")) for make in (distilbert, bert))
+    said = (
+        f"{families['distilbert']} of {len(UNDER_BERT)} names say distilbert: {layers[0]} layers "
+        f"and {size / 1e6:.0f} million weights, BERT-base has {layers[1]} and {usual / 1e6:.0f}"
+    )
+    return Settled((families["bert"], *layers), said)
+
+
+def _tags() -> Settled:
+    """Labels that POS tags and entity tags share; share of words in an entity; the same of words
+    with a part of speech."""
+    sentences = english.tagged_sentences()
+    entities = [tag for sentence in sentences for tag in sentence.entities]
+    inside = sum(tag != "O" for tag in entities) / len(entities)
+    pos = sum(tag in UPOS for sentence in sentences for tag in sentence.pos) / len(entities)
+    said = (
+        f"{len(UPOS)} parts of speech and {len(ENTITY_TAGS)} entity tags, none in both lists; of "
+        f"{len(entities):,} words {pos:.0%} have a part of speech, {inside:.0%} are in an entity"
+    )
+    return Settled((len({*UPOS} & {*ENTITY_TAGS}), inside, pos), said)
+
+
+def _entity_table() -> Settled:
+    """Cells that Table 7 rounds otherwise; BERT-base over ELMo, BERT-large under Flair; accuracy
+    and F1, on our test sentences, of finding no entity at all."""
+    lecture, paper = printed("ner")["lecture"], printed("ner")["bert"]
+    scores = {name: score for name, score in paper.items() if isinstance(score, float)}
+    other = sum(round(lecture[name], 1) != score for name, score in scores.items())
+    gaps = (
+        round(scores["BERT-base"] - scores["ELMo"], 1),
+        round(scores["Flair"] - scores["BERT-large"], 1),
+    )
+    truth = [sentence.entities for sentence in english.tagged_sentences("test")]
+    silent = [["O"] * len(tags) for tags in truth]
+    words = accuracy(chain.from_iterable(truth), chain.from_iterable(silent))
+    spans = span_scores(truth, silent).f1
+    said = (
+        f"{other} of {len(scores)} cells differ from Table 7; BERT-base {gaps[0]:+.1f} to ELMo, "
+        f"Flair {gaps[1]:+.1f} to BERT-large. On our test sentences who finds nothing has "
+        f"{words:.0%} of the words right and an F1 of {spans:.0f}"
+    )
+    return Settled((other, *gaps, words, spans), said)
+
+
+# ================================================================ answers in a text
+
+# (answer, start, end as printed; where it begins in the context as printed), source lecture 002.
+PRINTED_ANSWERS = (
+    ("the Moon", 93, 101, 103),
+    ("at least 220", 600, 612, 597),
+    ("There is no", 220, 231, 225),
+)
+PRINTED_NAMES = (("Dmitrii", 15, 22), ("London", 32, 38), ("Super Company", 50, 63))
+
+
+def _our_offsets() -> Iterator[tuple[str, str, int]]:
+    """(text, stretch, where it is said to begin): the worked examples, and every passage's."""
+    examples = english.examples()
+    for item in examples["entities"]:
+        yield from ((item["text"], one["text"], one["start"]) for one in item["entities"])
+    for passage in examples["questions"]:
+        for item in passage["items"]:
+            yield from ((passage["text"], one["text"], one["start"]) for one in item["answers"])
+    for question in english.questions():
+        yield from ((question.passage, one.text, one.start) for one in question.answers)
+
+
+def _offsets() -> Settled:
+    """Whether end − start is the length of every printed stretch; how far each printed answer is
+    from its place; and of our own stretches those that are not where they are said to be."""
+    stretches = [*((text, a, b) for text, a, b, _ in PRINTED_ANSWERS), *PRINTED_NAMES]
+    lengths_fit = all(len(text) == end - start for text, start, end in stretches)
+    shifts = tuple(at - start for _, start, _, at in PRINTED_ANSWERS)
+    ours = list(_our_offsets())
+    wrong = sum(text[at : at + len(part)] != part for text, part, at in ours)
+    said = (
+        f"end − start is the length of every printed stretch, yet the answers stand "
+        f"{', '.join(f'{shift:+d}' for shift in shifts)} characters from their printed places. Of "
+        f"{len(ours)} stretches of ours {wrong} are elsewhere than they say"
+    )
+    return Settled((lengths_fit, shifts, wrong), said)
+
+
+def _yes_or_no() -> Settled:
+    """The best F1 with "yes" or "no" of any span of our passage; whether each of 300 answers by
+    the rule, with scores at random, is such a span."""
+    passage = next(
+        one["text"]
+        for one in english.examples()["questions"]
+        if not all(item["answers"] for item in one["items"])
+    )
+    words = [match.span() for match in re.finditer(r"\S+", passage)]
+    spans = {
+        passage[words[i][0] : words[j][1]]
+        for i in range(len(words))
+        for j in range(i, min(i + 30, len(words)))
+    }
+    best = max(answer_f1(span, [gold]) for span in spans for gold in ("yes", "no"))
+    draw = torch.Generator().manual_seed(0)
+    start, end = torch.randn(2, 300, 1 + len(words), generator=draw)  # [CLS] comes first
+    allowed = torch.ones_like(start, dtype=torch.bool)
+    allowed[:, 0] = False
+    found = best_spans(start, end, allowed)
+    said = [
+        passage[words[i - 1][0] : words[j - 1][1]]
+        for i, j in zip(found.start.tolist(), found.end.tolist(), strict=True)
+    ]
+    copied = all(answer in spans for answer in said)
+    return Settled(
+        (best, copied),
+        f"of {len(spans):,} spans of our passage none shares a word with “yes” or “no” (best F1 "
+        f"{best:.0f}); whatever the scores, the rule gives one of them, or nothing",
+    )
+
+
+def _both_ends_count() -> Settled:
+    """Words of the answers (17, 17) and (77, 79), and of what is printed beside them."""
+    given = (((17, 17), "gravity"), ((77, 79), "within a cloud"))
+    counted = tuple(end - start + 1 for (start, end), _ in given)
+    agree = all(len(text.split()) == n for (_, text), n in zip(given, counted, strict=True))
+    said = f"79 − 77 + 1 = {counted[1]} words, and {counted[0]} word for (17, 17)"
+    return Settled((*counted, agree), said)
+
+
+def _people() -> Settled:
+    """BERT's best test F1 less people's: SQuAD 1.1, one model and seven; SQuAD 2.0."""
+    table, people = printed("bert")["squad"], printed("bert")["squad_people"]
+    easier, harder = people["test_1"][1], people["test_2"][1][0]
+    one, seven = (table[f"{name}_triviaqa_1_test"][1] for name in ("large", "ensemble"))
+    second = table["large_2_test"][1]
+    found = tuple(round(x, 1) for x in (one - easier, seven - easier, second - harder))
+    said = (
+        f"SQuAD 1.1, with TriviaQA's texts: {found[0]:+.1f} for one model, {found[1]:+.1f} for "
+        f"seven; SQuAD 2.0: {found[2]:+.1f} at least"
+    )
+    return Settled(found, said)
+
+
+# ================================================================ the course's own texts
+
+
+@lru_cache(maxsize=1)
+def _hypothesis_alone() -> Settled:
+    """Accuracy of a classifier that sees hypotheses only: on the test pairs, over ten folds."""
+    pairs = english.nli_pairs()
+    train, test = (english.nli_pairs(split) for split in ("train", "test"))
+    found = label_accuracy(train, test, "hypothesis"), cross_validated(pairs, "hypothesis")
+    said = f"{found[0]:.1%} of the test pairs, {found[1]:.1%} of all {len(pairs)} over ten folds"
+    return Settled(found, f"{said}; chance is {1 / 3:.1%}")
+
+
+@lru_cache(maxsize=1)
+def _words_alone() -> Settled:
+    """Test accuracy of bags of words: reviews, pairs, messages."""
+    found = {
+        name: label_accuracy(read("train"), read("test"), "words")
+        for name, read in (
+            ("reviews", english.reviews),
+            ("pairs", english.nli_pairs),
+            ("messages", english.messages),
+        )
+    }
+    said = ", ".join(f"{name} {share:.1%}" for name, share in found.items())
+    return Settled(tuple(found.values()), f"right by their words alone: {said}")
+
+
+# ================================================================ benchmarks
+
+
+def _without_wnli() -> Settled:
+    """BERT-large's WNLI less the constant answer's; its leaderboard mean of nine, and of eight;
+    Matthews' correlation of the constant answer."""
+    row = printed("glue")["bert_large_leaderboard"]
+    constant = printed("glue")["tasks"]["WNLI"]["majority"]
+    nine = glue_average(row["scores"], "leaderboard")
+    tasks = len(AVERAGES["leaderboard"].tasks)
+    eight = (tasks * nine - row["scores"]["WNLI"]) / (tasks - 1)
+    ones = round(10 * constant)
+    truth = [1] * ones + [0] * (1_000 - ones)
+    found = (
+        round(row["scores"]["WNLI"] - constant, 1), round(nine, 2), round(eight, 2),
+        matthews(truth, [1] * 1_000),
+    )  # fmt: skip
+    said = (
+        f"always the commoner answer: {constant}, Matthews {found[3]:.0f}; BERT-large: "
+        f"{row['scores']['WNLI']}. Its mean is {found[1]} of nine tasks, {found[2]} without WNLI"
+    )
+    return Settled(found, said)
+
+
+def _unequal_tasks() -> Settled:
+    """How many times RTE's examples MNLI has; tasks with fewer than 10,000."""
+    tasks = printed("glue")["tasks"]
+    sizes = {name: task["train"] for name, task in tasks.items() if "train" in task}
+    small = tuple(name for name, size in sizes.items() if size < 10_000)
+    ratio = max(sizes.values()) / min(sizes.values())
+    said = f"from {min(sizes.values()):,} to {max(sizes.values()):,} examples, {ratio:.0f} times"
+    return Settled((round(ratio), small), f"{said}; under 10,000: {', '.join(small)}")
+
+
+def _progress() -> Settled:
+    """ALBERT's gain over BERT-large on the leaderboard, and for one model each on eight
+    development sets."""
+    rows = printed("glue")
+    board = rows["albert_test"]["printed"] - rows["bert_large_leaderboard"]["printed"]
+    ours, theirs = (rows[f"{name}_dev"] for name in ("albert", "bert_large"))
+    dev = [glue_average(row["scores"], "dev-8") for row in (ours, theirs)]
+    found = round(board, 1), round(dev[0] - dev[1], 1)
+    said = (
+        f"leaderboard {found[0]:+.1f}, {rows['albert_test']['model']} against one; one model each, "
+        f"development sets {found[1]:+.1f} ({dev[1]:.2f} → {dev[0]:.2f})"
+    )
+    return Settled(found, said)
+
+
+# ================================================================ what this page measured
+
+
+def _runs_of(task: str, start: str) -> list[float]:
+    return [run["score"] for run in result("03_tasks")["runs"][task][start]]
+
+
+def _worth() -> Settled:
+    """For names, parts of speech, pairs and answers: is the course's BERT's worst seed better than
+    the best of the same shape with fresh weights?"""
+    runs = {task: [_runs_of(task, start) for start in STARTS[:2]]
+            for task in ("ner", "pos", "nli", "qa")}  # fmt: skip
+    said = "; ".join(f"{task} {in_words(ours)}, fresh {in_words(fresh)}"
+                     for task, (ours, fresh) in runs.items())  # fmt: skip
+    return Settled(tuple(min(ours) > max(fresh) for ours, fresh in runs.values()), said)
+
+
+def _last_layer() -> Settled:
+    """For names, by MiniLM's frozen layers: do the last four beat the last alone, and does an
+    earlier one?"""
+    scores = result("03_features")["layers"][MINILM]["ner"]
+    layers = [value for name, value in scores.items() if name.startswith("layer")]
+    best, last, four = layers.index(max(layers)), len(layers) - 1, scores["last four"]
+    said = (
+        f"words with the right tag: layer {best} {layers[best]:.1%}, the last, {last}, "
+        f"{layers[-1]:.1%}; the last four {four:.1%}"
+    )
+    return Settled((four > layers[-1], best < last), said)
+
+
+def _valley() -> Settled:
+    """Does the training loss rise less beyond the end where the weights were pre-trained?"""
+    lines = [result("03_loss_line")["lines"][start] for start in STARTS[:2]]
+    ours, fresh = map(rise_beyond, lines)
+    longer = lines[0]["distance"] / lines[1]["distance"]
+    said = (
+        f"loss half a way beyond the end: pre-trained {ours:+.3f}, fresh {fresh:+.3f} nats; "
+        f"the pre-trained way was {longer:.1f} times as long; one seed"
+    )
+    return Settled(ours < fresh, said)
+
+
+LECTURE_002, LECTURE_004 = "source lecture 002", "source lecture 004"
+DATA_SHEET = "the course's own data sheet, data/english"
+
+CLAIMS = (
+    Claim(
+        id="a small layer",
+        they_say="only a small layer is added",
+        who=f"BERT, section 4; {LECTURE_004}",
+        it_is=(
+            "so: a few thousand new weights, and the pooler is BERT's own. But *all* of BERT's "
+            "weights are trained with them"
+        ),
+        how="computed",
+        settled_by="models built here; with a bias a score, as in the code",
+        settle=_new_weights,
+        accepts=is_((2_307, 6_921, 1_538)),
+        rejected=(592_899, 6_921, 1_538),  # with a new pooler
+    ),
+    Claim(
+        id="E108",
+        they_say="most hyper-parameters stay as in pre-training",
+        who=LECTURE_004,
+        it_is=(
+            "except batch size, learning rate and epochs. Warm-up, and whether Adam corrects its "
+            "bias, matter for stability"
+        ),
+        how="computed",
+        settled_by="BERT, section 4.1 and appendix A.3 against A.2",
+        settle=_changed_settings,
+        accepts=is_((("batch", "learning_rate", "epochs"), 18)),
+        rejected=((), 1),  # nothing to choose
+    ),
+    Claim(
+        id="little labelled data",
+        they_say="with pre-training, strong performance from minimal task-specific data",
+        who=LECTURE_002,
+        it_is=(
+            "it depends on the task: names and parts of speech gain in every seed; what follows "
+            "from what, nobody learns from 288 pairs, nor answers from 144 questions"
+        ),
+        how="measured",
+        settled_by="data/results/03_tasks.json: four starts, three to five seeds",
+        settle=_worth,
+        accepts=is_((True, True, False, False)),
+        rejected=(True, True, True, True),
+    ),
+    Claim(
+        id="the last layer",
+        they_say="frozen, the last four layers together beat the last alone (96.1 against 94.9)",
+        who="BERT, Table 7",
+        it_is=(
+            "so here, too. In MiniLM a layer in the middle knows most about names: the last one "
+            "was trained for whole sentences"
+        ),
+        how="measured",
+        settled_by="data/results/03_features.json: a linear classifier on every layer",
+        settle=_last_layer,
+        accepts=is_((True, True)),
+        rejected=(False, False),
+    ),
+    Claim(
+        id="a wider valley",
+        they_say="fine-tuning from pre-trained weights ends in a wider valley",
+        who="Hao and others 2019",
+        it_is=(
+            "not seen on our one line. But the two ways are not equally long, as the learning "
+            "rates differ, and it is one line, one seed, a small model"
+        ),
+        how="measured",
+        settled_by="data/results/03_loss_line.json",
+        settle=_valley,
+        accepts=is_(False),
+        rejected=True,
+    ),
+    Claim(
+        id="E74",
+        they_say="fine-tuned in 30 minutes, 91% F1",
+        who=LECTURE_002,
+        it_is=(
+            "BERT-*large* on one Cloud TPU with 64 GB, and F1 on SQuAD 1.1's *development* set: "
+            "no promise for a laptop"
+        ),
+        how="computed",
+        settled_by="README of the released code; BERT, Table 2",
+        settle=_half_an_hour,
+        accepts=is_((0.1, 2.5)),
+        rejected=(2.5, 0.1),  # were it BERT-base
+    ),
+    Claim(
+        id="runs of MRPC",
+        they_say="wider is better, even on MRPC, 86.7 → 86.9",
+        who="BERT, Table 6",
+        it_is=(
+            "a gain of 0.2 says nothing where runs of one model differ by 4: on small sets several "
+            "seeds are needed, and the mean with its spread"
+        ),
+        how="computed",
+        settled_by="differences in Table 6; README of the released code",
+        settle=_runs_of_mrpc,
+        accepts=is_((0.2, 4)),
+        rejected=(4, 0.2),
+    ),
+    Claim(
+        id="E93",
+        they_say="examples of sentiment and of answers, under the heading BERT",
+        who=LECTURE_002,
+        it_is="DistilBERT in both, fine-tuned by others: a heading should name the model",
+        how="computed",
+        settled_by="the names of the models in the examples' code; the published shapes",
+        settle=_not_bert,
+        accepts=is_((0, 6, 12)),
+        rejected=(2, 12, 12),
+    ),
+    Claim(
+        id="hypothesis only",
+        they_say="the hypothesis alone tells no label of a pair",
+        who=DATA_SHEET,
+        it_is="so: a classifier that never sees a premise stays under 45%, at about chance",
+        how="measured",
+        settled_by="a logistic regression over the hypothesis's words, here",
+        settle=_hypothesis_alone,
+        accepts=lambda value: max(value) < 0.45,
+        rejected=(0.61, 0.61),  # of a set whose writing gives labels away
+    ),
+    Claim(
+        id="words alone",
+        they_say="reviews and pairs are not told by their words alone",
+        who=DATA_SHEET,
+        it_is=(
+            "nearly so: a bag of words is a little above chance, 50% and 33%. Messages are easier: "
+            "spam has words of its own"
+        ),
+        how="measured",
+        settled_by="a logistic regression over each text's words, here",
+        settle=_words_alone,
+        accepts=lambda value: value[0] < 0.65 and value[1] < 0.5 < value[2],
+        rejected=(0.9, 0.9, 0.9),
+    ),
+    Claim(
+        id="E73",
+        they_say="POS tagging: a softmax over predefined entity categories",
+        who=LECTURE_002,
+        it_is=(
+            "over tags, one for each word; entity categories belong to named entities. In the same "
+            "file: aligned *pairs*, not Paris; *False*, not Fales; DeepSeek, *designed*"
+        ),
+        how="measured",
+        settled_by="the tags of data/english/tagged.jsonl",
+        settle=_tags,
+        accepts=lambda value: value[0] == 0 and value[1] < 0.5 and value[2] == 1,
+        rejected=(7, 1.0, 1.0),  # were they the same, every word would be in an entity
+    ),
+    Claim(
+        id="E92",
+        they_say="“name entity recognition”: from TagLM 91.93 to Flair 93.09, BERT 92.4 and 92.8",
+        who=LECTURE_002,
+        it_is=(
+            "the numbers are right, the name is *named* entity. It is F1 of whole entities, not "
+            "accuracy of words; and BERT read as much of the document as fits, so a rerun on "
+            "single sentences is another experiment"
+        ),
+        how="computed",
+        settled_by="the lecture's table against BERT, Table 7; data/english/tagged.jsonl",
+        settle=_entity_table,
+        accepts=lambda value: value[:3] == (0, 0.2, 0.3) and value[3] > 0.7 and value[4] == 0,
+        rejected=(0, 0.2, 0.3, 0.0, 0.8),  # were F1 the share of right words
+    ),
+    Claim(
+        id="both ends count",
+        they_say="precipitation: the answers are (17, 17) and (77, 79)",
+        who=LECTURE_002,
+        it_is="so: places of words, the last one included. A slice in Python would leave it out",
+        how="computed",
+        settled_by="the words of the answers printed beside them",
+        settle=_both_ends_count,
+        accepts=is_((1, 3, True)),
+        rejected=(0, 2, False),
+    ),
+    Claim(
+        id="E89",
+        they_say="“the Moon” from 93 to 101, and two more answers with their offsets",
+        who=LECTURE_002,
+        it_is=(
+            "in the context as printed they begin at 103, 597 and 225; no one shift explains it, "
+            "so another text was used. That the length fits proves nothing. (The offsets of the "
+            "names, in another example, are right)"
+        ),
+        how="computed",
+        settled_by=(
+            "end − start, and `text[start:end] == answer` for every stretch of data/english"
+        ),
+        settle=_offsets,
+        accepts=is_((True, (10, -3, 5), 0)),
+        rejected=(True, (0, 0, 0), 0),  # were the printed places right
+    ),
+    Claim(
+        id="E90",
+        they_say="asked yes or no, it answers “There is no”, with a score of 0.25",
+        who=LECTURE_002,
+        it_is=(
+            "a failure: extractive answering copies a span or says nothing, it cannot answer yes "
+            "or no. The low score hints at that: the other two answers have 0.44 and 0.53"
+        ),
+        how="computed",
+        settled_by="every span of our passage that has such a question, and best_spans, here",
+        settle=_yes_or_no,
+        accepts=is_((0.0, True)),
+        rejected=(1.0, True),
+    ),
+    Claim(
+        id="people",
+        they_say="BERT answers better than people, F1 93.2 against 91.2",
+        who="follows from BERT, Table 2",
+        it_is=(
+            "on SQuAD 1.1, where an answer always stands in the text, and by seven models trained "
+            "on more than SQuAD. On SQuAD 2.0, which has questions without one, people are ahead"
+        ),
+        how="computed",
+        settled_by="BERT's Tables 2 and 3; people's scores as the papers print them",
+        settle=_people,
+        accepts=is_((0.6, 2.0, -6.3)),
+        rejected=(2.0, 2.0, 2.0),
+    ),
+    Claim(
+        id="E75",
+        they_say="QNLI: a question and a paragraph",
+        who=LECTURE_002,
+        it_is="a question and one *sentence* of the paragraph: does it hold the answer?",
+        how="cited",
+        settled_by="cited: BERT (Devlin et al. 2018), appendix B.1; GLUE (Wang et al. 2018)",
+    ),
+    Claim(
+        id="E76",
+        they_say="STS-B: scores from 1 to 5",
+        who=f"{LECTURE_002}, after the text of GLUE",
+        it_is=(
+            "from 0 to 5, says the readme that comes with the data. Where two texts disagree, the "
+            "smallest and the largest label decide: one line, once you have the file"
+        ),
+        how="cited",
+        settled_by="cited: readme of the STS Benchmark, which GLUE hands on with the data",
+    ),
+    Claim(
+        id="E77",
+        they_say="GLUE also has a Chinese version, CLUE",
+        who=LECTURE_002,
+        it_is=(
+            "a benchmark of its own, modelled on GLUE: nine tasks on texts that were Chinese from "
+            "the start, by other people. The scores cannot be compared"
+        ),
+        how="cited",
+        settled_by="cited: CLUE (Xu et al. 2020, arXiv 2004.05986), abstract",
+    ),
+    Claim(
+        id="E78",
+        they_say="GLUE has nine tasks (and eight are described)",
+        who=LECTURE_002,
+        it_is=(
+            "the ninth is WNLI. BERT leaves it out of its average and says why: the commoner "
+            "answer alone scores 65.1, which is what its own row has"
+        ),
+        how="computed",
+        settled_by="BERT, footnote 9 and appendix B.1; its row on the leaderboard",
+        settle=_without_wnli,
+        accepts=is_((0.0, 80.52, 82.45, 0.0)),
+        rejected=(15.1, 80.52, 80.52, 1.0),  # 65.1 read as 15.1 above a coin
+    ),
+    Claim(
+        id="unequal tasks",
+        they_say="one average for all of GLUE",
+        who="BERT, Table 1",
+        it_is="every task counts alike, be it learnt from 2,500 examples or 392,000",
+        how="computed",
+        settled_by="sizes of the training sets in BERT's Table 1",
+        settle=_unequal_tasks,
+        accepts=is_((157, ("CoLA", "MRPC", "STS-B", "RTE"))),
+        rejected=(1, ()),
+    ),
+    Claim(
+        id="GLUE's progress",
+        they_say="from 80.5 to 89.4 on GLUE's leaderboard",
+        who="follows from the papers of BERT and ALBERT",
+        it_is=(
+            "two thirds of it, one model against one: the later rows of a leaderboard are several "
+            "models a task, with tricks for single tasks"
+        ),
+        how="computed",
+        settled_by="the rows of both in data/papers/glue.toml",
+        settle=_progress,
+        accepts=is_((8.9, 5.9)),
+        rejected=(8.9, 8.9),
+    ),
+)

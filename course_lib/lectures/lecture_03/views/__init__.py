@@ -1,0 +1,19 @@
+"""What page 03 shows that no other page does."""
+
+from .answer_spans import span_chart
+from .cut_pairs import cut_view
+from .finetuning_charts import learning_curves, loss_line
+from .span_pairs import span_explorer, span_table
+from .tagged_words import tag_view
+from .task_heads import task_shapes
+
+__all__ = [
+    "cut_view",
+    "learning_curves",
+    "loss_line",
+    "span_chart",
+    "span_explorer",
+    "span_table",
+    "tag_view",
+    "task_shapes",
+]

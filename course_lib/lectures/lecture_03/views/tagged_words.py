@@ -1,0 +1,144 @@
+"""A tagged sentence: words in boxes, their tags below, entities in brackets, mistakes marked.
+
+Right and wrong differ in sign, frame and word, not in colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from course_lib.teaching.page import Html, card
+from course_lib.teaching.tokens import PLAIN, REPLACED, box
+from course_lib.train.span_metrics import Span, bio_spans
+
+_CELL = "display:inline-block;vertical-align:top;text-align:center;margin:0 0 6px 0"
+_TAG = "font-size:11px;line-height:15px;min-height:15px;padding:0 4px;white-space:nowrap"
+_INK = "2px solid #1a1a1a"
+
+
+def tag_view(
+    words: Sequence[str], predicted: Sequence[str], true: Sequence[str] | None = None
+) -> Html:
+    """The words of a sentence with the predicted tags below them, and the true ones above if given.
+
+    BIO tags get a bracket an entity; other tags, such as parts of speech, stand alone. A word with
+    a wrong tag has a double frame and ✗. Raises ValueError for tags that are not as many as the
+    words, and for a mixture of BIO and other tags.
+    """
+    _check(words, predicted, true)
+    bio = any(tag[:2] in ("O", "B-", "I-") for tag in [*predicted, *(true or ())])
+    given = _brackets(predicted, bio)
+    wanted = _brackets(true, bio) if true is not None else None
+    cells = []
+    for k, word in enumerate(words):
+        wrong = true is not None and true[k] != predicted[k]
+        above = "" if wanted is None or true is None else _tag(true[k], wanted[k], True, False)
+        below = _tag(predicted[k], given[k], False, wrong)
+        framed = box(word, REPLACED if wrong else PLAIN, "wrong tag" if wrong else "")
+        cells.append(f'<div style="{_CELL}">{above}{framed}{below}</div>')
+    said = _entities_said(words, predicted, true) if bio else _tags_said(words, predicted, true)
+    sides = "" if true is None else (
+        '<p style="margin:0 0 6px;font-size:12px;color:#444">above the words: the true tags; '
+        "below: the predicted ones; double frame and ✗: a wrong tag</p>"
+    )  # fmt: skip
+    lines = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
+    row = f'<div class="tagged-words">{"".join(cells)}</div>'
+    tagged = " ".join(f"{word}({tag})" for word, tag in zip(words, predicted, strict=True))
+    return Html(card(sides + row + lines, "tag-view", 780), "\n".join([tagged, *said]))
+
+
+def _check(words: Sequence[str], predicted: Sequence[str], true: Sequence[str] | None) -> None:
+    counts = {"predicted": len(predicted)} | ({} if true is None else {"true": len(true)})
+    if not words or any(count != len(words) for count in counts.values()):
+        listed = ", ".join(f"{count} {name} tags" for name, count in counts.items())
+        raise ValueError(
+            f"{len(words)} words, {listed} were given; expected at least one word, and a tag for "
+            "each."
+        )
+
+
+# ---------------------------------------------------------------- drawn
+
+
+def _brackets(tags: Sequence[str], bio: bool) -> list[tuple[bool, bool, bool]]:
+    """For each word: does an entity hold it, begin at it, end at it?"""
+    held = [(False, False, False)] * len(tags)
+    for _, first, last in bio_spans(tags) if bio else ():
+        for k in range(first, last + 1):
+            held[k] = (True, k == first, k == last)
+    return held
+
+
+def _tag(tag: str, held: tuple[bool, bool, bool], above: bool, wrong: bool) -> str:
+    """A tag and its part of the bracket, which lies between the tag and the word."""
+    inside, begins, ends = held
+    side = "top" if above else "bottom"
+    lines = f"border-{side}:{_INK};" if inside else f"border-{side}:2px solid transparent;"
+    lines += f"border-left:{_INK};" * begins + f"border-right:{_INK};" * ends
+    gap = f"margin-left:{3 * begins}px;margin-right:{3 * ends}px"
+    bracket = f'<div class="bracket" style="height:5px;{lines}{gap}"></div>'
+    look = "font-weight:700" if inside or wrong else "color:#555"
+    said = f'<div style="{_TAG};{look}">{"✗ " * wrong}{escape(tag)}</div>'
+    return said + bracket if above else bracket + said
+
+
+# ---------------------------------------------------------------- in words
+
+
+def _entities_said(
+    words: Sequence[str], predicted: Sequence[str], true: Sequence[str] | None
+) -> list[str]:
+    said = bio_spans(predicted)
+    if true is None:
+        found = ", ".join(_named(words, span) for span in _in_order(said)) or "none"
+        return [f"Entities: {found}."]
+    truly = bio_spans(true)
+    verdicts = [
+        *(f"✓ {_named(words, span)}" for span in _in_order(said & truly)),
+        *(f"✗ {_named(words, span)}: {_why(span, truly)}" for span in _in_order(said - truly)),
+        *(f"✗ {_named(words, span)}: missed" for span in _in_order(truly - said)
+          if not any(_meet(span, other) for other in said)),
+    ]  # fmt: skip
+    head = (
+        f"{len(said & truly)} of {len(truly)} true entities found; of {len(said)} predicted, "
+        f"{len(said - truly)} wrong."
+    )
+    return [head, "; ".join(verdicts) + "."] if verdicts else [head]
+
+
+def _tags_said(
+    words: Sequence[str], predicted: Sequence[str], true: Sequence[str] | None
+) -> list[str]:
+    if true is None:
+        return [f"{len(words)} words, {len(set(predicted))} different tags."]
+    wrong = [
+        f"✗ “{word}”: {p}, should be {t}"
+        for word, p, t in zip(words, predicted, true, strict=True)
+        if p != t
+    ]
+    head = f"{len(words) - len(wrong)} of {len(words)} words have the right tag."
+    return [head, "; ".join(wrong) + "."] if wrong else [head]
+
+
+def _named(words: Sequence[str], span: Span) -> str:
+    kind, first, last = span
+    return f"{kind} “{' '.join(words[first : last + 1])}”"
+
+
+def _why(span: Span, truly: set[Span]) -> str:
+    """What is wrong with a predicted entity."""
+    near = [other for other in truly if _meet(span, other)]
+    if not near:
+        return "no entity there"
+    if any(other[1:] == span[1:] for other in near):
+        return f"the kind is {next(other[0] for other in near if other[1:] == span[1:])}"
+    return "begins or ends elsewhere" + ("" if any(o[0] == span[0] for o in near) else ", kind too")
+
+
+def _meet(a: Span, b: Span) -> bool:
+    return a[1] <= b[2] and b[1] <= a[2]
+
+
+def _in_order(spans: set[Span]) -> list[Span]:
+    return sorted(spans, key=lambda span: span[1:])

@@ -1,0 +1,754 @@
+"""What is claimed about RoBERTa and about training BERT better, and how each claim is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from statistics import mean
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.config import BertConfig, published
+from course_lib.encoder import count_parameters
+from course_lib.family.bert import bert
+from course_lib.family.roberta import RobertaConfig, roberta
+from course_lib.objectives.coverage import coverage
+from course_lib.objectives.masked_lm import mask_rows
+from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.teaching.averages import glue_average
+from course_lib.teaching.claims import Claim, Settled, all_near, is_, near, printed, result
+
+from .experiments import SCHEMES, outcome
+
+SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=30_522)
+EPOCHS = 40  # as often as BERT read its text, by RoBERTa's account
+
+# ================================================================ how many masks BERT had
+
+
+@lru_cache(maxsize=len(SCHEMES))
+def _masks(scheme: str) -> Tensor:
+    """300 rows of 100 ordinary ids masked at 40 visits: (40, 300, 100), True where it is asked."""
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(5, SPECIAL.vocab_size, (300, 100), generator=generator)
+    rows = Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    copies = SCHEMES[scheme] or EPOCHS
+    drawn = [mask_rows(rows, SPECIAL, epoch=epoch).chosen for epoch in range(copies)]
+    return torch.stack([drawn[visit % copies] for visit in range(EPOCHS)])
+
+
+def _ever_asked(scheme: str, visits: int = EPOCHS) -> float:
+    return float(_masks(scheme)[:visits].any(dim=0).float().mean())
+
+
+def _coverage() -> Settled:
+    shares = {scheme: _ever_asked(scheme) for scheme in SCHEMES}
+    after = ", ".join(f"{share:.1%} {scheme}" for scheme, share in shares.items())
+    said = f"asked at least once in {EPOCHS} visits: {after}; after 13 visits dynamic "
+    return Settled(shares["ten copies"], f"{said}{_ever_asked('dynamic', 13):.0%}")
+
+
+def _different_masks(scheme: str, visits: int) -> int:
+    """How many different masks each row meets in its first visits: the least over the rows."""
+    seen = _masks(scheme)[:visits].transpose(0, 1)  # (300, visits, 100)
+    return min(len(row.unique(dim=0)) for row in seen)
+
+
+def _first_three() -> Settled:
+    counts = {scheme: _different_masks(scheme, 3) for scheme in SCHEMES}
+    said = "different masks in the first three visits: "
+    said += ", ".join(f"{count} {scheme}" for scheme, count in counts.items())
+    return Settled(counts["ten copies"], said)
+
+
+def _all_forty() -> Settled:
+    counts = tuple(_different_masks(scheme, EPOCHS) for scheme in ("ten copies", "dynamic"))
+    said = f"a row meets {counts[0]} different masks in {EPOCHS} visits with ten copies, "
+    return Settled(counts, f"{said}{counts[1]} when the mask is drawn at every visit")
+
+
+def _arithmetic() -> Settled:
+    """1 − (1 − rate)^masks, in percent."""
+    rate = printed("bert")["pretraining"]["rate"]
+    shares = tuple(round(100 * coverage(rate, masks)[-1], 2) for masks in (1, 10, 40))
+    return Settled(shares, "1 − 0.85 to the power 1, 10, 40: " + ", ".join(f"{s}%" for s in shares))
+
+
+# ================================================================ what dynamic masking is worth
+
+
+def _points(differences: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {points:+.1f}" for name, points in differences.items())
+
+
+def _difference(table: str, row: str, against: str) -> dict[str, float]:
+    """Points by which one printed row exceeds another, by column."""
+    rows = printed("roberta")[table]
+    cells = zip(rows["columns"], rows[row], rows[against], strict=True)
+    return {name: round(a - b, 2) for name, a, b in cells}
+
+
+def _dynamic_in_the_paper() -> Settled:
+    gained = _difference("masking", "dynamic", "static")
+    said = f"dynamic against ten copies, Table 1: {_points(gained)}"
+    return Settled(tuple(gained.values()), said)
+
+
+def _over_ten_copies(of: str) -> list[float]:
+    """For each seed, held-out accuracy with dynamic masks less that with ten copies."""
+    reached = outcome(result("04_masking_schemes"), "heldout_accuracy", of)
+    return [a - b for a, b in zip(reached["dynamic"], reached["ten copies"], strict=True)]
+
+
+def _dynamic_here() -> Settled:
+    gained = _over_ten_copies("400 stories")
+    said = (
+        f"dynamic over ten copies, held-out accuracy on hidden words: {100 * mean(gained):+.1f} "
+        f"points (from {100 * min(gained):+.1f} to {100 * max(gained):+.1f}, n {len(gained)})"
+    )
+    return Settled(mean(gained), said)
+
+
+def _with_more_text() -> Settled:
+    """By how much the gain over ten copies shrinks with four times the stories, read as often."""
+    gains = {of: mean(_over_ten_copies(of)) for of in ("400 stories", "1,600 stories")}
+    few, many = gains.values()
+    said = ", ".join(f"{100 * gain:+.1f} points with {of}" for of, gain in gains.items())
+    return Settled(few - many, f"dynamic over ten copies: {said}, each read forty times")
+
+
+def _one_mask_here() -> Settled:
+    """Of the static scheme: loss under its own masks, and on the same stories under other masks."""
+    found = result("04_masking_schemes")
+    losses = [
+        mean(outcome(found, measure, "400 stories")["static"])
+        for measure in ("train_loss", "retold_loss")
+    ]
+    reached = outcome(found, "heldout_accuracy", "400 stories")
+    said = (
+        f"one mask kept: loss {losses[0]:.3f} where it always asked, {losses[1]:.1f} elsewhere in "
+        f"the same stories; held-out accuracy {mean(reached['static']):.0%}, with ten copies "
+        f"{mean(reached['ten copies']):.0%}"
+    )
+    return Settled(tuple(losses), said)
+
+
+# ================================================================ what the pairs do
+
+
+def _without_nsp() -> Settled:
+    gained = _difference("input_formats", "full-sentences", "segment-pair")
+    return Settled(tuple(gained.values()), f"full sentences without NSP: {_points(gained)}")
+
+
+def _length_against_nsp() -> Settled:
+    """Columns of Table 2 in which short inputs cost more than NSP does."""
+    short = _difference("input_formats", "segment-pair", "sentence-pair")
+    nsp = _difference("input_formats", "full-sentences", "segment-pair")
+    more = sum(short[column] > nsp[column] for column in short)
+    order = printed("albert")["sentence_loss"]["intrinsic"]["NSP"][2]
+    said = (
+        f"single sentences cost {_points(short)}; leaving out NSP gains {_points(nsp)}. A model "
+        f"trained on NSP tells the order of two segments in {order}% (ALBERT, Table 5)"
+    )
+    return Settled(more, said)
+
+
+# ================================================================ which scores can be compared
+
+
+def _bert_large_averages() -> Settled:
+    rows = printed("glue")
+    names = ("bert_large_leaderboard", "bert_large_test", "bert_large_dev")
+    found = {name: _average(rows[name]) for name in names}
+    said = "; ".join(f"{found[name]:.2f} {rows[name]['recipe']}" for name in names)
+    base = rows["bert_base_test"]["scores"]["MNLI"][0]
+    said += f". {base} is BERT-base on MNLI alone"
+    return Settled(tuple(found.values()), said)
+
+
+def _average(row: Mapping[str, Any]) -> float:
+    return round(glue_average(row["scores"], row["recipe"]), 2)
+
+
+def _dev_averages() -> Settled:
+    rows = printed("glue")
+    found = {
+        rows[name]["model"]: _average(rows[name])
+        for name in ("bert_large_dev", "xlnet_large_dev", "roberta_large_dev", "roberta_base_dev")
+    }
+    said = ", ".join(f"{model} {value:.2f}" for model, value in found.items())
+    return Settled(found["RoBERTa-large"], f"eight development sets: {said}")
+
+
+def _two_79_6() -> Settled:
+    rows = printed("glue")
+    test = _average(rows["bert_base_test"])
+    dev = round(glue_average(rows["distilbert_dev"]["scores"], "dev-8"), 2)
+    own = _average(rows["distilbert_dev"])
+    said = f"BERT-base, test: {test}; DistilBERT, eight development sets: {dev}, nine: {own:.1f}"
+    return Settled((test, dev), said)
+
+
+def _squad(version: str) -> Settled:
+    """Points by which RoBERTa exceeds BERT-large on the same set, one model each."""
+    table = printed("roberta")["squad"]
+    gained = {
+        split: round(
+            table[f"roberta_{version}_{split}"] - table[f"bert_large_{version}_{split}"], 2
+        )
+        for split in ("dev", "test")
+        if f"roberta_{version}_{split}" in table
+    }
+    said = ", ".join(f"{split} against {split} {points:+.1f}" for split, points in gained.items())
+    return Settled(tuple(gained.values()), said)
+
+
+def _dev_against_dev() -> Settled:
+    """SQuAD 2.0, MNLI-m and SST-2, all on development sets; SST-2 as in Table 5."""
+    rows, dev = printed("glue"), _squad("2").value[0]
+    ours, theirs = (rows[name]["scores"] for name in ("roberta_large_dev", "bert_large_dev"))
+    gained = {
+        "SQuAD 2.0": dev,
+        "MNLI": round(ours["MNLI"][0] - theirs["MNLI"], 2),
+        "SST-2": round(ours["SST-2"] - theirs["SST-2"], 2),
+    }
+    race = printed("roberta")["race"]
+    said = (
+        f"{_points(gained)}; RACE, test against test, {race['roberta'] - race['bert_large']:+.1f}"
+    )
+    return Settled(tuple(gained.values()), said)
+
+
+def _early_share() -> Settled:
+    """Of RoBERTa's gain over BERT-large, the share already there on BERT's own text."""
+    first = _difference("stages", "roberta_16GB_100k", "bert_large")
+    whole = _difference("stages", "roberta_160GB_500k", "bert_large")
+    shares = {name: first[name] / whole[name] for name in whole}
+    said = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+    said = f"share of the whole gain that 16 GB and 100,000 steps bring: {said}"
+    return Settled(min(shares.values()), said)
+
+
+# ================================================================ what it cost
+
+
+def _settings() -> Settled:
+    table = printed("roberta")["settings"]
+    found = tuple((table[s]["learning_rate"], table[s]["warmup"]) for s in ("base", "large"))
+    said = ", ".join(
+        f"{size} {rate:g} after {warmup:,} steps"
+        for size, (rate, warmup) in zip(("base", "large"), found, strict=True)
+    )
+    return Settled(found, said)
+
+
+def _times_berts_compute() -> Settled:
+    table = printed("roberta")["compute"]
+    short, whole = (table[run] / table["bert_large"] for run in ("roberta_100k", "roberta_500k"))
+    return Settled(
+        whole, f"100,000 steps {short:.1f} times BERT-large's operations, all {whole:.1f}"
+    )
+
+
+def _large_over_base() -> Settled:
+    """How many times the hardware-days of BERT-base BERT-large took."""
+    table = printed("roberta")["hardware"]
+    days = [table[f"bert_{size}_cloud_tpus"] * table["bert_days"] for size in ("base", "large")]
+    said = f"large takes {days[1]} Cloud TPU days, base {days[0]}: {days[1] / days[0]:g} times; "
+    return Settled(days[1] / days[0], f"{said}280 × 1 and 8 × 12 V100 days: {280 / 96:.1f} times")
+
+
+def _gigabytes() -> Settled:
+    table = {k: v for k, v in printed("roberta")["data"].items() if isinstance(v, int)}
+    total, old = sum(table.values()), table["books_and_wikipedia"]
+    return Settled(
+        total, f"{' + '.join(map(str, table.values()))} = {total} GB, {total / old:.0f} ×"
+    )
+
+
+def _best_batch() -> Settled:
+    """The batch with the lowest perplexity and the best MNLI; passes are about equal."""
+    rows = printed("roberta")["batch"]["rows"]
+    passes = [batch * steps / 1e6 for batch, steps, *_ in rows]
+    said = "; ".join(f"{row[0]:,}: perplexity {row[3]}, MNLI-m {row[4]}" for row in rows)
+    best = {min(rows, key=lambda row: row[3])[0], max(rows, key=lambda row: row[4])[0]}
+    said += f" (each {min(passes):.0f} to {max(passes):.0f} million sequences)"
+    return Settled(best, said)
+
+
+def _accumulation() -> Settled:
+    """Largest difference between the gradient of 32 rows at once and of four times 8.
+
+    Once every part divides by the count of the whole batch, once each by its own.
+    """
+    torch.manual_seed(0)
+    weight = torch.randn(20, 16, dtype=torch.float64, requires_grad=True)
+    hidden = torch.randn(32, 16, dtype=torch.float64)
+    asked = torch.randint(20, (32,))
+    asked[torch.rand(32) < torch.linspace(0, 0.9, 32)] = -100  # late rows ask less
+
+    def gradient(rows: slice, count: int) -> Tensor:
+        loss = F.cross_entropy(hidden[rows] @ weight.T, asked[rows], reduction="sum") / count
+        return torch.autograd.grad(loss, weight)[0]
+
+    counts = [int((part != -100).sum()) for part in asked.split(8)]
+    parts = [slice(8 * i, 8 * i + 8) for i in range(4)]
+    whole = gradient(slice(None), sum(counts))
+    right = sum(gradient(part, sum(counts)) for part in parts)
+    wrong = sum(gradient(part, 4 * count) for part, count in zip(parts, counts, strict=True))
+    errors = [float((found - whole).abs().max() / whole.abs().max()) for found in (right, wrong)]
+    said = (
+        f"four parts of 8 against 32 rows at once: gradients differ by {errors[0]:.0e} when each "
+        f"part is divided by the whole's count, by {errors[1]:.0%} when each by its own"
+    )
+    return Settled(errors[0], said)
+
+
+# ================================================================ what is in the model
+
+
+def _parameters(model: Callable[..., nn.Module], size: str) -> int:
+    with torch.device("meta"):  # counts without filling 355 million numbers
+        return count_parameters(model(size))
+
+
+def _size() -> Settled:
+    counts = tuple(_parameters(roberta, size) for size in ("base", "large"))
+    return Settled(counts, f"{counts[0]:,} and {counts[1]:,} with the pooler")
+
+
+def _where_they_differ() -> Settled:
+    """RoBERTa-base less BERT-base: vocabulary rows, position rows, type rows, anything else."""
+    ours: RobertaConfig = published("roberta", "base", RobertaConfig)
+    theirs: BertConfig = published("bert", "base")
+    H = ours.hidden_size
+    parts = tuple(
+        (getattr(ours, rows) - getattr(theirs, rows)) * H
+        for rows in ("vocab_size", "max_positions", "type_vocab_size")
+    )
+    whole = _parameters(roberta, "base") - _parameters(bert, "base")
+    said = f"{whole:,} more: vocabulary {parts[0]:+,}, positions {parts[1]:+,}, types {parts[2]:+,}"
+    rest = whole - sum(parts)
+    return Settled((*parts, rest), f"{said}, blocks and all else {rest:+,}")
+
+
+def _larger_vocabulary() -> Settled:
+    added = tuple(
+        (ours.vocab_size - published("bert", size).vocab_size) * ours.hidden_size
+        for size in ("base", "large")
+        for ours in (published("roberta", size, RobertaConfig),)
+    )
+    return Settled(added, f"{added[0]:,} in base, {added[1]:,} in large")
+
+
+ODD_TEXTS = ("naïve café", "Привет, мир", "深度学习", "🤗🚀", "x̂ ≈ ∑ᵢ wᵢ", "\ttab\u200bless")
+
+
+def _unknown_pieces() -> Settled:
+    """[UNK] in byte-level pieces of texts that share hardly a letter with the training text."""
+    from course_lib.text.byte_bpe import train_byte_bpe
+
+    tokenizer = train_byte_bpe(["plain english words and nothing else"] * 3, vocab_size=280)
+    pieces = [tokenizer.encode(text) for text in ODD_TEXTS]
+    unknown = sum(ids.count(tokenizer.special.unk) for ids in pieces)
+    back = sum(tokenizer.decode(ids) == text for ids, text in zip(pieces, ODD_TEXTS, strict=True))
+    said = (
+        f"{unknown} unknown among the {sum(map(len, pieces))} pieces of {len(ODD_TEXTS)} texts in "
+        f"other scripts; {back} of {len(ODD_TEXTS)} come back letter by letter"
+    )
+    return Settled((unknown, back), said)
+
+
+# ================================================================ what went wrong in a file
+
+LOGO = "\uf8ff"  # MacRoman's 0xf0, with which every emoji here begins; most machines show nothing
+# As the headings of the source lecture have them.
+BROKEN = (f"{LOGO}üöÄ", "‚ö°", f"{LOGO}üß©", f"{LOGO}üèÜ", f"{LOGO}üéì")
+
+
+def _mended() -> Settled:
+    """The bytes behind the wrong letters, read as what they are."""
+    mended = tuple(text.encode("mac_roman").decode("utf-8") for text in BROKEN)
+    first = " ".join(f"{byte:02x}" for byte in mended[0].encode())
+    shown = " ".join(BROKEN).replace(LOGO, "")
+    said = f"{shown} are {' '.join(mended)}. The first is {first}; f0 in MacRoman is Apple's logo"
+    return Settled(mended, f"{said}, which most machines leave out")
+
+
+LECTURE_000, LECTURE_001 = "source lecture 000", "source lecture 001"
+LECTURE_002, LECTURE_003 = "source lecture 002", "source lecture 003"
+
+CLAIMS = (
+    Claim(
+        id="E79",
+        they_say="RoBERTa optimised BERT's training and its architecture",
+        who=LECTURE_002,
+        it_is=(
+            "the architecture was held fixed: vocabulary, position numbers and segment types are "
+            "all that differs"
+        ),
+        how="computed",
+        settled_by="counting both models, built from the published sizes",
+        settle=_where_they_differ,
+        accepts=is_((15_162_624, 1_536, -768, 0)),
+        rejected=(15_162_624, 1_536, -768, 7_087_872),  # a block more
+    ),
+    Claim(
+        id="E82",
+        they_say="RoBERTa has 125 parameters as base, 355 as large",
+        who=LECTURE_002,
+        it_is="millions of them: 124.6M and 355.4M with the pooler",
+        how="computed",
+        settled_by="counting models of the published sizes",
+        settle=_size,
+        accepts=is_((124_645_632, 355_359_744)),
+        rejected=(125, 355),
+    ),
+    Claim(
+        id="larger vocabulary",
+        they_say="the larger vocabulary adds about 15M parameters to base, 20M to large",
+        who="RoBERTa (Liu et al. 2019), section 4.4",
+        it_is="so: 15.2M and 20.2M",
+        how="computed",
+        settled_by="rows of the two vocabularies times the width",
+        settle=_larger_vocabulary,
+        accepts=all_near((15e6, 20e6), 0.5e6),
+        rejected=(15e6, 15e6),
+    ),
+    Claim(
+        id="no unknown piece",
+        they_say="byte-level pieces write any text without an unknown token",
+        who="RoBERTa, section 4.4",
+        it_is="so: every text is bytes, and each of the 256 bytes is a piece",
+        how="measured",
+        settled_by="a tokenizer trained here on ten plain words, on texts in other scripts",
+        settle=_unknown_pieces,
+        accepts=is_((0, len(ODD_TEXTS))),
+        rejected=(4, 2),
+    ),
+    Claim(
+        id="E01",
+        they_say="BERT sees each example with the same mask in every epoch",
+        who=LECTURE_000,
+        it_is=(
+            "the text was copied ten times, each copy with its own mask: by RoBERTa's count of 40 "
+            "epochs each mask was met four times (by BERT's own two lengths, 13 passes, about once)"
+        ),
+        how="measured",
+        settled_by="masking 30,000 positions 40 times in three ways, here",
+        settle=_coverage,
+        accepts=near(0.803, 0.01),
+        rejected=0.15,
+    ),
+    Claim(
+        id="E53",
+        they_say="epochs 1, 2 and 3 of BERT hide the same word",
+        who=LECTURE_001,
+        it_is="with ten copies three different masks",
+        how="measured",
+        settled_by="counting different masks of 300 rows, here",
+        settle=_first_three,
+        accepts=is_(3),
+        rejected=1,
+    ),
+    Claim(
+        id="E94",
+        they_say="the mask changes every epoch, in BERT it is static",
+        who=LECTURE_003,
+        it_is="it is drawn anew whenever a text is fed in; BERT had ten masks a text",
+        how="measured",
+        settled_by="counting different masks of 300 rows, here",
+        settle=_all_forty,
+        accepts=is_((10, EPOCHS)),
+        rejected=(1, EPOCHS),
+    ),
+    Claim(
+        id="mask arithmetic",
+        they_say="one, ten and forty masks ever ask 15%, 80.3% and 99.85% of the positions",
+        who="this page",
+        it_is="so: a position escapes k masks with probability 0.85 to the power k",
+        how="computed",
+        settled_by="the printed rate",
+        settle=_arithmetic,
+        accepts=all_near((15.0, 80.3, 99.85), 0.02),
+        rejected=(15.0, 100.0, 100.0),  # shares added up
+    ),
+    Claim(
+        id="E02",
+        they_say="fresh masks make N × E training examples out of N",
+        who=LECTURE_000,
+        it_is=(
+            "the text stays the same N; only what is asked of it varies. The gain the authors "
+            "measured is under half a point, and a loss on MNLI"
+        ),
+        how="computed",
+        settled_by="differences in RoBERTa's Table 1",
+        settle=_dynamic_in_the_paper,
+        accepts=is_((0.4, -0.3, 0.4)),
+        rejected=(2.4, -0.3, 0.1),  # against BERT as published: other things changed too
+    ),
+    Claim(
+        id="dynamic masking",
+        they_say="a mask drawn at every visit is comparable to ten copies or slightly better",
+        who="RoBERTa, section 4.1",
+        it_is=(
+            "so here too: about three points on hidden words, for two layers that read 400 "
+            "stories forty times"
+        ),
+        how="measured",
+        settled_by="data/results/04_masking_schemes.json",
+        settle=_dynamic_here,
+        accepts=lambda gained: -0.01 < gained < 0.08,
+        rejected=0.37,  # what it gains over a single mask
+    ),
+    Claim(
+        id="larger data",
+        they_say="fresh masks become crucial with larger data",
+        who="RoBERTa, section 4.1",
+        it_is=(
+            "not here: with four times the stories, read as often, they gain less. What makes "
+            "masks run out is reading the same text again"
+        ),
+        how="measured",
+        settled_by="data/results/04_masking_schemes.json",
+        settle=_with_more_text,
+        accepts=lambda shrunk: 0 < shrunk < 0.08,
+        rejected=-0.02,  # the gain grows
+    ),
+    Claim(
+        id="one mask",
+        they_say="masks that are kept for good are what BERT was trained with",
+        who="source lectures 000, 001 and 003",
+        it_is=(
+            "no (see E01). What it would have done shows in small: a model that meets one mask "
+            "forty times learns the answers by heart, and little else"
+        ),
+        how="measured",
+        settled_by="data/results/04_masking_schemes.json",
+        settle=_one_mask_here,
+        accepts=lambda losses: losses[0] < 0.1 and losses[1] > 3,
+        rejected=(1.4, 1.4),  # what a model shows that learns the stories, not the mask
+    ),
+    Claim(
+        id="E55",
+        they_say="the next-sentence task hurt performance",
+        who="source lectures 001 and 002",
+        it_is=(
+            "leaving it out matches or slightly improves, in the authors' words: three columns "
+            "gain, one stays, one loses"
+        ),
+        how="computed",
+        settled_by="differences in RoBERTa's Table 2",
+        settle=_without_nsp,
+        accepts=lambda gained: min(gained) < 0 < max(gained) < 1,
+        rejected=(1.7, 2.5, 1.1, 0.8, 1.2),  # what single sentences lose
+    ),
+    Claim(
+        id="E99",
+        they_say="long contiguous text was more important than the next-sentence task",
+        who=LECTURE_003,
+        it_is=(
+            "so, in every column of the table; and what NSP teaches is topic, by ALBERT's test "
+            "of order"
+        ),
+        how="computed",
+        settled_by="differences in RoBERTa's Table 2; ALBERT's Table 5",
+        settle=_length_against_nsp,
+        accepts=is_(5),
+        rejected=0,
+    ),
+    Claim(
+        id="large batches",
+        they_say="larger batches are better, so 8,000 texts at once",
+        who="source lectures 000 and 003",
+        it_is=(
+            "at equal passes 2,000 is best of the three tried; 8,000 was taken because many "
+            "machines can share it"
+        ),
+        how="computed",
+        settled_by="RoBERTa's Table 3",
+        settle=_best_batch,
+        accepts=is_({2_000}),
+        rejected={8_000},
+    ),
+    Claim(
+        id="accumulation",
+        they_say="gradients of small batches, added up, are the gradient of the large one",
+        who="RoBERTa, section 4.3",
+        it_is="so, if every part is divided by the count of the whole batch, not by its own",
+        how="measured",
+        settled_by="a matrix and 32 rows, of which late ones ask less, in double precision, here",
+        settle=_accumulation,
+        accepts=lambda error: error < 1e-10,
+        rejected=0.05,
+    ),
+    Claim(
+        id="five corpora",
+        they_say="RoBERTa read more than 160 GB of text, ten times BERT's",
+        who="RoBERTa, section 3.2",
+        it_is="so: 161 GB in five corpora, of which BERT's is one",
+        how="computed",
+        settled_by="adding up the printed sizes",
+        settle=_gigabytes,
+        accepts=is_(161),
+        rejected=145,  # without BERT's own
+    ),
+    Claim(
+        id="more data",
+        they_say="more data and longer training are what makes RoBERTa better",
+        who=LECTURE_001,
+        it_is=(
+            "so, but most of the gain came with BERT's own 16 GB, read three times as often (800 "
+            "against 256 million texts); ten times the data, at equal steps, adds less than half "
+            "a point"
+        ),
+        how="computed",
+        settled_by="differences in RoBERTa's Table 4",
+        settle=_early_share,
+        accepts=lambda share: 0.5 < share < 1,
+        rejected=0.1,
+    ),
+    Claim(
+        id="E03",
+        they_say="RoBERTa's learning rate is 6e-4 with 30,000 steps of warm-up",
+        who=LECTURE_000,
+        it_is="two models mixed: 6e-4 and 24,000 for base, 4e-4 and 30,000 for large",
+        how="computed",
+        settled_by="RoBERTa's Table 9",
+        settle=_settings,
+        accepts=is_(((6e-4, 24_000), (4e-4, 30_000))),
+        rejected=((6e-4, 30_000), (6e-4, 30_000)),
+    ),
+    Claim(
+        id="E80",
+        they_say="RoBERTa cost 1,024 V100 for one day, four to five times BERT",
+        who=LECTURE_002,
+        it_is=(
+            "that day is the run of 100,000 steps on BERT's text; the model with the scores ran "
+            "500,000 steps on 160 GB and took 17 times BERT-large's operations"
+        ),
+        how="computed",
+        settled_by="operations as counted in ELECTRA's Table 2",
+        settle=_times_berts_compute,
+        accepts=near(17, 0.5),
+        rejected=4.5,
+    ),
+    Claim(
+        id="E81",
+        they_say="BERT took 8 V100 for 12 days as base, 280 V100 for one day as large",
+        who=LECTURE_002,
+        it_is=(
+            "the paper says 4 Cloud TPUs and 16, four days each; figures in V100 are other "
+            "people's estimates, and do not even keep the ratio"
+        ),
+        how="computed",
+        settled_by="BERT, section A.2",
+        settle=_large_over_base,
+        accepts=is_(4.0),
+        rejected=280 / 96,
+    ),
+    Claim(
+        id="E04",
+        they_say="GLUE: RoBERTa 88.5, BERT-large 84.6",
+        who=LECTURE_000,
+        it_is=(
+            "88.5 is an ensemble on the test sets. BERT-large is 80.5 (leaderboard), 82.1 (test, "
+            "nine numbers) or 84.05 (eight development sets), by recipe"
+        ),
+        how="computed",
+        settled_by="averaging the printed rows by each recipe",
+        settle=_bert_large_averages,
+        accepts=all_near((80.5, 82.1, 84.05), 0.051),
+        rejected=(84.6, 84.6, 84.6),
+    ),
+    Claim(
+        id="dev average",
+        they_say="RoBERTa-large averages 88.9 on GLUE",
+        who="later papers, of RoBERTa's Table 5",
+        it_is="so, for one model on eight development sets; the paper itself prints no average",
+        how="computed",
+        settled_by="averaging the printed row",
+        settle=_dev_averages,
+        accepts=near(88.9, 0.051),
+        rejected=88.5,
+    ),
+    Claim(
+        id="two 79.6",
+        they_say="79.6 is BERT-base's GLUE average",
+        who="BERT, Table 1",
+        it_is=(
+            "so, by nine test numbers; DistilBERT's eight development sets average 79.6 as well, "
+            "and that says nothing about who is better"
+        ),
+        how="computed",
+        settled_by="averaging the printed rows by each recipe",
+        settle=_two_79_6,
+        accepts=all_near((79.6, 79.6), 0.001),
+        rejected=(79.6, 77.0),
+    ),
+    Claim(
+        id="E05",
+        they_say="SQuAD 1.1: 94.6 against 93.2",
+        who=LECTURE_000,
+        it_is=(
+            "94.6 is one model on the development set; 93.2 is BERT's ensemble of seven, with "
+            "TriviaQA, on the test set. Like for like 94.6 against 90.9"
+        ),
+        how="computed",
+        settled_by="RoBERTa's Table 6; BERT's Table 2",
+        settle=lambda: _squad("1"),
+        accepts=is_((3.7,)),
+        rejected=(1.4,),
+    ),
+    Claim(
+        id="E06",
+        they_say="SQuAD 2.0: 89.4 against 83.1",
+        who=LECTURE_000,
+        it_is=("development against test. Development: 89.4 against 81.8; test: 89.8 against 83.1"),
+        how="computed",
+        settled_by="RoBERTa's Table 6; BERT's Table 3",
+        settle=lambda: _squad("2"),
+        accepts=is_((7.6, 6.7)),
+        rejected=(6.3, 6.3),
+    ),
+    Claim(
+        id="E54",
+        they_say="RoBERTa gains 6.3 on SQuAD 2.0, 3.5 on MNLI, 1.5 on SST-2",
+        who=LECTURE_001,
+        it_is=(
+            "BERT's column is test, RoBERTa's is development. On development sets: 7.6, 3.6, 3.2 "
+            "(2.7 with the 93.7 of Table 4). RACE, +11.2, is test against test and right"
+        ),
+        how="computed",
+        settled_by="RoBERTa's Tables 5 to 7",
+        settle=_dev_against_dev,
+        accepts=is_((7.6, 3.6, 3.2)),
+        rejected=(6.3, 3.5, 1.5),
+    ),
+    Claim(
+        id="E97",
+        they_say="RoBERTa is the BERT one takes by default today",
+        who=LECTURE_003,
+        it_is=(
+            "an opinion of its time: ELECTRA and DeBERTa reach more at the same size, DeBERTa-v3 "
+            "more again"
+        ),
+        how="cited",
+        settled_by="cited: DeBERTa (He et al. 2020), Table 1; DeBERTa-v3 (He et al. 2021)",
+    ),
+    Claim(
+        id="E100",
+        they_say="headings begin with üöÄ, ‚ö°, üß©",
+        who=LECTURE_003,
+        it_is="emoji in UTF-8, whose bytes were read as MacRoman letters",
+        how="computed",
+        settled_by="writing the letters back as bytes, and reading these as UTF-8",
+        settle=_mended,
+        accepts=is_(("🚀", "⚡", "🧩", "🏆", "🎓")),
+        rejected=BROKEN,
+    ),
+)

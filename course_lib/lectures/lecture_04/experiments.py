@@ -1,0 +1,202 @@
+"""Lecture 04's experiment: one static mask, ten copies, a fresh mask at every visit.
+
+A small RoBERTa reads the same few stories forty times, as BERT read its corpus by the paper's
+count. All else is equal: only the draw of the mask differs between the schemes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import mean
+from typing import Any
+
+import torch
+
+from course_lib.family.roberta import roberta_for_masked_lm
+from course_lib.heads import BertForMaskedLM
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.pretraining import pretraining_batches
+from course_lib.objectives.rows import Rows
+from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
+from course_lib.text.world import MicroWorld, story_rows
+from course_lib.train.loop import Callback, History, Report, fit
+from course_lib.train.metrics import evaluate
+
+SCHEMES: dict[str, int | None] = {"static": 1, "ten copies": 10, "dynamic": None}
+LAST = 50  # steps over which a training loss is averaged
+
+
+@dataclass(frozen=True)
+class MaskingRecipe:
+    """A RoBERTa of two layers, 128 wide, on a fixed finite set of stories."""
+
+    steps: int = 1_000
+    stories: int = 400
+    heldout: int = 500
+    length: int = 64
+    batch_size: int = 16
+    learning_rate: float = 2e-3
+    initializer_range: float = 0.05
+
+    @property
+    def passes(self) -> float:
+        """How often the run reads every story."""
+        return self.steps * self.batch_size / self.stories
+
+
+# The smaller one is what the lecture also trains live. Both read every story forty times.
+RECIPES = {
+    "400 stories": MaskingRecipe(),
+    "1,600 stories": MaskingRecipe(steps=4_000, stories=1_600),
+}
+SEEDS = {"400 stories": range(5), "1,600 stories": range(3)}
+LIVE = RECIPES["400 stories"]
+
+
+@dataclass(frozen=True)
+class MaskingMaterial:
+    """What a run reads and is measured on: one story a row, [CLS] story [SEP]."""
+
+    world: MicroWorld
+    train: Rows
+    heldout: Rows
+
+
+def prepare_masking(recipe: MaskingRecipe, world: MicroWorld | None = None) -> MaskingMaterial:
+    """Draw the stories (seed 0 of each split) and pack them."""
+    world = world or MicroWorld.load()
+    told = world.stories(recipe.stories, seed=0)
+    unseen = world.stories(recipe.heldout, seed=0, split="heldout")
+    return MaskingMaterial(
+        world, story_rows(world, told, recipe.length), story_rows(world, unseen, recipe.length)
+    )
+
+
+def small_roberta(recipe: MaskingRecipe, world: MicroWorld, seed: int) -> BertForMaskedLM:
+    """Fresh weights, no dropout."""
+    torch.manual_seed(seed)
+    pad = world.special.pad
+    return roberta_for_masked_lm(
+        vocab_size=world.special.vocab_size, pad_token_id=pad,
+        max_positions=recipe.length + pad + 1, num_layers=2, hidden_size=128, num_heads=2,
+        intermediate_size=512, initializer_range=recipe.initializer_range,
+        hidden_dropout=0.0, attention_dropout=0.0,
+    )  # fmt: skip
+
+
+@dataclass
+class LossCurve:
+    """A callback: held-out accuracy and loss, and the training loss, at `looks` steps."""
+
+    material: MaskingMaterial
+    steps: int
+    looks: int = 10
+    precision: str = "auto"
+    points: list[dict[str, float]] = field(default_factory=list)
+    _recent: list[float] = field(default_factory=list)
+
+    def __call__(self, report: Report) -> None:
+        self._recent.append(report.losses["mlm"])
+        if report.step % max(1, self.steps // self.looks) == 0 or report.step == self.steps:
+            self.points.append({"step": report.step, **self.measure(report.model)})
+
+    def measure(self, model: Any) -> dict[str, float]:
+        """Losses in nats a hidden word. The training loss is that of the last steps' own masks;
+        `retold_loss` is of the same training stories under masks that no scheme has drawn."""
+        special = self.material.world.special
+        unseen = evaluate(model, self.material.heldout, special, precision=self.precision)
+        told = evaluate(model, self.material.train[:500], special, precision=self.precision)
+        return {
+            "heldout_accuracy": unseen.masked_accuracy,
+            "heldout_loss": unseen.mlm_loss,
+            "train_loss": mean(self._recent[-LAST:]),
+            "retold_loss": told.mlm_loss,
+        }
+
+
+def train_scheme(
+    scheme: str,
+    recipe: MaskingRecipe,
+    material: MaskingMaterial,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+    precision: str = "auto",
+) -> tuple[BertForMaskedLM, History]:
+    """Train with one masking scheme, by its name in SCHEMES; all else is the same for all three."""
+    model = small_roberta(recipe, material.world, seed)
+    # Masks are drawn by (seed, epoch, example); the measuring ones by seed 1, so none coincides.
+    batches = pretraining_batches(
+        material.train, material.world.special, batch_size=recipe.batch_size,
+        seed=seed + 100, mask_copies=SCHEMES[scheme],
+    )  # fmt: skip
+    history = fit(
+        model, masked_lm_loss, batches, steps=steps or recipe.steps, seed=seed,
+        learning_rate=recipe.learning_rate, precision=precision, callbacks=callbacks,
+    )  # fmt: skip
+    return model, history
+
+
+def one_run(
+    scheme: str, recipe: MaskingRecipe, material: MaskingMaterial, seed: int
+) -> dict[str, Any]:
+    """One scheme, one seed: its curve. Finished runs are read from the cache."""
+
+    def run() -> dict[str, Any]:
+        curve = LossCurve(material, recipe.steps)
+        _, history = train_scheme(scheme, recipe, material, seed=seed, callbacks=[curve])
+        return {"seed": seed, "curve": curve.points, "seconds": round(history.seconds, 1)}
+
+    settings = {"scheme": scheme, "seed": seed, **asdict(recipe)}
+    return kept(f"04-{recipe.stories}-{scheme}-{seed}", settings, material.world, run)
+
+
+def replay(material: MaskingMaterial) -> list[float]:
+    """The first losses of seed 0, dynamic, in float32: alike on every machine to six digits."""
+    _, history = train_scheme("dynamic", LIVE, material, steps=REPLAYED, precision="float32")
+    return history.losses["total"]
+
+
+def build() -> dict[str, Any]:
+    """What data/results/04_masking_schemes.json holds."""
+    world = MicroWorld.load()
+    runs: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for name, recipe in RECIPES.items():
+        material = prepare_masking(recipe, world)
+        runs[name] = {
+            scheme: [one_run(scheme, recipe, material, seed) for seed in SEEDS[name]]
+            for scheme in SCHEMES
+        }
+    return {
+        "recipes": {name: asdict(recipe) for name, recipe in RECIPES.items()},
+        "schemes": SCHEMES,
+        **made_with(world),
+        "replay": replay(prepare_masking(LIVE, world)),
+        "runs": runs,
+    }
+
+
+def outcome(found: Mapping[str, Any], measure: str, of: str) -> dict[str, list[float]]:
+    """For each scheme, what each seed reached in the end: a measure of LossCurve, of one set."""
+    return {
+        scheme: [run["curve"][-1][measure] for run in runs]
+        for scheme, runs in found["runs"][of].items()
+    }
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """The outcome, a line a scheme."""
+    lines = []
+    for name in found["runs"]:
+        accuracy = outcome(found, "heldout_accuracy", name)
+        losses = {k: outcome(found, k, name) for k in ("heldout_loss", "train_loss", "retold_loss")}
+        lines += [
+            f"{name}, {scheme}: held-out accuracy {in_words(values)}; "
+            + ", ".join(f"{k} {mean(by_scheme[scheme]):.2f}" for k, by_scheme in losses.items())
+            for scheme, values in accuracy.items()
+        ]
+    return "\n".join(lines)
+
+
+RESULTS = {"04_masking_schemes": build}

@@ -1,0 +1,6 @@
+"""What page 04 shows that no other page does."""
+
+from .byte_pieces import byte_pieces_view
+from .mask_epochs import mask_epochs_view
+
+__all__ = ["byte_pieces_view", "mask_epochs_view"]

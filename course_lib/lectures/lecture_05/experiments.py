@@ -1,0 +1,223 @@
+"""Lecture 05's experiments: which question about two segments, and what may be shared.
+
+`05_sentence_tasks`: the same small ALBERT trained on masked words alone, with NSP, with SOP; each
+tested on the pairs of both questions. `05_sharing`: width of the embeddings against what is
+shared, at equal steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import mean
+from typing import Any
+
+import torch
+
+from course_lib.encoder import count_parameters
+from course_lib.family.albert import SHARING, AlbertConfig, albert_encoder
+from course_lib.heads import BertForPreTraining
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.next_sentence import make_pairs
+from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
+from course_lib.objectives.rows import Rows
+from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
+from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
+from course_lib.text.world import MicroWorld
+from course_lib.train.baselines import bag_of_words_accuracy
+from course_lib.train.loop import Callback, History, Objective, fit
+from course_lib.train.metrics import evaluate
+
+
+@dataclass(frozen=True)
+class AlbertRecipe:
+    """A small ALBERT on pairs of segments from a fixed finite set of stories."""
+
+    steps: int
+    num_layers: int
+    embedding_size: int = 64
+    sharing: str = "all"
+    task: str = "SOP"  # of TASKS
+    stories: int = 10_000
+    heldout: int = 500
+    length: int = 64
+    batch_size: int = 32
+    learning_rate: float = 2e-3
+    initializer_range: float = 0.05
+
+
+# What is learned beside the masked words, and with which loss. "none" reads NSP's pairs.
+TASKS: dict[str, Objective] = {
+    "none": masked_lm_loss,
+    "NSP": pretraining_loss,
+    "SOP": albert_loss,
+}
+LIVE = AlbertRecipe(steps=1_000, num_layers=2)
+TASK_SEEDS = range(5)
+# Masked words alone: a question about pairs, learned beside them, slows them down.
+GRID = AlbertRecipe(steps=1_000, num_layers=2, task="none")
+WIDTHS = (32, 128)
+GRID_SEEDS = range(3)
+
+
+@dataclass(frozen=True)
+class PairMaterial:
+    """The same stories cut into NSP's pairs and into SOP's, to train and to be measured on."""
+
+    world: MicroWorld
+    train: dict[str, Rows]  # "NSP", "SOP"
+    heldout: dict[str, Rows]
+
+
+def prepare_pairs(recipe: AlbertRecipe, world: MicroWorld | None = None) -> PairMaterial:
+    """Draw the stories (seed 0 of each split) and cut them both ways."""
+    world = world or MicroWorld.load()
+    told = world.documents(world.stories(recipe.stories, seed=0))
+    unseen = world.documents(world.stories(recipe.heldout, seed=0, split="heldout"))
+
+    def both(documents: Sequence[Any]) -> dict[str, Rows]:
+        return {
+            "NSP": make_pairs(documents, world.special, length=recipe.length),
+            "SOP": make_ordered_pairs(documents, world.special, length=recipe.length),
+        }
+
+    return PairMaterial(world, both(told), both(unseen))
+
+
+def small_albert(recipe: AlbertRecipe, world: MicroWorld, seed: int) -> BertForPreTraining:
+    """Fresh weights, 128 wide, no dropout."""
+    torch.manual_seed(seed)
+    config = AlbertConfig(
+        vocab_size=world.special.vocab_size, max_positions=recipe.length, pad_token_id=0,
+        num_layers=recipe.num_layers, hidden_size=128, num_heads=2, intermediate_size=512,
+        embedding_size=recipe.embedding_size, sharing=recipe.sharing,
+        initializer_range=recipe.initializer_range,
+    )  # fmt: skip
+    return BertForPreTraining(albert_encoder(config))
+
+
+def train_albert(
+    recipe: AlbertRecipe,
+    material: PairMaterial,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+    precision: str = "auto",
+) -> tuple[BertForPreTraining, History]:
+    """Train on the recipe's task; all else is the same for all recipes that differ in it."""
+    model = small_albert(recipe, material.world, seed)
+    rows = material.train["SOP" if recipe.task == "SOP" else "NSP"]
+    batches = pretraining_batches(
+        rows, material.world.special, batch_size=recipe.batch_size, seed=seed
+    )
+    history = fit(
+        model, TASKS[recipe.task], batches, steps=steps or recipe.steps, seed=seed,
+        learning_rate=recipe.learning_rate, precision=precision, callbacks=callbacks,
+    )  # fmt: skip
+    return model, history
+
+
+def measure(model: BertForPreTraining, material: PairMaterial) -> dict[str, float]:
+    """Held-out accuracy on hidden words (of SOP's pairs) and on the pairs of both questions."""
+    special = material.world.special
+    nsp = evaluate(model, material.heldout["NSP"], special)
+    sop = evaluate(model, material.heldout["SOP"], special)
+    return {
+        "masked_accuracy": sop.masked_accuracy,
+        "mlm_loss": sop.mlm_loss,
+        "NSP": nsp.pair_accuracy,
+        "SOP": sop.pair_accuracy,
+    }
+
+
+def one_run(recipe: AlbertRecipe, material: PairMaterial, seed: int) -> dict[str, Any]:
+    """One recipe, one seed: what it reached. Finished runs are read from the cache."""
+
+    def run() -> dict[str, Any]:
+        model, history = train_albert(recipe, material, seed=seed)
+        about = {"seed": seed, "parameters": count_parameters(model)}
+        return {**about, **measure(model, material), "seconds": round(history.seconds, 1)}
+
+    settings = {"seed": seed, **asdict(recipe)}
+    name = f"05-{recipe.task}-{recipe.num_layers}-{recipe.embedding_size}-{recipe.sharing}-{seed}"
+    return kept(name, settings, material.world, run)
+
+
+def replay(recipe: AlbertRecipe, material: PairMaterial) -> list[float]:
+    """The first losses of seed 0 in float32: alike on every machine to six digits."""
+    _, history = train_albert(recipe, material, steps=REPLAYED, precision="float32")
+    return history.losses["total"]
+
+
+def guesses(material: PairMaterial) -> dict[str, dict[str, float]]:
+    """What needs no Transformer: always the commoner label; a bag of the words both segments
+    share; and a bag that keeps apart which words stand in which segment."""
+    found = {}
+    for task in ("NSP", "SOP"):
+        train, heldout = material.train[task], material.heldout[task]
+        label = heldout.next_sentence_label
+        assert label is not None
+        share = label.float().mean().item()
+        bags = {
+            kind: bag_of_words_accuracy(train, heldout, material.world.special, kind=kind)
+            for kind in ("shared", "ordered")
+        }
+        found[task] = {"commoner label": max(share, 1 - share), **bags, "pairs": len(heldout)}
+    return found
+
+
+def task_recipes() -> dict[str, AlbertRecipe]:
+    """The live recipe with each of the three tasks."""
+    return {task: replace(LIVE, task=task) for task in TASKS}
+
+
+def grid_recipes() -> dict[str, AlbertRecipe]:
+    """A recipe a cell, by the name "E=64, attention"."""
+    return {
+        f"E={width}, {sharing}": replace(GRID, embedding_size=width, sharing=sharing)
+        for width in WIDTHS
+        for sharing in SHARING
+    }
+
+
+def _build(
+    recipes: Mapping[str, AlbertRecipe], seeds: Sequence[int], material: PairMaterial
+) -> dict[str, Any]:
+    return {
+        "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
+        **made_with(material.world),
+        "replay": replay(list(recipes.values())[-1], material),
+        "runs": {
+            name: [one_run(recipe, material, seed) for seed in seeds]
+            for name, recipe in recipes.items()
+        },
+    }
+
+
+def build_tasks() -> dict[str, Any]:
+    """What data/results/05_sentence_tasks.json holds."""
+    material = prepare_pairs(LIVE)
+    return {**_build(task_recipes(), TASK_SEEDS, material), "guesses": guesses(material)}
+
+
+def build_grid() -> dict[str, Any]:
+    """What data/results/05_sharing.json holds."""
+    return _build(grid_recipes(), GRID_SEEDS, prepare_pairs(GRID))
+
+
+def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
+    """For each recipe, what each seed reached: "masked_accuracy", "NSP", "SOP" …"""
+    return {name: [run[measure] for run in runs] for name, runs in found["runs"].items()}
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """The outcome, a line a recipe."""
+    lines = [f"guesses: {found['guesses']}"] if "guesses" in found else []
+    for name, runs in found["runs"].items():
+        measured = {k: [run[k] for run in runs] for k in ("masked_accuracy", "NSP", "SOP")}
+        said = ", ".join(f"{k} {in_words(values)}" for k, values in measured.items())
+        lines.append(f"{name} ({mean(run['parameters'] for run in runs):,.0f} weights): {said}")
+    return "\n".join(lines)
+
+
+RESULTS = {"05_sentence_tasks": build_tasks, "05_sharing": build_grid}

@@ -1,0 +1,1 @@
+"""The room of lecture 06: everything that belongs to it alone."""

@@ -1,0 +1,496 @@
+"""Lecture 06's experiments: one teacher, and what makes its students good.
+
+`06_teacher`: a BERT of four layers, pre-trained; its weights are shipped in data/checkpoints/.
+`06_distilbert`: students of half its depth, each loss left out in turn, and each way to begin.
+`06_tinybert`: narrower students that learn its inner steps, then a task, each part left out in
+turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from statistics import mean
+from typing import Any
+
+import torch
+from torch import nn
+
+from course_lib.checkpoints import load, save
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder, count_parameters
+from course_lib.family.distilbert import (
+    DistilBertConfig,
+    begin_as,
+    distilbert_encoder,
+    every_other_layer,
+    spread_layers,
+)
+from course_lib.family.tinybert import fit_matrix, layer_mapping, tinybert_encoder
+from course_lib.files import data_path, data_root, sha256_of, write_manifest
+from course_lib.heads import BertForClassification, BertForMaskedLM
+from course_lib.objectives.classification import classification_loss
+from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.pretraining import pretraining_batches
+from course_lib.objectives.rows import Rows
+from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
+from course_lib.text.augmentation import augment
+from course_lib.text.tasks import LabelledRows, hero_jobs
+from course_lib.text.world import MicroWorld, story_rows
+from course_lib.train.distilling import Taught
+from course_lib.train.finetuning import class_accuracy, classifier_on, finetune, labelled_batches
+from course_lib.train.loop import Callback, History, Objective, Report, fit
+from course_lib.train.metrics import evaluate
+
+PRECISION = "float32"  # on every machine, so that results can be compared
+STORIES, HELDOUT, LENGTH = 10_000, 500, 64
+LABELLED, TASK_STORIES = 400, 5_000  # texts to fine-tune on; stories whose silent fifth tests
+CHECKPOINT = ("checkpoints", "micro_teacher.safetensors")
+
+
+@dataclass(frozen=True)
+class TeacherRecipe:
+    """A BERT of four layers, 128 wide, that reads masked stories."""
+
+    steps: int = 6_000
+    num_layers: int = 4
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    initializer_range: float = 0.05
+
+
+@dataclass(frozen=True)
+class StudentRecipe:
+    """A DistilBERT of half its teacher's depth. begin: one of BEGINNINGS."""
+
+    steps: int = 400
+    num_layers: int = 2
+    soft: float = 5.0
+    mlm: float = 2.0
+    cosine: float = 1.0
+    temperature: float = 2.0
+    begin: str = "spread"
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    initializer_range: float = 0.05
+
+
+@dataclass(frozen=True)
+class TinyRecipe:
+    """A student of half the depth and half the width, in two stages.
+
+    general: steps on plain stories; inner: steps on the task's texts, both on the inner losses;
+    prediction: steps on the task's answers. copies: variants of each labelled text; teacher: learn
+    the teacher's answers, else the labels."""
+
+    general: int = 300
+    inner: int = 100
+    prediction: int = 400
+    attention: float = 1.0
+    hidden: float = 1.0
+    embedding: float = 1.0
+    mapping: str = "uniform"
+    copies: int = 20
+    teacher: bool = True
+    num_layers: int = 2
+    hidden_size: int = 64
+    batch_size: int = 16
+    learning_rate: float = 2e-3
+    initializer_range: float = 0.05
+
+
+BEGINNINGS = {
+    "spread": spread_layers,
+    "every other": every_other_layer,
+    "bottom": lambda teacher, student: tuple(range(student)),
+    "top": lambda teacher, student: tuple(range(teacher - student, teacher)),
+    "fresh": None,
+}
+FULL = StudentRecipe()
+STUDENTS = {  # each leaves one thing out; the last two have no teacher to listen to
+    "triple loss": FULL,
+    "without soft targets": replace(FULL, soft=0.0),
+    "without masked words": replace(FULL, mlm=0.0),
+    "without cosine": replace(FULL, cosine=0.0),
+    "fresh weights": replace(FULL, begin="fresh"),
+    "teacher's layers, masked words only": replace(FULL, soft=0.0, cosine=0.0),
+    "alone": replace(FULL, soft=0.0, cosine=0.0, begin="fresh"),
+}
+SEEDS = range(3)
+STARTS = {name: replace(FULL, begin=name) for name in BEGINNINGS}
+TINY = TinyRecipe()
+TINIES = {
+    "all": TINY,
+    "without attention": replace(TINY, attention=0.0),
+    "without hidden": replace(TINY, hidden=0.0),
+    "without embedding": replace(TINY, embedding=0.0),
+    "without both layer losses": replace(TINY, attention=0.0, hidden=0.0),
+    "without the teacher's answers": replace(TINY, teacher=False),
+    "alone": replace(TINY, general=0, inner=0, copies=0, teacher=False),
+}
+
+
+@dataclass(frozen=True)
+class Material:
+    """What teacher and students read and are measured on."""
+
+    world: MicroWorld
+    train: Rows
+    heldout: Rows
+    task: LabelledRows
+    task_heldout: LabelledRows
+
+
+def prepare(world: MicroWorld | None = None) -> Material:
+    """Draw the stories (seed 0 of each split), pack them, and make the task of them."""
+    world = world or MicroWorld.load()
+    told = world.stories(STORIES, seed=0)
+    unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
+    return Material(
+        world,
+        story_rows(world, told, LENGTH),
+        story_rows(world, unseen[:HELDOUT], LENGTH),
+        hero_jobs(world, told, LENGTH)[:LABELLED],
+        hero_jobs(world, unseen, LENGTH),
+    )
+
+
+def _shape(recipe: Any, world: MicroWorld, **more: int) -> dict[str, Any]:
+    width = more.get("hidden_size", 128)
+    return {
+        "vocab_size": world.special.vocab_size, "max_positions": LENGTH,
+        "num_layers": recipe.num_layers, "hidden_size": width, "num_heads": 2,
+        "intermediate_size": 4 * width, "initializer_range": recipe.initializer_range,
+        "hidden_dropout": 0.0, "attention_dropout": 0.0,
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- the teacher
+
+
+def fresh_teacher(recipe: TeacherRecipe, world: MicroWorld, seed: int = 0) -> BertForMaskedLM:
+    """The teacher before its training: no dropout, no pooler."""
+    torch.manual_seed(seed)
+    return BertForMaskedLM(Encoder(BertConfig(**_shape(recipe, world))))
+
+
+def micro_teacher() -> BertForMaskedLM:
+    """The teacher that the course ships, frozen."""
+    model = load(data_path(*CHECKPOINT))
+    assert isinstance(model, BertForMaskedLM)
+    return model.requires_grad_(False).eval()
+
+
+def train_teacher(
+    recipe: TeacherRecipe,
+    material: Material,
+    *,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[BertForMaskedLM, History]:
+    """Pre-train the teacher on masked words."""
+    model = fresh_teacher(recipe, material.world)
+    batches = pretraining_batches(
+        material.train, material.world.special, batch_size=recipe.batch_size, seed=100
+    )
+    history = fit(
+        model, masked_lm_loss, batches, steps=steps or recipe.steps, precision=PRECISION,
+        learning_rate=recipe.learning_rate, callbacks=callbacks,
+    )  # fmt: skip
+    return model, history
+
+
+def masked_accuracy(model: BertForMaskedLM, material: Material) -> float:
+    """Share of held-out hidden words found."""
+    found = evaluate(model, material.heldout, material.world.special, precision=PRECISION)
+    return found.masked_accuracy
+
+
+def build_teacher() -> dict[str, Any]:
+    """What data/results/06_teacher.json holds; the weights go to data/checkpoints/."""
+    material, recipe, path = prepare(), TeacherRecipe(), data_root().joinpath(*CHECKPOINT)
+
+    def run() -> dict[str, Any]:
+        curve: list[dict[str, float]] = []
+
+        def look(report: Report) -> None:
+            if report.step % 500 == 0:
+                found = masked_accuracy(report.model, material)  # type: ignore[arg-type]
+                curve.append({"step": report.step, "masked_accuracy": found})
+
+        model, history = train_teacher(recipe, material, callbacks=[look])
+        save(model, path)
+        return {
+            "seed": 0,
+            "parameters": count_parameters(model),
+            "masked_accuracy": masked_accuracy(model, material),
+            "job_accuracy": job_accuracy(model.encoder, material, seed=0),
+            "curve": curve,
+            "seconds": round(history.seconds, 1),
+        }
+
+    trained = kept("06-teacher", asdict(recipe), material.world, run, files=[path])
+    write_manifest(data_root())
+    _, first = train_teacher(recipe, material, steps=REPLAYED)
+    return {
+        "recipes": {"teacher": asdict(recipe)},
+        **made_with(material.world, PRECISION),
+        "replay": first.losses["total"],
+        "runs": {"teacher": [trained]},
+        "weights": {"file": "/".join(CHECKPOINT), "sha256": sha256_of(path)},
+    }
+
+
+# ---------------------------------------------------------------- DistilBERT
+
+
+def fresh_student(
+    recipe: StudentRecipe, teacher: BertForMaskedLM, world: MicroWorld, seed: int
+) -> BertForMaskedLM:
+    """The student before its training, begun as the recipe says."""
+    torch.manual_seed(seed)
+    student = BertForMaskedLM(distilbert_encoder(DistilBertConfig(**_shape(recipe, world))))
+    choose = BEGINNINGS[recipe.begin]
+    if choose is None:
+        return student
+    layers = choose(teacher.config.num_layers, recipe.num_layers)  # type: ignore[no-untyped-call]
+    return begin_as(student, teacher, layers)
+
+
+def train_student(
+    recipe: StudentRecipe,
+    material: Material,
+    teacher: BertForMaskedLM,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[BertForMaskedLM, History]:
+    """Distil the teacher into a student; all else is the same for all recipes."""
+    student = fresh_student(recipe, teacher, material.world, seed)
+    batches = pretraining_batches(
+        material.train, material.world.special, batch_size=recipe.batch_size, seed=seed
+    )
+    settings: dict[str, Any] = {
+        "steps": steps or recipe.steps, "learning_rate": recipe.learning_rate, "seed": seed,
+        "precision": PRECISION, "callbacks": callbacks,
+    }  # fmt: skip
+    if not recipe.soft and not recipe.cosine:  # nobody to listen to
+        return student, fit(student, masked_lm_loss, batches, **settings)
+    loss = distilbert_loss(recipe.soft, recipe.mlm, recipe.cosine, recipe.temperature)
+    return student, fit(Taught(student, teacher), loss, batches, **settings)
+
+
+def job_accuracy(encoder: Encoder, material: Material, seed: int) -> float:
+    """Held-out accuracy after fine-tuning on the task."""
+    model = finetune(encoder, material.task, steps=200, seed=seed, precision=PRECISION)
+    return class_accuracy(model, material.task_heldout)
+
+
+def student_run(
+    recipe: StudentRecipe, material: Material, teacher: BertForMaskedLM, seed: int
+) -> dict[str, Any]:
+    """One recipe, one seed: what it reached. Finished runs are read from the cache."""
+
+    def run() -> dict[str, Any]:
+        student, history = train_student(recipe, material, teacher, seed=seed)
+        return {
+            "seed": seed,
+            "parameters": count_parameters(student),
+            "masked_accuracy": masked_accuracy(student, material),
+            "job_accuracy": job_accuracy(student.encoder, material, seed),
+            "seconds": round(history.seconds, 1),
+        }
+
+    settings = {"seed": seed, "teacher": teacher_hash(), **asdict(recipe)}
+    return kept(f"06-distilbert-{recipe.begin}-{seed}", settings, material.world, run)
+
+
+@lru_cache
+def teacher_hash() -> str:
+    """SHA-256 of the shipped teacher: its students' results depend on it."""
+    return sha256_of(data_path(*CHECKPOINT))
+
+
+def build_distilbert() -> dict[str, Any]:
+    """What data/results/06_distilbert.json holds."""
+    material, teacher = prepare(), micro_teacher()
+    recipes = STUDENTS | {f"begin: {name}": recipe for name, recipe in STARTS.items()}
+    _, first = train_student(FULL, material, teacher, steps=REPLAYED)
+    return {
+        "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
+        **made_with(material.world, PRECISION),
+        "teacher": teacher_hash(),
+        "replay": first.losses["total"],
+        "runs": {
+            name: [student_run(recipe, material, teacher, seed) for seed in SEEDS]
+            for name, recipe in recipes.items()
+        },
+    }
+
+
+# ---------------------------------------------------------------- TinyBERT
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What stage two needs: the teacher fine-tuned on the task, the task, and the task with
+    variants of its texts."""
+
+    teacher: BertForClassification
+    task: LabelledRows
+    grown: LabelledRows
+
+
+def prepare_lesson(material: Material, teacher: BertForMaskedLM, copies: int = 20) -> Lesson:
+    """Fine-tune the teacher on the task, and let its masked-word head write the variants."""
+    encoder = teacher.encoder
+    tuned = finetune(encoder, material.task, steps=400, seed=0, precision=PRECISION)
+    grown = augment(material.task, teacher, material.world.special, copies=copies)
+    return Lesson(tuned, material.task, grown)
+
+
+def general_stage(
+    recipe: TinyRecipe,
+    material: Material,
+    teacher: BertForMaskedLM,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[Taught, History]:
+    """Stage one: a fresh student learns its teacher's inner steps on plain stories, nothing hidden.
+
+    Returns student, teacher and matrix, as they were trained, and the loss curve."""
+    torch.manual_seed(seed)
+    config = BertConfig(**_shape(recipe, material.world, hidden_size=recipe.hidden_size))
+    student = tinybert_encoder(config)
+    pair = Taught(student, teacher.encoder, fit_matrix(config, teacher.config), scores=True)
+    batches = pretraining_batches(
+        material.train, material.world.special, batch_size=recipe.batch_size, seed=seed, rate=0.0
+    )
+    steps = recipe.general if steps is None else steps
+    loss, settings = _inner_loss(recipe, teacher), _settings(recipe, seed, callbacks)
+    return pair, fit(pair, loss, batches, steps=steps, **settings)
+
+
+def task_stage(
+    recipe: TinyRecipe,
+    encoder: Encoder,
+    matrix: nn.Module | None,
+    lesson: Lesson,
+    *,
+    seed: int = 0,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[BertForClassification, dict[str, History]]:
+    """Stage two, on the task's texts: the fine-tuned teacher's inner steps, then its answers (or
+    the labels). The history of each part by name: inner, prediction."""
+    task = lesson.grown if recipe.copies else lesson.task
+    student = classifier_on(encoder, len(task.names), seed)
+    batches = labelled_batches(task, recipe.batch_size, seed)
+    settings, histories = _settings(recipe, seed, callbacks), {}
+    if recipe.inner:
+        pair = Taught(student, lesson.teacher, matrix, scores=True)
+        loss = _inner_loss(recipe, lesson.teacher)
+        histories["inner"] = fit(pair, loss, batches, steps=recipe.inner, **settings)
+    taught: nn.Module = student
+    loss = classification_loss
+    if recipe.teacher:
+        taught = Taught(student, lesson.teacher)
+        loss = tinybert_loss((), attention=0.0, hidden=0.0, embedding=0.0, prediction=1.0)
+    histories["prediction"] = fit(taught, loss, batches, steps=recipe.prediction, **settings)
+    return student, histories
+
+
+def train_tiny(
+    recipe: TinyRecipe,
+    material: Material,
+    teacher: BertForMaskedLM,
+    lesson: Lesson,
+    *,
+    seed: int = 0,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[BertForClassification, dict[str, History]]:
+    """Both stages; the history of each part by name: general, inner, prediction."""
+    pair, general = general_stage(recipe, material, teacher, seed=seed, callbacks=callbacks)
+    assert isinstance(pair.student, Encoder)
+    student, histories = task_stage(
+        recipe, pair.student, pair.matrix, lesson, seed=seed, callbacks=callbacks
+    )
+    return student, {"general": general, **histories}
+
+
+def _inner_loss(recipe: TinyRecipe, teacher: Any) -> Objective:
+    mapping = layer_mapping(recipe.num_layers, teacher.config.num_layers, recipe.mapping)
+    weights = {name: getattr(recipe, name) for name in ("attention", "hidden", "embedding")}
+    return tinybert_loss(mapping, **weights)
+
+
+def _settings(recipe: TinyRecipe, seed: int, callbacks: Sequence[Callback]) -> dict[str, Any]:
+    return {
+        "learning_rate": recipe.learning_rate, "seed": seed, "precision": PRECISION,
+        "callbacks": callbacks,
+    }  # fmt: skip
+
+
+def tiny_run(
+    recipe: TinyRecipe, material: Material, teacher: BertForMaskedLM, lesson: Lesson, seed: int
+) -> dict[str, Any]:
+    """One recipe, one seed: what it reached. Finished runs are read from the cache."""
+
+    def run() -> dict[str, Any]:
+        student, histories = train_tiny(recipe, material, teacher, lesson, seed=seed)
+        return {
+            "seed": seed,
+            "parameters": count_parameters(student),
+            "job_accuracy": class_accuracy(student, material.task_heldout),
+            "seconds": round(sum(history.seconds for history in histories.values()), 1),
+        }
+
+    settings = {"seed": seed, "teacher": teacher_hash(), **asdict(recipe)}
+    return kept(f"06-tinybert-{seed}", settings, material.world, run)
+
+
+def build_tinybert() -> dict[str, Any]:
+    """What data/results/06_tinybert.json holds."""
+    material, teacher = prepare(), micro_teacher()
+    lesson = prepare_lesson(material, teacher)
+    _, first = general_stage(TINY, material, teacher, steps=REPLAYED)
+    return {
+        "recipes": {name: asdict(recipe) for name, recipe in TINIES.items()},
+        **made_with(material.world, PRECISION),
+        "teacher": teacher_hash(),
+        "replay": first.losses["total"],
+        "taught_by": {
+            "job_accuracy": class_accuracy(lesson.teacher, material.task_heldout),
+            "commonest": material.task_heldout.commonest,
+            "texts": len(material.task_heldout),
+        },
+        "runs": {
+            name: [tiny_run(recipe, material, teacher, lesson, seed) for seed in SEEDS]
+            for name, recipe in TINIES.items()
+        },
+    }
+
+
+def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
+    """For each recipe, what each seed reached: "masked_accuracy", "job_accuracy"."""
+    return {name: [run[measure] for run in runs] for name, runs in found["runs"].items()}
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """The outcome, a line a recipe."""
+    lines = [f"taught by: {found['taught_by']}"] if "taught_by" in found else []
+    for name, runs in found["runs"].items():
+        measures = [k for k in ("masked_accuracy", "job_accuracy") if k in runs[0]]
+        said = ", ".join(f"{k} {in_words([run[k] for run in runs])}" for k in measures)
+        lines.append(f"{name} ({mean(run['parameters'] for run in runs):,.0f} weights): {said}")
+    return "\n".join(lines)
+
+
+RESULTS = {
+    "06_teacher": build_teacher,
+    "06_distilbert": build_distilbert,
+    "06_tinybert": build_tinybert,
+}

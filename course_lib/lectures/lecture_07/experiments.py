@@ -1,0 +1,331 @@
+"""Lecture 07's experiments: from BERT to ELECTRA at equal steps, its two ends also at equal
+arithmetic.
+
+`07_stepping_stones`: the five stones, all else equal. `07_variants`: ELECTRA with other generators,
+with other ties between its two networks, and with λ on the other loss. What is tested is the
+encoder that is kept, frozen: what a linear probe finds in its vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import mean
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.checkpoints import load, save
+from course_lib.encoder import count_parameters
+from course_lib.family.electra import Electra, ElectraConfig, electra_from
+from course_lib.files import data_path, data_root, write_manifest
+from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
+from course_lib.objectives.pretraining import pretraining_batches
+from course_lib.objectives.replaced_tokens import PAPER_MIX, electra_loss, replaced_labels
+from course_lib.objectives.rows import Batch, Rows
+from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
+from course_lib.text.tasks import LabelledRows, WordKinds, hero_jobs, word_kinds
+from course_lib.text.world import MicroWorld, story_rows
+from course_lib.train.flops import step_flops
+from course_lib.train.loop import Callback, History, Objective, Report, fit
+from course_lib.train.metrics import evaluate
+from course_lib.train.probing import kind_probe, text_probe
+
+from .ablation_steps import STONES, kept_encoder, stepping_stone
+
+PRECISION = "float32"  # on every machine, so that results can be compared
+STORIES, HELDOUT, LENGTH = 10_000, 300, 64
+LABELLED, TASK_STORIES = 400, 3_000  # texts to train a probe on; stories whose silent fifth tests
+LAST = 50  # steps over which a training loss is averaged
+
+
+@dataclass(frozen=True)
+class ElectraRecipe:
+    """A stone of two layers, 128 wide, on a fixed finite set of stories.
+
+    generator: its width, as a share of the discriminator's; weights: of L_MLM and of L_Disc."""
+
+    stone: str = "ELECTRA"
+    steps: int = 800
+    generator: float = 1 / 4
+    tied: str = "all"
+    mlm_weight: float = 1.0
+    disc_weight: float = 50.0
+    rate: float = 0.15
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    initializer_range: float = 0.05
+
+
+FULL = ElectraRecipe()
+LONG = ElectraRecipe(steps=4_000)  # the one that is shipped
+CHECKPOINTS, NETWORKS = ("checkpoints",), ("micro_electra_generator", "micro_electra_discriminator")
+EQUAL_STEPS = {stone: replace(FULL, stone=stone) for stone in STONES}
+ENDS = ("BERT", "ELECTRA")  # also compared at equal arithmetic
+SEEDS = range(3)
+VARIANTS = {
+    "generator 1/4": FULL,
+    "generator 1/2": replace(FULL, generator=1 / 2),
+    "untied": replace(FULL, tied="none"),
+    "λ on the generator": replace(FULL, mlm_weight=50.0, disc_weight=1.0),
+}
+
+
+@dataclass(frozen=True)
+class ElectraMaterial:
+    """What the stones read, and what their vectors are asked."""
+
+    world: MicroWorld
+    train: Rows
+    heldout: Rows
+    jobs: LabelledRows
+    jobs_heldout: LabelledRows
+    kinds: WordKinds
+
+
+def prepare(world: MicroWorld | None = None) -> ElectraMaterial:
+    """Draw the stories (seed 0 of each split), pack them, and make the probes' tasks of them."""
+    world = world or MicroWorld.load()
+    told = world.stories(STORIES, seed=0)
+    unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
+    return ElectraMaterial(
+        world,
+        story_rows(world, told, LENGTH),
+        story_rows(world, unseen[:HELDOUT], LENGTH),
+        hero_jobs(world, told, LENGTH)[:LABELLED],
+        hero_jobs(world, unseen, LENGTH),
+        word_kinds(world, unseen[:HELDOUT], LENGTH),
+    )
+
+
+def small_config(recipe: ElectraRecipe, world: MicroWorld) -> ElectraConfig:
+    """The network that is kept: two layers, 128 wide, tables of the same width, no dropout."""
+    return ElectraConfig(
+        vocab_size=world.special.vocab_size, max_positions=LENGTH, num_layers=2, hidden_size=128,
+        num_heads=2, intermediate_size=512, embedding_size=128, hidden_dropout=0.0,
+        attention_dropout=0.0, initializer_range=recipe.initializer_range,
+    )  # fmt: skip
+
+
+def fresh(recipe: ElectraRecipe, world: MicroWorld, seed: int) -> tuple[nn.Module, Objective]:
+    """The model of a recipe with fresh weights, and its loss."""
+    torch.manual_seed(seed)
+    config = small_config(recipe, world)
+    if recipe.stone == "ELECTRA":
+        both = electra_from(config, recipe.generator, recipe.tied)
+        return both, electra_loss(recipe.disc_weight, recipe.mlm_weight)
+    return stepping_stone(recipe.stone, config, recipe.generator)
+
+
+def batches_of(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> Any:
+    """Masked stories; every chosen position becomes [MASK], as in the paper."""
+    return pretraining_batches(
+        material.train, material.world.special, batch_size=recipe.batch_size, rate=recipe.rate,
+        seed=seed + 100, mix=PAPER_MIX,
+    )  # fmt: skip
+
+
+def train_stone(
+    recipe: ElectraRecipe,
+    material: ElectraMaterial,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[nn.Module, History]:
+    """Train one recipe; all else is the same for all that differ in it."""
+    model, loss = fresh(recipe, material.world, seed)
+    history = fit(
+        model, loss, batches_of(recipe, material, seed), steps=steps or recipe.steps, seed=seed,
+        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
+    )  # fmt: skip
+    return model, history
+
+
+@torch.no_grad()
+def judged(model: Electra, batches: Sequence[Batch]) -> tuple[Tensor, Tensor]:
+    """The discriminator's score and the label of every real token of these batches: (tokens,)."""
+    scores, labels = [], []
+    for batch in batches:
+        out = model(**batch.inputs)
+        real = out.attention_mask.bool()
+        found = replaced_labels(out.corrupted_ids, out.predict_at, batch.targets["labels"])
+        scores.append(out.logits[real])
+        labels.append(found[real])
+    return torch.cat(scores), torch.cat(labels)
+
+
+def area_under_curve(scores: Tensor, labels: Tensor) -> float:
+    """How often a replaced token has a higher score than an original one: 0.5 is a coin, 1 is
+    always."""
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(labels.numpy(), scores.float().numpy()))
+
+
+def measure(model: nn.Module, material: ElectraMaterial, seed: int = 0) -> dict[str, float]:
+    """What the kept encoder's vectors hold: jobs of heroes, kinds of words; and where there are
+    two networks, how well each does its own work on held-out stories."""
+    encoder = kept_encoder(model).eval()
+    found = {
+        "kinds": kind_probe(encoder, material.kinds),
+        "jobs": text_probe(encoder, material.jobs, material.jobs_heldout),
+    }
+    generator = getattr(model, "generator", model)
+    if isinstance(generator, BertForMaskedLM):
+        special = material.world.special
+        scored = evaluate(generator, material.heldout, special, precision=PRECISION)
+        found["words_by_generator"] = scored.masked_accuracy
+    if isinstance(model, Electra):
+        torch.manual_seed(seed)
+        special = material.world.special
+        batches = pretraining_batches(
+            material.heldout, special, batch_size=50, seed=1, mix=PAPER_MIX
+        )
+        scores, labels = judged(model, [batches(step) for step in range(6)])
+        found["auc"] = area_under_curve(scores, labels)
+        found["replaced"] = labels.float().mean().item()
+    return found
+
+
+def untrained(material: ElectraMaterial, seeds: Sequence[int] = range(3)) -> list[dict[str, float]]:
+    """The same measures of fresh weights: what any training must beat."""
+    recipe = EQUAL_STEPS["BERT"]
+    return [measure(fresh(recipe, material.world, seed)[0], material) for seed in seeds]
+
+
+def flops_a_step(recipe: ElectraRecipe, material: ElectraMaterial) -> int:
+    """Operations of a training step, mean of five batches, generator included."""
+    model, loss = fresh(recipe, material.world, 0)
+    batches = batches_of(recipe, material, 0)
+    return round(mean(step_flops(model, loss, batches(step)) for step in range(5)))
+
+
+def equal_flops(costs: Mapping[str, int]) -> dict[str, ElectraRecipe]:
+    """BERT with as many steps as cost what ELECTRA's steps cost, and ELECTRA itself; costs: of one
+    step, by stone."""
+    return {
+        stone: replace(FULL, stone=stone, steps=round(FULL.steps * costs["ELECTRA"] / costs[stone]))
+        for stone in ENDS
+    }
+
+
+def one_run(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> dict[str, Any]:
+    """One recipe, one seed: what it reached. Finished runs are read from the cache."""
+
+    def run() -> dict[str, Any]:
+        model, history = train_stone(recipe, material, seed=seed)
+        about = {"seed": seed, "parameters": count_parameters(model)}
+        losses = {f"{k}_loss": mean(v[-LAST:]) for k, v in history.losses.items() if k != "total"}
+        seconds = round(history.seconds, 1)
+        return {**about, **measure(model, material, seed), **losses, "seconds": seconds}
+
+    return kept(f"07-{recipe.stone}", {"seed": seed, **asdict(recipe)}, material.world, run)
+
+
+def replay(material: ElectraMaterial) -> list[float]:
+    """The first losses of ELECTRA, seed 0, in float32: alike on every machine to six digits."""
+    _, history = train_stone(FULL, material, steps=REPLAYED)
+    return history.losses["total"]
+
+
+def build_stones() -> dict[str, Any]:
+    """What data/results/07_stepping_stones.json holds."""
+    material = prepare()
+    costs = {stone: flops_a_step(recipe, material) for stone, recipe in EQUAL_STEPS.items()}
+    recipes = {f"equal steps: {stone}": recipe for stone, recipe in EQUAL_STEPS.items()}
+    recipes |= {f"equal arithmetic: {s}": recipe for s, recipe in equal_flops(costs).items()}
+    return {
+        "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
+        **made_with(material.world, PRECISION),
+        "replay": replay(material),
+        "flops_a_step": costs,
+        "untrained": untrained(material),
+        "runs": {
+            name: [one_run(recipe, material, seed) for seed in SEEDS]
+            for name, recipe in recipes.items()
+        },
+    }
+
+
+def build_variants() -> dict[str, Any]:
+    """What data/results/07_variants.json holds."""
+    material = prepare()
+    return {
+        "recipes": {name: asdict(recipe) for name, recipe in VARIANTS.items()},
+        **made_with(material.world, PRECISION),
+        "replay": replay(material),
+        "flops_a_step": {name: flops_a_step(r, material) for name, r in VARIANTS.items()},
+        "runs": {
+            name: [one_run(recipe, material, seed) for seed in SEEDS]
+            for name, recipe in VARIANTS.items()
+        },
+    }
+
+
+def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
+    """For each recipe that has the measure, what each seed reached: "kinds", "jobs", "auc" …"""
+    runs = {name: runs for name, runs in found["runs"].items() if measure in runs[0]}
+    return {name: [run[measure] for run in of] for name, of in runs.items()}
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """The outcome, a line a recipe."""
+    lines = [f"fresh weights: {found['untrained'][0]}"] if "untrained" in found else []
+    for name, runs in found["runs"].items():
+        measures = [k for k in ("kinds", "jobs", "auc", "words_by_generator") if k in runs[0]]
+        said = ", ".join(f"{k} {in_words([run[k] for run in runs])}" for k in measures)
+        steps = found["recipes"][name]["steps"]
+        lines.append(f"{name} ({steps} steps): {said}")
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------- the one that is shipped
+
+
+def micro_electra() -> Electra:
+    """The ELECTRA that the course ships, frozen: both networks, sharing their tables."""
+    generator, discriminator = (load(data_path(*CHECKPOINTS, f"{n}.safetensors")) for n in NETWORKS)
+    assert isinstance(generator, BertForMaskedLM)
+    assert isinstance(discriminator, BertForReplacedTokens)
+    return Electra(generator, discriminator).requires_grad_(False).eval()
+
+
+def build_electra() -> dict[str, Any]:
+    """What data/results/07_electra.json holds; the weights go to data/checkpoints/."""
+    material = prepare()
+    paths = [data_root().joinpath(*CHECKPOINTS, f"{name}.safetensors") for name in NETWORKS]
+
+    def run() -> dict[str, Any]:
+        curve: list[dict[str, float]] = []
+
+        def look(report: Report) -> None:
+            if report.step % 500 == 0:
+                report.model.eval()
+                curve.append({"step": report.step, **measure(report.model, material)})
+                report.model.train()
+
+        model, history = train_stone(LONG, material, callbacks=[look])
+        assert isinstance(model, Electra)
+        networks = zip(paths, (model.generator, model.discriminator), strict=True)
+        weights = {path.name: save(network, path) for path, network in networks}
+        about = {"seed": 0, **curve[-1], "curve": curve, "seconds": history.seconds}
+        return {"about": about, "weights": weights}
+
+    trained = kept("07-electra", asdict(LONG), material.world, run, files=paths)
+    write_manifest(data_root())
+    _, first = train_stone(LONG, material, steps=REPLAYED)
+    return {
+        "recipes": {"ELECTRA": asdict(LONG)},
+        **made_with(material.world, PRECISION),
+        "replay": first.losses["total"],
+        "runs": {"ELECTRA": [trained["about"]]},
+        "weights": trained["weights"],
+    }
+
+
+RESULTS = {
+    "07_electra": build_electra,
+    "07_stepping_stones": build_stones,
+    "07_variants": build_variants,
+}

@@ -1,0 +1,328 @@
+"""ELECTRA at work on a sentence of the reader's own: hidden, filled in, and judged word by word.
+
+T tokens, special ones counted. The share shown is the probability that a token was *replaced*, as
+in the released code; the paper's D is the probability that it is original (section 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from course_lib.teaching.page import Html, Live, card, note
+from course_lib.teaching.playgrounds import check_words, one_row, playground
+from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, box, tokens_row
+
+if TYPE_CHECKING:
+    from course_lib.family.electra import Electra
+    from course_lib.text.wordpiece import WordPiece
+
+MOST_TOKENS = 48
+LINE = 640  # pixels of tokens before a new line begins
+SHARE = 0.25
+SCALE = ((255, 255, 255), (0, 34, 78))  # no doubt: white; sure it was replaced: dark blue
+ROWS = ("text", "hidden", "generator", "discriminator")
+VERDICTS = {  # (was replaced, called replaced): the sign below the share, and the word for it
+    (True, True): ("✓", "found"),
+    (True, False): ("✗", "missed"),
+    (False, True): ("✗", "false alarm"),
+    (False, False): ("✓", "believed"),
+}
+_CELL = "padding:1px 3px;text-align:center;background:#fff;white-space:nowrap"
+_SAME = "font:13px ui-monospace,Menlo,Consolas,monospace"
+_HEAD = (
+    "padding:1px 8px 1px 0;text-align:left;background:#fff;color:#444;font-size:12px;"
+    "font-weight:400;width:76px;min-width:76px"
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A text of T tokens, what the generator made of it, and what the discriminator said."""
+
+    tokens: list[str]  # T, as written
+    masked: list[str]  # T, what the generator reads
+    filled: list[str]  # T, what the discriminator reads
+    asked: list[bool]  # T, whether the generator was asked there
+    doubts: list[float]  # T, the discriminator's probability of "replaced"
+
+    @property
+    def replaced(self) -> list[bool]:
+        """T: whether another word stands there now. A right guess replaces nothing."""
+        return [a != b for a, b in zip(self.tokens, self.filled, strict=True)]
+
+    @property
+    def called(self) -> list[bool]:
+        """T: whether the discriminator holds it for replaced: a probability above one half."""
+        return [doubt > 0.5 for doubt in self.doubts]
+
+
+def corrupt_and_judge(
+    model: Electra, tokenizer: WordPiece, text: str, share: float = SHARE, seed: int = 0
+) -> Judged:
+    """Hide a share of the words, let the generator fill them in, ask the discriminator of each.
+
+    share: of the tokens, 0 to 1, every one of them hidden by [MASK] as in the paper; seed: a whole
+    number from 0 on; the same one hides and draws the same. Dropout is off.
+    Raises ValueError for an empty text, one too long, words the tokenizer does not know, special
+    tokens written out, a share or a seed that is none, and a tokenizer of another model.
+    """
+    import torch
+
+    from course_lib.family.electra import fill_in
+    from course_lib.objectives.masked_lm import mask_rows
+    from course_lib.objectives.replaced_tokens import PAPER_MIX
+
+    _check_model(model, tokenizer)
+    _check_text(tokenizer, text, min(MOST_TOKENS, model.config.max_positions))
+    if not 0 <= share <= 1:
+        raise ValueError(f"share={share!r} was given; expected a share of the tokens, 0 to 1.")
+    if not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed={seed!r} was given; expected a whole number from 0 on.")
+    rows = one_row(tokenizer, text)
+    hidden = mask_rows(rows, tokenizer.special, rate=share, mix=PAPER_MIX, seed=seed)
+    drawn = torch.rand(len(hidden.predict_at), generator=torch.Generator().manual_seed(seed))
+    device = next(model.parameters()).device
+    ids, at, real = (
+        t.to(device) for t in (hidden.input_ids, hidden.predict_at, rows.attention_mask)
+    )
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            guess = model.generator(ids, real, None, at).logits  # (K, V)
+            filled = fill_in(ids, at, guess, drawn.to(device))  # (1, T)
+            scores = model.discriminator(filled, real).logits  # (1, T)
+    finally:
+        model.train(was_training)
+    before, masked, after = (
+        [tokenizer.token(i) for i in one[0].tolist()] for one in (rows.input_ids, ids, filled)
+    )
+    doubts = scores[0].float().sigmoid().tolist()
+    return Judged(before, masked, after, hidden.chosen[0].tolist(), doubts)
+
+
+def _check_model(model: Electra, tokenizer: WordPiece) -> None:
+    from course_lib.family.electra import Electra
+
+    if not isinstance(model, Electra):
+        raise ValueError(
+            f"a {type(model).__name__} was given; expected an Electra, generator and discriminator "
+            "together (family.electra)."
+        )
+    if model.config.vocab_size != tokenizer.vocab_size:
+        raise ValueError(
+            f"a model of {model.config.vocab_size:,} tokens and a tokenizer of "
+            f"{tokenizer.vocab_size:,} were given; expected the tokenizer it was trained with."
+        )
+
+
+def _check_text(tokenizer: WordPiece, text: str, most: int) -> None:
+    """The text must hold words, all of them known, and not too many."""
+    from course_lib.text.wordpiece import SPECIAL_TOKENS
+
+    written = [word for word in tokenizer.words(text) if word in SPECIAL_TOKENS]
+    if written:
+        raise ValueError(
+            f"The text holds {written[0]}, a control token; expected plain words. The slider "
+            "hides words for you."
+        )
+    check_words(tokenizer, text, most)
+
+
+# ---------------------------------------------------------------- the view
+
+
+def corruptor_view(model: Electra, tokenizer: WordPiece, text: str, *, seed: int = 0) -> Live:
+    """A sentence of the reader's own through both networks of a trained ELECTRA, in four rows.
+
+    model: `family.electra.Electra`; tokenizer: the one it was trained with. Controls: text, share
+    (of the tokens to hide, 5% to 50%), seed, and the button again, which draws anew.
+    A text that cannot be read is answered in the view. Raises ValueError for a model that is no
+    Electra and for another model's tokenizer.
+    """
+    import ipywidgets as w
+
+    _check_model(model, tokenizer)
+    controls = {
+        "text": w.Text(value=text, description="sentence"),
+        "share": w.FloatSlider(
+            value=SHARE, min=0.05, max=0.5, step=0.05, readout_format=".0%",
+            description="share to hide",
+        ),
+        "seed": w.IntSlider(value=seed, min=0, max=max(99, seed), description="draw (seed)"),
+    }  # fmt: skip
+
+    def draw(**values: Any) -> str:
+        return corruptor_picture(corrupt_and_judge(model, tokenizer, **values)).html
+
+    try:
+        static = corruptor_picture(corrupt_and_judge(model, tokenizer, text, SHARE, seed))
+    except ValueError as error:
+        static = Html(card(note(str(error)), "corruptor"), str(error))
+    return _with_button(w, playground(draw, controls, static))
+
+
+def _with_button(w: Any, live: Live) -> Live:
+    """The view with a button between its controls and its picture: the next seed."""
+    seed = live.controls["seed"]
+    again = w.Button(description="draw again", tooltip="hide and fill in anew: the next seed")
+    again.layout.margin = "2px 2px 6px 196px"
+
+    def follow(_: Any) -> None:
+        seed.value = (seed.value + 1) % (seed.max + 1)
+
+    again.on_click(follow)
+    *above, picture = live.widget.children
+    live.widget.children = (*above, again, picture)
+    return replace(live, controls=live.controls | {"again": again})
+
+
+def corruptor_picture(judged: Judged) -> Html:
+    """The text, what was hidden, what was written there, the doubt of each token; and in words."""
+    said = corruption_in_words(judged)
+    tables = "".join(_table(judged, first, last) for first, last in _lines(judged))
+    words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
+    rows = (
+        tokens_row(judged.tokens),
+        tokens_row(judged.masked),
+        tokens_row(judged.filled, _looks(judged)),
+    )
+    shares = [
+        f"{token} {_percent(d)}" for token, d in zip(judged.filled, judged.doubts, strict=True)
+    ]
+    text = [f"{name}: {row.text}" for name, row in zip(ROWS, rows, strict=False)]
+    text.append(f"{ROWS[3]}: {', '.join(shares)}")
+    return Html(card(tables + _legend() + words, "corruptor", 800), "\n".join([*text, *said]))
+
+
+# ---------------------------------------------------------------- in words
+
+
+def corruption_in_words(judged: Judged) -> list[str]:
+    """What the generator did at each place it was asked, and what the discriminator said of it."""
+    sentences = []
+    asked = [i for i, was in enumerate(judged.asked) if was]
+    replaced = [i for i in asked if judged.replaced[i]]
+    right = [i for i in asked if not judged.replaced[i]]
+    sentences.append(
+        f"{len(asked)} of {len(judged.tokens)} tokens were hidden, [CLS] and [SEP] counted; the "
+        f"generator replaced {len(replaced)} and guessed {len(right)} right."
+    )
+    if replaced:
+        listed = "; ".join(
+            f"“{judged.tokens[i]}” by “{judged.filled[i]}” ({_judgement(judged, i)})"
+            for i in replaced
+        )
+        sentences.append(f"The generator replaced {listed}.")
+    if right:
+        listed = "; ".join(f"“{judged.tokens[i]}” ({_judgement(judged, i)})" for i in right)
+        sentences.append(f"It guessed right, so nothing was replaced: {listed}.")
+    wrong = [i for i, c in enumerate(judged.called) if c and not judged.asked[i]]
+    listed = ", ".join(f"“{judged.filled[i]}” {_percent(judged.doubts[i])}" for i in wrong)
+    untouched = len(judged.tokens) - len(asked)
+    sentences.append(
+        f"Of the {untouched} tokens never hidden, the discriminator calls replaced: "
+        f"{listed or 'none'}."
+    )
+    return sentences
+
+
+def _judgement(judged: Judged, i: int) -> str:
+    correct = judged.replaced[i] == judged.called[i]
+    said = f"discriminator: {_percent(judged.doubts[i])} replaced"
+    return f"{said}, {'right' if correct else 'wrong'}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+# ---------------------------------------------------------------- drawn
+
+
+def _looks(judged: Judged) -> list[int]:
+    """What the third row draws: replaced, guessed right, or never asked."""
+    pairs = zip(judged.asked, judged.replaced, strict=True)
+    return [PLAIN if not asked else REPLACED if other else KEPT for asked, other in pairs]
+
+
+def _lines(judged: Judged) -> list[tuple[int, int]]:
+    """Where the lines of the text begin and end, so that each fits on the page."""
+    found, first, wide = [], 0, 0
+    for i in range(len(judged.tokens)):
+        letters = max(len(row[i]) for row in (judged.tokens, judged.masked, judged.filled))
+        here = max(8 * letters + 28, 6 * len(_sign(judged, i)) + 10)
+        if wide + here > LINE and i > first:
+            found.append((first, i))
+            first, wide = i, 0
+        wide += here
+    return [*found, (first, len(judged.tokens))]
+
+
+def _sign(judged: Judged, i: int) -> str:
+    """The verdict on a token, where the generator was asked and where there is a false alarm."""
+    if not judged.asked[i] and not judged.called[i]:
+        return ""
+    return " ".join(VERDICTS[judged.replaced[i], judged.called[i]])
+
+
+def _table(judged: Judged, first: int, last: int) -> str:
+    """Tokens first to last − 1: a column a token, a row a stage."""
+    here, looks = range(first, last), _looks(judged)
+    meanings = {PLAIN: "", REPLACED: "replaced by the generator", KEPT: "guessed right"}
+    cells = (
+        [box(judged.tokens[i]) for i in here],
+        [_box(judged.masked[i], MASKED if judged.asked[i] else PLAIN) for i in here],
+        [_box(judged.filled[i], looks[i], meanings[looks[i]]) for i in here],
+        [_doubt(judged.doubts[i], _sign(judged, i)) for i in here],
+    )
+    rows = ""
+    for name, row in zip(ROWS, cells, strict=True):
+        style = f"{_CELL};vertical-align:top" if name == ROWS[3] else _CELL
+        inside = "".join(f'<td style="{style}">{cell}</td>' for cell in row)
+        rows += (
+            f'<tr style="background:#fff"><th scope="row" style="{_HEAD}">{name}</th>{inside}</tr>'
+        )
+    style = "border-collapse:collapse;background:#fff;margin:0 0 10px"
+    return f'<table style="{style}"><tbody>{rows}</tbody></table>'
+
+
+def _box(token: str, look: int, meaning: str = "") -> str:
+    """A token as a box where something happened to it, else bare: changes stand out."""
+    if look != PLAIN:
+        return box(token, look, meaning)
+    return f'<span style="{_SAME}">{escape(token)}</span>'
+
+
+def _doubt(share: float, sign: str) -> str:
+    """A share in figures on a ground as dark as it is large."""
+    under = f'<div style="font-size:11px;white-space:nowrap">{sign}</div>' if sign else ""
+    return f"{_shade(share)}{under}"
+
+
+def _shade(share: float) -> str:
+    r, g, b = (round(low + share * (high - low)) for low, high in zip(*SCALE, strict=True))
+    ink = "#fff" if share > 0.61 else "#000"  # both keep a contrast of 4.5 : 1
+    style = (
+        f"display:block;background:rgb({r},{g},{b});color:{ink};border:1px solid #9a9a9a;"
+        "padding:2px;font-size:12px"
+    )
+    return f'<span class="doubt" style="{style}">{_percent(share)}</span>'
+
+
+def _legend() -> str:
+    """One box of each kind with its meaning."""
+    kinds = (("[MASK]", MASKED, "hidden"), ("word", REPLACED, "replaced by the generator"),
+             ("word", KEPT, "guessed right: not replaced"))  # fmt: skip
+    parts = "".join(
+        f"{box(token, look, said)}<span>{said}</span>&emsp;" for token, look, said in kinds
+    )
+    cell = "display:inline-block;min-width:36px;text-align:center;margin-right:4px"
+    shades = "".join(f'<span style="{cell}">{_shade(share)}</span>' for share in (0.0, 0.5, 1.0))
+    said = "the discriminator's probability of “replaced”"
+    return (
+        f'<div style="font-size:12px;color:#444;margin-top:4px">{parts}</div>'
+        f'<div style="font-size:12px;color:#444;margin-top:4px">{shades}<span>{said}</span></div>'
+    )

@@ -1,0 +1,753 @@
+"""What is claimed about DeBERTa: three scores, a table of distances, its decoder, SiFT, results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from statistics import mean
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course_lib.config import encoder_flops, published
+from course_lib.encoder import Encoder, count_parameters
+from course_lib.family.deberta import (
+    DebertaConfig,
+    DebertaForMaskedLM,
+    EnhancedMaskDecoder,
+    deberta,
+    deberta_masked_lm,
+    deberta_v3,
+)
+from course_lib.family.roberta import RobertaConfig, roberta
+from course_lib.kernels.disentangled import (
+    disentangled_attention_reference,
+    score_parts,
+)
+from course_lib.kernels.positions import position_rows, row_table, score_scale
+from course_lib.objectives.sift import sift_loss
+from course_lib.teaching.averages import glue_average
+from course_lib.teaching.claims import (
+    Claim,
+    Settled,
+    all_near,
+    compared,
+    is_,
+    near,
+    printed,
+    result,
+)
+
+from .experiments import LENGTH, NARROW, outcome
+from .views import score_statistics
+
+HEAD = 64  # width of a head at the published sizes
+NEAR = f"distances to {NARROW}, "  # runs of the queue begin with that
+FAR = f"distances to {LENGTH}, no decoder"
+OTHER_WAYS = ("place side by side", "no decoder")  # beside the decoder's
+
+# ================================================================ three scores
+
+
+def _scaled() -> Settled:
+    """Variance of the summed score after sqrt(d) and after sqrt(3d); entropy of its softmax, in
+    nats, after either; the terms the code counts, of one, two and three; the share of the words'
+    variance that a position term has in a fresh model, second generation and first."""
+    drawn, table = score_statistics(HEAD), torch.zeros(1, 2, HEAD)
+    spread = tuple(drawn.variance(scale) for scale in drawn.scales)
+    entropy = tuple(drawn.entropy(scale) for scale in drawn.scales)
+    given = ((None, None), (table, None), (table, table))
+    counted = tuple(round(score_scale(HEAD, *tables) ** 2 / HEAD) for tables in given)
+    fresh = _fresh_share(deberta_v3), _fresh_share(deberta)
+    tokens = drawn.scores.shape[-1]
+    said = (
+        f"entries of variance 1: variance {spread[0]:.2f} after sqrt(d), {spread[1]:.2f} after "
+        f"sqrt(3d); softmax of {entropy[0]:.2f} and {entropy[1]:.2f} nats ({tokens} equal shares "
+        f"have {math.log(tokens):.2f}). With one, two and three terms our code divides by the root "
+        f"of {counted[0]}d, {counted[1]}d, {counted[2]}d. In fresh models a position term has "
+        f"{fresh[0]:.0%} of the words' variance (second generation), {fresh[1]:.2%} (first)"
+    )
+    return Settled((*spread, *entropy, *counted, *fresh), said)
+
+
+@torch.no_grad()
+def _fresh_share(make: Callable[..., Encoder]) -> float:
+    """Variance of a position term in the first block of a fresh small model, mean of both, as a
+    share of that of words with words."""
+    torch.manual_seed(0)
+    shape = {"vocab_size": 500, "num_layers": 1, "hidden_size": 4 * HEAD, "num_heads": 4}
+    model: Any = make("base", intermediate_size=HEAD, **shape).eval()
+    attention = model.stack.blocks[0].attention
+    x = model.embeddings(torch.randint(500, (4, 64)))
+    query, key, _ = attention.projections(x, None)
+    words, *others = score_parts(query, key, *attention.positions(x))
+    return float(sum(one.var() for one in others if one is not None) / 2 / words.var())
+
+
+def _one_softmax() -> Settled:
+    """How far our weights are from one softmax of the summed scores, and from the mean of three."""
+    draw = torch.Generator().manual_seed(0)
+    query, key = (torch.randn(1, 4, 16, HEAD, generator=draw) for _ in range(2))
+    tables = [torch.randn(4, 32, HEAD, generator=draw) for _ in range(2)]
+    given = query, key, tables[0], tables[1], position_rows(16, 16)
+    _, weights, _ = disentangled_attention_reference(query, key, key, *given[2:])
+    parts = torch.stack([part for part in score_parts(*given) if part is not None])
+    scaled = parts / math.sqrt(3 * HEAD)
+    one, three = scaled.sum(0).softmax(-1), scaled.softmax(-1).mean(0)
+    found = tuple(float((weights - other).abs().max()) for other in (one, three))
+    said = f"the weights differ from one softmax of the sum by {found[0]:.0e}"
+    return Settled(found, f"{said}, from three softmaxes by up to {found[1]:.2f}")
+
+
+# ================================================================ distances
+
+
+def _rows_of_six() -> Settled:
+    """For six tokens and k = 2: rows used, rows from −k to k, pairs where δ(i, j) ≠ δ(j, i)."""
+    tokens, span = 6, 2
+    delta = row_table(position_rows(tokens, span))
+    cut = torch.arange(-tokens + 1, tokens).clamp(-span, span)
+    found = tuple(delta.unique().tolist()), len(cut.unique()), int((delta != delta.T).sum())
+    said = f"rows {', '.join(map(str, found[0]))}; cut at −k and k there would be {found[1]}"
+    return Settled(found, f"{said}; δ(i, j) ≠ δ(j, i) for {found[2]} of {delta.numel()} pairs")
+
+
+def _where_a_row_acts(kind: str, term: str, tokens: int = 5, span: int = 4) -> tuple[int, ...]:
+    """The distances i − j at which row k + 1 of the table changes a weight, in transformers."""
+    import transformers
+
+    shape: dict[str, Any] = dict(
+        vocab_size=10, hidden_size=8, num_hidden_layers=1, num_attention_heads=1,
+        intermediate_size=8, type_vocab_size=0, relative_attention=True,
+        position_biased_input=False, pos_att_type=[term], attn_implementation="eager",
+    )  # fmt: skip
+    shape |= (
+        {"max_relative_positions": span}
+        if kind == "Deberta"
+        else {"max_relative_positions": 32, "position_buckets": span, "share_att_key": False}
+    )
+    config = getattr(transformers, f"{kind}Config")(**shape)
+    torch.manual_seed(0)
+    model = getattr(transformers, f"{kind}Model")(config).eval()
+    with torch.no_grad():
+        table = model.encoder.rel_embeddings.weight.zero_()
+        table[span + 1] = 50 * torch.randn(8)  # the row of distance 1
+        alike = torch.full((1, tokens), 3)
+        weights = model(alike, output_attentions=True).attentions[0][0, 0]
+    changed = (weights - weights.median(dim=1, keepdim=True).values).abs() > 1e-6
+    return _distances(changed)
+
+
+def _distances(pairs: Tensor) -> tuple[int, ...]:
+    """Those i − j that some chosen pair has, in order; pairs (T, T) bool."""
+    return tuple(sorted({i - j for i, j in pairs.nonzero().tolist()}))
+
+
+def _unlike(tokens: int = 20, span: int = 8) -> tuple[int, ...]:
+    """The distances i − j at which the third term with δ(j, i) is not that with δ(i, j) and the
+    table's rows in opposite order."""
+    draw = torch.Generator().manual_seed(0)
+    key = torch.randn(1, 1, tokens, HEAD, generator=draw)
+    table = torch.randn(1, 2 * span, HEAD, generator=draw)
+    rows = position_rows(tokens, span)
+    asks = table[0, row_table(rows).T]  # (T, T, D): of the pair (i, j), the row δ(j, i)
+    paper = (asks * key[0, 0]).sum(-1)  # (T, T)
+    turned = torch.cat([table[:, -1:], table[:, 1:].flip(1)], dim=1)  # row k + m <-> row k − m
+    code = score_parts(key, key, None, turned, rows).position_to_content
+    assert code is not None
+    return _distances((paper - code[0, 0]).abs() > 1e-3)
+
+
+def _which_delta() -> Settled:
+    """Distances at which one row acts in c2p and in p2c, in both generations; and those at which
+    the paper's form cannot be had by turning a table that p2c has to itself, for k = 8 and 20
+    tokens. (Both read one table: there is none to turn.)"""
+    first, second = (
+        tuple(_where_a_row_acts(kind, term) for term in ("c2p", "p2c"))
+        for kind in ("Deberta", "DebertaV2")
+    )
+    unlike = _unlike()
+    one = [", ".join(map(str, distances)) for distances in (*first, *second)]
+    said = (
+        f"in transformers row k + 1 acts where i − j is {one[0]} in c2p, {one[1]} in p2c (second "
+        f"generation: {one[2]}, {one[3]}). Had p2c a table to itself, its rows in opposite order "
+        f"would give the paper's form, for k = 8, but where i − j is {unlike[0]} or more"
+    )
+    return Settled((first, second, unlike), said)
+
+
+# ================================================================ the decoder, SiFT
+
+
+def _tiny() -> DebertaForMaskedLM:
+    """A DeBERTa of two narrow layers with its decoder, fresh weights."""
+    torch.manual_seed(0)
+    shape: dict[str, Any] = {
+        "vocab_size": 50, "num_layers": 2, "hidden_size": 32, "num_heads": 2,
+        "intermediate_size": 64, "max_positions": 16, "span": 16, "initializer_range": 0.2,
+    }  # fmt: skip
+    made = deberta_masked_lm(deberta("base", **shape)).eval()
+    assert isinstance(made, DebertaForMaskedLM)
+    return made
+
+
+def _what_the_decoder_has() -> Settled:
+    """Its weights; how often it visits the last block; whether what is read, what asks, stay the
+    vectors that the last block had read; and the share of a queue that is named with the decoder,
+    with place and word side by side, and with neither."""
+    model = _tiny()
+    decoder: EnhancedMaskDecoder = model.decoder
+    last: Any = model.encoder.stack.blocks[-1]  # type: ignore[union-attr, index]
+    seen: list[tuple[Tensor, Tensor | None]] = []
+    attend = last.attend
+
+    def watched(
+        x: Tensor, mask: Any, keep: bool, only_at: Any, asking: Tensor | None = None
+    ) -> Any:
+        seen.append((x, asking))
+        return attend(x, mask, keep, only_at, asking)
+
+    last.attend = watched
+    with torch.no_grad():
+        before = model(torch.arange(5, 15)[None]).hidden_states[-2]
+    visits = [(x, asking) for x, asking in seen if asking is not None]
+    reads = all(torch.equal(x, before) for x, _ in visits)
+    asks = any(torch.equal(asking, before) for _, asking in visits)
+    weights = {name: tuple(one.shape) for name, one in decoder.named_parameters()}
+    said = ", ".join(f"{name} {shape}" for name, shape in weights.items())
+    said = (
+        f"of its own the decoder has {said}; it visits the last block {len(visits)} times more, "
+        f"which reads the same as before: {'yes' if reads else 'no'}; is asked by the same: "
+        f"{'yes' if asks else 'no'}"
+    )
+    reached = outcome(result("08_queue"), "accuracy")
+    named = tuple(mean(reached[NEAR + way]) for way in ("decoder", *OTHER_WAYS))
+    said += f". Of a queue {named[0]:.0%} is named with it, {named[1]:.0%} with word and place side"
+    said += f" by side, {named[2]:.0%} with neither"
+    return Settled((len(weights), len(visits), reads, asks, *named), said)
+
+
+@lru_cache(maxsize=1)
+def _clipped_and_pushed() -> tuple[float, float, float, float]:
+    """What clipping changes in the answers; how far the printed formula is from clipping; how far
+    SiFT's push moves the answers, in nats; and times that with word vectors ten times as long."""
+    model, ids = _tiny(), torch.arange(5, 15)[None]
+    embeddings: Any = model.encoder.embeddings
+    weights = list(model.parameters())
+
+    def answer() -> Tensor:
+        return model(ids).logits
+
+    def moved() -> float:
+        torch.manual_seed(0)
+        return float(sift_loss(answer, embeddings.norm)[1].detach())
+
+    plain = answer()
+    F.cross_entropy(plain.flatten(0, 1), ids.flatten()).backward()
+    slopes = [one.grad.clone() for one in weights if one.grad is not None]
+    size, most = float(torch.stack([slope.norm() for slope in slopes]).norm()), 0.1
+    torch.nn.utils.clip_grad_norm_(weights, most)
+    cut = [one.grad for one in weights if one.grad is not None]
+    formula = [slope / max(1.0, size / most) for slope in slopes]  # g / max(1, ‖g‖/γ)
+    apart = max(float((a - b).abs().max()) for a, b in zip(cut, formula, strict=True))
+    with torch.no_grad():
+        changed = float((answer() - plain).abs().max())
+    pushed = moved()
+    # The head shares the words' table, so only what is looked up there is made longer.
+    handle = embeddings.token.register_forward_hook(lambda *seen: 10 * seen[2])
+    longer = moved()
+    handle.remove()
+    return changed, apart / most, pushed, longer / pushed
+
+
+def _clipping_is_not_sift() -> Settled:
+    changed, apart, pushed, longer = _clipped_and_pushed()
+    said = (
+        f"the printed formula gives what torch's clipping gives (to {apart:.0e}); it changes the "
+        f"answers by {changed:g}. SiFT's push moves them by a symmetric KL of {pushed:.1e} nats a "
+        f"word; with word vectors ten times as long, {longer:.2f} times as far"
+    )
+    return Settled((changed, apart, pushed, longer), said)
+
+
+# ================================================================ size and cost
+
+
+@lru_cache(maxsize=8)
+def _count(of: Callable[..., Encoder], size: str, **changes: Any) -> int:
+    with torch.device("meta"):  # counts without filling a hundred million numbers
+        return count_parameters(of(size, **changes))
+
+
+def _sizes() -> Settled:
+    found = tuple(_count(deberta, size) for size in ("base", "large"))
+    said = f"{found[0]:,}; DeBERTa-large {found[1]:,}"
+    return Settled(found, said)
+
+
+def _extra() -> Settled:
+    """DeBERTa-base less a RoBERTa-base without places and segments; and 2Ld² + 2kd."""
+    config = published("deberta", "base", DebertaConfig)
+    L, d, k = config.num_layers, config.hidden_size, config.span
+    formula = 2 * L * d * d + 2 * k * d
+    usual = published("roberta", "base", RobertaConfig)
+    tables = (usual.max_positions + usual.type_vocab_size) * d
+    counted = _count(deberta, "base") - (_count(roberta, "base", pooler=False) - tables)
+    said = f"{formula:,} by the formula ({2 * L * d * d:,} + {2 * k * d:,}), {counted:,} counted"
+    return Settled((counted, formula), said)
+
+
+def _shared() -> Settled:
+    """Millions of parameters saved where positions pass through the words' projections."""
+    own, shared = (_count(deberta_v3, "base", shared_projections=one) for one in (False, True))
+    rows = printed("deberta")["second_generation"]
+    less = rows["base"]["parameters"] - rows["shared_projections"]["parameters"]
+    said = f"{own - shared:,} fewer at base size; the table's rows differ by {less} million"
+    return Settled((own - shared) / 1e6, said)
+
+
+def _longer(tokens: int = 512) -> Settled:
+    """Operations that two more products with 2k rows add to those of the blocks, as a share; and,
+    measured, a training step of DeBERTa, and of one without its decoder, a step of BERT being 1."""
+    config = published("deberta", "base", DebertaConfig)
+    H, L = config.hidden_size, config.num_layers
+    added = L * 2 * (2 * tokens * 2 * config.span * H)  # two terms; each token with each row
+    usual = encoder_flops(config, tokens)
+    said = f"{added / 1e9:.0f} G operations on top of {usual / 1e9:.0f} G: {added / usual:.0%}"
+    seconds = result("08_positions")["step_seconds"]
+    times = tuple(seconds[name] / seconds["BERT"] for name in ("DeBERTa", "without decoder"))
+    here = f"a training step here, BERT's being 1: {times[0]:.2f}, without decoder {times[1]:.2f}"
+    return Settled((added / usual, *times), f"at {tokens} tokens {said}; {here}")
+
+
+# ================================================================ what the paper reached
+
+
+def _ablation(*rows: str) -> dict[str, tuple[float, float, float]]:
+    """Points of MNLI (matched), SQuAD 2.0 (F1) and RACE against DeBERTa, by Table 4."""
+    table = printed("deberta")["ablation"]
+
+    def points(row: str) -> tuple[float, float, float]:
+        mnli, _, squad, race = table[row]
+        return mnli[0], squad[0], race
+
+    whole = points("deberta")
+    gained = {}
+    for row in rows:
+        mnli, squad, race = (round(a - b, 1) for a, b in zip(points(row), whole, strict=True))
+        gained[row] = mnli, squad, race
+    return gained
+
+
+def _without(*rows: str) -> Settled:
+    gained = _ablation(*rows)
+    said = "; ".join(
+        f"{row.replace('_', ' ')}: MNLI {a:+.1f}, SQuAD 2.0 {b:+.1f}, RACE {c:+.1f}".replace(
+            "-", "−"
+        )
+        for row, (a, b, c) in gained.items()
+    )
+    return Settled(tuple(gained.values()), said.replace("roberta", "RoBERTa"))
+
+
+def _order() -> Settled:
+    """The order of DeBERTa's Table 1, and ALBERT-xxlarge's mean of the same eight."""
+    table = {k: v for k, v in printed("deberta")["order"].items() if isinstance(v, float)}
+    order = tuple(sorted(table, key=lambda name: -table[name]))
+    albert = round(glue_average(printed("glue")["albert_dev"]["scores"], "dev-8"), 2)
+    said = " > ".join(f"{name} {table[name]}" for name in order)
+    return Settled((order, albert), f"{said}; ALBERT-xxlarge, not in that table, {albert}")
+
+
+def _superglue() -> Settled:
+    table = printed("deberta")["superglue"]
+    found = tuple(round(table[one] - table["human"], 1) for one in ("single", "ensemble"))
+    said = f"one model {table['single']}, an ensemble {table['ensemble']}, people {table['human']}"
+    return Settled(found, said)
+
+
+def _replaced_tokens() -> Settled:
+    paper = printed("deberta")
+    usual, replaced = paper["base"]["mnli"], paper["replaced_tokens"]["base"]
+    found = tuple(round(b - a, 1) for a, b in zip(usual, replaced, strict=True))
+    said = f"MNLI {replaced[0]}/{replaced[1]} against {usual[0]}/{usual[1]}"
+    return Settled(found, f"{said}: {found[0]:+.1f}, {found[1]:+.1f}")
+
+
+# ---------------------------------------------------------------- where the paper slips
+
+
+def _gain_on_squad() -> Settled:
+    """Points of F1 over RoBERTa: by the abstract's number, and by that of Table 2."""
+    ours, theirs = printed("deberta")["large"]["squad_2"][0], printed("deberta")["roberta_cells"]
+    numbers = theirs["squad_2_in_the_abstract"], theirs["squad_2"]
+    found = tuple(round(ours - score, 1) for score in numbers)
+    said = f"{ours} − {numbers[0]} = {found[0]} by the abstract, {ours} − {numbers[1]} = {found[1]}"
+    return Settled(found, f"{said} by Table 2")
+
+
+def _cell_of_roberta() -> Settled:
+    """RoBERTa's QNLI in its own paper; its mean of eight with that, and with the other number."""
+    row, other = printed("glue")["roberta_large_dev"]["scores"], printed("deberta")["roberta_cells"]
+    means = [glue_average({**row, "QNLI": one}, "dev-8") for one in (row["QNLI"], other["qnli"])]
+    found = row["QNLI"], *(round(one, 1) for one in means)
+    xlnet = printed("glue")["xlnet_large_dev"]["scores"]["QNLI"]
+    said = (
+        f"{row['QNLI']} in RoBERTa's Table 5, where {xlnet} is XLNet's; its eight scores average "
+        f"{found[1]} with {row['QNLI']}, {found[2]} with {other['qnli']}"
+    )
+    return Settled(found, said)
+
+
+# ================================================================ what our own runs reached
+
+
+WORDS = "hidden words found"
+
+
+def _positions(runs: Sequence[str], against: str) -> Settled:
+    return compared("08_positions", "masked_accuracy", runs, against, WORDS)
+
+
+def _queue(runs: Sequence[str], against: str = f"{NEAR}no decoder") -> Settled:
+    return compared("08_queue", "accuracy", runs, against, "workers named")
+
+
+def _with(paper: Settled, *here: Settled) -> Settled:
+    """What the paper's rows say, then what our runs do: the values of both, one after the other."""
+    said = "; ".join(one.detail for one in here)
+    value = (paper.value, *(number for one in here for number in one.value))
+    return Settled(value, f"in the paper, {paper.detail}. Here, {said}")
+
+
+def _equal() -> Settled:
+    """The paper's gain; ours at equal steps, with the decoder and without; ours at equal time."""
+    steps = _positions(("DeBERTa", "without decoder"), "BERT")
+    return _with(_without("roberta"), steps, _positions(("DeBERTa",), "BERT, equal time"))
+
+
+def _decoder() -> Settled:
+    """The paper's loss; ours without the decoder, without its places; and BERT of a block more,
+    as deep as DeBERTa is for what it guesses, less DeBERTa."""
+    runs = ("without decoder", "decoder without places", "BERT, three blocks")
+    return _with(_without("without_decoder"), _positions(runs, "DeBERTa"))
+
+
+LECTURE_000, LECTURE_001, LECTURE_003 = (
+    f"source lecture {number}" for number in ("000", "001", "003")
+)
+_HERE: dict[str, Any] = {"how": "measured"}
+_BOTH = "differences in DeBERTa's Table 4; two layers, equal steps, data/results/08_positions.json"
+
+CLAIMS = (
+    Claim(
+        id="E33",
+        they_say="three scores are added and divided by sqrt(d)",
+        who=LECTURE_000,
+        it_is=(
+            "by sqrt(3d), and the 3 counts the terms that are on: a sum of three has three times "
+            "the variance, and after sqrt(d) the softmax is sharper before anything was learnt. "
+            "That holds for entries of variance 1, as in the second generation, whose table is "
+            "normalised. In the first the table starts so small that the words are nearly all"
+        ),
+        how="computed",
+        settled_by="fresh queries, keys and tables, and fresh models, through score_parts, here",
+        settle=_scaled,
+        accepts=lambda found: (
+            all_near((3.0, 1.0, 2.9, 3.7, 1, 2, 3), 0.1)(found[:7])
+            and 0.8 < found[7] < 1.2
+            and 1e-4 < found[8] < 1e-3
+        ),
+        rejected=(1.0, 0.33, 3.7, 3.7, 1, 1, 1, 1.0, 1.0),
+    ),
+    Claim(
+        id="E98",
+        they_say="attention scores are computed separately",
+        who=LECTURE_003,
+        it_is="three scores are computed, and *summed* before one softmax",
+        how="computed",
+        settled_by="weights of our attention against one softmax and against three, here",
+        settle=_one_softmax,
+        accepts=lambda found: found[0] < 1e-5 and found[1] > 0.01,
+        rejected=(0.5, 0.0),
+    ),
+    Claim(
+        id="E34",
+        they_say="one P_ij for both terms, cut at −k and k",
+        who=LECTURE_000,
+        it_is=(
+            "row numbers from 0 to 2k − 1: 2k rows, not 2k + 1. The paper's two terms look up two "
+            "rows, δ(i, j) and δ(j, i); in using one for both the lecture agrees with the code"
+        ),
+        how="computed",
+        settled_by="the table of six tokens with k = 2, here",
+        settle=_rows_of_six,
+        accepts=is_(((0, 1, 2, 3), 5, 30)),
+        rejected=((0, 1, 2, 3, 4), 5, 0),
+    ),
+    Claim(
+        id="δ(j, i)",
+        they_say="the third term looks up δ(j, i)",
+        who="DeBERTa, equation 4",
+        it_is=(
+            "the released code looks up δ(i, j) in both terms. Both read one table, so the forms "
+            "differ in which distances share a vector: with shared projections another model, "
+            "unless the table is symmetric. A table of its own would only have its rows turned, "
+            "but for the far end"
+        ),
+        how="measured",
+        settled_by=(
+            "transformers, run here with one row of its table set; the authors' file "
+            "DeBERTa/deberta/disentangled_attention.py (microsoft/DeBERTa) reads the same"
+        ),
+        settle=_which_delta,
+        accepts=is_((((1,), (1,)), ((1,), (1,)), tuple(range(8, 20)))),
+        rejected=(((1,), (-1,)), ((1,), (-1,)), tuple(range(8, 20))),
+    ),
+    Claim(
+        id="E35",
+        they_say="enhanced mask decoder: softmax(W [h ; p]), word and place side by side",
+        who=LECTURE_000,
+        it_is=(
+            "no concatenation: the place is added to what *asks* in two more visits of the last "
+            "block; what is read stays the same. But side by side tells the place, too"
+        ),
+        how="measured",
+        settled_by=(
+            "the weights of our decoder, and what passes through the last block, here; "
+            "data/results/08_queue.json"
+        ),
+        settle=_what_the_decoder_has,
+        accepts=lambda found: (
+            found[:4] == (1, 2, True, False) and min(found[4:6]) > 0.8 and found[6] < 0.3
+        ),
+        rejected=(2, 0, True, True, 1.0, 1.0, 0.1),  # a matrix for [h ; p], and no visit
+    ),
+    Claim(
+        id="E36",
+        they_say="SiFT: g / max(1, ‖g‖/γ)",
+        who=LECTURE_000,
+        it_is=(
+            "that is gradient clipping, which leaves the answers as they are. SiFT pushes the "
+            "normalised word vectors and asks for the same answers"
+        ),
+        how="computed",
+        settled_by="both on a small DeBERTa, here",
+        settle=_clipping_is_not_sift,
+        accepts=lambda found: (
+            found[0] == 0 and found[1] < 1e-4 and found[2] > 0 and abs(found[3] - 1) < 0.01
+        ),
+        rejected=(0.0, 0.0, 0.0, 1.0),  # SiFT, were it clipping
+    ),
+    Claim(
+        id="E50",
+        they_say="DeBERTa > RoBERTa > ELECTRA > BERT",
+        who=LECTURE_001,
+        it_is=(
+            "ELECTRA and XLNet come before RoBERTa; ALBERT-xxlarge, which the table leaves out, "
+            "averages 89.96"
+        ),
+        how="computed",
+        settled_by="DeBERTa's Table 1; the mean of ALBERT's row in its Table 9",
+        settle=_order,
+        accepts=is_((("DeBERTa", "ELECTRA", "XLNet", "RoBERTa", "BERT"), 89.96)),
+        rejected=(("DeBERTa", "RoBERTa", "ELECTRA", "BERT"), 89.96),
+    ),
+    Claim(
+        id="E98 SuperGLUE",
+        they_say="state of the art on SuperGLUE",
+        who="source lectures 001 and 003",
+        it_is=(
+            "the model of 1.5 billion parameters with SiFT (which it used on GLUE, too: appendix, "
+            "Table 12), not the sizes one meets: 0.1 above people alone, 0.5 as an ensemble"
+        ),
+        how="computed",
+        settled_by="differences of DeBERTa's SuperGLUE scores",
+        settle=_superglue,
+        accepts=is_((0.1, 0.5)),
+        rejected=(-0.1, 0.5),
+    ),
+    Claim(
+        id="equal steps",
+        they_say="at equal text and steps DeBERTa is ahead",
+        who="DeBERTa, Table 4",
+        it_is=(
+            "by 1.4, 3.0 and 4.9 points over a RoBERTa that the authors trained beside it. Here, "
+            "too, in every seed; but with its attention alone, without the decoder, the seeds "
+            "disagree. And not at equal time: BERT takes more steps in it, and is ahead in every "
+            "seed"
+        ),
+        settled_by=f"{_BOTH}, and BERT for as long as DeBERTa takes",
+        settle=_equal,
+        accepts=lambda value: (
+            value[0] == ((-1.4, -3.0, -4.9),)
+            and 0.02 < value[1] < 0.15
+            and abs(value[2]) < 0.03
+            and -0.05 < value[3] < 0
+        ),
+        rejected=(((-1.4, -3.0, -4.9),), 0.068, 0.012, 0.068),  # as at equal steps
+        **_HERE,
+    ),
+    Claim(
+        id="each term",
+        they_say="both position terms help",
+        who="DeBERTa, Table 4",
+        it_is=(
+            "in the paper most where texts are long, on RACE. Here it cannot be told for each: one "
+            "alone does about as well as both. Without either, when only the decoder knows places, "
+            "most is lost"
+        ),
+        settled_by=_BOTH,
+        settle=lambda: _with(
+            _without("without_c2p", "without_p2c"),
+            _positions(("without c2p", "without p2c", "no distances"), "DeBERTa"),
+        ),
+        accepts=lambda value: (
+            value[0] == ((-0.4, -1.2, -2.4), (-0.3, -1.7, -2.1))
+            and max(map(abs, value[1:3])) < 0.05
+            and value[3] < -0.3
+        ),
+        rejected=(((-0.4, -1.2, -2.4), (-0.3, -1.7, -2.1)), -0.4, -0.3, -0.5),  # another score
+        **_HERE,
+    ),
+    Claim(
+        id="decoder here",
+        they_say="the enhanced mask decoder helps by telling absolute places",
+        who="DeBERTa, Table 4 and section 3.2",
+        it_is=(
+            "it helps much here, but hardly by places: with all of them zero little is lost. The "
+            "two more visits make the model one block deeper: a guess passes the first block and "
+            "the last one twice, and the last one's ordinary output feeds nothing. A BERT of one "
+            "block more comes near to DeBERTa"
+        ),
+        settled_by=_BOTH,
+        settle=_decoder,
+        accepts=lambda value: (
+            value[0] == ((-0.2, -1.2, -1.4),)
+            and value[1] < -0.03
+            and abs(value[2]) < 0.02
+            and -0.03 < value[3] < 0
+        ),
+        rejected=(((-0.2, -1.2, -1.4),), -0.05, -0.05, -0.05),  # were it the places
+        **_HERE,
+    ),
+    Claim(
+        id="DeBERTa and RTD",
+        they_say="pre-trained by telling replaced tokens, DeBERTa is better still",
+        who="DeBERTa, Table 15",
+        it_is="so: 1.8 and 2.3 points of MNLI at base size; v3 is pre-trained that way",
+        how="computed",
+        settled_by="DeBERTa's Table 15 against its scores at base size",
+        settle=_replaced_tokens,
+        accepts=is_((1.8, 2.3)),
+        rejected=(0.0, 0.0),
+    ),
+    Claim(
+        id="size of DeBERTa",
+        they_say="DeBERTa-base: 134 million parameters",
+        who="DeBERTa, Table 13",
+        it_is="138.6 million with every weight of the released shape; large has 405.2 million",
+        how="computed",
+        settled_by="models built here",
+        settle=_sizes,
+        accepts=is_((138_601_728, 405_163_008)),
+        rejected=(134_000_000, 405_163_008),
+    ),
+    Claim(
+        id="extra parameters",
+        they_say="2Ld² + 2kd more parameters than BERT or RoBERTa",
+        who="DeBERTa, appendix A.7",
+        it_is="14.9 million at base size, to the last unit: two matrices a layer, and the table",
+        how="computed",
+        settled_by="the formula; DeBERTa-base less a RoBERTa-base without places and segments",
+        settle=_extra,
+        accepts=is_((14_942_208, 14_942_208)),
+        rejected=(786_432, 786_432),  # the table alone
+    ),
+    Claim(
+        id="shared projections",
+        they_say="sharing the projections takes DeBERTa-base from 134 to 120 million",
+        who="DeBERTa, Table 13",
+        it_is="so: nearly all of the extra goes, and by the table no score is lost",
+        how="computed",
+        settled_by="models of the second generation built here, with and without",
+        settle=_shared,
+        accepts=near(14.17, 0.01),
+        rejected=0.0,
+    ),
+    Claim(
+        id="30% more",
+        they_say="30% more computation than BERT or RoBERTa",
+        who="DeBERTa, appendix A.7",
+        it_is=(
+            "by the formula a fifth more arithmetic at 512 tokens; picking rows is no arithmetic, "
+            "but takes time. A small model on a CPU takes longer by more, and the decoder has its "
+            "share in it"
+        ),
+        settled_by=(
+            "operations of two products with 2k rows, base size; time of a training step, "
+            "data/results/08_positions.json"
+        ),
+        settle=_longer,
+        accepts=lambda value: (
+            abs(value[0] - 0.2) < 0.005 and 1.3 < value[1] < 4 and value[1] > value[2]
+        ),
+        rejected=(0.2, 1.3, 1.3),
+        **_HERE,
+    ),
+    Claim(
+        id="slip 3 abstract",
+        they_say="+2.3 on SQuAD 2.0 over RoBERTa's 88.4",
+        who="DeBERTa, abstract",
+        it_is="RoBERTa has 89.4 in the paper's own Table 2: +1.3",
+        how="computed",
+        settled_by="the abstract and Table 2 of DeBERTa",
+        settle=_gain_on_squad,
+        accepts=is_((2.3, 1.3)),
+        rejected=(2.3, 2.3),
+    ),
+    Claim(
+        id="slip 3 QNLI",
+        they_say="RoBERTa: QNLI 93.9",
+        who="DeBERTa, Table 1",
+        it_is="94.7; with 93.9 RoBERTa's mean falls from 88.9 to the 88.8 that the table prints",
+        how="computed",
+        settled_by="RoBERTa's Table 5, and the mean of its eight scores",
+        settle=_cell_of_roberta,
+        accepts=is_((94.7, 88.9, 88.8)),
+        rejected=(93.9, 88.8, 88.8),
+    ),
+    Claim(
+        id="slip 3 average",
+        they_say="DeBERTa-large: 90.00 on average",
+        who="DeBERTa, Table 1",
+        it_is="the row's own eight scores have the mean 89.9",
+        how="cited",
+        settled_by="cited: DeBERTa (He et al. 2020), the row of Table 1",
+    ),
+    Claim(
+        id="slip 3 letters",
+        they_say="−C2P leaves out term (c), −P2C term (b)",
+        who="DeBERTa, section 5.2.1",
+        it_is="the other way round: in equation 4 content-to-position is (b)",
+        how="cited",
+        settled_by="cited: DeBERTa, equation 4 and section 5.2.1",
+    ),
+    Claim(
+        id="queue here",
+        they_say="words with like neighbours are told apart by their absolute place",
+        who="DeBERTa, section 3.2",
+        it_is=(
+            "so here: BERT names all eight workers; distances alone, near or far, stay at chance, "
+            "five times as many steps or not"
+        ),
+        settled_by="a queue that only places tell apart, data/results/08_queue.json",
+        settle=lambda: _queue((FAR, f"{FAR}, longer", "BERT")),
+        accepts=lambda value: max(value[:2]) < 0.2 and value[2] > 0.6,
+        rejected=(0.875, 0.875, 0.875),  # were distances enough at once
+        **_HERE,
+    ),
+)

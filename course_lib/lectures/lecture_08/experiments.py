@@ -1,0 +1,353 @@
+"""Lecture 08's experiments: does it help to keep word and place apart, and what is each part worth?
+
+`08_positions`: the same small BERT and DeBERTa on masked words, at equal steps and at equal time;
+DeBERTa without each of its parts. `08_queue`: a text in which only the absolute place tells the
+word, and four ways to let a model know it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import mean, median
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder, count_parameters, initialise
+from course_lib.family.deberta import (
+    TERMS,
+    DebertaConfig,
+    DebertaForMaskedLM,
+    deberta_encoder,
+    deberta_masked_lm,
+)
+from course_lib.heads import BertForMaskedLM, MaskedLMOutput
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.pretraining import pretraining_batches
+from course_lib.objectives.rows import Batch, Rows
+from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
+from course_lib.text.tasks import Queues, queues
+from course_lib.text.world import MicroWorld, story_rows
+from course_lib.train.loop import Callback, History, Report, fit
+from course_lib.train.metrics import evaluate
+
+PRECISION = "float32"  # on every machine, so that results can be compared
+STORIES, HELDOUT, LENGTH = 10_000, 500, 64
+SEEDS = range(3)
+
+
+@dataclass(frozen=True)
+class PositionRecipe:
+    """A small BERT or DeBERTa, 128 wide, on a fixed finite set of stories.
+
+    kind: "absolute" (BERT) or "disentangled"; the rest of the first block belongs to the second.
+    places: False leaves the decoder's two visits, but its absolute places at zero."""
+
+    kind: str = "disentangled"
+    steps: int = 1_200
+    layers: int = 2
+    terms: tuple[str, ...] = TERMS
+    decoder: bool = True
+    places: bool = True
+    span: int = LENGTH
+
+    batch_size: int = 32
+    learning_rate: float = 2e-3
+    initializer_range: float = 0.05
+
+
+FULL = PositionRecipe()
+ABSOLUTE = replace(FULL, kind="absolute")
+# A step of DeBERTa takes this many times as long as one of BERT: `step_seconds`, one thread.
+TIME_RATIO = 1.9
+RECIPES = {
+    "BERT": ABSOLUTE,
+    "DeBERTa": FULL,
+    "without c2p": replace(FULL, terms=("p2c",)),
+    "without p2c": replace(FULL, terms=("c2p",)),
+    "without decoder": replace(FULL, decoder=False),
+    "decoder without places": replace(FULL, places=False),
+    "no distances": replace(FULL, terms=()),
+    "BERT, three blocks": replace(ABSOLUTE, layers=3),
+    "BERT, equal time": replace(ABSOLUTE, steps=round(FULL.steps * TIME_RATIO)),
+}
+
+
+@dataclass(frozen=True)
+class PositionMaterial:
+    """The stories to learn from, and held-out ones to be measured on."""
+
+    world: MicroWorld
+    train: Rows
+    heldout: Rows
+
+
+def prepare(world: MicroWorld | None = None) -> PositionMaterial:
+    """Draw the stories (seed 0 of each split) and pack them."""
+    world = world or MicroWorld.load()
+    told, unseen = world.stories(STORIES, seed=0), world.stories(HELDOUT, seed=0, split="heldout")
+    return PositionMaterial(
+        world, story_rows(world, told, LENGTH), story_rows(world, unseen, LENGTH)
+    )
+
+
+def shape(world: MicroWorld, initializer_range: float, layers: int) -> dict[str, Any]:
+    """The settings that all models of this lecture share: 128 wide, no dropout."""
+    return dict(
+        vocab_size=world.special.vocab_size, max_positions=LENGTH, num_layers=layers,
+        hidden_size=128, num_heads=2, intermediate_size=512, hidden_dropout=0.0,
+        attention_dropout=0.0, initializer_range=initializer_range, type_vocab_size=0,
+    )  # fmt: skip
+
+
+def small_model(
+    recipe: PositionRecipe, world: MicroWorld, seed: int
+) -> BertForMaskedLM | DebertaForMaskedLM:
+    """The model of a recipe with fresh weights. Neither has segments: stories are one text."""
+    torch.manual_seed(seed)
+    common = shape(world, recipe.initializer_range, recipe.layers)
+    if recipe.kind == "absolute":
+        return BertForMaskedLM(Encoder(BertConfig(**common)))
+    config = DebertaConfig(**common, span=recipe.span, terms=recipe.terms)
+    model = deberta_masked_lm(deberta_encoder(config), recipe.decoder)
+    if isinstance(model, DebertaForMaskedLM) and not recipe.places:
+        nn.init.zeros_(model.decoder.position.weight)
+        model.decoder.position.requires_grad_(False)
+    return model
+
+
+def train_positions(
+    recipe: PositionRecipe,
+    material: PositionMaterial,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[BertForMaskedLM | DebertaForMaskedLM, History]:
+    """Train one recipe; all else is the same for all that differ in it."""
+    model = small_model(recipe, material.world, seed)
+    batches = pretraining_batches(
+        material.train, material.world.special, batch_size=recipe.batch_size, seed=seed
+    )
+    history = fit(
+        model, masked_lm_loss, batches, steps=steps or recipe.steps, seed=seed,
+        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
+    )  # fmt: skip
+    return model, history
+
+
+def one_run(recipe: PositionRecipe, material: PositionMaterial, seed: int) -> dict[str, Any]:
+    """One recipe, one seed: what it reached. Finished runs are read from the cache."""
+
+    def run() -> dict[str, Any]:
+        model, history = train_positions(recipe, material, seed=seed)
+        scores = evaluate(model, material.heldout, material.world.special, precision=PRECISION)
+        about = {"seed": seed, "parameters": count_parameters(model)}
+        found = {"masked_accuracy": scores.masked_accuracy, "mlm_loss": scores.mlm_loss}
+        return {**about, **found, "seconds": round(history.seconds, 1)}
+
+    name = f"08-{recipe.kind}-{'-'.join(recipe.terms)}-{recipe.decoder}-{recipe.steps}"
+    return kept(name, {"seed": seed, **asdict(recipe)}, material.world, run)
+
+
+def step_seconds(material: PositionMaterial, steps: int = 40, rounds: int = 5) -> dict[str, float]:
+    """Seconds of a training step of each recipe, the median of rounds in which they take turns."""
+    found: dict[str, list[float]] = {name: [] for name in RECIPES if "equal" not in name}
+    for _ in range(rounds):
+        for name, seconds in found.items():
+            began = time.perf_counter()
+            train_positions(RECIPES[name], material, steps=steps)
+            seconds.append((time.perf_counter() - began) / steps)
+    return {name: median(seconds) for name, seconds in found.items()}
+
+
+def replay(material: PositionMaterial) -> list[float]:
+    """The first losses of DeBERTa, seed 0, in float32: alike on every machine to six digits."""
+    _, history = train_positions(FULL, material, steps=REPLAYED)
+    return history.losses["total"]
+
+
+def build_positions() -> dict[str, Any]:
+    """What data/results/08_positions.json holds."""
+    material = prepare()
+    return {
+        "recipes": {name: asdict(recipe) for name, recipe in RECIPES.items()},
+        **made_with(material.world, PRECISION),
+        "replay": replay(material),
+        "step_seconds": kept("08-seconds", {}, material.world, lambda: step_seconds(material)),
+        "runs": {
+            name: [one_run(recipe, material, seed) for seed in SEEDS]
+            for name, recipe in RECIPES.items()
+        },
+    }
+
+
+# ---------------------------------------------------------------- who comes when: the queue
+
+
+@dataclass(frozen=True)
+class QueueRecipe:
+    """A DeBERTa that must say who comes at each place of a queue; or a BERT, kind "absolute".
+
+    decoder: how it learns the absolute place: "none"; "concat", the source lecture's reading, place
+    and word side by side before the softmax; "query", the enhanced mask decoder."""
+
+    kind: str = "disentangled"
+    decoder: str = "none"
+    span: int = LENGTH
+    layers: int = 2
+    steps: int = 300
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    initializer_range: float = 0.05
+
+
+NARROW = 4  # distances beyond are all alike
+LOOK_EVERY = 20
+QUEUE_RECIPES = {
+    "BERT": QueueRecipe(kind="absolute"),
+    f"distances to {LENGTH}, no decoder": QueueRecipe(),
+    f"distances to {LENGTH}, no decoder, longer": QueueRecipe(steps=1_500),
+    f"distances to {NARROW}, no decoder": QueueRecipe(span=NARROW),
+    f"distances to {NARROW}, place side by side": QueueRecipe(span=NARROW, decoder="concat"),
+    f"distances to {NARROW}, decoder": QueueRecipe(span=NARROW, decoder="query"),
+}
+
+
+class SideBySide(nn.Module):
+    """What the source lecture takes the decoder for: W [h ; p] of each token, then the head."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        H = encoder.config.hidden_size
+        self.model = BertForMaskedLM(encoder)
+        self.position = nn.Embedding(encoder.config.max_positions, H)
+        self.join = nn.Linear(2 * H, H)
+        for part in (self.position, self.join):
+            initialise(part, encoder.config.initializer_range)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        *,
+        predict_at: Tensor,
+    ) -> MaskedLMOutput:
+        h = self.model.encoder(input_ids, attention_mask).last_hidden_state  # (B, T, H)
+        p = self.position.weight[: h.shape[1]].expand_as(h)  # (B, T, H)
+        joined = self.join(torch.cat([h, p], dim=-1)).flatten(0, 1)[predict_at]  # (N, H)
+        return MaskedLMOutput(self.model.mlm(joined))
+
+
+def queue_model(recipe: QueueRecipe, world: MicroWorld, seed: int) -> nn.Module:
+    """The model of a recipe with fresh weights."""
+    torch.manual_seed(seed)
+    common = shape(world, recipe.initializer_range, recipe.layers)
+    if recipe.kind == "absolute":
+        return BertForMaskedLM(Encoder(BertConfig(**common)))
+    encoder = deberta_encoder(DebertaConfig(**common, span=recipe.span))
+    if recipe.decoder == "concat":
+        return SideBySide(encoder)
+    return deberta_masked_lm(encoder, recipe.decoder == "query")
+
+
+def queue_batch(told: Queues, special_mask: int) -> Batch:
+    """Every worker hidden, and asked for."""
+    count, tokens = told.rows.input_ids.shape
+    at = (torch.arange(count)[:, None] * tokens + told.at).flatten()  # (N·8,)
+    hidden = told.rows.input_ids.flatten().clone()
+    asked = hidden[at]
+    hidden[at] = special_mask
+    inputs = {
+        "input_ids": hidden.view(count, tokens),
+        "attention_mask": told.rows.attention_mask,
+        "predict_at": at,
+    }
+    return Batch(inputs, {"labels": asked})
+
+
+def train_queue(
+    recipe: QueueRecipe,
+    world: MicroWorld,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[nn.Module, History]:
+    """Train one recipe; every batch has new sights for the same queue."""
+    model = queue_model(recipe, world, seed)
+
+    def batches(step: int) -> Batch:
+        return queue_batch(queues(world, recipe.batch_size, 1_000 + step), world.special.mask)
+
+    history = fit(
+        model, masked_lm_loss, batches, steps=steps or recipe.steps, seed=seed,
+        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
+    )  # fmt: skip
+    return model, history
+
+
+@torch.no_grad()
+def queue_accuracy(model: nn.Module, world: MicroWorld, count: int = 100) -> list[float]:
+    """Share of rows in which each place of the queue is named right, (8,), on rows not seen."""
+    batch = queue_batch(queues(world, count, seed=0), world.special.mask)
+    guessed = model(**batch.inputs).logits.argmax(-1)
+    right = (guessed == batch.targets["labels"]).view(count, -1).float()
+    return [round(share, 4) for share in right.mean(0).tolist()]
+
+
+def one_queue(recipe: QueueRecipe, world: MicroWorld, seed: int) -> dict[str, Any]:
+    """One recipe, one seed: how many of the queue it names, on the way and at the end."""
+
+    def run() -> dict[str, Any]:
+        curve: list[tuple[int, float]] = []
+
+        def look(report: Report) -> None:
+            if report.step % LOOK_EVERY == 0:
+                report.model.eval()
+                curve.append((report.step, mean(queue_accuracy(report.model, world, count=25))))
+                report.model.train()
+
+        model, _ = train_queue(recipe, world, seed=seed, callbacks=[look])
+        places = queue_accuracy(model, world)
+        return {"seed": seed, "accuracy": mean(places), "places": places, "curve": curve}
+
+    name = f"08-queue-{recipe.kind}-{recipe.decoder}-{recipe.span}"
+    return kept(name, {"seed": seed, **asdict(recipe)}, world, run)
+
+
+def build_queue() -> dict[str, Any]:
+    """What data/results/08_queue.json holds."""
+    world = MicroWorld.load()
+    _, first = train_queue(QUEUE_RECIPES["BERT"], world, steps=REPLAYED)
+    return {
+        "recipes": {name: asdict(recipe) for name, recipe in QUEUE_RECIPES.items()},
+        **made_with(world, PRECISION),
+        "replay": first.losses["total"],
+        "words": queues(world, 1).words,
+        "runs": {
+            name: [one_queue(recipe, world, seed) for seed in SEEDS]
+            for name, recipe in QUEUE_RECIPES.items()
+        },
+    }
+
+
+def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
+    """For each recipe, what each seed reached: "masked_accuracy", "mlm_loss", "accuracy"."""
+    return {name: [run[measure] for run in runs] for name, runs in found["runs"].items()}
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """The outcome, a line a recipe."""
+    measure = "accuracy" if "words" in found else "masked_accuracy"
+    lines = [f"seconds a step: {found['step_seconds']}"] if "step_seconds" in found else []
+    for name, values in outcome(found, measure).items():
+        lines.append(f"{name} ({found['recipes'][name]['steps']} steps): {in_words(values)}")
+    return "\n".join(lines)
+
+
+RESULTS = {"08_positions": build_positions, "08_queue": build_queue}

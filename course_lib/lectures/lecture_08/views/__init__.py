@@ -1,0 +1,16 @@
+"""What page 08 shows that no other page does."""
+
+from .distance_buckets import bucket_chart, delta_tables
+from .score_spread import score_statistics, score_variance
+from .three_scores import attention_parts, draw_score_maps, measure_scores, score_maps
+
+__all__ = [
+    "attention_parts",
+    "bucket_chart",
+    "delta_tables",
+    "draw_score_maps",
+    "measure_scores",
+    "score_maps",
+    "score_statistics",
+    "score_variance",
+]

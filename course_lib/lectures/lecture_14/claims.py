@@ -1,0 +1,397 @@
+"""What is claimed about speed: limits that can be counted, and the goals this course set itself.
+
+A goal was written down before anything was measured. Whether it was met stands in the stored run
+of the bench, data/results/14_speed.json; missed ones are shown as missed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from course_lib.bench.masked_loss import masked_only_limit
+from course_lib.config import encoder_flops, published
+from course_lib.encoder import Encoder
+from course_lib.family.deberta import DebertaConfig
+from course_lib.kernels.disentangled import disentangled_attention
+from course_lib.kernels.masking import count_to_predict
+from course_lib.kernels.positions import position_rows
+from course_lib.teaching.claims import Claim, NotHere, Settled, all_near, near, result
+
+TOKENS, RATE = 128, 0.15
+RUN = "data/results/14_speed.json"
+NUMBER = r"(\d+(?:\.\d+)?)"
+
+# ================================================================ what can be counted
+
+
+def _masked_only() -> Settled:
+    """The limit for three sizes, and how many times fewer rows of scores are held."""
+    sizes = ("base", "mini", "tiny")
+    limits = tuple(masked_only_limit(published("bert", size)) for size in sizes)
+    fewer = TOKENS / count_to_predict(TOKENS, RATE)
+    said = ", ".join(f"{size} {limit:.2f}×" for size, limit in zip(sizes, limits, strict=True))
+    words = f"{published('bert', 'base').vocab_size:,} words"
+    return Settled(
+        (*limits, fewer),
+        f"with {words}, {TOKENS} tokens and 15% asked: {said}; {fewer:.2f}× fewer rows of scores",
+    )
+
+
+def _operations(work: Callable[[], Any]) -> int:
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        work()
+    return int(counter.get_total_flops())
+
+
+def _padding() -> Settled:
+    """Operations of a BERT on a padded batch over those on its real tokens: blocks without
+    attention's two products, and all of it; half of the batch is padding."""
+    torch.manual_seed(0)
+    model = Encoder(published("bert", "tiny", vocab_size=100, kernels="plain")).eval()
+    lengths = torch.tensor([8, 16, 24, 32, 40, 48, 56, 64]) * 2
+    T = int(lengths.max())
+    mask = (torch.arange(T) < lengths[:, None]).long()
+    share = 1 - float(mask.float().mean())
+    ids = torch.full(mask.shape, 7) * mask
+    padded = _operations(lambda: model(ids, mask))
+    packed = _operations(lambda: model(ids, mask, remove_padding=True))
+    c = model.config
+    pairs = 4 * c.num_layers * c.hidden_size  # operations of attention's products for a pair
+    linear = (padded - pairs * mask.numel() * T) / (packed - pairs * int((lengths**2).sum()))
+    said = (
+        f"{share:.0%} padding, 1/(1 − p) = {1 / (1 - share):.2f}: operations {linear:.2f}× fewer "
+        f"in the linear part, {padded / packed:.2f}× with attention"
+    )
+    return Settled((linear * (1 - share), padded / packed * (1 - share)), said)
+
+
+def _intensities() -> Settled:
+    """Operations a byte, float32: a product of 4,096 × 4,096 matrices, and their sum."""
+    n = 4_096
+    moved = 3 * n * n * 4
+    found = 2 * n**3 / moved, n * n / moved
+    return Settled(
+        found, f"n = {n:,}: product {found[0]:.0f} operations a byte, sum {found[1]:.2f}"
+    )
+
+
+def _position_products() -> Settled:
+    """What the two position terms add to BERT's own operations, in the reference and in a path that
+    multiplies reachable rows only: shares, counted while they run."""
+    config = published("deberta", "base", DebertaConfig)
+    A, D, L = config.num_heads, config.head_size, config.num_layers
+    x, table = torch.zeros(1, A, TOKENS, D), torch.zeros(A, 2 * config.span, D)
+    rows = position_rows(TOKENS, config.span)
+    usual = encoder_flops(config, TOKENS)
+
+    def share(path: str) -> float:
+        def attend() -> Any:
+            return disentangled_attention(x, x, x, table, table, rows, path=path)
+
+        content = 4 * TOKENS * TOKENS * A * D
+        return L * (_operations(attend) - content) / usual
+
+    found = share("reference"), share("gathered")
+    said = (
+        f"at {TOKENS} tokens {found[0]:.0%} with all {2 * config.span:,} rows, {found[1]:.1%} with "
+        f"the {len(rows.unique())} that occur"
+    )
+    return Settled(found, said)
+
+
+# ================================================================ goals, and the stored run
+
+
+def _remarks(begins: str) -> dict[str, str]:
+    """The remarks of the tables whose titles begin so; NotHere where there are none."""
+    found = {t: said for t, said in result("14_speed")["remarks"].items() if t.startswith(begins)}
+    if not found:
+        raise NotHere(f"the stored run has no table “{begins}…”")
+    return found
+
+
+def _numbers(said: str, pattern: str) -> list[tuple[float, ...]]:
+    """Every match's numbers; N in the pattern stands for one."""
+    found = re.findall(pattern.replace("N", NUMBER), said)
+    return [tuple(float(x) for x in (one if isinstance(one, tuple) else (one,))) for one in found]
+
+
+def _met(reached: float, goal: float, unit: str = "×") -> str:
+    return f"{reached:.2f}{unit} (goal {goal:g}: {'met' if reached >= goal else 'missed'})"
+
+
+def _rates(title: str, run: str = "14_speed") -> dict[str, float]:
+    """Median rates of a table's rows, in its order."""
+    tables = result(run)["tables"]
+    if title not in tables:
+        raise NotHere(f"the stored run has no table “{title}”")
+    return {row["name"]: median(row["rates"]) for row in tables[title]}
+
+
+STEP_GOALS = {"mini": (8.0, 2.0), "tiny": (12.0, 4.0)}  # against it as shipped, and at its best
+
+
+def _step() -> Settled:
+    """For each size: ours over transformers as shipped, over its best, and of matrix products."""
+    found, said = [], []
+    for title, remark in _remarks("Pre-training step").items():
+        size = title.split(", ")[1]
+        (shipped,), (best,) = (
+            _numbers(remark, rf"ours / {who}(?: \(.*\))? N×")[0] for who in ("shipped", "its best")
+        )
+        ((share,),) = _numbers(remark, "N% of the matrix products")
+        goals = STEP_GOALS.get(size, (1.0, 1.0))
+        found += [shipped, best]
+        said.append(
+            f"{size}: {_met(shipped, goals[0])} as shipped, {_met(best, goals[1])} at its best, "
+            f"{share:.0f}% of the matrix products"
+        )
+    return Settled(tuple(found), "; ".join(said))
+
+
+MASKING_GOALS = {"Masking single tokens": 10.0, "Masking whole words": 20.0}
+
+
+def _masking() -> Settled:
+    """Ours over transformers' collators, at 512 tokens; whole words: [MASK] only on both sides."""
+    found, said = [], []
+    for kind, goal in MASKING_GOALS.items():
+        rates = _rates(f"{kind}, 64×512 tokens")
+        ours = "… word numbers ready" if "words" in kind else "ours: mask_rows(...).labels"
+        found.append(rates[ours] / next(iter(rates.values())))
+        said.append(f"{kind.removeprefix('Masking ')} {_met(found[-1], goal)}")
+    return Settled(tuple(found), "; ".join(said))
+
+
+def _deberta() -> Settled:
+    """Ours over transformers' DeBERTa, wherever a goal was set."""
+    found, said = [], []
+    for title, remark in _remarks("Disentangled attention, ").items():
+        for reached, goal in _numbers(remark, r"transformers' DeBERTa N× \(goal N×\)"):
+            _, what, _, size, precision = title.split(", ")
+            found.append(reached)
+            said.append(f"{what} {size.removesuffix(' tokens')} {precision} {_met(reached, goal)}")
+    return Settled(tuple(found), "; ".join(said))
+
+
+PADDING_GOAL = 0.9
+
+
+def _padding_removed() -> Settled:
+    """Of 1/(1 − p), what the linear part reached, at every share of padding."""
+    found, said = [], []
+    for title, remark in _remarks("Padding removed").items():
+        shares = _numbers(remark, r"linear part N× \(goal N×, limit N×\)")
+        reached = [gain / limit for gain, _, limit in shares]
+        found += reached
+        size = ", ".join(title.split(", ")[3:])
+        said.append(f"{size}: {_met(min(reached), PADDING_GOAL, '')} at worst")
+    return Settled(tuple(found), "of 1/(1 − p), " + "; ".join(said))
+
+
+DISTILLATION_GOALS = 1.2, 5.0
+
+
+def _distillation() -> Settled:
+    """Time and memory of torch's functions over the chunked loss's, at each size."""
+    found, said = [], []
+    for title, remark in _remarks("Distillation loss").items():
+        ((time, memory),) = _numbers(remark, "time N× less, memory N× less")
+        found += [time, memory]
+        size = re.search(r"([\d,]+ positions).*, (\w+)$", title)
+        assert size is not None
+        said.append(
+            f"{size[1]}, {size[2]}: time {_met(time, DISTILLATION_GOALS[0])}, memory "
+            f"{_met(memory, DISTILLATION_GOALS[1])}"
+        )
+    return Settled(tuple(found), "; ".join(said))
+
+
+EXIT_GOAL = 0.85
+
+
+def _exit() -> Settled:
+    """Of the ratio of operations, what the clock shows."""
+    found, said = [], []
+    for title, remark in _remarks("Early exit").items():
+        ((share,),) = _numbers(remark, "N of what they promise")
+        found.append(share)
+        _, layers, *_, precision = title.split(", ")
+        said.append(f"{layers} {precision} {_met(share, EXIT_GOAL, '')}")
+    return Settled(tuple(found), "; ".join(said))
+
+
+GPU_GOALS = {"forward": 5.0, "forward and backward": 2.0}
+
+
+def _gpu() -> Settled:
+    """The Triton kernel over transformers' eager attention at 8,192 tokens."""
+    found, said = [], []
+    for what, goal in GPU_GOALS.items():
+        title = f"Disentangled attention on a GPU, {what}, 1×8,192, A=12, D=64, bfloat16"
+        rates = _rates(title, "14_gpu")
+        found.append(rates["ours, in Triton"] / next(iter(rates.values())))
+        said.append(f"{what} {_met(found[-1], goal)}")
+    return Settled(tuple(found), "; ".join(said))
+
+
+def _fused_backward() -> Settled:
+    """Plain over fused, bfloat16 and 128 tokens: forward alone, and with the backward pass."""
+    found = []
+    for what in ("forward", "forward and backward"):
+        rates = _rates(f"Attention alone, {what}, 32×128 tokens, bfloat16")
+        found.append(rates["ours, plain"] / rates["ours, fused"])
+    said = f"plain / fused: {found[0]:.2f}× forward, {found[1]:.2f}× with the backward pass"
+    return Settled(tuple(found), said)
+
+
+def _all_above(least: float) -> Callable[[Any], bool]:
+    """Every number is above `least`, and there is one at least."""
+    return lambda value: len(value) > 0 and min(value) > least
+
+
+_GOAL: dict[str, Any] = {"who": "this course's goal", "how": "measured"}
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="intensity",
+        they_say="a processor with more FLOP/s is faster in proportion",
+        who="often said",
+        it_is="at what is rich in operations; whatever touches each number once waits for memory",
+        how="computed",
+        settled_by="operations over bytes of a product and of a sum",
+        settle=_intensities,
+        accepts=all_near((4_096 / 6, 1 / 12), 0.01),
+        rejected=(4_096 / 6, 4_096 / 6),  # as if a sum were rich
+    ),
+    Claim(
+        id="limit masked only",
+        they_say="15% are asked, so a step can be 1/0.15 = 6.7 times as fast",
+        who="a tempting slip",
+        it_is=(
+            "the memory of the scores shrinks so; a step gains less, the larger the model, as its "
+            "blocks stay. (The course's step goes further: of the last block, too, it computes "
+            "most at the asked positions alone.)"
+        ),
+        how="computed",
+        settled_by="operations of BERT's blocks and head, and the course's count of masked tokens",
+        settle=_masked_only,
+        accepts=lambda value: (
+            all_near((1.22, 2.46, 4.18), 0.006)(value[:3]) and near(1 / RATE, 0.1)(value[3])
+        ),
+        rejected=(1 / RATE,) * 4,
+    ),
+    Claim(
+        id="limit padding",
+        they_say="removing a share p of padding gains at most 1/(1 − p)",
+        who="this page",
+        it_is="in what treats tokens one by one; attention works on pairs and may gain more",
+        how="computed",
+        settled_by="operations counted while BERT runs, padded and not",
+        settle=_padding,
+        accepts=lambda value: abs(value[0] - 1) < 1e-6 and 1 < value[1] < 1.2,
+        rejected=(1.2, 1.2),
+    ),
+    Claim(
+        id="position products",
+        they_say="30% more computation than BERT or RoBERTa",
+        who="DeBERTa, appendix A.7",
+        it_is=(
+            "in short texts most rows of the position table are out of reach; what remains is a "
+            "few percent"
+        ),
+        how="computed",
+        settled_by="operations counted while the reference and the gathered path run",
+        settle=_position_products,
+        accepts=all_near((0.216, 0.054), 0.002),
+        rejected=(0.30, 0.30),
+    ),
+    Claim(
+        id="goal step",
+        they_say="pre-training 8 and 12 times transformers as shipped, 2 and 4 times its best",
+        it_is="ours is ahead of both at mini and tiny; by how much, the stored run says",
+        settled_by=f"turns in one run, {RUN}",
+        settle=_step,
+        accepts=_all_above(1),
+        rejected=(8.0, 0.9),
+        **_GOAL,
+    ),
+    Claim(
+        id="goal masking",
+        they_say="masking 10 times as fast as transformers' collator, whole words 20 times",
+        it_is="a whole batch at once beats a row at a time; the stored run says by how much",
+        settled_by=f"64 rows of 512 tokens, {RUN}",
+        settle=_masking,
+        accepts=_all_above(2),
+        rejected=(10.0, 1.0),
+        **_GOAL,
+    ),
+    Claim(
+        id="goal DeBERTa",
+        they_say="DeBERTa 1.3 to 3 times as fast as transformers', at most sizes",
+        it_is="ours is ahead wherever a goal was set; the stored run says which were met",
+        settled_by=f"four layers of base width on a processor, {RUN}",
+        settle=_deberta,
+        accepts=_all_above(1),
+        rejected=(2.0, 0.9),
+        **_GOAL,
+    ),
+    Claim(
+        id="goal GPU",
+        they_say="on a GPU at 8,192 tokens 5 times transformers forward, 2 times with backward",
+        it_is="ahead, as no table of all pairs is written; the stored run says by how much",
+        settled_by="turns in one run, data/results/14_gpu.json",
+        settle=_gpu,
+        accepts=_all_above(1),
+        rejected=(5.0, 0.9),
+        **_GOAL,
+    ),
+    Claim(
+        id="goal padding",
+        they_say="without padding, 0.9 of the limit 1/(1 − p) in the linear part",
+        it_is="most of the limit is reached; the stored run says how much",
+        settled_by=f"a block without attention, {RUN}",
+        settle=_padding_removed,
+        accepts=lambda value: len(value) > 0 and min(value) > 0.6 and max(value) < 1.3,
+        rejected=(0.9, 0.3),
+        **_GOAL,
+    ),
+    Claim(
+        id="goal distillation",
+        they_say="the distillation loss in 1/5 of the memory, and 1.2 times as fast",
+        it_is="less memory at every size; the stored run says what it gains in time",
+        settled_by=f"30,522 words, forward and backward, {RUN}",
+        settle=_distillation,
+        accepts=lambda value: len(value) > 0 and min(value[::2]) > 0.9 and min(value[1::2]) > 2,
+        rejected=(1.2, 1.0),
+        **_GOAL,
+    ),
+    Claim(
+        id="goal exit",
+        they_say="early exit saves on the clock 0.85 of what it saves in operations",
+        it_is="most of it, as rows are taken out of the batch; the stored run says how much",
+        settled_by=f"32 rows that leave evenly, {RUN}",
+        settle=_exit,
+        accepts=lambda value: len(value) > 0 and min(value) > 0.5 and max(value) < 1.2,
+        rejected=(0.85, 0.2),
+        **_GOAL,
+    ),
+    Claim(
+        id="fused backward",
+        they_say="fused attention is the faster one",
+        who="often said",
+        it_is=(
+            "not in training on a CPU in bfloat16: its backward pass is slow, plain products win"
+        ),
+        how="measured",
+        settled_by=f"both paths at 128 tokens, {RUN}",
+        settle=_fused_backward,
+        accepts=lambda value: value[1] > 1,
+        rejected=(0.8, 0.8),
+    ),
+)

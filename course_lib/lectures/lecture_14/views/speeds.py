@@ -1,0 +1,214 @@
+"""The bench's saved figures: who is how fast, table by table."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+from course_lib.teaching.chart_parts import log_ticks
+from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
+from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.style import BLUE, INK, rounded
+
+from .roofline import times
+
+WIDE, NAMES, RATIOS = (
+    780,
+    340,
+    76,
+)  # pixels: the drawing, its names at the left, ratios at the right
+TOP, ROW = 30, 27
+
+
+class Speed(NamedTuple):
+    """One contender of a table, in tokens a second."""
+
+    name: str
+    median: float
+    low: float  # the middle half of the rounds
+    high: float
+    ratio: float  # to the first row's median
+
+
+def speed_chart(found: Mapping[str, Any], table: str | None = None) -> Live:
+    """A menu of the bench's tables above a chart: each contender's median and middle half.
+
+    found: what `python -m course_lib.bench --json` saved, or read_result("14_speed"). table: the
+    title shown first. Control: table. Raises ValueError for figures of another form and for a
+    table that is not among them."""
+    import ipywidgets as w
+
+    titles = _titles(found)
+    first = table or titles[0]
+    controls = {
+        "table": w.Dropdown(options=titles, value=_known(found, first), description="table")
+    }
+
+    def draw(table: str) -> str:
+        return speed_picture(found, table).html
+
+    return playground(draw, controls, speed_print(found, first))
+
+
+def speeds(found: Mapping[str, Any], table: str) -> list[Speed]:
+    """The rows of one table, with quartiles over its rounds."""
+    rows: list[Speed] = []
+    for row in found["tables"][_known(found, table)]:
+        rates = row["rates"]
+        if len(rates) < 2 or min(rates) <= 0:
+            raise ValueError(
+                f"{row['name']!r} holds the rates {rates[:5]}; expected two or more, above zero."
+            )
+        median = statistics.median(rates)
+        low, _, high = statistics.quantiles(rates, n=4, method="inclusive")
+        base = rows[0].median if rows else median
+        rows.append(Speed(row["name"], median, low, high, median / base))
+    return rows
+
+
+def speed_picture(found: Mapping[str, Any], table: str) -> Html:
+    """The chart of one table, what the bench remarks on it, and machine and date."""
+    rows = speeds(found, table)
+    said = _said(found, table, rows)
+    drawing = svg_drawing(WIDE, _height(rows), _chart(rows), said[0])
+    words = "".join(_paragraph(line) for line in said)
+    text = "\n".join([table, *map(_line, rows), *said])
+    return Html(card(_title(table) + drawing + words, "speeds", WIDE + 30), text)
+
+
+def speed_print(found: Mapping[str, Any], table: str) -> Html:
+    """One table drawn, the others as numbers to unfold, for a page without a kernel."""
+    rows = speeds(found, table)
+    said = _said(found, table, rows)
+    drawing = svg_drawing(WIDE, _height(rows), _chart(rows), said[0])
+    html = (
+        _title(table) + svg_image(drawing, f"{table}: {said[0]}") + "".join(map(_paragraph, said))
+    )
+    text = [table, *map(_line, rows), *said]
+    for other in _titles(found):
+        if other == table:
+            continue
+        shown = speeds(found, other)
+        remark = _remark(found, other)
+        html += _folded(other, shown, remark)
+        text += ["", other, *map(_line, shown), *([remark] if remark else [])]
+    return Html(card(html, "speeds", WIDE + 30), "\n".join(text))
+
+
+def _titles(found: Mapping[str, Any]) -> list[str]:
+    if not isinstance(found.get("machine"), Mapping) or not found.get("tables"):
+        raise ValueError(
+            f"speed_chart was given {sorted(found)}; expected machine and tables, as `python -m "
+            "course_lib.bench --json` saves them."
+        )
+    return list(found["tables"])
+
+
+def _known(found: Mapping[str, Any], table: str) -> str:
+    if table not in _titles(found):
+        raise ValueError(
+            f"table={table!r} was given; expected one of: {'; '.join(_titles(found))}."
+        )
+    return table
+
+
+# ---------------------------------------------------------------- in words
+
+
+def _said(found: Mapping[str, Any], table: str, rows: Sequence[Speed]) -> list[str]:
+    """What the dots are, on which machine and when; what the bench remarks."""
+    rounds = len(found["tables"][table][0]["rates"])
+    on = found["machine"]
+    where = [str(on["processor"]), f"{on['threads']} threads"]
+    where += [str(on["gpu"])] if on.get("gpu") else []
+    best = max(rows, key=lambda row: row.median)
+    remark = _remark(found, table)
+    return [
+        f"Fastest: {best.name}, {times(best.ratio)} the first row. Dots are medians of {rounds} "
+        "rounds, bars their middle half; the axis is logarithmic; ratios are to the first row, "
+        "hollow.",
+        f"Measured on {', '.join(where)}, torch {on['torch']}, {on['date']}.",
+        *([remark] if remark else []),
+    ]
+
+
+def _remark(found: Mapping[str, Any], table: str) -> str:
+    return str(found.get("remarks", {}).get(table, ""))
+
+
+def _line(row: Speed) -> str:
+    return (
+        f"{row.name:<58}{row.median:>14,.0f}  ({row.low:,.0f}–{row.high:,.0f})  {times(row.ratio)}"
+    )
+
+
+def _title(table: str) -> str:
+    return f'<p style="margin:0 0 4px;font-weight:700">{escape(table)}</p>'
+
+
+def _paragraph(line: str) -> str:
+    return f'<p style="margin:6px 0 0;white-space:pre-line">{escape(line)}</p>'
+
+
+def _folded(table: str, rows: Sequence[Speed], remark: str) -> str:
+    """A table of numbers behind its title: plain text, as there are many of them on a page."""
+    lines = [f"{'':<58}{'tokens/s':>14}  (middle half)  ratio", *map(_line, rows)]
+    if remark:
+        lines.append(remark)
+    shown = escape("\n".join(lines))
+    return f"<details><summary>{escape(table)}</summary><pre>{shown}</pre></details>"
+
+
+# ---------------------------------------------------------------- drawn
+
+
+def _height(rows: Sequence[Speed]) -> int:
+    return TOP + ROW * len(rows) + 40
+
+
+def _chart(rows: Sequence[Speed]) -> str:
+    """Names, dots with their middle half, ratios; a dotted line at the first row's median."""
+    least, most = min(row.low for row in rows), max(row.high for row in rows)
+    low, high = math.log10(least) - 0.08, math.log10(most) + 0.08
+    wide = WIDE - NAMES - RATIOS
+
+    def across(value: float) -> float:
+        return NAMES + (math.log10(value) - low) / (high - low) * wide
+
+    end = TOP + ROW * len(rows)
+    parts = [
+        f'<path d="M{NAMES} {end}H{NAMES + wide}" stroke="{INK}"/>'
+        f'<text x="{NAMES + wide / 2}" y="{end + 34}" text-anchor="middle">tokens a second</text>'
+        f'<text x="{WIDE - 6}" y="{TOP - 12}" text-anchor="end" fill="#444">ratio</text>'
+    ]
+    for tick in log_ticks(low, high) or rounded([10 ** ((low + high) / 2)], 3):
+        x = across(tick)
+        parts.append(
+            f'<path d="M{x:.1f} {TOP}V{end + 5}" stroke="#e0e0e0"/><text x="{x:.1f}" '
+            f'y="{end + 18}" text-anchor="middle" font-size="12">{_short(tick)}</text>'
+        )
+    base = across(rows[0].median)
+    parts.append(f'<path d="M{base:.1f} {TOP - 6}V{end}" stroke="#767676" stroke-dasharray="2 3"/>')
+    for place, row in enumerate(rows):
+        y = TOP + ROW * (place + 0.5)
+        fill = "#fff" if place == 0 else BLUE
+        parts.append(
+            f'<text x="{NAMES - 12}" y="{y + 4}" text-anchor="end" font-size="12">'
+            f"{escape(row.name)}</text>"
+            f'<path d="M{across(row.low):.1f} {y}H{across(row.high):.1f}" stroke="{BLUE}" '
+            'stroke-width="5" stroke-opacity="0.45"/>'
+            f'<circle cx="{across(row.median):.1f}" cy="{y}" r="5" fill="{fill}" stroke="{BLUE}" '
+            f'stroke-width="2"/><text x="{WIDE - 6}" y="{y + 4}" text-anchor="end" '
+            f'font-weight="700">{times(row.ratio)}</text>'
+        )
+    return "".join(parts)
+
+
+def _short(value: float) -> str:
+    for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.3g}{sign}"
+    return f"{value:.3g}"

@@ -1,0 +1,137 @@
+"""What code moves: bytes read and written, by kind of operation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from course_lib.teaching.chart_parts import new_figure
+from course_lib.teaching.style import CYCLE, GREY, PATTERNS, rounded
+
+WIDE = 760  # pixels
+MOST_KINDS = 5  # kinds of operation with a colour of their own
+REST = "all other"
+UNITS = {"GB": 1e9, "MB": 1e6, "kB": 1e3, "bytes": 1.0}
+
+
+class Moved(Protocol):
+    """What is counted of a kind of operation (bench.traffic.Traffic)."""
+
+    @property
+    def flops(self) -> int: ...
+    @property
+    def read(self) -> int: ...
+    @property
+    def written(self) -> int: ...
+
+
+def traffic_chart(twins: Mapping[str, Mapping[str, Moved]], title: str = "Bytes moved") -> Any:
+    """Bytes read and bytes written, a bar each, stacked by kind of operation, for every twin.
+
+    twins: twin -> kind of operation -> what was counted (bench.traffic.by_kind). The five kinds
+    that move most have a colour and a pattern of their own. The sentence below compares the last
+    twin with the first. Raises ValueError where a twin moves nothing."""
+    import plotly.graph_objects as go
+
+    sums = {
+        twin: {way: sum(getattr(one, way) for one in kinds.values()) for way in ("read", "written")}
+        for twin, kinds in twins.items()
+    }
+    if not twins or not all(sum(ways.values()) for ways in sums.values()):
+        raise ValueError(
+            "traffic_chart was given "
+            f"{', '.join(f'{t}: {sum(w.values())} bytes' for t, w in sums.items()) or 'no twin'}; "
+            "expected twin -> kind -> what it moves, as by_kind(traffic(step)) gives it."
+        )
+    rows = [(twin, way) for twin in twins for way in ("read", "written")]
+    places = [place + 0.35 * (place // 2) for place in range(len(rows))]
+    longest = max(sums[twin][way] for twin, way in rows)
+    unit, size = next((u, s) for u, s in UNITS.items() if longest >= s)
+    figure = new_figure(title, f"{unit} (a number that is used again counts again)", "")
+    for look, kind in enumerate(kinds := _kinds(twins)):
+        values = [_bytes(twins[twin], way, kind, kinds) / size for twin, way in rows]
+        pattern = {
+            "shape": PATTERNS[look], "fillmode": "overlay", "fgcolor": "white", "solidity": 0.25,
+            "size": 7,
+        }  # fmt: skip
+        ink = GREY if kind == REST else CYCLE[look]
+        figure.add_trace(
+            go.Bar(
+                x=rounded(values), y=places, name=kind, orientation="h", width=0.8,
+                marker={"color": ink, "pattern": pattern, "line": {"color": "white", "width": 1}},
+                hovertemplate=f"{kind}: %{{x}} {unit}<extra></extra>",
+            )
+        )  # fmt: skip
+    for place, (twin, way) in zip(places, rows, strict=True):
+        figure.add_annotation(
+            x=rounded([sums[twin][way] / size])[0], y=place, xanchor="left", xshift=4,
+            text=f"<b>{_amount(sums[twin][way])}</b>", showarrow=False,
+        )  # fmt: skip
+    height = 34 * len(rows) + 186
+    figure.update_layout(
+        barmode="stack", width=WIDE, height=height, showlegend=True, margin={"t": 72, "b": 104},
+        legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "traceorder": "normal"},
+        title={"y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 14}},
+    )  # fmt: skip
+    figure.update_xaxes(range=rounded([0, 1.14 * longest / size]))
+    ticks = [f"<b>{twin}</b>  {way}" for twin, way in rows]
+    figure.update_yaxes(
+        range=[places[-1] + 0.6, -0.6], tickvals=places, ticktext=ticks, showgrid=False
+    )
+    _below(figure, _compared(twins, sums))
+    return figure
+
+
+def _kinds(twins: Mapping[str, Mapping[str, Moved]]) -> list[str]:
+    """The kinds with a colour of their own, the one that moves most first; then the rest."""
+    moved: dict[str, int] = {}
+    for kinds in twins.values():
+        for kind, one in kinds.items():
+            moved[kind] = moved.get(kind, 0) + one.read + one.written
+    order = sorted((kind for kind in moved if moved[kind]), key=lambda kind: -moved[kind])
+    return order if len(order) <= MOST_KINDS else [*order[:MOST_KINDS], REST]
+
+
+def _bytes(kinds: Mapping[str, Moved], way: str, kind: str, shown: Sequence[str]) -> int:
+    chosen = [kind] if kind != REST else [k for k in kinds if k not in shown]
+    return sum(getattr(kinds[k], way) for k in chosen if k in kinds)
+
+
+def _compared(
+    twins: Mapping[str, Mapping[str, Moved]], sums: Mapping[str, Mapping[str, int]]
+) -> str:
+    """The last twin beside the first, in bytes and in the operations of its matrix products."""
+    first, *_, last = [*twins, *twins]
+    before, after = (sum(sums[twin].values()) for twin in (first, last))
+    if first == last:
+        return f"{first} moves {_amount(before)}."
+    said = f"{first} moves {_amount(before)}, {last} {_amount(after)}: {_ratio(before, after)}."
+    work = [sum(one.flops for one in twins[twin].values()) for twin in (first, last)]
+    if not min(work):
+        return said
+    same = abs(work[0] - work[1]) < 0.005 * work[0]
+    arithmetic = "the same" if same else f"{_ratio(*work)}"
+    return f"{said}<br>Operations of the matrix products: {arithmetic}."
+
+
+def _ratio(before: float, after: float) -> str:
+    if before >= after:
+        return f"{before / after:.2f} times less" if before > after else "the same"
+    return f"{after / before:.2f} times more"
+
+
+def _amount(count: float) -> str:
+    """Bytes in words: three digits and a unit."""
+    unit, size = next(((u, s) for u, s in UNITS.items() if count >= s), ("bytes", 1.0))
+    value = count / size
+    digits = max(0, 2 - math.floor(math.log10(value))) if value and unit != "bytes" else 0
+    return f"{value:.{digits}f} {unit}"
+
+
+def _below(figure: Any, text: str) -> None:
+    """A sentence under the horizontal axis."""
+    figure.add_annotation(
+        x=0, xref="paper", xanchor="left", y=0, yref="paper", yanchor="top",
+        yshift=-52, text=text, showarrow=False, align="left",
+    )  # fmt: skip

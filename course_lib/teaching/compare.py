@@ -1,0 +1,220 @@
+"""compare(ours): the same function as the reference? Counts, outputs, gradients side by side."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .page import card, table_row
+
+# By transformers' names; ours answer to all that name the same thing.
+OUTPUTS = (
+    "last_hidden_state",
+    "pooler_output",
+    "prediction_logits",
+    "logits",
+    "seq_relationship_logits",
+    "sop_logits",
+)
+ONE_A_ROW = ("pooler_output", "seq_relationship_logits", "sop_logits")  # the others: one a token
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """What was found on one batch, dropout off."""
+
+    reference: str
+    our_parameters: int
+    reference_parameters: int
+    output_difference: float  # max |ours − theirs| / max(1, max |theirs|), real positions
+    gradient_difference: float  # the largest, as a share of the largest entry of the whole gradient
+    tolerance: float
+    batch: str
+
+    @property
+    def equal(self) -> bool:
+        """Counts the same, and both differences within the tolerance."""
+        worst = max(self.output_difference, self.gradient_difference)
+        return self.our_parameters == self.reference_parameters and worst <= self.tolerance
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        same = "the same" if self.our_parameters == self.reference_parameters else "different"
+        return [
+            ("parameters, ours", f"{self.our_parameters:,}", ""),
+            (f"parameters, {self.reference}", f"{self.reference_parameters:,}", same),
+            ("largest output difference", f"{self.output_difference:.1e}", self._said("output")),
+            (
+                "largest gradient difference",
+                f"{self.gradient_difference:.1e}",
+                self._said("gradient"),
+            ),
+        ]
+
+    def _said(self, which: str) -> str:
+        within = getattr(self, f"{which}_difference") <= self.tolerance
+        return f"{'✓ within' if within else '✗ beyond'} {self.tolerance:.0e}"
+
+    def __repr__(self) -> str:
+        lines = [f"{name:<34}{value:>14}  {said}".rstrip() for name, value, said in self._rows()]
+        return "\n".join([*lines, self.batch, "equal" if self.equal else "NOT equal"])
+
+    def _repr_html_(self) -> str:
+        sides = ("left", "right", "left")
+        rows = "".join(table_row("td", row, sides) for row in self._rows())
+        verdict = "✓ equal" if self.equal else "✗ not equal"
+        colour = "#00745a" if self.equal else "#b04e00"
+        table = f'<table style="border-collapse:collapse;margin:0;background:#fff">{rows}</table>'
+        said = (
+            f'<b style="color:{colour}">{verdict}</b> <span style="color:#555">{self.batch}</span>'
+        )
+        return card(f"{table}<div>{said}</div>", "comparison", 620)
+
+
+def compare(
+    ours: nn.Module,
+    reference: str | nn.Module = "transformers",
+    *,
+    rows: int = 4,
+    length: int = 16,
+    seed: int = 0,
+) -> Comparison:
+    """Run our model and the reference on one batch with padding; compare outputs and gradients.
+
+    reference: "transformers" builds its model from our weights; or a transformers model, taken as
+    it is. rows, length: the batch, ids drawn from `seed`. Raises ValueError for another word or
+    a reference of another shape, CheckpointError for a model that transformers does not have.
+    """
+    from course_lib.checkpoints import from_transformers, to_transformers
+
+    if isinstance(reference, str) and reference != "transformers":
+        raise ValueError(
+            f"reference={reference!r} was given; "
+            'expected "transformers" or a model of transformers.'
+        )
+    built = isinstance(reference, str)
+    theirs: Any = to_transformers(ours) if built else copy.deepcopy(reference)
+    config: Any = ours.config
+    _same_shapes(ours, from_transformers(theirs))
+    batch = _batch(config, rows, min(length, config.longest_text), seed)
+    with _gradients_of(ours), _gradients_of(theirs):
+        mine, other = ours(**batch), theirs(**batch)
+        names, mask = _names(mine, other), batch["attention_mask"]
+        output = max(_distance(mine, other, name, mask) for name in names)
+        for outputs in (mine, other):
+            _mean_loss(outputs, names, mask, seed).backward()
+        del mine, other
+        for p in theirs.parameters():
+            # The gradient takes the weight's place, and so gets our names.
+            p.data = torch.zeros_like(p) if p.grad is None else p.grad
+        gradient = _gradient_distance(ours, from_transformers(theirs))
+    return Comparison(
+        reference="transformers" if built else type(reference).__name__,
+        our_parameters=_count(ours),
+        reference_parameters=_count(theirs),
+        output_difference=output,
+        gradient_difference=gradient,
+        tolerance=_tolerance(ours, theirs),
+        batch=f"{rows} rows of up to {batch['input_ids'].shape[1]} tokens"
+        + (", two segments, padding" if config.type_vocab_size > 1 else ", padding"),
+    )
+
+
+def _tolerance(ours: nn.Module, theirs: Any) -> float:
+    """What the precision of both allows. In transformers' DeBERTa parts of the sum are float32
+    whatever the weights are: the scale of the scores, in the first generation LayerNorm, too."""
+    exact = next(ours.parameters()).dtype == torch.float64
+    return 1e-10 if exact and not theirs.config.model_type.startswith("deberta") else 1e-5
+
+
+def _same_shapes(ours: nn.Module, theirs: nn.Module) -> None:
+    """Raise ValueError where the reference has not the weights of ours; `theirs` has our names."""
+    mine, other = ({n: p.shape for n, p in m.named_parameters()} for m in (ours, theirs))
+    differ = [n for n in {**mine, **other} if mine.get(n) != other.get(n)]
+    if differ:
+        raise ValueError(
+            f"The reference has other weights than ours, first {differ[0]}; expected a model of "
+            "the same family and sizes. Leave the reference out to have one built from ours."
+        )
+
+
+def _batch(config: Any, rows: int, length: int, seed: int) -> dict[str, Tensor]:
+    """Random ids in rows of different length, the second half of each in segment B if there is
+    one; a model without segments gets none. The padding id stands for nothing else: some models
+    count their positions by it."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(config.vocab_size, (rows, length), generator=generator)
+    place = torch.arange(length)
+    lengths = torch.tensor([max(1, length - i * length // (2 * rows)) for i in range(rows)])[
+        :, None
+    ]
+    mask = (place < lengths).long()
+    other = (config.pad_token_id + 1) % config.vocab_size
+    ids = torch.where(ids == config.pad_token_id, other, ids)
+    ids = torch.where(mask.bool(), ids, config.pad_token_id)
+    batch = {"input_ids": ids, "attention_mask": mask}
+    if config.type_vocab_size:
+        types = (place >= lengths // 2).long() * mask * min(1, config.type_vocab_size - 1)
+        batch["token_type_ids"] = types
+    return batch
+
+
+@contextmanager
+def _gradients_of(model: nn.Module) -> Iterator[None]:
+    """Dropout off and gradients fresh; mode and gradients as they were afterwards."""
+    training, before = model.training, [p.grad for p in model.parameters()]
+    model.eval()
+    model.zero_grad(set_to_none=True)
+    try:
+        yield
+    finally:
+        model.train(training)
+        for p, grad in zip(model.parameters(), before, strict=True):
+            p.grad = grad
+
+
+def _names(mine: Any, other: Any) -> list[str]:
+    found = [n for n in OUTPUTS if getattr(mine, n, None) is not None]
+    return [n for n in found if getattr(other, n, None) is not None]
+
+
+def _real(outputs: Any, name: str, mask: Tensor) -> Tensor:
+    """(B, T, …) at real positions; what there is one of a row, (B, …), as it is."""
+    output = getattr(outputs, name)
+    return output if name in ONE_A_ROW else output[mask.bool()]
+
+
+def _distance(mine: Any, other: Any, name: str, mask: Tensor) -> float:
+    a, b = (_real(outputs, name, mask).detach() for outputs in (mine, other))
+    return float((a - b).abs().max() / max(1.0, float(b.abs().max())))
+
+
+def _mean_loss(outputs: Any, names: list[str], mask: Tensor, seed: int) -> Tensor:
+    """Mean squared distance from a fixed random target, over all outputs: reaches every weight."""
+    total = torch.zeros(())
+    for name in names:
+        output = _real(outputs, name, mask)
+        generator = torch.Generator().manual_seed(seed)
+        target = torch.randn(output.shape, generator=generator, dtype=torch.float64)
+        total = total + (output - target.to(output.dtype)).square().mean()
+    return total
+
+
+def _gradient_distance(ours: nn.Module, theirs: nn.Module) -> float:
+    """`theirs` holds gradients where weights were. A parameter no output reaches counts as zero."""
+    named = dict(theirs.named_parameters())
+    largest = worst = 0.0
+    for name, p in ours.named_parameters():
+        grad = torch.zeros_like(p) if p.grad is None else p.grad
+        worst = max(worst, float((grad - named[name]).detach().abs().max()))
+        largest = max(largest, float(named[name].detach().abs().max()))
+    return worst / largest if largest else worst
+
+
+def _count(model: nn.Module) -> int:
+    return sum(p.numel() for p in model.parameters())

@@ -1,0 +1,110 @@
+"""Exercises: `check` an answer, ask for a `hint`, `reveal` the solution, take the `quiz`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..rooms import lectures_with, room
+from .report import Note, Report, Stage
+
+if TYPE_CHECKING:
+    from .machinery import Exercise
+
+__all__ = [
+    "Note",
+    "Report",
+    "Stage",
+    "all_exercises",
+    "check",
+    "exercise",
+    "hint",
+    "quiz",
+    "reveal",
+]
+
+_rungs_given: dict[str, int] = {}
+
+
+def check(id: str, answer: Any = ..., *, seed: int | None = None) -> Report:
+    """Check an answer on freshly drawn inputs, show a report and return it. Never raises.
+
+    id: as printed with the exercise, for instance "02.1". answer: your function itself.
+    seed: draws the inputs of an earlier report again.
+    """
+    from .machinery import check_answer
+
+    try:
+        report = check_answer(exercise(id), answer, seed)
+    except (Exception, SystemExit) as error:
+        report = Report(
+            f"Exercise {id}", [Stage("before the first stage", False, str(error))], "error"
+        )
+    report.show()
+    return report
+
+
+def hint(id: str, *, restart: bool = False) -> Note:
+    """One rung of the exercise's ladder of hints, the next at each call; `restart` begins again."""
+    try:
+        found = exercise(id)
+    except ValueError as error:
+        return _shown(Note("No such exercise", str(error)))
+    given = 0 if restart else _rungs_given.get(found.id, 0)
+    rungs = len(found.hints)
+    _rungs_given[found.id] = min(given + 1, rungs)
+    if given >= rungs:
+        said = f'That was the last of {rungs}. reveal("{found.id}") shows the solution.'
+        return _shown(Note(f"No more hints for {found.heading}", said))
+    return _shown(Note(f"Hint {given + 1} of {rungs} for {found.heading}", found.hints[given]))
+
+
+def reveal(id: str) -> Note:
+    """The library's own function, or the solution kept here where the library has none."""
+    from .machinery import solution_note
+
+    try:
+        return _shown(solution_note(exercise(id)))
+    except ValueError as error:
+        return _shown(Note("No such exercise", str(error)))
+
+
+def quiz(lecture: str) -> Any:
+    """The quiz of a lecture as a live widget, or as unfolding text where none can be drawn."""
+    from course_lib.teaching.quiz_widget import quiz_text, quiz_view
+    from course_lib.teaching.quizzes import read_quiz
+
+    items = read_quiz(lecture)
+    try:
+        return quiz_view(items)
+    except ImportError:  # no anywidget
+        return quiz_text(items)
+
+
+def review(lecture: str) -> Any:
+    """The questions for review of a lecture; each answer unfolds."""
+    from course_lib.teaching.quizzes import read_review, review_html
+
+    return review_html(read_review(lecture))
+
+
+def exercise(id: str) -> Exercise:
+    """The exercise of this number; ValueError, listing those that exist, for any other."""
+    known = all_exercises()
+    if id in known:
+        return known[id]
+    raise ValueError(
+        f"exercise {id!r} was asked for; there is no such exercise. "
+        f"Those that exist: {', '.join(known)}. "
+        'Write the number as text, as in check("02.1", my_answer).'
+    )
+
+
+def all_exercises() -> dict[str, Exercise]:
+    """{number: exercise} of every lecture written so far, in order."""
+    modules = [room(lecture, "exercises") for lecture in lectures_with("exercises")]
+    return {found.id: found for module in modules for found in module.EXERCISES}
+
+
+def _shown(note: Note) -> Note:
+    note.show()
+    return note

@@ -1,0 +1,135 @@
+"""Things that show themselves: HTML with a plain-text twin, live controls with a static twin."""
+
+from __future__ import annotations
+
+import base64
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+FONT = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
+# Every view brings its own ground and its own ink, so that a dark notebook theme cannot hide it.
+CARD = (
+    f"background:#fff;color:#1a1a1a;color-scheme:light;{FONT};font-size:14px;line-height:1.45;"
+    "padding:10px 12px"
+)
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+@dataclass(frozen=True, repr=False)
+class Html:
+    """A piece of HTML for a notebook; `text` is what a terminal, a test or a screen reader gets."""
+
+    html: str
+    text: str
+    inner: str = ""  # the HTML without its own ground, for use inside another view
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, repr=False)
+class Live:
+    """A widget together with the static picture that stands for it where no kernel runs.
+
+    A saved notebook drops the widget part of the output and keeps the picture.
+    controls: the sliders and boxes by name; set .value to move one.
+    """
+
+    widget: Any
+    static: Html
+    controls: dict[str, Any] = field(default_factory=dict)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": self.static.text, "text/html": self.static.html}
+        model_id = getattr(self.widget, "model_id", None)
+        if model_id:
+            bundle[WIDGET_VIEW] = {"version_major": 2, "version_minor": 0, "model_id": model_id}
+        return bundle
+
+    def __repr__(self) -> str:
+        return self.static.text
+
+
+def card(content: str, kind: str, width: int = 760) -> str:
+    """A light box around HTML; `kind` becomes its class."""
+    style = f"{CARD};max-width:{width}px;box-sizing:border-box"
+    return f'<div class="course-view {kind}" style="{style}">{content}</div>'
+
+
+def note(message: str) -> str:
+    """A message inside a view, marked by a sign and a bar, not by colour alone."""
+    style = "border-left:4px solid #D55E00;padding:4px 10px;margin:6px 0"
+    return f'<div role="status" style="{style}">⚠ {escape(message)}</div>'
+
+
+def table_row(kind: str, texts: Sequence[str], sides: Sequence[str]) -> str:
+    """A row of "th" or "td" cells; each cell brings its own ground, as themes stripe tables."""
+    style = "padding:2px 6px;white-space:nowrap;color:#1a1a1a;background:#fff;font-size:13px"
+    cells = (
+        f'<{kind} style="{style};text-align:{side}">{escape(text)}</{kind}>'
+        for side, text in zip(sides, texts, strict=True)
+    )
+    return f'<tr style="background:#fff">{"".join(cells)}</tr>'
+
+
+def inline(text: str) -> str:
+    """Escaped text in which `code` and *stress* are marked up."""
+    code = '<code style="background:#f0f0f0;color:#1a1a1a">'
+    text = re.sub(r"`([^`]+)`", rf"{code}\1</code>", escape(text))
+    return re.sub(r"\*(?=\S)([^*]+?)(?<=\S)\*", r"<em>\1</em>", text)
+
+
+def svg_image(svg: str, alt: str) -> str:
+    """An SVG as an image: it stays where inline SVG is taken out of a notebook not yet trusted."""
+    data = base64.b64encode(svg.encode()).decode()
+    style = "max-width:100%;background:#fff"
+    return f'<img alt="{escape(alt)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
+
+
+def svg_drawing(width: int, height: float, content: str, label: str) -> str:
+    """An SVG on a white ground, in the course's font and ink; `label` is for screen readers."""
+    size = f'width="{width}" height="{height}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="{escape(label)}" style="max-width:100%;height:auto;display:block">'
+        f'<rect {size} fill="#fff"/><g font-family="system-ui,sans-serif" font-size="13" '
+        f'fill="#1a1a1a">{content}</g></svg>'
+    )
+
+
+def in_notebook() -> bool:
+    """Whether a Jupyter kernel runs this (and not a terminal, a script or a test)."""
+    if "IPython" not in sys.modules:
+        return False
+    from IPython import get_ipython
+
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+def caption(text: str) -> None:
+    """Print the sentence under a figure that says what to see."""
+    if not in_notebook():
+        print(text)
+        return
+    from IPython.display import display
+
+    html = f'<p style="max-width:720px;margin:2px 0 14px;{FONT};font-size:14px">{inline(text)}</p>'
+    display(Html(html, text))
+
+
+def number(value: float) -> str:
+    """Two decimals, a true minus sign, and no minus zero."""
+    text = f"{value:.2f}"
+    return "0.00" if text == "-0.00" else text.replace("-", "−")
+
+
+def signed(value: int) -> str:
+    """A whole number with a true minus sign."""
+    return str(value).replace("-", "−")

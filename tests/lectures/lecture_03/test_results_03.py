@@ -1,0 +1,319 @@
+"""The result files and the shipped weights of lecture 03 are what today's recipes, texts and code
+would make. A file that is not there is named, and its tests are skipped."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+from copy import deepcopy
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from course_lib.checkpoints import MissingCheckpoint, load_pretrained
+from course_lib.encoder import count_parameters
+from course_lib.files import cache_dir, data_path, data_root, sha256_of
+from course_lib.heads import BertForMaskedLM
+from course_lib.lectures.lecture_03 import experiments as lecture_03
+from course_lib.lectures.lecture_03.experiments import COURSE, MINILM, RATES, STARTS, TASKS, TRIED
+from course_lib.teaching.results import REPLAYED, read_result
+from course_lib.text import english
+from course_lib.text.documentation import documentation, installed_versions, read_cache
+from course_lib.text.packing import pack_documents
+from course_lib.text.world import MicroWorld
+from course_lib.train import baselines
+from course_lib.train.finetuning import head_on
+from course_lib.train.pretrain import build
+from course_lib.train.pretrain_recipe import read_recipe
+
+RECIPE = data_root() / "recipes" / "course_bert.toml"
+ABOUT_TASKS = ("03_tasks", "03_curves", "03_features", "03_loss_line")
+
+
+def result(name: str) -> dict[str, Any]:
+    if not (data_root() / "results" / f"{name}.json").exists():
+        pytest.skip(f"no {name}.json: python -m course_lib.teaching.results 03 makes it")
+    return read_result(name)
+
+
+def plain(value: Any) -> Any:
+    """As JSON gives it back."""
+    return json.loads(json.dumps(value))
+
+
+def numbers(value: Any) -> list[float]:
+    """Every number inside."""
+    parts = value.values() if isinstance(value, dict) else value
+    return [value] if isinstance(value, float | int) else [x for p in parts for x in numbers(p)]
+
+
+@pytest.fixture(scope="module")
+def course():
+    return load_pretrained("course-bert")
+
+
+# ---------------------------------------------------------------- the checkpoint
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Any]:
+    return result("03_checkpoint")
+
+
+def test_the_checkpoint_was_made_by_the_recipe(made):
+    assert made["recipe"] == plain(read_recipe(RECIPE).as_dict())
+    steps, every = (made["recipe"][part][name] for part, name in
+                    (("training", "steps"), ("reports", "evaluate_every")))  # fmt: skip
+    evaluated = [line["step"] for line in made["curve"] if "heldout_accuracy" in line]
+    assert evaluated == [*range(every, steps, every), steps]
+
+
+def test_the_shipped_weights_are_those_that_were_measured(made, course):
+    weights = data_path("checkpoints", "course-bert", "model.safetensors")
+    assert made["sha256"] == sha256_of(weights) == course.sha256
+    assert made["parameters"] == count_parameters(course.model)
+
+
+def test_the_shipped_weights_have_the_recipes_shape(course):
+    recipe = read_recipe(RECIPE)
+    model, _ = build(recipe, course.tokenizer.special)
+    assert plain(asdict(course.model.config)) == plain(asdict(model.config))
+    assert isinstance(course.model, BertForMaskedLM) and course.source == "course"
+    assert course.tokenizer.vocab_size <= recipe.text.vocabulary
+    assert data_path("checkpoints", "course-bert", "model.safetensors").stat().st_size < 12_000_000
+
+
+def test_the_figures_are_sound_and_storing_cost_little(made):
+    reached, before = made["reached"], made["before_storing"]
+    assert reached["heldout_accuracy"] == pytest.approx(before["heldout_accuracy"], abs=0.003)
+    assert reached["heldout_loss"] == pytest.approx(before["heldout_loss"], abs=0.01)
+    last = made["curve"][-1]["heldout_accuracy"]
+    assert before["heldout_accuracy"] == pytest.approx(last, abs=0.003)
+    assert 1 > made["as_trained"] > reached["heldout_accuracy"]  # some words can then be read
+    # Far more is found than the commonest token, and most of the vocabulary is ruled out.
+    assert 1 > reached["heldout_accuracy"] > 3 * made["commonest"] > 0
+    assert 0 < reached["heldout_loss"] < 0.6 * math.log(made["recipe"]["text"]["vocabulary"])
+
+
+CLAIM = re.compile(r"(\d\d(?:\.\d)?)% of (?:the |its )?(?:hidden|held-out)(?: hidden)? tokens")
+
+
+def test_no_text_claims_more_than_the_file_says(made, root: Path):
+    reached = 100 * made["reached"]["heldout_accuracy"]
+    sources = [root / "README.md", root / "data" / "README.md"]
+    for number in ("00", "02", "03"):
+        sources += (root / "notebooks" / "source").glob(f"{number}_*.py")
+        sources += (root / "slides" / "source").glob(f"{number}_*.md")
+    for path in sources:
+        claims = [float(claim) for claim in CLAIM.findall(path.read_text(encoding="utf-8"))]
+        assert all(claim <= reached + 0.5 for claim in claims), (path.name, claims)
+    assert CLAIM.findall("finds 45% of hidden tokens, and 51.2% of the held-out tokens") == [
+        "45", "51.2",
+    ]  # fmt: skip
+
+
+def test_the_first_held_out_rows_give_what_they_gave(made, course):
+    """Only where the same text is installed, and built."""
+    built = cache_dir("documentation") / "packages.jsonl"
+    if read_cache(built, installed_versions()) is None:
+        pytest.skip("the corpus is not built: python -m course_lib.text.documentation builds it")
+    heldout = documentation("heldout")
+    if heldout.hash != made["text"]["heldout_hash"]:
+        pytest.skip("other versions are installed than the checkpoint has read: another text")
+    sentences = heldout.sentences()[:300]  # more documents than a hundred rows hold
+    ids = [[i for s in document if (i := course.tokenizer.encode(s))] for document in sentences]
+    rows = pack_documents([d for d in ids if d], course.tokenizer.special, 128)
+    assert len(rows) > lecture_03.FIRST_ROWS
+    again = lecture_03.first_rows_accuracy(course.model, rows, course.tokenizer.special)
+    assert again == pytest.approx(made["first_rows"], abs=0.003)
+    assert again == pytest.approx(made["reached"]["heldout_accuracy"], abs=0.1)
+
+
+# ---------------------------------------------------------------- its model card
+
+FOUND = {
+    "recipe": plain(read_recipe(RECIPE).as_dict()),
+    "text": {"source": "documentation", "words": 1_234_567, "hash": "a1b2", "heldout_hash": "c3d4",
+             "versions": {"python": "3.12.1", "numpy": "2.2.0"}},
+    "rows": 23_456, "parameters": 5_432_100, "precision": "bfloat16", "threads": 3,
+    "versions": {"torch": "9.8.7", "python": "3.12.1"},
+    "reached": {"heldout_accuracy": 0.4321, "heldout_loss": 2.3456},
+    "before_storing": {"heldout_accuracy": 0.4334, "heldout_loss": 2.3401},
+    "as_trained": 0.4876, "commonest": 0.0567, "first_rows": 0.44, "sha256": "e5f6",
+    "tokens_per_second": 12_345.6, "curve": [],
+}  # fmt: skip
+
+
+def test_the_card_says_what_was_found():
+    card = lecture_03.model_card(FOUND)
+    for figure in (
+        "4 layers", "256 wide", "4 heads", "5,432,100 weights", "8,192 pieces", "128 tokens",
+        "1,234,567 words", "23,456 rows", "python 3.12.1, numpy 2.2.0", "`a1b2`", "`c3d4`",
+        "15% of the tokens", "0.9 and 0.98", "initializer_range 0.05", "bfloat16, 3 threads",
+        "torch 9.8.7: 12,346 tokens a second", "2,000 held-out rows", "| 43.2% | 2.346 |",
+        "| 43.3% | 2.340 |", "| 48.8% | |", "| 5.7% | |", "in\nbfloat16)", "`e5f6`", "CC BY 4.0",
+    ):  # fmt: skip
+        assert figure in card, figure
+    training = FOUND["recipe"]["training"]
+    read = training["steps"] * training["batch_size"] * 128
+    assert f"{training['steps']:,} steps of" in card and f"{read / 1e6:.1f} million" in card
+    assert f"about {read / 12_345.6 / 3600:.1f} hours" in card
+    headings = re.findall(r"^#+ (.*)$", card, re.MULTILINE)
+    assert headings == ["course-bert", "Data", "Recipe", "What it reaches", "Limits", "Licence"]
+    assert not re.search(r"[{}]|/tmp|/work", card)
+
+
+def test_the_card_knows_no_figure_of_its_own():
+    other = deepcopy(FOUND)
+    other["reached"] = {"heldout_accuracy": 0.5, "heldout_loss": 2.0}
+    other["recipe"]["training"].update(steps=77, batch_size=5, accumulate=2, short_steps=11)
+    card = lecture_03.model_card(other)
+    assert "| 50.0% | 2.000 |" in card and "43.2%" not in card
+    assert "77 steps of\n10 rows; the first 11 of them" in card and "0.1 million" in card
+
+
+def test_the_shipped_card_is_that_of_the_file(made):
+    card = data_path("checkpoints", "course-bert", "README.md").read_text(encoding="utf-8")
+    assert card == lecture_03.model_card(made)
+
+
+# ---------------------------------------------------------------- fine-tuning
+
+
+@pytest.mark.parametrize("name", ABOUT_TASKS)
+def test_results_belong_to_the_shipped_weights_and_say_with_what_they_were_made(name, course):
+    found, world = result(name), MicroWorld.load()
+    assert found["recipe"] == asdict(lecture_03.TuningRecipe("", ""))
+    assert found["weights"][COURSE] == course.sha256
+    try:
+        assert found["weights"][MINILM] == lecture_03.weights_of(MINILM)
+    except MissingCheckpoint:
+        assert re.fullmatch("[0-9a-f]{64}", found["weights"][MINILM])
+    assert found["world"] == {"version": world.version, "hash": world.hash}
+    assert found["seeds"] == len(lecture_03.SEEDS) == 5 and found["threads"] >= 1
+    assert {"torch", "python"} <= set(found["versions"]) and found["date"]
+
+
+def test_every_task_was_done_from_every_start_with_its_seeds():
+    found = result("03_tasks")
+    assert list(found["runs"]) == list(TASKS) and found["rates"] == RATES
+    for task, starts in found["runs"].items():
+        left_out = lecture_03.LEFT_OUT
+        assert list(starts) == [s for s in STARTS if task not in left_out.get(s, ())]
+        for start, runs in starts.items():
+            assert len(runs) == len(lecture_03.seeds_of(start, task)) >= 3
+            keys = {"score", "exact", "with answer", "without"} if task == "qa" else {"score"}
+            assert all(set(run) == keys for run in runs)
+    assert all(0 <= score <= 1 for score in numbers(found["runs"]))
+    spreads = [statistics.pstdev(run["score"] for run in starts[COURSE])
+               for starts in found["runs"].values()]  # fmt: skip
+    assert max(spreads) > 0  # the runs are different ones
+
+
+def test_the_rates_are_the_best_that_were_tried():
+    tuning = result("03_tasks")["tuning"]
+    assert list(tuning) == list(STARTS[:3])  # the fourth takes the third's
+    for start, scores in tuning.items():
+        assert list(scores) == [f"{rate:g}" for rate in TRIED]
+        drawn = len(lecture_03.TUNING_SEEDS[start])
+        assert all(len(seeds) == drawn for seeds in scores.values())
+        assert all(0 <= score <= 1 for score in numbers(scores))
+        means = {rate: statistics.mean(seeds) for rate, seeds in scores.items()}
+        taken = means.pop(f"{RATES[start]:g}")
+        better = [rate for rate, score in means.items() if score > taken]
+        assert better == [f"{r:g}" for s, r in lecture_03.PASSED_OVER.items() if s == start], start
+
+
+def test_the_baselines_are_those_of_today():
+    found = result("03_tasks")["baselines"]
+    today = baselines.english_baselines()
+    assert [row[:3] for row in found] == [list(row[:3]) for row in today]
+    for (*_, was), (*_, now) in zip(found, today, strict=True):
+        assert was == pytest.approx(now, abs=0.02)  # library versions may fit otherwise
+
+
+def test_the_first_losses_are_the_recorded_ones():
+    recorded = result("03_tasks")["replay"]
+    assert len(recorded) == REPLAYED
+    assert lecture_03.replay() == pytest.approx(recorded, rel=2e-3)
+
+
+def test_curves_have_their_sizes_and_end_with_all_training_texts():
+    found = result("03_curves")
+    curves, worlds = found["curves"], ("world nli",)
+    everything = {"nli": english.nli_pairs("train"), "ner": english.tagged_sentences("train")}
+    assert set(curves) == {*everything, *worlds}
+    for task, texts in everything.items():
+        assert list(curves[task]) == list(STARTS[:3])
+        assert lecture_03.SIZES[task][-1] == len(texts)
+        for sizes in curves[task].values():
+            assert [int(n) for n in sizes] == list(lecture_03.SIZES[task])
+    for task in worlds:
+        assert list(curves[task]) == ["pre-trained", "fresh"]
+        for sizes in curves[task].values():
+            assert [int(n) for n in sizes] == list(lecture_03.WORLD_SIZES)
+    for task, starts in curves.items():
+        seeds = 3 if task in worlds else 5
+        assert all(len(scores) == seeds for sizes in starts.values() for scores in sizes.values())
+    assert all(0 <= score <= 1 for score in numbers(curves))
+
+
+def test_the_curves_end_where_the_tasks_say():
+    """The largest number is all texts: the same runs as in 03_tasks."""
+    curves, runs = result("03_curves")["curves"], result("03_tasks")["runs"]
+    for task, sizes in lecture_03.SIZES.items():
+        for start in STARTS[:3]:
+            scores = [run["score"] for run in runs[task][start]]
+            assert curves[task][start][str(sizes[-1])][: len(scores)] == scores
+
+
+def test_the_levels_of_the_curves_are_those_of_today():
+    levels = result("03_curves")["baselines"]
+    pairs = [english.nli_pairs(split) for split in ("train", "test")]
+    now = baselines.label_accuracy(*pairs, "words")
+    assert levels["nli"]["bag of words"] == pytest.approx(now, abs=0.02)
+    assert levels["nli"]["always the same"] == pytest.approx(1 / 3, abs=0.01)
+    assert all(0 <= level <= 1 for level in numbers(levels))
+
+
+def test_every_layer_was_probed(course):
+    found = result("03_features")["layers"]
+    assert list(found) == [COURSE, MINILM]
+    for start, depth in ((COURSE, course.encoder.config.num_layers), (MINILM, 6)):
+        assert list(found[start]) == ["sentiment", "ner"]
+        for scores in found[start].values():
+            assert list(scores) == [*(f"layer {n}" for n in range(depth + 1)), "last four"]
+    assert all(0 <= score <= 1 for score in numbers(found))
+
+
+def test_the_line_begins_at_the_start_and_descends():
+    found = result("03_loss_line")
+    assert found["task"] == lecture_03.LINE_TASK and list(found["lines"]) == list(STARTS[:2])
+    train = lecture_03.english_task(found["task"], "train", COURSE)
+    for start, line in found["lines"].items():
+        assert line["alpha"] == lecture_03.ALPHAS and line["distance"] > 1
+        assert len(line["train_loss"]) == len(line["test_score"]) == len(line["alpha"])
+        assert all(0 <= score <= 1 for score in line["test_score"])
+        began, ended = (line["train_loss"][line["alpha"].index(place)] for place in (0.0, 1.0))
+        assert 0 < ended < 0.5 * began
+        model = head_on(lecture_03.encoder_of(start), train, 0)
+        assert lecture_03.whole_loss(model, train) == pytest.approx(began, rel=1e-3)
+
+
+def test_the_plateau_was_drawn_by_today_s_settings(made):
+    found = result("03_plateau")
+    steps = lecture_03.PLATEAU_STEPS
+    assert list(found["runs"]) == list(lecture_03.PLATEAU)
+    assert (found["steps"], found["tokens_a_step"]) == (steps, lecture_03.PLATEAU_TOKENS)
+    assert found["text"] == made["text"]  # the checkpoint's own
+    largest = math.log(made["recipe"]["text"]["vocabulary"])
+    assert 4 < found["unigram"] < largest
+    for run in found["runs"].values():
+        assert len(run["loss"]) == steps // 20
+        # At first every token is as likely as any other; at last no worse than frequencies tell.
+        assert largest - 2 < run["loss"][0] < largest + 2
+        assert run["loss"][-1] < found["unigram"] + 0.3

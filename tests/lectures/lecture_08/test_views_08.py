@@ -1,0 +1,600 @@
+"""The views of lecture 08: the library's own numbers, in words and in the picture."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from view_parts import drawn, labels_of, picture_of, plain
+
+import course_lib.teaching as views
+from course_lib.encoder import Encoder
+from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta_encoder
+from course_lib.family.deberta import deberta_masked_lm as masked_lm
+from course_lib.kernels.positions import position_rows, score_scale
+from course_lib.lectures.lecture_08.views import distance_buckets, score_spread, three_scores
+from course_lib.teaching import embedding_stack, run_charts, style
+from course_lib.text.wordpiece import WordPiece
+
+TEXT = "the river rose over its bank after the rain"
+SMALL = {
+    "hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 32,
+    "max_positions": 40, "initializer_range": 0.4,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> WordPiece:
+    return WordPiece.from_words([*sorted(set(TEXT.split())), "##s"])
+
+
+def encoder_of(kind: str, vocab_size: int) -> Encoder:
+    torch.manual_seed(3)
+    shape: dict[str, Any] = {**SMALL, "vocab_size": vocab_size}
+    if kind == "second":
+        config: DebertaConfig = DebertaV2Config(**shape, span=4, furthest=16, convolution=3)
+    else:
+        terms = {"first": ("c2p", "p2c"), "c2p alone": ("c2p",), "content alone": ()}[kind]
+        config = DebertaConfig(**shape, span=6, terms=terms)
+    encoder = deberta_encoder(config)
+    for p in encoder.parameters():  # biases too, or a lost one would not be seen
+        if p.dim() == 1:
+            torch.nn.init.normal_(p, std=0.3)
+    return encoder.eval()
+
+
+@pytest.fixture(scope="module")
+def encoder(tokenizer: WordPiece) -> Encoder:
+    return encoder_of("first", tokenizer.vocab_size)
+
+
+# ---------------------------------------------------------------- three scores
+
+
+@pytest.mark.parametrize("kind", ["first", "second", "c2p alone", "content alone"])
+@pytest.mark.parametrize("layer", [1, 2])
+def test_parts_scaled_and_added_are_the_scores_of_the_encoder(kind: str, layer: int) -> None:
+    model = encoder_of(kind, 50)
+    ids = torch.randint(5, 50, (2, 9))
+    mask = torch.ones_like(ids)
+    mask[1, 6:] = 0
+    with torch.no_grad():
+        parts = three_scores.attention_parts(model, ids, mask, layer)
+        want = model(ids, mask, output_attention_scores=True).attention_scores
+    total = sum(part for part in parts if part is not None) / score_scale(8, *parts[1:])
+    seen = mask[:, None, None, :].expand(2, 3, 9, 9) == 1
+    assert want is not None
+    torch.testing.assert_close(total[seen], want[layer - 1][seen], atol=1e-5, rtol=1e-5)
+    assert [part is None for part in parts[1:]] == [
+        "alone" in kind and kind != "c2p alone", "alone" in kind,
+    ]  # fmt: skip
+
+
+def test_maps_are_the_scaled_parts_of_one_head(encoder: Encoder, tokenizer: WordPiece) -> None:
+    for layer, head in product((1, 2), (1, 2, 3)):
+        found = three_scores.measure_scores(encoder, tokenizer, TEXT, layer, head)
+        assert found.tokens == ["[CLS]", *TEXT.split(), "[SEP]"]
+        ids = torch.tensor([[tokenizer.id(token) for token in found.tokens]])
+        with torch.no_grad():
+            out = encoder(ids, output_attention_scores=True, output_attentions=True)
+        assert out.attention_scores is not None and out.attentions is not None
+        scores, weights = (
+            x[layer - 1][0, head - 1] for x in (out.attention_scores, out.attentions)
+        )
+        torch.testing.assert_close(found.total(), scores, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(found.total().softmax(-1), weights, atol=1e-5, rtol=1e-5)
+        assert found.largest == max(
+            float(x.abs().max()) for x in (*found.parts.values(), found.total()) if x is not None
+        )
+
+
+HALVES = three_scores.ScoreMaps(
+    ["[CLS]", "<a>", "b"],
+    {
+        "c2c": torch.tensor([[0.0, 0, 0], [1.0, -2.0, 0.25], [0, 0, 0]]),
+        "c2p": torch.tensor([[0.0, 0, 0], [0.5, 0.0, 1.5], [0, 0, 0]]),
+        "p2c": torch.tensor([[0.0, 0, 0], [-0.25, 0.0, -0.5], [0, 4.0, 0]]),
+    },
+    layer=1, head=2,
+)  # fmt: skip
+
+
+def test_a_sentence_names_the_three_numbers_of_the_strongest_key() -> None:
+    shown = three_scores.draw_score_maps(HALVES, 1)
+    share = 100 * torch.tensor([1.25, -2.0, 1.25]).softmax(-1)[0].item()
+    said = (
+        "“<a>” (place 1) looks most at “[CLS]” (place 0, distance 1 − 0 = 1): content-to-content "
+        "1.00 + content-to-position 0.50 + position-to-content −0.25 = 1.25, which the softmax "
+        f"makes {share:.0f}%."
+    )
+    assert said in shown.text and said in plain(shown.html) and "<a>" not in shown.html
+    rows = [line.split() for line in shown.text.splitlines()[1:5]]
+    assert rows[0] == ["answers", "c2c", "c2p", "p2c", "sum", "weight"]
+    assert rows[2] == ["<a>", "−2.00", "0.00", "0.00", "−2.00", "0.02"]
+    left_out = three_scores.draw_score_maps(HALVES, 1, ["c2c", "c2p"])
+    assert "“b” (place 2, distance 1 − 2 = −1)" in left_out.text
+    assert "content-to-content 0.25 + content-to-position 1.50 = 1.75" in left_out.text
+    assert "Left out of the sum: position-to-content." in left_out.text
+    assert left_out.html.count('opacity="0.25"') == 1 and "(left out)" in left_out.html
+    only = three_scores.draw_score_maps(HALVES, 1, ["c2c"])
+    assert "content-to-content 1.00, which the softmax" in only.text
+    thirds = three_scores.ScoreMaps(
+        ["a"],
+        {"c2c": torch.full((1, 1), 0.333), "c2p": torch.full((1, 1), 0.333), "p2c": None},
+        1,
+        1,
+    )
+    assert "0.33 + content-to-position 0.33 ≈ 0.67" in three_scores.draw_score_maps(thirds, 0).text
+
+
+def pictures_in(svg: str) -> list[str]:
+    return re.findall(r'<image [^>]*href="([^"]*)" preserveAspectRatio="none" style', svg)
+
+
+def test_five_maps_share_a_scale_and_mark_the_asking_row() -> None:
+    shown = three_scores.draw_score_maps(HALVES, 1)
+    maps = pictures_in(shown.html)
+    total = HALVES.total()
+    assert HALVES.largest == 4
+    parts = [part for part in HALVES.parts.values() if part is not None]
+    want = [embedding_stack.heat_png(part, 4.0) for part in [*parts, total]]
+    assert maps[:4] == want and len(maps) == 5
+    weights = total.softmax(-1)
+    assert maps[4] == embedding_stack.heat_png(2 * weights / weights.max() - 1, 1.0)
+    frames = re.findall(
+        r'<rect x="(\d+)" y="([\d.]+)" width="204" [^>]*stroke="#D55E00"', shown.html
+    )
+    tops = [float(y) - 84 for _, y in frames]
+    assert tops[:3] == [68] * 3 and tops[3:] == [68 + 238] * 2  # a third of 204, in both rows
+    rings = re.findall(r'class="best" cx="([\d.]+)"', shown.html)
+    assert [float(x) for x in rings[:3]] == [96 + 34 + k * 226 for k in range(3)]
+    for place in (2, 99):
+        assert "“b” (place 2)" in three_scores.draw_score_maps(HALVES, place).text
+    image = three_scores.draw_score_maps(HALVES, 1, as_image=True)
+    assert "<svg" not in image.html and pictures_in(drawn(image.html)) == maps
+    assert 'alt="layer 1, head 2. “&lt;a&gt;” (place 1)' in image.html
+
+
+def test_a_term_the_model_lacks_is_said_to_be_absent(tokenizer: WordPiece) -> None:
+    model = encoder_of("c2p alone", tokenizer.vocab_size)
+    live = three_scores.score_maps(model, tokenizer, TEXT)
+    assert "not in this model" in picture_of(live) and len(pictures_in(picture_of(live))) == 4
+    assert live.controls["p2c"].disabled and not live.controls["c2p"].disabled
+    for name in ("c2c", "c2p"):
+        live.controls[name].value = False
+    said = "expected at least one of: content-to-content, content-to-position."
+    assert said in plain(picture_of(live))
+
+
+def test_score_maps_redraw_at_every_control(encoder: Encoder, tokenizer: WordPiece) -> None:
+    live = three_scores.score_maps(encoder, tokenizer, TEXT)
+    assert (
+        live.static.text
+        == three_scores.draw_score_maps(three_scores.measure_scores(encoder, tokenizer, TEXT)).text
+    )
+    assert "<svg" not in live.static.html and len(live.static.html) < 40_000
+    controls = live.controls
+    ends = [("layer", 2), ("layer", 1), ("head", 3), ("head", 1), ("place", 10), ("place", 0)]
+    ends += [(name, on) for name in ("c2c", "c2p", "p2c") for on in (False, True)]
+    for name, value in ends:
+        before = picture_of(live)
+        controls[name].value = value
+        assert picture_of(live) != before and "looks most at" in picture_of(live), name
+    assert (controls["layer"].max, controls["head"].max, controls["place"].max) == (2, 3, 10)
+    controls["place"].value = 10
+    controls["text"].value = "the [MASK] rose"
+    assert controls["place"].max == controls["place"].value == 4
+    assert "“[SEP]” (place 4)" in plain(picture_of(live))
+    for text, said in {
+        " ": "The sentence is empty",
+        "the unicorn": "never read “unicorn”",
+        "the " * 30: "32 tokens, [CLS] and [SEP] counted; expected at most 24",
+    }.items():
+        controls["text"].value = text
+        assert said in plain(picture_of(live)), text
+
+
+def test_the_decoders_layer_has_its_remark(encoder: Encoder, tokenizer: WordPiece) -> None:
+    whole = masked_lm(encoder)
+    whole.train()
+    first, last = (three_scores.measure_scores(whole, tokenizer, TEXT, layer) for layer in (1, 2))
+    assert whole.training and encoder.training and not first.remark
+    encoder.eval()
+    assert "enhanced mask decoder" in three_scores.draw_score_maps(last).text
+    plain_model = masked_lm(encoder, decoder=False)
+    assert not three_scores.measure_scores(plain_model, tokenizer, TEXT, 2).remark
+
+
+def test_score_maps_refuse_what_has_no_three_scores(encoder: Encoder, tokenizer: WordPiece) -> None:
+    measure: Any = three_scores.measure_scores
+    from course_lib import bert
+
+    config = {k: v for k, v in SMALL.items() if k != "initializer_range"}
+    wrong = bert("tiny", vocab_size=tokenizer.vocab_size, **config)
+    cases = [
+        ((wrong, tokenizer, TEXT), "a Encoder was given; expected a DeBERTa"),
+        ((encoder, WordPiece.from_words(["the"]), "the"), "the tokenizer it was trained with"),
+        ((encoder, tokenizer, TEXT, 3), "layer=3 was given; expected 1 to 2"),
+        ((encoder, tokenizer, TEXT, 0), "layer=0 was given"),
+        ((encoder, tokenizer, TEXT, 1, 4), "head=4 was given; expected 1 to 3"),
+    ]
+    for given, said in cases:
+        with pytest.raises(ValueError, match=re.escape(said)):
+            measure(*given)
+    with pytest.raises(ValueError, match="expected some of c2c, c2p, p2c"):
+        three_scores.draw_score_maps(HALVES, terms=["p2p"])
+
+
+# ---------------------------------------------------------------- rows of distances
+
+SIZES = [(8, 4, None), (40, 8, None), (600, 512, None), (40, 4, 16), (64, 8, 64), (600, 256, 512)]
+
+
+@pytest.mark.parametrize(("tokens", "span", "furthest"), SIZES)
+def test_stretches_of_distances_are_those_of_the_rows(
+    tokens: int, span: int, furthest: int | None
+) -> None:
+    found = distance_buckets.distance_rows(tokens, span, furthest)
+    # In a much longer text, where what shares a row is not cut off.
+    longer = position_rows(4 * 1_024, span, furthest).tolist()
+    row = {d: longer[d + 4_095] for d in range(-4_095, 4_096)}
+    assert all(found.row(d) == row[d] for d in range(1 - tokens, tokens))
+    times = dict.fromkeys(range(2 * span), 0)
+    for r in longer:
+        times[r] += 1
+    first, last = found.own
+    assert first <= 0 <= last and all(times[row[d]] == 1 for d in range(first, last + 1))
+    low, high = found.shared
+    if high is not None:
+        assert {row[d] for d in range(high, tokens)} == {2 * span - 1} != {row[high - 1]}
+    if low is not None:
+        assert {row[d] for d in range(1 - tokens, low + 1)} == {0} != {row[low + 1]}
+    covered = [*range(first, last + 1)]
+    for a, b in distance_buckets._widening(found):
+        covered += range(a, b + 1)
+        assert furthest is not None
+    covered += range(1 - tokens, low + 1) if low is not None else []
+    covered += range(high, tokens) if high is not None else []
+    assert sorted(covered) == list(range(1 - tokens, tokens))  # each distance once
+    a, b = found.sharing(tokens - 1)
+    assert b == tokens - 1 and {found.row(d) for d in range(a, b + 1)} == {found.row(b)}
+
+
+def test_widening_rows_do_widen() -> None:
+    found = distance_buckets.distance_rows(600, 256, 512)
+    near, far = (found.sharing(d) for d in (140, 500))
+    assert far[1] - far[0] > near[1] - near[0]
+    assert found.own == (-128, 128) and found.shared == (-512, 506)
+
+
+def points_of(svg: str) -> list[tuple[str, float]]:
+    path = re.search(r'class="rows" d="([^"]*)"', svg)
+    assert path
+    return [(kind, float(v)) for kind, v in re.findall(r"([HV])([\d.]+)", path[1])]
+
+
+def test_staircase_and_strip_are_drawn_where_they_belong() -> None:
+    found = distance_buckets.distance_rows(24, 4, 16)
+    shown = distance_buckets.bucket_picture(found, -5)
+    heights = [y for kind, y in points_of(shown.html) if kind == "V"]
+    assert len(heights) == 7 and all(a > b for a, b in pairwise(heights))  # eight rows, upwards
+    assert heights[-1] == pytest.approx(distance_buckets._y(found, 7), abs=0.06)
+    zones = re.findall(r'class="zone(\d)" x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', shown.html)
+    assert sum(float(wide) for *_, wide in zones) == pytest.approx(600, abs=0.5)
+    assert sorted(kind for kind, *_ in zones) == ["0", "1", "2", "2"]
+    fills = {re.search(rf'class="zone{k}"[^>]*?(fill="[^"]*")', shown.html)[1] for k in "012"}  # type: ignore[index]
+    assert sum("url(" in fill for fill in fills) == 2  # told apart without colour
+    assert "distance −5: row 1<" in shown.html
+    said = (
+        "Distance −5 (the answering token stands 5 places after the asking one) has row 1; all "
+        "distances from −15 to −3 of this text have it."
+    )
+    assert said in shown.text and said in plain(shown.html)
+    assert "2k = 8 rows, 0 to 7" in shown.text and "from −2 to 2 have a row each" in shown.text
+    assert "from 3 on all share row 7; from −16 down all share row 0" in shown.text
+    itself = distance_buckets.bucket_picture(distance_buckets.distance_rows(8, 4), 0).text
+    assert "Distance 0 (a token and itself) has row 4; no other distance" in itself
+    one = distance_buckets.bucket_picture(distance_buckets.distance_rows(8, 4), 1).text
+    assert "stands 1 place before the asking one" in one
+
+
+def test_bucket_chart_at_both_ends_of_every_control() -> None:
+    live = distance_buckets.bucket_chart()
+    controls = live.controls
+    assert "<svg" not in live.static.html and len(live.static.html) < 40_000
+    assert "Distance 199 " in live.static.text and "k = 256" in live.static.text
+    assert controls["distance"].max == 599
+    controls["generation"].value = "first"
+    assert controls["furthest"].disabled and "First generation" in picture_of(live)
+    for name in ("span", "tokens"):
+        options = [value for _, value in controls[name].options]
+        for value in (options[0], options[-1]):
+            controls[name].value = value
+            assert "⚠" not in picture_of(live), (name, value)
+    controls["tokens"].value = 8
+    assert (controls["distance"].min, controls["distance"].max) == (-7, 7)
+    for distance in (-7, 7):
+        controls["distance"].value = distance
+        assert f"Distance {distance} ".replace("-", "−") in picture_of(live)
+    controls["generation"].value = "second"
+    assert not controls["furthest"].disabled
+    controls["span"].value, controls["furthest"].value = 4, 8
+    assert "k = 4, furthest distance 8" in picture_of(live)
+    controls["furthest"].value = 1_024
+    assert "furthest distance 1,024" in picture_of(live)
+    controls["span"].value, controls["furthest"].value = 64, 64
+    assert "expected at least 2k = 128" in plain(picture_of(live))
+    controls["furthest"].value = 128
+    assert "⚠" not in picture_of(live)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"span": 5}, "span=5 was given; expected one of 4, 8"),
+        ({"tokens": 601}, "tokens=601"),
+        ({"generation": "third"}, "expected one of first, second"),
+        ({"span": 512}, "at least 2k = 1,024"),
+    ],
+)
+def test_charts_of_other_sizes_say_why(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        distance_buckets.bucket_chart(**settings)
+    for tokens, span in ((601, 4), (1, 4), (8, 2)):
+        with pytest.raises(ValueError, match="expected 2 to 600 tokens"):
+            distance_buckets.distance_rows(tokens, span)
+
+
+# ---------------------------------------------------------------- δ, pair by pair
+
+
+def tables_of(svg: str, tokens: int) -> list[list[list[int]]]:
+    found = re.findall(r'<rect [^>]*fill="rgb\([^>]*/><text [^>]*>(\d+)</text>', svg)
+    numbers = list(map(int, found))
+    assert len(numbers) == 2 * tokens**2
+    rows = [numbers[i : i + tokens] for i in range(0, len(numbers), tokens)]
+    return [rows[:tokens], rows[tokens:]]
+
+
+@pytest.mark.parametrize(("tokens", "span"), [(2, 1), (6, 2), (6, 6), (10, 4)])
+def test_both_tables_hold_the_clamped_distances(tokens: int, span: int) -> None:
+    shown = distance_buckets.delta_picture(tokens, span, tokens - 1, 0)
+    ours, mirrored = tables_of(shown.html, tokens)
+    for i, j in product(range(tokens), repeat=2):
+        # Equation 3 of the paper, written out.
+        want = 0 if i - j <= -span else 2 * span - 1 if i - j >= span else i - j + span
+        assert ours[i][j] == mirrored[j][i] == want
+        assert 0 <= want <= 2 * span - 1
+    assert f"2k = {2 * span} rows, 0 to {2 * span - 1}, not 2k + 1" in shown.text
+
+
+def test_a_pair_is_framed_in_both_tables_and_named() -> None:
+    shown = distance_buckets.delta_picture(6, 2, 1, 4)
+    frames = re.findall(r'class="pair" x="([\d.]+)" y="([\d.]+)" width="(\d+)"', shown.html)
+    (x1, y1, cell), (x2, y2, _) = [tuple(map(float, frame)) for frame in frames]
+    assert y1 == y2 == 52 + cell - 0.5 and x1 == 70 + 4 * cell - 0.5
+    assert x2 - x1 == 6 * cell + 100
+    for said in (
+        "Token 1 asks, token 4 answers; their distance is 1 − 4 = −3.",
+        "the query of token 1 meets row δ(1, 4) = 0 of the position keys",
+        "row δ(4, 1) = 3 of the position queries; the released code takes row δ(1, 4) = 0 in both",
+        "distances up to −2 have row 0, from 1 on they have row 3",
+    ):
+        assert said in shown.text and said in plain(shown.html)
+    same = distance_buckets.delta_picture(6, 2, 3, 3).text
+    assert "(equation 4), the same row of the position queries" in same
+    image = distance_buckets.delta_picture(6, 2, 1, 4, as_image=True)
+    assert "<svg" not in image.html and tables_of(drawn(image.html), 6)
+
+
+def test_numbers_stay_readable_on_every_colour() -> None:
+    def light(colour: tuple[int, ...]) -> float:
+        parts = [c / 255 for c in colour]
+        parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    for share in range(101):
+        ground = style.cividis(share / 100)
+        ink = 1.0 if distance_buckets._ink(ground) == "#fff" else 0.0
+        bright, dark = sorted((light(ground), ink), reverse=True)
+        assert (bright + 0.05) / (dark + 0.05) >= 4.5, share
+
+
+def test_delta_tables_at_both_ends_of_every_slider() -> None:
+    live = distance_buckets.delta_tables()
+    assert "Token 1 asks, token 4 answers" in live.static.text
+    assert len(live.static.html) < 40_000
+    for name in ("i", "j", "span"):
+        control = live.controls[name]
+        for end in (control.min, control.max):
+            control.value = end
+            found = {n: c.value for n, c in live.controls.items()}
+            want = distance_buckets.delta_picture(6, **found)
+            assert picture_of(live).endswith(want.html)
+    small = distance_buckets.delta_tables(2, 1)
+    assert "Token 1 asks, token 0 answers" in small.static.text
+    for tokens, span in ((1, 1), (11, 2), (6, 7), (6, 0)):
+        with pytest.raises(ValueError, match="expected 2 to 10"):
+            distance_buckets.delta_tables(tokens, span)
+    with pytest.raises(ValueError, match="expected places 0 to 5"):
+        distance_buckets.delta_picture(6, 2, 6, 0)
+
+
+# ---------------------------------------------------------------- why sqrt(3d)
+
+
+@pytest.mark.parametrize("head_size", [4, 64])
+@pytest.mark.parametrize("terms", [1, 2, 3])
+def test_variance_counts_the_terms_and_the_scale_takes_it_back(head_size: int, terms: int) -> None:
+    found = score_spread.score_statistics(head_size, terms, tokens=48)
+    plain_scale, scaled = found.scales
+    assert found.variance(plain_scale) == pytest.approx(terms, rel=0.08)
+    assert found.variance(scaled) == pytest.approx(1, rel=0.08)
+    assert scaled == pytest.approx(score_scale(head_size, *[torch.ones(1)] * (terms - 1)))
+    weights = (found.scores / scaled).softmax(-1)
+    entropy = torch.distributions.Categorical(probs=weights).entropy().mean().item()
+    assert found.entropy(scaled) == pytest.approx(entropy, abs=1e-9)
+    assert found.entropy(plain_scale) <= found.entropy(scaled) < math.log(48)
+
+
+def test_terms_are_added_to_the_same_vectors() -> None:
+    first, again = (
+        score_spread.score_statistics(8, 1, tokens=6, texts=2, seed=4) for _ in range(2)
+    )
+    three, other = (score_spread.score_statistics(8, 3, tokens=6, texts=2, seed=s) for s in (4, 5))
+    assert torch.equal(first.scores, again.scores) and first.scores.shape == (2, 6, 6)
+    added = three.scores - first.scores
+    both = torch.stack([added.flatten(), first.scores.flatten()])
+    assert abs(torch.corrcoef(both)[0, 1].item()) < 0.5
+    assert not torch.equal(three.scores, other.scores)
+
+
+def test_lines_are_the_densities_and_differ_in_more_than_colour() -> None:
+    shown = score_spread.score_variance_picture(8, 16)
+    lines = re.findall(r'class="terms(\d)" points="([^"]*)" fill="none" ([^/]*)/>', shown.html)
+    assert [n for n, *_ in lines] == ["1", "2", "3"] * 2
+    assert len({re.sub(r'stroke="[^"]*"', "", look) for *_, look in lines[:3]}) == 3
+    statistics = score_spread.score_statistics(8, 3, tokens=16)
+    values = statistics.scores.flatten() / math.sqrt(24)
+    for k, point in enumerate(lines[5][1].split()):
+        low = -6 + 0.25 * k
+        inside = ((values >= low) & (values < low + 0.25)).double().mean().item() / 0.25
+        y = 56 + 190 - 190 * inside / 0.52
+        assert float(point.split(",")[1]) == pytest.approx(y, abs=0.06)
+    density = score_spread.histogram(values)
+    assert sum(density) * 0.25 == pytest.approx(1, abs=0.01) and len(density) == 48
+    peaks = [min(float(p.split(",")[1]) for p in points.split()) for _, points, _ in lines]
+    assert all(peak > 40 for peak in peaks)  # below the titles
+
+
+def test_head_size_slider_and_its_words() -> None:
+    live = score_spread.score_variance(64, 32)
+    slider = live.controls["head_size"]
+    sizes = [value for _, value in slider.options]
+    for size in (sizes[0], sizes[-1]):
+        slider.value = size
+        three = score_spread.score_statistics(size, 3, tokens=32)
+        root = math.sqrt(size)
+        text = plain(picture_of(live))
+        assert f"Head size d = {size}. Divided by √d, three terms have variance" in text
+        assert f"three terms have variance {three.variance(root):.2f}" in text
+        assert f"instead of {three.entropy(root):.2f}, of at most ln 32 = 3.47" in text
+        assert f"{three.variance(root * math.sqrt(3)):.2f}" in text
+    assert "<svg" not in live.static.html and len(live.static.html) < 30_000
+    assert "Head size d = 64." in live.static.text and 'alt="Head size' in live.static.html
+
+
+def test_scores_that_cannot_be_drawn_say_why() -> None:
+    for settings in ({"terms": 4}, {"terms": 0}, {"tokens": 1}, {"texts": 0}):
+        with pytest.raises(ValueError, match="one to three terms"):
+            score_spread.score_statistics(8, **settings)
+    with pytest.raises(ValueError, match="one to three terms"):
+        score_spread.score_statistics(0)
+    with pytest.raises(ValueError, match="expected one of 4, 8"):
+        score_spread.score_variance(10)
+
+
+# ---------------------------------------------------------------- the queue
+
+QUEUE: dict[str, Any] = {
+    "words": list("abcdefgh"),
+    "runs": {
+        name: [
+            {"seed": s, "accuracy": top, "places": [top] * 8,
+             "curve": [[step, 0.12 + (top - 0.12) * step / 300 - 0.01 * s]
+                       for step in range(20, 301, 20)]}
+            for s in range(3)
+        ]
+        for name, top in (("BERT", 0.9), ("distances to 64, no decoder", 0.85),
+                          ("distances to 4, no decoder", 0.12), ("distances to 4, decoder", 0.88))
+    },
+}  # fmt: skip
+
+
+def test_queue_is_a_line_a_recipe_with_its_range_and_the_chance() -> None:
+    figure = run_charts.queue_chart(QUEUE)
+    traces = {trace.name: trace for trace in figure.data}
+    for name, runs in QUEUE["runs"].items():
+        steps = [step for step, _ in runs[0]["curve"]]
+        assert list(traces[name].x) == steps
+        assert list(traces[name].y) == pytest.approx([y for _, y in runs[1]["curve"]], rel=1e-3)
+        band = traces[f"{name}, range of the runs"].y
+        assert (max(band), min(band)) == pytest.approx(
+            (runs[0]["curve"][-1][1], runs[2]["curve"][0][1])
+            if name == "BERT" else (max(y for r in runs for _, y in r["curve"]),
+                                    min(y for r in runs for _, y in r["curve"])), rel=1e-3
+        )  # fmt: skip
+    assert list(traces["chance, 1 in 8"].y) == [0.125, 0.125]
+    labels = [label.replace("<br>", " ") for label in labels_of(figure)]
+    assert any(label.startswith("● BERT 8") for label in labels)
+    assert any(label.endswith("chance, 1 in 8 12.5%") for label in labels) and len(labels) == 5
+    lines = [traces[name] for name in QUEUE["runs"]]
+    assert len({line.marker.symbol for line in lines}) == 4
+    assert figure.layout.title.text and figure.layout.width <= 760 and figure.layout.height <= 460
+    assert figure.layout.yaxis.tickformat == ".0%" and figure.layout.xaxis.type == "log"
+    low, high = figure.layout.yaxis.range
+    assert all(low <= note.y <= high for note in figure.layout.annotations)  # else not shown
+    assert len(json.dumps(figure.to_plotly_json(), default=list)) < 30_000
+
+
+def test_a_recipe_may_train_longer_and_no_label_leaves_the_figure() -> None:
+    last = 0.99335  # a label of four digits would lie above the axis
+    runs = {
+        f"recipe {k}": [{"curve": [[step, last] for step in range(20, steps + 1, 20)]}]
+        for k, steps in enumerate((300, 300, 1_500))
+    }
+    figure = run_charts.queue_chart({"words": list("abcdefgh"), "runs": runs})
+    assert figure.layout.xaxis.range[1] == pytest.approx(math.log10(1_500), abs=1e-3)
+    high = figure.layout.yaxis.range[1]
+    assert all(note.y <= high for note in figure.layout.annotations)
+    assert max(note.y for note in figure.layout.annotations) == high
+
+
+def test_queues_that_cannot_be_drawn_say_why() -> None:
+    with pytest.raises(ValueError, match="no points"):
+        run_charts.queue_chart({"words": ["a"], "runs": {}})
+    broken = {"words": ["a"], "runs": {"BERT": [{"curve": [[20, math.nan]]}]}}
+    with pytest.raises(ValueError, match="all of them numbers"):
+        run_charts.queue_chart(broken)
+
+
+def test_the_rows_of_dots_serve_the_outcome_of_positions() -> None:
+    from course_lib.lectures.lecture_08.experiments import RECIPES, outcome
+
+    found = {
+        "runs": {
+            name: [{"masked_accuracy": 0.4 + 0.02 * k + 0.01 * seed} for seed in range(3)]
+            for k, name in enumerate(RECIPES)
+        }
+    }
+    reached = outcome(found, "masked_accuracy")
+    figure = run_charts.stones_chart(
+        {"equal steps": reached}, title="t", x_title="share right", percent=True
+    )
+    rows = [name.replace("<br>", " ") for name in figure.layout.yaxis.ticktext]
+    assert rows == list(RECIPES)
+    assert figure.layout.height <= 460 and len({t.marker.symbol for t in figure.data}) > 5
+
+
+# ---------------------------------------------------------------- all of them
+
+
+def test_the_package_offers_them() -> None:
+    for name in ("score_maps", "draw_score_maps", "attention_parts", "bucket_chart",
+                 "delta_tables", "score_variance", "score_statistics", "queue_chart"):  # fmt: skip
+        for _ in range(2):  # also after the module of that name was loaded
+            assert callable(getattr(views, name))
+
+
+@pytest.mark.parametrize("name", ["three_scores", "distance_buckets", "score_spread"])
+def test_every_control_has_a_name(root: Path, name: str) -> None:
+    source = (root / "course_lib" / "views" / f"{name}.py").read_text(encoding="utf-8")
+    kinds = "Text|IntSlider|FloatSlider|Dropdown|SelectionSlider|Checkbox"
+    controls = len(re.findall(rf"w\.(?:{kinds})\(", source))
+    assert controls == len(re.findall(r"description=", source)) > 0

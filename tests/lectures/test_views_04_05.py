@@ -1,0 +1,526 @@
+"""The views of lectures 04 and 05: the library's own numbers, in words and in the picture."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from html import unescape
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from view_parts import drawn, labels_of, picture_of, plain
+
+from course_lib import bert, count_parameters, mask_rows
+from course_lib.config import BertConfig, encoder_flops
+from course_lib.family.albert import AlbertConfig, albert, parameter_breakdown
+from course_lib.lectures.lecture_04.experiments import SCHEMES
+from course_lib.lectures.lecture_04.views import byte_pieces, mask_epochs
+from course_lib.lectures.lecture_05.views import calculator
+from course_lib.objectives.coverage import coverage
+from course_lib.teaching import figures, page, playgrounds, progress, run_charts, style
+from course_lib.teaching.results import in_words
+from course_lib.text.byte_bpe import ByteBPE, train_byte_bpe
+from course_lib.text.wordpiece import WordPiece
+
+TEXT = "the river rose over its bank after the rain and the old bridge was closed"
+
+
+@pytest.fixture(scope="module")
+def words() -> WordPiece:
+    return WordPiece.from_words(sorted(set(TEXT.split())))
+
+
+@pytest.fixture(scope="module")
+def bpe() -> ByteBPE:
+    return train_byte_bpe([f"{TEXT}. {TEXT}", "café café"], 300)
+
+
+def check_figure(figure: Any) -> None:
+    """Every number finite, a title, and no wider than the page."""
+    assert all(math.isfinite(v) for t in figure.data for axis in (t.x, t.y) for v in axis)
+    assert figure.layout.title.text and figure.layout.width <= 760 and figure.layout.height <= 460
+    assert "NaN" not in json.dumps(figure.to_plotly_json(), default=list)
+
+
+# ---------------------------------------------------------------- masks, pass by pass
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_passes_are_the_librarys_masks(words: WordPiece, scheme: str) -> None:
+    found = mask_epochs.all_schemes(words, TEXT, "the bank", 23, 0.3, 5)[scheme]
+    rows = playgrounds.one_row(words, TEXT, "the bank")
+    copies = SCHEMES[scheme]
+    for number in range(23):
+        draw = number if copies is None else number % copies
+        masked = mask_rows(rows, words.special, rate=0.3, seed=5, epoch=draw)
+        assert found.actions[number] == masked.action[0].tolist()
+        assert found.seen[number] == [words.token(i) for i in masked.input_ids[0].tolist()]
+    asked = torch.tensor(found.actions).ne(0)
+    assert found.times == asked.sum(0).tolist()
+    assert found.asked == int(asked.any(0).sum())
+    control = [token in ("[CLS]", "[SEP]") for token in found.tokens]
+    assert [not may for may in found.may] == control and sum(control) == 3
+
+
+def test_more_draws_ask_about_more_tokens(words: WordPiece) -> None:
+    found = mask_epochs.all_schemes(words, TEXT, passes=40)
+    asked = [found[scheme].asked for scheme in ("static", "ten copies", "dynamic")]
+    assert asked[0] < asked[1] < asked[2] == len(TEXT.split())
+
+
+def test_grid_draws_each_fate_once_and_says_it(words: WordPiece) -> None:
+    shown = mask_epochs.mask_epochs_picture(words, TEXT, scheme="dynamic", passes=30, rate=0.4)
+    way = mask_epochs.all_schemes(words, TEXT, passes=30, rate=0.4)["dynamic"]
+    flat = [action for actions in way.actions for action in actions]
+    titles = re.findall(r"<title>([^<]*)</title>", shown.html)
+    for action, said in ((1, "hidden by [MASK]"), (2, "replaced by a random"), (3, "kept, but")):
+        assert sum(said in title for title in titles) == flat.count(action) > 0
+    assert shown.html.count("url(#course-hidden)") == flat.count(1)
+    assert shown.html.count("stroke-dasharray") == flat.count(3)  # the legend is an image
+    cells = re.search(r'<path d="([^"]*)" fill="#efefef"/>', shown.html)
+    assert cells and cells.group(1).count("M") == sum(way.may) * 30 - len(titles)
+    lines = [line for line in shown.text.splitlines() if line.startswith("pass")]
+    letters = {"·": 0, "H": 1, "R": 2, "K": 3, " ": 0}
+    assert [[letters[c] for c in line[8 : 8 + len(way.tokens)]] for line in lines] == way.actions
+    for token, times, may in zip(way.tokens, way.times, way.may, strict=True):
+        assert not may or f">{times}</text>" in shown.html, token
+
+
+def test_the_sentence_says_all_three_schemes(words: WordPiece) -> None:
+    ways = mask_epochs.all_schemes(words, TEXT, passes=12)
+    shown = mask_epochs.mask_epochs_picture(words, TEXT, scheme="ten copies", passes=12)
+    said = f"After 12 passes, {ways['ten copies'].asked} of 15 tokens were asked at least once"
+    others = f"(static: {ways['static'].asked}, dynamic: {ways['dynamic'].asked})"
+    assert f"{said} {others}." in plain(shown.html) and said in shown.text
+    assert "= pass 1" in shown.html and "= pass 2" in shown.text
+    one = mask_epochs.mask_epochs_picture(words, TEXT, scheme="dynamic", passes=1)
+    assert "After 1 pass, " in one.text and "= pass" not in one.html
+
+
+def test_print_shows_three_grids_that_say_the_same(words: WordPiece) -> None:
+    live = mask_epochs.mask_epochs_view(words, TEXT)
+    svg = drawn(live.static.html)
+    ways = mask_epochs.all_schemes(words, TEXT, passes=mask_epochs.IN_PRINT)
+    later = mask_epochs.all_schemes(words, TEXT, passes=40)
+    for passes, found in ((mask_epochs.IN_PRINT, ways), (40, later)):
+        listed = ", ".join(f"{name} {way.asked}" for name, way in found.items())
+        said = f"After {passes} passes, of 15 tokens so many were asked at least once: {listed}."
+        assert said in live.static.text and said in plain(live.static.html) and said in svg
+    hidden = sum(actions.count(1) for way in ways.values() for actions in way.actions)
+    assert svg.count("url(#course-hidden)") == hidden + 1  # and one in the legend
+    assert all(f">{scheme}</text>" in svg for scheme in SCHEMES)
+    assert len(live.static.html) < 80_000 and "<svg" not in live.static.html
+
+
+def test_mask_view_redraws_at_every_control(words: WordPiece) -> None:
+    live = mask_epochs.mask_epochs_view(words, TEXT, "the bank")
+    moves = {"scheme": "dynamic", "passes": 40, "rate": 1.0, "seed": 50, "text": "the old bridge",
+             "second": ""}  # fmt: skip
+    assert set(moves) == set(live.controls)
+    for name, value in moves.items():
+        before = picture_of(live)
+        live.controls[name].value = value
+        assert picture_of(live) != before and "mask-epochs" in picture_of(live), name
+    live.controls["rate"].value = 0
+    assert "0 of 3 tokens were asked" in plain(picture_of(live))
+    for slider in ("passes", "rate", "seed"):
+        for end in (live.controls[slider].min, live.controls[slider].max):
+            live.controls[slider].value = end
+            assert "mask-epochs" in picture_of(live)
+    assert "second" not in mask_epochs.mask_epochs_view(words, TEXT).controls
+
+
+def test_mask_view_answers_bad_texts_in_words(words: WordPiece, bpe: ByteBPE) -> None:
+    live = mask_epochs.mask_epochs_view(words, TEXT)
+    live.controls["text"].value = " "
+    assert "The sentence is empty" in picture_of(live)
+    live.controls["text"].value = "the bridge " * 40
+    assert "has 82 tokens, special ones counted; expected at most 60" in picture_of(live)
+    live.controls["text"].value = TEXT
+    assert "asked at least once" in picture_of(live)
+    assert "<mask>" not in mask_epochs.mask_epochs_picture(bpe, TEXT).text.splitlines()[1]
+
+
+# ---------------------------------------------------------------- coverage
+
+
+def test_coverage_chart_draws_formula_and_counted_marks() -> None:
+    counted = {"static": [0.16] * 20, "dynamic": coverage(0.16, 20)}
+    figure = figures.coverage_chart(0.15, 20, 10, simulated=counted)
+    check_figure(figure)
+    traces = {trace.name: trace for trace in figure.data}
+    for name, copies in SCHEMES.items():
+        assert list(traces[name].y) == style.rounded(coverage(0.15, 20, copies))
+        assert traces[name].mode == "lines"
+    for name, shares in counted.items():
+        marks = traces[f"{name}, counted"]
+        assert marks.mode == "markers" and 20 in marks.x
+        assert list(marks.y) == style.rounded(shares[int(x) - 1] for x in marks.x)
+    assert "ten copies, counted" not in traces
+    assert len({traces[name].line.dash for name in SCHEMES}) == 3
+
+
+def test_coverage_chart_knows_its_lines() -> None:
+    assert "3 copies 38.6%" in labels_of(figures.coverage_chart(0.15, 8, copies=3))
+    with pytest.raises(ValueError, match=r"'often'; expected names .* static, ten copies, dynamic"):
+        figures.coverage_chart(simulated={"often": [0.1]})
+
+
+# ---------------------------------------------------------------- curves, dots, layers
+
+CURVES = {
+    "static": [[(0, 5.0), (10, 4.0), (20, 6.0)], [(0, 5.2), (10, 4.4), (20, 5.0)]],
+    "a new name": [[(0, 5.0), (10, 3.0), (20, 2.5)]],
+}
+AXES: dict[str, Any] = {"x_title": "step", "y_title": "loss (nats)", "title": "Held-out loss"}
+
+
+def test_curves_are_means_with_the_range_as_a_band() -> None:
+    figure = run_charts.curves_chart(CURVES, **AXES, levels={"unigram": 5.5})
+    check_figure(figure)
+    traces = {trace.name: trace for trace in figure.data}
+    assert list(traces["static"].y) == [5.1, 4.2, 5.5] and list(traces["static"].x) == [0, 10, 20]
+    band = traces["static, range of the runs"]
+    assert list(band.y) == [5.2, 4.4, 6.0, 5.0, 4.0, 5.0] and band.fill == "toself"
+    assert "a new name, range of the runs" not in traces
+    assert list(traces["unigram"].y) == [5.5, 5.5]
+    assert labels_of(figure) == ["● static 5.5", "■ a new name 2.5", "unigram 5.5"]
+    one, two = traces["static"], traces["a new name"]
+    assert one.line.dash != two.line.dash and one.marker.symbol != two.marker.symbol
+    low, high = figure.layout.yaxis.range
+    assert low < 2.5 and high > 6.0
+
+
+def test_curves_on_a_logarithmic_axis_and_as_shares() -> None:
+    figure = run_charts.curves_chart(CURVES, **AXES, log_x=True)
+    assert list(figure.data[-1].x) == [10, 20] and figure.layout.xaxis.type == "log"
+    shares = {"dynamic": [[(1, 0.2), (2, 0.5)]]}
+    figure = run_charts.curves_chart(shares, **AXES, percent=True)
+    assert labels_of(figure) == ["● dynamic 50.0%"] and figure.layout.yaxis.tickformat == ".0%"
+    assert figure.layout.yaxis.range[0] < 0.2
+    tiny = {"base": [[(k, 6e-4 * k / 2000) for k in range(2000)]]}
+    figure = run_charts.curves_chart(tiny, **AXES)
+    check_figure(figure)
+    assert len(figure.data[0].x) <= 400 and figure.layout.yaxis.exponentformat == "e"
+
+
+@pytest.mark.parametrize(
+    ("curves", "said"),
+    [
+        ({}, "was given no points"),
+        ({"a": []}, "'a' holds no points"),
+        ({"a": [[(1, 1.0)], [(2, 1.0)]]}, "'a': its runs were measured at different x"),
+        ({"a": [[(1, 1.0), (2, math.nan)]]}, "all of them numbers"),
+    ],
+)
+def test_curves_that_cannot_be_drawn_say_why(curves: Mapping[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        run_charts.curves_chart(curves, **AXES)
+
+
+def test_every_seed_is_a_dot_and_the_words_say_the_mean() -> None:
+    groups = {"static": [0.31, 0.30, 0.33], "dynamic": [0.5, 0.5, 0.56], "one": [0.4]}
+    title = {"title": "Found words", "y_title": "share"}
+    figure = run_charts.dots_chart(groups, **title, percent=True, levels={"coin": 0.5})
+    check_figure(figure)
+    traces = {trace.name: trace for trace in figure.data}
+    for place, (name, values) in enumerate(groups.items()):
+        assert list(traces[name].y) == style.rounded(values)
+        assert all(abs(x - place) < 0.35 for x in traces[name].x)
+        assert len(set(traces[name].x)) == len(values)
+        mean = style.round_one(sum(values) / len(values))
+        assert list(traces[f"{name}, mean"].y) == [mean, mean]
+        said = re.sub(r"<[^>]+>", " ", figure.layout.xaxis.ticktext[place])
+        assert " ".join(said.split()) == f"{name} {in_words(values)}"
+    assert labels_of(figure) == ["coin 50.0%"]
+    symbols = {traces[name].marker.symbol for name in groups}
+    assert len(symbols) == 3
+    again = run_charts.dots_chart(groups, **title, percent=True, levels={"coin": 0.5})
+    assert again.to_json() == figure.to_json()
+
+
+def test_dots_in_other_units_and_without_values() -> None:
+    figure = run_charts.dots_chart({"a": [2.0, 3.0]}, title="Loss", y_title="nats")
+    assert figure.layout.xaxis.ticktext[0] == "a<br><b>2.5</b><br>(sd 0.707, n 2)"
+    nothing: list[dict[str, list[float]]] = [{}, {"a": []}, {"a": [math.inf]}]
+    for groups in nothing:
+        with pytest.raises(ValueError, match="expected"):
+            run_charts.dots_chart(groups, title="t", y_title="y")
+
+
+def test_long_names_are_broken_where_they_stand() -> None:
+    names = [f"trained on {a}, tested on {b}" for a in ("NSP", "SOP") for b in ("NSP", "SOP")]
+    groups = {name: [0.5, 0.6] for name in names}
+    figure = run_charts.dots_chart(groups, title="t", y_title="y", percent=True)
+    lines = [line for under in figure.layout.xaxis.ticktext for line in under.split("<br>")]
+    assert max(map(len, lines)) * len(names) * 7 < style.WIDTH
+    assert figure.layout.xaxis.tickangle == 0
+
+
+def test_layers_in_two_panels() -> None:
+    models = {"albert": ([3.0, 2.0, 2.5], [40.0, 30.0, 35.0]), "MiniLM": ([1.0], [20.0])}
+    figure = run_charts.layer_distance_chart(models, title="How far a layer moves a vector")
+    check_figure(figure)
+    panels = {(trace.name, trace.xaxis): trace for trace in figure.data}
+    for name, (moved, turned) in models.items():
+        assert list(panels[name, "x"].y) == moved and list(panels[name, "x2"].y) == turned
+        assert list(panels[name, "x"].x) == list(range(1, len(moved) + 1))
+        assert panels[name, "x2"].yaxis == "y2"
+        assert panels[name, "x"].line.dash == panels[name, "x2"].line.dash
+    assert labels_of(figure) == ["● albert", "■ MiniLM"]
+    assert figure.layout.yaxis.title.text == "Euclidean distance"
+    assert figure.layout.yaxis2.title.text == "angle (degrees)"
+    assert figure.layout.yaxis.range[0] == 0 and figure.layout.yaxis.range[1] > 3
+
+
+@pytest.mark.parametrize("models", [{}, {"a": ([1.0], [])}, {"a": ([math.nan], [1.0])}])
+def test_layers_that_do_not_fit_are_refused(models: Mapping[str, Any]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        run_charts.layer_distance_chart(models, title="t")
+
+
+def test_layer_chart_takes_what_the_metric_gives() -> None:
+    from course_lib.train.metrics import layer_distances
+
+    torch.manual_seed(0)
+    model = albert("base", vocab_size=50, hidden_size=16, num_heads=2, num_layers=3).eval()
+    ids = torch.arange(5, 15)[None]
+    states = model(ids, output_hidden_states=True).hidden_states
+    measured = layer_distances(states, torch.ones_like(ids))
+    figure = run_charts.layer_distance_chart({"fresh": measured}, title="Fresh weights")
+    assert list(figure.data[0].y) == style.rounded(measured[0])
+    assert list(figure.data[1].y) == style.rounded(measured[1])
+
+
+def test_looks_differ_in_colour_and_in_marker() -> None:
+    found = style.looks(["static", "new", "dynamic", "other", "more"])
+    assert found["static"].colour == style.COLOURS["static"]
+    assert len({look.colour for look in found.values()}) == 5
+    assert len({look.symbol for look in found.values()}) == 5
+    assert len({look.dash for look in found.values()}) >= 4
+
+
+def test_heat_chart_writes_shares_as_percentages() -> None:
+    figure = figures.heat_chart([[0.25, 0.5]], ["a"], ["x", "y"], percent=True)
+    assert figure.data[0].texttemplate == "%{z:.1%}"
+    assert figure.data[0].colorbar.tickformat == ".0%"
+
+
+# ---------------------------------------------------------------- parameters
+
+SHAPE: dict[str, Any] = {"vocab_size": 500, "hidden_size": 128, "num_heads": 2, "num_layers": 6}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"sharing": "attention", "num_groups": 2},
+        {"sharing": "feed_forward", "embedding_size": 32},
+        {"sharing": "none", "intermediate_size": 256},
+        {"sharing": "all", "num_groups": 3, "embedding_size": 256},
+    ],
+)
+def test_breakdown_adds_up_to_the_model(changes: dict[str, Any]) -> None:
+    encoder = albert("base", **SHAPE, **changes)
+    config: Any = encoder.config
+    found = parameter_breakdown(config)
+    assert list(found) == ["embeddings", "projection", "blocks", "pooler"]
+    assert sum(found.values()) == count_parameters(encoder)
+    E, H = config.embedding_size, 128
+    assert found["projection"] == E * H + H
+    assert found["embeddings"] == (500 + 512 + 2) * E + 2 * E
+    assert found["pooler"] == H * H + H
+
+
+def test_breakdown_of_bert_has_no_projection() -> None:
+    encoder = bert("tiny", vocab_size=500)
+    found = parameter_breakdown(encoder.config)
+    assert sum(found.values()) == count_parameters(encoder) and found["projection"] == 0
+    large = parameter_breakdown(BertConfig())
+    assert sum(large.values()) == 109_482_240  # BERT-base, with its pooler
+    assert sum(parameter_breakdown(AlbertConfig()).values()) == 11_683_584
+
+
+def numbers(text: str) -> dict[str, tuple[int, int]]:
+    """The two columns of the table in a calculator's text."""
+    found = re.findall(r"^(\w.*?)\s{2,}([\d,]+)\s+([\d,]+)$", text, flags=re.M)
+    return {name: (int(a.replace(",", "")), int(b.replace(",", ""))) for name, a, b in found}
+
+
+def test_calculator_shows_the_librarys_counts() -> None:
+    shown = calculator.parameter_picture(5_000, 64, 256, 6, 2, "attention", 3)
+    shape: dict[str, Any] = dict(vocab_size=5_000, hidden_size=256, num_layers=6, num_heads=4)
+    mine = albert("base", **shape, intermediate_size=512, embedding_size=64, sharing="attention",
+                  num_groups=3)  # fmt: skip
+    theirs = bert("base", **shape, intermediate_size=512)
+    totals = (count_parameters(mine), count_parameters(theirs))
+    table = numbers(shown.text)
+    assert table["total"] == totals
+    parts = (parameter_breakdown(mine.config), parameter_breakdown(theirs.config))
+    for part, name in calculator.PARTS.items():
+        if part != "total":
+            assert table[name] == (parts[0][part], parts[1][part])
+        for count in table[name]:
+            assert f">{count:,}</text>" in shown.html
+    assert f"{totals[0] / totals[1]:.1%} of BERT's {totals[1]:,}" in shown.text
+    assert encoder_flops(mine.config, 128) == encoder_flops(theirs.config, 128)
+    assert f"{encoder_flops(mine.config, 128) / 1e9:,.1f} billion in both" in shown.text
+    assert "share the attention half within each of 3 groups" in shown.text
+    assert all(line in plain(shown.html) for line in shown.text.splitlines()[-4:])
+
+
+def test_bars_are_drawn_to_one_scale() -> None:
+    shown = calculator.parameter_picture()
+    bars = re.findall(r'<rect x="[\d.]+" y="[\d.]+" width="([\d.]+)" height="16"', shown.html)
+    counts = [
+        count for column in zip(*numbers(shown.text).values(), strict=True) for count in column
+    ]
+    scale = max(map(float, bars)) / max(counts)
+    assert len(bars) == 10
+    for wide, count in zip(bars, counts, strict=True):
+        assert float(wide) == pytest.approx(count * scale, abs=1.0)
+
+
+def test_choosing_a_preset_moves_the_sliders_and_a_slider_leaves_it() -> None:
+    live = calculator.parameter_calculator()
+    assert numbers(live.static.text)["total"][0] == 11_683_584
+    assert "<svg" not in live.static.html and "aria-label" in drawn(live.static.html)
+    for size, hidden in (("large", 1024), ("xlarge", 2048), ("xxlarge", 4096), ("base", 768)):
+        live.controls["preset"].value = size
+        assert live.controls["hidden_size"].value == hidden
+        assert live.controls["preset"].value == size
+        total = sum(parameter_breakdown(albert_config(size)).values())
+        assert f"{total:,}" in picture_of(live)
+    live.controls["embedding_size"].value = 768
+    assert live.controls["preset"].value == calculator.OWN
+    assert "E = 768" in picture_of(live)
+
+
+def albert_config(size: str) -> AlbertConfig:
+    from course_lib.config import published
+
+    return published("albert", size, AlbertConfig)
+
+
+def test_calculator_redraws_at_both_ends_of_every_control() -> None:
+    live = calculator.parameter_calculator()
+    for name, control in live.controls.items():
+        if hasattr(control, "options"):
+            values = [option[1] for option in control.options]
+        else:
+            values = [control.min, control.max]
+        start = control.value
+        pictures = set()
+        for value in (values[0], values[-1], start):
+            control.value = value
+            assert "parameter-calculator" in picture_of(live), (name, value)
+            pictures.add(picture_of(live))
+        assert len(pictures) > 1 or name == "preset"
+        assert control.description
+
+
+def test_groups_that_do_not_divide_give_a_message() -> None:
+    live = calculator.parameter_calculator()
+    live.controls["num_groups"].value = 5
+    assert "num_groups=5 was given for 12 layers" in plain(picture_of(live))
+    live.controls["num_layers"].value = 10
+    assert "within each of 5 groups" in picture_of(live)
+    with pytest.raises(ValueError, match="expected one of base, large"):
+        calculator.parameter_calculator("huge")
+
+
+def test_a_wide_embedding_saves_nothing() -> None:
+    shown = calculator.parameter_picture(1_000, 512, 64, 1, sharing="none")
+    assert "it saves nothing" in shown.text
+
+
+# ---------------------------------------------------------------- bytes and merges
+
+SIGNS = "the café 🐙 rose"
+
+
+def test_pieces_are_the_tokenizers(bpe: ByteBPE, words: WordPiece) -> None:
+    shown = byte_pieces.byte_pieces_picture(bpe, SIGNS, wordpiece=words)
+    ids = bpe.encode(SIGNS)
+    boxes = re.findall(r'class="token [^>]*>([^<]*)</span>', shown.html)
+    assert [unescape(one) for one in boxes[: len(ids)]] == [bpe.token(i) for i in ids]
+    assert f"{len(SIGNS)} characters, {len(SIGNS.encode())} bytes in UTF-8." in shown.text
+    assert f"Byte-level BPE: {len(ids)} pieces, none unknown." in shown.text
+    said = [unescape(one) for one in re.findall(r"pre-line\">([^<]*)</div>", shown.html)]
+    assert [int(one.split("\n")[0]) for one in said[: len(ids)]] == ids
+    held = [bytes.fromhex(one.split("\n")[1].split(" =")[0]) for one in said if "\n" in one]
+    assert b"".join(held).decode() == "afé🐙"
+    assert any(one.endswith("66 c3 a9 = afé") for one in said)  # learned as one piece
+    assert "WordPiece: 4 pieces, 2 unknown." in shown.text
+
+
+def test_every_step_is_a_merge_that_was_learned(bpe: ByteBPE) -> None:
+    place = 2  # " over"
+    text = "the river over"
+    shown = byte_pieces.byte_pieces_picture(bpe, text, place)
+    steps = bpe.word_steps(" over")
+    assert len(steps) > 2
+    lines = shown.text.splitlines()[-len(steps) :]
+    assert [line.split("   ")[0] for line in lines] == [
+        f"{i}. {' '.join(pieces)}" for i, pieces in enumerate(steps)
+    ]
+    for line, (before, after) in zip(lines[1:], pairwise(steps), strict=True):
+        left, right, number = re.findall(r"\((\S+) \+ (\S+), merge no. ([\d,]+)\)", line)[0]
+        assert bpe.merges[int(number.replace(",", "")) - 1] == (left, right)
+        assert left + right in after and left in before and right in before
+    said = f"“over” with the space before it: 5 bytes, {len(steps) - 1} merges"
+    assert said in plain(shown.html) and said in shown.text
+
+
+def test_byte_view_follows_the_text_and_the_chosen_word(bpe: ByteBPE) -> None:
+    live = byte_pieces.byte_pieces_view(bpe, "the river rose")
+    assert [name for name, _ in live.controls["word"].options] == ["the", " river", " rose"]
+    assert "“river”" in picture_of(live) and "“river”" in live.static.text
+    live.controls["word"].value = 0
+    assert "“the”" in picture_of(live)
+    live.controls["text"].value = "a bridge"
+    assert live.controls["word"].value == 1 and "“bridge”" in picture_of(live)
+    live.controls["text"].value = "  "
+    assert "The text is empty; expected at least one word" in picture_of(live)
+    live.controls["text"].value = "é" * 201
+    assert "has 402 bytes; expected at most 400" in picture_of(live)
+    live.controls["text"].value = "bank" * 12
+    assert "too long to show its merges" in picture_of(live)
+    live.controls["text"].value = "<b> & rose"
+    assert "<b>" not in picture_of(live)
+    with pytest.raises(ValueError, match="a place from 0 to 1"):
+        byte_pieces.byte_pieces_picture(bpe, "the bank", 2)
+
+
+def test_a_lone_surrogate_gives_a_message(bpe: ByteBPE) -> None:
+    with pytest.raises(ValueError, match="Join the halves"):
+        byte_pieces.byte_pieces_picture(bpe, "a \ud83d bank")
+
+
+# ---------------------------------------------------------------- the rest
+
+
+def test_live_loss_says_which_run_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    from types import SimpleNamespace
+
+    shown: list[page.Html] = []
+    monkeypatch.setattr(progress._Display, "show", lambda self, html, last: shown.append(html))
+    live = progress.LiveLoss(title="ten <copies>")
+    report = SimpleNamespace(step=1, steps=1, losses={"total": 2.0}, tokens_per_second=1.0)
+    live(report)  # type: ignore[arg-type]
+    assert shown[0].text.startswith("ten <copies>: step 1 of 1")
+    assert "ten &lt;copies&gt;" in shown[0].html and live.drawn == 1 and live.values == [2.0]
+
+
+@pytest.mark.parametrize("name", ["mask_epochs", "calculator", "byte_pieces"])
+def test_every_control_has_a_name(root: Path, name: str) -> None:
+    source = (root / "course_lib" / "views" / f"{name}.py").read_text(encoding="utf-8")
+    controls = len(re.findall(r"w\.(?:Text|IntSlider|Dropdown|SelectionSlider)\(", source))
+    named = len(re.findall(r"description=", source))
+    assert controls == named > 1

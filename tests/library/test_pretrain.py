@@ -1,0 +1,496 @@
+"""The pre-training command: recipes are read with care, every member of the family trains by every
+objective it has, a run that is killed ends where it would have ended."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from course_lib.checkpoints import load, load_pretrained
+from course_lib.config import BertConfig, encoder_flops
+from course_lib.encoder import Encoder, Pooler
+from course_lib.heads import BertForPreTraining, BertForReplacedTokens
+from course_lib.objectives.rows import Rows
+from course_lib.text.wordpiece import word_numbers
+from course_lib.train import cost
+from course_lib.train import pretrain as command
+from course_lib.train.metrics import evaluate
+from course_lib.train.pretrain import (
+    ASKED,
+    ENCODERS,
+    LOG,
+    OBJECTIVES,
+    RESULTS,
+    RUN,
+    batches_of,
+    cut_rows,
+    main,
+    pretrain,
+    read_log,
+    set_up,
+)
+from course_lib.train.pretrain_recipe import (
+    ModelPart,
+    ObjectivePart,
+    PretrainRecipe,
+    ReportsPart,
+    TextPart,
+    TrainingPart,
+    read_recipe,
+)
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SMALL = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 64}
+RECIPE = """
+name = "small"
+[model]
+family = "bert"
+size = "tiny"
+settings = { hidden_size = 32, intermediate_size = 64 }
+[text]
+source = "world"
+stories = 150
+length = 32
+heldout = 40
+[training]
+steps = 12
+batch_size = 8
+learning_rate = 3e-3
+[reports]
+log_every = 2
+evaluate_every = 6
+save_every = 3
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes a recipe file; `changed` are pairs of what stands in RECIPE and what is to stand."""
+
+    def write(*changed: tuple[str, str], text: str = RECIPE) -> Path:
+        for old, new in changed:
+            assert old in text
+            text = text.replace(old, new)
+        path = tmp_path / "recipe.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def small(family="bert", objective="mlm", *, size="base", settings=None, **training):
+    """A recipe of a few steps in the micro-world."""
+    model = ModelPart(family, size, {**SMALL, **(settings or {})})
+    asked = {"steps": 3, "batch_size": 8, **training}
+    return PretrainRecipe(
+        "small", "", model, ObjectivePart(objective), TextPart("world", 150, length=32, heldout=40),
+        TrainingPart(**asked), ReportsPart(1, 3, 2),
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- recipes
+
+
+def test_the_course_recipe_is_read_and_its_model_is_small_enough_to_ship():
+    recipe = read_recipe(ROOT / "data/recipes/course_bert.toml")
+    assert (recipe.model.family, recipe.objective.name) == ("bert", "mlm")
+    assert recipe.text.source == "documentation" and recipe.training.betas == (0.9, 0.98)
+    assert recipe.training.accumulate == TrainingPart().accumulate  # what is not said
+    special = set_up(small()).special
+    model, _ = command.build(recipe, replace(special, vocab_size=recipe.text.vocabulary))
+    assert 2 * command.count_parameters(model) <= 12 * 2**20  # bytes, as float16
+
+
+def test_a_recipe_says_all_that_is_not_left_to_defaults(file):
+    recipe = read_recipe(file())
+    assert recipe.model.settings == {"hidden_size": 32, "intermediate_size": 64}
+    assert recipe.text == TextPart("world", 150, length=32, heldout=40)
+    assert recipe.training == TrainingPart(12, 8, learning_rate=3e-3)
+    assert recipe.as_dict()["reports"] == {"log_every": 2, "evaluate_every": 6, "save_every": 3}
+    whole = read_recipe(file(("learning_rate = 3e-3", "learning_rate = 1")))
+    assert whole.training.learning_rate == 1.0
+
+
+WRONG = [
+    ("steps = 12", "step = 12", r"has step; expected only steps, batch_size"),
+    ('family = "bert"', 'famly = "bert"', "has famly; expected only family, size"),
+    ("[training]", "[trainig]", "has trainig; expected only name, about, model"),
+    ("steps = 12", 'steps = "12"', "training, steps is '12'; expected a value of type int"),
+    ("steps = 12", "steps = 1.5", "training, steps is 1.5; expected a value of type int"),
+    ("steps = 12", "steps = true", "training, steps is True; expected a value of type int"),
+    ("steps = 12", "betas = [0.9]", "training, betas is .*expected a value of type tuple"),
+    ('source = "world"', "source = 3", "text, source is 3; expected a value of type str"),
+    ("length = 32", "vocabulary = 1.5", "vocabulary is 1.5; expected a value of type int or str"),
+    ("length = 32", "length = 4", "length=4 was given; expected at least 8"),
+    ('name = "small"', "about = 'x'", "lacks name; expected it to be given"),
+    ('name = "small"', "name = 'x'\nmodel = 3", "is no TOML file"),
+    ('name = "small"', "name = ", "is no TOML file"),
+    ("[model]", "[objective]\nrate = 2.0\n[model]", "rate=2.0 was given; expected a share"),
+    ("[model]", "[objective]\nmix = [1.0, 1.0, 0.0]\n[model]", "expected 1"),
+    ("[model]", '[objective]\nunits = "letters"\n[model]', "units='letters' was given"),
+    ("steps = 12", "steps = 4\nshort_steps = 5", "short_steps=5 was given for 4 steps"),
+    ("steps = 12", "short_steps = 5\nshort_length = 9", "short_length=9 was given for rows of 32"),
+    ("[training]", '[objective]\nunits = "words"\n[training]\nshort_steps = 2', "half a word"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), WRONG, ids=[new for _, new, _ in WRONG])
+def test_a_recipe_that_is_none_is_refused(file, old, new, message):
+    with pytest.raises(ValueError, match=message):
+        read_recipe(file((old, new)))
+
+
+def test_a_table_that_is_a_number_a_file_that_is_missing_and_one_that_is_no_text(tmp_path, file):
+    with pytest.raises(ValueError, match="model is 3; expected a table"):
+        read_recipe(file(text='name = "x"\nmodel = 3'))
+    with pytest.raises(FileNotFoundError, match="there is no such file"):
+        read_recipe(tmp_path / "absent.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"name = \xff\xfe")
+    with pytest.raises(ValueError, match="is no TOML file"):
+        read_recipe(tmp_path / "bytes.toml")
+
+
+UNFIT = [
+    (small("bart"), "family 'bart' was given; expected one of bert, roberta"),
+    (small("bert", "clm"), "objective 'clm' was given; expected one of mlm"),
+    (small("electra", "mlm"), "expected electra with rtd"),
+    (small("bert", "rtd"), "expected electra with rtd"),
+    (small("deberta", "mlm+nsp"), "has a pooler"),
+    (small("bert", size="huge"), "size 'huge' was given for bert"),
+    (small("bert", settings={"depth": 3}), "depth was given; expected settings of BertConfig"),
+]
+
+
+@pytest.mark.parametrize(("recipe", "message"), UNFIT, ids=[message for _, message in UNFIT])
+def test_parts_that_do_not_go_together_are_refused(recipe, message):
+    with pytest.raises(ValueError, match=message):
+        set_up(recipe)
+
+
+# ---------------------------------------------------------------- every member, every objective
+
+PAIRED = ("bert", "roberta", "albert", "tinybert")
+SIZES = {"tinybert": "4", "electra": "small"}
+MORE = {
+    "albert": {"embedding_size": 16},
+    "electra": {"embedding_size": 16},
+    "deberta": {"span": 16},
+    "deberta-v3": {"span": 16, "furthest": 32},
+}
+ALL = [
+    (family, objective) for family in ENCODERS for objective in OBJECTIVES
+    if (objective == "rtd") == (family == "electra")
+    and (objective in ("mlm", "rtd") or family in PAIRED)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "objective"), ALL, ids=[" ".join(pair) for pair in ALL])
+def test_trains_and_what_is_stored_is_read_again(tmp_path, family, objective):
+    recipe = small(family, objective, size=SIZES.get(family, "base"), settings=MORE.get(family))
+    found = pretrain(recipe, tmp_path)
+    lines = [line for line in read_log(tmp_path / LOG) if "total" in line]
+    assert [line["step"] for line in lines] == [1, 2, 3]
+    assert all(math.isfinite(line["total"]) for line in lines)
+    reached = found["reached"]
+    assert 0 < reached["heldout_loss"] < 10 and ("heldout_pairs" in reached) == ("+" in objective)
+    assert json.loads((tmp_path / RESULTS).read_text()) == json.loads(json.dumps(found))
+
+    ready = set_up(recipe)
+    if found["model"] == "model":
+        model = load_pretrained(tmp_path / "model").model
+        theirs_agree(tmp_path / "model", model, ready.heldout[:4])
+    else:
+        assert family.startswith("deberta") or (family == "roberta" and "+" in objective)
+        model = load(tmp_path / found["model"])
+    if not isinstance(model, BertForReplacedTokens):
+        again = evaluate(model, ready.heldout, ready.special)
+        assert again.mlm_loss == pytest.approx(reached["heldout_loss"], rel=1e-5)
+
+
+@torch.no_grad()
+def theirs_agree(folder: Path, model, rows: Rows):
+    """transformers reads the same folder, and says the same."""
+    import transformers
+
+    (name,) = json.loads((folder / "config.json").read_text())["architectures"]
+    theirs = getattr(transformers, name).from_pretrained(folder).eval()
+    given = {"input_ids": rows.input_ids, "attention_mask": rows.attention_mask}
+    if "distilbert" not in name.lower() and model.config.type_vocab_size > 1:
+        given["token_type_ids"] = rows.token_type_ids
+    mine, other = model(**given), theirs(**given)
+    ours = getattr(mine, "prediction_logits", None)
+    ours = mine.logits if ours is None else ours
+    scores = getattr(other, "prediction_logits", None)
+    scores = other.logits if scores is None else scores
+    real = rows.attention_mask.bool()
+    assert (ours[real] - scores[real]).abs().max() < 1e-4
+
+
+# ---------------------------------------------------------------- what is read
+
+
+def test_rows_are_cut_into_pieces_with_enough_text():
+    ids = torch.arange(1, 49).reshape(3, 16)
+    mask = torch.ones_like(ids)
+    mask[1, 11:] = 0  # its last quarter holds nothing, the one before three of four
+    mask[2, 9:] = 0  # one of four: left out
+    pieces = cut_rows(Rows(ids, mask, torch.ones_like(ids)), 4)
+    assert pieces.input_ids[:, 0].tolist() == [1, 5, 9, 13, 17, 21, 25, 33, 37]
+    assert pieces.attention_mask.sum(1).tolist() == [4, 4, 4, 4, 4, 4, 3, 4, 4]
+    assert pieces.token_type_ids.sum() == 0 and pieces.input_ids.shape == (9, 4)
+
+
+def test_short_rows_come_first_with_as_many_tokens_a_step():
+    ready = set_up(small(steps=4, short_steps=2, short_length=8, accumulate=2))
+    batches = batches_of(ready)
+    shapes = [tuple(batches(number).inputs["input_ids"].shape) for number in range(8)]
+    assert all(rows == 32 and tokens <= 8 for rows, tokens in shapes[:4])
+    assert all(rows == 8 and 8 < tokens <= 32 for rows, tokens in shapes[4:])
+
+
+@pytest.mark.parametrize("units", ["words", "runs"])
+def test_whole_words_are_hidden(units, monkeypatch):
+    """The micro-world's words are single pieces: give every second token to the word before."""
+
+    def in_twos(tokenizer, input_ids, attention_mask):
+        numbers = word_numbers(tokenizer, input_ids, attention_mask)
+        return torch.where(numbers >= 0, numbers // 2, numbers)
+
+    monkeypatch.setattr(command, "word_numbers", in_twos)
+    ready = set_up(replace(small(), objective=ObjectivePart(units=units, mix=(1.0, 0.0, 0.0))))
+    words = in_twos(ready.reading.tokenizer, ready.train.input_ids, ready.train.attention_mask)
+    of_row = {
+        tuple(row.tolist()): word for row, word in zip(ready.train.input_ids, words, strict=True)
+    }
+    batch, halves, longest = batches_of(ready)(0), 0, 1
+    ids, at = batch.inputs["input_ids"], batch.inputs["predict_at"]
+    whole = ids.clone().flatten()
+    whole[at] = batch.targets["labels"]
+    for number, row in enumerate(whole.view_as(ids).tolist()):
+        word = next(w for r, w in of_row.items() if list(r[: len(row)]) == row)[: len(row)]
+        hidden = {int(p) % len(row) for p in at if int(p) // len(row) == number}
+        for place in hidden:
+            same = {p for p in range(len(row)) if word[p] == word[place]}
+            halves += not same <= hidden
+        run = [int(word[p]) for p in sorted(hidden)]
+        longest = max(longest, max(len([w for w in set(run) if 0 <= w - start < 3 and set(
+            range(start, w + 1)) <= set(run)]) for start in run))  # fmt: skip
+    assert halves == 0
+    assert units == "words" or longest > 1
+
+
+def test_a_folder_of_ones_own_text(tmp_path):
+    draw = random.Random(0)
+    things, doings = ["lamps", "boats", "bells", "kites"], ["rise", "sink", "glow", "ring"]
+    (tmp_path / "text").mkdir()
+    for number in range(3):
+        paragraphs = [
+            " ".join(f"{draw.choice(things)} {draw.choice(doings)} at {draw.randrange(24)}."
+                     for _ in range(6)) for _ in range(40)
+        ]  # fmt: skip
+        (tmp_path / "text" / f"{number}.txt").write_text("\n\n".join(paragraphs))
+    own = TextPart(str(tmp_path / "text"), vocabulary=90, length=16, heldout=20)
+    found = pretrain(replace(small(), text=own), tmp_path / "out")
+    assert found["text"]["source"] == str(tmp_path / "text") and found["text"]["words"] > 1_000
+    kept = load_pretrained(tmp_path / "out" / "model")
+    assert kept.tokenizer.encode("boats sink") and kept.model.config.vocab_size <= 90
+    again = replace(own, vocabulary=str(tmp_path / "out" / "model" / "vocab.txt"))
+    assert (
+        set_up(replace(small(), text=again)).special == set_up(replace(small(), text=own)).special
+    )
+
+    with pytest.raises(FileNotFoundError, match=r"text \(.txt, UTF-8\) that exists"):
+        set_up(replace(small(), text=replace(own, source=str(tmp_path / "nowhere"))))
+    (tmp_path / "little.txt").write_text("One paragraph.")
+    with pytest.raises(ValueError, match="Give more text"):
+        set_up(replace(small(), text=replace(own, source=str(tmp_path / "little.txt"))))
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_the_command_writes_a_log_a_model_and_results_and_goes_on(file, tmp_path, capsys):
+    out = tmp_path / "out"
+    main([str(file()), "--out", str(out), "--device", "cpu"])
+    said = capsys.readouterr().out
+    assert "small: " in said and "one process on cpu" in said and "12 of 12 steps" in said
+    assert "min" in said and "tokens/s" in said and "held-out: " in said
+    log = read_log(out / LOG)
+    assert [line["step"] for line in log if "total" in line] == [2, 4, 6, 8, 10, 12]
+    assert [line["step"] for line in log if "heldout_loss" in line] == [6, 12]
+    results = json.loads((out / RESULTS).read_text())
+    assert results["curve"] == log and results["recipe"]["training"]["steps"] == 12
+    assert results["reached"]["heldout_loss"] == pytest.approx(log[-1]["heldout_loss"], abs=1e-5)
+    assert (results["processes"], results["device"]) == (1, "cpu")
+    first = log[0]["total"]
+    assert log[-2]["total"] < first  # it learns
+
+    before = (out / RUN).read_bytes()
+    main([str(file(("log_every = 2", "log_every = 3"))), "--out", str(out), "--device", "cpu"])
+    assert (out / RUN).read_bytes() == before and read_log(out / LOG) == log  # nothing left to do
+
+
+def refused(capsys, *arguments: str) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main(list(arguments))
+    assert str(stopped.value).startswith("pretrain: ") and "Traceback" not in str(stopped.value)
+    return str(stopped.value)
+
+
+def test_a_folder_with_another_run_is_refused(file, tmp_path, capsys):
+    out = tmp_path / "out"
+    main([str(file()), "--out", str(out), "--steps", "3", "--device", "cpu"])
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    for old, new, part in (
+        ("intermediate_size = 64", "intermediate_size = 96", "model"),
+        ("batch_size = 8", "batch_size = 9", "training"),
+        ("stories = 150", "stories = 151", "text, the text that was read"),
+    ):
+        said = refused(capsys, str(file((old, new))), "--out", str(out), "--steps", "3")
+        assert f"holds a run that differs in: {part}; expected the same" in said
+    assert "training" in refused(capsys, str(file()), "--out", str(out))  # other steps
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    (out / ASKED).unlink()  # the checkpoint itself knows how it was trained
+    assert "other settings (steps)" in refused(capsys, str(file()), "--out", str(out))
+    (out / RUN).write_bytes(before[out / RUN][:-50])
+    said = refused(capsys, str(file()), "--out", str(out), "--steps", "3")
+    assert "not a whole checkpoint" in said
+
+
+def test_what_cannot_be_run_is_said_in_words(file, tmp_path, capsys):
+    out = ["--out", str(tmp_path / "out")]
+    assert "no such file" in refused(capsys, str(tmp_path / "absent.toml"), *out)
+    assert "has famly" in refused(capsys, str(file(("family", "famly"))), *out)
+    assert "--fsdp was given to one process" in refused(capsys, str(file()), *out, "--fsdp")
+    large = file(("batch_size = 8", "batch_size = 100_000"))
+    assert "batch_size=100000 was given for" in refused(capsys, str(large), *out)
+    if not torch.cuda.is_available():
+        assert "torch sees no GPU" in refused(capsys, str(file()), *out, "--device", "cuda")
+
+
+# ---------------------------------------------------------------- what more would cost
+
+
+def test_operations_of_a_row_are_those_of_its_products():
+    """Between the blocks without the last and all of them, three times (forward, and back to inputs
+    and to weights), plus the head's product with the table at every word asked."""
+    config = BertConfig(vocab_size=200, **SMALL)
+    model = BertForPreTraining(Encoder(config, pooler=Pooler(config)))
+    counted, blocks = cost.row_flops(model, 64), 3 * encoder_flops(config, 64)
+    head = 3 * 2 * round(0.15 * 64) * 32 * (32 + 200)
+    assert blocks / 2 + head < counted < blocks + 2 * head
+
+
+def test_the_estimate_shows_its_sum():
+    phases = [cost.Phase(1_000, 128, 10**9), cost.Phase(10, 512, 10**10)]
+    said = cost.report(phases, 1e9, "10 tokens × 1e8", peak=1e12, used=0.5)
+    assert "1,000 steps × 256 rows × 1e+09 operations a row of 128 tokens = 2.56e+14" in said
+    assert "together 2.82e+14 operations" in said and "10 tokens × 1e8 = 1e+09" in said
+    assert "2.82e+14 / 1e+09 = 2.82e+05 s = 3.3 days" in said
+    assert cost.in_days(40 * 365.25 * cost.DAY) == "40 years"
+    assert sum(steps for steps, _ in cost.SCHEDULE) == 1_000_000
+
+
+# ---------------------------------------------------------------- SIGKILL
+
+DRIVER = """
+import os, signal, sys
+sys.path.insert(0, {root!r})
+import torch
+torch.set_num_threads({threads})
+from course_lib.train import loop, pretrain
+kind, number, *arguments = sys.argv[1:]
+left = int(number)
+
+def now():
+    global left
+    left -= 1
+    return left == 0
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if kind == "step":  # after the backward pass, before the update
+    whole_step = torch.optim.AdamW.step
+    torch.optim.AdamW.step = lambda self, *a, **k: die() if now() else whole_step(self, *a, **k)
+if kind == "write":  # inside a checkpoint write: half of the bytes are in the temporary file
+    whole_save = loop.save_run
+    def save_run(path, *rest):
+        if now():
+            import course_lib.files as files
+            def torn(descriptor):
+                os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
+                die()
+            files.os.fsync = torn
+        whole_save(path, *rest)
+    loop.save_run = save_run
+if kind == "line":  # inside a line of the log
+    whole_write = pretrain.Diary._write
+    def write(self, report, found):
+        if now():
+            with self.path.open("a") as file:
+                file.write('{{"step": 6, "total": 3.')
+            die()
+        whole_write(self, report, found)
+    pretrain.Diary._write = write
+pretrain.main(arguments)
+"""
+
+
+def run_driver(kind, number, *arguments):
+    code = DRIVER.format(root=str(ROOT), threads=torch.get_num_threads())
+    given = [kind, str(number), *map(str, arguments), "--device", "cpu"]
+    return subprocess.Popen([sys.executable, "-c", code, *given], stdout=subprocess.DEVNULL)
+
+
+def tensors_in(path: Path):
+    with safe_open(path, framework="pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+
+
+def without_rate(path: Path):
+    return [{k: v for k, v in line.items() if k != "tokens_per_second"} for line in read_log(path)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a POSIX signal")
+def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path):
+    """One run, killed in a step, inside a checkpoint's write, inside a line of its log, and once at
+    whatever it was doing."""
+    recipe, whole, out = file(), tmp_path / "whole", tmp_path / "out"
+    main([str(recipe), "--out", str(whole), "--device", "cpu"])
+    draw = random.Random(6)
+    moments = [("step", draw.randint(4, 6)), ("write", draw.randint(2, 3)), ("line", 2)]
+    for kind, number in moments:
+        process = run_driver(kind, number, recipe, "--out", out)
+        assert process.wait(timeout=300) == -signal.SIGKILL, kind
+        if kind == "write":
+            assert list(out.glob(f"{RUN}.tmp*")), "the kill did not hit a write"
+        if kind == "line":
+            assert not (out / LOG).read_text().endswith("\n")
+    lines = len(read_log(out / LOG))
+    process = run_driver("never", 0, recipe, "--out", out)
+    while process.poll() is None and len(read_log(out / LOG)) <= lines:
+        time.sleep(0.001)
+    process.kill()
+    assert process.wait(timeout=60) in (0, -signal.SIGKILL)
+    main([str(recipe), "--out", str(out), "--device", "cpu"])
+
+    (found, header), (expected, header_expected) = (tensors_in(f / RUN) for f in (out, whole))
+    assert header == header_expected and set(found) == set(expected)
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+    for name in ("model/model.safetensors", "model/config.json", "model/vocab.txt"):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()
+    assert without_rate(out / LOG) == without_rate(whole / LOG)  # each step once
+    assert not list(out.glob("*.tmp*"))

@@ -1,0 +1,454 @@
+"""The loop: it learns, it is repeatable to the bit, and it survives being killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from course_lib.family.bert import bert_for_pretraining
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.next_sentence import make_pairs
+from course_lib.objectives.pretraining import (
+    counted_together,
+    pretraining_batch,
+    pretraining_batches,
+    pretraining_loss,
+    split_batch,
+)
+from course_lib.objectives.rows import Batch, SpecialIds
+from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
+from course_lib.train.loop import Report, adamw, fit, train_step
+from course_lib.train.metrics import evaluate
+from course_lib.train.precision import choose_precision
+from course_lib.train.schedule import adam_trace, warmup_then_linear
+
+SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=40)
+STEPS = 24
+
+
+def alphabet_rows(count=64):
+    """Documents that count upwards from 5 in steps of one, in sentences of four: easy to learn."""
+    draw = random.Random(0)
+    starts = [draw.randrange(35) for _ in range(count)]
+    documents = [[[5 + (s + 4 * n + w) % 35 for w in range(4)] for n in range(4)] for s in starts]
+    return make_pairs(documents, SPECIAL, length=24)
+
+
+def small_model(dropout=0.1):
+    torch.manual_seed(0)
+    return bert_for_pretraining(
+        "tiny",
+        vocab_size=40,
+        hidden_size=32,
+        intermediate_size=64,
+        max_positions=24,
+        hidden_dropout=dropout,
+        attention_dropout=dropout,
+    )
+
+
+def train(checkpoint=None, steps=STEPS, **settings):
+    """Twenty-four steps with dropout; the same function is run by the killed processes below."""
+    model = small_model()
+    batches = pretraining_batches(alphabet_rows(), SPECIAL, batch_size=16)
+    history = fit(
+        model,
+        pretraining_loss,
+        batches,
+        steps=steps,
+        checkpoint=checkpoint,
+        checkpoint_every=4,
+        **settings,
+    )
+    return model, history
+
+
+def same_bits(a, b):
+    return all(
+        torch.equal(x, y)
+        for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_same_seed_same_curve_to_the_last_bit(precision):
+    (first, curve), (again, curve_again) = (train(precision=precision) for _ in range(2))
+    assert curve.losses == curve_again.losses and same_bits(first, again)
+    _, other = train(precision=precision, seed=1)  # another seed: other dropout
+    assert other.losses != curve.losses
+
+
+def test_it_learns():
+    model = small_model(dropout=0.0)
+    rows = alphabet_rows(256)
+    before = evaluate(model, rows, SPECIAL)
+    batches = pretraining_batches(rows, SPECIAL, batch_size=32)
+    history = fit(model, pretraining_loss, batches, steps=400, learning_rate=3e-3)
+    after = evaluate(model, rows, SPECIAL)
+    assert before.masked_accuracy < 0.15 and after.masked_accuracy > 0.6
+    assert after.mlm_loss < before.mlm_loss - 1
+    assert history.steps == list(range(1, 401)) and not model.training
+    assert after.found.shape[0] > 400 and after.told.shape == (len(rows),)
+
+
+def test_callbacks_hear_the_steps_they_asked_for_and_the_last():
+    heard = []
+
+    def listen(report: Report):
+        heard.append(report.step)
+        assert set(report.losses) == {"total", "mlm", "nsp"} and report.steps == 10
+
+    listen.every = 4
+    train(steps=10)  # no callback at all is fine
+    model = small_model()
+    batches = pretraining_batches(alphabet_rows(), SPECIAL, batch_size=16)
+    fit(model, pretraining_loss, batches, steps=10, callbacks=[listen])
+    assert heard == [4, 8, 10]
+
+
+def test_schedule_climbs_then_falls():
+    shares = [warmup_then_linear(s, 100, 0.1) for s in range(100)]
+    assert shares[0] == 0.1 and shares[9] == shares[10] == 1.0
+    assert (
+        shares[99] == pytest.approx(1 / 90)
+        and shares == sorted(shares[:10]) + sorted(shares[10:])[::-1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("climb", "steps"), [(24_000, 500_000), (30_000, 500_000), (3_125, 125_000), (7, 30), (1, 3)]
+)
+def test_a_climb_of_so_many_steps_is_a_share(climb, steps):
+    """RoBERTa-base, RoBERTa-large, ALBERT, and two small ones: the top is reached on that step."""
+    shares = [warmup_then_linear(s, steps, climb / steps) for s in range(climb + 2)]
+    assert shares[climb - 1] == 1 and all(s < 1 for s in shares[: climb - 1])
+    assert shares[0] == pytest.approx(1 / climb) and shares[climb + 1] < 1
+
+
+@pytest.mark.parametrize("warmup", [-0.1, 1.5, 24_000, float("nan")])
+def test_a_warmup_that_is_no_share_is_refused(warmup):
+    with pytest.raises(ValueError, match=r"expected a share of the steps.* pass n / 500000"):
+        warmup_then_linear(0, 500_000, warmup)
+
+
+def test_a_loss_that_is_no_number_stops_the_run():
+    with pytest.raises(FloatingPointError, match="Lower the learning rate"):
+        model = small_model()
+        with torch.no_grad():
+            model.pair.dense.bias.fill_(float("nan"))
+        fit(
+            model,
+            pretraining_loss,
+            pretraining_batches(alphabet_rows(), SPECIAL, batch_size=8),
+            steps=2,
+        )
+
+
+def test_unknown_precision_is_refused():
+    with pytest.raises(ValueError, match="expected auto, float32 or bfloat16"):
+        choose_precision("float8")
+
+
+@pytest.mark.parametrize("settings", [{}, {"accumulate": 3, "betas": (0.9, 0.98)}])
+def test_stopping_and_going_on_changes_nothing(tmp_path, settings):
+    whole, curve = train(**settings)
+    path = tmp_path / "run.safetensors"
+
+    class Stop(Exception):
+        pass
+
+    def stop(report):
+        if report.step == 11:
+            raise Stop
+
+    with pytest.raises(Stop):
+        train(path, callbacks=[stop], **settings)
+    resumed, curve_resumed = train(path, **settings)
+    assert curve_resumed.losses == curve.losses and same_bits(whole, resumed)
+    finished, curve_finished = train(path, **settings)  # nothing left to do
+    assert curve_finished.losses == curve.losses and same_bits(whole, finished)
+
+
+def test_a_checkpoint_of_another_recipe_or_cut_short_is_refused(tmp_path):
+    path = tmp_path / "run.safetensors"
+    train(path, steps=4)
+    with pytest.raises(ValueError, match=r"other settings \(steps\)"):
+        train(path, steps=8)
+    with pytest.raises(ValueError, match=r"other settings \(accumulate\)"):
+        train(path, steps=4, accumulate=2)
+    with pytest.raises(ValueError, match=r"other settings \(betas\)"):
+        train(path, steps=4, betas=(0.9, 0.98))
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="not a whole checkpoint"):
+        train(path, steps=4)
+
+
+# ---- a large batch in parts ----------------------------------------------------------------------
+
+
+class KeepGradients(torch.optim.SGD):
+    """Moves nothing; the gradient it was called with can be read."""
+
+    def step(self, closure=None):
+        parameters = self.param_groups[0]["params"]
+        self.seen = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in parameters]
+
+
+def uneven_rows(make=make_pairs):
+    """Twelve rows of different lengths, so that they ask for different numbers of words."""
+    draw = random.Random(1)
+
+    def sentence():
+        return [draw.randrange(5, 40) for _ in range(draw.randint(2, 8))]
+
+    documents = [[sentence() for _ in range(draw.randint(2, 5))] for _ in range(40)]
+    return make(documents, SPECIAL, length=32)[:12]
+
+
+def gradients_of(objective, batch):
+    """The step's losses and gradient, taken by train_step itself, in float64 without dropout."""
+    torch.manual_seed(0)
+    model = bert_for_pretraining(
+        "tiny", vocab_size=40, hidden_size=32, intermediate_size=64, max_positions=32,
+        hidden_dropout=0.0, attention_dropout=0.0, initializer_range=0.1,
+    ).double().train()  # fmt: skip
+    optimizer = KeepGradients(model.parameters(), lr=0.0)
+    losses = train_step(model, objective, optimizer, batch, float("inf"), "float32")
+    return losses, torch.cat([g.flatten() for g in optimizer.seen])
+
+
+def nothing_asked_in(batch, first_rows):
+    """The same batch, without a question in its first rows."""
+    kept = batch.inputs["predict_at"] >= first_rows * batch.inputs["input_ids"].shape[1]
+    inputs = batch.inputs | {"predict_at": batch.inputs["predict_at"][kept]}
+    return Batch(inputs, batch.targets | {"labels": batch.targets["labels"][kept]})
+
+
+TASKS = {
+    "MLM": (masked_lm_loss, make_pairs),
+    "MLM and NSP": (pretraining_loss, make_pairs),
+    "MLM and SOP": (albert_loss, make_ordered_pairs),
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("parts", [2, 5, 12])
+@pytest.mark.parametrize("unasked", [0, 6])
+def test_parts_of_a_batch_add_up_to_its_gradient(task, parts, unasked):
+    """Also in unequal parts, and where a part asks nothing. The mean of the parts' own means, the
+    careless way, is another gradient."""
+    objective, make = TASKS[task]
+    large = nothing_asked_in(pretraining_batch(uneven_rows(make), SPECIAL), unasked)
+    pieces = split_batch(large, parts)
+    counts = [len(piece.targets["labels"]) for piece in pieces]
+    assert len(set(counts)) > 1 and (min(counts) == 0) == (unasked > 0)
+
+    whole, expected = gradients_of(objective, large)
+    losses, found = gradients_of(objective, pieces)
+    assert losses == pytest.approx(whole, rel=1e-12)
+    assert (found - expected).abs().max() <= 1e-12 * expected.abs().max()
+
+    alone = [Batch(piece.inputs, uncounted(piece.targets)) for piece in pieces]
+    careless = torch.stack([gradients_of(objective, piece)[1] for piece in alone]).mean(dim=0)
+    assert (careless - expected).abs().max() > 1e-3 * expected.abs().max()
+
+
+def uncounted(targets):
+    return {name: value for name, value in targets.items() if not name.startswith("num_")}
+
+
+def test_parts_cover_the_batch_and_know_its_counts():
+    large = pretraining_batch(uneven_rows(), SPECIAL)
+    pieces = split_batch(large, 5)
+    assert [len(piece.inputs["input_ids"]) for piece in pieces] == [2, 2, 3, 2, 3]
+    for name in ("input_ids", "attention_mask", "token_type_ids"):
+        assert torch.equal(torch.cat([p.inputs[name] for p in pieces]), large.inputs[name])
+    assert torch.equal(torch.cat([p.targets["labels"] for p in pieces]), large.targets["labels"])
+    seen, *parts = (
+        b.inputs["input_ids"].flatten()[b.inputs["predict_at"]] for b in [large, *pieces]
+    )
+    assert torch.equal(torch.cat(parts), seen)  # at the positions asked
+    for piece in pieces:
+        assert piece.targets["num_labels"] == len(large.targets["labels"])
+        assert piece.targets["num_next_sentence_label"] == 12
+    again = split_batch(pieces[2], 3)  # a part of a part still knows the whole
+    assert {int(part.targets["num_labels"]) for part in again} == {len(large.targets["labels"])}
+
+
+def test_labels_of_all_positions_are_split_and_counted_too():
+    labels = torch.tensor([[-100, 7], [8, 9], [-100, -100]])
+    large = Batch({"input_ids": torch.ones(3, 2, dtype=torch.long)}, {"labels": labels})
+    pieces = split_batch(large, 3)
+    assert [piece.targets["labels"].tolist() for piece in pieces] == [
+        [row] for row in labels.tolist()
+    ]
+    assert all(piece.targets["num_labels"] == 3 for piece in pieces)
+    assert counted_together([large])[0].targets["num_labels"] == 3
+
+
+@pytest.mark.parametrize("parts", [0, 13, 2.0])
+def test_a_part_without_a_row_is_refused(parts):
+    with pytest.raises(ValueError, match=f"parts={parts} was given for a batch of 12 rows"):
+        split_batch(pretraining_batch(uneven_rows(), SPECIAL), parts)
+
+
+def test_accumulating_follows_the_large_batch():
+    """Eight updates from four small batches each end where eight large ones end, in float64."""
+    large = pretraining_batches(alphabet_rows(), SPECIAL, batch_size=32)
+
+    def small(step):
+        """A quarter of a large batch, which does not know the others."""
+        part = split_batch(large(step // 4), 4)[step % 4]
+        return Batch(part.inputs, uncounted(part.targets))
+
+    models, curves = [], []
+    for batches, accumulate in ((large, 1), (small, 4)):
+        model = small_model(dropout=0.0).double()
+        settings = {"steps": 8, "accumulate": accumulate, "precision": "float32"}
+        curves.append(fit(model, pretraining_loss, batches, **settings))
+        models.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    assert curves[0].tokens == curves[1].tokens and curves[0].steps == curves[1].steps
+    for name, values in curves[0].losses.items():
+        assert curves[1].losses[name] == pytest.approx(values, rel=1e-9)
+    assert (models[0] - models[1]).abs().max() < 1e-9
+    _, shorter = train(steps=8)
+    assert shorter.losses != train(steps=8, accumulate=2)[1].losses
+
+
+@pytest.mark.parametrize("accumulate", [0, -1, 1.5])
+def test_fewer_than_one_batch_a_step_is_refused(accumulate):
+    with pytest.raises(ValueError, match=f"accumulate={accumulate} was given; expected a whole"):
+        train(accumulate=accumulate)
+
+
+# ---- Adam ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.9, 0.98), (0.0, 0.5)])
+def test_adams_steps_are_those_of_torch(betas):
+    draw = random.Random(4)
+    gradients = [draw.gauss(0, 1) * (10 if step > 20 else 1) for step in range(60)]
+    weight = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.Adam([weight], lr=1.0, betas=betas, eps=1e-6)
+    moved = []
+    for gradient in gradients:
+        before = weight.item()
+        weight.grad = torch.tensor([gradient], dtype=torch.float64)
+        optimizer.step()
+        moved.append(before - weight.item())
+    assert adam_trace(gradients, betas) == pytest.approx(moved, rel=1e-9, abs=1e-12)
+
+
+def test_adams_steps_by_hand():
+    """The first step has length 1 whatever the gradient; a steady gradient keeps it there."""
+    assert adam_trace([3.0], eps=0.0) == pytest.approx([1.0])
+    assert adam_trace([-0.01] * 5, eps=0.0) == pytest.approx([-1.0] * 5)
+    # Then 1, 0: means 0.9·0.1/0.19, mean squares 0.5·0.5/0.75.
+    expected = (0.09 / 0.19) / (0.25 / 0.75) ** 0.5
+    assert adam_trace([1.0, 0.0], betas=(0.9, 0.5), eps=0.0) == pytest.approx([1.0, expected])
+
+
+def test_after_a_jump_a_slow_estimate_overshoots_more_and_longer():
+    jump = [1.0] * 100 + [10.0] * 100
+    slow, quick = (adam_trace(jump, (0.9, b2)) for b2 in (0.999, 0.98))
+    assert max(slow) > max(quick) > 1
+    assert slow[150] > 1.5 and quick[150] < 1.25
+
+
+def test_fit_passes_the_betas_on():
+    optimizer = adamw(small_model(), 1e-3, 0.01, betas=(0.9, 0.98))
+    assert all(group["betas"] == (0.9, 0.98) for group in optimizer.param_groups)
+    usual, curve = train(steps=6)
+    same, _ = train(steps=6, betas=(0.9, 0.999))
+    other, curve_other = train(steps=6, betas=(0.9, 0.98))
+    assert same_bits(usual, same) and not same_bits(usual, other)
+    assert curve.losses["total"][0] == curve_other.losses["total"][0]  # before the first update
+
+
+@pytest.mark.parametrize("betas", [(0.9, 1.0), (-0.1, 0.9), (0.9,), (0.9, float("nan"))])
+def test_betas_that_are_no_shares_are_refused(betas):
+    with pytest.raises(ValueError, match="was given; expected two numbers from 0 to below 1"):
+        train(betas=betas)
+    with pytest.raises(ValueError, match="expected two numbers from 0 to below 1"):
+        adam_trace([1.0], betas)
+
+
+# ---- SIGKILL -------------------------------------------------------------------------------------
+
+DRIVER = """
+import os, signal, sys
+sys.path[:0] = [{tests!r}, {root!r}]
+import torch
+torch.set_num_threads({threads})
+from test_training import train
+from course_lib.train import loop
+kind, number, path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if kind == "step":  # in the middle of a step: after the backward pass, before the update
+    whole_step, count = torch.optim.AdamW.step, 0
+    def step(self, *args, **kwargs):
+        global count
+        count += 1
+        if count == number:
+            die()
+        return whole_step(self, *args, **kwargs)
+    torch.optim.AdamW.step = step
+if kind == "write":  # inside a checkpoint write: half of the bytes are in the temporary file
+    whole_save, count = loop.save_run, 0
+    def save_run(path, *args):
+        global count
+        count += 1
+        if count == number:
+            import course_lib.files as files
+            def torn(file_descriptor):
+                os.ftruncate(file_descriptor, os.fstat(file_descriptor).st_size // 2)
+                die()
+            files.os.fsync = torn
+        whole_save(path, *args)
+    loop.save_run = save_run
+train(path)
+"""
+
+
+def kill_moments():
+    """Eight drawn steps and two drawn checkpoint writes."""
+    draw = random.Random(20)
+    steps = draw.sample(range(1, STEPS + 1), 8)
+    return [("step", s) for s in steps] + [("write", w) for w in draw.sample([1, 2, 3, 4, 5, 6], 2)]
+
+
+def run_driver(kind, number, path):
+    here = Path(__file__).resolve().parent
+    code = DRIVER.format(
+        tests=str(here), root=str(here.parent.parent), threads=torch.get_num_threads()
+    )
+    return subprocess.Popen([sys.executable, "-c", code, kind, str(number), str(path)])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a POSIX signal")
+def test_killed_at_ten_moments_and_resumed_it_ends_in_the_same_bits(tmp_path):
+    whole, curve = train()
+    for start in range(0, 10, 2):  # two at a time
+        pair = [
+            (kind, number, tmp_path / f"{kind}{number}.safetensors")
+            for kind, number in kill_moments()[start : start + 2]
+        ]
+        running = [run_driver(*moment) for moment in pair]
+        assert [process.wait(timeout=120) for process in running] == [-signal.SIGKILL] * 2
+        for kind, number, path in pair:
+            if kind == "write":
+                assert list(tmp_path.glob(f"{path.name}.tmp*")), "the kill did not hit a write"
+            resumed, curve_resumed = train(path)
+            assert same_bits(whole, resumed), (kind, number)
+            assert curve_resumed.losses == curve.losses, (kind, number)
+            assert not list(tmp_path.glob(f"{path.name}.tmp*"))

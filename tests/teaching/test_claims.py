@@ -1,0 +1,331 @@
+"""The ledger: every claim is settled within its tolerance, and the wrong value is turned away."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+import transformers.models.deberta.modeling_deberta  # noqa: F401  the first import is no claim's time
+
+from course_lib.teaching.claims import (
+    Claim,
+    ClaimsTable,
+    NotHere,
+    Settled,
+    all_near,
+    claims,
+    claims_table,
+    compared,
+    is_,
+    near,
+    printed,
+    result,
+    verdict,
+)
+
+torch.set_num_threads(1)
+# lecture -> the errata whose home it is, the number of the papers' slips it holds, how many parts
+HOME = {
+    "02": ({"E70", "E71", "E72", "E101", "E102", "E103"}, "slip 4", 5),
+    "03": (
+        {"E73", "E74", "E75", "E76", "E77", "E78", "E89", "E90", "E92", "E93", "E108"},
+        "slip",
+        0,
+    ),
+    "04": (
+        {"E01", "E02", "E03", "E04", "E05", "E06", "E53", "E54", "E55", "E79", "E80", "E81", "E82"}
+        | {"E94", "E97", "E99", "E100"},
+        "slip",
+        0,
+    ),
+    "05": (
+        {"E07", "E08", "E09", "E10", "E11", "E47", "E49", "E56", "E57", "E106", "E107", "E109"},
+        "slip 2",
+        4,
+    ),
+    "06": (
+        {"E12", "E13", "E14", "E15", "E16", "E17", "E18", "E58", "E59", "E60", "E83", "E84"}
+        | {"E95", "E96", "E104", "E105"},
+        "slip 1",
+        6,
+    ),
+    "07": ({"E29", "E30", "E31", "E32", "E52", "E61", "E63"}, "slip 7", 2),
+    "08": ({"E33", "E34", "E35", "E36", "E50", "E98"}, "slip 3", 4),
+    "14": (set(), "slip", 0),
+}
+LEDGER = [(lecture, entry) for lecture in HOME for entry in claims(lecture)]
+SETTLED = [pytest.param(e, id=f"{n} {e.id}") for n, e in LEDGER if e.how != "cited"]
+
+
+@pytest.mark.parametrize("entry", SETTLED)
+def test_a_claim_is_settled_within_its_tolerance_and_time(entry):
+    begun = time.process_time()
+    try:
+        found = entry.settle()
+    except NotHere as missing:
+        pytest.skip(f"{entry.id}: {missing}")
+    assert entry.accepts(found.value), found
+    assert len(found.detail) > 5
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize("entry", SETTLED)
+def test_the_wrong_value_is_rejected(entry):
+    assert not entry.accepts(entry.rejected)
+
+
+@pytest.mark.parametrize("entry", SETTLED)
+def test_settling_twice_gives_the_same(entry):
+    try:
+        assert entry.settle() == entry.settle()
+    except NotHere as missing:
+        pytest.skip(f"{entry.id}: {missing}")
+
+
+@pytest.mark.parametrize("entry", [entry for _, entry in LEDGER], ids=lambda entry: entry.id)
+def test_a_claim_says_who_what_and_how(entry):
+    for text in (entry.they_say, entry.who, entry.it_is, entry.settled_by):
+        assert text.strip() == text and len(text) > 3
+    assert entry.how in ("computed", "measured", "cited")
+    assert (entry.how == "cited") == entry.settled_by.startswith("cited")
+
+
+@pytest.mark.parametrize("lecture", HOME)
+def test_the_errata_of_a_lecture_are_all_there(lecture):
+    errata, slip, parts = HOME[lecture]
+    ids = [entry.id for entry in claims(lecture)]
+    assert len(set(ids)) == len(ids)
+    assert errata <= set(ids)
+    assert sum(id.startswith(slip) for id in ids) >= parts
+
+
+def test_no_erratum_has_two_homes():
+    for lecture, entry in LEDGER:
+        if entry.id.startswith("E") and entry.id[1:].isdigit():
+            assert entry.id in HOME[lecture][0], f"{entry.id} in lecture {lecture}"
+
+
+def test_the_counts_are_those_of_built_models():
+    """The meta device fills nothing; a small model is built both ways to see that it counts."""
+    from course_lib.encoder import count_parameters
+    from course_lib.family.bert import bert
+
+    with torch.device("meta"):
+        empty = count_parameters(bert("tiny"))
+    assert empty == count_parameters(bert("tiny")) == 4_385_920
+
+
+def test_the_table_has_a_row_a_claim_and_says_what_was_measured():
+    table = claims_table("02", only=("E70", "E102", "slip 4 batch"))
+    plain, html = repr(table), table._repr_html_()
+    assert len(table.rows) == 3
+    for shown in (plain, html):
+        for text in ("they say", "who", "it is", "you measured", "settled by"):
+            assert text in shown
+        assert "256 × 512 = 131,072" in shown and "not measurable here" in shown
+    assert html.count("<tr>") == 4
+
+
+@pytest.mark.parametrize("lecture", HOME)
+def test_the_whole_table_is_drawn(lecture):
+    assert len(claims_table(lecture).rows) == len(claims(lecture))
+
+
+def some(**changes):
+    usual = dict(id="x", they_say="a < b", who="w", it_is="i", how="computed", settled_by="s")
+    checks = dict(settle=lambda: Settled(1, "one"), accepts=is_(1), rejected=2)
+    return Claim(**{**usual, **checks, **changes})
+
+
+def test_html_is_escaped():
+    assert "a &lt; b" in ClaimsTable.of([some()])._repr_html_()
+
+
+def test_a_surprising_outcome_is_not_hidden():
+    assert "please report" in repr(ClaimsTable.of([some(settle=lambda: Settled(2, "two"))]))
+
+
+def test_what_is_not_on_this_machine_is_said():
+    def missing():
+        raise NotHere("the weights are not installed")
+
+    assert "the weights are not installed" in repr(ClaimsTable.of([some(settle=missing)]))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"how": "cited"}, {"settle": None}, {"accepts": None}, {"rejected": None}],
+    ids=["cited but settled", "no settle", "no checker", "nothing to reject"],
+)
+def test_an_incomplete_claim_is_refused(changes):
+    with pytest.raises(ValueError, match=r"claim x is .*expected"):
+        some(**changes)
+
+
+def test_an_unknown_lecture_or_claim_lists_those_that_exist():
+    with pytest.raises(ValueError, match="02"):
+        claims("99")
+    with pytest.raises(ValueError, match="E70"):
+        claims_table("02", only=["E999"])
+
+
+def test_checkers():
+    assert near(1.0, 0.1)(1.05) and not near(1.0, 0.1)(1.2)
+    assert is_((1, 2))((1, 2)) and not is_((1, 2))((2, 1))
+
+
+def test_checkers_of_several_numbers():
+    assert all_near((1.0, 2.0), 0.1)((1.05, 1.95)) and not all_near((1.0, 2.0), 0.1)((1.05, 2.2))
+    assert not all_near((1.0, 2.0), 0.1)((1.0,))
+
+
+@pytest.mark.parametrize(
+    ("differences", "words"),
+    [
+        ((0.02, 0.04), "+3.0 (better in every seed)"),
+        ((-0.01, -0.03), "−2.0 (worse in every seed)"),
+        ((0.02, -0.01), "+0.5 (the seeds disagree)"),
+        ((0.0, 0.02), "+1.0 (the seeds disagree)"),
+        ((0.02,), "+2.0 (one seed)"),
+    ],
+)
+def test_a_verdict_follows_from_the_numbers(differences, words):
+    assert verdict(differences) == words
+
+
+def test_runs_are_compared_on_the_seeds_that_both_have(monkeypatch):
+    def run(*reached):
+        return [{"seed": seed, "found": share} for seed, share in reached]
+
+    runs = {"all": run((0, 0.5), (1, 0.7), (2, 0.9)), "less": run((2, 0.8), (0, 0.45))}
+    monkeypatch.setattr("course_lib.teaching.claims.result", lambda name: {"runs": runs})
+    settled = compared("any", "found", ["less"], "all", "words found")
+    assert settled.value == pytest.approx((-0.075,))
+    assert settled.detail.startswith("words found: all 70.0%")
+    assert "less −7.5 (worse in every seed)" in settled.detail
+
+
+def test_a_result_that_is_not_there_is_said_in_words():
+    with pytest.raises(NotHere, match="result absent has not been made"):
+        result("absent")
+
+
+@pytest.mark.parametrize(
+    ("paper", "arxiv"),
+    [
+        ("bert", "1810.04805"),
+        ("roberta", "1907.11692"),
+        ("albert", "1909.11942"),
+        ("distilbert", "1910.01108"),
+        ("tinybert", "1909.10351"),
+        ("electra", "2003.10555"),
+        ("deberta", "2006.03654"),
+    ],
+)
+def test_every_printed_table_says_where_it_stands(paper, arxiv):
+    tables = printed(paper)
+    assert tables["paper"]["arxiv"] == arxiv
+    for name, table in tables.items():
+        places = [table, *(part for part in table.values() if isinstance(part, dict))]
+        assert name == "paper" or any("where" in place for place in places), name
+
+
+def test_rows_of_the_roberta_paper_have_a_number_a_column():
+    for table in printed("roberta").values():
+        if "columns" in table:
+            rows = table.get("rows") or [v for v in table.values() if isinstance(v, list)]
+            rows = [row for row in rows if not isinstance(row[0], str)]
+            assert len(rows) >= 3
+            assert all(len(row) == len(table["columns"]) for row in rows)
+
+
+def test_the_printed_tables_are_whole():
+    paper = printed("bert")
+    assert paper["paper"]["arxiv"] == "1810.04805"
+    for name in ("ablation_tasks", "ablation_size", "features", "pretraining", "sizes"):
+        assert paper[name]["where"]
+    columns = len(paper["ablation_tasks"]["columns"])
+    rows = [row for row in paper["ablation_tasks"].values() if isinstance(row[0], float)]
+    assert len(rows) == 4 and all(len(row) == columns for row in rows)
+    assert all(len(row) == 7 for row in paper["ablation_size"]["rows"])
+
+
+def test_claims_is_a_function_whichever_way_it_is_imported():
+    code = (
+        "from course_lib import claims_table, claims; import course_lib.teaching.claims as room; "
+        "assert claims('02') and room('02') is claims('02')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_stones_of_the_electra_paper_are_those_that_are_built():
+    from course_lib.lectures.lecture_07.ablation_steps import STONES
+
+    stones = printed("electra")["stones"]
+    assert tuple(name for name in stones if isinstance(stones[name], float)) == STONES
+
+
+def test_the_published_weights_are_those_of_the_objective():
+    from course_lib.objectives.distillation import PUBLISHED_WEIGHTS
+
+    table = printed("distilbert")["weights"]
+    assert {name: table[name] for name in PUBLISHED_WEIGHTS} == PUBLISHED_WEIGHTS
+
+
+def test_the_ablation_of_deberta_is_whole():
+    table = printed("deberta")["ablation"]
+    rows = [row for name, row in table.items() if name not in ("where", "what", "columns")]
+    assert len(rows) == 7
+    for row in rows:
+        pairs, race = row[:-1], row[-1]
+        assert len(row) == len(table["columns"]) and all(len(pair) == 2 for pair in pairs)
+        assert race < min(min(pair) for pair in pairs)  # the hardest of them for every model
+
+
+def test_the_settings_of_deberta_are_those_that_are_built():
+    from course_lib.config import published
+    from course_lib.family.deberta import DebertaConfig
+
+    assert (
+        printed("deberta")["settings"]["span"] == published("deberta", "base", DebertaConfig).span
+    )
+
+
+def test_the_row_of_distilbert_is_copied_whole():
+    """ELMo's STS-B is the one cell of its row that is kept: 16.5 points under DistilBERT's."""
+    table, ours = printed("distilbert"), printed("glue")["distilbert_dev"]["scores"]
+    assert ours["STS-B"] - table["glue"]["elmo_sts_b"] == pytest.approx(16.5)
+    assert len(table["ablation"]) == 6 and len(table["downstream"]) == 7
+
+
+def test_the_printed_sizes_of_tinybert_are_within_rounding_of_the_counts():
+    """The paper counts the matrix with the small one, and the pooler with both."""
+    from course_lib.encoder import count_parameters
+    from course_lib.family.tinybert import tinybert
+
+    table = printed("tinybert")["size"]
+    with torch.device("meta"):
+        small, wide = (count_parameters(tinybert(size)) for size in ("4", "6"))
+    assert abs(small + 240_384 - table["tinybert_4_parameters"]) < 1e5
+    assert abs(wide - table["tinybert_6_parameters"]) < 1e5
+
+
+def test_the_nine_tasks_of_glue_are_described():
+    from course_lib.teaching.averages import AVERAGES, PAIRS
+
+    tasks = {name: task for name, task in printed("glue")["tasks"].items() if name != "where"}
+    assert set(tasks) == set(AVERAGES["leaderboard"].tasks)
+    assert [name for name, task in tasks.items() if "train" not in task] == ["WNLI"]
+    for name, task in tasks.items():
+        metrics = tuple(task["metrics"])
+        assert metrics == PAIRS[name] if name in ("QQP", "MRPC", "STS-B") else len(metrics) == 1
+
+
+def test_the_table_of_named_entities_is_whole():
+    lecture, paper = printed("ner")["lecture"], printed("ner")["bert"]
+    for table in (lecture, paper):
+        assert table["where"] and all(90 < x < 95 for x in table.values() if isinstance(x, float))
+    assert set(lecture) - set(paper) == {"TagLM"} and len(paper) == 7

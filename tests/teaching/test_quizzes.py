@@ -1,0 +1,201 @@
+"""Quiz files: read, checked, drawn; and the arithmetic in their answers."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+import course_lib.teaching.quizzes as quizzes
+from course_lib.files import data_path
+from course_lib.teaching.exercises import quiz, review
+from course_lib.teaching.quizzes import (
+    QuizError,
+    read_items,
+    read_quiz,
+    read_review,
+    review_markdown,
+)
+
+ITEMS = read_quiz("02")
+REVIEW = read_review("02")
+LECTURES = sorted(path.stem for path in data_path("quizzes").glob("*.toml"))
+EVERY_ITEM = [pytest.param(item, id=f"{lecture} item {item.number}")
+              for lecture in LECTURES for item in read_quiz(lecture)]  # fmt: skip
+
+GOOD = """
+[[item]]
+question = "One?"
+[[item.choice]]
+text = "yes"
+correct = true
+why = "so"
+[[item.choice]]
+text = "no"
+correct = false
+why = "not so"
+[[item.choice]]
+text = "perhaps"
+correct = false
+why = "not so either"
+"""
+
+
+@pytest.mark.parametrize("item", EVERY_ITEM)
+def test_every_choice_explains_itself(item):
+    assert item.question.rstrip("*").endswith("?")
+    assert 3 <= len(item.choices) <= 4
+    assert sum(choice.correct for choice in item.choices) == 1  # the widget has radio buttons
+    assert all(len(choice.why) >= 20 for choice in item.choices)
+    assert len({choice.why for choice in item.choices}) == len(item.choices)
+
+
+@pytest.mark.parametrize("lecture", LECTURES)
+def test_the_quiz_is_long_enough_and_cannot_be_guessed_by_place(lecture):
+    items = read_quiz(lecture)
+    assert len(items) >= 12
+    places = [[choice.correct for choice in item.choices].index(True) for item in items]
+    assert set(places) == {0, 1, 2} and max(map(places.count, set(places))) < 0.65 * len(items)
+
+
+@pytest.mark.parametrize("lecture", LECTURES)
+def test_the_right_choice_is_not_always_the_longest(lecture):
+    items = read_quiz(lecture)
+    longest = [max(item.choices, key=lambda choice: len(choice.text)).correct for item in items]
+    assert sum(longest) < 0.7 * len(items)
+
+
+@pytest.mark.parametrize("lecture", LECTURES)
+def test_there_are_questions_for_review_with_answers(lecture):
+    entries = read_review(lecture)
+    assert 10 <= len(entries) <= 14
+    assert all(len(entry.answer) > 80 for entry in entries)
+
+
+def test_the_worked_loss_is_right():
+    words, pairs = [-math.log(p) for p in (1 / 2, 1 / 4, 1 / 8)], [-math.log(p) for p in (0.9, 0.8)]
+    rows = [sum(words[:2]) / 2 + pairs[0], words[2] + pairs[1]]
+    batch = sum(words) / 3 + sum(pairs) / 2
+    answer = REVIEW[0].answer
+    for number in (*words, *pairs, *rows, batch, sum(rows) / 2, sum(words) / 3, sum(pairs) / 2):
+        assert f"{number:.3f}" in answer, number
+
+
+def test_the_other_sums_are_right():
+    assert 4 * (768**2 + 768) == 2_362_368 and 2 * 768 * 3072 + 3072 + 768 == 4_722_432
+    assert 2_362_368 + 4_722_432 + 3_072 == 7_087_872 and 12 * 7_087_872 == 85_054_464
+    assert round(0.15 * 30) == 4
+    assert pytest.approx(2.3) == 6 / 3 + 0.6 / 2 and pytest.approx(1.32) == 6.6 / 5
+    tokens = 256 * (0.9 * 128 + 0.1 * 512)
+    assert f"{tokens / 1000:.1f}" == "42.6" and f"{tokens * 1e6 / 3.3e9:.1f}" == "12.9"
+    assert (
+        85_054_464 / 109_482_240 > 0.75 and pytest.approx(2 / 3, abs=0.01) == 4_722_432 / 7_087_872
+    )
+
+
+def test_the_words_of_the_split_follow_the_rule():
+    from course_lib.text.wordpiece import longest_match
+
+    vocab = {"play", "##ful", "##fully", "##ly"}
+    assert longest_match("playfully", vocab) == ["play", "##fully"]
+
+
+def test_the_mixture_is_counted_from_real_tokens():
+    question = ITEMS[0].question
+    assert "1,000 real tokens" in question and "special" not in question
+    (right,) = (choice.text for choice in ITEMS[0].choices if choice.correct)
+    assert right.startswith("120 ") and "150 are" in right
+    assert round(0.15 * 1000) == 150 and round(0.8 * 150) == 120
+
+
+def test_chips_are_not_taken_for_cloud_tpus():
+    (answer,) = (entry.answer for entry in REVIEW if "at what cost" in entry.question)
+    assert "4 Cloud TPUs (16 chips)" in answer and "16 Cloud TPUs (64 chips)" in answer
+    assert 4 * 4 == 16 and 16 * 4 == 64
+
+
+def test_the_quiz_is_drawn():
+    shown = quiz("02")
+    assert ITEMS[0].question in repr(shown)
+
+
+def test_the_quiz_is_text_without_widgets(monkeypatch):
+    import course_lib.teaching.quiz_widget as view
+
+    def no_widgets(items):
+        raise ImportError("anywidget")
+
+    monkeypatch.setattr(view, "quiz_view", no_widgets)
+    html = quiz("02")._repr_html_()
+    assert html.count("<details>") == len(ITEMS)
+
+
+def test_the_review_unfolds():
+    html = review("02")._repr_html_()
+    assert html.count("<details>") == html.count("</details>") == len(REVIEW)
+    assert "<em>the ferry [MASK] at noon</em>" in html
+    assert review_markdown("02").count("<details>") == len(REVIEW)
+    assert REVIEW[1].answer in repr(review("02"))
+
+
+def test_a_good_file_is_read(tmp_path):
+    (item,) = read_items(written(tmp_path, GOOD))
+    assert (item.number, item.question, len(item.choices)) == (1, "One?", 3)
+    assert [choice.correct for choice in item.choices] == [True, False, False]
+
+
+def written(folder, text):
+    path = folder / "77.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+SECOND = GOOD.replace("One?", "Two?")
+MORE = '[[item.choice]]\ntext = "{}"\ncorrect = false\nwhy = "no"'
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.replace("correct = true", "correct = false"), "marks 0 of 3 choices"),
+        (lambda t: t.replace("correct = false", "correct = true"), "marks 3 of 3 choices"),
+        (lambda t: t.replace('why = "so"', 'why = ""'), r"choice 1 has why = ''"),
+        (lambda t: t.replace('why = "not so"\n', ""), r"choice 2 has why = None"),
+        (lambda t: t.replace("correct = true", 'correct = "yes"'), r"choice 1 has correct = 'yes'"),
+        (lambda t: t.replace('question = "Two?"\n', ""), r"has question = None"),
+        (lambda t: t.replace('"perhaps"', '"no"'), "same choice twice"),
+        (lambda t: t.replace('text = "no"', 'text = "no"\nhint = "x"'), r"unknown keys \['hint'\]"),
+        (lambda t: t[: t.index("[[item.choice]]\ntext = \"perhaps\"")], "has 2 choices"),
+        (lambda t: t + "\n".join(MORE.format(word) for word in "abc"), "has 6 choices"),
+    ],
+)  # fmt: skip
+def test_a_faulty_item_is_named(tmp_path, change, said):
+    path = written(tmp_path, GOOD + change(SECOND))
+    with pytest.raises(QuizError, match=said) as raised:
+        read_items(path)
+    assert "77.toml, item 2" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("[[item]", "not TOML"), ("", r"no \[\[item\]\]"), ("item = []", "no ")]
+)
+def test_a_faulty_file_is_named(tmp_path, text, said):
+    with pytest.raises(QuizError, match=said) as raised:
+        read_items(written(tmp_path, text))
+    assert "77.toml" in str(raised.value)
+
+
+def test_an_unknown_lecture_lists_those_with_a_quiz():
+    with pytest.raises(QuizError, match="02"):
+        quizzes.read_quiz("99")
+
+
+@pytest.mark.parametrize("lecture", LECTURES)
+def test_no_example_sentence_is_borrowed(lecture):
+    text = " ".join(
+        [item.question + " ".join(c.text + c.why for c in item.choices)
+         for item in read_quiz(lecture)]
+        + [entry.question + entry.answer for entry in read_review(lecture)]
+    )  # fmt: skip
+    assert not re.search(r"calculus|panda|penguin|milk|Newton|Leibniz", text, re.IGNORECASE)

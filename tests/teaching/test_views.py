@@ -1,0 +1,677 @@
+"""What notebooks show: the right numbers and words, small, and without a network."""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import json
+import re
+import subprocess
+import sys
+from html import unescape
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from course_lib import bert, bert_for_pretraining, encoder, mask_rows
+from course_lib.objectives.rows import pack, to_rows
+from course_lib.teaching import (
+    attention,
+    chart_parts,
+    embedding_stack,
+    figures,
+    page,
+    playgrounds,
+    predictions,
+    progress,
+    quiz_widget,
+    source,
+    style,
+    tokens,
+)
+from course_lib.text.wordpiece import WordPiece
+
+WORDS = "the river rose over its bank after spring rain and old bridge was closed she went to a"
+A, B = "the river rose over its bank", "she went to the bridge"
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> WordPiece:
+    return WordPiece.from_words([*WORDS.split(), ",", "."])
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: WordPiece) -> Any:
+    torch.manual_seed(0)
+    small = {"hidden_size": 16, "num_heads": 4, "intermediate_size": 32, "num_layers": 3}
+    vocab = tokenizer.vocab_size
+    return bert_for_pretraining("tiny", vocab_size=vocab, initializer_range=0.3, **small).eval()
+
+
+@pytest.fixture(scope="module")
+def ids(tokenizer: WordPiece) -> list[int]:
+    a, b = tokenizer.encode(A), tokenizer.encode(B)
+    return pack(a, b, tokenizer.special, len(a) + len(b) + 3)[0]
+
+
+def words_of(html: str) -> str:
+    """The text of a piece of HTML."""
+    return unescape(re.sub(r"<[^>]*>", "", html))
+
+
+def pictures_of(html: str) -> str:
+    """The SVGs that a piece of HTML holds as images, decoded."""
+    found = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", html)
+    return "".join(base64.b64decode(one).decode() for one in found)
+
+
+# ---------------------------------------------------------------- the whole room
+
+
+PLACES = ("teaching", "lectures/*/views")
+
+
+def view_files(root: Path) -> list[Path]:
+    return sorted(f for place in PLACES for f in (root / "course_lib").glob(f"{place}/[a-z]*.py"))
+
+
+def test_importing_views_loads_nothing_heavy(root: Path) -> None:
+    heavy = ("plotly", "ipywidgets", "anywidget", "bertviz", "IPython", "pygments", "transformers")
+    paths = [path.relative_to(root).with_suffix("").parts for path in view_files(root)]
+    imports = "; ".join(f"import {'.'.join(path)}" for path in paths)
+    ask = f"import sys; {imports}; print([n for n in {heavy} if n in sys.modules])"
+    run = [sys.executable, "-c", ask]
+    done = subprocess.run(run, cwd=root, capture_output=True, text=True, check=True)
+    assert len(paths) > 20
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_offered_name_is_there() -> None:
+    from course_lib import teaching
+
+    for name in teaching.__all__:
+        assert callable(getattr(teaching, name)), name
+    with pytest.raises(AttributeError, match="it offers"):
+        _ = teaching.no_such_view
+
+
+def test_no_view_names_another_host(root: Path) -> None:
+    for path in view_files(root):
+        hosts = set(re.findall(r"https?://([\w.-]+)", path.read_text(encoding="utf-8")))
+        assert hosts <= {"www.w3.org"}, path  # the name of SVG, never fetched
+
+
+# ---------------------------------------------------------------- source
+
+
+@pytest.mark.parametrize("thing", [encoder.Pooler, encoder.Block.forward, bert, tokens])
+def test_show_is_the_source_and_nothing_else(thing: Any) -> None:
+    shown = source.show(thing)
+    code = "".join(re.findall(r"<pre[^>]*>(.*?)</pre>", shown.html, flags=re.DOTALL))
+    assert repr(shown) == inspect.getsource(thing)
+    assert words_of(code).rstrip() == inspect.getsource(thing).rstrip()
+    assert "<span" in code and "<a" not in shown.html
+
+
+def test_show_takes_instances_and_several_things(model: Any) -> None:
+    shown = source.show(model.pair, bert)
+    assert "class PairHead" in shown.text and "def bert(" in shown.text
+    first = inspect.getsourcelines(encoder.Pooler)[1]
+    assert f"course_lib/encoder.py, lines {first} to" in source.show(encoder.Pooler).html
+
+
+def test_show_of_what_has_no_source_says_so() -> None:
+    with pytest.raises(TypeError, match="Python keeps no source"):
+        source.show(len)
+    with pytest.raises(TypeError, match="expected functions"):
+        source.show()
+
+
+# ---------------------------------------------------------------- tokens
+
+
+def test_token_boxes_say_by_shape_what_they_say_by_colour() -> None:
+    row = tokens.tokens_row(
+        ["[CLS]", "a", "[MASK]", "b", "c"], [0, 0, 1, 2, 3], ["", "", "river", "over", "asked"]
+    )
+    boxes = re.findall(r'<span class="token token-(\w+)".*?style="([^"]*)"', row.html)
+    looks = dict(boxes)
+    assert [kind for kind, _ in boxes] == ["special", "plain", "masked", "replaced", "kept"]
+    assert "repeating-linear-gradient" in looks["masked"]
+    assert "double" in looks["replaced"]
+    assert "dotted" in looks["kept"] and "underline" in looks["kept"]
+    assert "border-radius:12px" in looks["special"] and "border-radius:3px" in looks["plain"]
+    shapes = [re.sub(r"#\w+", "", look) for look in looks.values()]
+    assert len(set(shapes)) == 5  # different with every colour taken away
+    assert repr(row) == "[CLS] a [MASK](river) «b»(over) _c_(asked)"
+
+
+def test_tokens_are_escaped_and_counted() -> None:
+    assert "<b>" not in tokens.tokens_row(["<b>"]).html
+    with pytest.raises(ValueError, match="one action and one label a token"):
+        tokens.tokens_row(["a", "b"], [0])
+
+
+# ---------------------------------------------------------------- attention
+
+
+def test_attention_weights_are_the_models_own(model: Any, ids: list[int]) -> None:
+    model.train()
+    weights = attention.attention_weights(model, ids)
+    assert model.training
+    model.eval()
+    with torch.no_grad():
+        own = model(torch.tensor([ids]), output_attentions=True).attentions
+    assert weights.shape == (3, 4, len(ids), len(ids))
+    assert torch.equal(weights[2], own[2][0])
+
+
+def test_attention_that_a_model_does_not_give_is_missed() -> None:
+    class Silent(torch.nn.Module):
+        def forward(self, ids: Any, output_attentions: bool) -> Any:
+            return SimpleNamespace(attentions=())
+
+    with pytest.raises(ValueError, match="eager"):
+        attention.attention_weights(Silent(), [1, 2])
+
+
+def test_attention_picture_has_every_token_and_is_small(
+    model: Any, ids: list[int], tokenizer: WordPiece
+) -> None:
+    names = [tokenizer.token(i) for i in ids]
+    weights = attention.attention_weights(model, ids)
+    shown = attention.attention_picture(weights, names, layer=2, head=3)
+    drawn = pictures_of(shown.html)
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+    assert texts[: 2 * len(names)] == names + names
+    assert "layer 2, head 3" in texts
+    strong = int((weights[1, 2] >= attention.FAINTEST).sum())
+    assert drawn.count("<path") == strong > 10
+    assert all(f"{name} → " in shown.text for name in names)
+
+
+def test_attention_picture_of_a_long_text_stays_small() -> None:
+    long = torch.full((1, 1, 60, 60), 0.05)
+    shown = attention.attention_picture(long, [f"token{i}" for i in range(60)])
+    assert len(pictures_of(shown.html)) < 30_000
+    assert len(shown.html) < 45_000
+
+
+def test_attention_view_carries_all_weights(
+    model: Any, ids: list[int], tokenizer: WordPiece
+) -> None:
+    names = [tokenizer.token(i) for i in ids]
+    live = attention.attention_view(model, ids, names, layer=3, head=4)
+    weights = attention.attention_weights(model, ids)
+    view, T = live.widget, len(ids)
+    assert view.tokens == names and (view.layers, view.heads) == (3, 4)
+    assert len(view.weights) == 3 * 4 * T * T
+    sent = torch.tensor(view.weights).view(3, 4, T, T) / 1000
+    assert (sent - weights).abs().max() <= 0.0005 + 1e-6
+    bundle = live._repr_mimebundle_()
+    assert {"text/html", "text/plain", page.WIDGET_VIEW} == set(bundle)
+    for wanted in ("attention-view", "type: 'range'", "aria-label", "focus-visible", "tabindex"):
+        assert wanted in view._esm + view._css
+
+
+def test_attention_view_refuses_what_does_not_fit(model: Any, ids: list[int]) -> None:
+    with pytest.raises(ValueError, match="one string an id"):
+        attention.attention_view(model, ids, ["too", "few"])
+    with pytest.raises(ValueError, match="a layer from 1 to 3"):
+        attention.attention_view(model, ids, ["x"] * len(ids), layer=4)
+
+
+# ---------------------------------------------------------------- bertviz
+
+
+@pytest.mark.parametrize("kind", ["head", "model"])
+def test_bertviz_page_needs_nothing_from_outside(
+    model: Any, ids: list[int], tokenizer: WordPiece, kind: Any
+) -> None:
+    pytest.importorskip("bertviz")
+    from course_lib.teaching import bertviz
+
+    names = [tokenizer.token(i) for i in ids]
+    weights = attention.attention_weights(model, ids)
+    html = bertviz.bertviz_page(weights, names, kind=kind)
+    libraries = (bertviz._library("jquery", "jquery.min.js"), bertviz._library("d3", "d3.js"))
+    own = html
+    for library in libraries:
+        assert html.count(library) == 1
+        own = own.replace(library, "")
+    assert not re.search(r"https?:|//cdn|<link|<script[^>]* src", own)
+    assert "schemeCategory10=d3.scale.category10().range()" in own
+    data = json.loads(re.search(r"const params = (\{.*?\});", own).group(1))  # type: ignore[union-attr]
+    found = torch.tensor(data["attention"][0]["attn"])
+    assert data["attention"][0]["left_text"] == names
+    assert (found - weights).abs().max() <= 0.00006
+
+
+def test_bertviz_leaves_a_small_picture_in_the_notebook(
+    model: Any, ids: list[int], tokenizer: WordPiece
+) -> None:
+    pytest.importorskip("bertviz")
+    from course_lib.teaching.bertviz import bertviz_view
+
+    live = bertviz_view(model, ids, [tokenizer.token(i) for i in ids])
+    saved = live._repr_mimebundle_()
+    assert len(live.widget.page) > 300_000  # the libraries travel to the live view …
+    assert len(json.dumps(saved)) < 30_000  # … and not into the file
+    assert "srcdoc" in live.widget._esm
+
+
+# ---------------------------------------------------------------- playgrounds
+
+
+def ends(control: Any) -> tuple[Any, Any]:
+    """The first and the last value of a slider."""
+    if hasattr(control, "options"):
+        return control.options[0][1], control.options[-1][1]
+    return control.min, control.max
+
+
+def move_to_both_ends(live: page.Live) -> int:
+    """Every slider to both ends, one after the other; how many pictures were drawn."""
+    picture, drawn = live.widget.children[-1], 0
+    for control in live.controls.values():
+        if not hasattr(control, "readout"):
+            continue  # a box for text
+        before = control.value
+        for value in (*ends(control), before):
+            control.value = value
+            assert "course-view" in picture.value
+            drawn += 1
+    return drawn
+
+
+def test_masking_playground_at_both_ends_of_every_slider(tokenizer: WordPiece) -> None:
+    live = playgrounds.masking_playground(tokenizer)
+    assert move_to_both_ends(live) == 15
+    assert all(control.description for control in live.controls.values())
+
+
+def test_masking_playground_shows_what_mask_rows_does(tokenizer: WordPiece) -> None:
+    text = " ".join([A, B] * 4)
+    body = tokenizer.encode(text)
+    row = to_rows([pack(body, None, tokenizer.special, len(body) + 2)])
+    settings = {"rate": 0.5, "mix": (0.5, 0.3, 0.2), "seed": 3, "epoch": 2}
+    masked = mask_rows(row, tokenizer.special, **settings)  # type: ignore[arg-type]
+    shown = playgrounds.masking_picture(tokenizer, text, 0.5, 0.5, 0.3, 3, 2)
+    done = [int((masked.action == kind).sum()) for kind in (1, 2, 3)]
+    assert min(done) > 0
+    assert f"{sum(done)} chosen: {done[0]} became [MASK], {done[1]} a random" in shown.text
+    kinds = ["masked", "replaced", "kept"]
+    legend = 1  # one box of each kind explains it
+    found = [shown.html.count(f"token-{kind}") - legend for kind in kinds]
+    assert found == done
+    boxes = re.findall(r'class="token [^>]*>([^<]*)</span>', shown.html)[: len(body) + 2]
+    assert boxes == [tokenizer.token(i) for i in masked.input_ids[0].tolist()]
+
+
+def test_a_random_draw_of_the_same_token_is_said() -> None:
+    said = playgrounds.masking_counts([5, 6, 7], [5, 9, 7], [2, 2, 3])
+    assert "3 chosen: 0 became [MASK], 2 a random token, 1 kept." in said
+    assert "1 random draw gave the very token that was there" in said
+
+
+def test_shares_above_one_and_no_text_give_a_message_not_an_error(tokenizer: WordPiece) -> None:
+    live = playgrounds.masking_playground(tokenizer)
+    picture = live.widget.children[-1]
+    live.controls["random_share"].value = 0.6
+    assert "make 140% together; expected at most 100%" in words_of(picture.value)
+    live.controls["random_share"].value = 0.2
+    assert "chosen" in picture.value
+    live.controls["text"].value = "  "
+    assert "The sentence is empty" in picture.value
+
+
+def test_embedding_stack_at_both_ends(model: Any, tokenizer: WordPiece) -> None:
+    live = embedding_stack.embedding_stack_view(model.encoder, tokenizer, A, B)
+    assert move_to_both_ends(live) == 3
+    live.controls["place"].value = live.controls["place"].max
+    live.controls["b"].value = "a bridge"  # fewer tokens: the slider follows
+    assert live.controls["place"].max == len(tokenizer.encode(A)) + 2 + 2
+    assert "embedding-stack" in live.widget.children[-1].value
+    live.controls["a"].value = ""
+    assert "The sentence is empty" in live.widget.children[-1].value
+
+
+def test_embedding_stack_writes_the_models_numbers(
+    model: Any, tokenizer: WordPiece, ids: list[int]
+) -> None:
+    shown = embedding_stack.embedding_picture(model.encoder, tokenizer, A, B, place=9)
+    types = [0] * 8 + [1] * 6
+    with torch.no_grad():
+        parts = model.encoder.embeddings.parts(torch.tensor([ids]), torch.tensor([types]))
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", shown.html)
+    for name in ("token", "segment", "position", "sum", "normed"):
+        for value in parts[name][0, 9, : embedding_stack.WRITTEN].tolist():
+            assert f"{value:.3f}".replace("-0.000", "0.000").replace("-", "−") in cells
+    assert f"token [{ids[9]}]" in shown.html.replace(" token", "token")
+    assert "segment [1]" in shown.html and "position [9]" in shown.html
+    assert shown.html.count("data:image/png") == 5
+
+
+def test_heat_png_is_a_png_with_the_sign_of_each_number() -> None:
+    import struct
+    import zlib
+
+    uri = embedding_stack.heat_png(torch.tensor([[-1.0, 0.0], [0.5, 1.0]]))
+    data = base64.b64decode(uri.split(",")[1])
+    assert data.startswith(b"\x89PNG") and struct.unpack(">II", data[16:24]) == (2, 2)
+    pixels = zlib.decompress(data[data.index(b"IDAT") + 4 :])
+    assert tuple(pixels[1:4]) == style.CIVIDIS[0] and tuple(pixels[-3:]) == style.CIVIDIS[-1]
+
+
+# ---------------------------------------------------------------- predictions
+
+
+def test_predictions_are_the_models(model: Any, tokenizer: WordPiece) -> None:
+    guesses = predictions.predict_masked(
+        model, tokenizer, "the river rose over its [MASK]", truth="closed", top=3
+    )
+    body = tokenizer.encode("the river rose over its [MASK]")
+    special = tokenizer.special
+    with torch.no_grad():
+        logits = model(torch.tensor([[special.cls, *body, special.sep]])).prediction_logits[0, 6]
+    shares = logits.softmax(-1)
+    assert [token for token, _ in guesses[:3]] == [tokenizer.token(i) for i in shares.topk(3)[1]]
+    assert dict(guesses)["closed"] == pytest.approx(shares[tokenizer.id("closed")].item(), rel=1e-3)
+    with pytest.raises(ValueError, match=r"holds no \[MASK\]"):
+        predictions.predict_masked(model, tokenizer, "the river")
+
+
+def test_watch_word_looks_at_the_end_and_often_at_the_start(
+    model: Any, tokenizer: WordPiece
+) -> None:
+    watch = predictions.WatchWord(tokenizer, "the [MASK] rose", looks=5, top=2)
+    for step in range(1, 101):
+        watch(report(step, 100, model))
+    assert [step for step, _ in watch.snapshots] == [4, 16, 36, 64, 100]
+    assert all(len(guesses) == 2 for _, guesses in watch.snapshots)
+
+
+def test_prediction_slider_at_both_ends() -> None:
+    snapshots = [(1, [("a", 0.3), ("bank", 0.1)]), (50, [("bank", 0.876), ("a", 0.05)])]
+    live = predictions.prediction_slider(snapshots, "over its [MASK]", truth="bank")
+    picture = live.widget.children[-1]
+    live.controls["step"].value = 0
+    assert "after step 1" in picture.value and "30.0%" in picture.value
+    live.controls["step"].value = 1
+    assert "after step 50" in picture.value and "87.6%" in picture.value
+    assert picture.value.count("url(#course-hatch)") == 1  # the true word, by shape …
+    assert picture.value.count("the true word") == 1  # … and in words
+    with pytest.raises(ValueError, match="at least one"):
+        predictions.prediction_slider([])
+
+
+# ---------------------------------------------------------------- figures
+
+
+def numbers_of(figure: Any) -> list[float]:
+    return [float(v) for trace in figure.data for v in trace.y]
+
+
+def labels_of(figure: Any) -> list[str]:
+    return [note.text for note in figure.layout.annotations]
+
+
+def history(steps: int, **losses: list[float]) -> Any:
+    return SimpleNamespace(steps=list(range(1, steps + 1)), losses=losses)
+
+
+def test_loss_figure_holds_its_numbers() -> None:
+    run = history(3, total=[3.0, 2.0, 1.23456], mlm=[3.0, 2.0, 1.23456])
+    figure = figures.plot_loss(run, {"unigram": 5.1})
+    assert list(figure.data[0].y) == [3.0, 2.0, 1.235]
+    assert list(figure.data[1].y) == [5.1, 5.1]
+    assert labels_of(figure) == ["mlm 1.24", "unigram 5.1"]
+    assert len(json.dumps(figure.to_plotly_json(), default=list)) < 4_000
+
+
+def test_long_curves_are_thinned_to_means() -> None:
+    x, y = style.thinned(list(range(1, 1001)), [1.0, 3.0] * 500)
+    assert len(x) == 200 and x[-1] == 1000
+    assert all(1.0 < value < 3.0 for value in y)
+
+
+def test_accuracy_chart_has_the_four_lines_and_the_long_run() -> None:
+    figure = figures.accuracy_chart(
+        [0, 10, 20], [0.0, 0.5, 0.81], unigram=0.1, count_model=0.68, oracle=0.95,
+        long_run=([0, 100, 200], [0.0, 0.9, 0.93]),
+    )  # fmt: skip
+    names = [trace.name for trace in figure.data]
+    assert names == ["long run", "model", "oracle", "count model", "unigram"]
+    assert {0.81, 0.93, 0.95, 0.68, 0.1} <= set(numbers_of(figure))
+    said = " ".join(labels_of(figure))
+    for label in ("model 81.0%", "long run 93.0%", "oracle 95.0%", "count model 68.0%", "unigram"):
+        assert label in said
+    looks = {(t.line.color, t.line.dash, t.line.width) for t in figure.data}
+    assert len(looks) == 5
+    assert figure.layout.width <= 760 and figure.layout.height <= 420
+
+
+def test_logarithmic_chart_leaves_out_step_zero() -> None:
+    figure = figures.accuracy_chart(
+        [0, 10, 100], [0.0, 0.5, 0.8], unigram=0.1, count_model=0.6, oracle=0.9, log_x=True
+    )
+    assert list(figure.data[0].x) == [10, 100]
+    assert figure.layout.xaxis.type == "log"
+
+
+def test_labels_never_touch_and_stay_inside() -> None:
+    values = [0.95, 0.94, 0.93, 0.1]
+    at = chart_parts.apart(values, 0.05, 1.0)
+    ordered = sorted(at)
+    assert all(b - a >= 0.05 - 1e-9 for a, b in pairwise(ordered))
+    assert max(at) <= 1.0 and at[3] == 0.1
+    assert sorted(range(4), key=at.__getitem__) == sorted(range(4), key=values.__getitem__)
+
+
+def test_bars_carry_numbers_patterns_and_what_was_expected() -> None:
+    shares = {"mask": 0.80123, "random": 0.0991, "kept": 0.0997}
+    figure = figures.bar_chart(shares, expected={"mask": 0.8}, percent=True)
+    bar = figure.data[0]
+    assert list(bar.y) == [0.8012, 0.0991, 0.0997]
+    assert list(bar.text) == ["80.1%", "9.9%", "10.0%"]
+    assert len(set(bar.marker.pattern.shape)) == 3
+    assert "expected 80.0%" in figure.layout.xaxis.ticktext[0]
+    assert figure.layout.shapes[0].y0 == 0.8
+
+
+def test_coverage_chart_ends_where_the_formula_does() -> None:
+    figure = figures.coverage_chart(0.15, passes=40, copies=10)
+    last = {trace.name: trace.y[-1] for trace in figure.data}
+    assert last["static"] == pytest.approx(0.15)
+    assert last["ten copies"] == pytest.approx(1 - 0.85**10, abs=1e-4)
+    assert last["dynamic"] == pytest.approx(1 - 0.85**40, abs=1e-4)
+
+
+def test_heat_chart_keeps_equal_tokens_apart() -> None:
+    figure = figures.heat_chart([[0.25, 1 / 3], [0.0, 1.0]], ["a", "a"], ["x", "x"])
+    assert figure.data[0].z[0][1] == 0.3333
+    assert list(figure.layout.xaxis.ticktext) == ["x", "x"]
+    first, last = figure.data[0].colorscale[0][1], figure.data[0].colorscale[-1][1]
+    assert (first, last) == ("#00224e", "#fee838")  # Cividis
+
+
+@pytest.mark.parametrize(("value", "want"), [(123456.0, 123500), (0.00123456, 0.001235), (0, 0)])
+def test_four_significant_digits(value: float, want: float) -> None:
+    assert style.round_one(value) == want
+
+
+def test_colours_are_fixed_and_asked_for_by_name() -> None:
+    assert style.colour("BERT") == style.colour("bert") == "#0072B2"
+    with pytest.raises(ValueError, match="has no colour yet"):
+        style.colour("gpt")
+
+
+def test_figures_name_no_renderer_and_no_latex(root: Path) -> None:
+    text = (root / "course_lib" / "teaching" / "figures.py").read_text(encoding="utf-8")
+    assert "renderer" not in text and "$" not in text
+
+
+# ---------------------------------------------------------------- progress
+
+
+def report(step: int, steps: int, model: Any = None, loss: float = 2.0) -> Any:
+    losses = {"total": loss + 0.7, "mlm": loss, "nsp": 0.7}
+    return SimpleNamespace(
+        step=step, steps=steps, losses=losses, tokens_per_second=1234.5, model=model
+    )
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("callback", "most"), [(progress.ProgressBar(), 51), (progress.LiveLoss(), 15)]
+)
+def test_progress_is_drawn_by_time_not_by_step(
+    callback: Any, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    for step in range(1, 10_001):  # 1 ms a step: ten seconds in all
+        clock.now = step / 1000
+        callback(report(step, 10_000))
+    assert most - 4 <= callback.drawn <= most
+
+
+def test_the_last_step_is_always_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[page.Html] = []
+    monkeypatch.setattr(progress._Display, "show", lambda self, html, last: shown.append(html))
+    bar = progress.ProgressBar(seconds=1e9)
+    for step in range(1, 6):
+        bar(report(step, 5))
+    assert [html.text.split(",")[0] for html in shown] == ["step 1 of 5", "step 5 of 5"]
+    assert "width:100.0%" in shown[-1].html
+
+
+def test_live_loss_draws_means_levels_and_stays_small() -> None:
+    values = [5.0 - step / 2500 for step in range(10_000)]
+    svg = progress.loss_svg(values, 10_000, {"unigram": 5.1, "count model": 2.9})
+    assert len(svg) < 12_000
+    assert "unigram 5.10" in svg and "count model 2.90" in svg and "step 10,000" in svg
+    assert svg.count("stroke-dasharray") == 2
+    assert 100 <= svg.count("L") <= 160
+
+
+def test_live_loss_begins_anew_with_a_new_run() -> None:
+    live = progress.LiveLoss()
+    for _ in range(2):
+        for step in range(1, 4):
+            live(report(step, 3, loss=float(step)))
+        assert live.values == [1.0, 2.0, 3.0]
+
+
+def test_progress_works_as_callback_of_fit(tokenizer: WordPiece) -> None:
+    from course_lib import fit
+    from course_lib.objectives.rows import Batch
+
+    class One(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.ones(2, 2))
+
+        def forward(self, input_ids: Any) -> Any:
+            return self.w * input_ids
+
+    bar, live = progress.ProgressBar(), progress.LiveLoss(part="total")
+    history = fit(
+        One(),
+        lambda out, targets: {"total": out.square().mean()},
+        lambda step: Batch({"input_ids": torch.ones(2, 2)}, {}),
+        steps=4,
+        precision="float32",
+        callbacks=[bar, live],
+    )
+    assert live.values == history.losses["total"] and bar.drawn >= 1
+
+
+# ---------------------------------------------------------------- quiz
+
+
+def quiz_items() -> list[Any]:
+    choices = [
+        {"text": "15%", "correct": False, "why": "That share is *chosen*."},
+        {"text": "`80%` & more", "correct": True, "why": "The rest is split."},
+    ]
+    return [SimpleNamespace(number=1, question="How many become [MASK]?", choices=choices)]
+
+
+def test_quiz_is_live_and_unfolds_without_a_kernel() -> None:
+    live = quiz_widget.quiz_view(quiz_items())
+    assert [c["correct"] for c in live.widget.items[0]["choices"]] == [False, True]
+    html = live.static.html
+    assert html.count("<details>") == 1 and "<summary>Answer</summary>" in html
+    before, after = html.split("<details>")
+    assert "That share is" not in before and "That share is <em>chosen</em>." in after
+    assert "80%</code> &amp; more" in before
+    assert "✓ right" in after and "✗ wrong" in after
+    for wanted in ("'fieldset'", "'legend'", "type: 'radio'", "aria-live", "focus-visible"):
+        assert wanted in live.widget._esm + live.widget._css
+
+
+def test_a_quiz_item_needs_a_right_choice() -> None:
+    items = quiz_items()
+    items[0].choices[1]["correct"] = False
+    with pytest.raises(ValueError, match="no right choice"):
+        quiz_widget.quiz_view(items)
+
+
+# ---------------------------------------------------------------- compare
+
+
+def test_compare_finds_ours_equal_and_a_changed_reference_not() -> None:
+    from course_lib import compare, to_transformers
+
+    torch.manual_seed(1)
+    small = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32, "vocab_size": 50}
+    ours = bert_for_pretraining("tiny", max_positions=20, initializer_range=0.2, **small).train()
+    same = compare(ours)
+    assert same.equal and same.our_parameters == same.reference_parameters
+    assert same.our_parameters == sum(p.numel() for p in ours.parameters())
+    assert ours.training and all(p.grad is None for p in ours.parameters())
+    assert "✓ equal" in same._repr_html_() and "equal" in repr(same)
+
+    theirs = to_transformers(ours)
+    with torch.no_grad():
+        theirs.bert.encoder.layer[1].output.dense.weight[3, 5] += 0.1
+    changed = compare(ours, theirs)
+    assert not changed.equal
+    assert changed.output_difference > 1e-4 and changed.gradient_difference > 1e-4
+    assert "✗ not equal" in changed._repr_html_() and "NOT equal" in repr(changed)
+
+
+def test_compare_in_double_precision_and_for_encoders() -> None:
+    from course_lib import compare
+
+    torch.manual_seed(2)
+    small = {"hidden_size": 12, "num_heads": 3, "intermediate_size": 24, "vocab_size": 40}
+    found = compare(bert("tiny", max_positions=20, **small).double(), length=9)
+    assert found.tolerance == 1e-10 and found.equal
+    with pytest.raises(ValueError, match="a model of transformers"):
+        compare(bert("tiny", max_positions=20, **small), "torch")
+
+
+def test_a_long_text_keeps_its_mask_in_sight() -> None:
+    from course_lib.teaching.predictions import _around_the_mask
+
+    words = [f"w{i}" for i in range(60)]
+    for place in (0, 20, 59):
+        text = " ".join([*words[:place], "[MASK]", *words[place + 1 :]])
+        shown = _around_the_mask(text)
+        assert "[MASK]" in shown and len(shown) <= 94
+        assert ("…" in shown) and all(w in [*words, "[MASK]", "…"] for w in shown.split())
+    assert _around_the_mask("short [MASK]") == "short [MASK]"

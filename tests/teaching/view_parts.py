@@ -1,0 +1,28 @@
+"""What tests of views read: the picture, the text and the labels that a view shows."""
+
+from __future__ import annotations
+
+import base64
+import re
+from html import unescape
+from typing import Any
+
+from course_lib.teaching import page
+
+
+def picture_of(live: page.Live) -> str:
+    return live.widget.children[-1].value
+
+
+def plain(html: str) -> str:
+    return unescape(re.sub(r"<[^>]+>", " ", html))
+
+
+def drawn(html: str) -> str:
+    """The SVGs that a piece of HTML holds as images, decoded."""
+    found = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", html)
+    return "".join(base64.b64decode(one).decode() for one in found)
+
+
+def labels_of(figure: Any) -> list[str]:
+    return [note.text for note in figure.layout.annotations]

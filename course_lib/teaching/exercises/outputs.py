@@ -280,10 +280,10 @@ def digits_apart(a: Any, b: Any) -> tuple[str, str]:
     return texts
 
 
-def shown(x: Any, digits: int = 4) -> str:
+def shown(value: Any, digits: int = 4) -> str:
     """A value for a sentence: numbers rounded, tensors as lists, long things cut."""
-    x = plain(x)
-    if isinstance(x, bool) or not isinstance(x, Real):
+    x: Any = plain(value)
+    if isinstance(x, bool) or not isinstance(x, (int, float)):
         if type(x) in (list, tuple):
             inside = ", ".join(shown(part, digits) for part in x)
             return short(f"[{inside}]" if type(x) is list else f"({inside})", 400)

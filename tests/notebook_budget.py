@@ -82,7 +82,10 @@ class Page:
     def _write(self, nodeid: str) -> None:
         assert self.started
         self.spent[0], self.spent[2] = time.monotonic() - self.started, nodeid.split("::")[-1]
-        Path(os.environ["NOTEBOOK_BUDGET"]).write_text(json.dumps(self.spent), encoding="utf-8")
+        target = Path(os.environ["NOTEBOOK_BUDGET"])
+        partial = target.with_name(f"{target.name}.partial")
+        partial.write_text(json.dumps(self.spent), encoding="utf-8")
+        os.replace(partial, target)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import random
 import shutil
 import sys
 from collections.abc import Iterator
@@ -37,6 +38,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def root() -> Path:
     """The checkout."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def english_texts() -> list[str]:
+    """Every text of data/english, mixed. A real text that is the same on every machine, unlike the
+    documentation of whatever Python and libraries are installed."""
+    from course_lib.text import english
+
+    texts = [item.text for item in (*english.reviews(), *english.messages())]
+    texts += [text for pair in english.nli_pairs() for text in (pair.premise, pair.hypothesis)]
+    texts += [item.text for item in (*english.tagged_sentences(), *english.passages())]
+    random.Random(0).shuffle(texts)
+    return texts
 
 
 def load(path: Path) -> ModuleType:

@@ -67,7 +67,6 @@ def recorded_draws() -> None:
 
     For tests that begin a recorded training anew and expect its first losses."""
     import torch
-
     from course_lib.train.results import read_result
 
     made_by = read_result("02_pretraining")["versions"]["torch"].split("+")[0]

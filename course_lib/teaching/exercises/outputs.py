@@ -282,11 +282,11 @@ def digits_apart(a: Any, b: Any) -> tuple[str, str]:
 
 def shown(value: Any, digits: int = 4) -> str:
     """A value for a sentence: numbers rounded, tensors as lists, long things cut."""
-    x: Any = plain(value)
+    x = plain(value)
     if isinstance(x, bool) or not isinstance(x, (int, float)):
-        if type(x) in (list, tuple):
+        if isinstance(x, (list, tuple)):
             inside = ", ".join(shown(part, digits) for part in x)
-            return short(f"[{inside}]" if type(x) is list else f"({inside})", 400)
+            return short(f"[{inside}]" if isinstance(x, list) else f"({inside})", 400)
         if isinstance(x, Mapping):
             inside = ", ".join(f"{k!r}: {shown(v, digits)}" for k, v in x.items())
             return short("{" + inside + "}", 400)

@@ -1,4 +1,4 @@
-"""No measured number is typed: page, deck and quiz name numbers that the lecture's room computes."""
+"""No measured number is typed: page, deck and quiz name those that the lecture's room computes."""
 
 from __future__ import annotations
 

@@ -204,6 +204,8 @@ def _environment(home: Path, log: Path) -> dict[str, str]:
         for k, v in os.environ.items()
         if not k.startswith(("JUPYTER", "COURSE_LIB", "PYTHONPATH"))
     }
+    if int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1:
+        ours.setdefault("OMP_NUM_THREADS", "1")  # kernels side by side would wait for each other
     return ours | {
         "HOME": str(home),
         "XDG_CACHE_HOME": str(home / ".cache"),

@@ -1,4 +1,4 @@
-"""The harness itself can fail: it sees errors at a slider's end, requests that leave, pages that hang."""
+"""The harness sees errors at a slider's end, requests that leave the machine, pages that hang."""
 
 from __future__ import annotations
 

@@ -60,12 +60,19 @@ KERNEL = "window.jupyterapp?.shell.currentWidget?.context?.sessionContext?.sessi
 
 
 # A saved notebook comes with the counts of its last run: without them, a cell that has one ran.
-RUN_ALL = """() => {
-  window.allRan = false;
-  for (const cell of window.jupyterapp.shell.currentWidget.content.widgets)
+RUN = """places => {
+  const {commands, shell} = window.jupyterapp, panel = shell.currentWidget;
+  for (const cell of panel.content.widgets)
     if (cell.model.type === 'code') cell.model.executionCount = null;
-  window.jupyterapp.commands.execute('notebook:run-all-cells')
-    .finally(() => { window.allRan = true; });
+  const runOne = place => {
+    panel.content.activeCellIndex = place;
+    panel.content.deselectAll();
+    return commands.execute('notebook:run-cell');
+  };
+  window.allRan = false;
+  const run = places ? places.reduce((before, place) => before.then(() => runOne(place)),
+    Promise.resolve()) : commands.execute('notebook:run-all-cells');
+  run.finally(() => { window.allRan = true; });
 }"""
 
 
@@ -245,6 +252,7 @@ class Notebook:
     name: str
     asked: list[str]  # the addresses beyond this machine that the browser asked for
     seconds: float = AGAINST_HANGING
+    cells: list[int] | None = None  # the places of the cells to run; without them all run
     trouble: str = ""
     took: str = ""
     moved: list[str] = field(default_factory=list)
@@ -264,9 +272,9 @@ class Notebook:
         self.server.stop_kernels()
 
     def run(self) -> float:
-        """Run every cell; the seconds it took. Raises when one hangs or the kernel dies."""
+        """Run the cells; the seconds it took. Raises when one hangs or the kernel dies."""
         started = time.monotonic()
-        self.page.evaluate(RUN_ALL)
+        self.page.evaluate(RUN, self.cells)
         ended = f"() => window.allRan || /dead|restarting/.test({KERNEL}?.status)"
         try:
             self.page.wait_for_function(ended, timeout=self.seconds * 1000, polling=300)
@@ -363,13 +371,17 @@ class Notebook:
 
 @contextlib.contextmanager
 def visit(
-    browser: Browser, server: Server, name: str, seconds: float = AGAINST_HANGING
+    browser: Browser,
+    server: Server,
+    name: str,
+    seconds: float = AGAINST_HANGING,
+    cells: list[int] | None = None,
 ) -> Iterator[Notebook]:
-    """A notebook opened and run in a window of its own. However that ends, its kernel ends with it,
-    so that the next page begins in a clean state."""
+    """A notebook opened and run, whole or these cells, in a window of its own. However that ends,
+    its kernel ends with it, so that the next page begins in a clean state."""
     server.forget_requests()
     with offline_context(browser) as (context, asked):
-        notebook = Notebook(context.new_page(), server, name, asked, seconds)
+        notebook = Notebook(context.new_page(), server, name, asked, seconds, cells)
         with no_endless_script(2 * AGAINST_HANGING):
             try:
                 with noted_trouble(notebook):

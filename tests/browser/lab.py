@@ -317,22 +317,35 @@ class Notebook:
         found = self.page.locator(".jp-OutputArea .noUi-handle, .jp-OutputArea input[type=range]")
         return [found.nth(i) for i in range(found.count()) if found.nth(i).is_visible()]
 
-    def move_every_slider(self) -> list[str]:
-        """Take each to both ends by keyboard, checking after each move; a line for each slider."""
+    def move_every_slider(self, promised: int = 0) -> list[str]:
+        """Take each to both ends by keyboard, checking after each move; two lines for each slider.
+        The page may still be drawing those promised, and a slider's neighbours after a move."""
+        self._wait(lambda: len(self.sliders()) >= promised)
         for number in range(len(self.sliders())):
-            # Asked anew each time: a control may redraw its neighbours.
             for key, bound in (("Home", "min"), ("End", "max")):
-                slider = self.sliders()[number]
-                slider.scroll_into_view_if_needed()
-                slider.focus()
-                slider.press(key)
-                self.settle()
-                now, end = _value(self.sliders()[number], bound)
-                said = f"slider {number} ({_label(slider)}): {key} gives {now:g} of {bound} {end:g}"
-                assert abs(now - end) < 1e-6, f"{self.name}: {said}"
-                assert not self.errors(), f"{self.name}: {said}, then {self.errors()}"
-                self.moved.append(said)
+                self._wait(lambda number=number: len(self.sliders()) > number)
+                self._move(number, key, bound)
+        self.settle()
         return self.moved
+
+    def _move(self, number: int, key: str, bound: str) -> None:
+        slider = self.sliders()[number]
+        slider.scroll_into_view_if_needed()
+        slider.focus()
+        slider.press(key)
+        self.settle()
+        self._wait(lambda: len(self.sliders()) > number)
+        now, end = _value(self.sliders()[number], bound)
+        said = f"slider {number} ({_label(slider)}): {key} gives {now:g} of {bound} {end:g}"
+        assert abs(now - end) < 1e-6, f"{self.name}: {said}"
+        assert not self.errors(), f"{self.name}: {said}, then {self.errors()}"
+        self.moved.append(said)
+
+    def _wait(self, drawn: Callable[[], bool], seconds: float = 300) -> None:
+        """Until the page shows that; what it never shows is for the test to miss."""
+        last = time.monotonic() + seconds
+        while not drawn() and time.monotonic() < last:
+            self.page.wait_for_timeout(100)
 
     def inside_frames(self, selector: str) -> int:
         """How many elements match in the frames that outputs hold (bertviz draws in one)."""

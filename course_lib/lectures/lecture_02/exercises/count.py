@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from course_lib.config import BertConfig, published
-from course_lib.teaching.exercises.machinery import (
+from course_lib.teaching.exercises.legacy import (
     Answer,
     Check,
     Draw,

@@ -10,7 +10,7 @@ from math import isclose
 from typing import Any, NamedTuple
 
 from course_lib.teaching.exercises.diagnosis import name_suspect, one_number, told
-from course_lib.teaching.exercises.machinery import Answer, Check, Draw, Exercise, Suspect, call
+from course_lib.teaching.exercises.legacy import Answer, Check, Draw, Exercise, Suspect, call
 
 
 class Kernel(NamedTuple):

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from course_lib.kernels.masking import CHOICE, as_share, random_bits
-from course_lib.teaching.exercises.machinery import (
+from course_lib.teaching.exercises.legacy import (
     Answer,
     Check,
     Draw,

@@ -43,6 +43,7 @@ NOTEBOOKS = SOURCES.parent
 ROOT = NOTEBOOKS.parent
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+AGAINST_HANGING = 30 * 60  # seconds a cell may take; a page takes 120 where nothing else runs
 LARGEST = 500_000  # bytes: what GitHub still shows without complaint, and a clone takes gladly
 
 
@@ -109,7 +110,8 @@ def execute(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(
             notebook,
-            timeout=600,
+            timeout=AGAINST_HANGING,
+            startup_timeout=AGAINST_HANGING,
             kernel_name="python3",
             record_timing=False,
             resources={"metadata": {"path": folder}},

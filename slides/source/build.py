@@ -51,6 +51,7 @@ BUILD = SOURCES.parent / "build"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 WIDTH, HEIGHT = 1280, 720  # the canvas; reveal.js scales it to the screen
 FIGURE = (1120, 430)
+AGAINST_HANGING = 30 * 60  # seconds for whatever the browser is waited for
 HEADING = re.compile(
     r"^(#{1,2}) +(.+?)\s*\{minutes=(\d+(?:\.\d+)?)\s*(?:\.([\w-]+))?\}\s*$", re.MULTILINE
 )
@@ -377,11 +378,14 @@ def write_pdf(page_file: Path, executable: str) -> Path:
     target = page_file.with_suffix(".pdf")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=executable, args=["--no-sandbox", "--disable-gpu"]
+            executable_path=executable,
+            args=["--no-sandbox", "--disable-gpu"],
+            timeout=AGAINST_HANGING * 1000,
         )
         tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        tab.set_default_timeout(AGAINST_HANGING * 1000)
         tab.goto(f"{page_file.as_uri()}?print-pdf&showNotes=separate-page")
-        tab.wait_for_function("() => window.deckDrawn", timeout=120_000)
+        tab.wait_for_function("() => window.deckDrawn")
         partial = target.with_suffix(".partial")
         pages = tab.locator(".pdf-page, .speaker-notes-pdf").count()  # then an empty one follows
         too_long = tab.evaluate(NOTES_TOO_LONG)

@@ -2,8 +2,8 @@
 
     make new-lecture NB=09 NAME=spans_and_entities
 
-writes course_lib/lectures/lecture_NN/ (exercises/, claims.py, numbers.py, quiz.toml), the sources of
-the page and the deck, and the file of the answers that tests try. Nothing that exists is touched.
+writes course_lib/lectures/lecture_NN/ (exercises/, claims.py, numbers.py, quiz.toml), the sources
+of the page and the deck, and the file of the answers that tests try. Nothing that exists is touched.
 Then `make notebooks NB=NN` executes the page; the README's table and page 00 want a line."""
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ DECK_HEAD = """title: {title}
 lecture: {number}
 """
 
-ANSWERS = '''"""Answers that other hands might write to the exercises of lecture {number}, right and wrong."""
+ANSWERS = '''"""What other hands might answer in lecture {number}, right and wrong."""
 
 from __future__ import annotations
 

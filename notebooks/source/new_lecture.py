@@ -3,8 +3,8 @@
     make new-lecture NB=09 NAME=spans_and_entities
 
 writes course_lib/lectures/lecture_NN/ (exercises/, claims.py, numbers.py, quiz.toml), the sources
-of the page and the deck, and the file of the answers that tests try. Nothing that exists is touched.
-Then `make notebooks NB=NN` executes the page; the README's table and page 00 want a line."""
+of the page and the deck, and the file of the answers that tests try. Nothing that exists is
+touched. Then `make notebooks NB=NN` executes the page; the README's table and page 00 want a line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Measured numbers in sentences: a lecture's numbers.py has them; page, deck and quiz name them.
 
-`{{number:name}}` in a text stands for what `NUMBERS["name"]()` of the lecture's room gives: a
+`{{number:name}}` stands in a text for what `NUMBERS["name"]()` of the lecture's room gives, a
 number or a text, read from the results or computed. So nothing measured is typed by hand. `TYPED`
 there lists digits that a text of the lecture holds with another meaning, and which."""
 

@@ -4,7 +4,7 @@
 
 writes course_lib/lectures/lecture_NN/ (exercises/, claims.py, numbers.py, quiz.toml), the sources
 of the page and the deck, and the file of the answers that tests try. Nothing that exists is
-touched. Then `make notebooks NB=NN` executes the page; the README's table and page 00 want a line."""
+touched. Then `make notebooks NB=NN` executes the page; the README's table wants a line."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from .form import Case, Edit, Exercise, Known, Stage
 from .outputs import Items, Number, Numbers, Out, alike, numeric, plain
 
 NOTHING = object()  # where a function gave no value to compare
-MOST_PAIRS = 300
+MOST_PAIRS = 400
 MOST_NAMED = 3
 
 Observe = Callable[[Any, Case], Any]
@@ -118,12 +118,12 @@ class Observations:
     def _pairs(self) -> Iterator[tuple[Known, ...]]:
         edits = [known for known in self.exercise.mistakes if isinstance(known, Edit)]
         edits = [edit for edit in edits if not edit.endless]
-        for count, (a, b) in enumerate(combinations(edits, 2)):
-            if count == MOST_PAIRS:
-                return
-            if {old for old, _ in a.replacements()} & {old for old, _ in b.replacements()}:
-                continue
-            yield a, b
+        pairs = (
+            (a, b)
+            for a, b in combinations(edits, 2)
+            if not {old for old, _ in a.replacements()} & {old for old, _ in b.replacements()}
+        )
+        yield from islice(pairs, MOST_PAIRS)
 
     def _agreement(
         self, known: tuple[Known, ...], mine: list[Any], right: list[Any], place: int, out: Out,

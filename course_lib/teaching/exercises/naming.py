@@ -8,7 +8,7 @@ well are named, and all of them: "either … or …".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, islice
 from typing import Any
 
@@ -59,10 +59,13 @@ class Observations:
             return [f"Your {out.name}: the same for all inputs."], "constant"
         if exchanged := self._exchanged(here):
             return [exchanged], "universal"
-        if found := self._known(parts, rights, place, out, here):
+        singles = [(known,) for known in self.exercise.mistakes if not known.endless]
+        if found := self._known(singles, parts, rights, place, out, here):
             return found, "known"
         if found := list(_universal(parts[:here], rights[:here], out)):
             return found[:MOST_NAMED], "universal"
+        if found := self._known(self._pairs(), parts, rights, place, out, here):
+            return found, "known"
         return [], "unforeseen"
 
     def _part(self, observed: Any, place: int) -> Any:
@@ -99,21 +102,18 @@ class Observations:
     # ---------------------------------------------------------------- known mistakes
 
     def _known(
-        self, mine: list[Any], right: list[Any], place: int, out: Out, here: int
-    ) -> list[str]:
-        singles = [(known,) for known in self.exercise.mistakes if not known.endless]
-        for tried in (singles, self._pairs()):
-            agreeing = []
-            for known in tried:
-                score = self._agreement(known, mine, right, place, out, here)
-                if score is not None:
-                    agreeing.append((score, known))
-            if agreeing:
-                best = max(score for score, _ in agreeing)
-                named = [known for score, known in agreeing if score == best]
-                said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
-                return list(said)[:MOST_NAMED]
-        return []
+        self, tried: Iterable[tuple[Known, ...]], mine: list[Any], right: list[Any], place: int,
+        out: Out, here: int,
+    ) -> list[str]:  # fmt: skip
+        agreeing = []
+        for known in tried:
+            score = self._agreement(known, mine, right, place, out, here)
+            if score is not None:
+                agreeing.append((score, known))
+        best = max((score for score, _ in agreeing), default=0)
+        named = [known for score, known in agreeing if score == best]
+        said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
+        return list(said)[:MOST_NAMED]
 
     def _pairs(self) -> Iterator[tuple[Known, ...]]:
         edits = [known for known in self.exercise.mistakes if isinstance(known, Edit)]

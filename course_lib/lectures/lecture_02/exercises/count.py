@@ -119,8 +119,9 @@ COUNT = Exercise(
              f"{SHARED}, and as much of its bias; the output projection is one matrix as well."),
         Edit("return embeddings", "return H * H + 5 * H + V + 2 + embeddings",
              "The MLM and NSP heads were counted; the exercise leaves them out."),
-        Edit("return embeddings", "return H * H + 3 * H + V + embeddings", "The MLM head was "
-             "counted (dense layer, LayerNorm, a bias for each piece); the exercise leaves it out."),
+        Edit("return embeddings", "return H * H + 3 * H + V + embeddings",
+             "The MLM head was counted (dense layer, LayerNorm, a bias for each piece); this "
+             "exercise counts no head."),
         Edit("return embeddings", "return 2 * H + 2 + embeddings",
              "The NSP head was counted, 2H + 2; the exercise leaves it out."),
         Edit("+ 2 * H", "+ V * H + 2 * H", "A matrix of V×H too many. The decoder of the MLM head "

@@ -312,6 +312,20 @@ def test_two_results_in_the_wrong_order_are_told_so() -> None:
     assert "expected 2: sum, product" in toy_with(lambda x, f: 1.0, **changes).message
 
 
+def test_of_mistakes_that_fit_one_result_those_that_fit_the_other_too_are_named() -> None:
+    def both(x: torch.Tensor, factor: float) -> tuple[float, float]:
+        total, largest = x.sum(), x.max()
+        return float(total), float(largest)
+
+    edits = (
+        Edit("x.sum()", "x.mean()", "Mean."),
+        Edit("total, largest = x.sum(), x.max()", "total, largest = x.mean(), x.min()", "Both."),
+    )
+    changes = {"solution": both, "returns": (Number("sum"), Number("largest")), "gradient": ()}
+    report = toy_with(lambda x, f: (x.mean(), x.min()), mistakes=edits, **changes)
+    assert report.message.startswith("Both.")
+
+
 def test_another_function_can_be_a_known_mistake() -> None:
     other = Other(lambda x, factor: x + factor, "Added.")
     assert "Added." in toy_with(lambda x, f: f + x, mistakes=(other,)).message

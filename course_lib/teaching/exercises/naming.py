@@ -129,7 +129,8 @@ class Observations:
         self, known: tuple[Known, ...], mine: list[Any], right: list[Any], place: int, out: Out,
         here: int,
     ) -> int | None:  # fmt: skip
-        """On how many cases it agrees with the answer; None unless on all of the stage's."""
+        """On how many cases and outputs it agrees with the answer; None unless on all of the
+        stage's cases in this output."""
         try:
             function = self.exercise.with_mistakes(*known)
         except Exception:  # two edits of one place; a text that is no Python any more
@@ -138,13 +139,23 @@ class Observations:
         for n, case in enumerate((*self.cases, *self.others)):
             if mine[n] is NOTHING:
                 continue
-            theirs = self._part(self._of(function, case), place)
+            whole = self._of(function, case)
+            theirs = self._part(whole, place)
             agrees = theirs is not NOTHING and _same(mine[n], theirs, out)
             if n < here and not agrees:
                 return None
-            score += agrees
+            score += agrees + self._other_outputs(self.mine[n], whole)
             differs = differs or (n < here and not _same(theirs, right[n], out))
         return score if differs and score else None
+
+    def _other_outputs(self, mine: Any, theirs: Any) -> int:
+        """In how many outputs two observations agree, where there are several."""
+        outs = self.exercise.outs(self.stage)
+        try:
+            pairs = zip(mine, theirs, outs, strict=True) if len(outs) > 1 else ()
+            return sum(_same(a, b, out) for a, b, out in pairs)
+        except Exception:
+            return 0
 
 
 def _same(a: Any, b: Any, out: Out) -> bool:

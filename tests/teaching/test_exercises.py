@@ -17,7 +17,9 @@ import pytest
 import torch
 from conftest import load
 
+from course_lib.config import BertConfig
 from course_lib.teaching.exercises import all_exercises, check, hint, reveal
+from course_lib.teaching.exercises.calling import shown_input
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage, copy_of
 from course_lib.teaching.exercises.machinery import all_stages, check_answer, drawn, observed
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Table, Wrong, alike
@@ -245,6 +247,10 @@ def test_a_difference_in_the_seventh_digit_is_shown() -> None:
     assert mine.strip() != right.strip(". ")
 
 
+def test_the_difference_of_two_whole_numbers_is_told() -> None:
+    assert Number("n", kind="int").difference(7, 5) == "you have 7; it is 5 (2 too many)."
+
+
 def test_a_stale_edit_is_an_error() -> None:
     with pytest.raises(ValueError, match="stands 0 times"):
         TOY.with_mistakes(Edit("not there", "", "Stale."))
@@ -306,6 +312,20 @@ def test_two_results_in_the_wrong_order_are_told_so() -> None:
     assert "expected 2: sum, product" in toy_with(lambda x, f: 1.0, **changes).message
 
 
+def test_of_mistakes_that_fit_one_result_those_that_fit_the_other_too_are_named() -> None:
+    def both(x: torch.Tensor, factor: float) -> tuple[float, float]:
+        total, largest = x.sum(), x.max()
+        return float(total), float(largest)
+
+    edits = (
+        Edit("x.sum()", "x.mean()", "Mean."),
+        Edit("total, largest = x.sum(), x.max()", "total, largest = x.mean(), x.min()", "Both."),
+    )
+    changes = {"solution": both, "returns": (Number("sum"), Number("largest")), "gradient": ()}
+    report = toy_with(lambda x, f: (x.mean(), x.min()), mistakes=edits, **changes)
+    assert report.message.startswith("Both.")
+
+
 def test_another_function_can_be_a_known_mistake() -> None:
     other = Other(lambda x, factor: x + factor, "Added.")
     assert "Added." in toy_with(lambda x, f: f + x, mistakes=(other,)).message
@@ -330,6 +350,11 @@ def test_a_result_instead_of_a_function_is_told_so() -> None:
 def test_none_is_told_with_the_input() -> None:
     message = toy_with(lambda x, f: print(end="")).message
     assert "returned None for [[" in message
+
+
+def test_a_configuration_is_shown_by_what_it_sets() -> None:
+    config = BertConfig(hidden_size=8, num_heads=2)
+    assert shown_input(config) == "BertConfig(hidden_size=8, num_heads=2)"
 
 
 def test_the_seed_in_a_report_draws_the_same_inputs() -> None:

@@ -8,8 +8,8 @@ well are named, and all of them: "either … or …".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, islice
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from .form import Case, Edit, Exercise, Known, Stage
 from .outputs import Items, Number, Numbers, Out, alike, numeric, plain
 
 NOTHING = object()  # where a function gave no value to compare
-MOST_PAIRS = 300
+MOST_PAIRS = 400
 MOST_NAMED = 3
 
 Observe = Callable[[Any, Case], Any]
@@ -59,10 +59,13 @@ class Observations:
             return [f"Your {out.name}: the same for all inputs."], "constant"
         if exchanged := self._exchanged(here):
             return [exchanged], "universal"
-        if found := self._known(parts, rights, place, out, here):
+        singles = [(known,) for known in self.exercise.mistakes if not known.endless]
+        if found := self._known(singles, parts, rights, place, out, here):
             return found, "known"
         if found := list(_universal(parts[:here], rights[:here], out)):
             return found[:MOST_NAMED], "universal"
+        if found := self._known(self._pairs(), parts, rights, place, out, here):
+            return found, "known"
         return [], "unforeseen"
 
     def _part(self, observed: Any, place: int) -> Any:
@@ -99,37 +102,35 @@ class Observations:
     # ---------------------------------------------------------------- known mistakes
 
     def _known(
-        self, mine: list[Any], right: list[Any], place: int, out: Out, here: int
-    ) -> list[str]:
-        singles = [(known,) for known in self.exercise.mistakes if not known.endless]
-        for tried in (singles, self._pairs()):
-            agreeing = []
-            for known in tried:
-                score = self._agreement(known, mine, right, place, out, here)
-                if score is not None:
-                    agreeing.append((score, known))
-            if agreeing:
-                best = max(score for score, _ in agreeing)
-                named = [known for score, known in agreeing if score == best]
-                said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
-                return list(said)[:MOST_NAMED]
-        return []
+        self, tried: Iterable[tuple[Known, ...]], mine: list[Any], right: list[Any], place: int,
+        out: Out, here: int,
+    ) -> list[str]:  # fmt: skip
+        agreeing = []
+        for known in tried:
+            score = self._agreement(known, mine, right, place, out, here)
+            if score is not None:
+                agreeing.append((score, known))
+        best = max((score for score, _ in agreeing), default=0)
+        named = [known for score, known in agreeing if score == best]
+        said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
+        return list(said)[:MOST_NAMED]
 
     def _pairs(self) -> Iterator[tuple[Known, ...]]:
         edits = [known for known in self.exercise.mistakes if isinstance(known, Edit)]
         edits = [edit for edit in edits if not edit.endless]
-        for count, (a, b) in enumerate(combinations(edits, 2)):
-            if count == MOST_PAIRS:
-                return
-            if {old for old, _ in a.replacements()} & {old for old, _ in b.replacements()}:
-                continue
-            yield a, b
+        pairs = (
+            (a, b)
+            for a, b in combinations(edits, 2)
+            if not {old for old, _ in a.replacements()} & {old for old, _ in b.replacements()}
+        )
+        yield from islice(pairs, MOST_PAIRS)
 
     def _agreement(
         self, known: tuple[Known, ...], mine: list[Any], right: list[Any], place: int, out: Out,
         here: int,
     ) -> int | None:  # fmt: skip
-        """On how many cases it agrees with the answer; None unless on all of the stage's."""
+        """On how many cases and outputs it agrees with the answer; None unless on all of the
+        stage's cases in this output."""
         try:
             function = self.exercise.with_mistakes(*known)
         except Exception:  # two edits of one place; a text that is no Python any more
@@ -138,13 +139,23 @@ class Observations:
         for n, case in enumerate((*self.cases, *self.others)):
             if mine[n] is NOTHING:
                 continue
-            theirs = self._part(self._of(function, case), place)
+            whole = self._of(function, case)
+            theirs = self._part(whole, place)
             agrees = theirs is not NOTHING and _same(mine[n], theirs, out)
             if n < here and not agrees:
                 return None
-            score += agrees
+            score += agrees + self._other_outputs(self.mine[n], whole)
             differs = differs or (n < here and not _same(theirs, right[n], out))
         return score if differs and score else None
+
+    def _other_outputs(self, mine: Any, theirs: Any) -> int:
+        """In how many outputs two observations agree, where there are several."""
+        outs = self.exercise.outs(self.stage)
+        try:
+            pairs = zip(mine, theirs, outs, strict=True) if len(outs) > 1 else ()
+            return sum(_same(a, b, out) for a, b, out in pairs)
+        except Exception:
+            return 0
 
 
 def _same(a: Any, b: Any, out: Out) -> bool:

@@ -152,6 +152,13 @@ class Number(Out):
             )
         return x
 
+    def difference(self, x: Any, right: Any) -> str:
+        said = super().difference(x, right)
+        if self.kind != "int" or abs(int(x) - int(right)) < 2:
+            return said
+        gap = int(x) - int(right)
+        return f"{said[:-1]} ({shown(abs(gap))} too {'many' if gap > 0 else 'few'})."
+
 
 @dataclass(frozen=True)
 class Items(Out):

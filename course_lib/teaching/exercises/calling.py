@@ -193,8 +193,15 @@ def shown_input(x: Any) -> str:
         if x.numel() <= 24:
             return shown(x, 3 if x.is_floating_point() else 4)
         return f"a tensor of shape {tuple(x.shape)}"
+    if holds_functions(x) and not callable(x):
+        return "functions"
     plain = isinstance(x, (str, int, float, list, tuple, dict, set, type(None)))
     return shown(x) if plain else f"a {type(x).__name__}"
+
+
+def holds_functions(x: Any) -> bool:
+    """Whether this is a function, or a list of nothing else: no input that can be shown."""
+    return callable(x) or (isinstance(x, (list, tuple)) and bool(x) and all(map(callable, x)))
 
 
 def is_empty(answer: Any) -> bool:

@@ -22,6 +22,7 @@ from .calling import (
     Guarded,
     TookTooLong,
     Unanswered,
+    holds_functions,
     is_empty,
     own_randomness,
     shown_input,
@@ -200,7 +201,7 @@ def _given(exercise: Exercise, case: Case) -> str:
     parts = [
         f"{name} = {shown_input(x)}"
         for name, x in zip(exercise.parameters, case, strict=False)
-        if not callable(x) and not isinstance(x, torch.Generator)
+        if not holds_functions(x) and not isinstance(x, torch.Generator)
     ]
     text = ", ".join(part for part in parts if len(part) <= 260)
     return f"For {text}: " if 0 < len(text) <= 500 else ""

@@ -129,7 +129,8 @@ class Observations:
         self, known: tuple[Known, ...], mine: list[Any], right: list[Any], place: int, out: Out,
         here: int,
     ) -> int | None:  # fmt: skip
-        """On how many cases it agrees with the answer; None unless on all of the stage's."""
+        """How many outputs agree with the answer's, over the cases in which output number `place`
+        does; None unless it does in all of the stage's."""
         try:
             function = self.exercise.with_mistakes(*known)
         except Exception:  # two edits of one place; a text that is no Python any more
@@ -138,13 +139,22 @@ class Observations:
         for n, case in enumerate((*self.cases, *self.others)):
             if mine[n] is NOTHING:
                 continue
-            theirs = self._part(self._of(function, case), place)
+            whole = self._of(function, case)
+            theirs = self._part(whole, place)
             agrees = theirs is not NOTHING and _same(mine[n], theirs, out)
             if n < here and not agrees:
                 return None
-            score += agrees
+            score += agrees and self._outputs_alike(self.mine[n], whole)
             differs = differs or (n < here and not _same(theirs, right[n], out))
         return score if differs and score else None
+
+    def _outputs_alike(self, mine: Any, theirs: Any) -> int:
+        outs = self.exercise.outs(self.stage)
+        if len(outs) == 1:
+            return 1
+        parts = [(self._part(mine, n), self._part(theirs, n)) for n in range(len(outs))]
+        known = [(a, b, out) for (a, b), out in zip(parts, outs, strict=True) if a is not NOTHING]
+        return sum(_same(a, b, out) for a, b, out in known if b is not NOTHING)
 
 
 def _same(a: Any, b: Any, out: Out) -> bool:
@@ -229,7 +239,7 @@ def _universal(mine: list[Any], right: list[Any], out: Out) -> Iterator[str]:
     if not pairs:
         return
     table: tuple[tuple[str, Callable[[Any], Any]], ...] = ()
-    if all(numeric(b) for _, b in pairs):
+    if isinstance(out, (Number, Numbers)) and all(numeric(b) for _, b in pairs):
         pairs = [(_tensor(a), torch.as_tensor(b).detach()) for a, b in pairs]
         table = (*ANY_NUMBER, *(ANY_TENSOR if isinstance(out, Numbers) else ()))
     elif isinstance(out, Items) and out.ordered:

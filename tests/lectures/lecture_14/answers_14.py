@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 
 
 def seconds(join, scale=1.0, f=1e9, b=1e9):
@@ -14,12 +15,60 @@ def by_the_ridge(flops, moved, peak, rate):
     return moved / rate / 1e9 if bound_by_memory else flops / peak / 1e9
 
 
+def loss_with(pick=lambda h, y: (h[y != -100], y[y != -100]), end=lambda x: x, logits=lambda x: x):
+    """F.cross_entropy of picked rows; 0 where nothing is selected."""
+
+    def answer(hidden, head, labels):
+        states, tokens = pick(hidden, labels)
+        if not (labels != -100).any():
+            return hidden.sum() * 0
+        return end(F.cross_entropy(logits(head(states)), tokens))
+
+    return answer
+
+
+def loss_sum(divide, of=lambda log_p: -log_p):
+    """Looked up by hand and added up."""
+
+    def answer(hidden, head, labels):
+        at = labels != -100
+        log_p = head(hidden[at]).log_softmax(-1)[range(int(at.sum())), labels[at]]
+        return of(log_p).sum() / divide(labels)
+
+    return answer
+
+
+def loss_row_by_row(hidden, head, labels):
+    total, count = 0.0 * hidden.sum(), 0
+    for b, t in (labels != -100).nonzero().tolist():
+        total = total - head(hidden[b, t]).log_softmax(-1)[labels[b, t]]
+        count += 1
+    return total / count if count else 0
+
+
+def loss_of_sequences(hidden, head, labels):
+    pairs = [(h, y) for h, y in zip(hidden, labels, strict=True) if (y != -100).any()]
+    means = [loss_sum(lambda y: (y != -100).sum())(h, head, y) for h, y in pairs]
+    return sum(means) / len(means) if means else 0.0
+
+
+def loss_doubled(*given):
+    """The right number; twice its gradient."""
+    found = loss_with()(*given)
+    return 2 * found - found.detach()
+
+
+def selected_count(y):
+    return max(1, int((y != -100).sum()))
+
+
 RIGHT = {
     "14.1": [
         seconds(max),
         by_the_ridge,
         lambda f, b, p, w: torch.tensor([f / p, b / w]).max() / 1e9,
     ],
+    "14.2": [loss_with(), loss_sum(selected_count), loss_row_by_row],
 }
 WRONG = {
     "14.1": [
@@ -44,5 +93,31 @@ WRONG = {
         (seconds(lambda a, m: max(a, m) + 1), "you have 1."),
         (seconds(lambda a, m: 1e3 * (a + m)), "You add the two times."),
         (seconds(lambda a, m: round(max(a, m), 3)), "rounded to three decimals"),
+    ],
+    "14.2": [
+        (loss_sum(lambda y: y.numel()), "divided by B·T"),
+        (loss_sum(lambda y: 1), "the sum over the selected"),
+        (loss_of_sequences, "averaged in each sequence first"),
+        (loss_sum(len), "the number of sequences"),
+        (loss_with(logits=lambda x: x.softmax(-1)), "softmax is applied twice"),
+        (loss_with(logits=lambda x: x.log_softmax(-1).exp().log2()), "you have"),
+        (loss_sum(selected_count, lambda log_p: 1 - log_p.exp()), "one minus the mean probability"),
+        (loss_sum(selected_count, lambda log_p: log_p), "the sign is turned"),
+        (loss_with(lambda h, y: (h[y > 0], y[y > 0])), "id 0 are left out"),
+        (loss_with(lambda h, y: (h.flatten(0, 1), y.flatten().clamp(min=0))), "asks for token 0"),
+        (loss_with(lambda h, y: (h.flatten(0, 1)[: int((y != -100).sum())], y[y != -100])),
+         "the first ones of the batch"),
+        (lambda h, head, y: F.cross_entropy(head(h).mT, y), "the head saw all B·T rows"),
+        (lambda h, head, y: F.cross_entropy(head(h)[y != -100], y[y != -100], reduction="sum")
+         / y.numel(), "divided by B·T"),
+        (lambda h, head, y: F.cross_entropy(head(h[y != -100]), y[y != -100]), "divide the sum by"),
+        (lambda h, head, y: loss_with()(h, head, y) if (y != -100).any() else 1.0, "you have 1.0"),
+        (lambda *given: loss_with()(*given).item(), "carries no gradient"),
+        (lambda h, head, y: loss_with()(h.detach(), head, y), "carries no gradient"),
+        (loss_doubled, "Gradient of `hidden`"),
+        (lambda h, head, y: F.cross_entropy(head(h[y != -100]), y), "same mask on both"),
+        (lambda h, head, y: -head(h).log_softmax(-1).flatten(0, 1)[
+            range(y.numel()), y.flatten()].mean(), "no token id"),
+        (loss_with(end=lambda x: x * x), "it is squared"),
     ],
 }  # fmt: skip

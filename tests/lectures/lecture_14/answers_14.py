@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -62,6 +63,76 @@ def selected_count(y):
     return max(1, int((y != -100).sum()))
 
 
+def rows_of(one):
+    """Number by number: one(seed, epoch, example, t, place in the batch, N)."""
+
+    def answer(seed, epoch, examples, tokens):
+        N = len(examples)
+        rows = [[one(seed, epoch, e, t, n, N) for t in range(tokens)]
+                for n, e in enumerate(examples.tolist())]  # fmt: skip
+        return torch.from_numpy(np.array(rows))  # float64
+
+    return answer
+
+
+def mixed(*parts):
+    """A good hash of whole numbers, as a number below 1."""
+    x = 0
+    for part in parts:
+        x = (x + 0x9E3779B97F4A7C15 * (part + 1)) % 2**64
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+        x ^= x >> 31
+    return (x >> 11) * 2.0**-53
+
+
+def numbers_seeded(seed, epoch, examples, tokens):
+    generator = torch.Generator().manual_seed(seed + 1_000 * epoch)
+    return torch.rand(len(examples), tokens, generator=generator)
+
+
+def numbers_one_draw(seed, epoch, examples, tokens):
+    torch.manual_seed(seed + epoch)
+    return torch.rand(len(examples), tokens)
+
+
+def numbers_global(seed, epoch, examples, tokens):
+    rows = []
+    for e in examples.tolist():
+        torch.manual_seed(int(mixed(seed, epoch, e) * 2**53))
+        rows.append(torch.rand(tokens))
+    return torch.stack(rows)
+
+
+def numbers_numpy_global(seed, epoch, examples, tokens):
+    rows = []
+    for e in examples.tolist():
+        np.random.seed([seed, epoch, e])
+        rows.append(np.random.rand(tokens))
+    return torch.tensor(np.array(rows))
+
+
+def numbers_by_row(seed, epoch, examples, tokens):
+    rows = [np.random.default_rng([seed, epoch, e]).random(tokens) for e in examples.tolist()]
+    return torch.tensor(np.array(rows))
+
+
+def numbers_by_torch(seed, epoch, examples, tokens):
+    rows = []
+    for e in examples.tolist():
+        generator = torch.Generator().manual_seed(int(mixed(seed, epoch, e) * 2**53))
+        rows.append(torch.rand(tokens, generator=generator))
+    return torch.stack(rows)
+
+
+def numbers_of_a_sum(seed, epoch, examples, tokens):
+    rows = []
+    for e in examples.tolist():
+        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch * 1_009 + e)
+        rows.append(torch.rand(tokens, generator=generator))
+    return torch.stack(rows)
+
+
 RIGHT = {
     "14.1": [
         seconds(max),
@@ -69,6 +140,12 @@ RIGHT = {
         lambda f, b, p, w: torch.tensor([f / p, b / w]).max() / 1e9,
     ],
     "14.2": [loss_with(), loss_sum(selected_count), loss_row_by_row],
+    "14.3": [
+        numbers_by_row,
+        numbers_by_torch,
+        rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, t)),
+        lambda *given: numbers_by_row(*given).tolist(),
+    ],
 }
 WRONG = {
     "14.1": [
@@ -119,5 +196,36 @@ WRONG = {
         (lambda h, head, y: -head(h).log_softmax(-1).flatten(0, 1)[
             range(y.numel()), y.flatten()].mean(), "no token id"),
         (loss_with(end=lambda x: x * x), "it is squared"),
+    ],
+    "14.3": [
+        (rows_of(lambda s, p, e, t, n, N: int(100 * mixed(s, p, e, t))), "below 0, or 1 and above"),
+        (rows_of(lambda s, p, e, t, n, N: 1.5 * mixed(s, p, e, t) - 0.25), "below 0, or 1"),
+        (lambda s, p, examples, tokens: torch.rand(len(examples), tokens), "at the second call"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, t)), "All examples of a batch"),
+        (numbers_seeded, "What counts is the place in the batch"),
+        (numbers_one_draw, "What counts is the place in the batch"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, n, t)), "who else is in the batch"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, N, t)), "who else is in the batch"),
+        (lambda s, p, examples, tokens: rows_of(
+            lambda s, p, e, t, n, N: mixed(s, p, e, tokens, t))(s, p, examples, tokens),
+         "when 13 are asked for"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e)), "All positions of a row"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(p, e, t)), "The seed has no effect"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, e, t)), "The epoch has no effect"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(e, t)), "The seed has no effect: no second"
+         " experiment. It must go in.\nAnd: The epoch has no effect"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s + p + e, t)), "A collision of sums"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(1_000 * s + 100 * p + e, t)), "collision of sums"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, 1_000 * p + e, t)), "A collision of sums"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s * p * e, t)), "A collision of sums"),
+        (numbers_of_a_sum, "A collision of sums"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e + t)), "One row is another one shifted"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, t) ** 2), "ten tenths of [0, 1)"),
+        (rows_of(lambda s, p, e, t, n, N: (mixed(s, p, e) + 0.1 * t) % 1), "neighbouring"),
+        (numbers_global, "the global generator of torch"),
+        (numbers_numpy_global, "numpy's global generator"),
+        (lambda s, p, examples, tokens: torch.rand(tokens), "expected a tensor of shape"),
+        (lambda s, p, examples, tokens: [[0.5] * tokens] * len(examples), "All examples of a"),
+        (lambda s, p, examples, tokens: torch.Generator().manual_seed(examples), "loop over"),
     ],
 }  # fmt: skip

@@ -255,6 +255,19 @@ def test_of_mistakes_that_fit_one_output_the_one_that_fits_the_others_is_named()
         assert said in message and other not in message
 
 
+def test_a_mistake_that_the_stages_passed_would_have_found_is_not_named() -> None:
+    def small(function: Any, *case: Any) -> bool:
+        return bool((function(*case) < 1e3).all())
+
+    last = Stage("size", lambda draw: [(draw.normal(2, n), 100.0) for n in (2, 3)], small,
+                 Exact("all small"))  # fmt: skip
+    edits = (Edit("x * factor", "x * factor + 1e4", "Always."),
+             Edit("x * factor", "x * factor + 1e4 * (factor > 50)", "Above 50."))  # fmt: skip
+    changes = {"stages": (TOY.stages[0], last), "mistakes": edits, "gradient": ()}
+    message = toy_with(lambda x, f: toy(x, f) + 1e5 * (f > 50), **changes).message
+    assert "Above 50." in message and "Always." not in message
+
+
 def test_yes_and_no_suffer_nothing_that_numbers_can() -> None:
     yes = Stage("yes", toy_cases, lambda function, *case: bool(function(*case).sum() > -1e9),
                 Exact("positive sum"))  # fmt: skip

@@ -241,6 +241,49 @@ def test_mistakes_that_fit_equally_are_both_named() -> None:
     assert "Either: One taken off.\nOr: One less is too little." in message
 
 
+def test_of_mistakes_that_fit_one_output_the_one_that_fits_the_others_is_named() -> None:
+    def both(x: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
+        bigger = x + 1
+        return bigger * factor, bigger.sum(-1)
+
+    outs = (Numbers("product", shape="N T"), Numbers("sum", shape="N"))
+    edits = (Edit("x + 1", "x - 1", "Both."), Edit("bigger * factor", "(x - 1) * factor", "One."))
+    changes = {"solution": both, "returns": outs, "mistakes": edits, "gradient": ()}
+    for answer, said, other in (
+        (lambda x, f: ((x - 1) * f, (x - 1).sum(-1)), "Both.", "One."),
+        (lambda x, f: ((x - 1) * f, (x + 1).sum(-1)), "One.", "Both."),
+    ):
+        message = toy_with(answer, **changes).message
+        assert said in message and other not in message
+
+
+def test_a_mistake_that_the_stages_passed_would_have_found_is_not_named() -> None:
+    def small(function: Any, *case: Any) -> bool:
+        return bool((function(*case) < 1e3).all())
+
+    last = Stage("size", lambda draw: [(draw.normal(2, n), 100.0) for n in (2, 3)], small,
+                 Exact("all small"))  # fmt: skip
+    edits = (Edit("x * factor", "x * factor + 1e4", "Always."),
+             Edit("x * factor", "x * factor + 1e4 * (factor > 50)", "Above 50."))  # fmt: skip
+    changes = {"stages": (TOY.stages[0], last), "mistakes": edits, "gradient": ()}
+    message = toy_with(lambda x, f: toy(x, f) + 1e5 * (f > 50), **changes).message
+    assert "Above 50." in message and "Always." not in message
+
+
+def test_yes_and_no_suffer_nothing_that_numbers_can() -> None:
+    yes = Stage("yes", toy_cases, lambda function, *case: bool(function(*case).sum() > -1e9),
+                Exact("positive sum"))  # fmt: skip
+    report = toy_with(lambda x, f: toy(x, f) - 1e10, stages=(yes,), gradient=())
+    assert report.message == "Positive sum: you have False; it is True."
+
+
+def test_functions_among_the_inputs_are_not_shown() -> None:
+    given = Stage("cases", lambda draw: [([abs, abs], 2.0), ([abs], 3.0)])
+    changes = {"solution": lambda fs, f: f, "returns": Number("x"), "mistakes": (), "gradient": ()}
+    message = toy_with(lambda fs, f: f + 0.123, stages=(given,), **changes).message
+    assert message.startswith("For factor = 3.0000: X: you have"), message
+
+
 def test_a_difference_in_the_seventh_digit_is_shown() -> None:
     message = toy_with(lambda x, f: toy(x, f) * (1 + 3e-6)).message
     mine, right = message.split("you have ")[1].split("; it is ")

@@ -2,7 +2,7 @@
 
 A mistake is named only when it agrees with the answer on every case of the stage and differs from
 the solution on one of them. Where several agree, those that agree on the other stages' cases as
-well are named, and all of them: "either … or …".
+well, and that pass the stages which the answer passed, are named: "either … or …".
 """
 
 from __future__ import annotations
@@ -32,9 +32,11 @@ class Observations:
     def __init__(
         self, exercise: Exercise, stage: Stage, cases: Sequence[Case], others: Sequence[Case],
         answer: Any, observe: Observe, seconds: float,
+        passed: Callable[[Any], bool] = lambda function: True,
     ) -> None:  # fmt: skip
+        """passed: whether a function passes the stages that the answer has passed."""
         self.exercise, self.stage, self.observe, self.seconds = exercise, stage, observe, seconds
-        self.cases, self.others = list(cases), list(others)
+        self.cases, self.others, self.passed = list(cases), list(others), passed
         self.mine = [self._of(answer, case) for case in (*cases, *others)]
         self.right = [self._of(exercise.solution, case) for case in (*cases, *others)]
 
@@ -112,6 +114,9 @@ class Observations:
                 agreeing.append((score, known))
         best = max((score for score, _ in agreeing), default=0)
         named = [known for score, known in agreeing if score == best]
+        if len(named) > 1:
+            passing = [k for k in named if self.passed(self.exercise.with_mistakes(*k))]
+            named = passing or named
         said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
         return list(said)[:MOST_NAMED]
 
@@ -240,7 +245,7 @@ def _universal(mine: list[Any], right: list[Any], out: Out) -> Iterator[str]:
     if not pairs:
         return
     table: tuple[tuple[str, Callable[[Any], Any]], ...] = ()
-    if all(numeric(b) for _, b in pairs):
+    if isinstance(out, (Number, Numbers)) and all(numeric(b) for _, b in pairs):
         pairs = [(_tensor(a), torch.as_tensor(b).detach()) for a, b in pairs]
         table = (*ANY_NUMBER, *(ANY_TENSOR if isinstance(out, Numbers) else ()))
     elif isinstance(out, Items) and out.ordered:

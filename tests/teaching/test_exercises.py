@@ -239,6 +239,21 @@ def test_mistakes_that_fit_equally_are_both_named() -> None:
     assert "Either: One taken off.\nOr: One less is too little." in message
 
 
+def test_of_two_that_fit_one_output_the_one_that_fits_all_is_named() -> None:
+    def both(x: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
+        scaled = x * factor
+        return scaled, scaled + 1
+
+    outs = (Numbers("scaled", shape="N T"), Numbers("shifted", shape="N T"))
+    mistakes = (
+        Edit("scaled = x * factor", "scaled = x * factor - 1", "One less in both."),
+        Edit("scaled + 1", "scaled", "The one forgotten."),
+    )
+    changes = {"solution": both, "returns": outs, "mistakes": mistakes, "gradient": ()}
+    message = toy_with(lambda x, f: (x * f, x * f), **changes).message
+    assert "The one forgotten." in message and "Either" not in message
+
+
 def test_a_difference_in_the_seventh_digit_is_shown() -> None:
     message = toy_with(lambda x, f: toy(x, f) * (1 + 3e-6)).message
     mine, right = message.split("you have ")[1].split("; it is ")

@@ -1,8 +1,8 @@
 """Which mistake explains an answer: an edit of the solution, or what any number can suffer.
 
 A mistake is named only when it agrees with the answer on every case of the stage and differs from
-the solution on one of them. Where several agree, those that agree on the other stages' cases as
-well are named, and all of them: "either … or …".
+the solution on one of them. Where several agree, those that agree on the other stages' cases and in
+the other outputs as well are named, and all of them: "either … or …".
 """
 
 from __future__ import annotations
@@ -75,6 +75,12 @@ class Observations:
         except Exception:
             return NOTHING
 
+    def _alike_in_all(self, mine: Any, theirs: Any) -> bool:
+        """Whether two observations agree in every output, not only in the one in question."""
+        pairs = ((self._part(mine, i), self._part(theirs, i), out)
+                 for i, out in enumerate(self.exercise.outs(self.stage)))  # fmt: skip
+        return all(_same(a, b, out) for a, b, out in pairs)
+
     @staticmethod
     def _constant(mine: Sequence[Any], right: Sequence[Any]) -> bool:
         """Whether three answers or more are one and the same though the right ones are not."""
@@ -138,11 +144,12 @@ class Observations:
         for n, case in enumerate((*self.cases, *self.others)):
             if mine[n] is NOTHING:
                 continue
-            theirs = self._part(self._of(function, case), place)
+            observed = self._of(function, case)
+            theirs = self._part(observed, place)
             agrees = theirs is not NOTHING and _same(mine[n], theirs, out)
             if n < here and not agrees:
                 return None
-            score += agrees
+            score += agrees + (agrees and self._alike_in_all(self.mine[n], observed))
             differs = differs or (n < here and not _same(theirs, right[n], out))
         return score if differs and score else None
 

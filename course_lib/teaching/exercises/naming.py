@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import torch
@@ -92,7 +92,8 @@ class Observations:
         for mine, right in zip(self.mine[:here], self.right[:here], strict=True):
             if not isinstance(mine, (tuple, list)) or len(mine) != 2:
                 return ""
-            if not alike(mine[::-1], right) or alike(mine, right):
+            tol = max(out.tol for out in outs)
+            if not alike(mine[::-1], right, tol) or alike(mine, right, tol):
                 return ""
         return f"The two results are exchanged: return {outs[0].name} first, then {outs[1].name}."
 
@@ -118,33 +119,43 @@ class Observations:
     def _pairs(self) -> Iterator[tuple[Known, ...]]:
         edits = [known for known in self.exercise.mistakes if isinstance(known, Edit)]
         edits = [edit for edit in edits if not edit.endless]
-        for count, (a, b) in enumerate(combinations(edits, 2)):
-            if count == MOST_PAIRS:
-                return
-            if {old for old, _ in a.replacements()} & {old for old, _ in b.replacements()}:
-                continue
-            yield a, b
+        olds = [{old for old, _ in edit.replacements()} for edit in edits]
+        apart = (
+            (edits[i], edits[j])
+            for i, j in combinations(range(len(edits)), 2)
+            if not olds[i] & olds[j]
+        )
+        yield from islice(apart, MOST_PAIRS)
 
     def _agreement(
         self, known: tuple[Known, ...], mine: list[Any], right: list[Any], place: int, out: Out,
         here: int,
     ) -> int | None:  # fmt: skip
-        """On how many cases it agrees with the answer; None unless on all of the stage's."""
+        """On how many cases it agrees with the answer, those on which all outputs agree counted
+        twice; None unless on all of the stage's."""
         try:
             function = self.exercise.with_mistakes(*known)
         except Exception:  # two edits of one place; a text that is no Python any more
             return None
         differs, score = False, 0
         for n, case in enumerate((*self.cases, *self.others)):
+            if n == here and not differs:
+                return None
             if mine[n] is NOTHING:
                 continue
-            theirs = self._part(self._of(function, case), place)
+            whole = self._of(function, case)
+            theirs = self._part(whole, place)
             agrees = theirs is not NOTHING and _same(mine[n], theirs, out)
             if n < here and not agrees:
                 return None
-            score += agrees
+            score += agrees + self._agree_in_all(self.mine[n], whole)
             differs = differs or (n < here and not _same(theirs, right[n], out))
         return score if differs and score else None
+
+    def _agree_in_all(self, a: Any, b: Any) -> bool:
+        outs = self.exercise.outs(self.stage)
+        parts = [(self._part(a, n), self._part(b, n), out) for n, out in enumerate(outs)]
+        return all(x is not NOTHING and y is not NOTHING and _same(x, y, o) for x, y, o in parts)
 
 
 def _same(a: Any, b: Any, out: Out) -> bool:
@@ -157,10 +168,9 @@ def _same(a: Any, b: Any, out: Out) -> bool:
         a, b = plain(a), plain(b)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         a, b = list(a), list(b)
-    if isinstance(out, Numbers) and isinstance(a, list):
-        try:
-            a = torch.as_tensor(a)
-        except Exception:
+    if isinstance(out, Numbers):  # also a list of tensors for a tensor
+        a, b = (_tensor(x) if isinstance(x, (list, tuple)) else x for x in (a, b))
+        if a is None or b is None:
             return False
     return alike(a, b, out.tol)
 
@@ -263,6 +273,7 @@ def _not_reduced(pairs: list[tuple[Any, Any]], out: Out) -> Iterator[str]:
 
 def _tensor(x: Any) -> Any:
     try:
+        x = list(x) if isinstance(x, tuple) else x
         return torch.as_tensor(plain(x) if not isinstance(x, Tensor) else x.detach())
     except Exception:
         return None

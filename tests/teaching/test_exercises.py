@@ -221,6 +221,7 @@ def toy_with(function: Any, **changes: Any) -> Report:
         (lambda x, f: toy(x, f)[..., None].expand(-1, -1, 3), "the mean over axis -1"),
         (lambda x, f: toy(x, 1 / f), "Divided."),
         (lambda x, f: x / f - 1 - (x / f - 1).mean(-1, keepdim=True) / 2, "Divided.\nAnd: One"),
+        (lambda x, f: list(toy(x, 1 / f)), "Divided."),
         (lambda x, f: torch.ones(2, 2), "the same for all inputs"),
         (lambda x, f: "text", "expected a tensor of shape (2, 2), that is (N, T)"),
         (lambda x, f: toy(x, f).detach(), "carries no gradient"),
@@ -353,6 +354,30 @@ def test_two_results_in_the_wrong_order_are_told_so() -> None:
     report = toy_with(lambda x, f: both(x, f)[::-1], **changes)
     assert "exchanged: return sum first, then product" in report.message
     assert "expected 2: sum, product" in toy_with(lambda x, f: 1.0, **changes).message
+
+    def coarse(x: torch.Tensor, factor: float) -> tuple[torch.Tensor, float]:
+        return x * factor + 1e-5, float(x.sum()) + 1e-5
+
+    changes["returns"] = (Number("sum", tol=1e-3), Numbers("product", shape="N T", tol=1e-3))
+    assert "exchanged" in toy_with(coarse, **changes).message
+
+
+def test_a_mistake_that_fits_all_outputs_is_named_before_one_that_fits_the_wrong_output() -> None:
+    def both(x: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
+        first = x * factor
+        return first, first + 1
+
+    changes = {
+        "solution": both,
+        "returns": (Numbers("first"), Numbers("second")),
+        "gradient": (),
+        "mistakes": (
+            Edit("x * factor", "x * factor + 1", "One too many in both."),
+            Edit("first + 1", "first + 2", "One too many in the second."),
+        ),
+    }
+    message = toy_with(lambda x, f: (x * f, x * f + 2), **changes).message
+    assert "in the second." in message and "in both." not in message
 
 
 def test_of_mistakes_that_fit_one_result_those_that_fit_the_other_too_are_named() -> None:

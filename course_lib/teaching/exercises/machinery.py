@@ -189,7 +189,8 @@ def _problem(
             return place, wrong
         if not out.same(found, y):
             given = "" if stage.observe else _given(exercise, case)
-            said = "" if _finite(found) or not _finite(y) else f"{exercise.infinite}\n"
+            infinite = exercise.infinite and _finite(y) and not _finite(found)
+            said = f"{exercise.infinite}\n" if infinite else ""
             return place, Wrong(f"{said}{given}{_your(out, found, y)}")
     return None
 

@@ -96,7 +96,8 @@ class Observations:
         for mine, right in zip(self.mine[:here], self.right[:here], strict=True):
             if not isinstance(mine, (tuple, list)) or len(mine) != 2:
                 return ""
-            if not alike(mine[::-1], right) or alike(mine, right):
+            tol = max(out.tol for out in outs)
+            if not alike(mine[::-1], right, tol) or alike(mine, right, tol):
                 return ""
         return f"The two results are exchanged: return {outs[0].name} first, then {outs[1].name}."
 
@@ -141,6 +142,8 @@ class Observations:
             return None
         differs, score = False, 0
         for n, case in enumerate((*self.cases, *self.others)):
+            if n == here and not differs:
+                return None
             if mine[n] is NOTHING:
                 continue
             whole = self._of(function, case)
@@ -172,10 +175,9 @@ def _same(a: Any, b: Any, out: Out) -> bool:
         a, b = plain(a), plain(b)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         a, b = list(a), list(b)
-    if isinstance(out, Numbers) and isinstance(a, list):
-        try:
-            a = torch.as_tensor(a)
-        except Exception:
+    if isinstance(out, Numbers):  # also a list of tensors for a tensor
+        a, b = (_tensor(x) if isinstance(x, (list, tuple)) else x for x in (a, b))
+        if a is None or b is None:
             return False
     return alike(a, b, out.tol)
 
@@ -278,6 +280,7 @@ def _not_reduced(pairs: list[tuple[Any, Any]], out: Out) -> Iterator[str]:
 
 def _tensor(x: Any) -> Any:
     try:
+        x = list(x) if isinstance(x, tuple) else x
         return torch.as_tensor(plain(x) if not isinstance(x, Tensor) else x.detach())
     except Exception:
         return None

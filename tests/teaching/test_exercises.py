@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import signal
 import threading
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -293,6 +294,62 @@ def test_a_difference_in_the_seventh_digit_is_shown() -> None:
 
 def test_the_difference_of_two_whole_numbers_is_told() -> None:
     assert Number("n", kind="int").difference(7, 5) == "you have 7; it is 5 (2 too many)."
+
+
+@dataclass
+class Said:
+    """What a network said: the last of its states is there under two names."""
+
+    last: torch.Tensor
+    states: tuple[torch.Tensor, ...]
+
+
+def apart(student: Said, teacher: Said) -> tuple[torch.Tensor, torch.Tensor]:
+    return student.last.square().sum(), (student.states[0] * teacher.last.detach()).sum()
+
+
+def two_that_said(draw: Draw) -> list[Case]:
+    states = [(draw.normal(3), draw.normal(3)) for _ in range(2)]
+    return [tuple(Said(x[-1], x) for x in states)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda s, t: (s.states[-1].pow(2).sum(), apart(s, t)[1]), ""),
+        (lambda s, t: (apart(s, t)[0], apart(s, t)[1].item()), "Your second carries no gradient"),
+        (lambda s, t: (apart(s, t)[0], (s.states[0] * t.last).sum()),
+         "flows into `teacher.last`; none may"),
+        (lambda s, t: (apart(s, t)[0] + (s.states[0] - s.states[0].detach()).sum(),
+                       apart(s, t)[1]), "gradient of `student.states`:"),
+        (lambda s, t: s.last.zero_(), "writes into `student`"),
+        (lambda s, t: (apart(s, t)[0], 7.0), "Second: you have"),
+    ],
+)  # fmt: skip
+def test_gradients_are_followed_into_the_fields_of_an_input(answer: Any, said: str) -> None:
+    report = toy_with(
+        answer, signature="my_toy(student, teacher)", solution=apart, mistakes=(),
+        returns=(Number("first"), Number("second")), stages=(Stage("cases", two_that_said),),
+        gradient=("student.states",),
+    )  # fmt: skip
+    assert report.status == "passed" if not said else said.lower() in report.message.lower()
+
+
+def test_a_stage_can_look_at_some_of_the_outputs_only() -> None:
+    stages = (Stage("one", two_that_said, only=("first",)), Stage("all", two_that_said))
+    report = toy_with(
+        lambda s, t: (apart(s, t)[0], 0.5), signature="my_toy(student, teacher)", solution=apart,
+        mistakes=(), returns=(Number("first"), Number("second")), stages=stages, gradient=(),
+    )  # fmt: skip
+    assert [stage.passed for stage in report.stages] == [True, False]
+
+
+def test_a_table_that_differs_is_told_where() -> None:
+    table = Table("table")
+    assert "at 'b' you have 3.0000; it is 2.0000" in table.difference(
+        {"a": 1.0, "b": 3.0}, {"a": 1.0, "b": 2.0}
+    )
+    assert "'c' should not be in it; 'b' is missing" in table.difference({"c": 1.0}, {"b": 2.0})
 
 
 def test_a_stale_edit_is_an_error() -> None:

@@ -125,6 +125,8 @@ def _unchanged(old: Any, new: Any) -> bool:
         return list(old) == list(new) and all(_unchanged(old[k], new[k]) for k in old)
     if isinstance(old, set):
         return bool(old == new)
+    if is_dataclass(old) and type(old) is type(new):
+        return all(_unchanged(getattr(old, f.name), getattr(new, f.name)) for f in fields(old))
     return True
 
 

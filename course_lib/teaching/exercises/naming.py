@@ -80,6 +80,7 @@ class Observations:
         except Exception:
             return NOTHING
 
+    @staticmethod
     def _constant(mine: Sequence[Any], right: Sequence[Any]) -> bool:
         """Whether three answers or more are one and the same though the right ones are not."""
         pairs = [(a, b) for a, b in zip(mine, right, strict=True) if NOTHING is not a]

@@ -211,6 +211,17 @@ class Table(Out):
             raise self._unreadable(x, right)
         return {key: plain(value) for key, value in x.items()}
 
+    def difference(self, x: Mapping[Any, Any], right: Mapping[Any, Any]) -> str:
+        """The names that are too many or missing; else the first number that differs."""
+        surplus, missing = [k for k in x if k not in right], [k for k in right if k not in x]
+        if surplus or missing:
+            said = [f"{', '.join(map(repr, surplus))} should not be in it"] if surplus else []
+            said += [f"{', '.join(map(repr, missing))} is missing"] if missing else []
+            return f"{'; '.join(said)}. It is {shown(right)}."
+        name = next(k for k in right if not alike(x[k], right[k], self.tol))
+        mine, theirs = digits_apart(x[name], right[name])
+        return f"at {name!r} you have {mine}; it is {theirs}{self._unit}."
+
 
 @dataclass(frozen=True)
 class Exact(Out):

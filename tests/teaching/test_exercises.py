@@ -708,7 +708,7 @@ def test_other_exceptions_get_no_advice_about_axes():
 
 
 def test_the_hint_of_the_number_can_be_copied():
-    from course_lib.objectives.rows import SpecialIds
+    from course_lib.objectives.sequences import SpecialIds
 
     (line,) = [h for h in EXERCISES["02.4"].hints if "length = " in h]
     code = line.split("length = ")[1].split(", then")[0]
@@ -812,7 +812,7 @@ def test_the_attention_is_the_librarys():
 
 
 def test_the_count_rule_is_the_librarys():
-    from course_lib.objectives.rows import SpecialIds
+    from course_lib.objectives.sequences import SpecialIds
 
     special = SpecialIds(0, 1, 2, 3, 4, vocab_size=500)
     for length in range(1, 60):

@@ -8,7 +8,6 @@ import re
 import pytest
 
 import course_lib.teaching.quizzes as quizzes
-from course_lib.files import data_path
 from course_lib.teaching.exercises import quiz, review
 from course_lib.teaching.quizzes import (
     QuizError,
@@ -17,10 +16,14 @@ from course_lib.teaching.quizzes import (
     read_review,
     review_markdown,
 )
+from course_lib.teaching.rooms import room_file
 
 ITEMS = read_quiz("02")
 REVIEW = read_review("02")
-LECTURES = sorted(path.stem for path in data_path("quizzes").glob("*.toml"))
+LECTURES = sorted(
+    path.parent.name.removeprefix("lecture_")
+    for path in room_file("02", "quiz.toml").parent.parent.glob("lecture_*/quiz.toml")
+)
 EVERY_ITEM = [pytest.param(item, id=f"{lecture} item {item.number}")
               for lecture in LECTURES for item in read_quiz(lecture)]  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.objectives.rows import SpecialIds
+from course_lib.objectives.sequences import SpecialIds
 from course_lib.teaching.exercises.machinery import (
     Answer,
     Check,

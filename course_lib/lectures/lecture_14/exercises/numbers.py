@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from course_lib.kernels.masking import CHOICE, as_share, random_bits
+from course_lib.kernels.masking import CHOICE, as_uniform, random_bits
 from course_lib.teaching.exercises.machinery import (
     Answer,
     Check,
@@ -29,7 +29,7 @@ from course_lib.teaching.exercises.machinery import (
 def numbers(seed: int, epoch: int, examples: Tensor, tokens: int) -> Tensor:
     """(N, T) numbers in [0, 1): a hash of the four, in whole-number arithmetic."""
     rows, places = examples.numpy()[:, None], np.arange(tokens)
-    return torch.from_numpy(as_share(random_bits(seed, epoch, rows, CHOICE, places)))
+    return torch.from_numpy(as_uniform(random_bits(seed, epoch, rows, CHOICE, places)))
 
 
 # ---------------------------------------------------------------- reading
@@ -262,7 +262,7 @@ NUMBERS = Exercise(
     library=(
         "course_lib.kernels.masking:_mix",
         "course_lib.kernels.masking:random_bits",
-        "course_lib.kernels.masking:as_share",
+        "course_lib.kernels.masking:as_uniform",
     ),
     when_raised=(
         (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
+import random
 import shutil
 import sys
 from collections.abc import Iterator
@@ -13,8 +15,16 @@ from typing import Any
 
 import pytest
 
+import course_lib  # noqa: F401  sets how torch's threads wait, for these tests and all they start
+
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+DRAWN = (  # from seed 0, by the torch that made data/results
+    *(-22517, -5221, -1488, 29257, -15289, -3284),  # weights, in millionths
+    *(8, 977, 4732, 9993),  # places that dropout hits
+    *(707, 613, 520, 463, 811, 617),  # an order, and whole numbers
+    *(543717, 691427, 292768),  # shares, in millionths
+)
 ON_A_MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 
 
@@ -37,6 +47,50 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def root() -> Path:
     """The checkout."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def english_texts() -> list[str]:
+    """Every text of data/english, mixed. A real text that is the same on every machine, unlike the
+    documentation of whatever Python and libraries are installed."""
+    from course_lib.text import english
+
+    texts = [item.text for item in (*english.reviews(), *english.messages())]
+    texts += [text for pair in english.nli_pairs() for text in (pair.premise, pair.hypothesis)]
+    texts += [item.text for item in (*english.tagged_sentences(), *english.passages())]
+    random.Random(0).shuffle(texts)
+    return texts
+
+
+@pytest.fixture(scope="session")
+def recorded_draws() -> None:
+    """A skip unless torch draws from a seed what it drew when data/results was made: no version
+    promises another one's numbers (2.13 made trunc_normal_ anew), nor one processor another's.
+
+    For tests that begin a recorded training anew and expect its first losses."""
+    import torch
+    from course_lib.train.results import read_result
+
+    made_by = read_result("02_pretraining")["versions"]["torch"].split("+")[0]
+    if torch.__version__.split("+")[0] == made_by and platform.machine() in ("x86_64", "AMD64"):
+        return  # where they were made: nothing but the code can have changed
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        weights = torch.nn.init.trunc_normal_(torch.empty(512), std=0.02, a=-0.04, b=0.04)
+        dropped = torch.nn.functional.dropout(torch.ones(10_000), 0.1) == 0
+        drawn = [
+            *(1e6 * weights[::100]).round().int().tolist(),
+            *dropped.nonzero()[[0, 100, 500, -1], 0].tolist(),
+            *torch.randperm(1_000)[:3].tolist(),
+            *torch.randint(1_000, (40,))[-3:].tolist(),
+            *(1e6 * torch.rand(40)[-3:]).int().tolist(),
+        ]
+    # The same draws agree to rounding; other ones are far apart.
+    if any(abs(a - b) > 1 for a, b in zip(drawn, DRAWN, strict=True)):
+        pytest.skip(
+            f"torch {torch.__version__} draws other numbers from a seed here than torch "
+            f"{made_by} did when data/results was made: other first weights, other losses"
+        )
 
 
 def load(path: Path) -> ModuleType:

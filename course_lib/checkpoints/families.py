@@ -441,6 +441,8 @@ DEBERTA = Family(
     heads={"mlm": "lm_predictions.", "decoder": "embeddings.position_embeddings."},
     spellings={"cls.predictions.transform.": f"{_HEAD}.", "cls.predictions.": f"{_HEAD}."},
     tied={
+        # transformers 5.0 to 5.19 gives the head the table, too; 5.20 does not.
+        f"{_HEAD}.weight": "embeddings.word_embeddings.weight",
         f"{_HEAD}.decoder.weight": "embeddings.word_embeddings.weight",
         f"{_HEAD}.decoder.bias": f"{_HEAD}.bias",
     },

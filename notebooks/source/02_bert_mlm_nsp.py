@@ -171,7 +171,7 @@ check("02.2", my_attention)
 # {{exercise:02.3}}
 
 # %%
-def my_mask(input_ids, chosen, mask_id, vocab_size, generator):
+def my_mask(input_ids, selected, mask_id, vocab_size, generator):
     return ...
 
 

@@ -1,13 +1,21 @@
-"""One JupyterLab and one offline browser for all browser tests."""
+"""One JupyterLab and one offline browser for all browser tests; a window and a kernel a page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
+from typing import Any
 
 import pytest
-from lab import ROOT, Notebook, Server, jupyterlab, offline_context
-from playwright.sync_api import Browser, BrowserContext
+from lab import ROOT, Notebook, Server, Visit, jupyterlab, visit
+from playwright.sync_api import Browser
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How long each page ran: a figure, whatever it is."""
+    reports = [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])]
+    for line in sorted(v for r in reports for k, v in r.user_properties if k == "took"):
+        terminalreporter.write_line(f"in the browser, {line}")
 
 
 @pytest.fixture(scope="session")
@@ -18,36 +26,22 @@ def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture(scope="session")
-def browser_and_requests(browser: Browser) -> Iterator[tuple[BrowserContext, list[str]]]:
-    with offline_context(browser) as pair:
-        yield pair
-
-
-@pytest.fixture(scope="module")
-def open_notebook(
-    server: Server, browser_and_requests: tuple[BrowserContext, list[str]]
-) -> Iterator[Callable[[str], Notebook]]:
-    """Opens a notebook by file name; closes it afterwards."""
-    opened: list[Notebook] = []
-
-    def open_(name: str) -> Notebook:
-        assert (Path(server.folder) / name).exists(), f"notebooks/{name} is missing"
-        opened.append(Notebook.open(browser_and_requests[0], server, name))
-        return opened[-1]
-
-    yield open_
-    for notebook in opened:
-        notebook.close()
+def visit_page(browser: Browser, server: Server) -> Visit:
+    """Opens and runs a notebook by file name, and stops its kernel at the end."""
+    return partial(visit, browser, server)
 
 
 @pytest.fixture
-def nothing_left_the_machine(
-    server: Server, browser_and_requests: tuple[BrowserContext, list[str]]
-) -> Callable[[], None]:
-    """Call it at the end of a test: no request beyond loopback from the browser or a kernel."""
+def ran(lecture: Any) -> Notebook:
+    """The module's `lecture`, for tests that have something to look at only when it ran. That it
+    did not is one failure, of the test that asks for it."""
+    if lecture.trouble:
+        pytest.skip("the page did not run to its end")
+    return lecture
 
-    def check() -> None:
-        assert browser_and_requests[1] == [], "the browser asked for these"
-        assert server.kernel_requests() == [], "a kernel asked for these"
 
-    return check
+@pytest.fixture(autouse=True)
+def _tell_time(request: pytest.FixtureRequest, record_property: Callable[..., None]) -> None:
+    """A page's first test carries its time to the summary, also from a worker of xdist's."""
+    if "lecture" in request.fixturenames and "to_the_end" in request.node.name:
+        record_property("took", request.getfixturevalue("lecture").took)

@@ -6,18 +6,24 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
+import psutil
+from limits import AGAINST_HANGING, kill_with_children
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import BrowserContext as Context
+from playwright.sync_api import Error as PlaywrightError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OFFLINE = ROOT / "tests" / "offline"
@@ -53,17 +59,36 @@ ERRORS = r"""() => {
 KERNEL = "window.jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel"
 
 
+# A saved notebook comes with the counts of its last run: without them, a cell that has one ran.
+RUN = """places => {
+  const {commands, shell} = window.jupyterapp, panel = shell.currentWidget;
+  for (const cell of panel.content.widgets)
+    if (cell.model.type === 'code') cell.model.executionCount = null;
+  const runOne = place => {
+    panel.content.activeCellIndex = place;
+    panel.content.deselectAll();
+    return commands.execute('notebook:run-cell');
+  };
+  window.allRan = false;
+  const run = places ? places.reduce((before, place) => before.then(() => runOne(place)),
+    Promise.resolve()) : commands.execute('notebook:run-all-cells');
+  run.finally(() => { window.allRan = true; });
+}"""
+
+
 @contextlib.contextmanager
 def chromium_browser(executable: str) -> Iterator[Browser]:
     """A headless Chromium. One at a time in a process: Playwright allows no second."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=[*FLAGS])
+        browser = playwright.chromium.launch(
+            executable_path=executable, args=[*FLAGS], timeout=AGAINST_HANGING * 1000
+        )
         yield browser
         browser.close()
 
 
 @contextlib.contextmanager
-def offline_context(browser: Browser) -> Iterator[tuple[BrowserContext, list[str]]]:
+def offline_context(browser: Browser) -> Iterator[tuple[Context, list[str]]]:
     """A context of its own, and the list of addresses beyond this machine that it asked for."""
     asked: list[str] = []
 
@@ -72,6 +97,7 @@ def offline_context(browser: Browser) -> Iterator[tuple[BrowserContext, list[str
             asked.append(url)
 
     context = browser.new_context(viewport={"width": 1440, "height": 1000}, service_workers="block")
+    context.set_default_timeout(AGAINST_HANGING * 1000)
     context.route(BEYOND, lambda route: route.abort())
     context.on("request", lambda request: note(request.url))
     context.on("page", lambda page: page.on("websocket", lambda socket: note(socket.url)))
@@ -88,10 +114,38 @@ class Server:
     url: str
     folder: Path
     network_log: Path
+    process: subprocess.Popen
+    token: str
 
     def kernel_requests(self) -> list[str]:
         """What kernels tried to reach beyond this machine; all of it was refused."""
         return sorted(set(self.network_log.read_text(encoding="utf-8").splitlines()))
+
+    def forget_requests(self) -> None:
+        self.network_log.write_text("", encoding="utf-8")
+
+    def kernels(self) -> list[psutil.Process]:
+        """The processes that the server started: its kernels, and what they started."""
+        try:
+            return psutil.Process(self.process.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
+
+    def stop_kernels(self) -> None:
+        """End every kernel: by the server, which waits 5 s for a busy one, or else by force."""
+        for kind in ("sessions", "kernels"):
+            with contextlib.suppress(OSError, ValueError):
+                for one in json.loads(self._ask("GET", kind)):
+                    self._ask("DELETE", f"{kind}/{one['id']}")
+        for process in self.kernels():
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+    def _ask(self, method: str, what: str) -> bytes:
+        request = urllib.request.Request(f"{self.url}/api/{what}", method=method)
+        request.add_header("Authorization", f"token {self.token}")
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return answer.read()
 
 
 @contextlib.contextmanager
@@ -103,23 +157,29 @@ def jupyterlab(folder: Path, notebooks: list[Path]) -> Iterator[Server]:
     log.touch()
     for notebook in notebooks:
         shutil.copy(notebook, served)
-    port = _free_port()
+    port, token = _free_port(), secrets.token_hex(16)
     with open(folder / "server.log", "w", encoding="utf-8") as server_log:
         process = subprocess.Popen(
-            _command(port, served),
+            _command(port, token, served),
             env=_environment(home, log),
             stdout=server_log,
             stderr=server_log,
         )
         try:
-            server = Server(f"http://127.0.0.1:{port}", served, log)
+            server = Server(f"http://127.0.0.1:{port}", served, log, process, token)
             _wait_until_up(server.url, process, folder / "server.log")
             yield server
         finally:
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(10)
-            process.kill()
+            _stop(process)
+
+
+def _stop(process: subprocess.Popen) -> None:
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(20)
+    if process.poll() is None:
+        kill_with_children(process.pid)
+        process.wait()
 
 
 def _free_port() -> int:
@@ -128,11 +188,11 @@ def _free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _command(port: int, served: Path) -> list[str]:
+def _command(port: int, token: str, served: Path) -> list[str]:
     return [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
-        f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token=",
-        "--ServerApp.password=", f"--ServerApp.root_dir={served}",
+        f"--port={port}", "--ServerApp.port_retries=0", f"--IdentityProvider.token={token}",
+        f"--ServerApp.root_dir={served}",
         "--LabApp.expose_app_in_browser=True", "--LabApp.check_for_updates_class="
         "jupyterlab.NeverCheckForUpdate",
     ]  # fmt: skip
@@ -151,6 +211,8 @@ def _environment(home: Path, log: Path) -> dict[str, str]:
         for k, v in os.environ.items()
         if not k.startswith(("JUPYTER", "COURSE_LIB", "PYTHONPATH"))
     }
+    if int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1:
+        ours.setdefault("OMP_NUM_THREADS", "1")  # kernels side by side would wait for each other
     return ours | {
         "HOME": str(home),
         "XDG_CACHE_HOME": str(home / ".cache"),
@@ -170,10 +232,10 @@ def _write(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-def _wait_until_up(url: str, process: subprocess.Popen, log: Path, seconds: float = 60) -> None:
-    last = time.monotonic() + seconds
+def _wait_until_up(url: str, process: subprocess.Popen, log: Path) -> None:
+    last = time.monotonic() + AGAINST_HANGING
     while time.monotonic() < last and process.poll() is None:
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/api", timeout=2):
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/api", timeout=30):
             return
         time.sleep(0.3)
     raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(encoding='utf-8')[-3000:]}")
@@ -181,52 +243,62 @@ def _wait_until_up(url: str, process: subprocess.Popen, log: Path, seconds: floa
 
 @dataclass
 class Notebook:
-    """One notebook open in the browser."""
+    """One notebook open in the browser, the only one of its server.
+
+    `trouble` says why the page was not opened, or not run to its end."""
 
     page: Page
+    server: Server
     name: str
+    asked: list[str]  # the addresses beyond this machine that the browser asked for
+    seconds: float = AGAINST_HANGING
+    cells: list[int] | None = None  # the places of the cells to run; without them all run
+    trouble: str = ""
+    took: str = ""
     moved: list[str] = field(default_factory=list)
 
-    @classmethod
-    def open(cls, context: BrowserContext, server: Server, name: str) -> Notebook:
+    def open(self) -> None:
         """Open the page and wait until its kernel answers."""
-        page = context.new_page()
-        page.goto(f"{server.url}/lab/workspaces/{Path(name).stem}/tree/{name}?reset")
-        page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=90_000)
-        page.wait_for_function(f"() => {KERNEL}?.status === 'idle'", timeout=90_000)
-        page.evaluate("window.jupyterapp.shell.collapseLeft()")
-        return cls(page, name)
+        tree = f"lab/workspaces/{Path(self.name).stem}/tree/{self.name}"
+        self.page.goto(f"{self.server.url}/{tree}?reset&token={self.server.token}")
+        self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+        self.page.wait_for_function(f"() => {KERNEL}?.status === 'idle'")
+        self.page.evaluate("window.jupyterapp.shell.collapseLeft()")
 
     def close(self) -> None:
-        """Stop the kernel, whose memory the next notebook may need, and close the page."""
-        if not self.page.is_closed():
-            self.page.evaluate(
-                "() => window.jupyterapp.shell.currentWidget.context.sessionContext.shutdown()"
-            )
+        """Close the page and stop its kernel, whatever state they are in."""
+        with contextlib.suppress(PlaywrightError):
             self.page.close(run_before_unload=False)
+        self.server.stop_kernels()
 
-    def run_all(self, seconds: float = 300) -> float:
-        """Run every cell; the seconds it took. Raises when one still runs after `seconds`."""
+    def run(self) -> float:
+        """Run the cells; the seconds it took. Raises when one hangs or the kernel dies."""
         started = time.monotonic()
-        self.page.evaluate(
-            "() => { window.allRan = false;"
-            " window.jupyterapp.commands.execute('notebook:run-all-cells')"
-            "   .finally(() => { window.allRan = true; }); }"
-        )
-        self.page.wait_for_function("() => window.allRan", timeout=seconds * 1000, polling=300)
+        self.page.evaluate(RUN, self.cells)
+        ended = f"() => window.allRan || /dead|restarting/.test({KERNEL}?.status)"
+        try:
+            self.page.wait_for_function(ended, timeout=self.seconds * 1000, polling=300)
+        except PlaywrightError as error:
+            raise AssertionError(f"{self.name}: {self.counts()} cells ran, then: {error}") from None
         self.settle()
         return time.monotonic() - started
 
-    def settle(self, seconds: float = 60) -> None:
+    def settle(self) -> None:
         """Wait until the kernel has been idle for half a second: what a control started is done."""
-        idle_since, last = time.monotonic(), time.monotonic() + seconds
+        idle_since, last = time.monotonic(), time.monotonic() + self.seconds
         while time.monotonic() < last:
-            if self.page.evaluate(f"() => {KERNEL}?.status") != "idle":
+            status = self.page.evaluate(f"() => {KERNEL}?.status")
+            assert status not in ("dead", "restarting", "autorestarting"), f"the kernel is {status}"
+            if status != "idle":
                 idle_since = time.monotonic()
             if time.monotonic() - idle_since > 0.5:
                 return
             self.page.wait_for_timeout(60)
-        raise AssertionError(f"{self.name}: the kernel was still busy after {seconds:.0f} s")
+        raise AssertionError(f"{self.name}: the kernel was busy for {self.seconds:.0f} s")
+
+    def requests_beyond(self) -> list[str]:
+        """What the browser or the kernel asked for beyond this machine."""
+        return self.asked + self.server.kernel_requests()
 
     def errors(self) -> list[str]:
         """Every error shown by a cell, by a widget's output area, or by a widget that failed."""
@@ -245,22 +317,35 @@ class Notebook:
         found = self.page.locator(".jp-OutputArea .noUi-handle, .jp-OutputArea input[type=range]")
         return [found.nth(i) for i in range(found.count()) if found.nth(i).is_visible()]
 
-    def move_every_slider(self) -> list[str]:
-        """Take each to both ends by keyboard, checking after each move; a line for each slider."""
+    def move_every_slider(self, promised: int = 0) -> list[str]:
+        """Take each to both ends by keyboard, checking after each move; two lines for each slider.
+        The page may still be drawing those promised, and a slider's neighbours after a move."""
+        self._wait(lambda: len(self.sliders()) >= promised)
         for number in range(len(self.sliders())):
-            # Asked anew each time: a control may redraw its neighbours.
             for key, bound in (("Home", "min"), ("End", "max")):
-                slider = self.sliders()[number]
-                slider.scroll_into_view_if_needed()
-                slider.focus()
-                slider.press(key)
-                self.settle()
-                now, end = _value(self.sliders()[number], bound)
-                said = f"slider {number} ({_label(slider)}): {key} gives {now:g} of {bound} {end:g}"
-                assert abs(now - end) < 1e-6, f"{self.name}: {said}"
-                assert not self.errors(), f"{self.name}: {said}, then {self.errors()}"
-                self.moved.append(said)
+                self._wait(lambda number=number: len(self.sliders()) > number)
+                self._move(number, key, bound)
+        self.settle()
         return self.moved
+
+    def _move(self, number: int, key: str, bound: str) -> None:
+        slider = self.sliders()[number]
+        slider.scroll_into_view_if_needed()
+        slider.focus()
+        slider.press(key)
+        self.settle()
+        self._wait(lambda: len(self.sliders()) > number)
+        now, end = _value(self.sliders()[number], bound)
+        said = f"slider {number} ({_label(slider)}): {key} gives {now:g} of {bound} {end:g}"
+        assert abs(now - end) < 1e-6, f"{self.name}: {said}"
+        assert not self.errors(), f"{self.name}: {said}, then {self.errors()}"
+        self.moved.append(said)
+
+    def _wait(self, drawn: Callable[[], bool], seconds: float = 300) -> None:
+        """Until the page shows that; what it never shows is for the test to miss."""
+        last = time.monotonic() + seconds
+        while not drawn() and time.monotonic() < last:
+            self.page.wait_for_timeout(100)
 
     def inside_frames(self, selector: str) -> int:
         """How many elements match in the frames that outputs hold (bertviz draws in one)."""
@@ -295,6 +380,61 @@ class Notebook:
             area.evaluate("(e, top) => { e.scrollTop = top; }", number * int(window))
             self.page.wait_for_timeout(250)
             self.screenshot(f"{name}-{number + 1:02d}")
+
+
+@contextlib.contextmanager
+def visit(
+    browser: Browser,
+    server: Server,
+    name: str,
+    seconds: float = AGAINST_HANGING,
+    cells: list[int] | None = None,
+) -> Iterator[Notebook]:
+    """A notebook opened and run, whole or these cells, in a window of its own. However that ends,
+    its kernel ends with it, so that the next page begins in a clean state."""
+    server.forget_requests()
+    with offline_context(browser) as (context, asked):
+        notebook = Notebook(context.new_page(), server, name, asked, seconds, cells)
+        with no_endless_script(2 * AGAINST_HANGING):
+            try:
+                with noted_trouble(notebook):
+                    notebook.open()
+                    notebook.took = f"{name}: {notebook.run():.0f} s"
+                yield notebook
+            finally:
+                notebook.close()
+
+
+Visit = Callable[..., contextlib.AbstractContextManager[Notebook]]  # the fixture visit_page
+
+
+@contextlib.contextmanager
+def noted_trouble(notebook: Notebook) -> Iterator[None]:
+    try:
+        yield
+    except (PlaywrightError, AssertionError) as error:
+        notebook.trouble = f"{notebook.name}: {error}"
+        notebook.server.stop_kernels()
+
+
+@contextlib.contextmanager
+def no_endless_script(seconds: float) -> Iterator[None]:
+    """Every wait here has a limit, but a question put to a page whose script never ends has none.
+    So after those seconds the windows' processes are killed, and whatever was asked fails."""
+    timer = threading.Timer(seconds, _kill_windows)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _kill_windows() -> None:
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if "--type=renderer" in process.cmdline():
+                process.kill()
 
 
 def take_picture(page: Page, name: str) -> None:

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import pytest
-from lab import Notebook
+from lab import Notebook, Visit
 
 NAME = "00_start_here"
 
 
 @pytest.fixture(scope="module")
-def start(open_notebook: Callable[[str], Notebook]) -> Notebook:
-    notebook = open_notebook(f"{NAME}.ipynb")
-    print(f"\n{NAME}: Run All took {notebook.run_all():.0f} s in the browser")
-    notebook.screenshots_of_all(NAME)
-    return notebook
+def lecture(visit_page: Visit) -> Iterator[Notebook]:
+    with visit_page(f"{NAME}.ipynb") as notebook:
+        yield notebook
 
 
-def test_runs_to_the_end_without_error(start: Notebook) -> None:
-    ran, all_ = start.counts()
+def test_runs_to_the_end_without_error(lecture: Notebook) -> None:
+    assert not lecture.trouble
+    lecture.screenshots_of_all(NAME)
+    ran, all_ = lecture.counts()
     assert ran == all_ > 2
-    assert start.errors() == []
+    assert lecture.errors() == []
 
 
-def test_a_picture_is_drawn(start: Notebook) -> None:
-    pictures = start.page.locator(".jp-OutputArea").locator(".plot-container svg, svg, canvas, img")
+def test_a_picture_is_drawn(ran: Notebook) -> None:
+    pictures = ran.page.locator(".jp-OutputArea").locator(".plot-container svg, svg, canvas, img")
     assert any(p.is_visible() for p in pictures.all())
 
 
-def test_its_controls_work(start: Notebook) -> None:
-    start.move_every_slider()
-    assert start.errors() == []
+def test_its_controls_work(ran: Notebook) -> None:
+    ran.move_every_slider()
+    assert ran.errors() == []
 
 
-def test_no_request_left_the_machine(
-    start: Notebook, nothing_left_the_machine: Callable[[], None]
-) -> None:
-    nothing_left_the_machine()
+def test_no_request_left_the_machine(lecture: Notebook) -> None:
+    assert lecture.requests_beyond() == []

@@ -113,6 +113,7 @@ def test_the_shipped_electra_discriminates_as_its_result_says(material):
         assert again[name] == pytest.approx(said[name], abs=0.02), name
 
 
+@pytest.mark.usefixtures("recorded_draws")
 def test_the_first_losses_of_lecture_06_are_the_recorded_ones(stories, teacher):
     _, first = lecture_06.train_teacher(lecture_06.TeacherRecipe(), stories, steps=REPLAYED)
     _, student = lecture_06.train_student(lecture_06.FULL, stories, teacher, steps=REPLAYED)
@@ -123,6 +124,7 @@ def test_the_first_losses_of_lecture_06_are_the_recorded_ones(stories, teacher):
         assert again.losses["total"] == pytest.approx(recorded, rel=2e-4), name
 
 
+@pytest.mark.usefixtures("recorded_draws")
 def test_the_first_losses_of_lecture_07_are_the_recorded_ones(material):
     """The generator's draws repeat where its scores agree to rounding: the loss, times 50, may move
     by a word drawn otherwise."""

@@ -33,7 +33,6 @@ from course_lib.text.byte_bpe import (
     stand_ins,
     train_byte_bpe,
 )
-from course_lib.text.documentation import documentation_slice
 
 LIBRARY_SPLIT = pre_tokenizers.ByteLevel(add_prefix_space=False)
 
@@ -60,8 +59,8 @@ HARD = [
 
 
 @pytest.fixture(scope="module")
-def paragraphs() -> list[str]:
-    return documentation_slice(1_500).paragraphs
+def paragraphs(english_texts: list[str]) -> list[str]:
+    return english_texts
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +273,7 @@ def same_ids(ours: ByteBPE, texts: list[str]) -> int:
 
 def test_same_ids_on_a_real_text(trained: ByteBPE, paragraphs: list[str]):
     compared = same_ids(trained, paragraphs)
-    print(f"{compared} pieces of the documentation agree, {len(trained)} tokens")
+    print(f"{compared} pieces of data/english agree, {len(trained)} tokens")
     assert compared > 50_000
     assert trained.ids["<unk>"] not in {i for text in paragraphs for i in trained.encode(text)}
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.text.documentation import documentation_slice
 from course_lib.text.wordpiece import (
     SPECIAL_TOKENS,
     WordPiece,
@@ -42,8 +41,8 @@ NASTY = [
 
 
 @pytest.fixture(scope="module")
-def paragraphs() -> list[str]:
-    return documentation_slice(1_500).paragraphs
+def paragraphs(english_texts: list[str]) -> list[str]:
+    return english_texts
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +90,7 @@ def agree(ours: WordPiece, texts: list[str]) -> int:
 
 def test_every_word_of_a_real_text(trained: WordPiece, paragraphs: list[str]):
     words = agree(trained, paragraphs)
-    print(f"{words} words of the documentation agree, {len(trained)} tokens")
+    print(f"{words} words of data/english agree, {len(trained)} tokens")
     assert words > 30_000
     pieces = [piece for text in paragraphs[:200] for piece in trained.tokenize(text)]
     assert sum(piece.startswith("##") for piece in pieces) > 500  # pieces are exercised

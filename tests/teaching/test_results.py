@@ -55,6 +55,7 @@ def test_the_result_was_made_by_this_recipe_in_this_world(result, material):
     }
 
 
+@pytest.mark.usefixtures("recorded_draws")
 def test_the_first_steps_of_seed_0_give_the_recorded_losses(result, material):
     again = replay(LIVE, material)
     assert len(again) == REPLAYED
@@ -186,12 +187,14 @@ def test_the_alberts_were_trained_with_these_recipes_in_this_world(name, recipes
         assert {run["parameters"] for run in runs} == {today}
 
 
+@pytest.mark.usefixtures("recorded_draws")
 def test_the_first_masking_losses_are_the_recorded_ones(masking, masking_material):
     again = lecture_04.replay(masking_material)
     assert len(again) == REPLAYED
     assert again == pytest.approx(masking["replay"], abs=2e-4)
 
 
+@pytest.mark.usefixtures("recorded_draws")
 def test_the_first_losses_of_the_alberts_are_the_recorded_ones(tasks, sharing, pairs):
     for found, recipes in (
         (tasks, lecture_05.task_recipes()),

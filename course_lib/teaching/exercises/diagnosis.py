@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from .machinery import (
+from .legacy import (
     Answer,
     AnswerRaised,
     Mistake,

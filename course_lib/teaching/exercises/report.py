@@ -57,13 +57,13 @@ def _notebook() -> Any:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """One question put to an answer. passed is None where an earlier stage stopped the check."""
+class Verdict:
+    """What came of one stage. passed is None where an earlier stage stopped the check."""
 
     name: str
     passed: bool | None
     message: str = ""
-    mistake: str = ""  # a short key for the mistake, where it was recognised
+    mistake: str = ""  # how it was found: "known", "universal", "constant", "writes", "raised", …
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,7 +74,7 @@ class Report(Shown):
     """
 
     title: str
-    stages: list[Stage] = field(default_factory=list)
+    stages: list[Verdict] = field(default_factory=list)
     trouble: Literal["", "unanswered", "error"] = ""
     again: str = ""
 
@@ -86,7 +86,7 @@ class Report(Shown):
 
     @property
     def mistake(self) -> str:
-        """The key of the mistake that was named, or an empty string."""
+        """How the mistake was found, or an empty string."""
         return next((s.mistake for s in self.stages if s.mistake), "")
 
     @property
@@ -110,7 +110,7 @@ class Report(Shown):
         again = f'<div style="font-size:90%">{inline(self.again)}</div>' if self.again else ""
         return _framed(f"<div>{head}</div>{table}{again}", COLOUR[self.status])
 
-    def _row(self, stage: Stage) -> str:
+    def _row(self, stage: Verdict) -> str:
         cell = '<td style="text-align:left;vertical-align:top;padding:.1em .8em .1em 0;'
         said = inline(stage.message).replace("\n", "<br>")
         said = f'<div style="margin:.2em 0 .3em">{said}</div>' if said else ""
@@ -142,3 +142,6 @@ class Note(Shown):
 def _framed(content: str, colour: str) -> str:
     frame = f"border-left:4px solid {colour};padding-left:.8em"
     return card(f'<div role="status" style="{frame}">{content}</div>', "course-exercise")
+
+
+Stage = Verdict

@@ -33,7 +33,7 @@ from course_lib.lectures.lecture_03.exercises import (
 )
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.objectives.spans import best_spans
-from course_lib.teaching.exercises.machinery import Draw, check_answer, close
+from course_lib.teaching.exercises.legacy import Draw, check_answer, close
 from course_lib.text.english import ENTITY_TAGS, TaggedSentence
 from course_lib.text.features import tagged_sequences
 from course_lib.text.packing import pack_pair

@@ -236,6 +236,7 @@ def test_the_baselines_are_those_of_today():
         assert was == pytest.approx(now, abs=0.02)  # library versions may fit otherwise
 
 
+@pytest.mark.usefixtures("recorded_draws")
 def test_the_first_losses_are_the_recorded_ones():
     recorded = result("03_tasks")["replay"]
     assert len(recorded) == REPLAYED

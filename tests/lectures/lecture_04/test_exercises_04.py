@@ -29,7 +29,7 @@ from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.exercises import all_exercises
-from course_lib.teaching.exercises.machinery import Draw, check_answer, close
+from course_lib.teaching.exercises.legacy import Draw, check_answer, close
 from course_lib.text.byte_bpe import apply_merges, train_byte_bpe
 
 EXERCISES = {id: found for id, found in all_exercises().items() if id.startswith("04.")}

@@ -21,7 +21,7 @@ from course_lib.family.albert import SHARING, AlbertConfig, albert_encoder, shar
 from course_lib.family.bert import bert
 from course_lib.lectures.lecture_05.exercises import count, flops, layers, ngrams, order
 from course_lib.teaching.exercises import all_exercises, quiz, review
-from course_lib.teaching.exercises.machinery import check_answer
+from course_lib.teaching.exercises.legacy import check_answer
 from course_lib.teaching.quizzes import read_quiz, read_review
 
 EXERCISES = {id: e for id, e in all_exercises().items() if id.startswith("05.")}
@@ -547,7 +547,7 @@ def test_the_lengths_have_their_chances():
 
 
 def test_no_id_occurs_twice_in_drawn_documents():
-    from course_lib.teaching.exercises.machinery import Draw
+    from course_lib.teaching.exercises.legacy import Draw
 
     documents = order._documents(Draw(3), [1, 4, 6])
     ids = flat(flat(documents))

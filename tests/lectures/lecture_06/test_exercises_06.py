@@ -27,7 +27,7 @@ from course_lib.lectures.lecture_06.exercises import (
 from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.exercises import all_exercises
-from course_lib.teaching.exercises.machinery import Draw, check_answer, close
+from course_lib.teaching.exercises.legacy import Draw, check_answer, close
 from course_lib.train.distilling import TaughtOutput
 
 EXERCISES = {id: e for id, e in all_exercises().items() if id.startswith("06.")}

@@ -30,7 +30,7 @@ from course_lib.objectives.replaced_tokens import (
     replaced_labels,
     replaced_token_loss,
 )
-from course_lib.teaching.exercises.machinery import Draw, check_answer, close
+from course_lib.teaching.exercises.legacy import Draw, check_answer, close
 
 EXERCISES = {exercise.id: exercise for exercise in ALL}
 SEEDS = (0, 1, 2, 3, 4, 5)

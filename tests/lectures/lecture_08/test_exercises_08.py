@@ -25,7 +25,7 @@ from course_lib.kernels.positions import log_bucket, position_rows, row_table
 from course_lib.lectures.lecture_08.exercises import EXERCISES as ALL
 from course_lib.lectures.lecture_08.exercises import bucket, decoder, extra, push, rows, scores
 from course_lib.objectives.sift import perturbing
-from course_lib.teaching.exercises.machinery import Draw, check_answer, close
+from course_lib.teaching.exercises.legacy import Draw, check_answer, close
 
 EXERCISES = {exercise.id: exercise for exercise in ALL}
 SEEDS = (0, 1, 2, 3, 4, 5)

@@ -110,8 +110,8 @@ def test_a_sentence_names_the_three_numbers_of_the_strongest_key() -> None:
     share = 100 * torch.tensor([1.25, -2.0, 1.25]).softmax(-1)[0].item()
     said = (
         "“<a>” (position 1) looks most at “[CLS]” (position 0, distance 1 − 0 = 1): "
-        "content-to-content 1.00 + content-to-position 0.50 + position-to-content −0.25 = 1.25, which the softmax "
-        f"makes {share:.0f}%."
+        "content-to-content 1.00 + content-to-position 0.50 + position-to-content −0.25 = 1.25, "
+        f"which the softmax makes {share:.0f}%."
     )
     assert said in shown.text and said in plain(shown.html) and "<a>" not in shown.html
     rows = [line.split() for line in shown.text.splitlines()[1:5]]

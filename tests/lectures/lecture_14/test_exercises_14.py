@@ -26,7 +26,7 @@ from course_lib.lectures.lecture_14.exercises import (
     real,
     skew,
 )
-from course_lib.teaching.exercises.machinery import Draw, check_answer, close
+from course_lib.teaching.exercises.legacy import Draw, check_answer, close
 
 EXERCISES = {exercise.id: exercise for exercise in ALL}
 SEEDS = (0, 1, 2, 3, 4, 5)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from course_lib.teaching.exercises.machinery import (
+from course_lib.teaching.exercises.legacy import (
     Answer,
     Check,
     Draw,

@@ -11,7 +11,7 @@ from typing import Any
 from course_lib.config import BertConfig, published
 from course_lib.lectures.lecture_02.exercises.count import parameter_count
 from course_lib.teaching.exercises.diagnosis import name_suspect, one_number, told
-from course_lib.teaching.exercises.machinery import Answer, Check, Draw, Exercise, Suspect, call
+from course_lib.teaching.exercises.legacy import Answer, Check, Draw, Exercise, Suspect, call
 
 from .slips import slip_suspects
 

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from course_lib.teaching.exercises.diagnosis import Case
-from course_lib.teaching.exercises.machinery import Answer, Draw, Suspect
+from course_lib.teaching.exercises.legacy import Answer, Draw, Suspect
 
 Slips = Mapping[str, tuple[str, Mapping[str, Any]]]  # key -> what is said, which switches it sets
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from course_lib.config import BertConfig, published
 from course_lib.family.albert import SHARING
-from course_lib.teaching.exercises.machinery import (
+from course_lib.teaching.exercises.legacy import (
     Answer,
     Check,
     Draw,

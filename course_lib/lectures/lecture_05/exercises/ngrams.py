@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.machinery import (
+from course_lib.teaching.exercises.legacy import (
     Answer,
     Check,
     Draw,

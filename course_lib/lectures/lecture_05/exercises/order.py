@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from course_lib.teaching.exercises.machinery import (
+from course_lib.teaching.exercises.legacy import (
     Answer,
     Check,
     Draw,

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
-from course_lib.teaching.exercises.machinery import Answer, Check, Draw, Exercise, Mistake, call
+from course_lib.teaching.exercises.legacy import Answer, Check, Draw, Exercise, Mistake, call
 
 State = Mapping[str, Tensor]
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from course_lib.encoder import EncoderOutput
 from course_lib.teaching.exercises.diagnosis import name_suspect, told
-from course_lib.teaching.exercises.machinery import Answer, Check, Draw, Exercise, Mistake, call
+from course_lib.teaching.exercises.legacy import Answer, Check, Draw, Exercise, Mistake, call
 
 from .shared import Slips, call_keeping, gradient, one_loss, same_loss, suspects_of
 

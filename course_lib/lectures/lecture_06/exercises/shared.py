@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.machinery import Answer, Mistake, Suspect, call
+from course_lib.teaching.exercises.legacy import Answer, Mistake, Suspect, call
 
 # A known slip: its key -> (what to say of it, the settings it changes).
 Slips = Mapping[str, tuple[str, Mapping[str, Any]]]

@@ -11,7 +11,7 @@ from typing import Any
 
 from course_lib.files import data_path
 from course_lib.teaching.exercises.diagnosis import name_suspect, one_number, told
-from course_lib.teaching.exercises.machinery import (
+from course_lib.teaching.exercises.legacy import (
     Answer,
     Check,
     Draw,

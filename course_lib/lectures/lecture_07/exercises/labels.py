@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from course_lib.teaching.exercises.diagnosis import name_suspect, told
-from course_lib.teaching.exercises.machinery import (
+from course_lib.teaching.exercises.legacy import (
     Answer,
     Check,
     Draw,

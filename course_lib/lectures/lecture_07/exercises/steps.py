@@ -17,7 +17,7 @@ from course_lib.config import BertConfig, encoder_flops, published
 from course_lib.family.electra import GENERATOR_SIZE, ElectraConfig
 from course_lib.kernels.masking import count_to_predict
 from course_lib.teaching.exercises.diagnosis import name_suspect, one_number, told
-from course_lib.teaching.exercises.machinery import (
+from course_lib.teaching.exercises.legacy import (
     Answer,
     Check,
     Draw,

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from course_lib.config import published
 from course_lib.teaching.exercises.diagnosis import name_suspect, one_number, told
-from course_lib.teaching.exercises.machinery import (
+from course_lib.teaching.exercises.legacy import (
     Answer,
     Check,
     Draw,

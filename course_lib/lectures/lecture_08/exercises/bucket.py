@@ -16,7 +16,7 @@ from torch import Tensor
 
 from course_lib.kernels.positions import log_bucket
 from course_lib.teaching.exercises.diagnosis import name_suspect, told
-from course_lib.teaching.exercises.machinery import (
+from course_lib.teaching.exercises.legacy import (
     Answer,
     Check,
     Draw,

@@ -15,7 +15,7 @@ from course_lib.config import published
 from course_lib.encoder import count_parameters
 from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta
 from course_lib.teaching.exercises.diagnosis import name_suspect, one_number, told
-from course_lib.teaching.exercises.machinery import Answer, Check, Draw, Exercise, Suspect, call
+from course_lib.teaching.exercises.legacy import Answer, Check, Draw, Exercise, Suspect, call
 
 
 class Sizes(NamedTuple):

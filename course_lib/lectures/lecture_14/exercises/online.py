@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from course_lib.teaching.exercises.diagnosis import name_suspect, told
-from course_lib.teaching.exercises.machinery import (
+from course_lib.teaching.exercises.legacy import (
     Answer,
     Check,
     Draw,

@@ -1,0 +1,222 @@
+"""The student's function, as the stages call it: on copies, within a limit, with its slips caught.
+
+A call raises `Unanswered` for the stub's `...`; `Wrong` for None, for inputs that were written into
+and for functions that the statement forbids; `AnswerRaised` when the answer raises; `TookTooLong`.
+"""
+
+from __future__ import annotations
+
+import dis
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .form import Answer, Case, Exercise, copy_of
+from .outputs import Wrong, shown
+
+PROCESSOR_SECONDS = 10.0  # of the answer alone, in one stage: a busy machine does not shorten it
+SLEEPING = 30  # times as long on the wall clock, for an answer that waits and does not compute
+
+
+class Unanswered(Exception):
+    """The stub's `...` is still there."""
+
+
+class AnswerRaised(Exception):
+    """The student's function raised; the original exception is the cause."""
+
+
+class TookTooLong(BaseException):
+    """The limit is reached. No Exception, so that no `except Exception` takes it for one."""
+
+
+class Guarded:
+    """A function with the exercise's manners; it can be called like the function itself."""
+
+    def __init__(self, exercise: Exercise, function: Answer, seconds: float = PROCESSOR_SECONDS):
+        self.exercise, self.function, self.left = exercise, function, seconds
+        self.last: Case = ()  # inputs of the latest call, for a report
+        self._watching = bool(exercise.forbidden)
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        self.last, before = inputs, copy_of(inputs)
+        result = self._result(inputs, named)
+        if result is ... or (isinstance(result, (tuple, list)) and any(x is ... for x in result)):
+            raise Unanswered
+        if result is None and self.exercise.solution.__annotations__.get("return") != "None":
+            raise Wrong(f"Your function returned None{self._given()}. A way through it ends "
+                        "without `return`.", "none")  # fmt: skip
+        if not self.exercise.may_write:
+            self._expect_unchanged(before, inputs)
+        return result
+
+    def _result(self, inputs: Case, named: dict[str, Any]) -> Any:
+        started = time.process_time()
+        try:
+            with _limit(self.left), self._watched():
+                return self.function(*inputs, **named)
+        except Wrong:
+            raise
+        except (Exception, SystemExit) as error:
+            if "ellipsis" in str(error).lower():
+                raise Unanswered from error
+            raise AnswerRaised from error
+        finally:
+            self.left = max(0.01, self.left - (time.process_time() - started))
+
+    def _given(self) -> str:
+        inputs = ", ".join(shown_input(x) for x in self.last)
+        return f" for {inputs}" if len(inputs) < 300 else ""
+
+    def _expect_unchanged(self, before: Case, after: Case) -> None:
+        for name, old, new in zip(self.exercise.parameters, before, after, strict=False):
+            if not _unchanged(old, new):
+                raise Wrong(
+                    f"Your function writes into `{name}`: whoever called it finds it changed. Work "
+                    "on a copy (`.clone()` for a tensor, `list(...)` for a list).",
+                    "writes",
+                )
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Finds calls of forbidden functions, by their names, in the first call."""
+        if not self._watching:
+            yield
+            return
+        called: set[str] = set()
+
+        def note(frame: Any, event: str, what: Any) -> None:
+            if event == "call":
+                called.add(frame.f_code.co_name)
+            elif event == "c_call":
+                called.add(getattr(what, "__name__", ""))
+
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+            self._watching = False
+        for name, say in self.exercise.forbidden.items():
+            if name in called:
+                raise Wrong(f"Your function calls `{name}`. {say}", "forbidden")
+
+
+def _unchanged(old: Any, new: Any) -> bool:
+    if isinstance(old, Tensor):
+        if old.shape != new.shape or old.dtype != new.dtype:
+            return False
+        same = (old == new) | ((old != old) & (new != new))
+        return bool(same.detach().all())
+    if isinstance(old, (list, tuple)) and type(old) is type(new):
+        pairs = zip(old, new, strict=False)
+        return len(old) == len(new) and all(_unchanged(a, b) for a, b in pairs)
+    if isinstance(old, dict):
+        return list(old) == list(new) and all(_unchanged(old[k], new[k]) for k in old)
+    if isinstance(old, set):
+        return bool(old == new)
+    return True
+
+
+@contextmanager
+def _limit(seconds: float) -> Iterator[None]:
+    """Raise TookTooLong in the block after so many processor seconds (SLEEPING times as many on the
+    wall clock); alarms found before are put back.
+
+    Without effect where there are no interval timers (Windows) and outside the main thread."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not hasattr(signal, "setitimer") or not in_main_thread:
+        yield
+        return
+    running = True
+
+    def ring(_number: int, _frame: Any) -> None:
+        if running:
+            raise TookTooLong
+
+    clocks = (
+        (signal.ITIMER_PROF, signal.SIGPROF, seconds),
+        (signal.ITIMER_REAL, signal.SIGALRM, SLEEPING * seconds),
+    )
+    before = []
+    try:
+        for timer, number, after in clocks:
+            handler = signal.signal(number, ring)
+            before.append((timer, number, handler, signal.setitimer(timer, after)))
+        yield
+    finally:
+        running = False  # an alarm from here on is late, and no longer of interest
+        for timer, number, handler, found in before:
+            signal.setitimer(timer, 0)
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+            if found[0]:
+                signal.setitimer(timer, *found)
+
+
+@contextmanager
+def own_randomness(seed: int) -> Iterator[None]:
+    """Seed the global generators for one stage, and leave them as they were found."""
+    before, numpy = random.getstate(), sys.modules.get("numpy")
+    numpy_before = numpy.random.get_state() if numpy else None
+    random.seed(seed)
+    if numpy:
+        numpy.random.seed(seed % 2**32)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        random.setstate(before)
+        if numpy:
+            numpy.random.set_state(numpy_before)
+
+
+def global_states() -> list[Any]:
+    """The states of the generators that everybody shares: Python's, torch's, numpy's."""
+    numpy = sys.modules.get("numpy")
+    mine = numpy.random.get_state() if numpy else ("", (), 0)
+    return [random.getstate(), torch.get_rng_state().tolist(), (mine[0], list(mine[1]), mine[2])]
+
+
+def shown_input(x: Any) -> str:
+    """An input for a sentence: its value where it is small, a configuration's own settings."""
+    if isinstance(x, Tensor):
+        if x.numel() <= 24:
+            return shown(x, 3 if x.is_floating_point() else 4)
+        return f"a tensor of shape {tuple(x.shape)}"
+    if is_dataclass(x) and not isinstance(x, type):
+        told = [f for f in fields(x) if f.default != getattr(x, f.name)]
+        inside = ", ".join(f"{f.name}={shown(getattr(x, f.name))}" for f in told)
+        return f"{type(x).__name__}({inside})"
+    if holds_functions(x) and not callable(x):
+        return "functions"
+    plain = isinstance(x, (str, int, float, list, tuple, dict, set, type(None)))
+    return shown(x) if plain else f"a {type(x).__name__}"
+
+
+def holds_functions(x: Any) -> bool:
+    """Whether this is a function, or a list of nothing else: no input that can be shown."""
+    return callable(x) or (isinstance(x, (list, tuple)) and bool(x) and all(map(callable, x)))
+
+
+def is_empty(answer: Any) -> bool:
+    """Whether this is `...`, or a function whose whole body is `...` or `pass`."""
+    if answer is ...:
+        return True
+    code = getattr(answer, "__code__", None)
+    if code is None:
+        return False
+    steps = [s for s in dis.get_instructions(code) if s.opname not in ("RESUME", "NOP")]
+    loaded = [s.argval for s in steps if s.opname in ("LOAD_CONST", "RETURN_CONST")]
+    only_returns = all(s.opname in ("LOAD_CONST", "RETURN_CONST", "RETURN_VALUE") for s in steps)
+    return only_returns and len(loaded) == 1 and (loaded[0] is None or loaded[0] is ...)

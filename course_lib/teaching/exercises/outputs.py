@@ -1,0 +1,331 @@
+"""What an exercise's function returns: declared once; read, compared and complained about here.
+
+An answer may return what is as good as what was asked: a list or an array for a tensor, a tensor of
+one number for a number. What cannot be read raises `Wrong`, in words that say what was expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class Wrong(Exception):
+    """The answer is wrong, and this is how. kind: how it was found, for reports and tests."""
+
+    def __init__(self, message: str, kind: str = "unforeseen") -> None:
+        super().__init__(message)
+        self.message, self.kind = message, kind
+
+
+@dataclass(frozen=True)
+class Out:
+    """One thing that is returned. name: as a sentence says it ("probabilities"); tol: how far
+    numbers may lie from the right ones, times the larger of 1 and the greatest right one."""
+
+    name: str
+    unit: str = ""
+    tol: float = 1e-6
+
+    def expected(self, right: Any) -> str:
+        """What was expected, in words."""
+        raise NotImplementedError
+
+    def read(self, x: Any, right: Any) -> Any:
+        """The value in the form that is compared; Wrong where it is of another kind."""
+        raise NotImplementedError
+
+    def same(self, x: Any, right: Any) -> bool:
+        return alike(x, right, self.tol)
+
+    def difference(self, x: Any, right: Any) -> str:
+        """Both values, with as many digits as it takes to see that they differ."""
+        mine, theirs = digits_apart(x, right)
+        return f"you have {mine}; it is {theirs}{self._unit}."
+
+    @property
+    def _unit(self) -> str:
+        return f" {self.unit}" if self.unit else ""
+
+    def _unreadable(self, x: Any, right: Any) -> Wrong:
+        return Wrong(f"Your {self.name}: {kind_of(x)}; expected {self.expected(right)}.", "form")
+
+
+@dataclass(frozen=True)
+class Numbers(Out):
+    """A tensor. shape: its axes in the lecture's letters ("B T H"); kind: "float", "int", "bool".
+    grad: a gradient must flow from it, so nothing but a tensor of torch will do."""
+
+    shape: str = ""
+    kind: str = "float"
+    grad: bool = False
+
+    def expected(self, right: Any) -> str:
+        letters = f", that is ({', '.join(self.shape.split())})" if self.shape else ""
+        what = {"int": " of whole numbers", "bool": " of True and False"}.get(self.kind, "")
+        return f"a tensor{what} of shape {tuple(torch.as_tensor(right).shape)}{letters}"
+
+    def read(self, x: Any, right: Any) -> Tensor:
+        right = torch.as_tensor(right)
+        found = x if isinstance(x, Tensor) else self._converted(x, right)
+        if found.shape != right.shape:
+            raise Wrong(
+                f"Your {self.name} has shape {tuple(found.shape)}; "
+                f"expected {self.expected(right)}.",
+                "form",
+            )
+        self._check_kind(found, right)
+        if self.grad and not found.requires_grad:
+            raise Wrong(
+                f"Your {self.name} carries no gradient: a number made with .item(), .detach(), "
+                "numpy or torch.tensor has lost it. Stay with torch's own operations.",
+                "gradient",
+            )
+        return found
+
+    def _converted(self, x: Any, right: Tensor) -> Tensor:
+        if self.grad or isinstance(x, (str, bytes, Mapping, AbstractSet)) or callable(x):
+            raise self._unreadable(x, right)
+        try:
+            return torch.stack([torch.as_tensor(part) for part in x]) if nested(x) else as_tensor(x)
+        except Exception:
+            raise self._unreadable(x, right) from None
+
+    def _check_kind(self, found: Tensor, right: Tensor) -> None:
+        if self.kind != "float" and found.dtype.is_floating_point:
+            raise Wrong(
+                f"Your {self.name} has type {found.dtype}; expected {self.expected(right)}.", "form"
+            )
+        if self.kind == "bool" and not set(found.unique().tolist()) <= {0, 1}:
+            raise self._unreadable(found, right)
+        if self.kind != "bool" and found.dtype is torch.bool:
+            raise self._unreadable(found, right)
+
+    def difference(self, x: Tensor, right: Tensor) -> str:
+        """The row with the largest error, where it is short; else the entry."""
+        x, right = x.detach(), torch.as_tensor(right).detach()
+        if not right.dim():
+            return super().difference(x, right)
+        apart = (x.double() - right.double()).abs().nan_to_num(nan=torch.inf)
+        where = [int(i) for i in torch.unravel_index(apart.argmax(), apart.shape)]
+        if right.shape[-1] <= 8:
+            where = where[:-1]
+        at = f"at [{', '.join(map(str, where))}] " if where else ""
+        mine, theirs = digits_apart(x[tuple(where)], right[tuple(where)])
+        return f"{at}you have {mine}; it is {theirs}{self._unit}."
+
+
+@dataclass(frozen=True)
+class Number(Out):
+    """One number. kind: "float" or "int" (a whole number, of a whole-number type).
+    grad: it must be a tensor from which a gradient flows."""
+
+    kind: str = "float"
+    grad: bool = False
+
+    def expected(self, right: Any) -> str:
+        what = "whole number" if self.kind == "int" else "number"
+        return f"one {what}{' in' + self._unit if self.unit else ''}" + (
+            ", as a tensor that a gradient can flow from" if self.grad else ""
+        )
+
+    def read(self, x: Any, right: Any) -> Any:
+        if self.grad:
+            if not isinstance(x, Tensor) or x.numel() != 1:
+                raise self._unreadable(x, right)
+            return Numbers(self.name, grad=True).read(x.reshape(()), torch.tensor(0.0))
+        if hasattr(x, "item") and getattr(x, "size", None) is not None:
+            x = x.detach().item() if isinstance(x, Tensor) and x.numel() == 1 else _one(x)
+        if isinstance(x, bool) or not isinstance(x, Real):
+            raise self._unreadable(x, right)
+        if self.kind == "int" and isinstance(x, float):
+            raise Wrong(
+                f"Your {self.name} is {x!r}, a float; expected {self.expected(right)}: use whole "
+                "numbers and //, or int(...).",
+                "form",
+            )
+        return x
+
+    def difference(self, x: Any, right: Any) -> str:
+        said = super().difference(x, right)
+        if self.kind != "int" or abs(int(x) - int(right)) < 2:
+            return said
+        gap = int(x) - int(right)
+        return f"{said[:-1]} ({shown(abs(gap))} too {'many' if gap > 0 else 'few'})."
+
+
+@dataclass(frozen=True)
+class Items(Out):
+    """A list, compared item by item. of: what its items are ("tokens", "positions"); ordered:
+    whether their order counts (a set will do where it does not)."""
+
+    of: str = "items"
+    ordered: bool = True
+
+    def expected(self, right: Any) -> str:
+        return f"a list{'' if self.ordered else ' (or a set)'} of {self.of}"
+
+    def read(self, x: Any, right: Any) -> list[Any]:
+        x = plain(x)
+        if isinstance(x, AbstractSet) and not self.ordered:
+            x = list(x)
+        if isinstance(x, (str, bytes, Mapping, AbstractSet)) or not isinstance(x, Sequence):
+            raise self._unreadable(x, right)
+        if any(i is ... for i in x):
+            raise Wrong(f"Your {self.name} still holds `...`; expected {self.expected(right)}.")
+        if wrong := [i for i in x if _type_apart(i, list(right))]:
+            raise Wrong(
+                f"Your {self.name} holds {kind_of(wrong[0])}; expected {self.expected(right)}.",
+                "form",
+            )
+        return list(x)
+
+    def same(self, x: Any, right: Any) -> bool:
+        x, right = plain(list(x)), plain(list(right))
+        return alike(x, right, self.tol) if self.ordered else _sorted(x) == _sorted(right)
+
+    def difference(self, x: Any, right: Any) -> str:
+        if max(len(x), len(list(right))) <= 14 or not self.ordered:
+            return super().difference(x, list(right))
+        pairs = zip(x, right, strict=False)
+        first = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(x), len(right)))
+        mine, theirs = (repr(y[first]) if first < len(y) else "nothing" for y in (x, right))
+        return f"from place {first} on you have {mine}; it is {theirs}."
+
+
+@dataclass(frozen=True)
+class Table(Out):
+    """A dictionary from names to numbers."""
+
+    def expected(self, right: Any) -> str:
+        return "a dictionary from names to numbers"
+
+    def read(self, x: Any, right: Any) -> dict[Any, Any]:
+        if not isinstance(x, Mapping):
+            raise self._unreadable(x, right)
+        return {key: plain(value) for key, value in x.items()}
+
+
+@dataclass(frozen=True)
+class Exact(Out):
+    """Anything compared with ==: a text, None, a tuple. what: what is expected, in words."""
+
+    what: str = "a value"
+
+    def expected(self, right: Any) -> str:
+        return self.what
+
+    def read(self, x: Any, right: Any) -> Any:
+        return plain(x)
+
+
+# ---------------------------------------------------------------- values
+
+
+def as_tensor(x: Any) -> Tensor:
+    found = torch.as_tensor(x)
+    return found.double() if found.dtype.is_floating_point else found
+
+
+def nested(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and any(isinstance(part, Tensor) for part in x)
+
+
+def plain(x: Any) -> Any:
+    """Python's own values for tensors, arrays and numpy's numbers, also inside lists and tuples."""
+    if isinstance(x, Tensor):
+        return x.detach().tolist()
+    if hasattr(x, "tolist") and hasattr(x, "dtype"):
+        return x.tolist()
+    if type(x) in (list, tuple):
+        return type(x)(plain(part) for part in x)
+    return x
+
+
+def alike(a: Any, b: Any, tol: float = 1e-6) -> bool:
+    """Whether two values agree: numbers within tol·max(1, max|b|), all else by ==. What is not a
+    finite number agrees with nothing but itself."""
+    a, b = (x.detach() if isinstance(x, Tensor) else x for x in (a, b))
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return set(a) == set(b) and all(alike(a[key], b[key], tol) for key in b)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(alike(x, y, tol) for x, y in zip(a, b, strict=True))
+    if numeric(a) and numeric(b):
+        return _close(a, b, tol)
+    try:
+        return bool(a == b)
+    except Exception:
+        return a is b
+
+
+def numeric(x: Any) -> bool:
+    return isinstance(x, (Tensor, Real)) or (hasattr(x, "dtype") and hasattr(x, "tolist"))
+
+
+def _close(a: Any, b: Any, tol: float) -> bool:
+    a, b = (torch.as_tensor(x).detach().double() for x in (a, b))
+    if a.shape != b.shape or not bool((torch.isfinite(a) == torch.isfinite(b)).all()):
+        return False
+    apart = torch.where(a == b, torch.zeros_like(a), (a - b).abs())
+    apart = apart.nan_to_num(nan=0.0) if bool((a.isnan() == b.isnan()).all()) else apart
+    scale = float(b[torch.isfinite(b)].abs().max()) if bool(torch.isfinite(b).any()) else 0.0
+    return not a.numel() or float(apart.max()) <= tol * max(1.0, scale)
+
+
+def digits_apart(a: Any, b: Any) -> tuple[str, str]:
+    """Both as text, with the fewest digits (four at least) that let them differ."""
+    for digits in (4, 6, 9, 12, 17):
+        texts = shown(a, digits), shown(b, digits)
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+def shown(value: Any, digits: int = 4) -> str:
+    """A value for a sentence: numbers rounded, tensors as lists, long things cut."""
+    x = plain(value)
+    if isinstance(x, bool) or not isinstance(x, (int, float)):
+        if isinstance(x, (list, tuple)):
+            inside = ", ".join(shown(part, digits) for part in x)
+            return short(f"[{inside}]" if isinstance(x, list) else f"({inside})", 400)
+        if isinstance(x, Mapping):
+            inside = ", ".join(f"{k!r}: {shown(v, digits)}" for k, v in x.items())
+            return short("{" + inside + "}", 400)
+        return short(repr(x), 200)
+    if isinstance(x, int):
+        return f"{x:,}" if abs(x) > 9_999 else str(x)
+    return f"{float(x):.{digits}g}" if abs(x) >= 1e5 or 0 < abs(x) < 1e-3 else f"{x:.{digits}f}"
+
+
+def kind_of(x: Any) -> str:
+    """A value with its type, for a complaint about it."""
+    if isinstance(x, Tensor):
+        return f"a tensor of shape {tuple(x.shape)} and type {x.dtype}"
+    return f"{short(repr(x))} ({type(x).__name__})"
+
+
+def short(text: str, width: int = 60) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _one(x: Any) -> Any:
+    return x.item() if x.size == 1 else x
+
+
+def _type_apart(item: Any, right: Sequence[Any]) -> bool:
+    """Whether an item is a float or a text where all right ones are whole numbers, or a number
+    where all right ones are texts."""
+    if right and all(isinstance(i, int) and not isinstance(i, bool) for i in right):
+        return not isinstance(item, int) and item is not None
+    return bool(right) and all(isinstance(i, str) for i in right) and isinstance(item, Real)
+
+
+def _sorted(x: Sequence[Any]) -> list[Any]:
+    return sorted((tuple(i) if isinstance(i, list) else i for i in x), key=repr)

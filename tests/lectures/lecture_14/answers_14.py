@@ -1,0 +1,231 @@
+"""Other hands' answers to the exercises of lecture 14, right and wrong, asked in test_exercises.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+
+def seconds(join, scale=1.0, f=1e9, b=1e9):
+    return lambda flops, moved, peak, rate: scale * join(flops / (peak * f), moved / (rate * b))
+
+
+def by_the_ridge(flops, moved, peak, rate):
+    bound_by_memory = flops / moved < peak / rate
+    return moved / rate / 1e9 if bound_by_memory else flops / peak / 1e9
+
+
+def loss_with(pick=lambda h, y: (h[y != -100], y[y != -100]), end=lambda x: x, logits=lambda x: x):
+    """F.cross_entropy of picked rows; 0 where nothing is selected."""
+
+    def answer(hidden, head, labels):
+        states, tokens = pick(hidden, labels)
+        if not (labels != -100).any():
+            return hidden.sum() * 0
+        return end(F.cross_entropy(logits(head(states)), tokens))
+
+    return answer
+
+
+def loss_sum(divide, of=lambda log_p: -log_p):
+    """Looked up by hand and added up."""
+
+    def answer(hidden, head, labels):
+        at = labels != -100
+        log_p = head(hidden[at]).log_softmax(-1)[range(int(at.sum())), labels[at]]
+        return of(log_p).sum() / divide(labels)
+
+    return answer
+
+
+def loss_row_by_row(hidden, head, labels):
+    total, count = 0.0 * hidden.sum(), 0
+    for b, t in (labels != -100).nonzero().tolist():
+        total = total - head(hidden[b, t]).log_softmax(-1)[labels[b, t]]
+        count += 1
+    return total / count if count else 0
+
+
+def loss_of_sequences(hidden, head, labels):
+    pairs = [(h, y) for h, y in zip(hidden, labels, strict=True) if (y != -100).any()]
+    means = [loss_sum(lambda y: (y != -100).sum())(h, head, y) for h, y in pairs]
+    return sum(means) / len(means) if means else 0.0
+
+
+def loss_doubled(*given):
+    """The right number; twice its gradient."""
+    found = loss_with()(*given)
+    return 2 * found - found.detach()
+
+
+def selected_count(y):
+    return max(1, int((y != -100).sum()))
+
+
+def rows_of(one):
+    """Number by number: one(seed, epoch, example, t, place in the batch, N)."""
+
+    def answer(seed, epoch, examples, tokens):
+        N = len(examples)
+        rows = [[one(seed, epoch, e, t, n, N) for t in range(tokens)]
+                for n, e in enumerate(examples.tolist())]  # fmt: skip
+        return torch.from_numpy(np.array(rows))  # float64
+
+    return answer
+
+
+def mixed(*parts):
+    """A good hash of whole numbers, as a number below 1."""
+    x = 0
+    for part in parts:
+        x = (x + 0x9E3779B97F4A7C15 * (part + 1)) % 2**64
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+        x ^= x >> 31
+    return (x >> 11) * 2.0**-53
+
+
+def numbers_seeded(seed, epoch, examples, tokens):
+    generator = torch.Generator().manual_seed(seed + 1_000 * epoch)
+    return torch.rand(len(examples), tokens, generator=generator)
+
+
+def numbers_one_draw(seed, epoch, examples, tokens):
+    torch.manual_seed(seed + epoch)
+    return torch.rand(len(examples), tokens)
+
+
+def numbers_global(seed, epoch, examples, tokens):
+    rows = []
+    for e in examples.tolist():
+        torch.manual_seed(int(mixed(seed, epoch, e) * 2**53))
+        rows.append(torch.rand(tokens))
+    return torch.stack(rows)
+
+
+def numbers_numpy_global(seed, epoch, examples, tokens):
+    rows = []
+    for e in examples.tolist():
+        np.random.seed([seed, epoch, e])
+        rows.append(np.random.rand(tokens))
+    return torch.tensor(np.array(rows))
+
+
+def numbers_by_row(seed, epoch, examples, tokens):
+    rows = [np.random.default_rng([seed, epoch, e]).random(tokens) for e in examples.tolist()]
+    return torch.tensor(np.array(rows))
+
+
+def numbers_by_torch(seed, epoch, examples, tokens):
+    rows = []
+    for e in examples.tolist():
+        generator = torch.Generator().manual_seed(int(mixed(seed, epoch, e) * 2**53))
+        rows.append(torch.rand(tokens, generator=generator))
+    return torch.stack(rows)
+
+
+def numbers_of_a_sum(seed, epoch, examples, tokens):
+    rows = []
+    for e in examples.tolist():
+        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch * 1_009 + e)
+        rows.append(torch.rand(tokens, generator=generator))
+    return torch.stack(rows)
+
+
+RIGHT = {
+    "14.1": [
+        seconds(max),
+        by_the_ridge,
+        lambda f, b, p, w: torch.tensor([f / p, b / w]).max() / 1e9,
+    ],
+    "14.2": [loss_with(), loss_sum(selected_count), loss_row_by_row],
+    "14.3": [
+        numbers_by_row,
+        numbers_by_torch,
+        rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, t)),
+        lambda *given: numbers_by_row(*given).tolist(),
+    ],
+}
+WRONG = {
+    "14.1": [
+        (seconds(lambda a, m: a + m), "You add the two times."),
+        (seconds(min), "the shorter of the two"),
+        (seconds(lambda a, m: (a + m) / 2), "the mean of the two"),
+        (seconds(lambda a, m: a), "Only arithmetic counts"),
+        (seconds(lambda a, m: m), "Only memory counts"),
+        (lambda f, b, p, w: min(p, w * f / b), "the height of the roof"),
+        (lambda f, b, p, w: 1e9 * min(p, w * f / b), "a rate in FLOPs a second"),
+        (seconds(max, 1_000), "milliseconds"),
+        (lambda f, b, p, w: max(f / p, b / w), "10⁹ times too long"),
+        (lambda f, b, p, w: max(f / p, b / w / 1e9), "Peak is in GFLOP/s"),
+        (lambda f, b, p, w: max(f / p / 1e9, b / w), "The bandwidth is in GB/s"),
+        (seconds(max, f=2**30, b=2**30), "a billion as 2³⁰"),
+        (seconds(lambda a, m: max(a, 4 * m)), "multiply the bytes by four"),
+        (seconds(lambda a, m: max(a / 2, m)), "You halve the FLOPs"),
+        (lambda f, b, p, w: max(f / w, b / p) / 1e9, "the other way round"),
+        (lambda f, b, p, w: 1e9 * max(p / f, w / b), "the rate by the amount"),
+        (lambda f, b, p, w: f / min(p, f / b * w) / 1e9, "flops can be 0"),
+        (lambda f, b, p, w: f"{max(f / p, b / w) / 1e9} s", "expected one number in seconds"),
+        (seconds(lambda a, m: max(a, m) + 1), "you have 1."),
+        (seconds(lambda a, m: 1e3 * (a + m)), "You add the two times."),
+        (seconds(lambda a, m: round(max(a, m), 3)), "rounded to three decimals"),
+    ],
+    "14.2": [
+        (loss_sum(lambda y: y.numel()), "divided by B·T"),
+        (loss_sum(lambda y: 1), "the sum over the selected"),
+        (loss_of_sequences, "averaged in each sequence first"),
+        (loss_sum(len), "the number of sequences"),
+        (loss_with(logits=lambda x: x.softmax(-1)), "softmax is applied twice"),
+        (loss_with(logits=lambda x: x.log_softmax(-1).exp().log2()), "you have"),
+        (loss_sum(selected_count, lambda log_p: 1 - log_p.exp()), "one minus the mean probability"),
+        (loss_sum(selected_count, lambda log_p: log_p), "the sign is turned"),
+        (loss_with(lambda h, y: (h[y > 0], y[y > 0])), "id 0 are left out"),
+        (loss_with(lambda h, y: (h.flatten(0, 1), y.flatten().clamp(min=0))), "asks for token 0"),
+        (loss_with(lambda h, y: (h.flatten(0, 1)[: int((y != -100).sum())], y[y != -100])),
+         "the first ones of the batch"),
+        (lambda h, head, y: F.cross_entropy(head(h).mT, y), "the head saw all B·T rows"),
+        (lambda h, head, y: F.cross_entropy(head(h)[y != -100], y[y != -100], reduction="sum")
+         / y.numel(), "divided by B·T"),
+        (lambda h, head, y: F.cross_entropy(head(h[y != -100]), y[y != -100]), "divide the sum by"),
+        (lambda h, head, y: loss_with()(h, head, y) if (y != -100).any() else 1.0, "you have 1.0"),
+        (lambda *given: loss_with()(*given).item(), "carries no gradient"),
+        (lambda h, head, y: loss_with()(h.detach(), head, y), "carries no gradient"),
+        (loss_doubled, "Gradient of `hidden`"),
+        (lambda h, head, y: F.cross_entropy(head(h[y != -100]), y), "same mask on both"),
+        (lambda h, head, y: -head(h).log_softmax(-1).flatten(0, 1)[
+            range(y.numel()), y.flatten()].mean(), "no token id"),
+        (loss_with(end=lambda x: x * x), "it is squared"),
+    ],
+    "14.3": [
+        (rows_of(lambda s, p, e, t, n, N: int(100 * mixed(s, p, e, t))), "below 0, or 1 and above"),
+        (rows_of(lambda s, p, e, t, n, N: 1.5 * mixed(s, p, e, t) - 0.25), "below 0, or 1"),
+        (lambda s, p, examples, tokens: torch.rand(len(examples), tokens), "at the second call"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, t)), "All examples of a batch"),
+        (numbers_seeded, "What counts is the place in the batch"),
+        (numbers_one_draw, "What counts is the place in the batch"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, n, t)), "who else is in the batch"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, N, t)), "who else is in the batch"),
+        (lambda s, p, examples, tokens: rows_of(
+            lambda s, p, e, t, n, N: mixed(s, p, e, tokens, t))(s, p, examples, tokens),
+         "when 13 are asked for"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e)), "All positions of a row"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(p, e, t)), "The seed has no effect"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, e, t)), "The epoch has no effect"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(e, t)), "The seed has no effect: no second"
+         " experiment. It must go in.\nAnd: The epoch has no effect"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s + p + e, t)), "A collision of sums"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(1_000 * s + 100 * p + e, t)), "collision of sums"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, 1_000 * p + e, t)), "A collision of sums"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s * p * e, t)), "A collision of sums"),
+        (numbers_of_a_sum, "A collision of sums"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e + t)), "One row is another one shifted"),
+        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, t) ** 2), "ten tenths of [0, 1)"),
+        (rows_of(lambda s, p, e, t, n, N: (mixed(s, p, e) + 0.1 * t) % 1), "neighbouring"),
+        (numbers_global, "the global generator of torch"),
+        (numbers_numpy_global, "numpy's global generator"),
+        (lambda s, p, examples, tokens: torch.rand(tokens), "expected a tensor of shape"),
+        (lambda s, p, examples, tokens: [[0.5] * tokens] * len(examples), "All examples of a"),
+        (lambda s, p, examples, tokens: torch.Generator().manual_seed(examples), "loop over"),
+    ],
+}  # fmt: skip

@@ -1,0 +1,83 @@
+"""What the tests of the pages do with one that hangs, and what every part inherits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+import run
+import wheel_under_test
+from limits import AGAINST_HANGING
+
+ROOT = Path(__file__).resolve().parent.parent
+PID = "import os\nopen('{}.pid', 'w').write(str(os.getpid()));"
+
+
+def place_with(folder: Path, **pages: list[str]) -> wheel_under_test.Place:
+    """A place whose notebooks have these cells; each writes its kernel's process number first."""
+    for name, cells in pages.items():
+        code = [nbformat.v4.new_code_cell(text) for text in (PID.format(name), *cells)]
+        notebook = nbformat.v4.new_notebook(cells=code)
+        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+        nbformat.write(notebook, folder / f"{name}.ipynb")
+    home, budget = folder / "home", folder / "budget.json"
+    return wheel_under_test.Place(folder, folder, home, budget, folder / "network.log")
+
+
+def kernel_runs(folder: Path, page: str) -> bool:
+    return psutil.pid_exists(int((folder / f"{page}.pid").read_text()))
+
+
+def test_a_page_that_hangs_or_loses_its_kernel_is_one_failure(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its kernel is gone, later cells are not counted, and the other pages pass."""
+    dies = ["import os\nos._exit(1)", "1"]
+    deaf = ["try:\n    while True: pass\nexcept KeyboardInterrupt: pass", "2"]
+    hangs = ["while True: pass", "3"]
+    place = place_with(tmp_path, a_hangs=hangs, b_deaf=deaf, c_dies=dies, d=["4"])
+    assert run.run_notebooks(place, seconds=10) == run.Outcome(passed=3 + 2, failed=3)
+    told = capfd.readouterr().out
+    assert "Cell 1 hung" in told and "the kernel died" in told
+    assert not any(kernel_runs(tmp_path, page) for page in ("a_hangs", "b_deaf", "c_dies", "d"))
+    assert set(json.loads(place.budget.read_text())) == {p.name for p in tmp_path.glob("*.ipynb")}
+
+
+def test_a_process_that_hangs_is_killed_with_its_kernel(tmp_path: Path) -> None:
+    """Where a page's process itself no longer answers."""
+    sleeps = "import time; time.sleep(999)"
+    starts = f"import subprocess as s, sys; print(s.Popen([sys.executable, '-c', {sleeps!r}]).pid)"
+    call, said = [sys.executable, "-u", "-c", f"{starts}; {sleeps}"], tmp_path / "said"
+    assert run.run_or_kill(call, tmp_path, None, 15, said) is None
+    child = int(said.read_text())
+    psutil.wait_procs([psutil.Process(child)] if psutil.pid_exists(child) else [], timeout=60)
+    assert not psutil.pid_exists(child)
+
+
+def test_time_is_told_and_memory_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    budget = tmp_path / "budget.json"
+    budget.write_text(json.dumps({"slow": [3 * AGAINST_HANGING, 10], "large": [1, 3 * 2**30]}))
+    assert run._within_budget(budget) == run.Outcome(passed=2, failed=1)
+    told = capsys.readouterr().out
+    assert "ok      slow: 0.00 GB (limit 2), 5400 s (designed for 120" in told
+    assert "FAILED  large: 3.00 GB" in told
+
+
+@pytest.mark.parametrize("own", [{}, {"GOMP_SPINCOUNT": "7"}, {"OMP_WAIT_POLICY": "ACTIVE"}])
+def test_the_package_sets_how_threads_wait_unless_the_user_did(own: dict[str, str]) -> None:
+    names = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+    ask = f"import os, course_lib; print([os.environ.get(name) for name in {names}])"
+    env = {k: v for k, v in os.environ.items() if k not in names} | own
+    done = subprocess.run(
+        [sys.executable, "-c", ask], env=env, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    expected = own or {"GOMP_SPINCOUNT": "10000"}
+    assert done.stdout.strip() == str([expected.get(name) for name in names])

@@ -258,11 +258,11 @@ def test_claims_is_a_function_whichever_way_it_is_imported():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_stones_of_the_electra_paper_are_those_that_are_built():
-    from course_lib.lectures.lecture_07.ablation_steps import STONES
+def test_the_ablation_steps_of_the_electra_paper_are_those_that_are_built():
+    from course_lib.lectures.lecture_07.ablation_steps import ABLATION_STEPS
 
-    stones = printed("electra")["stones"]
-    assert tuple(name for name in stones if isinstance(stones[name], float)) == STONES
+    points = printed("electra")["stones"]
+    assert tuple(name for name in points if isinstance(points[name], float)) == ABLATION_STEPS
 
 
 def test_the_published_weights_are_those_of_the_objective():

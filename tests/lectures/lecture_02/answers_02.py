@@ -4,7 +4,6 @@ from __future__ import annotations
 
 # mypy: ignore-errors
 import math
-import random
 
 import numpy as np
 import torch

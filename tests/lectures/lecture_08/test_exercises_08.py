@@ -24,7 +24,7 @@ from course_lib.kernels.disentangled import disentangled_attention_reference, sc
 from course_lib.kernels.positions import log_bucket, position_rows, row_table
 from course_lib.lectures.lecture_08.exercises import EXERCISES as ALL
 from course_lib.lectures.lecture_08.exercises import bucket, decoder, extra, push, rows, scores
-from course_lib.objectives.sift import pushing
+from course_lib.objectives.sift import perturbing
 from course_lib.teaching.exercises.legacy import Draw, check_answer, close
 
 EXERCISES = {exercise.id: exercise for exercise in ALL}
@@ -749,10 +749,10 @@ def test_the_push_is_the_librarys():
     embeddings, old, slope, step = push._case(Draw(5), 2, 3)
     layer = torch.nn.LayerNorm(6, elementwise_affine=False).double()
     new, read = push.climb(embeddings, old, slope, step)
-    with pushing(layer) as at:
+    with perturbing(layer) as at:
         layer(embeddings)
-        at.push = old + step * slope / (slope.abs().amax(-1, keepdim=True) + 1e-6)
-        assert close(at.push, new, push.TOLERANCE)
+        at.perturbation = old + step * slope / (slope.abs().amax(-1, keepdim=True) + 1e-6)
+        assert close(at.perturbation, new, push.TOLERANCE)
         assert close(at(layer, (embeddings,))[0], read, push.TOLERANCE)
 
 

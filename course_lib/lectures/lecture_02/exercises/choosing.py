@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.objectives.rows import SpecialIds
+from course_lib.objectives.sequences import SpecialIds
 from course_lib.teaching.exercises.drawing import from_generator
 from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers

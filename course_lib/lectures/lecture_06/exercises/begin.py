@@ -345,7 +345,7 @@ BEGIN = Exercise(
     solution=begin,
     library=(
         "course_lib.family.distilbert:spread_layers",
-        "course_lib.family.distilbert:begin_as",
+        "course_lib.family.distilbert:initialise_from",
         "course_lib.family.distilbert:_copy",
     ),
     when_raised=(

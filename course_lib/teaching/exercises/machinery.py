@@ -144,11 +144,24 @@ def _compare(
     seen = Observations(
         exercise, stage, cases, others, answer.function,
         lambda function, case: observed(stage, function, case), NAMING_SECONDS,
+        lambda function: _passes(exercise, stages[:i], function, seed),
     )  # fmt: skip
     names, kind = seen.name(place, exercise.outs(stage)[place])
     if names:
         raise Wrong(f"{either(names)}\n{said.message}", kind)
     raise said
+
+
+def _passes(exercise: Exercise, stages: Sequence[Stage], function: Answer, seed: int) -> bool:
+    """Whether a known mistake passes these stages, those of them that compare."""
+    guarded = Guarded(exercise, function, NAMING_SECONDS)
+    guarded._watching = False
+    asked = [(j, stage) for j, stage in enumerate(stages) if not stage.ask]
+    cases = [(stage, case) for j, stage in asked for case in drawn(stages, j, seed)]
+    try:
+        return not any(_problem(exercise, stage, guarded, case) for stage, case in cases)
+    except (Exception, TookTooLong):
+        return False
 
 
 def either(names: Sequence[str]) -> str:

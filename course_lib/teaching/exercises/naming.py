@@ -31,9 +31,10 @@ class Observations:
 
     def __init__(
         self, exercise: Exercise, stage: Stage, cases: Sequence[Case], others: Sequence[Case],
-        answer: Any, observe: Observe, seconds: float,
+        answer: Any, observe: Observe, seconds: float, passed_before: Callable[[Any], bool],
     ) -> None:  # fmt: skip
         self.exercise, self.stage, self.observe, self.seconds = exercise, stage, observe, seconds
+        self.passed_before = passed_before
         self.cases, self.others = list(cases), list(others)
         self.mine = [self._of(answer, case) for case in (*cases, *others)]
         self.right = [self._of(exercise.solution, case) for case in (*cases, *others)]
@@ -112,6 +113,9 @@ class Observations:
                 agreeing.append((score, known))
         best = max((score for score, _ in agreeing), default=0)
         named = [known for score, known in agreeing if score == best]
+        if len(named) > 1:  # the answer passed the earlier stages: so must what explains it
+            passing = [k for k in named if self.passed_before(self.exercise.with_mistakes(*k))]
+            named = passing or named
         said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
         return list(said)[:MOST_NAMED]
 

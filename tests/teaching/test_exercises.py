@@ -451,6 +451,24 @@ def test_of_mistakes_that_fit_one_result_those_that_fit_the_other_too_are_named(
     assert report.message.startswith("Both.")
 
 
+def test_a_mistake_that_fails_an_earlier_stage_does_not_explain_what_passed_it() -> None:
+    def total(x: torch.Tensor, factor: float) -> float:
+        scale = 3.0 if factor > 100 else 1.0
+        return float(x.sum() * scale)
+
+    stages = (
+        Stage("small", toy_cases, lambda f, x, factor: float(f(x, factor)), Number("small")),
+        Stage("large", lambda draw: [(draw.normal(2, 3), 200.0)]),
+    )
+    edits = (
+        Edit("3.0", "1.0", "Always one."),
+        Edit("3.0 if factor > 100 else 1.0", "factor / 200", "A fraction."),
+    )
+    changes = {"solution": total, "returns": Number("sum"), "gradient": (), "mistakes": edits}
+    message = toy_with(lambda x, f: x.sum(), stages=stages, **changes).message
+    assert "Always one." in message and "A fraction." not in message
+
+
 def test_another_function_can_be_a_known_mistake() -> None:
     other = Other(lambda x, factor: x + factor, "Added.")
     assert "Added." in toy_with(lambda x, f: f + x, mistakes=(other,)).message

@@ -225,11 +225,202 @@ def side_by_side(order, n):
     return [order[0] % (len(order) - n + 1) + i for i in range(n)] if n < len(order) else order
 
 
+# ---------------------------------------------------------------- 02.5
+
+
+def make_pairs(*, label=None, b_next=None, b_other=None, flat=False, step=1):
+    """The pairs by indices; what may be changed: the draw of the label, and both kinds of b."""
+
+    def answer(documents, rng):
+        made = []
+        for d, document in enumerate(documents):
+            for s in range(0, len(document) - 1, step):
+                positive = rng.random() >= 0.5 if label is None else label(d, s, rng)
+                if positive:
+                    b = document[s + 1] if b_next is None else b_next(document, s)
+                    made.append((document[s], b, 0))
+                    continue
+                other = rng.randrange(len(documents) - 1)
+                other = documents[other + (other >= d)]
+                b = rng.choice(other) if b_other is None else b_other(documents, d, rng)
+                made.append([document[s], b, 1])
+        return made
+
+    return answer
+
+
+def changed_pairs(change):
+    return lambda documents, rng: [change(*x) for x in make_pairs()(documents, rng)]
+
+
+def pairs_across(documents, rng):
+    flat = [sentence for document in documents for sentence in document]
+    return [(a, b, 0) for a, b in zip(flat, flat[1:], strict=False)]
+
+
+def pairs_of_the_flat_list(documents, rng):
+    """Another reading: every sentence of the other documents is equally likely."""
+    rest = {
+        d: [x for e in documents if e is not documents[d] for x in e] for d in range(len(documents))
+    }
+    return make_pairs(b_other=lambda docs, d, rng: rng.choice(rest[d]))(documents, rng)
+
+
+def pairs_backwards(documents, rng):
+    return [(b, a, 0) if z == 0 else (a, b, 1) for a, b, z in make_pairs()(documents, rng)]
+
+
+def pairs_one_number(documents, rng):
+    made = []
+    for d, document in enumerate(documents):
+        others = documents[:d] + documents[d + 1 :]
+        for a, b in zip(document, document[1:], strict=False):
+            u = rng.random()
+            other = others[int(u * len(others))]
+            made.append((a, b, 0) if u < 0.5 else (a, other[int(u * len(other))], 1))
+    return made
+
+
+def pairs_label_a_document(documents, rng):
+    z = [rng.random() < 0.5 for _ in documents]
+    return make_pairs(label=lambda d, s, rng: z[d])(documents, rng)
+
+
+def pairs_other_a_document(documents, rng):
+    other = [rng.choice(documents[:d] + documents[d + 1 :]) for d in range(len(documents))]
+    return make_pairs(b_other=lambda docs, d, rng: rng.choice(other[d]))(documents, rng)
+
+
+def anywhere(documents, d, rng):
+    return rng.choice(rng.choice(documents))
+
+
+def first_of_another(documents, d, rng):
+    return rng.choice(documents[:d] + documents[d + 1 :])[0]
+
+
+# ---------------------------------------------------------------- 02.6
+
+
+def loss(*, words="mean", pair="mean", label=lambda z: z, add=lambda a, b: a + b, asked=None):
+    def answer(prediction_logits, labels, nsp_logits, nsp_label):
+        at = labels != -100 if asked is None else asked(labels)
+        nll = -prediction_logits.log_softmax(-1)[at].gather(1, labels[at][:, None])
+        mlm = nll.sum() if words == "sum" else nll.mean()
+        if words == "all":
+            mlm = nll.sum() / labels.numel()
+        if words == "ignored":
+            mlm = F.cross_entropy(prediction_logits.transpose(1, 2), labels.clamp(min=0))
+        true = -nsp_logits.log_softmax(-1).gather(1, label(nsp_label)[:, None])
+        return add(mlm, true.sum() if pair == "sum" else true.mean())
+
+    return answer
+
+
+def loss_looped(prediction_logits, labels, nsp_logits, nsp_label):
+    words, pair = [], []
+    for b in range(len(labels)):
+        for t in range(labels.shape[1]):
+            if labels[b, t] != -100:
+                p = torch.softmax(prediction_logits[b, t], 0)
+                words.append(-torch.log(p[labels[b, t]]))
+        pair.append(-torch.log(torch.softmax(nsp_logits[b], 0)[nsp_label[b]]))
+    return (sum(words) / len(words) + sum(pair) / len(pair)).reshape(1)
+
+
+def loss_row_by_row(prediction_logits, labels, nsp_logits, nsp_label):
+    rows = [F.cross_entropy(p, y) for p, y in zip(prediction_logits, labels, strict=True)]
+    return torch.stack(rows).mean() + F.cross_entropy(nsp_logits, nsp_label)
+
+
+def loss_one_list(prediction_logits, labels, nsp_logits, nsp_label):
+    at = labels != -100
+    every = [
+        F.cross_entropy(prediction_logits[at], labels[at], reduction="none"),
+        F.cross_entropy(nsp_logits, nsp_label, reduction="none"),
+    ]
+    return torch.cat(every).mean()
+
+
+# ---------------------------------------------------------------- 02.7
+
+
+def pieces(*, lengths=reversed, look="##", write="##", limit=0, stuck="unk", unknown="[UNK]"):
+    """Greedy splitting by slicing the word down, with one thing changed."""
+
+    def answer(word, vocab, max_chars):
+        if len(word) > max_chars + limit:
+            return [unknown]
+        found, rest = [], word
+        while rest:
+            mark, sign = (look, write) if found else ("", "")
+            sizes = [n for n in lengths(range(1, len(rest) + 1)) if mark + rest[:n] in vocab]
+            if not sizes:
+                return {"unk": [unknown], "keep": [*found, unknown], "stop": found}[stuck]
+            found.append(sign + rest[: sizes[0]])
+            rest = rest[sizes[0] :]
+        return found
+
+    return answer
+
+
+def pieces_recursive(word, vocab, max_chars, first=True):
+    if not word:
+        return []
+    if first and len(word) > max_chars:
+        return ["[UNK]"]
+    mark = "" if first else "##"
+    for n in range(len(word), 0, -1):
+        if mark + word[:n] in vocab:
+            rest = pieces_recursive(word[n:], vocab, max_chars, False)
+            return ["[UNK]"] if rest == ["[UNK]"] else [mark + word[:n], *rest]
+    return ["[UNK]"]
+
+
+def pieces_fewest(word, vocab, max_chars, back=False):
+    """Every split; the one with the fewest pieces, or the first that going back finds."""
+
+    def splits(start):
+        if start == len(word):
+            return [[]]
+        mark = "##" if start else ""
+        ends = [e for e in range(len(word), start, -1) if mark + word[start:e] in vocab]
+        return [[mark + word[start:e], *rest] for e in ends for rest in splits(e)]
+
+    every = splits(0) if len(word) <= max_chars else []
+    return (every[0] if back else min(every, key=len)) if every else ["[UNK]"]
+
+
+def pieces_from_the_end(word, vocab, max_chars):
+    found, end = [], len(word)
+    while end > 0 and len(word) <= max_chars:
+        starts = [s for s in range(end) if ("##" if s else "") + word[s:end] in vocab]
+        if not starts:
+            return ["[UNK]"]
+        found.insert(0, ("##" if starts[0] else "") + word[starts[0] : end])
+        end = starts[0]
+    return found or ["[UNK]"]
+
+
+def pieces_endless(word, vocab, max_chars):
+    found, start = [], 0
+    while start < len(word):
+        end = len(word)
+        while end > start and "##" * (start > 0) + word[start:end] not in vocab:
+            end -= 1
+        found.append("##" * (start > 0) + word[start:end])
+        found, start = found[-20:], end
+    return found
+
+
 RIGHT = {
     "02.1": [count, count_adding, lambda c: np.int64(count(c))],
     "02.2": [attention(), attention(far=-1e4), attention_looped],
     "02.3": [masks(), masks_looped],
     "02.4": [choose(), choose(as_list=True), choose_by_weights],
+    "02.5": [make_pairs(), pairs_of_the_flat_list],
+    "02.6": [loss(), loss_looped, lambda p, y, n, z: loss()(p, y, n, z) + 0 * n.sum()],
+    "02.7": [pieces(), pieces_recursive, lambda *given: tuple(pieces()(*given))],
 }
 WRONG = {
     "02.1": [
@@ -319,5 +510,76 @@ WRONG = {
         (lambda *given: choose()(*given).nonzero().flatten(), "True and False of shape (3,)"),
         (lambda *given: choose()(*given[:4], None), "gave two different results"),
         (choose_rounding_a_tensor, "wrap it in int(...)"),
+    ],
+    "02.5": [
+        (changed_pairs(lambda a, b, z: (a, b, 1 - z)), "The labels are exchanged"),
+        (changed_pairs(lambda a, b, z: (a, b, 0)), "Every pair has the label 0"),
+        (changed_pairs(lambda a, b, z: (a, b if z else a, z)), "b is a itself"),
+        (changed_pairs(lambda a, b, z: (a, b)), "expected (a, b, label)"),
+        (pairs_backwards, "b stands *before* a"),
+        (pairs_across, "paired with the first of the next"),
+        (make_pairs(b_other=anywhere), "b from a's own document"),
+        (make_pairs(label=lambda d, s, rng: True), "All pairs are labelled IsNext"),
+        (make_pairs(label=lambda d, s, rng: False), "All pairs are labelled NotNext"),
+        (make_pairs(label=lambda d, s, rng: s % 2), "neighbouring pairs with the same label"),
+        (make_pairs(label=lambda d, s, rng: rng.random() < 0.25), "Three quarters are NotNext"),
+        (pairs_label_a_document, "One draw decides for a whole document"),
+        (pairs_other_a_document, "One other document serves all pairs"),
+        (pairs_one_number, "One random number decides between label"),
+        (make_pairs(b_other=first_of_another), "first sentence of its document"),
+        (make_pairs(b_other=lambda docs, d, rng: rng.choice(docs[(d + 1) % len(docs)])),
+         "from the neighbouring document"),
+        (make_pairs(b_other=lambda docs, d, rng: rng.choice(docs[d - 1])), "from the neighbouring"),
+        (make_pairs(step=2), "Each sentence stands in one pair only"),
+        (lambda d, r: make_pairs()(d, r)[::-1], "not in the order of the documents"),
+        (lambda d, r: make_pairs()(d, random), "gave two different results"),
+        (lambda d, r: 3, "expected a list of (a, b, label)"),
+        (lambda d, r: [x for x in make_pairs()(d, r) if "sentence 2 " not in x[0]], "entences a: "),
+    ],
+    "02.6": [
+        (loss(words="sum"), "The masked-word term is a sum"),
+        (loss(words="all"), "divided by the number of *all* positions"),
+        (loss(words="ignored"), "as if word 0 had been the answer"),
+        (loss(label=torch.zeros_like), "−log P(IsNext) whatever the label"),
+        (loss(label=lambda z: 1 - z), "reads the labels the wrong way round"),
+        (loss(pair="sum"), "The pair term is a sum"),
+        (loss(pair="sum", words="sum"), "The masked-word term is a sum"),
+        (loss(add=lambda a, b: a), "the loss of the pairs is missing"),
+        (loss(add=lambda a, b: b), "the loss of the masked words is missing"),
+        (loss(add=lambda a, b: (a + b) / 2), "The two terms were averaged"),
+        (loss(add=lambda a, b: -a - b), "the sign is turned"),
+        (loss(add=lambda a, b: a + 3 * b), "oss: you have"),
+        (loss(add=lambda a, b: (a, b)), "expected one number"),
+        (loss(add=lambda a, b: torch.stack([a, b])), "expected one number"),
+        (loss(asked=lambda y: y > 0), "Word 0 is left out"),
+        (loss_one_list, "averaged together"),
+        (loss_row_by_row, "averaged by itself, then the sequences"),
+        (lambda p, y, n, z: loss()(p.softmax(-1), y, n.softmax(-1), z), "through a softmax"),
+        (lambda *given: loss()(*given).item(), "as a tensor that a gradient can flow from"),
+        (lambda *given: loss()(*given).detach(), "carries no gradient"),
+        (lambda p, y, n, z: loss()(p, y, n.detach(), z), "radient of `nsp_logits`"),
+        (lambda p, y, n, z: F.cross_entropy(p, y), "flatten (B, T, V) to (B·T, V)"),
+        (lambda p, y, n, z: F.cross_entropy(p.flatten(0, 1), y), "flatten (B, T, V) to (B·T, V)"),
+    ],
+    "02.7": [
+        (pieces(lengths=list), "The shortest piece that fits is taken"),
+        (pieces(lengths=list, limit=10**6, stuck="keep"), "The shortest piece that fits is taken"),
+        (pieces(look=""), "looked up without their ##"),
+        (pieces(write=""), "written without ##"),
+        (pieces(look="", write=""), "The ## is missing"),
+        (pieces(stuck="keep"), "are kept and [UNK] follows"),
+        (pieces(stuck="keep", limit=10**6), "are kept and [UNK] follows"),
+        (pieces(stuck="stop"), "the rest of the word is lost"),
+        (pieces(limit=10**6), "max_chars has no effect"),
+        (pieces(limit=-1), "exactly max_chars characters"),
+        (pieces(unknown="UNK"), "['[UNK]']"),
+        (pieces_from_the_end, "from the end of the word"),
+        (pieces_fewest, "the fewest pieces"),
+        (lambda w, v, m: pieces_fewest(w, v, m, True), "you go back"),
+        (lambda w, v, m: [w] if w in v and len(w) <= m else ["[UNK]"], "without being split"),
+        (lambda w, v, m: " ".join(pieces()(w, v, m)), "expected a list of pieces"),
+        (lambda w, v, m: pieces()(w, v, m)[:2], "ieces: you have"),
+        (lambda w, v, m: ["[UNK]"], "the same for all inputs"),
+        (pieces_endless, "did not come back"),
     ],
 }  # fmt: skip

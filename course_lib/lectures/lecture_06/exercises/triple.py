@@ -74,7 +74,8 @@ def other_answers(draw: Draw) -> list[Case]:
 
 
 def other_vectors(draw: Draw) -> list[Case]:
-    return [case(draw, *x, T) for x in (((5, 5), (2, 1)), ((4,), (1,))) for T in (2.0, 3.0)]
+    sizes = (((5, 5), (2, 1)), ((4,), (1,)))
+    return [case(draw, many, words, T) for many, words in sizes for T in (2.0, 3.0)]
 
 
 def with_padding(draw: Draw) -> list[Case]:

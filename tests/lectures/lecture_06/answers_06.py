@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 import torch.nn.functional as F
 from torch.distributions import Categorical, kl_divergence
@@ -138,6 +140,84 @@ def triple_teaching_the_teacher(student, teacher, real, labels, weights, T):
     return without + weights[2] * (1 - last[real]).mean()
 
 
+# ---------------------------------------------------------------- 06.4
+
+
+def by_distance(N, M):
+    """The right choice, found without rounding."""
+    steps = [i * (N - 1) / (M - 1) for i in range(M)]
+    return [min(range(N), key=lambda n: abs(n - step)) for step in steps]
+
+
+@torch.no_grad()
+def copy_parameters(into, source):
+    for mine, theirs in zip(into.parameters(), source.parameters(), strict=True):
+        mine.copy_(theirs)
+
+
+def begin_with(choose=by_distance, *, copy_block=copy_parameters, embeddings=True):
+    """Layers by another rule, or copied in another way: copy_block(into, source)."""
+
+    def answer(student, teacher):
+        if embeddings:
+            student.embeddings.load_state_dict(teacher.embeddings.state_dict())
+        M, N = len(student.stack.blocks), len(teacher.stack.blocks)
+        for i, n in enumerate(choose(N, M)):
+            copy_block(student.stack.blocks[i], teacher.stack.blocks[n])
+        return student
+
+    return answer
+
+
+def copy_some(keep):
+    def copy_block(into, source):
+        some = {name: x for name, x in source.state_dict().items() if keep(name)}
+        into.load_state_dict(some, strict=False)
+
+    return copy_block
+
+
+def share_data(into, source):
+    for mine, theirs in zip(into.parameters(), source.parameters(), strict=True):
+        mine.data = theirs.data
+
+
+def begin_copied(student, teacher, how=copy.deepcopy):
+    student.embeddings = how(teacher.embeddings)
+    for i, n in enumerate(by_distance(len(teacher.stack.blocks), len(student.stack.blocks))):
+        student.stack.blocks[i] = how(teacher.stack.blocks[n])
+    return student
+
+
+def begin_one_block(student, teacher):
+    begin_with()(student, teacher)
+    for i in range(len(student.stack.blocks)):
+        student.stack.blocks[i] = student.stack.blocks[0]
+    return student
+
+
+def begin_not_strict(student, teacher):
+    student.load_state_dict(teacher.state_dict(), strict=False)
+    return student
+
+
+def begin_shorter(student, teacher):
+    student.stack.blocks = student.stack.blocks[:-1]
+    return student
+
+
+def begin_tokens_only(student, teacher):
+    begin_with(embeddings=False)(student, teacher)
+    student.embeddings.token.load_state_dict(teacher.embeddings.token.state_dict())
+    return student
+
+
+def begin_backwards(student, teacher):
+    for i, n in enumerate(by_distance(len(teacher.stack.blocks), len(student.stack.blocks))):
+        teacher.stack.blocks[n].load_state_dict(student.stack.blocks[i].state_dict())
+    return student
+
+
 # ---------------------------------------------------------------- the answers
 
 RIGHT = {
@@ -145,6 +225,8 @@ RIGHT = {
     "06.2": [kl_with(), kl_by_rows,
              lambda s, t, T: kl_letting_the_teacher_learn(s, t.detach(), T).reshape(1)],
     "06.3": [triple_with(), triple_library, triple_loops],
+    "06.4": [begin_with(), lambda s, t: begin_copied(s, t).requires_grad_(True),
+             begin_with(copy_block=copy_some(lambda name: True))],
 }  # fmt: skip
 
 WRONG = {
@@ -225,5 +307,40 @@ WRONG = {
         (lambda *case: (triple_with()(*case), 1.0), "expected one number"),
         (lambda s, t, real, y, w, T: F.cross_entropy(s.logits, y), "logits[masked]"),
         (lambda *case: torch.tensor(1.0), "you have"),
+    ],
+    "06.4": [
+        (begin_with(lambda N, M: range(M)), "the teacher's first ones"),
+        (begin_not_strict, "the teacher's first ones"),
+        (begin_with(lambda N, M: range(N - M, N)), "the teacher's last ones"),
+        (begin_with(lambda N, M: range(0, N, N // M)), "the paper's wording"),
+        (begin_with(lambda N, M: range(N // M - 1, N, N // M)), "The first layer is missing"),
+        (begin_with(lambda N, M: [i * (N - 1) // (M - 1) for i in range(M)]), "rounded down"),
+        (begin_with(lambda N, M: [(n + 1) % N for n in by_distance(N, M)]), "the one after"),
+        (begin_with(lambda N, M: by_distance(N, M)[::-1]), "in reverse order"),
+        (begin_with(lambda N, M: [0] * M), "from the teacher's first."),
+        (begin_one_block, "from the teacher's first."),
+        (begin_with(lambda N, M: []), "nothing was copied"),
+        (begin_with(lambda N, M: range(N - M + 1, N + 1)), "counted from 0"),
+        (begin_with(lambda N, M: [3, *by_distance(N, M)[1:]]), "you have [3, 3]; it is [0, 3]"),
+        (begin_with(copy_block=copy_some(lambda n: "norm" not in n)), "the two LayerNorms did"),
+        (begin_with(copy_block=copy_some(lambda n: "norm" in n or n.endswith("weight"))),
+         "the biases of the linear layers did"),
+        (begin_with(copy_block=copy_some(lambda n: "norm" not in n and n.endswith("weight"))),
+         "biases and LayerNorms did"),
+        (begin_with(copy_block=copy_some(lambda n: "feed_forward" not in n)), "the feed-forward"),
+        (begin_with(embeddings=False), "embeddings are not the teacher's. Copied"),
+        (begin_tokens_only, "'position.weight', 'segment.weight'"),
+        (begin_with(copy_block=share_data), "share the layers"),
+        (lambda s, t: begin_copied(s, t, lambda x: x), "share layers and embeddings"),
+        (lambda s, t: setattr(begin_with()(s, t), "embeddings", t.embeddings) or s,
+         "share the embeddings"),
+        (begin_copied, "the whole student is frozen"),
+        (begin_shorter, "has 1 now"),
+        (begin_backwards, "The teacher's numbers changed"),
+        (lambda s, t: t, "returned the teacher"),
+        (lambda s, t: copy.deepcopy(begin_with()(s, t)), "another model than the student"),
+        (lambda s, t: begin_with()(s, t).state_dict(), "expected the student"),
+        (lambda s, t: s.load_state_dict(t.state_dict()), "do not fit"),
+        (lambda s, t: s.embeddings.token.weight.copy_(t.embeddings.token.weight), "no_grad()"),
     ],
 }  # fmt: skip

@@ -461,7 +461,7 @@ check("08.3", my_bucket)
 # {{exercise:08.4}}
 
 # %%
-def my_decoder(x, places, block, hidden):
+def my_decoder(x, positions, block, masked):
     return ...
 
 
@@ -471,11 +471,11 @@ check("08.4", my_decoder)
 # {{exercise:08.5}}
 
 # %%
-def my_push(embeddings, push, slope, step):
+def my_perturb(embeddings, perturbation, gradient, step):
     return ...
 
 
-check("08.5", my_push)
+check("08.5", my_perturb)
 
 # %% [markdown]
 # {{exercise:08.6}}

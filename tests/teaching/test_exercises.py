@@ -330,6 +330,11 @@ def test_what_is_as_good_is_taken_and_nothing_else(
             out.read(x, right)
 
 
+def test_the_numbers_of_a_list_keep_their_digits() -> None:
+    x = torch.tensor([[1 / 3, 0.1]], dtype=torch.float64)
+    assert torch.equal(Numbers("x").read(x.tolist(), x), x)
+
+
 def test_values_agree_within_the_tolerance_and_not_beyond() -> None:
     assert alike(torch.tensor([1.0, torch.inf]), torch.tensor([1.0, torch.inf]))
     assert alike(1.0 + 5e-7, 1.0) and not alike(1.0 + 5e-6, 1.0)

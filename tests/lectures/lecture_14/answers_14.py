@@ -133,6 +133,34 @@ def numbers_of_a_sum(seed, epoch, examples, tokens):
     return torch.stack(rows)
 
 
+def skew_strided(step=lambda T: 2 * T - 2, first=lambda T: T - 1, across=1):
+    def answer(x):
+        T = len(x)
+        x = torch.cat([x.flatten(), x.new_full((4 * T * T,), 9.0)])  # room for steps too long
+        return x.as_strided((T, T), (step(T), across), first(T))
+
+    return answer
+
+
+def skew_by_gather(column):
+    def answer(x):
+        i = torch.arange(len(x))
+        return x.gather(1, column(i[:, None], i[None, :], len(x)))
+
+    return answer
+
+
+def skew_by_cutting(x):
+    T = len(x)
+    return x.view(-1)[T - 1 : -1].view(T, 2 * T - 2)[:, :T]
+
+
+def skew_in_numpy(x):
+    T, size = len(x), x.element_size()
+    steps = (size * (2 * T - 2), size)
+    return np.lib.stride_tricks.as_strided(x.numpy()[0, T - 1 :], (T, T), steps)
+
+
 RIGHT = {
     "14.1": [
         seconds(max),
@@ -146,6 +174,7 @@ RIGHT = {
         rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, t)),
         lambda *given: numbers_by_row(*given).tolist(),
     ],
+    "14.4": [skew_by_cutting, skew_in_numpy],
 }
 WRONG = {
     "14.1": [
@@ -227,5 +256,29 @@ WRONG = {
         (lambda s, p, examples, tokens: torch.rand(tokens), "expected a tensor of shape"),
         (lambda s, p, examples, tokens: [[0.5] * tokens] * len(examples), "All examples of a"),
         (lambda s, p, examples, tokens: torch.Generator().manual_seed(examples), "loop over"),
+    ],
+    "14.4": [
+        (skew_by_gather(lambda i, j, T: i - j + T - 1), "that of distance i − j"),
+        (lambda x: skew_by_cutting(x).T, "Rows and columns are exchanged"),
+        (skew_by_gather(lambda i, j, T: i - j + T - 1 + 0 * i), "that of distance i − j"),
+        (lambda x: skew_by_gather(lambda i, j, T: i - j + T - 1)(x).T, "And: Rows and columns"),
+        (skew_strided(lambda T: 2 * T - 1), "same column one row on"),
+        (lambda x: x[:, -len(x) :], "same column one row on"),
+        (lambda x: x[:, : len(x)], "the first T columns"),
+        (skew_strided(first=lambda T: 0), "You begin at the first number"),
+        (skew_strided(first=lambda T: T), "one column too late"),
+        (skew_strided(first=lambda T: T - 2), "one column too early"),
+        (skew_strided(lambda T: 2 * T - 3), "back by two columns"),
+        (skew_strided(lambda T: T), "is T, as if the table"),
+        (skew_strided(lambda T: T - 1), "is T − 1, as if the table"),
+        (skew_by_gather(lambda i, j, T: j - i + T - 1), "in new memory"),
+        (lambda x: skew_by_cutting(x).clone(), "in new memory"),
+        (lambda x: skew_by_cutting(x).tolist(), "in new memory"),
+        (lambda x: x.as_strided((len(x), len(x)), (2 * len(x) - 2, 1), len(x) - 1),
+         "add by_distance.storage_offset()"),
+        (lambda x: x, "expected a tensor of shape (2, 2), that is (T, T)"),
+        (lambda x: skew_by_cutting(x) + 1, "it is one too large"),
+        (lambda x: x.as_strided((len(x), len(x)), (2 * len(x), 1), len(x) - 1),
+         "less than the row's length"),
     ],
 }  # fmt: skip

@@ -1,6 +1,8 @@
-"""Other hands' answers to the exercises of lecture 14, right and wrong, asked in test_exercises.py."""
+"""Other hands' answers to the exercises of lecture 14, right and wrong (test_exercises.py)."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import torch
@@ -161,6 +163,110 @@ def skew_in_numpy(x):
     return np.lib.stride_tricks.as_strided(x.numpy()[0, T - 1 :], (T, T), steps)
 
 
+def online_with(total=lambda old, new: math.exp(old - new), output=None, top=max, start=-math.inf,
+                after=lambda mixed, sum: mixed / sum, ranges=lambda T, c: range(0, T, c),
+                exp=torch.exp):  # fmt: skip
+    """Chunk by chunk with Python's numbers; any step can be exchanged."""
+
+    def answer(scores, values, chunk):
+        m, sum_, mix = start, 0.0, torch.zeros(values.shape[1], dtype=values.dtype)
+        for begin in ranges(len(scores), chunk):
+            s, v = scores[begin : begin + chunk], values[begin : begin + chunk]
+            new = top(m, float(s.max()))
+            weights = exp(s - new)
+            keep = 0.0 if m == -math.inf else total(m, new)
+            keep_mixed = 0.0 if m == -math.inf else (output or total)(m, new)
+            sum_ = sum_ * keep + float(weights.sum())
+            mix = mix * keep_mixed + weights @ v
+            m = new
+        return after(mix, sum_)
+
+    return answer
+
+
+def online_no_largest(scores, values, chunk):
+    parts = list(zip(scores.split(chunk), values.split(chunk), strict=True))
+    return sum(s.exp() @ v for s, v in parts) / sum(s.exp().sum() for s, v in parts)
+
+
+def online_first_largest(scores, values, chunk):
+    m = scores[:chunk].max()
+    parts = list(zip(scores.split(chunk), values.split(chunk), strict=True))
+    return sum((s - m).exp() @ v for s, v in parts) / sum((s - m).exp().sum() for s, v in parts)
+
+
+def online_from_0(scores, values, chunk):
+    m, total, output = torch.zeros((), dtype=scores.dtype), 0.0, 0.0
+    for s, v in zip(scores.split(chunk), values.split(chunk), strict=True):
+        new = torch.maximum(m, s.max())
+        total = total * (m - new).exp() + (s - new).exp().sum()
+        output, m = output * (m - new).exp() + (s - new).exp() @ v, new
+    return output / total
+
+
+def online_chunks_own(scores, values, chunk):
+    m = None
+    for s, v in zip(scores.split(chunk), values.split(chunk), strict=True):
+        new = s.max()
+        shrink = (m - new).exp() if m is not None else 0.0
+        total = (total if m is not None else 0.0) * shrink + (s - new).exp().sum()  # noqa: F821
+        mix = (mix if m is not None else 0.0) * shrink + (s - new).exp() @ v  # noqa: F821
+        m = new
+    return mix / total
+
+
+def online_just_added(scores, values, chunk):
+    total, mix = 0.0, 0.0
+    for s, v in zip(scores.split(chunk), values.split(chunk), strict=True):
+        weights = (s - s.max()).exp()
+        total, mix = total + weights.sum(), mix + weights @ v
+    return mix / total
+
+
+def online_upside_down(scores, values, chunk):
+    m = torch.tensor(-math.inf, dtype=scores.dtype)
+    total, mix = 0.0, torch.zeros(values.shape[1], dtype=values.dtype)
+    for s, v in zip(scores.split(chunk), values.split(chunk), strict=True):
+        new = torch.maximum(m, s.max())
+        weights, factor = (s - new).exp(), (new - m).exp()
+        total, mix, m = total * factor + weights.sum(), mix * factor + weights @ v, new
+    return mix / total
+
+
+def online_full_chunks(scores, values, chunk):
+    """No chunk at all where T < chunk: 0/0."""
+    whole = len(scores) // chunk * chunk
+    m = scores[:whole].max() if whole else 0.0
+    weights = (scores[:whole] - m).exp()
+    return weights @ values[:whole] / weights.sum()
+
+
+def online_of_softmaxes(end):
+    def answer(scores, values, chunk):
+        pairs = zip(scores.split(chunk), values.split(chunk), strict=True)
+        return end([s.softmax(0) @ v for s, v in pairs])
+
+    return answer
+
+
+def online_two_passes(scores, values, chunk):
+    m = torch.stack([s.max() for s in scores.split(chunk)]).max()
+    parts = [((s - m).exp() @ v, (s - m).exp().sum())
+             for s, v in zip(scores.split(chunk), values.split(chunk), strict=True)]  # fmt: skip
+    return sum(a for a, _ in parts) / sum(b for _, b in parts)
+
+
+def online_in_logs(scores, values, chunk):
+    """The logarithm of the sum so far, and the output so far, divided at once."""
+    log_total, output = None, 0.0
+    for s, v in zip(scores.split(chunk), values.split(chunk), strict=True):
+        now = s.logsumexp(0)
+        new = now if log_total is None else torch.logaddexp(log_total, now)
+        old = 0.0 if log_total is None else (log_total - new).exp()
+        output, log_total = output * old + (s - new).exp() @ v, new
+    return output
+
+
 RIGHT = {
     "14.1": [
         seconds(max),
@@ -175,6 +281,7 @@ RIGHT = {
         lambda *given: numbers_by_row(*given).tolist(),
     ],
     "14.4": [skew_by_cutting, skew_in_numpy],
+    "14.5": [online_with(), online_in_logs, lambda *given: online_with()(*given).tolist()],
 }
 WRONG = {
     "14.1": [
@@ -280,5 +387,34 @@ WRONG = {
         (lambda x: skew_by_cutting(x) + 1, "it is one too large"),
         (lambda x: x.as_strided((len(x), len(x)), (2 * len(x), 1), len(x) - 1),
          "less than the row's length"),
+    ],
+    "14.5": [
+        (online_with(lambda old, new: 1.0), "What was added up before is not rescaled"),
+        (online_with(lambda old, new: 1.0, output=lambda old, new: math.exp(old - new)),
+         "the sum of the weights is not"),
+        (online_with(output=lambda old, new: 1.0), "the output is not. Both hold"),
+        (online_with(lambda old, new: math.exp(new - old)), "You multiply by exp(new − old)"),
+        (online_upside_down, "Is the factor upside down?"),
+        (online_just_added, "the sums just added"),
+        (online_of_softmaxes(lambda parts: sum(parts) / len(parts)), "the outcomes are averaged."),
+        (online_of_softmaxes(sum), "the outcomes are added up"),
+        (online_of_softmaxes(lambda parts: parts[-1]), "the last chunk alone"),
+        (online_with(ranges=lambda T, c: range(0, T - c + 1, c) or [0]), "shorter chunk is left"),
+        (online_full_chunks, "The last, shorter chunk is left out"),
+        (online_with(after=lambda mix, total: mix), "not divided by the sum"),
+        (lambda s, v, c: online_with(after=lambda mix, total: mix / len(s))(s, v, c), "by T."),
+        (lambda scores, values, chunk: values.mean(0), "the plain mean of the values"),
+        (online_no_largest, "Take the largest score so far off before exp"),
+        (online_from_0, "Does your largest score begin at 0?"),
+        (online_first_largest, "The largest score of the first chunk is kept"),
+        (online_chunks_own, "Each chunk's own largest score takes the place"),
+        (lambda scores, values, chunk: scores.softmax(0) @ values, "numbers at once"),
+        (lambda s, v, c: (s - s.max()).exp() @ v / (s - s.max()).exp().sum(), "numbers at once"),
+        (online_two_passes, "is read again after chunk"),
+        (lambda s, v, c: torch.from_numpy(s.softmax(0).numpy() @ v.numpy()), "calls `numpy`"),
+        (lambda s, v, c: s.softmax(0)[:, None] * v, "expected a tensor of shape"),
+        (online_of_softmaxes(torch.stack), "expected a tensor of shape"),
+        (online_with(after=lambda mix, total: mix / total + 1), "it is one too large"),
+        (lambda s, v, c: s[:c].softmax(0) @ v[: c + 1], "same places"),
     ],
 }  # fmt: skip

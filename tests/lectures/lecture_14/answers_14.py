@@ -8,6 +8,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from course_lib.kernels.unpadding import Packing
+
 
 def seconds(join, scale=1.0, f=1e9, b=1e9):
     return lambda flops, moved, peak, rate: scale * join(flops / (peak * f), moved / (rate * b))
@@ -267,6 +269,71 @@ def online_in_logs(scores, values, chunk):
     return output
 
 
+def real_with(pick=lambda m: m != 0, put=None, fill=torch.zeros_like, end=lambda y: y):
+    """Token by token: a Python loop over the places picked and those put."""
+
+    def answer(layer, x, mask):
+        takes = pick(mask).nonzero().tolist()
+        gives = (put or pick)(mask).nonzero().tolist()
+        width = layer(x[:1, :1][:, :0]).shape[-1]
+        out = x.new_zeros(*mask.shape, width) if fill is torch.zeros_like else fill(x)
+        out = out.clone()
+        for (a, b), (c, d) in zip(takes, gives, strict=True):
+            out[c, d] = layer(x[a, b][None])[0]
+        return end(out)
+
+    return answer
+
+
+def left(mask):
+    return torch.stack([torch.arange(len(row)) < row.sum() for row in mask])
+
+
+def real_mask_as_index(layer, x, mask):
+    """As a reader writes it who takes 0 and 1 for False and True; the width from one row."""
+    out = x.new_zeros(*mask.shape, layer(x[0, :1]).shape[-1])
+    out[mask] = layer(x[mask])
+    return out
+
+
+def real_by_columns(layer, x, mask):
+    """The list goes down the columns, and comes back along the rows."""
+    out = real_with()(layer, x, mask)
+    places = (mask != 0).nonzero().tolist()
+    down = sorted(places, key=lambda place: place[::-1])
+    moved = torch.zeros_like(out)
+    for (a, b), (c, d) in zip(places, down, strict=True):
+        moved[a, b] = out[c, d]
+    return moved
+
+
+def real_multiplied(layer, x, mask):
+    return layer(x) * mask[..., None]
+
+
+def real_in_place(layer, x, mask):
+    x.data[mask == 0] = 0
+    return layer(x) * mask[..., None]
+
+
+def real_of_width_h(layer, x, mask):
+    return real_with()(layer, x, mask) if mask.any() else torch.zeros_like(x)
+
+
+def real_by_packing(layer, x, mask):
+    packing = Packing(mask)
+    return packing.pad(layer(packing.unpad(x)))
+
+
+def real_by_sequence(layer, x, mask):
+    rows = []
+    for one, real in zip(x, mask.bool(), strict=True):
+        done = layer(one[real])
+        row = torch.zeros(len(real), done.shape[-1], dtype=x.dtype)
+        rows.append(row.index_put((real,), done))
+    return torch.stack(rows)
+
+
 RIGHT = {
     "14.1": [
         seconds(max),
@@ -282,6 +349,7 @@ RIGHT = {
     ],
     "14.4": [skew_by_cutting, skew_in_numpy],
     "14.5": [online_with(), online_in_logs, lambda *given: online_with()(*given).tolist()],
+    "14.6": [real_with(), real_by_packing, real_by_sequence],
 }
 WRONG = {
     "14.1": [
@@ -416,5 +484,30 @@ WRONG = {
         (online_of_softmaxes(torch.stack), "expected a tensor of shape"),
         (online_with(after=lambda mix, total: mix / total + 1), "it is one too large"),
         (lambda s, v, c: s[:c].softmax(0) @ v[: c + 1], "same places"),
+    ],
+    "14.6": [
+        (lambda layer, x, mask: layer(x), "stands at the padding, too"),
+        (lambda layer, x, mask: layer(x * mask[..., None]), "a layer has a bias"),
+        (real_with(fill=torch.clone), "At the padding your result holds x"),
+        (real_with(pick=lambda m: m == 0), "The mask is 1 at real tokens"),
+        (real_with(pick=left), "the first tokens of each sequence"),
+        (real_with(put=left), "at the front of each sequence"),
+        (real_with(put=lambda m: (torch.arange(m.numel()) < m.sum()).view(m.shape)),
+         "from the first position on"),
+        (real_mask_as_index, "make it bool"),
+        (real_with(pick=lambda m: m[:1].repeat(len(m), 1) != 0), "the mask of the first one"),
+        (real_by_columns, "column by column"),
+        (real_in_place, "writes into `x`"),
+        (real_multiplied, "the layer was given the padding"),
+        (lambda layer, x, mask: torch.where(mask[..., None] != 0, layer(x), 0.0),
+         "the layer was given the padding"),
+        (real_of_width_h, "Where there is no real token your outcome has the width of x"),
+        (lambda layer, x, mask: real_with()(layer, x.detach(), mask), "carries no gradient"),
+        (lambda layer, x, mask: real_with()(layer, 2 * x - x.detach(), mask), "Gradient of `x`"),
+        (lambda layer, x, mask: layer(x[mask != 0]), "expected a tensor of shape"),
+        (real_with(end=lambda y: 2 * y), "it is doubled"),
+        (lambda layer, x, mask: real_by_packing(layer, x, mask).tolist(), "carries no gradient"),
+        (lambda layer, x, mask: x[mask.double()], "mask != 0"),
+        (real_with(pick=lambda m: m == 0, fill=torch.clone), "you have"),
     ],
 }  # fmt: skip

@@ -293,6 +293,21 @@ def test_a_stale_edit_is_an_error() -> None:
         TOY.with_mistakes(Edit("not there", "", "Stale."))
 
 
+@torch.no_grad()
+def decorated(x: torch.Tensor, factor: float) -> torch.Tensor:
+    return x * other_name(factor)
+
+
+def other_name(factor: float) -> float:
+    return factor
+
+
+def test_a_decorated_solution_can_be_edited() -> None:
+    edits = (Edit("x * other", "x / other", "Divided."),)
+    report = toy_with(lambda x, f: x / f, solution=decorated, mistakes=edits, gradient=())
+    assert "Divided." in report.message
+
+
 def test_a_forbidden_function_is_found_under_any_name() -> None:
     hidden = torch.nn.functional.scaled_dot_product_attention
 

@@ -357,6 +357,21 @@ def test_a_stale_edit_is_an_error() -> None:
         TOY.with_mistakes(Edit("not there", "", "Stale."))
 
 
+@torch.no_grad()
+def decorated(x: torch.Tensor, factor: float) -> torch.Tensor:
+    return x * other_name(factor)
+
+
+def other_name(factor: float) -> float:
+    return factor
+
+
+def test_a_decorated_solution_can_be_edited() -> None:
+    edits = (Edit("x * other", "x / other", "Divided."),)
+    report = toy_with(lambda x, f: x / f, solution=decorated, mistakes=edits, gradient=())
+    assert "Divided." in report.message
+
+
 def test_a_forbidden_function_is_found_under_any_name() -> None:
     hidden = torch.nn.functional.scaled_dot_product_attention
 
@@ -392,6 +407,11 @@ def test_what_is_as_good_is_taken_and_nothing_else(
     for x in bad:
         with pytest.raises(Wrong, match=r"expected|gradient"):
             out.read(x, right)
+
+
+def test_the_numbers_of_a_list_keep_their_digits() -> None:
+    x = torch.tensor([[1 / 3, 0.1]], dtype=torch.float64)
+    assert torch.equal(Numbers("x").read(x.tolist(), x), x)
 
 
 def test_values_agree_within_the_tolerance_and_not_beyond() -> None:

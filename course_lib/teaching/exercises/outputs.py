@@ -241,7 +241,9 @@ class Exact(Out):
 
 def as_tensor(x: Any) -> Tensor:
     found = torch.as_tensor(x)
-    return found.double() if found.dtype.is_floating_point else found
+    if not found.dtype.is_floating_point:
+        return found
+    return torch.as_tensor(x, dtype=torch.float64)  # a list's numbers are rounded to float32 else
 
 
 def nested(x: Any) -> bool:

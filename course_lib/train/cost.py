@@ -15,11 +15,10 @@ import torch
 
 from course_lib.config import BertConfig
 from course_lib.family.bert import bert_for_pretraining
-from course_lib.files import data_path
+from course_lib.files import data_path, read_result
 from course_lib.heads import BertForPreTraining
 from course_lib.objectives.pretraining import pretraining_batch, pretraining_loss
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
-from course_lib.teaching.results import read_result
 
 from .flops import step_flops
 from .pretrain import build

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # mypy: ignore-errors
 import math
+import random
 
 import numpy as np
 import torch

@@ -354,7 +354,9 @@ def test_the_linear_part_mixes_no_tokens():
     x = torch.randn(2, 5, 12)
     changed = x.clone()
     changed[:, 3] += 1
-    differs = (layer(x)[0] != layer(changed)[0]).any(-1)
+    moved = (layer(x)[0] - layer(changed)[0]).abs().amax(-1)
+    assert not ((moved > 1e-5) & (moved < 1e-3)).any()  # by rounding, or visibly
+    differs = moved >= 1e-3
     assert differs.tolist() == [[False, False, False, True, False]] * 2
 
 

@@ -72,6 +72,8 @@ def train(checkpoint=None, steps=STEPS, **settings):
 
 
 def same_bits(a, b):
+    """What the course promises of a run that is repeated, or killed and resumed, on the same
+    machine, with the same versions, precision and thread count."""
     return all(
         torch.equal(x, y)
         for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True)

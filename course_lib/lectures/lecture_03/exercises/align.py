@@ -105,7 +105,7 @@ ALIGN = Exercise(
     ),
     solution=align_labels,
     returns=Items("labels", of="whole numbers, one for each position"),
-    see="course_lib.text.features.tagged_rows (it finds the first pieces by their offsets in the "
+    see="course_lib.text.features.tagged_sequences (it finds the first pieces by their offsets in the "
     "text, and cuts what is too long)",
     when_raised=(
         (r"NoneType",

@@ -143,11 +143,8 @@ ALIGN = Exercise(
              "The padding carries 0, which is O. It would be trained on and counted as words: it "
              "gets −100."),
         rest("-1",
-             "The first pieces carry their labels, but the others −1. The loss leaves out −100, "
-             "which is torch's default (ignore_index); any other number is taken for a label."),
-        rest("0",
-             "The first pieces carry their labels, but all others 0, which is O, a label like any "
-             "other. They get −100, which the loss leaves out."),
+             "−1 stands where −100 should. The loss leaves out −100, which is torch's default "
+             "(ignore_index); any other number is taken for a label."),
         rest("100", "100 stands where −100 should: the sign is lost."),
         rest("None",
              "Your result holds None. What has no label gets −100: labels become a tensor, and a "
@@ -179,7 +176,7 @@ ALIGN = Exercise(
              "Words with label 0 got −100. 0 is O, a label like any other: without it a model "
              "never learns that most words are no name. Does a condition take 0 for nothing?"),
         Edit("labels[word]", "ENTITY_TAGS[labels[word]]",
-             "Your result holds the names of the tags. Expected numbers, as in `labels`, and −100."),
+             "Your result holds the names of the tags. Expected numbers, as in `labels`."),
         Edit("return aligned", "return [*aligned[1:], -100]",
              "All labels stand one position too far to the left. Position 0 is [CLS]; it has no "
              "word, and keeps its position with −100."),

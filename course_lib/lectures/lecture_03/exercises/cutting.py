@@ -49,7 +49,8 @@ def one_too_long(draw: Draw) -> list[Case]:
 
 def both_too_long(draw: Draw) -> list[Case]:
     fixed = [(5, 5, 12), (4, 6, 10), (7, 6, 10), (6, 6, 11)]
-    sizes = [(draw.integer(5, 9), draw.integer(5, 9), draw.integer(8, 11)) for _ in range(3)]
+    drawn = [(draw.integer(6, 9), draw.integer(6, 9)) for _ in range(3)]
+    sizes = [(a, b, a + b + 3 - draw.integer(4, 5)) for a, b in drawn]
     return [pair(*size) for size in (*fixed, *sizes)]
 
 

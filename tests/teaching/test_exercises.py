@@ -240,6 +240,22 @@ def test_mistakes_that_fit_equally_are_both_named() -> None:
     assert "Either: One taken off.\nOr: One less is too little." in message
 
 
+def test_of_mistakes_in_one_output_that_is_named_which_leaves_the_others_right() -> None:
+    def both(x: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
+        scaled = x * factor
+        return scaled.relu(), scaled.abs().sum(-1)
+
+    mistakes = (
+        Edit("x * factor", "x", "The factor has no effect."),
+        Edit("scaled.abs()", "x.abs()", "The factor has no effect on the sum."),
+    )
+    report = toy_with(
+        lambda x, f: (both(x, f)[0], both(x, 1)[1]), solution=both, mistakes=mistakes, gradient=(),
+        returns=(Numbers("product", shape="N T"), Numbers("sum", shape="N")),
+    )  # fmt: skip
+    assert report.message.startswith("The factor has no effect on the sum.")
+
+
 def test_a_difference_in_the_seventh_digit_is_shown() -> None:
     message = toy_with(lambda x, f: toy(x, f) * (1 + 3e-6)).message
     mine, right = message.split("you have ")[1].split("; it is ")

@@ -128,23 +128,34 @@ class Observations:
     def _agreement(
         self, known: tuple[Known, ...], mine: list[Any], right: list[Any], place: int, out: Out,
         here: int,
-    ) -> int | None:  # fmt: skip
-        """On how many cases it agrees with the answer; None unless on all of the stage's."""
+    ) -> tuple[int, int] | None:  # fmt: skip
+        """On how many cases it agrees with the answer, in this output and in the others; None
+        unless in this output on all of the stage's."""
         try:
             function = self.exercise.with_mistakes(*known)
         except Exception:  # two edits of one place; a text that is no Python any more
             return None
-        differs, score = False, 0
+        differs, score, besides = False, 0, 0
         for n, case in enumerate((*self.cases, *self.others)):
             if mine[n] is NOTHING:
                 continue
-            theirs = self._part(self._of(function, case), place)
+            whole = self._of(function, case)
+            theirs = self._part(whole, place)
             agrees = theirs is not NOTHING and _same(mine[n], theirs, out)
             if n < here and not agrees:
                 return None
             score += agrees
+            besides += agrees and self._others_agree(self.mine[n], whole, place)
             differs = differs or (n < here and not _same(theirs, right[n], out))
-        return score if differs and score else None
+        return (score, besides) if differs and score else None
+
+    def _others_agree(self, mine: Any, theirs: Any, place: int) -> bool:
+        """Whether the other outputs of a case agree as well."""
+        outs = self.exercise.outs(self.stage)
+        try:
+            return all(_same(mine[i], theirs[i], out) for i, out in enumerate(outs) if i != place)
+        except Exception:
+            return False
 
 
 def _same(a: Any, b: Any, out: Out) -> bool:

@@ -191,13 +191,24 @@ def global_states() -> list[Any]:
 
 
 def shown_input(x: Any) -> str:
-    """An input for a sentence: its value where it is small."""
+    """An input for a sentence: its value where it is small, a configuration's own settings."""
     if isinstance(x, Tensor):
         if x.numel() <= 24:
             return shown(x, 3 if x.is_floating_point() else 4)
         return f"a tensor of shape {tuple(x.shape)}"
+    if is_dataclass(x) and not isinstance(x, type):
+        told = [f for f in fields(x) if f.default != getattr(x, f.name)]
+        inside = ", ".join(f"{f.name}={shown(getattr(x, f.name))}" for f in told)
+        return f"{type(x).__name__}({inside})"
+    if holds_functions(x) and not callable(x):
+        return "functions"
     plain = isinstance(x, (str, int, float, list, tuple, dict, set, type(None)))
     return shown(x) if plain else f"a {type(x).__name__}"
+
+
+def holds_functions(x: Any) -> bool:
+    """Whether this is a function, or a list of nothing else: no input that can be shown."""
+    return callable(x) or (isinstance(x, (list, tuple)) and bool(x) and all(map(callable, x)))
 
 
 def is_empty(answer: Any) -> bool:

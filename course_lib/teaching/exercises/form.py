@@ -193,7 +193,7 @@ def source_of(function: Answer) -> str:
 @lru_cache(maxsize=4096)
 def compiled(text: str, solution: Answer) -> Answer:
     """The function of the solution's name that this text defines, among its own globals."""
-    space = dict(solution.__globals__)
+    space = dict(inspect.unwrap(solution).__globals__)
     flags = __future__.annotations.compiler_flag
     exec(compile(text, f"<edited {solution.__name__}>", "exec", flags, True), space)
     made: Answer = space[solution.__name__]

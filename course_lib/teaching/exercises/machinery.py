@@ -23,6 +23,7 @@ from .calling import (
     Guarded,
     TookTooLong,
     Unanswered,
+    holds_functions,
     is_empty,
     own_randomness,
     shown_input,
@@ -145,11 +146,28 @@ def _compare(
     seen = Observations(
         exercise, stage, cases, others, answer.function,
         lambda function, case: observed(stage, function, case), NAMING_SECONDS,
+        lambda function: _passes(exercise, stages[:i], function, seed),
     )  # fmt: skip
     names, kind = seen.name(place, exercise.outs(stage)[place])
     if names:
         raise Wrong(f"{either(names)}\n{said.message}", kind)
     raise said
+
+
+def _passes(exercise: Exercise, stages: Sequence[Stage], function: Answer, seed: int) -> bool:
+    """Whether a function passes these stages."""
+    guarded = Guarded(exercise, function, NAMING_SECONDS)
+    guarded._watching = False
+    try:
+        for i, stage in enumerate(stages):
+            for case in drawn(stages, i, seed):
+                if stage.ask:
+                    stage.ask(guarded, *copy_of(case))
+                elif _problem(exercise, stage, guarded, case):
+                    return False
+    except (Exception, TookTooLong):
+        return False
+    return True
 
 
 def either(names: Sequence[str]) -> str:
@@ -176,7 +194,8 @@ def _problem(
             return place, wrong
         if not out.same(found, y):
             given = "" if stage.observe else _given(exercise, case)
-            said = "" if _finite(found) or not _finite(y) else f"{exercise.infinite}\n"
+            infinite = exercise.infinite and _finite(y) and not _finite(found)
+            said = f"{exercise.infinite}\n" if infinite else ""
             return place, Wrong(f"{said}{given}{_your(out, found, y)}")
     return None
 
@@ -203,7 +222,7 @@ def _given(exercise: Exercise, case: Case) -> str:
     parts = [
         f"{name} = {shown_input(x)}"
         for name, x in zip(exercise.parameters, case, strict=False)
-        if not callable(x) and not isinstance(x, torch.Generator)
+        if not holds_functions(x) and not isinstance(x, torch.Generator)
     ]
     text = ", ".join(part for part in parts if len(part) <= 260)
     return f"For {text}: " if 0 < len(text) <= 500 else ""

@@ -2,14 +2,14 @@
 
 A mistake is named only when it agrees with the answer on every case of the stage and differs from
 the solution on one of them. Where several agree, those that agree on the other stages' cases as
-well are named, and all of them: "either … or …".
+well, and that pass the stages which the answer passed, are named: "either … or …".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, islice
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from .form import Case, Edit, Exercise, Known, Stage
 from .outputs import Items, Number, Numbers, Out, alike, numeric, plain
 
 NOTHING = object()  # where a function gave no value to compare
-MOST_PAIRS = 300
+MOST_PAIRS = 400
 MOST_NAMED = 3
 
 Observe = Callable[[Any, Case], Any]
@@ -32,9 +32,11 @@ class Observations:
     def __init__(
         self, exercise: Exercise, stage: Stage, cases: Sequence[Case], others: Sequence[Case],
         answer: Any, observe: Observe, seconds: float,
+        passed: Callable[[Any], bool] = lambda function: True,
     ) -> None:  # fmt: skip
+        """passed: whether a function passes the stages that the answer has passed."""
         self.exercise, self.stage, self.observe, self.seconds = exercise, stage, observe, seconds
-        self.cases, self.others = list(cases), list(others)
+        self.cases, self.others, self.passed = list(cases), list(others), passed
         self.mine = [self._of(answer, case) for case in (*cases, *others)]
         self.right = [self._of(exercise.solution, case) for case in (*cases, *others)]
 
@@ -59,10 +61,13 @@ class Observations:
             return [f"Your {out.name}: the same for all inputs."], "constant"
         if exchanged := self._exchanged(here):
             return [exchanged], "universal"
-        if found := self._known(parts, rights, place, out, here):
+        singles = [(known,) for known in self.exercise.mistakes if not known.endless]
+        if found := self._known(singles, parts, rights, place, out, here):
             return found, "known"
         if found := list(_universal(parts[:here], rights[:here], out)):
             return found[:MOST_NAMED], "universal"
+        if found := self._known(self._pairs(), parts, rights, place, out, here):
+            return found, "known"
         return [], "unforeseen"
 
     def _part(self, observed: Any, place: int) -> Any:
@@ -92,51 +97,54 @@ class Observations:
         for mine, right in zip(self.mine[:here], self.right[:here], strict=True):
             if not isinstance(mine, (tuple, list)) or len(mine) != 2:
                 return ""
-            if not alike(mine[::-1], right) or alike(mine, right):
+            tol = max(out.tol for out in outs)
+            if not alike(mine[::-1], right, tol) or alike(mine, right, tol):
                 return ""
         return f"The two results are exchanged: return {outs[0].name} first, then {outs[1].name}."
 
     # ---------------------------------------------------------------- known mistakes
 
     def _known(
-        self, mine: list[Any], right: list[Any], place: int, out: Out, here: int
-    ) -> list[str]:
-        singles = [(known,) for known in self.exercise.mistakes if not known.endless]
-        for tried in (singles, self._pairs()):
-            agreeing = []
-            for known in tried:
-                score = self._agreement(known, mine, right, place, out, here)
-                if score is not None:
-                    agreeing.append((score, known))
-            if agreeing:
-                best = max(score for score, _ in agreeing)
-                named = [known for score, known in agreeing if score == best]
-                said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
-                return list(said)[:MOST_NAMED]
-        return []
+        self, tried: Iterable[tuple[Known, ...]], mine: list[Any], right: list[Any], place: int,
+        out: Out, here: int,
+    ) -> list[str]:  # fmt: skip
+        agreeing = []
+        for known in tried:
+            score = self._agreement(known, mine, right, place, out, here)
+            if score is not None:
+                agreeing.append((score, known))
+        best = max((score for score, _ in agreeing), default=0)
+        named = [known for score, known in agreeing if score == best]
+        if len(named) > 1:
+            passing = [k for k in named if self.passed(self.exercise.with_mistakes(*k))]
+            named = passing or named
+        said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
+        return list(said)[:MOST_NAMED]
 
     def _pairs(self) -> Iterator[tuple[Known, ...]]:
         edits = [known for known in self.exercise.mistakes if isinstance(known, Edit)]
         edits = [edit for edit in edits if not edit.endless]
-        for count, (a, b) in enumerate(combinations(edits, 2)):
-            if count == MOST_PAIRS:
-                return
-            if {old for old, _ in a.replacements()} & {old for old, _ in b.replacements()}:
-                continue
-            yield a, b
+        pairs = (
+            (a, b)
+            for a, b in combinations(edits, 2)
+            if not {old for old, _ in a.replacements()} & {old for old, _ in b.replacements()}
+        )
+        yield from islice(pairs, MOST_PAIRS)
 
     def _agreement(
         self, known: tuple[Known, ...], mine: list[Any], right: list[Any], place: int, out: Out,
         here: int,
-    ) -> tuple[int, int] | None:  # fmt: skip
-        """On how many cases it agrees with the answer, in this output and in the others; None
-        unless in this output on all of the stage's."""
+    ) -> int | None:  # fmt: skip
+        """On how many cases and outputs it agrees with the answer; None unless on all of the
+        stage's cases in this output."""
         try:
             function = self.exercise.with_mistakes(*known)
         except Exception:  # two edits of one place; a text that is no Python any more
             return None
-        differs, score, besides = False, 0, 0
+        differs, score = False, 0
         for n, case in enumerate((*self.cases, *self.others)):
+            if n == here and not differs:
+                return None
             if mine[n] is NOTHING:
                 continue
             whole = self._of(function, case)
@@ -144,18 +152,18 @@ class Observations:
             agrees = theirs is not NOTHING and _same(mine[n], theirs, out)
             if n < here and not agrees:
                 return None
-            score += agrees
-            besides += agrees and self._others_agree(self.mine[n], whole, place)
+            score += agrees + self._other_outputs(self.mine[n], whole)
             differs = differs or (n < here and not _same(theirs, right[n], out))
-        return (score, besides) if differs and score else None
+        return score if differs and score else None
 
-    def _others_agree(self, mine: Any, theirs: Any, place: int) -> bool:
-        """Whether the other outputs of a case agree as well."""
+    def _other_outputs(self, mine: Any, theirs: Any) -> int:
+        """In how many outputs two observations agree, where there are several."""
         outs = self.exercise.outs(self.stage)
         try:
-            return all(_same(mine[i], theirs[i], out) for i, out in enumerate(outs) if i != place)
+            pairs = zip(mine, theirs, outs, strict=True) if len(outs) > 1 else ()
+            return sum(_same(a, b, out) for a, b, out in pairs)
         except Exception:
-            return False
+            return 0
 
 
 def _same(a: Any, b: Any, out: Out) -> bool:
@@ -168,10 +176,9 @@ def _same(a: Any, b: Any, out: Out) -> bool:
         a, b = plain(a), plain(b)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         a, b = list(a), list(b)
-    if isinstance(out, Numbers) and isinstance(a, list):
-        try:
-            a = torch.as_tensor(a)
-        except Exception:
+    if isinstance(out, Numbers):  # also a list of tensors for a tensor
+        a, b = (_tensor(x) if isinstance(x, (list, tuple)) else x for x in (a, b))
+        if a is None or b is None:
             return False
     return alike(a, b, out.tol)
 
@@ -240,7 +247,7 @@ def _universal(mine: list[Any], right: list[Any], out: Out) -> Iterator[str]:
     if not pairs:
         return
     table: tuple[tuple[str, Callable[[Any], Any]], ...] = ()
-    if all(numeric(b) for _, b in pairs):
+    if isinstance(out, (Number, Numbers)) and all(numeric(b) for _, b in pairs):
         pairs = [(_tensor(a), torch.as_tensor(b).detach()) for a, b in pairs]
         table = (*ANY_NUMBER, *(ANY_TENSOR if isinstance(out, Numbers) else ()))
     elif isinstance(out, Items) and out.ordered:
@@ -274,6 +281,7 @@ def _not_reduced(pairs: list[tuple[Any, Any]], out: Out) -> Iterator[str]:
 
 def _tensor(x: Any) -> Any:
     try:
+        x = list(x) if isinstance(x, tuple) else x
         return torch.as_tensor(plain(x) if not isinstance(x, Tensor) else x.detach())
     except Exception:
         return None

@@ -47,7 +47,7 @@ def test_the_length_does_not_give_the_answer_away():
     assert sum(longest) < 0.5 * len(ITEMS) and sum(shortest) < 0.5 * len(ITEMS)
 
 
-def test_the_softened_scores_are_computed():
+def test_the_softened_logits_are_computed():
     found, right = item("Scores 4, 2 and 0")
     scores = torch.tensor([[4.0, 2.0, 0.0]])
     cold, warm, sharp = (soften(scores, T)[0][0, 0].item() for T in (1.0, 4.0, 0.25))
@@ -84,7 +84,7 @@ def test_the_parameters_are_counted():
     assert f"{tiny / 1e6:.1f} million parameters, {tiny / big:.0%} of" in answer("77.0 of 79.5")
 
 
-def test_the_operations_are_counted():
+def test_the_flops_are_counted():
     big = encoder_flops(published("bert", "base"), 128)
     small = encoder_flops(published("distilbert", "base", DistilBertConfig), 128)
     assert f"({small / 1e9:.2f} against {big / 1e9:.2f} billion" in answer("60% faster")

@@ -164,7 +164,7 @@ BEGIN = Exercise(
     may_write=True,
     library=(
         "course_lib.family.distilbert:spread_layers",
-        "course_lib.family.distilbert:begin_as",
+        "course_lib.family.distilbert:initialise_from",
         "course_lib.family.distilbert:_copy",
     ),
     when_raised=(

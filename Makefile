@@ -10,14 +10,17 @@ LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 # `make test PARTS="lint package"`.
 NB ?=
 PARTS ?=
+# The name of a new lecture, e.g. `make new-lecture NB=09 NAME=spans_and_entities`.
+NAME ?=
 
-.PHONY: lab test notebooks slides bench clean help
+.PHONY: lab test notebooks slides new-lecture bench clean help
 
 help:
 	@echo "make lab        install into $(VENV) and open the course in JupyterLab"
 	@echo "make test       run every test, with the time of each part (PARTS=\"lint package\" for some)"
 	@echo "make notebooks  execute notebooks/source and write the notebooks (NB=02 for one)"
 	@echo "make slides     build the decks, HTML and PDF, into slides/build (NB=02 for one)"
+	@echo "make new-lecture  lay an empty room, page and deck (NB=09 NAME=spans_and_entities)"
 	@echo "make bench      measure the speed figures the course states"
 	@echo "make clean      remove what the other commands made"
 
@@ -32,6 +35,10 @@ notebooks: $(VENV)/.test
 
 slides: $(VENV)/.test
 	$(PY) slides/source/build.py $(NB)
+
+new-lecture: $(VENV)/.test
+	$(PY) notebooks/source/new_lecture.py "$(NB)" "$(NAME)"
+	$(PY) notebooks/source/build.py "$(NB)"
 
 bench: $(VENV)/.lab
 	$(PY) -m course_lib.bench

@@ -109,15 +109,15 @@ class SelfAttention(nn.Module):
         q, k, v = self.query(x if asking is None else asking), self.key(x), self.value(x)
         dropout = self.dropout if self.training else 0.0
         if isinstance(mask, Packing):
-            mixed = packed_attention(q, k, v, mask, self.num_heads, dropout, self.path)
-            return self.output(mixed), None, None
+            attended = packed_attention(q, k, v, mask, self.num_heads, dropout, self.path)
+            return self.output(attended), None, None
         q, k, v = self._heads(q), self._heads(k), self._heads(v)
         weights = scores = None
         if keep_weights:
-            mixed, weights, scores = attention_reference(q, k, v, mask, dropout)
+            attended, weights, scores = attention_reference(q, k, v, mask, dropout)
         else:
-            mixed = attention(q, k, v, mask, dropout, self.path)
-        return self.output(mixed.transpose(1, 2).flatten(2)), weights, scores
+            attended = attention(q, k, v, mask, dropout, self.path)
+        return self.output(attended.transpose(1, 2).flatten(2)), weights, scores
 
     def _heads(self, x: Tensor) -> Tensor:
         batch, tokens, _ = x.shape
@@ -179,8 +179,8 @@ class Block(nn.Module):
         own; (B, T, H), or (B, K, H) for the positions `only_at`."""
         if asking is None:
             asking = x if only_at is None else take(x, only_at)
-        mixed, weights, scores = self.attention(x, mask, keep_weights, asking, only_at)
-        return self.attention_norm(asking + self.dropout(mixed)), weights, scores
+        attended, weights, scores = self.attention(x, mask, keep_weights, asking, only_at)
+        return self.attention_norm(asking + self.dropout(attended)), weights, scores
 
     def feed(self, x: Tensor) -> Tensor:
         """The second half."""
@@ -384,9 +384,9 @@ def check_mask(input_ids: Tensor, attention_mask: Tensor | None) -> None:
 def check_removable(stack: nn.Module, keep_weights: bool, only_at: Tensor | None) -> None:
     """Raise ValueError where padding cannot be removed from what is asked."""
     if keep_weights or only_at is not None:
-        asked = "only_at" if only_at is not None else "output_attentions or output_attention_scores"
+        given = "only_at" if only_at is not None else "output_attentions or output_attention_scores"
         raise ValueError(
-            f"remove_padding=True was given with {asked}; expected it alone: these need the whole "
+            f"remove_padding=True was given with {given}; expected it alone: these need the whole "
             "(B, T). Leave one of the two out."
         )
     kinds = (getattr(part, "attention", None) for part in stack.modules())

@@ -221,8 +221,8 @@ class BertForReplacedTokens(nn.Module):
     ) -> TokenOutput:
         """As the encoder's call; the score of every token."""
         out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
-        scores = self.rtd(out.last_hidden_state)
-        return TokenOutput(scores, out.hidden_states, out.attentions, out.attention_scores)
+        logits = self.rtd(out.last_hidden_state)
+        return TokenOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
 
 
 class BertForClassification(nn.Module):
@@ -255,8 +255,8 @@ class BertForClassification(nn.Module):
     ) -> ClassifierOutput:
         """As the encoder's call; (B, T) -> scores (B, classes)."""
         out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
-        scores = self.classifier(self.dropout(out.pooler_output))
-        return ClassifierOutput(scores, out.hidden_states, out.attentions, out.attention_scores)
+        logits = self.classifier(self.dropout(out.pooler_output))
+        return ClassifierOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
 
 
 class BertForTokenClassification(nn.Module):
@@ -282,9 +282,9 @@ class BertForTokenClassification(nn.Module):
     ) -> TokenClassifierOutput:
         """As the encoder's call; (B, T) -> scores (B, T, labels)."""
         out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
-        scores = self.classifier(self.dropout(out.last_hidden_state))
+        logits = self.classifier(self.dropout(out.last_hidden_state))
         return TokenClassifierOutput(
-            scores, out.hidden_states, out.attentions, out.attention_scores
+            logits, out.hidden_states, out.attentions, out.attention_scores
         )
 
 
@@ -340,12 +340,12 @@ def _encode(
         out = encoder(input_ids, attention_mask, token_type_ids, **wanted)
         hidden = out.last_hidden_state
         return out, hidden if predict_at is None else hidden.flatten(0, 1)[predict_at]
-    only_at, slot = cls_and_chosen(predict_at, *input_ids.shape)
+    only_at, slot = cls_and_selected(predict_at, *input_ids.shape)
     out = encoder(input_ids, attention_mask, token_type_ids, only_at=only_at, **wanted)
     return out, out.last_hidden_state.flatten(0, 1)[slot]
 
 
-def cls_and_chosen(predict_at: Tensor, batch: int, tokens: int) -> tuple[Tensor, Tensor]:
+def cls_and_selected(predict_at: Tensor, batch: int, tokens: int) -> tuple[Tensor, Tensor]:
     """Flat positions b·T + t (N,) as a table: for each row of the batch 0, [CLS], then its chosen
     positions.
 
@@ -354,7 +354,7 @@ def cls_and_chosen(predict_at: Tensor, batch: int, tokens: int) -> tuple[Tensor,
     row, column = predict_at // tokens, predict_at % tokens
     counts = torch.bincount(row, minlength=batch)
     first = counts.cumsum(0) - counts  # how many are chosen in the rows before
-    place = torch.arange(len(row), device=row.device) - first[row] + 1
+    slot = torch.arange(len(row), device=row.device) - first[row] + 1
     table = torch.zeros(batch, int(counts.max()) + 1, dtype=torch.long, device=row.device)
-    table[row, place] = column
-    return table, row * table.shape[1] + place
+    table[row, slot] = column
+    return table, row * table.shape[1] + slot

@@ -24,7 +24,7 @@ from course_lib.family.electra import (
 from course_lib.heads import BertForMaskedLM
 from course_lib.train.precision import FORMATS, native_bfloat16
 
-from .inputs import random_rows
+from .inputs import random_sequences
 from .measuring import Contender, Measured, Step, Table
 
 ROWS, TOKENS, RATE = 32, 128, 0.15
@@ -72,9 +72,9 @@ def corrupting(config: ElectraConfig, precision: str, fill: Fill | None) -> Step
     """Forward only; in bfloat16 the weights themselves are bfloat16."""
     torch.manual_seed(0)
     generator = BertForMaskedLM(electra_encoder(config)).eval().to(FORMATS[precision])
-    ids = random_rows(ROWS, TOKENS).input_ids % config.vocab_size
-    asked = round(RATE * ids.numel())
-    predict_at = torch.randperm(ids.numel())[:asked].sort().values
+    ids = random_sequences(ROWS, TOKENS).input_ids % config.vocab_size
+    count = round(RATE * ids.numel())
+    predict_at = torch.randperm(ids.numel())[:count].sort().values
 
     def step() -> None:
         with torch.inference_mode():

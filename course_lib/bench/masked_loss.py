@@ -16,7 +16,7 @@ from torch import Tensor
 
 from course_lib.config import BertConfig, encoder_flops, published
 from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
-from course_lib.objectives.rows import Batch
+from course_lib.objectives.sequences import Batch
 from course_lib.train.loop import adamw
 
 from .measuring import Contender, Measured, Step, Table, peak_bytes
@@ -43,8 +43,8 @@ def tables() -> list[Table]:
 def contenders(size: str, rows: int) -> list[Contender]:
     """transformers as it is, transformers with only the head changed, and the course's step."""
     makes: dict[str, Callable[[], Step]] = {
-        "transformers' BertForMaskedLM, all scores": lambda: peer(size, rows, all_scores),
-        "… scores where asked only": lambda: peer(size, rows, asked_scores),
+        "transformers' BertForMaskedLM, all scores": lambda: peer(size, rows, all_logits),
+        "… scores where asked only": lambda: peer(size, rows, selected_logits),
         "ours, scores where asked only": lambda: our_step(
             size, "float32", vocab_size=VOCABULARY, count=rows
         ),
@@ -52,7 +52,7 @@ def contenders(size: str, rows: int) -> list[Contender]:
     return [Contender(name, make, rows * TOKENS) for name, make in makes.items()]
 
 
-def all_scores(model: Any, batch: Batch) -> Tensor:
+def all_logits(model: Any, batch: Batch) -> Tensor:
     """The peer's own loss, labels written out at every position."""
     ids, at = batch.inputs["input_ids"], batch.inputs["predict_at"]
     labels = torch.full((ids.numel(),), -100)
@@ -61,11 +61,11 @@ def all_scores(model: Any, batch: Batch) -> Tensor:
     return loss
 
 
-def asked_scores(model: Any, batch: Batch) -> Tensor:
+def selected_logits(model: Any, batch: Batch) -> Tensor:
     """The peer's encoder and head, with the asked positions taken out between them."""
     hidden = model.bert(input_ids=batch.inputs["input_ids"]).last_hidden_state  # (B, T, H)
-    scores = model.cls(hidden.flatten(0, 1)[batch.inputs["predict_at"]])  # (N, V)
-    return F.cross_entropy(scores, batch.targets["labels"])
+    logits = model.cls(hidden.flatten(0, 1)[batch.inputs["predict_at"]])  # (N, V)
+    return F.cross_entropy(logits, batch.targets["labels"])
 
 
 def peer(size: str, rows: int, loss: Callable[[Any, Batch], Tensor]) -> Step:

@@ -17,7 +17,7 @@ from course_lib.family.albert import albert
 from course_lib.train.loop import adamw
 from course_lib.train.precision import FORMATS, computing_in, native_bfloat16
 
-from .inputs import SPECIAL, random_rows
+from .inputs import SPECIAL, random_sequences
 from .measuring import Contender, Measured, Step, Table, against_the_limit
 
 TOKENS = 128
@@ -102,7 +102,7 @@ def _peer_names(shape: Shape) -> Shape:
 def inference(model: nn.Module, batch: int, precision: str, tokens: int = TOKENS) -> Step:
     """Forward only; in bfloat16 the weights themselves are bfloat16."""
     model = model.eval().to(FORMATS[precision])
-    ids = random_rows(batch, tokens).input_ids
+    ids = random_sequences(batch, tokens).input_ids
 
     def step() -> None:
         with torch.inference_mode():
@@ -114,7 +114,7 @@ def inference(model: nn.Module, batch: int, precision: str, tokens: int = TOKENS
 def training(model: nn.Module, batch: int, precision: str, tokens: int = TOKENS) -> Step:
     """Forward, backward and the update of AdamW; the loss asks something of every position."""
     optimizer = adamw(model.train(), 1e-4, 0.01)
-    ids = random_rows(batch, tokens).input_ids
+    ids = random_sequences(batch, tokens).input_ids
     wanted: Tensor | None = None
 
     def step() -> None:

@@ -146,8 +146,8 @@ def _of_one(func: Any, args: Any, kwargs: Any, result: Any) -> Traffic:
         given = [*changed, *given]
     read = list(map(_bytes, given))
     if name in LOOK_UPS:
-        asked = args[1] if name == "nll_loss_forward" else _tensors(result)[0]
-        read[0] = min(read[0], asked.numel() * given[0].element_size())
+        targets = args[1] if name == "nll_loss_forward" else _tensors(result)[0]
+        read[0] = min(read[0], targets.numel() * given[0].element_size())
     elif name in PUTS:
         read[0], written = 0, min(written, max(read[1:]))
     elif name in SHAPE_ONLY:

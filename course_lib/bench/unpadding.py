@@ -26,7 +26,7 @@ from course_lib.kernels.unpadding import (
 )
 from course_lib.train.precision import FORMATS, native_bfloat16
 
-from .inputs import SPECIAL, random_rows
+from .inputs import SPECIAL, random_sequences
 from .measuring import Contender, Measured, Step, Table
 from .sharing import peer_bert
 
@@ -117,7 +117,7 @@ def peer(batch: int, tokens: int, share: float, precision: str) -> Step:
     """transformers' model, which knows padding only as a mask."""
     torch.manual_seed(0)
     model = peer_bert(SHAPE).eval().to(FORMATS[precision])
-    ids, mask = random_rows(batch, tokens).input_ids, padded_mask(batch, tokens, share)
+    ids, mask = random_sequences(batch, tokens).input_ids, padded_mask(batch, tokens, share)
 
     def step() -> None:
         with torch.inference_mode():
@@ -131,7 +131,7 @@ def encoding(batch: int, tokens: int, share: float, precision: str, removed: boo
     torch.manual_seed(0)
     config = published("bert", "base", vocab_size=SPECIAL.vocab_size, **SHAPE)
     model = Encoder(config).eval().to(FORMATS[precision])
-    ids, mask = random_rows(batch, tokens).input_ids, padded_mask(batch, tokens, share)
+    ids, mask = random_sequences(batch, tokens).input_ids, padded_mask(batch, tokens, share)
 
     def step() -> None:
         with torch.inference_mode():
@@ -168,7 +168,7 @@ def linear_part(batch: int, tokens: int, share: float, precision: str, removed: 
 def attending(attend: Attend, batch: int, tokens: int, precision: str) -> Step:
     """Attention alone, its layout known, as in every layer but the first."""
     packing = Packing(padded_mask(batch, tokens, 0.5))
-    shape = (len(packing.places), SHAPE["hidden_size"])
+    shape = (len(packing.positions), SHAPE["hidden_size"])
     query, key, value = (torch.randn(shape).to(FORMATS[precision]) for _ in range(3))
 
     def step() -> None:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from course_lib.config import BertConfig, check_size, published
 from course_lib.encoder import Block, Embeddings, Encoder, take
-from course_lib.heads import BertForMaskedLM, MaskedLMHead, MaskedLMOutput, cls_and_chosen
+from course_lib.heads import BertForMaskedLM, MaskedLMHead, MaskedLMOutput, cls_and_selected
 from course_lib.kernels.choosing import DISENTANGLED_PATHS
 from course_lib.kernels.disentangled import disentangled_attention, disentangled_attention_reference
 from course_lib.kernels.positions import position_rows
@@ -212,10 +212,10 @@ class DisentangledAttention(nn.Module):
         given = q, k, v, position_key, position_query, rows, mask, dropout, at
         weights = scores = None
         if keep_weights:
-            mixed, weights, scores = disentangled_attention_reference(*given)
+            attended, weights, scores = disentangled_attention_reference(*given)
         else:
-            mixed = disentangled_attention(*given, path=self.config.kernels)
-        return self.output(mixed.transpose(1, 2).flatten(2)), weights, scores
+            attended = disentangled_attention(*given, path=self.config.kernels)
+        return self.output(attended.transpose(1, 2).flatten(2)), weights, scores
 
     def positions(self, x: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor]:
         """Keys and queries of the positions, (A, R, D), in the number format that x's get, and the
@@ -252,9 +252,9 @@ class Convolution(nn.Module):
     ) -> Tensor:
         """The block's input (B, T, H) and output (B, K, H) -> (B, K, H); padding counts as zero."""
         real = 1 if mask is None else mask[..., None].to(before.dtype)  # (B, T, 1)
-        mixed = self.mix((before * real).transpose(1, 2)).transpose(1, 2) * real  # (B, T, H)
-        mixed = self.act(self.dropout(mixed))
-        return self.norm(after + (mixed if only_at is None else take(mixed, only_at)))
+        attended = self.mix((before * real).transpose(1, 2)).transpose(1, 2) * real  # (B, T, H)
+        attended = self.act(self.dropout(attended))
+        return self.norm(after + (attended if only_at is None else take(attended, only_at)))
 
 
 class DebertaStack(nn.Module):
@@ -280,10 +280,10 @@ class DebertaStack(nn.Module):
         """As the encoder's Stack."""
         states, weights, scores = [x], [], []
         for number, block in enumerate(self.blocks):
-            asked = only_at if number == len(self.blocks) - 1 else None
-            after, layer_weights, layer_scores = block(x, mask, keep_weights, asked)
+            only_here = only_at if number == len(self.blocks) - 1 else None
+            after, layer_weights, layer_scores = block(x, mask, keep_weights, only_here)
             if number == 0 and self.convolution is not None:
-                after = self.convolution(x, after, mask, asked)
+                after = self.convolution(x, after, mask, only_here)
             x = after
             states.append(x)
             weights.append(layer_weights)
@@ -338,7 +338,7 @@ class DebertaForMaskedLM(nn.Module):
         """As the encoder's call; `predict_at` (N,) holds b·T + t of the positions to predict."""
         only_at = slot = None
         if predict_at is not None:
-            only_at, slot = cls_and_chosen(predict_at, *input_ids.shape)
+            only_at, slot = cls_and_selected(predict_at, *input_ids.shape)
         wanted["output_hidden_states"] = True
         out = self.encoder(input_ids, attention_mask, token_type_ids, only_at=only_at, **wanted)
         last: Block = self.encoder.stack.blocks[-1]  # type: ignore[union-attr, index, assignment]

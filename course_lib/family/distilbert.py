@@ -63,7 +63,7 @@ def every_other_layer(teacher_layers: int, student_layers: int) -> tuple[int, ..
 
 
 @torch.no_grad()
-def begin_as(
+def initialise_from(
     student: BertForMaskedLM, teacher: BertForMaskedLM, layers: Sequence[int] | None = None
 ) -> BertForMaskedLM:
     """The student, with the teacher's embeddings, head and layers `layers` copied into it.

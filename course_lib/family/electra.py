@@ -86,17 +86,17 @@ class Electra(nn.Module):
 
 @torch.no_grad()
 def fill_in(
-    input_ids: Tensor, predict_at: Tensor, logits: Tensor, shares: Tensor | None = None
+    input_ids: Tensor, predict_at: Tensor, logits: Tensor, uniforms: Tensor | None = None
 ) -> Tensor:
     """The text with a word drawn from the generator's distribution at each position asked.
 
     input_ids (B, T), predict_at (N,) as b·T + t, logits (N, V). shares (N,): the random numbers, 0
     to 1, drawn anew if None. Nothing flows back through the draw: the generator never learns from
     the discriminator. Returns new ids (B, T)."""
-    if shares is None:
-        shares = torch.rand(len(predict_at), device=logits.device)
+    if uniforms is None:
+        uniforms = torch.rand(len(predict_at), device=logits.device)
     filled = input_ids.flatten().clone()
-    filled[predict_at] = sample_tokens(logits, shares)
+    filled[predict_at] = sample_tokens(logits, uniforms)
     return filled.view_as(input_ids)
 
 

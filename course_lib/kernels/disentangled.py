@@ -249,7 +249,7 @@ def _forward(
     All products run in the format of the query. Buffers are made once and used again: asking for
     memory costs more here than filling it."""
     batch, heads, tokens, width = query.shape
-    mixed = query.new_empty(batch, tokens, heads, width).transpose(1, 2)  # as the next layer reads
+    output = query.new_empty(batch, tokens, heads, width).transpose(1, 2)  # as the next layer reads
     most, n = next(_chunks(query))[1].stop, min(TILE, tokens)
     from_keys = query.new_empty(most, tokens, tokens)  # the third term
     if to_content is None:
@@ -280,10 +280,10 @@ def _forward(
             if hidden is not None:
                 s.masked_fill_(hidden[row], torch.finfo(s.dtype).min)
             torch.softmax(s, -1, out=s)
-            mixed[row, some, tile] = torch.bmm(s, v)
+            output[row, some, tile] = torch.bmm(s, v)
             if weights is not None:
                 weights[row, some, tile] = s
-    return mixed
+    return output
 
 
 class _Skewed(torch.autograd.Function):
@@ -302,9 +302,9 @@ class _Skewed(torch.autograd.Function):
     ) -> Tensor:
         weights = query.new_empty(*query.shape[:3], query.shape[2])
         with torch.autocast(query.device.type, enabled=False):
-            mixed = _forward(query, key, value, to_position, to_content, hidden, weights)
-        ctx.save_for_backward(query, key, value, to_position, to_content, weights, mixed, hidden)
-        return mixed
+            output = _forward(query, key, value, to_position, to_content, hidden, weights)
+        ctx.save_for_backward(query, key, value, to_position, to_content, weights, output, hidden)
+        return output
 
     @staticmethod
     @once_differentiable
@@ -321,7 +321,7 @@ def _backward(
     to_position: Tensor | None,
     to_content: Tensor | None,
     weights: Tensor,
-    mixed: Tensor,
+    output: Tensor,
     hidden: Tensor | None,
     upstream: Tensor,
 ) -> tuple[Tensor | None, ...]:
@@ -356,7 +356,7 @@ def _backward(
         w, above = weights[row, some], upstream[row, some].contiguous()
         ds = of_scores[: len(q)]  # (h, T, T)
         torch.bmm(above, v.transpose(1, 2), out=ds)
-        inner = (above * mixed[row, some]).sum(-1, keepdim=True, dtype=wide)  # (h, T, 1)
+        inner = (above * output[row, some]).sum(-1, keepdim=True, dtype=wide)  # (h, T, 1)
         ds.sub_(inner.to(ds.dtype)).mul_(w)
         if hidden is not None:  # without one real key the weights are uniform, and nobody's doing
             ds.masked_fill_(hidden[row], 0)

@@ -25,19 +25,19 @@ def masked_loss(hidden: Tensor, head: Callable[[Tensor], Tensor], labels: Tensor
     """The chosen positions first, then their scores: about 1/0.15 times fewer rows meet the V×H
     table."""
     at = torch.nonzero(labels.flatten() != IGNORED).squeeze(1)  # (K,)
-    scores = head(hidden.flatten(0, 1)[at])  # (K, V)
-    return mean_cross_entropy(scores, labels.flatten()[at])
+    logits = head(hidden.flatten(0, 1)[at])  # (K, V)
+    return mean_cross_entropy(logits, labels.flatten()[at])
 
 
-def mean_cross_entropy(scores: Tensor, labels: Tensor, count: Tensor | None = None) -> Tensor:
+def mean_cross_entropy(logits: Tensor, labels: Tensor, count: Tensor | None = None) -> Tensor:
     """Mean of −log softmax(scores)[label]; zero, not not-a-number, where nothing was chosen.
 
     scores (..., V) in any precision, computed in float32 or wider; labels (...), −100 is ignored.
     count: what the sum is divided by, if these are only a part of the labels that are averaged.
     """
-    wide = scores if scores.dtype == torch.float64 else scores.float()
+    wide = logits if logits.dtype == torch.float64 else logits.float()
     total = F.cross_entropy(
         wide.flatten(0, -2), labels.flatten(), ignore_index=IGNORED, reduction="sum"
     )
-    chosen = (labels != IGNORED).sum() if count is None else count
-    return total / chosen.clamp(min=1)
+    selected = (labels != IGNORED).sum() if count is None else count
+    return total / selected.clamp(min=1)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-NOT_CHOSEN, MASKED, RANDOM, KEPT = 0, 1, 2, 3
+NOT_SELECTED, MASKED, RANDOM, KEPT = 0, 1, 2, 3
 CHOICE, ACTION, TOKEN, LENGTH = 0, 1, 2, 3  # what a random number is for
 
 # The mixing constants of SplitMix64 (Steele, Lea, Flood 2014): every input bit moves every output
@@ -48,7 +48,7 @@ def random_bits(
     return _mix(rows + _STEP * (index.astype(np.uint64) + np.uint64(1)))
 
 
-def as_share(bits: np.ndarray) -> np.ndarray:
+def as_uniform(bits: np.ndarray) -> np.ndarray:
     """Random bits as a number from 0 up to, not including, 1."""
     return (bits >> np.uint64(11)) * 2.0**-53
 
@@ -87,24 +87,24 @@ def mask_tokens_reference(
     (K,)."""
     corrupted = input_ids.clone()
     T = input_ids.shape[1]
-    chosen_at, actions = [], []
+    selected_at, actions = [], []
     for n, example in enumerate(examples.numpy()):
         positions = np.flatnonzero(eligible[n].numpy())
         number = np.array([example])
         draw = random_bits(seed, epoch, number, CHOICE, positions) >> np.uint64(1)
         count = count_to_predict(int(lengths[n]), rate, max_predictions)
-        chosen = np.sort(positions[np.argsort(draw, kind="stable")[:count]])
-        shares = as_share(random_bits(seed, epoch, number, ACTION, chosen))
-        random_ids = as_id(random_bits(seed, epoch, number, TOKEN, chosen), vocab_size)
-        for t, share, random_id in zip(chosen, shares, random_ids, strict=True):
-            action = MASKED if share < mix[0] else RANDOM if share < mix[0] + mix[1] else KEPT
+        selected = np.sort(positions[np.argsort(draw, kind="stable")[:count]])
+        uniforms = as_uniform(random_bits(seed, epoch, number, ACTION, selected))
+        random_ids = as_id(random_bits(seed, epoch, number, TOKEN, selected), vocab_size)
+        for t, uniform, random_id in zip(selected, uniforms, random_ids, strict=True):
+            action = MASKED if uniform < mix[0] else RANDOM if uniform < mix[0] + mix[1] else KEPT
             if action == MASKED:
                 corrupted[n, t] = mask_id
             elif action == RANDOM:
                 corrupted[n, t] = int(random_id)
-            chosen_at.append(n * T + int(t))
+            selected_at.append(n * T + int(t))
             actions.append(action)
-    return corrupted, torch.tensor(chosen_at).long(), torch.tensor(actions).to(torch.int8)
+    return corrupted, torch.tensor(selected_at).long(), torch.tensor(actions).to(torch.int8)
 
 
 def mask_tokens(
@@ -152,8 +152,8 @@ def apply_mix(
     T = input_ids.shape[1]
     where = at.numpy()
     number, index = examples.numpy()[where // T], where % T
-    share = as_share(random_bits(seed, epoch, number, ACTION, index))
-    action = np.where(share < mix[0], MASKED, np.where(share < mix[0] + mix[1], RANDOM, KEPT))
+    uniform = as_uniform(random_bits(seed, epoch, number, ACTION, index))
+    action = np.where(uniform < mix[0], MASKED, np.where(uniform < mix[0] + mix[1], RANDOM, KEPT))
     random_at = action == RANDOM
     corrupted = input_ids.numpy().reshape(-1).copy()
     corrupted[where[action == MASKED]] = mask_id

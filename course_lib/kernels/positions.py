@@ -50,8 +50,8 @@ def position_rows(tokens: int, span: int, furthest: int | None = None) -> Tensor
 def row_table(rows: Tensor) -> Tensor:
     """The same written out for every pair: (2T − 1,) -> (T, T); (i, j) holds the row of i − j."""
     tokens = (len(rows) + 1) // 2
-    place = torch.arange(tokens, device=rows.device)
-    return rows[place[:, None] - place[None, :] + tokens - 1]
+    position = torch.arange(tokens, device=rows.device)
+    return rows[position[:, None] - position[None, :] + tokens - 1]
 
 
 def score_scale(head_size: int, *position_tables: Tensor | None) -> float:

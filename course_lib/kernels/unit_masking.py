@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .masking import CHOICE, LENGTH, as_share, count_to_predict, counts_to_predict, random_bits
+from .masking import CHOICE, LENGTH, as_uniform, count_to_predict, counts_to_predict, random_bits
 
 LONGEST_ROW = 2**16 - 1  # a word's place in its row takes 16 of the 64 bits it is sorted by
 _PLACE = np.uint64(LONGEST_ROW)
@@ -40,11 +40,11 @@ def run_lengths(
     if max_words == 1:
         return np.ones(len(first), dtype=np.int64)
     weights = np.cumsum(1 / np.arange(1, max_words + 1))
-    share = as_share(random_bits(seed, epoch, example, LENGTH, first))
-    return 1 + np.searchsorted(weights / weights[-1], share, side="right")
+    uniform = as_uniform(random_bits(seed, epoch, example, LENGTH, first))
+    return 1 + np.searchsorted(weights / weights[-1], uniform, side="right")
 
 
-def choose_words_reference(
+def select_words_reference(
     word_of: Tensor,
     lengths: Tensor,
     examples: Tensor,
@@ -61,7 +61,7 @@ def choose_words_reference(
     tokens; examples (N,) the number of each row in its corpus. Returns n·T + t of the chosen
     positions, in rising order (K,)."""
     T = word_of.shape[1]
-    chosen: list[int] = []
+    selected: list[int] = []
     for n, example in enumerate(examples.numpy()):
         words = words_of_row(word_of[n].tolist())
         first = np.array([word.start for word in words], dtype=np.int64)
@@ -75,8 +75,8 @@ def choose_words_reference(
             if hidden.isdisjoint(positions):
                 hidden.update(positions)
                 left -= len(positions)
-        chosen += [n * T + t for t in sorted(hidden)]
-    return torch.tensor(chosen).long()
+        selected += [n * T + t for t in sorted(hidden)]
+    return torch.tensor(selected).long()
 
 
 def words_of_row(numbers: list[int]) -> list[range]:
@@ -101,7 +101,7 @@ def run_that_fits(words: list[range], begin: int, n: int, left: int) -> list[int
     return positions
 
 
-def choose_words(
+def select_words(
     word_of: Tensor,
     lengths: Tensor,
     examples: Tensor,

@@ -42,9 +42,9 @@ class Packing:
             )
         real = mask != 0
         lengths, order = real.sum(dim=1).sort(stable=True)
-        row, place = real[order].nonzero(as_tuple=True)
+        row, position = real[order].nonzero(as_tuple=True)
         self.shape = mask.shape
-        self.places = order[row] * mask.shape[1] + place  # (N,), each as b·T + t
+        self.positions = order[row] * mask.shape[1] + position  # (N,), each as b·T + t
         values, counts = lengths.unique_consecutive(return_counts=True)
         groups = zip(counts.tolist(), values.tolist(), strict=True)
         self.groups = [(rows, length) for rows, length in groups if length]  # rows of one length
@@ -56,24 +56,26 @@ class Packing:
                 f"x of shape {tuple(x.shape)} was given to the packing of a batch of "
                 f"{tuple(self.shape)}; expected (B, T, H) with that B and T."
             )
-        return F.embedding(self.places, x.flatten(0, 1))  # the quickest look-up of rows, both ways
+        return F.embedding(
+            self.positions, x.flatten(0, 1)
+        )  # the quickest look-up of rows, both ways
 
     def pad(self, x: Tensor) -> Tensor:
         """(N, H) -> (B, T, H): each token back at its place, zeros at the padding. Raises
         ValueError for a list of another length."""
-        if x.shape[0] != len(self.places):
+        if x.shape[0] != len(self.positions):
             raise ValueError(
-                f"a list of {x.shape[0]} tokens was given to a packing of {len(self.places)}; "
+                f"a list of {x.shape[0]} tokens was given to a packing of {len(self.positions)}; "
                 "expected one vector a real token, as `unpad` returns them."
             )
         batch, tokens = self.shape
-        padded = x.new_zeros(batch * tokens, x.shape[1]).index_copy_(0, self.places, x)
+        padded = x.new_zeros(batch * tokens, x.shape[1]).index_copy_(0, self.positions, x)
         return padded.unflatten(0, (batch, tokens))
 
     @cached_property
     def mask(self) -> Tensor:
         """(B, T): 1 at real tokens, 0 at padding."""
-        return self.pad(torch.ones_like(self.places)[:, None]).squeeze(2)
+        return self.pad(torch.ones_like(self.positions)[:, None]).squeeze(2)
 
     @cached_property
     def shared_rows(self) -> tuple[Tensor, Tensor]:
@@ -93,7 +95,7 @@ class Packing:
                 used.append(0)
             begins[text] = row * capacity + used[row]
             used[row] += lengths[text]
-        device = self.places.device
+        device = self.positions.device
         texts = torch.arange(len(lengths), device=device)
         count = torch.tensor(lengths, dtype=torch.int64, device=device)
         of_text = texts.repeat_interleave(count)  # (N,)
@@ -114,8 +116,8 @@ def packed_attention_reference(
     """The padded batch as it is, its padding hidden by the mask: query, key, value (N, H) -> mixed
     (N, H)."""
     q, k, v = (_heads(packing.pad(x), num_heads) for x in (query, key, value))  # (B, A, T, D)
-    mixed, _, _ = attention_reference(q, k, v, packing.mask, dropout)
-    return packing.unpad(mixed.transpose(1, 2).flatten(2))
+    output, _, _ = attention_reference(q, k, v, packing.mask, dropout)
+    return packing.unpad(output.transpose(1, 2).flatten(2))
 
 
 def packed_attention(
@@ -135,12 +137,12 @@ def packed_attention(
     sizes = [rows * length for rows, length in packing.groups]
     # One split, not a slice a group: a slice's backward pass would write all N rows each time.
     parts = zip(*(x.split(sizes) for x in (query, key, value)), strict=True)
-    mixed = []
+    output = []
     for group, part in zip(packing.groups, parts, strict=True):
         q, k, v = (_heads(x.view(*group, -1), num_heads) for x in part)  # (rows, A, length, D)
         attended = attention(q, k, v, dropout=dropout, path=path).transpose(1, 2)
-        mixed.append(attended.reshape(part[0].shape))
-    return torch.cat(mixed)
+        output.append(attended.reshape(part[0].shape))
+    return torch.cat(output)
 
 
 def shared_rows_attention(
@@ -164,10 +166,10 @@ def shared_rows_attention(
     # An empty place asks the other empty ones, so that none is left without a key.
     apart = (owner[:, :, None] != owner[:, None, :])[:, None]  # (R, 1, C, C)
     bias = apart.to(query.dtype) * torch.finfo(query.dtype).min
-    mixed = F.scaled_dot_product_attention(
+    output = F.scaled_dot_product_attention(
         lay_out(query), lay_out(key), lay_out(value), attn_mask=bias, dropout_p=dropout
     )  # (R, A, C, D)
-    return mixed.transpose(1, 2).reshape(rows * capacity, -1)[at]
+    return output.transpose(1, 2).reshape(rows * capacity, -1)[at]
 
 
 def _heads(x: Tensor, num_heads: int) -> Tensor:

@@ -8,25 +8,25 @@ from __future__ import annotations
 
 import torch
 
-from .masked_lm import check_rate, eligible_positions, mask_rows
-from .rows import Rows, SpecialIds
+from .masked_lm import check_rate, eligible_positions, mask_sequences
+from .sequences import PackedSequences, SpecialIds
 
 
-def coverage(rate: float, passes: int, copies: int | None = None) -> list[float]:
+def coverage(rate: float, epochs: int, copies: int | None = None) -> list[float]:
     """The expected share of positions asked at least once, after pass 1, 2, … `passes`.
 
     copies: how many draws there are, used in turn (1: one static mask); None: a new one each pass.
     Raises ValueError for a rate outside 0 to 1, and for fewer than one pass or copy."""
     check_rate(rate)
-    _check(passes, copies)
-    draws = [number if copies is None else min(number, copies) for number in range(1, passes + 1)]
+    _check(epochs, copies)
+    draws = [number if copies is None else min(number, copies) for number in range(1, epochs + 1)]
     return [1 - (1 - rate) ** k for k in draws]
 
 
 def simulated_coverage(
-    rows: Rows,
+    sequences: PackedSequences,
     special: SpecialIds,
-    passes: int,
+    epochs: int,
     *,
     copies: int | None = None,
     rate: float = 0.15,
@@ -39,21 +39,23 @@ def simulated_coverage(
     fraction. Here n counts [CLS] and [SEP], which are never asked themselves, so its words are
     asked a little more often; rounding adds to that in one row and takes from it in another."""
     check_rate(rate)
-    _check(passes, copies)
-    words = int(eligible_positions(rows, special).sum())
-    asked = torch.zeros(rows.input_ids.shape, dtype=torch.bool)  # (N, T), in some pass so far
-    shares: list[float] = []
-    for number in range(passes):
+    _check(epochs, copies)
+    words = int(eligible_positions(sequences, special).sum())
+    selected = torch.zeros(
+        sequences.input_ids.shape, dtype=torch.bool
+    )  # (N, T), in some pass so far
+    found: list[float] = []
+    for number in range(epochs):
         if copies is not None and number >= copies:  # a draw that was already counted
-            shares.append(shares[-1])
+            found.append(found[-1])
             continue
-        masked = mask_rows(rows, special, rate=rate, seed=seed, epoch=number)
-        asked.view(-1)[masked.predict_at] = True
-        shares.append(int(asked.sum()) / max(1, words))
-    return shares
+        masked = mask_sequences(sequences, special, rate=rate, seed=seed, epoch=number)
+        selected.view(-1)[masked.predict_at] = True
+        found.append(int(selected.sum()) / max(1, words))
+    return found
 
 
-def _check(passes: int, copies: int | None) -> None:
-    for name, value in {"passes": passes, "copies": 1 if copies is None else copies}.items():
+def _check(epochs: int, copies: int | None) -> None:
+    for name, value in {"epochs": epochs, "copies": 1 if copies is None else copies}.items():
         if not isinstance(value, int) or value < 1:
             raise ValueError(f"{name}={value!r} was given; expected a whole number, at least 1.")

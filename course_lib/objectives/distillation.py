@@ -85,8 +85,8 @@ def distilbert_loss(
             found["soft"] = soft_target_loss(*_both("answers", *answers, ALIKE), temperature)
         if mlm:
             at = _needed(outputs.predict_at, "masked positions", "Pass predict_at to the model")
-            asked = student.logits.flatten(0, 1)[at]
-            found["mlm"] = mean_cross_entropy(asked, targets["labels"])
+            logits = student.logits.flatten(0, 1)[at]
+            found["mlm"] = mean_cross_entropy(logits, targets["labels"])
         if cosine:
             last = student.hidden_states[-1][real], teacher.hidden_states[-1][real]
             found["cosine"] = cosine_loss(*last)

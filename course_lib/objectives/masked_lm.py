@@ -16,9 +16,9 @@ from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
 from course_lib.kernels.masking import apply_mix, mask_tokens
-from course_lib.kernels.unit_masking import choose_words
+from course_lib.kernels.unit_masking import select_words
 
-from .rows import Rows, SpecialIds
+from .sequences import PackedSequences, SpecialIds
 
 BERT_MIX = (0.8, 0.1, 0.1)  # [MASK], a random word, the word itself
 
@@ -29,13 +29,13 @@ class Masked:
 
     input_ids: Tensor  # (N, T), corrupted
     predict_at: Tensor  # (K,), n·T + t of each chosen position
-    asked: Tensor  # (K,), the original ids there
+    original_ids: Tensor  # (K,), the original ids there
     done: Tensor  # (K,) int8: 1 [MASK], 2 random id, 3 kept
 
     @property
     def labels(self) -> Tensor:
         """(N, T): the original id where it is asked, −100 elsewhere."""
-        return self._spread(self.asked, IGNORED)
+        return self._spread(self.original_ids, IGNORED)
 
     @property
     def action(self) -> Tensor:
@@ -43,7 +43,7 @@ class Masked:
         return self._spread(self.done, 0)
 
     @property
-    def chosen(self) -> Tensor:
+    def selected(self) -> Tensor:
         """(N, T) bool: is this position asked?"""
         return self.action != 0
 
@@ -53,8 +53,8 @@ class Masked:
         return flat.view_as(self.input_ids)
 
 
-def mask_rows(
-    rows: Rows,
+def mask_sequences(
+    sequences: PackedSequences,
     special: SpecialIds,
     *,
     rate: float = 0.15,
@@ -73,11 +73,11 @@ def mask_rows(
     """
     check_rate(rate)
     check_mix(mix)
-    examples = _numbered(rows, first_example, examples)
+    examples = _numbered(sequences, first_example, examples)
     corrupted, at, done = mask_tokens(
-        rows.input_ids,
-        eligible_positions(rows, special),
-        rows.attention_mask.sum(dim=1),
+        sequences.input_ids,
+        eligible_positions(sequences, special),
+        sequences.attention_mask.sum(dim=1),
         examples,
         mask_id=special.mask,
         vocab_size=special.vocab_size,
@@ -87,11 +87,11 @@ def mask_rows(
         epoch=epoch,
         max_predictions=max_predictions,
     )
-    return Masked(corrupted, at, rows.input_ids.flatten()[at], done)
+    return Masked(corrupted, at, sequences.input_ids.flatten()[at], done)
 
 
 def mask_whole_words(
-    rows: Rows,
+    sequences: PackedSequences,
     special: SpecialIds,
     word_of: Tensor,
     *,
@@ -104,22 +104,22 @@ def mask_whole_words(
     max_predictions: int | None = None,
     max_words: int = 1,
 ) -> Masked:
-    """As `mask_rows`, but a word is hidden with all its pieces, or not at all.
+    """As `mask_sequences`, but a word is hidden with all its pieces, or not at all.
 
     word_of (N, T): the number of the word a position belongs to, −1 where none may fall;
     neighbours with the same number are one word (see `word_numbers`). max_words: 1 hides words one
     by one; 3 is ALBERT's n-gram masking, runs of 1, 2 or 3 words with probability 6/11, 3/11 and
     2/11. [MASK], random id or kept is drawn for each piece by itself, as in BERT's released
     generator. The exact rule is in kernels/unit_masking.py.
-    Raises ValueError as `mask_rows` does, and for a word_of or max_words that makes no sense.
+    Raises ValueError as `mask_sequences` does, and for a word_of or max_words that makes no sense.
     """
     check_rate(rate)
     check_mix(mix)
-    _check_words(rows, word_of, max_words)
-    examples = _numbered(rows, first_example, examples)
-    at = choose_words(
-        word_of.long().masked_fill(~eligible_positions(rows, special), -1),
-        rows.attention_mask.sum(dim=1),
+    _check_words(sequences, word_of, max_words)
+    examples = _numbered(sequences, first_example, examples)
+    at = select_words(
+        word_of.long().masked_fill(~eligible_positions(sequences, special), -1),
+        sequences.attention_mask.sum(dim=1),
         examples,
         rate=rate,
         seed=seed,
@@ -128,7 +128,7 @@ def mask_whole_words(
         max_words=max_words,
     )
     corrupted, done = apply_mix(
-        rows.input_ids,
+        sequences.input_ids,
         at,
         examples,
         mask_id=special.mask,
@@ -137,22 +137,22 @@ def mask_whole_words(
         seed=seed,
         epoch=epoch,
     )
-    return Masked(corrupted, at, rows.input_ids.flatten()[at], done)
+    return Masked(corrupted, at, sequences.input_ids.flatten()[at], done)
 
 
-def eligible_positions(rows: Rows, special: SpecialIds) -> Tensor:
+def eligible_positions(sequences: PackedSequences, special: SpecialIds) -> Tensor:
     """(N, T) bool: where a mask may fall."""
-    _check_vocabulary(rows.input_ids, special.vocab_size)
-    eligible = rows.attention_mask.bool()
+    _check_vocabulary(sequences.input_ids, special.vocab_size)
+    eligible = sequences.attention_mask.bool()
     for special_id in special.never_masked:
-        eligible = eligible & (rows.input_ids != special_id)
+        eligible = eligible & (sequences.input_ids != special_id)
     return eligible
 
 
-def _numbered(rows: Rows, first_example: int, examples: Tensor | None) -> Tensor:
+def _numbered(sequences: PackedSequences, first_example: int, examples: Tensor | None) -> Tensor:
     """(N,): the number of each row in its corpus."""
     if examples is None:
-        return torch.arange(first_example, first_example + len(rows))
+        return torch.arange(first_example, first_example + len(sequences))
     return examples
 
 
@@ -177,7 +177,7 @@ def check_rate(rate: float) -> None:
 
 def check_mix(mix: tuple[float, float, float]) -> None:
     """Raise ValueError unless the three shares lie in 0..1 and sum to one."""
-    if len(mix) != 3 or not all(0 <= share <= 1 for share in mix):
+    if len(mix) != 3 or not all(0 <= p <= 1 for p in mix):
         raise ValueError(
             f"mix={mix!r} was given; expected three shares from 0 to 1: of [MASK], of random "
             "words, "
@@ -190,12 +190,12 @@ def check_mix(mix: tuple[float, float, float]) -> None:
         )
 
 
-def _check_words(rows: Rows, word_of: Tensor, max_words: int) -> None:
+def _check_words(sequences: PackedSequences, word_of: Tensor, max_words: int) -> None:
     whole = word_of.dtype in (torch.int64, torch.int32, torch.int16)
-    if word_of.shape != rows.input_ids.shape or not whole:
+    if word_of.shape != sequences.input_ids.shape or not whole:
         raise ValueError(
             f"word_of of shape {tuple(word_of.shape)} and type {word_of.dtype} was given; expected "
-            f"whole numbers in the shape of the rows, {tuple(rows.input_ids.shape)}. "
+            f"whole numbers in the shape of the rows, {tuple(sequences.input_ids.shape)}. "
             "word_numbers(tokenizer, input_ids, attention_mask) makes them."
         )
     if word_of.numel() and int(word_of.min()) < -1:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from course_lib.kernels.masked_loss import mean_cross_entropy
 
-from .rows import Rows, SpecialIds, pack, to_rows
+from .sequences import PackedSequences, SpecialIds, pack, to_sequences
 
 IS_NEXT, NOT_NEXT = 0, 1
 AT_ONCE = 2_000  # documents: Python lists weigh ten times what a tensor does
@@ -34,7 +34,7 @@ def make_pairs(
     length: int,
     seed: int = 0,
     short_share: float = 0.1,
-) -> Rows:
+) -> PackedSequences:
     """Pairs of segments packed to `length` positions, with `next_sentence_label` (N,).
 
     documents: document → sentences → ids. A share `short_share` of the pairs aims at a shorter
@@ -51,7 +51,7 @@ def pack_pairs(
     seed: int,
     short_share: float,
     fewest: int = 2,
-) -> Rows:
+) -> PackedSequences:
     """The pairs that `pairs_of` makes of every document, packed, with their labels.
 
     fewest: how many documents it needs; two if it takes segments from others."""
@@ -65,12 +65,12 @@ def pack_pairs(
                 packed.append(pack(a, b, special, length))
                 labels.append(label)
         if packed:
-            parts.append(to_rows(packed))
+            parts.append(to_sequences(packed))
     if not parts:
         raise ValueError(
             "No document gave a pair; expected at least one with two sentences that fit the length."
         )
-    return Rows(
+    return PackedSequences(
         torch.cat([part.input_ids for part in parts]),
         torch.cat([part.attention_mask for part in parts]),
         torch.cat([part.token_type_ids for part in parts]),

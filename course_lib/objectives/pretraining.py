@@ -12,9 +12,9 @@ from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED
 
-from .masked_lm import BERT_MIX, mask_rows, mask_whole_words, masked_lm_loss
+from .masked_lm import BERT_MIX, mask_sequences, mask_whole_words, masked_lm_loss
 from .next_sentence import next_sentence_loss
-from .rows import Batch, Rows, SpecialIds
+from .sequences import Batch, PackedSequences, SpecialIds
 
 POOL = 32  # batches whose rows are sorted by length together
 COUNT = "num_"  # before a target's name: how many of it the whole batch holds
@@ -28,7 +28,7 @@ def pretraining_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, T
 
 
 def pretraining_batches(
-    rows: Rows,
+    sequences: PackedSequences,
     special: SpecialIds,
     *,
     batch_size: int,
@@ -47,59 +47,62 @@ def pretraining_batches(
     hides whole words, or runs of up to `max_words` (see `mask_whole_words`).
     Raises ValueError when there are fewer rows than a batch holds.
     """
-    if not 1 <= batch_size <= len(rows):
+    if not 1 <= batch_size <= len(sequences):
         raise ValueError(
-            f"batch_size={batch_size} was given for {len(rows)} rows; expected 1 to {len(rows)}."
+            f"batch_size={batch_size} was given for {len(sequences)} sequences; expected 1 to "
+            f"{len(sequences)}."
         )
-    steps_per_epoch = len(rows) // batch_size
-    lengths = rows.attention_mask.sum(dim=1)
+    steps_per_epoch = len(sequences) // batch_size
+    lengths = sequences.attention_mask.sum(dim=1)
 
     @lru_cache(maxsize=2)
     def order(epoch: int) -> Tensor:  # (steps_per_epoch, batch_size), row numbers
         generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
-        shuffled = torch.randperm(len(rows), generator=generator)[: steps_per_epoch * batch_size]
+        shuffled = torch.randperm(len(sequences), generator=generator)[
+            : steps_per_epoch * batch_size
+        ]
         # Rows of about equal length share a batch: fewer positions are spent on padding.
         pools = shuffled.split(POOL * batch_size)
         alike = torch.cat([pool[lengths[pool].argsort(stable=True)] for pool in pools])
-        places = torch.randperm(steps_per_epoch, generator=generator)
-        return alike.view(steps_per_epoch, batch_size)[places]
+        batches_in_order = torch.randperm(steps_per_epoch, generator=generator)
+        return alike.view(steps_per_epoch, batch_size)[batches_in_order]
 
     def batches(step: int) -> Batch:
-        epoch, place = divmod(step, steps_per_epoch)
-        which = order(epoch)[place]
+        epoch, number = divmod(step, steps_per_epoch)
+        which = order(epoch)[number]
         draw = epoch if mask_copies is None else epoch % mask_copies
         settings = {"rate": rate, "mix": mix, "seed": seed, "epoch": draw, "examples": which}
         if word_of is not None:
             settings |= {"word_of": word_of[which], "max_words": max_words}
-        return pretraining_batch(rows[which], special, **settings)
+        return pretraining_batch(sequences[which], special, **settings)
 
     return batches
 
 
-def pretraining_batch(rows: Rows, special: SpecialIds, **masking: Any) -> Batch:
+def pretraining_batch(sequences: PackedSequences, special: SpecialIds, **masking: Any) -> Batch:
     """Rows, masked and cut to their longest text, as a model's inputs and an objective's
     targets."""
-    longest = int(rows.attention_mask.sum(dim=1).max())
-    rows = Rows(
-        rows.input_ids[:, :longest].contiguous(),
-        rows.attention_mask[:, :longest].contiguous(),
-        rows.token_type_ids[:, :longest].contiguous(),
-        rows.next_sentence_label,
+    longest = int(sequences.attention_mask.sum(dim=1).max())
+    sequences = PackedSequences(
+        sequences.input_ids[:, :longest].contiguous(),
+        sequences.attention_mask[:, :longest].contiguous(),
+        sequences.token_type_ids[:, :longest].contiguous(),
+        sequences.next_sentence_label,
     )
     if "word_of" in masking:
         masking["word_of"] = masking["word_of"][:, :longest]
-        masked = mask_whole_words(rows, special, **masking)
+        masked = mask_whole_words(sequences, special, **masking)
     else:
-        masked = mask_rows(rows, special, **masking)
+        masked = mask_sequences(sequences, special, **masking)
     inputs = {
         "input_ids": masked.input_ids,
-        "attention_mask": rows.attention_mask,
-        "token_type_ids": rows.token_type_ids,
+        "attention_mask": sequences.attention_mask,
+        "token_type_ids": sequences.token_type_ids,
         "predict_at": masked.predict_at,
     }
-    targets = {"labels": masked.asked}
-    if rows.next_sentence_label is not None:
-        targets["next_sentence_label"] = rows.next_sentence_label
+    targets = {"labels": masked.original_ids}
+    if sequences.next_sentence_label is not None:
+        targets["next_sentence_label"] = sequences.next_sentence_label
     return Batch(inputs, targets)
 
 
@@ -109,13 +112,13 @@ def split_batch(batch: Batch, parts: int) -> list[Batch]:
     Each part is told how much the whole asks, so its loss is its share of the whole's: losses add
     up to the loss of the whole, gradients to its gradient. Raises ValueError unless every part gets
     a row."""
-    rows = len(batch.inputs["input_ids"])
-    if not isinstance(parts, int) or not 1 <= parts <= rows:
+    sequences = len(batch.inputs["input_ids"])
+    if not isinstance(parts, int) or not 1 <= parts <= sequences:
         raise ValueError(
-            f"parts={parts!r} was given for a batch of {rows} rows; expected a whole number from "
-            f"1 to {rows}, so that every part has a row."
+            f"parts={parts!r} was given for a batch of {sequences} sequences; expected a whole "
+            f"number from 1 to {sequences}, so that every part has a sequence."
         )
-    edges = [part * rows // parts for part in range(parts + 1)]
+    edges = [part * sequences // parts for part in range(parts + 1)]
     return counted_together([_rows_of(batch, start, stop) for start, stop in pairwise(edges)])
 
 

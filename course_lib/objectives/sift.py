@@ -27,23 +27,23 @@ def symmetric_kl(p_logits: Tensor, q_logits: Tensor) -> Tensor:
 
 
 @dataclass
-class Push:
+class Perturbation:
     """What the embeddings' LayerNorm is given: its input normalised, and a push on top if set."""
 
     clean: Tensor | None = None  # (B, T, H), of the latest pass without a push
-    push: Tensor | None = None  # (B, T, H)
+    perturbation: Tensor | None = None  # (B, T, H)
 
     def __call__(self, module: nn.Module, given: tuple[Tensor]) -> tuple[Tensor]:
-        if self.push is not None and self.clean is not None:
-            return (self.clean.detach() + self.push,)
+        if self.perturbation is not None and self.clean is not None:
+            return (self.clean.detach() + self.perturbation,)
         self.clean = F.layer_norm(given[0], given[0].shape[-1:], eps=EPS)
         return (self.clean,)
 
 
 @contextmanager
-def pushing(norm: nn.Module) -> Iterator[Push]:
+def perturbing(norm: nn.Module) -> Iterator[Perturbation]:
     """While this lasts, `norm` (the embeddings' LayerNorm) reads what the Push says."""
-    hook = Push()
+    hook = Perturbation()
     handle = norm.register_forward_pre_hook(hook)
     try:
         yield hook
@@ -66,13 +66,13 @@ def sift_loss(
             f"start={start!r} was given; expected a number above 0: with no push at all there is "
             "no slope to climb."
         )
-    with pushing(norm) as at:
+    with perturbing(norm) as at:
         logits = answer()
         assert at.clean is not None
         first = torch.randn_like(at.clean) * start
-        at.push = first.clamp(-2 * start, 2 * start).detach().requires_grad_()
+        at.perturbation = first.clamp(-2 * start, 2 * start).detach().requires_grad_()
         moved = symmetric_kl(answer(), logits.detach()).sum()
-        (slope,) = torch.autograd.grad(moved, at.push)
+        (slope,) = torch.autograd.grad(moved, at.perturbation)
         largest = slope.abs().amax(-1, keepdim=True) + 1e-6  # (B, T, 1)
-        at.push = (at.push + step * slope / largest).detach()
+        at.perturbation = (at.perturbation + step * slope / largest).detach()
         return logits, symmetric_kl(answer(), logits).mean()

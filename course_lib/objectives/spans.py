@@ -96,9 +96,9 @@ def choose_threshold(margin: Tensor, answered: Tensor, silent: Tensor) -> float:
     return tried[scores.argmax()].item()
 
 
-def _wide(scores: Tensor) -> Tensor:
+def _wide(logits: Tensor) -> Tensor:
     """In float32 or wider: sums of short numbers would make ties of spans that differ."""
-    return scores if scores.dtype == torch.float64 else scores.float()
+    return logits if logits.dtype == torch.float64 else logits.float()
 
 
 def _check_positions(start: Tensor, end: Tensor, batch: int, tokens: int) -> None:

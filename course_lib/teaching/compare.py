@@ -80,7 +80,7 @@ def compare(
     ours: nn.Module,
     reference: str | nn.Module = "transformers",
     *,
-    rows: int = 4,
+    sequences: int = 4,
     length: int = 16,
     seed: int = 0,
 ) -> Comparison:
@@ -101,7 +101,7 @@ def compare(
     theirs: Any = to_transformers(ours) if built else copy.deepcopy(reference)
     config: Any = ours.config
     _same_shapes(ours, from_transformers(theirs))
-    batch = _batch(config, rows, min(length, config.longest_text), seed)
+    batch = _batch(config, sequences, min(length, config.longest_text), seed)
     with _gradients_of(ours), _gradients_of(theirs):
         mine, other = ours(**batch), theirs(**batch)
         names, mask = _names(mine, other), batch["attention_mask"]
@@ -120,7 +120,7 @@ def compare(
         output_difference=output,
         gradient_difference=gradient,
         tolerance=_tolerance(ours, theirs),
-        batch=f"{rows} rows of up to {batch['input_ids'].shape[1]} tokens"
+        batch=f"{sequences} rows of up to {batch['input_ids'].shape[1]} tokens"
         + (", two segments, padding" if config.type_vocab_size > 1 else ", padding"),
     )
 
@@ -143,23 +143,23 @@ def _same_shapes(ours: nn.Module, theirs: nn.Module) -> None:
         )
 
 
-def _batch(config: Any, rows: int, length: int, seed: int) -> dict[str, Tensor]:
+def _batch(config: Any, sequences: int, length: int, seed: int) -> dict[str, Tensor]:
     """Random ids in rows of different length, the second half of each in segment B if there is
     one; a model without segments gets none. The padding id stands for nothing else: some models
     count their positions by it."""
     generator = torch.Generator().manual_seed(seed)
-    ids = torch.randint(config.vocab_size, (rows, length), generator=generator)
-    place = torch.arange(length)
-    lengths = torch.tensor([max(1, length - i * length // (2 * rows)) for i in range(rows)])[
-        :, None
-    ]
-    mask = (place < lengths).long()
+    ids = torch.randint(config.vocab_size, (sequences, length), generator=generator)
+    position = torch.arange(length)
+    lengths = torch.tensor(
+        [max(1, length - i * length // (2 * sequences)) for i in range(sequences)]
+    )[:, None]
+    mask = (position < lengths).long()
     other = (config.pad_token_id + 1) % config.vocab_size
     ids = torch.where(ids == config.pad_token_id, other, ids)
     ids = torch.where(mask.bool(), ids, config.pad_token_id)
     batch = {"input_ids": ids, "attention_mask": mask}
     if config.type_vocab_size:
-        types = (place >= lengths // 2).long() * mask * min(1, config.type_vocab_size - 1)
+        types = (position >= lengths // 2).long() * mask * min(1, config.type_vocab_size - 1)
         batch["token_type_ids"] = types
     return batch
 

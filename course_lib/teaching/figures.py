@@ -156,7 +156,7 @@ def bar_chart(
 
 def coverage_chart(
     rate: float = 0.15,
-    passes: int = 40,
+    epochs: int = 40,
     copies: int = 10,
     simulated: Mapping[str, Sequence[float]] | None = None,
 ) -> Any:
@@ -179,8 +179,8 @@ def coverage_chart(
     figure.update_yaxes(tickformat=".0%")
     drawn, ends = looks(ways), []
     for name, most in ways.items():
-        look, y = drawn[name], coverage(rate, passes, most)
-        add_line(figure, range(1, passes + 1), y, name, colour=look.colour, style=look.dash)
+        look, y = drawn[name], coverage(rate, epochs, most)
+        add_line(figure, range(1, epochs + 1), y, name, colour=look.colour, style=look.dash)
         counted = (simulated or {}).get(name)
         if counted is not None:
             size = 13 if name == copied else 8  # it coincides with dynamic for a while
@@ -188,7 +188,7 @@ def coverage_chart(
         sign = f"{look.sign} " if counted is not None else ""
         ends.append((sign + name, y[-1], look.colour))
     label_ends(figure, ends, lowest=0.0, highest=1.04, percent=True)
-    figure.update_xaxes(range=rounded([0, 1.02 * passes]))
+    figure.update_xaxes(range=rounded([0, 1.02 * epochs]))
     return figure
 
 

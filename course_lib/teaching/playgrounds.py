@@ -15,7 +15,7 @@ from .page import Html, Live, card, note
 from .tokens import tokens_legend, tokens_row
 
 if TYPE_CHECKING:
-    from course_lib.objectives.rows import Rows
+    from course_lib.objectives.sequences import PackedSequences
     from course_lib.text.byte_bpe import ByteBPE
     from course_lib.text.wordpiece import WordPiece
 
@@ -92,11 +92,12 @@ def masking_picture(
     seed: int = 0,
     epoch: int = 0,
 ) -> Html:
-    """One sentence after mask_rows, as token boxes with the original words under what was changed.
+    """One sentence after mask_sequences, as token boxes, the original words under what
+    was changed.
 
     Raises ValueError for an empty sentence and for shares that sum to more than one.
     """
-    from course_lib.objectives.masked_lm import mask_rows
+    from course_lib.objectives.masked_lm import mask_sequences
 
     both = mask_share + random_share
     kept_share = round(1 - both, 9)
@@ -105,10 +106,12 @@ def masking_picture(
             f"[MASK] {mask_share:.0%} and random {random_share:.0%} make {both:.0%} "
             "together; expected at most 100%: what is left over is kept. Lower one of the two."
         )
-    rows = one_row(tokenizer, text)
+    sequences = one_row(tokenizer, text)
     mix = (mask_share, random_share, kept_share)
-    masked = mask_rows(rows, tokenizer.special, rate=rate, mix=mix, seed=seed, epoch=epoch)
-    before, after = rows.input_ids[0].tolist(), masked.input_ids[0].tolist()
+    masked = mask_sequences(
+        sequences, tokenizer.special, rate=rate, mix=mix, seed=seed, epoch=epoch
+    )
+    before, after = sequences.input_ids[0].tolist(), masked.input_ids[0].tolist()
     actions = masked.action[0].tolist()
     labels = [_under(tokenizer, *one) for one in zip(before, after, actions, strict=True)]
     row = tokens_row([tokenizer.token(i) for i in after], actions, labels)
@@ -137,16 +140,16 @@ def _under(tokenizer: WordPiece, before: int, after: int, action: int) -> str:
     return {0: "", 1: tokenizer.token(before), 2: tokenizer.token(before), 3: "asked"}[action]
 
 
-def one_row(tokenizer: WordPiece | ByteBPE, a: str, b: str | None = None) -> Rows:
+def one_row(tokenizer: WordPiece | ByteBPE, a: str, b: str | None = None) -> PackedSequences:
     """[CLS] a [SEP] or [CLS] a [SEP] b [SEP] as one row without padding."""
-    from course_lib.objectives.rows import pack, to_rows
+    from course_lib.objectives.sequences import pack, to_sequences
 
     first = tokenizer.encode(a)
     second = None if b is None else tokenizer.encode(b)
     if not first or second == []:
         raise ValueError("The sentence is empty; expected at least one word. Type one above.")
     length = len(first) + 2 + (0 if second is None else len(second) + 1)
-    return to_rows([pack(first, second, tokenizer.special, length)])
+    return to_sequences([pack(first, second, tokenizer.special, length)])
 
 
 def check_words(tokenizer: WordPiece, text: str, most: int) -> None:

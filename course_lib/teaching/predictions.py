@@ -42,7 +42,7 @@ def predict_masked(
     """
     import torch
 
-    from course_lib.objectives.rows import pack
+    from course_lib.objectives.sequences import pack
 
     a, b = tokenizer.encode(text), tokenizer.encode(second) if second else None
     ids, types, mask = pack(a, b, tokenizer.special, len(a) + (len(b) + 1 if b else 0) + 2)
@@ -57,11 +57,11 @@ def predict_masked(
             logits = model(*rows, predict_at=at).prediction_logits  # (1, V)
     finally:
         model.train(was_training)
-    shares = logits[0].float().softmax(-1)  # (V,)
-    best = shares.topk(min(top, len(shares))).indices.tolist()
+    probabilities = logits[0].float().softmax(-1)  # (V,)
+    best = probabilities.topk(min(top, len(probabilities))).indices.tolist()
     if truth and tokenizer.id(truth) not in best:
         best.append(tokenizer.id(truth))
-    return [(tokenizer.token(i), round_one(shares[i].item())) for i in best]
+    return [(tokenizer.token(i), round_one(probabilities[i].item())) for i in best]
 
 
 class WatchWord:
@@ -135,11 +135,11 @@ def prediction_svg(snapshot: Snapshot, text: str = "", truth: str = "", top: int
     return svg_drawing(720, height, _HATCH + head + bars, f"predictions after step {step}")
 
 
-def _bar(i: int, token: str, share: float, true: bool, top: int, row: int) -> str:
-    y, wide = top + row * i, 430 * share
+def _bar(i: int, token: str, probability: float, true: bool, top: int, row: int) -> str:
+    y, wide = top + row * i, 430 * probability
     fill = 'fill="url(#course-hatch)" stroke="#8a5f00"' if true else f'fill="{BLUE}"'
     said = " ← the true word" if true else ""
-    number = "not among the likeliest" if share == 0 else f"{100 * share:.1f}%"
+    number = "not among the likeliest" if probability == 0 else f"{100 * probability:.1f}%"
     return (
         f'<text x="150" y="{y + 16}" text-anchor="end" font-family="ui-monospace,Menlo,monospace">'
         f'{escape(token)}</text><rect x="158" y="{y + 2}" width="{max(wide, 1):.1f}" '

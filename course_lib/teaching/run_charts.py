@@ -95,7 +95,7 @@ def dots_chart(
     return figure
 
 
-def stones_chart(
+def ablation_chart(
     groups: Mapping[str, Mapping[str, Sequence[float]]],
     *,
     title: str,
@@ -340,8 +340,8 @@ def _shared_rows(groups: Mapping[str, Mapping[str, Sequence[float]]]) -> list[st
     """The rows that all groups have, in their order."""
     if not 1 <= len(groups) <= 3 or not all(groups.values()):
         raise ValueError(
-            f"stones_chart was given {len(groups)} groups; expected one to three, each with rows: "
-            "group -> row -> values."
+            f"ablation_chart was given {len(groups)} groups; expected one to three, each with "
+            "rows: group -> row -> values."
         )
     rows = [list(group) for group in groups.values()]
     if any(one != rows[0] for one in rows):

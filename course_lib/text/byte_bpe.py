@@ -31,7 +31,7 @@ from .vocabulary import Vocabulary
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from course_lib.objectives.rows import SpecialIds
+    from course_lib.objectives.sequences import SpecialIds
 
 # RoBERTa's names for BERT's [CLS] [PAD] [SEP] [UNK] [MASK]. The first four have ids 0 to 3, <mask>
 # has the last. Nothing ever becomes <unk>.
@@ -226,7 +226,7 @@ class ByteBPE(Vocabulary):
     @cached_property
     def special(self) -> SpecialIds:
         """The ids of <pad> <unk> <s> </s> <mask> under BERT's names, and the number of tokens."""
-        from course_lib.objectives.rows import SpecialIds
+        from course_lib.objectives.sequences import SpecialIds
 
         pad, unk, cls, sep, mask = (self.ids[token] for token in (PAD, UNK, CLS, SEP, MASK))
         return SpecialIds(pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size)

@@ -348,14 +348,14 @@ def _tagged(entry: dict[str, Any]) -> TaggedSentence:
 
 
 def _passage(entry: dict[str, Any]) -> Passage:
-    asked = []
+    questions = []
     for given in entry["questions"]:
         _fields(given, "question")
         answers = tuple(Answer(**_fields(answer, "answer")) for answer in given["answers"])
-        asked.append(Question(given["id"], given["question"], entry["text"], answers))
-    if len({question.id for question in asked}) < len(asked):
+        questions.append(Question(given["id"], given["question"], entry["text"], answers))
+    if len({question.id for question in questions}) < len(questions):
         raise ValueError("two of its questions have the same id.")
-    return Passage(**{**entry, "questions": tuple(asked)})
+    return Passage(**{**entry, "questions": tuple(questions)})
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 `pack_pair` is BERT's input, [CLS] a [SEP] b [SEP] and padding. `pack_documents` is what RoBERTa
 calls FULL-SENTENCES (Liu et al. 2019, section 4.2): sentences follow each other until the row is
-full, across the ends of documents, so that few positions are padding. `input_rows` makes the same
-documents into any of the four formats of that section.
+full, across the ends of documents, so that few positions are padding. `input_sequences` makes the
+same documents into any of the four formats of that section.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from course_lib.objectives.next_sentence import (
     pack_pairs,
     truncate_pair,
 )
-from course_lib.objectives.rows import Rows, SpecialIds, pack, to_rows
+from course_lib.objectives.sequences import PackedSequences, SpecialIds, pack, to_sequences
 
 Packed = tuple[list[int], list[int], list[int]]  # input_ids, token_type_ids, attention_mask
 INPUT_FORMATS = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
@@ -75,7 +75,7 @@ def pack_documents(
     *,
     separate: bool = True,
     across: bool = True,
-) -> Rows:
+) -> PackedSequences:
     """Rows [CLS] sentence sentence … [SEP] of `length` positions, filled across documents.
 
     documents: document -> sentences -> ids without special ones. A sentence that no longer fits
@@ -86,26 +86,26 @@ def pack_documents(
     Raises ValueError when there is no text, for an empty document or sentence, or length < 3.
     """
     _check(documents, length)
-    room, rows, row = length - 2, [], list[int]()
+    room, sequences, row = length - 2, [], list[int]()
     for document in documents:
         gap, begins = [special.sep] if separate else [], not across
         for piece in _pieces(document, room):
             if row and (begins or len(row) + len(gap) + len(piece) > room):
-                rows.append(row)
+                sequences.append(row)
                 row = []
             row += [*gap, *piece] if row else piece
             gap, begins = [], False
-    return to_rows([pack(row, None, special, length) for row in [*rows, row]])
+    return to_sequences([pack(row, None, special, length) for row in [*sequences, row]])
 
 
-def input_rows(
+def input_sequences(
     format: str,
     documents: Sequence[Document],
     special: SpecialIds,
     length: int,
     *,
     seed: int = 0,
-) -> Rows:
+) -> PackedSequences:
     """Documents as rows of one of INPUT_FORMATS (Liu et al. 2019, section 4.2).
 
     segment-pair: A and B are runs of sentences that fill the row together. sentence-pair: A and B

@@ -25,7 +25,7 @@ from .vocabulary import Vocabulary
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from course_lib.objectives.rows import SpecialIds
+    from course_lib.objectives.sequences import SpecialIds
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUES = "##"  # marks a piece that does not begin its word
@@ -201,7 +201,7 @@ class WordPiece(Vocabulary):
     @cached_property
     def special(self) -> SpecialIds:
         """The ids of [PAD] [UNK] [CLS] [SEP] [MASK], and the size of the vocabulary."""
-        from course_lib.objectives.rows import SpecialIds
+        from course_lib.objectives.sequences import SpecialIds
 
         pad, unk, cls, sep, mask = (self.ids[token] for token in SPECIAL_TOKENS)
         return SpecialIds(pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size)

@@ -18,7 +18,7 @@ from course_lib.family.bert import bert_for_pretraining
 from course_lib.files import data_path
 from course_lib.heads import BertForPreTraining
 from course_lib.objectives.pretraining import pretraining_batch, pretraining_loss
-from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.results import read_result
 
 from .flops import step_flops
@@ -42,17 +42,17 @@ class Phase:
 
     steps: int
     tokens: int
-    row_flops: int
+    sequence_flops: int
 
     @property
     def flops(self) -> int:
-        return self.steps * ROWS * self.row_flops
+        return self.steps * ROWS * self.sequence_flops
 
 
-def row_flops(model: BertForPreTraining, tokens: int) -> int:
+def sequence_flops(model: BertForPreTraining, tokens: int) -> int:
     """Operations of one full row of `tokens` tokens with both of BERT's questions, counted while it
     runs; the last block and the head are computed where a word is asked only."""
-    batch = pretraining_batch(_full_rows(model.config, 1, tokens), _special(model.config))
+    batch = pretraining_batch(_full_sequences(model.config, 1, tokens), _special(model.config))
     batch.targets["next_sentence_label"] = torch.zeros(1, dtype=torch.long)
     return step_flops(model, pretraining_loss, batch)
 
@@ -60,21 +60,21 @@ def row_flops(model: BertForPreTraining, tokens: int) -> int:
 def bert_phases(size: str = "base") -> list[Phase]:
     """BERT's published schedule, with the operations of a row of this size."""
     model = bert_for_pretraining(size).train()
-    return [Phase(steps, tokens, row_flops(model, tokens)) for steps, tokens in SCHEDULE]
+    return [Phase(steps, tokens, sequence_flops(model, tokens)) for steps, tokens in SCHEDULE]
 
 
 def recipe_flops_per_token(recipe: PretrainRecipe, vocab_size: int) -> float:
     """Operations for each token that a recipe's model reads, on a batch of full rows."""
     special = SpecialIds(0, 1, 2, 3, 4, vocab_size)
     model, objective = build(recipe, special)
-    rows = _full_rows(model.config, 8, recipe.text.length)
-    batch = pretraining_batch(rows, special, rate=recipe.objective.rate)
-    return step_flops(model.train(), objective, batch) / rows.input_ids.numel()
+    sequences = _full_sequences(model.config, 8, recipe.text.length)
+    batch = pretraining_batch(sequences, special, rate=recipe.objective.rate)
+    return step_flops(model.train(), objective, batch) / sequences.input_ids.numel()
 
 
-def _full_rows(config: Any, count: int, tokens: int) -> Rows:
+def _full_sequences(config: Any, count: int, tokens: int) -> PackedSequences:
     ids = torch.randint(5, config.vocab_size, (count, tokens))
-    return Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    return PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
 
 
 def _special(config: BertConfig) -> SpecialIds:
@@ -86,8 +86,8 @@ def report(phases: Sequence[Phase], rate: float, source: str, peak: float, used:
     total, tokens = sum(p.flops for p in phases), sum(p.steps * ROWS * p.tokens for p in phases)
     lines = ["BERT's published schedule (Devlin et al. 2018, section A.2), operations counted:"]
     lines += [
-        f"  {p.steps:,} steps × {ROWS} rows × {p.row_flops:.3g} operations a row of {p.tokens} "
-        f"tokens = {p.flops:.3g}"
+        f"  {p.steps:,} steps × {ROWS} sequences × {p.sequence_flops:.3g} FLOPs a sequence of "
+        f"{p.tokens} tokens = {p.flops:.3g}"
         for p in phases
     ]
     return "\n".join([
@@ -120,15 +120,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
                         "of the course's checkpoint, from data/results")  # fmt: skip
     parser.add_argument("--peak", type=float, default=PEAK, help="of a GPU, operations a second")
     parser.add_argument("--used", type=float, default=USED, help="the share of it that is reached")
-    asked = parser.parse_args(arguments)
-    recipe = read_recipe(asked.recipe or data_path("recipes", "course_bert.toml"))
-    speed = asked.tokens_per_second or read_result("03_checkpoint")["tokens_per_second"]
+    options = parser.parse_args(arguments)
+    recipe = read_recipe(options.recipe or data_path("recipes", "course_bert.toml"))
+    speed = options.tokens_per_second or read_result("03_checkpoint")["tokens_per_second"]
     vocabulary = recipe.text.vocabulary
     if not isinstance(vocabulary, int):
-        parser.error(f"{asked.recipe} names a file as vocabulary; expected one with a number.")
+        parser.error(f"{options.recipe} names a file as vocabulary; expected one with a number.")
     per_token = recipe_flops_per_token(recipe, vocabulary)
     source = f"{speed:,.0f} tokens a second ({recipe.name}) × {per_token:.3g} operations a token"
-    print(report(bert_phases(), speed * per_token, source, asked.peak, asked.used))
+    print(report(bert_phases(), speed * per_token, source, options.peak, options.used))
 
 
 if __name__ == "__main__":

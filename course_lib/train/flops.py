@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from course_lib.objectives.rows import Batch
+from course_lib.objectives.sequences import Batch
 
 from .loop import Objective
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from course_lib.objectives.rows import Batch
+from course_lib.objectives.sequences import Batch
 
 from .precision import choose_precision, computing_in
 from .schedule import check_betas, warmup_then_linear

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.objectives.pretraining import counted_together, split_batch
-from course_lib.objectives.rows import Batch
+from course_lib.objectives.sequences import Batch
 
 DEVICES = ("auto", "cpu", "cuda")
 PATIENCE = timedelta(hours=2)  # how long a process waits for one that measures or saves
@@ -160,17 +160,17 @@ def join(device: str = "auto", fsdp: bool = False) -> Alone:
     return Alone(chosen)
 
 
-def choose_device(asked: str = "auto") -> str:
+def choose_device(requested: str = "auto") -> str:
     """ "auto" becomes "cuda" or "cpu". Raises ValueError for a device that is unknown or absent."""
-    if asked not in DEVICES:
-        raise ValueError(f"device {asked!r} was given; expected one of {', '.join(DEVICES)}.")
+    if requested not in DEVICES:
+        raise ValueError(f"device {requested!r} was given; expected one of {', '.join(DEVICES)}.")
     there = torch.cuda.is_available()
-    if asked == "cuda" and not there:
+    if requested == "cuda" and not there:
         raise ValueError(
             "device 'cuda' was given; torch sees no GPU here. Use cpu, or install a build of torch "
             "that fits the GPU's driver."
         )
-    return "cuda" if there and asked != "cpu" else "cpu"
+    return "cuda" if there and requested != "cpu" else "cpu"
 
 
 def part_of(batches: Sequence[Batch], rank: int, size: int) -> list[Batch]:

@@ -716,10 +716,10 @@ def test_both_networks_go_into_two_files(tmp_path: Path):
     model = electra("small", **ELECTRA)
     save(model.generator, tmp_path / "g.safetensors")
     save(model.discriminator, tmp_path / "d.safetensors")
-    made, judge = load(tmp_path / "g.safetensors"), load(tmp_path / "d.safetensors")
-    assert isinstance(made, BertForMaskedLM) and isinstance(judge, BertForReplacedTokens)
-    assert same(made, model.generator) and same(judge, model.discriminator)
-    tables = [m.encoder.embeddings.token.weight for m in (made, judge)]
+    made, discriminator = load(tmp_path / "g.safetensors"), load(tmp_path / "d.safetensors")
+    assert isinstance(made, BertForMaskedLM) and isinstance(discriminator, BertForReplacedTokens)
+    assert same(made, model.generator) and same(discriminator, model.discriminator)
+    tables = [m.encoder.embeddings.token.weight for m in (made, discriminator)]
     assert torch.equal(*tables) and tables[0] is not tables[1]
     for call in (to_transformers, lambda whole: save(whole, tmp_path / "e.safetensors")):
         with pytest.raises(CheckpointError, match=r"Give \.generator or \.discriminator alone"):
@@ -894,10 +894,10 @@ def test_a_network(tmp_path: Path, empty_cache: Path, no_wheel: None, monkeypatc
     """With an answer, only the files that are needed are fetched, from the right repository."""
     import huggingface_hub
 
-    folder, asked = folder_of(tmp_path / "f", small()), []
+    folder, requests = folder_of(tmp_path / "f", small()), []
 
     def fetch(repository: str, name: str) -> str:
-        asked.append((repository, name))
+        requests.append((repository, name))
         if not (folder / name).is_file():
             raise huggingface_hub.errors.EntryNotFoundError(name)
         return str(folder / name)
@@ -909,8 +909,8 @@ def test_a_network(tmp_path: Path, empty_cache: Path, no_wheel: None, monkeypatc
     monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
     found = load_pretrained("bert-base-uncased")
     assert found.source == "network" and found.encoder.config == SMALL
-    assert {repository for repository, _ in asked} == {"google-bert/bert-base-uncased"}
-    assert {name for _, name in asked} == {
+    assert {repository for repository, _ in requests} == {"google-bert/bert-base-uncased"}
+    assert {name for _, name in requests} == {
         "config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json",
     }  # fmt: skip
     with pytest.raises(CheckpointError, match="has SHA-256"):

@@ -139,7 +139,7 @@ def test_without_sharing(seed: int, dtype: torch.dtype):
 @both_precisions
 @pytest.mark.parametrize("seed", range(20, 26))
 @pytest.mark.parametrize("sharing", SHARING)
-def test_only_where_something_is_asked(sharing: str, seed: int, dtype: torch.dtype):
+def test_only_where_something_is_selected(sharing: str, seed: int, dtype: torch.dtype):
     case = albert_case(seed, sharing=sharing)
     ours = drawn_weights(whole(case.config), case.sd).to(dtype).eval()
     found = chosen_against_full(ours, case) | only_at_against_full(ours.encoder, case)

@@ -8,8 +8,8 @@ well, and that pass the stages which the answer passed, are named: "either … o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, islice
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from .form import Case, Edit, Exercise, Known, Stage
 from .outputs import Items, Number, Numbers, Out, alike, numeric, plain
 
 NOTHING = object()  # where a function gave no value to compare
-MOST_PAIRS = 300
+MOST_PAIRS = 400
 MOST_NAMED = 3
 
 Observe = Callable[[Any, Case], Any]
@@ -61,10 +61,13 @@ class Observations:
             return [f"Your {out.name}: the same for all inputs."], "constant"
         if exchanged := self._exchanged(here):
             return [exchanged], "universal"
-        if found := self._known(parts, rights, place, out, here):
+        singles = [(known,) for known in self.exercise.mistakes if not known.endless]
+        if found := self._known(singles, parts, rights, place, out, here):
             return found, "known"
         if found := list(_universal(parts[:here], rights[:here], out)):
             return found[:MOST_NAMED], "universal"
+        if found := self._known(self._pairs(), parts, rights, place, out, here):
+            return found, "known"
         return [], "unforeseen"
 
     def _part(self, observed: Any, place: int) -> Any:
@@ -94,55 +97,54 @@ class Observations:
         for mine, right in zip(self.mine[:here], self.right[:here], strict=True):
             if not isinstance(mine, (tuple, list)) or len(mine) != 2:
                 return ""
-            if not alike(mine[::-1], right) or alike(mine, right):
+            tol = max(out.tol for out in outs)
+            if not alike(mine[::-1], right, tol) or alike(mine, right, tol):
                 return ""
         return f"The two results are exchanged: return {outs[0].name} first, then {outs[1].name}."
 
     # ---------------------------------------------------------------- known mistakes
 
     def _known(
-        self, mine: list[Any], right: list[Any], place: int, out: Out, here: int
-    ) -> list[str]:
-        singles = [(known,) for known in self.exercise.mistakes if not known.endless]
-        for tried in (singles, self._pairs()):
-            agreeing = []
-            for known in tried:
-                score = self._agreement(known, mine, right, place, out, here)
-                if score is not None:
-                    agreeing.append((score, known))
-            if agreeing:
-                best = max(score for score, _ in agreeing)
-                named = [known for score, known in agreeing if score == best]
-                if len(named) > 1:
-                    functions = [self.exercise.with_mistakes(*known) for known in named]
-                    pairs = zip(named, functions, strict=True)
-                    named = [known for known, f in pairs if self.passed(f)] or named
-                said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
-                return list(said)[:MOST_NAMED]
-        return []
+        self, tried: Iterable[tuple[Known, ...]], mine: list[Any], right: list[Any], place: int,
+        out: Out, here: int,
+    ) -> list[str]:  # fmt: skip
+        agreeing = []
+        for known in tried:
+            score = self._agreement(known, mine, right, place, out, here)
+            if score is not None:
+                agreeing.append((score, known))
+        best = max((score for score, _ in agreeing), default=0)
+        named = [known for score, known in agreeing if score == best]
+        if len(named) > 1:
+            passing = [k for k in named if self.passed(self.exercise.with_mistakes(*k))]
+            named = passing or named
+        said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
+        return list(said)[:MOST_NAMED]
 
     def _pairs(self) -> Iterator[tuple[Known, ...]]:
         edits = [known for known in self.exercise.mistakes if isinstance(known, Edit)]
         edits = [edit for edit in edits if not edit.endless]
-        for count, (a, b) in enumerate(combinations(edits, 2)):
-            if count == MOST_PAIRS:
-                return
-            if {old for old, _ in a.replacements()} & {old for old, _ in b.replacements()}:
-                continue
-            yield a, b
+        pairs = (
+            (a, b)
+            for a, b in combinations(edits, 2)
+            if not {old for old, _ in a.replacements()} & {old for old, _ in b.replacements()}
+        )
+        yield from islice(pairs, MOST_PAIRS)
 
     def _agreement(
         self, known: tuple[Known, ...], mine: list[Any], right: list[Any], place: int, out: Out,
         here: int,
     ) -> int | None:  # fmt: skip
-        """How many outputs agree with the answer's, over the cases in which output number `place`
-        does; None unless it does in all of the stage's."""
+        """On how many cases and outputs it agrees with the answer; None unless on all of the
+        stage's cases in this output."""
         try:
             function = self.exercise.with_mistakes(*known)
         except Exception:  # two edits of one place; a text that is no Python any more
             return None
         differs, score = False, 0
         for n, case in enumerate((*self.cases, *self.others)):
+            if n == here and not differs:
+                return None
             if mine[n] is NOTHING:
                 continue
             whole = self._of(function, case)
@@ -150,17 +152,18 @@ class Observations:
             agrees = theirs is not NOTHING and _same(mine[n], theirs, out)
             if n < here and not agrees:
                 return None
-            score += agrees and self._outputs_alike(self.mine[n], whole)
+            score += agrees + self._other_outputs(self.mine[n], whole)
             differs = differs or (n < here and not _same(theirs, right[n], out))
         return score if differs and score else None
 
-    def _outputs_alike(self, mine: Any, theirs: Any) -> int:
+    def _other_outputs(self, mine: Any, theirs: Any) -> int:
+        """In how many outputs two observations agree, where there are several."""
         outs = self.exercise.outs(self.stage)
-        if len(outs) == 1:
-            return 1
-        parts = [(self._part(mine, n), self._part(theirs, n)) for n in range(len(outs))]
-        known = [(a, b, out) for (a, b), out in zip(parts, outs, strict=True) if a is not NOTHING]
-        return sum(_same(a, b, out) for a, b, out in known if b is not NOTHING)
+        try:
+            pairs = zip(mine, theirs, outs, strict=True) if len(outs) > 1 else ()
+            return sum(_same(a, b, out) for a, b, out in pairs)
+        except Exception:
+            return 0
 
 
 def _same(a: Any, b: Any, out: Out) -> bool:
@@ -173,10 +176,9 @@ def _same(a: Any, b: Any, out: Out) -> bool:
         a, b = plain(a), plain(b)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         a, b = list(a), list(b)
-    if isinstance(out, Numbers) and isinstance(a, list):
-        try:
-            a = torch.as_tensor(a)
-        except Exception:
+    if isinstance(out, Numbers):  # also a list of tensors for a tensor
+        a, b = (_tensor(x) if isinstance(x, (list, tuple)) else x for x in (a, b))
+        if a is None or b is None:
             return False
     return alike(a, b, out.tol)
 
@@ -279,6 +281,7 @@ def _not_reduced(pairs: list[tuple[Any, Any]], out: Out) -> Iterator[str]:
 
 def _tensor(x: Any) -> Any:
     try:
+        x = list(x) if isinstance(x, tuple) else x
         return torch.as_tensor(plain(x) if not isinstance(x, Tensor) else x.detach())
     except Exception:
         return None

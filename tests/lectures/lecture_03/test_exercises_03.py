@@ -31,11 +31,11 @@ from course_lib.lectures.lecture_03.exercises import (
     heads,
     spans,
 )
-from course_lib.objectives.rows import SpecialIds
+from course_lib.objectives.sequences import SpecialIds
 from course_lib.objectives.spans import best_spans
 from course_lib.teaching.exercises.legacy import Draw, check_answer, close
 from course_lib.text.english import ENTITY_TAGS, TaggedSentence
-from course_lib.text.features import tagged_rows
+from course_lib.text.features import tagged_sequences
 from course_lib.text.packing import pack_pair
 from course_lib.text.wordpiece import WordPiece
 from course_lib.train import task_metrics
@@ -1102,7 +1102,7 @@ def test_the_labels_stand_where_the_librarys_rows_have_them():
     tokenizer = WordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abc", "##b", "##c"])
     words, tags = ("abc", "b", "cb"), ("B-PER", "O", "B-LOC")
     sentence = TaggedSentence("x", "abc b cb", words, ("NOUN",) * 3, tags)
-    task = tagged_rows([sentence], "entities", tokenizer, 10)
+    task = tagged_sequences([sentence], "entities", tokenizer, 10)
     word_ids = [None, 0, 0, 0, 1, 2, 2, None, None, None]
     numbers = [ENTITY_TAGS.index(tag) for tag in tags]
     assert align.align_labels(numbers, word_ids) == task.labels[0].tolist()

@@ -22,7 +22,7 @@ from course_lib.lectures.lecture_03.views import (
     tagged_words,
     task_heads,
 )
-from course_lib.objectives.rows import SpecialIds
+from course_lib.objectives.sequences import SpecialIds
 from course_lib.objectives.spans import best_spans
 from course_lib.text.packing import pack_pair
 

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.family.distilbert import begin_as, distilbert_for_masked_lm, spread_layers
+from course_lib.family.distilbert import distilbert_for_masked_lm, initialise_from, spread_layers
 from course_lib.kernels.distillation import soft_target_loss
 from course_lib.lectures.lecture_06.exercises import (
     begin,
@@ -634,7 +634,7 @@ def test_a_student_begins_as_the_librarys_does():
     theirs = distilbert_for_masked_lm(**sizes, num_layers=2, type_vocab_size=2)
     whole = distilbert_for_masked_lm(**sizes, num_layers=4, type_vocab_size=2)
     whole.encoder = teacher
-    begin_as(theirs, whole)
+    initialise_from(theirs, whole)
     for mine, other in zip(ours.parameters(), theirs.encoder.parameters(), strict=True):
         assert torch.equal(mine, other)
 

@@ -60,7 +60,7 @@ def cut_picture(first: Sequence[str], second: Sequence[str] | None, length: int)
 
 def kept_tokens(first: int, second: int | None, length: int) -> list[int]:
     """How many tokens of each text the packed row holds; the places stand for the tokens."""
-    from course_lib.objectives.rows import SpecialIds
+    from course_lib.objectives.sequences import SpecialIds
     from course_lib.text.packing import pack_pair
 
     special = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=5 + first + (second or 0))

@@ -388,7 +388,7 @@ DRAWS = Exercise(
         "key=draws.__getitem__)[:count] takes the smallest.",
     ),
     solution=chosen_positions,
-    see="course_lib.objectives.pretraining.pretraining_batches (mask_copies) and mask_rows",
+    see="course_lib.objectives.pretraining.pretraining_batches (mask_copies) and mask_sequences",
     stages=(
         Check("one row, epoch 0: only words", _ask_draws(_one_row)),
         Check("several rows, each with its own number", _ask_draws(_several_rows)),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TEXT = "the banker counts the red coin of her old friend near the mill ."
 SEED = 3  # one where ten copies ask about the share to be expected, eight tokens in ten
-MOST_TOKENS, MOST_PASSES, IN_PRINT = 60, 40, 14
+MOST_TOKENS, MOST_EPOCHS, IN_PRINT = 60, 40, 14
 LETTER = {PLAIN: "·", MASKED: "H", REPLACED: "R", KEPT: "K"}  # in the plain-text twin
 WIDE, LEFT = 740, 72  # pixels
 
@@ -32,7 +32,7 @@ _PATTERN = (
 )
 
 
-class Passes(NamedTuple):
+class MaskedEpochs(NamedTuple):
     """A text and what every pass does to it, one scheme."""
 
     tokens: list[str]  # T, special tokens included
@@ -52,7 +52,7 @@ class Passes(NamedTuple):
         return [sum(a != PLAIN for a in column) for column in zip(*self.actions, strict=True)]
 
     @property
-    def asked(self) -> int:
+    def selected(self) -> int:
         """How many tokens were asked at least once."""
         return sum(count > 0 for count in self.times)
 
@@ -72,7 +72,7 @@ def mask_epochs_view(
         controls["second"] = w.Text(value=second, description="second text (may be empty)")
     controls |= {
         "scheme": w.Dropdown(options=list(schemes()), value="ten copies", description="masks"),
-        "passes": w.IntSlider(value=12, min=1, max=MOST_PASSES, description="passes shown"),
+        "epochs": w.IntSlider(value=12, min=1, max=MOST_EPOCHS, description="passes shown"),
         "rate": share_slider(w, 0.15, "rate: share chosen"),
         "seed": w.IntSlider(value=SEED, min=0, max=50, description="seed"),
     }
@@ -95,7 +95,7 @@ def mask_epochs_picture(
     text: str = TEXT,
     second: str = "",
     scheme: str = "ten copies",
-    passes: int = 12,
+    epochs: int = 12,
     rate: float = 0.15,
     seed: int = SEED,
 ) -> Html:
@@ -103,12 +103,12 @@ def mask_epochs_picture(
 
     Raises ValueError for an empty text, one of more than 60 tokens, and a rate outside 0 to 1.
     """
-    ways = all_schemes(tokenizer, text, second, passes, rate, seed)
+    ways = all_schemes(tokenizer, text, second, epochs, rate, seed)
     shown = ways[scheme]
     said = _said(ways, scheme)
-    row = max(11, min(20, 420 // passes))
+    row = max(11, min(20, 420 // epochs))
     wide = min(38, (WIDE - LEFT - 80) // len(shown.tokens))
-    height = shown.head + row * passes + 46
+    height = shown.head + row * epochs + 46
     grid = _grid(shown, x=LEFT, wide=wide, high=row, letters=12)
     around = _margins(shown, row) + _footer(shown, wide, row)
     drawing = svg_drawing(WIDE, height, _PATTERN + grid + around, said)
@@ -118,18 +118,18 @@ def mask_epochs_picture(
 
 
 def mask_epochs_print(
-    tokenizer: WordPiece | ByteBPE, text: str = TEXT, second: str = "", passes: int = IN_PRINT
+    tokenizer: WordPiece | ByteBPE, text: str = TEXT, second: str = "", epochs: int = IN_PRINT
 ) -> Html:
     """The three schemes side by side after `passes` passes, for a page without a kernel.
 
     Raises ValueError as mask_epochs_picture does.
     """
-    ways = all_schemes(tokenizer, text, second, passes)
-    later = all_schemes(tokenizer, text, second, MOST_PASSES)
+    ways = all_schemes(tokenizer, text, second, epochs)
+    later = all_schemes(tokenizer, text, second, MOST_EPOCHS)
     first = next(iter(ways.values()))
     panel, row, top = (WIDE - LEFT) // len(ways), 17, 26
     wide = min(22, (panel - 12) // len(first.tokens))
-    bottom = first.head + row * passes + 15
+    bottom = first.head + row * epochs + 15
     named = _margins(first, row) + _margin("ever asked", LEFT - 8, bottom)
     parts = [f'<g transform="translate(0,{top})">{named}</g>']
     for k, (name, way) in enumerate(ways.items()):
@@ -151,29 +151,31 @@ def all_schemes(
     tokenizer: WordPiece | ByteBPE,
     text: str,
     second: str = "",
-    passes: int = 12,
+    epochs: int = 12,
     rate: float = 0.15,
     seed: int = SEED,
-) -> dict[str, Passes]:
+) -> dict[str, MaskedEpochs]:
     """What each scheme does to the text: pass e uses the library's mask of epoch e mod copies."""
-    from course_lib.objectives.masked_lm import mask_rows
+    from course_lib.objectives.masked_lm import mask_sequences
 
-    rows, special = one_row(tokenizer, text, second or None), tokenizer.special
-    ids = rows.input_ids[0].tolist()
+    sequences, special = one_row(tokenizer, text, second or None), tokenizer.special
+    ids = sequences.input_ids[0].tolist()
     if len(ids) > MOST_TOKENS:
         raise ValueError(
             f"The text has {len(ids)} tokens, special ones counted; expected at most "
             f"{MOST_TOKENS}, so that each keeps a column. Shorten it."
         )
-    masks = [mask_rows(rows, special, rate=rate, seed=seed, epoch=e) for e in range(passes)]
-    tokens = _tokens(tokenizer, rows.input_ids[0])
+    masks = [
+        mask_sequences(sequences, special, rate=rate, seed=seed, epoch=e) for e in range(epochs)
+    ]
+    tokens = _tokens(tokenizer, sequences.input_ids[0])
     may = [i not in special.never_masked for i in ids]
     found = {}
     for name, copies in schemes().items():
-        draws = [e if copies is None else e % copies for e in range(passes)]
+        draws = [e if copies is None else e % copies for e in range(epochs)]
         actions = [masks[draw].action[0].tolist() for draw in draws]
         seen = [_tokens(tokenizer, masks[draw].input_ids[0]) for draw in draws]
-        found[name] = Passes(tokens, may, actions, seen, draws)
+        found[name] = MaskedEpochs(tokens, may, actions, seen, draws)
     return found
 
 
@@ -184,19 +186,21 @@ def _tokens(tokenizer: WordPiece | ByteBPE, ids: Tensor) -> list[str]:
 # ---------------------------------------------------------------- in words
 
 
-def _said(ways: Mapping[str, Passes], scheme: str = "") -> str:
+def _said(ways: Mapping[str, MaskedEpochs], scheme: str = "") -> str:
     """How many tokens were asked at least once: under the chosen scheme, and under the others."""
     one = next(iter(ways.values()))
-    passes, words = len(one.draws), sum(one.may)
-    after = f"After {passes} pass{'es' * (passes > 1)}"
+    epochs, words = len(one.draws), sum(one.may)
+    after = f"After {epochs} pass{'es' * (epochs > 1)}"
     if not scheme:
-        listed = ", ".join(f"{name} {way.asked}" for name, way in ways.items())
+        listed = ", ".join(f"{name} {way.selected}" for name, way in ways.items())
         return f"{after}, of {words} tokens so many were asked at least once: {listed}."
-    others = ", ".join(f"{name}: {way.asked}" for name, way in ways.items() if name != scheme)
-    return f"{after}, {ways[scheme].asked} of {words} tokens were asked at least once ({others})."
+    others = ", ".join(f"{name}: {way.selected}" for name, way in ways.items() if name != scheme)
+    return (
+        f"{after}, {ways[scheme].selected} of {words} tokens were asked at least once ({others})."
+    )
 
 
-def _letters(way: Passes, name: str) -> str:
+def _letters(way: MaskedEpochs, name: str) -> str:
     """The grid in letters: H hidden, R replaced, K kept but asked, · not chosen."""
     lines = [f"{name}: H hidden, R replaced by a random token, K kept but asked, · not chosen"]
     lines.append(" ".join(way.tokens))
@@ -219,7 +223,7 @@ def _sign(times: int) -> str:
 
 
 def _grid(
-    way: Passes, *, x: float, wide: float, high: float, letters: int, live: bool = True
+    way: MaskedEpochs, *, x: float, wide: float, high: float, letters: int, live: bool = True
 ) -> str:
     """The tokens, slanted, above P rows of cells; at the right, which pass a row repeats.
 
@@ -245,16 +249,16 @@ def _grid(
     return "".join(parts)
 
 
-def _told(way: Passes, p: int, i: int) -> str:
+def _told(way: MaskedEpochs, p: int, i: int) -> str:
     """What happened to token i at pass p: shown where the mouse rests."""
     action = way.actions[p][i]
     by = f", “{way.seen[p][i]}”" if action == REPLACED else ""
     return escape(f"pass {p + 1}, “{way.tokens[i]}”: {SAID[action]}{by}")
 
 
-def _plain_cells(way: Passes, x: float, wide: float, high: float) -> str:
+def _plain_cells(way: MaskedEpochs, x: float, wide: float, high: float) -> str:
     """All cells not chosen, as one path; the columns of control tokens as one round bar each."""
-    w, h, passes = wide - 2, high - 2, len(way.draws)
+    w, h, epochs = wide - 2, high - 2, len(way.draws)
     path = "".join(
         f"M{x + wide * i + 1:.0f} {way.head + high * p + 1:.0f}h{w:.0f}v{h:.0f}h-{w:.0f}z"
         for p, actions in enumerate(way.actions)
@@ -264,26 +268,26 @@ def _plain_cells(way: Passes, x: float, wide: float, high: float) -> str:
     bar = min(w, 12)
     bars = "".join(
         f'<rect x="{x + wide * (i + 0.5) - bar / 2:.0f}" y="{way.head + 1}" width="{bar:.0f}" '
-        f'height="{high * passes - 2:.0f}" rx="{min(6, bar / 2):.0f}" fill="#dcdcdc"/>'
+        f'height="{high * epochs - 2:.0f}" rx="{min(6, bar / 2):.0f}" fill="#dcdcdc"/>'
         for i, may in enumerate(way.may)
         if not may
     )
     return f'<path d="{path}" fill="#efefef"/>{bars}'
 
 
-def _margins(way: Passes, high: float) -> str:
+def _margins(way: MaskedEpochs, high: float) -> str:
     """The numbers of the passes; of low rows every fifth."""
-    passes = len(way.draws)
+    epochs = len(way.draws)
     return "".join(
         _margin(f"pass {p + 1}", LEFT - 8, way.head + high * (p + 0.5) + 4)
-        for p in range(passes)
-        if _named(p, passes, high)
+        for p in range(epochs)
+        if _named(p, epochs, high)
     )
 
 
-def _named(place: int, passes: int, high: float) -> bool:
+def _named(place: int, epochs: int, high: float) -> bool:
     """Low rows are numbered only now and then."""
-    return high > 12 or place == 0 or (place + 1) % 5 == 0 or place + 1 == passes
+    return high > 12 or place == 0 or (place + 1) % 5 == 0 or place + 1 == epochs
 
 
 def _margin(text: str, x: float, y: float) -> str:
@@ -317,7 +321,7 @@ def _cell(x: float, y: float, wide: float, high: float, action: int) -> str:
     return f'<rect {at} fill="#efefef"/>'
 
 
-def _marks(way: Passes, x: float, wide: float, y: float) -> str:
+def _marks(way: MaskedEpochs, x: float, wide: float, y: float) -> str:
     """Below each column whether it was ever asked."""
     parts = []
     for i, (times, may) in enumerate(zip(way.times, way.may, strict=True)):
@@ -329,7 +333,7 @@ def _marks(way: Passes, x: float, wide: float, y: float) -> str:
     return "".join(parts)
 
 
-def _footer(way: Passes, wide: float, row: float) -> str:
+def _footer(way: MaskedEpochs, wide: float, row: float) -> str:
     """Ever asked, and how often."""
     y = way.head + row * len(way.draws) + 17
     times = "".join(

@@ -178,13 +178,13 @@ def _said(counts: list[Mapping[str, int]], config: AlbertConfig) -> list[str]:
     V, E, H, L = (config.vocab_size, config.embedding_size, config.hidden_size, config.num_layers)
     groups = f" within each of {config.num_groups} groups" if config.num_groups > 1 else ""
     times = f"BERT has {theirs / ours:.1f} times as many" if ours < theirs else "it saves nothing"
-    operations = encoder_flops(config, TOKENS) / 1e9
+    flops = encoder_flops(config, TOKENS) / 1e9
     return [
         f"V = {V:,}, E = {E:,}, H = {H:,}, L = {L}, F = {config.intermediate_size:,}; the layers "
         f"share {SHARED[config.sharing]}{groups}.",
         f"Your choice has {ours:,} parameters, {ours / theirs:.1%} of BERT's {theirs:,}: {times}.",
         f"The table of words costs V·E + E·H = {V * E + E * H:,} instead of V·H = {V * H:,}.",
-        f"Operations in the blocks for one text of {TOKENS} tokens: {operations:,.1f} billion in "
+        f"Operations in the blocks for one text of {TOKENS} tokens: {flops:,.1f} billion in "
         "both. A shared block is stored once and computed in every layer.",
     ]
 

@@ -404,7 +404,7 @@ def _delta_table(
         f'font-size="12" fill="#444">i asks</text>'
     ]
     for n in range(len(values)):
-        bold = [' font-weight="700"' if n == place else "" for place in (j, i)]
+        bold = [' font-weight="700"' if n == position else "" for position in (j, i)]
         parts.append(
             f'<text x="{x + cell * (n + 0.5)}" y="{y - 6}" text-anchor="middle"{bold[0]}>{n}'
             f'</text><text x="{x - 8}" y="{y + cell * (n + 0.5) + 5}" text-anchor="end"{bold[1]}>'

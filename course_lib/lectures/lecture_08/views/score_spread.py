@@ -77,14 +77,20 @@ def score_statistics(
         )
     generator = torch.Generator().manual_seed(seed)
 
-    def fresh(*shape: int) -> Tensor:
+    def random_vectors(*shape: int) -> Tensor:
         return torch.randn(*shape, head_size, generator=generator, dtype=torch.float64)
 
-    query, key = fresh(1, texts, tokens), fresh(1, texts, tokens)  # a head a text: (1, A, T, D)
-    position_key, position_query = fresh(texts, 2 * tokens), fresh(texts, 2 * tokens)  # (A, 2k, D)
+    query, key = (
+        random_vectors(1, texts, tokens),
+        random_vectors(1, texts, tokens),
+    )  # a head a text: (1, A, T, D)
+    position_key, position_query = (
+        random_vectors(texts, 2 * tokens),
+        random_vectors(texts, 2 * tokens),
+    )  # (A, 2k, D)
     parts = score_parts(query, key, position_key, position_query, position_rows(tokens, tokens))
-    chosen = [part[0] for part in parts[:terms] if part is not None]  # each (A, T, T)
-    return ScoreStatistics(head_size, terms, torch.stack(chosen).sum(0))
+    included = [part[0] for part in parts[:terms] if part is not None]  # each (A, T, T)
+    return ScoreStatistics(head_size, terms, torch.stack(included).sum(0))
 
 
 @lru_cache(maxsize=16)

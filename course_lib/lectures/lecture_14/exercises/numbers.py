@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from course_lib.kernels.masking import CHOICE, as_share, random_bits
+from course_lib.kernels.masking import CHOICE, as_uniform, random_bits
 from course_lib.teaching.exercises.calling import global_states
 from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Wrong
@@ -21,7 +21,7 @@ def numbers(seed: int, epoch: int, examples: Tensor, tokens: int) -> Tensor:
     """(N, T) numbers in [0, 1): a hash of the four, in whole-number arithmetic."""
     rows, positions = examples.numpy()[:, None], np.arange(tokens)
     bits = random_bits(seed, epoch, rows, CHOICE, positions)
-    return torch.from_numpy(as_share(bits))
+    return torch.from_numpy(as_uniform(bits))
 
 
 # ---------------------------------------------------------------- cases
@@ -179,7 +179,7 @@ NUMBERS = Exercise(
     library=(
         "course_lib.kernels.masking:_mix",
         "course_lib.kernels.masking:random_bits",
-        "course_lib.kernels.masking:as_share",
+        "course_lib.kernels.masking:as_uniform",
     ),
     when_raised=(
         (r"only integer|cannot be interpreted as an integer|SeedSequence|expected.*int",
@@ -201,11 +201,11 @@ NUMBERS = Exercise(
               Items("global generators moved", of="names")),
     ),
     mistakes=(
-        Edit("as_share(bits)", "(100 * as_share(bits)).astype(int)",
+        Edit("as_uniform(bits)", "(100 * as_uniform(bits)).astype(int)",
              "These are whole numbers; expected fractions, from 0 up to, not including, 1."),
-        Edit("as_share(bits)", "2 * as_share(bits) - 1",
+        Edit("as_uniform(bits)", "2 * as_uniform(bits) - 1",
              "These are numbers from −1 to 1; expected from 0 up to, not including, 1."),
-        Edit("torch.from_numpy(as_share(bits))", "torch.rand(len(examples), tokens)",
+        Edit("torch.from_numpy(as_uniform(bits))", "torch.rand(len(examples), tokens)",
              "The same four numbers gave other random numbers at the second call: a running "
              "generator is at work. Make them a function of (seed, epoch, example, position)."),
         Edit("examples.numpy()[:, None]", "np.zeros((len(examples), 1))",
@@ -232,9 +232,9 @@ NUMBERS = Exercise(
         Edit(", epoch, rows", ", 0, rows + epoch", SUMS),
         Edit("CHOICE, positions", "CHOICE, 0 * positions",
              SHIFTED, more=((", rows,", ", rows + positions,"),)),
-        Edit("as_share(bits)", "as_share(bits) ** 2",
+        Edit("as_uniform(bits)", "as_uniform(bits) ** 2",
              "The numbers are not uniform: each tenth of [0, 1) must be hit equally often."),
-        Edit("as_share(bits)", "as_share(bits[:, :1]) / 2 + as_share(bits) / 2",
+        Edit("as_uniform(bits)", "as_uniform(bits[:, :1]) / 2 + as_uniform(bits) / 2",
              "Neighbouring numbers go together: a large one tells the next. Mix harder: multiply, "
              "shift, exclusive or."),
         Edit("rows, positions =", "torch.manual_seed(seed); rows, positions =",

@@ -31,7 +31,7 @@ class SpecialIds:
 
 
 @dataclass(frozen=True)
-class Rows:
+class PackedSequences:
     """Packed text. Index with a slice or a tensor of row numbers to get fewer rows."""
 
     input_ids: Tensor  # (N, T) int64
@@ -43,9 +43,9 @@ class Rows:
     def __len__(self) -> int:
         return self.input_ids.shape[0]
 
-    def __getitem__(self, which: slice | Tensor) -> Rows:
+    def __getitem__(self, which: slice | Tensor) -> PackedSequences:
         label = self.next_sentence_label
-        return Rows(
+        return PackedSequences(
             self.input_ids[which],
             self.attention_mask[which],
             self.token_type_ids[which],
@@ -100,15 +100,15 @@ def pack(
     )
 
 
-def to_rows(packed: Sequence[tuple[list[int], list[int], list[int]]]) -> Rows:
+def to_sequences(packed: Sequence[tuple[list[int], list[int], list[int]]]) -> PackedSequences:
     """Packed rows of one length as tensors; raises ValueError when there are none."""
     if not packed:
         raise ValueError("No rows were given; expected at least one. Is the text empty?")
     ids, types, mask = (_as_tensor(column) for column in zip(*packed, strict=True))
-    return Rows(input_ids=ids, attention_mask=mask, token_type_ids=types)
+    return PackedSequences(input_ids=ids, attention_mask=mask, token_type_ids=types)
 
 
-def _as_tensor(rows: Sequence[Sequence[int]]) -> Tensor:
+def _as_tensor(sequences: Sequence[Sequence[int]]) -> Tensor:
     """Lists of one length as a tensor (N, T); several times quicker than torch.tensor on lists."""
-    flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
-    return torch.from_numpy(flat.reshape(len(rows), -1))
+    flat = np.fromiter(chain.from_iterable(sequences), dtype=np.int64)
+    return torch.from_numpy(flat.reshape(len(sequences), -1))

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from importlib import metadata
 from pathlib import Path
 from typing import Any

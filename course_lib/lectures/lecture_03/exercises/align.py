@@ -105,8 +105,8 @@ ALIGN = Exercise(
     ),
     solution=align_labels,
     returns=Items("labels", of="whole numbers, one for each position"),
-    see="course_lib.text.features.tagged_sequences (it finds the first pieces by their offsets in the "
-    "text, and cuts what is too long)",
+    see="course_lib.text.features.tagged_sequences (it finds the first pieces by their offsets in "
+    "the text, and cuts what is too long)",
     when_raised=(
         (r"NoneType",
          "None has no number and is no position in a list: ask `word is None` before you look "
@@ -166,6 +166,10 @@ ALIGN = Exercise(
         Edit("word is not None and", "word and",
              "The first word gets no label. Its number is 0, which `if word:` takes for nothing. "
              "Ask `word is not None`."),
+        Edit(FIRST, "word != before",
+             "The [SEP] behind the words carries 0, which is O: None differs from the word before "
+             "it, too. Ask `word is not None` as well; it gets −100.",
+             more=(("labels[word]", "0 if word is None else labels[word]"),)),
         Edit("labels[word]", "labels[word - 1]",
              "Each word carries the label of the word before it. Words are counted from 0 here: "
              "labels[word]."),

@@ -157,6 +157,9 @@ CUTTING = Exercise(
         at_once("a[: room // 2], b[: room - room // 2]",
                 "Each text gets half of the room, the second the odd position. What a short text "
                 "does not need belongs to the other one."),
+        at_once("a[: max(room // 2, room - len(b))], b[: max(room // 2, room - len(a))]",
+                "Of an odd number of positions one stays empty. Token by token, the first text "
+                "keeps one more."),
         at_once("a[: room // 2], b[: room // 2]",
                 "Each text is cut to half of the room, even where the pair fits. Ask first whether "
                 "it is too long, and then whose turn it is.", when="True"),

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 # mypy: ignore-errors
-import copy
-import random
-from itertools import chain
-
 import numpy as np
 import torch
 import torch.nn.functional as F

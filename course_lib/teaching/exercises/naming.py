@@ -156,7 +156,15 @@ class Observations:
                 return None
             score += agrees + self._other_outputs(self.mine[n], whole)
             differs = differs or (n < here and not _same(theirs, right[n], out))
+        if len(known) > 1 and not all(self._shows(one, right, place, out) for one in known):
+            return None  # half of such a pair is there by chance
         return score if differs and score else None
+
+    def _shows(self, known: Known, right: list[Any], place: int, out: Out) -> bool:
+        """Whether a mistake alone changes this output in the stage's cases."""
+        function = self.exercise.with_mistakes(known)
+        alone = (self._part(self._of(function, case), place) for case in self.cases)
+        return any(not _same(x, y, out) for x, y in zip(alone, right, strict=False))
 
     def _other_outputs(self, mine: Any, theirs: Any) -> int:
         """In how many outputs two observations agree, where there are several."""

@@ -24,7 +24,9 @@ NOTHING = object()  # where a function gave no value to compare
 MOST_PAIRS = 400
 MOST_NAMED = 3
 PAIRS_SECONDS = 2.0  # processor time for all pairs of mistakes
-STATISTIC = 0.01  # from this tolerance on a number is a statistic, which nothing "turns" or "halves"
+STATISTIC = (
+    0.01  # from this tolerance on a number is a statistic, which nothing "turns" or "halves"
+)
 
 Observe = Callable[[Any, Case], Any]
 

@@ -10,19 +10,24 @@ LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 # `make test PARTS="lint package"`.
 NB ?=
 PARTS ?=
+# The name of a new lecture, e.g. `make new-lecture NB=09 NAME=spans_and_entities`.
+NAME ?=
 
-.PHONY: lab test notebooks slides bench clean help
+.PHONY: lab test notebooks slides new-lecture bench clean help
 
 help:
 	@echo "make lab        install into $(VENV) and open the course in JupyterLab"
 	@echo "make test       run every test, with the time of each part (PARTS=\"lint package\" for some)"
 	@echo "make notebooks  execute notebooks/source and write the notebooks (NB=02 for one)"
 	@echo "make slides     build the decks, HTML and PDF, into slides/build (NB=02 for one)"
+	@echo "make new-lecture  lay an empty room, page and deck (NB=09 NAME=spans_and_entities)"
 	@echo "make bench      measure the speed figures the course states"
 	@echo "make clean      remove what the other commands made"
 
+# GOMP_SPINCOUNT: a browser runs beside the kernel, and torch's threads wait for each other by spinning;
+# with less of it a step beside other work takes half as long, and alone as long as before.
 lab: $(VENV)/.lab
-	$(BIN)/jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
+	GOMP_SPINCOUNT=$${GOMP_SPINCOUNT-10000} $(BIN)/jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
 
 test: $(VENV)/.test
 	$(PY) tests/run.py $(PARTS)
@@ -32,6 +37,10 @@ notebooks: $(VENV)/.test
 
 slides: $(VENV)/.test
 	$(PY) slides/source/build.py $(NB)
+
+new-lecture: $(VENV)/.test
+	$(PY) notebooks/source/new_lecture.py "$(NB)" "$(NAME)"
+	$(PY) notebooks/source/build.py "$(NB)"
 
 bench: $(VENV)/.lab
 	$(PY) -m course_lib.bench

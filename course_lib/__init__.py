@@ -44,7 +44,7 @@ _HOME = {
     "deberta": "family.deberta",
     "deberta_v3": "family.deberta",
     "deberta_masked_lm": "family.deberta",
-    "mask_rows": "objectives.masked_lm",
+    "mask_sequences": "objectives.masked_lm",
     "masked_lm_loss": "objectives.masked_lm",
     "make_pairs": "objectives.next_sentence",
     "next_sentence_loss": "objectives.next_sentence",

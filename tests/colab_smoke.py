@@ -182,7 +182,7 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "gradient_chart": lambda: views.gradient_chart(
         {"KL alone": [0.5, 0.1], "T² · KL": [0.5, 0.4]}, [1, 2]
     ),
-    "stones_chart": lambda: views.stones_chart(
+    "ablation_chart": lambda: views.ablation_chart(
         {
             "equal steps": {"BERT": [0.5, 0.52], "ELECTRA": [0.6, 0.61]},
             "equal arithmetic": {"BERT": [0.5, 0.52], "ELECTRA": [0.55, 0.57]},
@@ -196,7 +196,7 @@ VIEWS: dict[str, Callable[[], Any]] = {
     ),
     "layer_map_view": lambda: views.layer_map_view(2, 4),
     "corruptor_view": lambda: views.corruptor_view(electra(), tokenizer(), " ".join(WORDS)),
-    "corrupt_and_judge": lambda: views.corrupt_and_judge(electra(), tokenizer(), " ".join(WORDS)),
+    "corrupt_and_detect": lambda: views.corrupt_and_detect(electra(), tokenizer(), " ".join(WORDS)),
     "score_maps": lambda: views.score_maps(deberta(), tokenizer(), "the river rose"),
     "measure_scores": lambda: views.measure_scores(deberta(), tokenizer(), "the river rose"),
     "draw_score_maps": lambda: views.draw_score_maps(
@@ -280,7 +280,7 @@ FIGURES = (
     "dots_chart",
     "tradeoff_chart",
     "gradient_chart",
-    "stones_chart",
+    "ablation_chart",
     "layer_distance_chart",
     "queue_chart",
     "traffic_chart",

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+import course_lib  # noqa: F401  sets how torch's threads wait, for these tests and all they start
+
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 DRAWN = (  # from seed 0, by the torch that made data/results
@@ -67,7 +69,6 @@ def recorded_draws() -> None:
 
     For tests that begin a recorded training anew and expect its first losses."""
     import torch
-
     from course_lib.train.results import read_result
 
     made_by = read_result("02_pretraining")["versions"]["torch"].split("+")[0]

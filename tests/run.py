@@ -183,7 +183,7 @@ def _run_page(
     beside = place.budget.with_name(f"{place.budget.name}.{page.stem}")
     mine, said = replace(place, budget=beside), beside.with_name(f"{beside.name}.txt")
     outcome = pytest(
-        *("--nbval-lax", "--nbval-current-env"),
+        *("--nbval-lax", "--nbval-current-env", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
         f"--nbval-kernel-startup-timeout={AGAINST_HANGING}",
         *("-p", "no:cacheprovider", f"--rootdir={place.empty}", str(page)),
         cwd=place.empty,
@@ -209,7 +209,8 @@ def _within_budget(path: Path) -> Outcome:
         what = f"{name}: {size}, {seconds:.0f} s (designed for 120 on two quiet cores)"
         outcome += verdict(peak <= BYTES_ALLOWED, what)
     total = sum(seconds for seconds, _ in spent.values())
-    return outcome + verdict(total > 0, f"all notebooks: {total:.0f} s, one after the other")
+    how = f"{PAGES_AT_ONCE} at once, one thread each" if PAGES_AT_ONCE > 1 else "one by one"
+    return outcome + verdict(total > 0, f"all notebooks: {total:.0f} s of pages, {how}")
 
 
 def decks() -> Outcome:

@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 from lab import offline_context, take_picture
+from limits import AGAINST_HANGING
 from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,7 +53,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(source: Path, folder: Path) -> Path:
     """The deck built as `make slides` does it: the page, and beside it assets and hand-out."""
     builder = str(ROOT / "slides" / "source" / "build.py")
-    subprocess.run([sys.executable, builder, source.stem, "--into", str(folder)], check=True)
+    call = [sys.executable, builder, source.stem, "--into", str(folder)]
+    subprocess.run(call, check=True, timeout=AGAINST_HANGING)
     return folder / f"{source.stem}.html"
 
 
@@ -114,14 +116,14 @@ def shown(browser: Browser, page: Path) -> Iterator[tuple[Page, list[str]]]:
         said: list[str] = []
         tab.on("pageerror", lambda error: said.append(str(error)))
         tab.goto(page.as_uri())
-        tab.wait_for_function("() => window.deckDrawn", timeout=120_000)
+        tab.wait_for_function("() => window.deckDrawn")
         yield tab, said
         assert asked == [], "the deck asked for these"
 
 
 def go_to(tab: Page, number: int) -> None:
     tab.evaluate("n => Reveal.slide(n)", number)
-    tab.wait_for_timeout(120)
+    tab.wait_for_function("n => Reveal.getIndices().h === n", arg=number)
 
 
 def test_nothing_is_cut_off(source: Path, shown: tuple[Page, list[str]]) -> None:
@@ -152,7 +154,7 @@ def test_speaker_window_shows_the_notes(shown: tuple[Page, list[str]]) -> None:
     with tab.context.expect_page() as opened:
         tab.keyboard.press("s")
     speaker = opened.value
-    speaker.wait_for_function("() => /Minute plan/.test(document.body.innerText)", timeout=30_000)
+    speaker.wait_for_function("() => /Minute plan/.test(document.body.innerText)")
     speaker.close()
 
 

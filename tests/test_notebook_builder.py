@@ -8,6 +8,8 @@ from types import ModuleType
 import nbformat
 import pytest
 
+from course_lib.teaching.numbers import NumberError, number
+
 SOURCE = """# %% [markdown]
 # # A title
 # {{colab}} · {{repository}}
@@ -39,15 +41,18 @@ def test_source_becomes_cells_with_the_first_one_added(
     nbformat.validate(notebook)
 
 
-def test_a_number_in_a_sentence_comes_from_the_file_beside_the_sources(
+def test_a_number_in_a_sentence_comes_from_the_lectures_room(
     source: Path, notebook_builder: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notebook_builder, "SOURCES", source.parent)
     source.write_text("# %% [markdown]\n# It takes {{number:steps}} steps.\n")
-    with pytest.raises(SystemExit, match=r"lecture 77 asks for number 'steps'; numbers_77\.py"):
+    with pytest.raises(NumberError, match=r"lecture 77 asks for number 'steps'"):
         notebook_builder.read_source(source)
-    (source.parent / "numbers_77.py").write_text('NUMBERS = {"steps": lambda: f"{1_500:,}"}\n')
-    assert notebook_builder.read_source(source).cells[1].source == "It takes 1,500 steps."
+    seen = source.with_name("03_name.py")
+    seen.write_text("# %% [markdown]\n# {{number:million_tokens}} million tokens.\n")
+    assert notebook_builder.read_source(seen).cells[1].source == (
+        f"{number('03', 'million_tokens')} million tokens."
+    )
 
 
 def test_disagreement_is_about_cells_and_not_outputs(

@@ -84,19 +84,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile (C++)")
     parser.add_argument("--json", type=Path, help="also save the figures to this file")
     parser.add_argument("--store", metavar="NAME", help="save to data/results/NAME.json as well")
-    asked = parser.parse_args(arguments)
-    if asked.rounds < 2:
-        parser.error(f"--rounds {asked.rounds} was given; expected 2 or more, to show a spread")
+    options = parser.parse_args(arguments)
+    if options.rounds < 2:
+        parser.error(f"--rounds {options.rounds} was given; expected 2 or more, to show a spread")
     tables = [
-        t for name in asked.tables for t in tables_of(name, asked.sizes, not asked.no_compile)
+        t for name in options.tables for t in tables_of(name, options.sizes, not options.no_compile)
     ]
-    found = run(tables, asked.rounds, asked.seconds)
-    if asked.json:
-        write_atomic(asked.json, json.dumps(found, indent=1) + "\n")
-        print(f"\nsaved to {asked.json}")
-    if asked.store:
+    found = run(tables, options.rounds, options.seconds)
+    if options.json:
+        write_atomic(options.json, json.dumps(found, indent=1) + "\n")
+        print(f"\nsaved to {options.json}")
+    if options.store:
         found["points"] = [asdict(point) for point in placements()]
-        store(found, asked.store)
+        store(found, options.store)
 
 
 if __name__ == "__main__":

@@ -73,8 +73,8 @@ def peer(kind: str, dropout: float) -> Attend:
 
     def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         scaling = HEAD_SIZE**-0.5
-        mixed, _ = function(module, query, key, value, None, scaling=scaling, dropout=dropout)
-        return mixed.transpose(1, 2)
+        output, _ = function(module, query, key, value, None, scaling=scaling, dropout=dropout)
+        return output.transpose(1, 2)
 
     return attend
 

@@ -87,9 +87,9 @@ def work(maker: Callable[[int, bool], Call], tokens: int, training: bool) -> Ste
 
     def step() -> None:
         with torch.set_grad_enabled(training):
-            mixed = call(states)
+            output = call(states)
         if training:
-            mixed.backward(upstream)
+            output.backward(upstream)
             states.grad = None
         if states.is_cuda:
             torch.cuda.synchronize()
@@ -134,8 +134,8 @@ def transformers_module(tokens: int, training: bool) -> Call:
     from transformers.models.deberta_v2.modeling_deberta_v2 import build_relative_position
 
     module, positions = _module()
-    places = torch.empty(tokens, 1, device=DEVICE)  # only its length and its device are asked
-    distances = build_relative_position(places, places, SPAN, FURTHEST)
+    like = torch.empty(tokens, 1, device=DEVICE)  # only its length and its device are read
+    distances = build_relative_position(like, like, SPAN, FURTHEST)
     mask = torch.ones(1, 1, tokens, tokens, dtype=torch.bool, device=DEVICE)
 
     def call(states: Tensor) -> Tensor:
@@ -160,8 +160,8 @@ def our_module(attention: Callable[..., Tensor], tokens: int, training: bool) ->
         )
         position_key = heads(module.key_proj(positions))
         position_query = heads(module.query_proj(positions))
-        mixed = attention(*vectors, position_key, position_query, rows)
-        return mixed.transpose(1, 2).flatten(2)
+        output = attention(*vectors, position_key, position_query, rows)
+        return output.transpose(1, 2).flatten(2)
 
     return call
 

@@ -1,8 +1,8 @@
-"""The masked-word loss inside a whole training step: scores at every position, as transformers
-computes them, against scores where a word is asked only. Everything else is the same.
+"""The masked-LM loss inside a whole training step: logits at every position, as transformers
+computes them, against logits at the selected positions only. Everything else is the same.
 
 float32 and 15% of the positions on both sides; no dropout, our masks, fused AdamW. The vocabulary
-is BERT's: the smaller the model, the more of its arithmetic is in the head."""
+is BERT's: the smaller the model, the more of its FLOPs are in the head."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from course_lib.config import BertConfig, encoder_flops, published
 from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
-from course_lib.objectives.rows import Batch
+from course_lib.objectives.sequences import Batch
 from course_lib.train.loop import adamw
 
 from .measuring import Contender, Measured, Step, Table, peak_bytes
@@ -43,8 +43,8 @@ def tables() -> list[Table]:
 def contenders(size: str, rows: int) -> list[Contender]:
     """transformers as it is, transformers with only the head changed, and the course's step."""
     makes: dict[str, Callable[[], Step]] = {
-        "transformers' BertForMaskedLM, all scores": lambda: peer(size, rows, all_scores),
-        "… scores where asked only": lambda: peer(size, rows, asked_scores),
+        "transformers' BertForMaskedLM, all scores": lambda: peer(size, rows, all_logits),
+        "… scores where asked only": lambda: peer(size, rows, selected_logits),
         "ours, scores where asked only": lambda: our_step(
             size, "float32", vocab_size=VOCABULARY, count=rows
         ),
@@ -52,7 +52,7 @@ def contenders(size: str, rows: int) -> list[Contender]:
     return [Contender(name, make, rows * TOKENS) for name, make in makes.items()]
 
 
-def all_scores(model: Any, batch: Batch) -> Tensor:
+def all_logits(model: Any, batch: Batch) -> Tensor:
     """The peer's own loss, labels written out at every position."""
     ids, at = batch.inputs["input_ids"], batch.inputs["predict_at"]
     labels = torch.full((ids.numel(),), -100)
@@ -61,11 +61,11 @@ def all_scores(model: Any, batch: Batch) -> Tensor:
     return loss
 
 
-def asked_scores(model: Any, batch: Batch) -> Tensor:
-    """The peer's encoder and head, with the asked positions taken out between them."""
+def selected_logits(model: Any, batch: Batch) -> Tensor:
+    """The peer's encoder and head, with the selected positions taken out between them."""
     hidden = model.bert(input_ids=batch.inputs["input_ids"]).last_hidden_state  # (B, T, H)
-    scores = model.cls(hidden.flatten(0, 1)[batch.inputs["predict_at"]])  # (N, V)
-    return F.cross_entropy(scores, batch.targets["labels"])
+    logits = model.cls(hidden.flatten(0, 1)[batch.inputs["predict_at"]])  # (N, V)
+    return F.cross_entropy(logits, batch.targets["labels"])
 
 
 def peer(size: str, rows: int, loss: Callable[[Any, Batch], Tensor]) -> Step:
@@ -101,7 +101,7 @@ def memory_ratio(width: int = 64, tokens: int = 512) -> float:
 
 
 def masked_only_limit(config: BertConfig, tokens: int = 128, rate: float = 0.15) -> float:
-    """Operations of a step with the head at all positions over those with it at `rate` of them.
+    """FLOPs of a step with the head at all positions over those with it at `rate` of them.
 
     Forward alone: backward has twice as many of each part."""
     H, V = config.hidden_size, config.vocab_size

@@ -1,4 +1,4 @@
-"""Masking a batch, short rows and long: single tokens, whole words, runs of words.
+"""Masking a batch, short sequences and long: single tokens, whole words, runs of words.
 
 A corpus is tokenised once and masked at every visit, so where each token lies in its text is known
 beforehand. Which tokens are special can be handed to the peer too; it is timed both ways."""
@@ -11,14 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.objectives.masked_lm import Masked, mask_rows, mask_whole_words
-from course_lib.objectives.rows import Rows
+from course_lib.objectives.masked_lm import Masked, mask_sequences, mask_whole_words
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.wordpiece import word_numbers
 
-from .inputs import SPECIAL, our_tokenizer, peer_collator, random_rows
+from .inputs import SPECIAL, our_tokenizer, peer_collator, random_sequences
 from .measuring import Contender, Step, Table
 
-SHAPES = ((256, 128), (64, 512))  # rows × tokens
+SHAPES = ((256, 128), (64, 512))  # sequences × tokens
 Make = Callable[[], Step]
 
 
@@ -26,40 +26,40 @@ def tables() -> list[Table]:
     """Plain and whole-word masking, at each shape."""
     made = []
     for count, tokens in SHAPES:
-        rows, size = random_rows(count, tokens), f"{count}×{tokens} tokens"
+        sequences, size = random_sequences(count, tokens), f"{count}×{tokens} tokens"
         made += [
-            Table(f"Masking single tokens, {size}", plain_contenders(rows)),
-            Table(f"Masking whole words, {size}", word_contenders(rows)),
+            Table(f"Masking single tokens, {size}", plain_contenders(sequences)),
+            Table(f"Masking whole words, {size}", word_contenders(sequences)),
         ]
     return made
 
 
-def plain_contenders(rows: Rows) -> list[Contender]:
+def plain_contenders(sequences: PackedSequences) -> list[Contender]:
     """transformers' collator, its masking alone, ours with all labels written out."""
-    ids, known = rows.input_ids, {"special_tokens_mask": special_tokens(rows)}
+    ids, known = sequences.input_ids, {"special_tokens_mask": special_tokens(sequences)}
 
     def alone() -> Step:
         collate = peer_collator()
         return lambda: collate.torch_mask_tokens(ids.clone(), **known)
 
     return _all_of(
-        rows,
+        sequences,
         {
-            "transformers' masking collator": lambda: _collating(False, rows, {}),
-            "… told which tokens are special": lambda: _collating(False, rows, known),
+            "transformers' masking collator": lambda: _collating(False, sequences, {}),
+            "… told which tokens are special": lambda: _collating(False, sequences, known),
             "… and its masking function alone": alone,
             "ours: mask_rows(...).labels": lambda: _visiting(
-                lambda visit: mask_rows(rows, SPECIAL, epoch=visit)
+                lambda visit: mask_sequences(sequences, SPECIAL, epoch=visit)
             ),
         },
     )
 
 
-def word_contenders(rows: Rows) -> list[Contender]:
+def word_contenders(sequences: PackedSequences) -> list[Contender]:
     """The same for whole words, where the peer writes [MASK] only; and ours with runs of words."""
-    tokenizer, words = our_tokenizer(), numbers_of(rows)
-    ids, where = rows.input_ids, {"offset_mapping": offsets(rows)}
-    known = {"special_tokens_mask": special_tokens(rows), **where}
+    tokenizer, words = our_tokenizer(), numbers_of(sequences)
+    ids, where = sequences.input_ids, {"offset_mapping": offsets(sequences)}
+    known = {"special_tokens_mask": special_tokens(sequences), **where}
 
     def alone() -> Step:
         collate = peer_collator(whole_words=True)
@@ -67,18 +67,18 @@ def word_contenders(rows: Rows) -> list[Contender]:
 
     def ours(ready: bool = True, **settings: Any) -> Step:
         def mask(visit: int) -> Masked:
-            found = words if ready else word_numbers(tokenizer, ids, rows.attention_mask)
-            return mask_whole_words(rows, SPECIAL, found, epoch=visit, **settings)
+            found = words if ready else word_numbers(tokenizer, ids, sequences.attention_mask)
+            return mask_whole_words(sequences, SPECIAL, found, epoch=visit, **settings)
 
         return _visiting(mask)
 
     return _all_of(
-        rows,
+        sequences,
         {
             "transformers' whole-word collator ([MASK] only)": lambda: _collating(
-                True, rows, where
+                True, sequences, where
             ),
-            "… told which tokens are special": lambda: _collating(True, rows, known),
+            "… told which tokens are special": lambda: _collating(True, sequences, known),
             "… and its masking function alone": alone,
             "ours, [MASK] only, word numbers found each time": lambda: ours(
                 ready=False, mix=(1.0, 0.0, 0.0)
@@ -90,30 +90,32 @@ def word_contenders(rows: Rows) -> list[Contender]:
     )
 
 
-def special_tokens(rows: Rows) -> Tensor:
+def special_tokens(sequences: PackedSequences) -> Tensor:
     """(N, T): 1 at [CLS] and [SEP], as the peer's tokenizer returns it."""
-    ids = rows.input_ids
+    ids = sequences.input_ids
     return ((ids == SPECIAL.cls) | (ids == SPECIAL.sep)).long()
 
 
-def numbers_of(rows: Rows) -> Tensor:
+def numbers_of(sequences: PackedSequences) -> Tensor:
     """(N, T): the word each token belongs to."""
-    return word_numbers(our_tokenizer(), rows.input_ids, rows.attention_mask)
+    return word_numbers(our_tokenizer(), sequences.input_ids, sequences.attention_mask)
 
 
-def offsets(rows: Rows) -> Tensor:
+def offsets(sequences: PackedSequences) -> Tensor:
     """(N, T, 2): where each token would begin and end in a text of one letter a token, with a space
     before every word; 0 and 0 at special tokens, as the peer's tokenizer returns it."""
-    numbers = numbers_of(rows)
+    numbers = numbers_of(sequences)
     begin = torch.arange(numbers.shape[1]) + numbers  # a letter a token, a space a word
     return torch.stack([begin, begin + 1], dim=2) * (numbers >= 0)[:, :, None]
 
 
-def _collating(whole_words: bool, rows: Rows, known: dict[str, Tensor]) -> Step:
+def _collating(whole_words: bool, sequences: PackedSequences, known: dict[str, Tensor]) -> Step:
     """The peer's collator on a list of examples, as a data loader calls it."""
     collate = peer_collator(whole_words)
-    columns = {"input_ids": rows.input_ids, **known}
-    examples = [{name: column[n] for name, column in columns.items()} for n in range(len(rows))]
+    columns = {"input_ids": sequences.input_ids, **known}
+    examples = [
+        {name: column[n] for name, column in columns.items()} for n in range(len(sequences))
+    ]
     return lambda: collate(examples)
 
 
@@ -129,5 +131,5 @@ def _visiting(mask: Callable[[int], Masked]) -> Step:
     return step
 
 
-def _all_of(rows: Rows, make: dict[str, Make]) -> list[Contender]:
-    return [Contender(name, build, rows.input_ids.numel()) for name, build in make.items()]
+def _all_of(sequences: PackedSequences, make: dict[str, Make]) -> list[Contender]:
+    return [Contender(name, build, sequences.input_ids.numel()) for name, build in make.items()]

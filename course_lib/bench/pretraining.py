@@ -12,13 +12,13 @@ from torch import Tensor
 from course_lib.config import BertConfig, published
 from course_lib.family.bert import bert_for_pretraining
 from course_lib.heads import BertForPreTraining
-from course_lib.objectives.masked_lm import mask_rows, masked_lm_loss
-from course_lib.objectives.rows import Batch, Rows
+from course_lib.objectives.masked_lm import mask_sequences, masked_lm_loss
+from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import adamw, train_step
 from course_lib.train.precision import choose_precision, computing_in
 
-from .inputs import SPECIAL, peer_collator, random_rows
+from .inputs import SPECIAL, peer_collator, random_sequences
 from .measuring import Contender, Measured, Step, Table, against_the_limit
 
 ROWS, TOKENS = 32, 128
@@ -50,15 +50,15 @@ def remark(size: str, results: Sequence[Measured], on: dict[str, Any]) -> str:
 
 @lru_cache
 def training_flops_per_token(size: str) -> float:
-    """Operations of our step for each token it reads, counted while it runs: the last block and the
-    head are computed where a word is asked only."""
+    """FLOPs of our step for each token it reads, counted while it runs: the last block and the head
+    are computed at the selected positions only."""
     return step_flops(our_model(size), masked_lm_loss, our_batch(0)) / (ROWS * TOKENS)
 
 
 def our_model(
     size: str, kernels: str = "auto", vocab_size: int = SPECIAL.vocab_size
 ) -> BertForPreTraining:
-    """The course's model with fresh weights, without dropout."""
+    """The course's model, randomly initialised, without dropout."""
     torch.manual_seed(0)
     return bert_for_pretraining(
         size, vocab_size=vocab_size, hidden_dropout=0.0, attention_dropout=0.0, kernels=kernels
@@ -66,22 +66,22 @@ def our_model(
 
 
 def our_batch(visit: int, count: int = ROWS) -> Batch:
-    """Random rows, masked anew at every visit."""
-    rows = _text(count * 8)
-    part = rows[visit % 8 * count : visit % 8 * count + count]
-    masked = mask_rows(part, SPECIAL, epoch=visit)
+    """Random sequences, masked anew at every visit."""
+    sequences = _text(count * 8)
+    part = sequences[visit % 8 * count : visit % 8 * count + count]
+    masked = mask_sequences(part, SPECIAL, epoch=visit)
     inputs = {
         "input_ids": masked.input_ids,
         "attention_mask": part.attention_mask,
         "token_type_ids": part.token_type_ids,
         "predict_at": masked.predict_at,
     }
-    return Batch(inputs, {"labels": masked.asked})
+    return Batch(inputs, {"labels": masked.original_ids})
 
 
 @lru_cache
-def _text(count: int) -> Rows:
-    return random_rows(count, TOKENS)
+def _text(count: int) -> PackedSequences:
+    return random_sequences(count, TOKENS)
 
 
 def our_step(
@@ -91,7 +91,7 @@ def our_step(
     vocab_size: int = SPECIAL.vocab_size,
     count: int = ROWS,
 ) -> Step:
-    """The course's step on `count` rows: masking, chosen positions only, fused optimiser."""
+    """The course's step on `count` sequences: masking, selected positions only, fused optimiser."""
     model = our_model(size, kernels, vocab_size)
     optimizer = adamw(model, 1e-4, 0.01)
     visit = 0
@@ -107,7 +107,7 @@ def our_step(
 def peer_model(
     size: str, dropout: float, attention: str, vocab_size: int = SPECIAL.vocab_size
 ) -> Any:
-    """transformers' BertForMaskedLM of the same shape, with fresh weights."""
+    """transformers' BertForMaskedLM of the same shape, with random initialisation."""
     from transformers import BertConfig, BertForMaskedLM
 
     c: BertConfig = published("bert", size)
@@ -136,14 +136,14 @@ def peer_step(
     """transformers' step: as shipped, or tuned (no dropout, fused AdamW, our masking)."""
     model = peer_model(size, 0.0 if tuned else 0.1, attention)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=tuned or None)
-    collate, rows, visit = peer_collator(), random_rows(ROWS * 8, TOKENS), 0
+    collate, sequences, visit = peer_collator(), random_sequences(ROWS * 8, TOKENS), 0
     forward = torch.compile(model) if compiled else model
 
     def inputs() -> dict[str, Tensor]:
-        part = rows[visit % 8 * ROWS : visit % 8 * ROWS + ROWS]
+        part = sequences[visit % 8 * ROWS : visit % 8 * ROWS + ROWS]
         if not tuned:
             return dict(collate([{"input_ids": row} for row in part.input_ids]))
-        masked = mask_rows(part, SPECIAL, epoch=visit)
+        masked = mask_sequences(part, SPECIAL, epoch=visit)
         return {"input_ids": masked.input_ids, "labels": masked.labels}
 
     def step() -> None:

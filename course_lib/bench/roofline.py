@@ -27,18 +27,18 @@ from course_lib.kernels.masked_loss import IGNORED, masked_loss, masked_loss_ref
 from course_lib.kernels.masking import mask_tokens, mask_tokens_reference
 from course_lib.kernels.positions import position_rows
 from course_lib.kernels.sampling import sample_tokens, sample_tokens_reference
-from course_lib.kernels.unit_masking import choose_words, choose_words_reference
+from course_lib.kernels.unit_masking import select_words, select_words_reference
 from course_lib.kernels.unpadding import Packing, packed_attention, packed_attention_reference
 
 from .early_exit import Evenly
-from .inputs import SPECIAL, random_rows
+from .inputs import SPECIAL, random_sequences
 from .masking import numbers_of
 from .traffic import total, traffic
 from .unpadding import padded_mask
 
 HEADS, HEAD_SIZE, TOKENS = 12, 64, 128  # BERT-base's attention, short texts
-WORDS, WIDTH = 8_192, 256  # of the losses and of the draw
-POSITIONS = 150  # a batch row, for the distillation loss: its batch takes more than one chunk
+WORDS, WIDTH = 8_192, 256  # of the losses and of sampling
+POSITIONS = 150  # a text of the batch, for the distillation loss: more than one chunk a batch
 
 Outputs = Sequence[Tensor]
 Work = Callable[[], Outputs]
@@ -144,7 +144,7 @@ def placements(small: bool = True) -> list[Placed]:
     some ten seconds on two cores, else batches are four times as large. The losses run forward and
     backward, all else forward; of the stack with early exits, a quarter leaves at each layer.
 
-    Masking and the draw have no matrix products: their intensity is 0, and what can be compared is
+    Masking and sampling have no matrix products: their intensity is 0, and what can be compared is
     GB/s of what must move (Placed.gigabytes)."""
     found = []
     for case in cases(small):
@@ -229,7 +229,7 @@ def _disentangled(batch: int) -> Case:
 
 def _unpadding(batch: int) -> Case:
     packing = Packing(padded_mask(2 * batch, TOKENS, 0.5))
-    q, k, v = (torch.randn(len(packing.places), HEADS * HEAD_SIZE) for _ in range(3))
+    q, k, v = (torch.randn(len(packing.positions), HEADS * HEAD_SIZE) for _ in range(3))
     twins: dict[str, Work] = {
         "reference": lambda: [packed_attention_reference(q, k, v, packing, HEADS)],
         "fast": lambda: [packed_attention(q, k, v, packing, HEADS)],
@@ -279,7 +279,7 @@ def _draw(batch: int) -> Case:
 
 
 def _single_tokens(batch: int) -> Case:
-    ids = random_rows(8 * batch, TOKENS).input_ids
+    ids = random_sequences(8 * batch, TOKENS).input_ids
     eligible = (ids != SPECIAL.cls) & (ids != SPECIAL.sep)
     given: list[Any] = [ids, eligible, torch.full((len(ids),), TOKENS), torch.arange(len(ids))]
 
@@ -294,11 +294,11 @@ def _single_tokens(batch: int) -> Case:
 
 
 def _whole_words(batch: int) -> Case:
-    words = numbers_of(random_rows(8 * batch, TOKENS))
+    words = numbers_of(random_sequences(8 * batch, TOKENS))
     given: list[Any] = [words, torch.full((len(words),), TOKENS), torch.arange(len(words))]
 
     def twin(choose: Callable[..., Tensor]) -> Work:
         return lambda: [choose(*given, rate=0.15, seed=0, epoch=0)]
 
-    twins = {"reference": twin(choose_words_reference), "fast": twin(choose_words)}
+    twins = {"reference": twin(select_words_reference), "fast": twin(select_words)}
     return Case("choosing whole words", given, twins)

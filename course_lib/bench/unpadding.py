@@ -1,11 +1,11 @@
 """Padding removed: BERT's blocks on real tokens alone, beside transformers' and the course's own
 padded batch.
 
-Every contender reads the same batch of B×T places, so rates count places, padding included, and the
-ratio of two rates is the gain in time. The rows named "linear part" leave attention out; what is
-left are projections, feed-forward and norms, where the most to be gained is 1/(1 − p) for a share p
-of padding. Making the list, once a batch, is timed with the whole encoder. Attention is timed by
-itself in tables of its own."""
+Every contender reads the same batch of B×T positions, so rates count positions, padding included,
+and the ratio of two rates is the gain in time. The rows named "linear part" leave attention out;
+what is left are projections, feed-forward and norms, where the most to be gained is 1/(1 − p) for a
+fraction p of padding. Making the list, once a batch, is timed with the whole encoder. Attention is
+timed by itself in tables of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from course_lib.kernels.unpadding import (
 )
 from course_lib.train.precision import FORMATS, native_bfloat16
 
-from .inputs import SPECIAL, random_rows
+from .inputs import SPECIAL, random_sequences
 from .measuring import Contender, Measured, Step, Table
 from .sharing import peer_bert
 
@@ -71,7 +71,7 @@ def tables() -> list[Table]:
 
 
 def padded_mask(batch: int, tokens: int, share: float) -> Tensor:
-    """(B, T): rows of all lengths up to T, T among them, with about that share of padding.
+    """(B, T): rows of all lengths up to T, T among them, with about that fraction of padding.
 
     Lengths are T·u^k for u evenly spread over 0 to 1: their mean is T/(k + 1)."""
     u = (torch.arange(batch) + 0.5) / batch
@@ -117,7 +117,7 @@ def peer(batch: int, tokens: int, share: float, precision: str) -> Step:
     """transformers' model, which knows padding only as a mask."""
     torch.manual_seed(0)
     model = peer_bert(SHAPE).eval().to(FORMATS[precision])
-    ids, mask = random_rows(batch, tokens).input_ids, padded_mask(batch, tokens, share)
+    ids, mask = random_sequences(batch, tokens).input_ids, padded_mask(batch, tokens, share)
 
     def step() -> None:
         with torch.inference_mode():
@@ -131,7 +131,7 @@ def encoding(batch: int, tokens: int, share: float, precision: str, removed: boo
     torch.manual_seed(0)
     config = published("bert", "base", vocab_size=SPECIAL.vocab_size, **SHAPE)
     model = Encoder(config).eval().to(FORMATS[precision])
-    ids, mask = random_rows(batch, tokens).input_ids, padded_mask(batch, tokens, share)
+    ids, mask = random_sequences(batch, tokens).input_ids, padded_mask(batch, tokens, share)
 
     def step() -> None:
         with torch.inference_mode():
@@ -168,7 +168,7 @@ def linear_part(batch: int, tokens: int, share: float, precision: str, removed: 
 def attending(attend: Attend, batch: int, tokens: int, precision: str) -> Step:
     """Attention alone, its layout known, as in every layer but the first."""
     packing = Packing(padded_mask(batch, tokens, 0.5))
-    shape = (len(packing.places), SHAPE["hidden_size"])
+    shape = (len(packing.positions), SHAPE["hidden_size"])
     query, key, value = (torch.randn(shape).to(FORMATS[precision]) for _ in range(3))
 
     def step() -> None:

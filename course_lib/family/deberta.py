@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from course_lib.config import BertConfig, check_size, published
 from course_lib.encoder import Block, Embeddings, Encoder, take
-from course_lib.heads import BertForMaskedLM, MaskedLMHead, MaskedLMOutput, cls_and_chosen
+from course_lib.heads import BertForMaskedLM, MaskedLMHead, MaskedLMOutput, cls_and_selected
 from course_lib.kernels.choosing import DISENTANGLED_PATHS
 from course_lib.kernels.disentangled import disentangled_attention, disentangled_attention_reference
 from course_lib.kernels.positions import position_rows
@@ -179,7 +179,7 @@ def _project(
 
 
 class DisentangledAttention(nn.Module):
-    """Attention with three scores a pair: content with content, with position, and back.
+    """Disentangled attention, three scores a pair: content with content, with position, and back.
 
     Called as the encoder's SelfAttention is. The positions belong to the stack."""
 
@@ -204,18 +204,18 @@ class DisentangledAttention(nn.Module):
         asking: Tensor | None = None,
         at: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """x (B, T, H), mask (B, T) -> mixed (B, K, H), and if asked weights and scores (B, A, K,
-        T). `asking` (B, K, H): the vectors that gather, if not x; `at` (B, K): their places."""
+        """x (B, T, H), mask (B, T) -> output (B, K, H), and if asked weights and scores (B, A, K,
+        T). `asking` (B, K, H): the queries' vectors, if not x; `at` (B, K): their positions."""
         q, k, v = self.projections(x, None if asking is x else asking)
         position_key, position_query, rows = self.positions(x)
         dropout = self.config.attention_dropout if self.training else 0.0
         given = q, k, v, position_key, position_query, rows, mask, dropout, at
         weights = scores = None
         if keep_weights:
-            mixed, weights, scores = disentangled_attention_reference(*given)
+            attended, weights, scores = disentangled_attention_reference(*given)
         else:
-            mixed = disentangled_attention(*given, path=self.config.kernels)
-        return self.output(mixed.transpose(1, 2).flatten(2)), weights, scores
+            attended = disentangled_attention(*given, path=self.config.kernels)
+        return self.output(attended.transpose(1, 2).flatten(2)), weights, scores
 
     def positions(self, x: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor]:
         """Keys and queries of the positions, (A, R, D), in the number format that x's get, and the
@@ -252,9 +252,9 @@ class Convolution(nn.Module):
     ) -> Tensor:
         """The block's input (B, T, H) and output (B, K, H) -> (B, K, H); padding counts as zero."""
         real = 1 if mask is None else mask[..., None].to(before.dtype)  # (B, T, 1)
-        mixed = self.mix((before * real).transpose(1, 2)).transpose(1, 2) * real  # (B, T, H)
-        mixed = self.act(self.dropout(mixed))
-        return self.norm(after + (mixed if only_at is None else take(mixed, only_at)))
+        attended = self.mix((before * real).transpose(1, 2)).transpose(1, 2) * real  # (B, T, H)
+        attended = self.act(self.dropout(attended))
+        return self.norm(after + (attended if only_at is None else take(attended, only_at)))
 
 
 class DebertaStack(nn.Module):
@@ -280,10 +280,10 @@ class DebertaStack(nn.Module):
         """As the encoder's Stack."""
         states, weights, scores = [x], [], []
         for number, block in enumerate(self.blocks):
-            asked = only_at if number == len(self.blocks) - 1 else None
-            after, layer_weights, layer_scores = block(x, mask, keep_weights, asked)
+            only_here = only_at if number == len(self.blocks) - 1 else None
+            after, layer_weights, layer_scores = block(x, mask, keep_weights, only_here)
             if number == 0 and self.convolution is not None:
-                after = self.convolution(x, after, mask, asked)
+                after = self.convolution(x, after, mask, only_here)
             x = after
             states.append(x)
             weights.append(layer_weights)
@@ -294,7 +294,7 @@ class DebertaStack(nn.Module):
 class EnhancedMaskDecoder(nn.Module):
     """Absolute positions, just before the words are guessed (section 3.2 and appendix A.8).
 
-    The last block is visited twice more. What asks begins as the last block's input plus the
+    The last block is visited twice more. The queries begin as the last block's input plus the
     vector of the absolute position; what is read stays that input."""
 
     def __init__(self, config: DebertaConfig, visits: int = 2) -> None:
@@ -338,7 +338,7 @@ class DebertaForMaskedLM(nn.Module):
         """As the encoder's call; `predict_at` (N,) holds b·T + t of the positions to predict."""
         only_at = slot = None
         if predict_at is not None:
-            only_at, slot = cls_and_chosen(predict_at, *input_ids.shape)
+            only_at, slot = cls_and_selected(predict_at, *input_ids.shape)
         wanted["output_hidden_states"] = True
         out = self.encoder(input_ids, attention_mask, token_type_ids, only_at=only_at, **wanted)
         last: Block = self.encoder.stack.blocks[-1]  # type: ignore[union-attr, index, assignment]
@@ -355,12 +355,12 @@ def deberta_encoder(config: DebertaConfig) -> Encoder:
 
 
 def deberta(size: str = "base", **changes: Any) -> Encoder:
-    """A DeBERTa encoder of the first generation with fresh weights; `changes` override settings."""
+    """A first-generation DeBERTa encoder, randomly initialised; `changes` override settings."""
     return deberta_encoder(published("deberta", size, DebertaConfig, **changes))
 
 
 def deberta_v3(size: str = "base", **changes: Any) -> Encoder:
-    """A DeBERTa-v3 encoder with fresh weights: the second generation's attention."""
+    """A DeBERTa-v3 encoder, randomly initialised: the second generation's attention."""
     return deberta_encoder(published("deberta-v3", size, DebertaV2Config, **changes))
 
 

@@ -1,6 +1,6 @@
 """Disentangled attention (He et al. 2020, equation 4), readable and fast.
 
-B batch, A heads, T tokens, D head size, R rows of the position table, K asking tokens. A score is
+B batch, A heads, T tokens, D head size, R rows of the position table, K query tokens. A score is
 the sum of three products: content with content, content with position, position with content."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def score_parts(
 
     query (B, A, K, D), key (B, A, T, D). position_key, position_query: (A, R, D), or None for a
     model without that term. rows (2T − 1,): the row of each distance, see `position_rows`. at (B,
-    K): where the asking tokens stand, if not all ask.
+    K): positions of the query tokens, if not all tokens are queries.
 
     Token i looks up distance i − j both times, as the authors' code and transformers do. The
     paper's third term is written with δ(j, i), the distance seen from the other end. Had this term
@@ -82,7 +82,7 @@ def disentangled_attention_reference(
     dropout: float = 0.0,
     at: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Three scores, one softmax: returns (mixed (B, A, K, D), weights (B, A, K, T), scores (B, A,
+    """Three scores, one softmax: returns (output (B, A, K, D), weights (B, A, K, T), scores (B, A,
     K, T)).
 
     Shapes as in `score_parts`. mask (B, T): 1 at real tokens, 0 at padding; it hides *keys*."""
@@ -249,7 +249,7 @@ def _forward(
     All products run in the format of the query. Buffers are made once and used again: asking for
     memory costs more here than filling it."""
     batch, heads, tokens, width = query.shape
-    mixed = query.new_empty(batch, tokens, heads, width).transpose(1, 2)  # as the next layer reads
+    output = query.new_empty(batch, tokens, heads, width).transpose(1, 2)  # as the next layer reads
     most, n = next(_chunks(query))[1].stop, min(TILE, tokens)
     from_keys = query.new_empty(most, tokens, tokens)  # the third term
     if to_content is None:
@@ -280,10 +280,10 @@ def _forward(
             if hidden is not None:
                 s.masked_fill_(hidden[row], torch.finfo(s.dtype).min)
             torch.softmax(s, -1, out=s)
-            mixed[row, some, tile] = torch.bmm(s, v)
+            output[row, some, tile] = torch.bmm(s, v)
             if weights is not None:
                 weights[row, some, tile] = s
-    return mixed
+    return output
 
 
 class _Skewed(torch.autograd.Function):
@@ -302,9 +302,9 @@ class _Skewed(torch.autograd.Function):
     ) -> Tensor:
         weights = query.new_empty(*query.shape[:3], query.shape[2])
         with torch.autocast(query.device.type, enabled=False):
-            mixed = _forward(query, key, value, to_position, to_content, hidden, weights)
-        ctx.save_for_backward(query, key, value, to_position, to_content, weights, mixed, hidden)
-        return mixed
+            output = _forward(query, key, value, to_position, to_content, hidden, weights)
+        ctx.save_for_backward(query, key, value, to_position, to_content, weights, output, hidden)
+        return output
 
     @staticmethod
     @once_differentiable
@@ -321,7 +321,7 @@ def _backward(
     to_position: Tensor | None,
     to_content: Tensor | None,
     weights: Tensor,
-    mixed: Tensor,
+    output: Tensor,
     hidden: Tensor | None,
     upstream: Tensor,
 ) -> tuple[Tensor | None, ...]:
@@ -356,7 +356,7 @@ def _backward(
         w, above = weights[row, some], upstream[row, some].contiguous()
         ds = of_scores[: len(q)]  # (h, T, T)
         torch.bmm(above, v.transpose(1, 2), out=ds)
-        inner = (above * mixed[row, some]).sum(-1, keepdim=True, dtype=wide)  # (h, T, 1)
+        inner = (above * output[row, some]).sum(-1, keepdim=True, dtype=wide)  # (h, T, 1)
         ds.sub_(inner.to(ds.dtype)).mul_(w)
         if hidden is not None:  # without one real key the weights are uniform, and nobody's doing
             ds.masked_fill_(hidden[row], 0)

@@ -62,7 +62,7 @@ def disentangled_attention_triton(
     rows: Tensor,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """`disentangled_attention_reference` without dropout, all tokens asking: the mixed values.
+    """`disentangled_attention_reference` without dropout, every token a query: its output.
 
     query, key, value (B, A, T, D), position_key and position_query (A, R, D) or None, rows
     (2T − 1,), mask (B, T), 1 at real tokens. Returns (B, A, T, D). float32, float16 or bfloat16,
@@ -118,10 +118,10 @@ def _end(table, at, column, T, W):
 def _zones(first, T, low, W, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.constexpr):
     """Where, for the block of owners that begins at `first`, the zones of tiles begin and end.
 
-    Owner's place minus the other's falls as the loop goes on: first it is above the band (every
+    Owner's position minus the other's falls as the loop goes on: first it is above the band (every
     pair in one end column), then in it, then below."""
     lowest, highest = low, low + W - 1
-    if KEYS:  # a distance is query minus key, here the other's place minus the owner's
+    if KEYS:  # a distance is query minus key, here the other's position minus the owner's
         lowest, highest = -highest, -lowest
     end = tl.cdiv(T, MET) * MET
     above = tl.minimum(tl.maximum(first - highest + 1, 0) // MET * MET, end)
@@ -131,11 +131,11 @@ def _zones(first, T, low, W, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.cons
 
 @triton.jit
 def _forward(
-    query, key, value, c2p, p2c, shown, floor, mixed, log_sum,
+    query, key, value, c2p, p2c, shown, floor, output, log_sum,
     T, low, W, heads, scale,
     D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr,
 ):  # fmt: skip
-    """The program (block, batch · A + head) gives the mixed values of its block of queries."""
+    """The program (block, batch · A + head) gives the outputs of its block of queries."""
     pair = tl.program_id(1).to(tl.int64)
     vectors, scores = pair * T * D, pair * T * W
     if c2p is not None:
@@ -182,23 +182,23 @@ def _forward(
             sums = tl.dot(p.to(v.dtype), v, sums * shrink[:, None], input_precision="ieee")
             top = higher
     tl.store(log_sum + pair * T + own, top + tl.log2(total), mask=own < T)
-    places = vectors + own[:, None] * D + tl.arange(0, D)[None, :]
-    sums = (sums / total[:, None]).to(mixed.dtype.element_ty)
-    tl.store(mixed + places, sums, mask=own[:, None] < T)
+    addresses = vectors + own[:, None] * D + tl.arange(0, D)[None, :]
+    sums = (sums / total[:, None]).to(output.dtype.element_ty)
+    tl.store(output + addresses, sums, mask=own[:, None] < T)
 
 
 @triton.jit
 def _backward(
     own_vectors, own_partner, met_vectors, met_partner, own_table, met_table, shown, floor,
-    log_sum, share, to_own, to_value, to_table,
+    log_sum, row_dot, to_own, to_value, to_table,
     T, low, W, heads, scale,
     D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
     """The gradients of a block of owners.
 
-    Owning queries: vectors are query and key, partners the mixed values' gradient and value,
+    Owning queries: vectors are query and key, partners the outputs' gradient and value,
     tables c2p and p2c. Owning keys (KEYS): all exchanged. Either way the product of the partners
-    is the gradient of the weights. share (B, A, T): of each query, mixed times its gradient."""
+    is the gradient of the weights. row_dot (B, A, T): of each query, output times its gradient."""
     pair = tl.program_id(1).to(tl.int64)
     vectors, scores = pair * T * D, pair * T * W
     if own_table is not None:
@@ -207,14 +207,14 @@ def _backward(
     if met_table is not None:
         met_table += scores
     log_sum += pair * T
-    share += pair * T
+    row_dot += pair * T
     first = tl.program_id(0) * OWN
     own = first + tl.arange(0, OWN)
     o = own[:, None]
     x = _vectors(own_vectors + vectors, own, T, D)
     x_partner = _vectors(own_partner + vectors, own, T, D)
     own_sum = tl.load(log_sum + o, mask=o < T, other=float("inf"))  # beyond T: weights 0
-    own_share = tl.load(share + o, mask=o < T, other=0.0)
+    own_dot = tl.load(row_dot + o, mask=o < T, other=0.0)
     if shown is not None:
         shown += pair // heads * T
         own_real = tl.load(shown + o, mask=o < T, other=0) != 0
@@ -249,16 +249,16 @@ def _backward(
                 s = tl.where(real, s, hidden_score)
             if KEYS:
                 of_query = tl.load(log_sum + m, mask=m < T, other=float("inf"))
-                its_share = tl.load(share + m, mask=m < T, other=0.0)
+                met_dot = tl.load(row_dot + m, mask=m < T, other=0.0)
             else:
                 s = tl.where(m < T, s, float("-inf"))
                 of_query = own_sum
-                its_share = own_share
+                met_dot = own_dot
             p = tl.exp2(s - of_query)
             if KEYS:
                 found_value = tl.dot(p.to(y.dtype), y_partner, found_value, input_precision="ieee")
             ds = tl.dot(x_partner, tl.trans(y_partner), input_precision="ieee")
-            ds = p * (ds - its_share) * scale
+            ds = p * (ds - met_dot) * scale
             if shown is not None:
                 ds = tl.where(real, ds, 0.0)
             found = tl.dot(ds.to(y.dtype), y, found, input_precision="ieee")
@@ -273,11 +273,11 @@ def _backward(
                     in_last += tl.sum(ds, 1)
                 else:
                     in_first += tl.sum(ds, 1)
-    places = vectors + o * D + tl.arange(0, D)[None, :]
-    tl.store(to_own + places, found.to(to_own.dtype.element_ty), mask=o < T)
+    addresses = vectors + o * D + tl.arange(0, D)[None, :]
+    tl.store(to_own + addresses, found.to(to_own.dtype.element_ty), mask=o < T)
     if KEYS:
         found_value = found_value.to(to_value.dtype.element_ty)
-        tl.store(to_value + places, found_value, mask=o < T)
+        tl.store(to_value + addresses, found_value, mask=o < T)
     if own_table is not None:
         kind = to_table.dtype.element_ty
         tl.store(to_table + own * W, in_first.to(kind), mask=own < T)
@@ -288,7 +288,7 @@ def _backward(
 
 
 class _Disentangled(torch.autograd.Function):
-    """The mixed values, with gradients of query, key, value and both position tables."""
+    """The outputs, with gradients of query, key, value and both position tables."""
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Tensor:
@@ -303,29 +303,29 @@ class _Disentangled(torch.autograd.Function):
             shown = (mask != 0).to(query.device, torch.int8).contiguous()
             # A text without a real token: all scores alike, so that the weights are uniform.
             floor = torch.where(shown.any(1), -1e30, 0.0).float()
-        mixed = torch.empty_like(query)
+        output = torch.empty_like(query)
         log_sum = query.new_empty((batch, heads, tokens), dtype=torch.float32)
         scale = 1 / score_scale(size, position_key, position_query)
         ctx.numbers = tokens, low, len(columns), heads, scale
-        _launch(_forward, query, (query, key, value, c2p, p2c, shown, floor, mixed, log_sum),
+        _launch(_forward, query, (query, key, value, c2p, p2c, shown, floor, output, log_sum),
                 ctx.numbers)  # fmt: skip
         tables = position_key, position_query, columns
-        ctx.save_for_backward(query, key, value, *tables, shown, floor, mixed, log_sum)
-        return mixed
+        ctx.save_for_backward(query, key, value, *tables, shown, floor, output, log_sum)
+        return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, position_key, position_query, columns, *rest = ctx.saved_tensors
-        shown, floor, mixed, log_sum = rest
+        shown, floor, output, log_sum = rest
         upstream = upstream.contiguous()
-        share = (upstream.float() * mixed.float()).sum(-1)
+        row_dot = (upstream.float() * output.float()).sum(-1)
         c2p = _by_distance(query, position_key, columns)
         p2c = _by_distance(key, position_query, columns)
         to_query, to_key, to_value = (torch.empty_like(x) for x in (query, key, value))
         # Zeros: not every token has a partner at every distance.
         to_c2p, to_p2c = (None if x is None else torch.zeros_like(x) for x in (c2p, p2c))
-        of_queries = shown, floor, log_sum, share
+        of_queries = shown, floor, log_sum, row_dot
         _launch(_backward, query,
                 (query, upstream, key, value, c2p, p2c, *of_queries, to_query, None, to_c2p),
                 ctx.numbers, KEYS=False)  # fmt: skip

@@ -2,13 +2,13 @@
 example).
 
 The rule is that of Devlin et al. 2018, section 3.1, with the count of the released generator: of a
-row of n tokens, min(max_predictions, max(1, round(rate · n))) positions are chosen, where n counts
-[CLS] and [SEP] although these are never chosen. Of the chosen, a share becomes [MASK], a share a
+sequence of n tokens, min(max_predictions, max(1, round(rate · n))) positions are selected; n counts
+[CLS] and [SEP] although these never are. Of the selected, a part becomes [MASK], a part a
 random id, the rest stays.
 
 Random numbers come from a counter, not from a stream: number i of example e in epoch p is a hash of
-(seed, p, e, i). So a mask is never stored, any row can be made again alone, and both twins agree
-exactly. N rows, T positions, K chosen positions in all."""
+(seed, p, e, i). So a mask is never stored, any sequence can be made again alone, and both twins
+agree exactly. N sequences, T positions, K selected positions in all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-NOT_CHOSEN, MASKED, RANDOM, KEPT = 0, 1, 2, 3
+NOT_SELECTED, MASKED, RANDOM, KEPT = 0, 1, 2, 3
 CHOICE, ACTION, TOKEN, LENGTH = 0, 1, 2, 3  # what a random number is for
 
 # The mixing constants of SplitMix64 (Steele, Lea, Flood 2014): every input bit moves every output
@@ -48,7 +48,7 @@ def random_bits(
     return _mix(rows + _STEP * (index.astype(np.uint64) + np.uint64(1)))
 
 
-def as_share(bits: np.ndarray) -> np.ndarray:
+def as_uniform(bits: np.ndarray) -> np.ndarray:
     """Random bits as a number from 0 up to, not including, 1."""
     return (bits >> np.uint64(11)) * 2.0**-53
 
@@ -59,8 +59,8 @@ def as_id(bits: np.ndarray, vocab_size: int) -> np.ndarray:
 
 
 def count_to_predict(tokens: int, rate: float, max_predictions: int | None = None) -> int:
-    """How many positions of a row of `tokens` real tokens are chosen; halves round to even, as in
-    Python."""
+    """How many positions of a sequence of `tokens` real tokens are selected; halves round to even,
+    as in Python."""
     count = max(1, round(rate * tokens)) if rate > 0 else 0
     return count if max_predictions is None else min(count, max_predictions)
 
@@ -79,32 +79,32 @@ def mask_tokens_reference(
     epoch: int,
     max_predictions: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """BERT's masking, one row and one position at a time.
+    """BERT's masking, one sequence and one position at a time.
 
     input_ids (N, T); eligible (N, T) bool, where a mask may fall; lengths (N,) real tokens;
-    examples (N,) the number of each row in its corpus. Returns the corrupted ids (N, T), the chosen
-    positions as n·T + t in rising order (K,), and what was done at each: MASKED, RANDOM or KEPT
-    (K,)."""
+    examples (N,) the number of each sequence in its corpus. Returns the corrupted ids (N, T), the
+    selected positions as n·T + t in rising order (K,), and what was done at each: MASKED, RANDOM or
+    KEPT (K,)."""
     corrupted = input_ids.clone()
     T = input_ids.shape[1]
-    chosen_at, actions = [], []
+    selected_at, actions = [], []
     for n, example in enumerate(examples.numpy()):
         positions = np.flatnonzero(eligible[n].numpy())
         number = np.array([example])
         draw = random_bits(seed, epoch, number, CHOICE, positions) >> np.uint64(1)
         count = count_to_predict(int(lengths[n]), rate, max_predictions)
-        chosen = np.sort(positions[np.argsort(draw, kind="stable")[:count]])
-        shares = as_share(random_bits(seed, epoch, number, ACTION, chosen))
-        random_ids = as_id(random_bits(seed, epoch, number, TOKEN, chosen), vocab_size)
-        for t, share, random_id in zip(chosen, shares, random_ids, strict=True):
-            action = MASKED if share < mix[0] else RANDOM if share < mix[0] + mix[1] else KEPT
+        selected = np.sort(positions[np.argsort(draw, kind="stable")[:count]])
+        uniforms = as_uniform(random_bits(seed, epoch, number, ACTION, selected))
+        random_ids = as_id(random_bits(seed, epoch, number, TOKEN, selected), vocab_size)
+        for t, uniform, random_id in zip(selected, uniforms, random_ids, strict=True):
+            action = MASKED if uniform < mix[0] else RANDOM if uniform < mix[0] + mix[1] else KEPT
             if action == MASKED:
                 corrupted[n, t] = mask_id
             elif action == RANDOM:
                 corrupted[n, t] = int(random_id)
-            chosen_at.append(n * T + int(t))
+            selected_at.append(n * T + int(t))
             actions.append(action)
-    return corrupted, torch.tensor(chosen_at).long(), torch.tensor(actions).to(torch.int8)
+    return corrupted, torch.tensor(selected_at).long(), torch.tensor(actions).to(torch.int8)
 
 
 def mask_tokens(
@@ -121,7 +121,7 @@ def mask_tokens(
     epoch: int,
     max_predictions: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The same, for the whole batch at once: one sort finds each row's threshold."""
+    """The same, for the whole batch at once: one sort finds each sequence's threshold."""
     allowed, positions = eligible.numpy(), np.arange(input_ids.shape[1])
     draw = random_bits(seed, epoch, examples.numpy()[:, None], CHOICE, positions) >> np.uint64(1)
     draw[~allowed] = np.uint64(2**64 - 1)  # above every real draw
@@ -145,15 +145,15 @@ def apply_mix(
     seed: int,
     epoch: int,
 ) -> tuple[Tensor, Tensor]:
-    """What happens at the chosen positions: each becomes [MASK], becomes a random id, or stays.
+    """What happens at the selected positions: each becomes [MASK], becomes a random id, or stays.
 
     input_ids (N, T); at (K,), positions as n·T + t; examples (N,). Returns the corrupted ids (N, T)
     and what was done at each position (K,) int8."""
     T = input_ids.shape[1]
     where = at.numpy()
     number, index = examples.numpy()[where // T], where % T
-    share = as_share(random_bits(seed, epoch, number, ACTION, index))
-    action = np.where(share < mix[0], MASKED, np.where(share < mix[0] + mix[1], RANDOM, KEPT))
+    uniform = as_uniform(random_bits(seed, epoch, number, ACTION, index))
+    action = np.where(uniform < mix[0], MASKED, np.where(uniform < mix[0] + mix[1], RANDOM, KEPT))
     random_at = action == RANDOM
     corrupted = input_ids.numpy().reshape(-1).copy()
     corrupted[where[action == MASKED]] = mask_id
@@ -166,16 +166,16 @@ def apply_mix(
 def counts_to_predict(
     lengths: np.ndarray, allowed: np.ndarray, rate: float, max_predictions: int | None
 ) -> np.ndarray:
-    """`count_to_predict` of every row, and never more than the row has eligible positions."""
-    values, which = np.unique(lengths, return_inverse=True)  # often all rows are full: one value
+    """`count_to_predict` of every sequence, and never more than it has eligible positions."""
+    values, which = np.unique(lengths, return_inverse=True)  # often all are full: one value
     by_length = [count_to_predict(n, rate, max_predictions) for n in values.tolist()]
     return np.minimum(np.array(by_length, dtype=np.int64)[which], allowed.sum(axis=1))
 
 
 def _thresholds(draw: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """For each row the number that exactly `counts` of its draws lie under."""
+    """For each sequence the number that exactly `counts` of its draws lie under."""
     ordered = np.sort(
         draw, axis=1
-    )  # numpy sorts short rows with vector instructions: quicker than a heap
+    )  # numpy sorts short arrays with vector instructions: quicker than a heap
     above = np.full((len(draw), 1), np.uint64(2**64 - 1))
     return np.concatenate([ordered, above], axis=1)[np.arange(len(draw)), counts]

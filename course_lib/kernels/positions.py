@@ -1,7 +1,8 @@
 """Relative positions: from the distance of two tokens to a row of the position table (He et al.
 2020, equation 3; the logarithmic buckets are those of the second generation's code).
 
-T tokens, k half the rows of the table. A distance is i − j: query's place minus key's place."""
+T tokens, k half the rows of the table. A distance is i − j: query's position minus key's
+position."""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ def position_rows(tokens: int, span: int, furthest: int | None = None) -> Tensor
 def row_table(rows: Tensor) -> Tensor:
     """The same written out for every pair: (2T − 1,) -> (T, T); (i, j) holds the row of i − j."""
     tokens = (len(rows) + 1) // 2
-    place = torch.arange(tokens, device=rows.device)
-    return rows[place[:, None] - place[None, :] + tokens - 1]
+    position = torch.arange(tokens, device=rows.device)
+    return rows[position[:, None] - position[None, :] + tokens - 1]
 
 
 def score_scale(head_size: int, *position_tables: Tensor | None) -> float:

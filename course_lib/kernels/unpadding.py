@@ -31,8 +31,8 @@ class Packing:
     """Where the real tokens of a batch are, worked out once for all layers.
 
     mask (B, T): 1 at real tokens, 0 at padding, which may be anywhere; a row may be empty. In the
-    list, rows stand in order of length; within a row, tokens in order of place. Raises ValueError
-    for a mask of another form."""
+    list, rows stand in order of length; within a row, tokens in order of position. Raises
+    ValueError for a mask of another form."""
 
     def __init__(self, mask: Tensor) -> None:
         if mask.dim() != 2:
@@ -42,9 +42,9 @@ class Packing:
             )
         real = mask != 0
         lengths, order = real.sum(dim=1).sort(stable=True)
-        row, place = real[order].nonzero(as_tuple=True)
+        row, position = real[order].nonzero(as_tuple=True)
         self.shape = mask.shape
-        self.places = order[row] * mask.shape[1] + place  # (N,), each as b·T + t
+        self.positions = order[row] * mask.shape[1] + position  # (N,), each as b·T + t
         values, counts = lengths.unique_consecutive(return_counts=True)
         groups = zip(counts.tolist(), values.tolist(), strict=True)
         self.groups = [(rows, length) for rows, length in groups if length]  # rows of one length
@@ -56,30 +56,32 @@ class Packing:
                 f"x of shape {tuple(x.shape)} was given to the packing of a batch of "
                 f"{tuple(self.shape)}; expected (B, T, H) with that B and T."
             )
-        return F.embedding(self.places, x.flatten(0, 1))  # the quickest look-up of rows, both ways
+        return F.embedding(
+            self.positions, x.flatten(0, 1)
+        )  # the quickest look-up of rows, both ways
 
     def pad(self, x: Tensor) -> Tensor:
-        """(N, H) -> (B, T, H): each token back at its place, zeros at the padding. Raises
+        """(N, H) -> (B, T, H): each token back at its position, zeros at the padding. Raises
         ValueError for a list of another length."""
-        if x.shape[0] != len(self.places):
+        if x.shape[0] != len(self.positions):
             raise ValueError(
-                f"a list of {x.shape[0]} tokens was given to a packing of {len(self.places)}; "
+                f"a list of {x.shape[0]} tokens was given to a packing of {len(self.positions)}; "
                 "expected one vector a real token, as `unpad` returns them."
             )
         batch, tokens = self.shape
-        padded = x.new_zeros(batch * tokens, x.shape[1]).index_copy_(0, self.places, x)
+        padded = x.new_zeros(batch * tokens, x.shape[1]).index_copy_(0, self.positions, x)
         return padded.unflatten(0, (batch, tokens))
 
     @cached_property
     def mask(self) -> Tensor:
         """(B, T): 1 at real tokens, 0 at padding."""
-        return self.pad(torch.ones_like(self.places)[:, None]).squeeze(2)
+        return self.pad(torch.ones_like(self.positions)[:, None]).squeeze(2)
 
     @cached_property
     def shared_rows(self) -> tuple[Tensor, Tensor]:
-        """Texts put into rows as long as the longest one: at which place of R rows of C each token
-        of the list stands, (N,) as r·C + c, and whose text stands at each place, (R, C), −1 where
-        there is none.
+        """Texts put into rows as long as the longest one: at which position of R rows of C each
+        token of the list stands, (N,) as r·C + c, and whose text stands at each position, (R, C),
+        −1 where there is none.
 
         The longest texts go first, each into the first row with room for it."""
         lengths = [length for rows, length in self.groups for _ in range(rows)]
@@ -93,7 +95,7 @@ class Packing:
                 used.append(0)
             begins[text] = row * capacity + used[row]
             used[row] += lengths[text]
-        device = self.places.device
+        device = self.positions.device
         texts = torch.arange(len(lengths), device=device)
         count = torch.tensor(lengths, dtype=torch.int64, device=device)
         of_text = texts.repeat_interleave(count)  # (N,)
@@ -111,11 +113,11 @@ def packed_attention_reference(
     num_heads: int,
     dropout: float = 0.0,
 ) -> Tensor:
-    """The padded batch as it is, its padding hidden by the mask: query, key, value (N, H) -> mixed
+    """The padded batch as it is, its padding hidden by the mask: query, key, value (N, H) -> output
     (N, H)."""
     q, k, v = (_heads(packing.pad(x), num_heads) for x in (query, key, value))  # (B, A, T, D)
-    mixed, _, _ = attention_reference(q, k, v, packing.mask, dropout)
-    return packing.unpad(mixed.transpose(1, 2).flatten(2))
+    output, _, _ = attention_reference(q, k, v, packing.mask, dropout)
+    return packing.unpad(output.transpose(1, 2).flatten(2))
 
 
 def packed_attention(
@@ -135,12 +137,12 @@ def packed_attention(
     sizes = [rows * length for rows, length in packing.groups]
     # One split, not a slice a group: a slice's backward pass would write all N rows each time.
     parts = zip(*(x.split(sizes) for x in (query, key, value)), strict=True)
-    mixed = []
+    output = []
     for group, part in zip(packing.groups, parts, strict=True):
         q, k, v = (_heads(x.view(*group, -1), num_heads) for x in part)  # (rows, A, length, D)
         attended = attention(q, k, v, dropout=dropout, path=path).transpose(1, 2)
-        mixed.append(attended.reshape(part[0].shape))
-    return torch.cat(mixed)
+        output.append(attended.reshape(part[0].shape))
+    return torch.cat(output)
 
 
 def shared_rows_attention(
@@ -161,13 +163,13 @@ def shared_rows_attention(
         filled = x.new_zeros(rows * capacity, x.shape[1]).index_copy_(0, at, x)
         return _heads(filled.view(rows, capacity, -1), num_heads)
 
-    # An empty place asks the other empty ones, so that none is left without a key.
+    # An empty position attends to the other empty ones, so that none is left without a key.
     apart = (owner[:, :, None] != owner[:, None, :])[:, None]  # (R, 1, C, C)
     bias = apart.to(query.dtype) * torch.finfo(query.dtype).min
-    mixed = F.scaled_dot_product_attention(
+    output = F.scaled_dot_product_attention(
         lay_out(query), lay_out(key), lay_out(value), attn_mask=bias, dropout_p=dropout
     )  # (R, A, C, D)
-    return mixed.transpose(1, 2).reshape(rows * capacity, -1)[at]
+    return output.transpose(1, 2).reshape(rows * capacity, -1)[at]
 
 
 def _heads(x: Tensor, num_heads: int) -> Tensor:

@@ -23,48 +23,48 @@ def classification_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str
 
 
 def regression_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Mean of (score − true value)²: outputs.logits (B, 1), targets["values"] (B,).
+    """Mean of (logit − true value)²: outputs.logits (B, 1), targets["values"] (B,).
 
     For answers that are numbers, as how alike two sentences are. Raises ValueError for a model with
     several classes, and for values that are no finite numbers."""
-    scores, values = outputs.logits, targets["values"]
-    if scores.shape != (len(values), 1) or values.dim() != 1:
+    logits, values = outputs.logits, targets["values"]
+    if logits.shape != (len(values), 1) or values.dim() != 1:
         raise ValueError(
-            f"scores of shape {tuple(scores.shape)} and values of shape {tuple(values.shape)} were "
+            f"logits of shape {tuple(logits.shape)} and values of shape {tuple(values.shape)} were "
             "given; expected (B, 1) and (B,): one number a text. Build the model with classes=1."
         )
     if not torch.isfinite(values).all() or (values == IGNORED).any():
         raise ValueError(
             f"values {values.tolist()} were given; expected finite numbers, and none of {IGNORED}, "
-            'which means "not asked" in the other losses. Leave such texts out, or scale.'
+            'which means "ignored" in the other losses. Leave such texts out, or scale.'
         )
-    wide = scores if scores.dtype == torch.float64 else scores.float()
+    wide = logits if logits.dtype == torch.float64 else logits.float()
     total = F.mse_loss(wide.squeeze(1), values.to(wide.dtype), reduction="sum")
     return {"total": total / targets.get("num_values", len(values))}
 
 
-def check_labels(name: str, labels: Tensor, scores: Tensor, count: Tensor | None = None) -> None:
-    """Raise ValueError unless labels (…) name classes of scores (…, C), or are −100: not asked.
+def check_labels(name: str, labels: Tensor, logits: Tensor, count: Tensor | None = None) -> None:
+    """Raise ValueError unless labels (…) name classes of logits (…, C), or are −100: ignored.
 
-    At least one must be asked; in a part of a larger batch, whose labels are `count`, none need."""
-    classes = scores.shape[-1]
-    if labels.shape != scores.shape[:-1]:
+    At least one must count; in a part of a larger batch, whose labels are `count`, none need."""
+    classes = logits.shape[-1]
+    if labels.shape != logits.shape[:-1]:
         raise ValueError(
-            f"{name} of shape {tuple(labels.shape)} were given for scores of shape "
-            f"{tuple(scores.shape)}; expected {tuple(scores.shape[:-1])}: one label for each row "
-            "of scores. Cut texts and labels to the same length."
+            f"{name} of shape {tuple(labels.shape)} were given for logits of shape "
+            f"{tuple(logits.shape)}; expected {tuple(logits.shape[:-1])}: one label for each row "
+            "of logits. Cut texts and labels to the same length."
         )
-    asked = labels[labels != IGNORED]
-    if not asked.numel():
+    labelled = labels[labels != IGNORED]
+    if not labelled.numel():
         if count is None:
             raise ValueError(
-                f"{name} were given that are all {IGNORED}, not asked; expected at least one "
+                f"{name} were given that are all {IGNORED}, ignored; expected at least one "
                 "label. Was every word cut away?"
             )
         return
-    low, high = (int(x) for x in torch.aminmax(asked))
+    low, high = (int(x) for x in torch.aminmax(labelled))
     if low < 0 or high >= classes:
         raise ValueError(
             f"{name} from {low} to {high} were given; expected numbers from 0 to {classes - 1}, or "
-            f"{IGNORED} where nothing is asked. Does the model have as many classes as the data?"
+            f"{IGNORED} where nothing counts. Does the model have as many classes as the data?"
         )

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from course_lib.kernels.masked_loss import mean_cross_entropy
 
-from .rows import Rows, SpecialIds, pack, to_rows
+from .sequences import PackedSequences, SpecialIds, pack, to_sequences
 
 IS_NEXT, NOT_NEXT = 0, 1
 AT_ONCE = 2_000  # documents: Python lists weigh ten times what a tensor does
@@ -23,7 +23,7 @@ SPECIALS_IN_A_PAIR = 3  # [CLS] a [SEP] b [SEP]
 Sentence = Sequence[int]
 Document = Sequence[Sentence]
 Pair = tuple[list[int], list[int], int]  # segment A, segment B, label
-# (documents, number of one, random numbers, length, share of short pairs) -> its pairs
+# (documents, number of one, random numbers, length, fraction of short pairs) -> its pairs
 PairsOfDocument = Callable[[Sequence[Document], int, random.Random, int, float], list[Pair]]
 
 
@@ -34,10 +34,10 @@ def make_pairs(
     length: int,
     seed: int = 0,
     short_share: float = 0.1,
-) -> Rows:
+) -> PackedSequences:
     """Pairs of segments packed to `length` positions, with `next_sentence_label` (N,).
 
-    documents: document → sentences → ids. A share `short_share` of the pairs aims at a shorter
+    documents: document → sentences → ids. A fraction `short_share` of the pairs aims at a shorter
     length, as in the released generator. Raises ValueError for fewer than two documents or an empty
     one."""
     return pack_pairs(documents, special, pairs_of_document, length, seed, short_share)
@@ -51,7 +51,7 @@ def pack_pairs(
     seed: int,
     short_share: float,
     fewest: int = 2,
-) -> Rows:
+) -> PackedSequences:
     """The pairs that `pairs_of` makes of every document, packed, with their labels.
 
     fewest: how many documents it needs; two if it takes segments from others."""
@@ -65,12 +65,12 @@ def pack_pairs(
                 packed.append(pack(a, b, special, length))
                 labels.append(label)
         if packed:
-            parts.append(to_rows(packed))
+            parts.append(to_sequences(packed))
     if not parts:
         raise ValueError(
             "No document gave a pair; expected at least one with two sentences that fit the length."
         )
-    return Rows(
+    return PackedSequences(
         torch.cat([part.input_ids for part in parts]),
         torch.cat([part.attention_mask for part in parts]),
         torch.cat([part.token_type_ids for part in parts]),
@@ -150,7 +150,7 @@ def take_sentences(document: Document, start: int, target: int) -> list[Sentence
 def from_elsewhere(
     documents: Sequence[Document], number: int, draw: random.Random, room: int
 ) -> list[int]:
-    """A run of sentences from a random place of another document, about `room` tokens long."""
+    """A run of sentences from a random position of another document, about `room` tokens long."""
     other = draw.randrange(len(documents) - 1)
     other += other >= number  # skips the document itself
     document = documents[other]

@@ -1,4 +1,5 @@
-"""BERT's pre-training: both tasks on the same rows, the two mean losses added (section A.2)."""
+"""BERT's pre-training: both tasks on the same sequences, the two mean losses added (section
+A.2)."""
 
 from __future__ import annotations
 
@@ -12,23 +13,23 @@ from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED
 
-from .masked_lm import BERT_MIX, mask_rows, mask_whole_words, masked_lm_loss
+from .masked_lm import BERT_MIX, mask_sequences, mask_whole_words, masked_lm_loss
 from .next_sentence import next_sentence_loss
-from .rows import Batch, Rows, SpecialIds
+from .sequences import Batch, PackedSequences, SpecialIds
 
-POOL = 32  # batches whose rows are sorted by length together
+POOL = 32  # batches whose sequences are sorted by length together
 COUNT = "num_"  # before a target's name: how many of it the whole batch holds
 
 
 def pretraining_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Mean over the chosen positions plus mean over the pairs, in nats: total, mlm, nsp."""
+    """Mean over the selected positions plus mean over the pairs, in nats: total, mlm, nsp."""
     mlm = masked_lm_loss(outputs, targets)["mlm"]
     nsp = next_sentence_loss(outputs, targets)["nsp"]
     return {"total": mlm + nsp, "mlm": mlm, "nsp": nsp}
 
 
 def pretraining_batches(
-    rows: Rows,
+    sequences: PackedSequences,
     special: SpecialIds,
     *,
     batch_size: int,
@@ -42,87 +43,90 @@ def pretraining_batches(
     """Batches as a pure function of the step: batches(step) is the same now, tomorrow and after a
     crash.
 
-    Every epoch visits the rows in a new order and draws their masks anew; with `mask_copies=c` the
-    draw of epoch e is that of epoch e mod c (1: one static mask; 10: what BERT did). word_of (N, T)
-    hides whole words, or runs of up to `max_words` (see `mask_whole_words`).
-    Raises ValueError when there are fewer rows than a batch holds.
+    Every epoch visits the sequences in a new order with new masks (dynamic masking); with
+    `mask_copies=c` the mask of epoch e is that of epoch e mod c (1: static masking; 10: BERT's).
+    word_of (N, T) hides whole words, or runs of up to `max_words` (see `mask_whole_words`).
+    Raises ValueError when there are fewer sequences than a batch holds.
     """
-    if not 1 <= batch_size <= len(rows):
+    if not 1 <= batch_size <= len(sequences):
         raise ValueError(
-            f"batch_size={batch_size} was given for {len(rows)} rows; expected 1 to {len(rows)}."
+            f"batch_size={batch_size} was given for {len(sequences)} sequences; expected 1 to "
+            f"{len(sequences)}."
         )
-    steps_per_epoch = len(rows) // batch_size
-    lengths = rows.attention_mask.sum(dim=1)
+    steps_per_epoch = len(sequences) // batch_size
+    lengths = sequences.attention_mask.sum(dim=1)
 
     @lru_cache(maxsize=2)
-    def order(epoch: int) -> Tensor:  # (steps_per_epoch, batch_size), row numbers
+    def order(epoch: int) -> Tensor:  # (steps_per_epoch, batch_size), sequence numbers
         generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
-        shuffled = torch.randperm(len(rows), generator=generator)[: steps_per_epoch * batch_size]
-        # Rows of about equal length share a batch: fewer positions are spent on padding.
+        shuffled = torch.randperm(len(sequences), generator=generator)[
+            : steps_per_epoch * batch_size
+        ]
+        # Sequences of about equal length share a batch: fewer positions are spent on padding.
         pools = shuffled.split(POOL * batch_size)
         alike = torch.cat([pool[lengths[pool].argsort(stable=True)] for pool in pools])
-        places = torch.randperm(steps_per_epoch, generator=generator)
-        return alike.view(steps_per_epoch, batch_size)[places]
+        batches_in_order = torch.randperm(steps_per_epoch, generator=generator)
+        return alike.view(steps_per_epoch, batch_size)[batches_in_order]
 
     def batches(step: int) -> Batch:
-        epoch, place = divmod(step, steps_per_epoch)
-        which = order(epoch)[place]
+        epoch, number = divmod(step, steps_per_epoch)
+        which = order(epoch)[number]
         draw = epoch if mask_copies is None else epoch % mask_copies
         settings = {"rate": rate, "mix": mix, "seed": seed, "epoch": draw, "examples": which}
         if word_of is not None:
             settings |= {"word_of": word_of[which], "max_words": max_words}
-        return pretraining_batch(rows[which], special, **settings)
+        return pretraining_batch(sequences[which], special, **settings)
 
     return batches
 
 
-def pretraining_batch(rows: Rows, special: SpecialIds, **masking: Any) -> Batch:
-    """Rows, masked and cut to their longest text, as a model's inputs and an objective's
+def pretraining_batch(sequences: PackedSequences, special: SpecialIds, **masking: Any) -> Batch:
+    """Sequences, masked and cut to their longest text, as a model's inputs and an objective's
     targets."""
-    longest = int(rows.attention_mask.sum(dim=1).max())
-    rows = Rows(
-        rows.input_ids[:, :longest].contiguous(),
-        rows.attention_mask[:, :longest].contiguous(),
-        rows.token_type_ids[:, :longest].contiguous(),
-        rows.next_sentence_label,
+    longest = int(sequences.attention_mask.sum(dim=1).max())
+    sequences = PackedSequences(
+        sequences.input_ids[:, :longest].contiguous(),
+        sequences.attention_mask[:, :longest].contiguous(),
+        sequences.token_type_ids[:, :longest].contiguous(),
+        sequences.next_sentence_label,
     )
     if "word_of" in masking:
         masking["word_of"] = masking["word_of"][:, :longest]
-        masked = mask_whole_words(rows, special, **masking)
+        masked = mask_whole_words(sequences, special, **masking)
     else:
-        masked = mask_rows(rows, special, **masking)
+        masked = mask_sequences(sequences, special, **masking)
     inputs = {
         "input_ids": masked.input_ids,
-        "attention_mask": rows.attention_mask,
-        "token_type_ids": rows.token_type_ids,
+        "attention_mask": sequences.attention_mask,
+        "token_type_ids": sequences.token_type_ids,
         "predict_at": masked.predict_at,
     }
-    targets = {"labels": masked.asked}
-    if rows.next_sentence_label is not None:
-        targets["next_sentence_label"] = rows.next_sentence_label
+    targets = {"labels": masked.original_ids}
+    if sequences.next_sentence_label is not None:
+        targets["next_sentence_label"] = sequences.next_sentence_label
     return Batch(inputs, targets)
 
 
 def split_batch(batch: Batch, parts: int) -> list[Batch]:
-    """A large batch cut by rows into `parts` smaller ones, of equal size or one row apart.
+    """A large batch cut into `parts` smaller ones, of equal size or one sequence apart.
 
-    Each part is told how much the whole asks, so its loss is its share of the whole's: losses add
-    up to the loss of the whole, gradients to its gradient. Raises ValueError unless every part gets
-    a row."""
-    rows = len(batch.inputs["input_ids"])
-    if not isinstance(parts, int) or not 1 <= parts <= rows:
+    Each part is told how many labels the whole has, so its loss is its part of the whole's: losses
+    add up to the loss of the whole, gradients to its gradient. Raises ValueError unless every part
+    gets a row."""
+    sequences = len(batch.inputs["input_ids"])
+    if not isinstance(parts, int) or not 1 <= parts <= sequences:
         raise ValueError(
-            f"parts={parts!r} was given for a batch of {rows} rows; expected a whole number from "
-            f"1 to {rows}, so that every part has a row."
+            f"parts={parts!r} was given for a batch of {sequences} sequences; expected a whole "
+            f"number from 1 to {sequences}, so that every part has a sequence."
         )
-    edges = [part * rows // parts for part in range(parts + 1)]
+    edges = [part * sequences // parts for part in range(parts + 1)]
     return counted_together([_rows_of(batch, start, stop) for start, stop in pairwise(edges)])
 
 
 def counted_together(parts: Sequence[Batch]) -> list[Batch]:
     """The same batches, each with the number of targets in all of them: targets["num_labels"] is
-    how many of "labels" are asked, and so for every other target; "num_real" is how many tokens are
-    real, less the masked ones that are not asked. A count that a batch already has stays."""
+    how many of "labels" count, and so for every other target; "num_real" is how many tokens are
+    real, less the masked ones that are ignored. A count that a batch already has stays."""
     names = [name for name in parts[0].targets if not name.startswith(COUNT)]
     counts = {
         COUNT + name: torch.stack([(part.targets[name] != IGNORED).sum() for part in parts]).sum()
@@ -159,7 +163,7 @@ def check_weights(weights: Mapping[str, float]) -> None:
 
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Batch:
-    """The rows from `start` to before `stop`; their chosen positions are numbered anew."""
+    """The sequences from `start` to before `stop`; their selected positions are numbered anew."""
     inputs = {name: x[start:stop] for name, x in batch.inputs.items() if name != "predict_at"}
     targets = {n: x if n.startswith(COUNT) else x[start:stop] for n, x in batch.targets.items()}
     if "predict_at" in batch.inputs:

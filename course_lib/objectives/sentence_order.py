@@ -25,7 +25,7 @@ from .next_sentence import (
     take_sentences,
     truncate_pair,
 )
-from .rows import Rows, SpecialIds
+from .sequences import PackedSequences, SpecialIds
 
 IN_ORDER, SWAPPED = 0, 1
 
@@ -38,7 +38,7 @@ def make_ordered_pairs(
     seed: int = 0,
     short_share: float = 0.1,
     as_released: bool = False,
-) -> Rows:
+) -> PackedSequences:
     """Pairs of consecutive segments, half of them swapped, with `sentence_order_label` (N,).
 
     documents, length, seed, short_share: as for make_pairs. A run of one sentence has nothing to be
@@ -84,7 +84,7 @@ def sentence_order_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str
 
 
 def albert_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Mean over the chosen positions plus mean over the pairs, in nats: total, mlm, sop."""
+    """Mean over the selected positions plus mean over the pairs, in nats: total, mlm, sop."""
     mlm = masked_lm_loss(outputs, targets)["mlm"]
     sop = sentence_order_loss(outputs, targets)["sop"]
     return {"total": mlm + sop, "mlm": mlm, "sop": sop}

@@ -26,7 +26,7 @@ _HOME = {
     "curves_chart": "run_charts",
     "gradient_chart": "run_charts",
     "dots_chart": "run_charts",
-    "stones_chart": "run_charts",
+    "ablation_chart": "run_charts",
     "layer_distance_chart": "run_charts",
     "queue_chart": "run_charts",
     "tokens_row": "tokens",

@@ -33,7 +33,7 @@ class Comparison:
     our_parameters: int
     reference_parameters: int
     output_difference: float  # max |ours − theirs| / max(1, max |theirs|), real positions
-    gradient_difference: float  # the largest, as a share of the largest entry of the whole gradient
+    gradient_difference: float  # the largest, over the largest entry of the whole gradient
     tolerance: float
     batch: str
 
@@ -80,15 +80,15 @@ def compare(
     ours: nn.Module,
     reference: str | nn.Module = "transformers",
     *,
-    rows: int = 4,
+    sequences: int = 4,
     length: int = 16,
     seed: int = 0,
 ) -> Comparison:
     """Run our model and the reference on one batch with padding; compare outputs and gradients.
 
     reference: "transformers" builds its model from our weights; or a transformers model, taken as
-    it is. rows, length: the batch, ids drawn from `seed`. Raises ValueError for another word or
-    a reference of another shape, CheckpointError for a model that transformers does not have.
+    it is. sequences, length: the batch, ids drawn from `seed`. Raises ValueError for another word
+    or a reference of another shape, CheckpointError for a model that transformers does not have.
     """
     from course_lib.checkpoints import from_transformers, to_transformers
 
@@ -101,7 +101,7 @@ def compare(
     theirs: Any = to_transformers(ours) if built else copy.deepcopy(reference)
     config: Any = ours.config
     _same_shapes(ours, from_transformers(theirs))
-    batch = _batch(config, rows, min(length, config.longest_text), seed)
+    batch = _batch(config, sequences, min(length, config.longest_text), seed)
     with _gradients_of(ours), _gradients_of(theirs):
         mine, other = ours(**batch), theirs(**batch)
         names, mask = _names(mine, other), batch["attention_mask"]
@@ -110,7 +110,7 @@ def compare(
             _mean_loss(outputs, names, mask, seed).backward()
         del mine, other
         for p in theirs.parameters():
-            # The gradient takes the weight's place, and so gets our names.
+            # The gradient stands where the weight stood, and so gets our names.
             p.data = torch.zeros_like(p) if p.grad is None else p.grad
         gradient = _gradient_distance(ours, from_transformers(theirs))
     return Comparison(
@@ -120,7 +120,7 @@ def compare(
         output_difference=output,
         gradient_difference=gradient,
         tolerance=_tolerance(ours, theirs),
-        batch=f"{rows} rows of up to {batch['input_ids'].shape[1]} tokens"
+        batch=f"{sequences} sequences of up to {batch['input_ids'].shape[1]} tokens"
         + (", two segments, padding" if config.type_vocab_size > 1 else ", padding"),
     )
 
@@ -143,30 +143,30 @@ def _same_shapes(ours: nn.Module, theirs: nn.Module) -> None:
         )
 
 
-def _batch(config: Any, rows: int, length: int, seed: int) -> dict[str, Tensor]:
-    """Random ids in rows of different length, the second half of each in segment B if there is
+def _batch(config: Any, sequences: int, length: int, seed: int) -> dict[str, Tensor]:
+    """Random ids in sequences of different length, the second half of each in segment B if there is
     one; a model without segments gets none. The padding id stands for nothing else: some models
     count their positions by it."""
     generator = torch.Generator().manual_seed(seed)
-    ids = torch.randint(config.vocab_size, (rows, length), generator=generator)
-    place = torch.arange(length)
-    lengths = torch.tensor([max(1, length - i * length // (2 * rows)) for i in range(rows)])[
-        :, None
-    ]
-    mask = (place < lengths).long()
+    ids = torch.randint(config.vocab_size, (sequences, length), generator=generator)
+    position = torch.arange(length)
+    lengths = torch.tensor(
+        [max(1, length - i * length // (2 * sequences)) for i in range(sequences)]
+    )[:, None]
+    mask = (position < lengths).long()
     other = (config.pad_token_id + 1) % config.vocab_size
     ids = torch.where(ids == config.pad_token_id, other, ids)
     ids = torch.where(mask.bool(), ids, config.pad_token_id)
     batch = {"input_ids": ids, "attention_mask": mask}
     if config.type_vocab_size:
-        types = (place >= lengths // 2).long() * mask * min(1, config.type_vocab_size - 1)
+        types = (position >= lengths // 2).long() * mask * min(1, config.type_vocab_size - 1)
         batch["token_type_ids"] = types
     return batch
 
 
 @contextmanager
 def _gradients_of(model: nn.Module) -> Iterator[None]:
-    """Dropout off and gradients fresh; mode and gradients as they were afterwards."""
+    """Dropout off and gradients cleared; mode and gradients as they were afterwards."""
     training, before = model.training, [p.grad for p in model.parameters()]
     model.eval()
     model.zero_grad(set_to_none=True)
@@ -184,7 +184,7 @@ def _names(mine: Any, other: Any) -> list[str]:
 
 
 def _real(outputs: Any, name: str, mask: Tensor) -> Tensor:
-    """(B, T, …) at real positions; what there is one of a row, (B, …), as it is."""
+    """(B, T, …) at real positions; what there is one of a sequence, (B, …), as it is."""
     output = getattr(outputs, name)
     return output if name in ONE_A_ROW else output[mask.bool()]
 

@@ -47,15 +47,15 @@ def embedding_stack_view(encoder: nn.Module, tokenizer: WordPiece, a: str, b: st
         "a": w.Text(value=a, description="sentence A"),
         "b": w.Text(value=b, description="sentence B"),
     }
-    place = w.IntSlider(value=1, min=0, max=last(), description="token looked at")
+    position = w.IntSlider(value=1, min=0, max=last(), description="token looked at")
     for box in controls.values():
-        box.observe(lambda _: setattr(place, "max", last()), names="value")
+        box.observe(lambda _: setattr(position, "max", last()), names="value")
 
     def draw(**values: Any) -> str:
         return embedding_picture(encoder, tokenizer, **values).html
 
-    static = embedding_picture(encoder, tokenizer, a, b, place.value, as_image=True)
-    return playground(draw, {**controls, "place": place}, static)
+    static = embedding_picture(encoder, tokenizer, a, b, position.value, as_image=True)
+    return playground(draw, {**controls, "position": position}, static)
 
 
 def embedding_picture(
@@ -63,25 +63,25 @@ def embedding_picture(
     tokenizer: WordPiece,
     a: str,
     b: str,
-    place: int = 1,
+    position: int = 1,
     *,
     as_image: bool = False,
 ) -> Html:
-    """Every stage of every token as a row of colours, and the numbers of the token at `place`.
+    """Every stage of every token as a row of colours, and the numbers of the token at `position`.
 
-    Places count from 0; one beyond the last is taken as the last. as_image: for a page without a
+    Positions count from 0; one beyond the last is taken as the last. as_image: for a page without a
     kernel (see page.svg_image). Raises ValueError for an empty sentence.
     """
     import torch
 
-    rows = one_row(tokenizer, a, b)
+    sequences = one_row(tokenizer, a, b)
     embeddings: Any = encoder.embeddings
     with torch.no_grad():
-        parts = embeddings.parts(rows.input_ids, rows.token_type_ids)
+        parts = embeddings.parts(sequences.input_ids, sequences.token_type_ids)
     stages = {name: parts[name][0].detach() for name in STAGES}  # each (T, H)
-    ids, segments = rows.input_ids[0].tolist(), rows.token_type_ids[0].tolist()
-    place = min(max(place, 0), len(ids) - 1)
-    where = (ids[place], segments[place], place)
+    ids, segments = sequences.input_ids[0].tolist(), sequences.token_type_ids[0].tolist()
+    position = min(max(position, 0), len(ids) - 1)
+    where = (ids[position], segments[position], position)
     tokens = [tokenizer.token(i) for i in ids]
     hidden = stages["sum"].shape[1]
     said = (
@@ -92,14 +92,14 @@ def embedding_picture(
     below = f'<p style="margin:6px 0 0;color:#444">{said}</p>'
     strips = _strips(stages, tokens, where)
     strips = svg_image(strips, said) if as_image else strips
-    html = strips + _numbers(stages, tokens[place], where) + below
+    html = strips + _numbers(stages, tokens[position], where) + below
     return Html(card(html, "embedding-stack"), _in_words(stages, tokens, where))
 
 
 def _strips(stages: Mapping[str, Tensor], tokens: Sequence[str], where: Ids) -> str:
     """Five small heat maps side by side, T rows each, between the tokens and the signs."""
-    place, height = where[2], TOP + ROW * len(tokens) + 8
-    names = "".join(_name(i, token, i == place) for i, token in enumerate(tokens))
+    position, height = where[2], TOP + ROW * len(tokens) + 8
+    names = "".join(_name(i, token, i == position) for i, token in enumerate(tokens))
     strips = "".join(_strip(k, STAGES[n], v, where) for k, (n, v) in enumerate(stages.items()))
     label = "token, segment and position embeddings, their sum, and the sum after LayerNorm"
     return svg_drawing(680, height, names + strips, label)
@@ -110,7 +110,7 @@ def _strip(k: int, name: str, values: Tensor, where: Ids) -> str:
     x, high = LEFT + k * (WIDE + GAP), ROW * len(values)
     middle = f'x="{x + WIDE / 2}" text-anchor="middle"'
     uri = heat_png(values[:, :DIMS])
-    id_said = f"{('id', 'segment', 'place')[k]} {where[k]}" if k < len(where) else ""
+    id_said = f"{('id', 'segment', 'position')[k]} {where[k]}" if k < len(where) else ""
     return (
         f'<text {middle} y="16" font-weight="600">{name}</text>'
         f'<text {middle} y="33" font-size="11" fill="#555">{id_said}</text>'
@@ -134,7 +134,7 @@ def _name(i: int, token: str, chosen: bool) -> str:
 def _numbers(stages: Mapping[str, Tensor], token: str, where: Ids) -> str:
     """A table of the first numbers of one token, stage by stage, with mean and deviation over H."""
     few = min(WRITTEN, stages["sum"].shape[1])
-    head = [f"“{token}”, place {where[2]}", *map(str, range(few)), "", "mean", "sd"]
+    head = [f"“{token}”, position {where[2]}", *map(str, range(few)), "", "mean", "sd"]
     sides = ["left"] + ["right"] * (len(head) - 1)
     lines = [table_row("th", head, sides)]
     for k, (name, values) in enumerate(stages.items()):
@@ -155,10 +155,10 @@ def _short(value: float) -> str:
 
 
 def _in_words(stages: Mapping[str, Tensor], tokens: Sequence[str], where: Ids) -> str:
-    place = where[2]
-    lines = [" ".join(tokens), f"token {tokens[place]!r}: id, segment, place {where}"]
+    position = where[2]
+    lines = [" ".join(tokens), f"token {tokens[position]!r}: id, segment, position {where}"]
     for sign, (name, values) in zip(SIGNS, stages.items(), strict=True):
-        first = "  ".join(_short(v) for v in values[place, :4].tolist())
+        first = "  ".join(_short(v) for v in values[position, :4].tolist())
         lines.append(f"{sign:>2} {STAGES[name]:<10} {first} …")
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""What a model says about one hidden word, and how that changes while it learns."""
+"""What a model says about one masked word, and how that changes while it learns."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def predict_masked(
     """
     import torch
 
-    from course_lib.objectives.rows import pack
+    from course_lib.objectives.sequences import pack
 
     a, b = tokenizer.encode(text), tokenizer.encode(second) if second else None
     ids, types, mask = pack(a, b, tokenizer.special, len(a) + (len(b) + 1 if b else 0) + 2)
     if tokenizer.special.mask not in ids:
-        raise ValueError(f"{text!r} holds no [MASK]; expected one in place of the word to predict.")
+        raise ValueError(f"{text!r} holds no [MASK]; expected one instead of the word to predict.")
     rows = [torch.tensor([row]) for row in (ids, mask, types)]
     at = torch.tensor([ids.index(tokenizer.special.mask)])
     was_training = model.training
@@ -57,15 +57,15 @@ def predict_masked(
             logits = model(*rows, predict_at=at).prediction_logits  # (1, V)
     finally:
         model.train(was_training)
-    shares = logits[0].float().softmax(-1)  # (V,)
-    best = shares.topk(min(top, len(shares))).indices.tolist()
+    probabilities = logits[0].float().softmax(-1)  # (V,)
+    best = probabilities.topk(min(top, len(probabilities))).indices.tolist()
     if truth and tokenizer.id(truth) not in best:
         best.append(tokenizer.id(truth))
-    return [(tokenizer.token(i), round_one(shares[i].item())) for i in best]
+    return [(tokenizer.token(i), round_one(probabilities[i].item())) for i in best]
 
 
 class WatchWord:
-    """A callback of train.fit that asks for the masked word at chosen steps; see .snapshots.
+    """A callback of train.fit that predicts the masked word at chosen steps; see .snapshots.
 
     looks: how often, spread so that the early looks, where most happens, are close together.
     more: second, truth and top of predict_masked.
@@ -92,7 +92,7 @@ def prediction_slider(
 ) -> Live:
     """What is predicted for a masked word as training goes on: a slider over the snapshots.
 
-    snapshots: [(step, [(token, probability), …]), …]; truth: the hidden word, its bar hatched.
+    snapshots: [(step, [(token, probability), …]), …]; truth: the masked word, its bar hatched.
     Raises ValueError without a snapshot.
     """
     import ipywidgets
@@ -135,11 +135,11 @@ def prediction_svg(snapshot: Snapshot, text: str = "", truth: str = "", top: int
     return svg_drawing(720, height, _HATCH + head + bars, f"predictions after step {step}")
 
 
-def _bar(i: int, token: str, share: float, true: bool, top: int, row: int) -> str:
-    y, wide = top + row * i, 430 * share
+def _bar(i: int, token: str, probability: float, true: bool, top: int, row: int) -> str:
+    y, wide = top + row * i, 430 * probability
     fill = 'fill="url(#course-hatch)" stroke="#8a5f00"' if true else f'fill="{BLUE}"'
     said = " ← the true word" if true else ""
-    number = "not among the likeliest" if share == 0 else f"{100 * share:.1f}%"
+    number = "not among the likeliest" if probability == 0 else f"{100 * probability:.1f}%"
     return (
         f'<text x="150" y="{y + 16}" text-anchor="end" font-family="ui-monospace,Menlo,monospace">'
         f'{escape(token)}</text><rect x="158" y="{y + 2}" width="{max(wide, 1):.1f}" '

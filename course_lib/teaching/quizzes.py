@@ -1,8 +1,8 @@
 """Quiz items and questions for review, read from a lecture's quiz.toml and checked while reading.
 
 A file holds [[item]] tables (question, and [[item.choice]] with text, correct, why) and [[review]]
-tables (question, answer). Texts may mark `code` and *stress*; a blank line in an answer parts
-paragraphs.
+tables (question, answer). `{{number:name}}` stands for a number of the lecture (numbers.py). Texts
+may mark `code` and *stress*; a blank line in an answer parts paragraphs.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .numbers import filled
 from .page import Html, card, inline
 from .rooms import room_file
 
@@ -82,12 +83,18 @@ def _numbered(
     path: Path, kind: str, make: Callable[[Path, int, dict[str, Any]], Entry]
 ) -> tuple[Entry, ...]:
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
         raise QuizError(f"{path} is not TOML: {error}. Mend the line it names.") from error
     if not (entries := tables.get(kind)):
         raise QuizError(f"{path} holds no [[{kind}]]; expected at least one.")
     return tuple(make(path, number, entry) for number, entry in enumerate(entries, 1))
+
+
+def _text(path: Path) -> str:
+    """The file with its lecture's numbers filled in."""
+    text = path.read_text(encoding="utf-8")
+    return filled(path.parent.name[-2:], text) if "{{" in text else text
 
 
 def _item(path: Path, number: int, entry: dict[str, Any]) -> QuizItem:

@@ -9,18 +9,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.kernels.masking import as_share, random_bits
+from course_lib.kernels.masking import as_uniform, random_bits
 from course_lib.objectives.masked_lm import eligible_positions
-from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 
-from .tasks import LabelledRows
+from .tasks import LabelledSequences
 
 COPIES, SHARE, CANDIDATES = 20, 0.4, 15  # N_a, p_t and K of section 4.2
 REPLACE, WHICH = 4, 5  # what a random number is for, beside those of kernels/masking.py
 
 
 def augment(
-    task: LabelledRows,
+    task: LabelledSequences,
     model: Any,
     special: SpecialIds,
     *,
@@ -28,45 +28,50 @@ def augment(
     share: float = SHARE,
     candidates: int = CANDIDATES,
     seed: int = 0,
-) -> LabelledRows:
+) -> LabelledSequences:
     """The texts themselves, then `copies` variants of each, all with the label of their text.
 
     model: names words at [MASK], called as model(input_ids, attention_mask, token_type_ids,
     predict_at). Each word is hidden by itself and its `candidates` likeliest fillings are noted,
-    which may hold the word itself, but no control token; a variant replaces each word with
+    which may hold the word itself, but no special token; a variant replaces each word with
     probability `share` by one of them. Here every word is one piece; the paper takes neighbours in
     GloVe for words of several. A replaced word may change what the right answer is: the label is
-    the old one, so it is the teacher that should judge.
+    the old one, so it is the teacher that should label it.
     Raises ValueError for numbers that make no sense."""
-    words = special.vocab_size - len(control_ids(special))
+    words = special.vocab_size - len(special_token_ids(special))
     whole = isinstance(copies, int) and isinstance(candidates, int)
     if not whole or copies < 0 or not 0 <= share <= 1 or not 1 <= candidates <= words:
         raise ValueError(
             f"copies={copies!r}, share={share!r}, candidates={candidates!r} were given; expected a "
             f"whole number of at least 0, a share from 0 to 1, and 1 to {words} candidates."
         )
-    rows = task.rows
-    at = eligible_positions(rows, special).flatten().nonzero().squeeze(1)  # (W,) as n·T + t
+    sequences = task.sequences
+    at = eligible_positions(sequences, special).flatten().nonzero().squeeze(1)  # (W,) as n·T + t
     fillings = likeliest_words(
-        model, rows, at, special.mask, candidates, never=control_ids(special)
+        model, sequences, at, special.mask, candidates, never=special_token_ids(special)
     )  # (W, candidates)
-    example, index = (at // rows.input_ids.shape[1]).numpy(), (at % rows.input_ids.shape[1]).numpy()
-    made = [rows.input_ids]
+    example, index = (
+        (at // sequences.input_ids.shape[1]).numpy(),
+        (at % sequences.input_ids.shape[1]).numpy(),
+    )
+    made = [sequences.input_ids]
     for copy in range(1, copies + 1):
-        moved = as_share(random_bits(seed, copy, example, REPLACE, index)) < share
-        pick = as_share(random_bits(seed, copy, example, WHICH, index)) * candidates
-        ids = rows.input_ids.flatten().clone()
+        moved = as_uniform(random_bits(seed, copy, example, REPLACE, index)) < share
+        pick = as_uniform(random_bits(seed, copy, example, WHICH, index)) * candidates
+        ids = sequences.input_ids.flatten().clone()
         where = torch.from_numpy(moved)
         ids[at[where]] = fillings[where, torch.from_numpy(pick).long()[where]]
-        made.append(ids.view_as(rows.input_ids))
+        made.append(ids.view_as(sequences.input_ids))
     times = copies + 1
-    grown = Rows(
-        torch.cat(made), rows.attention_mask.repeat(times, 1), rows.token_type_ids.repeat(times, 1)
+    grown = PackedSequences(
+        torch.cat(made),
+        sequences.attention_mask.repeat(times, 1),
+        sequences.token_type_ids.repeat(times, 1),
     )
-    return LabelledRows(grown, task.labels.repeat(times), task.names)
+    return LabelledSequences(grown, task.labels.repeat(times), task.names)
 
 
-def control_ids(special: SpecialIds) -> list[int]:
+def special_token_ids(special: SpecialIds) -> list[int]:
     """The ids that are no words: no text is made better by one."""
     return [*special.never_masked, special.unk, special.mask]
 
@@ -74,7 +79,7 @@ def control_ids(special: SpecialIds) -> list[int]:
 @torch.no_grad()
 def likeliest_words(
     model: Any,
-    rows: Rows,
+    sequences: PackedSequences,
     at: Tensor,
     mask_id: int,
     candidates: int,
@@ -89,19 +94,19 @@ def likeliest_words(
     was_training = getattr(model, "training", False)
     if was_training:
         model.eval()
-    tokens, found = rows.input_ids.shape[1], []
+    tokens, found = sequences.input_ids.shape[1], []
     try:
         for part in at.split(batch_size):
-            text, place = part // tokens, part % tokens
-            here = rows[text]
+            text, position = part // tokens, part % tokens
+            here = sequences[text]
             longest = int(here.attention_mask.sum(dim=1).max())
             ids = here.input_ids[:, :longest].clone()
-            ids[torch.arange(len(part)), place] = mask_id
+            ids[torch.arange(len(part)), position] = mask_id
             inputs = (ids, here.attention_mask[:, :longest], here.token_type_ids[:, :longest])
-            asked = torch.arange(len(part)) * longest + place
-            scores = model(*inputs, predict_at=asked).prediction_logits.clone()
-            scores[:, list(never)] = -torch.inf
-            found.append(scores.topk(candidates, dim=-1).indices)
+            predict_at = torch.arange(len(part)) * longest + position
+            logits = model(*inputs, predict_at=predict_at).prediction_logits.clone()
+            logits[:, list(never)] = -torch.inf
+            found.append(logits.topk(candidates, dim=-1).indices)
     finally:
         if was_training:
             model.train()

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from course_lib.objectives.rows import Rows
+from course_lib.objectives.sequences import PackedSequences
 
 Document = Sequence[Sequence[int]]
 EDGE = -1  # the neighbour of a document's first and last word
@@ -34,10 +34,10 @@ class Unigram:
     def predict(self, left_id: int = EDGE, right_id: int = EDGE) -> int:
         return self.word
 
-    def accuracy(self, rows: Rows, chosen: Tensor) -> float:
-        """Share of the positions in `chosen` (N, T; bool) of the unmasked `rows` that hold this
-        word."""
-        return float((rows.input_ids[chosen] == self.word).float().mean())
+    def accuracy(self, sequences: PackedSequences, selected: Tensor) -> float:
+        """Fraction of the positions in `selected` (N, T; bool) of the unmasked `sequences` that
+        hold this word."""
+        return float((sequences.input_ids[selected] == self.word).float().mean())
 
 
 class NeighbourCounts:
@@ -56,7 +56,7 @@ class NeighbourCounts:
         flat = np.fromiter(chain.from_iterable(_triples(documents)), dtype=np.int32).reshape(-1, 3)
         if not len(flat):
             raise ValueError("Given no words to count; expected at least one document with a word.")
-        self._size = size = int(flat.max()) + 2  # ids, and the edge in the last place
+        self._size = size = int(flat.max()) + 2  # ids, and the edge in the last position
         a, w, b = (flat[:, column].astype(np.int64) % size for column in range(3))
         left, right = (
             np.bincount(side * size + w, minlength=size * size).reshape(size, size)
@@ -87,18 +87,21 @@ class NeighbourCounts:
         scores[self._triples[start:end] - first] += self._counts[start:end]
         return scores
 
-    def accuracy(self, rows: Rows, chosen: Tensor) -> float:
-        """Share of the positions in `chosen` (N, T; bool) it guesses right, in the unmasked `rows`.
+    def accuracy(self, sequences: PackedSequences, selected: Tensor) -> float:
+        """Fraction of the positions in `selected` (N, T; bool) it guesses right, in the unmasked
+        `sequences`.
 
         Neighbours are the nearest words, across the [SEP] between two halves of a story.
         """
-        hits = self.hits(rows, chosen)
+        hits = self.hits(sequences, selected)
         return float(hits.float().mean())
 
-    def hits(self, rows: Rows, chosen: Tensor) -> Tensor:
-        """Whether each chosen position is guessed right, (number of positions,) bool, in reading
+    def hits(self, sequences: PackedSequences, selected: Tensor) -> Tensor:
+        """Whether each selected position is guessed right, (number of positions,) bool, in reading
         order."""
-        return torch.tensor([self.predict(a, b) == w for a, w, b in _neighbours(rows, chosen)])
+        return torch.tensor(
+            [self.predict(a, b) == w for a, w, b in _neighbours(sequences, selected)]
+        )
 
 
 def _triples(documents: Sequence[Document]) -> Iterator[tuple[int, int, int]]:
@@ -107,24 +110,28 @@ def _triples(documents: Sequence[Document]) -> Iterator[tuple[int, int, int]]:
         yield from zip(words, words[1:], words[2:], strict=False)
 
 
-def _neighbours(rows: Rows, chosen: Tensor) -> Iterator[tuple[int, int, int]]:
-    """(left, word, right) of every chosen position, special tokens skipped."""
-    form = _form_ids(rows)
-    for ids, picked in zip(rows.input_ids.tolist(), chosen.tolist(), strict=True):
-        places = [t for t, w in enumerate(ids) if w not in form]
-        words = [EDGE, *(ids[t] for t in places), EDGE]
-        for k, t in enumerate(places):
+def _neighbours(sequences: PackedSequences, selected: Tensor) -> Iterator[tuple[int, int, int]]:
+    """(left, word, right) of every selected position, special tokens skipped."""
+    form = _form_ids(sequences)
+    for ids, picked in zip(sequences.input_ids.tolist(), selected.tolist(), strict=True):
+        positions = [t for t, w in enumerate(ids) if w not in form]
+        words = [EDGE, *(ids[t] for t in positions), EDGE]
+        for k, t in enumerate(positions):
             if picked[t]:
                 yield words[k], words[k + 1], words[k + 2]
 
 
-def _form_ids(rows: Rows) -> set[int]:
-    """[CLS], [SEP] and [PAD], read off the rows: the first position, the last real one, and what
-    follows it."""
-    ends = rows.attention_mask.sum(1) - 1
-    last = rows.input_ids.gather(1, ends[:, None])
-    padding = rows.input_ids[rows.attention_mask == 0]
-    return {*rows.input_ids[:, 0].tolist(), *last.flatten().tolist(), *padding.unique().tolist()}
+def _form_ids(sequences: PackedSequences) -> set[int]:
+    """[CLS], [SEP] and [PAD], read off the sequences: the first position, the last real one, and
+    what follows it."""
+    ends = sequences.attention_mask.sum(1) - 1
+    last = sequences.input_ids.gather(1, ends[:, None])
+    padding = sequences.input_ids[sequences.attention_mask == 0]
+    return {
+        *sequences.input_ids[:, 0].tolist(),
+        *last.flatten().tolist(),
+        *padding.unique().tolist(),
+    }
 
 
 def _smooth(counts: np.ndarray, unigram: np.ndarray, prior: float) -> np.ndarray:

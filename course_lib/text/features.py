@@ -1,9 +1,9 @@
-"""Labelled texts as rows of ids, for each kind of task: one text or a pair, a label a word, a
+"""Labelled texts as sequences of ids, for each kind of task: one text or a pair, a label a word, a
 question about a passage.
 
 Words and answers are counted in characters, a model counts in tokens. Offsets, which say where in
-its text each token stands, lead from one to the other and back. What does not fit into a row is
-cut, counted and told: `print(task.cut)`.
+its text each token stands, lead from one to the other and back. What does not fit into a sequence
+is cut, counted and told: `print(task.cut)`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from course_lib.objectives.rows import Rows, SpecialIds, pack, to_rows
+from course_lib.objectives.sequences import PackedSequences, SpecialIds, pack, to_sequences
 
 from .english import ENTITY_TAGS, UPOS, Answer, Question, TaggedSentence
 from .packing import pack_pair
-from .tasks import Cut, LabelledRows
+from .tasks import Cut, LabelledSequences
 
-IGNORED = -100  # the label of a position where nothing is asked
+IGNORED = -100  # the label of a position that no loss counts
 
 
 class Tokenizer(Protocol):
-    """What is asked of a tokenizer here: WordPiece and ByteBPE have it."""
+    """What is needed of a tokenizer here: WordPiece and ByteBPE have it."""
 
     @property
     def special(self) -> SpecialIds: ...
@@ -38,25 +38,25 @@ class Tokenizer(Protocol):
 # ---------------------------------------------------------------- a label a text, or a pair
 
 
-def text_rows(
+def text_sequences(
     texts: Sequence[str],
     labels: Sequence[str],
     names: Sequence[str],
     tokenizer: Tokenizer,
     length: int,
     second: Sequence[str] | None = None,
-) -> LabelledRows:
+) -> LabelledSequences:
     """[CLS] text [SEP], or [CLS] text [SEP] second [SEP], and the class of each of N texts.
 
     names: the classes; `labels` become their numbers. A text that is too long loses its end, a pair
     loses, token by token, the end of the one that is longer at that moment.
     Raises ValueError for no texts, a label that is none of the names, labels that are all the
-    same, and as `plain_rows`."""
+    same, and as `plain_sequences`."""
     if len(texts) != len(labels):
         raise ValueError(
             f"{len(texts)} texts and {len(labels)} labels were given; expected a label for each."
         )
-    rows, cut = plain_rows(texts, tokenizer, length, second)
+    sequences, cut = plain_sequences(texts, tokenizer, length, second)
     number = _numbers_of(names)
     if unknown := sorted(set(labels) - number.keys()):
         raise ValueError(f"the label {unknown[0]!r} was given; expected one of {_listed(names)}.")
@@ -65,16 +65,18 @@ def text_rows(
             f"all {len(labels)} texts have the label {labels[0]!r}; expected at least two classes: "
             "of one there is nothing to learn. Was the data sorted, and then cut?"
         )
-    return LabelledRows(rows, torch.tensor([number[label] for label in labels]), tuple(names), cut)
+    return LabelledSequences(
+        sequences, torch.tensor([number[label] for label in labels]), tuple(names), cut
+    )
 
 
-def plain_rows(
+def plain_sequences(
     texts: Sequence[str],
     tokenizer: Tokenizer,
     length: int,
     second: Sequence[str] | None = None,
-) -> tuple[Rows, Cut]:
-    """The rows of `text_rows` for texts whose class nobody knows, and what was cut.
+) -> tuple[PackedSequences, Cut]:
+    """The sequences of `text_sequences` for texts whose class nobody knows, and what was cut.
 
     Raises ValueError for no texts, as many second texts as there are not texts, a text without a
     token, and a length that does not hold one token of each."""
@@ -95,20 +97,20 @@ def plain_rows(
         row = pack_pair(ids[0], b, tokenizer.special, length, truncate=True)
         packed.append(row)
         left_out.append(1 + sum(len(part) + 1 for part in ids) - sum(row[2]))
-    return to_rows(packed), _cut(left_out, length, "tokens")
+    return to_sequences(packed), _cut(left_out, length, "tokens")
 
 
 # ---------------------------------------------------------------- a label a word
 
 
 @dataclass(frozen=True)
-class TaggedRows:
-    """Sentences and the tag of each word: N rows of T positions.
+class TaggedSequences:
+    """Sentences and the tag of each word: N sequences of T positions.
 
     labels (N, T) int64: the tag's number at the first piece of each word, −100 everywhere else;
     first: for each sentence, the position of each word's first piece, as far as its words fit."""
 
-    rows: Rows
+    sequences: PackedSequences
     labels: Tensor
     names: tuple[str, ...]
     words: tuple[tuple[str, ...], ...]
@@ -118,10 +120,10 @@ class TaggedRows:
     def __len__(self) -> int:
         return len(self.words)
 
-    def __getitem__(self, which: slice | Tensor) -> TaggedRows:
+    def __getitem__(self, which: slice | Tensor) -> TaggedSequences:
         numbers = torch.arange(len(self))[which].tolist()
-        return TaggedRows(
-            self.rows[which], self.labels[which], self.names,
+        return TaggedSequences(
+            self.sequences[which], self.labels[which], self.names,
             tuple(self.words[n] for n in numbers), tuple(self.first[n] for n in numbers), self.cut,
         )  # fmt: skip
 
@@ -132,7 +134,7 @@ class TaggedRows:
         if numbers.shape != self.labels.shape:
             raise ValueError(
                 f"tags of shape {tuple(numbers.shape)} were given; expected one for each position, "
-                f"{tuple(self.labels.shape)}. Pad what was cut to the longest row."
+                f"{tuple(self.labels.shape)}. Pad what was cut to the longest sequence."
             )
         found = [row[list(at)].tolist() for row, at in zip(numbers, self.first, strict=True)]
         if strange := {n for row in found for n in row if not 0 <= n < len(self.names)}:
@@ -142,13 +144,13 @@ class TaggedRows:
         return [[self.names[n] for n in row] for row in found]
 
 
-def tagged_rows(
+def tagged_sequences(
     sentences: Sequence[TaggedSentence],
     kind: str | None,
     tokenizer: Tokenizer,
     length: int,
     names: Sequence[str] | None = None,
-) -> TaggedRows:
+) -> TaggedSequences:
     """[CLS] sentence [SEP], and the tags of its words at their first pieces (Devlin et al. 2018,
     section 5.3).
 
@@ -185,8 +187,8 @@ def tagged_rows(
             f"every word has the tag {sentences[0].tags(kind)[0]!r}; expected at least two tags. "
             "For sentences that a model shall tag give kind=None."
         )
-    return TaggedRows(
-        to_rows(packed), torch.stack(labels), tuple(names),
+    return TaggedSequences(
+        to_sequences(packed), torch.stack(labels), tuple(names),
         tuple(sentence.words for sentence in sentences), tuple(firsts),
         _cut(left_out, length, "words"),
     )  # fmt: skip
@@ -195,8 +197,8 @@ def tagged_rows(
 def _pieces_of_words(
     sentence: TaggedSentence, tokenizer: Tokenizer, room: int
 ) -> tuple[list[int], tuple[int, ...]]:
-    """The ids of the words that fit into `room`, and the positions of their first pieces in a row
-    that begins with [CLS]."""
+    """The ids of the words that fit into `room`, and the positions of their first pieces in a
+    sequence that begins with [CLS]."""
     ids: list[int] = []
     first: list[int] = []
     end = 0
@@ -227,15 +229,15 @@ def _pieces_of_words(
 
 
 @dataclass(frozen=True)
-class QuestionRows:
-    """Questions, each with windows of its passage: W rows [CLS] question [SEP] window [SEP].
+class QuestionSequences:
+    """Questions, each with windows of its passage: W sequences [CLS] question [SEP] window [SEP].
 
     start, end (W,): positions of the answer's first and last token, (0, 0) where this window does
     not hold all of it; allowed (W, T) bool: the window's tokens; offsets (W, T, 2): where in the
     passage each of them stands, 0 elsewhere; question (W,): which of `questions` it is. `cut`
     counts the answers that no window holds whole."""
 
-    rows: Rows
+    sequences: PackedSequences
     start: Tensor
     end: Tensor
     allowed: Tensor
@@ -247,9 +249,9 @@ class QuestionRows:
     def __len__(self) -> int:
         return len(self.start)
 
-    def __getitem__(self, which: slice | Tensor) -> QuestionRows:
-        return QuestionRows(
-            self.rows[which], self.start[which], self.end[which], self.allowed[which],
+    def __getitem__(self, which: slice | Tensor) -> QuestionSequences:
+        return QuestionSequences(
+            self.sequences[which], self.start[which], self.end[which], self.allowed[which],
             self.offsets[which], self.question[which], self.questions, self.cut,
         )  # fmt: skip
 
@@ -269,9 +271,9 @@ class QuestionRows:
         return Answer(passage[first:last], first)
 
 
-def question_rows(
+def question_sequences(
     questions: Sequence[Question], tokenizer: Tokenizer, length: int, stride: int
-) -> QuestionRows:
+) -> QuestionSequences:
     """Each question with its whole passage, or with windows of it where that is too long.
 
     stride: a window begins so many tokens after the one before; some libraries give the overlap
@@ -285,47 +287,53 @@ def question_rows(
         raise ValueError("No questions were given; expected at least one.")
     packed, spans, offsets, numbers, lost = [], [], [], [], []
     for number, question in enumerate(questions):
-        asked = tokenizer.encode(question.question)
-        text, places = tokenizer.encode_with_offsets(question.passage)
-        room = length - len(asked) - 3
-        _check_room(question, asked, text, room, length, stride)
-        answer = _tokens_of(question.answers[0], places) if question.answers else None
+        question_ids = tokenizer.encode(question.question)
+        text, offsets_of = tokenizer.encode_with_offsets(question.passage)
+        room = length - len(question_ids) - 3
+        _check_room(question, question_ids, text, room, length, stride)
+        answer = _tokens_of(question.answers[0], offsets_of) if question.answers else None
         found = False
         for first in range(0, max(1, len(text) - room + stride), stride):
             part = slice(first, first + room)
-            before = len(asked) + 2 - first  # from a token's number to its position
+            before = len(question_ids) + 2 - first  # from a token's number to its position
             whole = answer is not None and first <= answer[0] and answer[1] < first + room
             found |= whole
             spans.append((answer[0] + before, answer[1] + before) if answer and whole else (0, 0))
-            packed.append(pack(asked, text[part], tokenizer.special, length))
+            packed.append(pack(question_ids, text[part], tokenizer.special, length))
             row = torch.zeros(length, 2, dtype=torch.int64)
-            row[len(asked) + 2 :][: len(text[part])] = torch.tensor(places[part])
+            row[len(question_ids) + 2 :][: len(text[part])] = torch.tensor(offsets_of[part])
             offsets.append(row)
             numbers.append(number)
         if answer:
             lost.append(int(not found))
-    rows, placed = to_rows(packed), torch.stack(offsets)
+    sequences, placed = to_sequences(packed), torch.stack(offsets)
     starts, ends = torch.tensor(spans).unbind(1)
     # [SEP] after the window belongs to segment 1, too; it stands nowhere in the passage.
-    allowed = (rows.token_type_ids == 1) & (placed[..., 1] > 0)
-    return QuestionRows(
-        rows, starts, ends, allowed, placed, torch.tensor(numbers), tuple(questions),
+    allowed = (sequences.token_type_ids == 1) & (placed[..., 1] > 0)
+    return QuestionSequences(
+        sequences, starts, ends, allowed, placed, torch.tensor(numbers), tuple(questions),
         _cut(lost, length, "answers"),
     )  # fmt: skip
 
 
 def _check_room(
-    question: Question, asked: list[int], text: list[int], room: int, length: int, stride: int
+    question: Question,
+    question_ids: list[int],
+    text: list[int],
+    room: int,
+    length: int,
+    stride: int,
 ) -> None:
-    if not asked or not text:
+    if not question_ids or not text:
         raise ValueError(
-            f"{question.id}: the {'passage' if asked else 'question'} has no token; expected words."
+            f"{question.id}: the {'passage' if question_ids else 'question'} has no token; "
+            "expected words."
         )
     if room < 1:
         raise ValueError(
-            f"length={length} was given; {question.id} has a question of {len(asked)} tokens: with "
-            "[CLS] and two [SEP] that leaves no room for its passage. Expected at least "
-            f"{len(asked) + 4}."
+            f"length={length} was given; {question.id} has a question of {len(question_ids)} "
+            "tokens: with [CLS] and two [SEP] that leaves no room for its passage. Expected at "
+            f"least {len(question_ids) + 4}."
         )
     if not isinstance(stride, int) or not 1 <= stride <= room:
         raise ValueError(
@@ -334,10 +342,12 @@ def _check_room(
         )
 
 
-def _tokens_of(answer: Answer, places: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def _tokens_of(answer: Answer, offsets_of: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The first and the last token that holds a character of the answer."""
     end = answer.start + len(answer.text)
-    inside = [n for n, (first, last) in enumerate(places) if first < end and last > answer.start]
+    inside = [
+        n for n, (first, last) in enumerate(offsets_of) if first < end and last > answer.start
+    ]
     if not inside:
         raise ValueError(f"the answer {answer.text!r} has no token; expected words.")
     return inside[0], inside[-1]

@@ -11,16 +11,16 @@ from zlib import crc32
 import torch
 from torch import Tensor
 
-from course_lib.objectives.rows import Rows
+from course_lib.objectives.sequences import PackedSequences
 
 from .english import RELATIONS, Answer, Pair, Question, TaggedSentence
-from .world import MicroWorld, Story, Trace, story_rows
+from .world import MicroWorld, Story, Trace, story_sequences
 
 
 @dataclass(frozen=True)
 class Cut:
-    """What did not fit into rows of `length` positions: `lost` tokens (or words, or answers, as
-    `what` says) of `texts` texts, of the `of` that there were. str(cut) says it."""
+    """What did not fit into sequences of `length` positions: `lost` tokens (or words, or answers,
+    as `what` says) of `texts` texts, of the `of` that there were. str(cut) says it."""
 
     texts: int
     of: int
@@ -38,21 +38,22 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class LabelledRows:
-    """Texts and the class of each: rows of N texts, labels (N,), the classes' names; where texts
-    were shortened to fit, `cut` says by how much (of all texts that the rows were taken from).
+class LabelledSequences:
+    """Texts and the class of each: sequences of N texts, labels (N,), the classes' names; where
+    texts were shortened to fit, `cut` says by how much (of all texts that the sequences were taken
+    from).
 
     Raises ValueError unless every text has a label, and every label a name."""
 
-    rows: Rows
+    sequences: PackedSequences
     labels: Tensor
     names: tuple[str, ...]
     cut: Cut | None = None
 
     def __post_init__(self) -> None:
-        if len(self.rows) != len(self.labels):
+        if len(self.sequences) != len(self.labels):
             raise ValueError(
-                f"{len(self.rows)} texts and {len(self.labels)} labels were given; expected a "
+                f"{len(self.sequences)} texts and {len(self.labels)} labels were given; expected a "
                 "label for each text."
             )
         low, high = (int(x) for x in torch.aminmax(self.labels)) if len(self) else (0, 0)
@@ -65,17 +66,19 @@ class LabelledRows:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def __getitem__(self, which: slice | Tensor) -> LabelledRows:
-        return LabelledRows(self.rows[which], self.labels[which], self.names, self.cut)
+    def __getitem__(self, which: slice | Tensor) -> LabelledSequences:
+        return LabelledSequences(self.sequences[which], self.labels[which], self.names, self.cut)
 
     @property
     def commonest(self) -> float:
-        """Share of the commonest class: what always answering the same reaches."""
+        """Accuracy of the majority class: what always answering the same reaches."""
         return self.labels.bincount().max().item() / len(self.labels)
 
 
-def hero_jobs(world: MicroWorld, stories: Sequence[Story], length: int = 64) -> LabelledRows:
-    """What is the hero's job? Only of stories that do not say it: a reader must know the name.
+def unstated_facts(
+    world: MicroWorld, stories: Sequence[Story], length: int = 64
+) -> LabelledSequences:
+    """The unstated-fact probe: what is the hero's job? Only of stories that do not say it.
 
     About one story in five is such. Raises ValueError where none is."""
     silent = [s for s in stories if all(t.slot != "hero.job" for line in s.trace for t in line)]
@@ -87,27 +90,30 @@ def hero_jobs(world: MicroWorld, stories: Sequence[Story], length: int = 64) -> 
     people = world.grammar.tables[world.grammar.roles["hero"]]
     names = tuple(sorted({person["job"] for person in people}))
     jobs = [names.index(people[story.rows["hero"]]["job"]) for story in silent]
-    return LabelledRows(story_rows(world, silent, length), torch.tensor(jobs), names)
+    return LabelledSequences(story_sequences(world, silent, length), torch.tensor(jobs), names)
 
 
 @dataclass(frozen=True)
-class WordKinds:
-    """Words in their texts, and the gap of a sentence frame that each fills: its kind.
+class SlotCategories:
+    """Words in their texts, and the slot of a sentence frame that each fills.
 
-    rows: N texts; at (M,): where the words stand, as n·T + t; labels (M,), names: their kinds;
-    learn (M,) bool: the word belongs to the half of the vocabulary that a probe learns from."""
+    sequences: N texts; at (M,): positions of the words, as n·T + t; labels (M,), names: their
+    slots; learn (M,) bool: the word belongs to the half of the vocabulary that a probe learns
+    from."""
 
-    rows: Rows
+    sequences: PackedSequences
     at: Tensor
     labels: Tensor
     names: tuple[str, ...]
     learn: Tensor
 
 
-def word_kinds(world: MicroWorld, stories: Sequence[Story], length: int = 64) -> WordKinds:
-    """Which kind of word stands here: a hero, a job, a thing, a city …?
+def slot_categories(
+    world: MicroWorld, stories: Sequence[Story], length: int = 64
+) -> SlotCategories:
+    """The slot-category probe: is this word a hero, a job, a thing, a city …?
 
-    The words are halved by a hash: who learned from one half has never been told the kind of a
+    The words are halved by a hash: who learned from one half has never seen the slot of a
     word of the other. Raises ValueError for no stories."""
     if not stories:
         raise ValueError("No stories were given; expected at least one.")
@@ -120,29 +126,29 @@ def word_kinds(world: MicroWorld, stories: Sequence[Story], length: int = 64) ->
         if trace.slot
     ]
     at, labels, learn = zip(*filled, strict=True)
-    return WordKinds(
-        story_rows(world, stories, length),
+    return SlotCategories(
+        story_sequences(world, stories, length),
         torch.tensor(at), torch.tensor(labels), names, torch.tensor(learn),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Queues:
-    """Rows in which the same eight workers come in the same order, each in a sentence of the same
-    form; only the place in the row says who it is.
+    """Sequences in which the same eight workers come in the same order, each in a sentence of the
+    same form; only the position says who it is.
 
-    rows: N texts; at (8,): where in each row the workers stand; words: their jobs, in order."""
+    sequences: N texts; at (8,): positions of the workers in each; words: their jobs, in order."""
 
-    rows: Rows
+    sequences: PackedSequences
     at: Tensor
     words: tuple[str, ...]
 
 
 def queues(world: MicroWorld, count: int, seed: int = 0, workers: int = 8) -> Queues:
-    """`count` rows "then the baker sees the lamp . then the …": what is seen is drawn anew each
-    time, who comes is not. Neighbours say nothing about a worker but that one stands here.
+    """`count` sequences "then the baker sees the lamp . then the …": what is seen is drawn anew
+    each time, who comes is not. Neighbours say nothing about a worker but that one stands here.
 
-    Raises ValueError unless there are 1 to 36 workers and at least one row."""
+    Raises ValueError unless there are 1 to 36 workers and at least one sequence."""
     ids = world.tokenizer.ids
     tables = world.grammar.tables
     jobs = sorted({person["job"] for person in tables[world.grammar.roles["hero"]]} & set(ids))
@@ -150,7 +156,7 @@ def queues(world: MicroWorld, count: int, seed: int = 0, workers: int = 8) -> Qu
     if not 1 <= workers <= len(jobs) or count < 1:
         raise ValueError(
             f"workers={workers!r} and count={count!r} were given; expected 1 to {len(jobs)} "
-            "workers, and at least one row."
+            "workers, and at least one sequence."
         )
     generator = torch.Generator().manual_seed(seed)
     seen = torch.randint(len(things), (count, workers), generator=generator).tolist()
@@ -164,8 +170,8 @@ def queues(world: MicroWorld, count: int, seed: int = 0, workers: int = 8) -> Qu
         [[special.cls, *(ids[word] for word in text), special.sep] for text in texts]
     )
     at = 3 + 7 * torch.arange(workers)  # after [CLS] then the
-    rows = Rows(packed, torch.ones_like(packed), torch.zeros_like(packed))
-    return Queues(rows, at, tuple(jobs[:workers]))
+    sequences = PackedSequences(packed, torch.ones_like(packed), torch.zeros_like(packed))
+    return Queues(sequences, at, tuple(jobs[:workers]))
 
 
 # ---------------------------------------------------------------- items as in `english.py`
@@ -267,10 +273,10 @@ def story_pairs(stories: Sequence[Story], seed: int = 0) -> list[Pair]:
     texts = [story.text for story in stories]
     said: dict[tuple[Fact, str], dict[str, list[int]]] = {}  # subject -> value or "" -> stories
     for number, story in enumerate(stories):
-        places = _mentions(story)
+        spans = _mentions(story)
         for fact in FACTS:
             if fact.statement and (about := _about(story, fact)):
-                value = next((texts[number][a:b] for a, b in places.get(fact.slot, [])), "")
+                value = next((texts[number][a:b] for a, b in spans.get(fact.slot, [])), "")
                 said.setdefault((fact, about), {}).setdefault(value, []).append(number)
     draw = random.Random(f"story pairs {seed}")
     pairs = []
@@ -298,20 +304,20 @@ def story_questions(
 ) -> list[Question]:
     """One question about a fact for each story: how is the lamp, where does the hero come from?
 
-    About a share of `unanswerable` ask for what the story does not say. An answer that is said
-    twice has both places. Raises ValueError for no stories and for another share than 0 to 1."""
+    A fraction of about `unanswerable` ask for what the story does not say. An answer that is said
+    twice has both spans. Raises ValueError for no stories and for a fraction outside 0 to 1."""
     _some(stories)
     if not 0 <= unanswerable <= 1:
-        raise ValueError(f"unanswerable={unanswerable!r} was given; expected a share, 0 to 1.")
+        raise ValueError(f"unanswerable={unanswerable!r} was given; expected a fraction, 0 to 1.")
     draw = random.Random(f"story questions {seed}")
     found = []
     for number, story in enumerate(stories):
-        places, text = _mentions(story), story.text
-        asked = [(fact, about) for fact in FACTS if (about := _about(story, fact))]
+        spans, text = _mentions(story), story.text
+        candidates = [(fact, about) for fact in FACTS if (about := _about(story, fact))]
         silent = draw.random() < unanswerable
-        fits = [pair for pair in asked if (pair[0].slot not in places) == silent] or asked
+        fits = [pair for pair in candidates if (pair[0].slot not in spans) == silent] or candidates
         fact, about = draw.choice(fits)
-        answers = tuple(Answer(text[a:b], a) for a, b in places.get(fact.slot, []))
+        answers = tuple(Answer(text[a:b], a) for a, b in spans.get(fact.slot, []))
         found.append(Question(f"w{number}", fact.question.format(about=about), text, answers))
     return found
 
@@ -330,10 +336,10 @@ def _mentions(story: Story) -> dict[str, list[tuple[int, int]]]:
     for trace in chain.from_iterable(story.trace):
         start, end = end + 1, end + 1 + len(trace.word)
         if trace.slot:
-            places = found.setdefault(trace.slot, [])
+            spans = found.setdefault(trace.slot, [])
             if trace.slot == before:
-                start = places.pop()[0]
-            places.append((start, end))
+                start = spans.pop()[0]
+            spans.append((start, end))
         before = trace.slot
     return found
 

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from course_lib.files import data_path
-from course_lib.objectives.rows import Rows, SpecialIds, pack, to_rows
+from course_lib.objectives.sequences import PackedSequences, SpecialIds, pack, to_sequences
 from course_lib.text.grammar import Frame, Grammar, Hole, RulesError, hash_of
 from course_lib.text.wordpiece import WordPiece
 
@@ -67,7 +67,7 @@ class Story:
         return tuple(tuple(s.split()) for s in self.sentences)
 
     def with_gap(self, kind: str) -> tuple[str, str, str]:
-        """The story's two halves with [MASK] for its last word of this kind, and the hidden word.
+        """The story's two halves with [MASK] for its last word of this kind, and the masked word.
 
         Raises ValueError when the story has no such word; `kind` is one of those of `Trace`.
         """
@@ -161,20 +161,23 @@ class MicroWorld:
         ids = {word: self.tokenizer.id(word) for word in self.vocab}
         return [[[ids[w] for w in s.split()] for s in story.sentences] for story in stories]
 
-    def rows(self, stories: Sequence[Story], length: int = 64) -> StoryRows:
-        """Whole stories, one a row: [CLS] first half [SEP] second half [SEP], label 0 (IsNext)."""
-        packed, places = [], []
+    def sequences(self, stories: Sequence[Story], length: int = 64) -> StorySequences:
+        """Whole stories, one a sequence: [CLS] first half [SEP] second half [SEP], label 0
+        (IsNext)."""
+        packed, origins = [], []
         for document in self.documents(stories):
             half = len(document) // 2
             a, b = (list(chain(*part)) for part in (document[:half], document[half:]))
             packed.append(pack(a, b, self.special, length))
             where = [(s, w) for s, sentence in enumerate(document) for w in range(len(sentence))]
             filled = [(-1, -1), *where[: len(a)], (-1, -1), *where[len(a) :]]
-            places.append(filled + [(-1, -1)] * (length - len(filled)))
-        rows = to_rows(packed)
+            origins.append(filled + [(-1, -1)] * (length - len(filled)))
+        sequences = to_sequences(packed)
         labels = torch.zeros(len(stories), dtype=torch.int64)
-        rows = Rows(rows.input_ids, rows.attention_mask, rows.token_type_ids, labels)
-        return StoryRows(list(stories), rows, torch.tensor(places))
+        sequences = PackedSequences(
+            sequences.input_ids, sequences.attention_mask, sequences.token_type_ids, labels
+        )
+        return StorySequences(list(stories), sequences, torch.tensor(origins))
 
     def trace(self, story: Story) -> tuple[tuple[Trace, ...], ...]:
         """Where every word of a story comes from; `story.trace` is the same."""
@@ -328,28 +331,30 @@ def _choices(probabilities: np.ndarray) -> tuple[list[int], list[float]]:
 
 
 @dataclass(frozen=True)
-class StoryRows:
-    """Whole stories as rows, and where each position comes from.
+class StorySequences:
+    """Whole stories as sequences, and where each position comes from.
 
     `places` is (N, T, 2): sentence and word of the position in its story, -1 for special tokens and
     padding.
     """
 
     stories: list[Story]
-    rows: Rows
-    places: torch.Tensor
+    sequences: PackedSequences
+    origins: torch.Tensor
 
-    def positions(self, chosen: torch.Tensor) -> list[tuple[int, int, int]]:
+    def positions(self, selected: torch.Tensor) -> list[tuple[int, int, int]]:
         """(story, sentence, word) of every position that `chosen` (N, T) marks, in order."""
-        n, t = chosen.nonzero(as_tuple=True)
-        return [(i, s, w) for i, (s, w) in zip(n.tolist(), self.places[n, t].tolist(), strict=True)]
+        n, t = selected.nonzero(as_tuple=True)
+        return [
+            (i, s, w) for i, (s, w) in zip(n.tolist(), self.origins[n, t].tolist(), strict=True)
+        ]
 
     def kinds(self, positions: Iterable[tuple[int, int, int]]) -> list[str]:
         """The kind (see Trace) of every position."""
         return [self.stories[i].trace[s][w].kind for i, s, w in positions]
 
 
-def story_rows(world: MicroWorld, stories: Sequence[Story], length: int) -> Rows:
-    """One story a row, [CLS] story [SEP], all of it one segment."""
+def story_sequences(world: MicroWorld, stories: Sequence[Story], length: int) -> PackedSequences:
+    """One story a sequence, [CLS] story [SEP], all of it one segment."""
     documents = world.documents(stories)
-    return to_rows([pack(list(chain(*d)), None, world.special, length) for d in documents])
+    return to_sequences([pack(list(chain(*d)), None, world.special, length) for d in documents])

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.text import english
 from course_lib.text.english import LabelledText, Pair, Question, TaggedSentence
 
@@ -23,9 +23,9 @@ from .task_metrics import accuracy
 
 
 def bag_of_words_accuracy(
-    train: Rows, heldout: Rows, special: SpecialIds, *, kind: str = "shared"
+    train: PackedSequences, heldout: PackedSequences, special: SpecialIds, *, kind: str = "shared"
 ) -> float:
-    """Share of held-out pairs that a logistic regression over words tells apart.
+    """Accuracy on held-out pairs of a bag-of-words baseline: a logistic regression over words.
 
     kind: its features. "shared": for each word, whether it stands in both segments, and how many
     words do; the same when the segments are swapped. "ordered": for each word +1 if it stands in
@@ -43,16 +43,17 @@ def bag_of_words_accuracy(
     return float(found)
 
 
-def _features(rows: Rows, special: SpecialIds, kind: str) -> Any:
+def _features(sequences: PackedSequences, special: SpecialIds, kind: str) -> Any:
     from scipy.sparse import csr_matrix, hstack
 
-    ids, types = rows.input_ids.numpy(), rows.token_type_ids.numpy()
-    words = rows.attention_mask.numpy().astype(bool) & ~np.isin(ids, special.never_masked)
+    ids, types = sequences.input_ids.numpy(), sequences.token_type_ids.numpy()
+    words = sequences.attention_mask.numpy().astype(bool) & ~np.isin(ids, special.never_masked)
     bags = []
     for segment in (0, 1):
-        row, place = np.nonzero(words & (types == segment))
+        row, position = np.nonzero(words & (types == segment))
         bag = csr_matrix(
-            (np.ones(len(row)), (row, ids[row, place])), shape=(len(rows), special.vocab_size)
+            (np.ones(len(row)), (row, ids[row, position])),
+            shape=(len(sequences), special.vocab_size),
         )
         bags.append((bag > 0).astype(float))
     if kind == "ordered":
@@ -73,7 +74,7 @@ def words_of(text: str) -> list[str]:
 
 
 def label_accuracy(train: Sequence[Item], test: Sequence[Item], sees: str) -> float:
-    """Share of the test items whose class a simple classifier finds.
+    """Fraction of the test items whose class a simple classifier finds.
 
     sees: "nothing" always says the commonest class of the training items. The others are logistic
     regressions: "length" knows how many words and characters each text has, "words" which words it
@@ -183,11 +184,13 @@ def overlap_answer(question: Question) -> str:
     words that the question does not hold. Words of few sentences of the passage count more."""
     sentences = [match[0] for match in SENTENCE.finditer(question.passage)]
     bags = [set(words_of(sentence)) for sentence in sentences]
-    asked = set(words_of(question.question))
-    weight = {w: math.log(1 + len(bags) / (1 + sum(w in bag for bag in bags))) for w in asked}
-    shared = [math.fsum(weight[word] for word in bag & asked) for bag in bags]
+    question_words = set(words_of(question.question))
+    weight = {
+        w: math.log(1 + len(bags) / (1 + sum(w in bag for bag in bags))) for w in question_words
+    }
+    shared = [math.fsum(weight[word] for word in bag & question_words) for bag in bags]
     best = sentences[max(range(len(bags)), key=shared.__getitem__)]
-    return max(_runs(best, asked), key=lambda run: len(run.split()), default="")
+    return max(_runs(best, question_words), key=lambda run: len(run.split()), default="")
 
 
 def _runs(sentence: str, never: set[str]) -> Iterator[str]:

@@ -42,7 +42,7 @@ class Taught(nn.Module):
             raise ValueError(
                 "A student that shares weights with its teacher was given; expected two separate "
                 "models, as the teacher's weights are frozen. Give a copy (copy.deepcopy), or "
-                "begin_as(student, teacher)."
+                "initialise_from(student, teacher)."
             )
         self.student = student
         self.teacher = teacher.requires_grad_(False).eval()

@@ -1,7 +1,7 @@
-"""Fine-tuning: a pre-trained encoder, a fresh head on top, a few labelled texts.
+"""Fine-tuning: a pre-trained encoder, a randomly initialised head on top, a few labelled texts.
 
-The task decides the head: LabelledRows a class a text, TaggedRows a tag a word, QuestionRows the
-start and the end of an answer. Nothing else differs."""
+The task decides the head: LabelledSequences a class a text, TaggedSequences a tag a word,
+QuestionSequences the start and the end of an answer. Nothing else differs."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from course_lib.heads import (
     BertForTokenClassification,
 )
 from course_lib.objectives.classification import classification_loss
-from course_lib.objectives.rows import Batch
+from course_lib.objectives.sequences import Batch
 from course_lib.objectives.spans import best_spans, span_loss
 from course_lib.objectives.token_labels import token_classification_loss
-from course_lib.text.features import QuestionRows, TaggedRows
-from course_lib.text.tasks import LabelledRows
+from course_lib.text.features import QuestionSequences, TaggedSequences
+from course_lib.text.tasks import LabelledSequences
 
 from .loop import Callback, Objective, fit
 from .span_metrics import Candidate, SquadScores, choose_null_threshold, span_scores, squad_scores
 from .task_metrics import accuracy
 
-Task = LabelledRows | TaggedRows | QuestionRows
+Task = LabelledSequences | TaggedSequences | QuestionSequences
 ForTask = BertForClassification | BertForTokenClassification | BertForQuestionAnswering
 
 # What each kind of task is trained with.
 LOSSES: dict[type, Objective] = {
-    LabelledRows: classification_loss,
-    TaggedRows: token_classification_loss,
-    QuestionRows: span_loss,
+    LabelledSequences: classification_loss,
+    TaggedSequences: token_classification_loss,
+    QuestionSequences: span_loss,
 }
 
 
 def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[int], Batch]:
     """Batches as a pure function of the step: each epoch visits the texts in a new order, none
-    twice; what is left over when no batch can be filled any more waits for the next.
+    twice; what is left over when no batch can be filled any more is left out.
 
     Raises ValueError when there are fewer texts than a batch holds."""
     if not 1 <= batch_size <= len(task):
@@ -52,10 +52,10 @@ def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[in
     steps = len(task) // batch_size
 
     def batches(step: int) -> Batch:
-        epoch, place = divmod(step, steps)
+        epoch, number = divmod(step, steps)
         generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
         order = torch.randperm(len(task), generator=generator)
-        part = task[order[place * batch_size : (place + 1) * batch_size]]
+        part = task[order[number * batch_size : (number + 1) * batch_size]]
         return Batch(text_inputs(part), targets_of(part))
 
     return batches
@@ -64,27 +64,27 @@ def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[in
 def text_inputs(task: Task) -> dict[str, Tensor]:
     """A model's arguments, cut to the longest of the texts."""
     names = ("input_ids", "attention_mask", "token_type_ids")
-    return {name: getattr(task.rows, name)[:, : _longest(task)].contiguous() for name in names}
+    return {name: getattr(task.sequences, name)[:, : _longest(task)].contiguous() for name in names}
 
 
 def targets_of(task: Task) -> dict[str, Tensor]:
     """What the task's loss compares the model's answer with."""
-    if isinstance(task, LabelledRows):
+    if isinstance(task, LabelledSequences):
         return {"classes": task.labels}
-    if isinstance(task, TaggedRows):
+    if isinstance(task, TaggedSequences):
         return {"token_labels": task.labels[:, : _longest(task)].contiguous()}
     return {"start": task.start, "end": task.end}
 
 
 def _longest(task: Task) -> int:
-    return int(task.rows.attention_mask.sum(dim=1).max())
+    return int(task.sequences.attention_mask.sum(dim=1).max())
 
 
 def classifier_on(
     encoder: Encoder, classes: int | Sequence[str], seed: int = 0
 ) -> BertForClassification:
     """A classifier on top of a *copy* of the encoder; classifier and, where missing, pooler are
-    fresh. classes: their names, or how many there are."""
+    randomly initialised. classes: their names, or how many there are."""
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     if copy.pooler is None:
@@ -94,13 +94,13 @@ def classifier_on(
 
 
 def head_on(encoder: Encoder, task: Task, seed: int = 0) -> ForTask:
-    """The task's head, fresh, on top of a *copy* of the encoder."""
-    if isinstance(task, LabelledRows):
+    """The task's head, randomly initialised, on top of a *copy* of the encoder."""
+    if isinstance(task, LabelledSequences):
         return classifier_on(encoder, task.names, seed)
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     copy.pooler = None  # nobody would read it
-    if isinstance(task, TaggedRows):
+    if isinstance(task, TaggedSequences):
         return BertForTokenClassification(copy, task.names)
     return BertForQuestionAnswering(copy)
 
@@ -119,8 +119,8 @@ def finetune(
 ) -> Any:
     """The whole encoder trained on the task, from a copy: the one given stays as it is.
 
-    frozen: only what is fresh learns (the head, and a pooler that was missing), on vectors that
-    stay as they are. Returns the model with the task's head. Raises ValueError as
+    frozen: only what is randomly initialised learns (the head, and a pooler that was missing), on
+    vectors that stay as they are. Returns the model with the task's head. Raises ValueError as
     `labelled_batches` does."""
     model = head_on(encoder, task, seed)
     if frozen:
@@ -140,36 +140,36 @@ def finetune(
 
 @torch.no_grad()
 def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 64) -> list[Tensor]:
-    """The model's scores of these names for all texts of the task, padded to its rows' length. The
-    model is left as it was found."""
+    """The model's logits of these names for all texts of the task, padded to its sequences' length.
+    The model is left as it was found."""
     was_training = model.training
     model.eval()
-    length, found = task.rows.input_ids.shape[1], []
+    length, found = task.sequences.input_ids.shape[1], []
     try:
         for start in range(0, len(task), batch_size):
             out = model(**text_inputs(task[start : start + batch_size]))
             found.append([getattr(out, name) for name in names])
     finally:
         model.train(was_training)
-    whole = isinstance(task, LabelledRows)  # a score a text, nothing to pad
+    whole = isinstance(task, LabelledSequences)  # one vector a text, nothing to pad
     return [torch.cat([x if whole else _padded(x, length) for x in parts])
             for parts in zip(*found, strict=True)]  # fmt: skip
 
 
-def _padded(scores: Tensor, length: int) -> Tensor:
+def _padded(logits: Tensor, length: int) -> Tensor:
     """(B, T, …) with zeros up to T = length."""
-    short = length - scores.shape[1]
-    return torch.cat([scores, scores.new_zeros(len(scores), short, *scores.shape[2:])], dim=1)
+    short = length - logits.shape[1]
+    return torch.cat([logits, logits.new_zeros(len(logits), short, *logits.shape[2:])], dim=1)
 
 
-def predicted_classes(model: BertForClassification, task: LabelledRows) -> list[str]:
-    """The class with the highest score of each text, by name."""
+def predicted_classes(model: BertForClassification, task: LabelledSequences) -> list[str]:
+    """The class with the highest logit of each text, by name."""
     (logits,) = outputs_on(model, task, ["logits"])
     return [task.names[n] for n in logits.argmax(-1).tolist()]
 
 
-def predicted_tags(model: BertForTokenClassification, task: TaggedRows) -> list[list[str]]:
-    """The tag with the highest score of each word that fits into its row."""
+def predicted_tags(model: BertForTokenClassification, task: TaggedSequences) -> list[list[str]]:
+    """The tag with the highest logit of each word that fits into its sequence."""
     (logits,) = outputs_on(model, task, ["logits"])
     names = task.names or model.names
     return [
@@ -179,7 +179,7 @@ def predicted_tags(model: BertForTokenClassification, task: TaggedRows) -> list[
 
 
 def best_answers(
-    model: BertForQuestionAnswering, task: QuestionRows, longest: int = 30
+    model: BertForQuestionAnswering, task: QuestionSequences, longest: int = 30
 ) -> dict[str, tuple[str, float]]:
     """question id -> the best span of all its windows, as it stands in the passage, and by how much
     it beats the null answer."""
@@ -199,23 +199,23 @@ def best_answers(
     }
 
 
-def null_threshold(answers: Mapping[str, tuple[str, float]], task: QuestionRows) -> float:
+def null_threshold(answers: Mapping[str, tuple[str, float]], task: QuestionSequences) -> float:
     """The threshold that these answers do best with: give the span where it beats the null answer
-    by more. Choose it on other questions than those it is judged on."""
+    by more. Choose it on other questions than those it is tested on."""
     gold = gold_answers(task)
     return choose_null_threshold(
         Candidate(text, margin, gold[name]) for name, (text, margin) in answers.items()
     )
 
 
-def gold_answers(task: QuestionRows) -> dict[str, list[str]]:
+def gold_answers(task: QuestionSequences) -> dict[str, list[str]]:
     """question id -> the answers a reader may give, [] where the passage does not tell."""
-    asked = {task.questions[n] for n in task.question.tolist()}
-    return {question.id: [answer.text for answer in question.answers] for question in asked}
+    questions = {task.questions[n] for n in task.question.tolist()}
+    return {question.id: [answer.text for answer in question.answers] for question in questions}
 
 
 def answer_scores(
-    model: BertForQuestionAnswering, task: QuestionRows, threshold: float = 0.0
+    model: BertForQuestionAnswering, task: QuestionSequences, threshold: float = 0.0
 ) -> SquadScores:
     """Exact match and F1 of the model's answers, "" where the margin is not above the threshold."""
     said = {name: text if margin > threshold else "" for name, (text, margin) in
@@ -224,19 +224,19 @@ def answer_scores(
 
 
 def class_accuracy(
-    model: BertForClassification, task: LabelledRows, batch_size: int = 256
+    model: BertForClassification, task: LabelledSequences, batch_size: int = 256
 ) -> float:
-    """Share of texts whose class gets the highest score."""
+    """Fraction of texts whose class gets the highest logit."""
     (logits,) = outputs_on(model, task, ["logits"], batch_size)
     return (logits.argmax(-1) == task.labels).double().mean().item()
 
 
 def task_score(model: Any, task: Task, threshold: float = 0.0) -> float:
-    """One number from 0 to 1 for how well a model does a task: share of texts classed rightly; of
-    entities F1 over whole spans, of other tags share of words; of answers F1."""
-    if isinstance(task, LabelledRows):
+    """One number from 0 to 1 for how well a model does a task: accuracy of classes;
+    of entities F1 over whole spans, of other tags accuracy; of answers F1."""
+    if isinstance(task, LabelledSequences):
         return class_accuracy(model, task)
-    if isinstance(task, QuestionRows):
+    if isinstance(task, QuestionSequences):
         return answer_scores(model, task, threshold).f1
     true, said = task.tags(task.labels), predicted_tags(model, task)
     if "O" in task.names:

@@ -1,4 +1,4 @@
-"""How good a pre-trained model is: masked words found, pairs told apart."""
+"""How good a pre-trained model is: masked-token accuracy, pair accuracy."""
 
 from __future__ import annotations
 
@@ -11,51 +11,52 @@ from torch import Tensor
 
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.heads import BertForMaskedLM, BertForPreTraining
-from course_lib.objectives.masked_lm import Masked, mask_rows, masked_lm_loss
+from course_lib.objectives.masked_lm import Masked, mask_sequences, masked_lm_loss
 from course_lib.objectives.next_sentence import next_sentence_loss
-from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 
 from .precision import choose_precision, computing_in
 
-HIDDEN = (1.0, 0.0, 0.0)  # when measuring, every chosen word is hidden
+HIDDEN = (1.0, 0.0, 0.0)  # when measuring, every selected token is masked
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Measured on held-out rows; K hidden words, N pairs."""
+    """Measured on held-out sequences; K masked tokens, N pairs."""
 
-    found: Tensor  # (K,) bool: did the hidden word get the highest score?
-    told: Tensor  # (N,) bool: was the pair told apart? Empty where no pairs are asked
-    mlm_loss: float  # nats a hidden word
-    nsp_loss: float  # nats a pair, of whichever question the rows ask; nan where none
+    found: Tensor  # (K,) bool: did the masked token get the highest logit?
+    pair_right: Tensor  # (N,) bool: was the pair classified rightly? Empty without pairs
+    mlm_loss: float  # nats a masked token
+    nsp_loss: float  # nats a pair, of whichever pair task there is; nan where none
 
     @property
     def masked_accuracy(self) -> float:
-        """Share of hidden words found."""
+        """Masked-token accuracy."""
         return self.found.float().mean().item()
 
     @property
     def pair_accuracy(self) -> float:
-        """Share of pairs told apart."""
-        return self.told.float().mean().item()
+        """Fraction of pairs classified rightly."""
+        return self.pair_right.float().mean().item()
 
 
-def hidden_words(
-    rows: Rows,
+def evaluation_mask(
+    sequences: PackedSequences,
     special: SpecialIds,
     *,
     rate: float = 0.15,
     seed: int = 1,
     mix: tuple[float, float, float] = HIDDEN,
 ) -> Masked:
-    """The positions every comparison is made on: 15% chosen as in training, all of them hidden."""
-    return mask_rows(rows, special, rate=rate, mix=mix, seed=seed)
+    """The positions every comparison is made on: 15% selected as in training, all of them
+    [MASK]."""
+    return mask_sequences(sequences, special, rate=rate, mix=mix, seed=seed)
 
 
 @torch.no_grad()
 def evaluate(
     model: BertForPreTraining | BertForMaskedLM | DebertaForMaskedLM,
-    rows: Rows,
+    sequences: PackedSequences,
     special: SpecialIds,
     *,
     seed: int = 1,
@@ -63,40 +64,40 @@ def evaluate(
     batch_size: int = 256,
     mix: tuple[float, float, float] = HIDDEN,
 ) -> Scores:
-    """Score a model on held-out rows, on pairs too if they are labelled; the mask is fixed by
-    `seed`. mix: BERT_MIX leaves some of the chosen words as they are, or puts others there, as in
-    training; scores are then higher. The model is left as it was found."""
-    asks_pairs = rows.next_sentence_label is not None and isinstance(model, BertForPreTraining)
+    """Measure a model on held-out sequences, on pairs too if they are labelled; the mask is fixed
+    by `seed`. mix: BERT_MIX leaves some of the selected tokens as they are, or puts others there,
+    as in training; accuracy is then higher. The model is left as it was found."""
+    has_pairs = sequences.next_sentence_label is not None and isinstance(model, BertForPreTraining)
     was_training, device = model.training, next(model.parameters()).device
     model.eval()
-    masked = hidden_words(rows, special, seed=seed, mix=mix)
-    found, told, mlm, nsp = [], [], 0.0, 0.0
-    for start in range(0, len(rows), batch_size):
-        part = rows[start : start + batch_size]
+    masked = evaluation_mask(sequences, special, seed=seed, mix=mix)
+    found, pair_right, mlm, nsp = [], [], 0.0, 0.0
+    for start in range(0, len(sequences), batch_size):
+        part = sequences[start : start + batch_size]
         here = _between(masked, start, len(part))
         given = here.input_ids, part.attention_mask, part.token_type_ids, here.predict_at
-        asked = here.asked.to(device)
+        original_ids = here.original_ids.to(device)
         with computing_in(choose_precision(precision, device.type), device.type):
             out = model(*(x.to(device) for x in given))
-        loss = masked_lm_loss(out, {"labels": asked})
-        mlm += loss["mlm"].item() * len(asked)
-        found.append((out.prediction_logits.argmax(-1) == asked).cpu())
-        if asks_pairs:
+        loss = masked_lm_loss(out, {"labels": original_ids})
+        mlm += loss["mlm"].item() * len(original_ids)
+        found.append((out.prediction_logits.argmax(-1) == original_ids).cpu())
+        if has_pairs:
             assert part.next_sentence_label is not None
             label = part.next_sentence_label.to(device)
             nsp += next_sentence_loss(out, {"next_sentence_label": label})["nsp"].item() * len(part)
-            told.append((out.seq_relationship_logits.argmax(-1) == label).cpu())
+            pair_right.append((out.seq_relationship_logits.argmax(-1) == label).cpu())
     model.train(was_training)
     return Scores(
         torch.cat(found),
-        torch.cat(told) if asks_pairs else torch.empty(0, dtype=torch.bool),
-        mlm / len(masked.asked),
-        nsp / len(rows) if asks_pairs else float("nan"),
+        torch.cat(pair_right) if has_pairs else torch.empty(0, dtype=torch.bool),
+        mlm / len(masked.original_ids),
+        nsp / len(sequences) if has_pairs else float("nan"),
     )
 
 
 def _between(masked: Masked, start: int, count: int) -> Masked:
-    """The part of a mask that belongs to `count` rows from `start` on."""
+    """The part of a mask that belongs to `count` sequences from `start` on."""
     tokens = masked.input_ids.shape[1]
     inside: Tensor = (masked.predict_at >= start * tokens) & (
         masked.predict_at < (start + count) * tokens
@@ -104,7 +105,7 @@ def _between(masked: Masked, start: int, count: int) -> Masked:
     return Masked(
         masked.input_ids[start : start + count],
         masked.predict_at[inside] - start * tokens,
-        masked.asked[inside],
+        masked.original_ids[inside],
         masked.done[inside],
     )
 

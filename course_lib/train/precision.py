@@ -21,13 +21,15 @@ def native_bfloat16(device: str = "cpu") -> bool:
     return bool(words & {"avx512_bf16", "amx_bf16"})
 
 
-def choose_precision(asked: str = "auto", device: str = "cpu") -> str:
+def choose_precision(requested: str = "auto", device: str = "cpu") -> str:
     """ "auto" becomes "bfloat16" or "float32"; anything else must be one of these two."""
-    if asked == "auto":
+    if requested == "auto":
         return "bfloat16" if native_bfloat16(device) else "float32"
-    if asked not in FORMATS:
-        raise ValueError(f"precision {asked!r} was given; expected auto, {' or '.join(FORMATS)}.")
-    return asked
+    if requested not in FORMATS:
+        raise ValueError(
+            f"precision {requested!r} was given; expected auto, {' or '.join(FORMATS)}."
+        )
+    return requested
 
 
 def computing_in(precision: str, device: str = "cpu") -> AbstractContextManager[object]:

@@ -45,8 +45,8 @@ from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
 from course_lib.objectives.replaced_tokens import electra_loss
-from course_lib.objectives.rows import Batch, Rows, SpecialIds
 from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
+from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
 from course_lib.text.packing import pack_documents
 from course_lib.text.wordpiece import word_numbers
 
@@ -90,19 +90,20 @@ class Pretraining:
 
     recipe: PretrainRecipe
     reading: Reading
-    train: Rows
-    heldout: Rows
+    train: PackedSequences
+    heldout: PackedSequences
     model: nn.Module
     objective: Objective
 
     @property
     def special(self) -> SpecialIds:
-        """The ids of the control tokens."""
+        """The ids of the special tokens."""
         return self.reading.tokenizer.special
 
 
 def set_up(recipe: PretrainRecipe) -> Pretraining:
-    """Read the text, learn or read the vocabulary, make rows, build the model with fresh weights.
+    """Read the text, learn or read the vocabulary, make sequences, build the model with random
+    initialisation.
 
     Raises ValueError for a family, objective or setting that does not exist, or does not go with
     the others."""
@@ -115,7 +116,7 @@ def set_up(recipe: PretrainRecipe) -> Pretraining:
 
 
 def build(recipe: PretrainRecipe, special: SpecialIds) -> tuple[nn.Module, Objective]:
-    """The model of a recipe with fresh weights, and its loss."""
+    """The model of a recipe with random initialisation, and its loss."""
     kind, encoder_of = ENCODERS[recipe.model.family]
     config = published(
         recipe.model.family, recipe.model.size, kind,
@@ -142,7 +143,7 @@ def _reserved(kind: type[BertConfig], pad: int) -> int:
     return probe.max_positions - probe.longest_text
 
 
-def _rows(recipe: PretrainRecipe, documents: Documents, reading: Reading) -> Rows:
+def _rows(recipe: PretrainRecipe, documents: Documents, reading: Reading) -> PackedSequences:
     special, length = reading.tokenizer.special, recipe.text.length
     if make := PAIRS.get(recipe.objective.name):
         return make(documents, special, length=length)
@@ -165,42 +166,45 @@ def _check(recipe: PretrainRecipe) -> None:
     if objective in PAIRS and family not in ("bert", "roberta", "albert", "tinybert"):
         raise ValueError(
             f"family {family!r} was given with objective {objective!r}; expected one whose encoder "
-            "has a pooler, from which pairs are judged: bert, roberta, albert or tinybert."
+            "has a pooler, from which pairs are classified: bert, roberta, albert or tinybert."
         )
 
 
 def batches_of(ready: Pretraining) -> Callable[[int], Batch]:
-    """Batches as a pure function of the step, masked as the recipe says; short rows first, if it
-    says so."""
-    asked, training = ready.recipe.objective, ready.recipe.training
+    """Batches as a pure function of the step, masked as the recipe says; short sequences first, if
+    it says so."""
+    objective, training = ready.recipe.objective, ready.recipe.training
     word_of = None
-    if asked.units != "tokens":
+    if objective.units != "tokens":
         word_of = word_numbers(
             ready.reading.tokenizer, ready.train.input_ids, ready.train.attention_mask
         )
     masking: dict[str, Any] = {
-        "rate": asked.rate, "mix": asked.mix, "seed": training.seed,
-        "mask_copies": asked.mask_copies or None,
+        "rate": objective.rate, "mix": objective.mix, "seed": training.seed,
+        "mask_copies": objective.mask_copies or None,
     }  # fmt: skip
     whole = pretraining_batches(
         ready.train, ready.special, batch_size=training.batch_size, word_of=word_of,
-        max_words=3 if asked.units == "runs" else 1, **masking,
+        max_words=3 if objective.units == "runs" else 1, **masking,
     )  # fmt: skip
     if not training.short_steps:
         return whole
-    pieces = cut_rows(ready.train, training.short_length)
+    pieces = cut_sequences(ready.train, training.short_length)
     as_many_tokens = training.batch_size * ready.recipe.text.length // training.short_length
     short = pretraining_batches(pieces, ready.special, batch_size=as_many_tokens, **masking)
     change = training.short_steps * training.accumulate
     return lambda step: short(step) if step < change else whole(step - change)
 
 
-def cut_rows(rows: Rows, length: int) -> Rows:
-    """Rows cut into pieces of `length` tokens; pieces of which less than half is text are left
-    out. `length` must divide that of the rows."""
-    ids, mask = rows.input_ids.reshape(-1, length), rows.attention_mask.reshape(-1, length)
+def cut_sequences(sequences: PackedSequences, length: int) -> PackedSequences:
+    """Sequences cut into pieces of `length` tokens; pieces of which less than half is text are left
+    out. `length` must divide that of the sequences."""
+    ids, mask = (
+        sequences.input_ids.reshape(-1, length),
+        sequences.attention_mask.reshape(-1, length),
+    )
     full = mask.sum(dim=1) * 2 >= length
-    return Rows(ids[full], mask[full], torch.zeros_like(ids[full]))
+    return PackedSequences(ids[full], mask[full], torch.zeros_like(ids[full]))
 
 
 # ---------------------------------------------------------------- while it runs
@@ -293,7 +297,7 @@ def measure(ready: Pretraining, model: nn.Module, team: Alone = ALONE) -> dict[s
         reader, ready.heldout, ready.special, precision=ready.recipe.training.precision
     )
     found = {"heldout_loss": scores.mlm_loss, "heldout_accuracy": scores.masked_accuracy}
-    if len(scores.told):
+    if len(scores.pair_right):
         found["heldout_pairs"] = scores.pair_accuracy
     return found
 
@@ -325,7 +329,7 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
     if team.first:
         claim(out, recipe, ready.reading.about)
         print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, "
-              f"{len(ready.train):,} rows of {recipe.text.length} tokens, vocabulary of "
+              f"{len(ready.train):,} sequences of {recipe.text.length} tokens, vocabulary of "
               f"{ready.special.vocab_size:,}, {_where(team)}", flush=True)  # fmt: skip
     training = recipe.training
     diary = Diary(ready, out / LOG, team)
@@ -345,15 +349,15 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
     """Write down what is run in the folder; raise ValueError where something else was.
 
     How often a run reports may change; all else belongs to the run."""
-    asked = json.loads(json.dumps({"recipe": recipe.as_dict(), "text": about}))
+    requested = json.loads(json.dumps({"recipe": recipe.as_dict(), "text": about}))
     if not (out / ASKED).exists():
         if not (out / RUN).exists():  # what is in there, this recipe does not speak for
-            write_atomic(out / ASKED, json.dumps(asked, indent=1) + "\n")
+            write_atomic(out / ASKED, json.dumps(requested, indent=1) + "\n")
         return
     begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
-    parts = [name for name in asked["recipe"] if name != "reports"]
-    different = [name for name in parts if begun["recipe"][name] != asked["recipe"][name]]
-    if begun["text"] != asked["text"]:
+    parts = [name for name in requested["recipe"] if name != "reports"]
+    different = [name for name in parts if begun["recipe"][name] != requested["recipe"][name]]
+    if begun["text"] != requested["text"]:
         different.append("the text that was read")
     if different:
         raise ValueError(
@@ -431,13 +435,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--fsdp", action="store_true",
         help="under torchrun, for large models: each process keeps a part of the weights",
     )  # fmt: skip
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        recipe = read_recipe(asked.recipe)
-        if asked.steps is not None:
-            recipe = replace(recipe, training=replace(recipe.training, steps=asked.steps))
-        team = join(asked.device, asked.fsdp)
-        results = pretrain(recipe, asked.out, team)
+        recipe = read_recipe(options.recipe)
+        if options.steps is not None:
+            recipe = replace(recipe, training=replace(recipe.training, steps=options.steps))
+        team = join(options.device, options.fsdp)
+        results = pretrain(recipe, options.out, team)
     except (ValueError, FileNotFoundError, FloatingPointError) as error:
         sys.exit(f"pretrain: {error}")
     team.leave()
@@ -445,7 +449,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     reached = results["reached"]
     print(f"held-out: {reached['heldout_accuracy']:.1%} of hidden tokens found, loss "
-          f"{reached['heldout_loss']:.3f} nats; in {asked.out}/{results['model']}")  # fmt: skip
+          f"{reached['heldout_loss']:.3f} nats; in {options.out}/{results['model']}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -8,16 +8,16 @@ import torch
 from torch import Tensor
 
 from course_lib.encoder import Encoder
-from course_lib.objectives.rows import Rows
-from course_lib.text.tasks import LabelledRows, WordKinds
+from course_lib.objectives.sequences import PackedSequences
+from course_lib.text.tasks import LabelledSequences, SlotCategories
 
 
 @torch.no_grad()
-def all_states(encoder: Encoder, rows: Rows, batch_size: int = 256) -> Tensor:
+def all_states(encoder: Encoder, sequences: PackedSequences, batch_size: int = 256) -> Tensor:
     """The vectors of every layer side by side, embeddings first: (N, T, (L + 1)·H)."""
     found = []
-    for start in range(0, len(rows), batch_size):
-        part = rows[start : start + batch_size]
+    for start in range(0, len(sequences), batch_size):
+        part = sequences[start : start + batch_size]
         out = encoder(
             part.input_ids, part.attention_mask, part.token_type_ids, output_hidden_states=True
         )
@@ -26,19 +26,19 @@ def all_states(encoder: Encoder, rows: Rows, batch_size: int = 256) -> Tensor:
     return torch.cat(found)
 
 
-def text_probe(encoder: Encoder, train: LabelledRows, test: LabelledRows) -> float:
-    """Share of test texts classified rightly from the mean vector of their tokens."""
+def text_probe(encoder: Encoder, train: LabelledSequences, test: LabelledSequences) -> float:
+    """Fraction of test texts classified rightly from the mean vector of their tokens."""
     means = []
     for task in (train, test):
-        states, real = all_states(encoder, task.rows), task.rows.attention_mask[..., None]
+        states, real = all_states(encoder, task.sequences), task.sequences.attention_mask[..., None]
         means.append((states * real).sum(dim=1) / real.sum(dim=1))
     return linear_probe(means[0], train.labels, means[1], test.labels)
 
 
-def kind_probe(encoder: Encoder, words: WordKinds, most: int = 3_000) -> float:
-    """Share of words whose kind is told from their vector, when the probe has seen *other* words
+def slot_category_probe(encoder: Encoder, words: SlotCategories, most: int = 3_000) -> float:
+    """Fraction of words whose slot is told from their vector, when the probe has seen *other* words
     only. most: how many words train the probe, and how many test it."""
-    states = all_states(encoder, words.rows).flatten(0, 1)[words.at]  # (words, features)
+    states = all_states(encoder, words.sequences).flatten(0, 1)[words.at]  # (words, features)
     learn, test = words.learn.nonzero()[:most, 0], (~words.learn).nonzero()[:most, 0]
     return linear_probe(states[learn], words.labels[learn], states[test], words.labels[test])
 

@@ -1,6 +1,6 @@
 """How well spans are found: tagged entities (seqeval's F1), and answers (SQuAD's EM and F1).
 
-All scores are shares; papers print them times 100.
+All scores lie in 0 to 1; papers print them times 100.
 """
 
 from __future__ import annotations
@@ -178,9 +178,9 @@ def squad_scores(
             f"no question {sorted(foreign)[:3]}; expected an answer to each of at least one "
             'question, "" for none.'
         )
-    asked = [name for name, answers in questions.items() if answers]
+    answerable = [name for name, answers in questions.items() if answers]
     silent = [name for name, answers in questions.items() if not answers]
-    parts = (_squad_part(predicted, questions, names) for names in (asked, silent))
+    parts = (_squad_part(predicted, questions, names) for names in (answerable, silent))
     exact, f1, count = _squad_means(predicted, questions, list(questions))
     return SquadScores(exact, f1, count, *parts)
 

@@ -100,7 +100,7 @@ blanks = english.blanks()
 for blank in (blanks[0], blanks[8], blanks[-1]):
     guesses = predict_masked(course.model, course.tokenizer, blank.text, top=5)
     print(f"{blank.text}   (in mind: {blank.word})")
-    print("    " + ", ".join(f"{word} {share:.0%}" for word, share in guesses))
+    print("    " + ", ".join(f"{word} {probability:.0%}" for word, probability in guesses))
 
 # %% [markdown]
 # *Five guesses each, as they come out, right or wrong, with their probabilities.*

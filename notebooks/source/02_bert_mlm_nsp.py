@@ -26,7 +26,7 @@ import torch
 
 from course_lib import (
     MicroWorld, bert, bert_for_pretraining, check, claims_table, compare, count_parameters,
-    documentation_slice, fit, hint, load_pretrained, make_pairs, mask_rows, pretraining_batches,
+    documentation_slice, fit, hint, load_pretrained, make_pairs, mask_sequences, pretraining_batches,
     pretraining_loss, quiz, reveal, show,
 )  # fmt: skip
 from course_lib.teaching import (
@@ -113,10 +113,10 @@ k = torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
 v = torch.tensor([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])
 
 scores = q @ k.T / 2**0.5
-shares = scores.softmax(dim=-1)
+weights = scores.softmax(dim=-1)
 print("scores\n", scores.numpy().round(3))
-print("shares, each row sums to 1\n", shares.numpy().round(3))
-print("mixed values\n", (shares @ v).numpy().round(3))
+print("shares, each row sums to 1\n", weights.numpy().round(3))
+print("mixed values\n", (weights @ v).numpy().round(3))
 
 # %% [markdown]
 # Check one number on paper: the first token's score for the third is (1·2 + 0·0)/√2 = 1.414. If the third
@@ -171,7 +171,7 @@ check("02.2", my_attention)
 # {{exercise:02.3}}
 
 # %%
-def my_mask(input_ids, chosen, mask_id, vocab_size, generator):
+def my_mask(input_ids, selected, mask_id, vocab_size, generator):
     return ...
 
 
@@ -265,7 +265,7 @@ show(MaskedLMHead, PairHead, BertForPreTraining)
 # vector for every token, not only for gaps.
 #
 # The mask is a function of (seed, epoch, example) and never stored: `random_bits` is a die whose throw depends
-# only on these, the position and what it is for; `as_share` makes the throw a number from 0 to 1. The function
+# only on these, the position and what it is for; `as_uniform` makes the throw a number from 0 to 1. The function
 # below is the readable twin; a faster one gives the same masks for a whole batch.
 
 # %%
@@ -322,10 +322,10 @@ show(pretraining_loss, next_sentence_loss, mean_cross_entropy, masked_loss_refer
 # every pair. On a NotNext pair that pulls the wrong way:
 
 # %% tags=["nbval-check-output"]
-pair_scores = torch.zeros(1, 2, requires_grad=True)
+pair_logits = torch.zeros(1, 2, requires_grad=True)
 for name, label in (("true label, NotNext", 1), ("always IsNext", 0)):
     (gradient,) = torch.autograd.grad(
-        torch.nn.functional.cross_entropy(pair_scores, torch.tensor([label])), pair_scores
+        torch.nn.functional.cross_entropy(pair_logits, torch.tensor([label])), pair_logits
     )
     print(f"{name:20} a step moves the scores (IsNext, NotNext) by {(-gradient[0]).tolist()}")
 
@@ -455,7 +455,7 @@ from course_lib.lectures.lecture_02.recipes import LIVE, AccuracyCurve, prepare
 material = prepare(LIVE, world)
 print(f"{len(material.train):,} pairs from {LIVE.stories:,} stories, {material.train.padding_share:.0%} padding")
 
-done = torch.cat([mask_rows(material.train, special, seed=0, epoch=e).done for e in range(3)])
+done = torch.cat([mask_sequences(material.train, special, seed=0, epoch=e).done for e in range(3)])
 real = 3 * int(material.train.attention_mask.sum())
 kinds = {"became [MASK]": 1, "became a random word": 2, "asked, but left alone": 3}
 bar_chart(
@@ -482,7 +482,7 @@ documents = [[tokenizer.encode(s) for s in d] for d in corpus.documents[:60]]
 packed = pack_documents(documents, tokenizer.special, length=128)
 print(f"{len(corpus.paragraphs)} paragraphs, packed into {len(packed)} rows, {packed.padding_share:.1%} padding")
 
-row = mask_rows(packed[:1], tokenizer.special, seed=2)
+row = mask_sequences(packed[:1], tokenizer.special, seed=2)
 shown = 40
 tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.action[0, :shown].tolist())
 
@@ -574,15 +574,15 @@ print(f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_seco
 # %%
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.text.oracle import Oracle
-from course_lib.train.metrics import hidden_words
+from course_lib.train.metrics import evaluation_mask
 from course_lib.lectures.lecture_02.experiments import gap_closed
 from course_lib.teaching.results import read_result
 
-stories, heldout = material.heldout_stories, hidden_words(material.heldout_stories.rows, special)
+stories, heldout = material.heldout_stories, evaluation_mask(material.heldout_stories.sequences, special)
 levels = {
-    "unigram": Unigram(material.documents).accuracy(stories.rows, heldout.chosen),
-    "count_model": NeighbourCounts(material.documents).accuracy(stories.rows, heldout.chosen),
-    "oracle": Oracle(world).accuracy(stories.stories, stories.positions(heldout.chosen)),
+    "unigram": Unigram(material.documents).accuracy(stories.sequences, heldout.selected),
+    "count_model": NeighbourCounts(material.documents).accuracy(stories.sequences, heldout.selected),
+    "oracle": Oracle(world).accuracy(stories.stories, stories.positions(heldout.selected)),
 }
 reached = curve.points[-1]["masked_accuracy"]
 print({name: f"{level:.1%}" for name, level in levels.items()}, f"model {reached:.1%}")
@@ -625,8 +625,8 @@ for run, recipe in result["recipes"].items():
 # %%
 from course_lib.train.metrics import evaluate
 
-kind_of = stories.kinds(stories.positions(heldout.chosen))
-found = evaluate(model, stories.rows, special).found.tolist()
+kind_of = stories.kinds(stories.positions(heldout.selected))
+found = evaluate(model, stories.sequences, special).found.tolist()
 hits = {k: [f for f, kind in zip(found, kind_of) if kind == k] for k in set(kind_of)}
 by_kind = {k: sum(h) / len(h) for k, h in sorted(hits.items(), key=lambda item: -len(item[1]))}
 bar_chart(by_kind, percent=True, title="Hidden words found, by kind", y_title="share found")

@@ -29,7 +29,7 @@ import torch
 
 from course_lib import check, claims_table, finetune, hint, load_pretrained, quiz, reveal, show
 from course_lib.text import english
-from course_lib.text.features import question_rows, tagged_rows, text_rows
+from course_lib.text.features import question_sequences, tagged_sequences, text_sequences
 from course_lib.lectures.lecture_03.experiments import COURSE, RATES, read_task
 from course_lib.teaching.results import in_words, read_result
 from course_lib.teaching import LiveLoss
@@ -110,8 +110,8 @@ for task, classes in (("sentiment, 2 classes", 2), ("NLI, 3 classes", 3), ("enti
 # none, −100 in code, and are left out of the loss. Special tokens carry none either.
 
 # %%
-row = tagged_rows(english.tagged_sentences("train"), "entities", words, 64)[103:104]
-kept = row.rows.input_ids[0, : int(row.rows.attention_mask.sum())]
+row = tagged_sequences(english.tagged_sentences("train"), "entities", words, 64)[103:104]
+kept = row.sequences.input_ids[0, : int(row.sequences.attention_mask.sum())]
 for token, label in zip(kept.tolist(), row.labels[0].tolist()):
     print(f"{words.token(token):14}{row.names[label] if label >= 0 else '–':8}{label:5}")
 
@@ -147,11 +147,11 @@ print(f"words right {accuracy(true, said):.0%}, entities: precision {scores.prec
 
 # %% tags=["nbval-check-output"]
 text = ["Along", "cracks", "the", "stone", "is", "eaten", "away", "first"]
-start_scores = torch.tensor([2.0, 1.5, 0.1, 0.3, 0.0, 0.2, 0.4, 0.9])
-end_scores = torch.tensor([0.2, 2.5, 0.0, 0.8, 0.1, 0.0, 0.6, 3.0])
-print("best start alone:", text[start_scores.argmax()], "· best end alone:", text[end_scores.argmax()])
+start_logits = torch.tensor([2.0, 1.5, 0.1, 0.3, 0.0, 0.2, 0.4, 0.9])
+end_logits = torch.tensor([0.2, 2.5, 0.0, 0.8, 0.1, 0.0, 0.6, 3.0])
+print("best start alone:", text[start_logits.argmax()], "· best end alone:", text[end_logits.argmax()])
 for cap in (8, 3):
-    best = max((start_scores[i] + end_scores[j], i, j) for i in range(8) for j in range(i, min(8, i + cap)))
+    best = max((start_logits[i] + end_logits[j], i, j) for i in range(8) for j in range(i, min(8, i + cap)))
     print(f"at most {cap} words: {' '.join(text[best[1]:best[2] + 1])!r}, score {best[0]:.1f}")
 
 # %% [markdown]
@@ -187,7 +187,7 @@ check("03.2", my_spans)
 # {{exercise:03.3}}
 
 # %%
-def my_best_span(start_scores, end_scores, allowed, longest):
+def my_best_span(start_logits, end_logits, allowed, longest):
     return ...
 
 
@@ -267,18 +267,18 @@ for name, (task, _, arguments) in reference.items():
 
 # %%
 reviews = {split: read_task("sentiment", split, words) for split in ("train", "test")}
-judge = finetune(encoder, reviews["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")])
+classifier = finetune(encoder, reviews["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")])
 
 # %% [markdown]
 # *Surprise at the right class, in nats; a coin pays 0.69.*
 
 # %%
-from course_lib.text.features import plain_rows
+from course_lib.text.features import plain_sequences
 from course_lib.train.baselines import label_accuracy
 from course_lib.train.finetuning import class_accuracy
 
-print(f"training reviews right: {class_accuracy(judge, reviews['train']):.1%}")
-print(f"test reviews right:     {class_accuracy(judge, reviews['test']):.1%}")
+print(f"training reviews right: {class_accuracy(classifier, reviews['train']):.1%}")
+print(f"test reviews right:     {class_accuracy(classifier, reviews['test']):.1%}")
 for sees in ("nothing", "length", "words"):
     print(f"a rule that sees {sees + ':':14}{label_accuracy(english.reviews('train'), english.reviews('test'), sees):.1%}")
 
@@ -289,15 +289,17 @@ for sees in ("nothing", "length", "words"):
 # %%
 @torch.no_grad()
 def classes_of(model, names, texts, second=None):
-    rows, _ = plain_rows(texts, words, 64, second)
-    scores = model(rows.input_ids, rows.attention_mask, rows.token_type_ids).logits.softmax(-1)
+    sequences, _ = plain_sequences(texts, words, 64, second)
+    probabilities = model(
+        sequences.input_ids, sequences.attention_mask, sequences.token_type_ids
+    ).logits.softmax(-1)
     for n, text in enumerate(texts):
-        told = ", ".join(f"{name} {p:.0%}" for name, p in zip(names, scores[n].tolist()))
+        told = ", ".join(f"{name} {p:.0%}" for name, p in zip(names, probabilities[n].tolist()))
         print(f"{text if second is None else text + ' | ' + second[n]}\n    {told}")
 
 
 tricky = english.examples()["sentiment"]
-classes_of(judge, english.SENTIMENTS, [item["text"] for item in tricky])
+classes_of(classifier, english.SENTIMENTS, [item["text"] for item in tricky])
 print("right:", ", ".join(item["label"] for item in tricky))
 
 # %% [markdown]
@@ -332,12 +334,12 @@ cut_view([words.token(i) for i in words.encode(pair.premise)], [words.token(i) f
 # %%
 pairs = {split: read_task("nli", split, words) for split in ("train", "test")}
 print(pairs["train"].cut)
-reasoner = finetune(encoder, pairs["train"], steps=60, learning_rate=RATE)
-print(f"training pairs right {class_accuracy(reasoner, pairs['train']):.1%}, test pairs {class_accuracy(reasoner, pairs['test']):.1%}")
+nli_model = finetune(encoder, pairs["train"], steps=60, learning_rate=RATE)
+print(f"training pairs right {class_accuracy(nli_model, pairs['train']):.1%}, test pairs {class_accuracy(nli_model, pairs['test']):.1%}")
 for sees in ("nothing", "hypothesis", "words"):
     print(f"a rule that sees {sees + ':':14}{label_accuracy(english.nli_pairs('train'), english.nli_pairs('test'), sees):.1%}")
 examples = english.examples()["entailment"]
-classes_of(reasoner, english.RELATIONS, [e["premise"] for e in examples], [e["hypothesis"] for e in examples])
+classes_of(nli_model, english.RELATIONS, [e["premise"] for e in examples], [e["hypothesis"] for e in examples])
 print("right:", ", ".join(e["label"] for e in examples))
 
 # %% [markdown]
@@ -378,7 +380,7 @@ import re
 intro = english.examples()["entities"][0]
 tokens = tuple(re.findall(r"\w+|[^\w\s]", intro["text"]))
 new = english.TaggedSentence("intro", intro["text"], tokens, ("X",) * len(tokens), ("O",) * len(tokens))
-tags = predicted_tags(tagger, tagged_rows([new], None, words, 64))[0]
+tags = predicted_tags(tagger, tagged_sequences([new], None, words, 64))[0]
 print(intro["text"])
 for kind, first, last in sorted(bio_spans(tags), key=lambda span: span[1]):
     start, end = new.offsets[first][0], new.offsets[last][1]
@@ -412,12 +414,12 @@ tag_view(parts["test"].words[4], said[4], right[4])
 # %%
 from course_lib.train.finetuning import answer_scores, best_answers, null_threshold
 
-asked = {split: read_task("qa", split, words) for split in ("train", "validation", "test")}
-windows = asked["train"]
+questions_of = {split: read_task("qa", split, words) for split in ("train", "validation", "test")}
+windows = questions_of["train"]
 print(f"{len(windows.questions)} questions, {len(windows)} windows, {int((windows.start > 0).sum())} of them with the answer inside")
-finder = finetune(encoder, windows, steps=40, learning_rate=RATE)
-threshold = null_threshold(best_answers(finder, asked["validation"]), asked["validation"])
-got = answer_scores(finder, asked["test"], threshold)
+qa_model = finetune(encoder, windows, steps=40, learning_rate=RATE)
+threshold = null_threshold(best_answers(qa_model, questions_of["validation"]), questions_of["validation"])
+got = answer_scores(qa_model, questions_of["test"], threshold)
 print(f"exact {got.exact:.1%}, F1 {got.f1:.1%}; with an answer {got.has_answer.f1:.1%}, without {got.no_answer.f1:.1%}")
 print("always 'no answer': F1 25.0%")
 
@@ -432,8 +434,8 @@ for item in english.examples()["questions"]:
                          tuple(english.Answer(**answer) for answer in part["answers"]))
         for n, part in enumerate(item["items"])
     ]  # fmt: skip
-    rows = question_rows(questions, words, 128, 56)
-    for question, (answer, margin) in zip(questions, best_answers(finder, rows).values()):
+    sequences = question_sequences(questions, words, 128, 56)
+    for question, (answer, margin) in zip(questions, best_answers(qa_model, sequences).values()):
         wanted = question.answers[0].text if question.answers else "(nothing: see below)"
         print(f"{question.question}\n    best span {answer!r}, {margin:+.1f} against 'no answer'   right: {wanted!r}")
 
@@ -445,13 +447,13 @@ for item in english.examples()["questions"]:
 # What the model weighs for a test question:
 
 # %%
-rows = asked["test"]
-window = int((rows.start > 0).nonzero()[0, 0])
-one = rows[window : window + 1]
+sequences = questions_of["test"]
+window = int((sequences.start > 0).nonzero()[0, 0])
+one = sequences[window : window + 1]
 with torch.no_grad():
-    out = finder(one.rows.input_ids, one.rows.attention_mask, one.rows.token_type_ids)
-used = int(one.rows.attention_mask.sum())
-tokens = [words.token(i) for i in one.rows.input_ids[0, :used].tolist()]
+    out = qa_model(one.sequences.input_ids, one.sequences.attention_mask, one.sequences.token_type_ids)
+used = int(one.sequences.attention_mask.sum())
+tokens = [words.token(i) for i in one.sequences.input_ids[0, :used].tolist()]
 weighed = (tokens, out.start_logits[0, :used], out.end_logits[0, :used], one.allowed[0, :used])
 span_chart(*weighed, answer=(int(one.start[0]), int(one.end[0])))
 

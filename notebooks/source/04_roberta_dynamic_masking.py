@@ -61,9 +61,9 @@ my_guesses = {
 # the second pass asks the same positions again.
 
 # %% tags=["nbval-check-output"]
-for passes in (1, 2, 10, 13, 40):
-    fresh, ten = 1 - 0.85**passes, 1 - 0.85 ** min(passes, 10)
-    print(f"after {passes:2} passes: one draw 15.0%   ten copies {ten:6.2%}   fresh {fresh:6.2%}")
+for epochs in (1, 2, 10, 13, 40):
+    fresh, ten = 1 - 0.85**epochs, 1 - 0.85 ** min(epochs, 10)
+    print(f"after {epochs:2} passes: one draw 15.0%   ten copies {ten:6.2%}   fresh {fresh:6.2%}")
 
 # %% [markdown]
 # The middle column is what BERT really did: its program wrote **ten copies** of the text, each with its own draw,
@@ -218,13 +218,13 @@ from course_lib.objectives.coverage import simulated_coverage
 from course_lib.lectures.lecture_04.experiments import LIVE, SCHEMES, prepare_masking
 
 material = prepare_masking(LIVE, world)
-passes = int(LIVE.passes)
+epochs = int(LIVE.epochs)
 counted = {
-    scheme: simulated_coverage(material.train, special, passes, copies=copies)
+    scheme: simulated_coverage(material.train, special, epochs, copies=copies)
     for scheme, copies in SCHEMES.items()
 }
 print({scheme: f"{shares[-1]:.1%}" for scheme, shares in counted.items()})
-coverage_chart(0.15, passes, 10, simulated=counted)
+coverage_chart(0.15, epochs, 10, simulated=counted)
 
 # %% [markdown]
 # *One draw stays at 15%; ten copies stop near 80% after ten passes; fresh draws approach 100%.*
@@ -248,7 +248,7 @@ coverage_chart(0.15, passes, 10, simulated=counted)
 # %%
 from course_lib.lectures.lecture_04.experiments import LossCurve, train_scheme
 
-print(f"{LIVE.stories} stories, {LIVE.steps:,} steps of {LIVE.batch_size} rows, {LIVE.passes:.0f} passes")
+print(f"{LIVE.stories} stories, {LIVE.steps:,} steps of {LIVE.batch_size} rows, {LIVE.epochs:.0f} passes")
 live = {}
 for scheme in SCHEMES:
     curve = LossCurve(material, LIVE.steps, looks=1)
@@ -365,10 +365,10 @@ for name in result["runs"]:
 # How much of the rows is padding? Third guess. We pack 2,000 stories into rows of 64 positions.
 
 # %%
-from course_lib.text.packing import INPUT_FORMATS, input_rows
+from course_lib.text.packing import INPUT_FORMATS, input_sequences
 
 stories = world.documents(world.stories(2_000, seed=0))
-padding = {name: input_rows(name, stories, special, 64).padding_share for name in INPUT_FORMATS}
+padding = {name: input_sequences(name, stories, special, 64).padding_share for name in INPUT_FORMATS}
 bar_chart(padding, percent=True, title="Padding, stories in rows of 64", y_title="share of positions")
 
 # %% [markdown]

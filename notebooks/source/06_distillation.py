@@ -30,7 +30,7 @@ from course_lib import (
     load_pretrained, published, quiz, reveal, show, tinybert,
 )  # fmt: skip
 from course_lib.lectures.lecture_06.experiments import micro_teacher
-from course_lib.teaching import LiveLoss, gradient_chart, stones_chart, tradeoff_chart
+from course_lib.teaching import LiveLoss, gradient_chart, ablation_chart, tradeoff_chart
 from course_lib.lectures.lecture_06.views import layer_map_view, temperature_view
 
 # %% [markdown]
@@ -60,10 +60,10 @@ my_guesses = {"weights left": ..., "times faster": ..., "missed most": ..., "mis
 
 # %% tags=["nbval-check-output"]
 words = ["captain", "sailor", "baker"]
-scores = torch.tensor([6.0, 4.0, 0.0])
+logits = torch.tensor([6.0, 4.0, 0.0])
 for T in (1.0, 2.0, 4.0):
-    shares = (scores / T).softmax(-1)
-    print(f"T = {T:.0f}:  " + "   ".join(f"{w} {p:.3f}" for w, p in zip(words, shares.tolist())))
+    probabilities = (logits / T).softmax(-1)
+    print(f"T = {T:.0f}:  " + "   ".join(f"{w} {p:.3f}" for w, p in zip(words, probabilities.tolist())))
 
 # %% [markdown]
 # Dividing the scores by a **temperature** T before the softmax flattens the distribution. At T = 1 baker is nearly
@@ -76,7 +76,7 @@ for T in (1.0, 2.0, 4.0):
 
 # %% tags=["nbval-check-output"]
 student = torch.tensor([3.0, 3.0, 0.0])
-t, s = scores.softmax(-1), student.softmax(-1)
+t, s = logits.softmax(-1), student.softmax(-1)
 kl = (t * (t / s).log()).sum()
 cross_entropy, entropy = -(t * s.log()).sum(), -(t * t.log()).sum()
 print(f"KL {kl:.4f} = cross-entropy {cross_entropy:.4f} - the teacher's own entropy {entropy:.4f}")
@@ -149,9 +149,9 @@ check("06.2", my_soft_loss)
 # counted from 0: first and last, and evenly between.
 
 # %%
-from course_lib.family.distilbert import begin_as, distilbert_encoder, every_other_layer, spread_layers
+from course_lib.family.distilbert import initialise_from, distilbert_encoder, every_other_layer, spread_layers
 
-show(distilbert_encoder, spread_layers, begin_as)
+show(distilbert_encoder, spread_layers, initialise_from)
 
 # %% tags=["nbval-check-output"]
 print("12 layers to 6, first to last:", spread_layers(12, 6))
@@ -212,7 +212,7 @@ for name, count in counts.items():
 # at its distribution.
 
 # %%
-from course_lib.text.world import story_rows
+from course_lib.text.world import story_sequences
 
 world = MicroWorld.load()
 teacher = micro_teacher()
@@ -287,7 +287,7 @@ for name in STUDENTS:
 
 # %%
 both = {"hidden words found": words_found, "the hero's job": jobs}
-stones_chart(
+ablation_chart(
     {what: {name: values[name] for name in STUDENTS} for what, values in both.items()}, percent=True,
     title="Students of two layers", x_title="share right",
 )  # fmt: skip
@@ -342,17 +342,17 @@ from course_lib.bench import Contender, measure
 third = {"hidden_size": 256, "num_heads": 4, "intermediate_size": 1_024, "vocab_size": 1_000}
 pair = {"12 layers": bert("base", **third), "6 layers": distilbert("base", **third)}
 
-def readers(rows):
-    text = torch.randint(5, 1_000, (rows, 64))
+def readers(batch):
+    text = torch.randint(5, 1_000, (batch, 64))
     def reading(model):
         with torch.no_grad():
             model(text)
-    return [Contender(name, lambda m=m: lambda: reading(m), rows * 64) for name, m in pair.items()]
+    return [Contender(name, lambda m=m: lambda: reading(m), batch * 64) for name, m in pair.items()]
 
-speed = {rows: measure(readers(rows), rounds=5, seconds=0.3) for rows in (1, 32)}
-for rows, (whole, half) in speed.items():
-    times = [1e3 * 64 * rows / row.median for row in (whole, half)]
-    print(f"batch {rows:2}: {times[0]:7.1f} ms and {times[1]:7.1f} ms, {half.median / whole.median:.2f} times faster")
+speed = {batch: measure(readers(batch), rounds=5, seconds=0.3) for batch in (1, 32)}
+for batch, (whole, half) in speed.items():
+    times = [1e3 * 64 * batch / row.median for row in (whole, half)]
+    print(f"batch {batch:2}: {times[0]:7.1f} ms and {times[1]:7.1f} ms, {half.median / whole.median:.2f} times faster")
 
 # %% [markdown]
 # Second guess. The paper's own measurement is 668 against 410 seconds, **1.63 times** faster (Table 3: one CPU, batch
@@ -505,7 +505,7 @@ layer_map_view(4, 12)
 from course_lib.text.augmentation import augment
 
 grown = augment(material.task[:1], teacher, world.special, copies=3)
-for row in grown.rows.input_ids:
+for row in grown.sequences.input_ids:
     print(" ".join(world.tokenizer.token(i) for i in row.tolist() if i not in world.special.never_masked)[:110])
 
 # %% [markdown]
@@ -526,7 +526,7 @@ for name, values in job.items():
     print(f"{name:36}{in_words(values)}")
 
 # %%
-stones_chart({"the hero's job": job}, percent=True, title="Students half as deep and half as wide", x_title="share right")
+ablation_chart({"the hero's job": job}, percent=True, title="Students half as deep and half as wide", x_title="share right")
 
 # %% [markdown]
 # *Each dot is a seed.*

@@ -30,7 +30,7 @@ from course_lib import (
     quiz, reveal, show,
 )  # fmt: skip
 from course_lib.lectures.lecture_07.experiments import micro_electra, prepare
-from course_lib.teaching import LiveLoss, dots_chart, stones_chart
+from course_lib.teaching import LiveLoss, dots_chart, ablation_chart
 from course_lib.lectures.lecture_07.views import corruptor_view
 
 # %% [markdown]
@@ -230,17 +230,17 @@ from course_lib.lectures.lecture_07.experiments import (
     FULL,
     area_under_curve,
     batches_of,
-    judged,
-    train_stone,
+    discriminator_logits,
+    train_ablation_step,
 )
 
 material = prepare(world)
-model, history = train_stone(FULL, material, steps=200, callbacks=[LiveLoss()])
+model, history = train_ablation_step(FULL, material, steps=200, callbacks=[LiveLoss()])
 
 # %%
 probe = [batches_of(FULL, material, 1)(step) for step in range(8)]
 for name, either in (("200 steps", model), ("shipped", trained)):
-    scores, labels = judged(either, probe)
+    scores, labels = discriminator_logits(either, probe)
     print(f"{name:10} replaced {labels.float().mean():.1%} of all tokens; told apart in {area_under_curve(scores, labels):.0%}"
           f" of pairs; loss {torch.nn.functional.binary_cross_entropy_with_logits(scores, labels.float()):.3f}")  # fmt: skip
 
@@ -266,9 +266,9 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 # %%
 from course_lib.lectures.lecture_07.experiments import EQUAL_STEPS, flops_a_step
 
-costs = {stone: flops_a_step(recipe, material) for stone, recipe in EQUAL_STEPS.items()}
-for stone, cost in costs.items():
-    print(f"{stone:16}{cost / 1e9:6.2f} billion operations a step, {cost / costs['BERT']:.2f} of BERT's")
+costs = {name: flops_a_step(recipe, material) for name, recipe in EQUAL_STEPS.items()}
+for name, cost in costs.items():
+    print(f"{name:16}{cost / 1e9:6.2f} billion operations a step, {cost / costs['BERT']:.2f} of BERT's")
 
 # %% [markdown]
 # (BERT and Replace MLM compute their last layer only where a word is asked. All-tokens MLM and ELECTRA must answer
@@ -292,8 +292,8 @@ fresh = found["untrained"]
 print(f"{'fresh weights':40}{in_words([f['kinds'] for f in fresh]):>24}{in_words([f['jobs'] for f in fresh]):>24}")
 
 # %%
-stones = {name.split(": ")[1]: values for name, values in kinds.items() if name.startswith("equal steps")}
-stones_chart({"equal steps": stones}, percent=True, title="Kinds of words told by a linear probe", x_title="share right")
+points = {name.split(": ")[1]: values for name, values in kinds.items() if name.startswith("equal steps")}
+ablation_chart({"equal steps": points}, percent=True, title="Kinds of words told by a linear probe", x_title="share right")
 
 # %% [markdown]
 # *Each dot is a seed, each bar a mean. Fresh weights tell 17%.*

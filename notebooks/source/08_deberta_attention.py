@@ -28,7 +28,7 @@ from course_lib import (
     MicroWorld, check, claims_table, compare, count_parameters, deberta, deberta_v3, hint, quiz, reveal, show,
 )  # fmt: skip
 from course_lib.lectures.lecture_08.experiments import FULL, prepare, train_positions
-from course_lib.teaching import LiveLoss, queue_chart, stones_chart
+from course_lib.teaching import LiveLoss, queue_chart, ablation_chart
 from course_lib.lectures.lecture_08.views import (
     bucket_chart,
     delta_tables,
@@ -296,7 +296,7 @@ for name in words:
     print(f"{name:24}{found['recipes'][name]['steps']:6}{longer:12.2f}×{in_words(words[name]):>28}")
 
 # %%
-stones_chart({"1,200 steps, and BERT longer": words}, percent=True, title="Held-out hidden words found", x_title="share found")
+ablation_chart({"1,200 steps, and BERT longer": words}, percent=True, title="Held-out hidden words found", x_title="share found")
 
 # %% [markdown]
 # *Each dot is a seed, each bar a mean. Compare "without decoder" with BERT, and "decoder without places" with DeBERTa.*

@@ -9,8 +9,8 @@ made from it, outputs included. A cell tagged `nbval-check-output` prints what e
 alike, and the tests compare it. In Markdown cells stand `{{repository}}` for the address of the
 course, `{{colab}}` for a link that opens the notebook in Colab, `{{exercise:02.1}}` for the text of
 an exercise, `{{review:02}}` for a lecture's questions for review, and `{{number:name}}` for what
-`NUMBERS["name"]()` of numbers_NN.py gives, the file of the lecture's number beside its source: a
-sentence that repeats a measured number takes it from the result."""
+`NUMBERS["name"]()` of the lecture's numbers.py gives: a sentence that repeats a measured number
+takes it from the result."""
 
 from __future__ import annotations
 
@@ -20,14 +20,11 @@ import io
 import json
 import os
 import re
-import runpy
 import shutil
 import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +35,7 @@ from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
 from course_lib.teaching.exercises import exercise
+from course_lib.teaching.numbers import filled
 from course_lib.teaching.quizzes import review_markdown
 
 SOURCES = Path(__file__).resolve().parent
@@ -45,6 +43,7 @@ NOTEBOOKS = SOURCES.parent
 ROOT = NOTEBOOKS.parent
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+AGAINST_HANGING = 30 * 60  # seconds a cell may take; a page takes 120 where nothing else runs
 LARGEST = 500_000  # bytes: what GitHub still shows without complaint, and a clone takes gladly
 
 
@@ -101,22 +100,7 @@ def _links(text: str, stem: str) -> str:
     text = text.replace("{{colab}}", f"[Open in Colab]({colab})")
     text = re.sub(r"\{\{exercise:([\d.]+)\}\}", lambda found: exercise(found[1]).card, text)
     text = re.sub(r"\{\{review:(\d+)\}\}", lambda found: review_markdown(found[1]), text)
-    text = re.sub(r"\{\{number:(\w+)\}\}", lambda found: _number(stem[:2], found[1]), text)
-    return text.replace("{{repository}}", repository())
-
-
-def _number(lecture: str, name: str) -> str:
-    """A measured number as a page's sentence says it."""
-    file = SOURCES / f"numbers_{lecture}.py"
-    numbers = _numbers(file) if file.exists() else {}
-    if name not in numbers:
-        raise SystemExit(f"lecture {lecture} asks for number {name!r}; {file.name} has no such.")
-    return numbers[name]()
-
-
-@lru_cache
-def _numbers(file: Path) -> dict[str, Callable[[], str]]:
-    return runpy.run_path(str(file))["NUMBERS"]
+    return filled(stem[:2], text).replace("{{repository}}", repository())
 
 
 def execute(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
@@ -126,7 +110,8 @@ def execute(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(
             notebook,
-            timeout=600,
+            timeout=AGAINST_HANGING,
+            startup_timeout=AGAINST_HANGING,
             kernel_name="python3",
             record_timing=False,
             resources={"metadata": {"path": folder}},

@@ -20,7 +20,7 @@ from course_lib import (
     claims_table,
     count_parameters,
     make_pairs,
-    mask_rows,
+    mask_sequences,
     pretraining_loss,
     published,
 )
@@ -30,7 +30,7 @@ from course_lib.kernels.attention import attention_reference
 from course_lib.lectures.lecture_02.experiments import outcome
 from course_lib.lectures.lecture_02.recipes import LIVE, LONG, Material, prepare
 from course_lib.objectives.coverage import coverage
-from course_lib.objectives.rows import Rows
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import accuracy_chart, bar_chart, tokens_row
 from course_lib.teaching.claims import claims, printed
 from course_lib.teaching.results import read_result
@@ -76,7 +76,7 @@ def _result() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _pair() -> Rows:
+def _pair() -> PackedSequences:
     """The row of input that the notebook shows: two passages, 32 positions."""
     world = _world()
     return make_pairs(world.documents(world.stories(2, seed=4)), world.special, length=32, seed=1)[
@@ -84,7 +84,7 @@ def _pair() -> Rows:
     ]
 
 
-def _pieces(rows: Rows) -> list[str]:
+def _pieces(rows: PackedSequences) -> list[str]:
     return [_world().tokenizer.token(i) for i in rows.input_ids[0].tolist()]
 
 
@@ -365,7 +365,7 @@ def block_picture() -> str:
 
 def code_block() -> str:
     return code(
-        f"{body_of(Block.attend, start='mixed')}\n# then\n{body_of(Block.feed)}\n"
+        f"{body_of(Block.attend, start='attended')}\n# then\n{body_of(Block.feed)}\n"
         f"# self.feed_forward\n{body_of(FeedForward.forward)}"
     )
 
@@ -440,7 +440,7 @@ def count_large() -> int:
 def _hidden() -> dict[str, float]:
     """Of 1,000 real pieces of the training rows, how many are masked, replaced, kept."""
     train, special = _material().train, _world().special
-    done = torch.cat([mask_rows(train, special, seed=0, epoch=e).done for e in range(3)])
+    done = torch.cat([mask_sequences(train, special, seed=0, epoch=e).done for e in range(3)])
     real = 3 * int(train.attention_mask.sum())
     names = {"[MASK]": MASKED, "another word": REPLACED, "left alone": KEPT}
     return {name: 1000 * int((done == kind).sum()) / real for name, kind in names.items()}
@@ -448,7 +448,7 @@ def _hidden() -> dict[str, float]:
 
 def masked_row() -> str:
     """The shown row under the first mask that does all three things."""
-    masks = (mask_rows(_pair(), _world().special, seed=seed) for seed in range(1000))
+    masks = (mask_sequences(_pair(), _world().special, seed=seed) for seed in range(1000))
     row = next(m for m in masks if set(m.done.tolist()) == {MASKED, REPLACED, KEPT})
     pieces = [_world().tokenizer.token(i) for i in row.input_ids[0].tolist()]
     return large(tokens_row(pieces, row.action[0].tolist()).inner, 1.38)
@@ -543,7 +543,7 @@ def two_pairs() -> str:
     return f'{pairs}<p style="font-size:22px">{said}</p>'
 
 
-def _one_pair(rows: Rows, number: int, label: int) -> str:
+def _one_pair(rows: PackedSequences, number: int, label: int) -> str:
     special, segments = _world().special, rows.token_type_ids[number].tolist()
     ids = rows.input_ids[number].tolist()
     passages = [
@@ -573,7 +573,7 @@ def _marked(ids: Sequence[int], shared: set[int]) -> str:
     return text.replace(" .", ".")
 
 
-def _commoner_label() -> float:
+def _majority_class() -> float:
     labels = _material().heldout_pairs.next_sentence_label
     assert labels is not None
     share = labels.float().mean().item()
@@ -583,7 +583,7 @@ def _commoner_label() -> float:
 def pairs_bars() -> Any:
     runs = _result()["runs"]["live"]
     values = {
-        "one answer<br>for all": _commoner_label(),
+        "one answer<br>for all": _majority_class(),
         "shared<br>words": _result()["levels"]["bag_of_words_pairs"],
         "our model": mean(run["curve"][-1]["pair_accuracy"] for run in runs),
     }

@@ -39,7 +39,7 @@ from course_lib.teaching.claims import claims, printed
 from course_lib.teaching.results import read_result
 from course_lib.teaching.style import BLUE, GREY, INK, ORANGE, VERMILION
 from course_lib.text import english
-from course_lib.text.features import tagged_rows
+from course_lib.text.features import tagged_sequences
 from course_lib.train.finetuning import LOSSES, head_on, targets_of, text_inputs
 from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 from course_lib.train.span_metrics import bio_spans, span_scores
@@ -254,8 +254,8 @@ def first_pieces() -> str:
     """A training sentence: its words over its tokens, and each token's label below."""
     sentence = english.tagged_sentences("train")[SHOWN_SENTENCE]
     tokenizer = _course().tokenizer
-    row = tagged_rows([sentence], "entities", tokenizer, 40)
-    ids = row.rows.input_ids[0, : int(row.rows.attention_mask.sum())].tolist()
+    row = tagged_sequences([sentence], "entities", tokenizer, 40)
+    ids = row.sequences.input_ids[0, : int(row.sequences.attention_mask.sum())].tolist()
     labels, first = row.labels[0].tolist(), row.first[0]
     step = 1150 / len(ids)
     parts = []
@@ -430,10 +430,10 @@ def code_heads() -> str:
     """What differs between the three forward passes, and the search for the best span."""
     lines = [
         f"# {name}\n{body_of(head.forward, start=start)}"
-        for (name, head), start in zip(TASK_HEADS, ("scores", "scores", "start"), strict=True)
+        for (name, head), start in zip(TASK_HEADS, ("logits", "logits", "start"), strict=True)
     ]
     shown = "\n".join(lines).splitlines()
-    kept = [line for line in shown if line.startswith(("#", "scores", "start"))]
+    kept = [line for line in shown if line.startswith(("#", "logits", "start"))]
     search = body_of(best_spans, start="start, end").splitlines()
     search = [line for line in search if not line.startswith(("first", "null", "return", "#"))]
     source = "\n".join([*kept, "# best span", *search])
@@ -921,7 +921,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "silent_f1": lambda: f"{_silent()[1]:.0f}",
     "entity_words": lambda: f"{1 - _silent()[0]:.0%}",
     "cut_at": lambda: ROOM,
-    "row_length": lambda: _train("nli").rows.input_ids.shape[1],
+    "row_length": lambda: _train("nli").sequences.input_ids.shape[1],
     "cap": lambda: CAP,
     "loose": lambda: _text_of(_best(8)),
     "loose_score": lambda: f"{_best(8).score.item():.1f}",

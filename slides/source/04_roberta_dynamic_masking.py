@@ -36,18 +36,18 @@ from course_lib.lectures.lecture_04.experiments import (
     outcome,
     prepare_masking,
 )
-from course_lib.lectures.lecture_04.views.mask_epochs import Passes, all_schemes
+from course_lib.lectures.lecture_04.views.mask_epochs import MaskedEpochs, all_schemes
 from course_lib.objectives.coverage import coverage, simulated_coverage
 from course_lib.objectives.pretraining import counted_together
-from course_lib.objectives.rows import Batch, Rows
+from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching import coverage_chart, curves_chart, dots_chart, tokens_row
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, printed
 from course_lib.teaching.results import read_result
 from course_lib.teaching.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, VERMILION, template
 from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, box
-from course_lib.text.packing import INPUT_FORMATS, input_rows
-from course_lib.train.metrics import hidden_words
+from course_lib.text.packing import INPUT_FORMATS, input_sequences
+from course_lib.train.metrics import evaluation_mask
 from course_lib.train.schedule import adam_trace, warmup_then_linear
 
 FEW, MORE = RECIPES  # the two amounts of text
@@ -180,13 +180,13 @@ CELL = (23, 18)
 
 
 @lru_cache(maxsize=1)
-def _ways() -> dict[str, Passes]:
+def _ways() -> dict[str, MaskedEpochs]:
     from course_lib.lectures.lecture_04.views.mask_epochs import TEXT
 
-    return all_schemes(_world().tokenizer, TEXT, passes=SHOWN)
+    return all_schemes(_world().tokenizer, TEXT, epochs=SHOWN)
 
 
-def masks_over_passes() -> str:
+def masks_over_epochs() -> str:
     """Three grids: rows are passes, columns tokens; below, what was ever asked."""
     hatch = (
         '<defs><pattern id="deck-hidden" width="7" height="7" patternUnits="userSpaceOnUse" '
@@ -202,10 +202,10 @@ def masks_over_passes() -> str:
     return svg(1152, top + high * SHOWN + 30, *parts, says="which tokens are asked, pass by pass")
 
 
-def _grid(name: str, way: Passes, x: int, top: int) -> list[str]:
+def _grid(name: str, way: MaskedEpochs, x: int, top: int) -> list[str]:
     wide, high = CELL
     style = ' font-weight="650"'
-    parts = [words(x, 18, f"{name}: {way.asked} of {sum(way.may)} asked", 20, "start", style)]
+    parts = [words(x, 18, f"{name}: {way.selected} of {sum(way.may)} asked", 20, "start", style)]
     for k, i in enumerate(may := [i for i, may in enumerate(way.may) if may]):
         middle = x + wide * (k + 0.5)
         at = f"translate({middle + 4:.0f},{top - 6}) rotate(-58)"
@@ -268,7 +268,7 @@ def _counted() -> dict[str, list[float]]:
     material = _material()
     return {
         way: simulated_coverage(
-            material.train, _world().special, int(LIVE.passes), copies=copies, rate=_rate()
+            material.train, _world().special, int(LIVE.epochs), copies=copies, rate=_rate()
         )
         for way, copies in SCHEMES.items()
     }
@@ -279,19 +279,19 @@ def _rate() -> float:
 
 
 def coverage_lines() -> Any:
-    figure = coverage_chart(_rate(), int(LIVE.passes), 10, simulated=_counted())
+    figure = coverage_chart(_rate(), int(LIVE.epochs), 10, simulated=_counted())
     return for_a_hall(figure, 690, 430, right=212)
 
 
 def coverage_table() -> str:
     """The formula's shares after some passes."""
-    shown = (1, 2, 10, _passes_by_schedule(), int(LIVE.passes))
+    shown = (1, 2, 10, _epochs_by_schedule(), int(LIVE.epochs))
     shares = [coverage(_rate(), max(shown), copies) for copies in SCHEMES.values()]
     rows = [(str(n), *(f"{one[n - 1]:.1%}" for one in shares)) for n in shown]
     return table(("passes", "one", "ten", "fresh"), rows, size=22)
 
 
-def _passes_by_schedule() -> int:
+def _epochs_by_schedule() -> int:
     """How often BERT read its text by its own two lengths: settled by a claim of lecture 02."""
     claim = next(claim for claim in claims("02") if claim.id == "slip 4 epochs")
     assert claim.settle is not None
@@ -312,8 +312,8 @@ def _by_frequency() -> float:
     ids = material.train.input_ids
     counts = torch.bincount(ids.flatten(), minlength=special.vocab_size).double() + 1
     counts[list(special.never_masked)] = 0
-    asked = hidden_words(material.heldout, special).asked
-    return -float((counts / counts.sum())[asked].log().mean())
+    original_ids = evaluation_mask(material.heldout, special).original_ids
+    return -float((counts / counts.sum())[original_ids].log().mean())
 
 
 def loss_curves() -> Any:
@@ -516,10 +516,10 @@ def _power(rate: float) -> str:
 
 
 @lru_cache(maxsize=1)
-def _filled() -> dict[str, Rows]:
+def _filled() -> dict[str, PackedSequences]:
     """The stories of the notebook in the four formats."""
     documents = _world().documents(_world().stories(PACKED, seed=0))
-    return {name: input_rows(name, documents, _world().special, ROW) for name in INPUT_FORMATS}
+    return {name: input_sequences(name, documents, _world().special, ROW) for name in INPUT_FORMATS}
 
 
 def four_formats() -> str:
@@ -543,7 +543,7 @@ def four_formats() -> str:
     return svg(1120, 30 + 98 * 4, *parts, says="rows in four formats and their padding")
 
 
-def _strip(rows: Rows, number: int, x: float, y: float) -> str:
+def _strip(rows: PackedSequences, number: int, x: float, y: float) -> str:
     """One row: segments by shade, control tokens dark, padding dashed and white."""
     wide, special = 9.6, _world().special
     ids, kinds = rows.input_ids[number].tolist(), rows.token_type_ids[number].tolist()
@@ -792,14 +792,14 @@ def exercises() -> str:
     return drawing.exercise_list("04")
 
 
-def _share(way: str, passes: int | None = None) -> str:
-    share = coverage(_rate(), passes or int(LIVE.passes), SCHEMES[way])[-1]
+def _share(way: str, epochs: int | None = None) -> str:
+    share = coverage(_rate(), epochs or int(LIVE.epochs), SCHEMES[way])[-1]
     return f"{share:.1%}".replace(".0%", "%")
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
     "rate": lambda: f"{_rate():.0%}",
-    "passes": lambda: int(LIVE.passes),
+    "epochs": lambda: int(LIVE.epochs),
     "stories": lambda: LIVE.stories,
     "row": lambda: ROW,
     "packed": lambda: PACKED,
@@ -814,8 +814,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "fresh_draws": lambda: _share("dynamic"),
     "two_passes": lambda: f"{coverage(_rate(), 2)[-1]:.2%}",
     "counted_static": lambda: f"{_counted()['static'][-1]:.1%}",
-    "by_schedule": lambda: f"{coverage(_rate(), _passes_by_schedule())[-1]:.0%}",
-    "passes_by_schedule": _passes_by_schedule,
+    "by_schedule": lambda: f"{coverage(_rate(), _epochs_by_schedule())[-1]:.0%}",
+    "epochs_by_schedule": _epochs_by_schedule,
     "width": lambda: _models()["BERT-base"].config.hidden_size,
     "more_parameters": lambda: f"{_more_by_pieces():,}",
     "position_rows": lambda: _table_rows("position")[1],

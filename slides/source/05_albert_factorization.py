@@ -34,8 +34,8 @@ from course_lib.lectures.lecture_05.experiments import (
     outcome,
 )
 from course_lib.objectives.masked_lm import mask_whole_words
-from course_lib.objectives.rows import Rows
 from course_lib.objectives.sentence_order import make_ordered_pairs
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import bar_chart, curves_chart, dots_chart, heat_chart, tokens_row
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, printed
@@ -328,7 +328,7 @@ def _kept(sharing: str) -> tuple[float, float]:
     return 4 * count_parameters(model) / 1e6, activation_bytes(model, ids) / 1e6
 
 
-def kept_for_the_way_back() -> str:
+def activations_stored() -> str:
     rows = [
         (name, *(f"{megabytes:,.0f} MB" for megabytes in _kept(sharing)))
         for name, sharing in (("twelve blocks", "none"), ("one block, twelve times", "all"))
@@ -564,7 +564,7 @@ def _documents() -> list[list[list[int]]]:
 
 
 @lru_cache(maxsize=1)
-def _training_pairs() -> dict[str, Rows]:
+def _training_pairs() -> dict[str, PackedSequences]:
     """The training stories, cut for both questions, as in the notebook."""
     length, special = LIVE.length, _world().special
     return {
@@ -614,7 +614,7 @@ def _opening_rule() -> float:
     return (_shown_signs("SOP")["opens"] == _labels("SOP").bool()).float().mean().item()
 
 
-def _in_segment(rows: Rows, word: str, segment: int) -> torch.Tensor:
+def _in_segment(rows: PackedSequences, word: str, segment: int) -> torch.Tensor:
     """(N,) whether the word stands in the segment."""
     here = (rows.input_ids == _world().tokenizer.id(word)) & (rows.token_type_ids == segment)
     return (here & rows.attention_mask.bool()).any(dim=1)
@@ -721,7 +721,7 @@ def run_table() -> str:
 
 
 @lru_cache(maxsize=1)
-def _heldout_row() -> Rows:
+def _heldout_row() -> PackedSequences:
     """The row of the notebook: the first SOP pair of the held-out stories."""
     world = _world()
     told = world.documents(world.stories(LIVE.heldout, seed=0, split="heldout"))

@@ -19,9 +19,9 @@ from course_lib.config import encoder_flops
 from course_lib.encoder import Encoder
 from course_lib.family.distilbert import (
     DistilBertConfig,
-    begin_as,
     distilbert_encoder,
     every_other_layer,
+    initialise_from,
     spread_layers,
 )
 from course_lib.family.tinybert import fit_matrix, layer_mapping
@@ -40,10 +40,10 @@ from course_lib.lectures.lecture_06.experiments import (
     TINIES,
     TINY,
     Material,
-    fresh_student,
     general_stage,
     micro_teacher,
     outcome,
+    randomly_initialised_student,
 )
 from course_lib.lectures.lecture_06.views.temperature import soften
 from course_lib.objectives.distillation import (
@@ -52,15 +52,15 @@ from course_lib.objectives.distillation import (
     distilbert_loss,
     tinybert_loss,
 )
-from course_lib.objectives.rows import Rows
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import gradient_chart, tradeoff_chart
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, printed, verdict
 from course_lib.teaching.results import read_result
 from course_lib.teaching.style import BLUE, INK, ORANGE, SKY
 from course_lib.text.augmentation import augment
-from course_lib.text.tasks import hero_jobs
-from course_lib.text.world import story_rows
+from course_lib.text.tasks import unstated_facts
+from course_lib.text.world import story_sequences
 from course_lib.train.memory import activation_bytes
 from course_lib.train.metrics import evaluate
 
@@ -148,13 +148,13 @@ def _share(name: str) -> str:
 # ---------------------------------------------------------------- 2, 3: by hand
 
 WORDS = ("captain", "sailor", "baker")
-SCORES, STUDENT = (6.0, 4.0, 0.0), (3.0, 3.0, 0.0)
+LOGITS, STUDENT = (6.0, 4.0, 0.0), (3.0, 3.0, 0.0)
 SHOWN = (1.0, 2.0, 4.0)  # temperatures
 
 
-def _toy(temperature: float, scores: Sequence[float] = SCORES) -> list[float]:
+def _toy(temperature: float, logits: Sequence[float] = LOGITS) -> list[float]:
     """The shares of the three words, in their order."""
-    return soften(scores, WORDS, temperature, top=3).shares
+    return soften(logits, WORDS, temperature, top=3).probabilities
 
 
 def _ratio(temperature: float) -> str:
@@ -177,10 +177,10 @@ def _share_bars(
     parts = [
         words(left - 14, 38 + row * (i + 0.5), name, 21, "end") for i, name in enumerate(names)
     ]
-    for k, (title, shares) in enumerate(panels):
+    for k, (title, probabilities) in enumerate(panels):
         x = left + gap * k
         parts += [words(x, 20, title, 20, "start", BOLD), arrow(x, 32, x, 36 + tall, tip=False)]
-        for i, share in enumerate(shares):
+        for i, share in enumerate(probabilities):
             y, wide = 36 + row * i, max((gap - 92) * share, 2)
             parts.append(rect(x, y, wide, row - 10, **looks(k, i), wide=2))
             parts.append(words(x + wide + 8, y + row / 2 + 2, said(share), 20, "start"))
@@ -212,7 +212,7 @@ def _apart() -> tuple[list[tuple[float, float, float]], float, float]:
 
 def _kl() -> float:
     """By the library; the terms of the table add up to it."""
-    found = soft_target_loss(torch.tensor([STUDENT]), torch.tensor([SCORES]), 1.0).item()
+    found = soft_target_loss(torch.tensor([STUDENT]), torch.tensor([LOGITS]), 1.0).item()
     assert abs(found - sum(term for _, _, term in _apart()[0])) < 1e-5
     return found
 
@@ -288,7 +288,7 @@ def doubt() -> str:
     looks = {true: {"fill": "#f7cf7a", "ink": "#8a5f00"}, len(names): OPEN_BAR}
     return _share_bars(
         [*names, "all other words"],
-        [(f"T = {one.temperature:g}", [*one.shares, one.rest]) for one in shown],
+        [(f"T = {one.temperature:g}", [*one.probabilities, one.rest]) for one in shown],
         lambda _, row: looks.get(row, PLAIN_BAR), lambda share: f"{share:.1%}", 190, 44,
         "the teacher's likeliest words at three temperatures",
     )  # fmt: skip
@@ -297,7 +297,7 @@ def doubt() -> str:
 def _runners_up() -> str:
     """The second and the third word, at T = 1."""
     one = _softened(1.0)
-    return " and ".join(f"{one.words[i]} {one.shares[i]:.1%}" for i in (1, 2))
+    return " and ".join(f"{one.words[i]} {one.probabilities[i]:.1%}" for i in (1, 2))
 
 
 # ---------------------------------------------------------------- 6, 12: who begins as, learns from
@@ -361,7 +361,7 @@ def _as_list(layers: Sequence[int]) -> str:
 
 
 def code_begin() -> str:
-    source = re.sub(r"  # type: ignore.*", "", body_of(begin_as, start="for block"))
+    source = re.sub(r"  # type: ignore.*", "", body_of(initialise_from, start="for block"))
     return f'<div style="zoom:0.95;margin-top:6px">{code(source)}</div>'
 
 
@@ -463,7 +463,7 @@ def _same_as_its_teacher() -> float:
         "vocab_size", "max_positions", "num_layers", "hidden_size", "num_heads",
         "intermediate_size")}  # fmt: skip
     student = BertForMaskedLM(distilbert_encoder(DistilBertConfig(**shape)))
-    begin_as(student, teacher, range(teacher.config.num_layers)).eval()
+    initialise_from(student, teacher, range(teacher.config.num_layers)).eval()
     ids = torch.tensor([_world().tokenizer.encode(text)])
     with torch.no_grad():
         return (student(ids).logits - teacher(ids).logits).abs().max().item()
@@ -656,17 +656,17 @@ def _points(name: str, measure: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _heldout() -> Rows:
+def _heldout() -> PackedSequences:
     """The new stories on which results were measured."""
     world = _world()
-    return story_rows(world, world.stories(HELDOUT, seed=0, split="heldout"), LENGTH)
+    return story_sequences(world, world.stories(HELDOUT, seed=0, split="heldout"), LENGTH)
 
 
 @lru_cache(maxsize=8)
 def _before(name: str) -> float:
     """Hidden words found by a student that has begun, and not made a step."""
     world = _world()
-    student = fresh_student(STARTS[name], _teacher(), world, 0).eval()
+    student = randomly_initialised_student(STARTS[name], _teacher(), world, 0).eval()
     return evaluate(student, _heldout(), world.special, precision=PRECISION).masked_accuracy
 
 
@@ -811,11 +811,11 @@ def _variants() -> list[list[str]]:
     """The first text of the task, and three variants of it, as words."""
     world = _world()
     # The first stories of the task are those of any longer draw from the same seed.
-    task = hero_jobs(world, world.stories(40, seed=0), LENGTH)[:1]
+    task = unstated_facts(world, world.stories(40, seed=0), LENGTH)[:1]
     grown = augment(task, _teacher(), world.special, copies=3)
     never = world.special.never_masked
     return [[world.tokenizer.token(i) for i in row if i not in never]
-            for row in grown.rows.input_ids.tolist()]  # fmt: skip
+            for row in grown.sequences.input_ids.tolist()]  # fmt: skip
 
 
 def variants() -> str:
@@ -903,8 +903,8 @@ def _alone_no_worse() -> str:
 def _first_losses() -> dict[str, float]:
     """The three inner losses of a student that has not made a step, on 64 plain stories."""
     world, teacher = _world(), _teacher()
-    rows = story_rows(world, world.stories(64, seed=0), LENGTH)
-    nothing = hero_jobs(world, world.stories(40, seed=0), LENGTH)
+    rows = story_sequences(world, world.stories(64, seed=0), LENGTH)
+    nothing = unstated_facts(world, world.stories(40, seed=0), LENGTH)
     material = Material(world, rows, rows, nothing, nothing)
     pair, _ = general_stage(TINY, material, teacher, steps=0)
     mapping = layer_mapping(TINY.num_layers, teacher.config.num_layers, TINY.mapping)
@@ -1058,7 +1058,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "less_time": lambda: f"{1 - 1 / _times():.0%}",
     "less_kept": _less_kept,
     "kept_width": lambda: NARROW["hidden_size"],
-    "scores": lambda: ", ".join(f"{w} {x:g}" for w, x in zip(WORDS, SCORES, strict=True)),
+    "scores": lambda: ", ".join(f"{w} {x:g}" for w, x in zip(WORDS, LOGITS, strict=True)),
     "ratio_1": lambda: _ratio(1.0),
     "ratio_2": lambda: _ratio(2.0),
     "ratio_4": lambda: _ratio(4.0),

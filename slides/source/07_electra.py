@@ -22,9 +22,9 @@ from course_lib.family.electra import (
     fill_in,
     generator_config,
 )
-from course_lib.lectures.lecture_07.ablation_steps import STONES
+from course_lib.lectures.lecture_07.ablation_steps import ABLATION_STEPS
 from course_lib.lectures.lecture_07.experiments import FULL, LONG, SEEDS, micro_electra, outcome
-from course_lib.lectures.lecture_07.views.corruptor import Judged, corrupt_and_judge
+from course_lib.lectures.lecture_07.views.corruptor import Corruption, corrupt_and_detect
 from course_lib.objectives.replaced_tokens import (
     RELEASED_MIX,
     electra_loss,
@@ -136,8 +136,8 @@ def _hand_labels() -> list[int]:
     number = {word: i for i, word in enumerate(dict.fromkeys(TEXT + FILLED))}
     at = torch.tensor([i for i, word in enumerate(MASKED) if word == "[MASK]"])
     filled = torch.tensor([[number[word] for word in FILLED]])
-    asked = torch.tensor([number[TEXT[i]] for i in at.tolist()])
-    return [int(label) for label in replaced_labels(filled, at, asked)[0]]
+    selected = torch.tensor([number[TEXT[i]] for i in at.tolist()])
+    return [int(label) for label in replaced_labels(filled, at, selected)[0]]
 
 
 # ---------------------------------------------------------------- 4: where λ stands
@@ -280,7 +280,7 @@ def _step_adds() -> float:
 
 def code_loss() -> str:
     labels = body_of(replaced_labels)
-    loss = body_of(replaced_token_loss, start="scores = outputs")
+    loss = body_of(replaced_token_loss, start="logits = outputs")
     lines = [line for line in loss.splitlines() if "float64" not in line]
     at = next(i for i, line in enumerate(lines) if line.startswith("if not len"))
     lines = lines[:at] + lines[at + 2 : -1]
@@ -299,19 +299,19 @@ def _world() -> MicroWorld:
 
 
 @lru_cache(maxsize=1)
-def _judged() -> Judged:
+def _corruption() -> Corruption:
     seed, number = STORY
     story = _world().stories(number + 1, seed=seed, split="heldout")[number]
     text = " ".join(story.sentences[:3])
-    return corrupt_and_judge(micro_electra(), _world().tokenizer, text, SHARE, DRAW)
+    return corrupt_and_detect(micro_electra(), _world().tokenizer, text, SHARE, DRAW)
 
 
 def corruptor() -> str:
     """The shipped ELECTRA at work on a held-out story, as many lines as it takes."""
-    judged = _judged()
+    corruption = _corruption()
     wide = [
-        max(52, 12 + 11.2 * max(len(row[i]) for row in (judged.masked, judged.filled)))
-        for i in range(len(judged.tokens))
+        max(52, 12 + 11.2 * max(len(row[i]) for row in (corruption.masked, corruption.filled)))
+        for i in range(len(corruption.tokens))
     ]
     parts, x, y = [], 0.0, 0
     for i, width in enumerate(wide):
@@ -319,34 +319,34 @@ def corruptor() -> str:
             y, x = (y + 152 if i else 0), 150.0
             for said, down in (("hidden", 26), ("generator", 68), ("doubt", 110)):
                 parts.append(words(138, y + down, said, 19, "end"))
-        parts += _column(judged, i, x, y, width)
+        parts += _column(corruption, i, x, y, width)
         x += width + 4
     return svg(1150, y + 130, *parts, says="a story with gaps, filled, and the doubt of each token")
 
 
-def _column(judged: Judged, i: int, x: float, y: float, wide: float) -> list[str]:
+def _column(corruption: Corruption, i: int, x: float, y: float, wide: float) -> list[str]:
     """One token: with the gap, as filled, and how strongly it is doubted, as bar and number."""
     gap: dict[str, Any] = {}
     filled: dict[str, Any] = {}
-    if judged.asked[i]:
+    if corruption.selected[i]:
         gap = {"fill": "#fdeecb", "ink": "#8a5f00", "wide": 2.5, "dash": "6 3"}
-        other = judged.replaced[i]
+        other = corruption.replaced[i]
         filled = {"ink": VERMILION, "wide": 4} if other else {"ink": GREEN, "wide": 3}
-    doubt = judged.doubts[i]
-    shade = round(255 - 165 * doubt)
+    p = corruption.p_replaced[i]
+    shade = round(255 - 165 * p)
     return [
-        rect(x, y, wide, 38, escape(judged.masked[i]), mono=True, size=18, **gap),
-        rect(x, y + 42, wide, 38, escape(judged.filled[i]), mono=True, size=18, **filled),
-        rect(x, y + 84, wide, 38, f"{100 * doubt:.0f}", size=19, fill=f"rgb({shade},{shade},255)",
-             ink="#8a8a8a", wide=3 if judged.called[i] else 1),
+        rect(x, y, wide, 38, escape(corruption.masked[i]), mono=True, size=18, **gap),
+        rect(x, y + 42, wide, 38, escape(corruption.filled[i]), mono=True, size=18, **filled),
+        rect(x, y + 84, wide, 38, f"{100 * p:.0f}", size=19, fill=f"rgb({shade},{shade},255)",
+             ink="#8a8a8a", wide=3 if corruption.called[i] else 1),
     ]  # fmt: skip
 
 
 def _said_of_the_story() -> dict[str, str]:
     """Counts of the picture, for slide and notes."""
-    judged = _judged()
-    pairs = list(zip(judged.asked, judged.replaced, judged.called, strict=True))
-    hidden = sum(asked for asked, _, _ in pairs)
+    corruption = _corruption()
+    pairs = list(zip(corruption.selected, corruption.replaced, corruption.called, strict=True))
+    hidden = sum(selected for selected, _, _ in pairs)
     replaced = sum(r for _, r, _ in pairs)
     found = sum(r and c for _, r, c in pairs)
     alarms = sum(c and not r for _, r, c in pairs)
@@ -410,41 +410,43 @@ def _found() -> dict[str, Any]:
     return _read("07_stepping_stones")
 
 
-def _cost(stone: str) -> float:
+def _cost(step: str) -> float:
     """Operations of a step, as a multiple of BERT's."""
     costs = _found()["flops_a_step"]
-    return float(costs[stone] / costs["BERT"])
+    return float(costs[step] / costs["BERT"])
 
 
-def _paper(stone: str) -> float:
-    return float(printed("electra")["stones"][stone])
+def _paper(step: str) -> float:
+    return float(printed("electra")["stones"][step])
 
 
-def stones_table() -> str:
+def steps_table() -> str:
     rows = []
-    for stone in STONES:
-        reads, says, at = READS[stone]
-        before = READS[STONES[STONES.index(stone) - 1]] if stone != "BERT" else READS[stone]
+    for step in ABLATION_STEPS:
+        reads, says, at = READS[step]
+        before = (
+            READS[ABLATION_STEPS[ABLATION_STEPS.index(step) - 1]] if step != "BERT" else READS[step]
+        )
         cells = [
             f"<strong>{new}</strong>" if new != old else new
             for new, old in zip((reads, says, at), before, strict=True)
         ]
-        rows.append((f"<strong>{stone}</strong>", *cells, f"{_cost(stone):.2f}"))
+        rows.append((f"<strong>{step}</strong>", *cells, f"{_cost(step):.2f}"))
     head = ("", "reads", "says", "where", "cost of a step")
     return table(head, rows, numbers=False, size=23)
 
 
-def paper_stones() -> Any:
+def paper_steps() -> Any:
     """Table 5 as points over BERT."""
     import plotly.graph_objects as go
 
-    gained = {stone: round(_paper(stone) - _paper("BERT"), 1) for stone in STONES[1:]}
+    gained = {step: round(_paper(step) - _paper("BERT"), 1) for step in ABLATION_STEPS[1:]}
     figure = go.Figure(layout={"template": template()})
-    everywhere = [READS[stone][2] == "all" for stone in gained]
+    everywhere = [READS[step][2] == "all" for step in gained]
     figure.add_bar(
-        x=[stone.replace(" ", "<br>").replace("-", "-<br>", 1) for stone in gained],
+        x=[step.replace(" ", "<br>").replace("-", "-<br>", 1) for step in gained],
         y=list(gained.values()),
-        text=[f"{_signed(points)}<br>({_paper(stone)})" for stone, points in gained.items()],
+        text=[f"{_signed(points)}<br>({_paper(step)})" for step, points in gained.items()],
         textposition="outside", textfont_size=19, cliponaxis=False, constraintext="none",
         marker={
             "color": [VERMILION if every else "#f0b48f" for every in everywhere],
@@ -466,12 +468,12 @@ def _all_tokens_share() -> str:
 # ---------------------------------------------------------------- 12, 13: measured here
 
 
-def _kinds(stone: str, setting: str = "equal steps") -> list[float]:
-    return outcome(_found(), "kinds")[f"{setting}: {stone}"]
+def _kinds(step: str, setting: str = "equal steps") -> list[float]:
+    return outcome(_found(), "kinds")[f"{setting}: {step}"]
 
 
-def _percent_kinds(stone: str, setting: str = "equal steps") -> str:
-    return f"{mean(_kinds(stone, setting)):.0%}"
+def _percent_kinds(step: str, setting: str = "equal steps") -> str:
+    return f"{mean(_kinds(step, setting)):.0%}"
 
 
 def _bert_steps() -> int:
@@ -483,9 +485,9 @@ def _fresh(measure: str) -> float:
     return mean(one[measure] for one in _found()["untrained"])
 
 
-def measured_stones() -> Any:
+def measured_steps() -> Any:
     """The five stones after equal steps, and BERT with the operations that ELECTRA had."""
-    groups = {stone: _kinds(stone) for stone in STONES}
+    groups = {step: _kinds(step) for step in ABLATION_STEPS}
     groups[f"BERT, {_bert_steps():,} steps"] = _kinds("BERT", "equal arithmetic")
     means = {name: mean(values) for name, values in groups.items()}
     assert min(means, key=lambda name: means[name]) == "ELECTRA"  # as the slide says
@@ -498,22 +500,22 @@ def measured_stones() -> Any:
     return for_a_hall(figure, 1120, 390, right=240)
 
 
-def _here(stone: str) -> float:
+def _here(step: str) -> float:
     """In percent, as printed, so that differences are those of the printed numbers."""
-    return round(100 * mean(_kinds(stone)), 1)
+    return round(100 * mean(_kinds(step)), 1)
 
 
 def beside_the_paper() -> str:
     """For each stone what ours reached, and its points over BERT here and in Table 5."""
     rows = [
         (
-            f"<strong>{stone}</strong>",
-            _spread(_kinds(stone)),
-            _signed(_here(stone) - _here("BERT")) if stone != "BERT" else "",
-            f"{_paper(stone)}",
-            _signed(_paper(stone) - _paper("BERT")) if stone != "BERT" else "",
+            f"<strong>{step}</strong>",
+            _spread(_kinds(step)),
+            _signed(_here(step) - _here("BERT")) if step != "BERT" else "",
+            f"{_paper(step)}",
+            _signed(_paper(step) - _paper("BERT")) if step != "BERT" else "",
         )
-        for stone in STONES
+        for step in ABLATION_STEPS
     ]
     head = ("", "kinds, ours", "over BERT", "GLUE, the paper", "over BERT")
     return table(head, rows, size=24)

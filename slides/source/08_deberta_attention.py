@@ -828,7 +828,7 @@ def _longer_best() -> str:
 
 
 @lru_cache(maxsize=1)
-def _clipped_and_pushed() -> tuple[float, float, float, float]:
+def _clipped_and_perturbed() -> tuple[float, float, float, float]:
     """A gradient's size before clipping and after; what that changes in the answers; how far
     SiFT's push moves them, in nats."""
     torch.manual_seed(0)
@@ -850,23 +850,23 @@ def _clipped_and_pushed() -> tuple[float, float, float, float]:
     with torch.no_grad():
         changed = float((model(ids).logits - plain).abs().max())
     assert changed == 0
-    pushed = sift_loss(lambda: model(ids).logits, model.encoder.embeddings.norm)[1]
-    return before, 0.1, changed, float(pushed.detach())
+    perturbed = sift_loss(lambda: model(ids).logits, model.encoder.embeddings.norm)[1]
+    return before, 0.1, changed, float(perturbed.detach())
 
 
 def clipping_and_sift() -> str:
-    before, after, changed, pushed = _clipped_and_pushed()
+    before, after, changed, perturbed = _clipped_and_perturbed()
     rows = [
         ("<strong>clipping</strong>", "the gradient", f"{before:.1f} → {after:g}",
          f"<strong>unchanged ({changed:g})</strong>"),
         ("<strong>SiFT</strong>", "the words’ normalised vectors", "a push",
-         f"<strong>KL {pushed:.5f}</strong>"),
+         f"<strong>KL {perturbed:.5f}</strong>"),
     ]  # fmt: skip
     return table(("", "touches", "", "answers now"), rows, numbers=False, size=22)
 
 
 def code_sift() -> str:
-    lines = body_of(sift_loss, start="with pushing").splitlines()
+    lines = body_of(sift_loss, start="with perturbing").splitlines()
     return code("\n".join(line for line in lines if "assert" not in line))
 
 

@@ -27,7 +27,7 @@ from course_lib.kernels import disentangled
 from course_lib.kernels.choosing import ATTENTION, DISENTANGLED, Rule, choose
 from course_lib.kernels.early_exit import early_exit
 from course_lib.kernels.masked_loss import IGNORED, masked_loss, masked_loss_reference
-from course_lib.kernels.masking import CHOICE, as_share, random_bits
+from course_lib.kernels.masking import CHOICE, as_uniform, random_bits
 from course_lib.kernels.positions import position_rows
 from course_lib.lectures.lecture_14.exercises.online import online_softmax
 from course_lib.lectures.lecture_14.exercises.real import real_only
@@ -473,7 +473,7 @@ BATCH = (64, 128)
 
 def _by_function(examples: Sequence[int], epoch: int) -> np.ndarray:
     rows, places = np.array(examples)[:, None], np.arange(PLACES)
-    return as_share(random_bits(SEED, epoch, rows, CHOICE, places))
+    return as_uniform(random_bits(SEED, epoch, rows, CHOICE, places))
 
 
 def _by_stream(examples: Sequence[int]) -> np.ndarray:

@@ -10,8 +10,7 @@ boxes opened by `::: columns`, `::: column`, `::: wide`, `::: narrow`, `::: note
 closed by `:::` (an outer box has one colon more than what it holds), and what is computed by the
 functions of `slides/source/NN_name.py`:
 
-    {{ number:gap_closed }}           the text, or a number, that gap_closed() returns, or that the
-                                      table NUMBERS of the module holds under this name
+    {{ number:gap_closed }}           the text, or a number, of the lecture's numbers.py
     {{ figure:loss | What to see. }}  the plotly figure that loss() returns, with its sentence
     {{ html:tokens }}                 the HTML that tokens() returns (a string, or a notebook view)
     {{ code:course_lib.heads.PairHead }}   the source of that object, as it is in the library;
@@ -45,11 +44,14 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
+from course_lib.teaching.numbers import NumberError, number
+
 SOURCES = Path(__file__).resolve().parent
 BUILD = SOURCES.parent / "build"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 WIDTH, HEIGHT = 1280, 720  # the canvas; reveal.js scales it to the screen
 FIGURE = (1120, 430)
+AGAINST_HANGING = 30 * 60  # seconds for whatever the browser is waited for
 HEADING = re.compile(
     r"^(#{1,2}) +(.+?)\s*\{minutes=(\d+(?:\.\d+)?)\s*(?:\.([\w-]+))?\}\s*$", re.MULTILINE
 )
@@ -168,7 +170,7 @@ class Shown:
         def resolve(match: re.Match[str]) -> str:
             kind, name, sentence = match.groups()
             if kind == "number":
-                return _as_text(self._call(name))
+                return self._number(name)
             blocks.append(self._block(kind, name, sentence))
             return f"BLOCK{len(blocks) - 1}END"
 
@@ -193,11 +195,20 @@ class Shown:
         self.figures += 1
         return _figure(self._call(name), f"figure-{self.figures}", sentence)
 
-    def _call(self, name: str) -> Any:
+    def _number(self, name: str) -> str:
         numbers: dict[str, Callable[[], Any]] = getattr(self.module, "NUMBERS", {})
         function = getattr(self.module, name, None) or numbers.get(name)
+        if function:
+            return _as_text(function())
+        try:
+            return number(self.path.stem[:2], name)
+        except NumberError as error:
+            raise DeckError(str(error)) from error
+
+    def _call(self, name: str) -> Any:
+        function = getattr(self.module, name, None)
         if function is None:
-            raise DeckError(f"{self.path.stem}.py has no function {name}(), nor NUMBERS[{name!r}].")
+            raise DeckError(f"{self.path.stem}.py has no function {name}().")
         return function()
 
 
@@ -367,11 +378,14 @@ def write_pdf(page_file: Path, executable: str) -> Path:
     target = page_file.with_suffix(".pdf")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=executable, args=["--no-sandbox", "--disable-gpu"]
+            executable_path=executable,
+            args=["--no-sandbox", "--disable-gpu"],
+            timeout=AGAINST_HANGING * 1000,
         )
         tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        tab.set_default_timeout(AGAINST_HANGING * 1000)
         tab.goto(f"{page_file.as_uri()}?print-pdf&showNotes=separate-page")
-        tab.wait_for_function("() => window.deckDrawn", timeout=120_000)
+        tab.wait_for_function("() => window.deckDrawn")
         partial = target.with_suffix(".partial")
         pages = tab.locator(".pdf-page, .speaker-notes-pdf").count()  # then an empty one follows
         too_long = tab.evaluate(NOTES_TOO_LONG)

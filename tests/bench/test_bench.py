@@ -26,7 +26,7 @@ from course_lib.bench import (
 )
 from course_lib.config import published
 from course_lib.family.electra import ElectraConfig
-from course_lib.objectives.masked_lm import mask_rows, mask_whole_words
+from course_lib.objectives.masked_lm import mask_sequences, mask_whole_words
 
 TINY = {"num_layers": 3, "hidden_size": 16, "num_heads": 2, "intermediate_size": 32}
 
@@ -108,17 +108,17 @@ def test_the_remark_compares_with_the_best_peer_and_with_the_machine():
 # ---- the masked-word loss ------------------------------------------------------------------------
 
 
-def test_scores_where_asked_give_the_peer_the_same_loss_and_gradients():
+def test_logits_where_selected_give_the_peer_the_same_loss_and_gradients():
     model, batch = pretraining.peer_model("tiny", 0.0, "sdpa"), pretraining.our_batch(0, 2)
     gradients = []
-    for loss in (masked_loss.all_scores, masked_loss.asked_scores):
+    for loss in (masked_loss.all_logits, masked_loss.selected_logits):
         found = loss(model, batch)
         gradients.append([found.detach(), *torch.autograd.grad(found, list(model.parameters()))])
-    for every, asked in zip(*gradients, strict=True):
-        torch.testing.assert_close(asked, every, rtol=1e-4, atol=1e-6)
+    for every, selected in zip(*gradients, strict=True):
+        torch.testing.assert_close(selected, every, rtol=1e-4, atol=1e-6)
 
 
-def test_the_limits_and_the_memory_of_scores_where_asked():
+def test_the_limits_and_the_memory_of_logits_where_selected():
     found = [masked_loss.masked_only_limit(published("bert", size)) for size in masked_loss.ROWS]
     assert [round(limit, 2) for limit in found] == [1.22, 2.46, 4.18]
     assert masked_loss.memory_ratio(width=16, tokens=128) > 5
@@ -133,8 +133,8 @@ def test_each_side_of_the_masked_loss_trains():
 # ---- masking -------------------------------------------------------------------------------------
 
 
-def test_rows_hold_words_of_one_piece_and_of_more():
-    rows = inputs.random_rows(64, 128)
+def test_sequences_hold_words_of_one_piece_and_of_more():
+    rows = inputs.random_sequences(64, 128)
     numbers = masking.numbers_of(rows)
     assert (numbers[:, [0, -1]] == -1).all() and (numbers[:, 1:-1] >= 0).all()
     words = int((numbers.max(dim=1).values + 1).sum())
@@ -144,7 +144,7 @@ def test_rows_hold_words_of_one_piece_and_of_more():
 
 def test_the_peer_sees_the_same_words():
     """Its collator, from the offsets, draws the lines between words where ours does."""
-    rows = inputs.random_rows(8, 40)
+    rows = inputs.random_sequences(8, 40)
     collate = inputs.peer_collator(whole_words=True)
     found, barred = collate._calc_word_ids_and_prob_mask(
         masking.offsets(rows).numpy(), masking.special_tokens(rows).numpy()
@@ -157,7 +157,7 @@ def test_the_peer_sees_the_same_words():
 
 @pytest.mark.parametrize("whole_words", [False, True], ids=["tokens", "words"])
 def test_every_masking_contender_hides_about_fifteen_percent(monkeypatch, whole_words):
-    rows, seen = inputs.random_rows(128, 128), []
+    rows, seen = inputs.random_sequences(128, 128), []
     collator = type(inputs.peer_collator())
     plain = collator.torch_mask_tokens
 
@@ -174,7 +174,7 @@ def test_every_masking_contender_hides_about_fifteen_percent(monkeypatch, whole_
         return masked
 
     monkeypatch.setattr(collator, "torch_mask_tokens", watched)
-    monkeypatch.setattr(masking, "mask_rows", ours(mask_rows))
+    monkeypatch.setattr(masking, "mask_sequences", ours(mask_sequences))
     monkeypatch.setattr(masking, "mask_whole_words", ours(mask_whole_words))
     kind = masking.word_contenders if whole_words else masking.plain_contenders
     contenders = kind(rows)
@@ -209,7 +209,7 @@ def test_sharing_compares_the_same_blocks():
     assert blocks_of(own) == blocks_of(bert) == 3 * blocks_of(shared)
     assert blocks_of(shared) == blocks_of(albert)
     assert len(own.stack.plan) == len(shared.stack.plan) == 3
-    ids = inputs.random_rows(2, 10).input_ids
+    ids = inputs.random_sequences(2, 10).input_ids
     for model in made:
         assert model(ids).last_hidden_state.shape == (2, 10, 16)
 

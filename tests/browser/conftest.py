@@ -42,6 +42,6 @@ def ran(lecture: Any) -> Notebook:
 
 @pytest.fixture(autouse=True)
 def _tell_time(request: pytest.FixtureRequest, record_property: Callable[..., None]) -> None:
-    """The first test of a page carries the page's time to the summary, also from xdist's workers."""
+    """A page's first test carries its time to the summary, also from a worker of xdist's."""
     if "lecture" in request.fixturenames and "to_the_end" in request.node.name:
         record_property("took", request.getfixturevalue("lecture").took)

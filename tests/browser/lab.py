@@ -60,12 +60,19 @@ KERNEL = "window.jupyterapp?.shell.currentWidget?.context?.sessionContext?.sessi
 
 
 # A saved notebook comes with the counts of its last run: without them, a cell that has one ran.
-RUN_ALL = """() => {
-  window.allRan = false;
-  for (const cell of window.jupyterapp.shell.currentWidget.content.widgets)
+RUN = """places => {
+  const {commands, shell} = window.jupyterapp, panel = shell.currentWidget;
+  for (const cell of panel.content.widgets)
     if (cell.model.type === 'code') cell.model.executionCount = null;
-  window.jupyterapp.commands.execute('notebook:run-all-cells')
-    .finally(() => { window.allRan = true; });
+  const runOne = place => {
+    panel.content.activeCellIndex = place;
+    panel.content.deselectAll();
+    return commands.execute('notebook:run-cell');
+  };
+  window.allRan = false;
+  const run = places ? places.reduce((before, place) => before.then(() => runOne(place)),
+    Promise.resolve()) : commands.execute('notebook:run-all-cells');
+  run.finally(() => { window.allRan = true; });
 }"""
 
 
@@ -204,6 +211,8 @@ def _environment(home: Path, log: Path) -> dict[str, str]:
         for k, v in os.environ.items()
         if not k.startswith(("JUPYTER", "COURSE_LIB", "PYTHONPATH"))
     }
+    if int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1:
+        ours.setdefault("OMP_NUM_THREADS", "1")  # kernels side by side would wait for each other
     return ours | {
         "HOME": str(home),
         "XDG_CACHE_HOME": str(home / ".cache"),
@@ -243,6 +252,7 @@ class Notebook:
     name: str
     asked: list[str]  # the addresses beyond this machine that the browser asked for
     seconds: float = AGAINST_HANGING
+    cells: list[int] | None = None  # the places of the cells to run; without them all run
     trouble: str = ""
     took: str = ""
     moved: list[str] = field(default_factory=list)
@@ -262,9 +272,9 @@ class Notebook:
         self.server.stop_kernels()
 
     def run(self) -> float:
-        """Run every cell; the seconds it took. Raises when one hangs or the kernel dies."""
+        """Run the cells; the seconds it took. Raises when one hangs or the kernel dies."""
         started = time.monotonic()
-        self.page.evaluate(RUN_ALL)
+        self.page.evaluate(RUN, self.cells)
         ended = f"() => window.allRan || /dead|restarting/.test({KERNEL}?.status)"
         try:
             self.page.wait_for_function(ended, timeout=self.seconds * 1000, polling=300)
@@ -307,22 +317,35 @@ class Notebook:
         found = self.page.locator(".jp-OutputArea .noUi-handle, .jp-OutputArea input[type=range]")
         return [found.nth(i) for i in range(found.count()) if found.nth(i).is_visible()]
 
-    def move_every_slider(self) -> list[str]:
-        """Take each to both ends by keyboard, checking after each move; a line for each slider."""
+    def move_every_slider(self, promised: int = 0) -> list[str]:
+        """Take each to both ends by keyboard, checking after each move; two lines for each slider.
+        The page may still be drawing those promised, and a slider's neighbours after a move."""
+        self._wait(lambda: len(self.sliders()) >= promised)
         for number in range(len(self.sliders())):
-            # Asked anew each time: a control may redraw its neighbours.
             for key, bound in (("Home", "min"), ("End", "max")):
-                slider = self.sliders()[number]
-                slider.scroll_into_view_if_needed()
-                slider.focus()
-                slider.press(key)
-                self.settle()
-                now, end = _value(self.sliders()[number], bound)
-                said = f"slider {number} ({_label(slider)}): {key} gives {now:g} of {bound} {end:g}"
-                assert abs(now - end) < 1e-6, f"{self.name}: {said}"
-                assert not self.errors(), f"{self.name}: {said}, then {self.errors()}"
-                self.moved.append(said)
+                self._wait(lambda number=number: len(self.sliders()) > number)
+                self._move(number, key, bound)
+        self.settle()
         return self.moved
+
+    def _move(self, number: int, key: str, bound: str) -> None:
+        slider = self.sliders()[number]
+        slider.scroll_into_view_if_needed()
+        slider.focus()
+        slider.press(key)
+        self.settle()
+        self._wait(lambda: len(self.sliders()) > number)
+        now, end = _value(self.sliders()[number], bound)
+        said = f"slider {number} ({_label(slider)}): {key} gives {now:g} of {bound} {end:g}"
+        assert abs(now - end) < 1e-6, f"{self.name}: {said}"
+        assert not self.errors(), f"{self.name}: {said}, then {self.errors()}"
+        self.moved.append(said)
+
+    def _wait(self, drawn: Callable[[], bool], seconds: float = 300) -> None:
+        """Until the page shows that; what it never shows is for the test to miss."""
+        last = time.monotonic() + seconds
+        while not drawn() and time.monotonic() < last:
+            self.page.wait_for_timeout(100)
 
     def inside_frames(self, selector: str) -> int:
         """How many elements match in the frames that outputs hold (bertviz draws in one)."""
@@ -361,13 +384,17 @@ class Notebook:
 
 @contextlib.contextmanager
 def visit(
-    browser: Browser, server: Server, name: str, seconds: float = AGAINST_HANGING
+    browser: Browser,
+    server: Server,
+    name: str,
+    seconds: float = AGAINST_HANGING,
+    cells: list[int] | None = None,
 ) -> Iterator[Notebook]:
-    """A notebook opened and run in a window of its own. However that ends, its kernel ends with it,
-    so that the next page begins in a clean state."""
+    """A notebook opened and run, whole or these cells, in a window of its own. However that ends,
+    its kernel ends with it, so that the next page begins in a clean state."""
     server.forget_requests()
     with offline_context(browser) as (context, asked):
-        notebook = Notebook(context.new_page(), server, name, asked, seconds)
+        notebook = Notebook(context.new_page(), server, name, asked, seconds, cells)
         with no_endless_script(2 * AGAINST_HANGING):
             try:
                 with noted_trouble(notebook):

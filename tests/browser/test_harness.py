@@ -1,4 +1,4 @@
-"""The harness itself can fail: it sees errors at a slider's end, requests that leave, pages that hang."""
+"""The harness sees errors at a slider's end, requests that leave the machine, pages that hang."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from lab import jupyterlab, no_endless_script, offline_context, visit
+from needed import needed_cells
 from playwright.sync_api import Browser
 from playwright.sync_api import Error as PlaywrightError
 
@@ -36,13 +37,15 @@ def test_a_faulty_notebook_is_found_out(browser: Browser, tmp_path: Path) -> Non
         with visit(browser, server, "bad.ipynb") as bad:
             assert bad.trouble == ""
             with pytest.raises(AssertionError, match="ZeroDivisionError"):
-                bad.move_every_slider()
+                bad.move_every_slider(promised=2)
+                bad.page.get_by_text("ZeroDivisionError").first.wait_for()  # it may come late
+                assert bad.errors() == []
             assert "https://example.org/a.png" in bad.asked
             assert any("example.org" in line for line in server.kernel_requests())
 
         with visit(browser, server, "good.ipynb") as good:
             assert (good.trouble, good.counts()) == ("", [2, 2])
-            assert len(good.move_every_slider()) == 2
+            assert len(good.move_every_slider(promised=1)) == 2
             assert good.inside_frames("svg rect") == 1
             assert (good.errors(), good.requests_beyond()) == ([], [])
 
@@ -65,6 +68,35 @@ def test_a_page_that_hangs_takes_its_kernel_with_it(browser: Browser, tmp_path: 
         assert server.kernels() == []
         with visit(browser, server, "good.ipynb") as page:
             assert (page.trouble, page.counts(), page.errors()) == ("", [2, 2], [])
+
+
+PAGE = (
+    "import torch\nfrom course_lib import quiz\nfrom ipywidgets import IntSlider, VBox",
+    "watch, losses, unused = [], [], 1",
+    "text, other = 'a', 2",
+    "model = torch.nn.Linear(2, 2)\ntorch.manual_seed(0)",
+    "history = fit(model, callbacks=[watch])",
+    "def shown(k):\n    row = [c for c in text]\n    return row[k], losses",
+    "torch.manual_seed(1)\nprint(model, other)",
+    "for step in range(3):\n    losses.append(step)",
+    "if other:\n    text = 'b'",
+    "VBox([IntSlider(), shown(1), watch])",
+    "other = 'too late'\nprint(history, text)",
+    "quiz('02')",
+)
+
+
+def test_what_controls_need_is_read_off_the_page(browser: Browser, tmp_path: Path) -> None:
+    """Those that give or change a name which is read, perhaps or surely, before a control."""
+    assert needed_cells([*PAGE]) == [0, 1, 2, 3, 4, 5, 7, 8, 9, 11]
+    assert needed_cells(["text = 'a'", "print(text)"]) == []
+    path = write(tmp_path / "some.ipynb", "1", "2", GOOD[0], "1 / 0")
+    with (
+        jupyterlab(tmp_path / "lab", [path]) as server,
+        visit(browser, server, "some.ipynb", cells=[1, 2]) as page,
+    ):
+        assert (page.trouble, page.counts(), page.errors()) == ("", [2, 4], [])
+        assert len(page.move_every_slider(promised=1)) == 2
 
 
 def test_a_script_without_end_is_stopped(browser: Browser) -> None:

@@ -39,7 +39,7 @@ def test_our_attention_view_is_drawn(ran: Notebook) -> None:
 
 
 def test_every_slider_reaches_both_ends(ran: Notebook) -> None:
-    moved = ran.move_every_slider()
+    moved = ran.move_every_slider(promised=3)
     print("\n" + "\n".join(moved))
     assert len(moved) >= 6, (
         "the page promises a playground, an embedding stack and a training slider"

@@ -31,7 +31,7 @@ def stories(world):
 
 
 @pytest.fixture(scope="module")
-def stones(world):
+def material(world):
     return lecture_07.prepare(world)
 
 
@@ -65,7 +65,7 @@ def test_the_students_were_taught_with_these_recipes_by_this_teacher(teacher, wo
     assert found["teacher"] == lecture_06.teacher_hash()
     for name, runs in found["runs"].items():
         assert seeds_of(runs) == list(lecture_06.SEEDS)
-        today = lecture_06.fresh_student(recipes[name], teacher, world, 0)
+        today = lecture_06.randomly_initialised_student(recipes[name], teacher, world, 0)
         assert {run["parameters"] for run in runs} == {count_parameters(today)}
 
 
@@ -76,11 +76,11 @@ def test_the_narrow_students_were_taught_with_these_recipes_by_this_teacher():
     assert all(seeds_of(runs) == list(lecture_06.SEEDS) for runs in found["runs"].values())
 
 
-def test_the_stones_and_variants_were_trained_with_these_recipes(stones):
+def test_the_ablation_steps_and_variants_were_trained_with_these_recipes(material):
     found = read_result("07_stepping_stones")
     recipes = {f"equal steps: {s}": r for s, r in lecture_07.EQUAL_STEPS.items()}
     ends = {s: lecture_07.EQUAL_STEPS[s] for s in lecture_07.ENDS}
-    costs = {s: lecture_07.flops_a_step(recipe, stones) for s, recipe in ends.items()}
+    costs = {s: lecture_07.flops_a_step(recipe, material) for s, recipe in ends.items()}
     equal = lecture_07.equal_flops(costs)
     recipes |= {f"equal arithmetic: {s}": r for s, r in equal.items()}
     assert found["recipes"] == as_saved(recipes)
@@ -106,9 +106,9 @@ def test_the_shipped_teacher_finds_the_words_its_result_says(teacher, stories):
     assert lecture_06.masked_accuracy(teacher, stories) == pytest.approx(said, abs=0.002)
 
 
-def test_the_shipped_electra_judges_as_its_result_says(stones):
+def test_the_shipped_electra_discriminates_as_its_result_says(material):
     said = read_result("07_electra")["runs"]["ELECTRA"][0]
-    again = lecture_07.measure(lecture_07.micro_electra(), stones)
+    again = lecture_07.measure(lecture_07.micro_electra(), material)
     for name in ("auc", "words_by_generator", "kinds", "jobs"):
         assert again[name] == pytest.approx(said[name], abs=0.02), name
 
@@ -125,20 +125,20 @@ def test_the_first_losses_of_lecture_06_are_the_recorded_ones(stories, teacher):
 
 
 @pytest.mark.usefixtures("recorded_draws")
-def test_the_first_losses_of_lecture_07_are_the_recorded_ones(stones):
+def test_the_first_losses_of_lecture_07_are_the_recorded_ones(material):
     """The generator's draws repeat where its scores agree to rounding: the loss, times 50, may move
     by a word drawn otherwise."""
-    again = lecture_07.replay(stones)
+    again = lecture_07.replay(material)
     for name in ("07_stepping_stones", "07_variants"):
         recorded = read_result(name)["replay"]
         assert len(again) == len(recorded) == REPLAYED
         assert again == pytest.approx(recorded, rel=5e-3)
 
 
-def test_the_costs_of_a_step_are_those_of_today(stones):
+def test_the_costs_of_a_step_are_those_of_today(material):
     found = read_result("07_stepping_stones")["flops_a_step"]
-    for stone, recipe in lecture_07.EQUAL_STEPS.items():
-        assert lecture_07.flops_a_step(recipe, stones) == pytest.approx(found[stone], rel=0.01)
+    for name, recipe in lecture_07.EQUAL_STEPS.items():
+        assert lecture_07.flops_a_step(recipe, material) == pytest.approx(found[name], rel=0.01)
     costs = [r["steps"] * found[r["stone"]] for n, r in recorded_recipes().items() if "arith" in n]
     assert len(costs) == 2 and max(costs) / min(costs) < 1.002
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 from view_parts import drawn, labels_of, picture_of, plain
 
-from course_lib import bert, count_parameters, mask_rows
+from course_lib import bert, count_parameters, mask_sequences
 from course_lib.config import BertConfig, encoder_flops
 from course_lib.family.albert import AlbertConfig, albert, parameter_breakdown
 from course_lib.lectures.lecture_04.experiments import SCHEMES
@@ -51,31 +51,31 @@ def check_figure(figure: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_passes_are_the_librarys_masks(words: WordPiece, scheme: str) -> None:
+def test_epochs_are_the_librarys_masks(words: WordPiece, scheme: str) -> None:
     found = mask_epochs.all_schemes(words, TEXT, "the bank", 23, 0.3, 5)[scheme]
-    rows = playgrounds.one_row(words, TEXT, "the bank")
+    sequences = playgrounds.one_row(words, TEXT, "the bank")
     copies = SCHEMES[scheme]
     for number in range(23):
         draw = number if copies is None else number % copies
-        masked = mask_rows(rows, words.special, rate=0.3, seed=5, epoch=draw)
+        masked = mask_sequences(sequences, words.special, rate=0.3, seed=5, epoch=draw)
         assert found.actions[number] == masked.action[0].tolist()
         assert found.seen[number] == [words.token(i) for i in masked.input_ids[0].tolist()]
-    asked = torch.tensor(found.actions).ne(0)
-    assert found.times == asked.sum(0).tolist()
-    assert found.asked == int(asked.any(0).sum())
+    selected = torch.tensor(found.actions).ne(0)
+    assert found.times == selected.sum(0).tolist()
+    assert found.selected == int(selected.any(0).sum())
     control = [token in ("[CLS]", "[SEP]") for token in found.tokens]
     assert [not may for may in found.may] == control and sum(control) == 3
 
 
-def test_more_draws_ask_about_more_tokens(words: WordPiece) -> None:
-    found = mask_epochs.all_schemes(words, TEXT, passes=40)
-    asked = [found[scheme].asked for scheme in ("static", "ten copies", "dynamic")]
-    assert asked[0] < asked[1] < asked[2] == len(TEXT.split())
+def test_more_masks_select_more_tokens(words: WordPiece) -> None:
+    found = mask_epochs.all_schemes(words, TEXT, epochs=40)
+    selected = [found[scheme].selected for scheme in ("static", "ten copies", "dynamic")]
+    assert selected[0] < selected[1] < selected[2] == len(TEXT.split())
 
 
 def test_grid_draws_each_fate_once_and_says_it(words: WordPiece) -> None:
-    shown = mask_epochs.mask_epochs_picture(words, TEXT, scheme="dynamic", passes=30, rate=0.4)
-    way = mask_epochs.all_schemes(words, TEXT, passes=30, rate=0.4)["dynamic"]
+    shown = mask_epochs.mask_epochs_picture(words, TEXT, scheme="dynamic", epochs=30, rate=0.4)
+    way = mask_epochs.all_schemes(words, TEXT, epochs=30, rate=0.4)["dynamic"]
     flat = [action for actions in way.actions for action in actions]
     titles = re.findall(r"<title>([^<]*)</title>", shown.html)
     for action, said in ((1, "hidden by [MASK]"), (2, "replaced by a random"), (3, "kept, but")):
@@ -92,24 +92,24 @@ def test_grid_draws_each_fate_once_and_says_it(words: WordPiece) -> None:
 
 
 def test_the_sentence_says_all_three_schemes(words: WordPiece) -> None:
-    ways = mask_epochs.all_schemes(words, TEXT, passes=12)
-    shown = mask_epochs.mask_epochs_picture(words, TEXT, scheme="ten copies", passes=12)
-    said = f"After 12 passes, {ways['ten copies'].asked} of 15 tokens were asked at least once"
-    others = f"(static: {ways['static'].asked}, dynamic: {ways['dynamic'].asked})"
+    ways = mask_epochs.all_schemes(words, TEXT, epochs=12)
+    shown = mask_epochs.mask_epochs_picture(words, TEXT, scheme="ten copies", epochs=12)
+    said = f"After 12 passes, {ways['ten copies'].selected} of 15 tokens were asked at least once"
+    others = f"(static: {ways['static'].selected}, dynamic: {ways['dynamic'].selected})"
     assert f"{said} {others}." in plain(shown.html) and said in shown.text
     assert "= pass 1" in shown.html and "= pass 2" in shown.text
-    one = mask_epochs.mask_epochs_picture(words, TEXT, scheme="dynamic", passes=1)
+    one = mask_epochs.mask_epochs_picture(words, TEXT, scheme="dynamic", epochs=1)
     assert "After 1 pass, " in one.text and "= pass" not in one.html
 
 
 def test_print_shows_three_grids_that_say_the_same(words: WordPiece) -> None:
     live = mask_epochs.mask_epochs_view(words, TEXT)
     svg = drawn(live.static.html)
-    ways = mask_epochs.all_schemes(words, TEXT, passes=mask_epochs.IN_PRINT)
-    later = mask_epochs.all_schemes(words, TEXT, passes=40)
-    for passes, found in ((mask_epochs.IN_PRINT, ways), (40, later)):
-        listed = ", ".join(f"{name} {way.asked}" for name, way in found.items())
-        said = f"After {passes} passes, of 15 tokens so many were asked at least once: {listed}."
+    ways = mask_epochs.all_schemes(words, TEXT, epochs=mask_epochs.IN_PRINT)
+    later = mask_epochs.all_schemes(words, TEXT, epochs=40)
+    for epochs, found in ((mask_epochs.IN_PRINT, ways), (40, later)):
+        listed = ", ".join(f"{name} {way.selected}" for name, way in found.items())
+        said = f"After {epochs} passes, of 15 tokens so many were asked at least once: {listed}."
         assert said in live.static.text and said in plain(live.static.html) and said in svg
     hidden = sum(actions.count(1) for way in ways.values() for actions in way.actions)
     assert svg.count("url(#course-hidden)") == hidden + 1  # and one in the legend
@@ -119,7 +119,7 @@ def test_print_shows_three_grids_that_say_the_same(words: WordPiece) -> None:
 
 def test_mask_view_redraws_at_every_control(words: WordPiece) -> None:
     live = mask_epochs.mask_epochs_view(words, TEXT, "the bank")
-    moves = {"scheme": "dynamic", "passes": 40, "rate": 1.0, "seed": 50, "text": "the old bridge",
+    moves = {"scheme": "dynamic", "epochs": 40, "rate": 1.0, "seed": 50, "text": "the old bridge",
              "second": ""}  # fmt: skip
     assert set(moves) == set(live.controls)
     for name, value in moves.items():
@@ -128,7 +128,7 @@ def test_mask_view_redraws_at_every_control(words: WordPiece) -> None:
         assert picture_of(live) != before and "mask-epochs" in picture_of(live), name
     live.controls["rate"].value = 0
     assert "0 of 3 tokens were asked" in plain(picture_of(live))
-    for slider in ("passes", "rate", "seed"):
+    for slider in ("epochs", "rate", "seed"):
         for end in (live.controls[slider].min, live.controls[slider].max):
             live.controls[slider].value = end
             assert "mask-epochs" in picture_of(live)

@@ -18,7 +18,7 @@ from course_lib.family.electra import Electra, ElectraConfig, electra_from
 from course_lib.family.tinybert import MAPPINGS, layer_mapping
 from course_lib.lectures.lecture_06.views import layer_map, temperature
 from course_lib.lectures.lecture_07.views import corruptor
-from course_lib.objectives.masked_lm import mask_rows
+from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.replaced_tokens import PAPER_MIX
 from course_lib.teaching import chart_parts, figures, playgrounds, run_charts, style, tokens
 from course_lib.text.wordpiece import WordPiece
@@ -52,72 +52,83 @@ def check_figure(figure: Any) -> None:
 # ---------------------------------------------------------------- temperature
 
 WORDS = ["<red>", "blue", "green", "grey", "brown", "black", "white", "pink", "old", "new"]
-SCORES = torch.tensor([4.0, 3.0, 2.5, 1.0, 0.0, -1.0, 0.5, -3.0, 2.0, -8.0])
+LOGITS = torch.tensor([4.0, 3.0, 2.5, 1.0, 0.0, -1.0, 0.5, -3.0, 2.0, -8.0])
 
 
-def written(share: float) -> str:
+def written(probability: float) -> str:
     """As in an SVG: nothing small is written as nothing."""
-    return "&lt;0.1%" if share < 0.0005 else "&gt;99.9%" if share > 0.9995 else f"{share:.1%}"
+    return (
+        "&lt;0.1%"
+        if probability < 0.0005
+        else "&gt;99.9%"
+        if probability > 0.9995
+        else f"{probability:.1%}"
+    )
 
 
 @pytest.mark.parametrize("T", temperature.TEMPERATURES)
-def test_softened_shares_are_the_softmax_of_the_scores(T: float) -> None:
-    found = temperature.soften(SCORES, WORDS, T, top=4, truth="new")
-    shares = (SCORES.double() / T).softmax(-1)
-    order = [*SCORES.argsort(descending=True)[:4].tolist(), 9]
+def test_softened_probabilities_are_the_softmax_of_the_logits(T: float) -> None:
+    found = temperature.soften(LOGITS, WORDS, T, top=4, truth="new")
+    probabilities = (LOGITS.double() / T).softmax(-1)
+    order = [*LOGITS.argsort(descending=True)[:4].tolist(), 9]
     assert found.words == [WORDS[i] for i in order]
-    assert found.shares == pytest.approx([shares[i].item() for i in order], abs=1e-12)
-    assert found.rest == pytest.approx(1 - shares[order].sum().item(), abs=1e-12)
-    entropy = torch.distributions.Categorical(probs=shares).entropy().item()
+    assert found.probabilities == pytest.approx([probabilities[i].item() for i in order], abs=1e-12)
+    assert found.rest == pytest.approx(1 - probabilities[order].sum().item(), abs=1e-12)
+    entropy = torch.distributions.Categorical(probs=probabilities).entropy().item()
     assert found.entropy == pytest.approx(entropy, abs=1e-9)
 
 
 def test_heat_makes_the_answer_softer_but_keeps_the_order() -> None:
-    looks = [temperature.soften(SCORES, WORDS, T) for T in temperature.TEMPERATURES]
+    looks = [temperature.soften(LOGITS, WORDS, T) for T in temperature.TEMPERATURES]
     for cool, warm in pairwise(looks):
         assert cool.entropy < warm.entropy < math.log(len(WORDS))
-        assert cool.shares[0] > warm.shares[0] and cool.words == warm.words
+        assert cool.probabilities[0] > warm.probabilities[0] and cool.words == warm.words
 
 
 def test_bars_are_as_long_as_the_shares_and_differ_in_shape() -> None:
-    one = temperature.soften(SCORES, WORDS, 2.0, top=4, truth="green")
+    one = temperature.soften(LOGITS, WORDS, 2.0, top=4, truth="green")
     shown = temperature.temperature_picture(one)
     bars = re.findall(r'<rect x="158" [^>]*width="([\d.]+)"[^>]*?(fill="[^>]*)/>', shown.html)
     assert len(bars) == 5
-    for (wide, _), share in zip(bars, [*one.shares, one.rest], strict=True):
-        assert float(wide) == pytest.approx(480 * share, abs=0.06)
-        assert f">{written(share)}</text>" in shown.html
+    for (wide, _), probability in zip(bars, [*one.probabilities, one.rest], strict=True):
+        assert float(wide) == pytest.approx(480 * probability, abs=0.06)
+        assert f">{written(probability)}</text>" in shown.html
     fills = [look for _, look in bars]
     assert [i for i, look in enumerate(fills) if "course-truth" in look] == [2]
     assert [i for i, look in enumerate(fills) if "stroke-dasharray" in look] == [4]
     assert ">green (true)</text>" in shown.html and temperature.REST in shown.html
     assert "&lt;red&gt;" in shown.html and "<red>" not in shown.html
-    said = f"T = 2: the first word, “<red>”, has {100 * one.shares[0]:.1f}% and the true one, "
+    said = (
+        f"T = 2: the first word, “<red>”, has {100 * one.probabilities[0]:.1f}% and the true one, "
+    )
     assert said in shown.text and said in plain(shown.html)
     assert f"Entropy {one.entropy:.2f} nats, of at most {math.log(10):.2f}" in shown.text
 
 
-def test_temperature_slider_at_every_place() -> None:
-    live = temperature.temperature_view(SCORES, WORDS, top=3, truth="<red>")
+def test_temperature_slider_at_every_position() -> None:
+    live = temperature.temperature_view(LOGITS, WORDS, top=3, truth="<red>")
     slider = live.controls["temperature"]
     assert [T for _, T in slider.options] == [0.5, 1, 1.5, 2, 3, 4, 6, 8]
     pictures = set()
     for _, T in slider.options:
         slider.value = T
-        one = temperature.soften(SCORES, WORDS, T, top=3)
+        one = temperature.soften(LOGITS, WORDS, T, top=3)
         assert f"T = {T:g}: the first word, “<red>”" in plain(picture_of(live))
-        assert f"has {one.shares[0]:.1%} (it is the true one)" in plain(picture_of(live))
+        assert f"has {one.probabilities[0]:.1%} (it is the true one)" in plain(picture_of(live))
         pictures.add(picture_of(live))
     assert len(pictures) == 8
 
 
 def test_print_of_the_temperatures_says_the_same_and_is_small() -> None:
-    live = temperature.temperature_view(SCORES, WORDS, top=8, truth="new")
+    live = temperature.temperature_view(LOGITS, WORDS, top=8, truth="new")
     svg = drawn(live.static.html)
     for T in temperature.IN_PRINT:
-        one = temperature.soften(SCORES, WORDS, T, truth="new")
+        one = temperature.soften(LOGITS, WORDS, T, truth="new")
         assert f">T = {T:g}</text>" in svg
-        assert all(f">{written(share)}</text>" in svg for share in [*one.shares, one.rest])
+        assert all(
+            f">{written(probability)}</text>" in svg
+            for probability in [*one.probabilities, one.rest]
+        )
         assert f"Entropy {one.entropy:.2f} nats" in live.static.text
     assert svg.count("url(#course-truth)") == len(temperature.IN_PRINT)
     assert "<svg" not in live.static.html and len(live.static.html) < 12_000
@@ -126,14 +137,14 @@ def test_print_of_the_temperatures_says_the_same_and_is_small() -> None:
 @pytest.mark.parametrize(
     ("scores", "settings", "said"),
     [
-        (SCORES[None], {}, "one score a word"),
-        (SCORES[:9], {}, "one score a word"),
-        (SCORES * math.inf, {}, "no number"),
-        (SCORES, {"truth": "violet"}, "one of the 10 words"),
-        (SCORES, {"top": 0}, "1 to 20"),
+        (LOGITS[None], {}, "one score a word"),
+        (LOGITS[:9], {}, "one score a word"),
+        (LOGITS * math.inf, {}, "no number"),
+        (LOGITS, {"truth": "violet"}, "one of the 10 words"),
+        (LOGITS, {"top": 0}, "1 to 20"),
     ],
 )
-def test_scores_that_cannot_be_softened_say_why(
+def test_logits_that_cannot_be_softened_say_why(
     scores: Any, settings: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
@@ -141,8 +152,8 @@ def test_scores_that_cannot_be_softened_say_why(
 
 
 def test_what_is_small_is_not_written_as_zero() -> None:
-    one = temperature.soften(SCORES, WORDS, 0.5, truth="new")
-    assert 0 < one.shares[-1] < 0.0005
+    one = temperature.soften(LOGITS, WORDS, 0.5, truth="new")
+    assert 0 < one.probabilities[-1] < 0.0005
     shown = temperature.temperature_picture(one)
     assert "0.0%" not in shown.text and "the true one, “new”, <0.1%" in shown.text
     sure = temperature.soften([50.0, 0.0], ["a", "b"], 1)
@@ -151,7 +162,7 @@ def test_what_is_small_is_not_written_as_zero() -> None:
 
 def test_no_temperature_at_zero() -> None:
     with pytest.raises(ValueError, match="above 0"):
-        temperature.soften(SCORES, WORDS, 0)
+        temperature.soften(LOGITS, WORDS, 0)
 
 
 # ---------------------------------------------------------------- which layer learns from which
@@ -248,74 +259,76 @@ def test_maps_that_cannot_be_drawn_say_why(shape: Any, said: str) -> None:
 def test_judged_is_what_both_networks_say(
     model: Electra, tokenizer: WordPiece, share: float, seed: int
 ) -> None:
-    found = corruptor.corrupt_and_judge(model, tokenizer, TEXT, share, seed)
-    rows = playgrounds.one_row(tokenizer, TEXT)
-    hidden = mask_rows(rows, tokenizer.special, rate=share, mix=PAPER_MIX, seed=seed)
+    found = corruptor.corrupt_and_detect(model, tokenizer, TEXT, share, seed)
+    sequences = playgrounds.one_row(tokenizer, TEXT)
+    hidden = mask_sequences(sequences, tokenizer.special, rate=share, mix=PAPER_MIX, seed=seed)
     assert found.tokens == ["[CLS]", *TEXT.split(), "[SEP]"]
-    assert found.asked == hidden.chosen[0].tolist()
-    assert sum(found.asked) == max(1, round(share * 17))
-    for i, asked in enumerate(found.asked):
-        assert found.masked[i] == ("[MASK]" if asked else found.tokens[i])
-        assert asked or found.filled[i] == found.tokens[i]
+    assert found.selected == hidden.selected[0].tolist()
+    assert sum(found.selected) == max(1, round(share * 17))
+    for i, selected in enumerate(found.selected):
+        assert found.masked[i] == ("[MASK]" if selected else found.tokens[i])
+        assert selected or found.filled[i] == found.tokens[i]
     assert "[MASK]" not in found.filled
     model.eval()
     with torch.no_grad():
         ids = torch.tensor([[tokenizer.id(token) for token in found.filled]])
         scores = model.discriminator(ids, torch.ones_like(ids)).logits[0]
-    assert found.doubts == pytest.approx(scores.sigmoid().tolist(), abs=1e-6)
+    assert found.p_replaced == pytest.approx(scores.sigmoid().tolist(), abs=1e-6)
 
 
 def test_the_generators_own_shares_decide_what_is_drawn(
     model: Electra, tokenizer: WordPiece
 ) -> None:
-    again = corruptor.corrupt_and_judge(model, tokenizer, TEXT, 0.3, 4)
-    assert again == corruptor.corrupt_and_judge(model, tokenizer, TEXT, 0.3, 4)
+    again = corruptor.corrupt_and_detect(model, tokenizer, TEXT, 0.3, 4)
+    assert again == corruptor.corrupt_and_detect(model, tokenizer, TEXT, 0.3, 4)
     kept = model.generator.mlm.bias.detach().clone()
     try:
         with torch.no_grad():  # a generator that knows one word
             model.generator.mlm.bias[tokenizer.id("bridge")] = 1e4
-        sure = corruptor.corrupt_and_judge(model, tokenizer, TEXT, 0.3, 4)
+        sure = corruptor.corrupt_and_detect(model, tokenizer, TEXT, 0.3, 4)
     finally:
         with torch.no_grad():
             model.generator.mlm.bias.copy_(kept)
-    drawn_there = {w for w, asked in zip(sure.filled, sure.asked, strict=True) if asked}
-    assert drawn_there == {"bridge"} and sure.asked == again.asked
+    drawn_there = {w for w, selected in zip(sure.filled, sure.selected, strict=True) if selected}
+    assert drawn_there == {"bridge"} and sure.selected == again.selected
     model.train()
-    corruptor.corrupt_and_judge(model, tokenizer, TEXT)
+    corruptor.corrupt_and_detect(model, tokenizer, TEXT)
     assert model.training and model.discriminator.training
 
 
-JUDGED = corruptor.Judged(
+CORRUPTION = corruptor.Corruption(
     tokens=["[CLS]", "the", "<old>", "bank", "was", "closed", "[SEP]"],
     masked=["[CLS]", "the", "[MASK]", "[MASK]", "[MASK]", "closed", "[SEP]"],
     filled=["[CLS]", "the", "red", "bank", "rain", "closed", "[SEP]"],
-    asked=[False, False, True, True, True, False, False],
-    doubts=[0.01, 0.6, 0.87, 0.03, 0.12, 0.5, 0.0],
+    selected=[False, False, True, True, True, False, False],
+    p_replaced=[0.01, 0.6, 0.87, 0.03, 0.12, 0.5, 0.0],
 )
 
 
 def test_the_sentences_say_every_replacement_and_its_judgement() -> None:
-    said = " ".join(corruptor.corruption_in_words(JUDGED))
+    said = " ".join(corruptor.corruption_in_words(CORRUPTION))
     assert "3 of 7 tokens were hidden" in said and "replaced 2 and guessed 1 right" in said
     assert "“<old>” by “red” (discriminator: 87% replaced, right)" in said
     assert "“was” by “rain” (discriminator: 12% replaced, wrong)" in said
     assert "nothing was replaced: “bank” (discriminator: 3% replaced, right)" in said
     assert "Of the 4 tokens never hidden, the discriminator calls replaced: “the” 60%." in said
-    calm = replace(JUDGED, filled=JUDGED.tokens, doubts=[0.1] * 7)
+    calm = replace(CORRUPTION, filled=CORRUPTION.tokens, p_replaced=[0.1] * 7)
     said = " ".join(corruptor.corruption_in_words(calm))
     assert "replaced 0 and guessed 3 right" in said and "calls replaced: none." in said
     assert "The generator replaced" not in said
 
 
 def test_rows_tell_by_shape_what_happened_to_each_token() -> None:
-    shown = corruptor.corruptor_picture(JUDGED)
+    shown = corruptor.corruptor_picture(CORRUPTION)
     table = shown.html.split("</table>")[0]
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("<tr")[1:]]
     assert [len(row) for row in rows] == [7] * 4
-    for row, want in zip(rows, (JUDGED.tokens, JUDGED.masked, JUDGED.filled), strict=False):
+    for row, want in zip(
+        rows, (CORRUPTION.tokens, CORRUPTION.masked, CORRUPTION.filled), strict=False
+    ):
         assert [plain(cell).strip() for cell in row] == want
     hatched = ["token-masked" in cell for cell in rows[1]]
-    assert hatched == JUDGED.asked and "repeating-linear-gradient" in rows[1][2]
+    assert hatched == CORRUPTION.selected and "repeating-linear-gradient" in rows[1][2]
     kinds = [re.findall(r"token-(\w+)", cell) for cell in rows[2]]
     assert kinds == [[], [], ["replaced"], ["kept"], ["replaced"], [], []]
     assert 'title="replaced by the generator"' in rows[2][2] and "4px double" in rows[2][2]
@@ -334,7 +347,7 @@ def luminance(colour: tuple[int, ...]) -> float:
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
-def test_shades_darken_with_doubt_and_stay_readable() -> None:
+def test_shades_darken_with_p_replaced_and_stay_readable() -> None:
     grounds = []
     for percent in range(101):
         html = corruptor._shade(percent / 100)
@@ -348,10 +361,10 @@ def test_shades_darken_with_doubt_and_stay_readable() -> None:
 
 def test_a_long_text_is_broken_into_lines_that_fit(model: Electra, tokenizer: WordPiece) -> None:
     long = f"{TEXT} {TEXT}"
-    judged = corruptor.corrupt_and_judge(model, tokenizer, long, 0.5)
-    shown = corruptor.corruptor_picture(judged)
-    lines = corruptor._lines(judged)
-    assert len(lines) > 1 and lines[0][0] == 0 and lines[-1][1] == len(judged.tokens) == 32
+    corruption = corruptor.corrupt_and_detect(model, tokenizer, long, 0.5)
+    shown = corruptor.corruptor_picture(corruption)
+    lines = corruptor._lines(corruption)
+    assert len(lines) > 1 and lines[0][0] == 0 and lines[-1][1] == len(corruption.tokens) == 32
     assert all(a[1] == b[0] for a, b in pairwise(lines))
     assert shown.html.count("<table") == len(lines) and len(shown.html) < 50_000
 
@@ -385,7 +398,7 @@ def test_texts_that_cannot_be_read_are_answered_in_the_view(
         "the unicorn rose <b>": "never read “unicorn”, “<”, “b”, “>”",
         "the brigde was closed": "Near in spelling: “bridge”",
         f"{TEXT} {TEXT} {TEXT}": "47 tokens, [CLS] and [SEP] counted; expected at most 40",
-        "the [MASK] rose": "holds [MASK], a control token",
+        "the [MASK] rose": "holds [MASK], a special token",
     }
     for text, said in answers.items():
         live.controls["text"].value = text
@@ -398,10 +411,10 @@ def test_texts_that_cannot_be_read_are_answered_in_the_view(
 
 
 def test_wrong_models_and_settings_are_refused(model: Electra, tokenizer: WordPiece) -> None:
-    judge: Any = corruptor.corrupt_and_judge
+    detect: Any = corruptor.corrupt_and_detect
     for settings, said in (({"share": 1.5}, "0 to 1"), ({"seed": -1}, "from 0 on")):
         with pytest.raises(ValueError, match=said):
-            judge(model, tokenizer, TEXT, **settings)
+            detect(model, tokenizer, TEXT, **settings)
     view: Any = corruptor.corruptor_view
     with pytest.raises(ValueError, match="a BertForMaskedLM was given; expected an Electra"):
         view(model.generator, tokenizer, TEXT)
@@ -523,18 +536,20 @@ def test_gradients_that_cannot_be_drawn_say_why(norms: Any, heat: Any, said: str
         run_charts.gradient_chart(norms, heat)
 
 
-STONES = {
+ABLATION_STEPS = {
     "equal steps": {"BERT": [0.50, 0.52], "All-tokens MLM": [0.61, 0.6], "ELECTRA": [0.7, 0.66]},
     "equal arithmetic": {"BERT": [0.49], "All-tokens MLM": [0.55], "ELECTRA": [0.6]},
 }
 
 
-def test_stones_stand_in_rows_with_a_panel_a_group() -> None:
-    figure = run_charts.stones_chart(STONES, title="Stones", x_title="share found", percent=True)
+def test_ablation_steps_stand_in_rows_with_a_panel_a_group() -> None:
+    figure = run_charts.ablation_chart(
+        ABLATION_STEPS, title="Stones", x_title="share found", percent=True
+    )
     check_figure(figure)
     traces = {trace.name: trace for trace in figure.data}
     symbols = set()
-    for axis, (group, measured) in zip(("x", "x2"), STONES.items(), strict=True):
+    for axis, (group, measured) in zip(("x", "x2"), ABLATION_STEPS.items(), strict=True):
         for place, (name, values) in enumerate(measured.items()):
             dots, bar = traces[f"{name}, {group}"], traces.get(f"{name}, {group}, mean")
             assert dots.xaxis == axis and list(dots.x) == values
@@ -566,9 +581,9 @@ def test_stones_stand_in_rows_with_a_panel_a_group() -> None:
         ({"a": {"x": [math.inf]}}, "all of them numbers"),
     ],
 )
-def test_stones_that_cannot_be_drawn_say_why(groups: Any, said: str) -> None:
+def test_ablation_steps_that_cannot_be_drawn_say_why(groups: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        run_charts.stones_chart(groups, title="t", x_title="x")
+        run_charts.ablation_chart(groups, title="t", x_title="x")
 
 
 # ---------------------------------------------------------------- all of them

@@ -48,7 +48,7 @@ class Case(NamedTuple):
         return self.inputs["attention_mask"].bool()
 
     @property
-    def asked(self) -> Tensor:
+    def to_predict(self) -> Tensor:
         """Flat positions of the words to predict, as `predict_at` takes them."""
         return (self.labels.flatten() != -100).nonzero()[:, 0]
 
@@ -87,9 +87,9 @@ def draw_case(seed: int, configure: Configure = as_bert, narrow: bool = False) -
     }
     if config.type_vocab_size:
         inputs["token_type_ids"] = numbers(config.type_vocab_size, batch, tokens)
-    asked = (torch.rand((batch, tokens), generator=make) < 0.3) & mask.bool()
-    asked[0, 0] = True
-    labels = torch.where(asked, numbers(config.vocab_size, batch, tokens), -100)
+    to_predict = (torch.rand((batch, tokens), generator=make) < 0.3) & mask.bool()
+    to_predict[0, 0] = True
+    labels = torch.where(to_predict, numbers(config.vocab_size, batch, tokens), -100)
     return Case(config, draw.uniform(0.02, 0.3), inputs, labels, numbers(2, batch))
 
 
@@ -277,17 +277,17 @@ def chosen_against_full(ours: Any, case: Case) -> dict[str, float]:
     found = {}
     gradients: list[dict[str, Tensor | None]] = []
     full = logits_of(ours(**case.inputs))
-    for chosen in (False, True):
+    for at_selected in (False, True):
         ours.zero_grad(set_to_none=True)
-        outputs = ours(**case.inputs, predict_at=case.asked if chosen else None)
+        outputs = ours(**case.inputs, predict_at=case.to_predict if at_selected else None)
         logits = logits_of(outputs)
-        words = logits["words"] if chosen else logits["words"].flatten(0, 1)[case.asked]
-        loss = F.cross_entropy(words, case.labels.flatten()[case.asked])
+        words = logits["words"] if at_selected else logits["words"].flatten(0, 1)[case.to_predict]
+        loss = F.cross_entropy(words, case.labels.flatten()[case.to_predict])
         if "pair" in logits:
             loss = loss + F.cross_entropy(logits["pair"], case.pair)
             found["pair"] = distance(logits["pair"], full["pair"])
         loss.backward()
-        found["words"] = distance(words, full["words"].flatten(0, 1)[case.asked])
+        found["words"] = distance(words, full["words"].flatten(0, 1)[case.to_predict])
         gradients.append({name: p.grad for name, p in ours.named_parameters()})
     return {**found, "gradients": _gradients_apart(gradients[1], gradients[0])}
 

@@ -267,11 +267,11 @@ def by_hand(outputs, temperature=2.0):
     s, t = student.logits[real], teacher.logits[real]
     kl = nn.KLDivLoss(reduction="batchmean")
     soft = kl((s / temperature).log_softmax(-1), (t / temperature).softmax(-1)) * temperature**2
-    asked = torch.stack([student.logits[0, 1], student.logits[0, 3], student.logits[1, 1]])
+    selected = torch.stack([student.logits[0, 1], student.logits[0, 3], student.logits[1, 1]])
     last = student.hidden_states[-1][real], teacher.hidden_states[-1][real]
     return {
         "soft": soft,
-        "mlm": F.cross_entropy(asked, TARGETS["labels"]),
+        "mlm": F.cross_entropy(selected, TARGETS["labels"]),
         "cosine": nn.CosineEmbeddingLoss()(*last, torch.ones(8)),
     }
 

@@ -8,12 +8,12 @@ from torch import nn
 
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
-from course_lib.family.distilbert import DistilBertConfig, begin_as, distilbert_encoder
+from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder, initialise_from
 from course_lib.family.tinybert import fit_matrix, layer_mapping, tinybert_encoder
 from course_lib.heads import BertForClassification, BertForMaskedLM
 from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
 from course_lib.objectives.pretraining import pretraining_batch, pretraining_batches
-from course_lib.objectives.rows import Batch, Rows, SpecialIds
+from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
 from course_lib.train.distilling import Taught
 from course_lib.train.loop import fit
 
@@ -28,20 +28,20 @@ INNER = {"attention": 0.0, "hidden": 0.0, "embedding": 0.0}
 STEPS = 12
 
 
-def draw_rows(count=32, tokens=12):
+def draw_sequences(count=32, tokens=12):
     make = torch.Generator().manual_seed(0)
     ids = torch.randint(5, 40, (count, tokens), generator=make)
     real = torch.arange(tokens) < torch.randint(6, tokens + 1, (count, 1), generator=make)
     ids[:, 0] = SPECIAL.cls
     ids[~real] = SPECIAL.pad
-    return Rows(ids, real.long(), torch.zeros_like(ids))
+    return PackedSequences(ids, real.long(), torch.zeros_like(ids))
 
 
 def distilbert_case(**weights):
     """Half as deep, no segments, begun as the teacher's layers."""
     teacher = BertForMaskedLM(Encoder(BIG))
     config = DistilBertConfig(**SHAPE, hidden_size=16, num_layers=1, intermediate_size=32)
-    student = begin_as(BertForMaskedLM(distilbert_encoder(config)), teacher)
+    student = initialise_from(BertForMaskedLM(distilbert_encoder(config)), teacher)
     return Taught(student, teacher), distilbert_loss(**weights), word_batches()
 
 
@@ -67,7 +67,7 @@ def classifier_case():
 
 
 def word_batches(**settings):
-    return pretraining_batches(draw_rows(), SPECIAL, batch_size=8, **settings)
+    return pretraining_batches(draw_sequences(), SPECIAL, batch_size=8, **settings)
 
 
 CASES = {"DistilBERT": distilbert_case, "TinyBERT": tinybert_case, "classifiers": classifier_case}
@@ -124,9 +124,9 @@ def test_the_teacher_stays_in_evaluation_mode():
     assert pair.train() is pair and modes_of(pair) == (True, True, False)
     pair.eval()
     assert modes_of(pair) == (False, False, False)
-    rows = draw_rows(4)
+    sequences = draw_sequences(4)
     pair.train()  # the teacher, without dropout, says the same twice; the student does not
-    first, second = (pair(rows.input_ids, rows.attention_mask) for _ in range(2))
+    first, second = (pair(sequences.input_ids, sequences.attention_mask) for _ in range(2))
     assert torch.equal(first.teacher.logits, second.teacher.logits)
     assert not torch.equal(first.student.logits, second.student.logits)
 
@@ -146,8 +146,8 @@ def test_the_student_comes_nearer(case):
 
 @torch.no_grad()
 def entropy_of_the_teacher(pair):
-    rows = draw_rows()
-    p = pair.teacher(rows.input_ids, rows.attention_mask).logits.softmax(-1)
+    sequences = draw_sequences()
+    p = pair.teacher(sequences.input_ids, sequences.attention_mask).logits.softmax(-1)
     return -(p * p.log()).sum(-1).mean().item()
 
 
@@ -167,7 +167,7 @@ def test_a_student_of_one_shape_with_its_teacher_cannot_share_its_weights():
 
 def test_both_answer_for_every_token_wherever_words_were_masked():
     pair = distilbert_case()[0].eval()
-    batch = pretraining_batch(draw_rows(4), SPECIAL)
+    batch = pretraining_batch(draw_sequences(4), SPECIAL)
     out = pair(**batch.inputs)
     tokens = batch.inputs["input_ids"].shape[1]
     for said, layers in ((out.student, 1), (out.teacher, 2)):
@@ -189,8 +189,8 @@ def test_without_a_mask_every_token_is_real():
 
 def test_states_are_widened_by_the_one_matrix():
     pair = tinybert_case()[0].eval()
-    rows = draw_rows(4)
-    out = pair(rows.input_ids, rows.attention_mask)
+    sequences = draw_sequences(4)
+    out = pair(sequences.input_ids, sequences.attention_mask)
     assert len(out.widened) == len(out.student.hidden_states) == 2
     for wide, state in zip(out.widened, out.student.hidden_states, strict=True):
         assert wide.shape[-1] == 16 and torch.equal(wide, pair.matrix(state))

@@ -21,10 +21,10 @@ from course_lib.family.albert import FactorisedEmbeddings
 from course_lib.family.distilbert import (
     RELEASED_LAYERS,
     DistilBertConfig,
-    begin_as,
     distilbert,
     distilbert_encoder,
     every_other_layer,
+    initialise_from,
     spread_layers,
 )
 from course_lib.family.electra import (
@@ -120,7 +120,7 @@ def test_as_many_layers_as_the_teacher_gives_the_teachers_own_answers():
     bits."""
     whole, copy = teacher(4), student(4)
     assert (words(whole) - words(copy)).abs().max() > 0.1
-    assert begin_as(copy, whole) is copy
+    assert initialise_from(copy, whole) is copy
     assert (words(whole) - words(copy)).abs().max() <= 1e-12
     with torch.no_grad():
         first, second = (m.encoder(IDS, MASK, output_hidden_states=True) for m in (whole, copy))
@@ -129,12 +129,15 @@ def test_as_many_layers_as_the_teacher_gives_the_teachers_own_answers():
         assert (a[real] - b[real]).abs().max() <= 1e-12
 
 
-def test_a_student_with_segments_begins_as_the_teacher_to_the_bit():
+def test_a_student_with_segments_is_initialised_from_the_teacher():
     whole, copy = teacher(4), student(4, type_vocab_size=2)
-    begin_as(copy, whole)
+    initialise_from(copy, whole)
     types = (torch.arange(6) > 2).long().expand_as(IDS)
+    weights = whole.state_dict()
+    assert all(torch.equal(value, weights[name]) for name, value in copy.state_dict().items())
     with torch.no_grad():
-        assert torch.equal(whole(IDS, MASK, types).logits, copy(IDS, MASK, types).logits)
+        first, second = (model(IDS, MASK, types).logits for model in (whole, copy))
+    assert (first - second).abs().max() <= 1e-12
 
 
 def test_a_teacher_without_segments():
@@ -142,14 +145,14 @@ def test_a_teacher_without_segments():
     with torch.no_grad():
         for parameter in copy.parameters():
             parameter += 1
-    assert torch.equal(words(begin_as(copy, whole)), words(whole))
+    assert (words(initialise_from(copy, whole)) - words(whole)).abs().max() <= 1e-12
 
 
 def test_which_layers_are_copied():
     whole, short = teacher(4), student(2)
     positions = whole.encoder.embeddings.position.weight.detach().clone()
     for layers, chosen in ((None, (0, 3)), ([2, 1], (2, 1)), (every_other_layer(4, 2), (0, 2))):
-        begin_as(short, whole, layers)
+        initialise_from(short, whole, layers)
         for block, layer in zip(short.encoder.stack.blocks, chosen, strict=True):
             source = whole.encoder.stack.blocks[layer].state_dict()
             assert all(torch.equal(v, source[n]) for n, v in block.state_dict().items())
@@ -162,7 +165,7 @@ def test_which_layers_are_copied():
 
 def test_the_student_shares_nothing_with_its_teacher():
     whole, copy = teacher(2), student(2)
-    before = words(begin_as(copy, whole)).clone()
+    before = words(initialise_from(copy, whole)).clone()
     with torch.no_grad():
         for parameter in whole.parameters():
             parameter.add_(1)
@@ -184,18 +187,18 @@ def test_the_student_shares_nothing_with_its_teacher():
 )
 def test_a_student_of_another_shape(changes: dict[str, int], says: str):
     with pytest.raises(ValueError, match=says):
-        begin_as(student(2, **changes), teacher(4))
+        initialise_from(student(2, **changes), teacher(4))
 
 
 @pytest.mark.parametrize("layers", [[0], [0, 1, 2], [0, 4], [-1, 2], []])
 def test_layers_that_the_teacher_does_not_have(layers: list[int]):
     with pytest.raises(ValueError, match=r"layers=\[.*\] .* expected 2 numbers from 0 to 3"):
-        begin_as(student(2), teacher(4), layers)
+        initialise_from(student(2), teacher(4), layers)
 
 
 def test_a_student_deeper_than_its_teacher():
     with pytest.raises(ValueError, match="student_layers=5 was given for a teacher of 4"):
-        begin_as(student(5), teacher(4))
+        initialise_from(student(5), teacher(4))
 
 
 def test_count_of_a_student_with_memory():
@@ -398,7 +401,7 @@ def test_plain_and_projected_tables_are_tied():
 # ---------------------------------------------------------------- ELECTRA: what is filled in
 
 
-def test_words_are_drawn_at_the_asked_positions_only():
+def test_words_are_drawn_at_the_selected_positions_only():
     before = MASKED.clone()
     logits = torch.full((4, V), -100.0)
     wanted = torch.tensor([20, 21, 22, 23])
@@ -411,11 +414,11 @@ def test_words_are_drawn_at_the_asked_positions_only():
     assert torch.equal(filled.flatten()[elsewhere], MASKED.flatten()[elsewhere])
 
 
-def test_a_share_points_at_a_word():
+def test_a_uniform_points_at_a_word():
     """Probabilities 1/2, 1/4, 1/4 stand side by side on a line from 0 to 1."""
     logits = torch.tensor([[0.5, 0.25, 0.25]]).log().expand(5, 3)
-    shares = torch.tensor([0.0, 0.49, 0.51, 0.74, 0.99])
-    filled = fill_in(torch.full((1, 6), 9), torch.arange(5), logits, shares)
+    uniforms = torch.tensor([0.0, 0.49, 0.51, 0.74, 0.99])
+    filled = fill_in(torch.full((1, 6), 9), torch.arange(5), logits, uniforms)
     assert filled.tolist() == [[0, 0, 1, 1, 2, 9]]
 
 
@@ -482,8 +485,8 @@ def test_tables_of_other_shapes_are_not_tied():
     Electra(generator, discriminator, "tokens")  # the token tables do fit
 
 
-def test_a_student_with_other_segments_cannot_begin_as_its_teacher():
+def test_a_student_with_other_segments_cannot_be_initialised_from_its_teacher():
     models = [teacher(2, type_vocab_size=kinds) for kinds in (2, 3, 0)]
     for other in models[1:]:
         with pytest.raises(ValueError, match="type_vocab_size=2"):
-            begin_as(models[0], other)
+            initialise_from(models[0], other)

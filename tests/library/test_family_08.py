@@ -161,7 +161,7 @@ def test_the_encoder_alone(kind: type[DebertaConfig], seed: int, dtype: torch.dt
 @both_generations
 @both_precisions
 @pytest.mark.parametrize("seed", [0, 5, 10])
-def test_only_where_something_is_asked(kind: type[DebertaConfig], seed: int, dtype: torch.dtype):
+def test_only_where_something_is_selected(kind: type[DebertaConfig], seed: int, dtype: torch.dtype):
     """Of the same model with and without, so float64 is exact in both generations."""
     case = deberta_case(kind, seed, dtype)
     ours = drawn_weights(masked_lm(case.config), case.sd).to(dtype).eval()

@@ -16,11 +16,11 @@ from course_lib.text.byte_bpe import ByteBPE, train_byte_bpe
 from course_lib.text.english import ENTITY_TAGS, RELATIONS, UPOS, Answer, Question, TaggedSentence
 from course_lib.text.features import (
     IGNORED,
-    QuestionRows,
-    plain_rows,
-    question_rows,
-    tagged_rows,
-    text_rows,
+    QuestionSequences,
+    plain_sequences,
+    question_sequences,
+    tagged_sequences,
+    text_sequences,
 )
 from course_lib.text.tasks import (
     FACTS,
@@ -49,28 +49,30 @@ def ids(text: str) -> list[int]:
 
 def test_texts_by_hand():
     texts, labels = ["Ann met Bob.", "Ann Yorkshire Lee is in York."], ["no", "yes"]
-    task = text_rows(texts, labels, ("yes", "no"), SMALL, 7)
-    assert task.rows.input_ids.tolist() == [
+    task = text_sequences(texts, labels, ("yes", "no"), SMALL, 7)
+    assert task.sequences.input_ids.tolist() == [
         ids("[CLS] ann met bob . [SEP] [PAD]"),
         ids("[CLS] ann york ##shire lee is [SEP]"),  # in, york and the full stop are cut
     ]
-    assert task.rows.attention_mask.tolist() == [[1] * 6 + [0], [1] * 7]
-    assert not task.rows.token_type_ids.any()
+    assert task.sequences.attention_mask.tolist() == [[1] * 6 + [0], [1] * 7]
+    assert not task.sequences.token_type_ids.any()
     assert task.labels.tolist() == [1, 0] and task.names == ("yes", "no")
     assert task.cut is not None
     assert str(task.cut) == "1 of 2 did not fit into 7 positions: 3 tokens were left out."
     assert task[:1].cut == task.cut
-    fits = text_rows(texts, labels, ("yes", "no"), SMALL, 10)
+    fits = text_sequences(texts, labels, ("yes", "no"), SMALL, 10)
     assert str(fits.cut) == "Nothing was cut: all 2 fit into 10 positions."
 
 
 def test_of_a_pair_the_longer_text_is_cut():
-    rows, cut = plain_rows(["ann lee met bob in york", "ann"], SMALL, 9, ["she is in york", "lee"])
-    assert rows.input_ids.tolist() == [
+    sequences, cut = plain_sequences(
+        ["ann lee met bob in york", "ann"], SMALL, 9, ["she is in york", "lee"]
+    )
+    assert sequences.input_ids.tolist() == [
         ids("[CLS] ann lee met [SEP] she is in [SEP]"),
         [*ids("[CLS] ann [SEP] lee [SEP]"), *[PAD] * 4],
     ]
-    assert rows.token_type_ids.tolist() == [[0] * 5 + [1] * 4, [0, 0, 0, 1, 1, 0, 0, 0, 0]]
+    assert sequences.token_type_ids.tolist() == [[0] * 5 + [1] * 4, [0, 0, 0, 1, 1, 0, 0, 0, 0]]
     assert (cut.texts, cut.of, cut.lost, cut.length, cut.what) == (1, 2, 4, 9, "tokens")
 
 
@@ -91,7 +93,7 @@ def test_of_a_pair_the_longer_text_is_cut():
 def test_bad_texts_are_refused(given: dict, message: str):
     good = {"texts": ["ann", "lee"], "labels": ["a", "b"], "names": ("a", "b"), "length": 9}
     with pytest.raises(ValueError, match=message):
-        text_rows(**{**good, **given}, tokenizer=SMALL)
+        text_sequences(**{**good, **given}, tokenizer=SMALL)
 
 
 # ---------------------------------------------------------------- a label a word
@@ -109,9 +111,9 @@ YORK = sentence(
 
 
 def test_the_first_piece_carries_the_label():
-    task = tagged_rows([YORK], "entities", SMALL, 14)
+    task = tagged_sequences([YORK], "entities", SMALL, 14)
     # "isn't" as a whole is one word, [UNK] ' t; its parts are is and n ' t.
-    assert task.rows.input_ids.tolist() == [
+    assert task.sequences.input_ids.tolist() == [
         [*ids("[CLS] ann lee is [UNK] ' t in york ##shire . [SEP]"), PAD, PAD]
     ]
     assert task.first == ((1, 2, 3, 4, 7, 8, 10),)
@@ -119,13 +121,13 @@ def test_the_first_piece_carries_the_label():
     assert task.labels.tolist() == [[x, person, inside, 0, 0, x, x, 0, place, x, 0, x, x, x]]
     assert task.tags(task.labels) == [list(YORK.entities)]
     assert task.names == ENTITY_TAGS and not task.cut.texts
-    assert tagged_rows([YORK, YORK], "entities", SMALL, 14)[1:].words == (YORK.words,)
+    assert tagged_sequences([YORK, YORK], "entities", SMALL, 14)[1:].words == (YORK.words,)
 
 
 @pytest.mark.parametrize(("length", "words"), [(11, 5), (12, 7), (10, 5), (9, 5), (8, 3)])
 def test_a_word_is_cut_whole(length: int, words: int):
     """Yorkshire, positions 8 and 9, needs a row of 11; "n't", 4 to 6, one of 8."""
-    task = tagged_rows([YORK], "entities", SMALL, length)
+    task = tagged_sequences([YORK], "entities", SMALL, length)
     expected = {8: 4, 9: 5, 10: 5, 11: 6, 12: 7}[length]
     assert len(task.first[0]) == expected
     assert (task.cut.texts, task.cut.lost, task.cut.what) == (
@@ -134,12 +136,12 @@ def test_a_word_is_cut_whole(length: int, words: int):
         "words",
     )
     assert task.tags(task.labels) == [list(YORK.entities[:expected])]
-    assert task.rows.input_ids.shape == task.labels.shape == (1, length)
+    assert task.sequences.input_ids.shape == task.labels.shape == (1, length)
 
 
 def test_sentences_without_tags_can_be_tagged():
     alone = sentence("Who met Bob?", "Who met Bob ?", "O O O O")
-    task = tagged_rows([alone], None, SMALL, 8, names=ENTITY_TAGS)
+    task = tagged_sequences([alone], None, SMALL, 8, names=ENTITY_TAGS)
     assert (task.labels == IGNORED).all() and task.first == ((1, 2, 3, 4),)
     said = torch.zeros(1, 8, dtype=torch.int64)
     said[0, 3] = ENTITY_TAGS.index("B-PER")
@@ -163,13 +165,13 @@ def test_sentences_without_tags_can_be_tagged():
 def test_bad_tagged_sentences_are_refused(given: dict, message: str):
     good = {"sentences": [YORK], "kind": "entities", "tokenizer": SMALL, "length": 14}
     with pytest.raises(ValueError, match=message):
-        tagged_rows(**{**good, **given})
+        tagged_sequences(**{**good, **given})
 
 
 def test_a_word_that_vanishes_is_refused():
     soft = TaggedSentence("s", "Ann \u00ad met", ("Ann", "\u00ad", "met"), ("X",) * 3, ("O",) * 3)
     with pytest.raises(ValueError, match=r"s: the word .* has no token"):
-        tagged_rows([soft], None, SMALL, 14)
+        tagged_sequences([soft], None, SMALL, 14)
 
 
 # ---------------------------------------------------------------- a question about a passage
@@ -179,8 +181,8 @@ WHERE = Question("q", "Who met Bob?", LEE, (Answer("Ann Lee", 0), Answer("Ann", 
 
 
 def test_windows_by_hand():
-    asked = Question("r", "Where is she?", LEE, (Answer("Yorkshire", 35),))
-    task = question_rows([WHERE, asked], SMALL, 14, 4)
+    silent = Question("r", "Where is she?", LEE, (Answer("Yorkshire", 35),))
+    task = question_sequences([WHERE, silent], SMALL, 14, 4)
     # Thirteen tokens in windows of 7, each four after the one before.
     question = "[CLS] who met bob [UNK] [SEP]"
     windows = [
@@ -188,11 +190,13 @@ def test_windows_by_hand():
         "in york . she is in york [SEP]",
         "is in york ##shire . [SEP] [PAD] [PAD]",
     ]
-    assert task.rows.input_ids[:3].tolist() == [ids(f"{question} {window}") for window in windows]
+    assert task.sequences.input_ids[:3].tolist() == [
+        ids(f"{question} {window}") for window in windows
+    ]
     assert task.question.tolist() == [0, 0, 0, 1, 1, 1]
     assert task.start.tolist() == [6, 0, 0, 0, 0, 8]
     assert task.end.tolist() == [7, 0, 0, 0, 0, 9]  # in window 4 stands only half of Yorkshire
-    assert task.rows.token_type_ids[2].tolist() == [0] * 6 + [1] * 6 + [0] * 2
+    assert task.sequences.token_type_ids[2].tolist() == [0] * 6 + [1] * 6 + [0] * 2
     assert task.allowed[2].tolist() == [False] * 6 + [True] * 5 + [False] * 3
     assert task.offsets[2, 6:11].tolist() == [[29, 31], [32, 34], [35, 39], [39, 44], [44, 45]]
     assert not task.offsets[~task.allowed].any()
@@ -207,14 +211,14 @@ def test_windows_by_hand():
 
 
 def test_a_passage_that_fits_has_one_window():
-    task = question_rows([WHERE], SMALL, 20, 13)
+    task = question_sequences([WHERE], SMALL, 20, 13)
     assert len(task) == 1 and task.allowed.sum() == 13
-    assert len(question_rows([WHERE], SMALL, 19, 12)) == 2
+    assert len(question_sequences([WHERE], SMALL, 19, 12)) == 2
 
 
 def test_an_answer_in_no_window_is_told():
     long = Question("q", "Who?", LEE, (Answer("Ann Lee met Bob", 0),))
-    task = question_rows([long, Question("r", "Who?", LEE)], SMALL, 8, 3)
+    task = question_sequences([long, Question("r", "Who?", LEE)], SMALL, 8, 3)
     assert not task.start.any() and not task.end.any()
     assert str(task.cut) == "1 of 1 did not fit into 8 positions: 1 answers were left out."
 
@@ -225,12 +229,12 @@ def test_windows_that_overlap_enough_hold_every_answer(stride: int, k: int):
     """One of k tokens is whole in some window if these hold at least stride + k − 1."""
     _, places = SMALL.encode_with_offsets(LEE)
     spans = [(places[n][0], places[n + k - 1][1]) for n in range(len(places) - k + 1)]
-    asked = [Question(f"q{a}", "Who?", LEE, (Answer(LEE[a:b], a),)) for a, b in spans]
+    questions = [Question(f"q{a}", "Who?", LEE, (Answer(LEE[a:b], a),)) for a, b in spans]
     room = stride + k - 1
-    task = question_rows(asked, SMALL, 5 + room, stride)  # "who ?", [CLS] and two [SEP]
-    assert not task.cut.texts and set(in_windows(task)) == set(range(len(asked)))
+    task = question_sequences(questions, SMALL, 5 + room, stride)  # "who ?", [CLS] and two [SEP]
+    assert not task.cut.texts and set(in_windows(task)) == set(range(len(questions)))
     if stride > 1 and k > 1:  # with one token less, some are lost
-        assert question_rows(asked, SMALL, 4 + room, stride).cut.texts
+        assert question_sequences(questions, SMALL, 4 + room, stride).cut.texts
 
 
 @pytest.mark.parametrize(
@@ -248,11 +252,11 @@ def test_windows_that_overlap_enough_hold_every_answer(stride: int, k: int):
 def test_bad_questions_are_refused(given: dict, message: str):
     good = {"questions": [WHERE], "tokenizer": SMALL, "length": 14, "stride": 4}
     with pytest.raises(ValueError, match=message):
-        question_rows(**{**good, **given})
+        question_sequences(**{**good, **given})
 
 
-def test_the_search_for_spans_takes_these_rows():
-    task = question_rows([WHERE], SMALL, 20, 13)
+def test_the_search_for_spans_takes_these_sequences():
+    task = question_sequences([WHERE], SMALL, 20, 13)
     start, end = torch.zeros(1, 20), torch.zeros(1, 20)
     start[0, task.start[0]] = end[0, task.end[0]] = 3.0
     found = best_spans(start, end, task.allowed)
@@ -285,12 +289,12 @@ def tokenizer(request: pytest.FixtureRequest) -> WordPiece | ByteBPE:
 
 def test_every_entity_is_found_again_through_its_tokens(tokenizer: WordPiece | ByteBPE):
     sentences = english.tagged_sentences()
-    task = tagged_rows(sentences, "entities", tokenizer, 64)
+    task = tagged_sequences(sentences, "entities", tokenizer, 64)
     assert not task.cut.texts and task.tags(task.labels) == [list(s.entities) for s in sentences]
     assert (task.labels != IGNORED).sum() == sum(len(s.words) for s in sentences)
     found = 0
     for n, item in enumerate(sentences):
-        ids = task.rows.input_ids[n][task.rows.attention_mask[n].bool()].tolist()[1:-1]
+        ids = task.sequences.input_ids[n][task.sequences.attention_mask[n].bool()].tolist()[1:-1]
         bounds = [*task.first[n], len(ids) + 1]
         for _, first, last in bio_spans(item.entities):
             pieces = ids[bounds[first] - 1 : bounds[last + 1] - 1]
@@ -306,11 +310,11 @@ def test_every_entity_is_found_again_through_its_tokens(tokenizer: WordPiece | B
 
 def test_parts_of_speech_of_all_sentences(tokenizer: WordPiece | ByteBPE):
     sentences = english.tagged_sentences()
-    task = tagged_rows(sentences, "pos", tokenizer, 64)
+    task = tagged_sequences(sentences, "pos", tokenizer, 64)
     assert task.names == UPOS and task.tags(task.labels) == [list(s.pos) for s in sentences]
 
 
-def in_windows(task: QuestionRows) -> Counter[int]:
+def in_windows(task: QuestionSequences) -> Counter[int]:
     """How many windows hold the answer of each question; each gives back the answer's words."""
     found: Counter[int] = Counter()
     for window, n in enumerate(task.question.tolist()):
@@ -322,24 +326,24 @@ def in_windows(task: QuestionRows) -> Counter[int]:
 
 @pytest.mark.parametrize(("length", "stride"), [(384, 128), (96, 32)])
 def test_every_answer_is_found_again(tokenizer: WordPiece | ByteBPE, length: int, stride: int):
-    asked = english.questions()
-    task = question_rows(asked, tokenizer, length, stride)
+    questions = english.questions()
+    task = question_sequences(questions, tokenizer, length, stride)
     found = in_windows(task)
-    answerable = {n for n, question in enumerate(asked) if question.answers}
+    answerable = {n for n, question in enumerate(questions) if question.answers}
     assert found.keys() == answerable and not task.cut.texts
     if length == 96:
-        assert len(task) > 2 * len(asked) and max(found.values()) > 1  # windows are exercised
+        assert len(task) > 2 * len(questions) and max(found.values()) > 1  # windows are exercised
 
 
-def test_reviews_and_pairs_as_rows(tokenizer: WordPiece | ByteBPE):
+def test_reviews_and_pairs_as_sequences(tokenizer: WordPiece | ByteBPE):
     test = english.nli_pairs("test")
-    task = text_rows(
+    task = text_sequences(
         [pair.premise for pair in test], [pair.label for pair in test], RELATIONS, tokenizer, 80,
         [pair.hypothesis for pair in test],
     )  # fmt: skip
     assert not task.cut.texts and len(task) == len(test)
     assert task.labels.bincount().tolist() == [len(test) / 3] * 3
-    short, cut = plain_rows([pair.premise for pair in test], tokenizer, 10)
+    short, cut = plain_sequences([pair.premise for pair in test], tokenizer, 10)
     lengths = [len(tokenizer.encode(pair.premise)) for pair in test]
     assert cut.texts == sum(n > 8 for n in lengths) > 20
     assert cut.lost == sum(max(0, n - 8) for n in lengths)
@@ -408,16 +412,16 @@ def test_tags_of_stories(stories: list[Story]):
 
 
 def test_questions_about_stories(world: MicroWorld, stories: list[Story]):
-    asked = story_questions(stories)
-    assert len(asked) == len(stories) and asked == story_questions(stories)
-    silent = sum(not question.answers for question in asked)
-    assert 0.18 < silent / len(asked) < 0.32
+    questions = story_questions(stories)
+    assert len(questions) == len(stories) and questions == story_questions(stories)
+    silent = sum(not question.answers for question in questions)
+    assert 0.18 < silent / len(questions) < 0.32
     assert all(q.answers for q in story_questions(stories[:100], unanswerable=0))
-    task = question_rows(asked, world.tokenizer, 80, 40)
-    assert len(in_windows(task)) == len(asked) - silent and not task.cut.texts
-    assert not (task.rows.input_ids == world.special.unk).any()
+    task = question_sequences(questions, world.tokenizer, 80, 40)
+    assert len(in_windows(task)) == len(questions) - silent and not task.cut.texts
+    assert not (task.sequences.input_ids == world.special.unk).any()
     cities = {row["city"] for row in world.grammar.tables["cities"]}
-    for question in asked:
+    for question in questions:
         if question.question.endswith("comes from"):
             # The only city of a story is its hero's; those of places are never named.
             there = cities & set(question.passage.split())

@@ -19,10 +19,10 @@ from course_lib.heads import (
 )
 from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.pretraining import counted_together, split_batch
-from course_lib.objectives.rows import Rows
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.english import Answer, Question, TaggedSentence
-from course_lib.text.features import question_rows, tagged_rows
-from course_lib.text.tasks import LabelledRows
+from course_lib.text.features import question_sequences, tagged_sequences
+from course_lib.text.tasks import LabelledSequences
 from course_lib.text.wordpiece import WordPiece
 from course_lib.train.finetuning import (
     LOSSES,
@@ -58,7 +58,9 @@ def toy(count=60, seed=0):
     lengths = torch.randint(6, 10, (count, 1), generator=make)
     ids[:, 0] = 2
     mask = (torch.arange(10) < lengths).long()
-    return LabelledRows(Rows(ids * mask, mask, torch.zeros_like(ids)), labels, NAMES)
+    return LabelledSequences(
+        PackedSequences(ids * mask, mask, torch.zeros_like(ids)), labels, NAMES
+    )
 
 
 def encoder(pooler=False):
@@ -71,6 +73,8 @@ def bits(model):
 
 
 def same_bits(a, b):
+    """Of weights that were left alone; and of a run that is repeated, on the same machine, with
+    the same versions, precision and thread count."""
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
@@ -116,8 +120,8 @@ def test_a_pooler_is_kept_where_there_is_one_and_drawn_where_not():
 def row_numbers(task, batch):
     """Which of the task's texts a batch holds."""
     ids = batch.inputs["input_ids"]
-    wide = torch.nn.functional.pad(ids, (0, task.rows.input_ids.shape[1] - ids.shape[1]))
-    same = (wide[:, None] == task.rows.input_ids[None]).all(-1)
+    wide = torch.nn.functional.pad(ids, (0, task.sequences.input_ids.shape[1] - ids.shape[1]))
+    same = (wide[:, None] == task.sequences.input_ids[None]).all(-1)
     assert (same.sum(1) == 1).all()
     return same.int().argmax(1).tolist()
 
@@ -157,10 +161,10 @@ def test_a_batch_is_a_function_of_the_step_and_carries_its_labels():
 
 def test_texts_are_cut_to_the_longest():
     task = toy()
-    short = task[task.rows.attention_mask.sum(1) == 7]
+    short = task[task.sequences.attention_mask.sum(1) == 7]
     inputs = text_inputs(short)
     assert {x.shape[1] for x in inputs.values()} == {7}
-    assert torch.equal(inputs["input_ids"], short.rows.input_ids[:, :7])
+    assert torch.equal(inputs["input_ids"], short.sequences.input_ids[:, :7])
 
 
 @pytest.mark.parametrize("batch_size", [0, 61])
@@ -180,7 +184,7 @@ def test_accuracy_leaves_the_mode_as_it_was(training):
     assert class_accuracy(model, toy()) == class_accuracy(model, toy())  # without dropout
     assert model.training is training and model.encoder.training is training
     broken = toy()
-    broken.rows.input_ids[5, 1] = 99
+    broken.sequences.input_ids[5, 1] = 99
     with pytest.raises(ValueError, match="expected numbers from 0 to 29"):
         class_accuracy(model, broken)
     assert model.training is training
@@ -259,7 +263,7 @@ def sentences(count, seed=0):
 
 
 def tagging(count=64, seed=0):
-    return tagged_rows(sentences(count, seed), "entities", WORDS, 20, TAGS)
+    return tagged_sequences(sentences(count, seed), "entities", WORDS, 20, TAGS)
 
 
 def asking(count=64, seed=0):
@@ -273,7 +277,7 @@ def asking(count=64, seed=0):
         ]
         if len(found) < 2:
             questions.append(Question(f"q{n}", "where ?", sentence.text, tuple(found)))
-    return question_rows(questions, WORDS, 24, 8)
+    return question_sequences(questions, WORDS, 24, 8)
 
 
 KINDS = {"tags": tagging, "answers": asking}
@@ -339,7 +343,7 @@ def test_heads_keep_the_names_of_their_labels():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_batches_carry_the_targets_of_their_rows(kind):
+def test_batches_carry_the_targets_of_their_sequences(kind):
     task = KINDS[kind]()
     batch = labelled_batches(task, 8, seed=1)(2)
     part = task[torch.tensor(row_numbers(task, batch))]
@@ -392,7 +396,9 @@ def test_tags_are_read_off_first_pieces():
         sentence("lee .", "B-PER O"),
         sentence("ann met ann lee ann lee ann .", "B-PER O B-PER I-PER B-PER I-PER B-PER O"),
     ]
-    task = tagged_rows(told, "entities", WORDS, 9, TAGS)  # of the last sentence seven words fit
+    task = tagged_sequences(
+        told, "entities", WORDS, 9, TAGS
+    )  # of the last sentence seven words fit
     model = Told("tags", LETTERS)
     said = [
         ["B-PER", "I-PER", "O", "O", "B-LOC", "O"],  # not the O of ##shire
@@ -407,7 +413,7 @@ def test_tags_are_read_off_first_pieces():
 
 def test_tags_that_are_no_entities_are_scored_word_by_word():
     told = [sentence("ann met lee", "O O O", "PROPN VERB PROPN"), sentence(".", "O", "PUNCT")]
-    task = tagged_rows(told, "pos", WORDS, 8, ("PROPN", "VERB", "PUNCT"))
+    task = tagged_sequences(told, "pos", WORDS, 8, ("PROPN", "VERB", "PUNCT"))
     model = Told("tags", {"ann": [1.0, 0.0, 0.0], "lee": [0.0, 1.0, 0.0], ".": [0.0, 0.0, 1.0]})
     assert predicted_tags(model, task) == [["PROPN", "PROPN", "VERB"], ["PUNCT"]]
     assert task_score(model, task) == 0.5
@@ -417,7 +423,9 @@ def test_sentences_without_tags_take_the_names_of_the_model():
     told = [sentence("ann lee .", "O O O")]
     model = Told("tags", LETTERS)
     model.names = TAGS
-    assert predicted_tags(model, tagged_rows(told, None, WORDS, 8)) == [["B-PER", "I-PER", "O"]]
+    assert predicted_tags(model, tagged_sequences(told, None, WORDS, 8)) == [
+        ["B-PER", "I-PER", "O"]
+    ]
 
 
 PASSAGE = "Ann met Bob in York. Lee is in Rome."
@@ -425,14 +433,14 @@ SPANS = {"bob": [2.0, 0.0], "york": [0.0, 4.0], "lee": [3.0, 2.0], "rome": [0.0,
 
 
 def windows(*questions):
-    return question_rows(questions, WORDS, 10, 4)
+    return question_sequences(questions, WORDS, 10, 4)
 
 
 def test_the_best_span_of_all_windows_against_the_least_null_score():
     """ann met bob in york . | york . lee is in rome | in rome . with rows of 10, 10 and 7 tokens,
     which are their null scores here."""
     task, model = windows(Question("q", "who", PASSAGE)), Told("answers", SPANS)
-    assert task.rows.attention_mask.sum(1).tolist() == [10, 10, 7]
+    assert task.sequences.attention_mask.sum(1).tolist() == [10, 10, 7]
     # First window: from bob, 2, to york, 4. Second: lee, 3 + 2. Third: rome, 1.
     assert best_answers(model, task) == {"q": ("Bob in York", 6.0 - 7.0)}
     # Of at most two tokens the first window has "in York", 4.
@@ -475,8 +483,8 @@ def test_answers_are_given_above_the_threshold():
 
 def test_classes_are_scored_text_by_text():
     ids = torch.tensor([[2, WORDS.id("ann"), 3], [2, WORDS.id("lee"), 3], [2, WORDS.id("."), 3]])
-    rows = Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
-    task = LabelledRows(rows, torch.tensor([0, 1, 0]), ("no", "yes"))
+    sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    task = LabelledSequences(sequences, torch.tensor([0, 1, 0]), ("no", "yes"))
     model = Told("classes", {"ann": [1.0, 0.0], "lee": [0.0, 1.0], ".": [0.0, 1.0]})
     assert predicted_classes(model, task) == ["no", "yes", "yes"]
     assert task_score(model, task) == pytest.approx(2 / 3)
@@ -486,23 +494,23 @@ def test_classes_are_scored_text_by_text():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_outputs_are_padded_to_the_rows_and_do_not_depend_on_the_batch(kind):
+def test_outputs_are_padded_to_the_sequences_and_do_not_depend_on_the_batch(kind):
     task = KINDS[kind](12)
     model = head_on(small_encoder(), task).train()
     names = ["logits"] if kind == "tags" else ["start_logits", "end_logits"]
-    length = task.rows.input_ids.shape[1]
+    length = task.sequences.input_ids.shape[1]
     for batch_size in (1, 5, 64):
         found = outputs_on(model, task, names, batch_size)
         assert model.training and len(found) == len(names)
         for name, scores in zip(names, found, strict=True):
             assert scores.shape[:2] == (len(task), length) and not scores.requires_grad
             for n in range(len(task)):
-                used = int(task.rows.attention_mask[n].sum())
+                used = int(task.sequences.attention_mask[n].sum())
                 with torch.no_grad():
                     alone = getattr(model.eval()(**text_inputs(task[n : n + 1])), name)[0]
                 torch.testing.assert_close(scores[n, :used], alone)
             model.train()
-    assert not found[0][:, int(task.rows.attention_mask.sum(1).max()) :].any()
+    assert not found[0][:, int(task.sequences.attention_mask.sum(1).max()) :].any()
 
 
 @pytest.mark.parametrize("kind", KINDS)

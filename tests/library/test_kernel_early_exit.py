@@ -171,14 +171,14 @@ def test_what_does_not_fit_is_refused(twin):
 
 
 @pytest.mark.parametrize(("layers", "rows"), [(4, 32), (12, 32), (3, 2), (5, 1)])
-def test_the_rigged_judge_lets_rows_leave_evenly(layers, rows):
+def test_the_rigged_classifier_lets_rows_leave_evenly(layers, rows):
     judge, under_way = Evenly(layers), rows
     for depth in range(1, layers + 1):
         under_way -= int(judge(torch.zeros(under_way, 2)).sum())
         assert under_way == rows * (layers - depth) // layers
 
 
-def test_operations_saved_by_hand():
+def test_flops_saved_by_hand():
     assert bench.flop_ratio(4) == pytest.approx(4 * 32 / (32 + 24 + 16 + 8))
     assert bench.flop_ratio(1) == 1
 
@@ -203,7 +203,7 @@ def test_both_bench_contenders_do_their_work(monkeypatch, precision):
     assert (full.logits[3] - early.logits[3]).abs().max() <= TOLERANCE[full.logits.dtype]
 
 
-def test_the_remark_sets_time_beside_operations():
+def test_the_remark_sets_time_beside_flops():
     results = [Measured(name, [rate] * 2) for name, rate in (("full", 100), ("early", 144))]
     said = bench.remark({"num_layers": 4}, results, {})
     assert said.startswith("time 1.44× less, operations 1.60× fewer: 0.90 of")

@@ -50,7 +50,7 @@ MASKS = [*LENGTHS, "holes"]
 def test_the_list_by_hand():
     packing = Packing(torch.tensor([[1, 1, 1, 0], [1, 0, 0, 0], [1, 0, 1, 1]]))
     assert packing.groups == [(1, 1), (2, 3)]
-    assert packing.places.tolist() == [4, 0, 1, 2, 8, 10, 11]
+    assert packing.positions.tolist() == [4, 0, 1, 2, 8, 10, 11]
     x = torch.arange(12.0).view(3, 4, 1)
     assert packing.unpad(x).flatten().tolist() == [4, 0, 1, 2, 8, 10, 11]
     back = packing.pad(packing.unpad(x) + 1).squeeze(2)
@@ -60,7 +60,7 @@ def test_the_list_by_hand():
 @pytest.mark.parametrize("form", [torch.bool, torch.float32, torch.uint8], ids=str)
 def test_a_mask_may_have_any_number_format(form):
     packing = Packing(mask_of("holes").to(form))
-    assert packing.places.tolist() == Packing(mask_of("holes")).places.tolist()
+    assert packing.positions.tolist() == Packing(mask_of("holes")).positions.tolist()
     assert torch.equal(packing.mask, mask_of("holes"))
 
 
@@ -68,7 +68,7 @@ def test_a_mask_may_have_any_number_format(form):
 def test_the_list_and_back_have_exact_gradients(kind):
     packing = Packing(mask_of(kind))
     padded = torch.randn(*packing.shape, 2, dtype=torch.float64, requires_grad=True)
-    listed = torch.randn(len(packing.places), 2, dtype=torch.float64, requires_grad=True)
+    listed = torch.randn(len(packing.positions), 2, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(packing.unpad, padded)
     assert torch.autograd.gradcheck(packing.pad, listed)
 
@@ -104,7 +104,7 @@ TWINS = {
 @pytest.mark.parametrize("kind", MASKS)
 def test_attention_twins_agree(way, dtype, kind):
     packing = Packing(mask_of(kind))
-    count, heads, size = len(packing.places), 3, 5
+    count, heads, size = len(packing.positions), 3, 5
     ours, theirs = (draw_list(count, heads * size, dtype) for _ in range(2))
     fast = TWINS[way](*ours, packing, heads)
     # The reference is computed from the same numbers in float64, so only the twin rounds.
@@ -125,21 +125,22 @@ def test_attention_twins_agree(way, dtype, kind):
 @pytest.mark.parametrize("twin", [packed_attention, shared_rows_attention])
 def test_no_text_sees_another(twin):
     packing = Packing(mask_of("longest row padded"))
-    count = len(packing.places)
+    count = len(packing.positions)
     query, key, value = (x.detach() for x in draw_list(count, 4, torch.float32))
     before = twin(query, key, value, packing, 2)
-    owner = packing.places // packing.shape[1]  # whose row each token of the list is from
+    owner = packing.positions // packing.shape[1]  # whose row each token of the list is from
     for text in range(packing.shape[0]):
         poisoned = value.clone()
         poisoned[owner == text] += 100
-        changed = (twin(query, key, poisoned, packing, 2) != before).any(dim=1)
+        moved = (twin(query, key, poisoned, packing, 2) - before).abs()
+        changed = (moved > 1).any(dim=1)  # a mean of values moves by 100, or by none of it
         assert torch.equal(changed, owner == text)
 
 
 @pytest.mark.parametrize("twin", [packed_attention, shared_rows_attention])
 def test_dropout_is_passed_on(twin):
     packing = Packing(mask_of("mixed"))
-    given = [x.detach() for x in draw_list(len(packing.places), 4, torch.float32)]
+    given = [x.detach() for x in draw_list(len(packing.positions), 4, torch.float32)]
     assert not torch.equal(twin(*given, packing, 2, 0.5), twin(*given, packing, 2))
 
 
@@ -250,7 +251,7 @@ def test_without_a_mask_or_without_a_real_token():
     model = bert_encoder().eval()
     ids = draw_ids(model, torch.ones(2, 5))
     same = model(ids, remove_padding=True).last_hidden_state
-    assert torch.equal(same, model(ids).last_hidden_state)
+    torch.testing.assert_close(same, model(ids).last_hidden_state)
     nothing = model(ids, torch.zeros_like(ids), remove_padding=True).last_hidden_state
     assert nothing.shape == (2, 5, 12) and nothing.abs().max() == 0
 
@@ -302,7 +303,7 @@ def test_on_a_gpu():
     out = model(ids, mask, remove_padding=True).last_hidden_state
     assert (out - exact)[real].abs().max() <= 1e-4 * exact.abs().max()
     packing = Packing(mask)
-    given = [x.detach().cuda() for x in draw_list(len(packing.places), 6, torch.float32)]
+    given = [x.detach().cuda() for x in draw_list(len(packing.positions), 6, torch.float32)]
     slow = packed_attention_reference(*given, packing, 2)
     for twin in (packed_attention, shared_rows_attention):
         assert (twin(*given, packing, 2) - slow).abs().max() <= 1e-4
@@ -353,7 +354,9 @@ def test_the_linear_part_mixes_no_tokens():
     x = torch.randn(2, 5, 12)
     changed = x.clone()
     changed[:, 3] += 1
-    differs = (layer(x)[0] != layer(changed)[0]).any(-1)
+    moved = (layer(x)[0] - layer(changed)[0]).abs().amax(-1)
+    assert not ((moved > 1e-5) & (moved < 1e-3)).any()  # by rounding, or visibly
+    differs = moved >= 1e-3
     assert differs.tolist() == [[False, False, False, True, False]] * 2
 
 

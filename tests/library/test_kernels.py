@@ -78,25 +78,26 @@ def test_a_hidden_key_gets_no_weight_and_its_value_does_not_matter():
     assert weights[..., 4:].abs().max() == 0
     poisoned = v.clone()
     poisoned[:, :, 4:] = 1e6
-    assert torch.equal(attention(q, k, v, mask), attention(q, k, poisoned, mask))
+    seen = attention(q, k, v, mask) - attention(q, k, poisoned, mask)
+    assert seen.abs().max() <= 1e-6  # in units of the poison: 1e-12
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-@pytest.mark.parametrize("asked", ["none", "some", "all"])
-def test_loss_twins_agree(dtype, asked):
+@pytest.mark.parametrize("selected", ["none", "some", "all"])
+def test_loss_twins_agree(dtype, selected):
     torch.manual_seed(0)
     hidden = torch.randn(3, 5, 8, dtype=dtype)
     head = torch.nn.Linear(8, 11).to(dtype)
     labels = torch.randint(0, 11, (3, 5))
-    if asked == "some":
+    if selected == "some":
         labels[torch.rand(3, 5) < 0.6] = -100
-    if asked == "none":
+    if selected == "none":
         labels[:] = -100
     grads = []
     for loss in (masked_loss, masked_loss_reference):
         x = hidden.clone().requires_grad_()
         value = loss(x, head, labels)
-        if asked == "none":  # torch's own mean over nothing is not a number; ours is zero
+        if selected == "none":  # torch's own mean over nothing is not a number; ours is zero
             assert value == 0
         value.backward()
         grads.append((value.item(), x.grad))

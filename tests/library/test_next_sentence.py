@@ -17,7 +17,7 @@ from course_lib.objectives.next_sentence import (
     truncate_pair,
 )
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
-from course_lib.objectives.rows import SpecialIds, pack
+from course_lib.objectives.sequences import SpecialIds, pack
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=100_000)
 
@@ -37,13 +37,13 @@ def split(row):
     return ids[1:first], ids[first + 1 : -1]
 
 
-def test_each_row_is_cls_a_sep_b_sep_and_its_label_tells_where_b_is_from():
-    rows = make_pairs(documents(), SPECIAL, length=40)
+def test_each_sequence_is_cls_a_sep_b_sep_and_its_label_tells_where_b_is_from():
+    sequences = make_pairs(documents(), SPECIAL, length=40)
     for ids, types, mask, label in zip(
-        rows.input_ids,
-        rows.token_type_ids,
-        rows.attention_mask,
-        rows.next_sentence_label,
+        sequences.input_ids,
+        sequences.token_type_ids,
+        sequences.attention_mask,
+        sequences.next_sentence_label,
         strict=True,
     ):
         real = ids[mask.bool()]
@@ -87,9 +87,9 @@ def test_pairs_of_single_sentences_by_hand():
     assert len(seen) > 5
 
 
-def test_single_sentences_longer_than_the_row_are_shortened():
+def test_single_sentences_longer_than_the_sequence_are_shortened():
     for a, b, _ in one_sentence_pairs_of_document(documents(5), 2, random.Random(0), 8):
-        assert len(a) + len(b) == 5 and a and b  # 8 positions less three control tokens
+        assert len(a) + len(b) == 5 and a and b  # 8 positions less three special tokens
 
 
 def test_truncation_takes_from_the_longer_one_at_either_end():
@@ -125,16 +125,16 @@ def test_the_loss_depends_on_the_true_label_and_the_two_losses_add():
     assert losses["total"].item() == pytest.approx((losses["mlm"] + losses["nsp"]).item())
 
 
-def test_batches_visit_every_row_once_an_epoch_with_fresh_or_repeated_masks():
-    rows = make_pairs(documents(64), SPECIAL, length=40)[:64]
-    count = len(rows) // 16
+def test_batches_visit_every_sequence_once_an_epoch_with_dynamic_or_repeated_masks():
+    sequences = make_pairs(documents(64), SPECIAL, length=40)[:64]
+    count = len(sequences) // 16
 
     def seen(batches, epoch):
         steps = range(epoch * count, (epoch + 1) * count)
         return torch.cat([batches(s).targets["labels"] for s in steps])
 
-    fresh = pretraining_batches(rows, SPECIAL, batch_size=16)
-    once = pretraining_batches(rows, SPECIAL, batch_size=16, mask_copies=1)
+    fresh = pretraining_batches(sequences, SPECIAL, batch_size=16)
+    once = pretraining_batches(sequences, SPECIAL, batch_size=16, mask_copies=1)
     assert sorted(seen(once, 0).tolist()) == sorted(seen(once, 1).tolist())
     assert sorted(seen(fresh, 0).tolist()) != sorted(seen(fresh, 1).tolist())
     assert torch.equal(fresh(3).inputs["input_ids"], fresh(3).inputs["input_ids"])

@@ -14,7 +14,7 @@ from torch import Tensor
 from course_lib.kernels.masked_loss import IGNORED
 from course_lib.objectives.classification import classification_loss, regression_loss
 from course_lib.objectives.pretraining import counted_together, split_batch
-from course_lib.objectives.rows import Batch
+from course_lib.objectives.sequences import Batch
 from course_lib.objectives.spans import Spans, best_spans, choose_threshold, span_loss
 from course_lib.objectives.token_labels import token_classification_loss
 
@@ -44,20 +44,20 @@ def test_token_labels_by_hand():
     assert found.item() == pytest.approx((math.log(4 / 3) + LOG2) / 2)
 
 
-def test_what_is_not_asked_does_not_count():
+def test_what_is_not_selected_does_not_count():
     scores, labels = drawn(3, 7, 4), torch.randint(4, (3, 7))
     labels[:, ::2] = IGNORED
     loss = token_classification_loss(said(logits=scores), {"token_labels": labels})["total"]
     moved = torch.where(labels[..., None] == IGNORED, 100.0, scores)
     same = token_classification_loss(said(logits=moved), {"token_labels": labels})["total"]
-    assert torch.equal(loss, same)
+    assert loss.item() == pytest.approx(same.item(), rel=1e-12)
     moved = scores.clone()
     moved[0, 1] += torch.arange(4)
     other = token_classification_loss(said(logits=moved), {"token_labels": labels})["total"]
     assert not torch.isclose(loss, other)
 
 
-def test_rows_in_another_order_and_scores_raised_alike():
+def test_rows_in_another_order_and_logits_raised_alike():
     scores, labels = drawn(4, 5, 3), torch.randint(3, (4, 5))
     loss = token_classification_loss(said(logits=scores), {"token_labels": labels})["total"]
     order = torch.tensor([2, 0, 3, 1])
@@ -145,7 +145,7 @@ def test_a_label_outside_the_classes(label: int):
         token_classification_loss(said(logits=drawn(1, 3, 3)), {"token_labels": tags})
 
 
-def test_nothing_asked_at_all():
+def test_nothing_selected_at_all():
     nothing = torch.full((2, 4), IGNORED)
     with pytest.raises(ValueError, match=r"all -100, not asked; expected at least one label"):
         token_classification_loss(said(logits=drawn(2, 4, 3)), {"token_labels": nothing})
@@ -179,12 +179,12 @@ def test_span_loss_by_hand():
 def test_the_biases_of_span_change_no_answer():
     """All starts raised alike: the same loss, the same best span, the same margin over silence."""
     start, end = drawn(3, 8), drawn(3, 8, seed=1)
-    asked = {"start": torch.tensor([0, 2, 5]), "end": torch.tensor([0, 2, 7])}
+    targets = {"start": torch.tensor([0, 2, 5]), "end": torch.tensor([0, 2, 7])}
     allowed = torch.ones(3, 8, dtype=torch.bool)
     allowed[:, 0] = False
     losses, spans = [], []
     for s, e in ((start, end), (start + 3, end - 2)):
-        losses.append(span_loss(said(start_logits=s, end_logits=e), asked)["total"].item())
+        losses.append(span_loss(said(start_logits=s, end_logits=e), targets)["total"].item())
         spans.append(best_spans(s, e, allowed))
     assert losses[0] == pytest.approx(losses[1], abs=1e-12)
     assert torch.equal(spans[0].start, spans[1].start) and torch.equal(spans[0].end, spans[1].end)

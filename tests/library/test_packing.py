@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from course_lib.objectives.next_sentence import make_pairs
-from course_lib.objectives.rows import Rows, SpecialIds
-from course_lib.text.packing import INPUT_FORMATS, input_rows, pack_documents, pack_pair
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
+from course_lib.text.packing import INPUT_FORMATS, input_sequences, pack_documents, pack_pair
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=1_000)
 CLS, SEP, PAD = SPECIAL.cls, SPECIAL.sep, SPECIAL.pad
@@ -73,16 +73,16 @@ def test_too_long():
 
 def test_documents_by_hand():
     documents = [[[10, 11, 12], [13, 14]], [[15] * 11], [[16, 17]], [[18]]]
-    rows = pack_documents(documents, SPECIAL, 8)
-    assert rows.input_ids.tolist() == [
+    sequences = pack_documents(documents, SPECIAL, 8)
+    assert sequences.input_ids.tolist() == [
         [CLS, 10, 11, 12, 13, 14, SEP, PAD],
         [CLS, 15, 15, 15, 15, 15, 15, SEP],
         [CLS, 15, 15, 15, 15, 15, SEP, PAD],
         [CLS, 16, 17, SEP, 18, SEP, PAD, PAD],
     ]
-    assert rows.padding_share == pytest.approx(4 / 32)
-    assert rows.attention_mask.tolist() == (rows.input_ids != PAD).long().tolist()
-    assert not rows.token_type_ids.any()
+    assert sequences.padding_share == pytest.approx(4 / 32)
+    assert sequences.attention_mask.tolist() == (sequences.input_ids != PAD).long().tolist()
+    assert not sequences.token_type_ids.any()
     joined = pack_documents(documents[2:], SPECIAL, 8, separate=False)
     assert joined.input_ids.tolist() == [[CLS, 16, 17, 18, SEP, PAD, PAD, PAD]]
 
@@ -95,9 +95,9 @@ def drawn_documents(count: int = 200) -> list[list[list[int]]]:
     ]
 
 
-def words_of(rows: Rows) -> list[list[int]]:
-    """The ids of each row without control tokens."""
-    return [[i for i in row if i not in (CLS, SEP, PAD)] for row in rows.input_ids.tolist()]
+def words_of(sequences: PackedSequences) -> list[list[int]]:
+    """The ids of each row without special tokens."""
+    return [[i for i in row if i not in (CLS, SEP, PAD)] for row in sequences.input_ids.tolist()]
 
 
 @pytest.mark.parametrize("across", [True, False])
@@ -106,23 +106,23 @@ def test_nothing_is_lost(across: bool):
     documents = drawn_documents()
     flat = [token for document in documents for sentence in document for token in sentence]
     for length in (3, 17, 128):
-        rows = pack_documents(documents, SPECIAL, length, across=across)
-        ids = rows.input_ids
+        sequences = pack_documents(documents, SPECIAL, length, across=across)
+        ids = sequences.input_ids
         assert ids.shape[1] == length
-        assert list(chain(*words_of(rows))) == flat
+        assert list(chain(*words_of(sequences))) == flat
         assert (ids[:, 0] == CLS).all()
         assert ((ids == CLS).sum(1) == 1).all()
-        ends = rows.attention_mask.sum(1) - 1
+        ends = sequences.attention_mask.sum(1) - 1
         assert (ids.gather(1, ends[:, None]) == SEP).all()
 
 
-def test_filled_rows_are_mostly_full():
+def test_filled_sequences_are_mostly_full():
     documents = drawn_documents()
-    rows = pack_documents(documents, SPECIAL, 128)
-    assert rows.padding_share < 0.2
+    sequences = pack_documents(documents, SPECIAL, 128)
+    assert sequences.padding_share < 0.2
     pairs = [[sentence] for document in documents for sentence in document]
     alone = sum(128 - 2 - len(pair[0]) for pair in pairs) / (128 * len(pairs))
-    assert rows.padding_share < alone / 3  # against one sentence a row
+    assert sequences.padding_share < alone / 3  # against one sentence a row
 
 
 @pytest.mark.parametrize(
@@ -152,35 +152,41 @@ def numbered_documents(count: int, sentences: int, words: int) -> list[list[list
     ]
 
 
-def segments(rows: Rows) -> list[tuple[list[int], list[int]]]:
-    """Segments A and B of each row of pairs, without control tokens."""
+def segments(sequences: PackedSequences) -> list[tuple[list[int], list[int]]]:
+    """Segments A and B of each row of pairs, without special tokens."""
     parts = []
-    for ids, types in zip(rows.input_ids.tolist(), rows.token_type_ids.tolist(), strict=True):
+    for ids, types in zip(
+        sequences.input_ids.tolist(), sequences.token_type_ids.tolist(), strict=True
+    ):
         words = [(i, t) for i, t in zip(ids, types, strict=True) if i not in (CLS, SEP, PAD)]
         parts.append(([i for i, t in words if t == 0], [i for i, t in words if t == 1]))
     return parts
 
 
 def test_full_sentences_by_hand():
-    rows = input_rows("full-sentences", TOY, SPECIAL, 8)
-    assert rows.input_ids.tolist() == [
+    sequences = input_sequences("full-sentences", TOY, SPECIAL, 8)
+    assert sequences.input_ids.tolist() == [
         [CLS, 10, 11, 12, 13, 14, SEP, PAD],
         [CLS, 15, 16, SEP, 17, 18, 19, SEP],
     ]
-    assert rows.padding_share == pytest.approx(1 / 16) and rows.next_sentence_label is None
+    assert (
+        sequences.padding_share == pytest.approx(1 / 16) and sequences.next_sentence_label is None
+    )
 
 
 def test_doc_sentences_by_hand():
-    rows = input_rows("doc-sentences", TOY, SPECIAL, 8)
-    assert rows.input_ids.tolist() == [
+    sequences = input_sequences("doc-sentences", TOY, SPECIAL, 8)
+    assert sequences.input_ids.tolist() == [
         [CLS, 10, 11, 12, 13, 14, SEP, PAD],
         [CLS, 15, 16, SEP, PAD, PAD, PAD, PAD],
         [CLS, 17, 18, 19, SEP, PAD, PAD, PAD],
     ]
-    assert rows.padding_share == pytest.approx(8 / 24) and rows.next_sentence_label is None
-    assert not rows.token_type_ids.any()
+    assert (
+        sequences.padding_share == pytest.approx(8 / 24) and sequences.next_sentence_label is None
+    )
+    assert not sequences.token_type_ids.any()
     # A document longer than a row is cut at sentences, and its last row ends with it.
-    longer = input_rows("doc-sentences", [[[10, 11], [12], [13, 14]], [[15]]], SPECIAL, 5)
+    longer = input_sequences("doc-sentences", [[[10, 11], [12], [13, 14]], [[15]]], SPECIAL, 5)
     assert longer.input_ids.tolist() == [
         [CLS, 10, 11, 12, SEP],
         [CLS, 13, 14, SEP, PAD],
@@ -188,10 +194,10 @@ def test_doc_sentences_by_hand():
     ]
 
 
-def test_no_row_of_doc_sentences_goes_beyond_its_document():
+def test_no_sequence_of_doc_sentences_goes_beyond_its_document():
     documents = numbered_documents(60, sentences=9, words=7)
     held, crossing = (
-        [{i // 100 for i in row} for row in words_of(input_rows(name, documents, SPECIAL, 40))]
+        [{i // 100 for i in row} for row in words_of(input_sequences(name, documents, SPECIAL, 40))]
         for name in ("doc-sentences", "full-sentences")
     )
     assert all(len(numbers) == 1 for numbers in held)
@@ -200,34 +206,38 @@ def test_no_row_of_doc_sentences_goes_beyond_its_document():
 
 def test_sentence_pairs_hold_one_sentence_each_and_say_whether_it_is_the_next():
     documents = numbered_documents(300, sentences=6, words=3)
-    rows = input_rows("sentence-pair", documents, SPECIAL, 32)
+    sequences = input_sequences("sentence-pair", documents, SPECIAL, 32)
     sentences = {tuple(s): (d, n) for d, text in enumerate(documents) for n, s in enumerate(text)}
     drawn, own = [], []
-    for (a, b), label in zip(segments(rows), rows.next_sentence_label.tolist(), strict=True):
+    for (a, b), label in zip(
+        segments(sequences), sequences.next_sentence_label.tolist(), strict=True
+    ):
         (of_a, at_a), (of_b, at_b) = sentences[tuple(a)], sentences[tuple(b)]
         assert (label == 0) == (of_a == of_b) and (label == 1 or at_b == at_a + 1)
         drawn += [label] if at_a < 5 else []  # the last one has no next: no coin is thrown
         own += [tuple(a)] if label else [tuple(a), tuple(b)]
     assert abs(sum(drawn) / len(drawn) - 0.5) <= 4 * 0.5 / len(drawn) ** 0.5
     assert sorted(own) == sorted(sentences)  # each sentence once as its own document's text
-    used = 3 + 3 + 3  # control tokens and two sentences of three words
-    assert rows.padding_share == pytest.approx(1 - used / 32)
+    used = 3 + 3 + 3  # special tokens and two sentences of three words
+    assert sequences.padding_share == pytest.approx(1 - used / 32)
 
 
 def test_segment_pairs_are_berts_without_short_ones():
     documents = numbered_documents(100, sentences=9, words=7)
-    rows = input_rows("segment-pair", documents, SPECIAL, 40, seed=3)
+    sequences = input_sequences("segment-pair", documents, SPECIAL, 40, seed=3)
     same = make_pairs(documents, SPECIAL, length=40, seed=3, short_share=0.0)
-    assert torch.equal(rows.input_ids, same.input_ids)
-    assert torch.equal(rows.next_sentence_label, same.next_sentence_label)
+    assert torch.equal(sequences.input_ids, same.input_ids)
+    assert torch.equal(sequences.next_sentence_label, same.next_sentence_label)
     # Documents of one sentence as long as the room: A and B are cut until the row is full.
-    whole = input_rows("segment-pair", numbered_documents(5, sentences=1, words=8), SPECIAL, 11)
+    whole = input_sequences(
+        "segment-pair", numbered_documents(5, sentences=1, words=8), SPECIAL, 11
+    )
     assert whole.padding_share == 0 and (whole.next_sentence_label == 1).all()
 
 
 def test_the_formats_differ_in_padding():
     documents = numbered_documents(200, sentences=9, words=7)  # 63 words each
-    share = {f: input_rows(f, documents, SPECIAL, 128).padding_share for f in INPUT_FORMATS}
+    share = {f: input_sequences(f, documents, SPECIAL, 128).padding_share for f in INPUT_FORMATS}
     assert share["sentence-pair"] == pytest.approx(1 - 17 / 128)
     assert share["doc-sentences"] == pytest.approx(1 - 65 / 128)
     # 126 places hold 17 sentences of 7 (119), and a separator where a document ends inside.
@@ -238,7 +248,9 @@ def test_the_formats_differ_in_padding():
 @pytest.mark.parametrize("format", INPUT_FORMATS)
 def test_a_format_depends_on_its_seed_alone(format: str):
     documents = numbered_documents(50, sentences=5, words=4)
-    first, again, other = (input_rows(format, documents, SPECIAL, 24, seed=s) for s in (0, 0, 1))
+    first, again, other = (
+        input_sequences(format, documents, SPECIAL, 24, seed=s) for s in (0, 0, 1)
+    )
     assert torch.equal(first.input_ids, again.input_ids)
     drawn = format.endswith("pair")
     assert (first.next_sentence_label is not None) == drawn
@@ -248,13 +260,13 @@ def test_a_format_depends_on_its_seed_alone(format: str):
 @pytest.mark.parametrize("format", INPUT_FORMATS)
 def test_bad_input_of_every_format(format: str):
     with pytest.raises(ValueError, match="Document 1 is empty"):
-        input_rows(format, [[[10]], []], SPECIAL, 8)
+        input_sequences(format, [[[10]], []], SPECIAL, 8)
     with pytest.raises(ValueError, match="expected at least"):
-        input_rows(format, TOY, SPECIAL, 2)
+        input_sequences(format, TOY, SPECIAL, 2)
 
 
 def test_an_unknown_format():
     with pytest.raises(
         ValueError, match="format='pairs' was given; expected one of segment-pair, "
     ):
-        input_rows("pairs", TOY, SPECIAL, 8)
+        input_sequences("pairs", TOY, SPECIAL, 8)

@@ -139,7 +139,7 @@ def test_without_sharing(seed: int, dtype: torch.dtype):
 @both_precisions
 @pytest.mark.parametrize("seed", range(20, 26))
 @pytest.mark.parametrize("sharing", SHARING)
-def test_only_where_something_is_asked(sharing: str, seed: int, dtype: torch.dtype):
+def test_only_where_something_is_selected(sharing: str, seed: int, dtype: torch.dtype):
     case = albert_case(seed, sharing=sharing)
     ours = drawn_weights(whole(case.config), case.sd).to(dtype).eval()
     found = chosen_against_full(ours, case) | only_at_against_full(ours.encoder, case)
@@ -359,7 +359,9 @@ def changed_layers(model: Encoder, weight: Tensor) -> list[bool]:
         weight += 0.1 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(5))
         after = model(IDS, MASK, output_hidden_states=True).hidden_states
     assert torch.equal(before[0], after[0])
-    return [not torch.equal(a, b) for a, b in zip(before[1:], after[1:], strict=True)]
+    moved = [(a - b).abs().max().item() for a, b in zip(before[1:], after[1:], strict=True)]
+    assert not any(1e-6 < distance < 1e-3 for distance in moved)  # by rounding, or visibly
+    return [distance > 1e-3 for distance in moved]
 
 
 def test_shared_attention_is_one_and_the_feed_forwards_are_each_their_layers():

@@ -89,11 +89,11 @@ def test_gradients(make: Any, seed: int, dtype: torch.dtype):
 
 @both_precisions
 @pytest.mark.parametrize("seed", range(20, 26))
-def test_predicting_only_chosen_positions(seed: int, dtype: torch.dtype):
+def test_predicting_only_selected_positions(seed: int, dtype: torch.dtype):
     """With predict_at: the same scores there, the same loss and the same gradients."""
     case = draw_case(seed)
     ours, theirs = pair_of_models(whole, case, dtype)
-    at = case.asked
+    at = case.to_predict
     outputs = ours(**case.inputs, predict_at=at)
     mlm = F.cross_entropy(outputs.prediction_logits, case.labels.flatten()[at])
     (mlm + F.cross_entropy(outputs.seq_relationship_logits, case.pair)).backward()
@@ -263,12 +263,12 @@ def test_real_minilm(minilm: Pretrained, dtype: torch.dtype, bound: float):
     """Hidden states of real weights, layer by layer, beside transformers' own two ways."""
     batch = minilm_batch(minilm)
     real = batch["attention_mask"].bool()
-    asked = {"output_hidden_states": True, "output_attentions": True}
-    eager = their_minilm(minilm, "eager", dtype)(**batch, **asked)
+    wanted = {"output_hidden_states": True, "output_attentions": True}
+    eager = their_minilm(minilm, "eager", dtype)(**batch, **wanted)
     sdpa = their_minilm(minilm, "sdpa", dtype)(**batch, output_hidden_states=True)
     assert len(eager.attentions) == 6 and all(a is not None for a in eager.attentions)
     encoder = minilm.encoder.to(dtype)
-    ours = encoder(**batch, **asked)
+    ours = encoder(**batch, **wanted)
     plain = encoder(**batch, output_hidden_states=True)
     minilm.encoder.to(torch.float32)
     assert len(ours.hidden_states) == len(eager.hidden_states) == 7

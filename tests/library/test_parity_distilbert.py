@@ -112,7 +112,7 @@ def test_gradients(make: Any, seed: int, dtype: torch.dtype):
 
 @both_precisions
 @pytest.mark.parametrize("seed", range(20, 26))
-def test_only_where_something_is_asked(seed: int, dtype: torch.dtype):
+def test_only_where_something_is_selected(seed: int, dtype: torch.dtype):
     case = distil_case(seed)
     ours, _ = pair_of_models(masked, case, dtype)
     found = chosen_against_full(ours, case) | only_at_against_full(ours.encoder, case)

@@ -159,7 +159,7 @@ def test_gradients_of_the_discriminator(seed: int, dtype: torch.dtype):
 
 @both_precisions
 @pytest.mark.parametrize("seed", range(20, 26))
-def test_only_where_something_is_asked(seed: int, dtype: torch.dtype):
+def test_only_where_something_is_selected(seed: int, dtype: torch.dtype):
     case = electra_case(seed)
     ours, _ = pair_of_models(generator, case, dtype)
     found = chosen_against_full(ours, case) | only_at_against_full(ours.encoder, case)
@@ -215,32 +215,32 @@ def a_batch() -> dict[str, Tensor]:
     mask = torch.ones_like(ids)
     mask[1, 8:] = 0
     at = torch.tensor([2, 5, 9, 14, 19, 25, 30, 31])
-    asked = ids.flatten()[at]
+    original_ids = ids.flatten()[at]
     ids = torch.where(mask.bool(), ids, 0)
     ids.view(-1)[at] = 4
     types = (torch.arange(12) > 6).long() * mask
-    return {"ids": ids, "mask": mask, "types": types, "at": at, "asked": asked}
+    return {"ids": ids, "mask": mask, "types": types, "at": at, "original_ids": original_ids}
 
 
-def by_hand(made: Any, judge: Any, batch: dict[str, Tensor], shares: Tensor) -> Tensor:
+def by_hand(made: Any, discriminator: Any, batch: dict[str, Tensor], uniforms: Tensor) -> Tensor:
     """The joint loss of two transformers models: L_MLM + 50 · L_Disc (section 2)."""
     inputs = {"attention_mask": batch["mask"], "token_type_ids": batch["types"]}
     scores = made(batch["ids"], **inputs).logits.flatten(0, 1)[batch["at"]]
-    corrupted = fill_in(batch["ids"], batch["at"], scores, shares)
+    corrupted = fill_in(batch["ids"], batch["at"], scores, uniforms)
     truth = batch["ids"].flatten().clone()
-    truth[batch["at"]] = batch["asked"]
+    truth[batch["at"]] = batch["original_ids"]
     replaced = corrupted != truth.view_as(corrupted)
     assert 0 < replaced.sum() <= len(batch["at"])
     real = batch["mask"].bool()
-    said = judge(corrupted, **inputs).logits[real]
+    said = discriminator(corrupted, **inputs).logits[real]
     disc = F.binary_cross_entropy_with_logits(said, replaced[real].to(said.dtype))
-    return F.cross_entropy(scores, batch["asked"]) + 50 * disc
+    return F.cross_entropy(scores, batch["original_ids"]) + 50 * disc
 
 
 def our_joint_loss(ours: Electra, batch: dict[str, Tensor], seed: int) -> Tensor:
     torch.manual_seed(seed)  # the model draws its own shares
     outputs = ours(batch["ids"], batch["mask"], batch["types"], predict_at=batch["at"])
-    return electra_loss()(outputs, {"labels": batch["asked"]})["total"]
+    return electra_loss()(outputs, {"labels": batch["original_ids"]})["total"]
 
 
 def gradients(model: Any) -> dict[str, Tensor]:
@@ -255,22 +255,22 @@ def test_the_joint_loss_against_two_networks(config: ElectraConfig, tied: str, d
     """The same loss, and of a shared table the sum of what both networks ask of it."""
     ours, batch = joint(config, tied, dtype).eval(), a_batch()
     made = to_transformers(ours.generator, attention="eager")
-    judge = to_transformers(ours.discriminator, attention="eager")
+    discriminator = to_transformers(ours.discriminator, attention="eager")
     torch.manual_seed(3)
-    shares = torch.rand(len(batch["at"]))
-    expected = by_hand(made, judge, batch, shares)
+    uniforms = torch.rand(len(batch["at"]))
+    expected = by_hand(made, discriminator, batch, uniforms)
     expected.backward()
     loss = our_joint_loss(ours, batch, seed=3)
     loss.backward()
     assert distance(loss, expected) <= TOLERANCE[dtype]
 
-    from_made, from_judge = gradients(made), gradients(judge)
+    from_made, from_discriminator = gradients(made), gradients(discriminator)
     shared = {f"embeddings.{table}" for table in TABLES[tied]}
-    reference = {f"discriminator.{n}": grad for n, grad in from_judge.items()}
+    reference = {f"discriminator.{n}": grad for n, grad in from_discriminator.items()}
     for name, grad in from_made.items():
         if name in shared:
-            assert grad.abs().max() > 0 and from_judge[name].abs().max() > 0
-            reference[f"discriminator.{name}"] = from_judge[name] + grad
+            assert grad.abs().max() > 0 and from_discriminator[name].abs().max() > 0
+            reference[f"discriminator.{name}"] = from_discriminator[name] + grad
         else:
             reference[f"generator.{name}"] = grad
 
@@ -289,14 +289,14 @@ def test_the_joint_loss_against_two_networks(config: ElectraConfig, tied: str, d
 def test_the_joint_loss_with_tables_tied_by_hand(tied: str):
     """transformers' two networks, made to read through one table: autograd adds up by itself."""
     ours, batch = joint(CONFIG, tied, torch.float64).eval(), a_batch()
-    made, judge = to_transformers(ours.generator), to_transformers(ours.discriminator)
-    one, other = made.electra.embeddings, judge.electra.embeddings
+    made, discriminator = to_transformers(ours.generator), to_transformers(ours.discriminator)
+    one, other = made.electra.embeddings, discriminator.electra.embeddings
     one.word_embeddings = other.word_embeddings
     made.generator_lm_head.weight = other.word_embeddings.weight
     if tied == "all":
         made.electra.embeddings = other
     torch.manual_seed(8)
-    by_hand(made, judge, batch, torch.rand(len(batch["at"]))).backward()
+    by_hand(made, discriminator, batch, torch.rand(len(batch["at"]))).backward()
     our_joint_loss(ours, batch, seed=8).backward()
     tables = ours.discriminator.encoder.embeddings.tables
     for name, parameter in tables.named_parameters():
@@ -313,14 +313,14 @@ def test_each_network_goes_its_way_alone(tied: str):
     ours = joint(CONFIG, tied)
     for part in (ours.generator, ours.discriminator):
         assert_there_and_back(part)
-    made, judge = to_transformers(ours.generator), to_transformers(ours.discriminator)
-    first, second = (m.electra.embeddings.word_embeddings.weight for m in (made, judge))
+    made, discriminator = to_transformers(ours.generator), to_transformers(ours.discriminator)
+    first, second = (m.electra.embeddings.word_embeddings.weight for m in (made, discriminator))
     assert first is not second and torch.equal(first, second) == (tied != "none")
     with torch.no_grad():
         first += 1
     assert not torch.equal(first, ours.generator.encoder.embeddings.token.weight)
     again = Electra(
-        from_transformers(to_transformers(ours.generator)), from_transformers(judge), tied
+        from_transformers(to_transformers(ours.generator)), from_transformers(discriminator), tied
     )
     for (name, one), (other_name, other) in zip(
         ours.state_dict().items(), again.state_dict().items(), strict=True

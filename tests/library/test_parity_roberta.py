@@ -120,7 +120,7 @@ def test_gradients(make: Any, seed: int, dtype: torch.dtype):
 
 @both_precisions
 @pytest.mark.parametrize("seed", range(20, 26))
-def test_only_where_something_is_asked(seed: int, dtype: torch.dtype):
+def test_only_where_something_is_selected(seed: int, dtype: torch.dtype):
     case = roberta_case(seed)
     ours, _ = pair_of_models(masked, case, dtype)
     found = chosen_against_full(ours, case) | only_at_against_full(ours.encoder, case)
@@ -141,7 +141,7 @@ def test_a_difference_is_seen():
 def test_compare_finds_it_equal(kind: str):
     config = roberta_case(2).config
     ours: Any = masked(config) if kind[0] == "m" else roberta_encoder(config, kind[0] == "e")
-    found = compare(drawn_weights(ours, 0.2), rows=3, length=99)
+    found = compare(drawn_weights(ours, 0.2), sequences=3, length=99)
     assert found.equal and found.our_parameters == count_parameters(ours)
     assert f"up to {config.longest_text} tokens" in found.batch
     theirs = to_transformers(ours)

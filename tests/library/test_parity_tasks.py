@@ -222,7 +222,7 @@ def check_parity(task: Task, case: Case, encoder: Any, name: str, dtype: torch.d
 @both_precisions
 @pytest.mark.parametrize("seed", whole_cases(DRAWN)[:8])
 @tasks
-def test_scores_losses_and_gradients(task: str, seed: int, dtype: torch.dtype):
+def test_logits_losses_and_gradients(task: str, seed: int, dtype: torch.dtype):
     check_parity(TASKS[task], draw_case(seed), bert_encoder, "Bert", dtype)
 
 
@@ -245,12 +245,12 @@ def test_a_batch_of_one_token(task: str):
 
 @torch.no_grad()
 @tasks
-def test_what_else_is_asked(task: str):
+def test_what_else_is_returned(task: str):
     """Hidden states, attention weights and scores come along, as from the encoder."""
     case = draw_case(4)
     ours, theirs = models(TASKS[task], case, bert_encoder, torch.float64)
-    asked = {"output_hidden_states": True, "output_attentions": True}
-    mine, reference = ours(**case.inputs, **asked), theirs(**case.inputs, **asked)
+    wanted = {"output_hidden_states": True, "output_attentions": True}
+    mine, reference = ours(**case.inputs, **wanted), theirs(**case.inputs, **wanted)
     for name in ("hidden_states", "attentions"):
         pairs = list(zip(getattr(mine, name), getattr(reference, name), strict=True))
         assert pairs and all(
@@ -300,7 +300,7 @@ def test_the_heads_dropout(member: str, task: str):
     assert distance(outputs[0], still[case.real if task == "tokens" else ...]) > 1e-3
 
 
-def test_a_fresh_head_drops_as_the_encoder_does():
+def test_a_randomly_initialised_head_drops_as_the_encoder_does():
     """In transformers so, too, unless classifier_dropout says otherwise."""
     encoder = Encoder(BertConfig(**{**vars(SMALL), "hidden_dropout": 0.3}))
     ours = BertForTokenClassification(encoder, TAGS)
@@ -490,11 +490,11 @@ def test_padding_removed(task: str):
     assert max(map(distance, *seen)) <= TOLERANCE[torch.float64]
 
 
-def test_padding_removed_where_words_are_asked():
+def test_padding_removed_where_words_are_predicted():
     """With predict_at, too: the whole last block, then the words that are asked."""
     case = draw_case(7)
     ours = drawn_weights(BertForMaskedLM(Encoder(case.config)), case.sd).double().eval()
     with torch.no_grad():
-        plain = ours(**case.inputs, predict_at=case.asked).logits
-        packed = ours(**case.inputs, predict_at=case.asked, remove_padding=True).logits
+        plain = ours(**case.inputs, predict_at=case.to_predict).logits
+        packed = ours(**case.inputs, predict_at=case.to_predict, remove_padding=True).logits
     assert distance(packed, plain) <= TOLERANCE[torch.float64]

@@ -16,13 +16,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from limits import AGAINST_HANGING
 from safetensors import safe_open
 
 from course_lib.checkpoints import load, load_pretrained
 from course_lib.config import BertConfig, encoder_flops
 from course_lib.encoder import Encoder, Pooler
 from course_lib.heads import BertForPreTraining, BertForReplacedTokens
-from course_lib.objectives.rows import Rows
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.wordpiece import word_numbers
 from course_lib.train import cost
 from course_lib.train import pretrain as command
@@ -35,7 +36,7 @@ from course_lib.train.pretrain import (
     RESULTS,
     RUN,
     batches_of,
-    cut_rows,
+    cut_sequences,
     main,
     pretrain,
     read_log,
@@ -220,44 +221,44 @@ def test_trains_and_what_is_stored_is_read_again(tmp_path, family, objective):
 
 
 @torch.no_grad()
-def theirs_agree(folder: Path, model, rows: Rows):
+def theirs_agree(folder: Path, model, sequences: PackedSequences):
     """transformers reads the same folder, and says the same."""
     import transformers
 
     (name,) = json.loads((folder / "config.json").read_text())["architectures"]
     theirs = getattr(transformers, name).from_pretrained(folder).eval()
-    given = {"input_ids": rows.input_ids, "attention_mask": rows.attention_mask}
+    given = {"input_ids": sequences.input_ids, "attention_mask": sequences.attention_mask}
     if "distilbert" not in name.lower() and model.config.type_vocab_size > 1:
-        given["token_type_ids"] = rows.token_type_ids
+        given["token_type_ids"] = sequences.token_type_ids
     mine, other = model(**given), theirs(**given)
     ours = getattr(mine, "prediction_logits", None)
     ours = mine.logits if ours is None else ours
     scores = getattr(other, "prediction_logits", None)
     scores = other.logits if scores is None else scores
-    real = rows.attention_mask.bool()
+    real = sequences.attention_mask.bool()
     assert (ours[real] - scores[real]).abs().max() < 1e-4
 
 
 # ---------------------------------------------------------------- what is read
 
 
-def test_rows_are_cut_into_pieces_with_enough_text():
+def test_sequences_are_cut_into_pieces_with_enough_text():
     ids = torch.arange(1, 49).reshape(3, 16)
     mask = torch.ones_like(ids)
     mask[1, 11:] = 0  # its last quarter holds nothing, the one before three of four
     mask[2, 9:] = 0  # one of four: left out
-    pieces = cut_rows(Rows(ids, mask, torch.ones_like(ids)), 4)
+    pieces = cut_sequences(PackedSequences(ids, mask, torch.ones_like(ids)), 4)
     assert pieces.input_ids[:, 0].tolist() == [1, 5, 9, 13, 17, 21, 25, 33, 37]
     assert pieces.attention_mask.sum(1).tolist() == [4, 4, 4, 4, 4, 4, 3, 4, 4]
     assert pieces.token_type_ids.sum() == 0 and pieces.input_ids.shape == (9, 4)
 
 
-def test_short_rows_come_first_with_as_many_tokens_a_step():
+def test_short_sequences_come_first_with_as_many_tokens_a_step():
     ready = set_up(small(steps=4, short_steps=2, short_length=8, accumulate=2))
     batches = batches_of(ready)
     shapes = [tuple(batches(number).inputs["input_ids"].shape) for number in range(8)]
-    assert all(rows == 32 and tokens <= 8 for rows, tokens in shapes[:4])
-    assert all(rows == 8 and 8 < tokens <= 32 for rows, tokens in shapes[4:])
+    assert all(sequences == 32 and tokens <= 8 for sequences, tokens in shapes[:4])
+    assert all(sequences == 8 and 8 < tokens <= 32 for sequences, tokens in shapes[4:])
 
 
 @pytest.mark.parametrize("units", ["words", "runs"])
@@ -383,12 +384,12 @@ def test_what_cannot_be_run_is_said_in_words(file, tmp_path, capsys):
 # ---------------------------------------------------------------- what more would cost
 
 
-def test_operations_of_a_row_are_those_of_its_products():
+def test_flops_of_a_sequence_are_those_of_its_products():
     """Between the blocks without the last and all of them, three times (forward, and back to inputs
     and to weights), plus the head's product with the table at every word asked."""
     config = BertConfig(vocab_size=200, **SMALL)
     model = BertForPreTraining(Encoder(config, pooler=Pooler(config)))
-    counted, blocks = cost.row_flops(model, 64), 3 * encoder_flops(config, 64)
+    counted, blocks = cost.sequence_flops(model, 64), 3 * encoder_flops(config, 64)
     head = 3 * 2 * round(0.15 * 64) * 32 * (32 + 200)
     assert blocks / 2 + head < counted < blocks + 2 * head
 
@@ -396,7 +397,7 @@ def test_operations_of_a_row_are_those_of_its_products():
 def test_the_estimate_shows_its_sum():
     phases = [cost.Phase(1_000, 128, 10**9), cost.Phase(10, 512, 10**10)]
     said = cost.report(phases, 1e9, "10 tokens × 1e8", peak=1e12, used=0.5)
-    assert "1,000 steps × 256 rows × 1e+09 operations a row of 128 tokens = 2.56e+14" in said
+    assert "1,000 steps × 256 sequences × 1e+09 FLOPs a sequence of 128 tokens = 2.56e+14" in said
     assert "together 2.82e+14 operations" in said and "10 tokens × 1e8 = 1e+09" in said
     assert "2.82e+14 / 1e+09 = 2.82e+05 s = 3.3 days" in said
     assert cost.in_days(40 * 365.25 * cost.DAY) == "40 years"
@@ -467,14 +468,15 @@ def without_rate(path: Path):
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a POSIX signal")
 def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path):
     """One run, killed in a step, inside a checkpoint's write, inside a line of its log, and once at
-    whatever it was doing."""
+    whatever it was doing. Promised on the same machine, with the same versions, precision and
+    thread count."""
     recipe, whole, out = file(), tmp_path / "whole", tmp_path / "out"
     main([str(recipe), "--out", str(whole), "--device", "cpu"])
     draw = random.Random(6)
     moments = [("step", draw.randint(4, 6)), ("write", draw.randint(2, 3)), ("line", 2)]
     for kind, number in moments:
         process = run_driver(kind, number, recipe, "--out", out)
-        assert process.wait(timeout=300) == -signal.SIGKILL, kind
+        assert process.wait(timeout=AGAINST_HANGING) == -signal.SIGKILL, kind
         if kind == "write":
             assert list(out.glob(f"{RUN}.tmp*")), "the kill did not hit a write"
         if kind == "line":
@@ -484,7 +486,7 @@ def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path):
     while process.poll() is None and len(read_log(out / LOG)) <= lines:
         time.sleep(0.001)
     process.kill()
-    assert process.wait(timeout=60) in (0, -signal.SIGKILL)
+    assert process.wait(timeout=AGAINST_HANGING) in (0, -signal.SIGKILL)
     main([str(recipe), "--out", str(out), "--device", "cpu"])
 
     (found, header), (expected, header_expected) = (tensors_in(f / RUN) for f in (out, whole))

@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 import torch
+from limits import AGAINST_HANGING
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from course_lib.family.bert import bert_for_pretraining
 from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
-from course_lib.objectives.rows import SpecialIds
+from course_lib.objectives.sequences import SpecialIds
 from course_lib.train.loop import fit
 from course_lib.train.pretrain import (
     LOG,
@@ -189,7 +190,7 @@ def folder(tmp_path_factory) -> Path:
          "--nproc_per_node", "2", __file__, str(path)],
         env={**os.environ, "GLOO_SOCKET_IFNAME": loopback, "OMP_NUM_THREADS": "1",
              "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=900,
+        capture_output=True, text=True, timeout=AGAINST_HANGING,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     (path / "said.txt").write_text(done.stdout + done.stderr)
@@ -287,7 +288,7 @@ def test_processes_draw_their_own_dropout_and_notice_what_differs(folder):
 
 
 @pytest.mark.parametrize("size", [2, 4, 9])
-def test_every_row_is_one_processs(size):
+def test_every_sequence_is_one_processs(size):
     rows = make_pairs(sentences(), SPECIAL, length=32)
     batches = pretraining_batches(rows, SPECIAL, batch_size=9)
     step = [batches(0), batches(1)]
@@ -306,10 +307,10 @@ def test_every_row_is_one_processs(size):
             assert part.targets["num_next_sentence_label"] == 18
 
 
-def test_more_processes_than_rows_are_refused():
+def test_more_processes_than_sequences_are_refused():
     rows = make_pairs(sentences(), SPECIAL, length=32)
     batch = pretraining_batches(rows, SPECIAL, batch_size=9)(0)
-    with pytest.raises(ValueError, match="parts=10 was given for a batch of 9 rows"):
+    with pytest.raises(ValueError, match="parts=10 was given for a batch of 9 sequences"):
         part_of([batch], 0, 10)
 
 

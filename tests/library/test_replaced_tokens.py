@@ -20,13 +20,13 @@ from course_lib.objectives.replaced_tokens import (
     replaced_labels,
     replaced_token_loss,
 )
-from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.train.loop import fit
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=60)
 
 
-def draw_rows(count=24, tokens=16, seed=0):
+def draw_sequences(count=24, tokens=16, seed=0):
     """[CLS] words [SEP] padding, of drawn lengths."""
     make = torch.Generator().manual_seed(seed)
     ids = torch.randint(5, SPECIAL.vocab_size, (count, tokens), generator=make)
@@ -35,7 +35,7 @@ def draw_rows(count=24, tokens=16, seed=0):
     ids[:, 0] = SPECIAL.cls
     ids[torch.arange(count), lengths - 1] = SPECIAL.sep
     ids[~real] = SPECIAL.pad
-    return Rows(ids, real.long(), torch.zeros_like(ids))
+    return PackedSequences(ids, real.long(), torch.zeros_like(ids))
 
 
 def small_electra(size=0.5, seed=0, **changes):
@@ -65,29 +65,29 @@ def test_where_the_generator_draws_the_true_word_nothing_was_replaced():
     logits = torch.full((2, 60), -1e9)
     logits[:, 7:9] = 0.0
     true = torch.tensor([7, 7])
-    right_then_wrong = fill_in(text, at, logits, shares=torch.tensor([0.2, 0.8]))
+    right_then_wrong = fill_in(text, at, logits, uniforms=torch.tensor([0.2, 0.8]))
     assert right_then_wrong.tolist() == [[2, 7, 8, 3]]
     assert replaced_labels(right_then_wrong, at, true).tolist() == [[0, 0, 1, 0]]
-    both_right = fill_in(text, at, logits, shares=torch.tensor([0.2, 0.3]))
+    both_right = fill_in(text, at, logits, uniforms=torch.tensor([0.2, 0.3]))
     assert not replaced_labels(both_right, at, true).any()
 
 
 def test_labels_are_where_the_text_differs_from_the_original_and_nowhere_else():
-    rows = draw_rows()
-    batch = pretraining_batch(rows, SPECIAL, rate=0.3, mix=PAPER_MIX)
+    sequences = draw_sequences()
+    batch = pretraining_batch(sequences, SPECIAL, rate=0.3, mix=PAPER_MIX)
     torch.manual_seed(0)
     outputs = small_electra(initializer_range=0.5)(**batch.inputs)
     labels = replaced_labels(outputs.corrupted_ids, outputs.predict_at, batch.targets["labels"])
     longest = labels.shape[1]
-    assert torch.equal(labels.bool(), outputs.corrupted_ids != rows.input_ids[:, :longest])
+    assert torch.equal(labels.bool(), outputs.corrupted_ids != sequences.input_ids[:, :longest])
     assert 0 < int(labels.sum()) <= len(outputs.predict_at)
 
 
 @pytest.mark.parametrize(("mix", "shown"), [(PAPER_MIX, 1.0), (RELEASED_MIX, 0.85)])
 def test_the_two_mixes(mix, shown):
     """How much of what is asked the generator sees as [MASK]; the rest is the word itself."""
-    rows = draw_rows(4_000)
-    batch = pretraining_batch(rows, SPECIAL, mix=mix)
+    sequences = draw_sequences(4_000)
+    batch = pretraining_batch(sequences, SPECIAL, mix=mix)
     became = batch.inputs["input_ids"].flatten()[batch.inputs["predict_at"]]
     masked = became == SPECIAL.mask
     assert torch.equal(became[~masked], batch.targets["labels"][~masked])
@@ -140,7 +140,7 @@ def two_texts(logits=None):
     return outputs, {"labels": torch.tensor([11, 13])}
 
 
-def test_a_judge_without_an_opinion_loses_ln_2():
+def test_a_discriminator_without_an_opinion_loses_ln_2():
     outputs, targets = two_texts()
     for only_masked in (False, True):
         loss = replaced_token_loss(outputs, targets, only_masked=only_masked)
@@ -181,7 +181,7 @@ def test_every_real_token_counts_cls_and_sep_too_and_padding_never():
 
 
 def test_against_torchs_own_loss_on_real_batches():
-    batch = pretraining_batch(draw_rows(), SPECIAL, rate=0.3, mix=PAPER_MIX)
+    batch = pretraining_batch(draw_sequences(), SPECIAL, rate=0.3, mix=PAPER_MIX)
     model = small_electra(initializer_range=0.3).double()
     torch.manual_seed(1)
     outputs = model(**batch.inputs)
@@ -215,7 +215,7 @@ def test_a_position_whose_word_is_unknown_does_not_count():
     assert outputs.attention_mask[0, 2] == 1  # the mask it was given is left alone
 
 
-def test_nothing_asked_is_zero_and_still_has_a_gradient():
+def test_nothing_selected_is_zero_and_still_has_a_gradient():
     outputs, _ = two_texts(torch.zeros(2, 5, requires_grad=True))
     nothing = judged(
         outputs.logits, outputs.corrupted_ids, torch.tensor([]).long(), outputs.attention_mask
@@ -232,7 +232,7 @@ def test_nothing_asked_is_zero_and_still_has_a_gradient():
 
 
 def test_lambda_stands_before_the_discriminators_loss():
-    batch = pretraining_batch(draw_rows(), SPECIAL, mix=PAPER_MIX)
+    batch = pretraining_batch(draw_sequences(), SPECIAL, mix=PAPER_MIX)
     torch.manual_seed(0)
     outputs = small_electra()(**batch.inputs)
     found = electra_loss()(outputs, batch.targets)
@@ -254,10 +254,10 @@ def shares(vocab_size):
     return 50 * rtd / (mlm + 50 * rtd), rtd / (rtd + 50 * mlm)
 
 
-def test_a_fresh_model_starts_at_ln_v_and_ln_2():
+def test_a_randomly_initialised_model_starts_at_ln_v_and_ln_2():
     """So the discriminator has 77% of the loss with BERT's vocabulary, and 0.13% were λ to stand
     before the generator's."""
-    batch = pretraining_batch(draw_rows(200), SPECIAL, mix=PAPER_MIX)
+    batch = pretraining_batch(draw_sequences(200), SPECIAL, mix=PAPER_MIX)
     torch.manual_seed(0)
     found = electra_loss()(small_electra()(**batch.inputs), batch.targets)
     assert found["mlm"].item() == pytest.approx(math.log(60), rel=0.02)
@@ -273,7 +273,7 @@ def test_a_fresh_model_starts_at_ln_v_and_ln_2():
 
 def test_the_generator_learns_nothing_from_the_discriminator():
     """Without tied tables: the discriminator's loss reaches the discriminator alone."""
-    batch = pretraining_batch(draw_rows(), SPECIAL, mix=PAPER_MIX)
+    batch = pretraining_batch(draw_sequences(), SPECIAL, mix=PAPER_MIX)
     torch.manual_seed(0)
     config = small_electra().config
     model = electra_from(config, 0.5, tied="none")
@@ -287,9 +287,9 @@ def test_the_generator_learns_nothing_from_the_discriminator():
 def test_the_discriminator_learns_while_the_generator_only_guesses():
     """One text, again and again. Knowing only how many tokens are replaced costs 0.5 nats."""
     ids = torch.tensor([2, *range(5, 14)]).repeat(32, 1)
-    rows = Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
     model = small_electra(initializer_range=0.1, num_layers=1)
-    batches = pretraining_batches(rows, SPECIAL, batch_size=8, rate=0.2, mix=PAPER_MIX)
+    batches = pretraining_batches(sequences, SPECIAL, batch_size=8, rate=0.2, mix=PAPER_MIX)
     loss = electra_loss(1.0, 0.0)
     curve = fit(model, loss, batches, steps=40, learning_rate=5e-3, precision="float32").losses
     share = 2 / 10 * 59 / 60
@@ -302,7 +302,7 @@ def test_the_discriminator_learns_while_the_generator_only_guesses():
 def test_parts_of_a_batch_add_up(only_masked, unasked):
     """Uneven parts, and places that are not asked: shares of the whole's means, and of its
     gradients. The mean of the parts' own means is another number."""
-    batch = pretraining_batch(draw_rows(), SPECIAL)
+    batch = pretraining_batch(draw_sequences(), SPECIAL)
     batch.targets["labels"][list(unasked)] = -100
     model = small_electra(initializer_range=0.1).double()
     model.generator.mlm.bias.data[9] = 1e4  # it is sure, so that all draws are the same

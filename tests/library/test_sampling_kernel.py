@@ -30,17 +30,17 @@ def tiles(request, monkeypatch):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_twins_agree_exactly(tiles, shape):
-    logits, shares = draw(*shape)
-    drawn = sample_tokens(logits, shares)
+    logits, uniforms = draw(*shape)
+    drawn = sample_tokens(logits, uniforms)
     assert drawn.dtype == torch.int64 and drawn.shape == shape[:1]
-    assert torch.equal(drawn, sample_tokens_reference(logits, shares))
+    assert torch.equal(drawn, sample_tokens_reference(logits, uniforms))
 
 
 @pytest.mark.parametrize("rows", [1, 3, 7, 8])
 def test_the_last_tile_may_be_shorter(monkeypatch, rows):
-    logits, shares = draw(8, 300)
+    logits, uniforms = draw(8, 300)
     monkeypatch.setattr(kernel, "TILE_BYTES", rows * 3 * PIECE * 8)
-    assert torch.equal(sample_tokens(logits, shares), sample_tokens_reference(logits, shares))
+    assert torch.equal(sample_tokens(logits, uniforms), sample_tokens_reference(logits, uniforms))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
@@ -48,38 +48,38 @@ def test_the_last_tile_may_be_shorter(monkeypatch, rows):
 def test_narrow_formats_miss_by_rounding_only(tiles, dtype, words):
     """The word drawn in float32 is the one whose piece of the exact line holds the share, to within
     float32's rounding: 2^-24 for each mass, and for each of log2-many sums, far below 1e-5."""
-    logits, shares = draw(32, words)
-    logits, shares = logits.to(dtype), shares.float()
-    drawn = sample_tokens(logits, shares)[:, None]
+    logits, uniforms = draw(32, words)
+    logits, uniforms = logits.to(dtype), uniforms.float()
+    drawn = sample_tokens(logits, uniforms)[:, None]
     ends = logits.double().softmax(-1).cumsum(-1)
     end = ends.gather(1, drawn).squeeze(1)
     begin = end - logits.double().softmax(-1).gather(1, drawn).squeeze(1)
-    assert ((begin - 1e-5 <= shares) & (shares <= end + 1e-5)).all()
+    assert ((begin - 1e-5 <= uniforms) & (uniforms <= end + 1e-5)).all()
 
 
 @pytest.mark.parametrize("draw_words", TWINS)
 @pytest.mark.parametrize("add", [-700.0, -95.0, 0.0, 95.0, 700.0])
-def test_only_differences_of_scores_count(draw_words, add):
+def test_only_differences_of_logits_count(draw_words, add):
     """exp(±95) leaves float32's range, exp(±700) nearly float64's."""
-    logits, shares = draw(20, 300)
-    expected = sample_tokens_reference(logits, shares)
-    assert torch.equal(draw_words(logits + add, shares), expected)
-    assert torch.equal(draw_words((logits + add).float(), shares), expected)
+    logits, uniforms = draw(20, 300)
+    expected = sample_tokens_reference(logits, uniforms)
+    assert torch.equal(draw_words(logits + add, uniforms), expected)
+    assert torch.equal(draw_words((logits + add).float(), uniforms), expected)
 
 
 def test_rows_of_very_different_height_in_one_tile():
-    logits, shares = draw(6, 300)
+    logits, uniforms = draw(6, 300)
     heights = torch.tensor([-1e4, -100.0, 0.0, 50.0, 100.0, 1e4], dtype=torch.float64)[:, None]
-    expected = sample_tokens_reference(logits, shares)
-    assert torch.equal(sample_tokens(logits + heights, shares), expected)
+    expected = sample_tokens_reference(logits, uniforms)
+    assert torch.equal(sample_tokens(logits + heights, uniforms), expected)
 
 
 @pytest.mark.parametrize("draw_words", TWINS)
 def test_by_hand(draw_words):
     """Pieces end at 1/8, 4/8, 8/8; a share on an end belongs to the next word."""
     logits = torch.tensor([1.0, 3.0, 4.0], dtype=torch.float64).log().expand(6, 3)
-    shares = torch.tensor([0, 0.12, 0.13, 0.49, 0.51, 1 - 2**-53], dtype=torch.float64)
-    assert draw_words(logits, shares).tolist() == [0, 0, 1, 1, 2, 2]
+    uniforms = torch.tensor([0, 0.12, 0.13, 0.49, 0.51, 1 - 2**-53], dtype=torch.float64)
+    assert draw_words(logits, uniforms).tolist() == [0, 0, 1, 1, 2, 2]
     alike = torch.zeros(4, 4)  # four of a quarter: ends are exact
     assert draw_words(alike, torch.tensor([0, 0.25, 0.5, 0.75])).tolist() == [0, 1, 2, 3]
 
@@ -96,27 +96,27 @@ def test_a_word_that_cannot_be_is_never_drawn(draw_words, dtype, words):
     hidden[:, words // 2] &= torch.arange(words) % 2 == 0
     logits = logits.masked_fill(hidden, -INF).to(dtype)
     rows = torch.arange(words)
-    for share in (0.0, 1e-30, 0.5, 1 - 2**-24, 1 - 2**-53):
-        shares = torch.full((words,), share, dtype=torch.float64)
-        assert not hidden[rows, draw_words(logits, shares)].any()
+    for uniform in (0.0, 1e-30, 0.5, 1 - 2**-24, 1 - 2**-53):
+        uniforms = torch.full((words,), uniform, dtype=torch.float64)
+        assert not hidden[rows, draw_words(logits, uniforms)].any()
     largest = torch.full((words,), 1 - 2**-24)  # the last below 1 in float32
     assert not hidden[rows, draw_words(logits, largest)].any()
 
 
 @pytest.mark.parametrize("draw_words", TWINS)
-def test_the_last_shares_draw_the_last_possible_word(draw_words):
+def test_the_last_uniforms_draw_the_last_possible_word(draw_words):
     logits = torch.zeros(2, 1_000)
     logits[:, 700:] = -INF
-    shares = torch.tensor([0.0, 1 - 2**-24])
-    assert draw_words(logits, shares).tolist() == [0, 699]
+    uniforms = torch.tensor([0.0, 1 - 2**-24])
+    assert draw_words(logits, uniforms).tolist() == [0, 699]
 
 
 @pytest.mark.parametrize("draw_words", TWINS)
 def test_one_hot_and_single_words(draw_words):
     wanted = torch.tensor([0, 3, 299, 128, 127])
     logits = torch.full((5, 300), -1e4).scatter(1, wanted[:, None], 1e4)
-    for share in (0.0, 0.3, 1 - 2**-24):
-        assert torch.equal(draw_words(logits, torch.full((5,), share)), wanted)
+    for uniform in (0.0, 0.3, 1 - 2**-24):
+        assert torch.equal(draw_words(logits, torch.full((5,), uniform)), wanted)
     assert draw_words(torch.tensor([[-4.0]]), torch.tensor([0.9])).tolist() == [0]
 
 
@@ -131,11 +131,11 @@ def test_frequencies_follow_the_distribution():
     five of them above the mean is the bound. Draws that are off by a word would give thousands."""
     draws = 20_000
     logits, _ = draw(1, 40, spread=1.0)
-    shares = torch.rand(draws, generator=torch.Generator().manual_seed(1))
-    for scores in (logits, logits.float()):
-        drawn = sample_tokens(scores.expand(draws, 40), shares)
+    uniforms = torch.rand(draws, generator=torch.Generator().manual_seed(1))
+    for given in (logits, logits.float()):
+        drawn = sample_tokens(given.expand(draws, 40), uniforms)
         seen = torch.bincount(drawn, minlength=40)
-        expected = draws * logits[0].softmax(-1)
+        expected = draws * given[0].softmax(-1)
         assert expected.min() > 5  # else χ² is no χ²
         chi_square = ((seen - expected) ** 2 / expected).sum().item()
         assert chi_square < 39 + 5 * math.sqrt(78)
@@ -143,7 +143,7 @@ def test_frequencies_follow_the_distribution():
         assert shifted > 1_000  # the test can fail
 
 
-def test_evenly_spread_shares_give_every_word_its_share():
+def test_evenly_spread_uniforms_give_every_word_its_probability():
     """With shares 0, 1/n, 2/n … a word is drawn n·p times, to within one."""
     n = 4_096
     logits, _ = draw(1, 300, spread=1.0)
@@ -153,24 +153,24 @@ def test_evenly_spread_shares_give_every_word_its_share():
     assert ((seen - n * logits[0].softmax(-1)).abs() <= 1).all()
 
 
-def test_the_scores_are_left_alone_and_nothing_flows_back():
-    logits, shares = draw(5, 300)
+def test_the_logits_are_left_alone_and_nothing_flows_back():
+    logits, uniforms = draw(5, 300)
     before = logits.clone()
-    drawn = sample_tokens(logits.requires_grad_(), shares)
+    drawn = sample_tokens(logits.requires_grad_(), uniforms)
     assert torch.equal(logits, before) and not drawn.requires_grad
 
 
 @pytest.mark.parametrize("draw_words", TWINS)
 def test_rows_that_do_not_lie_side_by_side(draw_words):
-    logits, shares = draw(300, 6)
+    logits, uniforms = draw(300, 6)
     assert torch.equal(
-        draw_words(logits.T, shares[:6]), sample_tokens_reference(logits.T.clone(), shares[:6])
+        draw_words(logits.T, uniforms[:6]), sample_tokens_reference(logits.T.clone(), uniforms[:6])
     )
 
 
 @pytest.mark.parametrize("draw_words", TWINS)
 @pytest.mark.parametrize(
-    ("logits", "shares", "says"),
+    ("logits", "uniforms", "says"),
     [
         ((2, 3, 4), (2,), r"expected \(N, V\)"),
         ((2, 3), (3,), r"expected \(N, V\)"),
@@ -178,16 +178,16 @@ def test_rows_that_do_not_lie_side_by_side(draw_words):
         ((2, 0), (2,), "V at least 1"),
     ],
 )
-def test_shapes_that_do_not_fit(draw_words, logits, shares, says):
+def test_shapes_that_do_not_fit(draw_words, logits, uniforms, says):
     with pytest.raises(ValueError, match=says):
-        draw_words(torch.zeros(logits), torch.zeros(shares))
+        draw_words(torch.zeros(logits), torch.zeros(uniforms))
 
 
 @pytest.mark.parametrize("draw_words", TWINS)
-@pytest.mark.parametrize("share", [-0.1, 1.0, 2.0, math.nan])
-def test_shares_off_the_line(draw_words, share):
+@pytest.mark.parametrize("uniform", [-0.1, 1.0, 2.0, math.nan])
+def test_uniforms_off_the_line(draw_words, uniform):
     with pytest.raises(ValueError, match="from 0 up to, not including, 1"):
-        draw_words(torch.zeros(2, 3), torch.tensor([0.5, share]))
+        draw_words(torch.zeros(2, 3), torch.tensor([0.5, uniform]))
 
 
 @pytest.mark.parametrize("draw_words", TWINS)
@@ -200,6 +200,6 @@ def test_rows_of_which_nothing_can_be_drawn(draw_words, row):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_twins_agree_on_a_gpu(shape):
-    logits, shares = draw(*shape)
-    drawn = sample_tokens(logits.cuda(), shares.cuda())
-    assert torch.equal(drawn.cpu(), sample_tokens_reference(logits, shares))
+    logits, uniforms = draw(*shape)
+    drawn = sample_tokens(logits.cuda(), uniforms.cuda())
+    assert torch.equal(drawn.cpu(), sample_tokens_reference(logits, uniforms))

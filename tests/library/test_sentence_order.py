@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from course_lib.objectives.rows import Rows, SpecialIds
 from course_lib.objectives.sentence_order import (
     IN_ORDER,
     SWAPPED,
@@ -18,6 +17,7 @@ from course_lib.objectives.sentence_order import (
     ordered_pairs_of_document,
     sentence_order_loss,
 )
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=1_000_000)
 Pair = tuple[list[int], list[int], int]
@@ -31,14 +31,18 @@ def documents(count: int, sentences: int = 6, words: int = 4) -> list[list[list[
     ]
 
 
-def pairs_in(rows: Rows) -> list[Pair]:
+def pairs_in(sequences: PackedSequences) -> list[Pair]:
     """The two segments and the label of each row."""
-    assert rows.sentence_order_label is not None
-    words = (rows.input_ids != SPECIAL.cls) & (rows.input_ids != SPECIAL.sep)
-    words &= rows.attention_mask.bool()
+    assert sequences.sentence_order_label is not None
+    words = (sequences.input_ids != SPECIAL.cls) & (sequences.input_ids != SPECIAL.sep)
+    words &= sequences.attention_mask.bool()
     found = []
     for ids, types, word, label in zip(
-        rows.input_ids, rows.token_type_ids, words, rows.sentence_order_label, strict=True
+        sequences.input_ids,
+        sequences.token_type_ids,
+        words,
+        sequences.sentence_order_label,
+        strict=True,
     ):
         a, b = ids[word & (types == 0)].tolist(), ids[word & (types == 1)].tolist()
         found.append((a, b, int(label)))
@@ -58,8 +62,8 @@ def is_one_run(segment: list[int]) -> bool:
 @pytest.mark.parametrize("short_share", [0.0, 0.5])
 def test_both_segments_are_neighbours_and_the_label_is_their_order(short_share: float):
     """No text here is longer than a row, so the earlier segment ends where the later begins."""
-    rows = make_ordered_pairs(documents(200), SPECIAL, length=40, short_share=short_share)
-    pairs = pairs_in(rows)
+    sequences = make_ordered_pairs(documents(200), SPECIAL, length=40, short_share=short_share)
+    pairs = pairs_in(sequences)
     for a, b, label in pairs:
         first, second = (b, a) if label == SWAPPED else (a, b)
         assert second[0] == first[-1] + 1 and document_of(a) == document_of(b)
@@ -69,17 +73,17 @@ def test_both_segments_are_neighbours_and_the_label_is_their_order(short_share: 
 
 
 def test_half_are_swapped():
-    rows = make_ordered_pairs(documents(4_000), SPECIAL, length=40, short_share=0.0)
-    labels = rows.sentence_order_label.float()
+    sequences = make_ordered_pairs(documents(4_000), SPECIAL, length=40, short_share=0.0)
+    labels = sequences.sentence_order_label.float()
     assert len(labels) == 4_000
     assert abs(labels.mean().item() - 0.5) <= 4 * 0.5 / 4_000**0.5  # four standard deviations
 
 
 def test_where_the_text_is_cut_says_nothing_about_the_label():
     """Length of the first part in the text: the same distribution for both labels."""
-    rows = make_ordered_pairs(documents(4_000), SPECIAL, length=40, short_share=0.0)
+    sequences = make_ordered_pairs(documents(4_000), SPECIAL, length=40, short_share=0.0)
     lengths: dict[int, list[int]] = {IN_ORDER: [], SWAPPED: []}
-    for a, b, label in pairs_in(rows):
+    for a, b, label in pairs_in(sequences):
         lengths[label].append(len(b if label == SWAPPED else a))
     in_order, swapped = (torch.tensor(lengths[label]).float() for label in (IN_ORDER, SWAPPED))
     sd = (in_order.var() / len(in_order) + swapped.var() / len(swapped)).sqrt()
@@ -88,9 +92,9 @@ def test_where_the_text_is_cut_says_nothing_about_the_label():
 
 def test_shortened_pairs_keep_their_order():
     """Sentences of ten words in rows of 24: every pair loses tokens, at fronts and at ends."""
-    rows = make_ordered_pairs(documents(300, words=10), SPECIAL, length=24, short_share=0.0)
-    pairs = pairs_in(rows)
-    assert (rows.attention_mask.sum(1) == 24).all()
+    sequences = make_ordered_pairs(documents(300, words=10), SPECIAL, length=24, short_share=0.0)
+    pairs = pairs_in(sequences)
+    assert (sequences.attention_mask.sum(1) == 24).all()
     for a, b, label in pairs:
         assert document_of(a) == document_of(b) and is_one_run(a) and is_one_run(b)
         assert (label == SWAPPED) == (b[-1] < a[0]) and (label == IN_ORDER) == (a[-1] < b[0])

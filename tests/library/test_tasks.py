@@ -12,9 +12,9 @@ import torch
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
 from course_lib.heads import BertForMaskedLM
-from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.text.augmentation import CANDIDATES, COPIES, SHARE, augment, likeliest_words
-from course_lib.text.tasks import LabelledRows, hero_jobs, queues
+from course_lib.text.tasks import LabelledSequences, queues, unstated_facts
 from course_lib.text.world import MicroWorld
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=40)
@@ -38,10 +38,10 @@ def words_of(world, ids):
 
 
 def test_no_text_says_a_job_and_every_text_names_its_hero(world, stories):
-    task = hero_jobs(world, stories)
+    task = unstated_facts(world, stories)
     people = {p["name"]: p["job"] for p in world.grammar.tables[world.grammar.roles["hero"]]}
     assert 40 < len(task) < 120  # about one story in five
-    for ids, label in zip(task.rows.input_ids, task.labels.tolist(), strict=True):
+    for ids, label in zip(task.sequences.input_ids, task.labels.tolist(), strict=True):
         words = set(words_of(world, ids))
         assert not words & set(task.names)
         assert task.names[label] in {people[w] for w in words if w in people}
@@ -49,12 +49,14 @@ def test_no_text_says_a_job_and_every_text_names_its_hero(world, stories):
 
 def test_labels_are_the_heroes_jobs(world, stories):
     """Told the other way round: of the stories that do say it, the trace agrees with the table."""
-    task = hero_jobs(world, stories)
+    task = unstated_facts(world, stories)
     assert len(task.names) == 36 and list(task.names) == sorted(set(task.names))
     people = world.grammar.tables["people"]
     silent = [s for s in stories if not said_jobs(s)]
     assert len(silent) == len(task)
-    for story, ids, label in zip(silent, task.rows.input_ids, task.labels.tolist(), strict=True):
+    for story, ids, label in zip(
+        silent, task.sequences.input_ids, task.labels.tolist(), strict=True
+    ):
         assert words_of(world, ids) == [w for line in story.words for w in line]
         assert task.names[label] == people[story.rows["hero"]]["job"]
     for story in stories:
@@ -67,11 +69,11 @@ def said_jobs(story):
 
 
 def test_the_task_is_the_same_every_time(world, stories):
-    one, same = hero_jobs(world, stories), hero_jobs(world, world.stories(400, seed=3))
-    assert torch.equal(one.rows.input_ids, same.rows.input_ids)
+    one, same = unstated_facts(world, stories), unstated_facts(world, world.stories(400, seed=3))
+    assert torch.equal(one.sequences.input_ids, same.sequences.input_ids)
     assert torch.equal(one.labels, same.labels) and one.names == same.names
     part = one[:7]
-    assert len(part) == 7 and torch.equal(part.rows.input_ids, one.rows.input_ids[:7])
+    assert len(part) == 7 and torch.equal(part.sequences.input_ids, one.sequences.input_ids[:7])
     expected = max(one.labels.tolist().count(label) for label in range(36)) / len(one)
     assert one.commonest == pytest.approx(expected)
 
@@ -79,15 +81,15 @@ def test_the_task_is_the_same_every_time(world, stories):
 def test_stories_that_all_say_it_are_refused(world, stories):
     telling = [story for story in stories if said_jobs(story)][:5]
     with pytest.raises(ValueError, match=r"None of 5 stories leaves.*Give more stories"):
-        hero_jobs(world, telling)
+        unstated_facts(world, telling)
 
 
 def test_labels_that_do_not_fit_are_refused():
-    rows = small_task().rows
+    sequences = small_task().sequences
     with pytest.raises(ValueError, match="12 texts and 3 labels were given"):
-        LabelledRows(rows, torch.tensor([0, 1, 0]), ("a", "b"))
+        LabelledSequences(sequences, torch.tensor([0, 1, 0]), ("a", "b"))
     with pytest.raises(ValueError, match=r"labels from 0 to 2 were given.*0 to 1"):
-        LabelledRows(rows, torch.arange(12) % 3, ("a", "b"))
+        LabelledSequences(sequences, torch.arange(12) % 3, ("a", "b"))
 
 
 # ---------------------------------------------------------------- more texts from few
@@ -100,8 +102,10 @@ def small_task(count=12, tokens=10):
     mask = (torch.arange(tokens) < lengths[:, None]).long()
     ids[:, 0] = SPECIAL.cls
     ids[torch.arange(count), lengths - 1] = SPECIAL.sep
-    return LabelledRows(
-        Rows(ids * mask, mask, torch.zeros_like(ids)), torch.arange(count) % 2, ("a", "b")
+    return LabelledSequences(
+        PackedSequences(ids * mask, mask, torch.zeros_like(ids)),
+        torch.arange(count) % 2,
+        ("a", "b"),
     )
 
 
@@ -109,39 +113,43 @@ class Favours:
     """Wherever it is asked, it likes best the words that come after the token on the left."""
 
     def __init__(self):
-        self.asked = []
+        self.predicted = []
 
     def __call__(self, input_ids, attention_mask, token_type_ids, predict_at):
-        rows, tokens = input_ids.shape
-        assert predict_at.shape == (rows,)  # one word a text is hidden
+        sequences, tokens = input_ids.shape
+        assert predict_at.shape == (sequences,)  # one word a text is hidden
         assert ((input_ids == SPECIAL.mask).sum(1) == 1).all()
         assert (input_ids.flatten()[predict_at] == SPECIAL.mask).all()
-        self.asked += [(input_ids[i].tolist(), int(p) % tokens) for i, p in enumerate(predict_at)]
+        self.predicted += [
+            (input_ids[i].tolist(), int(p) % tokens) for i, p in enumerate(predict_at)
+        ]
         left = input_ids.flatten()[predict_at - 1]
         logits = -((torch.arange(40) - left[:, None] - 1) % 40).float()
         return SimpleNamespace(prediction_logits=logits)
 
 
 def favourites(left, count):
-    """What it says, best first, when no control token counts as a word."""
+    """What it says, best first, when no special token counts as a word."""
     following = [(int(left) + 1 + step) % 40 for step in range(40)]
     return [word for word in following if word > 4][:count]
 
 
-def eligible(rows):
-    return rows.attention_mask.bool() & (rows.input_ids > 3)
+def eligible(sequences):
+    return sequences.attention_mask.bool() & (sequences.input_ids > 3)
 
 
 def test_the_texts_themselves_come_first_then_the_copies():
     task = small_task()
     grown = augment(task, Favours(), SPECIAL, copies=3)
     assert len(grown) == 48 and grown.names == task.names
-    assert torch.equal(grown.rows.input_ids[:12], task.rows.input_ids)
+    assert torch.equal(grown.sequences.input_ids[:12], task.sequences.input_ids)
     assert torch.equal(grown.labels, task.labels.repeat(4))
     for name in ("attention_mask", "token_type_ids"):
-        assert torch.equal(getattr(grown.rows, name), getattr(task.rows, name).repeat(4, 1))
+        assert torch.equal(
+            getattr(grown.sequences, name), getattr(task.sequences, name).repeat(4, 1)
+        )
     nothing = augment(task, Favours(), SPECIAL, copies=0)
-    assert torch.equal(nothing.rows.input_ids, task.rows.input_ids)
+    assert torch.equal(nothing.sequences.input_ids, task.sequences.input_ids)
     assert torch.equal(nothing.labels, task.labels)
     assert (COPIES, SHARE, CANDIDATES) == (20, 0.4, 15)  # Jiao et al. 2020, section 4.2
 
@@ -149,8 +157,8 @@ def test_the_texts_themselves_come_first_then_the_copies():
 def test_only_words_change_and_only_to_what_the_model_likes_there():
     task = small_task()
     grown = augment(task, Favours(), SPECIAL, copies=10, share=1.0, candidates=4)
-    ids, may = task.rows.input_ids, eligible(task.rows)
-    copies = grown.rows.input_ids[12:].view(10, 12, 10)
+    ids, may = task.sequences.input_ids, eligible(task.sequences)
+    copies = grown.sequences.input_ids[12:].view(10, 12, 10)
     assert torch.equal(copies[:, ~may], ids[~may].expand(10, -1))
     chosen = set()
     for n, t in may.nonzero().tolist():
@@ -164,28 +172,31 @@ def test_only_words_change_and_only_to_what_the_model_likes_there():
 def test_the_one_favourite_is_always_taken():
     task = small_task()
     grown = augment(task, Favours(), SPECIAL, copies=1, share=1.0, candidates=1)
-    for n, t in eligible(task.rows).nonzero().tolist():
-        assert grown.rows.input_ids[12 + n, t] == favourites(task.rows.input_ids[n, t - 1], 1)[0]
+    for n, t in eligible(task.sequences).nonzero().tolist():
+        assert (
+            grown.sequences.input_ids[12 + n, t]
+            == favourites(task.sequences.input_ids[n, t - 1], 1)[0]
+        )
 
 
 def test_each_word_is_hidden_once_and_alone():
     task, model = small_task(), Favours()
     augment(task, model, SPECIAL, copies=5)
     expected = []
-    for n, t in eligible(task.rows).nonzero().tolist():
-        text = task.rows.input_ids[n].clone()
+    for n, t in eligible(task.sequences).nonzero().tolist():
+        text = task.sequences.input_ids[n].clone()
         text[t] = SPECIAL.mask
         expected.append((text.tolist(), t))
-    longest = int(task.rows.attention_mask.sum(1).max())
-    assert model.asked == [(text[:longest], t) for text, t in expected]
+    longest = int(task.sequences.attention_mask.sum(1).max())
+    assert model.predicted == [(text[:longest], t) for text, t in expected]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.4])
 def test_the_share_of_words_replaced(share):
     """Ten thousand words, all moved to a word that the text does not hold."""
     ids = torch.randint(5, 30, (1_000, 10), generator=torch.Generator().manual_seed(0))
-    rows = Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
-    task = LabelledRows(rows, torch.zeros(1_000, dtype=torch.long), ("a",))
+    sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    task = LabelledSequences(sequences, torch.zeros(1_000, dtype=torch.long), ("a",))
 
     def model(input_ids, *_, predict_at):
         logits = torch.zeros(len(predict_at), 40)
@@ -193,11 +204,11 @@ def test_the_share_of_words_replaced(share):
         return SimpleNamespace(prediction_logits=logits)
 
     grown = augment(task, model, SPECIAL, copies=2, share=share, candidates=5)
-    moved = grown.rows.input_ids[1_000:].view(2, 1_000, 10) >= 35
+    moved = grown.sequences.input_ids[1_000:].view(2, 1_000, 10) >= 35
     tries = moved.numel()
     assert abs(int(moved.sum()) - tries * share) <= 5 * math.sqrt(tries * share * (1 - share))
     if share:
-        became = grown.rows.input_ids[1_000:][moved.flatten(0, 1)]
+        became = grown.sequences.input_ids[1_000:][moved.flatten(0, 1)]
         hits = np.bincount(became.numpy(), minlength=40)[35:]  # each of the five equally often
         assert (abs(hits - len(became) / 5) <= 5 * math.sqrt(len(became) * 0.16)).all()
         both = int((moved[0] & moved[1]).sum())  # two copies of a text are drawn independently
@@ -207,19 +218,21 @@ def test_the_share_of_words_replaced(share):
 def test_a_seed_gives_the_same_variants_and_another_others():
     task = small_task()
     one, same, other = (augment(task, Favours(), SPECIAL, copies=4, seed=s) for s in (0, 0, 1))
-    assert torch.equal(one.rows.input_ids, same.rows.input_ids)
-    assert not torch.equal(one.rows.input_ids, other.rows.input_ids)
-    copies = one.rows.input_ids[12:].view(4, 12, 10)
+    assert torch.equal(one.sequences.input_ids, same.sequences.input_ids)
+    assert not torch.equal(one.sequences.input_ids, other.sequences.input_ids)
+    copies = one.sequences.input_ids[12:].view(4, 12, 10)
     assert all(not torch.equal(copies[a], copies[b]) for a in range(4) for b in range(a))
     fewer = augment(task, Favours(), SPECIAL, copies=2)
-    assert torch.equal(fewer.rows.input_ids, one.rows.input_ids[:36])  # more copies, the same first
+    assert torch.equal(
+        fewer.sequences.input_ids, one.sequences.input_ids[:36]
+    )  # more copies, the same first
 
 
 def test_the_task_given_is_left_alone():
     task = small_task()
-    before = task.rows.input_ids.clone()
+    before = task.sequences.input_ids.clone()
     augment(task, Favours(), SPECIAL, share=1.0)
-    assert torch.equal(task.rows.input_ids, before)
+    assert torch.equal(task.sequences.input_ids, before)
 
 
 def real_model():
@@ -233,9 +246,9 @@ def real_model():
 
 def test_a_real_models_words_without_dropout():
     task, model = small_task(), real_model()
-    ids, mask = task.rows.input_ids, task.rows.attention_mask
-    at = eligible(task.rows).flatten().nonzero().squeeze(1)
-    found = likeliest_words(model, task.rows, at, SPECIAL.mask, 3, batch_size=7)
+    ids, mask = task.sequences.input_ids, task.sequences.attention_mask
+    at = eligible(task.sequences).flatten().nonzero().squeeze(1)
+    found = likeliest_words(model, task.sequences, at, SPECIAL.mask, 3, batch_size=7)
     assert model.training  # as it was found
     model.eval()
     for place, words in zip(at.tolist(), found.tolist(), strict=True):
@@ -244,7 +257,7 @@ def test_a_real_models_words_without_dropout():
         text[0, t] = SPECIAL.mask
         scores = model(text, mask[n : n + 1]).logits[0, t]
         assert words == scores.topk(3).indices.tolist()
-    narrowed = likeliest_words(model, task.rows, at, SPECIAL.mask, 35, never=range(5))
+    narrowed = likeliest_words(model, task.sequences, at, SPECIAL.mask, 35, never=range(5))
     assert int(narrowed.min()) == 5 and not model.training
 
 
@@ -264,23 +277,23 @@ def test_numbers_that_make_no_sense_are_refused(settings):
 # ---------------------------------------------------------------- workers in a queue
 
 
-def test_the_same_workers_come_in_the_same_order_in_rows_that_fit(world):
+def test_the_same_workers_come_in_the_same_order_in_sequences_that_fit(world):
     task = queues(world, 50)
-    assert task.rows.input_ids.shape[0] == 50 and task.rows.input_ids.shape[1] <= 64
-    assert task.rows.attention_mask.all() and not task.rows.token_type_ids.any()
+    assert task.sequences.input_ids.shape[0] == 50 and task.sequences.input_ids.shape[1] <= 64
+    assert task.sequences.attention_mask.all() and not task.sequences.token_type_ids.any()
     assert len(task.words) == len(set(task.words)) == len(task.at) == 8
     jobs = {p["job"] for p in world.grammar.tables[world.grammar.roles["hero"]]}
     assert set(task.words) <= jobs
     ids = torch.tensor([world.tokenizer.ids[word] for word in task.words])
-    assert (task.rows.input_ids[:, task.at] == ids).all()
-    assert (task.rows.input_ids[:, 0] == world.special.cls).all()
-    assert (task.rows.input_ids[:, -1] == world.special.sep).all()
+    assert (task.sequences.input_ids[:, task.at] == ids).all()
+    assert (task.sequences.input_ids[:, 0] == world.special.cls).all()
+    assert (task.sequences.input_ids[:, -1] == world.special.sep).all()
 
 
 def test_neighbours_say_nothing_about_a_worker(world):
     """Around each stands the same sentence, and what is seen is drawn alike at every place."""
     task = queues(world, 20_000, seed=5)
-    sentences = task.rows.input_ids[:, 1:-1].unflatten(1, (8, 7))  # (N, place, word)
+    sentences = task.sequences.input_ids[:, 1:-1].unflatten(1, (8, 7))  # (N, place, word)
     others = [0, 1, 3, 4, 6]  # all but the worker, 2, and what is seen, 5
     first = sentences[0, 0]
     assert (sentences[:, :, others] == first[others]).all()
@@ -299,8 +312,10 @@ def test_neighbours_say_nothing_about_a_worker(world):
 
 def test_queues_are_the_same_every_time(world):
     one, same, other = queues(world, 9, 1), queues(world, 9, 1), queues(world, 9, 2)
-    assert torch.equal(one.rows.input_ids, same.rows.input_ids) and one.words == other.words
-    assert not torch.equal(one.rows.input_ids, other.rows.input_ids)
+    assert (
+        torch.equal(one.sequences.input_ids, same.sequences.input_ids) and one.words == other.words
+    )
+    assert not torch.equal(one.sequences.input_ids, other.sequences.input_ids)
     assert queues(world, 2, workers=3).words == one.words[:3]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from limits import AGAINST_HANGING
 
 from course_lib.family.bert import bert_for_pretraining
 from course_lib.objectives.masked_lm import masked_lm_loss
@@ -22,8 +23,8 @@ from course_lib.objectives.pretraining import (
     pretraining_loss,
     split_batch,
 )
-from course_lib.objectives.rows import Batch, SpecialIds
 from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
+from course_lib.objectives.sequences import Batch, SpecialIds
 from course_lib.train.loop import Report, adamw, fit, train_step
 from course_lib.train.metrics import evaluate
 from course_lib.train.precision import choose_precision
@@ -33,7 +34,7 @@ SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=40)
 STEPS = 24
 
 
-def alphabet_rows(count=64):
+def alphabet_sequences(count=64):
     """Documents that count upwards from 5 in steps of one, in sentences of four: easy to learn."""
     draw = random.Random(0)
     starts = [draw.randrange(35) for _ in range(count)]
@@ -57,7 +58,7 @@ def small_model(dropout=0.1):
 def train(checkpoint=None, steps=STEPS, **settings):
     """Twenty-four steps with dropout; the same function is run by the killed processes below."""
     model = small_model()
-    batches = pretraining_batches(alphabet_rows(), SPECIAL, batch_size=16)
+    batches = pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=16)
     history = fit(
         model,
         pretraining_loss,
@@ -71,6 +72,8 @@ def train(checkpoint=None, steps=STEPS, **settings):
 
 
 def same_bits(a, b):
+    """What the course promises of a run that is repeated, or killed and resumed, on the same
+    machine, with the same versions, precision and thread count."""
     return all(
         torch.equal(x, y)
         for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True)
@@ -87,15 +90,15 @@ def test_same_seed_same_curve_to_the_last_bit(precision):
 
 def test_it_learns():
     model = small_model(dropout=0.0)
-    rows = alphabet_rows(256)
-    before = evaluate(model, rows, SPECIAL)
-    batches = pretraining_batches(rows, SPECIAL, batch_size=32)
+    sequences = alphabet_sequences(256)
+    before = evaluate(model, sequences, SPECIAL)
+    batches = pretraining_batches(sequences, SPECIAL, batch_size=32)
     history = fit(model, pretraining_loss, batches, steps=400, learning_rate=3e-3)
-    after = evaluate(model, rows, SPECIAL)
+    after = evaluate(model, sequences, SPECIAL)
     assert before.masked_accuracy < 0.15 and after.masked_accuracy > 0.6
     assert after.mlm_loss < before.mlm_loss - 1
     assert history.steps == list(range(1, 401)) and not model.training
-    assert after.found.shape[0] > 400 and after.told.shape == (len(rows),)
+    assert after.found.shape[0] > 400 and after.pair_right.shape == (len(sequences),)
 
 
 def test_callbacks_hear_the_steps_they_asked_for_and_the_last():
@@ -108,7 +111,7 @@ def test_callbacks_hear_the_steps_they_asked_for_and_the_last():
     listen.every = 4
     train(steps=10)  # no callback at all is fine
     model = small_model()
-    batches = pretraining_batches(alphabet_rows(), SPECIAL, batch_size=16)
+    batches = pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=16)
     fit(model, pretraining_loss, batches, steps=10, callbacks=[listen])
     assert heard == [4, 8, 10]
 
@@ -146,7 +149,7 @@ def test_a_loss_that_is_no_number_stops_the_run():
         fit(
             model,
             pretraining_loss,
-            pretraining_batches(alphabet_rows(), SPECIAL, batch_size=8),
+            pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=8),
             steps=2,
         )
 
@@ -201,7 +204,7 @@ class KeepGradients(torch.optim.SGD):
         self.seen = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in parameters]
 
 
-def uneven_rows(make=make_pairs):
+def uneven_sequences(make=make_pairs):
     """Twelve rows of different lengths, so that they ask for different numbers of words."""
     draw = random.Random(1)
 
@@ -245,7 +248,7 @@ def test_parts_of_a_batch_add_up_to_its_gradient(task, parts, unasked):
     """Also in unequal parts, and where a part asks nothing. The mean of the parts' own means, the
     careless way, is another gradient."""
     objective, make = TASKS[task]
-    large = nothing_asked_in(pretraining_batch(uneven_rows(make), SPECIAL), unasked)
+    large = nothing_asked_in(pretraining_batch(uneven_sequences(make), SPECIAL), unasked)
     pieces = split_batch(large, parts)
     counts = [len(piece.targets["labels"]) for piece in pieces]
     assert len(set(counts)) > 1 and (min(counts) == 0) == (unasked > 0)
@@ -265,7 +268,7 @@ def uncounted(targets):
 
 
 def test_parts_cover_the_batch_and_know_its_counts():
-    large = pretraining_batch(uneven_rows(), SPECIAL)
+    large = pretraining_batch(uneven_sequences(), SPECIAL)
     pieces = split_batch(large, 5)
     assert [len(piece.inputs["input_ids"]) for piece in pieces] == [2, 2, 3, 2, 3]
     for name in ("input_ids", "attention_mask", "token_type_ids"):
@@ -295,13 +298,13 @@ def test_labels_of_all_positions_are_split_and_counted_too():
 
 @pytest.mark.parametrize("parts", [0, 13, 2.0])
 def test_a_part_without_a_row_is_refused(parts):
-    with pytest.raises(ValueError, match=f"parts={parts} was given for a batch of 12 rows"):
-        split_batch(pretraining_batch(uneven_rows(), SPECIAL), parts)
+    with pytest.raises(ValueError, match=f"parts={parts} was given for a batch of 12 sequences"):
+        split_batch(pretraining_batch(uneven_sequences(), SPECIAL), parts)
 
 
 def test_accumulating_follows_the_large_batch():
     """Eight updates from four small batches each end where eight large ones end, in float64."""
-    large = pretraining_batches(alphabet_rows(), SPECIAL, batch_size=32)
+    large = pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=32)
 
     def small(step):
         """A quarter of a large batch, which does not know the others."""
@@ -444,7 +447,8 @@ def test_killed_at_ten_moments_and_resumed_it_ends_in_the_same_bits(tmp_path):
             for kind, number in kill_moments()[start : start + 2]
         ]
         running = [run_driver(*moment) for moment in pair]
-        assert [process.wait(timeout=120) for process in running] == [-signal.SIGKILL] * 2
+        ends = [process.wait(timeout=AGAINST_HANGING) for process in running]
+        assert ends == [-signal.SIGKILL] * 2
         for kind, number, path in pair:
             if kind == "write":
                 assert list(tmp_path.glob(f"{path.name}.tmp*")), "the kill did not hit a write"

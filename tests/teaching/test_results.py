@@ -17,9 +17,9 @@ from course_lib.lectures.lecture_02.experiments import RUNS, levels, one_run, ou
 from course_lib.lectures.lecture_02.recipes import (
     LIVE,
     AccuracyCurve,
-    fresh_model,
     prepare,
     pretrain,
+    randomly_initialised,
 )
 from course_lib.lectures.lecture_04 import experiments as lecture_04
 from course_lib.lectures.lecture_05 import experiments as lecture_05
@@ -27,7 +27,7 @@ from course_lib.objectives.masked_lm import eligible_positions
 from course_lib.teaching.results import REPLAYED, read_result
 from course_lib.text.world import MicroWorld
 from course_lib.train.baselines import bag_of_words_accuracy
-from course_lib.train.metrics import evaluate, hidden_words
+from course_lib.train.metrics import evaluate, evaluation_mask
 
 SMALL = replace(LIVE, steps=6, stories=400, heldout=60, batch_size=16)
 
@@ -76,15 +76,15 @@ def test_the_levels_are_those_of_today(result, material):
     assert again == pytest.approx(result["levels"], abs=0.004)  # library versions may fit otherwise
 
 
-def test_evaluation_asks_hidden_words_only_and_leaves_the_model_as_it_was(small):
-    model = fresh_model(SMALL, small.special.vocab_size, seed=0).train()
-    rows = small.heldout_stories.rows
-    scores = evaluate(model, rows, small.special, batch_size=17)
+def test_evaluation_predicts_masked_tokens_only_and_leaves_the_model_as_it_was(small):
+    model = randomly_initialised(SMALL, small.special.vocab_size, seed=0).train()
+    sequences = small.heldout_stories.sequences
+    scores = evaluate(model, sequences, small.special, batch_size=17)
     assert model.training
-    whole = evaluate(model, rows, small.special, batch_size=1_000)
+    whole = evaluate(model, sequences, small.special, batch_size=1_000)
     assert torch.equal(scores.found, whole.found)
-    masked = hidden_words(rows, small.special)
-    assert len(scores.found) == len(masked.asked) and (masked.done == 1).all()
+    masked = evaluation_mask(sequences, small.special)
+    assert len(scores.found) == len(masked.original_ids) and (masked.done == 1).all()
     assert scores.mlm_loss == pytest.approx(whole.mlm_loss, rel=1e-3)
 
 
@@ -258,7 +258,7 @@ def test_with_one_mask_the_answers_are_learned_and_not_the_stories(
 
 def test_each_question_teaches_itself_and_costs_masked_words(tasks):
     """Lecture 05, for every seed: who was trained on a question answers it best; without one, more
-    hidden words are found."""
+    masked words are found."""
     nsp, sop = (lecture_05.outcome(tasks, what) for what in ("NSP", "SOP"))
     words = lecture_05.outcome(tasks, "masked_accuracy")
     assert min(nsp["NSP"]) > max(nsp["SOP"]) + 0.1

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import torch
 
-from course_lib import bert, bert_for_pretraining, encoder, mask_rows
-from course_lib.objectives.rows import pack, to_rows
+from course_lib import bert, bert_for_pretraining, encoder, mask_sequences
+from course_lib.objectives.sequences import pack, to_sequences
 from course_lib.teaching import (
     attention,
     chart_parts,
@@ -167,7 +167,7 @@ def test_attention_weights_are_the_models_own(model: Any, ids: list[int]) -> Non
     with torch.no_grad():
         own = model(torch.tensor([ids]), output_attentions=True).attentions
     assert weights.shape == (3, 4, len(ids), len(ids))
-    assert torch.equal(weights[2], own[2][0])
+    torch.testing.assert_close(weights[2], own[2][0])
 
 
 def test_attention_that_a_model_does_not_give_is_missed() -> None:
@@ -294,12 +294,12 @@ def test_masking_playground_at_both_ends_of_every_slider(tokenizer: WordPiece) -
     assert all(control.description for control in live.controls.values())
 
 
-def test_masking_playground_shows_what_mask_rows_does(tokenizer: WordPiece) -> None:
+def test_masking_playground_shows_what_mask_sequences_does(tokenizer: WordPiece) -> None:
     text = " ".join([A, B] * 4)
     body = tokenizer.encode(text)
-    row = to_rows([pack(body, None, tokenizer.special, len(body) + 2)])
+    row = to_sequences([pack(body, None, tokenizer.special, len(body) + 2)])
     settings = {"rate": 0.5, "mix": (0.5, 0.3, 0.2), "seed": 3, "epoch": 2}
-    masked = mask_rows(row, tokenizer.special, **settings)  # type: ignore[arg-type]
+    masked = mask_sequences(row, tokenizer.special, **settings)  # type: ignore[arg-type]
     shown = playgrounds.masking_picture(tokenizer, text, 0.5, 0.5, 0.3, 3, 2)
     done = [int((masked.action == kind).sum()) for kind in (1, 2, 3)]
     assert min(done) > 0
@@ -312,7 +312,7 @@ def test_masking_playground_shows_what_mask_rows_does(tokenizer: WordPiece) -> N
     assert boxes == [tokenizer.token(i) for i in masked.input_ids[0].tolist()]
 
 
-def test_a_random_draw_of_the_same_token_is_said() -> None:
+def test_a_random_replacement_by_the_same_token_is_said() -> None:
     said = playgrounds.masking_counts([5, 6, 7], [5, 9, 7], [2, 2, 3])
     assert "3 chosen: 0 became [MASK], 2 a random token, 1 kept." in said
     assert "1 random draw gave the very token that was there" in said
@@ -332,9 +332,9 @@ def test_shares_above_one_and_no_text_give_a_message_not_an_error(tokenizer: Wor
 def test_embedding_stack_at_both_ends(model: Any, tokenizer: WordPiece) -> None:
     live = embedding_stack.embedding_stack_view(model.encoder, tokenizer, A, B)
     assert move_to_both_ends(live) == 3
-    live.controls["place"].value = live.controls["place"].max
+    live.controls["position"].value = live.controls["position"].max
     live.controls["b"].value = "a bridge"  # fewer tokens: the slider follows
-    assert live.controls["place"].max == len(tokenizer.encode(A)) + 2 + 2
+    assert live.controls["position"].max == len(tokenizer.encode(A)) + 2 + 2
     assert "embedding-stack" in live.widget.children[-1].value
     live.controls["a"].value = ""
     assert "The sentence is empty" in live.widget.children[-1].value
@@ -343,7 +343,7 @@ def test_embedding_stack_at_both_ends(model: Any, tokenizer: WordPiece) -> None:
 def test_embedding_stack_writes_the_models_numbers(
     model: Any, tokenizer: WordPiece, ids: list[int]
 ) -> None:
-    shown = embedding_stack.embedding_picture(model.encoder, tokenizer, A, B, place=9)
+    shown = embedding_stack.embedding_picture(model.encoder, tokenizer, A, B, position=9)
     types = [0] * 8 + [1] * 6
     with torch.no_grad():
         parts = model.encoder.embeddings.parts(torch.tensor([ids]), torch.tensor([types]))
@@ -484,7 +484,7 @@ def test_bars_carry_numbers_patterns_and_what_was_expected() -> None:
 
 
 def test_coverage_chart_ends_where_the_formula_does() -> None:
-    figure = figures.coverage_chart(0.15, passes=40, copies=10)
+    figure = figures.coverage_chart(0.15, epochs=40, copies=10)
     last = {trace.name: trace.y[-1] for trace in figure.data}
     assert last["static"] == pytest.approx(0.15)
     assert last["ten copies"] == pytest.approx(1 - 0.85**10, abs=1e-4)
@@ -577,7 +577,7 @@ def test_live_loss_begins_anew_with_a_new_run() -> None:
 
 def test_progress_works_as_callback_of_fit(tokenizer: WordPiece) -> None:
     from course_lib import fit
-    from course_lib.objectives.rows import Batch
+    from course_lib.objectives.sequences import Batch
 
     class One(torch.nn.Module):
         def __init__(self) -> None:

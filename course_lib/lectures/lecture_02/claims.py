@@ -16,9 +16,9 @@ from course_lib.config import published
 from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
 from course_lib.heads import PreTrainingOutput
-from course_lib.objectives.masked_lm import Masked, mask_rows, masked_lm_loss
+from course_lib.objectives.masked_lm import Masked, mask_sequences, masked_lm_loss
 from course_lib.objectives.next_sentence import make_pairs, next_sentence_loss
-from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.claims import Claim, NotHere, Settled, is_, near, printed, result
 from course_lib.teaching.results import in_words
 
@@ -48,19 +48,19 @@ def _vocabulary() -> Settled:
 
 
 @lru_cache(maxsize=1)
-def _masked_rows() -> tuple[Rows, Masked]:
+def _masked_sequences() -> tuple[PackedSequences, Masked]:
     """2,000 rows of 128 real tokens, [CLS] and two [SEP] among them, masked once."""
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(5, SPECIAL.vocab_size, (2_000, 128), generator=generator)
     ids[:, 0], ids[:, 60], ids[:, 127] = SPECIAL.cls, SPECIAL.sep, SPECIAL.sep
-    rows = Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
-    return rows, mask_rows(rows, SPECIAL, seed=0)
+    sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    return sequences, mask_sequences(sequences, SPECIAL, seed=0)
 
 
 def _share_masked() -> Settled:
-    rows, masked = _masked_rows()
+    sequences, masked = _masked_sequences()
     shares = [float((masked.action == action).float().mean()) for action in (1, 2, 3)]
-    n = rows.input_ids.numel()
+    n = sequences.input_ids.numel()
     said = (
         f"of {n:,} positions {sum(shares):.1%} are chosen: {shares[0]:.1%} become [MASK], "
         f"{shares[1]:.1%} another id, {shares[2]:.1%} stay"
@@ -69,7 +69,7 @@ def _share_masked() -> Settled:
 
 
 def _shares_of_chosen() -> Settled:
-    _, masked = _masked_rows()
+    _, masked = _masked_sequences()
     shares = [float((masked.done == action).float().mean()) for action in (1, 2, 3)]
     said = f"of {len(masked.done):,} chosen: " + ", ".join(
         f"{share:.1%} {name}"
@@ -91,26 +91,26 @@ def _products() -> Settled:
 # ================================================================ what the pairs are
 
 
-def _counted_pairs() -> Rows:
+def _counted_pairs() -> PackedSequences:
     """Documents whose sentences are single, numbered words: what follows what can be read off."""
     documents = [[[100 + 50 * d + i] for i in range(50)] for d in range(100)]
     return make_pairs(documents, SPECIAL, length=16, seed=0)
 
 
 def _cls_and_labels() -> Settled:
-    rows = _counted_pairs()
-    cls_in_a_row = int((rows.input_ids == SPECIAL.cls).sum(1).max())
+    sequences = _counted_pairs()
+    cls_in_a_sequence = int((sequences.input_ids == SPECIAL.cls).sum(1).max())
     label, follows = (
-        rows.next_sentence_label,
-        torch.tensor([_follows(ids) for ids in rows.input_ids]),
+        sequences.next_sentence_label,
+        torch.tensor([_follows(ids) for ids in sequences.input_ids]),
     )
     assert label is not None
     shares = [float(follows[label == wanted].float().mean()) for wanted in (0, 1)]
     said = (
-        f"{len(rows):,} rows, {cls_in_a_row} [CLS] in each; b follows a in {shares[0]:.0%} of "
-        f"those labelled 0 and in {shares[1]:.0%} of those labelled 1"
+        f"{len(sequences):,} sequences, {cls_in_a_sequence} [CLS] in each; b follows a in "
+        f"{shares[0]:.0%} of those labelled 0 and in {shares[1]:.0%} of those labelled 1"
     )
-    return Settled((cls_in_a_row, *shares), said)
+    return Settled((cls_in_a_sequence, *shares), said)
 
 
 def _follows(ids: Tensor) -> bool:

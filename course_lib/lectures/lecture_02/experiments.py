@@ -16,7 +16,7 @@ from course_lib.teaching.results import REPLAYED, in_words, made_with
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.text.oracle import Oracle
 from course_lib.train.baselines import bag_of_words_accuracy
-from course_lib.train.metrics import hidden_words
+from course_lib.train.metrics import evaluation_mask
 
 from .recipes import LIVE, LONG, AccuracyCurve, Material, Recipe, prepare, pretrain
 
@@ -26,11 +26,13 @@ RUNS = {"live": (LIVE, range(5)), "long": (LONG, range(1))}
 def levels(material: Material) -> dict[str, float]:
     """What counting and knowing reach on the very positions the models are measured on."""
     stories = material.heldout_stories
-    masked = hidden_words(stories.rows, material.special)
-    positions = stories.positions(masked.chosen)
+    masked = evaluation_mask(stories.sequences, material.special)
+    positions = stories.positions(masked.selected)
     return {
-        "unigram": Unigram(material.documents).accuracy(stories.rows, masked.chosen),
-        "count_model": NeighbourCounts(material.documents).accuracy(stories.rows, masked.chosen),
+        "unigram": Unigram(material.documents).accuracy(stories.sequences, masked.selected),
+        "count_model": NeighbourCounts(material.documents).accuracy(
+            stories.sequences, masked.selected
+        ),
         "oracle": Oracle(material.world).accuracy(stories.stories, positions),
         "bag_of_words_pairs": bag_of_words_accuracy(
             material.train, material.heldout_pairs, material.special

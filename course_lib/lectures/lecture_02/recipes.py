@@ -14,8 +14,8 @@ from course_lib.family.bert import bert_for_pretraining
 from course_lib.heads import BertForPreTraining
 from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
-from course_lib.objectives.rows import Rows, SpecialIds
-from course_lib.text.world import MicroWorld, StoryRows
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
+from course_lib.text.world import MicroWorld, StorySequences
 from course_lib.train.loop import Callback, History, Report, fit
 from course_lib.train.metrics import evaluate
 
@@ -46,9 +46,9 @@ class Material:
 
     world: MicroWorld
     documents: list[list[list[int]]]  # the training stories
-    train: Rows
-    heldout_stories: StoryRows
-    heldout_pairs: Rows
+    train: PackedSequences
+    heldout_stories: StorySequences
+    heldout_pairs: PackedSequences
 
     @property
     def special(self) -> SpecialIds:
@@ -64,10 +64,10 @@ def prepare(recipe: Recipe, world: MicroWorld | None = None) -> Material:
         make_pairs(told, world.special, length=recipe.length)
         for told in (documents, world.documents(heldout))
     )
-    return Material(world, documents, train, world.rows(heldout, recipe.length), pairs)
+    return Material(world, documents, train, world.sequences(heldout, recipe.length), pairs)
 
 
-def fresh_model(recipe: Recipe, vocab_size: int, seed: int) -> BertForPreTraining:
+def randomly_initialised(recipe: Recipe, vocab_size: int, seed: int) -> BertForPreTraining:
     """Random weights; no dropout, because so short a training never sees a story often enough to
     need it."""
     torch.manual_seed(seed)
@@ -103,7 +103,7 @@ class AccuracyCurve:
     def measure(self, model: Any) -> dict[str, float]:
         """Accuracy on hidden words of whole stories, and on pairs."""
         special, stories = self.material.special, self.material.heldout_stories
-        words = evaluate(model, stories.rows, special, precision=self.precision)
+        words = evaluate(model, stories.sequences, special, precision=self.precision)
         pairs = evaluate(model, self.material.heldout_pairs, special, precision=self.precision)
         return {
             "masked_accuracy": words.masked_accuracy,
@@ -124,7 +124,7 @@ def pretrain(
     checkpoint_every: int = 0,
 ) -> tuple[BertForPreTraining, History]:
     """Run a recipe from random weights; `steps` stops short of the recipe's end, for a replay."""
-    model = fresh_model(recipe, material.special.vocab_size, seed)
+    model = randomly_initialised(recipe, material.special.vocab_size, seed)
     batches = pretraining_batches(
         material.train, material.special, batch_size=recipe.batch_size, seed=seed
     )

@@ -330,9 +330,9 @@ def _worth() -> Settled:
     the best of the same shape with fresh weights?"""
     runs = {task: [_runs_of(task, start) for start in STARTS[:2]]
             for task in ("ner", "pos", "nli", "qa")}  # fmt: skip
-    said = "; ".join(f"{task} {in_words(ours)}, fresh {in_words(fresh)}"
-                     for task, (ours, fresh) in runs.items())  # fmt: skip
-    return Settled(tuple(min(ours) > max(fresh) for ours, fresh in runs.values()), said)
+    said = "; ".join(f"{task} {in_words(ours)}, fresh {in_words(at_random)}"
+                     for task, (ours, at_random) in runs.items())  # fmt: skip
+    return Settled(tuple(min(ours) > max(at_random) for ours, at_random in runs.values()), said)
 
 
 def _last_layer() -> Settled:
@@ -351,13 +351,13 @@ def _last_layer() -> Settled:
 def _valley() -> Settled:
     """Does the training loss rise less beyond the end where the weights were pre-trained?"""
     lines = [result("03_loss_line")["lines"][start] for start in STARTS[:2]]
-    ours, fresh = map(rise_beyond, lines)
+    ours, at_random = map(rise_beyond, lines)
     longer = lines[0]["distance"] / lines[1]["distance"]
     said = (
-        f"loss half a way beyond the end: pre-trained {ours:+.3f}, fresh {fresh:+.3f} nats; "
+        f"loss half a way beyond the end: pre-trained {ours:+.3f}, fresh {at_random:+.3f} nats; "
         f"the pre-trained way was {longer:.1f} times as long; one seed"
     )
-    return Settled(ours < fresh, said)
+    return Settled(ours < at_random, said)
 
 
 LECTURE_002, LECTURE_004 = "source lecture 002", "source lecture 004"

@@ -27,19 +27,19 @@ from course_lib.files import cache_dir, data_path, data_root, write_atomic, writ
 from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
 from course_lib.text import english
 from course_lib.text.counts import Unigram
 from course_lib.text.features import (
-    QuestionRows,
-    TaggedRows,
+    QuestionSequences,
+    TaggedSequences,
     Tokenizer,
-    question_rows,
-    tagged_rows,
-    text_rows,
+    question_sequences,
+    tagged_sequences,
+    text_sequences,
 )
-from course_lib.text.tasks import LabelledRows, story_pairs
+from course_lib.text.tasks import LabelledSequences, story_pairs
 from course_lib.text.world import MicroWorld
 from course_lib.train import baselines
 from course_lib.train.finetuning import (
@@ -54,9 +54,9 @@ from course_lib.train.finetuning import (
     task_score,
 )
 from course_lib.train.loop import fit
-from course_lib.train.metrics import evaluate, hidden_words
+from course_lib.train.metrics import evaluate, evaluation_mask
 from course_lib.train.precision import choose_precision
-from course_lib.train.pretrain import Pretraining, cut_rows, measure, pretrain, set_up
+from course_lib.train.pretrain import Pretraining, cut_sequences, measure, pretrain, set_up
 from course_lib.train.pretrain_recipe import read_recipe
 from course_lib.train.probing import all_states, linear_probe
 
@@ -107,10 +107,10 @@ def encoder_of(start: str, seed: int = 0) -> Encoder:
     encoder, _ = pretrained(start.removesuffix(", fresh"))
     if not start.endswith(", fresh"):
         return encoder
-    return with_fresh_weights(deepcopy(encoder), seed)
+    return with_random_initialisation(deepcopy(encoder), seed)
 
 
-def with_fresh_weights(encoder: Encoder, seed: int) -> Encoder:
+def with_random_initialisation(encoder: Encoder, seed: int) -> Encoder:
     """The encoder given, all its weights drawn anew and its norms reset."""
 
     def draw(module: nn.Module) -> None:
@@ -131,20 +131,20 @@ def read_task(name: str, split: str, tokenizer: Tokenizer) -> Task:
         items = english.reviews(split) if name == "sentiment" else english.messages(split)
         names = english.SENTIMENTS if name == "sentiment" else english.MESSAGE_KINDS
         texts, labels = [item.text for item in items], [item.label for item in items]
-        return text_rows(texts, labels, names, tokenizer, LENGTH)
+        return text_sequences(texts, labels, names, tokenizer, LENGTH)
     if name == "nli":
-        return pair_rows(english.nli_pairs(split), tokenizer)
+        return pair_sequences(english.nli_pairs(split), tokenizer)
     if name in ("pos", "ner"):
         kind = "pos" if name == "pos" else "entities"
-        return tagged_rows(english.tagged_sentences(split), kind, tokenizer, LENGTH)
+        return tagged_sequences(english.tagged_sentences(split), kind, tokenizer, LENGTH)
     if name == "qa":
-        return question_rows(english.questions(split), tokenizer, QUESTION_LENGTH, STRIDE)
+        return question_sequences(english.questions(split), tokenizer, QUESTION_LENGTH, STRIDE)
     raise ValueError(f"task {name!r} was given; expected one of {', '.join(TASKS)}.")
 
 
-def pair_rows(pairs: Sequence[english.Pair], tokenizer: Tokenizer) -> LabelledRows:
+def pair_sequences(pairs: Sequence[english.Pair], tokenizer: Tokenizer) -> LabelledSequences:
     """Premises and hypotheses as rows [CLS] premise [SEP] hypothesis [SEP]."""
-    return text_rows(
+    return text_sequences(
         [pair.premise for pair in pairs], [pair.label for pair in pairs], english.RELATIONS,
         tokenizer, LENGTH, second=[pair.hypothesis for pair in pairs],
     )  # fmt: skip
@@ -159,13 +159,13 @@ WORLD_NLI, WORLD_STORIES, WORLD_TEST = "world nli", 12_000, 600
 
 
 @cache
-def world_pairs(split: str) -> LabelledRows:
+def world_pairs(split: str) -> LabelledSequences:
     """Inference in the micro-world: stories and statements about them, as many as one likes."""
     world, held = MicroWorld.load(), split != "train"
     stories = world.stories(
         WORLD_STORIES // (4 if held else 1), seed=3, split="heldout" if held else "train"
     )
-    task = pair_rows(story_pairs(stories, seed=0), world.tokenizer)
+    task = pair_sequences(story_pairs(stories, seed=0), world.tokenizer)
     return task[:WORLD_TEST] if held else task
 
 
@@ -208,9 +208,9 @@ def _run(recipe: TuningRecipe, seed: int, split: str) -> dict[str, float]:
     )  # fmt: skip
     if recipe.task != "qa":
         return {"score": task_score(model, test)}
-    chosen = english_task("qa", "validation", recipe.start)
-    assert isinstance(chosen, QuestionRows) and isinstance(test, QuestionRows)
-    threshold = null_threshold(best_answers(model, chosen), chosen)
+    validation = english_task("qa", "validation", recipe.start)
+    assert isinstance(validation, QuestionSequences) and isinstance(test, QuestionSequences)
+    threshold = null_threshold(best_answers(model, validation), validation)
     found = answer_scores(model, test, threshold)
     answered = found.has_answer.f1 if found.has_answer else 0.0
     silent = found.no_answer.f1 if found.no_answer else 0.0
@@ -221,7 +221,7 @@ def world_encoder(start: str, seed: int) -> Encoder:
     """The micro-world's teacher of lecture 06, or its shape with fresh weights."""
     teacher: Any = load(data_path("checkpoints", "micro_teacher.safetensors"))
     encoder: Encoder = getattr(teacher, "encoder", teacher)
-    return with_fresh_weights(encoder, seed) if start.endswith("fresh") else encoder
+    return with_random_initialisation(encoder, seed) if start.endswith("fresh") else encoder
 
 
 @cache
@@ -350,11 +350,11 @@ def frozen_scores(start: str, task: str) -> dict[str, float]:
 
 
 def _vectors(encoder: Encoder, task: Any) -> tuple[Any, Any]:
-    states = all_states(encoder.eval(), task.rows)
-    if isinstance(task, TaggedRows):
-        asked = task.labels != -100
-        return states[asked], task.labels[asked]
-    real = task.rows.attention_mask[..., None]
+    states = all_states(encoder.eval(), task.sequences)
+    if isinstance(task, TaggedSequences):
+        labelled = task.labels != -100
+        return states[labelled], task.labels[labelled]
+    real = task.sequences.attention_mask[..., None]
     return (states * real).sum(dim=1) / real.sum(dim=1), task.labels
 
 
@@ -398,8 +398,8 @@ def plateau_run(ready: Pretraining, length: int, sd: float) -> dict[str, list[fl
              hidden_dropout=0.0, attention_dropout=0.0)
     )  # fmt: skip
     model.encoder.pooler = None
-    rows = cut_rows(ready.train, length)
-    batches = pretraining_batches(rows, ready.special, batch_size=PLATEAU_TOKENS // length)
+    sequences = cut_sequences(ready.train, length)
+    batches = pretraining_batches(sequences, ready.special, batch_size=PLATEAU_TOKENS // length)
     history = fit(
         model, masked_lm_loss, batches, steps=PLATEAU_STEPS, learning_rate=2e-3, warmup=0.05,
         betas=(0.9, 0.98),
@@ -521,7 +521,7 @@ def build_checkpoint() -> dict[str, Any]:
         "before_storing": results["reached"],
         "as_trained": as_trained_accuracy(stored.model, ready),
         "commonest": commonest_accuracy(ready),
-        "first_rows": first_rows_accuracy(stored.model, ready.heldout, ready.special),
+        "first_rows": first_sequences_accuracy(stored.model, ready.heldout, ready.special),
         "tokens_per_second": sorted(speeds)[len(speeds) // 2],
         "curve": curve,
         "sha256": stored.sha256,
@@ -541,16 +541,16 @@ def as_trained_accuracy(model: Any, ready: Pretraining) -> float:
 
 def commonest_accuracy(ready: Pretraining) -> float:
     """Share of the hidden held-out tokens that always naming the commonest token finds."""
-    hidden = hidden_words(ready.heldout, ready.special)
-    return Unigram(ready.reading.documents[0]).accuracy(ready.heldout, hidden.chosen)
+    hidden = evaluation_mask(ready.heldout, ready.special)
+    return Unigram(ready.reading.documents[0]).accuracy(ready.heldout, hidden.selected)
 
 
-FIRST_ROWS = 100
+FIRST_SEQUENCES = 100
 
 
-def first_rows_accuracy(model: Any, heldout: Rows, special: SpecialIds) -> float:
+def first_sequences_accuracy(model: Any, heldout: PackedSequences, special: SpecialIds) -> float:
     """What `measure` finds in the first held-out rows alone, in float32: quick to do again."""
-    return evaluate(model, heldout[:FIRST_ROWS], special, precision="float32").masked_accuracy
+    return evaluate(model, heldout[:FIRST_SEQUENCES], special, precision="float32").masked_accuracy
 
 
 CARD = """# {name}

@@ -16,8 +16,8 @@ from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
 from course_lib.family.roberta import RobertaConfig, roberta
 from course_lib.objectives.coverage import coverage
-from course_lib.objectives.masked_lm import mask_rows
-from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.objectives.masked_lm import mask_sequences
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import Claim, Settled, all_near, is_, near, printed, result
 
@@ -34,21 +34,21 @@ def _masks(scheme: str) -> Tensor:
     """300 rows of 100 ordinary ids masked at 40 visits: (40, 300, 100), True where it is asked."""
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(5, SPECIAL.vocab_size, (300, 100), generator=generator)
-    rows = Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
     copies = SCHEMES[scheme] or EPOCHS
-    drawn = [mask_rows(rows, SPECIAL, epoch=epoch).chosen for epoch in range(copies)]
+    drawn = [mask_sequences(sequences, SPECIAL, epoch=epoch).selected for epoch in range(copies)]
     return torch.stack([drawn[visit % copies] for visit in range(EPOCHS)])
 
 
-def _ever_asked(scheme: str, visits: int = EPOCHS) -> float:
+def _ever_selected(scheme: str, visits: int = EPOCHS) -> float:
     return float(_masks(scheme)[:visits].any(dim=0).float().mean())
 
 
 def _coverage() -> Settled:
-    shares = {scheme: _ever_asked(scheme) for scheme in SCHEMES}
+    shares = {scheme: _ever_selected(scheme) for scheme in SCHEMES}
     after = ", ".join(f"{share:.1%} {scheme}" for scheme, share in shares.items())
     said = f"asked at least once in {EPOCHS} visits: {after}; after 13 visits dynamic "
-    return Settled(shares["ten copies"], f"{said}{_ever_asked('dynamic', 13):.0%}")
+    return Settled(shares["ten copies"], f"{said}{_ever_selected('dynamic', 13):.0%}")
 
 
 def _different_masks(scheme: str, visits: int) -> int:
@@ -273,10 +273,10 @@ def _gigabytes() -> Settled:
 def _best_batch() -> Settled:
     """The batch with the lowest perplexity and the best MNLI; passes are about equal."""
     rows = printed("roberta")["batch"]["rows"]
-    passes = [batch * steps / 1e6 for batch, steps, *_ in rows]
+    epochs = [batch * steps / 1e6 for batch, steps, *_ in rows]
     said = "; ".join(f"{row[0]:,}: perplexity {row[3]}, MNLI-m {row[4]}" for row in rows)
     best = {min(rows, key=lambda row: row[3])[0], max(rows, key=lambda row: row[4])[0]}
-    said += f" (each {min(passes):.0f} to {max(passes):.0f} million sequences)"
+    said += f" (each {min(epochs):.0f} to {max(epochs):.0f} million sequences)"
     return Settled(best, said)
 
 
@@ -288,14 +288,14 @@ def _accumulation() -> Settled:
     torch.manual_seed(0)
     weight = torch.randn(20, 16, dtype=torch.float64, requires_grad=True)
     hidden = torch.randn(32, 16, dtype=torch.float64)
-    asked = torch.randint(20, (32,))
-    asked[torch.rand(32) < torch.linspace(0, 0.9, 32)] = -100  # late rows ask less
+    labels = torch.randint(20, (32,))
+    labels[torch.rand(32) < torch.linspace(0, 0.9, 32)] = -100  # late rows ask less
 
     def gradient(rows: slice, count: int) -> Tensor:
-        loss = F.cross_entropy(hidden[rows] @ weight.T, asked[rows], reduction="sum") / count
+        loss = F.cross_entropy(hidden[rows] @ weight.T, labels[rows], reduction="sum") / count
         return torch.autograd.grad(loss, weight)[0]
 
-    counts = [int((part != -100).sum()) for part in asked.split(8)]
+    counts = [int((part != -100).sum()) for part in labels.split(8)]
     parts = [slice(8 * i, 8 * i + 8) for i in range(4)]
     whole = gradient(slice(None), sum(counts))
     right = sum(gradient(part, sum(counts)) for part in parts)

@@ -16,9 +16,9 @@ from course_lib.family.roberta import roberta_for_masked_lm
 from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.objectives.rows import Rows
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
-from course_lib.text.world import MicroWorld, story_rows
+from course_lib.text.world import MicroWorld, story_sequences
 from course_lib.train.loop import Callback, History, Report, fit
 from course_lib.train.metrics import evaluate
 
@@ -39,7 +39,7 @@ class MaskingRecipe:
     initializer_range: float = 0.05
 
     @property
-    def passes(self) -> float:
+    def epochs(self) -> float:
         """How often the run reads every story."""
         return self.steps * self.batch_size / self.stories
 
@@ -58,8 +58,8 @@ class MaskingMaterial:
     """What a run reads and is measured on: one story a row, [CLS] story [SEP]."""
 
     world: MicroWorld
-    train: Rows
-    heldout: Rows
+    train: PackedSequences
+    heldout: PackedSequences
 
 
 def prepare_masking(recipe: MaskingRecipe, world: MicroWorld | None = None) -> MaskingMaterial:
@@ -68,7 +68,9 @@ def prepare_masking(recipe: MaskingRecipe, world: MicroWorld | None = None) -> M
     told = world.stories(recipe.stories, seed=0)
     unseen = world.stories(recipe.heldout, seed=0, split="heldout")
     return MaskingMaterial(
-        world, story_rows(world, told, recipe.length), story_rows(world, unseen, recipe.length)
+        world,
+        story_sequences(world, told, recipe.length),
+        story_sequences(world, unseen, recipe.length),
     )
 
 

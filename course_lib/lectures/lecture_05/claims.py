@@ -20,8 +20,8 @@ from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.albert import AlbertConfig, albert, albert_encoder
 from course_lib.family.bert import bert
 from course_lib.kernels.unit_masking import run_lengths
-from course_lib.objectives.rows import Rows, SpecialIds
 from course_lib.objectives.sentence_order import SWAPPED, make_ordered_pairs
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.claims import Claim, Settled, all_near, is_, near, printed, result
 from course_lib.teaching.results import in_words
 from course_lib.train.memory import activation_bytes
@@ -116,32 +116,32 @@ def _counted_flops(size: str, of: Callable[[str], Encoder]) -> int:
     return int(counter.get_total_flops())
 
 
-def _same_operations() -> Settled:
+def _same_flops() -> Settled:
     ours, theirs = _counted_flops("base", albert), _counted_flops("base", bert)
     said = f"{ours / 1e9:.2f} G operations for {TOKENS} tokens, BERT-base {theirs / 1e9:.2f} G"
     return Settled(theirs / ours, said)
 
 
-def _weights_and_operations() -> Settled:
+def _weights_and_flops() -> Settled:
     """ALBERT-base as a share of BERT-base: in weights, and in operations by formula."""
     ours = published("albert", "base", AlbertConfig)
-    operations = encoder_flops(ours, TOKENS) / encoder_flops(published("bert", "base"), TOKENS)
+    flops = encoder_flops(ours, TOKENS) / encoder_flops(published("bert", "base"), TOKENS)
     weights = _parameters("base") / _parameters("base", bert)
-    said = f"of BERT-base: {weights:.1%} of the weights, {operations:.0%} of the operations"
-    return Settled(operations, said)
+    said = f"of BERT-base: {weights:.1%} of the weights, {flops:.0%} of the operations"
+    return Settled(flops, said)
 
 
 def _xxlarge_against_large() -> Settled:
     ours: BertConfig = published("albert", "xxlarge", AlbertConfig)
     theirs: BertConfig = published("bert", "large")
-    operations = encoder_flops(ours, TOKENS) / encoder_flops(theirs, TOKENS)
+    flops = encoder_flops(ours, TOKENS) / encoder_flops(theirs, TOKENS)
     weights = _parameters("xxlarge") / _parameters("large", bert)
     speed = printed("albert")["overall"]["throughput"]["xxlarge"]
     said = (
-        f"of BERT-large: {weights:.0%} of the weights, {operations:.1f} times the operations "
+        f"of BERT-large: {weights:.0%} of the weights, {flops:.1f} times the operations "
         f"({encoder_flops(ours, TOKENS) / 1e9:.0f} G for {TOKENS} tokens); printed speed {speed}"
     )
-    return Settled((operations, speed), said)
+    return Settled((flops, speed), said)
 
 
 def _twelve(sharing: str, hidden: int = 128) -> Encoder:
@@ -334,7 +334,7 @@ def _copied_cell() -> Settled:
 
 
 @lru_cache(maxsize=1)
-def _ordered_pairs() -> Rows:
+def _ordered_pairs() -> PackedSequences:
     """Pairs as released, of 2,000 documents in which each sentence repeats a word of its own."""
     draw = random.Random(0)
     documents = [
@@ -359,10 +359,10 @@ def _kind(ids: Tensor) -> str:
 
 def _three_kinds() -> Settled:
     """Shares of pairs in order, swapped, and with a random B; and whether all of these are 1."""
-    rows = _ordered_pairs()
-    kinds = [_kind(ids) for ids in rows.input_ids]
+    sequences = _ordered_pairs()
+    kinds = [_kind(ids) for ids in sequences.input_ids]
     shares = [kinds.count(kind) / len(kinds) for kind in ("in order", "swapped", "from elsewhere")]
-    label = rows.next_sentence_label
+    label = sequences.next_sentence_label
     assert label is not None
     labels = {int(y) for y, kind in zip(label, kinds, strict=True) if kind == "from elsewhere"}
     said = (
@@ -396,10 +396,10 @@ def _runs() -> Settled:
 # ================================================================ what this page measured
 
 
-def _answers(trained_on: str, asked: str) -> Settled:
-    reached = outcome(result("05_sentence_tasks"), asked)
+def _answers(trained_on: str, measure: str) -> Settled:
+    reached = outcome(result("05_sentence_tasks"), measure)
     said = ", ".join(f"trained on {task} {in_words(values)}" for task, values in reached.items())
-    said = f"on held-out pairs of {asked}: {said.replace('trained on none', 'on words alone')}"
+    said = f"on held-out pairs of {measure}: {said.replace('trained on none', 'on words alone')}"
     return Settled(mean(reached[trained_on]), said)
 
 
@@ -532,7 +532,7 @@ CLAIMS = (
         ),
         how="measured",
         settled_by="counting the operations of both models while they run, here",
-        settle=_same_operations,
+        settle=_same_flops,
         accepts=near(1.0, 1e-9),
         rejected=1.7,
     ),
@@ -557,7 +557,7 @@ CLAIMS = (
         ),
         how="computed",
         settled_by="counting weights, and operations by formula",
-        settle=_weights_and_operations,
+        settle=_weights_and_flops,
         accepts=is_(1.0),
         rejected=0.107,  # the share of the weights
     ),

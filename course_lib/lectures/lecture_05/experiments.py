@@ -19,8 +19,8 @@ from course_lib.heads import BertForPreTraining
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
-from course_lib.objectives.rows import Rows
 from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
 from course_lib.text.world import MicroWorld
 from course_lib.train.baselines import bag_of_words_accuracy
@@ -64,8 +64,8 @@ class PairMaterial:
     """The same stories cut into NSP's pairs and into SOP's, to train and to be measured on."""
 
     world: MicroWorld
-    train: dict[str, Rows]  # "NSP", "SOP"
-    heldout: dict[str, Rows]
+    train: dict[str, PackedSequences]  # "NSP", "SOP"
+    heldout: dict[str, PackedSequences]
 
 
 def prepare_pairs(recipe: AlbertRecipe, world: MicroWorld | None = None) -> PairMaterial:
@@ -74,7 +74,7 @@ def prepare_pairs(recipe: AlbertRecipe, world: MicroWorld | None = None) -> Pair
     told = world.documents(world.stories(recipe.stories, seed=0))
     unseen = world.documents(world.stories(recipe.heldout, seed=0, split="heldout"))
 
-    def both(documents: Sequence[Any]) -> dict[str, Rows]:
+    def both(documents: Sequence[Any]) -> dict[str, PackedSequences]:
         return {
             "NSP": make_pairs(documents, world.special, length=recipe.length),
             "SOP": make_ordered_pairs(documents, world.special, length=recipe.length),
@@ -106,9 +106,9 @@ def train_albert(
 ) -> tuple[BertForPreTraining, History]:
     """Train on the recipe's task; all else is the same for all recipes that differ in it."""
     model = small_albert(recipe, material.world, seed)
-    rows = material.train["SOP" if recipe.task == "SOP" else "NSP"]
+    sequences = material.train["SOP" if recipe.task == "SOP" else "NSP"]
     batches = pretraining_batches(
-        rows, material.world.special, batch_size=recipe.batch_size, seed=seed
+        sequences, material.world.special, batch_size=recipe.batch_size, seed=seed
     )
     history = fit(
         model, TASKS[recipe.task], batches, steps=steps or recipe.steps, seed=seed,

@@ -76,10 +76,10 @@ def _triple() -> dict[str, float]:
     }  # fmt: skip
     student = BertForMaskedLM(distilbert_encoder(DistilBertConfig(num_layers=1, **shape)))
     teacher = BertForMaskedLM(Encoder(BertConfig(num_layers=2, **shape)))
-    ids, asked = torch.arange(5, 21)[None], torch.tensor([2, 9])
+    ids, at = torch.arange(5, 21)[None], torch.tensor([2, 9])
     with torch.no_grad():
-        out = Taught(student, teacher)(ids, predict_at=asked)
-        parts = distilbert_loss()(out, {"labels": ids.flatten()[asked]})
+        out = Taught(student, teacher)(ids, predict_at=at)
+        parts = distilbert_loss()(out, {"labels": ids.flatten()[at]})
     return {name: float(value) for name, value in parts.items() if name != "total"}
 
 
@@ -126,9 +126,9 @@ def _terms_of_the_code() -> Settled:
     torch.manual_seed(0)
     with torch.no_grad():
         out = bert("tiny", vocab_size=50)(torch.arange(5, 9)[None])
-    scores = torch.randn(4, 50)
-    share, log_share = scores.softmax(-1), scores.log_softmax(-1)
-    wrong, right = (float(F.kl_div(x, share, reduction="batchmean")) for x in (share, log_share))
+    logits = torch.randn(4, 50)
+    p, log_p = logits.softmax(-1), logits.log_softmax(-1)
+    wrong, right = (float(F.kl_div(x, p, reduction="batchmean")) for x in (p, log_p))
     found = ("bert-base" in KNOWN, hasattr(out, "logits"), abs(wrong) < 1e-6, abs(right) < 1e-6)
     said = (
         f"an encoder gives {', '.join(name for name, x in vars(out).items() if x is not None)} "
@@ -380,7 +380,7 @@ def _widths() -> Settled:
     return Settled((bool(error), tuple(widened.shape)), said)
 
 
-def _scores_or_shares() -> Settled:
+def _logits_or_probabilities() -> Settled:
     """Gradients where student and teacher each look at another word with near certainty: of the
     squared distance of scores, and of that of shares."""
     teacher, student = torch.eye(6), torch.eye(6).roll(1, dims=1)
@@ -837,7 +837,7 @@ CLAIMS = (
         ),
         how="computed",
         settled_by="TinyBERT, equations 7 to 11; gradients of six words' scores, here",
-        settle=_scores_or_shares,
+        settle=_logits_or_probabilities,
         accepts=lambda found: found[0] > 1_000 * found[1] > 0,
         rejected=(1.0, 1.0),
     ),

@@ -21,9 +21,9 @@ from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.distilbert import (
     DistilBertConfig,
-    begin_as,
     distilbert_encoder,
     every_other_layer,
+    initialise_from,
     spread_layers,
 )
 from course_lib.family.tinybert import fit_matrix, layer_mapping, tinybert_encoder
@@ -33,11 +33,11 @@ from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.objectives.rows import Rows
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
 from course_lib.text.augmentation import augment
-from course_lib.text.tasks import LabelledRows, hero_jobs
-from course_lib.text.world import MicroWorld, story_rows
+from course_lib.text.tasks import LabelledSequences, unstated_facts
+from course_lib.text.world import MicroWorld, story_sequences
 from course_lib.train.distilling import Taught
 from course_lib.train.finetuning import class_accuracy, classifier_on, finetune, labelled_batches
 from course_lib.train.loop import Callback, History, Objective, Report, fit
@@ -136,10 +136,10 @@ class Material:
     """What teacher and students read and are measured on."""
 
     world: MicroWorld
-    train: Rows
-    heldout: Rows
-    task: LabelledRows
-    task_heldout: LabelledRows
+    train: PackedSequences
+    heldout: PackedSequences
+    task: LabelledSequences
+    task_heldout: LabelledSequences
 
 
 def prepare(world: MicroWorld | None = None) -> Material:
@@ -149,10 +149,10 @@ def prepare(world: MicroWorld | None = None) -> Material:
     unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
     return Material(
         world,
-        story_rows(world, told, LENGTH),
-        story_rows(world, unseen[:HELDOUT], LENGTH),
-        hero_jobs(world, told, LENGTH)[:LABELLED],
-        hero_jobs(world, unseen, LENGTH),
+        story_sequences(world, told, LENGTH),
+        story_sequences(world, unseen[:HELDOUT], LENGTH),
+        unstated_facts(world, told, LENGTH)[:LABELLED],
+        unstated_facts(world, unseen, LENGTH),
     )
 
 
@@ -169,7 +169,9 @@ def _shape(recipe: Any, world: MicroWorld, **more: int) -> dict[str, Any]:
 # ---------------------------------------------------------------- the teacher
 
 
-def fresh_teacher(recipe: TeacherRecipe, world: MicroWorld, seed: int = 0) -> BertForMaskedLM:
+def randomly_initialised_teacher(
+    recipe: TeacherRecipe, world: MicroWorld, seed: int = 0
+) -> BertForMaskedLM:
     """The teacher before its training: no dropout, no pooler."""
     torch.manual_seed(seed)
     return BertForMaskedLM(Encoder(BertConfig(**_shape(recipe, world))))
@@ -190,7 +192,7 @@ def train_teacher(
     callbacks: Sequence[Callback] = (),
 ) -> tuple[BertForMaskedLM, History]:
     """Pre-train the teacher on masked words."""
-    model = fresh_teacher(recipe, material.world)
+    model = randomly_initialised_teacher(recipe, material.world)
     batches = pretraining_batches(
         material.train, material.world.special, batch_size=recipe.batch_size, seed=100
     )
@@ -225,7 +227,7 @@ def build_teacher() -> dict[str, Any]:
             "seed": 0,
             "parameters": count_parameters(model),
             "masked_accuracy": masked_accuracy(model, material),
-            "job_accuracy": job_accuracy(model.encoder, material, seed=0),
+            "job_accuracy": unstated_fact_accuracy(model.encoder, material, seed=0),
             "curve": curve,
             "seconds": round(history.seconds, 1),
         }
@@ -245,7 +247,7 @@ def build_teacher() -> dict[str, Any]:
 # ---------------------------------------------------------------- DistilBERT
 
 
-def fresh_student(
+def randomly_initialised_student(
     recipe: StudentRecipe, teacher: BertForMaskedLM, world: MicroWorld, seed: int
 ) -> BertForMaskedLM:
     """The student before its training, begun as the recipe says."""
@@ -255,7 +257,7 @@ def fresh_student(
     if choose is None:
         return student
     layers = choose(teacher.config.num_layers, recipe.num_layers)  # type: ignore[no-untyped-call]
-    return begin_as(student, teacher, layers)
+    return initialise_from(student, teacher, layers)
 
 
 def train_student(
@@ -268,7 +270,7 @@ def train_student(
     callbacks: Sequence[Callback] = (),
 ) -> tuple[BertForMaskedLM, History]:
     """Distil the teacher into a student; all else is the same for all recipes."""
-    student = fresh_student(recipe, teacher, material.world, seed)
+    student = randomly_initialised_student(recipe, teacher, material.world, seed)
     batches = pretraining_batches(
         material.train, material.world.special, batch_size=recipe.batch_size, seed=seed
     )
@@ -282,7 +284,7 @@ def train_student(
     return student, fit(Taught(student, teacher), loss, batches, **settings)
 
 
-def job_accuracy(encoder: Encoder, material: Material, seed: int) -> float:
+def unstated_fact_accuracy(encoder: Encoder, material: Material, seed: int) -> float:
     """Held-out accuracy after fine-tuning on the task."""
     model = finetune(encoder, material.task, steps=200, seed=seed, precision=PRECISION)
     return class_accuracy(model, material.task_heldout)
@@ -299,7 +301,7 @@ def student_run(
             "seed": seed,
             "parameters": count_parameters(student),
             "masked_accuracy": masked_accuracy(student, material),
-            "job_accuracy": job_accuracy(student.encoder, material, seed),
+            "job_accuracy": unstated_fact_accuracy(student.encoder, material, seed),
             "seconds": round(history.seconds, 1),
         }
 
@@ -339,8 +341,8 @@ class Lesson:
     variants of its texts."""
 
     teacher: BertForClassification
-    task: LabelledRows
-    grown: LabelledRows
+    task: LabelledSequences
+    grown: LabelledSequences
 
 
 def prepare_lesson(material: Material, teacher: BertForMaskedLM, copies: int = 20) -> Lesson:

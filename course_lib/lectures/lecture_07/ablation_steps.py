@@ -28,7 +28,7 @@ from course_lib.objectives.pretraining import check_whole
 from course_lib.objectives.replaced_tokens import electra_loss
 from course_lib.train.loop import Objective
 
-STONES = ("BERT", "Replace MLM", "ELECTRA 15%", "All-tokens MLM", "ELECTRA")
+ABLATION_STEPS = ("BERT", "Replace MLM", "ELECTRA 15%", "All-tokens MLM", "ELECTRA")
 
 
 @dataclass
@@ -104,15 +104,15 @@ def all_tokens_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Te
     return {"total": mlm + reader, "mlm": mlm, "reader": reader}
 
 
-def stepping_stone(
+def ablation_step(
     name: str, config: ElectraConfig, size: float = 1 / 4
 ) -> tuple[nn.Module, Objective]:
     """The model of one stone with fresh weights, and its loss; `kept_encoder` is what is tested.
 
     config: of the network that is kept; size: of its generator. Raises ValueError for another
     name."""
-    if name not in STONES:
-        raise ValueError(f"stone {name!r} was given; expected one of {', '.join(STONES)}.")
+    if name not in ABLATION_STEPS:
+        raise ValueError(f"stone {name!r} was given; expected one of {', '.join(ABLATION_STEPS)}.")
     if name == "BERT":
         return BertForMaskedLM(electra_encoder(config)), masked_lm_loss
     both = electra_from(config, size)
@@ -132,6 +132,6 @@ def kept_encoder(model: nn.Module) -> Encoder:
     encoder = getattr(kept, "encoder", None)
     if not isinstance(encoder, Encoder):
         raise ValueError(
-            f"A {type(model).__name__} was given; expected a model that stepping_stone(…) made."
+            f"A {type(model).__name__} was given; expected a model that ablation_step(…) made."
         )
     return encoder

@@ -21,7 +21,7 @@ from course_lib.family.electra import (
     generator_config,
 )
 from course_lib.kernels.masking import KEPT, MASKED
-from course_lib.objectives.masked_lm import mask_rows
+from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.pretraining import pretraining_batch
 from course_lib.objectives.replaced_tokens import (
     PAPER_MIX,
@@ -29,11 +29,11 @@ from course_lib.objectives.replaced_tokens import (
     electra_loss,
     replaced_labels,
 )
-from course_lib.objectives.rows import Batch, Rows, SpecialIds
+from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
 from course_lib.teaching.claims import Claim, Settled, all_near, compared, is_, near, printed
-from course_lib.text.world import MicroWorld, story_rows
+from course_lib.text.world import MicroWorld, story_sequences
 
-from .ablation_steps import STONES
+from .ablation_steps import ABLATION_STEPS
 from .experiments import ENDS, micro_electra
 
 TOKENS = 128  # of the text whose operations are counted
@@ -42,11 +42,11 @@ TOKENS = 128  # of the text whose operations are counted
 
 
 @lru_cache(maxsize=1)
-def _stories() -> tuple[MicroWorld, Rows, Batch]:
+def _stories() -> tuple[MicroWorld, PackedSequences, Batch]:
     """Sixty held-out stories, and the same with 15% of their words masked."""
     world = MicroWorld.load()
-    rows = story_rows(world, world.stories(60, seed=0, split="heldout"), length=64)
-    return world, rows, pretraining_batch(rows, world.special, mix=PAPER_MIX)
+    sequences = story_sequences(world, world.stories(60, seed=0, split="heldout"), length=64)
+    return world, sequences, pretraining_batch(sequences, world.special, mix=PAPER_MIX)
 
 
 @lru_cache(maxsize=1)
@@ -64,14 +64,14 @@ def _read() -> tuple[list[Tensor], ElectraOutput]:
 
 def _read_by_each() -> Settled:
     """How many [MASK] stand in what the generator and in what the discriminator reads."""
-    world, rows, _ = _stories()
+    world, sequences, _ = _stories()
     seen, _ = _read()
     counts = tuple(int((ids == world.special.mask).sum()) for ids in seen)
     length = seen[0].shape[1]
-    row, at = (seen[1] != rows.input_ids[:, :length]).nonzero()[0].tolist()
+    row, at = (seen[1] != sequences.input_ids[:, :length]).nonzero()[0].tolist()
     x, masked, corrupt = (
         world.tokenizer.decode(ids[row, max(at - 5, 0) : at + 5].tolist())
-        for ids in (rows.input_ids, *seen)
+        for ids in (sequences.input_ids, *seen)
     )
     said = (
         f"the generator read {counts[0]} [MASK], the discriminator {counts[1]}: “{masked}” and "
@@ -85,9 +85,9 @@ def _right_draws() -> Settled:
     all tokens are labelled 1."""
     _, _, batch = _stories()
     filled = _read()[1].corrupted_ids
-    at, asked = batch.inputs["predict_at"], batch.targets["labels"]
-    labels = replaced_labels(filled, at, asked)
-    right = filled.flatten()[at] == asked
+    at, original_ids = batch.inputs["predict_at"], batch.targets["labels"]
+    labels = replaced_labels(filled, at, original_ids)
+    right = filled.flatten()[at] == original_ids
     zero = float((labels.flatten()[at][right] == 0).float().mean())
     ones = float(labels.sum() / batch.inputs["attention_mask"].sum())
     said = (
@@ -101,10 +101,10 @@ def _two_conventions() -> Settled:
     """The loss with 1 = replaced less that with 1 = original and the score's sign turned; and less
     that with the sign forgotten."""
     draw = torch.Generator().manual_seed(0)
-    scores, replaced = torch.randn(100, generator=draw) - 2, torch.arange(100) < 15
+    logits, replaced = torch.randn(100, generator=draw) - 2, torch.arange(100) < 15
     bce = F.binary_cross_entropy_with_logits
-    code = bce(scores, replaced.float())
-    paper, forgotten = (bce(x, (~replaced).float()) for x in (-scores, scores))
+    code = bce(logits, replaced.float())
+    paper, forgotten = (bce(x, (~replaced).float()) for x in (-logits, logits))
     found = float((code - paper).abs()), float((code - forgotten).abs())
     said = f"the two losses differ by {found[0]:.0e}; with the sign forgotten by {found[1]:.2f}"
     return Settled(found, said)
@@ -115,8 +115,8 @@ def _left_as_they_are() -> Settled:
     special = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=30_522)
     draw = torch.Generator().manual_seed(0)
     ids = torch.randint(5, special.vocab_size, (300, 100), generator=draw)
-    rows = Rows(ids, torch.ones_like(ids), torch.zeros_like(ids))
-    done = mask_rows(rows, special, mix=RELEASED_MIX).done
+    sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    done = mask_sequences(sequences, special, mix=RELEASED_MIX).done
     found = tuple(float((done == what).float().mean()) for what in (MASKED, KEPT))
     said = f"of {len(done):,} chosen positions {found[0]:.1%} become [MASK], {found[1]:.1%} stay"
     return Settled(found, said)
@@ -238,25 +238,25 @@ def _scores_of_base() -> Settled:
 # ================================================================ why it works
 
 
-def _stones() -> dict[str, float]:
+def _steps_in_the_paper() -> dict[str, float]:
     table = printed("electra")["stones"]
-    return {name: table[name] for name in STONES}
+    return {name: table[name] for name in ABLATION_STEPS}
 
 
 def _step_by_step() -> Settled:
     """Points over BERT of each stone of Table 5."""
-    stones = _stones()
-    gained = {name: round(score - stones["BERT"], 1) for name, score in stones.items()}
-    said = ", ".join(f"{name} {stones[name]} ({gained[name]:+.1f})" for name in stones)
+    points = _steps_in_the_paper()
+    gained = {name: round(score - points["BERT"], 1) for name, score in points.items()}
+    said = ", ".join(f"{name} {points[name]} ({gained[name]:+.1f})" for name in points)
     return Settled(tuple(gained.values()), said)
 
 
 def _all_tokens() -> Settled:
     """The share of ELECTRA's gain over BERT that asking about every token brings with words."""
-    stones = _stones()
-    gain = stones["ELECTRA"] - stones["BERT"]
-    share = (stones["All-tokens MLM"] - stones["BERT"]) / gain
-    part = (stones["ELECTRA"] - stones["ELECTRA 15%"]) / gain
+    points = _steps_in_the_paper()
+    gain = points["ELECTRA"] - points["BERT"]
+    share = (points["All-tokens MLM"] - points["BERT"]) / gain
+    part = (points["ELECTRA"] - points["ELECTRA 15%"]) / gain
     said = (
         f"all-tokens MLM has {share:.0%} of the {gain:.1f} points; asked at 15% alone, ELECTRA "
         f"loses {part:.0%} of them"
@@ -311,9 +311,9 @@ MEASURES["auc"] = "replaced above original"  # the area under the curve
 FULL = "generator 1/4"  # of the variants: tables all tied, λ on the discriminator
 
 
-def _stones_here(measure: str, setting: str = "equal steps") -> Settled:
-    stones = STONES if setting == "equal steps" else ENDS
-    runs = [f"{setting}: {name}" for name in stones]
+def _steps_here(measure: str, setting: str = "equal steps") -> Settled:
+    points = ABLATION_STEPS if setting == "equal steps" else ENDS
+    runs = [f"{setting}: {name}" for name in points]
     return compared("07_stepping_stones", measure, runs[1:], runs[0], MEASURES[measure])
 
 
@@ -549,7 +549,7 @@ CLAIMS = (
         ),
         how="measured",
         settled_by="a linear probe of every word, data/results/07_stepping_stones.json",
-        settle=lambda: _stones_here("kinds"),
+        settle=lambda: _steps_here("kinds"),
         accepts=lambda value: max(value) < 0 and max(value[1], value[3]) < min(value[0], value[2]),
         rejected=(0.2, 0.2, 2.1, 2.8),  # points of another score
     ),
@@ -560,7 +560,7 @@ CLAIMS = (
         it_is=("not told here: all are within a few points, and all below fresh weights"),
         how="measured",
         settled_by="a linear probe of whole texts, data/results/07_stepping_stones.json",
-        settle=lambda: _stones_here("jobs"),
+        settle=lambda: _steps_here("jobs"),
         accepts=lambda value: max(map(abs, value)) < 0.05,
         rejected=(0.2, 0.2, 2.1, 2.8),
     ),
@@ -571,7 +571,7 @@ CLAIMS = (
         it_is=("not here: BERT, with 1,310 steps, is further ahead than at equal steps"),
         how="measured",
         settled_by="as many steps as cost what ELECTRA's do, data/results/07_stepping_stones.json",
-        settle=lambda: _stones_here("kinds", "equal arithmetic"),
+        settle=lambda: _steps_here("kinds", "equal arithmetic"),
         accepts=lambda value: value[0] < -0.3,
         rejected=(2.8,),
     ),

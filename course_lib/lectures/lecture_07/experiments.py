@@ -22,16 +22,16 @@ from course_lib.files import data_path, data_root, write_manifest
 from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.replaced_tokens import PAPER_MIX, electra_loss, replaced_labels
-from course_lib.objectives.rows import Batch, Rows
+from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
-from course_lib.text.tasks import LabelledRows, WordKinds, hero_jobs, word_kinds
-from course_lib.text.world import MicroWorld, story_rows
+from course_lib.text.tasks import LabelledSequences, SlotCategories, slot_categories, unstated_facts
+from course_lib.text.world import MicroWorld, story_sequences
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import Callback, History, Objective, Report, fit
 from course_lib.train.metrics import evaluate
-from course_lib.train.probing import kind_probe, text_probe
+from course_lib.train.probing import slot_category_probe, text_probe
 
-from .ablation_steps import STONES, kept_encoder, stepping_stone
+from .ablation_steps import ABLATION_STEPS, ablation_step, kept_encoder
 
 PRECISION = "float32"  # on every machine, so that results can be compared
 STORIES, HELDOUT, LENGTH = 10_000, 300, 64
@@ -60,7 +60,7 @@ class ElectraRecipe:
 FULL = ElectraRecipe()
 LONG = ElectraRecipe(steps=4_000)  # the one that is shipped
 CHECKPOINTS, NETWORKS = ("checkpoints",), ("micro_electra_generator", "micro_electra_discriminator")
-EQUAL_STEPS = {stone: replace(FULL, stone=stone) for stone in STONES}
+EQUAL_STEPS = {name: replace(FULL, stone=name) for name in ABLATION_STEPS}
 ENDS = ("BERT", "ELECTRA")  # also compared at equal arithmetic
 SEEDS = range(3)
 VARIANTS = {
@@ -76,11 +76,11 @@ class ElectraMaterial:
     """What the stones read, and what their vectors are asked."""
 
     world: MicroWorld
-    train: Rows
-    heldout: Rows
-    jobs: LabelledRows
-    jobs_heldout: LabelledRows
-    kinds: WordKinds
+    train: PackedSequences
+    heldout: PackedSequences
+    facts: LabelledSequences
+    facts_heldout: LabelledSequences
+    slots: SlotCategories
 
 
 def prepare(world: MicroWorld | None = None) -> ElectraMaterial:
@@ -90,11 +90,11 @@ def prepare(world: MicroWorld | None = None) -> ElectraMaterial:
     unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
     return ElectraMaterial(
         world,
-        story_rows(world, told, LENGTH),
-        story_rows(world, unseen[:HELDOUT], LENGTH),
-        hero_jobs(world, told, LENGTH)[:LABELLED],
-        hero_jobs(world, unseen, LENGTH),
-        word_kinds(world, unseen[:HELDOUT], LENGTH),
+        story_sequences(world, told, LENGTH),
+        story_sequences(world, unseen[:HELDOUT], LENGTH),
+        unstated_facts(world, told, LENGTH)[:LABELLED],
+        unstated_facts(world, unseen, LENGTH),
+        slot_categories(world, unseen[:HELDOUT], LENGTH),
     )
 
 
@@ -107,14 +107,16 @@ def small_config(recipe: ElectraRecipe, world: MicroWorld) -> ElectraConfig:
     )  # fmt: skip
 
 
-def fresh(recipe: ElectraRecipe, world: MicroWorld, seed: int) -> tuple[nn.Module, Objective]:
+def randomly_initialised(
+    recipe: ElectraRecipe, world: MicroWorld, seed: int
+) -> tuple[nn.Module, Objective]:
     """The model of a recipe with fresh weights, and its loss."""
     torch.manual_seed(seed)
     config = small_config(recipe, world)
     if recipe.stone == "ELECTRA":
         both = electra_from(config, recipe.generator, recipe.tied)
         return both, electra_loss(recipe.disc_weight, recipe.mlm_weight)
-    return stepping_stone(recipe.stone, config, recipe.generator)
+    return ablation_step(recipe.stone, config, recipe.generator)
 
 
 def batches_of(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> Any:
@@ -125,7 +127,7 @@ def batches_of(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> A
     )  # fmt: skip
 
 
-def train_stone(
+def train_ablation_step(
     recipe: ElectraRecipe,
     material: ElectraMaterial,
     *,
@@ -134,7 +136,7 @@ def train_stone(
     callbacks: Sequence[Callback] = (),
 ) -> tuple[nn.Module, History]:
     """Train one recipe; all else is the same for all that differ in it."""
-    model, loss = fresh(recipe, material.world, seed)
+    model, loss = randomly_initialised(recipe, material.world, seed)
     history = fit(
         model, loss, batches_of(recipe, material, seed), steps=steps or recipe.steps, seed=seed,
         learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
@@ -143,24 +145,24 @@ def train_stone(
 
 
 @torch.no_grad()
-def judged(model: Electra, batches: Sequence[Batch]) -> tuple[Tensor, Tensor]:
+def discriminator_logits(model: Electra, batches: Sequence[Batch]) -> tuple[Tensor, Tensor]:
     """The discriminator's score and the label of every real token of these batches: (tokens,)."""
-    scores, labels = [], []
+    logits, labels = [], []
     for batch in batches:
         out = model(**batch.inputs)
         real = out.attention_mask.bool()
         found = replaced_labels(out.corrupted_ids, out.predict_at, batch.targets["labels"])
-        scores.append(out.logits[real])
+        logits.append(out.logits[real])
         labels.append(found[real])
-    return torch.cat(scores), torch.cat(labels)
+    return torch.cat(logits), torch.cat(labels)
 
 
-def area_under_curve(scores: Tensor, labels: Tensor) -> float:
+def area_under_curve(logits: Tensor, labels: Tensor) -> float:
     """How often a replaced token has a higher score than an original one: 0.5 is a coin, 1 is
     always."""
     from sklearn.metrics import roc_auc_score
 
-    return float(roc_auc_score(labels.numpy(), scores.float().numpy()))
+    return float(roc_auc_score(labels.numpy(), logits.float().numpy()))
 
 
 def measure(model: nn.Module, material: ElectraMaterial, seed: int = 0) -> dict[str, float]:
@@ -168,8 +170,8 @@ def measure(model: nn.Module, material: ElectraMaterial, seed: int = 0) -> dict[
     two networks, how well each does its own work on held-out stories."""
     encoder = kept_encoder(model).eval()
     found = {
-        "kinds": kind_probe(encoder, material.kinds),
-        "jobs": text_probe(encoder, material.jobs, material.jobs_heldout),
+        "kinds": slot_category_probe(encoder, material.slots),
+        "jobs": text_probe(encoder, material.facts, material.facts_heldout),
     }
     generator = getattr(model, "generator", model)
     if isinstance(generator, BertForMaskedLM):
@@ -182,8 +184,8 @@ def measure(model: nn.Module, material: ElectraMaterial, seed: int = 0) -> dict[
         batches = pretraining_batches(
             material.heldout, special, batch_size=50, seed=1, mix=PAPER_MIX
         )
-        scores, labels = judged(model, [batches(step) for step in range(6)])
-        found["auc"] = area_under_curve(scores, labels)
+        logits, labels = discriminator_logits(model, [batches(step) for step in range(6)])
+        found["auc"] = area_under_curve(logits, labels)
         found["replaced"] = labels.float().mean().item()
     return found
 
@@ -191,12 +193,14 @@ def measure(model: nn.Module, material: ElectraMaterial, seed: int = 0) -> dict[
 def untrained(material: ElectraMaterial, seeds: Sequence[int] = range(3)) -> list[dict[str, float]]:
     """The same measures of fresh weights: what any training must beat."""
     recipe = EQUAL_STEPS["BERT"]
-    return [measure(fresh(recipe, material.world, seed)[0], material) for seed in seeds]
+    return [
+        measure(randomly_initialised(recipe, material.world, seed)[0], material) for seed in seeds
+    ]
 
 
 def flops_a_step(recipe: ElectraRecipe, material: ElectraMaterial) -> int:
     """Operations of a training step, mean of five batches, generator included."""
-    model, loss = fresh(recipe, material.world, 0)
+    model, loss = randomly_initialised(recipe, material.world, 0)
     batches = batches_of(recipe, material, 0)
     return round(mean(step_flops(model, loss, batches(step)) for step in range(5)))
 
@@ -205,8 +209,8 @@ def equal_flops(costs: Mapping[str, int]) -> dict[str, ElectraRecipe]:
     """BERT with as many steps as cost what ELECTRA's steps cost, and ELECTRA itself; costs: of one
     step, by stone."""
     return {
-        stone: replace(FULL, stone=stone, steps=round(FULL.steps * costs["ELECTRA"] / costs[stone]))
-        for stone in ENDS
+        name: replace(FULL, stone=name, steps=round(FULL.steps * costs["ELECTRA"] / costs[name]))
+        for name in ENDS
     }
 
 
@@ -214,7 +218,7 @@ def one_run(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> dict
     """One recipe, one seed: what it reached. Finished runs are read from the cache."""
 
     def run() -> dict[str, Any]:
-        model, history = train_stone(recipe, material, seed=seed)
+        model, history = train_ablation_step(recipe, material, seed=seed)
         about = {"seed": seed, "parameters": count_parameters(model)}
         losses = {f"{k}_loss": mean(v[-LAST:]) for k, v in history.losses.items() if k != "total"}
         seconds = round(history.seconds, 1)
@@ -225,15 +229,15 @@ def one_run(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> dict
 
 def replay(material: ElectraMaterial) -> list[float]:
     """The first losses of ELECTRA, seed 0, in float32: alike on every machine to six digits."""
-    _, history = train_stone(FULL, material, steps=REPLAYED)
+    _, history = train_ablation_step(FULL, material, steps=REPLAYED)
     return history.losses["total"]
 
 
-def build_stones() -> dict[str, Any]:
+def build_ablation_steps() -> dict[str, Any]:
     """What data/results/07_stepping_stones.json holds."""
     material = prepare()
-    costs = {stone: flops_a_step(recipe, material) for stone, recipe in EQUAL_STEPS.items()}
-    recipes = {f"equal steps: {stone}": recipe for stone, recipe in EQUAL_STEPS.items()}
+    costs = {name: flops_a_step(recipe, material) for name, recipe in EQUAL_STEPS.items()}
+    recipes = {f"equal steps: {name}": recipe for name, recipe in EQUAL_STEPS.items()}
     recipes |= {f"equal arithmetic: {s}": recipe for s, recipe in equal_flops(costs).items()}
     return {
         "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
@@ -305,7 +309,7 @@ def build_electra() -> dict[str, Any]:
                 curve.append({"step": report.step, **measure(report.model, material)})
                 report.model.train()
 
-        model, history = train_stone(LONG, material, callbacks=[look])
+        model, history = train_ablation_step(LONG, material, callbacks=[look])
         assert isinstance(model, Electra)
         networks = zip(paths, (model.generator, model.discriminator), strict=True)
         weights = {path.name: save(network, path) for path, network in networks}
@@ -314,7 +318,7 @@ def build_electra() -> dict[str, Any]:
 
     trained = kept("07-electra", asdict(LONG), material.world, run, files=paths)
     write_manifest(data_root())
-    _, first = train_stone(LONG, material, steps=REPLAYED)
+    _, first = train_ablation_step(LONG, material, steps=REPLAYED)
     return {
         "recipes": {"ELECTRA": asdict(LONG)},
         **made_with(material.world, PRECISION),
@@ -326,6 +330,6 @@ def build_electra() -> dict[str, Any]:
 
 RESULTS = {
     "07_electra": build_electra,
-    "07_stepping_stones": build_stones,
+    "07_stepping_stones": build_ablation_steps,
     "07_variants": build_variants,
 }

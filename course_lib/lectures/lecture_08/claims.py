@@ -61,7 +61,7 @@ def _scaled() -> Settled:
     entropy = tuple(drawn.entropy(scale) for scale in drawn.scales)
     given = ((None, None), (table, None), (table, table))
     counted = tuple(round(score_scale(HEAD, *tables) ** 2 / HEAD) for tables in given)
-    fresh = _fresh_share(deberta_v3), _fresh_share(deberta)
+    fresh = _share_at_the_start(deberta_v3), _share_at_the_start(deberta)
     tokens = drawn.scores.shape[-1]
     said = (
         f"entries of variance 1: variance {spread[0]:.2f} after sqrt(d), {spread[1]:.2f} after "
@@ -74,7 +74,7 @@ def _scaled() -> Settled:
 
 
 @torch.no_grad()
-def _fresh_share(make: Callable[..., Encoder]) -> float:
+def _share_at_the_start(make: Callable[..., Encoder]) -> float:
     """Variance of a position term in the first block of a fresh small model, mean of both, as a
     share of that of words with words."""
     torch.manual_seed(0)
@@ -231,7 +231,7 @@ def _what_the_decoder_has() -> Settled:
 
 
 @lru_cache(maxsize=1)
-def _clipped_and_pushed() -> tuple[float, float, float, float]:
+def _clipped_and_perturbed() -> tuple[float, float, float, float]:
     """What clipping changes in the answers; how far the printed formula is from clipping; how far
     SiFT's push moves the answers, in nats; and times that with word vectors ten times as long."""
     model, ids = _tiny(), torch.arange(5, 15)[None]
@@ -245,8 +245,9 @@ def _clipped_and_pushed() -> tuple[float, float, float, float]:
         torch.manual_seed(0)
         return float(sift_loss(answer, embeddings.norm)[1].detach())
 
-    plain = answer()
-    F.cross_entropy(plain.flatten(0, 1), ids.flatten()).backward()
+    with torch.no_grad():  # as it is read again after the clipping, to the bit
+        before = answer()
+    F.cross_entropy(answer().flatten(0, 1), ids.flatten()).backward()
     slopes = [one.grad.clone() for one in weights if one.grad is not None]
     size, most = float(torch.stack([slope.norm() for slope in slopes]).norm()), 0.1
     torch.nn.utils.clip_grad_norm_(weights, most)
@@ -254,23 +255,24 @@ def _clipped_and_pushed() -> tuple[float, float, float, float]:
     formula = [slope / max(1.0, size / most) for slope in slopes]  # g / max(1, ‖g‖/γ)
     apart = max(float((a - b).abs().max()) for a, b in zip(cut, formula, strict=True))
     with torch.no_grad():
-        changed = float((answer() - plain).abs().max())
-    pushed = moved()
+        changed = float((answer() - before).abs().max())
+    perturbed = moved()
     # The head shares the words' table, so only what is looked up there is made longer.
     handle = embeddings.token.register_forward_hook(lambda *seen: 10 * seen[2])
     longer = moved()
     handle.remove()
-    return changed, apart / most, pushed, longer / pushed
+    return changed, apart / most, perturbed, longer / perturbed
 
 
 def _clipping_is_not_sift() -> Settled:
-    changed, apart, pushed, longer = _clipped_and_pushed()
+    changed, apart, perturbed, longer = _clipped_and_perturbed()
     said = (
         f"the printed formula gives what torch's clipping gives (to {apart:.0e}); it changes the "
-        f"answers by {changed:g}. SiFT's push moves them by a symmetric KL of {pushed:.1e} nats a "
-        f"word; with word vectors ten times as long, {longer:.2f} times as far"
+        f"answers by {changed:g}. SiFT's perturbation moves them by a symmetric KL of "
+        f"{perturbed:.1e} nats a word; with word vectors ten times as long, {longer:.2f} times "
+        "as far"
     )
-    return Settled((changed, apart, pushed, longer), said)
+    return Settled((changed, apart, perturbed, longer), said)
 
 
 # ================================================================ size and cost

@@ -27,10 +27,10 @@ from course_lib.family.deberta import (
 from course_lib.heads import BertForMaskedLM, MaskedLMOutput
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.objectives.rows import Batch, Rows
+from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
 from course_lib.text.tasks import Queues, queues
-from course_lib.text.world import MicroWorld, story_rows
+from course_lib.text.world import MicroWorld, story_sequences
 from course_lib.train.loop import Callback, History, Report, fit
 from course_lib.train.metrics import evaluate
 
@@ -81,8 +81,8 @@ class PositionMaterial:
     """The stories to learn from, and held-out ones to be measured on."""
 
     world: MicroWorld
-    train: Rows
-    heldout: Rows
+    train: PackedSequences
+    heldout: PackedSequences
 
 
 def prepare(world: MicroWorld | None = None) -> PositionMaterial:
@@ -90,7 +90,7 @@ def prepare(world: MicroWorld | None = None) -> PositionMaterial:
     world = world or MicroWorld.load()
     told, unseen = world.stories(STORIES, seed=0), world.stories(HELDOUT, seed=0, split="heldout")
     return PositionMaterial(
-        world, story_rows(world, told, LENGTH), story_rows(world, unseen, LENGTH)
+        world, story_sequences(world, told, LENGTH), story_sequences(world, unseen, LENGTH)
     )
 
 
@@ -257,17 +257,17 @@ def queue_model(recipe: QueueRecipe, world: MicroWorld, seed: int) -> nn.Module:
 
 def queue_batch(told: Queues, special_mask: int) -> Batch:
     """Every worker hidden, and asked for."""
-    count, tokens = told.rows.input_ids.shape
+    count, tokens = told.sequences.input_ids.shape
     at = (torch.arange(count)[:, None] * tokens + told.at).flatten()  # (N·8,)
-    hidden = told.rows.input_ids.flatten().clone()
-    asked = hidden[at]
+    hidden = told.sequences.input_ids.flatten().clone()
+    labels = hidden[at]
     hidden[at] = special_mask
     inputs = {
         "input_ids": hidden.view(count, tokens),
-        "attention_mask": told.rows.attention_mask,
+        "attention_mask": told.sequences.attention_mask,
         "predict_at": at,
     }
-    return Batch(inputs, {"labels": asked})
+    return Batch(inputs, {"labels": labels})
 
 
 def train_queue(
@@ -313,8 +313,8 @@ def one_queue(recipe: QueueRecipe, world: MicroWorld, seed: int) -> dict[str, An
                 report.model.train()
 
         model, _ = train_queue(recipe, world, seed=seed, callbacks=[look])
-        places = queue_accuracy(model, world)
-        return {"seed": seed, "accuracy": mean(places), "places": places, "curve": curve}
+        by_position = queue_accuracy(model, world)
+        return {"seed": seed, "accuracy": mean(by_position), "places": by_position, "curve": curve}
 
     name = f"08-queue-{recipe.kind}-{recipe.decoder}-{recipe.span}"
     return kept(name, {"seed": seed, **asdict(recipe)}, world, run)

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import torch
@@ -47,7 +48,7 @@ class Guarded:
         self._watching = bool(exercise.forbidden)
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
-        self.last, before = inputs, copy_of(inputs)
+        self.last, before = inputs, () if self.exercise.may_write else copy_of(inputs)
         result = self._result(inputs, named)
         if result is ... or (isinstance(result, (tuple, list)) and any(x is ... for x in result)):
             raise Unanswered
@@ -124,6 +125,8 @@ def _unchanged(old: Any, new: Any) -> bool:
         return list(old) == list(new) and all(_unchanged(old[k], new[k]) for k in old)
     if isinstance(old, set):
         return bool(old == new)
+    if is_dataclass(old) and type(old) is type(new):
+        return all(_unchanged(getattr(old, f.name), getattr(new, f.name)) for f in fields(old))
     return True
 
 
@@ -188,13 +191,24 @@ def global_states() -> list[Any]:
 
 
 def shown_input(x: Any) -> str:
-    """An input for a sentence: its value where it is small."""
+    """An input for a sentence: its value where it is small, a configuration's own settings."""
     if isinstance(x, Tensor):
         if x.numel() <= 24:
             return shown(x, 3 if x.is_floating_point() else 4)
         return f"a tensor of shape {tuple(x.shape)}"
+    if is_dataclass(x) and not isinstance(x, type):
+        told = [f for f in fields(x) if f.default != getattr(x, f.name)]
+        inside = ", ".join(f"{f.name}={shown(getattr(x, f.name))}" for f in told)
+        return f"{type(x).__name__}({inside})"
+    if holds_functions(x) and not callable(x):
+        return "functions"
     plain = isinstance(x, (str, int, float, list, tuple, dict, set, type(None)))
     return shown(x) if plain else f"a {type(x).__name__}"
+
+
+def holds_functions(x: Any) -> bool:
+    """Whether this is a function, or a list of nothing else: no input that can be shown."""
+    return callable(x) or (isinstance(x, (list, tuple)) and bool(x) and all(map(callable, x)))
 
 
 def is_empty(answer: Any) -> bool:

@@ -52,6 +52,7 @@ class Stage:
     observe(function, *case): looks at something else, such as how often a word was drawn, how many
     rows a layer was given, or a gradient; `returns` declares what it gives, one Out or several.
     ask(function, *case): raises Wrong itself, for what no comparison can say.
+    only: names of the outputs that this stage looks at, where it is not all of them.
     remark: said beside the stage when it is passed."""
 
     name: str
@@ -59,6 +60,7 @@ class Stage:
     observe: Callable[..., Any] | None = None
     returns: Out | Sequence[Out] = ()
     ask: Callable[..., None] | None = None
+    only: Sequence[str] = ()
     remark: str | Callable[[], str] = ""
 
 
@@ -107,7 +109,8 @@ class Exercise:
     <newline> the line it came from". forbidden: names of functions that may not be called, and what
     to say. infinite: what to say where the result is not finite and the right one is.
     gradient: names of inputs through which a gradient must flow as through the solution's, checked
-    by a last stage; what flows into other inputs must be nothing. may_write: inputs may be changed.
+    by a last stage; what flows into other inputs must be nothing. Of an input that is a dataclass
+    the field is named, "student.logits". may_write: inputs may be changed.
     """
 
     id: str
@@ -190,7 +193,7 @@ def source_of(function: Answer) -> str:
 @lru_cache(maxsize=4096)
 def compiled(text: str, solution: Answer) -> Answer:
     """The function of the solution's name that this text defines, among its own globals."""
-    space = dict(solution.__globals__)
+    space = dict(inspect.unwrap(solution).__globals__)
     flags = __future__.annotations.compiler_flag
     exec(compile(text, f"<edited {solution.__name__}>", "exec", flags, True), space)
     made: Answer = space[solution.__name__]

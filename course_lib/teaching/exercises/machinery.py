@@ -9,6 +9,7 @@ import re
 import secrets
 import traceback
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from operator import attrgetter
 from typing import Any
@@ -22,6 +23,7 @@ from .calling import (
     Guarded,
     TookTooLong,
     Unanswered,
+    holds_functions,
     is_empty,
     own_randomness,
     shown_input,
@@ -144,11 +146,28 @@ def _compare(
     seen = Observations(
         exercise, stage, cases, others, answer.function,
         lambda function, case: observed(stage, function, case), NAMING_SECONDS,
+        lambda function: _passes(exercise, stages[:i], function, seed),
     )  # fmt: skip
     names, kind = seen.name(place, exercise.outs(stage)[place])
     if names:
         raise Wrong(f"{either(names)}\n{said.message}", kind)
     raise said
+
+
+def _passes(exercise: Exercise, stages: Sequence[Stage], function: Answer, seed: int) -> bool:
+    """Whether a function passes these stages."""
+    guarded = Guarded(exercise, function, NAMING_SECONDS)
+    guarded._watching = False
+    try:
+        for i, stage in enumerate(stages):
+            for case in drawn(stages, i, seed):
+                if stage.ask:
+                    stage.ask(guarded, *copy_of(case))
+                elif _problem(exercise, stage, guarded, case):
+                    return False
+    except (Exception, TookTooLong):
+        return False
+    return True
 
 
 def either(names: Sequence[str]) -> str:
@@ -167,6 +186,8 @@ def _problem(
     mine = observed(stage, answer, case)
     rights = (right,) if len(outs) == 1 else tuple(right)
     for place, (out, x, y) in enumerate(zip(outs, _parts(outs, mine), rights, strict=True)):
+        if stage.only and out.name not in stage.only:
+            continue
         try:
             found = out.read(x, y)
         except Wrong as wrong:
@@ -201,7 +222,7 @@ def _given(exercise: Exercise, case: Case) -> str:
     parts = [
         f"{name} = {shown_input(x)}"
         for name, x in zip(exercise.parameters, case, strict=False)
-        if not callable(x) and not isinstance(x, torch.Generator)
+        if not holds_functions(x) and not isinstance(x, torch.Generator)
     ]
     text = ", ".join(part for part in parts if len(part) <= 260)
     return f"For {text}: " if 0 < len(text) <= 500 else ""
@@ -224,45 +245,64 @@ def _size(case: Case) -> int:
 def gradient_stage(exercise: Exercise) -> Stage:
     """Through which inputs the gradient flows, and how: asked on the last plain stage's cases."""
     cases = [stage for stage in exercise.stages if not stage.observe and not stage.ask][-1].cases
-    names = exercise.parameters
-
-    def float_inputs(case: Case) -> list[int]:
-        floats = (n for n, x in enumerate(case) if isinstance(x, Tensor) and x.is_floating_point())
-        return [n for n in floats if n < len(names)]
+    outs = (exercise.returns,) if isinstance(exercise.returns, Out) else tuple(exercise.returns)
 
     def observe(function: Answer, *case: Any) -> Any:
-        given = list(copy_of(case))
-        places = float_inputs(case)
-        for n in places:
-            given[n] = given[n].detach().requires_grad_()
-        result = function(*given)
-        loss = _weighed(result, exercise.outs(exercise.stages[0]))
-        grads = torch.autograd.grad(loss, [given[n] for n in places], allow_unused=True)
-        _expect_no_others(exercise, [names[n] for n in places], grads)
-        kept = zip(places, grads, strict=True)
-        flows = [(n, g) for n, g in kept if names[n] in exercise.gradient]
-        found = tuple(torch.zeros_like(given[n]) if g is None else g for n, g in flows)
-        return found if len(found) > 1 else found[0]
+        given = copy_of(case)
+        named = zip(exercise.parameters, given, strict=False)
+        leaves = _leaves([(name, x) for name, x in named], exercise.gradient)
+        for _, x in leaves:
+            x.requires_grad_()
+        loss = _weighed(function(*given), exercise.solution(*given), outs)
+        grads = torch.autograd.grad(loss, [x for _, x in leaves], allow_unused=True)
+        _expect_no_others(exercise, [name for name, _ in leaves], grads)
+        pairs = list(zip(leaves, grads, strict=True))
+        found = []
+        for name in exercise.gradient:
+            mine = [torch.zeros_like(x) if g is None else g for (of, x), g in pairs if of == name]
+            found.append(mine[0] if len(mine) == 1 else torch.cat([g.flatten() for g in mine]))
+        return tuple(found) if len(found) > 1 else found[0]
 
-    outs = [Numbers(f"gradient of `{name}`") for name in names if name in exercise.gradient]
-    return Stage("the gradient", cases, observe=observe, returns=outs)
+    returns = [Numbers(f"gradient of `{name}`") for name in exercise.gradient]
+    return Stage("the gradient", cases, observe=observe, returns=returns)
 
 
-def _weighed(result: Any, outs: Sequence[Out]) -> Tensor:
+def _leaves(named: Sequence[tuple[str, Any]], first: Sequence[str]) -> list[tuple[str, Tensor]]:
+    """Every floating-point tensor among the inputs once, with its name, one of `first` if it can
+    be."""
+    found: list[tuple[str, Tensor]] = []
+
+    def add(name: str, x: Any) -> None:
+        if isinstance(x, Tensor) and x.is_floating_point():
+            found.append((name, x))
+        elif isinstance(x, (list, tuple)):
+            for part in x:
+                add(name, part)
+        elif is_dataclass(x):
+            for field in fields(x):
+                add(f"{name}.{field.name}", getattr(x, field.name))
+
+    for name, x in named:
+        add(name, x)
+    found.sort(key=lambda pair: pair[0] in first)
+    return list({id(x): (name, x) for name, x in found}.values())  # of two names the last
+
+
+def _weighed(result: Any, right: Any, outs: Sequence[Out]) -> Tensor:
     """One number of all that is returned, each entry with a weight of its own."""
-    parts = (result,) if len(outs) == 1 else tuple(result)
+    parts, rights = ((x,) if len(outs) == 1 else tuple(x) for x in (result, right))
     total = torch.zeros(())
-    for part in parts:
+    for part, wanted, out in zip(parts, rights, outs, strict=True):
         if not isinstance(part, Tensor) or not part.requires_grad:
+            if isinstance(wanted, Tensor) and wanted.requires_grad:
+                raise Wrong(
+                    f"Your {out.name} carries no gradient: a number made with .item(), .detach(), "
+                    "numpy or torch.tensor has lost it. Stay with torch's own operations.",
+                    "gradient",
+                )
             continue
         weights = torch.linspace(0.5, 1.5, max(1, part.numel()), dtype=part.dtype)
         total = total + (part * weights.view(part.shape)).sum()
-    if not total.requires_grad:
-        raise Wrong(
-            "Your result carries no gradient: a number made with .item(), .detach(), numpy or "
-            "torch.tensor has lost it. Stay with torch's own operations.",
-            "gradient",
-        )
     return total
 
 

@@ -2,13 +2,13 @@
 
 A mistake is named only when it agrees with the answer on every case of the stage and differs from
 the solution on one of them. Where several agree, those that agree on the other stages' cases as
-well are named, and all of them: "either … or …".
+well, and that pass the stages which the answer passed, are named: "either … or …".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, islice
 from typing import Any
 
@@ -20,7 +20,7 @@ from .form import Case, Edit, Exercise, Known, Stage
 from .outputs import Items, Number, Numbers, Out, alike, numeric, plain
 
 NOTHING = object()  # where a function gave no value to compare
-MOST_PAIRS = 300
+MOST_PAIRS = 400
 MOST_NAMED = 3
 
 Observe = Callable[[Any, Case], Any]
@@ -32,9 +32,11 @@ class Observations:
     def __init__(
         self, exercise: Exercise, stage: Stage, cases: Sequence[Case], others: Sequence[Case],
         answer: Any, observe: Observe, seconds: float,
+        passed: Callable[[Any], bool] = lambda function: True,
     ) -> None:  # fmt: skip
+        """passed: whether a function passes the stages that the answer has passed."""
         self.exercise, self.stage, self.observe, self.seconds = exercise, stage, observe, seconds
-        self.cases, self.others = list(cases), list(others)
+        self.cases, self.others, self.passed = list(cases), list(others), passed
         self.mine = [self._of(answer, case) for case in (*cases, *others)]
         self.right = [self._of(exercise.solution, case) for case in (*cases, *others)]
 
@@ -59,10 +61,15 @@ class Observations:
             return [f"Your {out.name}: the same for all inputs."], "constant"
         if exchanged := self._exchanged(here):
             return [exchanged], "universal"
-        if found := self._known(parts, rights, place, out, here):
+        if all(_same(a, b, out) for a, b in zip(parts[:here], rights[:here], strict=True)):
+            return [], "unforeseen"  # right numbers of the wrong type: no mistake explains that
+        singles = [(known,) for known in self.exercise.mistakes if not known.endless]
+        if found := self._known(singles, parts, rights, place, out, here):
             return found, "known"
         if found := list(_universal(parts[:here], rights[:here], out)):
             return found[:MOST_NAMED], "universal"
+        if found := self._known(self._pairs(), parts, rights, place, out, here):
+            return found, "known"
         return [], "unforeseen"
 
     def _part(self, observed: Any, place: int) -> Any:
@@ -100,39 +107,38 @@ class Observations:
     # ---------------------------------------------------------------- known mistakes
 
     def _known(
-        self, mine: list[Any], right: list[Any], place: int, out: Out, here: int
-    ) -> list[str]:
-        singles = [(known,) for known in self.exercise.mistakes if not known.endless]
-        for tried in (singles, self._pairs()):
-            agreeing = []
-            for known in tried:
-                score = self._agreement(known, mine, right, place, out, here)
-                if score is not None:
-                    agreeing.append((score, known))
-            if agreeing:
-                best = max(score for score, _ in agreeing)
-                named = [known for score, known in agreeing if score == best]
-                said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
-                return list(said)[:MOST_NAMED]
-        return []
+        self, tried: Iterable[tuple[Known, ...]], mine: list[Any], right: list[Any], place: int,
+        out: Out, here: int,
+    ) -> list[str]:  # fmt: skip
+        agreeing = []
+        for known in tried:
+            score = self._agreement(known, mine, right, place, out, here)
+            if score is not None:
+                agreeing.append((score, known))
+        best = max((score for score, _ in agreeing), default=0)
+        named = [known for score, known in agreeing if score == best]
+        if len(named) > 1:
+            passing = [k for k in named if self.passed(self.exercise.with_mistakes(*k))]
+            named = passing or named
+        said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
+        return list(said)[:MOST_NAMED]
 
     def _pairs(self) -> Iterator[tuple[Known, ...]]:
         edits = [known for known in self.exercise.mistakes if isinstance(known, Edit)]
         edits = [edit for edit in edits if not edit.endless]
-        olds = [{old for old, _ in edit.replacements()} for edit in edits]
-        apart = (
-            (edits[i], edits[j])
-            for i, j in combinations(range(len(edits)), 2)
-            if not olds[i] & olds[j]
+        pairs = (
+            (a, b)
+            for a, b in combinations(edits, 2)
+            if not {old for old, _ in a.replacements()} & {old for old, _ in b.replacements()}
         )
-        yield from islice(apart, MOST_PAIRS)
+        yield from islice(pairs, MOST_PAIRS)
 
     def _agreement(
         self, known: tuple[Known, ...], mine: list[Any], right: list[Any], place: int, out: Out,
         here: int,
     ) -> int | None:  # fmt: skip
-        """On how many cases it agrees with the answer, those on which all outputs agree counted
-        twice; None unless on all of the stage's."""
+        """On how many cases and outputs it agrees with the answer; None unless on all of the
+        stage's cases in this output."""
         try:
             function = self.exercise.with_mistakes(*known)
         except Exception:  # two edits of one place; a text that is no Python any more
@@ -148,14 +154,18 @@ class Observations:
             agrees = theirs is not NOTHING and _same(mine[n], theirs, out)
             if n < here and not agrees:
                 return None
-            score += agrees + self._agree_in_all(self.mine[n], whole)
+            score += agrees + self._other_outputs(self.mine[n], whole)
             differs = differs or (n < here and not _same(theirs, right[n], out))
         return score if differs and score else None
 
-    def _agree_in_all(self, a: Any, b: Any) -> bool:
+    def _other_outputs(self, mine: Any, theirs: Any) -> int:
+        """In how many outputs two observations agree, where there are several."""
         outs = self.exercise.outs(self.stage)
-        parts = [(self._part(a, n), self._part(b, n), out) for n, out in enumerate(outs)]
-        return all(x is not NOTHING and y is not NOTHING and _same(x, y, o) for x, y, o in parts)
+        try:
+            pairs = zip(mine, theirs, outs, strict=True) if len(outs) > 1 else ()
+            return sum(_same(a, b, out) for a, b, out in pairs)
+        except Exception:
+            return 0
 
 
 def _same(a: Any, b: Any, out: Out) -> bool:
@@ -239,7 +249,7 @@ def _universal(mine: list[Any], right: list[Any], out: Out) -> Iterator[str]:
     if not pairs:
         return
     table: tuple[tuple[str, Callable[[Any], Any]], ...] = ()
-    if all(numeric(b) for _, b in pairs):
+    if isinstance(out, (Number, Numbers)) and all(numeric(b) for _, b in pairs):
         pairs = [(_tensor(a), torch.as_tensor(b).detach()) for a, b in pairs]
         table = (*ANY_NUMBER, *(ANY_TENSOR if isinstance(out, Numbers) else ()))
     elif isinstance(out, Items) and out.ordered:

@@ -152,6 +152,13 @@ class Number(Out):
             )
         return x
 
+    def difference(self, x: Any, right: Any) -> str:
+        said = super().difference(x, right)
+        if self.kind != "int" or abs(int(x) - int(right)) < 2:
+            return said
+        gap = int(x) - int(right)
+        return f"{said[:-1]} ({shown(abs(gap))} too {'many' if gap > 0 else 'few'})."
+
 
 @dataclass(frozen=True)
 class Items(Out):
@@ -216,6 +223,17 @@ class Table(Out):
             raise self._unreadable(x, right)
         return {key: plain(value) for key, value in x.items()}
 
+    def difference(self, x: Mapping[Any, Any], right: Mapping[Any, Any]) -> str:
+        """The names that are too many or missing; else the first number that differs."""
+        surplus, missing = [k for k in x if k not in right], [k for k in right if k not in x]
+        if surplus or missing:
+            said = [f"{', '.join(map(repr, surplus))} should not be in it"] if surplus else []
+            said += [f"{', '.join(map(repr, missing))} is missing"] if missing else []
+            return f"{'; '.join(said)}. It is {shown(right)}."
+        name = next(k for k in right if not alike(x[k], right[k], self.tol))
+        mine, theirs = digits_apart(x[name], right[name])
+        return f"at {name!r} you have {mine}; it is {theirs}{self._unit}."
+
 
 @dataclass(frozen=True)
 class Exact(Out):
@@ -235,7 +253,9 @@ class Exact(Out):
 
 def as_tensor(x: Any) -> Tensor:
     found = torch.as_tensor(x)
-    return found.double() if found.dtype.is_floating_point else found
+    if not found.dtype.is_floating_point:
+        return found
+    return torch.as_tensor(x, dtype=torch.float64)  # a list's numbers are rounded to float32 else
 
 
 def nested(x: Any) -> bool:
@@ -294,11 +314,11 @@ def digits_apart(a: Any, b: Any) -> tuple[str, str]:
 
 def shown(value: Any, digits: int = 4) -> str:
     """A value for a sentence: numbers rounded, tensors as lists, long things cut."""
-    x: Any = plain(value)
+    x = plain(value)
     if isinstance(x, bool) or not isinstance(x, (int, float)):
-        if type(x) in (list, tuple):
+        if isinstance(x, (list, tuple)):
             inside = ", ".join(shown(part, digits) for part in x)
-            return short(f"[{inside}]" if type(x) is list else f"({inside})", 400)
+            return short(f"[{inside}]" if isinstance(x, list) else f"({inside})", 400)
         if isinstance(x, Mapping):
             inside = ", ".join(f"{k!r}: {shown(v, digits)}" for k, v in x.items())
             return short("{" + inside + "}", 400)

@@ -13,10 +13,10 @@ from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
 from course_lib.files import data_path
 from course_lib.heads import BertForClassification, SpanOutput
-from course_lib.objectives.rows import SpecialIds
+from course_lib.objectives.sequences import SpecialIds
 from course_lib.objectives.spans import best_spans, span_loss
 from course_lib.text.english import ENTITY_KINDS, ENTITY_TAGS, TaggedSentence
-from course_lib.text.features import tagged_rows
+from course_lib.text.features import tagged_sequences
 from course_lib.text.packing import pack_pair
 from course_lib.text.wordpiece import SPECIAL_TOKENS, WordPiece
 from course_lib.train.span_metrics import answer_f1, exact_match, span_scores
@@ -124,12 +124,12 @@ def test_first_pieces_are_counted():
     pieces = ("##a", "##c", "##e", "##f")
     tokenizer = WordPiece([*SPECIAL_TOKENS, *"abcdef", *pieces])
     sentence = TaggedSentence("t", " ".join(words), words, (*names,) * 3, ("O",) * 6)
-    made = tagged_rows([sentence], "pos", tokenizer, 20, names)
-    asked = int((made.labels != -100).sum())
-    whole = int(made.rows.attention_mask.sum())
+    made = tagged_sequences([sentence], "pos", tokenizer, 20, names)
+    labelled = int((made.labels != -100).sum())
+    whole = int(made.sequences.attention_mask.sum())
     assert f"{len(words)} words is cut into {whole - 2} pieces" in found.question
     assert f"there are {whole} positions" in found.question
-    assert [int(c.text.split(":")[0]) for c in found.choices] == [asked, whole - 2, whole]
+    assert [int(c.text.split(":")[0]) for c in found.choices] == [labelled, whole - 2, whole]
     assert right.text.startswith(f"{len(words)}:")
 
 

@@ -116,7 +116,7 @@ def test_no_text_claims_more_than_the_file_says(made, root: Path):
     ]  # fmt: skip
 
 
-def test_the_first_held_out_rows_give_what_they_gave(made, course):
+def test_the_first_held_out_sequences_give_what_they_gave(made, course):
     """Only where the same text is installed, and built."""
     built = cache_dir("documentation") / "packages.jsonl"
     if read_cache(built, installed_versions()) is None:
@@ -127,8 +127,8 @@ def test_the_first_held_out_rows_give_what_they_gave(made, course):
     sentences = heldout.sentences()[:300]  # more documents than a hundred rows hold
     ids = [[i for s in document if (i := course.tokenizer.encode(s))] for document in sentences]
     rows = pack_documents([d for d in ids if d], course.tokenizer.special, 128)
-    assert len(rows) > lecture_03.FIRST_ROWS
-    again = lecture_03.first_rows_accuracy(course.model, rows, course.tokenizer.special)
+    assert len(rows) > lecture_03.FIRST_SEQUENCES
+    again = lecture_03.first_sequences_accuracy(course.model, rows, course.tokenizer.special)
     assert again == pytest.approx(made["first_rows"], abs=0.003)
     assert again == pytest.approx(made["reached"]["heldout_accuracy"], abs=0.1)
 

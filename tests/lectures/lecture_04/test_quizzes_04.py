@@ -37,7 +37,7 @@ def test_the_coverage_is_computed():
     assert f"{coverage(0.15, 40)[-1]:.2%} after 40" in said
 
 
-def test_the_gains_of_fresh_masks_are_the_papers():
+def test_the_gains_of_dynamic_masking_are_the_papers():
     table = PAPER["masking"]
     gains = [new - old for new, old in zip(table["dynamic"], table["static"], strict=True)]
     said = f"{gains[0]:+.1f}, {gains[1]:+.1f} and {gains[2]:+.1f}".replace("-", "−")
@@ -62,7 +62,7 @@ def test_the_input_formats_are_the_papers():
     assert not_best == ["SST-2"]
 
 
-def test_two_thousand_rows_are_best():
+def test_two_thousand_sequences_are_best():
     _, right = item("which batch size")
     best = min(PAPER["batch"]["rows"], key=lambda row: row[3])
     assert best[0] == 2000 and all(str(x) in right.why for x in best[3:])

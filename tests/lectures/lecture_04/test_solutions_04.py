@@ -18,9 +18,9 @@ from course_lib.lectures.lecture_04.exercises import (
     share,
 )
 from course_lib.objectives.coverage import coverage, simulated_coverage
-from course_lib.objectives.masked_lm import mask_rows
+from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.exercises.form import Draw
 from course_lib.teaching.exercises.outputs import alike
@@ -31,7 +31,7 @@ def word_rows(number, length):
     """Rows of [CLS], words and [SEP], all of one length, and their special ids."""
     ids = torch.tensor([2, *range(5, 3 + length), 3]).repeat(number, 1)
     special = SpecialIds(0, 1, 2, 3, 4, vocab_size=60)
-    return Rows(ids, torch.ones_like(ids), torch.zeros_like(ids)), special
+    return PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids)), special
 
 
 def draw_read(epoch, copies):
@@ -55,9 +55,9 @@ def test_the_schemes_are_those_of_the_librarys_batches(copies):
         at = batches(epoch).inputs["predict_at"]
         chosen = torch.zeros(rows.input_ids.numel(), dtype=torch.bool)
         chosen[at] = True
-        masked = mask_rows(rows, special, epoch=draw_read(epoch, copies))
+        masked = mask_sequences(rows, special, epoch=draw_read(epoch, copies))
         # The batch has the rows in an order of its own.
-        assert sorted(chosen.view_as(masked.chosen).tolist()) == sorted(masked.chosen.tolist())
+        assert sorted(chosen.view_as(masked.selected).tolist()) == sorted(masked.selected.tolist())
 
 
 def test_the_fraction_is_the_librarys():

@@ -12,11 +12,10 @@ from quiz_parts import Quiz
 from course_lib.config import encoder_flops, published
 from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
-from course_lib.family.distilbert import DistilBertConfig, distilbert
+from course_lib.family.distilbert import DistilBertConfig, distilbert, spread_layers
 from course_lib.family.tinybert import layer_mapping, tinybert
 from course_lib.files import data_path
 from course_lib.kernels.distillation import soft_target_loss
-from course_lib.lectures.lecture_06.exercises.begin import chosen
 from course_lib.lectures.lecture_06.exercises.soften import soften
 from course_lib.objectives.distillation import PUBLISHED_WEIGHTS
 from course_lib.teaching.averages import glue_average
@@ -48,7 +47,7 @@ def test_the_length_does_not_give_the_answer_away():
     assert sum(longest) < 0.5 * len(ITEMS) and sum(shortest) < 0.5 * len(ITEMS)
 
 
-def test_the_softened_scores_are_computed():
+def test_the_softened_logits_are_computed():
     found, right = item("Scores 4, 2 and 0")
     scores = torch.tensor([[4.0, 2.0, 0.0]])
     cold, warm, sharp = (soften(scores, T)[0][0, 0].item() for T in (1.0, 4.0, 0.25))
@@ -85,7 +84,7 @@ def test_the_parameters_are_counted():
     assert f"{tiny / 1e6:.1f} million parameters, {tiny / big:.0%} of" in answer("77.0 of 79.5")
 
 
-def test_the_operations_are_counted():
+def test_the_flops_are_counted():
     big = encoder_flops(published("bert", "base"), 128)
     small = encoder_flops(published("distilbert", "base", DistilBertConfig), 128)
     assert f"({small / 1e9:.2f} against {big / 1e9:.2f} billion" in answer("60% faster")
@@ -93,7 +92,7 @@ def test_the_operations_are_counted():
 
 def test_the_layers_are_the_released_ones():
     found, _ = item("What does this save")
-    *first, last = chosen(12, 6)
+    *first, last = spread_layers(12, 6)
     assert f"{', '.join(map(str, first))} and {last}" in found.question
 
 

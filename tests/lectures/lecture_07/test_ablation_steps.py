@@ -13,16 +13,16 @@ from course_lib.encoder import Encoder
 from course_lib.family.electra import Electra, ElectraConfig
 from course_lib.heads import BertForMaskedLM
 from course_lib.lectures.lecture_07.ablation_steps import (
-    STONES,
+    ABLATION_STEPS,
     WordReader,
+    ablation_step,
     all_tokens_loss,
     kept_encoder,
     replace_mlm_loss,
-    stepping_stone,
 )
 from course_lib.objectives.pretraining import pretraining_batches, split_batch
 from course_lib.objectives.replaced_tokens import PAPER_MIX, replaced_token_loss
-from course_lib.objectives.rows import Rows, SpecialIds
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.train.loop import fit
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=30)
@@ -31,8 +31,8 @@ CONFIG = ElectraConfig(
     max_positions=12, embedding_size=8, hidden_dropout=0.0, attention_dropout=0.0,
     initializer_range=0.1,
 )  # fmt: skip
-every_stone = pytest.mark.parametrize("name", STONES)
-corrected = pytest.mark.parametrize("name", STONES[1:])
+every_step = pytest.mark.parametrize("name", ABLATION_STEPS)
+corrected = pytest.mark.parametrize("name", ABLATION_STEPS[1:])
 
 
 def batches(batch_size=8):
@@ -40,13 +40,13 @@ def batches(batch_size=8):
     ids = torch.randint(5, 30, (32, 12), generator=make)
     real = torch.arange(12) < torch.randint(7, 13, (32, 1), generator=make)
     ids[:, 0] = SPECIAL.cls
-    rows = Rows(ids * real, real.long(), torch.zeros_like(ids))
+    rows = PackedSequences(ids * real, real.long(), torch.zeros_like(ids))
     return pretraining_batches(rows, SPECIAL, batch_size=batch_size, rate=0.3, mix=PAPER_MIX)
 
 
-def stone(name, seed=0):
+def build(name, seed=0):
     torch.manual_seed(seed)
-    return stepping_stone(name, CONFIG, size=0.5)
+    return ablation_step(name, CONFIG, size=0.5)
 
 
 def read_by(encoder, run):
@@ -61,9 +61,9 @@ def read_by(encoder, run):
 # ---------------------------------------------------------------- all five
 
 
-@every_stone
-def test_each_stone_trains(name):
-    model, objective = stone(name)
+@every_step
+def test_each_ablation_step_trains(name):
+    model, objective = build(name)
     before = {n: p.clone() for n, p in kept_encoder(model).named_parameters()}
     history = fit(model, objective, batches(), steps=2, precision="float32")
     for losses in history.losses.values():
@@ -74,11 +74,11 @@ def test_each_stone_trains(name):
     assert any(not torch.equal(value, before[n]) for n, value in after.items() if "stack" in n)
 
 
-@every_stone
+@every_step
 def test_who_reads_mask(name):
     """BERT reads [MASK]. In the others the generator does; what is kept sees its words instead,
     and [MASK] only where the generator itself wrote it."""
-    model, _ = stone(name)
+    model, _ = build(name)
     batch = batches()(0)
     ids, at = batch.inputs["input_ids"], batch.inputs["predict_at"]
     assert (ids.flatten()[at] == SPECIAL.mask).all()
@@ -100,9 +100,9 @@ def test_who_reads_mask(name):
     assert not (read == SPECIAL.mask).any()
 
 
-@every_stone
+@every_step
 def test_what_is_kept_is_the_encoder_in_the_reader(name):
-    model, _ = stone(name)
+    model, _ = build(name)
     kept = kept_encoder(model)
     assert isinstance(kept, Encoder) and kept.config == CONFIG
     if name != "BERT":
@@ -113,12 +113,17 @@ def test_what_is_kept_is_the_encoder_in_the_reader(name):
 
 
 def test_each_changes_one_thing():
-    models = {name: stone(name)[0] for name in STONES}
+    models = {name: build(name)[0] for name in ABLATION_STEPS}
     assert type(models["BERT"]) is BertForMaskedLM
-    assert [type(models[name]) for name in STONES[1:]] == [WordReader, Electra, WordReader, Electra]
+    assert [type(models[name]) for name in ABLATION_STEPS[1:]] == [
+        WordReader,
+        Electra,
+        WordReader,
+        Electra,
+    ]
     assert models["Replace MLM"].copy is None and models["All-tokens MLM"].copy is not None
     batch = batches()(0)
-    (model, every), (_, masked) = stone("ELECTRA"), stone("ELECTRA 15%")
+    (model, every), (_, masked) = build("ELECTRA"), build("ELECTRA 15%")
     outputs = model(**batch.inputs)
     found = every(outputs, batch.targets)["rtd"], masked(outputs, batch.targets)["rtd"]
     assert found[0] == replaced_token_loss(outputs, batch.targets)["rtd"]
@@ -129,7 +134,7 @@ def test_each_changes_one_thing():
 @corrected
 def test_the_generator_learns_nothing_from_the_reader(name):
     """But for the tables that both own. Its own blocks and its head move by its own loss alone."""
-    model, objective = stone(name)
+    model, objective = build(name)
     batch = batches()(0)
     torch.manual_seed(0)
     losses = objective(model(**batch.inputs), batch.targets)
@@ -146,16 +151,16 @@ def grads(loss, parameters):
     return torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
 
 
-def test_another_stone_is_refused():
+def test_another_ablation_step_is_refused():
     with pytest.raises(ValueError, match=r"stone 'XLNet' was given; expected one of BERT, Replace"):
-        stepping_stone("XLNet", CONFIG)
-    with pytest.raises(ValueError, match=r"A Linear was given.*stepping_stone"):
+        ablation_step("XLNet", CONFIG)
+    with pytest.raises(ValueError, match=r"A Linear was given.*ablation_step"):
         kept_encoder(torch.nn.Linear(2, 2))
 
 
 @pytest.mark.parametrize("name", ["Replace MLM", "All-tokens MLM"])
 def test_without_a_mask_every_token_is_real(name):
-    model, objective = stone(name)
+    model, objective = build(name)
     ids, at = torch.tensor([[2, 4, 8, 9]]), torch.tensor([1])
     torch.manual_seed(0)
     bare = objective(model(ids, predict_at=at), {"labels": torch.tensor([7])})
@@ -234,7 +239,7 @@ def test_the_slope_of_the_copy_score_points_the_right_way():
     assert kept < 0 < replaced and math.isclose(replaced, 0.5 / 2, rel_tol=1e-9)
 
 
-def test_replace_mlm_asks_at_the_masked_positions():
+def test_replace_mlm_predicts_at_the_masked_positions():
     outputs = spoken([[0.5, 0.5]], [[P, P]], [[3, 2]], [0, 1])
     outputs.reader_logits = torch.tensor([P, P]).log()
     found = replace_mlm_loss(outputs, {"labels": torch.tensor([3, 0])})
@@ -244,10 +249,10 @@ def test_replace_mlm_asks_at_the_masked_positions():
     assert replace_mlm_loss(empty, {"labels": torch.zeros(0).long()})["total"] == 0
 
 
-@every_stone
+@every_step
 def test_a_batch_in_parts_adds_up_or_is_refused(name):
     """Shares of the whole's means can be added up; All-tokens MLM has none, and says so."""
-    model, objective = stone(name)
+    model, objective = build(name)
     batch = batches()(0)
     parts = split_batch(batch, 2)
     if name == "All-tokens MLM":

@@ -24,7 +24,7 @@ from course_lib.objectives.replaced_tokens import RELEASED_MIX
 QUIZ = Quiz("07")
 item, answer = QUIZ.item, QUIZ.answer
 PAPER = tomllib.loads(data_path("papers", "electra.toml").read_text(encoding="utf-8"))
-LARGE, SMALL, STONES = PAPER["large"], PAPER["small"], PAPER["stones"]
+LARGE, SMALL, ABLATION_STEPS = PAPER["large"], PAPER["small"], PAPER["stones"]
 OURS = LARGE["electra_400k"]
 
 
@@ -77,14 +77,14 @@ def test_the_printed_rows_are_the_papers():
     assert RELEASED_MIX == (0.85, 0.0, 0.15) and "masks 85%" in answer("disagree in two")
 
 
-def test_the_stepping_stones_are_subtracted():
+def test_the_ablation_steps_are_subtracted():
     found, right = item("What brings most")
     gains = {
-        "no mask": STONES["Replace MLM"] - STONES["BERT"],
-        "everywhere": STONES["ELECTRA"] - STONES["ELECTRA 15%"],
-        "all words": STONES["All-tokens MLM"] - STONES["BERT"],
-        "asking everywhere": STONES["All-tokens MLM"] - STONES["Replace MLM"],
-        "judging": STONES["ELECTRA"] - STONES["All-tokens MLM"],
+        "no mask": ABLATION_STEPS["Replace MLM"] - ABLATION_STEPS["BERT"],
+        "everywhere": ABLATION_STEPS["ELECTRA"] - ABLATION_STEPS["ELECTRA 15%"],
+        "all words": ABLATION_STEPS["All-tokens MLM"] - ABLATION_STEPS["BERT"],
+        "asking everywhere": ABLATION_STEPS["All-tokens MLM"] - ABLATION_STEPS["Replace MLM"],
+        "judging": ABLATION_STEPS["ELECTRA"] - ABLATION_STEPS["All-tokens MLM"],
     }
     assert max(gains, key=gains.get) == "everywhere"
     assert f"{gains['everywhere']:.1f} points" in right.why
@@ -92,9 +92,9 @@ def test_the_stepping_stones_are_subtracted():
     assert f"{gains['no mask']:.1f} points" in found.choices[0].why
     said = answer("Table 5 as a chain")
     assert all(f"{gain:.1f}" in said for gain in gains.values())
-    assert all(str(x) in found.question for x in STONES.values() if isinstance(x, float))
+    assert all(str(x) in found.question for x in ABLATION_STEPS.values() if isinstance(x, float))
     said = answer("Compare replaced token detection")
-    assert all(str(STONES[name]) in said for name in ("BERT", "All-tokens MLM", "ELECTRA"))
+    assert all(str(ABLATION_STEPS[name]) in said for name in ("BERT", "All-tokens MLM", "ELECTRA"))
 
 
 def test_the_compute_is_divided():

@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.bench import disentangled, distillation, early_exit, pretraining, unpadding
 from course_lib.bench.attention import contenders as attention_rows
-from course_lib.bench.inputs import random_rows
+from course_lib.bench.inputs import random_sequences
 from course_lib.bench.masking import plain_contenders, word_contenders
 from course_lib.bench.measuring import Contender, Measured
 from course_lib.config import published
@@ -47,7 +47,7 @@ def a_run(monkeypatch):
         made = rows(rates, ["transformers as shipped", "… tuned (compiled)", "ours in bfloat16"])
         title = f"Pre-training step, {size}, 32×128 tokens, V=8192"
         found[title] = made, pretraining.remark(size, made, ON)
-    batch = random_rows(2, 16)
+    batch = random_sequences(2, 16)
     for kind, contenders in (("single tokens", plain_contenders(batch)),
                              ("whole words", word_contenders(batch))):  # fmt: skip
         rates = [10.0 * 3**n for n in range(len(contenders))]
@@ -140,7 +140,7 @@ def test_the_padding_is_compared_with_its_limit(a_stored_run):
     assert "at worst; 8×512" in found.detail
 
 
-def test_the_exit_is_compared_with_its_operations(a_stored_run):
+def test_the_exit_is_compared_with_its_flops(a_stored_run):
     found = BY_ID["goal exit"].settle()
     ratios = [early_exit.flop_ratio(shape["num_layers"])
               for shape in (early_exit.DEEP, early_exit.WIDE)]  # fmt: skip
@@ -175,9 +175,9 @@ def test_the_limit_is_that_of_a_head_that_is_counted():
     out still more."""
     config = published("bert", "tiny", vocab_size=500, max_positions=32, kernels="plain")
     model, ids = BertForMaskedLM(Encoder(config)), torch.randint(5, 500, (4, 20))
-    every, asked = torch.arange(80), torch.arange(0, 80, 5)
+    every, selected = torch.arange(80), torch.arange(0, 80, 5)
 
-    def operations(work):
+    def flops(work):
         with FlopCounterMode(display=False) as counter:
             work().sum().backward()
         return counter.get_total_flops()
@@ -186,6 +186,6 @@ def test_the_limit_is_that_of_a_head_that_is_counted():
         return lambda: model.mlm(model.encoder(ids).last_hidden_state.flatten(0, 1)[at])
 
     limit = lecture_14.masked_only_limit(config, 20, 0.2)
-    assert operations(head_at(every)) / operations(head_at(asked)) == pytest.approx(limit, rel=0.01)
-    ours = operations(lambda: model(ids, predict_at=asked).logits)
-    assert operations(head_at(every)) / ours > 1.1 * limit
+    assert flops(head_at(every)) / flops(head_at(selected)) == pytest.approx(limit, rel=0.01)
+    ours = flops(lambda: model(ids, predict_at=selected).logits)
+    assert flops(head_at(every)) / ours > 1.1 * limit

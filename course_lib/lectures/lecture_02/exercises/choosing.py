@@ -1,28 +1,16 @@
-"""Exercise 02.4: which positions are asked, and how many.
-
-The solution first, then the known wrong answers, then the stages.
-"""
+"""Exercise 02.4: which positions are selected for prediction, and how many. T tokens."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from course_lib.objectives.rows import SpecialIds
-from course_lib.teaching.exercises.legacy import (
-    Answer,
-    Check,
-    Draw,
-    Exercise,
-    Mistake,
-    call,
-    expect_tensor,
-    share_is,
-)
+from course_lib.objectives.sequences import SpecialIds
+from course_lib.teaching.exercises.drawing import from_generator
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers
 
 
 def choose(
@@ -32,203 +20,105 @@ def choose(
     max_predictions: int,
     generator: torch.Generator,
 ) -> Tensor:
-    """Positions of one row (T,) where the model will be asked, by the released generator's rule."""
+    """Positions of one row (T,) selected for prediction, by the rule of BERT's released code."""
     length = int((input_ids != special.pad).sum())  # [CLS] and [SEP] count here …
-    count = min(max_predictions, max(1, round(rate * length)))
+    number = min(max_predictions, max(1, round(rate * length)))
     never = torch.tensor(special.never_masked)
-    eligible = (~torch.isin(input_ids, never)).nonzero().flatten()  # … but are never chosen
+    eligible = (~torch.isin(input_ids, never)).nonzero().flatten()  # … but are never selected
     order = torch.randperm(len(eligible), generator=generator)
-    chosen = torch.zeros(len(input_ids), dtype=torch.bool)
-    chosen[eligible[order[:count]]] = True
-    return chosen
+    selected = torch.zeros(len(input_ids), dtype=torch.bool)
+    selected[eligible[order[:number]]] = True
+    return selected
 
 
-Rule = Callable[[int, int, int, float, int], float]  # real, eligible, whole row, rate, cap -> count
-
-COUNT_RULES: tuple[tuple[str, str, Rule], ...] = (
-    (
-        "floor",
-        "The count is rounded down; the released code rounds to the nearest whole number.",
-        lambda n, e, T, r, m: min(m, max(1, math.floor(r * n))),
-    ),
-    (
-        "ceil",
-        "The count is rounded up; the released code rounds to the nearest whole number.",
-        lambda n, e, T, r, m: min(m, max(1, math.ceil(r * n))),
-    ),
-    (
-        "half up",
-        "Halves are rounded up. The released code calls Python's round, which takes halves to "
-        "the even neighbour: round(2.5) is 2.",
-        lambda n, e, T, r, m: min(m, max(1, math.floor(r * n + 0.5))),
-    ),
-    (
-        "counts eligible only",
-        "The rate was taken of the words without [CLS] and [SEP]. In the released code these "
-        "count for the number, although they are never chosen.",
-        lambda n, e, T, r, m: min(m, max(1, round(r * e))),
-    ),
-    (
-        "counts padding",
-        "Padding was counted: a padded row gets too many. Count real tokens only.",
-        lambda n, e, T, r, m: min(m, max(1, round(r * T))),
-    ),
-    (
-        "none for short rows",
-        "A short row gets no position at all; at least one is always asked.",
-        lambda n, e, T, r, m: min(m, round(r * n)),
-    ),
-    (
-        "no limit",
-        "max_predictions has no effect: no row may be asked at more positions than that.",
-        lambda n, e, T, r, m: max(1, round(r * n)),
-    ),
-    (
-        "floor of eligible",
-        "The count is rounded down and leaves out [CLS] and [SEP]; it is round(rate · real "
-        "tokens), with [CLS] and [SEP] counted.",
-        lambda n, e, T, r, m: min(m, max(1, math.floor(r * e))),
-    ),
-    (
-        "always the limit",
-        "Every row is asked at max_predictions positions; that is the most, not the number.",
-        lambda n, e, T, r, m: m,
-    ),
-)
+# ---------------------------------------------------------------- cases, and what is looked at
 
 
-def _special(draw: Draw) -> SpecialIds:
-    pad, unk, cls, sep, mask = draw.python.sample(range(12), 5)
-    return SpecialIds(pad, unk, cls, sep, mask, vocab_size=500)
-
-
-def _row(draw: Draw, special: SpecialIds, words: int, padding: int) -> Tensor:
+def case(draw: Draw, words: int, padding: int, rate: float = 0.15, most: int = 1000) -> Case:
     """[CLS] words [SEP] words [SEP] and padding; a single word stands in one segment."""
-    first = draw.integer(1, max(1, words - 1))
-    ids = draw.ids(12, 499, words).tolist()
-    row = [special.cls, *ids[:first], special.sep]
-    row += [*ids[first:], special.sep] if words > first else []
-    return torch.tensor(row + [special.pad] * padding)
+    pad, unk, cls, sep, mask = draw.python.sample(range(12), 5)
+    special = SpecialIds(pad, unk, cls, sep, mask, vocab_size=500)
+    first, ids = draw.integer(1, max(1, words - 1)), draw.ids(12, 499, words).tolist()
+    row = [cls, *ids[:first], sep, *([*ids[first:], sep] if words > first else [])]
+    return torch.tensor(row + [pad] * padding), special, rate, most, draw.generator()
 
 
-def _call_choice(answer: Answer, row: Tensor, *rest: Any) -> Tensor:
-    given = expect_tensor(
-        call(answer, row, *rest), tuple(row.shape), "True or False for each position (T,)"
+def one_word(draw: Draw) -> list[Case]:
+    return [case(draw, 1, 0, 1.0) for _ in range(3)]
+
+
+def one_word_and_padding(draw: Draw) -> list[Case]:
+    return [case(draw, 1, padding, 1.0) for padding in (1, 2)]
+
+
+def long_rows(draw: Draw) -> list[Case]:
+    return [case(draw, words, 9, 0.5) for words in (6, 20, 30)]
+
+
+def one_long_row(draw: Draw) -> list[Case]:
+    return [case(draw, 57, 5, 0.5)]
+
+
+def every_length(draw: Draw) -> list[Case]:
+    """Rows and rates where halves occur, short rows, limits that are met."""
+    lengths = [*range(1, 24), 27, 37, 46, 47, 66, 67, 86, 87, 97]
+    rules = ((0.15, 1000), (0.25, 1000), (0.15, draw.integer(3, 6)))
+    return [case(draw, n, draw.integer(0, 30), *rule) for n in lengths for rule in rules]
+
+
+def forty_words(draw: Draw) -> list[Case]:
+    return [case(draw, 40, 5, 0.4)]
+
+
+def selections(function: Answer, case: Case, calls: int) -> Tensor:
+    """The selections (calls, T) that come of other and other generators."""
+    *given, generator = case
+    states = [generator.initial_seed() + n for n in range(calls)]
+    found = [function(*given, torch.Generator().manual_seed(state)) for state in states]
+    return torch.stack([torch.as_tensor(x).bool() for x in found])
+
+
+def not_words(function: Answer, row: Tensor, special: SpecialIds, *given: Any) -> list[str]:
+    """Which special tokens are selected, in 30 calls."""
+    once = selections(function, (row, special, *given), 30).any(0)
+    names = {"[PAD]": special.pad, "[CLS]": special.cls, "[SEP]": special.sep}
+    return [name for name, id in names.items() if bool((row[once] == id).any())]
+
+
+def how_many(function: Answer, *case: Any) -> int:
+    return int(torch.as_tensor(function(*case)).sum())
+
+
+def whether_fixed(function: Answer, row: Tensor, special: SpecialIds, rate: float, *g: Any) -> str:
+    numbers = selections(function, (row, special, rate, *g), 30).sum(1)
+    if len(numbers.unique()) == 1:
+        return "the same number each time"
+    most = round(rate * int((row != special.pad).sum()))
+    return "sometimes fewer" if int(numbers.max()) <= most else "sometimes fewer, sometimes more"
+
+
+def where(function: Answer, row: Tensor, special: SpecialIds, *given: Any) -> Any:
+    """Over 200 generators: how many selections there are, how many in one piece, each word's."""
+    found = selections(function, (row, special, *given), 200)
+    spans = [int(x.max() - x.min()) + 1 for x in (s.nonzero() for s in found) if len(x)]
+    together = sum(a == b for a, b in zip(spans, found.sum(1).tolist(), strict=False)) / 200
+    words = ~torch.isin(row, torch.tensor(special.never_masked))
+    different = len(found.unique(dim=0)) > 1
+    return (
+        ("different" if different else "one and the same"),
+        together,
+        found.double().mean(0)[words],
     )
-    if given.dtype != torch.bool:
-        raise Mistake(
-            "not bool",
-            f"Your result has type {given.dtype}; expected torch.bool, True where the model is "
-            "asked.",
-        )
-    return given
 
 
-def _ask_eligible(answer: Answer, draw: Draw) -> None:
-    special = _special(draw)
-    for words, padding in [(1, 0), (3, 2), *[(draw.integer(4, 30), 9) for _ in range(60)]]:
-        row = _row(draw, special, words, padding)
-        picked = row[_call_choice(answer, row, special, 0.5, 100, draw.generator())]
-        for key, name, id in (("chooses padding", "padding", special.pad),
-                              ("chooses specials", "[CLS]", special.cls),
-                              ("chooses specials", "[SEP]", special.sep)):  # fmt: skip
-            if (picked == id).any():
-                raise Mistake(
-                    key,
-                    f"{name} was chosen in the row {row.tolist()} ({name} is {id}). Only words "
-                    "may be: [PAD], [CLS] and [SEP] never.",
-                )
-
-
-def _ask_number(answer: Answer, draw: Draw) -> None:
-    """Rows of every length, rates whose halves occur, padding, and limits that are met."""
-    special = _special(draw)
-    seen = []
-    for words in [*range(1, 40), 46, 47, 66, 67, 86, 87, 96, 97]:
-        for rate, limit in ((0.15, 1_000), (0.25, 1_000), (0.15, draw.integer(3, 6))):
-            row = _row(draw, special, words, draw.integer(0, 30))
-            args = (row, special, rate, limit, draw.generator())
-            counts = [
-                int(_call_choice(answer, *args[:4], draw.generator()).sum()) for _ in range(2)
-            ]
-            real = int((row != special.pad).sum())
-            seen.append(((real, words, len(row), rate, limit), counts))
-    _expect_counts(seen)
-
-
-def _right_count(n: int, e: int, T: int, r: float, m: int) -> int:
-    return min(e, m, max(1, round(r * n)))
-
-
-def _expect_counts(seen: Sequence[tuple[tuple[int, int, int, float, int], list[int]]]) -> None:
-    wrong = [(case, counts) for case, counts in seen if set(counts) != {_right_count(*case)}]
-    if not wrong:
-        return
-    (n, e, T, rate, limit), counts = wrong[0]
-    example = (
-        f"A row of {n} real tokens ({e} words, {T - n} padding), rate {rate}, at most {limit}: "
-        f"{' and '.join(map(str, sorted(set(counts))))} chosen; expected "
-        f"{_right_count(n, e, T, rate, limit)}."
-    )
-    if sum(len(set(counts)) > 1 for _, counts in seen) > 5:
-        if all(max(counts) <= _right_count(*case) for case, counts in seen):
-            raise Mistake(
-                "sometimes too few",
-                "Sometimes fewer than the number. Can a position be drawn twice, or a [CLS] be "
-                f"drawn and then dropped?\n{example}",
-            )
-        raise Mistake(
-            "count varies",
-            "The number changes from call to call: each position is drawn by itself with the "
-            "rate as its probability. BERT fixes the number first and then draws "
-            f"which.\n{example}",
-        )
-    for key, said, rule in COUNT_RULES:
-        if all({min(case[1], rule(*case))} == set(counts) for case, counts in seen):
-            raise Mistake(key, f"{said}\n{example}")
-    raise Mistake("", example)
-
-
-def _ask_even_choice(answer: Answer, draw: Draw) -> None:
-    special, calls = _special(draw), 600
-    row = _row(draw, special, 40, 5)
-    picks = torch.stack(
-        [_call_choice(answer, row, special, 0.15, 100, draw.generator()) for _ in range(calls)]
-    )
-    if (picks == picks[0]).all():
-        raise Mistake(
-            "always the same", "The same positions are chosen with every generator: draw them."
-        )
-    places = picks.double() @ torch.arange(len(row)).double()
-    spread = [int(p.nonzero().max() - p.nonzero().min()) for p in picks]
-    if sum(s <= int(picks[0].sum()) + 1 for s in spread) > 0.9 * calls:
-        raise Mistake(
-            "neighbours",
-            "The chosen positions always lie side by side. That is another method (SpanBERT's); "
-            "BERT draws them independently of each other (mean place "
-            f"{float(places.mean()) / picks[0].sum():.1f}).",
-        )
-    often = picks.double().mean(0)[~torch.isin(row, torch.tensor(special.never_masked))]
-    expected = float(often.mean())
-    worst = int((often - expected).abs().argmax())
-    if not share_is(float(often[worst]), expected, calls):
-        raise Mistake(
-            "uneven",
-            f"Not every word is equally likely: word {worst + 1} of {len(often)} was chosen in "
-            f"{float(often[worst]):.1%} of {calls} calls, where {expected:.1%} is expected.",
-        )
-
-
-def _ask_choice_generator(answer: Answer, draw: Draw) -> None:
-    special = _special(draw)
-    args = (_row(draw, special, 40, 5), special, 0.3, 100, draw.generator())
-    if not torch.equal(_call_choice(answer, *args), _call_choice(answer, *args)):
-        raise Mistake(
-            "ignores the generator",
-            "The same generator state gave two different choices. Draw from the generator you "
-            "are given, so that an experiment can be repeated.",
-        )
-
+WHERE = (
+    Exact("selections with 200 generators"),
+    Number("fraction of selections whose positions lie side by side", tol=0.3),
+    # 17 or 18 of 40 words: standard deviation of a difference of two such frequencies 0.05
+    Numbers("frequency with which each word is selected", tol=0.3),
+)
+NUMBER = "min(max_predictions, max(1, round(rate * length)))"
+ORDER = "order = torch.randperm(len(eligible), generator=generator)"
 
 CHOOSING = Exercise(
     id="02.4",
@@ -238,13 +128,14 @@ CHOOSING = Exercise(
     minutes=15,
     signature="my_choose(input_ids, special, rate, max_predictions, generator)",
     statement=(
-        "`input_ids` (T,) is one packed row: [CLS], words, [SEP], perhaps more words and a second "
-        "[SEP], then padding. Return a bool tensor (T,), True where the model will be asked. The "
-        "number is fixed first, as in BERT's released generator: `rate` times the number of real "
-        "tokens, rounded as Python's `round` does, at least 1, at most `max_predictions`. [CLS] "
-        "and [SEP] count as real tokens there, yet neither they nor padding may be chosen; if "
-        "there are fewer words than the number says, all are chosen. Every word is equally "
-        "likely. `special` has `.pad`, `.cls`, `.sep` and `.never_masked`."
+        "`input_ids` (T,) is one packed sequence: [CLS], words, [SEP], perhaps more words and a "
+        "second [SEP], then padding. Return a bool tensor (T,), True at the positions selected for "
+        "prediction. Their number is fixed first, as in BERT's released generator: `rate` times "
+        "the number of real tokens, rounded as Python's `round` does, at least 1, at most "
+        "`max_predictions`. [CLS] and [SEP] count as real tokens there, yet neither they nor "
+        "padding may be selected; if there are fewer words than the number says, all are selected. "
+        "Every word is equally likely. `special` has `.pad`, `.cls`, `.sep` and `.never_masked`. "
+        "Draw from `generator`."
     ),
     hints=(
         "Two questions, one after the other: how many, then which.",
@@ -252,14 +143,72 @@ CHOOSING = Exercise(
         "max(1, round(rate * length))).",
         "Which: list the eligible positions, shuffle them with torch.randperm(n, "
         "generator=generator), take the first.",
-        "torch.isin(input_ids, torch.tensor(special.never_masked)) marks what may not be chosen.",
+        "torch.isin(input_ids, torch.tensor(special.never_masked)) marks what may not be selected.",
     ),
     solution=choose,
+    returns=Numbers("selection", shape="T", kind="bool"),
     see="course_lib.kernels.masking.count_to_predict and mask_tokens_reference",
     stages=(
-        Check("only words are chosen", _ask_eligible),
-        Check("the number follows the rule", _ask_number),
-        Check("every word is equally likely", _ask_even_choice),
-        Check("the draws come from the generator", _ask_choice_generator),
+        Stage("a sequence of one word", one_word),
+        Stage("one word and padding", one_word_and_padding),
+        Stage("only words are selected", long_rows, not_words,
+              Items("selected special tokens", of="names")),
+        Stage("the number is fixed", one_long_row, whether_fixed,
+              Exact("number of selected positions in 30 calls")),
+        Stage("the number follows the rule", every_length, how_many,
+              Number("number of selected positions", kind="int")),
+        Stage("every word is equally likely", forty_words, where, WHERE),
+        from_generator(forty_words),
     ),
-)
+    mistakes=(
+        Edit("torch.tensor(special.never_masked)", "torch.tensor([special.pad])", "[CLS] and [SEP] "
+             "are selected. They count for the number; only words may be selected."),
+        Edit("torch.tensor(special.never_masked)", "torch.tensor([special.cls, special.sep])",
+             "Padding is selected; only words may be."),
+        Edit("torch.tensor(special.never_masked)", "torch.tensor([special.pad, special.cls])",
+             "[SEP] is selected; only words may be."),
+        Edit("(~torch.isin(input_ids, never))",
+             "((torch.arange(len(input_ids)) < length - 1) & (torch.arange(len(input_ids)) > 0))",
+             "The [SEP] between two segments is selected: only the last one is left out."),
+        Edit("return selected", "return ~selected",
+             "True and False are exchanged: True where a position is selected."),
+        Edit("selected[eligible[order[:number]]] = True",
+             "selected[eligible] = torch.rand(len(eligible), generator=generator) < rate",
+             "The number changes from call to call: each position is drawn by itself with the rate "
+             "as its probability. BERT fixes the number first and then draws which."),
+        Edit("order = torch.randperm(len(eligible), generator=generator)",
+             "order = torch.randint(len(eligible), (number,), generator=generator)",
+             "Sometimes fewer than the number: the same position can be drawn twice, or a [CLS] be "
+             "drawn and then dropped."),
+        Edit("round(rate", "int(rate",
+             "The number is rounded down; the released code rounds to the nearest whole number."),
+        Edit("round(rate * length)", "-int(-rate * length // 1)",
+             "The number is rounded up; the released code rounds to the nearest whole number."),
+        Edit("round(rate * length)", "int(rate * length + 0.5)",
+             "Halves are rounded up. The released code calls Python's round, which takes halves to "
+             "the even neighbour: round(2.5) is 2."),
+        Edit("(input_ids != special.pad)", "(~torch.isin(input_ids, torch.tensor([special.pad, "
+             "special.cls, special.sep])))", "The rate is taken of the words without [CLS] and "
+             "[SEP]. In the released code these count for the number, although they are never "
+             "selected."),
+        Edit("int((input_ids != special.pad).sum())", "len(input_ids)",
+             "Padding is counted: a padded sequence gets too many. Count real tokens only."),
+        Edit("max(1, round(rate * length))", "round(rate * length)",
+             "A short sequence gets no position at all; at least one is always selected."),
+        Edit("min(max_predictions, max(1, round(rate * length)))", "max(1, round(rate * length))",
+             "max_predictions has no effect: no sequence may have more positions than that."),
+        Edit(NUMBER, "max_predictions", "Every sequence has max_predictions positions; that is the "
+             "most, not the number."),
+        Edit(NUMBER, "max(max_predictions, round(rate * length))",
+             "The larger of the number and max_predictions is taken; take the smaller."),
+        Edit(ORDER, "order = torch.arange(len(eligible))",
+             "The same positions are selected with every generator: draw them."),
+        Edit(ORDER, "order = (torch.arange(len(eligible)) + int(torch.randint(max(1, len(eligible) "
+             "- number + 1), (1,), generator=generator))) % len(eligible)",
+             "The selected positions always lie side by side. That is another method "
+             "(SpanBERT's); BERT draws them independently of each other."),
+        Edit("order[:number]", "order[: number + 1].sort().values[:number]",
+             "The last words are too rarely selected. Every word must be equally likely: take the "
+             "first of the shuffled positions, as they come."),
+    ),
+)  # fmt: skip

@@ -1,228 +1,53 @@
-"""Exercise 02.1: count the parameters of BERT by hand.
-
-The solution first, then the known wrong answers, then the stages.
-"""
+"""Exercise 02.1: count the parameters of BERT by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import combinations
-from numbers import Real
-from typing import Any
-
-from torch import Tensor
-
 from course_lib.config import BertConfig, published
-from course_lib.teaching.exercises.legacy import (
-    Answer,
-    Check,
-    Draw,
-    Exercise,
-    Mistake,
-    Suspect,
-    call,
-    find_suspect,
-)
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, omitted
+from course_lib.teaching.exercises.outputs import Number
 
 
 def parameter_count(config: BertConfig) -> int:
     """Parameters of BERT's encoder with its pooler, from the sizes alone (section 3)."""
+    V, P, S = config.vocab_size, config.max_positions, config.type_vocab_size
     H, F, L = config.hidden_size, config.intermediate_size, config.num_layers
-    rows = config.vocab_size + config.max_positions + config.type_vocab_size
-    embeddings = rows * H + 2 * H  # three tables, one LayerNorm
+    embeddings = V * H + P * H + S * H + 2 * H  # words, positions, segments, LayerNorm
     attention = 4 * (H * H + H)  # query, key, value, output; the number of heads does not matter
     feed_forward = (H * F + F) + (F * H + H)
-    norms = 2 * (2 * H)
+    norms = 2 * (H + H)
     pooler = H * H + H
     return embeddings + L * (attention + feed_forward + norms) + pooler
 
 
-OWN_MATRICES = (
-    "each head has its own H×H matrices. The A heads share one matrix: each has H/A of its columns"
-)
-
-# What a forgotten or surplus part does to the count, as a function of the sizes.
-COUNT_SLIPS: dict[str, tuple[str, Callable[[BertConfig], int]]] = {
-    "no biases": (
-        "the biases of the linear layers are missing. Each has as many as it has outputs",
-        lambda c: -(c.num_layers * (5 * c.hidden_size + c.intermediate_size) + c.hidden_size),
-    ),
-    "no attention biases": (
-        "the biases of query, key, value and output are missing: 4H in a block",
-        lambda c: -c.num_layers * 4 * c.hidden_size,
-    ),
-    "no feed-forward biases": (
-        "the biases of the feed-forward layers are missing: F + H in a block",
-        lambda c: -c.num_layers * (c.intermediate_size + c.hidden_size),
-    ),
-    "no LayerNorms": (
-        "the LayerNorms are missing: one after the embeddings and two in a block, 2H each",
-        lambda c: -(2 * c.hidden_size + c.num_layers * 4 * c.hidden_size),
-    ),
-    "no block LayerNorms": (
-        "the two LayerNorms of each block are missing: 4H in a block",
-        lambda c: -c.num_layers * 4 * c.hidden_size,
-    ),
-    "one LayerNorm a block": (
-        "each block was given one LayerNorm; it has two, one after each half",
-        lambda c: -c.num_layers * 2 * c.hidden_size,
-    ),
-    "no embedding LayerNorm": (
-        "the LayerNorm after the embeddings is missing: 2H",
-        lambda c: -2 * c.hidden_size,
-    ),
-    "half LayerNorms": (
-        "each LayerNorm was counted with H numbers; it has a gain and a bias, 2H",
-        lambda c: -(c.hidden_size + c.num_layers * 2 * c.hidden_size),
-    ),
-    "no pooler": (
-        "the pooler is missing: one more linear layer, H to H, on [CLS]",
-        lambda c: -(c.hidden_size**2 + c.hidden_size),
-    ),
-    "no segment table": (
-        "the segment table is missing: one row of H for each segment",
-        lambda c: -c.type_vocab_size * c.hidden_size,
-    ),
-    "no position table": (
-        "the position table is missing: BERT learns its positions, one row of H each",
-        lambda c: -c.max_positions * c.hidden_size,
-    ),
-    "one block": (
-        "the block was counted once; there are L of them, each with its own weights",
-        lambda c: -(c.num_layers - 1) * _block(c),
-    ),
-    "no output projection": (
-        "attention's output projection is missing: after the heads are joined, one more layer H "
-        "to H",
-        lambda c: -c.num_layers * (c.hidden_size**2 + c.hidden_size),
-    ),
-    "one feed-forward matrix": (
-        "the feed-forward part was given one matrix; it has two, H to F and back",
-        lambda c: -c.num_layers * c.hidden_size * c.intermediate_size,
-    ),
-    "every head full width": (
-        OWN_MATRICES,
-        lambda c: 3 * c.num_layers * (c.num_heads - 1) * c.hidden_size**2,
-    ),
-    "every head full width, with biases": (
-        f"{OWN_MATRICES}, and as much of its bias",
-        lambda c: 3 * c.num_layers * (c.num_heads - 1) * (c.hidden_size**2 + c.hidden_size),
-    ),
-    "every head full width, output too": (
-        f"{OWN_MATRICES}; the output projection is one matrix as well",
-        lambda c: 4 * c.num_layers * (c.num_heads - 1) * c.hidden_size**2,
-    ),
-    "every head full width, output and biases": (
-        f"{OWN_MATRICES}, and as much of its bias; the output projection is one matrix as well",
-        lambda c: 4 * c.num_layers * (c.num_heads - 1) * (c.hidden_size**2 + c.hidden_size),
-    ),
-    "heads counted": (
-        "the MLM and NSP heads were counted; the exercise leaves them out",
-        lambda c: c.hidden_size**2 + 5 * c.hidden_size + c.vocab_size + 2,
-    ),
-    "MLM head counted": (
-        "the MLM head was counted (dense layer, LayerNorm, a bias for each piece); the exercise "
-        "leaves it out",
-        lambda c: c.hidden_size**2 + 3 * c.hidden_size + c.vocab_size,
-    ),
-    "NSP head counted": (
-        "the NSP head was counted, 2H + 2; the exercise leaves it out",
-        lambda c: 2 * c.hidden_size + 2,
-    ),
-    "decoder counted": (
-        "a matrix of V×H too many. The decoder of the MLM head is the token table once more "
-        "(tied), and this exercise counts no head",
-        lambda c: c.vocab_size * c.hidden_size,
-    ),
-    "F is 4H": (
-        "4H stands where the configuration's own intermediate_size should",
-        lambda c: (
-            c.num_layers * (4 * c.hidden_size - c.intermediate_size) * (2 * c.hidden_size + 1)
-        ),
-    ),
-    "two segments": (
-        "2 stands where the configuration's own type_vocab_size should",
-        lambda c: (2 - c.type_vocab_size) * c.hidden_size,
-    ),
-}
-
-
-def _block(c: BertConfig) -> int:
-    H, wide = c.hidden_size, c.intermediate_size
-    return 4 * (H * H + H) + 2 * H * wide + wide + H + 4 * H
-
-
-def _count_suspects() -> list[Suspect]:
-    """Every slip alone, then every two together."""
-    alone = [(key,) for key in COUNT_SLIPS]
-    return [_count_suspect(keys) for keys in [*alone, *combinations(COUNT_SLIPS, 2)]]
-
-
-def _count_suspect(keys: tuple[str, ...]) -> Suspect:
-    said = "; and ".join(COUNT_SLIPS[key][0] for key in keys)
-    slips = [COUNT_SLIPS[key][1] for key in keys]
-    message = f"Compared with the right count, {said}."
-    return Suspect(
-        " + ".join(keys), message, lambda c: parameter_count(c) + sum(s(c) for s in slips)
-    )
-
-
-def _drawn_config(draw: Draw, layers: int) -> BertConfig:
+def drawn(draw: Draw, layers: int) -> BertConfig:
     heads = draw.integer(2, 5)
     return BertConfig(
-        vocab_size=draw.integer(60, 200),
-        hidden_size=heads * draw.integer(3, 9),
-        num_layers=layers,
-        num_heads=heads,
-        intermediate_size=draw.integer(101, 199),
-        max_positions=draw.integer(20, 50),
-        type_vocab_size=draw.integer(3, 5),
-    )
+        vocab_size=draw.integer(60, 200), hidden_size=heads * draw.integer(3, 9),
+        num_layers=layers, num_heads=heads, intermediate_size=draw.integer(101, 199),
+        max_positions=draw.integer(20, 50), type_vocab_size=draw.integer(3, 5),
+    )  # fmt: skip
 
 
-def _ask_count(layers: Sequence[int]) -> Callable[[Answer, Draw], None]:
-    def ask(answer: Answer, draw: Draw) -> None:
-        for config in [_drawn_config(draw, n) for n in layers for _ in range(3)]:
-            _expect_count(answer, config, draw)
-
-    return ask
+def no_block(draw: Draw) -> list[Case]:
+    return [(drawn(draw, 0),) for _ in range(3)]
 
 
-def _ask_published(answer: Answer, draw: Draw) -> None:
-    for size in ("tiny", "base", "large"):
-        _expect_count(answer, published("bert", size), draw)
+def one_block(draw: Draw) -> list[Case]:
+    return [(drawn(draw, 1),) for _ in range(3)]
 
 
-def _expect_count(answer: Answer, config: BertConfig, draw: Draw) -> None:
-    given, right = _number(call(answer, config)), parameter_count(config)
-    if given == right:
-        return
-    cases = [(_drawn_config(draw, layers),) for layers in (1, 2, 3, 4)]
-
-    def same(mine: Any, theirs: Any, _case: Any) -> bool:
-        return _number(mine) == theirs
-
-    found = find_suspect(answer, cases, _count_suspects(), same)
-    sizes = (
-        f"V={config.vocab_size}, H={config.hidden_size}, L={config.num_layers}, "
-        f"A={config.num_heads}, F={config.intermediate_size}, P={config.max_positions}, "
-        f"{config.type_vocab_size} segments"
-    )
-    gap = f"yours − right = {given - right:+,.0f}"
-    said = f"For {sizes} you have {given:,.0f}; it is {right:,} ({gap})."
-    raise Mistake(found.key if found else "", f"{found.message}\n{said}" if found else said)
+def several_blocks(draw: Draw) -> list[Case]:
+    return [(drawn(draw, layers),) for layers in (2, 3, 5)]
 
 
-def _number(x: Any) -> float:
-    if isinstance(x, Tensor) and x.numel() == 1:
-        x = x.item()
-    if isinstance(x, bool) or not isinstance(x, Real):  # numpy's numbers are welcome
-        raise Mistake(
-            "wrong type",
-            f"Your function returned {x!r} ({type(x).__name__}); expected one whole number.",
-        )
-    return float(x)
+def published_sizes(draw: Draw) -> list[Case]:
+    return [(published("bert", size),) for size in ("tiny", "base", "large")]
 
+
+ATTENTION = "attention = 4 * (H * H + H)"
+SHARED = (
+    "Each head has its own H×H matrices. The A heads share one matrix: each has H/A of its columns"
+)
 
 COUNT = Exercise(
     id="02.1",
@@ -232,9 +57,9 @@ COUNT = Exercise(
     minutes=12,
     signature="parameter_count(config)",
     statement=(
-        "Write a function that gives the number of parameters of BERT's encoder with its pooler, "
-        "from the sizes alone. `config` has `vocab_size` (V), `hidden_size` (H), `num_layers` "
-        "(L), `num_heads` (A), `intermediate_size` (F), `max_positions` (P) and "
+        "Write a function that gives the number of parameters of BERT's encoder with its pooler, a "
+        "whole number, from the sizes alone. `config` has `vocab_size` (V), `hidden_size` (H), "
+        "`num_layers` (L), `num_heads` (A), `intermediate_size` (F), `max_positions` (P) and "
         "`type_vocab_size`. Leave out the MLM and NSP heads. Build no model."
     ),
     hints=(
@@ -242,15 +67,68 @@ COUNT = Exercise(
         "A linear layer from m to n has m·n weights and n biases. A LayerNorm of width H has 2H "
         "numbers.",
         "A block: four linear layers H to H, one H to F, one F to H, two LayerNorms. A plays no "
-        "part: heads share out the H columns.",
+        "part: the heads divide the H columns among them.",
         "With V=10, H=4, L=1, F=8, P=6 and 2 segments: embeddings 80, block 172, pooler 20: 272.",
     ),
     solution=parameter_count,
+    returns=Number("number of parameters", kind="int"),
     see="course_lib.encoder.count_parameters counts a model that has been built",
     stages=(
-        Check("embeddings and pooler only (no blocks)", _ask_count([0])),
-        Check("one block", _ask_count([1])),
-        Check("several blocks", _ask_count([2, 5])),
-        Check("BERT-tiny, -base and -large", _ask_published),
+        Stage("embeddings and pooler only (no blocks)", no_block),
+        Stage("one block", one_block),
+        Stage("several blocks", several_blocks),
+        Stage("BERT-tiny, -base and -large", published_sizes),
     ),
-)
+    mistakes=(
+        omitted("V * H", "the word embeddings, V rows of H"),
+        omitted("P * H", "the position embeddings: BERT learns its positions, one row of H each"),
+        omitted("S * H", "the segment embeddings, one row of H for each segment"),
+        omitted("+ 2 * H", "the LayerNorm after the embeddings, 2H", instead=""),
+        omitted("+ pooler", "the pooler, one more linear layer, H to H, on [CLS]", instead=""),
+        omitted("attention + feed", "attention", instead="feed"),
+        omitted("feed_forward + norms", "the feed-forward part", instead="norms"),
+        omitted("2 * (H + H)", "the two LayerNorms of each block, 4H in a block"),
+        Edit("2 * (H + H)", "H + H",
+             "Each block was given one LayerNorm; it has two, one after each half."),
+        Edit("2 * (H + H)", "0", "Left out: every LayerNorm, one after the embeddings and two in a "
+             "block, 2H each.", more=(("+ 2 * H", ""),)),
+        Edit("2 * (H + H)", "2 * H", "Each LayerNorm was counted with H numbers; it has a gain and "
+             "a bias, 2H.", more=(("+ 2 * H", "+ H"),)),
+        Edit(ATTENTION, "attention = 4 * H * H", "Left out: the biases of the linear layers. Each "
+             "has as many as it has outputs.",
+             more=(("(H * F + F) + (F * H + H)", "2 * H * F"), ("H * H + H\n", "H * H\n"))),
+        Edit(ATTENTION, "attention = 4 * H * H",
+             "Left out: the biases of query, key, value and output, 4H in a block."),
+        Edit("(H * F + F) + (F * H + H)", "2 * H * F",
+             "Left out: the biases of the feed-forward layers, F + H in a block."),
+        Edit("pooler = H * H + H", "pooler = H * H", "Left out: the pooler's bias, H."),
+        Edit(ATTENTION, "attention = 3 * (H * H + H)", "Left out: attention's output projection: "
+             "after the heads are joined, one more layer H to H."),
+        Edit("(F * H + H)", "H", "The feed-forward part was given one matrix; it has two, H to F "
+             "and back."),
+        Edit("L * (", "(", "The block was counted once; there are L of them, each with its own "
+             "weights."),
+        Edit("+ pooler", "+ L * pooler", "The pooler was counted in every block; there is one, "
+             "after the last."),
+        Edit(ATTENTION, "attention = (3 * config.num_heads + 1) * H * H + 4 * H", f"{SHARED}."),
+        Edit(ATTENTION, "attention = (3 * config.num_heads + 1) * (H * H + H)",
+             f"{SHARED}, and as much of its bias."),
+        Edit(ATTENTION, "attention = 4 * config.num_heads * H * H + 4 * H",
+             f"{SHARED}; the output projection is one matrix as well."),
+        Edit(ATTENTION, "attention = 4 * config.num_heads * (H * H + H)",
+             f"{SHARED}, and as much of its bias; the output projection is one matrix as well."),
+        Edit("return embeddings", "return H * H + 5 * H + V + 2 + embeddings",
+             "The MLM and NSP heads were counted; the exercise leaves them out."),
+        Edit("return embeddings", "return H * H + 3 * H + V + embeddings",
+             "The MLM head was counted (dense layer, LayerNorm, a bias for each piece); this "
+             "exercise counts no head."),
+        Edit("return embeddings", "return 2 * H + 2 + embeddings",
+             "The NSP head was counted, 2H + 2; the exercise leaves it out."),
+        Edit("+ 2 * H", "+ V * H + 2 * H", "A matrix of V×H too many. The decoder of the MLM head "
+             "is the word embedding matrix once more (tied), and this exercise counts no head."),
+        Edit("config.intermediate_size", "4 * config.hidden_size",
+             "4H stands where the configuration's own intermediate_size should."),
+        Edit("config.type_vocab_size", "2",
+             "2 stands where the configuration's own type_vocab_size should."),
+    ),
+)  # fmt: skip

@@ -61,7 +61,8 @@ def outcomes(function: Answer, ids: Tensor, selected: Tensor, mask_id: int, *giv
 
 def together(function: Answer, ids: Tensor, selected: Tensor, mask_id: int, V: int, g: Any) -> Any:
     """Whether positions share their fate: over 60 generators, how often all 100 positions or whole
-    rows are masked alike; how much the number of masks varies; early against late positions."""
+    rows are masked alike, how many positions always; how much the number of masks varies; early
+    against late positions."""
     ids, everything = ids[:10, :10], torch.ones(10, 10, dtype=torch.bool)
     states = [torch.Generator().manual_seed(g.initial_seed() + n) for n in range(60)]
     seen = [torch.as_tensor(function(ids, everything, mask_id, V, state)) for state in states]
@@ -70,7 +71,8 @@ def together(function: Answer, ids: Tensor, selected: Tensor, mask_id: int, V: i
     counts = masked.sum((1, 2))
     late = masked[:, 5:].mean() - masked[:, :5].mean()
     one_fate = ((counts == 0) | (counts == 100)).double().mean()
-    return one_fate, ((rows == 0) | (rows == 1)).double().mean(), counts.std(), late
+    one_row, always = (((x == 0) | (x == 1)).double().mean() for x in (rows, masked.mean(0)))
+    return one_fate, one_row, always, counts.std(), late
 
 
 def drawn_ids(function: Answer, ids: Tensor, selected: Tensor, mask_id: int, V: int, g: Any) -> Any:
@@ -85,6 +87,7 @@ def drawn_ids(function: Answer, ids: Tensor, selected: Tensor, mask_id: int, V: 
 TOGETHER = (
     Number("fraction of draws in which all positions become [MASK], or none", tol=0.3),
     Number("fraction of rows in which all positions become [MASK], or none", tol=0.35),
+    Number("fraction of positions that become [MASK] with every generator, or never", tol=0.3),
     Number("standard deviation of the number of [MASK] among 100 selected", tol=0.6),
     Number("excess of [MASK] in the later half of the positions", tol=0.1),
 )
@@ -145,6 +148,9 @@ MASKING = Exercise(
              "torch.rand(len(input_ids), 1, generator=generator).expand(input_ids.shape)",
              "All positions of a row share one fate. Draw a number for each position: "
              "torch.rand(input_ids.shape, generator=generator)."),
+        Edit("torch.rand(input_ids.shape, generator=generator)",
+             "torch.rand(input_ids.shape, generator=torch.Generator().manual_seed(1))",
+             "Every generator gives the same: nothing is drawn from it, or it is seeded inside."),
         Edit("torch.rand(input_ids.shape, generator=generator)",
              "torch.linspace(0, 1, input_ids.numel()).reshape(input_ids.shape)",
              "Early positions are treated differently from late ones: the fate is dealt out in "

@@ -1,25 +1,18 @@
-"""Exercise 02.5: sentence pairs with labels nobody had to write.
-
-The solution first, then the known wrong answers, then the stages.
-"""
+"""Exercise 02.5: sentence pairs with labels nobody had to write."""
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
-from course_lib.teaching.exercises.legacy import (
-    Answer,
-    Check,
-    Draw,
-    Exercise,
-    Mistake,
-    call,
-    share_is,
-)
+import torch
+
+from course_lib.teaching.exercises.drawing import from_generator
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.outputs import Exact, Items, Number, Wrong, kind_of
 
 Pair = tuple[str, str, int]
 
@@ -28,180 +21,127 @@ def pairs(documents: Sequence[Sequence[str]], rng: random.Random) -> list[Pair]:
     """One (a, b, label) for each sentence that has a next one; label 0 IsNext, 1 NotNext."""
     made = []
     for number, document in enumerate(documents):
+        others = [other for i, other in enumerate(documents) if i != number]
         for a, following in pairwise(document):
             if rng.random() < 0.5:
                 made.append((a, following, 0))
             else:
-                others = [other for i, other in enumerate(documents) if i != number]
                 made.append((a, rng.choice(rng.choice(others)), 1))
     return made
 
 
-def _documents(draw: Draw, number: int, longest: int) -> list[list[str]]:
-    return [
-        [f"sentence {s + 1} of document {d + 1}" for s in range(draw.integer(2, longest))]
+# ---------------------------------------------------------------- cases, and what is looked at
+
+
+def case(draw: Draw, number: int, longest: int, shortest: int = 2) -> Case:
+    documents = [
+        [f"sentence {s + 1} of document {d + 1}" for s in range(draw.integer(shortest, longest))]
         for d in range(number)
     ]
+    return documents, random.Random(draw.integer(0, 2**31))
 
 
-def _call_pairs(answer: Answer, documents: list[list[str]], rng: random.Random) -> list[Pair]:
-    given = call(answer, documents, rng)
+def a_few(draw: Draw) -> list[Case]:
+    return [case(draw, number, 9) for number in (9, 12, 15)]
+
+
+def many(draw: Draw) -> list[Case]:
+    return [case(draw, 60, 60, 40)]
+
+
+def long_ones(draw: Draw) -> list[Case]:
+    return [case(draw, number, 60, 40) for number in (5, 8)]
+
+
+def made_by(function: Answer, documents: list[list[str]], rng: random.Random) -> list[Pair]:
+    """What the function returns, if it is a list of triples of sentences and a label."""
+    given = function(documents, rng)
     if not isinstance(given, (list, tuple)):
-        raise Mistake(
-            "wrong type",
-            f"Your function returned a {type(given).__name__}; expected a list of (a, b, label).",
-        )
+        raise Wrong(f"Your function returned {kind_of(given)}; expected a list of (a, b, label).")
     known = {sentence for document in documents for sentence in document}
-    for pair in given:
-        if not isinstance(pair, (list, tuple)) or len(pair) != 3 or pair[2] not in (0, 1):
-            raise Mistake(
-                "wrong pair",
-                f"One of your pairs is {pair!r}; expected (a, b, label) with label 0 or 1.",
-            )
-        if not {pair[0], pair[1]} <= known:
-            raise Mistake(
-                "wrong pair",
-                f"One of your pairs is {pair!r}; a and b must be sentences of the documents.",
-            )
+    for x in given:
+        if not isinstance(x, (list, tuple)) or len(x) != 3 or x[2] not in (0, 1):
+            raise Wrong(f"One of your pairs is {x!r}; expected (a, b, label), label 0 or 1.")
+        if not all(isinstance(s, str) and s in known for s in x[:2]):
+            raise Wrong(f"One of your pairs is {x!r}; a and b must be sentences of the documents.")
     return [(a, b, int(label)) for a, b, label in given]
 
 
-def _places(documents: Sequence[Sequence[str]]) -> dict[str, tuple[int, int]]:
-    return {s: (d, i) for d, document in enumerate(documents) for i, s in enumerate(document)}
+def place(sentence: str) -> tuple[int, int]:
+    """The number of the document, and of the sentence in it."""
+    words = sentence.split()
+    return int(words[4]), int(words[1])
 
 
-def _ask_first_halves(answer: Answer, draw: Draw) -> None:
-    for documents in (_documents(draw, 2, 3), _documents(draw, 5, 6)):
-        given = _call_pairs(answer, documents, draw.python)
-        place = _places(documents)
-        firsts, right = [a for a, _, _ in given], [s for d in documents for s in d[:-1]]
-        if firsts == right:
-            continue
-        last = {document[-1] for document in documents}
-        if last & set(firsts) and _crosses(given, place):
-            raise Mistake(
-                "crosses documents",
-                "The last sentence of a document was paired with the first of the next as if it "
-                "followed. A last sentence has no next one, and gives no pair.",
-            )
-        _name_order(given, place)
-        if Counter(firsts) == Counter(right):
-            raise Mistake("shuffled", "All pairs are there, but not in the order of the documents.")
-        missing = [s for s in right if s not in firsts]
-        said = f"Missing as a: {missing[0]!r}. " if missing else ""
-        if surplus := (Counter(firsts) - Counter(right)):
-            said += f"Too often, or without a next sentence, as a: {next(iter(surplus))!r}. "
-        raise Mistake(
-            "",
-            f"{said}Expected one pair for each sentence that has a next one, {len(right)}; got "
-            f"{len(given)}.",
-        )
+def relation(documents: list[list[str]], a: str, b: str) -> str:
+    (home, i), (other, j) = place(a), place(b)
+    if home == other:
+        near = {1: "right after a", 0: "b is a itself", -1: "right before a"}
+        return near.get(j - i, "elsewhere in a's document")
+    crossing = i == len(documents[home - 1]) and (other, j) == (home + 1, 1)
+    return "the next document's beginning" if crossing else "another document"
 
 
-def _crosses(given: Sequence[Pair], place: dict[str, tuple[int, int]]) -> bool:
-    return any(
-        label == 0 and place[b][0] == place[a][0] + 1 and place[b][1] == 0 for a, b, label in given
-    )
+def after_zero(function: Answer, documents: list[list[str]], rng: random.Random) -> list[str]:
+    made = made_by(function, documents, rng)
+    return sorted({relation(documents, a, b) for a, b, label in made if label == 0})
 
 
-def _name_order(given: Sequence[Pair], place: dict[str, tuple[int, int]]) -> None:
-    """B before A, among the pairs said to follow each other."""
-    follow = [(place[a], place[b]) for a, b, label in given if label == 0]
-    if follow and all(a[0] == b[0] and b[1] == a[1] - 1 for a, b in follow):
-        raise Mistake(
-            "b before a", "In IsNext pairs b stands *before* a in the text; it must follow it."
-        )
+def after_one(function: Answer, documents: list[list[str]], rng: random.Random) -> list[str]:
+    made = made_by(function, documents, rng)
+    own = {place(a)[0] == place(b)[0] for a, b, label in made if label == 1}
+    return sorted({True: "a's own document", False: "another document"}[x] for x in own)
 
 
-def _ask_labels(answer: Answer, draw: Draw) -> None:
-    documents = _documents(draw, 60, 12)
-    given, place = _call_pairs(answer, documents, draw.python), _places(documents)
-    said = {0: [p for p in given if p[2] == 0], 1: [p for p in given if p[2] == 1]}
-    if not said[1] or not said[0]:
-        only = "IsNext" if said[0] else "NotNext"
-        raise Mistake(
-            f"all {only}",
-            f"All {len(given)} pairs are labelled {only}; half of them should be, at random.",
-        )
-    follows = {label: [_follows(place[a], place[b]) for a, b, _ in said[label]] for label in (0, 1)}
-    if not any(follows[0]) and all(follows[1]):
-        raise Mistake(
-            "labels swapped",
-            "The labels are swapped: BERT's code says 0 for IsNext and 1 for NotNext. (Natural "
-            "or not: weights trained elsewhere expect it.)",
-        )
-    if all(a == b for a, b, _ in said[0]):
-        raise Mistake("b is a", "In IsNext pairs b is a itself; it must be the sentence after it.")
-    _name_order(said[0], place)
-    for a, b, _ in said[0]:
-        if not _follows(place[a], place[b]):
-            raise Mistake("", f"Labelled 0 (IsNext), but b does not follow a: {a!r}, {b!r}.")
+def first_halves(function: Answer, documents: list[list[str]], rng: random.Random) -> Any:
+    firsts = [a for a, _, _ in made_by(function, documents, rng)]
+    in_order = firsts == sorted(firsts, key=place)
+    return firsts, "that of the documents" if in_order else "another"
 
 
-def _follows(a: tuple[int, int], b: tuple[int, int]) -> bool:
-    return a[0] == b[0] and b[1] == a[1] + 1
+def labels(function: Answer, documents: list[list[str]], rng: random.Random) -> Any:
+    """The fraction of NotNext, of neighbours with the same label, of labels that stay with another
+    rng."""
+    made, again = (made_by(function, documents, random.Random(rng.random())) for _ in range(2))
+    same = sum(x[2] == y[2] for x, y in pairwise(made)) / max(1, len(made) - 1)
+    kept = sum(x[2] == y[2] for x, y in zip(made, again, strict=False)) / max(1, len(made))
+    return sum(x[2] for x in made) / max(1, len(made)), same, kept
 
 
-def _ask_elsewhere(answer: Answer, draw: Draw) -> None:
-    documents = _documents(draw, 6, 40)
-    place, count, starts, inside = _places(documents), Counter[int](), 0, []
-    for _ in range(20):
-        for a, b, label in _call_pairs(answer, documents, random.Random(draw.integer(0, 2**31))):
-            if label == 1:
-                home, (other, i) = place[a][0], place[b]
-                inside += [(a, b)] * (home == other)
-                count[(other - home) % len(documents)] += 1
-                starts += i == 0
-    if inside:
-        raise Mistake(
-            "same document",
-            f"{len(inside)} of {sum(count.values())} NotNext pairs took b from a's own document, "
-            f"for instance {inside[0]}. It may even be the next sentence, labelled as if it were "
-            "not. Leave that document out.",
-        )
-    if len(count) == 1:
-        raise Mistake(
-            "one neighbour", "Every random b comes from the same neighbouring document; draw it."
-        )
-    if starts > 0.9 * sum(count.values()):
-        raise Mistake(
-            "first sentences", "Every random b is the first sentence of its document; draw which."
-        )
-    if len(count) < len(documents) - 1:
-        raise Mistake("", "Some documents never give a random b; every other document should.")
+def random_halves(function: Answer, documents: list[list[str]], rng: random.Random) -> Any:
+    """Where the b of NotNext come from, each as a number from 0 to 1."""
+    made = [x for x in made_by(function, documents, rng) if x[2]]
+    size, here = len(documents) - 1, [(place(a)[0], *place(b)) for a, b, _ in made]
+    turn = [((d - home) % (size + 1) - 1) / (size - 1) for home, d, _ in here]
+    rank = [(d - 1 - (d > home)) / (size - 1) for home, d, _ in here]  # among the others
+    depth = [(s - 1) / (len(documents[d - 1]) - 1) for _, d, s in here]
+    often = max(Counter(turn).values(), default=0) / max(1, len(turn))
+    neighbours = [(x[1:], y[1:]) for x, y in pairwise(here) if x[0] == y[0]]
+    same, near = [x == y for x, y in neighbours], [x[0] == y[0] for x, y in neighbours]
+    both = torch.tensor([rank, depth])
+    tied = float(torch.corrcoef(both)[0, 1].nan_to_num()) if len(made) > 1 else 0.0
+    means = [sum(x) / max(1, len(x)) for x in (same, near, rank, depth)]
+    return means[0], means[1], often, means[2], means[3], tied
 
 
-def _ask_half(answer: Answer, draw: Draw) -> None:
-    documents = _documents(draw, 150, 30)
-    given = [
-        _call_pairs(answer, documents, random.Random(draw.integer(0, 2**31))) for _ in range(2)
-    ]
-    labels = [[label for *_, label in made] for made in given]
-    if labels[0] == labels[1]:
-        raise Mistake(
-            "labels not drawn",
-            "The labels are the same with another rng (do they alternate?). A model could learn "
-            "the pattern instead of reading: draw each label.",
-        )
-    n, share = len(labels[0]), sum(labels[0]) / len(labels[0])
-    if not share_is(share, 0.5, n):
-        raise Mistake(
-            "not half",
-            f"{share:.1%} of {n:,} pairs are NotNext; expected half (within six standard "
-            f"deviations, {6 * 0.5 / math.sqrt(n):.1%}).",
-        )
-
-
-def _ask_rng(answer: Answer, draw: Draw) -> None:
-    documents, seed = _documents(draw, 20, 12), draw.integer(0, 2**31)
-    first, again = (_call_pairs(answer, documents, random.Random(seed)) for _ in range(2))
-    if first != again:
-        raise Mistake(
-            "ignores the generator",
-            "The same state of rng gave two different lists of pairs. Draw with rng.random and "
-            "rng.choice, not from the module random, so that an experiment can be repeated.",
-        )
-
+# About 3,000 pairs, 1,500 of them NotNext: the standard deviation of the difference of two such
+# fractions or means is at most 0.013, of two correlations 0.04.
+LABELS = (
+    Number("fraction of NotNext pairs", tol=0.08),
+    Number("fraction of neighbouring pairs with the same label", tol=0.08),
+    Number("fraction of pairs that have the same label with another rng", tol=0.08),
+)
+HALVES = (
+    Number("fraction of neighbouring random b that are the same sentence", tol=0.12),
+    Number("fraction of neighbouring random b from the same document", tol=0.12),
+    Number("fraction of random b from the most frequent document, counted from a's", tol=0.12),
+    Number("mean place of b's document among the others (0 the first, 1 the last)", tol=0.12),
+    Number("mean place of b in its document (0 the first sentence, 1 the last)", tol=0.1),
+    Number("correlation of b's document and of its place in it", tol=0.2),
+)
+DRAWN = "if rng.random() < 0.5:"
+OTHER = "(a, rng.choice(rng.choice(others)), 1)"
+PAIRWISE = "        for a, following in pairwise(document):"
 
 PAIRS = Exercise(
     id="02.5",
@@ -215,21 +155,86 @@ PAIRS = Exercise(
         "through them in order. Each sentence that has a next one becomes `a` of one triple `(a, "
         "b, label)`: with probability one half `b` is the next sentence and the label 0 (IsNext); "
         "otherwise `b` is a random sentence of a random *other* document and the label 1 "
-        "(NotNext). Return the list of triples. Draw from `rng`, a `random.Random`."
+        "(NotNext). Every choice is drawn for each pair by itself. Return the list of triples. "
+        "Draw from `rng`, a `random.Random`."
     ),
     hints=(
         "zip(document, document[1:]) walks over each sentence together with the next one.",
-        "Toss the coin for each pair: rng.random() < 0.5.",
+        "Draw the label for each pair: rng.random() < 0.5.",
         "For a random b choose the document first, from a list without the present one, then the "
         "sentence: rng.choice.",
     ),
     solution=pairs,
+    returns=Exact("pairs", what="a list of (a, b, label)"),
     see="course_lib.objectives.next_sentence.pairs_of_document (a, b: runs of sentences)",
     stages=(
-        Check("one pair for each sentence that has a next one", _ask_first_halves),
-        Check("label 0 means that b follows a", _ask_labels),
-        Check("a random b comes from another document", _ask_elsewhere),
-        Check("about half are NotNext, and drawn", _ask_half),
-        Check("the draws come from rng", _ask_rng),
+        Stage("label 0 means that b follows a", a_few, after_zero,
+              Items("places of b where the label is 0", of="places", ordered=False)),
+        Stage("one pair for each sentence that has a next one", a_few, first_halves,
+              (Items("sentences a", of="sentences", ordered=False), Exact("order of the pairs"))),
+        Stage("label 1: b comes from another document", long_ones, after_one,
+              Items("places of b where the label is 1", of="places", ordered=False)),
+        Stage("half are NotNext, and each is drawn", many, labels, LABELS),
+        Stage("every random b is drawn", many, random_halves, HALVES),
+        from_generator(a_few, "rng"),
     ),
-)
+    mistakes=(
+        Edit("following, 0)", "following, 1)", "The labels are exchanged: BERT's code says 0 for "
+             "IsNext and 1 for NotNext. (Natural or not: weights trained elsewhere expect it.)",
+             more=((OTHER, "(a, rng.choice(rng.choice(others)), 0)"),)),
+        Edit("following, 0)", "a, 0)",
+             "In IsNext pairs b is a itself; it must be the sentence after it."),
+        Edit("(a, following, 0)", "(following, a, 0)",
+             "In IsNext pairs b stands *before* a in the text; it must follow it."),
+        Edit(OTHER, "(a, rng.choice(rng.choice(others)), 0)",
+             "Every pair has the label 0; a random b is NotNext, label 1."),
+        Edit(PAIRWISE, "        after = documents[number + 1][:1] if number + 1 < len(documents) "
+             "else []\n        for a, following in pairwise([*document, *after]):",
+             "The last sentence of a document is paired with the first of the next as if it "
+             "followed. A last sentence has no next one, and gives no pair."),
+        Edit("pairwise(document)", "zip(document[::2], document[1::2], strict=False)",
+             "Each sentence stands in one pair only (first and second, third and fourth). Every "
+             "sentence that has a next one is an a: first and second, second and third."),
+        Edit("return made", "rng.shuffle(made); return made",
+             "All pairs are there, but not in the order of the documents."),
+        Edit(DRAWN, "if True:",
+             "All pairs are labelled IsNext; half of them should be NotNext, at random."),
+        Edit(DRAWN, "if False:",
+             "All pairs are labelled NotNext; half of them should be IsNext, at random."),
+        Edit("documents) if i != number]", "documents)]",
+             "Some NotNext pairs take b from a's own document. It may even be the next sentence, "
+             "labelled as if it were not. Leave that document out."),
+        Edit(OTHER, "(a, rng.choice(document), 1)",
+             "Every random b comes from a's own document; take it from another one."),
+        Edit(DRAWN, "if len(made) % 2:", "The labels are not drawn: they alternate. A model could "
+             "learn the pattern instead of reading: draw each label."),
+        Edit(PAIRWISE, "        label = rng.random()\n" + PAIRWISE, "One draw decides for a whole "
+             "document: draw the label of each pair.",
+             more=(("rng.random() < 0.5", "label < 0.5"),)),
+        Edit("made = []", "made = []; label = rng.random()", "One draw decides for all pairs: draw "
+             "the label of each.", more=(("rng.random() < 0.5", "label < 0.5"),)),
+        Edit("< 0.5", "< 0.25", "Three quarters are NotNext: half of the IsNext pairs are replaced "
+             "once more, or the random b is drawn twice."),
+        Edit("< 0.5", "< 0.75", "Three quarters are IsNext; expected half."),
+        Edit(OTHER, "(a, rng.choice(documents[(number + 1) % len(documents)]), 1)",
+             "Every random b comes from the neighbouring document; draw it from all others."),
+        Edit(OTHER, "(a, rng.choice(others)[0], 1)",
+             "Every random b is the first sentence of its document; draw which."),
+        Edit(OTHER, "(a, rng.choice(others)[-1], 1)",
+             "Every random b is the last sentence of its document; draw which."),
+        Edit(PAIRWISE, "        one = rng.choice(others)\n" + PAIRWISE,
+             "One other document serves all pairs of a document: draw it for each pair.",
+             more=((OTHER, "(a, rng.choice(one), 1)"),)),
+        Edit(PAIRWISE, "        one = rng.choice(rng.choice(others))\n" + PAIRWISE,
+             "One random sentence serves as b for all pairs of a document: draw it for each pair.",
+             more=((OTHER, "(a, one, 1)"),)),
+        Edit(OTHER, "(a, [d[int(u * len(d))] for d in [others[int(u * len(others))]]][0], 1)",
+             "One random number decides between label, document and sentence: only some documents "
+             "and sentences can come. Draw a new one for each choice.",
+             more=((DRAWN, "u = rng.random()\n            if u < 0.5:"),)),
+        Edit(OTHER, "(a, [d[int(u * len(d))] for d in [others[int(u * len(others))]]][0], 1)",
+             "One random number decides which document and which sentence: an early sentence "
+             "always comes from an early document. Draw one for each.",
+             more=((DRAWN, "u = rng.random()\n            if rng.random() < 0.5:"),)),
+    ),
+)  # fmt: skip

@@ -1,318 +1,79 @@
-"""Exercise 03.2: from tags to entities. The solution is the library's own.
-
-The known wrong answers first, then the stages.
-"""
+"""Exercise 03.2: from tags to entities."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from course_lib.teaching.exercises.diagnosis import name_suspect, told
-from course_lib.teaching.exercises.legacy import (
-    Answer,
-    Check,
-    Draw,
-    Exercise,
-    Mistake,
-    Suspect,
-    call,
-)
-from course_lib.train.span_metrics import Span, bio_spans
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.outputs import Items
+from course_lib.train.span_metrics import Span
 
-from .slips import pools, slip_suspects
-
-Case = tuple[list[str]]
-Cases = Callable[[Draw], list[Case]]
 KINDS = ("PER", "ORG", "LOC")
+HYPHENED = ("art-film", "art-music", "person-actor")  # as in Few-NERD
 
 
-# ---------------------------------------------------------------- known wrong answers
-
-
-def _with(
-    *,
-    grows: bool = True,
-    merge: bool = False,
-    kind: str = "asked",
-    stray: bool = True,
-    other: bool = True,
-    outside: str = "ends",
-    at_end: str = "kept",
-    behind: bool = True,
-    shape: Callable[[str, int, int], Any] = lambda kind, first, last: (kind, first, last),
-    keep: Callable[[list[list[Any]]], list[list[Any]]] = lambda found: found,
-) -> Answer:
-    """The answer with switches for going wrong.
-
-    grows: does an I- lengthen an entity; merge: does a B- of its kind; kind: is the I-'s kind
-    asked for, or is it ignored and the entity keeps its "first" or takes the "last"; stray and
-    other: does an I- begin an entity after O, and after another kind; outside: what O does;
-    at_end: what becomes of an entity that reaches the end; behind: may an entity begin right behind
-    another; keep: which ones are given in the end."""
-
-    def answer(tags: Sequence[str]) -> list[Any]:
-        found: list[list[Any]] = []  # kind, first, last
-        is_open = False
-        for place, tag in enumerate(tags):
-            mark, _, here = tag.partition("-")
-            if tag == "O":
-                is_open = is_open and outside != "ends"
-                continue
-            alike = is_open and (kind != "asked" or here == found[-1][0])
-            if alike and grows and (mark == "I" or merge):
-                found[-1][2] = place
-                if kind == "last":
-                    found[-1][0] = here
-            elif (behind or not is_open) and (mark == "B" or (other if is_open else stray)):
-                found.append([here, place, place])
-                is_open = True
-            else:
-                is_open = False
-        if at_end != "kept" and is_open and found[-1][2] == len(tags) - 1:
-            *found, (name, first, last) = found
-            found += [[name, first, last + 1]] if at_end == "one too far" else []
-        return [shape(*span) for span in keep(found)]
-
-    return answer
-
-
-SLIPS: dict[str, tuple[str, dict[str, Any]]] = {
-    "B- merged": (
-        "A B- right behind an entity of the same kind is taken into it. B- always begins a new "
-        "one: two names side by side are two.",
-        {"merge": True},
-    ),
-    "kind ignored": (
-        "An I- of another kind goes on with the entity before it. A span goes on only while I- of "
-        "*its own* kind follows; this I- begins a new one.",
-        {"kind": "first"},
-    ),
-    "kind of the last word": (
-        "An I- of another kind goes on with the entity before it and changes its kind. A span goes "
-        "on only while I- of its own kind follows; this I- begins a new one.",
-        {"kind": "last"},
-    ),
-    "last one lost": (
-        "An entity that reaches the end of the sentence is missing. It is only added when "
-        "something follows it; after the loop, add what is still open.",
-        {"at_end": "lost"},
-    ),
-    "last one too far": (
-        "An entity that reaches the end of the sentence ends one word too late there: its last "
-        "word is len(tags) − 1.",
-        {"at_end": "one too far"},
-    ),
-    "next one lost": (
-        "What begins right behind an entity is missing. The tag that ends one entity may begin "
-        "another: look at it again.",
-        {"behind": False},
-    ),
-    "stray I- dropped": (
-        "An I- that continues nothing is dropped. By the rule of this exercise, CoNLL's, it begins "
-        "an entity as a B- would. A model writes such tags.",
-        {"stray": False, "other": False},
-    ),
-    "stray I- dropped after O": (
-        "An I- behind O, or at the start of the sentence, is dropped. By the rule of this "
-        "exercise, CoNLL's, it begins an entity as a B- would.",
-        {"stray": False},
-    ),
-    "I- of another kind dropped": (
-        "An I- behind an entity of another kind is dropped. By the rule of this exercise, CoNLL's, "
-        "it begins an entity as a B- would.",
-        {"other": False},
-    ),
-    "O does not end it": (
-        "An I- behind O goes on with an entity from before the O. O ends whatever is open.",
-        {"outside": "is skipped"},
-    ),
-    "words instead of entities": (
-        "Each tagged word is an entity of its own. B-PER I-PER is one, of two words.",
-        {"grows": False},
-    ),
-    "end excluded": (
-        "The last number is one too large: the place behind the entity, as in a Python slice. Here "
-        "it is the last word, itself included.",
-        {"shape": lambda kind, first, last: (kind, first, last + 1)},
-    ),
-    "end one too early": (
-        "The last number is one too small. It is the place of the entity's last word.",
-        {"shape": lambda kind, first, last: (kind, first, last - 1)},
-    ),
-    "counted from 1": (
-        "Words are counted from 1; here the first word is 0.",
-        {"shape": lambda kind, first, last: (kind, first + 1, last + 1)},
-    ),
-    "length": (
-        "The last number is how many words the entity has; expected the place of its last word.",
-        {"shape": lambda kind, first, last: (kind, first, last - first + 1)},
-    ),
-    "first word only": (
-        "Each entity ends at its first word: I- tags do not lengthen it.",
-        {"shape": lambda kind, first, last: (kind, first, first)},
-    ),
-    "tag instead of kind": (
-        "The kind is written with its B-. The kind of B-PER is PER.",
-        {"shape": lambda kind, first, last: ("B-" + kind, first, last)},
-    ),
-    "one of each kind": (
-        "Of each kind only one entity is left. A sentence may name two people: collect tuples, not "
-        "a dictionary by kind.",
-        {"keep": lambda found: [[*x] for x in {x[0]: tuple(x) for x in found}.values()]},
-    ),
-    "only the first": (
-        "Only the first entity is in your result. Does a `return` stand inside the loop?",
-        {"keep": lambda found: found[:1]},
-    ),
-    "single words lost": (
-        "Entities of one word are missing. A B- without an I- behind it is an entity, too.",
-        {"keep": lambda found: [x for x in found if x[1] < x[2]]},
-    ),
-}
-
-
-def _up_to_the_next(tags: Sequence[str]) -> list[Span]:
-    """From each B- to the word before the next B-, or to the end of the sentence."""
-    at = [place for place, tag in enumerate(tags) if tag.startswith("B-")]
-    ends = [*at[1:], len(tags)] if at else []
-    return [(tags[a][2:], a, b - 1) for a, b in zip(at, ends, strict=True)]
-
-
-def _runs(tags: Sequence[str]) -> list[Span]:
-    """Runs of words that are not O, with the kind of the first."""
+def entity_spans(tags: Sequence[str]) -> list[Span]:
+    """(kind, first, last) of each entity; an I- that continues nothing begins one."""
     found: list[Span] = []
-    for place, tag in enumerate(tags):
-        if tag == "O":
-            continue
-        if place and tags[place - 1] != "O":
-            kind, first, _ = found.pop()
-            found.append((kind, first, place))
-        else:
-            found.append((tag[2:], place, place))
+    for n, tag in enumerate(tags):
+        mark, _, kind = tag.partition("-")
+        before = found[-1] if found and found[-1][2] == n - 1 else None  # ends right before
+        if before and mark == "I" and before[0] == kind:
+            found[-1] = (*before[:2], n)
+        elif mark != "O":
+            found.append((kind, n, n))
     return found
 
 
-def _begins_only(tags: Sequence[str]) -> list[Span]:
-    return [(tag[2:], n, n) for n, tag in enumerate(tags) if tag[0] == "B"]
+# ---------------------------------------------------------------- cases
 
 
-def _lengthens_the_last(tags: Sequence[str]) -> list[Span]:
-    found: list[Span] = []
-    for place, tag in enumerate(tags):
-        if tag[0] == "B":
-            found.append((tag[2:], place, place))
-        elif tag[0] == "I" and found:
-            kind, first, _ = found.pop()
-            found.append((kind, first, place))
-    return found
-
-
-def _never_closed(tags: Sequence[str]) -> list[Span]:
-    """What is open is given at every tag that does not go on with it, and stays open."""
-    found: list[Span] = []
-    kind, first = "", 0
-    for place, tag in enumerate(tags):
-        if kind and tag == f"I-{kind}":
-            continue
-        if kind:
-            found.append((kind, first, place - 1))
-        if tag != "O":
-            kind, first = tag[2:], place
-    return [*found, (kind, first, len(tags) - 1)] if kind else found
-
-
-SPAN_SUSPECTS = slip_suspects(
-    _with,
-    SLIPS,
-    Suspect(
-        "only B- is read",
-        "Only words with B- are in your result, each by itself. The I- behind it lengthen an "
-        "entity.",
-        _begins_only,
-    ),
-    Suspect(
-        "every I- lengthens the last",
-        "Every I- lengthens the last entity, whatever its kind and whatever stands between. It "
-        "goes on only with an entity of its own kind that ends right before it; any other I- "
-        "begins one.",
-        _lengthens_the_last,
-    ),
-    Suspect(
-        "never closed",
-        "An entity is given again and again, each time longer: after you have added it, nothing is "
-        "open any more.",
-        _never_closed,
-    ),
-    Suspect(
-        "up to the next B-",
-        "Each entity reaches to the next B-, across words that are O. O ends whatever is open.",
-        _up_to_the_next,
-    ),
-    Suspect(
-        "runs of names",
-        "Every run of words that are not O is one entity. B- begins a new one, and so does an I- "
-        "of another kind.",
-        _runs,
-    ),
-)
-
-
-# ---------------------------------------------------------------- inputs
-
-
-def _entity(kind: str, words: int) -> list[str]:
+def entity(kind: str, words: int = 1) -> list[str]:
     return [f"B-{kind}", *[f"I-{kind}"] * (words - 1)]
 
 
-def _one(draw: Draw) -> list[Case]:
-    kind, other = draw.python.sample(KINDS, 2)
+def at_most_one(draw: Draw) -> list[Case]:
+    a, b = draw.python.sample(KINDS, 2)
     return [
-        (["O", *_entity(kind, 1), "O"],),
-        (["O", "O", *_entity(other, 3), "O"],),
         (["O"] * draw.integer(2, 5),),
+        (["O", *entity(a), "O"],),
+        (["O", "O", *entity(b, 3), "O"],),
     ]
 
 
-def _several(draw: Draw) -> list[Case]:
+def several(draw: Draw) -> list[Case]:
     a, b = draw.python.sample(KINDS, 2)
     return [
-        ([*_entity(a, 2), "O", *_entity(b, 1), "O"],),
-        (["O", *_entity(a, 1), "O", "O", *_entity(a, 2), "O", *_entity(b, 3), "O"],),
+        ([*entity(a, 2), "O", *entity(b), "O"],),
+        (["O", *entity(a), "O", "O", *entity(a, 2), "O", *entity(b, 3), "O"],),
+        (["O", *entity(a, 2), "O", *entity(a), "O", "O"],),
     ]
 
 
-def _at_the_end(draw: Draw) -> list[Case]:
+def hyphens(draw: Draw) -> list[Case]:
+    a, b = draw.python.sample(HYPHENED, 2)
+    return [(["O", *entity(a), "O"],), ([*entity(a, 2), "O", *entity(b, 3), "O"],)]
+
+
+def at_the_end(draw: Draw) -> list[Case]:
     a, b = draw.python.sample(KINDS, 2)
     return [
-        (["O", *_entity(a, 1)],),
-        ([*_entity(a, 1), "O", *_entity(b, 2)],),
-        (_entity(b, draw.integer(2, 4)),),
+        (["O", *entity(a)],),
+        ([*entity(a), "O", *entity(b, 2)],),
+        (entity(b, draw.integer(2, 4)),),
     ]
 
 
-def _side_by_side(draw: Draw) -> list[Case]:
+def side_by_side(draw: Draw) -> list[Case]:
     a, b = draw.python.sample(KINDS, 2)
     return [
-        (["O", *_entity(a, 1), *_entity(b, 1), "O"],),
-        (["O", *_entity(a, 2), *_entity(a, 2), "O"],),
-        ([*_entity(b, 1), *_entity(b, 1), *_entity(a, 2), *_entity(b, 1)],),
+        (["O", *entity(a), *entity(b), "O"],),
+        (["O", *entity(a, 2), *entity(a, 2), "O"],),
+        ([*entity(b), *entity(b), *entity(a, 2), *entity(b)],),
     ]
 
 
-def _proper(draw: Draw) -> list[Case]:
-    """Drawn sentences as annotators write them."""
-    made = []
-    for _ in range(60):
-        tags: list[str] = []
-        for _ in range(draw.integer(1, 5)):
-            tags += ["O"] * draw.integer(0, 2)
-            tags += _entity(draw.python.choice(KINDS), draw.integer(1, 3))
-        made.append((tags + ["O"] * draw.integer(0, 1),))
-    return made
-
-
-def _stray(draw: Draw) -> list[Case]:
+def stray(draw: Draw) -> list[Case]:
     a, b = draw.python.sample(KINDS, 2)
     return [
         (["O", f"I-{a}", "O"],),
@@ -322,65 +83,21 @@ def _stray(draw: Draw) -> list[Case]:
     ]
 
 
-def _everything(draw: Draw) -> list[Case]:
-    tags = ["O", "O", *(f"{mark}-{kind}" for kind in KINDS[:2] for mark in "BIB"), "I-PER"]
-    return [([draw.python.choice(tags) for _ in range(draw.integer(2, 9))],) for _ in range(120)]
+def anything(draw: Draw) -> list[Case]:
+    kinds = (draw.python.choice(KINDS), draw.python.choice(HYPHENED))
+    tags = ["O", "O", "O", *(f"{mark}-{kind}" for kind in kinds for mark in "BII")]
+    return [(draw.python.choices(tags, k=draw.integer(2, 9)),) for _ in range(60)]
 
 
-# ---------------------------------------------------------------- stages
+# ---------------------------------------------------------------- the exercise
+
+GOES_ON = 'before and mark == "I" and before[0] == kind'
+BY_RULE = "By the rule of this exercise, CoNLL's, it begins an entity as a B- would."
 
 
-def _ask_spans(cases: Cases) -> Callable[[Answer, Draw], None]:
-    def ask(answer: Answer, draw: Draw) -> None:
-        for case in sorted(cases(draw), key=lambda case: len(case[0])):  # the shortest fails first
-            given, right = _read(call(answer, *case)), sorted(bio_spans(*case))
-            if given == right:
-                continue
-            if len(given) > len({*given}) and set(given) == set(right):
-                raise Mistake(
-                    "given twice",
-                    f"{' '.join(case[0])}: an entity stands twice in your result, {given}. Once "
-                    "it is closed, nothing is open any more.",
-                )
-            asked = pools(cases, draw, _everything, _proper)
-            found = name_suspect(answer, case, asked, SPAN_SUSPECTS, _same)
-            raise told(
-                found,
-                f"{' '.join(case[0])}: you have {given or 'no entity'}; it is "
-                f"{right or 'no entity'}.",
-            )
-
-    return ask
-
-
-def _read(x: Any) -> list[Any]:
-    """Sorted, so that the order does not matter."""
-    if isinstance(x, (Mapping, str)) or not hasattr(x, "__iter__"):
-        raise _not_spans(x)
-    found = [tuple(span) if isinstance(span, (tuple, list)) else span for span in x]
-    if not all(isinstance(span, tuple) and len(span) == 3 for span in found):
-        raise _not_spans(x)
-    kinds = [[isinstance(part, str) for part in span] for span in found]
-    if any(kind in ([False, True, False], [False, False, True]) for kind in kinds):
-        raise Mistake(
-            "order of the three",
-            f"Your result has {found[0]}; expected (kind, first, last), in this order.",
-        )
-    if not all(kind == [True, False, False] for kind in kinds):
-        raise _not_spans(x)
-    return sorted((kind, int(first), int(last)) for kind, first, last in found)
-
-
-def _not_spans(x: Any) -> Mistake:
-    return Mistake(
-        "wrong type",
-        f"Your function returned {x!r:.80} ({type(x).__name__}); expected a list, or a set, of "
-        "tuples (kind, first, last), such as [('PER', 0, 1)].",
-    )
-
-
-def _same(mine: Any, theirs: list[Any], _case: Case) -> bool:
-    return _read(mine) == sorted(theirs)
+def given(spans: str, say: str) -> Edit:
+    """Something else is returned, made of what was found."""
+    return Edit("return found", f"return {spans}", say)
 
 
 SPANS = Exercise(
@@ -393,9 +110,10 @@ SPANS = Exercise(
     statement=(
         "Read the entities off the tags of one sentence. `tags` has one for each word: `O`, "
         "`B-kind` for the first word of an entity, `I-kind` for its further words. Return a list "
-        "(or a set) of tuples (kind, first, last): the kind without B- or I-, and the places of "
+        "(or a set) of tuples (kind, first, last): the kind without B- or I-, and the positions of "
         "the first and the last word, counted from 0, both included. "
-        "`O B-PER I-PER O B-LOC` has two: ('PER', 1, 2) and ('LOC', 4, 4).  \n"
+        "`O B-PER I-PER O B-LOC` has two: ('PER', 1, 2) and ('LOC', 4, 4). A kind may contain a "
+        "hyphen itself: that of `B-art-film` is `art-film`.  \n"
         "Models also write what no annotator would: an I- that continues nothing, at the start, "
         "behind O, or behind an entity of another kind. It begins an entity, as a B- would; that "
         "is how CoNLL's scorer and seqeval read it."
@@ -410,34 +128,115 @@ SPANS = Exercise(
         "Or let one O follow the tags: [*tags, 'O'].",
         "I-PER B-PER I-LOC has three: ('PER', 0, 0), ('PER', 1, 1), ('LOC', 2, 2).",
     ),
-    solution=bio_spans,
-    library=(
-        "course_lib.train.span_metrics:bio_spans",
-        "course_lib.train.span_metrics:_mark_and_kind",
-    ),
+    solution=entity_spans,
+    returns=Items("entities", of="tuples (kind, first, last), such as ('PER', 0, 1)",
+                  ordered=False),
+    library=("course_lib.train.span_metrics:bio_spans",
+             "course_lib.train.span_metrics:_mark_and_kind"),
     when_raised=(
-        (
-            r"not enough values to unpack|split",
-            'O has no kind, so "O".split("-") has one part only: treat O first, or use partition, '
-            "which always gives three parts.",
-        ),
-        (
-            r"NoneType",
-            "Nothing is open yet, or no longer, and your code asks for its kind: ask `is not "
-            "None` first.",
-        ),
-        (
-            r"list index out of range",
-            "A place behind the last tag was asked for. Where you look at the next word, the last "
-            "word has none.",
-        ),
+        (r"values to unpack|split",
+         'O has no kind, so "O".split("-") has one part only: treat O first, or use partition, '
+         "which always gives three parts."),
+        (r"NoneType",
+         "Nothing is open yet, or no longer, and your code asks for its kind: ask `is not None` "
+         "first."),
+        (r"list index out of range",
+         "A position behind the last tag was read. Where you look at the next word, the last word "
+         "has none."),
     ),
     stages=(
-        Check("at most one entity", _ask_spans(_one)),
-        Check("several, with O between them", _ask_spans(_several)),
-        Check("an entity at the end of the sentence", _ask_spans(_at_the_end)),
-        Check("entities side by side", _ask_spans(_side_by_side)),
-        Check("an I- that continues nothing", _ask_spans(_stray)),
-        Check("120 drawn sentences", _ask_spans(_everything)),
+        Stage("at most one entity", at_most_one),
+        Stage("several, with O between them", several),
+        Stage("an entity at the end of the sentence", at_the_end),
+        Stage("entities side by side", side_by_side),
+        Stage("kinds with a hyphen", hyphens),
+        Stage("an I- that continues nothing", stray),
+        Stage("60 drawn sentences", anything),
     ),
-)
+    mistakes=(
+        Edit('and mark == "I" and', 'and mark != "O" and',
+             "A B- right behind an entity of the same kind is taken into it. B- always begins a "
+             "new one: two names side by side are two."),
+        Edit(" and before[0] == kind", "",
+             "An I- of another kind goes on with the entity before it. An entity goes on only "
+             "while I- of *its own* kind follows; this I- begins a new one."),
+        Edit(" and before[0] == kind", "",
+             "An I- of another kind goes on with the entity before it and changes its kind. An "
+             "entity goes on only while I- of its own kind follows; this I- begins a new one.",
+             more=(("(*before[:2], n)", "(kind, before[1], n)"),)),
+        Edit('elif mark != "O":', 'elif mark != "O" and not before:',
+             "What begins right behind an entity is missing. The tag that ends one entity may "
+             "begin another: look at it again."),
+        Edit('elif mark != "O":', 'elif mark == "B":',
+             f"An I- that continues nothing is dropped. {BY_RULE} A model writes such tags."),
+        Edit('elif mark != "O":', 'elif mark == "B" or (before and mark == "I"):',
+             f"An I- behind O, or at the start of the sentence, is dropped. {BY_RULE}"),
+        Edit('elif mark != "O":', 'elif mark == "B" or (not before and mark == "I"):',
+             f"An I- behind an entity of another kind is dropped. {BY_RULE}"),
+        Edit(" and found[-1][2] == n - 1", "",
+             "An I- behind O goes on with an entity from before the O. O ends whatever is open."),
+        Edit(" and found[-1][2] == n - 1", "",
+             "Every I- lengthens the last entity, whatever its kind and whatever stands between. "
+             "It goes on only with an entity of its own kind that ends right before it; any other "
+             "I- begins one.",
+             more=((" and before[0] == kind", ""), ('mark != "O"', 'mark == "B"'))),
+        Edit(" and found[-1][2] == n - 1", "",
+             "Each entity reaches to the next B-, across words that are O. O ends whatever is "
+             "open.",
+             more=((GOES_ON, 'before and mark != "B"'), ('mark != "O"', 'mark == "B"'))),
+        Edit(GOES_ON, 'before and mark != "O"',
+             "Every run of words that are not O is one entity. B- begins a new one, and so does an "
+             "I- of another kind."),
+        Edit(GOES_ON, "False",
+             "Each tagged word is an entity of its own. B-PER I-PER is one, of two words."),
+        Edit(GOES_ON, "False",
+             "Only words with B- are in your result, each by itself. The I- behind it lengthen an "
+             "entity.", more=(('elif mark != "O"', 'elif mark == "B"'),)),
+        Edit('tag.partition("-")', '(*tag.split("-"), "")[0], "-", (*tag.split("-"), "")[1]',
+             "A kind that contains a hyphen is cut there: the kind of B-art-film is art-film. "
+             'tag[2:], or split("-", 1).'),
+        Edit('tag.partition("-")', 'tag[0], "-", tag.split("-")[-1]',
+             "Of a kind that contains a hyphen only the last part is left: the kind of B-art-film "
+             'is art-film. tag[2:], or split("-", 1).'),
+        given("[s for s in found if s[2] < len(tags) - 1]",
+              "An entity that reaches the end of the sentence is missing. It is only added when "
+              "something follows it; after the loop, add what is still open."),
+        given("[(k, a, b + (b == len(tags) - 1)) for k, a, b in found]",
+              "An entity that reaches the end of the sentence ends one word too late there: its "
+              "last word is len(tags) − 1."),
+        given("[(k, a, b + 1) for k, a, b in found]",
+              "The last number is one too large: the position behind the entity, as in a Python "
+              "slice. Here it is the last word, itself included."),
+        given("[(k, a, b - 1) for k, a, b in found]",
+              "The last number is one too small. It is the position of the entity's last word."),
+        given("[(k, a + 1, b + 1) for k, a, b in found]",
+              "Words are counted from 1; here the first word is 0."),
+        given("[(k, a, b - a + 1) for k, a, b in found]",
+              "The last number is how many words the entity has; expected the position of its last "
+              "word."),
+        given("[(k, a, b - a) for k, a, b in found]",
+              "The last number is how far the last word is from the first; expected its position."),
+        given("[(k, a, a) for k, a, b in found]",
+              "Each entity ends at its first word: I- tags do not lengthen it."),
+        given("[(tags[a], a, b) for k, a, b in found]",
+              "The kind is written with its B- (or I-). The kind of B-PER is PER."),
+        given("[(a, b, k) for k, a, b in found]",
+              "The three stand in another order; expected (kind, first, last)."),
+        given("[*{s[0]: s for s in found}.values()]",
+              "Of each kind only one entity is left, the last. A sentence may name two people: "
+              "collect tuples, not a dictionary by kind."),
+        given("[*{s[0]: s for s in found[::-1]}.values()]",
+              "Of each kind only the first entity is given. A sentence may name two people."),
+        given("found[:1]",
+              "Only the first entity is in your result. Does a `return` stand inside the loop?"),
+        given("[s for s in found if s[1] < s[2]]",
+              "Entities of one word are missing. A B- without an I- behind it is an entity, too."),
+        given("[*found, *found]",
+              "An entity stands twice in your result. Once it is closed, nothing is open any "
+              "more."),
+        given("[(k, a, p) for (k, a, b), (_, end, _) in zip(found, [*found[1:], ('', len(tags), "
+              "0)]) for p in range(b, end)]",
+              "An entity is given again and again, each time longer: after you have added it, "
+              "nothing is open any more."),
+    ),
+)  # fmt: skip

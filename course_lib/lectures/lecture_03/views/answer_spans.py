@@ -1,7 +1,8 @@
 """Which stretch of a passage is the answer: start and end probabilities as bars, the best spans.
 
-One row of T tokens: [CLS] question [SEP] passage [SEP]. A span (i, j) scores start i + end j; no
-answer is the span of [CLS] alone (Devlin et al. 2018, sections 4.2 and 4.3).
+One sequence of T tokens: [CLS] question [SEP] passage [SEP]. A span (i, j) has the score start
+logit i + end logit j; no answer is the span of [CLS] alone (Devlin et al. 2018, sections 4.2 and
+4.3).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _FILLS = (
 
 
 class Span(NamedTuple):
-    """From token i to token j, j included, and what its two ends score."""
+    """From token i to token j, j included, and the logits of its two ends."""
 
     i: int
     j: int
@@ -46,7 +47,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoredRow:
-    """The scores of one row; those of a span's two ends may be at `allowed` tokens alone."""
+    """The logits of one sequence; those of a span's two ends may be at `allowed` tokens alone."""
 
     tokens: list[str]
     start: Tensor  # (T,)
@@ -92,15 +93,15 @@ class ScoredRow:
 def scored_row(
     tokens: Sequence[str], start_logits: Any, end_logits: Any, allowed: Any, longest: int
 ) -> ScoredRow:
-    """Checked, as tensors of one dimension; a batch of one row may be given."""
+    """Checked, as tensors of one dimension; a batch of one sequence may be given."""
     import torch
 
     start, end = (torch.as_tensor(x).detach().float().cpu() for x in (start_logits, end_logits))
     start, end, free = (x.reshape(-1) for x in (start, end, torch.as_tensor(allowed).cpu().bool()))
     if not len(tokens) == len(start) == len(end) == len(free) <= MOST_TOKENS or not len(tokens):
         raise ValueError(
-            f"{len(tokens)} tokens, {len(start)} start scores, {len(end)} end scores and "
-            f"{len(free)} marks were given; expected one of each a token, of one row of 1 to "
+            f"{len(tokens)} tokens, {len(start)} start logits, {len(end)} end logits and "
+            f"{len(free)} marks were given; expected one of each a token, of one sequence of 1 to "
             f"{MOST_TOKENS} tokens."
         )
     if not free.any() or free[0] or longest < 1:
@@ -110,7 +111,7 @@ def scored_row(
             "of at least 1."
         )
     if not (start.isfinite().all() and end.isfinite().all()):
-        raise ValueError("Scores that are no numbers were given; the model may have diverged.")
+        raise ValueError("Logits that are no numbers were given; the model may have diverged.")
     return ScoredRow(list(tokens), start, end, free)
 
 
@@ -132,19 +133,19 @@ def span_chart(
     start_logits, end_logits, allowed: (T,) or (1, T), as objectives.spans.best_spans takes them;
     answer: first and last token of the true one, (0, 0) for none. The softmax runs over the whole
     row, as in training. Raises ValueError for other shapes, no allowed token, an answer outside the
-    row, and more than 384 tokens.
+    sequence, and more than 384 tokens.
     """
     found = scored_row(tokens, start_logits, end_logits, allowed, longest)
     _check_answer(answer, len(tokens))
     said = decision(found, longest, threshold, answer)
     label = " ".join(said)
     content, height = _FILLS + _key(answer is not None), 34.0
-    start, end = (scores.softmax(-1).tolist() for scores in (found.start, found.end))
+    start, end = (logits.softmax(-1).tolist() for logits in (found.start, found.end))
     top = max(*start, *end)
     best = found.best(longest)[0]
     for first in range(0, len(tokens), A_LINE):
-        places = range(first, min(first + A_LINE, len(tokens)))
-        content += _line(found, start, end, places, height, top, best, answer)
+        positions = range(first, min(first + A_LINE, len(tokens)))
+        content += _line(found, start, end, positions, height, top, best, answer)
         height += BARS + 28 + slanted(tokens)
     drawing = svg_image(svg_drawing(WIDE, height - 4, content, label), label)
     rows = _cells(found, longest)
@@ -162,61 +163,64 @@ def _check_answer(answer: tuple[int, int] | None, T: int) -> None:
 
 
 def _line(
-    found: ScoredRow, start: list[float], end: list[float], places: range, y: float, top: float,
+    found: ScoredRow, start: list[float], end: list[float], positions: range, y: float, top: float,
     best: Span, answer: tuple[int, int] | None,
 ) -> str:  # fmt: skip
     """The bars of up to 46 tokens, and the tokens slanted below."""
     slot = min(34, (WIDE - LEFT - 26) / min(A_LINE, len(found.tokens)))
     bottom, wide = y + BARS, max(4, min(9, slot / 2 - 1.5))
-    parts = [_scale(y, top, LEFT + slot * len(places))]
-    for k, place in enumerate(places):
+    parts = [_scale(y, top, LEFT + slot * len(positions))]
+    for k, position in enumerate(positions):
         x = LEFT + slot * (k + 0.5)
-        for share, left, fill, kind in (
-            (start[place], x - wide - 0.5, BLUE, "start"),
-            (end[place], x + 0.5, "url(#course-span-end)", "end"),
+        for probability, left, fill, kind in (
+            (start[position], x - wide - 0.5, BLUE, "start"),
+            (end[position], x + 0.5, "url(#course-span-end)", "end"),
         ):
-            high = BARS * share / top
+            high = BARS * probability / top
             if high >= 0.4:
                 parts.append(
                     f'<rect class="{kind}" x="{left:.1f}" y="{bottom - high:.1f}" '
                     f'width="{wide:.1f}" height="{high:.1f}" fill="{fill}"/>'
                 )
-        here = best.i <= place <= best.j
-        look = ' font-weight="700"' if here else "" if found.allowed[place] else ' fill="#767676"'
+        here = best.i <= position <= best.j
+        look = (
+            ' font-weight="700"' if here else "" if found.allowed[position] else ' fill="#767676"'
+        )
         mark = "▸" if here else ""
         parts.append(
             f'<text transform="translate({x + 4:.1f},{bottom + 22}) rotate(-60)" font-size="11" '
-            f'text-anchor="end" font-family="{MONO}"{look}>{mark}{short_token(found.tokens[place])}'
+            f'text-anchor="end" font-family="{MONO}"{look}>'
+            f"{mark}{short_token(found.tokens[position])}"
             "</text>"
         )
-    parts.append(_under(places, (best.i, best.j), slot, bottom + 5, "#1a1a1a", ""))
+    parts.append(_under(positions, (best.i, best.j), slot, bottom + 5, "#1a1a1a", ""))
     if answer is not None:
-        parts.append(_under(places, answer, slot, bottom + 11, "#1a1a1a", "3 3"))
+        parts.append(_under(positions, answer, slot, bottom + 11, "#1a1a1a", "3 3"))
     return "".join(parts)
 
 
 def _scale(y: float, top: float, right: float) -> str:
-    """Lines at 0, the half and the highest probability of the row."""
+    """Lines at 0, the half and the highest probability of the sequence."""
     parts = []
-    for share in (0.0, 0.5, 1.0):
-        at = y + BARS * (1 - share)
-        ink = "#e4e4e4" if share else "#1a1a1a"
+    for probability in (0.0, 0.5, 1.0):
+        at = y + BARS * (1 - probability)
+        ink = "#e4e4e4" if probability else "#1a1a1a"
         parts.append(
             f'<path d="M{LEFT} {at:.1f}H{right:.1f}" stroke="{ink}"/>'
             f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end" font-size="11">'
-            f"{100 * share * top:.0f}%</text>"
+            f"{100 * probability * top:.0f}%</text>"
         )
     return "".join(parts)
 
 
 def _under(
-    places: range, span: tuple[int, int], slot: float, y: float, ink: str, dashes: str
+    positions: range, span: tuple[int, int], slot: float, y: float, ink: str, dashes: str
 ) -> str:
     """A bar below the tokens of a span, as far as this line has them."""
-    first, last = max(span[0], places.start), min(span[1], places.stop - 1)
+    first, last = max(span[0], positions.start), min(span[1], positions.stop - 1)
     if first > last:
         return ""
-    a, b = (LEFT + slot * (k - places.start) for k in (first, last + 1))
+    a, b = (LEFT + slot * (k - positions.start) for k in (first, last + 1))
     look = f' stroke-dasharray="{dashes}"' if dashes else ""
     kind = "true" if dashes else "best"
     return (
@@ -263,7 +267,7 @@ def short_token(token: str, most: int = 12) -> str:
 
 def _cells(found: ScoredRow, longest: int) -> list[list[str]]:
     """The best spans and the null answer, a row each."""
-    rows = [["", "span", "tokens", "start score", "end score", "sum", "sum − null"]]
+    rows = [["", "span", "tokens", "start logit", "end logit", "sum", "sum − null"]]
     null = found.null
     spans = [(f"{n}", found.text(s), s) for n, s in enumerate(found.best(longest, BEST), start=1)]
     for name, text, span in [*spans, ("null", "no answer: [CLS]", null)]:

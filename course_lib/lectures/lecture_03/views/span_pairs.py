@@ -58,8 +58,8 @@ def span_table(
     found = scored_row(tokens, start_logits, end_logits, allowed, longest)
     said = decision(found, longest, threshold, None)
     label = " ".join(said)
-    places = _places(found, longest)
-    content, height = _triangle(found, places, longest)
+    positions = _places(found, longest)
+    content, height = _triangle(found, positions, longest)
     drawing = svg_drawing(WIDE, height, _FILLS + content, label)
     drawing = svg_image(drawing, label) if as_image else drawing
     words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
@@ -68,29 +68,29 @@ def span_table(
 
 def _places(found: ScoredRow, longest: int) -> list[int]:
     """The allowed tokens, at most 40, the best span among them."""
-    places = [k for k, free in enumerate(found.allowed.tolist()) if free]
-    if len(places) <= MOST_IN_TABLE:
-        return places
+    positions = [k for k, free in enumerate(found.allowed.tolist()) if free]
+    if len(positions) <= MOST_IN_TABLE:
+        return positions
     best = found.best(longest)[0]
-    middle = places.index(best.i) + (best.j - best.i) // 2
-    first = min(max(0, middle - MOST_IN_TABLE // 2), len(places) - MOST_IN_TABLE)
-    return places[first : first + MOST_IN_TABLE]
+    middle = positions.index(best.i) + (best.j - best.i) // 2
+    first = min(max(0, middle - MOST_IN_TABLE // 2), len(positions) - MOST_IN_TABLE)
+    return positions[first : first + MOST_IN_TABLE]
 
 
-def _triangle(found: ScoredRow, places: list[int], longest: int) -> tuple[str, float]:
+def _triangle(found: ScoredRow, positions: list[int], longest: int) -> tuple[str, float]:
     """The map of scores and what lies over it; and the height of it all."""
-    n, x0, y0 = len(places), 118, 6 + slanted([found.tokens[k] for k in places])
+    n, x0, y0 = len(positions), 118, 6 + slanted([found.tokens[k] for k in positions])
     cell = min(26.0, SIDE / n)
     side = n * cell
-    scores = found.pairs()[places][:, places]
-    drawn = found.possible(longest)[places][:, places]
+    scores = found.pairs()[positions][:, positions]
+    drawn = found.possible(longest)[positions][:, positions]
     low, high = scores[drawn].min().item(), scores[drawn].max().item()
     middle, half = (low + high) / 2, (high - low) / 2 or 1.0
     best = found.best(longest)[0]
-    shares = ((scores - middle) / half).clamp(-1, 1)
+    shades = ((scores - middle) / half).clamp(-1, 1)
     frame = f'x="{x0}" y="{y0}" width="{side:.1f}" height="{side:.1f}"'
     parts = [
-        f'<image {frame} href="{heat_png(shares, 1.0)}" preserveAspectRatio="none" '
+        f'<image {frame} href="{heat_png(shades, 1.0)}" preserveAspectRatio="none" '
         'style="image-rendering:pixelated"/>',
         _stairs("behind", "course-span-no", n, cell, x0, y0, 0),
     ]
@@ -98,9 +98,9 @@ def _triangle(found: ScoredRow, places: list[int], longest: int) -> tuple[str, f
         parts.append(_stairs("long", "course-span-long", n, cell, x0, y0, longest))
     parts.append(f'<rect {frame} fill="none" stroke="#1a1a1a"/>')
     size = max(8.5, min(11, cell))
-    for k, place in enumerate(places):
-        at, token = (k + 0.5) * cell, short_token(found.tokens[place])
-        rows, columns = place == best.i, place == best.j
+    for k, position in enumerate(positions):
+        at, token = (k + 0.5) * cell, short_token(found.tokens[position])
+        rows, columns = position == best.i, position == best.j
         parts.append(
             f'<text x="{x0 - 5}" y="{y0 + at + size * 0.36:.1f}" text-anchor="end" '
             f'font-size="{size:.1f}" font-family="{MONO}"{_bold(rows)}>{"▸" * rows}{token}</text>'
@@ -108,7 +108,7 @@ def _triangle(found: ScoredRow, places: list[int], longest: int) -> tuple[str, f
             f'font-size="{size:.1f}" font-family="{MONO}"{_bold(columns)}>{"▾" * columns}{token}'
             "</text>"
         )
-    i, j = (places.index(k) if k in places else 0 for k in (best.i, best.j))
+    i, j = (positions.index(k) if k in positions else 0 for k in (best.i, best.j))
     parts.append(
         f'<circle class="best" cx="{x0 + (j + 0.5) * cell:.1f}" cy="{y0 + (i + 0.5) * cell:.1f}" '
         f'r="{max(3.0, min(7, cell / 2.6)):.1f}" fill="#fff" stroke="#000" stroke-width="2"/>'

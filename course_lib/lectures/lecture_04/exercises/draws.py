@@ -123,7 +123,7 @@ DRAWS = Exercise(
     ),
     solution=selected_positions,
     returns=OUT,
-    see="course_lib.objectives.pretraining.pretraining_batches (mask_copies) and mask_rows",
+    see="course_lib.objectives.pretraining.pretraining_batches (mask_copies) and mask_sequences",
     stages=(
         Stage("any order of epochs, asked as often as you like", several_sequences,
               ask=ask_memory),

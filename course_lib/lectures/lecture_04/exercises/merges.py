@@ -39,13 +39,13 @@ def join_at(pieces: list[str], i: int) -> list[str]:
     return [*pieces[:i], pieces[i] + pieces[i + 1], *pieces[i + 2 :]]
 
 
-def one_by_one(key: Callable[[int, int, list[str]], Any]) -> Answer:
-    """One occurrence at a time, that with the smallest key(rank, place, pieces)."""
+def one_by_one(key: Callable[[int, int], Any]) -> Answer:
+    """One occurrence at a time, that with the smallest key(rank, place)."""
 
     def answer(word: str, merges: Sequence[Pair]) -> list[str]:
         rank, pieces = {pair: place for place, pair in enumerate(merges)}, list(word)
         while known := [(rank[p], i) for i, p in enumerate(pairwise(pieces)) if p in rank]:
-            pieces = join_at(pieces, min(known, key=lambda at: key(at[0], at[1], pieces))[1])
+            pieces = join_at(pieces, min(known, key=lambda at: key(at[0], at[1]))[1])
         return pieces
 
     return answer
@@ -192,26 +192,23 @@ MERGES = Exercise(
         Other(replaced, "Pairs are also found *inside* longer pieces: were the pieces joined with "
               "spaces and the pair replaced as text? In 'ba b' there is no piece a. Compare whole "
               "pieces."),
-        Other(one_by_one(lambda rank, i, pieces: i), "The leftmost pair that may be joined is "
-              "joined first. Not the place decides but the rank: the pair that stands first in "
-              "merges, wherever it is in the word."),
+        Other(one_by_one(lambda rank, i: i), "The leftmost pair that may be joined is "
+              "joined first (or the one that makes the longest piece, which comes to the same). Not "
+              "the place decides but the rank: the pair that stands first in merges."),
         Edit(FIRST, "known[0]", "The leftmost pair that may be joined is joined first, everywhere. "
              "Not the place decides but the rank: the pair that stands first in merges."),
-        Other(one_by_one(lambda rank, i, pieces: -i), "The rightmost pair that may be joined is "
+        Other(one_by_one(lambda rank, i: -i), "The rightmost pair that may be joined is "
               "joined first. Not the place decides but the rank: the pair that stands first in "
               "merges."),
         Edit(FIRST, FIRST.replace("min", "max"), "The pair that was learned *last* is joined "
              "first. merges[0] was learned first and goes first."),
-        Other(one_by_one(lambda rank, i, pieces: (rank, -i)), "Overlapping pairs are joined from "
+        Other(one_by_one(lambda rank, i: (rank, -i)), "Overlapping pairs are joined from "
               "the right: a·a·a becomes a·aa. It is from the left: aa·a."),
         Edit(f"pieces = join(pieces, {FIRST})", f"hits = [p == {FIRST} for p in pairwise(pieces)]; "
              "pieces = [a + b if hit else a for a, b, before, hit in "
              "zip(pieces, [*pieces[1:], ''], [False, *hits], [*hits, False]) if hit or not before]",
              "In a·a·a the middle piece is used for two pairs. A piece can be joined once in a "
              "round: aa·a."),
-        Other(one_by_one(lambda rank, i, pieces: (-len(pieces[i] + pieces[i + 1]), i)), "The pair "
-              "that makes the longest piece is joined first; it is the one that stands first in "
-              "merges."),
         Edit(FIRST, "max(known, key=known.count)", "The pair that is most frequent in this word is "
              "joined first. Frequency was for learning; now only the order of merges counts."),
         Other(fewest, "You look for the split into the fewest pieces. BPE does not look ahead: it "

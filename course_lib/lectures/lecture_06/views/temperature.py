@@ -1,4 +1,4 @@
-"""A teacher's answer at one hidden word, made softer or harder by a temperature.
+"""A teacher's answer at one masked word, made softer or harder by a temperature.
 
 V vocabulary. The probabilities at temperature T are softmax(logits / T).
 """
@@ -31,11 +31,11 @@ _HATCH = (
 
 
 class Softened(NamedTuple):
-    """The same scores at one temperature."""
+    """The same logits at one temperature."""
 
     temperature: float
     words: list[str]  # the first ones, and the true one where it is given
-    shares: list[float]  # their probabilities
+    probabilities: list[float]  # their probabilities
     rest: float  # the probability of all other words together
     entropy: float  # nats
     size: int  # V
@@ -51,9 +51,9 @@ def temperature_view(
 ) -> Live:
     """A slider for the temperature above bars of the likeliest words' probabilities.
 
-    logits (V,): the teacher's scores at one masked position; words: V strings; truth: the hidden
+    logits (V,): the teacher's logits at one masked position; words: V strings; truth: the hidden
     word, its bar hatched. Control: temperature (0.5 to 8).
-    Raises ValueError for scores of another length or that are no numbers, for a truth that is none
+    Raises ValueError for logits of another length or that are no numbers, for a truth that is none
     of the words, and for a top outside 1 to 20.
     """
     import ipywidgets as w
@@ -85,35 +85,35 @@ def soften(
     """
     import torch
 
-    scores = torch.as_tensor(logits).detach().double().cpu()
-    _check(scores, words, temperature, top, truth)
-    logs = (scores / temperature).log_softmax(dim=-1)  # (V,)
-    shares = logs.exp()
-    shown = scores.topk(min(top, len(words))).indices.tolist()
-    if truth is not None and (place := list(words).index(truth)) not in shown:
-        shown.append(place)
-    kept = [shares[i].item() for i in shown]
+    z = torch.as_tensor(logits).detach().double().cpu()
+    _check(z, words, temperature, top, truth)
+    logs = (z / temperature).log_softmax(dim=-1)  # (V,)
+    probabilities = logs.exp()
+    shown = z.topk(min(top, len(words))).indices.tolist()
+    if truth is not None and (position := list(words).index(truth)) not in shown:
+        shown.append(position)
+    kept = [probabilities[i].item() for i in shown]
     return Softened(
         temperature,
         [words[i] for i in shown],
         kept,
         max(0.0, 1 - sum(kept)),
-        -(shares * logs).sum().item(),
+        -(probabilities * logs).sum().item(),
         len(words),
         truth,
     )
 
 
 def _check(
-    scores: Tensor, words: Sequence[str], temperature: float, top: int, truth: str | None
+    z: Tensor, words: Sequence[str], temperature: float, top: int, truth: str | None
 ) -> None:
-    if scores.shape != (len(words),) or not len(words):
+    if z.shape != (len(words),) or not len(words):
         raise ValueError(
-            f"logits of shape {tuple(scores.shape)} and {len(words)} words were given; expected "
-            "one score a word, (V,): the row of one masked position."
+            f"logits of shape {tuple(z.shape)} and {len(words)} words were given; expected "
+            "one logit a word, (V,): the row of one masked position."
         )
-    if not scores.isfinite().all():
-        raise ValueError("The logits hold what is no number; expected a finite score a word.")
+    if not z.isfinite().all():
+        raise ValueError("The logits hold what is no number; expected a finite logit a word.")
     if not temperature > 0:
         raise ValueError(f"temperature={temperature!r} was given; expected a number above 0.")
     if not 1 <= top <= MOST_WORDS:
@@ -127,24 +127,24 @@ def _check(
 
 def _said(one: Softened) -> str:
     """Temperature, first word, true word and entropy in a few sentences."""
-    first = f"the first word, “{one.words[0]}”, has {_percent(one.shares[0])}"
+    first = f"the first word, “{one.words[0]}”, has {_percent(one.probabilities[0])}"
     true = ""
     if one.truth == one.words[0]:
         first += " (it is the true one)"
     elif one.truth is not None:
-        share = one.shares[one.words.index(one.truth)]
-        true = f" and the true one, “{one.truth}”, {_percent(share)}"
+        probability = one.probabilities[one.words.index(one.truth)]
+        true = f" and the true one, “{one.truth}”, {_percent(probability)}"
     return (
         f"T = {one.temperature:g}: {first}{true}. Entropy {one.entropy:.2f} nats, of at most "
         f"{math.log(one.size):.2f} (all {one.size:,} words alike)."
     )
 
 
-def _percent(share: float) -> str:
+def _percent(probability: float) -> str:
     """One decimal; what is small, but not zero, does not become zero."""
-    if share < 0.0005:
+    if probability < 0.0005:
         return "<0.1%"
-    return ">99.9%" if share > 0.9995 else f"{100 * share:.1f}%"
+    return ">99.9%" if probability > 0.9995 else f"{100 * probability:.1f}%"
 
 
 def _table(shown: Sequence[Softened]) -> str:
@@ -152,7 +152,7 @@ def _table(shown: Sequence[Softened]) -> str:
     heads = [f"T = {one.temperature:g}" for one in shown]
     lines = [f"{'':<22}" + "".join(f"{head:>9}" for head in heads)]
     for i, word in enumerate(shown[0].words):
-        cells = "".join(f"{_percent(one.shares[i]):>9}" for one in shown)
+        cells = "".join(f"{_percent(one.probabilities[i]):>9}" for one in shown)
         lines.append(f"{_named(word, shown[0].truth):<22}{cells}")
     lines.append(f"{REST:<22}" + "".join(f"{_percent(one.rest):>9}" for one in shown))
     return "\n".join(lines)
@@ -217,17 +217,17 @@ def _names(one: Softened) -> str:
 def _bars(one: Softened, x: float, longest: float) -> str:
     """A bar a word from x on; 100% is `longest` pixels. Shape says what colour says."""
     parts = []
-    for i, share in enumerate([*one.shares, one.rest]):
+    for i, probability in enumerate([*one.probabilities, one.rest]):
         if i == len(one.words):
             look = 'fill="#f4f4f4" stroke="#555" stroke-dasharray="4 3"'
         elif one.words[i] == one.truth:
             look = 'fill="url(#course-truth)" stroke="#8a5f00" stroke-width="1.5"'
         else:
             look = f'fill="{BLUE}"'
-        y, wide = TOP + ROW * i, max(longest * share, 1)
+        y, wide = TOP + ROW * i, max(longest * probability, 1)
         parts.append(
             f'<rect x="{x}" y="{y + 2}" width="{wide:.1f}" height="{ROW - 8}" {look}/>'
-            f'<text x="{x + wide + 6:.1f}" y="{y + 15}">{escape(_percent(share))}</text>'
+            f'<text x="{x + wide + 6:.1f}" y="{y + 15}">{escape(_percent(probability))}</text>'
         )
     axis = f'<path d="M{x} {TOP - 4}V{TOP + ROW * (len(one.words) + 1)}" stroke="#1a1a1a"/>'
     return "".join(parts) + axis

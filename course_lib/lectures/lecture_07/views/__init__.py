@@ -1,5 +1,5 @@
 """What page 07 shows that no other page does."""
 
-from .corruptor import corrupt_and_judge, corruptor_view
+from .corruptor import corrupt_and_detect, corruptor_view
 
-__all__ = ["corrupt_and_judge", "corruptor_view"]
+__all__ = ["corrupt_and_detect", "corruptor_view"]

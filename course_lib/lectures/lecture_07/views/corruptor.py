@@ -1,7 +1,8 @@
-"""ELECTRA at work on a sentence of the reader's own: hidden, filled in, and judged word by word.
+"""ELECTRA at work on a sentence of the reader's own: masked, filled in, and classified word by
+word.
 
-T tokens, special ones counted. The share shown is the probability that a token was *replaced*, as
-in the released code; the paper's D is the probability that it is original (section 2).
+T tokens, special ones counted. The number shown is P(replaced), the probability that a token was
+replaced, as in the released code; the paper's D is the probability that it is original (section 2).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 MOST_TOKENS = 48
 LINE = 640  # pixels of tokens before a new line begins
 SHARE = 0.25
-SCALE = ((255, 255, 255), (0, 34, 78))  # no doubt: white; sure it was replaced: dark blue
+SCALE = ((255, 255, 255), (0, 34, 78))  # P(replaced) 0: white, 1: dark blue
 ROWS = ("text", "hidden", "generator", "discriminator")
-VERDICTS = {  # (was replaced, called replaced): the sign below the share, and the word for it
+VERDICTS = {  # (was replaced, called replaced): the sign below the probability, and the word for it
     (True, True): ("✓", "found"),
     (True, False): ("✗", "missed"),
     (False, True): ("✗", "false alarm"),
@@ -38,14 +39,14 @@ _HEAD = (
 
 
 @dataclass(frozen=True)
-class Judged:
+class Corruption:
     """A text of T tokens, what the generator made of it, and what the discriminator said."""
 
     tokens: list[str]  # T, as written
     masked: list[str]  # T, what the generator reads
     filled: list[str]  # T, what the discriminator reads
-    asked: list[bool]  # T, whether the generator was asked there
-    doubts: list[float]  # T, the discriminator's probability of "replaced"
+    selected: list[bool]  # T, whether the position was masked
+    p_replaced: list[float]  # T, the discriminator's probability of "replaced"
 
     @property
     def replaced(self) -> list[bool]:
@@ -55,37 +56,38 @@ class Judged:
     @property
     def called(self) -> list[bool]:
         """T: whether the discriminator holds it for replaced: a probability above one half."""
-        return [doubt > 0.5 for doubt in self.doubts]
+        return [p > 0.5 for p in self.p_replaced]
 
 
-def corrupt_and_judge(
+def corrupt_and_detect(
     model: Electra, tokenizer: WordPiece, text: str, share: float = SHARE, seed: int = 0
-) -> Judged:
-    """Hide a share of the words, let the generator fill them in, ask the discriminator of each.
+) -> Corruption:
+    """Mask a fraction of the words, let the generator fill them in, classify each by the
+    discriminator.
 
     share: of the tokens, 0 to 1, every one of them hidden by [MASK] as in the paper; seed: a whole
-    number from 0 on; the same one hides and draws the same. Dropout is off.
+    number from 0 on; the same one masks and samples the same. Dropout is off.
     Raises ValueError for an empty text, one too long, words the tokenizer does not know, special
-    tokens written out, a share or a seed that is none, and a tokenizer of another model.
+    tokens written out, a fraction or a seed that is none, and a tokenizer of another model.
     """
     import torch
 
     from course_lib.family.electra import fill_in
-    from course_lib.objectives.masked_lm import mask_rows
+    from course_lib.objectives.masked_lm import mask_sequences
     from course_lib.objectives.replaced_tokens import PAPER_MIX
 
     _check_model(model, tokenizer)
     _check_text(tokenizer, text, min(MOST_TOKENS, model.config.max_positions))
     if not 0 <= share <= 1:
-        raise ValueError(f"share={share!r} was given; expected a share of the tokens, 0 to 1.")
+        raise ValueError(f"share={share!r} was given; expected a fraction of the tokens, 0 to 1.")
     if not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed={seed!r} was given; expected a whole number from 0 on.")
-    rows = one_row(tokenizer, text)
-    hidden = mask_rows(rows, tokenizer.special, rate=share, mix=PAPER_MIX, seed=seed)
+    sequences = one_row(tokenizer, text)
+    hidden = mask_sequences(sequences, tokenizer.special, rate=share, mix=PAPER_MIX, seed=seed)
     drawn = torch.rand(len(hidden.predict_at), generator=torch.Generator().manual_seed(seed))
     device = next(model.parameters()).device
     ids, at, real = (
-        t.to(device) for t in (hidden.input_ids, hidden.predict_at, rows.attention_mask)
+        t.to(device) for t in (hidden.input_ids, hidden.predict_at, sequences.attention_mask)
     )
     was_training = model.training
     model.eval()
@@ -93,14 +95,14 @@ def corrupt_and_judge(
         with torch.no_grad():
             guess = model.generator(ids, real, None, at).logits  # (K, V)
             filled = fill_in(ids, at, guess, drawn.to(device))  # (1, T)
-            scores = model.discriminator(filled, real).logits  # (1, T)
+            logits = model.discriminator(filled, real).logits  # (1, T)
     finally:
         model.train(was_training)
     before, masked, after = (
-        [tokenizer.token(i) for i in one[0].tolist()] for one in (rows.input_ids, ids, filled)
+        [tokenizer.token(i) for i in one[0].tolist()] for one in (sequences.input_ids, ids, filled)
     )
-    doubts = scores[0].float().sigmoid().tolist()
-    return Judged(before, masked, after, hidden.chosen[0].tolist(), doubts)
+    p_replaced = logits[0].float().sigmoid().tolist()
+    return Corruption(before, masked, after, hidden.selected[0].tolist(), p_replaced)
 
 
 def _check_model(model: Electra, tokenizer: WordPiece) -> None:
@@ -125,7 +127,7 @@ def _check_text(tokenizer: WordPiece, text: str, most: int) -> None:
     written = [word for word in tokenizer.words(text) if word in SPECIAL_TOKENS]
     if written:
         raise ValueError(
-            f"The text holds {written[0]}, a control token; expected plain words. The slider "
+            f"The text holds {written[0]}, a special token; expected plain words. The slider "
             "hides words for you."
         )
     check_words(tokenizer, text, most)
@@ -137,8 +139,8 @@ def _check_text(tokenizer: WordPiece, text: str, most: int) -> None:
 def corruptor_view(model: Electra, tokenizer: WordPiece, text: str, *, seed: int = 0) -> Live:
     """A sentence of the reader's own through both networks of a trained ELECTRA, in four rows.
 
-    model: `family.electra.Electra`; tokenizer: the one it was trained with. Controls: text, share
-    (of the tokens to hide, 5% to 50%), seed, and the button again, which draws anew.
+    model: `family.electra.Electra`; tokenizer: the one it was trained with. Controls: text,
+    fraction (of the tokens to hide, 5% to 50%), seed, and the button again, which samples anew.
     A text that cannot be read is answered in the view. Raises ValueError for a model that is no
     Electra and for another model's tokenizer.
     """
@@ -149,16 +151,16 @@ def corruptor_view(model: Electra, tokenizer: WordPiece, text: str, *, seed: int
         "text": w.Text(value=text, description="sentence"),
         "share": w.FloatSlider(
             value=SHARE, min=0.05, max=0.5, step=0.05, readout_format=".0%",
-            description="share to hide",
+            description="fraction masked",
         ),
-        "seed": w.IntSlider(value=seed, min=0, max=max(99, seed), description="draw (seed)"),
+        "seed": w.IntSlider(value=seed, min=0, max=max(99, seed), description="seed"),
     }  # fmt: skip
 
     def draw(**values: Any) -> str:
-        return corruptor_picture(corrupt_and_judge(model, tokenizer, **values)).html
+        return corruptor_picture(corrupt_and_detect(model, tokenizer, **values)).html
 
     try:
-        static = corruptor_picture(corrupt_and_judge(model, tokenizer, text, SHARE, seed))
+        static = corruptor_picture(corrupt_and_detect(model, tokenizer, text, SHARE, seed))
     except ValueError as error:
         static = Html(card(note(str(error)), "corruptor"), str(error))
     return _with_button(w, playground(draw, controls, static))
@@ -167,7 +169,7 @@ def corruptor_view(model: Electra, tokenizer: WordPiece, text: str, *, seed: int
 def _with_button(w: Any, live: Live) -> Live:
     """The view with a button between its controls and its picture: the next seed."""
     seed = live.controls["seed"]
-    again = w.Button(description="draw again", tooltip="hide and fill in anew: the next seed")
+    again = w.Button(description="sample again", tooltip="mask and fill in anew: the next seed")
     again.layout.margin = "2px 2px 6px 196px"
 
     def follow(_: Any) -> None:
@@ -179,49 +181,53 @@ def _with_button(w: Any, live: Live) -> Live:
     return replace(live, controls=live.controls | {"again": again})
 
 
-def corruptor_picture(judged: Judged) -> Html:
-    """The text, what was hidden, what was written there, the doubt of each token; and in words."""
-    said = corruption_in_words(judged)
-    tables = "".join(_table(judged, first, last) for first, last in _lines(judged))
+def corruptor_picture(corruption: Corruption) -> Html:
+    """The text, what was hidden, what was written there, P(replaced) of each token; and in
+    words."""
+    said = corruption_in_words(corruption)
+    tables = "".join(_table(corruption, first, last) for first, last in _lines(corruption))
     words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
     rows = (
-        tokens_row(judged.tokens),
-        tokens_row(judged.masked),
-        tokens_row(judged.filled, _looks(judged)),
+        tokens_row(corruption.tokens),
+        tokens_row(corruption.masked),
+        tokens_row(corruption.filled, _looks(corruption)),
     )
-    shares = [
-        f"{token} {_percent(d)}" for token, d in zip(judged.filled, judged.doubts, strict=True)
+    said = [
+        f"{token} {_percent(d)}"
+        for token, d in zip(corruption.filled, corruption.p_replaced, strict=True)
     ]
     text = [f"{name}: {row.text}" for name, row in zip(ROWS, rows, strict=False)]
-    text.append(f"{ROWS[3]}: {', '.join(shares)}")
+    text.append(f"{ROWS[3]}: {', '.join(said)}")
     return Html(card(tables + _legend() + words, "corruptor", 800), "\n".join([*text, *said]))
 
 
 # ---------------------------------------------------------------- in words
 
 
-def corruption_in_words(judged: Judged) -> list[str]:
-    """What the generator did at each place it was asked, and what the discriminator said of it."""
+def corruption_in_words(corruption: Corruption) -> list[str]:
+    """What the generator did at each masked position, and what the discriminator said of it."""
     sentences = []
-    asked = [i for i, was in enumerate(judged.asked) if was]
-    replaced = [i for i in asked if judged.replaced[i]]
-    right = [i for i in asked if not judged.replaced[i]]
+    selected = [i for i, was in enumerate(corruption.selected) if was]
+    replaced = [i for i in selected if corruption.replaced[i]]
+    right = [i for i in selected if not corruption.replaced[i]]
     sentences.append(
-        f"{len(asked)} of {len(judged.tokens)} tokens were hidden, [CLS] and [SEP] counted; the "
-        f"generator replaced {len(replaced)} and guessed {len(right)} right."
+        f"{len(selected)} of {len(corruption.tokens)} tokens were hidden, [CLS] and [SEP] counted; "
+        f"the generator replaced {len(replaced)} and guessed {len(right)} right."
     )
     if replaced:
         listed = "; ".join(
-            f"“{judged.tokens[i]}” by “{judged.filled[i]}” ({_judgement(judged, i)})"
+            f"“{corruption.tokens[i]}” by “{corruption.filled[i]}” ({_verdict(corruption, i)})"
             for i in replaced
         )
         sentences.append(f"The generator replaced {listed}.")
     if right:
-        listed = "; ".join(f"“{judged.tokens[i]}” ({_judgement(judged, i)})" for i in right)
+        listed = "; ".join(f"“{corruption.tokens[i]}” ({_verdict(corruption, i)})" for i in right)
         sentences.append(f"It guessed right, so nothing was replaced: {listed}.")
-    wrong = [i for i, c in enumerate(judged.called) if c and not judged.asked[i]]
-    listed = ", ".join(f"“{judged.filled[i]}” {_percent(judged.doubts[i])}" for i in wrong)
-    untouched = len(judged.tokens) - len(asked)
+    wrong = [i for i, c in enumerate(corruption.called) if c and not corruption.selected[i]]
+    listed = ", ".join(
+        f"“{corruption.filled[i]}” {_percent(corruption.p_replaced[i])}" for i in wrong
+    )
+    untouched = len(corruption.tokens) - len(selected)
     sentences.append(
         f"Of the {untouched} tokens never hidden, the discriminator calls replaced: "
         f"{listed or 'none'}."
@@ -229,9 +235,9 @@ def corruption_in_words(judged: Judged) -> list[str]:
     return sentences
 
 
-def _judgement(judged: Judged, i: int) -> str:
-    correct = judged.replaced[i] == judged.called[i]
-    said = f"discriminator: {_percent(judged.doubts[i])} replaced"
+def _verdict(corruption: Corruption, i: int) -> str:
+    correct = corruption.replaced[i] == corruption.called[i]
+    said = f"discriminator: {_percent(corruption.p_replaced[i])} replaced"
     return f"{said}, {'right' if correct else 'wrong'}"
 
 
@@ -242,41 +248,43 @@ def _percent(share: float) -> str:
 # ---------------------------------------------------------------- drawn
 
 
-def _looks(judged: Judged) -> list[int]:
-    """What the third row draws: replaced, guessed right, or never asked."""
-    pairs = zip(judged.asked, judged.replaced, strict=True)
-    return [PLAIN if not asked else REPLACED if other else KEPT for asked, other in pairs]
+def _looks(corruption: Corruption) -> list[int]:
+    """What the third row draws: replaced, guessed right, or never masked."""
+    pairs = zip(corruption.selected, corruption.replaced, strict=True)
+    return [PLAIN if not selected else REPLACED if other else KEPT for selected, other in pairs]
 
 
-def _lines(judged: Judged) -> list[tuple[int, int]]:
+def _lines(corruption: Corruption) -> list[tuple[int, int]]:
     """Where the lines of the text begin and end, so that each fits on the page."""
     found, first, wide = [], 0, 0
-    for i in range(len(judged.tokens)):
-        letters = max(len(row[i]) for row in (judged.tokens, judged.masked, judged.filled))
-        here = max(8 * letters + 28, 6 * len(_sign(judged, i)) + 10)
+    for i in range(len(corruption.tokens)):
+        letters = max(
+            len(row[i]) for row in (corruption.tokens, corruption.masked, corruption.filled)
+        )
+        here = max(8 * letters + 28, 6 * len(_sign(corruption, i)) + 10)
         if wide + here > LINE and i > first:
             found.append((first, i))
             first, wide = i, 0
         wide += here
-    return [*found, (first, len(judged.tokens))]
+    return [*found, (first, len(corruption.tokens))]
 
 
-def _sign(judged: Judged, i: int) -> str:
-    """The verdict on a token, where the generator was asked and where there is a false alarm."""
-    if not judged.asked[i] and not judged.called[i]:
+def _sign(corruption: Corruption, i: int) -> str:
+    """The verdict on a token, where it was masked and where there is a false alarm."""
+    if not corruption.selected[i] and not corruption.called[i]:
         return ""
-    return " ".join(VERDICTS[judged.replaced[i], judged.called[i]])
+    return " ".join(VERDICTS[corruption.replaced[i], corruption.called[i]])
 
 
-def _table(judged: Judged, first: int, last: int) -> str:
+def _table(corruption: Corruption, first: int, last: int) -> str:
     """Tokens first to last − 1: a column a token, a row a stage."""
-    here, looks = range(first, last), _looks(judged)
+    here, looks = range(first, last), _looks(corruption)
     meanings = {PLAIN: "", REPLACED: "replaced by the generator", KEPT: "guessed right"}
     cells = (
-        [box(judged.tokens[i]) for i in here],
-        [_box(judged.masked[i], MASKED if judged.asked[i] else PLAIN) for i in here],
-        [_box(judged.filled[i], looks[i], meanings[looks[i]]) for i in here],
-        [_doubt(judged.doubts[i], _sign(judged, i)) for i in here],
+        [box(corruption.tokens[i]) for i in here],
+        [_box(corruption.masked[i], MASKED if corruption.selected[i] else PLAIN) for i in here],
+        [_box(corruption.filled[i], looks[i], meanings[looks[i]]) for i in here],
+        [_p_replaced(corruption.p_replaced[i], _sign(corruption, i)) for i in here],
     )
     rows = ""
     for name, row in zip(ROWS, cells, strict=True):
@@ -296,8 +304,8 @@ def _box(token: str, look: int, meaning: str = "") -> str:
     return f'<span style="{_SAME}">{escape(token)}</span>'
 
 
-def _doubt(share: float, sign: str) -> str:
-    """A share in figures on a ground as dark as it is large."""
+def _p_replaced(share: float, sign: str) -> str:
+    """A probability in figures on a ground as dark as it is large."""
     under = f'<div style="font-size:11px;white-space:nowrap">{sign}</div>' if sign else ""
     return f"{_shade(share)}{under}"
 
@@ -309,7 +317,7 @@ def _shade(share: float) -> str:
         f"display:block;background:rgb({r},{g},{b});color:{ink};border:1px solid #9a9a9a;"
         "padding:2px;font-size:12px"
     )
-    return f'<span class="doubt" style="{style}">{_percent(share)}</span>'
+    return f'<span class="p-replaced" style="{style}">{_percent(share)}</span>'
 
 
 def _legend() -> str:

@@ -1,6 +1,6 @@
 """Why DeBERTa divides by sqrt(3d): how far the sum of one, two or three products spreads.
 
-d head size, T tokens. Queries, keys and position vectors are fresh: independent, mean 0,
+d head size, T tokens. Queries, keys and position vectors are random: independent, mean 0,
 variance 1 (He et al. 2020, equation 4; the scale of n terms as in its code).
 """
 
@@ -34,7 +34,7 @@ EDGE, BIN = 6.0, 0.25  # of the histograms
 
 @dataclass(frozen=True)
 class ScoreStatistics:
-    """The scores of many fresh pairs under one number of terms, before any division."""
+    """The scores of many random pairs under one number of terms, before any division."""
 
     head_size: int
     terms: int
@@ -58,7 +58,7 @@ class ScoreStatistics:
 def score_statistics(
     head_size: int, terms: int = 3, *, tokens: int = 64, texts: int = TEXTS, seed: int = 0
 ) -> ScoreStatistics:
-    """Scores of fresh vectors with one, two or three terms, drawn by `seed`; float64.
+    """Scores of random vectors with one, two or three terms, drawn by `seed`; float64.
 
     terms: 1 content with content, 2 and content with position, 3 and position with content.
     The same seed gives the same vectors whatever the number of terms. Raises ValueError for other
@@ -77,14 +77,20 @@ def score_statistics(
         )
     generator = torch.Generator().manual_seed(seed)
 
-    def fresh(*shape: int) -> Tensor:
+    def random_vectors(*shape: int) -> Tensor:
         return torch.randn(*shape, head_size, generator=generator, dtype=torch.float64)
 
-    query, key = fresh(1, texts, tokens), fresh(1, texts, tokens)  # a head a text: (1, A, T, D)
-    position_key, position_query = fresh(texts, 2 * tokens), fresh(texts, 2 * tokens)  # (A, 2k, D)
+    query, key = (
+        random_vectors(1, texts, tokens),
+        random_vectors(1, texts, tokens),
+    )  # a head a text: (1, A, T, D)
+    position_key, position_query = (
+        random_vectors(texts, 2 * tokens),
+        random_vectors(texts, 2 * tokens),
+    )  # (A, 2k, D)
     parts = score_parts(query, key, position_key, position_query, position_rows(tokens, tokens))
-    chosen = [part[0] for part in parts[:terms] if part is not None]  # each (A, T, T)
-    return ScoreStatistics(head_size, terms, torch.stack(chosen).sum(0))
+    included = [part[0] for part in parts[:terms] if part is not None]  # each (A, T, T)
+    return ScoreStatistics(head_size, terms, torch.stack(included).sum(0))
 
 
 @lru_cache(maxsize=16)

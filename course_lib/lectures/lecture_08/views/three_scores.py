@@ -1,7 +1,7 @@
 """DeBERTa's three scores for a sentence of the reader's own: each alone, their sum, its softmax.
 
 T tokens, special ones counted; D head size. Layers and heads are counted from 1, as the papers do,
-places from 0. Token i asks, token j answers (He et al. 2020, equation 4).
+positions from 0. Token i is the query, token j the key (He et al. 2020, equation 4).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MONO = "ui-monospace,Menlo,Consolas,monospace"
 
 @dataclass(frozen=True)
 class ScoreMaps:
-    """The scores of one head over one text; every map is (T, T): the row asks, the column answers.
+    """The scores of one head over one text; every map is (T, T): rows are queries, columns keys.
 
     parts: by the names of TERMS, each divided by sqrt(D · number of terms); None for a term that
     the model does not have."""
@@ -71,12 +71,12 @@ class ScoreMaps:
         return max(float(one.abs().max()) for one in maps)
 
 
-def score_maps(model: nn.Module, tokenizer: WordPiece, text: str, *, place: int = 1) -> Live:
+def score_maps(model: nn.Module, tokenizer: WordPiece, text: str, *, position: int = 1) -> Live:
     """The three maps of a sentence, their sum and its softmax, for a layer and a head.
 
     model: a small DeBERTa, its encoder or a masked-word model on it; tokenizer: the one it was
-    trained with. Controls: text, layer, head, place (of the asking token), and a box for each term:
-    c2c, c2p, p2c. A text that cannot be read is answered in the view.
+    trained with. Controls: text, layer, head, position (of the query token), and a box for each
+    term: c2c, c2p, p2c. A text that cannot be read is answered in the view.
     Raises ValueError for a model that is no DeBERTa and for another model's tokenizer.
     """
     import ipywidgets as w
@@ -88,8 +88,11 @@ def score_maps(model: nn.Module, tokenizer: WordPiece, text: str, *, place: int 
         "text": w.Text(value=text, description="sentence"),
         "layer": w.IntSlider(value=1, min=1, max=config.num_layers, description="layer"),
         "head": w.IntSlider(value=1, min=1, max=config.num_heads, description="head"),
-        "place": w.IntSlider(
-            value=place, min=0, max=len(start.tokens) - 1, description="place of the asking token"
+        "position": w.IntSlider(
+            value=position,
+            min=0,
+            max=len(start.tokens) - 1,
+            description="position of the query token",
         ),
     }
     boxes = {
@@ -99,15 +102,15 @@ def score_maps(model: nn.Module, tokenizer: WordPiece, text: str, *, place: int 
     }  # fmt: skip
 
     def follow(change: Any) -> None:
-        controls["place"].max = min(len(tokenizer.encode(change["new"])) + 2, MOST_TOKENS) - 1
+        controls["position"].max = min(len(tokenizer.encode(change["new"])) + 2, MOST_TOKENS) - 1
 
     controls["text"].observe(follow, names="value")
 
-    def draw(text: str, layer: int, head: int, place: int, **ticked: bool) -> str:
+    def draw(text: str, layer: int, head: int, position: int, **ticked: bool) -> str:
         found = measure_scores(model, tokenizer, text, layer, head)
-        return draw_score_maps(found, place, [name for name, on in ticked.items() if on]).html
+        return draw_score_maps(found, position, [name for name, on in ticked.items() if on]).html
 
-    live = playground(draw, controls | boxes, draw_score_maps(start, place, as_image=True))
+    live = playground(draw, controls | boxes, draw_score_maps(start, position, as_image=True))
     for box in boxes.values():
         box.layout.width = "auto"
         box.style.description_width = "initial"
@@ -140,9 +143,9 @@ def measure_scores(
     if not 1 <= head <= config.num_heads:
         raise ValueError(f"head={head!r} was given; expected 1 to {config.num_heads}.")
     check_words(tokenizer, text, min(MOST_TOKENS, config.longest_text))
-    rows = one_row(tokenizer, text)
+    sequences = one_row(tokenizer, text)
     device = next(encoder.parameters()).device
-    ids, real = rows.input_ids.to(device), rows.attention_mask.to(device)
+    ids, real = sequences.input_ids.to(device), sequences.attention_mask.to(device)
     was_training = encoder.training
     encoder.eval()
     try:
@@ -155,8 +158,8 @@ def measure_scores(
     remark = ""
     if hasattr(model, "decoder") and layer == config.num_layers:
         remark = (
-            "Shown is the encoder's own pass. When it guesses hidden words, the enhanced mask "
-            "decoder visits this layer with other queries, to which the absolute place is added."
+            "Shown is the encoder's own pass. When it guesses masked words, the enhanced mask "
+            "decoder visits this layer with other queries, to which the absolute position is added."
         )
     tokens = [tokenizer.token(i) for i in ids[0].tolist()]
     return ScoreMaps(tokens, dict(zip(TERMS, maps, strict=True)), layer, head, remark)
@@ -197,32 +200,32 @@ def _encoder_of(model: nn.Module) -> Any:
 # ---------------------------------------------------------------- in words
 
 
-def _said(found: ScoreMaps, place: int, terms: Collection[str], weights: Tensor) -> list[str]:
-    """What the asking token's strongest key owes to each term."""
-    best = int(weights[place].argmax())
-    total = found.total(terms)[place, best].item()
+def _said(found: ScoreMaps, position: int, terms: Collection[str], weights: Tensor) -> list[str]:
+    """What the query token's strongest key owes to each term."""
+    best = int(weights[position].argmax())
+    total = found.total(terms)[position, best].item()
     shown = {n: part for n, part in found.parts.items() if n in terms and part is not None}
-    values = {n: round(part[place, best].item(), 2) for n, part in shown.items()}
+    values = {n: round(part[position, best].item(), 2) for n, part in shown.items()}
     sums = " + ".join(f"{TERMS[n]} {number(value)}" for n, value in values.items())
     exact = abs(sum(values.values()) - round(total, 2)) < 1e-6  # also when rounded
     equals = f" {'=' if exact else '≈'} {number(total)}" if len(shown) > 1 else ""
     lines = [
-        f"“{found.tokens[place]}” (place {place}) looks most at “{found.tokens[best]}” (place "
-        f"{best}, distance {place} − {best} = {signed(place - best)}): {sums}{equals}, which the "
-        f"softmax makes {100 * weights[place, best].item():.0f}%."
+        f"“{found.tokens[position]}” (position {position}) looks most at “{found.tokens[best]}” "
+        f"(position {best}, distance {position} − {best} = {signed(position - best)}): "
+        f"{sums}{equals}, which the softmax makes {100 * weights[position, best].item():.0f}%."
     ]
     if out := [TERMS[n] for n, part in found.parts.items() if part is not None and n not in terms]:
         lines.append(f"Left out of the sum: {' and '.join(out)}. The scale stays what it was.")
     return [*lines, *([found.remark] if found.remark else [])]
 
 
-def _in_numbers(found: ScoreMaps, place: int, terms: Collection[str], weights: Tensor) -> str:
-    """The row of the asking token, a line a key: what the colours show."""
+def _in_numbers(found: ScoreMaps, position: int, terms: Collection[str], weights: Tensor) -> str:
+    """The row of the query token, a line a key: what the colours show."""
     maps = {n: part for n, part in found.parts.items() if part is not None}
     head = f"{'answers':<14}" + "".join(f"{n:>8}" for n in [*maps, "sum", "weight"])
     total, lines = found.total(terms), [head]
     for j, token in enumerate(found.tokens):
-        values = [part[place, j].item() for part in [*maps.values(), total, weights]]
+        values = [part[position, j].item() for part in [*maps.values(), total, weights]]
         lines.append(f"{token:<14}" + "".join(f"{number(v):>8}" for v in values))
     return "\n".join(lines)
 
@@ -232,14 +235,14 @@ def _in_numbers(found: ScoreMaps, place: int, terms: Collection[str], weights: T
 
 def draw_score_maps(
     found: ScoreMaps,
-    place: int = 1,
+    position: int = 1,
     terms: Collection[str] = tuple(TERMS),
     *,
     as_image: bool = False,
 ) -> Html:
-    """Three maps above, their sum and its softmax below; a frame around the asking token's row.
+    """Three maps above, their sum and its softmax below; a frame around the query token's row.
 
-    place: of the asking token, from 0; one beyond the last is taken as the last. terms: those in
+    position: of the query token, from 0; one beyond the last is taken as the last. terms: those in
     the sum. as_image: for a page without a kernel (see page.svg_image).
     Raises ValueError for terms that do not exist, and if the model has none of them.
     """
@@ -249,9 +252,9 @@ def draw_score_maps(
         )
     total = found.total(terms)
     weights = total.softmax(-1)
-    place = min(max(place, 0), len(found.tokens) - 1)
-    said = _said(found, place, terms, weights)
-    best = int(weights[place].argmax())
+    position = min(max(position, 0), len(found.tokens) - 1)
+    said = _said(found, position, terms, weights)
+    best = int(weights[position].argmax())
     panels = [_heads(found.tokens)]
     for k, (name, title) in enumerate(TERMS.items()):
         part = found.parts[name]
@@ -260,19 +263,20 @@ def draw_score_maps(
             panels.append(_absent(k, title))
         else:
             faded = name not in terms
-            panels.append(_map(k, 0, title, sign, part / found.largest, place, best, faded))
-    panels.append(_map(0, 1, "sum", "=", total / found.largest, place, best))
+            panels.append(_map(k, 0, title, sign, part / found.largest, position, best, faded))
+    panels.append(_map(0, 1, "sum", "=", total / found.largest, position, best))
     top = float(weights.max())
-    panels.append(_map(1, 1, "softmax: weights", "→", 2 * weights / top - 1, place, best))
+    panels.append(_map(1, 1, "softmax: weights", "→", 2 * weights / top - 1, position, best))
     panels.append(_scales(found.largest, top))
-    names = _names(found.tokens, place, 0) + _names(found.tokens, place, 1)
+    names = _names(found.tokens, position, 0) + _names(found.tokens, position, 1)
     label = f"layer {found.layer}, head {found.head}. {' '.join(said)}"
     drawing = svg_drawing(WIDE, _row_top(1) + PANEL + 8, names + "".join(panels), label)
     drawing = svg_image(drawing, label) if as_image else drawing
     words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
     html = card(drawing + words, "score-maps", 800)
-    head = f"layer {found.layer}, head {found.head}; {found.tokens[place]!r} (place {place}) asks"
-    return Html(html, "\n".join([head, _in_numbers(found, place, terms, weights), *said]))
+    query = f"{found.tokens[position]!r} (position {position})"
+    head = f"layer {found.layer}, head {found.head}; query {query}"
+    return Html(html, "\n".join([head, _in_numbers(found, position, terms, weights), *said]))
 
 
 def _row_top(row: int) -> int:
@@ -284,12 +288,12 @@ def _corner(column: int, row: int) -> tuple[int, int]:
 
 
 def _map(
-    column: int, row: int, title: str, sign: str, shares: Tensor, place: int, best: int,
+    column: int, row: int, title: str, sign: str, shades: Tensor, position: int, best: int,
     faded: bool = False,
 ) -> str:  # fmt: skip
     """A (T, T) map of numbers from −1 to 1, the asking row framed, its strongest key ringed."""
     x, y = _corner(column, row)
-    cell = PANEL / len(shares)
+    cell = PANEL / len(shades)
     head = y - 8 if row else 14
     named = title + " (left out)" * faded if column or not row else f"{sign} {title}"
     pale = ' opacity="0.25"' if faded else ""
@@ -298,12 +302,12 @@ def _map(
         f'<text x="{x}" y="{head}" font-weight="600">{named}</text>'
         f'<text x="{x - GAP / 2}" y="{y + PANEL / 2 + 6}" text-anchor="middle" '
         f'font-size="18">{between}</text>'
-        f'<image x="{x}" y="{y}" width="{PANEL}" height="{PANEL}" href="{heat_png(shares, 1.0)}" '
+        f'<image x="{x}" y="{y}" width="{PANEL}" height="{PANEL}" href="{heat_png(shades, 1.0)}" '
         f'preserveAspectRatio="none" style="image-rendering:pixelated"{pale}/>'
-        f'<rect x="{x}" y="{y + cell * place:.1f}" width="{PANEL}" height="{cell:.1f}" '
+        f'<rect x="{x}" y="{y + cell * position:.1f}" width="{PANEL}" height="{cell:.1f}" '
         'fill="none" stroke="#D55E00" stroke-width="2.5"/>'
         f'<circle class="best" cx="{x + cell * (best + 0.5):.1f}" '
-        f'cy="{y + cell * (place + 0.5):.1f}" r="{min(max(2.5, cell / 4), 6):.1f}" fill="#fff" '
+        f'cy="{y + cell * (position + 0.5):.1f}" r="{min(max(2.5, cell / 4), 6):.1f}" fill="#fff" '
         'stroke="#000" stroke-width="1.5"/>'
     )
 
@@ -320,7 +324,7 @@ def _absent(column: int, title: str) -> str:
 
 
 def _heads(tokens: list[str]) -> str:
-    """The answering tokens, slanted, above each map of the first row."""
+    """The keys, slanted, above each map of the first row."""
     cell = PANEL / len(tokens)
     size = min(11, max(9, cell))
     parts = []
@@ -332,15 +336,15 @@ def _heads(tokens: list[str]) -> str:
     return f'<g font-family="{MONO}" font-size="{size:.0f}">{"".join(parts)}</g>'
 
 
-def _names(tokens: list[str], place: int, row: int) -> str:
-    """The asking tokens, left of a row of maps; the chosen one bold, with a sign."""
+def _names(tokens: list[str], position: int, row: int) -> str:
+    """The query tokens, left of a row of maps; the chosen one bold, with a sign."""
     cell, y = PANEL / len(tokens), _row_top(row)
     size = min(12, max(9, cell))
     parts = [
         f'<text x="{LEFT - 6}" y="{y + cell * (i + 0.5) + size * 0.35:.1f}" text-anchor="end"'
         + (
             f' font-weight="700">▸ {_short(token)}</text>'
-            if i == place
+            if i == position
             else f">{_short(token)}</text>"
         )
         for i, token in enumerate(tokens)
@@ -353,7 +357,7 @@ def _short(token: str) -> str:
 
 
 def _scales(largest: float, top: float) -> str:
-    """What the colours mean, in the free place of the second row."""
+    """What the colours mean, in the free cell of the second row."""
     import torch
 
     x, y = _corner(2, 1)
@@ -376,7 +380,7 @@ def _scales(largest: float, top: float) -> str:
                 f'<text x="{x + across}" y="{at + 34}" text-anchor="{anchor}" fill="#444" '
                 f'font-size="12">{end}</text>'
             )
-    lines = ("rows ask, columns answer", "framed: the chosen asking token",
+    lines = ("rows: queries, columns: keys", "framed: the chosen query token",
              "○ the token it looks at most")  # fmt: skip
     for k, line in enumerate(lines):
         parts.append(

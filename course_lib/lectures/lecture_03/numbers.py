@@ -1,4 +1,4 @@
-"""The measured numbers that page 03's sentences repeat, each from its file of results."""
+"""The measured numbers that sentences of lecture 03 repeat, each from its file of results."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from statistics import mean
 from typing import Any
 
-from course_lib.lectures.lecture_03.experiments import COURSE, STARTS, rise_beyond
 from course_lib.teaching.results import read_result
+
+from .experiments import COURSE, STARTS, rise_beyond
 
 CHECKPOINT, PLATEAU, TASKS, CURVES = (
     read_result(f"03_{name}") for name in ("checkpoint", "plateau", "tasks", "curves")

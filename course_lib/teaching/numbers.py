@@ -1,0 +1,41 @@
+"""Measured numbers in sentences: a lecture's numbers.py has them; page, deck and quiz name them.
+
+`{{number:name}}` stands in a text for what `NUMBERS["name"]()` of the lecture's room gives, a
+number or a text, read from the results or computed. So nothing measured is typed by hand. `TYPED`
+there lists digits that a text of the lecture holds with another meaning, and which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from .rooms import lectures_with, room
+
+PLACEHOLDER = re.compile(r"\{\{\s*number:(\w+)\s*\}\}")
+
+
+class NumberError(ValueError):
+    """A text asks for a number that its lecture does not have."""
+
+
+@cache
+def number(lecture: str, name: str) -> str:
+    """A lecture's number of this name as its sentences say it: number("03", "million_tokens").
+
+    Raises NumberError, with the names that exist, for any other."""
+    known: dict[str, Callable[[], Any]] = {}
+    if lecture in lectures_with("numbers"):
+        known = room(lecture, "numbers").NUMBERS
+    if name not in known:
+        raise NumberError(
+            f"a text of lecture {lecture} asks for number {name!r}; its numbers.py has "
+            f"{', '.join(sorted(known)) or 'none'}."
+        )
+    return str(known[name]())
+
+
+def filled(lecture: str, text: str) -> str:
+    """The text with its lecture's numbers in place of {{number:name}}."""
+    return PLACEHOLDER.sub(lambda found: number(lecture, found[1]), text)

@@ -411,6 +411,7 @@ def test_a_forbidden_function_is_found_under_any_name() -> None:
         (Items("x", of="positions"), [1, 2], [[1, 2], (1, 2), torch.tensor([1, 2])],
          [[1.0, 2.0], {1, 2}, "12", 5]),
         (Items("x", ordered=False), [(1, 2)], [{(1, 2)}, [[1, 2]]], ["12"]),
+        (Items("x", groups=True), [[1, 2]], [[[2, 1]], ({2, 1},), torch.tensor([[2, 1]])], [[1]]),
         (Table("x"), {"a": 1.0}, [{"a": torch.tensor(1.0)}], [[("a", 1)], 3]),
     ],
 )  # fmt: skip

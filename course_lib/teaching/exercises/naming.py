@@ -190,12 +190,12 @@ class Observations:
 
 
 def _same(a: Any, b: Any, out: Out) -> bool:
-    if isinstance(out, Items) and not out.ordered:
+    if isinstance(out, Items):
         try:
-            return out.same(list(plain(a)), list(plain(b)))
+            return out.same(a, b)
         except TypeError:
             return False
-    if isinstance(out, (Items, Number)) or not isinstance(b, Tensor):
+    if isinstance(out, Number) or not isinstance(b, Tensor):
         a, b = plain(a), plain(b)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         a, b = list(a), list(b)
@@ -274,7 +274,7 @@ def _universal(mine: list[Any], right: list[Any], out: Out) -> Iterator[str]:
         pairs = [(_tensor(a), torch.as_tensor(b).detach()) for a, b in pairs]
         table = (*ANY_NUMBER, *(ANY_TENSOR if isinstance(out, Numbers) else ()))
     elif isinstance(out, Items) and out.ordered:
-        pairs = [(plain(a), list(plain(b))) for a, b in pairs]
+        pairs = [(plain(a), out.arranged(b)) for a, b in pairs]
         table = ANY_LIST
     for say, change in table:
         if _explains(change, pairs, out):

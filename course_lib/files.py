@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 MANIFEST = "MANIFEST.sha256"
 PACKAGE = Path(__file__).resolve().parent
@@ -95,6 +97,11 @@ def write_manifest(root: Path) -> dict[str, str]:
     text = "".join(f"{digest}  {name}\n" for name, digest in entries.items())
     write_atomic(root / MANIFEST, text)
     return entries
+
+
+def read_result(name: str) -> dict[str, Any]:
+    """A results file of the course, by its name without ending; checked against the manifest."""
+    return json.loads(data_path("results", f"{name}.json").read_text(encoding="utf-8"))
 
 
 def cache_dir(*parts: str) -> Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 import colab_smoke
 import nbformat
 import pytest
+from limits import AGAINST_HANGING
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,7 +63,8 @@ def shown(colab: Path) -> dict[str, list[dict]]:
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(colab), str(ROOT), str(ROOT / "tests")])
     }
-    client = NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True)
+    options = {"timeout": AGAINST_HANGING, "kernel_name": "python3", "allow_errors": True}
+    client = NotebookClient(notebook, **options)
     client.execute(env=environment)
     return {n: c.outputs for n, c in zip(names, notebook.cells, strict=True)}
 

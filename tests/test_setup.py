@@ -271,7 +271,7 @@ def test_notebook_run_compares_tagged_outputs_and_sees_errors(tmp_path: Path) ->
     nbformat.write(notebook, tmp_path / "wrong.ipynb")
     assert run.run_notebooks(place) == run.Outcome(passed=2, failed=2)
     seconds, peak = json.loads(place.budget.read_text())["wrong.ipynb"]
-    assert 0 < seconds < 60 and peak > 10 * 2**20
+    assert seconds > 0 and peak > 10 * 2**20
 
 
 def test_ci_script_requires_the_browser_and_runs_make_test(root: Path) -> None:

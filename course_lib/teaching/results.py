@@ -19,18 +19,14 @@ from typing import Any
 
 import torch
 
-from course_lib.files import cache_dir, data_path, data_root, write_atomic, write_manifest
+from course_lib.files import cache_dir, data_root, read_result, write_atomic, write_manifest
 from course_lib.text.world import MicroWorld
 from course_lib.train.precision import choose_precision
 
 from .rooms import lectures_with, room
 
+__all__ = ["REPLAYED", "in_words", "kept", "made_with", "read_result"]
 REPLAYED = 10  # steps of seed 0 that the test repeats
-
-
-def read_result(name: str) -> dict[str, Any]:
-    """A results file of the course, by its name without ending; checked against the manifest."""
-    return json.loads(data_path("results", f"{name}.json").read_text(encoding="utf-8"))
 
 
 def made_with(world: MicroWorld, precision: str | None = None) -> dict[str, Any]:
@@ -70,7 +66,8 @@ def kept(
 
 
 def in_words(values: Sequence[float]) -> str:
-    """Shares over seeds as mean, standard deviation and number: "55.0% (sd 1.2%, n 5)"."""
+    """Values from 0 to 1 over seeds as mean, standard deviation and number: "55.0% (sd 1.2%, n
+    5)"."""
     spread = f"sd {statistics.stdev(values):.1%}, n {len(values)}" if len(values) > 1 else "one run"
     return f"{statistics.mean(values):.1%} ({spread})"
 

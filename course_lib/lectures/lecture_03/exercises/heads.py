@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import torch
+
 from course_lib.config import BertConfig, published
-from course_lib.lectures.lecture_02.exercises.count import parameter_count
+from course_lib.encoder import count_parameters
+from course_lib.family.bert import bert
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
 from course_lib.teaching.exercises.outputs import Number
 
@@ -66,7 +69,9 @@ def bert_base(draw: Draw) -> list[Case]:
 
 def how_little() -> str:
     """The answer to the question in the statement."""
-    whole, pooler = parameter_count(BASE), BASE.hidden_size * (BASE.hidden_size + 1)
+    with torch.device("meta"):
+        whole = count_parameters(bert("base"))
+    pooler = BASE.hidden_size * (BASE.hidden_size + 1)
     counts = {name: new_weights(*case) for name, case in BERT_BASE.items()}
     parts = [f"{name} {count:,} ({count / whole:.4%})" for name, count in counts.items()]
     return (

@@ -279,6 +279,13 @@ def test_yes_and_no_suffer_nothing_that_numbers_can() -> None:
     assert report.message == "Positive sum: you have False; it is True."
 
 
+def test_where_all_is_zero_nothing_is_named() -> None:
+    zero = Stage("zero", lambda draw: [(torch.zeros(2, 3), 2.0)])
+    changes = {"stages": (zero,), "solution": lambda x, f: x * f, "mistakes": (), "gradient": ()}
+    report = toy_with(lambda x, f: x * f + 1, **changes)
+    assert report.mistake == "unforeseen" and "you have" in report.message
+
+
 def test_functions_among_the_inputs_are_not_shown() -> None:
     given = Stage("cases", lambda draw: [([abs, abs], 2.0), ([abs], 3.0)])
     changes = {"solution": lambda fs, f: f, "returns": Number("x"), "mistakes": (), "gradient": ()}

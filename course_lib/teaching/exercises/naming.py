@@ -126,9 +126,9 @@ class Observations:
                 agreeing.append((score, known))
         best = max((score for score, _ in agreeing), default=0)
         named = [known for score, known in agreeing if score == best]
-        if len(named) > 1:
+        if len(named) > 1 or any(len(known) > 1 for known in named):
             passing = [k for k in named if self.passed(self.exercise.with_mistakes(*k))]
-            named = passing or named
+            named = passing or [known for known in named if len(known) == 1]
         said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
         return list(said)[:MOST_NAMED]
 
@@ -272,6 +272,8 @@ def _universal(mine: list[Any], right: list[Any], out: Out) -> Iterator[str]:
     table: tuple[tuple[str, Callable[[Any], Any]], ...] = ()
     if isinstance(out, (Number, Numbers)) and all(numeric(b) for _, b in pairs):
         pairs = [(_tensor(a), torch.as_tensor(b).detach()) for a, b in pairs]
+        if not any(bool(b.any()) for _, b in pairs):
+            return  # exp of nothing, 1 minus nothing, one more than nothing: no name for them
         table = (*ANY_NUMBER, *(ANY_TENSOR if isinstance(out, Numbers) else ()))
     elif isinstance(out, Items) and out.ordered:
         pairs = [(plain(a), out.arranged(b)) for a, b in pairs]

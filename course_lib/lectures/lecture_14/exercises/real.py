@@ -1,5 +1,4 @@
-"""Exercise 14.6: a layer on real tokens alone. B sequences, T tokens, H numbers in, W numbers out.
-"""
+"""Exercise 14.6: a layer on real tokens alone. B sequences, T tokens, H numbers in, W out."""
 
 from __future__ import annotations
 

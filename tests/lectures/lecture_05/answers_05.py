@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import random
+from itertools import chain
+
 # mypy: ignore-errors
 import numpy as np
 import torch

@@ -279,6 +279,13 @@ def test_yes_and_no_suffer_nothing_that_numbers_can() -> None:
     assert report.message == "Positive sum: you have False; it is True."
 
 
+def test_where_all_is_zero_nothing_is_named() -> None:
+    zero = Stage("zero", lambda draw: [(torch.zeros(2, 3), 2.0)])
+    changes = {"stages": (zero,), "solution": lambda x, f: x * f, "mistakes": (), "gradient": ()}
+    report = toy_with(lambda x, f: x * f + 1, **changes)
+    assert report.mistake == "unforeseen" and "you have" in report.message
+
+
 def test_functions_among_the_inputs_are_not_shown() -> None:
     given = Stage("cases", lambda draw: [([abs, abs], 2.0), ([abs], 3.0)])
     changes = {"solution": lambda fs, f: f, "returns": Number("x"), "mistakes": (), "gradient": ()}
@@ -328,7 +335,7 @@ def two_that_said(draw: Draw) -> list[Case]:
         (lambda s, t: (s.states[-1].pow(2).sum(), apart(s, t)[1]), ""),
         (lambda s, t: (apart(s, t)[0], apart(s, t)[1].item()), "Your second carries no gradient"),
         (lambda s, t: (apart(s, t)[0], (s.states[0] * t.last).sum()),
-         "flows into `teacher.last`; none may"),
+         "flows into `teacher.states`; none may"),
         (lambda s, t: (apart(s, t)[0] + (s.states[0] - s.states[0].detach()).sum(),
                        apart(s, t)[1]), "gradient of `student.states`:"),
         (lambda s, t: s.last.zero_(), "writes into `student`"),
@@ -405,6 +412,7 @@ def test_a_forbidden_function_is_found_under_any_name() -> None:
         (Items("x", of="positions"), [1, 2], [[1, 2], (1, 2), torch.tensor([1, 2])],
          [[1.0, 2.0], {1, 2}, "12", 5]),
         (Items("x", ordered=False), [(1, 2)], [{(1, 2)}, [[1, 2]]], ["12"]),
+        (Items("x", groups=True), [[1, 2]], [[[2, 1]], ({2, 1},), torch.tensor([[2, 1]])], [[1]]),
         (Table("x"), {"a": 1.0}, [{"a": torch.tensor(1.0)}], [[("a", 1)], 3]),
     ],
 )  # fmt: skip

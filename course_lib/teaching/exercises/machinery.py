@@ -268,7 +268,8 @@ def gradient_stage(exercise: Exercise) -> Stage:
 
 
 def _leaves(named: Sequence[tuple[str, Any]], first: Sequence[str]) -> list[tuple[str, Tensor]]:
-    """Every floating-point tensor among the inputs once, with its name, those of `first` first."""
+    """Every floating-point tensor among the inputs once, with its name, one of `first` if it can
+    be."""
     found: list[tuple[str, Tensor]] = []
 
     def add(name: str, x: Any) -> None:
@@ -283,8 +284,8 @@ def _leaves(named: Sequence[tuple[str, Any]], first: Sequence[str]) -> list[tupl
 
     for name, x in named:
         add(name, x)
-    found.sort(key=lambda pair: pair[0] not in first)
-    return list({id(x): (name, x) for name, x in reversed(found)}.values())[::-1]
+    found.sort(key=lambda pair: pair[0] in first)
+    return list({id(x): (name, x) for name, x in found}.values())  # of two names the last
 
 
 def _weighed(result: Any, right: Any, outs: Sequence[Out]) -> Tensor:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from statistics import fmean, median
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch.distributions import Categorical, kl_divergence
@@ -29,8 +31,8 @@ def soften_by_rows(logits, temperature):
 def soften_numpy(logits, temperature):
     x = logits.numpy() / temperature
     x = x - x.max(1, keepdims=True)
-    log_p = x - torch.from_numpy(x).logsumexp(1, keepdim=True).numpy()
-    return torch.from_numpy(log_p).exp().numpy(), -(log_p * torch.from_numpy(log_p).exp().numpy()).sum(1)
+    p = np.exp(x) / np.exp(x).sum(1, keepdims=True)
+    return p, -np.where(p > 0, p * np.log(np.maximum(p, 1e-300)), 0.0).sum(1)
 
 
 # ---------------------------------------------------------------- 06.2
@@ -218,6 +220,104 @@ def begin_backwards(student, teacher):
     return student
 
 
+# ---------------------------------------------------------------- 06.5
+
+
+def layers_with(
+    *, scores="attention_scores", s_at=lambda m, n: m - 1, t_at=lambda m, n: n - 1,
+    pairs=lambda real: real.unsqueeze(1) & real.unsqueeze(2), reduce_heads="mean",
+    hs_at=lambda m, n: m, ht_at=lambda m, n: n, widen=lambda a, b, W: (a @ W, b),
+    tokens=lambda real: real, both=lambda a, h: (a, h), total=sum, start=1,
+):  # fmt: skip
+    """Both losses pair by pair with boolean picking; a keyword changes one thing."""
+
+    def answer(student, teacher, mapping, matrix, real):
+        attention, hidden = [], []
+        for m, n in enumerate(mapping, start=1):
+            keep = pairs(real)
+            a = getattr(student, scores)[s_at(m, n)].transpose(0, 1)  # (A, B, T, T)
+            b = getattr(teacher, scores)[t_at(m, n)].detach().transpose(0, 1)
+            heads = [F.mse_loss(x[keep], y[keep]) for x, y in zip(a, b, strict=True)]
+            attention.append(sum(heads) / (len(heads) if reduce_heads == "mean" else 1))
+        for m, n in [(0, 0)] * (start == 0) + list(enumerate(mapping, start=1)):
+            a, b = student.hidden_states[hs_at(m, n)], teacher.hidden_states[ht_at(m, n)].detach()
+            a, b = widen(a, b, matrix)
+            hidden.append(F.mse_loss(a[tokens(real)], b[tokens(real)]))
+        return both(total(attention), total(hidden))
+
+    return answer
+
+
+def layers_zeroed(student, teacher, mapping, matrix, real):
+    """As in the authors code: low scores set to zero, a mean over all T · T."""
+    attention = 0
+    for a, n in zip(student.attention_scores, mapping, strict=True):
+        b = teacher.attention_scores[n - 1].detach()
+        keep = (real[:, None, :, None] & real[:, None, None, :]).expand_as(a)
+        attention = attention + F.mse_loss(
+            torch.where(keep, a, 0), torch.where(keep, b, 0).to(a.dtype)
+        )
+    return attention, layers_with()(student, teacher, mapping, matrix, real)[1]
+
+
+def layers_einsum(student, teacher, mapping, matrix, real):
+    """Weighted sums in place of picking."""
+    w, pairs = real.double(), torch.einsum("bq,bk->bqk", real.double(), real.double())
+    attention = hidden = 0
+    for i in range(len(mapping)):
+        a, b = student.attention_scores[i], teacher.attention_scores[mapping[i] - 1].data
+        apart = torch.where(pairs[:, None] > 0, a - b, 0.0).pow(2).mean(1)
+        attention = attention + (apart * pairs).sum() / pairs.sum()
+        c = student.hidden_states[i + 1] @ matrix - teacher.hidden_states[mapping[i]].data
+        hidden = hidden + (c.pow(2).mean(-1) * w).sum() / w.sum()
+    return attention, hidden
+
+
+def layers_teaching_the_teacher(student, teacher, mapping, matrix, real):
+    hidden = [
+        F.mse_loss((student.hidden_states[m] @ matrix)[real], teacher.hidden_states[n][real])
+        for m, n in enumerate(mapping, 1)
+    ]
+    return layers_with()(student, teacher, mapping, matrix, real)[0], sum(hidden)
+
+
+# ---------------------------------------------------------------- 06.6
+
+
+def misprint_with(
+    *, mean=lambda row: fmean(row.values()), close_enough=lambda a, b: f"{a:.1f}" == f"{b:.1f}",
+    find=None, shift=lambda before, after, row, task, again, printed: before - after,
+):  # fmt: skip
+    def answer(row, printed, again):
+        if close_enough(mean(row), printed):
+            return None, 0.0
+        fits = [t for t in row if close_enough(mean({**row, t: again[t]}), printed)]
+        task = find(row, again) if find else (fits or [None])[0]
+        if task is None:
+            return None, 0.0
+        after = {**row, task: again[task]}
+        return task, shift(mean(row), mean(after), row, task, again, printed)
+
+    return answer
+
+
+def misprint_by_gap(row, printed, again):
+    """The cell whose error is the gap between nine printed means and the sum."""
+    gap = sum(row.values()) - 9 * printed
+    if abs(gap) < 0.45:
+        return [None, 0]
+    task = min(row, key=lambda t: abs(row[t] - again[t] - gap))
+    return [task, (row[task] - again[task]) / 9]
+
+
+def first_difference(row, again):
+    return next(t for t in row if row[t] != again[t])
+
+
+def no_wnli(row):
+    return fmean(x for task, x in row.items() if task != "WNLI")
+
+
 # ---------------------------------------------------------------- the answers
 
 RIGHT = {
@@ -227,6 +327,9 @@ RIGHT = {
     "06.3": [triple_with(), triple_library, triple_loops],
     "06.4": [begin_with(), lambda s, t: begin_copied(s, t).requires_grad_(True),
              begin_with(copy_block=copy_some(lambda name: True))],
+    "06.5": [layers_with(), layers_einsum, layers_with(both=lambda a, h: [a, h])],
+    "06.6": [misprint_with(), misprint_by_gap,
+             misprint_with(close_enough=lambda a, b: abs(a - b) < 0.05)],
 }  # fmt: skip
 
 WRONG = {
@@ -342,5 +445,66 @@ WRONG = {
         (lambda s, t: begin_with()(s, t).state_dict(), "expected the student"),
         (lambda s, t: s.load_state_dict(t.state_dict()), "do not fit"),
         (lambda s, t: s.embeddings.token.weight.copy_(t.embeddings.token.weight), "no_grad()"),
+    ],
+    "06.5": [
+        (layers_with(scores="attentions"), "The attention *probabilities*"),
+        (layers_with(t_at=lambda m, n: m - 1), "Attention: the mapping has no effect"),
+        (layers_with(t_at=lambda m, n: n - 2), "the layer before g(m). Scores"),
+        (layers_with(t_at=lambda m, n: n), "attention_scores[n - 1]"),
+        (layers_with(t_at=lambda m, n: m - 1, ht_at=lambda m, n: m), "Attention: the mapping has"),
+        (layers_with(pairs=lambda real: torch.ones_like(real[:, None] & real[..., None])),
+         "Attention: pairs with padding are counted"),
+        (layers_with(pairs=lambda real: real.unsqueeze(1).expand(-1, real.shape[1], -1)),
+         "but not its queries"),
+        (layers_with(pairs=lambda real: real.unsqueeze(2).expand(-1, -1, real.shape[1])),
+         "but not its keys"),
+        (layers_zeroed, "still counted: the mean is divided by all T · T"),
+        (layers_with(reduce_heads="sum"), "the heads are added"),
+        (layers_with(total=lambda x: sum(x) / len(x)), "Attention: the layers are averaged"),
+        (layers_with(total=lambda losses: losses[-1]), "Attention: only the last layer"),
+        (layers_with(hs_at=lambda m, n: m - 1, ht_at=lambda m, n: n - 1), "one state too early"),
+        (layers_with(ht_at=lambda m, n: n - 1), "that before layer g(m)"),
+        (layers_with(hs_at=lambda m, n: m - 1), "that before layer m"),
+        (layers_with(ht_at=lambda m, n: m), "Hidden states: the mapping has no effect"),
+        (layers_with(widen=lambda a, b, W: (a @ (W.T if W.shape[0] == W.shape[1] else W), b)),
+         "multiplied the wrong way round"),
+        (layers_with(widen=lambda a, b, W: (a, b @ W.T)), "led to the student"),
+        (layers_with(widen=lambda a, b, W: (a if a.shape == b.shape else a @ W, b)),
+         "`matrix` has no effect"),
+        (layers_with(tokens=torch.ones_like), "Hidden states: padding is counted"),
+        (layers_with(start=0), "the embeddings are compared as well"),
+        (layers_with(reduce_heads="sum", total=lambda x: sum(x) / len(x)), "the heads are added"),
+        (layers_with(both=lambda a, h: (h, a)), "exchanged"),
+        (layers_with(both=lambda a, h: a + h), "expected 2: attention loss, hidden loss"),
+        (layers_with(both=lambda a, h: (a, h.item())), "Your hidden loss carries no gradient"),
+        (layers_teaching_the_teacher, "flows into `teacher.hidden_states`; none may"),
+        (layers_with(widen=lambda a, b, W: (a @ W.T[:, :0].T, b)), "states @ matrix"),
+        (layers_with(both=lambda a, h: (a, 7 * h)), "Hidden loss: you have"),
+    ],
+    "06.6": [
+        (misprint_with(mean=no_wnli), "without WNLI"),
+        (misprint_with(mean=lambda row: median(row.values())), "The median is compared"),
+        (misprint_with(close_enough=lambda a, b: abs(a - b) < 1e-9), "compare after rounding"),
+        (misprint_with(close_enough=lambda a, b: round(a) == round(b)), "Task: you have"),
+        (misprint_with(find=lambda row, again: max(
+            row, key=lambda t: abs(row[t] - fmean(row.values())))), "farthest from the row"),
+        (misprint_with(find=lambda row, again: max(row, key=row.get)), "The largest cell"),
+        (misprint_with(find=lambda row, again: min(row, key=row.get)), "The smallest cell"),
+        (misprint_with(find=first_difference), "The first cell in which"),
+        (misprint_with(find=lambda row, again: max(row, key=lambda t: abs(row[t] - again[t]))),
+         "differ most is blamed"),
+        (misprint_with(shift=lambda a, b, row, t, again, p: row[t] - again[t]), "the *cell* is"),
+        (misprint_with(shift=lambda a, b, row, t, again, p: a - p), "printed mean is subtracted"),
+        (misprint_with(shift=lambda a, b, *rest: b - a), "The sign is wrong"),
+        (misprint_with(shift=lambda a, b, *rest: abs(a - b)), "lost its sign"),
+        (misprint_with(shift=lambda a, b, *rest: b), "the mean of the mended row;"),
+        (misprint_with(shift=lambda a, b, row, t, again, p: again[t]), "right value of the cell"),
+        (misprint_with(shift=lambda a, b, *rest: (a - b) * 9 / 8), "divided by eight"),
+        (misprint_with(shift=lambda a, b, *rest: round(a - b, 1)), "The shift is rounded"),
+        (misprint_with(shift=lambda a, b, *rest: round(a - b, 2)), "rounded to two decimals"),
+        (misprint_with(find=first_difference, shift=lambda a, b, *rest: b - a), "sign is wrong"),
+        (lambda row, printed, again: "MNLI", "expected 2: task, shift"),
+        (lambda row, printed, again: fmean(row), "row.values()"),
+        (misprint_with(shift=lambda a, b, *rest: 5 * (a - b)), "Shift: you have"),
     ],
 }  # fmt: skip

@@ -243,8 +243,8 @@ BEGIN = Exercise(
              "The teacher's weights were frozen, and the student's embeddings are frozen now too: "
              "a deepcopy of frozen embeddings is frozen. Call requires_grad_(True)."),
         Edit(LAYER, "blocks[i] = __import__('copy').deepcopy(source[n])", "The teacher's weights "
-             "were frozen, and the whole student is frozen now too: a deepcopy of what is frozen is "
-             "frozen. Call requires_grad_(True) on the student.",
-             more=((EMBED, "student.embeddings = __import__('copy').deepcopy(teacher.embeddings)"),)),
+             "were frozen, and the whole student is frozen now too: a deepcopy of what is frozen "
+             "is frozen. Call requires_grad_(True) on the student.", more=(
+                 (EMBED, "student.embeddings = __import__('copy').deepcopy(teacher.embeddings)"),)),
     ),
 )  # fmt: skip

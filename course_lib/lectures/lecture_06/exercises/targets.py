@@ -32,9 +32,7 @@ def equal_answers(draw: Draw) -> list[Case]:
 
 def other_temperatures(draw: Draw) -> list[Case]:
     shapes = ((3, 4), (2, 6))
-    return [
-        (2 * draw.normal(*x), 2 * draw.normal(*x), T) for x in shapes for T in (2.0, 0.5, 4.0)
-    ]
+    return [(2 * draw.normal(*x), 2 * draw.normal(*x), T) for x in shapes for T in (2.0, 0.5, 4.0)]
 
 
 TARGETS = Exercise(

@@ -74,8 +74,8 @@ def other_answers(draw: Draw) -> list[Case]:
 
 
 def other_vectors(draw: Draw) -> list[Case]:
-    sizes = (((5, 5), (2, 1)), ((4,), (1,)))
-    return [case(draw, many, words, T) for many, words in sizes for T in (2.0, 3.0)]
+    shapes = (((5, 5), (2, 1)), ((4,), (1,)))
+    return [case(draw, rows, masked, T) for rows, masked in shapes for T in (2.0, 3.0)]
 
 
 def with_padding(draw: Draw) -> list[Case]:
@@ -87,7 +87,8 @@ def nothing_masked(draw: Draw) -> list[Case]:
 
 
 def published_weights(draw: Draw) -> list[Case]:
-    return [(*case(draw, (7, 4, 2), (3, 1, 1))[:4], PUBLISHED, 2.0)]
+    student, teacher, real, labels, *_ = case(draw, (7, 4, 2), (3, 1, 1))
+    return [(student, teacher, real, labels, PUBLISHED, 2.0)]
 
 
 def by_rows(x: Tensor, where: Tensor) -> Tensor:
@@ -190,7 +191,8 @@ TRIPLE = Exercise(
         Edit("a, b, c = weights", "a, b, c = PUBLISHED", "The weights are always 5, 2 and 1. These "
              "are the published ones; use those you are given."),
         Edit("a, b, c = weights", "a, b, c = *weights[:2], 0", "The cosine is missing."),
-        Edit("a, b, c = weights", "a, b, c = weights[0], 0, weights[2]", "The MLM loss is missing."),
+        Edit("a, b, c = weights", "a, b, c = weights[0], 0, weights[2]",
+             "The MLM loss is missing."),
         Edit("a, b, c = weights", "a, b, c = 0, *weights[1:]", "The soft targets are missing."),
         Edit(SOFT, "by_rows(kl, real)", "Soft targets were averaged in each row, then over the "
              "rows. A token of a short row then weighs more. Average over all real tokens of the "

@@ -4,7 +4,6 @@ so that a segment tells where it comes from."""
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, pairwise
 from typing import Any

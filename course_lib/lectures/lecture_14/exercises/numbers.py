@@ -209,6 +209,8 @@ NUMBERS = Exercise(
              "These are whole numbers; expected fractions, from 0 up to, not including, 1."),
         Edit("as_uniform(bits)", "2 * as_uniform(bits) - 1",
              "These are numbers from −1 to 1; expected from 0 up to, not including, 1."),
+        Edit("as_uniform(bits)", "100 * as_uniform(bits)",
+             "Some of your numbers are 1 and above; expected from 0 up to, not including, 1."),
         Edit("torch.from_numpy(as_uniform(bits))", "torch.rand(len(examples), tokens)",
              "The same four numbers gave other random numbers at the second call: a running "
              "generator is at work. Make them a function of (seed, epoch, example, position)."),

@@ -527,7 +527,7 @@ WRONG = {
     ],
     "14.3": [
         (rows_of(lambda s, p, e, t, n, N: int(100 * mixed(s, p, e, t))), "whole numbers"),
-        (rows_of(lambda s, p, e, t, n, N: 1.5 * mixed(s, p, e, t) - 0.25), "not including, 1"),
+        (rows_of(lambda s, p, e, t, n, N: 1.5 * mixed(s, p, e, t) - 0.25), "Are there numbers"),
         (lambda s, p, examples, tokens: torch.rand(len(examples), tokens), "at the second call"),
         (rows_of(lambda s, p, e, t, n, N: mixed(s, p, t)), "All examples of a batch"),
         (numbers_seeded, "What counts is the place in the batch"),

@@ -525,6 +525,7 @@ WRONG = {
         (make_pairs(label=lambda d, s, rng: False), "All pairs are labelled NotNext"),
         (make_pairs(label=lambda d, s, rng: s % 2), "neighbouring pairs with the same label"),
         (make_pairs(label=lambda d, s, rng: rng.random() < 0.25), "Three quarters are NotNext"),
+        (make_pairs(label=lambda d, s, rng: rng.random() < 0.63), "raction of NotNext pairs: "),
         (pairs_label_a_document, "One draw decides for a whole document"),
         (pairs_other_a_document, "One other document serves all pairs"),
         (pairs_one_number, "One random number decides between label"),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import random
+from itertools import chain
+
 # mypy: ignore-errors
 import numpy as np
 import torch
@@ -83,6 +87,147 @@ def layers_of(*once):
     return lambda V, P, E, H, F, L, s: 1 if s in once else L
 
 
+# ---------------------------------------------------------------- 05.3
+
+
+def layers(which, *, make=None, read=lambda states: states[-1], give=lambda states: states):
+    """Layers by a rule: which(layer, L, G) is the block; make(L, G) how many blocks are made."""
+
+    def answer(x, make_block, num_layers, num_groups):
+        number = make(num_layers, num_groups) if make else num_groups
+        blocks, states = [make_block() for _ in range(number)], [x]
+        for layer in range(num_layers):
+            states.append(blocks[which(layer, num_layers, num_groups)](read(states)))
+        return give(states)
+
+    return answer
+
+
+def right_block(layer, L, G):
+    return layer * G // L
+
+
+def layers_by_group(x, make_block, num_layers, num_groups):
+    states = [x]
+    for _ in range(num_groups):
+        block = make_block()
+        for _ in range(num_layers // num_groups):
+            x = block(x)
+            states += [x]
+    return tuple(states)
+
+
+def layers_copied(x, make_block, num_layers, num_groups):
+    blocks = [make_block() for _ in range(num_groups)]
+    size = num_layers // num_groups
+    states = [x]
+    for block in nn.ModuleList(copy.deepcopy(b) for b in blocks for _ in range(size)):
+        states.append(block(states[-1]))
+    return states
+
+
+def layers_counted(change):
+    """`change(num_layers, num_groups)` layers are run."""
+
+    def answer(x, make_block, num_layers, num_groups):
+        blocks, states = [make_block() for _ in range(num_groups)], [x]
+        for layer in range(change(num_layers, num_groups)):
+            place = min(right_block(layer, num_layers, num_groups), num_groups - 1)
+            states.append(blocks[place](states[-1]))
+        return states
+
+    return answer
+
+
+def layers_one_visit(x, make_block, num_layers, num_groups):
+    states = [x]
+    for _ in range(num_groups):
+        states.append(make_block()(states[-1]))
+    return states
+
+
+@torch.no_grad()
+def layers_frozen(*given):
+    return layers(right_block)(*given)
+
+
+# ---------------------------------------------------------------- 05.4
+
+
+def flat(sentences):
+    return list(chain.from_iterable(sentences))
+
+
+def order(where, *, swap=lambda rng: rng.random() < 0.5, short=1, change=None):
+    """Pairs by hand: where(number of sentences, rng) is the split; change(first, second, label,
+    document, the others, rng) the pair."""
+
+    def answer(documents, rng):
+        pairs = []
+        for document in documents:
+            if len(document) <= short:
+                continue
+            at = where(len(document), rng)
+            halves = [document[:at], document[at:]]
+            label = int(swap(rng))
+            if change:
+                others = [d for d in documents if d is not document]
+                pairs.append(change(*halves, label, document, others, rng))
+            else:
+                pairs.append((flat(halves[label]), flat(halves[1 - label]), label))
+        return pairs
+
+    return answer
+
+
+def any_split(n, rng):
+    return rng.randrange(1, n)
+
+
+def ordered(change):
+    return order(any_split, change=change)
+
+
+def order_nsp(first, second, z, document, others, rng):
+    return flat(first), flat(rng.choice(others) if z else second), z
+
+
+def order_reordered(first, second, z, *rest):
+    pair = flat(first), flat(second)
+    return (flat(first[::-1]), flat(second[::-1]), 1) if z else (*pair, 0)
+
+
+def order_single_sentences(first, second, z, *rest):
+    return (second[0], first[-1], 1) if z else (first[-1], second[0], 0)
+
+
+def order_as_released(documents, rng):
+    made = []
+    for document in documents:
+        if len(document) > 1:
+            made += order(any_split)([document], rng)
+        else:
+            other = rng.choice([d for d in documents if d is not document])
+            made.append((flat(document), flat(other), 1))
+    return made
+
+
+def order_alternating(documents, rng):
+    turns = iter(range(10**6))
+    return order(any_split, swap=lambda _rng: next(turns) % 2)(documents, rng)
+
+
+def order_one_number(documents, rng):
+    made = []
+    for document in documents:
+        if len(document) > 1:
+            u = rng.random()
+            at = 1 + int(u * (len(document) - 1))
+            halves = [flat(document[:at]), flat(document[at:])]
+            made.append((*halves[::-1], 1) if u >= 0.5 else (*halves, 0))
+    return made
+
+
 # ---------------------------------------------------------------- 05.5
 
 
@@ -152,6 +297,8 @@ RIGHT = {
         embed_loop(lambda row, P: row @ P),
     ],
     "05.2": [count(), count_by_layers, lambda *sizes: torch.tensor(count()(*sizes))],
+    "05.3": [layers(right_block), layers_by_group, layers(right_block, give=torch.stack)],
+    "05.4": [order(any_split), order(any_split, swap=lambda rng: rng.choice((0, 1)))],
     "05.5": [harmonic, lengths(lambda n: 60 / n), lengths_looped],
     "05.6": [flops(), flops_of_products, lambda *sizes: np.int64(flops()(*sizes))],
 }
@@ -212,6 +359,57 @@ WRONG = {
         (times(pooler=lambda *_: 0, attend=lambda *_: 1, feed=lambda *_: 1), "the pooler"),
         (lambda *sizes: "12M", "expected one whole number"),
         (lambda *sizes: 7, "the same for all inputs"),
+    ],
+    "05.3": [
+        (layers(lambda i, L, G: i, make=lambda L, G: L), "A block was made for each layer"),
+        (layers(lambda i, L, G: 0, make=lambda L, G: 1), "One block serves all layers"),
+        (layers_copied, "Layers ran copies of a block"),
+        (layers(lambda i, L, G: i % G), "The blocks take turns"),
+        (layers(lambda i, L, G: min(i // G, G - 1)), "divided by the number of groups"),
+        (layers(lambda i, L, G: G - 1 - right_block(i, L, G)), "in reverse: the last first"),
+        (layers_one_visit, "Each block ran once"),
+        (layers_counted(lambda L, G: L - 1), "the loop ends one too early"),
+        (layers_counted(lambda L, G: L + 1), "One layer too many"),
+        (layers(right_block, give=lambda states: states[-1]), "a list of all 4: x, and"),
+        (layers(right_block, give=lambda states: states[1:]), "The first state is missing"),
+        (layers(right_block, give=lambda states: states[:-1]), "after the last layer is missing"),
+        (layers(right_block, read=lambda states: states[0]), "Every layer was given x"),
+        (layers(right_block, give=lambda states: states[::-1]), "The states stand in reverse"),
+        (layers_frozen, "No gradient leads from the last state"),
+        (layers(right_block, read=lambda states: states[-1].detach()), "of the last visit only"),
+        (layers(right_block, give=len), "expected a list of 4 tensors"),
+        (layers(right_block, give=lambda states: [2 * s for s in states]), "it is doubled"),
+        (layers(lambda i, L, G: i // G), "num_layers // num_groups"),
+    ],
+    "05.4": [
+        (ordered(order_nsp), "a segment from another document"),
+        (ordered(lambda a, b, z, *_: (flat((b, a)[z]), flat((a, b)[z]), z)), "are exchanged"),
+        (ordered(lambda a, b, z, *_: (flat(a), flat(b), z)), "the text does not"),
+        (ordered(lambda a, b, z, *_: (flat((a, b)[z]), flat((b, a)[z]), 0)), "every label is 0"),
+        (order(any_split, swap=lambda rng: False), "All pairs are in order"),
+        (order(any_split, swap=lambda rng: True), "All pairs are swapped"),
+        (ordered(lambda a, b, z, *_: (flat(b)[::-1], flat(a)[::-1], 1) if z else
+                 (flat(a), flat(b), 0)), "run backwards"),
+        (ordered(order_reordered), "The sentences of a segment changed places"),
+        (ordered(order_single_sentences), "Two single sentences"),
+        (ordered(lambda a, b, z, *_: (flat(a)[:-1], flat(b), 0)), "in neither segment"),
+        (ordered(lambda a, b, z, d, *_: (flat(a), flat(d), z)), "Ids stand in both segments"),
+        (ordered(lambda a, b, z, d, *_: (flat(d)[:1], flat(d)[1:], 0)), "cut inside a sentence"),
+        (order(lambda n, rng: rng.randint(0, n)), "A segment is empty"),
+        (order(lambda n, rng: rng.randint(1, max(1, n - 1)), short=0), "with an empty segment"),
+        (order_as_released, "ALBERT's released generator does that"),
+        (ordered(lambda a, b, z, *_: (a, b, 0)), "join the sentences"),
+        (order(lambda n, rng: n // 2), "split at the same place"),
+        (order(lambda n, rng: rng.randrange(1, max(2, n - 1))), "The last place is never drawn"),
+        (order_alternating, "they alternate"),
+        (order_one_number, "the split gives the label away"),
+        (order(any_split, swap=lambda rng: rng.random() < 0.25), "A quarter of the pairs"),
+        (order(any_split, swap=lambda rng: rng.random() < 0.65), "raction of swapped pairs"),
+        (lambda documents, rng: order(any_split)(documents, random), "two different results"),
+        (lambda documents, rng: order(any_split)(documents, rng)[:-1], "A pair is missing"),
+        (ordered(lambda a, b, z, *_: (flat(a), flat(b))), "expected (a, b, label)"),
+        (lambda documents, rng: 3, "expected a list of (a, b, label)"),
+        (order(lambda n, rng: rng.randint(1, n - 1), short=0), "leave it out"),
     ],
     "05.5": [
         (lengths(lambda n: 1 / n, add=-1), "from 0 to longest − 1"),

@@ -335,6 +335,30 @@ def real_by_sequence(layer, x, mask):
     return torch.stack(rows)
 
 
+def online_from_the_first_score(scores, values, chunk):
+    """The largest so far begins as the first score, a number that is carried on."""
+    largest, total, output = scores[0], torch.zeros(()), torch.zeros(values.shape[1])
+    for s, v in zip(scores.split(chunk), values.split(chunk), strict=True):
+        new = max(largest, s.max())
+        weights, keep = (s - new).exp(), (largest - new).exp()
+        total, output, largest = total * keep + weights.sum(), output * keep + weights @ v, new
+    return output / total
+
+
+def online_old_weights(scores, values, chunk):
+    largest, total, output = scores[:chunk].max(), 0.0, 0.0
+    for s, v in zip(scores.split(chunk), values.split(chunk), strict=True):
+        weights, new = (s - largest).exp(), torch.maximum(largest, s.max())
+        keep, largest = (largest - new).exp(), new
+        total, output = total * keep + weights.sum(), output * keep + weights @ v
+    return output / total
+
+
+def numbers_of_digits(seed, epoch, examples, tokens):
+    rows = [np.random.default_rng(int(f"{seed}{epoch}{e}")).random(tokens) for e in examples]
+    return torch.tensor(np.array(rows))
+
+
 def exit_with(*, first=lambda sure: sure.index(True), taken=lambda exits, at: exits[at],
               used=lambda at, L: at + 1, together=None, order=None):  # fmt: skip
     """Row by row through all layers; first(list of yes and no) is where a row leaves."""
@@ -444,7 +468,12 @@ RIGHT = {
         lambda *given: numbers_by_row(*given).tolist(),
     ],
     "14.4": [skew_by_cutting, skew_in_numpy],
-    "14.5": [online_with(), online_in_logs, lambda *given: online_with()(*given).tolist()],
+    "14.5": [
+        online_with(),
+        online_in_logs,
+        online_from_the_first_score,
+        lambda *given: online_with()(*given).tolist(),
+    ],
     "14.6": [real_with(), real_by_packing, real_by_sequence],
     "14.7": [exit_one_by_one, exit_by_library, lambda *x: list(exit_one_by_one(*x))],
 }
@@ -479,6 +508,7 @@ WRONG = {
         (loss_sum(len), "the number of sequences"),
         (loss_with(logits=lambda x: x.softmax(-1)), "softmax is applied twice"),
         (loss_with(logits=lambda x: x.log_softmax(-1).exp().log2()), "you have"),
+        (lambda h, head, y: F.nll_loss(head(h[y != -100]), y[y != -100]), "wants log-prob"),
         (loss_sum(selected_count, lambda log_p: 1 - log_p.exp()), "one minus the mean probability"),
         (loss_sum(selected_count, lambda log_p: log_p), "the sign is turned"),
         (loss_with(lambda h, y: (h[y > 0], y[y > 0])), "id 0 are left out"),
@@ -519,6 +549,7 @@ WRONG = {
         (rows_of(lambda s, p, e, t, n, N: mixed(1_000 * s + 100 * p + e, t)), "collision of sums"),
         (rows_of(lambda s, p, e, t, n, N: mixed(s, 1_000 * p + e, t)), "A collision of sums"),
         (rows_of(lambda s, p, e, t, n, N: mixed(s * p * e, t)), "A collision of sums"),
+        (numbers_of_digits, "A collision of sums"),
         (numbers_of_a_sum, "A collision of sums"),
         (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e + t)), "One row is another one shifted"),
         (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, t) ** 2), "ten tenths of [0, 1)"),
@@ -537,6 +568,7 @@ WRONG = {
         (skew_strided(lambda T: 2 * T - 1), "same column one row on"),
         (lambda x: x[:, -len(x) :], "same column one row on"),
         (lambda x: x[:, : len(x)], "the first T columns"),
+        (skew_by_gather(lambda i, j, T: i + j), "Your row i begins at column i"),
         (skew_strided(first=lambda T: 0), "You begin at the first number"),
         (skew_strided(first=lambda T: T), "one column too late"),
         (skew_strided(first=lambda T: T - 2), "one column too early"),
@@ -560,6 +592,7 @@ WRONG = {
         (online_with(output=lambda old, new: 1.0), "the output is not. Both hold"),
         (online_with(lambda old, new: math.exp(new - old)), "You multiply by exp(new − old)"),
         (online_upside_down, "Is the factor upside down?"),
+        (online_old_weights, "with the largest score before it"),
         (online_just_added, "the sums just added"),
         (online_of_softmaxes(lambda parts: sum(parts) / len(parts)), "the outcomes are averaged."),
         (online_of_softmaxes(sum), "the outcomes are added up"),

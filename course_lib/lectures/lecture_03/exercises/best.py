@@ -209,8 +209,8 @@ BEST = Exercise(
              "infinity.",
              more=((I_LOOP, f"for i in {EVERYWHERE}"), (J_LOOP, f"for j in {EVERYWHERE}"))),
         Edit(SUM, "(s[i] + e[j] if allowed[i] and allowed[j] else -math.inf) if i <= j else 0.0",
-             "Where all sums are negative, a pair outside wins: triu() leaves 0 below the diagonal, "
-             "and 0 is the best then. Give these pairs minus infinity.",
+             "Where all sums are negative, a pair outside wins: triu() leaves 0 below the "
+             "diagonal, and 0 is the best then. Give these pairs minus infinity.",
              more=((SPAN, "j < i + longest"), (I_LOOP, f"for i in {EVERYWHERE}"),
                    (J_LOOP, f"for j in {EVERYWHERE}"))),
         Edit(SPAN, "i <= j", "`longest` has no effect: a span has at most so many tokens."),

@@ -82,8 +82,8 @@ FLOPS = Exercise(
         Edit(RETURN, "return layer", "One layer was counted; there are L."),
         Edit(RETURN, 'return layer if sharing == "all" else L * layer',
              f'With "all", one layer was counted. {ONCE}FLOPs.'),
-        Edit(RETURN, 'first = 1 if sharing in ("all", "attention") else L\n    second = 1 if sharing '
-             'in ("all", "feed_forward") else L\n    return multiply_add * (first * (projections + '
+        Edit(RETURN, 'first = 1 if sharing in ("all", "attention") else L\n    second = 1 if '
+             'sharing in ("all", "feed_forward") else L\n    return multiply_add * (first * (projections + '
              "products) + second * feed_forward)",
              f"Layers that share weights were counted once. {ONCE}FLOPs."),
         Edit(RETURN, 'return L * layer if sharing == "none" else layer',
@@ -93,8 +93,8 @@ FLOPS = Exercise(
                 instead="feed_forward"),
         Edit("2 * T * T * H", "T * T * H", "Attention has two products of T² · H: queries with "
              "keys, and attention weights with values. One is missing."),
-        Edit("2 * T * T * H", "2 * T * H", "The two products inside attention grow with T², because "
-             "each token meets each; T stands there once."),
+        Edit("2 * T * T * H", "2 * T * H", "The two products inside attention grow with T², "
+             "because each token meets each; T stands there once."),
         Edit("4 * T * H * H", "3 * T * H * H",
              "Left out: attention's output projection, the fourth layer H to H."),
         omitted("(projections + ", "query, key, value and output projection, four layers H to H",

@@ -105,7 +105,8 @@ NGRAMS = Exercise(
              "probability of n must be proportional to 1/n: long runs are rarer."),
         Edit(WEIGHTS, "weights = lengths", "Long runs are the more likely ones: the probability is "
              "proportional to n instead of 1/n."),
-        Edit(WEIGHTS, "weights = 0.5**lengths", f"Each length has half the probability {GEOMETRIC}"),
+        Edit(WEIGHTS, "weights = 0.5**lengths",
+             f"Each length has half the probability {GEOMETRIC}"),
         Edit(WEIGHTS, "weights = 0.8**lengths",
              f"Each length has 0.8 times the probability {GEOMETRIC}"),
         Edit(WEIGHTS, "weights = 1 / lengths**2",

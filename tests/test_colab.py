@@ -64,7 +64,7 @@ def shown(colab: Path) -> dict[str, list[dict]]:
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(colab), str(ROOT), str(ROOT / "tests")])
     }
-    client = NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True)
+    client = NotebookClient(notebook, timeout=1_800, kernel_name="python3", allow_errors=True)
     client.execute(env=environment)
     return {n: c.outputs for n, c in zip(names, notebook.cells, strict=True)}
 

@@ -189,7 +189,7 @@ def folder(tmp_path_factory) -> Path:
          "--nproc_per_node", "2", __file__, str(path)],
         env={**os.environ, "GLOO_SOCKET_IFNAME": loopback, "OMP_NUM_THREADS": "1",
              "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=900,
+        capture_output=True, text=True, timeout=1_800,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     (path / "said.txt").write_text(done.stdout + done.stderr)

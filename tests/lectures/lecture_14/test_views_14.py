@@ -44,7 +44,7 @@ def test_bars_are_the_bytes_of_each_kind() -> None:
     )
     assert labels_of(figure)[-1] == (
         "reference moves 110 MB, fast 22.0 MB: 5.00 times less.<br>"
-        "Operations of the matrix products: 4.00 times less."
+        "FLOPs of the matrix products: 4.00 times less."
     )
 
 

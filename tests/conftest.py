@@ -69,7 +69,8 @@ def recorded_draws() -> None:
 
     For tests that begin a recorded training anew and expect its first losses."""
     import torch
-    from course_lib.train.results import read_result
+
+    from course_lib.files import read_result
 
     made_by = read_result("02_pretraining")["versions"]["torch"].split("+")[0]
     if torch.__version__.split("+")[0] == made_by and platform.machine() in ("x86_64", "AMD64"):

@@ -47,7 +47,7 @@ def check_figure(figure: Any) -> None:
     assert "NaN" not in json.dumps(figure.to_plotly_json(), default=list)
 
 
-# ---------------------------------------------------------------- masks, pass by pass
+# ---------------------------------------------------------------- masks, epoch by epoch
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -84,9 +84,9 @@ def test_grid_draws_each_fate_once_and_says_it(words: WordPiece) -> None:
     assert shown.html.count("stroke-dasharray") == flat.count(3)  # the legend is an image
     cells = re.search(r'<path d="([^"]*)" fill="#efefef"/>', shown.html)
     assert cells and cells.group(1).count("M") == sum(way.may) * 30 - len(titles)
-    lines = [line for line in shown.text.splitlines() if line.startswith("pass")]
+    lines = [line for line in shown.text.splitlines() if line.startswith("epoch")]
     letters = {"·": 0, "H": 1, "R": 2, "K": 3, " ": 0}
-    assert [[letters[c] for c in line[8 : 8 + len(way.tokens)]] for line in lines] == way.actions
+    assert [[letters[c] for c in line[9 : 9 + len(way.tokens)]] for line in lines] == way.actions
     for token, times, may in zip(way.tokens, way.times, way.may, strict=True):
         assert not may or f">{times}</text>" in shown.html, token
 
@@ -94,12 +94,14 @@ def test_grid_draws_each_fate_once_and_says_it(words: WordPiece) -> None:
 def test_the_sentence_says_all_three_schemes(words: WordPiece) -> None:
     ways = mask_epochs.all_schemes(words, TEXT, epochs=12)
     shown = mask_epochs.mask_epochs_picture(words, TEXT, scheme="ten copies", epochs=12)
-    said = f"After 12 passes, {ways['ten copies'].selected} of 15 tokens were asked at least once"
+    said = (
+        f"After 12 epochs, {ways['ten copies'].selected} of 15 tokens were selected at least once"
+    )
     others = f"(static: {ways['static'].selected}, dynamic: {ways['dynamic'].selected})"
     assert f"{said} {others}." in plain(shown.html) and said in shown.text
-    assert "= pass 1" in shown.html and "= pass 2" in shown.text
+    assert "= epoch 1" in shown.html and "= epoch 2" in shown.text
     one = mask_epochs.mask_epochs_picture(words, TEXT, scheme="dynamic", epochs=1)
-    assert "After 1 pass, " in one.text and "= pass" not in one.html
+    assert "After 1 epoch, " in one.text and "= epoch" not in one.html
 
 
 def test_print_shows_three_grids_that_say_the_same(words: WordPiece) -> None:
@@ -109,7 +111,7 @@ def test_print_shows_three_grids_that_say_the_same(words: WordPiece) -> None:
     later = mask_epochs.all_schemes(words, TEXT, epochs=40)
     for epochs, found in ((mask_epochs.IN_PRINT, ways), (40, later)):
         listed = ", ".join(f"{name} {way.selected}" for name, way in found.items())
-        said = f"After {epochs} passes, of 15 tokens so many were asked at least once: {listed}."
+        said = f"After {epochs} epochs, of 15 tokens so many were selected at least once: {listed}."
         assert said in live.static.text and said in plain(live.static.html) and said in svg
     hidden = sum(actions.count(1) for way in ways.values() for actions in way.actions)
     assert svg.count("url(#course-hidden)") == hidden + 1  # and one in the legend
@@ -127,7 +129,7 @@ def test_mask_view_redraws_at_every_control(words: WordPiece) -> None:
         live.controls[name].value = value
         assert picture_of(live) != before and "mask-epochs" in picture_of(live), name
     live.controls["rate"].value = 0
-    assert "0 of 3 tokens were asked" in plain(picture_of(live))
+    assert "0 of 3 tokens were selected" in plain(picture_of(live))
     for slider in ("epochs", "rate", "seed"):
         for end in (live.controls[slider].min, live.controls[slider].max):
             live.controls[slider].value = end
@@ -142,7 +144,7 @@ def test_mask_view_answers_bad_texts_in_words(words: WordPiece, bpe: ByteBPE) ->
     live.controls["text"].value = "the bridge " * 40
     assert "has 82 tokens, special ones counted; expected at most 60" in picture_of(live)
     live.controls["text"].value = TEXT
-    assert "asked at least once" in picture_of(live)
+    assert "selected at least once" in picture_of(live)
     assert "<mask>" not in mask_epochs.mask_epochs_picture(bpe, TEXT).text.splitlines()[1]
 
 
@@ -461,9 +463,9 @@ def test_pieces_are_the_tokenizers(bpe: ByteBPE, words: WordPiece) -> None:
 
 
 def test_every_step_is_a_merge_that_was_learned(bpe: ByteBPE) -> None:
-    place = 2  # " over"
+    number = 2  # " over"
     text = "the river over"
-    shown = byte_pieces.byte_pieces_picture(bpe, text, place)
+    shown = byte_pieces.byte_pieces_picture(bpe, text, number)
     steps = bpe.word_steps(" over")
     assert len(steps) > 2
     lines = shown.text.splitlines()[-len(steps) :]
@@ -494,7 +496,7 @@ def test_byte_view_follows_the_text_and_the_chosen_word(bpe: ByteBPE) -> None:
     assert "too long to show its merges" in picture_of(live)
     live.controls["text"].value = "<b> & rose"
     assert "<b>" not in picture_of(live)
-    with pytest.raises(ValueError, match="a place from 0 to 1"):
+    with pytest.raises(ValueError, match="a number from 0 to 1"):
         byte_pieces.byte_pieces_picture(bpe, "the bank", 2)
 
 
@@ -520,7 +522,8 @@ def test_live_loss_says_which_run_it_is(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("name", ["mask_epochs", "calculator", "byte_pieces"])
 def test_every_control_has_a_name(root: Path, name: str) -> None:
-    source = (root / "course_lib" / "views" / f"{name}.py").read_text(encoding="utf-8")
+    (path,) = (root / "course_lib" / "lectures").glob(f"*/views/{name}.py")
+    source = path.read_text(encoding="utf-8")
     controls = len(re.findall(r"w\.(?:Text|IntSlider|Dropdown|SelectionSlider)\(", source))
     named = len(re.findall(r"description=", source))
     assert controls == named > 1

@@ -137,8 +137,8 @@ def test_print_of_the_temperatures_says_the_same_and_is_small() -> None:
 @pytest.mark.parametrize(
     ("scores", "settings", "said"),
     [
-        (LOGITS[None], {}, "one score a word"),
-        (LOGITS[:9], {}, "one score a word"),
+        (LOGITS[None], {}, "one logit a word"),
+        (LOGITS[:9], {}, "one logit a word"),
         (LOGITS * math.inf, {}, "no number"),
         (LOGITS, {"truth": "violet"}, "one of the 10 words"),
         (LOGITS, {"top": 0}, "1 to 20"),
@@ -598,7 +598,8 @@ def test_ablation_steps_that_cannot_be_drawn_say_why(groups: Any, said: str) -> 
 
 @pytest.mark.parametrize("name", ["temperature", "layer_map", "corruptor"])
 def test_every_control_has_a_name(root: Path, name: str) -> None:
-    source = (root / "course_lib" / "views" / f"{name}.py").read_text(encoding="utf-8")
+    (path,) = (root / "course_lib" / "lectures").glob(f"*/views/{name}.py")
+    source = path.read_text(encoding="utf-8")
     kinds = "Text|IntSlider|FloatSlider|Dropdown|SelectionSlider|Button"
     controls = len(re.findall(rf"w\.(?:{kinds})\(", source))
     assert controls == len(re.findall(r"description=", source)) > 0

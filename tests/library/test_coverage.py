@@ -77,7 +77,7 @@ def test_counting_is_of_the_masks_the_library_draws():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"rate": 1.5, "epochs": 3}, "rate=1.5 was given; expected a share"),
+        ({"rate": 1.5, "epochs": 3}, "rate=1.5 was given; expected a fraction"),
         ({"rate": 0.15, "epochs": 0}, "epochs=0 was given; expected a whole number"),
         ({"rate": 0.15, "epochs": 2.5}, "epochs=2.5 was given"),
         ({"rate": 0.15, "epochs": 3, "copies": 0}, "copies=0 was given; expected a whole number"),

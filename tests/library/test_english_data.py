@@ -451,7 +451,7 @@ def test_blanks_are_read(tmp_path: Path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"text": "A list is sorted."}, "holds 0 times .* expected one, in the place of 'list'"),
+        ({"text": "A list is sorted."}, "holds 0 times .* expected one, instead of 'list'"),
         ({"text": "A [MASK] is a [MASK]."}, "holds 2 times"),
         ({"word": ""}, "word is ''; expected a text"),
         ({"word": 3}, "word is 3; expected a text"),

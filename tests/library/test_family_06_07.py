@@ -286,7 +286,9 @@ def test_a_generator_of_the_same_size_and_of_the_smallest():
 @pytest.mark.parametrize("size", [0, -0.5, 0.01])
 def test_generators_of_no_width(size: float):
     config = ElectraConfig(hidden_size=12, num_heads=3, intermediate_size=24)
-    with pytest.raises(ValueError, match=rf"size={size} was given; expected a share of the disc"):
+    with pytest.raises(
+        ValueError, match=rf"size={size} was given; expected a fraction of the disc"
+    ):
         generator_config(config, size)
 
 

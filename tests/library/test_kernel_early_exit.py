@@ -159,7 +159,7 @@ def test_what_does_not_fit_is_refused(twin):
     for wrong in (exits[:-1], [*exits[:-1], None], []):
         with pytest.raises(ValueError, match="expected one exit a layer"):
             twin(x, layers, wrong, never, mask)
-    with pytest.raises(ValueError, match="expected one row at least"):
+    with pytest.raises(ValueError, match="expected one text at least"):
         twin(x[:0], layers, exits, never)
     with pytest.raises(ValueError, match=r"mask of shape \(2, 2\)"):
         twin(x, layers, exits, never, mask[:, :2])

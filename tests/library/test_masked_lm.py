@@ -115,7 +115,7 @@ def test_the_loss_is_the_mean_over_selected_positions_only():
 
 @pytest.mark.parametrize("rate", [-0.1, 1.2, float("nan")])
 def test_a_rate_that_is_no_share_is_refused(rate):
-    with pytest.raises(ValueError, match=r"rate=.* expected a share"):
+    with pytest.raises(ValueError, match=r"rate=.* expected a fraction"):
         mask_sequences(draw_sequences(2, 16), SPECIAL, rate=rate)
 
 
@@ -123,8 +123,8 @@ def test_a_rate_that_is_no_share_is_refused(rate):
     ("mix", "says"),
     [
         ((0.8, 0.1, 0.2), "sums to 1.1; expected 1"),
-        ((1.2, -0.1, -0.1), "expected three shares"),
-        ((0.5, 0.5), "expected three shares"),
+        ((1.2, -0.1, -0.1), "expected three probabilities"),
+        ((0.5, 0.5), "expected three probabilities"),
     ],
 )
 def test_a_mix_that_does_not_sum_to_one_is_refused(mix, says):

@@ -147,7 +147,7 @@ def test_a_label_outside_the_classes(label: int):
 
 def test_nothing_selected_at_all():
     nothing = torch.full((2, 4), IGNORED)
-    with pytest.raises(ValueError, match=r"all -100, not asked; expected at least one label"):
+    with pytest.raises(ValueError, match=r"all -100, ignored; expected at least one label"):
         token_classification_loss(said(logits=drawn(2, 4, 3)), {"token_labels": nothing})
     part = {"token_labels": nothing, "num_token_labels": torch.tensor(5)}  # others ask
     assert token_classification_loss(said(logits=drawn(2, 4, 3)), part)["total"] == 0
@@ -208,12 +208,12 @@ def test_parts_of_questions_add_up():
 @pytest.mark.parametrize(
     ("start", "end", "says"),
     [
-        ([6], [6], r"start positions \[6\] were given for rows of 6 tokens; expected 0 to 5"),
-        ([2], [9], r"end positions \[9\] .*give \(0, 0\): no answer here"),
+        ([6], [6], r"start positions \[6\] were given for sequences of 6 tokens; expected 0 to 5"),
+        ([2], [9], r"end positions \[9\] .*give \(0, 0\): no answer"),
         ([-1], [2], r"start positions \[-1\]"),
         ([IGNORED], [IGNORED], r"start positions \[-100\]"),
         ([4], [3], r"spans \(start, end\) \[\[4, 3\]\] .* expected start ≤ end"),
-        ([1, 2], [1, 2], r"start of shape \(2,\) .* for 1 rows"),
+        ([1, 2], [1, 2], r"start of shape \(2,\) .* for 1 sequences"),
         ([[1]], [[2]], r"start of shape \(1, 1\)"),
     ],
 )
@@ -324,7 +324,7 @@ def test_the_threshold_decides_between_span_and_silence():
         ({"allowed": torch.ones(2, 5)}, r"allowed of type torch.float32; expected \(B, T\)"),
         ({"allowed": torch.ones(2, 4, dtype=torch.bool)}, r"shapes \[\(2, 5\), .*\(2, 4\)\]"),
         ({"allowed": torch.ones(2, 5, dtype=torch.bool)}, r"\[CLS\].*Was attention_mask given"),
-        ({"allowed": torch.zeros(2, 5, dtype=torch.bool)}, r"rows \[0, 1\] allow no token"),
+        ({"allowed": torch.zeros(2, 5, dtype=torch.bool)}, r"sequences \[0, 1\] allow no token"),
         ({"end_logits": torch.zeros(2, 6)}, r"shapes \[\(2, 5\), \(2, 6\), \(2, 5\)\]"),
     ],
 )

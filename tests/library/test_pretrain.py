@@ -138,11 +138,15 @@ WRONG = [
     ('name = "small"', "about = 'x'", "lacks name; expected it to be given"),
     ('name = "small"', "name = 'x'\nmodel = 3", "is no TOML file"),
     ('name = "small"', "name = ", "is no TOML file"),
-    ("[model]", "[objective]\nrate = 2.0\n[model]", "rate=2.0 was given; expected a share"),
+    ("[model]", "[objective]\nrate = 2.0\n[model]", "rate=2.0 was given; expected a fraction"),
     ("[model]", "[objective]\nmix = [1.0, 1.0, 0.0]\n[model]", "expected 1"),
     ("[model]", '[objective]\nunits = "letters"\n[model]', "units='letters' was given"),
     ("steps = 12", "steps = 4\nshort_steps = 5", "short_steps=5 was given for 4 steps"),
-    ("steps = 12", "short_steps = 5\nshort_length = 9", "short_length=9 was given for rows of 32"),
+    (
+        "steps = 12",
+        "short_steps = 5\nshort_length = 9",
+        "short_length=9 was given for sequences of 32",
+    ),
     ("[training]", '[objective]\nunits = "words"\n[training]\nshort_steps = 2', "half a word"),
 ]
 
@@ -398,7 +402,7 @@ def test_the_estimate_shows_its_sum():
     phases = [cost.Phase(1_000, 128, 10**9), cost.Phase(10, 512, 10**10)]
     said = cost.report(phases, 1e9, "10 tokens × 1e8", peak=1e12, used=0.5)
     assert "1,000 steps × 256 sequences × 1e+09 FLOPs a sequence of 128 tokens = 2.56e+14" in said
-    assert "together 2.82e+14 operations" in said and "10 tokens × 1e8 = 1e+09" in said
+    assert "together 2.82e+14 FLOPs" in said and "10 tokens × 1e8 = 1e+09" in said
     assert "2.82e+14 / 1e+09 = 2.82e+05 s = 3.3 days" in said
     assert cost.in_days(40 * 365.25 * cost.DAY) == "40 years"
     assert sum(steps for steps, _ in cost.SCHEDULE) == 1_000_000

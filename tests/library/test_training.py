@@ -137,7 +137,7 @@ def test_a_climb_of_so_many_steps_is_a_share(climb, steps):
 
 @pytest.mark.parametrize("warmup", [-0.1, 1.5, 24_000, float("nan")])
 def test_a_warmup_that_is_no_share_is_refused(warmup):
-    with pytest.raises(ValueError, match=r"expected a share of the steps.* pass n / 500000"):
+    with pytest.raises(ValueError, match=r"expected a fraction of the steps.* pass n / 500000"):
         warmup_then_linear(0, 500_000, warmup)
 
 
@@ -387,7 +387,7 @@ def test_betas_that_are_no_shares_are_refused(betas):
 
 DRIVER = """
 import os, signal, sys
-sys.path[:0] = [{tests!r}, {root!r}]
+sys.path[:0] = [{tests!r}, {shared!r}, {root!r}]
 import torch
 torch.set_num_threads({threads})
 from test_training import train
@@ -433,7 +433,10 @@ def kill_moments():
 def run_driver(kind, number, path):
     here = Path(__file__).resolve().parent
     code = DRIVER.format(
-        tests=str(here), root=str(here.parent.parent), threads=torch.get_num_threads()
+        tests=str(here),
+        shared=str(here.parent),
+        root=str(here.parent.parent),
+        threads=torch.get_num_threads(),
     )
     return subprocess.Popen([sys.executable, "-c", code, kind, str(number), str(path)])
 

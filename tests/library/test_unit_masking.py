@@ -288,7 +288,7 @@ def test_a_mask_depends_on_seed_epoch_and_example_only(max_words):
         ({"word_of": torch.full((1, 9), -2)}, r"holds -2; expected numbers of words from 0"),
         ({"max_words": 0}, "max_words=0 was given; expected a whole number of at least 1"),
         ({"max_words": 1.5}, "max_words=1.5 was given"),
-        ({"rate": 1.2}, "rate=1.2 was given; expected a share"),
+        ({"rate": 1.2}, "rate=1.2 was given; expected a fraction"),
         ({"mix": (0.5, 0.5, 0.5)}, "sums to 1.5; expected 1"),
     ],
 )

@@ -136,7 +136,7 @@ def test_show_of_what_has_no_source_says_so() -> None:
 
 def test_token_boxes_say_by_shape_what_they_say_by_colour() -> None:
     row = tokens.tokens_row(
-        ["[CLS]", "a", "[MASK]", "b", "c"], [0, 0, 1, 2, 3], ["", "", "river", "over", "asked"]
+        ["[CLS]", "a", "[MASK]", "b", "c"], [0, 0, 1, 2, 3], ["", "", "river", "over", "selected"]
     )
     boxes = re.findall(r'<span class="token token-(\w+)".*?style="([^"]*)"', row.html)
     looks = dict(boxes)
@@ -147,7 +147,7 @@ def test_token_boxes_say_by_shape_what_they_say_by_colour() -> None:
     assert "border-radius:12px" in looks["special"] and "border-radius:3px" in looks["plain"]
     shapes = [re.sub(r"#\w+", "", look) for look in looks.values()]
     assert len(set(shapes)) == 5  # different with every colour taken away
-    assert repr(row) == "[CLS] a [MASK](river) «b»(over) _c_(asked)"
+    assert repr(row) == "[CLS] a [MASK](river) «b»(over) _c_(selected)"
 
 
 def test_tokens_are_escaped_and_counted() -> None:
@@ -303,7 +303,7 @@ def test_masking_playground_shows_what_mask_sequences_does(tokenizer: WordPiece)
     shown = playgrounds.masking_picture(tokenizer, text, 0.5, 0.5, 0.3, 3, 2)
     done = [int((masked.action == kind).sum()) for kind in (1, 2, 3)]
     assert min(done) > 0
-    assert f"{sum(done)} chosen: {done[0]} became [MASK], {done[1]} a random" in shown.text
+    assert f"{sum(done)} selected: {done[0]} became [MASK], {done[1]} a random" in shown.text
     kinds = ["masked", "replaced", "kept"]
     legend = 1  # one box of each kind explains it
     found = [shown.html.count(f"token-{kind}") - legend for kind in kinds]
@@ -314,8 +314,8 @@ def test_masking_playground_shows_what_mask_sequences_does(tokenizer: WordPiece)
 
 def test_a_random_replacement_by_the_same_token_is_said() -> None:
     said = playgrounds.masking_counts([5, 6, 7], [5, 9, 7], [2, 2, 3])
-    assert "3 chosen: 0 became [MASK], 2 a random token, 1 kept." in said
-    assert "1 random draw gave the very token that was there" in said
+    assert "3 selected: 0 became [MASK], 2 a random token, 1 kept." in said
+    assert "1 random replacement gave the very token that was there" in said
 
 
 def test_shares_above_one_and_no_text_give_a_message_not_an_error(tokenizer: WordPiece) -> None:
@@ -324,7 +324,7 @@ def test_shares_above_one_and_no_text_give_a_message_not_an_error(tokenizer: Wor
     live.controls["random_share"].value = 0.6
     assert "make 140% together; expected at most 100%" in words_of(picture.value)
     live.controls["random_share"].value = 0.2
-    assert "chosen" in picture.value
+    assert "selected" in picture.value
     live.controls["text"].value = "  "
     assert "The sentence is empty" in picture.value
 

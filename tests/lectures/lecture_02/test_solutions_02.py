@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-from course_lib.objectives.rows import SpecialIds
 
 from course_lib.config import BertConfig
 from course_lib.encoder import count_parameters
@@ -14,6 +13,7 @@ from course_lib.kernels.masking import count_to_predict
 from course_lib.lectures.lecture_02.exercises import attention, choosing, count, loss, words
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_loss
+from course_lib.objectives.sequences import SpecialIds
 from course_lib.teaching.exercises import exercise
 from course_lib.teaching.exercises.form import Draw
 from course_lib.text.wordpiece import longest_match

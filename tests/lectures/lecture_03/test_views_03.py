@@ -13,7 +13,7 @@ import pytest
 import torch
 from view_parts import drawn, labels_of, picture_of, plain
 
-import course_lib.teaching as views
+import course_lib.lectures.lecture_03.views as views
 from course_lib.lectures.lecture_03.views import (
     answer_spans,
     cut_pairs,
@@ -448,8 +448,8 @@ def test_what_is_cut_is_said_in_words() -> None:
         10: "holds 3 special tokens and 7 others: 5 tokens from the end of the first text and 1 "
         "token from the end of the second text are cut, and the model never sees them.",
         15: "holds 3 special tokens and 12 others: 1 token from the end of the first text is cut",
-        16: "holds 3 special tokens and 13 others: nothing is cut, 0 places stay empty.",
-        17: "nothing is cut, 1 place stay",
+        16: "holds 3 special tokens and 13 others: nothing is cut, 0 positions stay empty.",
+        17: "nothing is cut, 1 position stay",
     }
     live = cut_pairs.cut_view(first, second, length=15)
     slider = live.controls["length"]
@@ -457,7 +457,7 @@ def test_what_is_cut_is_said_in_words() -> None:
     assert said[15] in live.static.text and "✂ a8" in live.static.text
     for length in (5, 10, 16):
         slider.value = length
-        assert said.get(length, "A row of 5 ") in plain(picture_of(live))
+        assert said.get(length, "A sequence of 5 ") in plain(picture_of(live))
     assert said[17] in cut_pairs.cut_picture(first, second, 17).text
     assert "the end of the text are cut" in cut_pairs.cut_picture(first, None, 5).text
     for given in ((first, second, 4), ([], second, 9), (first, [], 9)):
@@ -477,6 +477,7 @@ def test_the_package_offers_them() -> None:
 
 @pytest.mark.parametrize("name", ["span_pairs", "cut_pairs"])
 def test_every_control_has_a_name(root: Any, name: str) -> None:
-    source = (root / "course_lib" / "views" / f"{name}.py").read_text(encoding="utf-8")
+    (path,) = (root / "course_lib" / "lectures").glob(f"*/views/{name}.py")
+    source = path.read_text(encoding="utf-8")
     controls = len(re.findall(r"w\.(?:IntSlider|FloatSlider)\(", source))
     assert controls == len(re.findall(r"description=", source)) > 0

@@ -13,7 +13,7 @@ import pytest
 import torch
 from view_parts import drawn, labels_of, picture_of, plain
 
-import course_lib.teaching as views
+import course_lib.lectures.lecture_08.views as views
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta_encoder
 from course_lib.family.deberta import deberta_masked_lm as masked_lm
@@ -115,7 +115,7 @@ def test_a_sentence_names_the_three_numbers_of_the_strongest_key() -> None:
     )
     assert said in shown.text and said in plain(shown.html) and "<a>" not in shown.html
     rows = [line.split() for line in shown.text.splitlines()[1:5]]
-    assert rows[0] == ["answers", "c2c", "c2p", "p2c", "sum", "weight"]
+    assert rows[0] == ["key", "c2c", "c2p", "p2c", "sum", "weight"]
     assert rows[2] == ["<a>", "−2.00", "0.00", "0.00", "−2.00", "0.02"]
     left_out = three_scores.draw_score_maps(HALVES, 1, ["c2c", "c2p"])
     assert "“b” (position 2, distance 1 − 2 = −1)" in left_out.text
@@ -137,7 +137,7 @@ def pictures_in(svg: str) -> list[str]:
     return re.findall(r'<image [^>]*href="([^"]*)" preserveAspectRatio="none" style', svg)
 
 
-def test_five_maps_share_a_scale_and_mark_the_asking_row() -> None:
+def test_five_maps_share_a_scale_and_mark_the_query_row() -> None:
     shown = three_scores.draw_score_maps(HALVES, 1)
     maps = pictures_in(shown.html)
     total = HALVES.total()
@@ -154,8 +154,8 @@ def test_five_maps_share_a_scale_and_mark_the_asking_row() -> None:
     assert tops[:3] == [68] * 3 and tops[3:] == [68 + 238] * 2  # a third of 204, in both rows
     rings = re.findall(r'class="best" cx="([\d.]+)"', shown.html)
     assert [float(x) for x in rings[:3]] == [96 + 34 + k * 226 for k in range(3)]
-    for place in (2, 99):
-        assert "“b” (position 2)" in three_scores.draw_score_maps(HALVES, place).text
+    for position in (2, 99):
+        assert "“b” (position 2)" in three_scores.draw_score_maps(HALVES, position).text
     image = three_scores.draw_score_maps(HALVES, 1, as_image=True)
     assert "<svg" not in image.html and pictures_in(drawn(image.html)) == maps
     assert 'alt="layer 1, head 2. “&lt;a&gt;” (position 1)' in image.html
@@ -292,7 +292,7 @@ def test_staircase_and_strip_are_drawn_where_they_belong() -> None:
     assert sum("url(" in fill for fill in fills) == 2  # told apart without colour
     assert "distance −5: row 1<" in shown.html
     said = (
-        "Distance −5 (the answering token stands 5 places after the asking one) has row 1; all "
+        "Distance −5 (the key stands 5 positions after the query) has row 1; all "
         "distances from −15 to −3 of this text have it."
     )
     assert said in shown.text and said in plain(shown.html)
@@ -301,7 +301,7 @@ def test_staircase_and_strip_are_drawn_where_they_belong() -> None:
     itself = distance_buckets.bucket_picture(distance_buckets.distance_rows(8, 4), 0).text
     assert "Distance 0 (a token and itself) has row 4; no other distance" in itself
     one = distance_buckets.bucket_picture(distance_buckets.distance_rows(8, 4), 1).text
-    assert "stands 1 place before the asking one" in one
+    assert "stands 1 position before the query" in one
 
 
 def test_bucket_chart_at_both_ends_of_every_control() -> None:
@@ -381,7 +381,7 @@ def test_a_pair_is_framed_in_both_tables_and_named() -> None:
     assert y1 == y2 == 52 + cell - 0.5 and x1 == 70 + 4 * cell - 0.5
     assert x2 - x1 == 6 * cell + 100
     for said in (
-        "Token 1 asks, token 4 answers; their distance is 1 − 4 = −3.",
+        "Token 1 is the query, token 4 the key; their distance is 1 − 4 = −3.",
         "the query of token 1 meets row δ(1, 4) = 0 of the position keys",
         "row δ(4, 1) = 3 of the position queries; the released code takes row δ(1, 4) = 0 in both",
         "distances up to −2 have row 0, from 1 on they have row 3",
@@ -408,7 +408,7 @@ def test_numbers_stay_readable_on_every_colour() -> None:
 
 def test_delta_tables_at_both_ends_of_every_slider() -> None:
     live = distance_buckets.delta_tables()
-    assert "Token 1 asks, token 4 answers" in live.static.text
+    assert "Token 1 is the query, token 4 the key" in live.static.text
     assert len(live.static.html) < 40_000
     for name in ("i", "j", "span"):
         control = live.controls[name]
@@ -418,11 +418,11 @@ def test_delta_tables_at_both_ends_of_every_slider() -> None:
             want = distance_buckets.delta_picture(6, **found)
             assert picture_of(live).endswith(want.html)
     small = distance_buckets.delta_tables(2, 1)
-    assert "Token 1 asks, token 0 answers" in small.static.text
+    assert "Token 1 is the query, token 0 the key" in small.static.text
     for tokens, span in ((1, 1), (11, 2), (6, 7), (6, 0)):
         with pytest.raises(ValueError, match="expected 2 to 10"):
             distance_buckets.delta_tables(tokens, span)
-    with pytest.raises(ValueError, match="expected places 0 to 5"):
+    with pytest.raises(ValueError, match="expected positions 0 to 5"):
         distance_buckets.delta_picture(6, 2, 6, 0)
 
 
@@ -588,14 +588,15 @@ def test_the_rows_of_dots_serve_the_outcome_of_positions() -> None:
 
 def test_the_package_offers_them() -> None:
     for name in ("score_maps", "draw_score_maps", "attention_parts", "bucket_chart",
-                 "delta_tables", "score_variance", "score_statistics", "queue_chart"):  # fmt: skip
+                 "delta_tables", "score_variance", "score_statistics"):  # fmt: skip
         for _ in range(2):  # also after the module of that name was loaded
             assert callable(getattr(views, name))
 
 
 @pytest.mark.parametrize("name", ["three_scores", "distance_buckets", "score_spread"])
 def test_every_control_has_a_name(root: Path, name: str) -> None:
-    source = (root / "course_lib" / "views" / f"{name}.py").read_text(encoding="utf-8")
+    (path,) = (root / "course_lib" / "lectures").glob(f"*/views/{name}.py")
+    source = path.read_text(encoding="utf-8")
     kinds = "Text|IntSlider|FloatSlider|Dropdown|SelectionSlider|Checkbox"
     controls = len(re.findall(rf"w\.(?:{kinds})\(", source))
     assert controls == len(re.findall(r"description=", source)) > 0

@@ -1,7 +1,7 @@
 """From a distance to a row of DeBERTa's table: cut off, or in buckets that widen; δ pair by pair.
 
 T tokens, k half the rows of the table. A distance is i − j: the query token's position minus the
-answering one's, both counted from 0 (He et al. 2020, equation 3).
+key token's, both counted from 0 (He et al. 2020, equation 3).
 """
 
 from __future__ import annotations
@@ -174,8 +174,8 @@ def _bucket_words(found: DistanceRows, distance: int) -> list[str]:
     k, (own_low, own_high), (low, high) = found.span, found.own, found.shared
     row, (first, last) = found.row(distance), found.sharing(distance)
     where = f"{abs(distance)} position{'s' * (abs(distance) != 1)}"
-    before = f"the answering token stands {where} before" if distance > 0 else (
-        f"the answering token stands {where} after" if distance else "a token and"
+    before = f"the key stands {where} before" if distance > 0 else (
+        f"the key stands {where} after" if distance else "a token and"
     )  # fmt: skip
     whose = " the query" if distance else " itself"
     alone = first == last
@@ -327,7 +327,7 @@ def delta_tables(tokens: int = 6, span: int = 2) -> Live:
     static = delta_picture(tokens, span, i, j, as_image=True)
     controls = {
         "i": w.IntSlider(value=i, min=0, max=tokens - 1, description="i: the query token"),
-        "j": w.IntSlider(value=j, min=0, max=tokens - 1, description="j: the token that answers"),
+        "j": w.IntSlider(value=j, min=0, max=tokens - 1, description="j: the key token"),
         "span": w.IntSlider(value=span, min=1, max=tokens, description="k: half the rows"),
     }
 
@@ -399,7 +399,7 @@ def _delta_table(
     parts = [
         f'<text x="{x}" y="14" font-weight="700" font-size="15">{name}</text>'
         f'<text x="{x + size / 2}" y="30" text-anchor="middle" font-size="12" fill="#444">'
-        f"j answers</text>"
+        "j: key</text>"
         f'<text transform="translate({x - 30},{y + size / 2}) rotate(-90)" text-anchor="middle" '
         f'font-size="12" fill="#444">i: query</text>'
     ]

@@ -222,7 +222,7 @@ def _said(found: ScoreMaps, position: int, terms: Collection[str], weights: Tens
 def _in_numbers(found: ScoreMaps, position: int, terms: Collection[str], weights: Tensor) -> str:
     """The row of the query token, a line a key: what the colours show."""
     maps = {n: part for n, part in found.parts.items() if part is not None}
-    head = f"{'answers':<14}" + "".join(f"{n:>8}" for n in [*maps, "sum", "weight"])
+    head = f"{'key':<14}" + "".join(f"{n:>8}" for n in [*maps, "sum", "weight"])
     total, lines = found.total(terms), [head]
     for j, token in enumerate(found.tokens):
         values = [part[position, j].item() for part in [*maps.values(), total, weights]]

@@ -24,8 +24,10 @@ help:
 	@echo "make bench      measure the speed figures the course states"
 	@echo "make clean      remove what the other commands made"
 
+# GOMP_SPINCOUNT: a browser runs beside the kernel, and torch's threads wait for each other by spinning;
+# with less of it a step beside other work takes half as long, and alone as long as before.
 lab: $(VENV)/.lab
-	$(BIN)/jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
+	GOMP_SPINCOUNT=$${GOMP_SPINCOUNT-10000} $(BIN)/jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
 
 test: $(VENV)/.test
 	$(PY) tests/run.py $(PARTS)

@@ -27,7 +27,7 @@ class BertConfig:
     hidden_dropout: float = 0.1
     attention_dropout: float = 0.1
     layer_norm_eps: float = 1e-12
-    initializer_range: float = 0.02  # standard deviation of every fresh weight
+    initializer_range: float = 0.02  # standard deviation of the random initialisation
     kernels: str = "auto"  # how attention is computed, see kernels/choosing.py; same numbers
 
     paths: ClassVar[tuple[str, ...]] = ATTENTION_PATHS  # what `kernels` may ask for by name
@@ -61,7 +61,7 @@ class BertConfig:
         for name in ("hidden_dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(
-                    f"{name}={getattr(self, name)!r} was given; expected a share from 0 up to, "
+                    f"{name}={getattr(self, name)!r} was given; expected a number from 0 up to, "
                     "not including, 1. Use 0.0 to switch dropout off."
                 )
         check_path(self.kernels, self.paths)
@@ -187,7 +187,7 @@ def published(
 
 
 def encoder_flops(config: BertConfig, tokens: int) -> int:
-    """Operations of the blocks for one text of `tokens` tokens; a multiply-add counts as two.
+    """FLOPs of the blocks for one text of `tokens` tokens; a multiply-add counts as two.
 
     Matrix products only: the four projections and the two dense layers of each block, and the
     two products of attention. Embeddings, norms and heads are left out (below 1% at base size)."""

@@ -31,7 +31,7 @@ class EncoderOutput:
 
 
 def count_from_zero(input_ids: Tensor) -> Tensor:
-    """BERT's position numbers, 0 to T − 1, the same in every row: (B, T) -> (T,)."""
+    """BERT's position numbers, 0 to T − 1, the same in every sequence: (B, T) -> (T,)."""
     return torch.arange(input_ids.shape[1], device=input_ids.device)
 
 
@@ -68,7 +68,7 @@ class Embeddings(nn.Module):
         if self.segment is not None:
             stages["segment"] = self.segment(token_type_ids)  # (B, T, H)
         if self.position is not None and self.number is not None:
-            position = self.position(self.number(input_ids))  # (T, H), the same for every row
+            position = self.position(self.number(input_ids))  # (T, H), the same for every sequence
             stages["position"] = position.expand_as(stages["token"])  # (B, T, H)
         total = reduce(torch.add, stages.values())
         return {**stages, "sum": total, "normed": self.norm(total)}
@@ -99,12 +99,12 @@ class SelfAttention(nn.Module):
         asking: Tensor | None = None,
         at: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """x (B, T, H), mask (B, T) -> mixed (B, T, H), and if asked weights and scores (B, A, T,
+        """x (B, T, H), mask (B, T) -> output (B, T, H), and if asked weights and scores (B, A, T,
         T).
 
         `asking` (B, K, H) are the vectors that gather, if not x itself; then T is K where they
-        stand. `at` (B, K) are their places: here they do not matter, in DeBERTa they do. Where mask
-        is a Packing, x and mixed are (N, H), the real tokens alone.
+        stand. `at` (B, K) are their positions: here they do not matter, in DeBERTa they do. Where
+        mask is a Packing, x and the output are (N, H), the real tokens alone.
         """
         q, k, v = self.query(x if asking is None else asking), self.key(x), self.value(x)
         dropout = self.dropout if self.training else 0.0
@@ -190,7 +190,7 @@ class Block(nn.Module):
 def take(x: Tensor, at: Tensor) -> Tensor:
     """The vectors of x (B, T, H) at positions `at` (B, K), as (B, K, H)."""
     batch, tokens, _ = x.shape
-    # Where each row begins, once the batch is flattened: (B, 1).
+    # Where each sequence begins, once the batch is flattened: (B, 1).
     first = torch.arange(batch, device=x.device)[:, None] * tokens
     return F.embedding(at + first, x.flatten(0, 1))  # its backward pass adds in a fixed order
 
@@ -316,7 +316,7 @@ def in_compute_format(x: Tensor) -> Tensor:
 
 
 def initialise(module: nn.Module, sd: float) -> None:
-    """BERT's fresh weights: normal with standard deviation `sd`, cut at two of them; biases
+    """BERT's random initialisation: normal with standard deviation `sd`, cut at two of them; biases
     zero."""
     if isinstance(module, (nn.Linear, nn.Embedding)) and not module.weight.is_meta:
         nn.init.trunc_normal_(module.weight, std=sd, a=-2 * sd, b=2 * sd)
@@ -382,7 +382,7 @@ def check_mask(input_ids: Tensor, attention_mask: Tensor | None) -> None:
 
 
 def check_removable(stack: nn.Module, keep_weights: bool, only_at: Tensor | None) -> None:
-    """Raise ValueError where padding cannot be removed from what is asked."""
+    """Raise ValueError where padding cannot be removed."""
     if keep_weights or only_at is not None:
         given = "only_at" if only_at is not None else "output_attentions or output_attention_scores"
         raise ValueError(
@@ -394,5 +394,5 @@ def check_removable(stack: nn.Module, keep_weights: bool, only_at: Tensor | None
     if others:
         raise ValueError(
             f"remove_padding=True was given to a model with {', '.join(sorted(others))}; expected "
-            "SelfAttention, to which a token's place does not matter. Leave it out."
+            "SelfAttention, to which a token's position does not matter. Leave it out."
         )

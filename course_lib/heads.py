@@ -1,4 +1,4 @@
-"""What is put on top of an encoder. B batch, T tokens, H hidden, V vocabulary, N chosen
+"""What is put on top of an encoder. B batch, T tokens, H hidden, V vocabulary, N selected
 positions."""
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .encoder import Encoder, EncoderOutput, initialise
 
 @dataclass
 class PreTrainingOutput:
-    """Scores before the softmax, under the names transformers uses, and what else was asked for."""
+    """Logits under the names transformers uses, and what else was asked for."""
 
-    prediction_logits: Tensor  # (B, T, V), or (N, V) when only chosen positions were asked
+    prediction_logits: Tensor  # (B, T, V), or (N, V) when only selected positions are predicted
     seq_relationship_logits: Tensor  # (B, 2): IsNext, NotNext
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
@@ -26,28 +26,28 @@ class PreTrainingOutput:
 
     @property
     def sop_logits(self) -> Tensor:
-        """(B, 2): in order, swapped. The same two scores, where ALBERT's question is asked."""
+        """(B, 2): in order, swapped. The same two logits, under the name of ALBERT's task."""
         return self.seq_relationship_logits
 
 
 @dataclass
 class MaskedLMOutput:
-    """Scores of the words before the softmax, under transformers' name, and what was asked for."""
+    """Logits of the words under transformers' name, and what was asked for."""
 
-    logits: Tensor  # (B, T, V), or (N, V) when only chosen positions were asked
+    logits: Tensor  # (B, T, V), or (N, V) when only selected positions are predicted
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
     attention_scores: tuple[Tensor, ...] | None = None
 
     @property
     def prediction_logits(self) -> Tensor:
-        """The same scores under the name that models with two heads give them."""
+        """The same logits under the name that models with two heads give them."""
         return self.logits
 
 
 @dataclass
 class TokenOutput:
-    """One score a token, under transformers' name, and what was asked for."""
+    """One logit a token, under transformers' name, and what was asked for."""
 
     logits: Tensor  # (B, T); above zero: replaced
     hidden_states: tuple[Tensor, ...] | None = None
@@ -57,7 +57,7 @@ class TokenOutput:
 
 @dataclass
 class ClassifierOutput:
-    """Scores of the classes before the softmax, under transformers' name."""
+    """Logits of the classes under transformers' name."""
 
     logits: Tensor  # (B, classes)
     hidden_states: tuple[Tensor, ...] | None = None
@@ -67,7 +67,7 @@ class ClassifierOutput:
 
 @dataclass
 class TokenClassifierOutput:
-    """Scores of the labels of every token before the softmax, under transformers' name."""
+    """Logits of the labels of every token, under transformers' name."""
 
     logits: Tensor  # (B, T, labels)
     hidden_states: tuple[Tensor, ...] | None = None
@@ -77,7 +77,7 @@ class TokenClassifierOutput:
 
 @dataclass
 class SpanOutput:
-    """Every token's scores as first and as last token of the answer, under transformers' names."""
+    """Every token's logits as first and as last token of the answer, under transformers' names."""
 
     start_logits: Tensor  # (B, T)
     end_logits: Tensor  # (B, T)
@@ -104,13 +104,13 @@ class MaskedLMHead(nn.Module):
         self._tied = (token_embedding,)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """hidden (…, H) -> scores (…, V)."""
+        """hidden (…, H) -> logits (…, V)."""
         x = self.norm(F.gelu(self.dense(hidden), approximate=self.gelu_form))
         return F.linear(x, self._tied[0].weight, self.bias)
 
 
 class PairHead(nn.Module):
-    """Two scores from the pooled vector: does B follow A (0) or not (1)?"""
+    """Two logits from the pooled vector: does B follow A (0) or not (1)?"""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class PairHead(nn.Module):
 
 
 class ReplacedTokenHead(nn.Module):
-    """Dense, GELU, then one score: was this token replaced (Clark et al. 2020, section 2)?"""
+    """Dense, GELU, then one logit: was this token replaced (Clark et al. 2020, section 2)?"""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class ReplacedTokenHead(nn.Module):
         self.apply(lambda module: initialise(module, config.initializer_range))
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """hidden (…, H) -> scores (…)."""
+        """hidden (…, H) -> logits (…)."""
         x = F.gelu(self.dense(hidden), approximate=self.gelu_form)
         return self.score(x).squeeze(-1)
 
@@ -163,7 +163,7 @@ class BertForPreTraining(nn.Module):
         """As the encoder's call; `predict_at` (N,) holds b·T + t of the positions to predict, all
         if None.
 
-        Predicting only where something is asked leaves out most products with the V×H table, and
+        Predicting only the selected positions leaves out most products with the V×H table, and
         most of the last block, whose other outputs nobody reads."""
         out, hidden = _encode(
             self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **wanted
@@ -219,17 +219,17 @@ class BertForReplacedTokens(nn.Module):
         token_type_ids: Tensor | None = None,
         **wanted: bool,
     ) -> TokenOutput:
-        """As the encoder's call; the score of every token."""
+        """As the encoder's call; a logit for every token."""
         out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
         logits = self.rtd(out.last_hidden_state)
         return TokenOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
 
 
 class BertForClassification(nn.Module):
-    """An encoder with a pooler, and on the pooled vector one score a class (Devlin et al. 2018,
+    """An encoder with a pooler, and on the pooled vector one logit a class (Devlin et al. 2018,
     section 4.1).
 
-    classes: their names, or how many there are. With one alone the score is the answer itself: a
+    classes: their names, or how many there are. With one alone the logit is the answer itself: a
     number to be predicted (regression)."""
 
     def __init__(self, encoder: Encoder, classes: int | Sequence[str]) -> None:
@@ -253,14 +253,14 @@ class BertForClassification(nn.Module):
         token_type_ids: Tensor | None = None,
         **wanted: bool,
     ) -> ClassifierOutput:
-        """As the encoder's call; (B, T) -> scores (B, classes)."""
+        """As the encoder's call; (B, T) -> logits (B, classes)."""
         out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
         logits = self.classifier(self.dropout(out.pooler_output))
         return ClassifierOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
 
 
 class BertForTokenClassification(nn.Module):
-    """An encoder, and on every token's vector one score a label (Devlin et al. 2018, section 5.3).
+    """An encoder, and on every token's vector one logit a label (Devlin et al. 2018, section 5.3).
 
     labels: their names, or how many there are. No pooler is read: to_transformers wants none."""
 
@@ -280,7 +280,7 @@ class BertForTokenClassification(nn.Module):
         token_type_ids: Tensor | None = None,
         **wanted: bool,
     ) -> TokenClassifierOutput:
-        """As the encoder's call; (B, T) -> scores (B, T, labels)."""
+        """As the encoder's call; (B, T) -> logits (B, T, labels)."""
         out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
         logits = self.classifier(self.dropout(out.last_hidden_state))
         return TokenClassifierOutput(
@@ -309,7 +309,7 @@ class BertForQuestionAnswering(nn.Module):
         token_type_ids: Tensor | None = None,
         **wanted: bool,
     ) -> SpanOutput:
-        """As the encoder's call; (B, T) -> start scores (B, T) and end scores (B, T)."""
+        """As the encoder's call; (B, T) -> start logits (B, T) and end logits (B, T)."""
         out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
         start, end = self.span(out.last_hidden_state).unbind(-1)  # (B, T, 2) -> twice (B, T)
         return SpanOutput(start, end, out.hidden_states, out.attentions, out.attention_scores)
@@ -335,7 +335,7 @@ def _encode(
     predict_at: Tensor | None,
     **wanted: bool,
 ) -> tuple[EncoderOutput, Tensor]:
-    """The encoder's output, and the vectors whose words are asked: (B, T, H), or (N, H)."""
+    """The encoder's output, and the vectors to predict from: (B, T, H), or (N, H)."""
     if predict_at is None or wanted.get("remove_padding"):  # it needs the whole of the last block
         out = encoder(input_ids, attention_mask, token_type_ids, **wanted)
         hidden = out.last_hidden_state
@@ -346,14 +346,14 @@ def _encode(
 
 
 def cls_and_selected(predict_at: Tensor, batch: int, tokens: int) -> tuple[Tensor, Tensor]:
-    """Flat positions b·T + t (N,) as a table: for each row of the batch 0, [CLS], then its chosen
-    positions.
+    """Flat positions b·T + t (N,) as a table: for each sequence of the batch 0, [CLS], then its
+    selected positions.
 
-    Returns the table (B, K), filled up with 0, and where in it, flattened, each chosen position
+    Returns the table (B, K), filled up with 0, and where in it, flattened, each selected position
     stands (N,)."""
     row, column = predict_at // tokens, predict_at % tokens
     counts = torch.bincount(row, minlength=batch)
-    first = counts.cumsum(0) - counts  # how many are chosen in the rows before
+    first = counts.cumsum(0) - counts  # how many are selected in the sequences before
     slot = torch.arange(len(row), device=row.device) - first[row] + 1
     table = torch.zeros(batch, int(counts.max()) + 1, dtype=torch.long, device=row.device)
     table[row, slot] = column

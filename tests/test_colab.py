@@ -63,7 +63,8 @@ def shown(colab: Path) -> dict[str, list[dict]]:
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(colab), str(ROOT), str(ROOT / "tests")])
     }
-    client = NotebookClient(notebook, timeout=AGAINST_HANGING, kernel_name="python3", allow_errors=True)
+    options = {"timeout": AGAINST_HANGING, "kernel_name": "python3", "allow_errors": True}
+    client = NotebookClient(notebook, **options)
     client.execute(env=environment)
     return {n: c.outputs for n, c in zip(names, notebook.cells, strict=True)}
 

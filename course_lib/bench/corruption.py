@@ -1,7 +1,7 @@
 """ELECTRA's corruption: what drawing a word at each masked position adds to the generator's own
 forward pass.
 
-The generator predicts at the masked positions only. Drawing reads every score once more, so it is
+The generator predicts at the masked positions only. Sampling reads every logit once more, so it is
 costliest where the generator is cheapest."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .measuring import Contender, Measured, Step, Table
 
 ROWS, TOKENS, RATE = 32, 128, 0.15
 SIZES = ("small", "base")
-Fill = Callable[[Tensor, Tensor, Tensor], Tensor]  # ids, positions, scores -> new ids
+Fill = Callable[[Tensor, Tensor, Tensor], Tensor]  # ids, positions, logits -> new ids
 
 
 def tables() -> list[Table]:
@@ -49,7 +49,7 @@ def _table(size: str, precision: str) -> Table:
 
 
 def contenders(config: ElectraConfig, precision: str) -> list[Contender]:
-    """The generator alone, with the course's draw, and with torch's."""
+    """The generator alone, with the course's sampling, and with torch's."""
     fills: dict[str, Fill | None] = {
         "the generator's forward pass": None,
         "… and the draw: fill_in": fill_in,
@@ -62,7 +62,7 @@ def contenders(config: ElectraConfig, precision: str) -> list[Contender]:
 
 
 def torch_fill_in(input_ids: Tensor, predict_at: Tensor, logits: Tensor) -> Tensor:
-    """The peer: torch's own draw from the same distribution."""
+    """The peer: torch's own sampling from the same distribution."""
     filled = input_ids.flatten().clone()
     filled[predict_at] = torch.multinomial(logits.float().softmax(-1), 1).squeeze(1)
     return filled.view_as(input_ids)
@@ -86,7 +86,7 @@ def corrupting(config: ElectraConfig, precision: str, fill: Fill | None) -> Step
 
 
 def remark(results: Sequence[Measured], on: dict[str, Any]) -> str:
-    """Time with the draw over time without it; the goal is 1.10 at most."""
+    """Time with sampling over time without it; the goal is 1.10 at most."""
     alone, ours, torchs = (r.median for r in results)
     return (
         f"time with the draw / without: ours {alone / ours:.2f}×, torch's {alone / torchs:.2f}× "

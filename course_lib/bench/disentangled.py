@@ -3,7 +3,7 @@ beside transformers' BERT of the same width, which has no position products at a
 
 Settings are those of the second generation's published models: 256 buckets for distances up to 512,
 positions through the words' own projections, their table normalised. Dropout is off everywhere, all
-rows are full, the vocabulary is the same."""
+sequences are full, the vocabulary is the same."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def peer_loss(
     teacher_bias: Tensor,
     temperature: float,
 ) -> Tensor:
-    """The loss as torch's manual composes it; scores in bfloat16 are widened first."""
+    """The loss as torch's manual composes it; logits in bfloat16 are widened first."""
     student = F.linear(student_hidden, student_table, student_bias).float()
     with torch.no_grad():
         teacher = F.linear(teacher_hidden, teacher_table, teacher_bias).float()
@@ -80,7 +80,7 @@ def training(loss: Loss, count: int, precision: str) -> Step:
         return torch.randn(shape, generator=generator).to(FORMATS[precision])
 
     def side() -> list[Tensor]:
-        # Scores with a spread of about 2, as a trained head's.
+        # Logits with a spread of about 2, as a trained head's.
         return [draw(count, WIDTH), draw(VOCABULARY, WIDTH) * 2 / WIDTH**0.5, draw(VOCABULARY)]
 
     student, teacher = [x.requires_grad_() for x in side()], side()

@@ -1,7 +1,7 @@
-"""Early exit: what leaving early saves in time, beside what it saves in operations.
+"""Early exit: what leaving early saves in time, beside what it saves in FLOPs.
 
-Exits sit after every layer and are rigged: whatever they say, an equal share of the rows leaves at
-each, so the number of operations is known. The exits themselves do their work. "Tokens" are those
+Exits sit after every layer and are rigged: whatever they say, an equal part of the texts leaves at
+each, so the FLOPs are known. The exits themselves do their work. "Tokens" are those
 that enter the first layer."""
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ def contenders(shape: Shape, precision: str) -> list[Contender]:
 
 
 class Evenly:
-    """A rigged judge of exits: of B rows, after k of L layers B·k/L have left, the first first."""
+    """A rigged classifier at the exits: of B texts, after k of L layers B·k/L have left, the first
+    first."""
 
     def __init__(self, layers: int) -> None:
         self.layers = layers
-        self.left_at: list[int] = []  # how many rows were under way at each exit so far
+        self.left_at: list[int] = []  # how many texts were under way at each exit so far
 
     def __call__(self, logits: Tensor) -> Tensor:
         self.left_at.append(len(logits))
@@ -95,7 +96,7 @@ def _on_cls(head: nn.Module) -> Exit:
 
 
 def flop_ratio(layers: int) -> float:
-    """Operations at full depth over those of rows that leave evenly: each row costs its layers."""
+    """FLOPs at full depth over those of texts that leave evenly: each costs its layers."""
     judge, under_way, rows = Evenly(layers), ROWS, []
     for _ in range(layers):
         rows.append(under_way)
@@ -104,7 +105,7 @@ def flop_ratio(layers: int) -> float:
 
 
 def remark(shape: Shape, results: Sequence[Measured], on: dict[str, Any]) -> str:
-    """The gain in time over the gain in operations; the goal is 0.85 at least."""
+    """The gain in time over the gain in FLOPs; the goal is 0.85 at least."""
     full, early = (r.median for r in results)
     gain, flops = early / full, flop_ratio(shape["num_layers"])
     return (

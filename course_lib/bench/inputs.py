@@ -1,4 +1,4 @@
-"""What the contenders work on: random rows, and the peer's tokenizer and collator to match."""
+"""What the contenders work on: random sequences, and the peer's tokenizer and collator to match."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from course_lib.text.wordpiece import CONTINUES, SPECIAL_TOKENS, WordPiece
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=8_192)
 FIRST_PIECE = 6_000  # ids from here on go on with a word
-PIECES = 0.2  # share of the tokens that do, about that of English in BERT's vocabulary
+PIECES = 0.2  # fraction of the tokens that do, about that of English in BERT's vocabulary
 
 
 def random_sequences(count: int, tokens: int) -> PackedSequences:
-    """Full rows of words and pieces of words: what is in them does not change the time."""
+    """Full sequences of words and pieces of words: what is in them does not change the time."""
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(5, FIRST_PIECE, (count, tokens), generator=generator)
     pieces = torch.randint(FIRST_PIECE, SPECIAL.vocab_size, (count, tokens), generator=generator)
@@ -36,7 +36,7 @@ def our_tokenizer() -> WordPiece:
 def peer_collator(whole_words: bool = False) -> Any:
     """transformers' masking collator over the same vocabulary.
 
-    With whole words it knows no random ids: every token it chooses becomes [MASK]."""
+    With whole words it knows no random ids: every token it selects becomes [MASK]."""
     from tokenizers import Tokenizer, models
     from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 

@@ -1,8 +1,8 @@
-"""The masked-word loss inside a whole training step: scores at every position, as transformers
-computes them, against scores where a word is asked only. Everything else is the same.
+"""The masked-LM loss inside a whole training step: logits at every position, as transformers
+computes them, against logits at the selected positions only. Everything else is the same.
 
 float32 and 15% of the positions on both sides; no dropout, our masks, fused AdamW. The vocabulary
-is BERT's: the smaller the model, the more of its arithmetic is in the head."""
+is BERT's: the smaller the model, the more of its FLOPs are in the head."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def all_logits(model: Any, batch: Batch) -> Tensor:
 
 
 def selected_logits(model: Any, batch: Batch) -> Tensor:
-    """The peer's encoder and head, with the asked positions taken out between them."""
+    """The peer's encoder and head, with the selected positions taken out between them."""
     hidden = model.bert(input_ids=batch.inputs["input_ids"]).last_hidden_state  # (B, T, H)
     logits = model.cls(hidden.flatten(0, 1)[batch.inputs["predict_at"]])  # (N, V)
     return F.cross_entropy(logits, batch.targets["labels"])
@@ -101,7 +101,7 @@ def memory_ratio(width: int = 64, tokens: int = 512) -> float:
 
 
 def masked_only_limit(config: BertConfig, tokens: int = 128, rate: float = 0.15) -> float:
-    """Operations of a step with the head at all positions over those with it at `rate` of them.
+    """FLOPs of a step with the head at all positions over those with it at `rate` of them.
 
     Forward alone: backward has twice as many of each part."""
     H, V = config.hidden_size, config.vocab_size

@@ -1,4 +1,4 @@
-"""Masking a batch, short rows and long: single tokens, whole words, runs of words.
+"""Masking a batch, short sequences and long: single tokens, whole words, runs of words.
 
 A corpus is tokenised once and masked at every visit, so where each token lies in its text is known
 beforehand. Which tokens are special can be handed to the peer too; it is timed both ways."""
@@ -18,7 +18,7 @@ from course_lib.text.wordpiece import word_numbers
 from .inputs import SPECIAL, our_tokenizer, peer_collator, random_sequences
 from .measuring import Contender, Step, Table
 
-SHAPES = ((256, 128), (64, 512))  # rows × tokens
+SHAPES = ((256, 128), (64, 512))  # sequences × tokens
 Make = Callable[[], Step]
 
 

@@ -77,7 +77,7 @@ class Table:
     """Contenders that are measured together; the first one's median is what ratios refer to.
 
     remark: what the figures say beside the ratios, from the results and the machine's record.
-    turn: how long a turn takes, as a share of the seconds asked for; less where rows are many."""
+    turn: how long a turn takes, as a fraction of the given seconds; less where rows are many."""
 
     title: str
     contenders: Sequence[Contender]
@@ -173,5 +173,5 @@ def machine() -> dict[str, Any]:
 
 
 def against_the_limit(gflops: float, precision: str, on: dict[str, Any]) -> str:
-    """A rate in GFLOP/s, also as a share of the machine's matrix products in that precision."""
+    """A rate in GFLOP/s, also as a fraction of the machine's matrix products in that precision."""
     return f"{gflops:.0f} GFLOP/s, {gflops / on[f'gflops_{precision}']:.0%} of the matrix products"

@@ -50,15 +50,15 @@ def remark(size: str, results: Sequence[Measured], on: dict[str, Any]) -> str:
 
 @lru_cache
 def training_flops_per_token(size: str) -> float:
-    """Operations of our step for each token it reads, counted while it runs: the last block and the
-    head are computed where a word is asked only."""
+    """FLOPs of our step for each token it reads, counted while it runs: the last block and the head
+    are computed at the selected positions only."""
     return step_flops(our_model(size), masked_lm_loss, our_batch(0)) / (ROWS * TOKENS)
 
 
 def our_model(
     size: str, kernels: str = "auto", vocab_size: int = SPECIAL.vocab_size
 ) -> BertForPreTraining:
-    """The course's model with fresh weights, without dropout."""
+    """The course's model, randomly initialised, without dropout."""
     torch.manual_seed(0)
     return bert_for_pretraining(
         size, vocab_size=vocab_size, hidden_dropout=0.0, attention_dropout=0.0, kernels=kernels
@@ -66,7 +66,7 @@ def our_model(
 
 
 def our_batch(visit: int, count: int = ROWS) -> Batch:
-    """Random rows, masked anew at every visit."""
+    """Random sequences, masked anew at every visit."""
     sequences = _text(count * 8)
     part = sequences[visit % 8 * count : visit % 8 * count + count]
     masked = mask_sequences(part, SPECIAL, epoch=visit)
@@ -91,7 +91,7 @@ def our_step(
     vocab_size: int = SPECIAL.vocab_size,
     count: int = ROWS,
 ) -> Step:
-    """The course's step on `count` rows: masking, chosen positions only, fused optimiser."""
+    """The course's step on `count` sequences: masking, selected positions only, fused optimiser."""
     model = our_model(size, kernels, vocab_size)
     optimizer = adamw(model, 1e-4, 0.01)
     visit = 0
@@ -107,7 +107,7 @@ def our_step(
 def peer_model(
     size: str, dropout: float, attention: str, vocab_size: int = SPECIAL.vocab_size
 ) -> Any:
-    """transformers' BertForMaskedLM of the same shape, with fresh weights."""
+    """transformers' BertForMaskedLM of the same shape, with random initialisation."""
     from transformers import BertConfig, BertForMaskedLM
 
     c: BertConfig = published("bert", size)

@@ -37,8 +37,8 @@ from .traffic import total, traffic
 from .unpadding import padded_mask
 
 HEADS, HEAD_SIZE, TOKENS = 12, 64, 128  # BERT-base's attention, short texts
-WORDS, WIDTH = 8_192, 256  # of the losses and of the draw
-POSITIONS = 150  # a batch row, for the distillation loss: its batch takes more than one chunk
+WORDS, WIDTH = 8_192, 256  # of the losses and of sampling
+POSITIONS = 150  # a text of the batch, for the distillation loss: more than one chunk a batch
 
 Outputs = Sequence[Tensor]
 Work = Callable[[], Outputs]
@@ -144,7 +144,7 @@ def placements(small: bool = True) -> list[Placed]:
     some ten seconds on two cores, else batches are four times as large. The losses run forward and
     backward, all else forward; of the stack with early exits, a quarter leaves at each layer.
 
-    Masking and the draw have no matrix products: their intensity is 0, and what can be compared is
+    Masking and sampling have no matrix products: their intensity is 0, and what can be compared is
     GB/s of what must move (Placed.gigabytes)."""
     found = []
     for case in cases(small):

@@ -1,7 +1,8 @@
 """Twelve blocks with their own weights against one block used twelve times: ALBERT's sharing.
 
-The arithmetic is the same, so only what the weights cost can differ: reading them, and in training
-the optimiser's update. Dropout is off everywhere, all rows are full, the vocabulary is the same."""
+The FLOPs are the same, so only what the weights cost can differ: reading them, and in training
+the optimiser's update. Dropout is off everywhere, all sequences are full, the vocabulary is the
+same."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ SMALL: Shape = {"num_layers": 12, "hidden_size": 384, "num_heads": 6, "intermedi
 
 
 def tables() -> list[Table]:
-    """Inference at base width, one row and eight; a training step at half that width."""
+    """Inference at base width, one sequence and eight; a training step at half that width."""
     precisions = ["float32", *(["bfloat16"] if native_bfloat16() else [])]
     made = []
     for precision in precisions:
@@ -112,7 +113,7 @@ def inference(model: nn.Module, batch: int, precision: str, tokens: int = TOKENS
 
 
 def training(model: nn.Module, batch: int, precision: str, tokens: int = TOKENS) -> Step:
-    """Forward, backward and the update of AdamW; the loss asks something of every position."""
+    """Forward, backward and the update of AdamW; the loss reads every position."""
     optimizer = adamw(model.train(), 1e-4, 0.01)
     ids = random_sequences(batch, tokens).input_ids
     wanted: Tensor | None = None

@@ -1,11 +1,11 @@
-"""What a piece of code moves: the bytes each of its operations reads and writes, and the operations
+"""What a piece of code moves: the bytes each of its operations reads and writes, and the FLOPs
 of its matrix products, counted while it runs.
 
 This is the view of one operation after another: each reads its tensors from memory and writes its
 results back. What cannot be seen: a number that is still in the processor's cache is counted as
 read again; what an operation needs inside, such as the table of scores within a fused attention,
 is not counted; nor is what numpy does, or what runs outside torch's own operations. So the bytes
-say what code asks for, and an upper bound of what memory must bring."""
+say what code reads and writes, and an upper bound of what memory must bring."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KINDS: dict[str, set[str]] = {
         "activation": "gelu relu threshold silu tanh sigmoid erf exp log entr",
     }.items()
 }
-# Operations that read of their first tensor only the entries that are asked for.
+# Operations that read of their first tensor only the entries that are looked up.
 LOOK_UPS = {"embedding", "index", "index_select", "gather", "take", "nll_loss_forward"}
 # Those that write only such entries, in place.
 PUTS = {"index_put_", "index_copy_", "scatter_"}
@@ -80,7 +80,7 @@ def traffic(step: Callable[[], Any]) -> list[Traffic]:
 
     Bytes are those of its tensors: each input read once, each output written once; what is changed
     in place counts as both. An expanded tensor counts as large as what it is expanded from. A
-    look-up reads the entries it is asked for, not the table. Views (transposed, split, reshaped in
+    look-up reads the entries it looks up, not the table. Views (transposed, split, reshaped in
     place) and memory that is only reserved count nothing and are left out. FLOPs are those of
     matrix products and convolutions, by torch's own formulas; a multiply-add counts as two."""
     with _Count() as count:

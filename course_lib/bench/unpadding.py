@@ -1,11 +1,11 @@
 """Padding removed: BERT's blocks on real tokens alone, beside transformers' and the course's own
 padded batch.
 
-Every contender reads the same batch of B×T places, so rates count places, padding included, and the
-ratio of two rates is the gain in time. The rows named "linear part" leave attention out; what is
-left are projections, feed-forward and norms, where the most to be gained is 1/(1 − p) for a share p
-of padding. Making the list, once a batch, is timed with the whole encoder. Attention is timed by
-itself in tables of its own."""
+Every contender reads the same batch of B×T positions, so rates count positions, padding included,
+and the ratio of two rates is the gain in time. The rows named "linear part" leave attention out;
+what is left are projections, feed-forward and norms, where the most to be gained is 1/(1 − p) for a
+fraction p of padding. Making the list, once a batch, is timed with the whole encoder. Attention is
+timed by itself in tables of its own."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def tables() -> list[Table]:
 
 
 def padded_mask(batch: int, tokens: int, share: float) -> Tensor:
-    """(B, T): rows of all lengths up to T, T among them, with about that share of padding.
+    """(B, T): rows of all lengths up to T, T among them, with about that fraction of padding.
 
     Lengths are T·u^k for u evenly spread over 0 to 1: their mean is T/(k + 1)."""
     u = (torch.arange(batch) + 0.5) / batch

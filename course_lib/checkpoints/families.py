@@ -61,7 +61,7 @@ class Family:
 
     model_type: str  # in transformers' config.json
     config_class: type
-    encoder: Callable[[Any, bool], Encoder]  # (config, with a pooler?) -> fresh encoder
+    encoder: Callable[[Any, bool], Encoder]  # (config, with a pooler?) -> random encoder
     classes: Mapping[type[Model], str]  # our class -> theirs
     prefix: str  # what transformers puts before encoder names when there are heads
     modules: Mapping[str, str]  # our module or weight -> theirs; # is the number of a block

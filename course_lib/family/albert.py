@@ -1,7 +1,7 @@
 """ALBERT: BERT with factorised embeddings, and one block used L times (Lan et al. 2019).
 
 The tables are E wide and one projection leads to H, so the vocabulary costs V·E + E·H instead of
-V·H. Every layer runs the same block: the weights shrink L times, the arithmetic not at all.
+V·H. Every layer runs the same block: the weights shrink L times, the FLOPs not at all.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def albert_encoder(config: AlbertConfig, pooler: bool = True) -> Encoder:
 
 
 def albert(size: str = "base", *, pooler: bool = True, **changes: Any) -> Encoder:
-    """An ALBERT encoder with fresh weights; `changes` override settings of the published size."""
+    """An ALBERT encoder, randomly initialised; `changes` override settings of the published
+    size."""
     return albert_encoder(published("albert", size, AlbertConfig, **changes), pooler)
 
 

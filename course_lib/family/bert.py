@@ -10,7 +10,7 @@ from course_lib.heads import BertForPreTraining
 
 
 def bert(size: str = "base", **changes: Any) -> Encoder:
-    """A BERT encoder with fresh weights; `changes` override settings of the published size."""
+    """A BERT encoder, randomly initialised; `changes` override settings of the published size."""
     config = published("bert", size, **changes)
     return Encoder(config, pooler=Pooler(config))
 

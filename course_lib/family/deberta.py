@@ -179,7 +179,7 @@ def _project(
 
 
 class DisentangledAttention(nn.Module):
-    """Attention with three scores a pair: content with content, with position, and back.
+    """Disentangled attention, three scores a pair: content with content, with position, and back.
 
     Called as the encoder's SelfAttention is. The positions belong to the stack."""
 
@@ -204,8 +204,8 @@ class DisentangledAttention(nn.Module):
         asking: Tensor | None = None,
         at: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """x (B, T, H), mask (B, T) -> mixed (B, K, H), and if asked weights and scores (B, A, K,
-        T). `asking` (B, K, H): the vectors that gather, if not x; `at` (B, K): their places."""
+        """x (B, T, H), mask (B, T) -> output (B, K, H), and if asked weights and scores (B, A, K,
+        T). `asking` (B, K, H): the queries' vectors, if not x; `at` (B, K): their positions."""
         q, k, v = self.projections(x, None if asking is x else asking)
         position_key, position_query, rows = self.positions(x)
         dropout = self.config.attention_dropout if self.training else 0.0
@@ -294,7 +294,7 @@ class DebertaStack(nn.Module):
 class EnhancedMaskDecoder(nn.Module):
     """Absolute positions, just before the words are guessed (section 3.2 and appendix A.8).
 
-    The last block is visited twice more. What asks begins as the last block's input plus the
+    The last block is visited twice more. The queries begin as the last block's input plus the
     vector of the absolute position; what is read stays that input."""
 
     def __init__(self, config: DebertaConfig, visits: int = 2) -> None:
@@ -355,12 +355,12 @@ def deberta_encoder(config: DebertaConfig) -> Encoder:
 
 
 def deberta(size: str = "base", **changes: Any) -> Encoder:
-    """A DeBERTa encoder of the first generation with fresh weights; `changes` override settings."""
+    """A first-generation DeBERTa encoder, randomly initialised; `changes` override settings."""
     return deberta_encoder(published("deberta", size, DebertaConfig, **changes))
 
 
 def deberta_v3(size: str = "base", **changes: Any) -> Encoder:
-    """A DeBERTa-v3 encoder with fresh weights: the second generation's attention."""
+    """A DeBERTa-v3 encoder, randomly initialised: the second generation's attention."""
     return deberta_encoder(published("deberta-v3", size, DebertaV2Config, **changes))
 
 

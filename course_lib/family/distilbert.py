@@ -1,6 +1,6 @@
 """DistilBERT: BERT with half the layers, no segments and no pooler (Sanh et al. 2019, section 2).
 
-It begins as a copy of every other layer of its teacher, and learns from the teacher's answers; how,
+It is initialised from every other layer of its teacher, and learns from the teacher's answers; how,
 is in objectives/distillation.py.
 """
 
@@ -34,7 +34,7 @@ def distilbert_encoder(config: DistilBertConfig, pooler: bool = False) -> Encode
 
 
 def distilbert(size: str = "base", **changes: Any) -> Encoder:
-    """A DistilBERT encoder with fresh weights; `changes` override settings of the published
+    """A DistilBERT encoder, randomly initialised; `changes` override settings of the published
     size."""
     return distilbert_encoder(published("distilbert", size, DistilBertConfig, **changes))
 
@@ -45,7 +45,7 @@ def distilbert_for_masked_lm(size: str = "base", **changes: Any) -> BertForMaske
 
 
 def spread_layers(teacher_layers: int, student_layers: int) -> tuple[int, ...]:
-    """Which of the teacher's layers, counted from 0, begin as the student's: first and last, and
+    """Which of the teacher's layers, counted from 0, initialise the student's: first and last, and
     between them evenly. 12 and 6 give RELEASED_LAYERS."""
     check_depths(teacher_layers, student_layers)
     if student_layers == 1:
@@ -69,7 +69,7 @@ def initialise_from(
     """The student, with the teacher's embeddings, head and layers `layers` copied into it.
 
     layers: for each layer of the student one of the teacher, from 0; `spread_layers` if None. The
-    teacher's segment table has no place in a student without segments: as every text is then
+    teacher's segment table has no use in a student without segments: as every text is then
     segment A, that row is added to each position, so the sum is the teacher's.
     Raises ValueError when widths or vocabularies differ, or layers do not fit."""
     ours, theirs = student.encoder, teacher.encoder
@@ -114,7 +114,7 @@ def _check_shapes(ours: BertConfig, theirs: BertConfig) -> None:
             raise ValueError(
                 f"a student with {name}={getattr(ours, name)} and a teacher with "
                 f"{getattr(theirs, name)} were given; expected the same: layers are copied whole. "
-                "A student of another width begins with fresh weights."
+                "A student of another width starts from random initialisation."
             )
     if ours.type_vocab_size not in (0, theirs.type_vocab_size):
         raise ValueError(

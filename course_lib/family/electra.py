@@ -88,10 +88,10 @@ class Electra(nn.Module):
 def fill_in(
     input_ids: Tensor, predict_at: Tensor, logits: Tensor, uniforms: Tensor | None = None
 ) -> Tensor:
-    """The text with a word drawn from the generator's distribution at each position asked.
+    """The text with a word drawn from the generator's distribution at each masked position.
 
-    input_ids (B, T), predict_at (N,) as b·T + t, logits (N, V). shares (N,): the random numbers, 0
-    to 1, drawn anew if None. Nothing flows back through the draw: the generator never learns from
+    input_ids (B, T), predict_at (N,) as b·T + t, logits (N, V). uniforms (N,): random numbers, 0
+    to 1, drawn anew if None. Sampling is not differentiable: the generator never learns from
     the discriminator. Returns new ids (B, T)."""
     if uniforms is None:
         uniforms = torch.rand(len(predict_at), device=logits.device)
@@ -117,7 +117,7 @@ def generator_config(config: ElectraConfig, size: float) -> ElectraConfig:
     hidden = round(config.hidden_size * size)
     if not size > 0 or hidden < 1:
         raise ValueError(
-            f"size={size!r} was given; expected a share of the discriminator's width above 0, "
+            f"size={size!r} was given; expected a fraction of the discriminator's width above 0, "
             "such as 1/4."
         )
     return replace(
@@ -129,7 +129,7 @@ def generator_config(config: ElectraConfig, size: float) -> ElectraConfig:
 
 
 def electra_from(config: ElectraConfig, size: float = 1 / 4, tied: str = "all") -> Electra:
-    """Both networks with fresh weights; config is the discriminator's, size the generator's."""
+    """Both networks, randomly initialised; config is the discriminator's, size the generator's."""
     return Electra(
         BertForMaskedLM(electra_encoder(generator_config(config, size))),
         BertForReplacedTokens(electra_encoder(config)),
@@ -138,13 +138,13 @@ def electra_from(config: ElectraConfig, size: float = 1 / 4, tied: str = "all") 
 
 
 def electra(size: str = "small", *, tied: str = "all", **changes: Any) -> Electra:
-    """Both networks of a published size, with fresh weights; `changes` override settings."""
+    """Both networks of a published size, randomly initialised; `changes` override settings."""
     config = published("electra", size, ElectraConfig, **changes)
     return electra_from(config, GENERATOR_SIZE[size], tied)
 
 
 def electra_discriminator(size: str = "small", **changes: Any) -> BertForReplacedTokens:
-    """The network that is kept, with its head, with fresh weights."""
+    """The network that is kept, with its head, randomly initialised."""
     config = published("electra", size, ElectraConfig, **changes)
     return BertForReplacedTokens(electra_encoder(config))
 

@@ -55,7 +55,8 @@ def roberta_encoder(config: RobertaConfig, pooler: bool = True) -> Encoder:
 
 
 def roberta(size: str = "base", *, pooler: bool = True, **changes: Any) -> Encoder:
-    """A RoBERTa encoder with fresh weights; `changes` override settings of the published size."""
+    """A RoBERTa encoder, randomly initialised; `changes` override settings of the published
+    size."""
     return roberta_encoder(published("roberta", size, RobertaConfig, **changes), pooler)
 
 

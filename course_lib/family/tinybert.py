@@ -24,7 +24,8 @@ def tinybert_encoder(config: BertConfig, pooler: bool = True) -> Encoder:
 
 
 def tinybert(size: str = "4", *, pooler: bool = True, **changes: Any) -> Encoder:
-    """A TinyBERT encoder with fresh weights; `changes` override settings of the published size."""
+    """A TinyBERT encoder, randomly initialised; `changes` override settings of the published
+    size."""
     return tinybert_encoder(published("tinybert", size, **changes), pooler)
 
 

@@ -1,2 +1,2 @@
-"""Arithmetic worth making fast: each file holds the readable reference and its fast twin, same
+"""Computations worth making fast: each file holds the readable reference and its fast twin, same
 signature."""

@@ -15,7 +15,7 @@ from .choosing import ATTENTION, ATTENTION_PATHS, check_path, choose
 
 
 def attention_scores(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-    """How much each token asks of each other one, before the softmax.
+    """Attention scores of every query with every key, before the softmax.
 
     query, key: (B, A, T, D). mask: (B, T), 1 at real tokens and 0 at padding; it hides *keys*.
     Returns (B, A, T, T); a hidden key gets the smallest finite number, so a row of hidden keys only
@@ -31,8 +31,8 @@ def attention_scores(query: Tensor, key: Tensor, mask: Tensor | None = None) -> 
 def attention_reference(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Attention in three lines: returns (mixed (B, A, T, D), weights (B, A, T, T), scores (B, A, T,
-    T))."""
+    """Attention in three lines: returns (output (B, A, T, D), weights (B, A, T, T), scores (B, A,
+    T, T))."""
     scores = attention_scores(query, key, mask)
     weights = scores.softmax(dim=-1)
     return F.dropout(weights, dropout) @ value, weights, scores

@@ -1,6 +1,6 @@
 """Disentangled attention (He et al. 2020, equation 4), readable and fast.
 
-B batch, A heads, T tokens, D head size, R rows of the position table, K asking tokens. A score is
+B batch, A heads, T tokens, D head size, R rows of the position table, K query tokens. A score is
 the sum of three products: content with content, content with position, position with content."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def score_parts(
 
     query (B, A, K, D), key (B, A, T, D). position_key, position_query: (A, R, D), or None for a
     model without that term. rows (2T − 1,): the row of each distance, see `position_rows`. at (B,
-    K): where the asking tokens stand, if not all ask.
+    K): positions of the query tokens, if not all tokens are queries.
 
     Token i looks up distance i − j both times, as the authors' code and transformers do. The
     paper's third term is written with δ(j, i), the distance seen from the other end. Had this term
@@ -82,7 +82,7 @@ def disentangled_attention_reference(
     dropout: float = 0.0,
     at: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Three scores, one softmax: returns (mixed (B, A, K, D), weights (B, A, K, T), scores (B, A,
+    """Three scores, one softmax: returns (output (B, A, K, D), weights (B, A, K, T), scores (B, A,
     K, T)).
 
     Shapes as in `score_parts`. mask (B, T): 1 at real tokens, 0 at padding; it hides *keys*."""

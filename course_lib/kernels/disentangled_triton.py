@@ -62,7 +62,7 @@ def disentangled_attention_triton(
     rows: Tensor,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """`disentangled_attention_reference` without dropout, all tokens asking: the mixed values.
+    """`disentangled_attention_reference` without dropout, every token a query: its output.
 
     query, key, value (B, A, T, D), position_key and position_query (A, R, D) or None, rows
     (2T − 1,), mask (B, T), 1 at real tokens. Returns (B, A, T, D). float32, float16 or bfloat16,
@@ -118,10 +118,10 @@ def _end(table, at, column, T, W):
 def _zones(first, T, low, W, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.constexpr):
     """Where, for the block of owners that begins at `first`, the zones of tiles begin and end.
 
-    Owner's place minus the other's falls as the loop goes on: first it is above the band (every
+    Owner's position minus the other's falls as the loop goes on: first it is above the band (every
     pair in one end column), then in it, then below."""
     lowest, highest = low, low + W - 1
-    if KEYS:  # a distance is query minus key, here the other's place minus the owner's
+    if KEYS:  # a distance is query minus key, here the other's position minus the owner's
         lowest, highest = -highest, -lowest
     end = tl.cdiv(T, MET) * MET
     above = tl.minimum(tl.maximum(first - highest + 1, 0) // MET * MET, end)
@@ -135,7 +135,7 @@ def _forward(
     T, low, W, heads, scale,
     D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr,
 ):  # fmt: skip
-    """The program (block, batch · A + head) gives the mixed values of its block of queries."""
+    """The program (block, batch · A + head) gives the outputs of its block of queries."""
     pair = tl.program_id(1).to(tl.int64)
     vectors, scores = pair * T * D, pair * T * W
     if c2p is not None:
@@ -196,9 +196,9 @@ def _backward(
 ):  # fmt: skip
     """The gradients of a block of owners.
 
-    Owning queries: vectors are query and key, partners the mixed values' gradient and value,
+    Owning queries: vectors are query and key, partners the outputs' gradient and value,
     tables c2p and p2c. Owning keys (KEYS): all exchanged. Either way the product of the partners
-    is the gradient of the weights. share (B, A, T): of each query, mixed times its gradient."""
+    is the gradient of the weights. row_dot (B, A, T): of each query, output times its gradient."""
     pair = tl.program_id(1).to(tl.int64)
     vectors, scores = pair * T * D, pair * T * W
     if own_table is not None:
@@ -288,7 +288,7 @@ def _backward(
 
 
 class _Disentangled(torch.autograd.Function):
-    """The mixed values, with gradients of query, key, value and both position tables."""
+    """The outputs, with gradients of query, key, value and both position tables."""
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Tensor:

@@ -1,7 +1,7 @@
 """How far a student's answers are from its teacher's, at a temperature (Hinton et al. 2015).
 
 N positions, V vocabulary, H and H' the widths of student and teacher. The twins begin at the hidden
-states: the reference holds both tables of scores (N, V), the fast one a few rows of them."""
+states: the reference holds both tables of logits (N, V), the fast one a few rows of them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-CHUNK_BYTES = 2**26  # of both networks' scores together, 64 MiB
-TILE_BYTES = 2**20  # of one network's scores: small enough for the processor's own memory
+CHUNK_BYTES = 2**26  # of both networks' logits together, 64 MiB
+TILE_BYTES = 2**20  # of one network's logits: small enough for the processor's own memory
 
 
 def soft_target_loss(
@@ -28,7 +28,7 @@ def soft_target_loss(
     if student_logits.dim() != 2 or student_logits.shape != teacher_logits.shape:
         raise ValueError(
             f"student_logits of shape {tuple(student_logits.shape)} and teacher_logits of shape "
-            f"{tuple(teacher_logits.shape)} were given; expected (N, V) both: choose the positions "
+            f"{tuple(teacher_logits.shape)} were given; expected (N, V) both: select the positions "
             "first, the same of both networks, which must share one vocabulary."
         )
     _check_temperature(temperature)
@@ -48,10 +48,10 @@ def distillation_loss_reference(
     teacher_bias: Tensor,
     temperature: float = 1.0,
 ) -> Tensor:
-    """soft_target_loss of the scores that both heads' last step gives: the mean over N positions.
+    """soft_target_loss of the logits that both heads' last step gives: the mean over N positions.
 
     student_hidden (N, H), student_table (V, H), student_bias (V,), and the same of the teacher with
-    H'. The scores come in the number format of the states they are computed from. Raises ValueError
+    H'. The logits come in the number format of the states they are computed from. Raises ValueError
     for shapes or formats that do not fit together, or T not above 0."""
     student = student_hidden, student_table, student_bias
     teacher = teacher_hidden, teacher_table, teacher_bias
@@ -72,9 +72,9 @@ def distillation_loss(
 ) -> Tensor:
     """The same a chunk of positions at a time, so that no (N, V) is ever held.
 
-    A chunk's scores are gone when the next one's come, so the gradients are computed at once and
+    A chunk's logits are gone when the next one's come, so the gradients are computed at once and
     wait for the backward pass, which only scales them. bfloat16: products in bfloat16, all else in
-    float32, and a chunk's share of the table's gradient is rounded to bfloat16 before it is
+    float32, and a chunk's part of the table's gradient is rounded to bfloat16 before it is
     added. Gradients of gradients are not to be had (RuntimeError)."""
     student = student_hidden, student_table, student_bias
     teacher = teacher_hidden, teacher_table, teacher_bias
@@ -117,7 +117,7 @@ class _Chunked(torch.autograd.Function):
             _scores(teacher_hidden[first : first + size], teacher_table, teacher_bias,
                     temperature, out=t)  # fmt: skip
             total += _compare(s, t, overwrite=any(wanted))
-            # s is now the gradient with respect to the student's scores, but for T/N.
+            # s is now the gradient with respect to the student's logits, but for T/N.
             if to_hidden is not None:
                 torch.mm(s, table, out=to_hidden[first : first + size])
             if wanted[1]:
@@ -151,7 +151,7 @@ def _plus_product(total: Tensor | None, a: Tensor, b: Tensor, kept: torch.dtype)
 
 
 def _compare(student: Tensor, teacher: Tensor, overwrite: bool) -> Tensor:
-    """The sum of KL(teacher ‖ student) over rows of scores, both (rows, V), already divided by T.
+    """The sum of KL(teacher ‖ student) over rows of logits, both (rows, V), already divided by T.
 
     overwrite: put softmax(student) − softmax(teacher) into `student`."""
     wide = _wide(student, teacher)

@@ -1,10 +1,10 @@
 """Early exit: a text leaves a stack of layers as soon as a classifier on the way is sure of it
-(FastBERT, Liu et al. 2020, section 3.3), and a batch shrinks as its rows leave.
+(FastBERT, Liu et al. 2020, section 3.3), and a batch shrinks as its texts leave.
 
-B batch, T tokens, H hidden, C classes. Papers count the operations saved; time is saved only if
-rows that are done are no longer computed. So the fast twin takes them out of the batch. Copying
-what remains costs next to nothing beside a layer, so this is done after every exit at which a row
-leaves. For inference only: nothing here keeps gradients, as which layers a row goes through is a
+B batch, T tokens, H hidden, C classes. Papers count the FLOPs saved; time is saved only if
+texts that are done are no longer computed. So the fast twin takes them out of the batch. Copying
+what remains costs next to nothing beside a layer, so this is done after every exit at which a text
+leaves. For inference only: nothing here keeps gradients, as which layers a text goes through is a
 decision, not a smooth function."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Confident = Callable[[Tensor], Tensor]  # logits (B, C) -> (B,), true where the 
 class Exited:
     """What a stack with exits answers."""
 
-    logits: Tensor  # (B, C), of the exit each row took
+    logits: Tensor  # (B, C), of the exit each text took
     layers_used: Tensor  # (B,), from 1 to L
 
 
@@ -37,8 +37,8 @@ def early_exit_reference(
     confident: Confident,
     mask: Tensor | None = None,
 ) -> Exited:
-    """All layers for all rows; then each row takes the answer of its first confident exit, or that
-    of the last one.
+    """All layers for all texts; then each text takes the answer of its first confident exit, or
+    that of the last one.
 
     x (B, T, H), mask (B, T), 1 real and 0 padding. exits: one a layer, None where there is none;
     the last layer must have one. Raises ValueError for an empty batch, and for exits that do not
@@ -66,12 +66,13 @@ def early_exit(
     confident: Confident,
     mask: Tensor | None = None,
 ) -> Exited:
-    """The same; rows leave the batch when they are done, and later layers see the rest only.
+    """The same; texts leave the batch when they are done, and later layers see the rest only.
 
-    `confident` must judge each row by itself, as its neighbours are others than in the reference.
-    A smaller batch may round differently, so a row exactly at a threshold may go either way."""
+    `confident` must decide for each text by itself, as its neighbours are others than in the
+    reference. A smaller batch may round differently, so a text exactly at a threshold may go either
+    way."""
     _check(x, layers, exits, mask)
-    left = torch.arange(len(x), device=x.device)  # the rows still under way
+    left = torch.arange(len(x), device=x.device)  # the texts still under way
     used = torch.full_like(left, len(layers))
     answers: Tensor | None = None
     for depth, (layer, leave) in enumerate(zip(layers, exits, strict=True), start=1):
@@ -136,12 +137,12 @@ def _check(
     x: Tensor, layers: Sequence[Layer], exits: Sequence[Exit | None], mask: Tensor | None
 ) -> None:
     if not len(x):
-        raise ValueError(f"x of shape {tuple(x.shape)} was given; expected one row at least.")
+        raise ValueError(f"x of shape {tuple(x.shape)} was given; expected one text at least.")
     if not layers or len(exits) != len(layers) or exits[-1] is None:
         raise ValueError(
             f"{len(layers)} layers and {len(exits)} exits were given, the last one "
             f"{'missing' if not exits or exits[-1] is None else 'there'}; expected one exit a "
-            "layer, None where a layer has none, and one after the last layer, where every row "
+            "layer, None where a layer has none, and one after the last layer, where every text "
             "must leave."
         )
     if mask is not None and mask.shape != x.shape[:2]:

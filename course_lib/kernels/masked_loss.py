@@ -1,7 +1,7 @@
-"""The masked-word loss: over every position with ignored labels, or over the chosen positions only.
+"""The masked-LM loss: over every position with ignored labels, or over the selected ones only.
 
-B batch, T tokens, H hidden, V vocabulary, K chosen positions. Both give the mean over the chosen
-positions."""
+B batch, T tokens, H hidden, V vocabulary, K selected positions. Both give the mean over the
+selected positions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ IGNORED = -100
 def masked_loss_reference(
     hidden: Tensor, head: Callable[[Tensor], Tensor], labels: Tensor
 ) -> Tensor:
-    """Scores at all B·T positions, then most of them ignored: hidden (B, T, H), labels (B, T)."""
-    return mean_cross_entropy(head(hidden), labels)  # scores (B, T, V)
+    """Logits at all B·T positions, then most of them ignored: hidden (B, T, H), labels (B, T)."""
+    return mean_cross_entropy(head(hidden), labels)  # logits (B, T, V)
 
 
 def masked_loss(hidden: Tensor, head: Callable[[Tensor], Tensor], labels: Tensor) -> Tensor:
-    """The chosen positions first, then their scores: about 1/0.15 times fewer rows meet the V×H
+    """The selected positions first, then their logits: about 1/0.15 times fewer rows meet the V×H
     table."""
     at = torch.nonzero(labels.flatten() != IGNORED).squeeze(1)  # (K,)
     logits = head(hidden.flatten(0, 1)[at])  # (K, V)
@@ -30,9 +30,9 @@ def masked_loss(hidden: Tensor, head: Callable[[Tensor], Tensor], labels: Tensor
 
 
 def mean_cross_entropy(logits: Tensor, labels: Tensor, count: Tensor | None = None) -> Tensor:
-    """Mean of −log softmax(scores)[label]; zero, not not-a-number, where nothing was chosen.
+    """Mean of −log softmax(logits)[label]; zero, not not-a-number, where nothing is selected.
 
-    scores (..., V) in any precision, computed in float32 or wider; labels (...), −100 is ignored.
+    logits (..., V) in any precision, computed in float32 or wider; labels (...), −100 is ignored.
     count: what the sum is divided by, if these are only a part of the labels that are averaged.
     """
     wide = logits if logits.dtype == torch.float64 else logits.float()

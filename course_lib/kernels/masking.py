@@ -2,13 +2,13 @@
 example).
 
 The rule is that of Devlin et al. 2018, section 3.1, with the count of the released generator: of a
-row of n tokens, min(max_predictions, max(1, round(rate · n))) positions are chosen, where n counts
-[CLS] and [SEP] although these are never chosen. Of the chosen, a share becomes [MASK], a share a
+sequence of n tokens, min(max_predictions, max(1, round(rate · n))) positions are selected; n counts
+[CLS] and [SEP] although these never are. Of the selected, a part becomes [MASK], a part a
 random id, the rest stays.
 
 Random numbers come from a counter, not from a stream: number i of example e in epoch p is a hash of
-(seed, p, e, i). So a mask is never stored, any row can be made again alone, and both twins agree
-exactly. N rows, T positions, K chosen positions in all."""
+(seed, p, e, i). So a mask is never stored, any sequence can be made again alone, and both twins
+agree exactly. N sequences, T positions, K selected positions in all."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def as_id(bits: np.ndarray, vocab_size: int) -> np.ndarray:
 
 
 def count_to_predict(tokens: int, rate: float, max_predictions: int | None = None) -> int:
-    """How many positions of a row of `tokens` real tokens are chosen; halves round to even, as in
-    Python."""
+    """How many positions of a sequence of `tokens` real tokens are selected; halves round to even,
+    as in Python."""
     count = max(1, round(rate * tokens)) if rate > 0 else 0
     return count if max_predictions is None else min(count, max_predictions)
 
@@ -79,12 +79,12 @@ def mask_tokens_reference(
     epoch: int,
     max_predictions: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """BERT's masking, one row and one position at a time.
+    """BERT's masking, one sequence and one position at a time.
 
     input_ids (N, T); eligible (N, T) bool, where a mask may fall; lengths (N,) real tokens;
-    examples (N,) the number of each row in its corpus. Returns the corrupted ids (N, T), the chosen
-    positions as n·T + t in rising order (K,), and what was done at each: MASKED, RANDOM or KEPT
-    (K,)."""
+    examples (N,) the number of each sequence in its corpus. Returns the corrupted ids (N, T), the
+    selected positions as n·T + t in rising order (K,), and what was done at each: MASKED, RANDOM or
+    KEPT (K,)."""
     corrupted = input_ids.clone()
     T = input_ids.shape[1]
     selected_at, actions = [], []
@@ -121,7 +121,7 @@ def mask_tokens(
     epoch: int,
     max_predictions: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The same, for the whole batch at once: one sort finds each row's threshold."""
+    """The same, for the whole batch at once: one sort finds each sequence's threshold."""
     allowed, positions = eligible.numpy(), np.arange(input_ids.shape[1])
     draw = random_bits(seed, epoch, examples.numpy()[:, None], CHOICE, positions) >> np.uint64(1)
     draw[~allowed] = np.uint64(2**64 - 1)  # above every real draw
@@ -145,7 +145,7 @@ def apply_mix(
     seed: int,
     epoch: int,
 ) -> tuple[Tensor, Tensor]:
-    """What happens at the chosen positions: each becomes [MASK], becomes a random id, or stays.
+    """What happens at the selected positions: each becomes [MASK], becomes a random id, or stays.
 
     input_ids (N, T); at (K,), positions as n·T + t; examples (N,). Returns the corrupted ids (N, T)
     and what was done at each position (K,) int8."""
@@ -166,16 +166,16 @@ def apply_mix(
 def counts_to_predict(
     lengths: np.ndarray, allowed: np.ndarray, rate: float, max_predictions: int | None
 ) -> np.ndarray:
-    """`count_to_predict` of every row, and never more than the row has eligible positions."""
-    values, which = np.unique(lengths, return_inverse=True)  # often all rows are full: one value
+    """`count_to_predict` of every sequence, and never more than it has eligible positions."""
+    values, which = np.unique(lengths, return_inverse=True)  # often all are full: one value
     by_length = [count_to_predict(n, rate, max_predictions) for n in values.tolist()]
     return np.minimum(np.array(by_length, dtype=np.int64)[which], allowed.sum(axis=1))
 
 
 def _thresholds(draw: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """For each row the number that exactly `counts` of its draws lie under."""
+    """For each sequence the number that exactly `counts` of its draws lie under."""
     ordered = np.sort(
         draw, axis=1
-    )  # numpy sorts short rows with vector instructions: quicker than a heap
+    )  # numpy sorts short arrays with vector instructions: quicker than a heap
     above = np.full((len(draw), 1), np.uint64(2**64 - 1))
     return np.concatenate([ordered, above], axis=1)[np.arange(len(draw)), counts]

@@ -1,7 +1,8 @@
 """Relative positions: from the distance of two tokens to a row of the position table (He et al.
 2020, equation 3; the logarithmic buckets are those of the second generation's code).
 
-T tokens, k half the rows of the table. A distance is i − j: query's place minus key's place."""
+T tokens, k half the rows of the table. A distance is i − j: query's position minus key's
+position."""
 
 from __future__ import annotations
 

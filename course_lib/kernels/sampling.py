@@ -1,6 +1,6 @@
 """Drawing one word a position from a model's distribution: ELECTRA's corruption.
 
-N positions, V vocabulary. A draw is a function of the scores and of one random number a position,
+N positions, V vocabulary. A sample is a function of the logits and of one random number a position,
 so both twins agree, but for numbers that fall on a boundary within rounding."""
 
 from __future__ import annotations
@@ -9,37 +9,37 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-PIECE = 128  # words that are added up before the place is looked for
+PIECE = 128  # words that are added up before the position is looked for
 TILE_BYTES = 2**22  # of one tile of rows: it stays in the processor's own memory
-SAFE = (1e-20, 1e30)  # a row's sum of exp(score) in here has neither vanished nor overflowed
+SAFE = (1e-20, 1e30)  # a row's sum of exp(logit) in here has neither vanished nor overflowed
 
 
-def sample_tokens_reference(logits: Tensor, shares: Tensor) -> Tensor:
-    """One position at a time: logits (N, V), shares (N,) from 0 up to, not including, 1 -> ids
+def sample_tokens_reference(logits: Tensor, uniforms: Tensor) -> Tensor:
+    """One position at a time: logits (N, V), uniforms (N,) from 0 up to, not including, 1 -> ids
     (N,).
 
-    The words' probabilities stand side by side on a line from 0 to 1; the share points at one. A
-    word with the score −inf has no piece of the line and is never drawn. Computed in float64.
-    Raises ValueError for other shapes or shares, and for a row whose largest score is not a finite
-    number."""
-    _check(logits, shares)
+    The words' probabilities stand side by side on a line from 0 to 1; the uniform number points at
+    one. A word with the logit −inf has no piece of the line and is never drawn. Computed in
+    float64. Raises ValueError for other shapes or numbers, and for a row whose largest logit is not
+    a finite number."""
+    _check(logits, uniforms)
     drawn = []
-    for scores, share in zip(logits.double(), shares.double(), strict=True):
-        ends = scores.softmax(dim=-1).cumsum(dim=-1)  # where each word's piece of the line ends
+    for row, uniform in zip(logits.double(), uniforms.double(), strict=True):
+        ends = row.softmax(dim=-1).cumsum(dim=-1)  # where each word's piece of the line ends
         ends = ends / _checked_length(ends[-1])  # the last at 1, in spite of rounding
-        drawn.append(int((ends <= share).sum()))
+        drawn.append(int((ends <= uniform).sum()))
     return torch.tensor(drawn, dtype=torch.int64, device=logits.device)
 
 
 @torch.no_grad()
-def sample_tokens(logits: Tensor, shares: Tensor) -> Tensor:
+def sample_tokens(logits: Tensor, uniforms: Tensor) -> Tensor:
     """The same in two steps: which run of PIECE words, then which word of the run.
 
     A running sum over V words is slow, as each addition waits for the one before; sums of runs need
     not wait. The rows go through one small tile, a few at a time, so no second (N, V) is written.
-    Words' masses are computed in float32, or in float64 for float64 scores; the places on the line
-    in float64."""
-    _check(logits, shares)
+    Words' masses are computed in float32, or in float64 for float64 logits; the positions on the
+    line in float64."""
+    _check(logits, uniforms)
     count, words = logits.shape
     wide = torch.promote_types(logits.dtype, torch.float32)
     runs = -(-words // PIECE)
@@ -50,27 +50,27 @@ def sample_tokens(logits: Tensor, shares: Tensor) -> Tensor:
     masses = logits.new_zeros((min(rows, count), runs * PIECE), dtype=wide)
     drawn = torch.empty(count, dtype=torch.int64, device=logits.device)
     for first in range(0, count, rows):
-        scores = logits[first : first + rows].to(wide)
-        tile = masses[: len(scores)]
+        part = logits[first : first + rows].to(wide)
+        tile = masses[: len(part)]
         by_run = tile.view(-1, runs, PIECE)
-        torch.exp(scores, out=tile[:, :words])
+        torch.exp(part, out=tile[:, :words])
         sums = by_run.sum(-1)  # (rows, runs)
-        if not _is_safe(sums.sum(-1)):  # rare: only then is the largest score looked for
-            torch.sub(scores, scores.amax(-1, keepdim=True), out=tile[:, :words]).exp_()
+        if not _is_safe(sums.sum(-1)):  # rare: only then is the largest logit looked for
+            torch.sub(part, part.amax(-1, keepdim=True), out=tile[:, :words]).exp_()
             sums = by_run.sum(-1)
-        run, within = _point(sums, shares[first : first + rows].double())
+        run, within = _point(sums, uniforms[first : first + rows].double())
         place, _ = _point(by_run[torch.arange(len(run), device=run.device), run], within)
         torch.add(place, run, alpha=PIECE, out=drawn[first : first + rows])
     return drawn
 
 
-def _point(masses: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
-    """Masses (N, K) side by side on a line, shares (N,) of its length, float64: at which each share
-    points (N,), and at which share of that one's own piece (N,), from 0 to 1."""
+def _point(masses: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
+    """Masses (N, K) side by side on a line, uniforms (N,) of its length, float64: at which each
+    points (N,), and at which fraction of that one's own piece (N,), from 0 to 1."""
     ends = F.pad(masses.cumsum(-1, dtype=torch.float64), (1, 0))  # (N, K + 1), the first 0
     length = _checked_length(ends[:, -1:])
-    # Rounding may bring a share to the line's very end, and so beyond its last word.
-    wanted = torch.minimum(shares[:, None] * length, length.nextafter(torch.zeros_like(length)))
+    # Rounding may bring a point to the line's very end, and so beyond its last word.
+    wanted = torch.minimum(uniforms[:, None] * length, length.nextafter(torch.zeros_like(length)))
     # The first end beyond: a word without mass ends where the one before it does.
     after = torch.searchsorted(ends, wanted, right=True)
     begin, end = ends.gather(1, after - 1), ends.gather(1, after)
@@ -81,16 +81,16 @@ def _is_safe(totals: Tensor) -> bool:
     return bool(((totals > SAFE[0]) & (totals < SAFE[1])).all())
 
 
-def _check(logits: Tensor, shares: Tensor) -> None:
-    if logits.dim() != 2 or shares.shape != logits.shape[:1] or not logits.shape[1]:
+def _check(logits: Tensor, uniforms: Tensor) -> None:
+    if logits.dim() != 2 or uniforms.shape != logits.shape[:1] or not logits.shape[1]:
         raise ValueError(
-            f"logits of shape {tuple(logits.shape)} and shares of shape {tuple(shares.shape)} were "
-            "given; expected (N, V), V at least 1, and (N,): a row of scores and one number a "
-            "position. Give torch.rand(len(logits)) as shares."
+            f"logits of shape {tuple(logits.shape)} and uniforms of shape {tuple(uniforms.shape)} "
+            "were given; expected (N, V), V at least 1, and (N,): a row of logits and one number a "
+            "position. Give torch.rand(len(logits)) as uniforms."
         )
-    if not bool(((shares >= 0) & (shares.double() < 1)).all()):
+    if not bool(((uniforms >= 0) & (uniforms.double() < 1)).all()):
         raise ValueError(
-            f"shares from {shares.min().item()} to {shares.max().item()} were given; expected "
+            f"shares from {uniforms.min().item()} to {uniforms.max().item()} were given; expected "
             "numbers from 0 up to, not including, 1, as torch.rand gives them."
         )
 
@@ -99,7 +99,7 @@ def _checked_length(length: Tensor) -> Tensor:
     """The length of each line; ValueError where it is not a number."""
     if bool(length.isnan().any()):
         raise ValueError(
-            "a row of logits was given whose largest score is not a finite number; expected scores "
+            "a row of logits was given whose largest one is not a finite number; expected logits "
             "of which at least one is finite and none is nan or +inf. Has training diverged?"
         )
     return length

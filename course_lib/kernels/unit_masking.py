@@ -1,22 +1,23 @@
 """Hiding whole words, or runs of words, instead of single positions.
 
-Whole words, as in BERT's released generator: the words of a row stand in random order; each is
-taken with all its pieces if it fits into what is left of the row's count, else passed over.
+Whole words, as in BERT's released generator: the words of a sequence stand in random order; each is
+taken with all its pieces if it fits into what is left of the sequence's count, else passed over.
 Runs of words (ALBERT's n-gram masking, Lan et al. 2019, section 4.1): each word of that order
 begins a run of n words, n at most `max_words` with probability proportional to 1/n. A run is cut
-where the row's words end; then it loses words at its end until it fits into what is left; and it
-is passed over if nothing is left of it, or if one of its words is hidden already. A word passed
-over is not tried again. So a row's count is never exceeded, and may be missed by a little. Longer
-runs meet hidden words more often, so among the runs taken they are rarer than among those drawn.
+where the sequence's words end; then it loses words at its end until it fits into what is left; and
+it is passed over if nothing is left of it, or if one of its words is hidden already. A word passed
+over is not tried again. So a sequence's count is never exceeded, and may be missed by a little.
+Longer runs meet masked words more often, so among the runs taken they are rarer than among those
+drawn.
 
 The released generators differ in three points. There a run may go on behind a [SEP], here a special
 token ends it. There a segment's first pieces, if cut off from their word, join the word before the
 [SEP]; here they are a word. And there random numbers come from a stream, here from a counter: see
-masking.py, which also says what a row's count is. (Here it is at most the pieces the row has.)
+masking.py, which also says what a sequence's count is. (Here it is at most the pieces it has.)
 
 A word is a stretch of neighbouring positions with the same number; −1 is no word. Both twins order
-the words by the first 48 bits of their numbers, so with words of one piece they choose what plain
-masking does. N rows, T positions, W words, M max_words, K chosen positions."""
+the words by the first 48 bits of their numbers, so with words of one piece they select what plain
+masking does. N sequences, T positions, W words, M max_words, K selected positions."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from torch import Tensor
 
 from .masking import CHOICE, LENGTH, as_uniform, count_to_predict, counts_to_predict, random_bits
 
-LONGEST_ROW = 2**16 - 1  # a word's place in its row takes 16 of the 64 bits it is sorted by
+LONGEST_ROW = 2**16 - 1  # a word's number in its sequence takes 16 of the 64 bits it is sorted by
 _PLACE = np.uint64(LONGEST_ROW)
 _TOO_LONG = 2**40
 
@@ -55,10 +56,10 @@ def select_words_reference(
     max_predictions: int | None = None,
     max_words: int = 1,
 ) -> Tensor:
-    """Which positions are hidden, one row and one run at a time.
+    """Which positions are hidden, one sequence and one run at a time.
 
     word_of (N, T), the word a position belongs to, −1 where none may fall; lengths (N,) real
-    tokens; examples (N,) the number of each row in its corpus. Returns n·T + t of the chosen
+    tokens; examples (N,) the number of each sequence in its corpus. Returns n·T + t of the selected
     positions, in rising order (K,)."""
     T = word_of.shape[1]
     selected: list[int] = []
@@ -112,17 +113,18 @@ def select_words(
     max_predictions: int | None = None,
     max_words: int = 1,
 ) -> Tensor:
-    """The same for the whole batch at once: all rows try their first word, then their second, …
+    """The same for the whole batch at once: all sequences try their first word, then their second,
+    …
 
-    Raises ValueError for rows of more than 65,535 positions."""
+    Raises ValueError for sequences of more than 65,535 positions."""
     if word_of.shape[1] > LONGEST_ROW:
         raise ValueError(
-            f"Rows of {word_of.shape[1]:,} positions were given; expected at most {LONGEST_ROW:,}. "
-            "Cut the rows before masking them."
+            f"Sequences of {word_of.shape[1]:,} positions were given; expected at most "
+            f"{LONGEST_ROW:,}. Cut the sequences before masking them."
         )
     numbers = word_of.numpy()
     begin, extent, is_word = _stretches(numbers)
-    first, size = begin[is_word], extent[is_word]  # (W,) of all rows together
+    first, size = begin[is_word], extent[is_word]  # (W,) of all sequences together
     row, column = np.divmod(first, numbers.shape[1])
     example = examples.numpy()[row]
     order = _random_order(random_bits(seed, epoch, example, CHOICE, column), row, len(numbers))
@@ -139,31 +141,31 @@ def select_words(
 
 def _stretches(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where each stretch of one number begins in the flattened batch, its length, is it a word."""
-    edge = np.ones(numbers.shape, dtype=bool)  # every row begins a stretch
+    edge = np.ones(numbers.shape, dtype=bool)  # every sequence begins a stretch
     np.not_equal(numbers[:, 1:], numbers[:, :-1], out=edge[:, 1:])
     begin = np.flatnonzero(edge)
     return begin, np.diff(begin, append=numbers.size), numbers.reshape(-1)[begin] >= 0
 
 
 def _random_order(bits: np.ndarray, row: np.ndarray, rows: int) -> np.ndarray:
-    """The words of each row in the order they are tried: (most words in a row, N).
+    """The words of each sequence in the order they are tried: (most words in one, N).
 
-    Words are numbered through the batch; where a row has no more, the number is W."""
+    Words are numbered through the batch; where a sequence has no more, the number is W."""
     counts = np.bincount(row, minlength=rows)
     start = np.cumsum(counts) - counts
     place = np.arange(len(row)) - start[row]
     keys = np.full((rows, counts.max(initial=0)), np.uint64(2**64 - 1))
     keys[row, place] = bits & ~_PLACE | place.astype(np.uint64)
-    keys.sort(axis=1)  # place and draw in one number: no slower argsort is needed
+    keys.sort(axis=1)  # position and random bits in one number: no slower argsort is needed
     place = (keys & _PLACE).astype(np.int64)
     return np.where(place == int(_PLACE), len(row), start[:, None] + place).T.copy()
 
 
 def _take_words(order: np.ndarray, size: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """Which words are hidden (W + 1,), one by one, when a row may hide `left` (N,) tokens."""
+    """Which words are hidden (W + 1,), one by one, when a sequence may hide `left` (N,) tokens."""
     size = np.append(size, _TOO_LONG)
     taken = np.zeros(len(size), dtype=bool)
-    for word in order:  # (N,), the next of each row
+    for word in order:  # (N,), the next of each sequence
         if not left.any():
             break
         fits = size[word] <= left
@@ -181,8 +183,8 @@ def _tokens_of_runs(
 ) -> np.ndarray:
     """The tokens of the first m words of the run at each word, m = 1 to M: (M, W + M).
 
-    Too long for any row where the run has fewer words than m. The last M columns stand for no word,
-    so that a run may be looked up beyond the last one."""
+    Too long for any sequence where the run has fewer words than m. The last M columns stand for no
+    word, so that a run may be looked up beyond the last one."""
     words = len(first)
     tokens = np.full((max_words, words + max_words), _TOO_LONG)
     tokens[0, :words] = size
@@ -201,7 +203,7 @@ def _take_runs(order: np.ndarray, tokens: np.ndarray, left: np.ndarray) -> np.nd
     """The same for runs of words (W + M,): they are shortened to fit, and must not meet."""
     step = np.arange(len(tokens))[:, None]  # (M, 1)
     taken = np.zeros(tokens.shape[1], dtype=bool)
-    for word in order:  # (N,), the next of each row
+    for word in order:  # (N,), the next of each sequence
         if not left.any():
             break
         fits = tokens[:, word] <= left  # (M, N): a run's tokens grow with m

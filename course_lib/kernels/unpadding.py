@@ -31,8 +31,8 @@ class Packing:
     """Where the real tokens of a batch are, worked out once for all layers.
 
     mask (B, T): 1 at real tokens, 0 at padding, which may be anywhere; a row may be empty. In the
-    list, rows stand in order of length; within a row, tokens in order of place. Raises ValueError
-    for a mask of another form."""
+    list, rows stand in order of length; within a row, tokens in order of position. Raises
+    ValueError for a mask of another form."""
 
     def __init__(self, mask: Tensor) -> None:
         if mask.dim() != 2:
@@ -61,7 +61,7 @@ class Packing:
         )  # the quickest look-up of rows, both ways
 
     def pad(self, x: Tensor) -> Tensor:
-        """(N, H) -> (B, T, H): each token back at its place, zeros at the padding. Raises
+        """(N, H) -> (B, T, H): each token back at its position, zeros at the padding. Raises
         ValueError for a list of another length."""
         if x.shape[0] != len(self.positions):
             raise ValueError(
@@ -79,9 +79,9 @@ class Packing:
 
     @cached_property
     def shared_rows(self) -> tuple[Tensor, Tensor]:
-        """Texts put into rows as long as the longest one: at which place of R rows of C each token
-        of the list stands, (N,) as r·C + c, and whose text stands at each place, (R, C), −1 where
-        there is none.
+        """Texts put into rows as long as the longest one: at which position of R rows of C each
+        token of the list stands, (N,) as r·C + c, and whose text stands at each position, (R, C),
+        −1 where there is none.
 
         The longest texts go first, each into the first row with room for it."""
         lengths = [length for rows, length in self.groups for _ in range(rows)]
@@ -113,7 +113,7 @@ def packed_attention_reference(
     num_heads: int,
     dropout: float = 0.0,
 ) -> Tensor:
-    """The padded batch as it is, its padding hidden by the mask: query, key, value (N, H) -> mixed
+    """The padded batch as it is, its padding hidden by the mask: query, key, value (N, H) -> output
     (N, H)."""
     q, k, v = (_heads(packing.pad(x), num_heads) for x in (query, key, value))  # (B, A, T, D)
     output, _, _ = attention_reference(q, k, v, packing.mask, dropout)
@@ -163,7 +163,7 @@ def shared_rows_attention(
         filled = x.new_zeros(rows * capacity, x.shape[1]).index_copy_(0, at, x)
         return _heads(filled.view(rows, capacity, -1), num_heads)
 
-    # An empty place asks the other empty ones, so that none is left without a key.
+    # An empty position attends to the other empty ones, so that none is left without a key.
     apart = (owner[:, :, None] != owner[:, None, :])[:, None]  # (R, 1, C, C)
     bias = apart.to(query.dtype) * torch.finfo(query.dtype).min
     output = F.scaled_dot_product_attention(

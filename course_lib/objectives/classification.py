@@ -23,20 +23,20 @@ def classification_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str
 
 
 def regression_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Mean of (score − true value)²: outputs.logits (B, 1), targets["values"] (B,).
+    """Mean of (logit − true value)²: outputs.logits (B, 1), targets["values"] (B,).
 
     For answers that are numbers, as how alike two sentences are. Raises ValueError for a model with
     several classes, and for values that are no finite numbers."""
     logits, values = outputs.logits, targets["values"]
     if logits.shape != (len(values), 1) or values.dim() != 1:
         raise ValueError(
-            f"scores of shape {tuple(logits.shape)} and values of shape {tuple(values.shape)} were "
+            f"logits of shape {tuple(logits.shape)} and values of shape {tuple(values.shape)} were "
             "given; expected (B, 1) and (B,): one number a text. Build the model with classes=1."
         )
     if not torch.isfinite(values).all() or (values == IGNORED).any():
         raise ValueError(
             f"values {values.tolist()} were given; expected finite numbers, and none of {IGNORED}, "
-            'which means "not asked" in the other losses. Leave such texts out, or scale.'
+            'which means "ignored" in the other losses. Leave such texts out, or scale.'
         )
     wide = logits if logits.dtype == torch.float64 else logits.float()
     total = F.mse_loss(wide.squeeze(1), values.to(wide.dtype), reduction="sum")
@@ -44,21 +44,21 @@ def regression_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Te
 
 
 def check_labels(name: str, labels: Tensor, logits: Tensor, count: Tensor | None = None) -> None:
-    """Raise ValueError unless labels (…) name classes of scores (…, C), or are −100: not asked.
+    """Raise ValueError unless labels (…) name classes of logits (…, C), or are −100: ignored.
 
-    At least one must be asked; in a part of a larger batch, whose labels are `count`, none need."""
+    At least one must count; in a part of a larger batch, whose labels are `count`, none need."""
     classes = logits.shape[-1]
     if labels.shape != logits.shape[:-1]:
         raise ValueError(
-            f"{name} of shape {tuple(labels.shape)} were given for scores of shape "
+            f"{name} of shape {tuple(labels.shape)} were given for logits of shape "
             f"{tuple(logits.shape)}; expected {tuple(logits.shape[:-1])}: one label for each row "
-            "of scores. Cut texts and labels to the same length."
+            "of logits. Cut texts and labels to the same length."
         )
     labelled = labels[labels != IGNORED]
     if not labelled.numel():
         if count is None:
             raise ValueError(
-                f"{name} were given that are all {IGNORED}, not asked; expected at least one "
+                f"{name} were given that are all {IGNORED}, ignored; expected at least one "
                 "label. Was every word cut away?"
             )
         return
@@ -66,5 +66,5 @@ def check_labels(name: str, labels: Tensor, logits: Tensor, count: Tensor | None
     if low < 0 or high >= classes:
         raise ValueError(
             f"{name} from {low} to {high} were given; expected numbers from 0 to {classes - 1}, or "
-            f"{IGNORED} where nothing is asked. Does the model have as many classes as the data?"
+            f"{IGNORED} where nothing counts. Does the model have as many classes as the data?"
         )

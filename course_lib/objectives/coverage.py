@@ -1,8 +1,8 @@
-"""What share of the positions is ever asked, when a text is read many times (Liu et al. 2019,
+"""What fraction of the positions is ever selected, over many epochs (Liu et al. 2019,
 section 4.1).
 
-Whether a mask is drawn once, in copies or anew at every pass decides how many different draws a
-position meets; k draws of rate r leave it out with probability (1 − r)ᵏ."""
+Static masking, some copies or dynamic masking decide how many different masks a position meets;
+k masks of rate r leave it out with probability (1 − r)ᵏ."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .sequences import PackedSequences, SpecialIds
 
 
 def coverage(rate: float, epochs: int, copies: int | None = None) -> list[float]:
-    """The expected share of positions asked at least once, after pass 1, 2, … `passes`.
+    """The expected fraction of positions selected at least once, after epoch 1, 2, … `epochs`.
 
-    copies: how many draws there are, used in turn (1: one static mask); None: a new one each pass.
-    Raises ValueError for a rate outside 0 to 1, and for fewer than one pass or copy."""
+    copies: how many masks there are, used in turn (1: static masking); None: dynamic masking.
+    Raises ValueError for a rate outside 0 to 1, and for fewer than one epoch or copy."""
     check_rate(rate)
     _check(epochs, copies)
     draws = [number if copies is None else min(number, copies) for number in range(1, epochs + 1)]
@@ -32,21 +32,22 @@ def simulated_coverage(
     rate: float = 0.15,
     seed: int = 0,
 ) -> list[float]:
-    """The same share, counted on real rows with the masks the library draws for them.
+    """The same fraction, counted on real sequences with the masks the library draws for them.
 
     Of all positions that a mask may fall on; [CLS], [SEP] and padding are left out. It is not
-    exactly `coverage`, because a row of n tokens has round(rate · n) positions asked, never a
-    fraction. Here n counts [CLS] and [SEP], which are never asked themselves, so its words are
-    asked a little more often; rounding adds to that in one row and takes from it in another."""
+    exactly `coverage`, because of n tokens round(rate · n) positions are selected, never a
+    fraction. Here n counts [CLS] and [SEP], which are never selected themselves, so its words are
+    selected a little more often; rounding adds to that in one sequence and takes from it in
+    another."""
     check_rate(rate)
     _check(epochs, copies)
     words = int(eligible_positions(sequences, special).sum())
     selected = torch.zeros(
         sequences.input_ids.shape, dtype=torch.bool
-    )  # (N, T), in some pass so far
+    )  # (N, T), in some epoch so far
     found: list[float] = []
     for number in range(epochs):
-        if copies is not None and number >= copies:  # a draw that was already counted
+        if copies is not None and number >= copies:  # a mask that was already counted
             found.append(found[-1])
             continue
         masked = mask_sequences(sequences, special, rate=rate, seed=seed, epoch=number)

@@ -68,7 +68,7 @@ def distilbert_loss(
     temperature: float = TEMPERATURE,
 ) -> Objective:
     """DistilBERT's triple loss (Sanh et al. 2019, section 2): three weights, none the complement of
-    another. Soft targets and cosine over all real tokens, masked words where they were asked.
+    another. Soft targets and cosine over all real tokens, masked-LM loss where words were masked.
 
     The objective gives total, soft, mlm and cosine; a loss of weight 0 is not computed. Raises
     ValueError for a negative weight, for none above 0, and for a temperature not above 0."""

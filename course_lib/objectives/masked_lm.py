@@ -1,7 +1,7 @@
-"""Masked language modelling: hide some words, ask for them (Devlin et al. 2018, section 3.1, task
+"""Masked language modelling: mask some tokens, predict them (Devlin et al. 2018, section 3.1, task
 1).
 
-N rows, T positions, K chosen positions, V vocabulary.
+N sequences, T positions, K selected positions, V vocabulary.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ BERT_MIX = (0.8, 0.1, 0.1)  # [MASK], a random word, the word itself
 
 @dataclass(frozen=True)
 class Masked:
-    """Rows after masking: what the model sees, where it is asked, and what was done there."""
+    """Sequences after masking: what the model sees, where it predicts, and what was done there."""
 
     input_ids: Tensor  # (N, T), corrupted
-    predict_at: Tensor  # (K,), n·T + t of each chosen position
+    predict_at: Tensor  # (K,), n·T + t of each selected position
     original_ids: Tensor  # (K,), the original ids there
     done: Tensor  # (K,) int8: 1 [MASK], 2 random id, 3 kept
 
     @property
     def labels(self) -> Tensor:
-        """(N, T): the original id where it is asked, −100 elsewhere."""
+        """(N, T): the original id where selected, −100 elsewhere."""
         return self._spread(self.original_ids, IGNORED)
 
     @property
     def action(self) -> Tensor:
-        """(N, T) int8: 0 not chosen, 1 became [MASK], 2 became a random id, 3 kept."""
+        """(N, T) int8: 0 not selected, 1 became [MASK], 2 became a random id, 3 kept."""
         return self._spread(self.done, 0)
 
     @property
     def selected(self) -> Tensor:
-        """(N, T) bool: is this position asked?"""
+        """(N, T) bool: is this position selected for prediction?"""
         return self.action != 0
 
     def _spread(self, values: Tensor, elsewhere: int) -> Tensor:
@@ -68,8 +68,9 @@ def mask_sequences(
     """BERT's masking. Another epoch gives another mask; the same (seed, epoch, example) the same
     one.
 
-    The rows are examples first_example, first_example + 1, … unless `examples` (N,) numbers them.
-    Raises ValueError for a rate or mix that is no probability and for ids outside the vocabulary.
+    The sequences are examples first_example, first_example + 1, … unless `examples` (N,) numbers
+    them. Raises ValueError for a rate or mix that is no probability and for ids outside the
+    vocabulary.
     """
     check_rate(rate)
     check_mix(mix)
@@ -150,17 +151,17 @@ def eligible_positions(sequences: PackedSequences, special: SpecialIds) -> Tenso
 
 
 def _numbered(sequences: PackedSequences, first_example: int, examples: Tensor | None) -> Tensor:
-    """(N,): the number of each row in its corpus."""
+    """(N,): the number of each sequence in its corpus."""
     if examples is None:
         return torch.arange(first_example, first_example + len(sequences))
     return examples
 
 
 def masked_lm_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Mean cross-entropy over the chosen positions, in nats.
+    """Mean cross-entropy over the selected positions, in nats.
 
-    outputs.prediction_logits (…, V) against targets["labels"] (…), where −100 is not asked. Of a
-    part of a batch, targets["num_labels"] is how many the whole asks (see `split_batch`).
+    outputs.prediction_logits (…, V) against targets["labels"] (…), where −100 is ignored. Of a
+    part of a batch, targets["num_labels"] is how many the whole has (see `split_batch`).
     """
     labels, count = targets["labels"], targets.get("num_labels")
     loss = mean_cross_entropy(outputs.prediction_logits, labels, count)
@@ -168,24 +169,24 @@ def masked_lm_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Ten
 
 
 def check_rate(rate: float) -> None:
-    """Raise ValueError unless `rate` is a share from 0 to 1."""
+    """Raise ValueError unless `rate` is a fraction from 0 to 1."""
     if not 0 <= rate <= 1:  # also refuses not-a-number
         raise ValueError(
-            f"rate={rate!r} was given; expected a share of positions from 0 to 1. BERT's is 0.15."
+            f"rate={rate!r} was given; expected a fraction of positions, 0 to 1. BERT's is 0.15."
         )
 
 
 def check_mix(mix: tuple[float, float, float]) -> None:
-    """Raise ValueError unless the three shares lie in 0..1 and sum to one."""
+    """Raise ValueError unless the three probabilities lie in 0..1 and sum to one."""
     if len(mix) != 3 or not all(0 <= p <= 1 for p in mix):
         raise ValueError(
-            f"mix={mix!r} was given; expected three shares from 0 to 1: of [MASK], of random "
+            f"mix={mix!r} was given; expected three probabilities, 0 to 1: of [MASK], of random "
             "words, "
             f"of words left as they are. BERT's is {BERT_MIX}."
         )
     if not math.isclose(sum(mix), 1, abs_tol=1e-9):
         raise ValueError(
-            f"mix={mix!r} sums to {sum(mix):.4g}; expected 1. Change the third share to "
+            f"mix={mix!r} sums to {sum(mix):.4g}; expected 1. Change the third one to "
             f"{1 - mix[0] - mix[1]:.4g}, or one of the others."
         )
 
@@ -195,7 +196,7 @@ def _check_words(sequences: PackedSequences, word_of: Tensor, max_words: int) ->
     if word_of.shape != sequences.input_ids.shape or not whole:
         raise ValueError(
             f"word_of of shape {tuple(word_of.shape)} and type {word_of.dtype} was given; expected "
-            f"whole numbers in the shape of the rows, {tuple(sequences.input_ids.shape)}. "
+            f"whole numbers in the shape of the sequences, {tuple(sequences.input_ids.shape)}. "
             "word_numbers(tokenizer, input_ids, attention_mask) makes them."
         )
     if word_of.numel() and int(word_of.min()) < -1:

@@ -23,7 +23,7 @@ SPECIALS_IN_A_PAIR = 3  # [CLS] a [SEP] b [SEP]
 Sentence = Sequence[int]
 Document = Sequence[Sentence]
 Pair = tuple[list[int], list[int], int]  # segment A, segment B, label
-# (documents, number of one, random numbers, length, share of short pairs) -> its pairs
+# (documents, number of one, random numbers, length, fraction of short pairs) -> its pairs
 PairsOfDocument = Callable[[Sequence[Document], int, random.Random, int, float], list[Pair]]
 
 
@@ -37,7 +37,7 @@ def make_pairs(
 ) -> PackedSequences:
     """Pairs of segments packed to `length` positions, with `next_sentence_label` (N,).
 
-    documents: document → sentences → ids. A share `short_share` of the pairs aims at a shorter
+    documents: document → sentences → ids. A fraction `short_share` of the pairs aims at a shorter
     length, as in the released generator. Raises ValueError for fewer than two documents or an empty
     one."""
     return pack_pairs(documents, special, pairs_of_document, length, seed, short_share)
@@ -150,7 +150,7 @@ def take_sentences(document: Document, start: int, target: int) -> list[Sentence
 def from_elsewhere(
     documents: Sequence[Document], number: int, draw: random.Random, room: int
 ) -> list[int]:
-    """A run of sentences from a random place of another document, about `room` tokens long."""
+    """A run of sentences from a random position of another document, about `room` tokens long."""
     other = draw.randrange(len(documents) - 1)
     other += other >= number  # skips the document itself
     document = documents[other]

@@ -1,4 +1,5 @@
-"""BERT's pre-training: both tasks on the same rows, the two mean losses added (section A.2)."""
+"""BERT's pre-training: both tasks on the same sequences, the two mean losses added (section
+A.2)."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from .masked_lm import BERT_MIX, mask_sequences, mask_whole_words, masked_lm_los
 from .next_sentence import next_sentence_loss
 from .sequences import Batch, PackedSequences, SpecialIds
 
-POOL = 32  # batches whose rows are sorted by length together
+POOL = 32  # batches whose sequences are sorted by length together
 COUNT = "num_"  # before a target's name: how many of it the whole batch holds
 
 
 def pretraining_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Mean over the chosen positions plus mean over the pairs, in nats: total, mlm, nsp."""
+    """Mean over the selected positions plus mean over the pairs, in nats: total, mlm, nsp."""
     mlm = masked_lm_loss(outputs, targets)["mlm"]
     nsp = next_sentence_loss(outputs, targets)["nsp"]
     return {"total": mlm + nsp, "mlm": mlm, "nsp": nsp}
@@ -42,10 +43,10 @@ def pretraining_batches(
     """Batches as a pure function of the step: batches(step) is the same now, tomorrow and after a
     crash.
 
-    Every epoch visits the rows in a new order and draws their masks anew; with `mask_copies=c` the
-    draw of epoch e is that of epoch e mod c (1: one static mask; 10: what BERT did). word_of (N, T)
-    hides whole words, or runs of up to `max_words` (see `mask_whole_words`).
-    Raises ValueError when there are fewer rows than a batch holds.
+    Every epoch visits the sequences in a new order with new masks (dynamic masking); with
+    `mask_copies=c` the mask of epoch e is that of epoch e mod c (1: static masking; 10: BERT's).
+    word_of (N, T) hides whole words, or runs of up to `max_words` (see `mask_whole_words`).
+    Raises ValueError when there are fewer sequences than a batch holds.
     """
     if not 1 <= batch_size <= len(sequences):
         raise ValueError(
@@ -56,12 +57,12 @@ def pretraining_batches(
     lengths = sequences.attention_mask.sum(dim=1)
 
     @lru_cache(maxsize=2)
-    def order(epoch: int) -> Tensor:  # (steps_per_epoch, batch_size), row numbers
+    def order(epoch: int) -> Tensor:  # (steps_per_epoch, batch_size), sequence numbers
         generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
         shuffled = torch.randperm(len(sequences), generator=generator)[
             : steps_per_epoch * batch_size
         ]
-        # Rows of about equal length share a batch: fewer positions are spent on padding.
+        # Sequences of about equal length share a batch: fewer positions are spent on padding.
         pools = shuffled.split(POOL * batch_size)
         alike = torch.cat([pool[lengths[pool].argsort(stable=True)] for pool in pools])
         batches_in_order = torch.randperm(steps_per_epoch, generator=generator)
@@ -80,7 +81,7 @@ def pretraining_batches(
 
 
 def pretraining_batch(sequences: PackedSequences, special: SpecialIds, **masking: Any) -> Batch:
-    """Rows, masked and cut to their longest text, as a model's inputs and an objective's
+    """Sequences, masked and cut to their longest text, as a model's inputs and an objective's
     targets."""
     longest = int(sequences.attention_mask.sum(dim=1).max())
     sequences = PackedSequences(
@@ -107,11 +108,11 @@ def pretraining_batch(sequences: PackedSequences, special: SpecialIds, **masking
 
 
 def split_batch(batch: Batch, parts: int) -> list[Batch]:
-    """A large batch cut by rows into `parts` smaller ones, of equal size or one row apart.
+    """A large batch cut into `parts` smaller ones, of equal size or one sequence apart.
 
-    Each part is told how much the whole asks, so its loss is its share of the whole's: losses add
-    up to the loss of the whole, gradients to its gradient. Raises ValueError unless every part gets
-    a row."""
+    Each part is told how many labels the whole has, so its loss is its part of the whole's: losses
+    add up to the loss of the whole, gradients to its gradient. Raises ValueError unless every part
+    gets a row."""
     sequences = len(batch.inputs["input_ids"])
     if not isinstance(parts, int) or not 1 <= parts <= sequences:
         raise ValueError(
@@ -124,8 +125,8 @@ def split_batch(batch: Batch, parts: int) -> list[Batch]:
 
 def counted_together(parts: Sequence[Batch]) -> list[Batch]:
     """The same batches, each with the number of targets in all of them: targets["num_labels"] is
-    how many of "labels" are asked, and so for every other target; "num_real" is how many tokens are
-    real, less the masked ones that are not asked. A count that a batch already has stays."""
+    how many of "labels" count, and so for every other target; "num_real" is how many tokens are
+    real, less the masked ones that are ignored. A count that a batch already has stays."""
     names = [name for name in parts[0].targets if not name.startswith(COUNT)]
     counts = {
         COUNT + name: torch.stack([(part.targets[name] != IGNORED).sum() for part in parts]).sum()
@@ -162,7 +163,7 @@ def check_weights(weights: Mapping[str, float]) -> None:
 
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Batch:
-    """The rows from `start` to before `stop`; their chosen positions are numbered anew."""
+    """The sequences from `start` to before `stop`; their selected positions are numbered anew."""
     inputs = {name: x[start:stop] for name, x in batch.inputs.items() if name != "predict_at"}
     targets = {n: x if n.startswith(COUNT) else x[start:stop] for n, x in batch.targets.items()}
     if "predict_at" in batch.inputs:

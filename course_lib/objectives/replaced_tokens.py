@@ -1,7 +1,7 @@
 """Replaced token detection: which tokens did the generator put in (Clark et al. 2020, section 2)?
 
 The paper's discriminator gives the probability that a token is *original*; the released code, and
-this one, labels a *replaced* token 1. The two differ by the sign of the score. Where the generator
+this one, labels a *replaced* token 1. The two differ by the sign of the logit. Where the generator
 drew the very word that stood there, nothing was replaced, and the label is 0."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from course_lib.kernels.masked_loss import IGNORED
 from .masked_lm import masked_lm_loss
 from .pretraining import check_weights
 
-PAPER_MIX = (1.0, 0.0, 0.0)  # every chosen position becomes [MASK]
+PAPER_MIX = (1.0, 0.0, 0.0)  # every selected position becomes [MASK]
 RELEASED_MIX = (0.85, 0.0, 0.15)  # the released code leaves 15% of them as they are
 ORIGINAL, REPLACED = 0, 1
 
@@ -26,7 +26,8 @@ ORIGINAL, REPLACED = 0, 1
 def replaced_labels(corrupted_ids: Tensor, predict_at: Tensor, original_ids: Tensor) -> Tensor:
     """1 where a drawn word is not the one that stood there, else 0.
 
-    corrupted_ids (B, T); predict_at (N,) as b·T + t; asked (N,) the true words. Returns (B, T)."""
+    corrupted_ids (B, T); predict_at (N,) as b·T + t; original_ids (N,) the true words. Returns (B,
+    T)."""
     labels = torch.zeros_like(corrupted_ids).flatten()
     labels[predict_at] = (corrupted_ids.flatten()[predict_at] != original_ids).long()
     return labels.view_as(corrupted_ids)
@@ -56,7 +57,7 @@ def replaced_token_loss(
         return {"total": outputs.logits.sum() * 0, "rtd": outputs.logits.sum() * 0}
     loss = F.binary_cross_entropy_with_logits(logits, labels[counted].to(logits.dtype))
     count = targets.get("num_labels" if only_masked else "num_real")
-    if count is not None:  # this part's share of the whole batch's mean
+    if count is not None:  # this part of the whole batch's mean
         loss = loss * len(logits) / count
     return {"total": loss, "rtd": loss}
 

@@ -84,7 +84,7 @@ def sentence_order_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str
 
 
 def albert_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Mean over the chosen positions plus mean over the pairs, in nats: total, mlm, sop."""
+    """Mean over the selected positions plus mean over the pairs, in nats: total, mlm, sop."""
     mlm = masked_lm_loss(outputs, targets)["mlm"]
     sop = sentence_order_loss(outputs, targets)["sop"]
     return {"total": mlm + sop, "mlm": mlm, "sop": sop}

@@ -1,5 +1,5 @@
-"""What goes into a model: rows of ids, fixed in length, and batches made from them. N rows, T
-positions."""
+"""What goes into a model: sequences of ids, fixed in length, and batches made from them. N
+sequences, T positions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The ids of the control tokens, and how many ids there are."""
+    """The ids of the special tokens, and how many ids there are."""
 
     pad: int
     unk: int
@@ -32,13 +32,13 @@ class SpecialIds:
 
 @dataclass(frozen=True)
 class PackedSequences:
-    """Packed text. Index with a slice or a tensor of row numbers to get fewer rows."""
+    """Packed text. Index with a slice or a tensor of numbers to get fewer sequences."""
 
     input_ids: Tensor  # (N, T) int64
     attention_mask: Tensor  # (N, T) int64, 1 real, 0 padding
     token_type_ids: Tensor  # (N, T) int64, 0 segment A, 1 segment B
     next_sentence_label: Tensor | None = None  # (N,) int64, 0 IsNext, 1 NotNext
-    # Where ALBERT's question is asked (sentence_order.py), the same field: 0 in order, 1 swapped.
+    # For ALBERT's task (sentence_order.py) the same field: 0 in order, 1 swapped.
 
     def __len__(self) -> int:
         return self.input_ids.shape[0]
@@ -54,12 +54,12 @@ class PackedSequences:
 
     @property
     def sentence_order_label(self) -> Tensor | None:
-        """(N,) int64, 0 in order, 1 swapped: the label under the name ALBERT's question has."""
+        """(N,) int64, 0 in order, 1 swapped: the label under the name of ALBERT's task."""
         return self.next_sentence_label
 
     @property
     def padding_share(self) -> float:
-        """Share of positions that hold no text."""
+        """Fraction of positions that hold no text."""
         return 1 - self.attention_mask.float().mean().item()
 
 
@@ -101,9 +101,9 @@ def pack(
 
 
 def to_sequences(packed: Sequence[tuple[list[int], list[int], list[int]]]) -> PackedSequences:
-    """Packed rows of one length as tensors; raises ValueError when there are none."""
+    """Packed sequences of one length as tensors; raises ValueError when there are none."""
     if not packed:
-        raise ValueError("No rows were given; expected at least one. Is the text empty?")
+        raise ValueError("No sequences were given; expected at least one. Is the text empty?")
     ids, types, mask = (_as_tensor(column) for column in zip(*packed, strict=True))
     return PackedSequences(input_ids=ids, attention_mask=mask, token_type_ids=types)
 

@@ -1,8 +1,9 @@
-"""SiFT, scale-invariant fine-tuning: train against the worst small push to the embeddings (He et
+"""SiFT, scale-invariant fine-tuning: adversarial training with small perturbations of the
+embeddings (He et
 al. 2020, section 4; the details as in the authors' code).
 
-The push is given to the *layer-normalised* embeddings, so its size means the same in a small model
-and a large one, whatever the length of their word vectors."""
+The perturbation is added to the *layer-normalised* embeddings, so its size means the same in a
+small model and a large one, whatever the length of their word vectors."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-EPS = 1e-7  # of the normalisation before the push
+EPS = 1e-7  # of the normalisation before the perturbation
 
 
 def symmetric_kl(p_logits: Tensor, q_logits: Tensor) -> Tensor:
-    """KL(p ‖ q) + KL(q ‖ p) of each row of scores, (…, C) -> (…), in nats.
+    """KL(p ‖ q) + KL(q ‖ p) of each row of logits, (…, C) -> (…), in nats.
 
     Both sides learn. The weights of each sum are held fixed, as the authors do."""
     log_p, log_q = p_logits.log_softmax(-1), q_logits.log_softmax(-1)
@@ -28,9 +29,9 @@ def symmetric_kl(p_logits: Tensor, q_logits: Tensor) -> Tensor:
 
 @dataclass
 class Perturbation:
-    """What the embeddings' LayerNorm is given: its input normalised, and a push on top if set."""
+    """What the embeddings' LayerNorm is given: its input normalised, plus a perturbation if set."""
 
-    clean: Tensor | None = None  # (B, T, H), of the latest pass without a push
+    clean: Tensor | None = None  # (B, T, H), of the latest pass without a perturbation
     perturbation: Tensor | None = None  # (B, T, H)
 
     def __call__(self, module: nn.Module, given: tuple[Tensor]) -> tuple[Tensor]:
@@ -42,7 +43,7 @@ class Perturbation:
 
 @contextmanager
 def perturbing(norm: nn.Module) -> Iterator[Perturbation]:
-    """While this lasts, `norm` (the embeddings' LayerNorm) reads what the Push says."""
+    """While this lasts, `norm` (the embeddings' LayerNorm) reads what the Perturbation says."""
     hook = Perturbation()
     handle = norm.register_forward_pre_hook(hook)
     try:
@@ -54,17 +55,17 @@ def perturbing(norm: nn.Module) -> Iterator[Perturbation]:
 def sift_loss(
     answer: Callable[[], Tensor], norm: nn.Module, *, start: float = 1e-2, step: float = 1e-4
 ) -> tuple[Tensor, Tensor]:
-    """The model's answer without a push, and how far a push moves it.
+    """The model's answer without a perturbation, and how far a perturbation moves it.
 
     answer: runs the model on its batch, () -> logits (…, C). norm: the LayerNorm of its embeddings.
-    start: standard deviation of the first, random push, cut at two of them. step: how far it then
-    climbs; each token's gradient is divided by its largest entry, so no token dominates.
-    Returns (logits, mean symmetric KL between them and the pushed ones); add the second to the
+    start: standard deviation of the first, random perturbation, cut at two of them. step: how far
+    it then climbs; each token's gradient is divided by its largest entry, so no token dominates.
+    Returns (logits, mean symmetric KL between them and the perturbed ones); add the second to the
     task's loss. Nothing of the weights is changed here. Raises ValueError unless start > 0."""
     if not start > 0:
         raise ValueError(
-            f"start={start!r} was given; expected a number above 0: with no push at all there is "
-            "no slope to climb."
+            f"start={start!r} was given; expected a number above 0: with no perturbation at all "
+            "there is no gradient to climb."
         )
     with perturbing(norm) as at:
         logits = answer()

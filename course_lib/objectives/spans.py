@@ -23,8 +23,8 @@ def span_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
     outputs.start_logits, .end_logits (B, T); targets["start"], ["end"] (B,): positions of the first
     and of the last token, (0, 0) for no answer. The paper adds the two (section 4.2); its released
-    code, and transformers, take their mean. Raises ValueError for positions outside the row, which
-    transformers leaves out without a word, and for a start behind its end."""
+    code, and transformers, take their mean. Raises ValueError for positions outside the sequence,
+    which transformers leaves out without a word, and for a start behind its end."""
     start, end = targets["start"], targets["end"]
     _check_positions(start, end, *outputs.start_logits.shape)
     first = mean_cross_entropy(outputs.start_logits, start, targets.get("num_start"))
@@ -57,16 +57,17 @@ def best_spans(
     start_logits: Tensor, end_logits: Tensor, allowed: Tensor, longest: int = 30
 ) -> Spans:
     """Of all spans from i to j ≥ i of at most `longest` tokens, that with the greatest sum of start
-    score i and end score j; of equal ones the first, and of those the shortest.
+    logit i and end logit j; of equal ones the first, and of those the shortest.
 
     start_logits, end_logits (B, T); allowed (B, T) bool, True at the passage's tokens: only there
-    may an answer start and end. Raises ValueError for other shapes, for a row without an allowed
-    token, for an allowed [CLS], and for longest below 1."""
+    may an answer start and end. Raises ValueError for other shapes, for a sequence without an
+    allowed token, for an allowed [CLS], and for longest below 1."""
     _check_search(start_logits, end_logits, allowed, longest)
     tokens = start_logits.shape[1]
     longest = min(longest, tokens)
     start, end = (_wide(x).masked_fill(~allowed, -torch.inf) for x in (start_logits, end_logits))
-    # ends[b, i, k] is the score of an end k tokens behind i; beyond the row it is minus infinity.
+    # ends[b, i, k] is the logit of an end k tokens behind i; beyond the sequence it is minus
+    # infinity.
     ends = F.pad(end, (0, longest - 1), value=-torch.inf).unfold(1, longest, 1)  # (B, T, longest)
     score, at = (start[:, :, None] + ends).flatten(1).max(dim=1)  # of equal ones the first
     first = at // longest
@@ -105,14 +106,14 @@ def _check_positions(start: Tensor, end: Tensor, batch: int, tokens: int) -> Non
     if start.shape != (batch,) or end.shape != (batch,):
         raise ValueError(
             f"start of shape {tuple(start.shape)} and end of shape {tuple(end.shape)} were given "
-            f"for {batch} rows; expected one position each a row, ({batch},)."
+            f"for {batch} sequences; expected one position each a sequence, ({batch},)."
         )
     for name, positions in (("start", start), ("end", end)):
         outside = positions[(positions < 0) | (positions >= tokens)].tolist()
         if outside:
             raise ValueError(
-                f"{name} positions {outside[:5]} were given for rows of {tokens} tokens; expected "
-                f"0 to {tokens - 1}. Where an answer was cut off, give (0, 0): no answer here."
+                f"{name} positions {outside[:5]} were given for sequences of {tokens} tokens; "
+                f"expected 0 to {tokens - 1}. Where an answer was cut off, give (0, 0): no answer."
             )
     if behind := torch.stack([start, end], dim=1)[start > end].tolist():
         raise ValueError(
@@ -139,5 +140,5 @@ def _check_search(start: Tensor, end: Tensor, allowed: Tensor, longest: int) -> 
         )
     if empty := (~allowed.any(dim=1)).nonzero()[:, 0].tolist():
         raise ValueError(
-            f"rows {empty[:5]} allow no token; expected at least one of the passage in every row."
+            f"sequences {empty[:5]} allow no token; expected at least one of the passage in each."
         )

@@ -15,10 +15,10 @@ from .classification import check_labels
 def token_classification_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Mean of −log P(the true label) over the tokens that carry one, in nats.
 
-    outputs.logits (B, T, labels); targets["token_labels"] (B, T), −100 where nothing is asked: at
+    outputs.logits (B, T, labels); targets["token_labels"] (B, T), −100 where no label counts: at
     special tokens, at padding, and at all pieces of a word but its first (Devlin et al. 2018,
     section 5.3). Raises ValueError for a label that the model does not have, and where nothing is
-    asked at all."""
+    labelled at all."""
     labels, count = targets["token_labels"], targets.get("num_token_labels")
     check_labels("token_labels", labels, outputs.logits, count)
     return {"total": mean_cross_entropy(outputs.logits, labels, count)}

@@ -85,7 +85,7 @@ def attention_picture(
 
 
 def attention_svg(matrix: Sequence[Sequence[float]], tokens: Sequence[str], title: str) -> str:
-    """SVG of one head, (T, T): row asks, column answers; weak lines are left out."""
+    """SVG of one head, (T, T): row: query, column: key; weak lines are left out."""
     lines = [(w, i, j) for i, row in enumerate(matrix) for j, w in enumerate(row) if w >= FAINTEST]
     drawn = "".join(_line(*line) for line in sorted(lines, reverse=True)[:MOST_LINES])
     words = "".join(

@@ -19,7 +19,7 @@ from .page import Live
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-# bertviz asks for its libraries through require.js; this answers with those already on the page.
+# bertviz loads its libraries through require.js; this answers with those already on the page.
 _STAND_IN = (
     "var require={config:function(){}};"
     "function requirejs(names,run){run(window.jQuery,window.d3)}"
@@ -39,7 +39,7 @@ def bertviz_view(
     """bertviz's head view or model view of one text. It counts layers and heads from 0.
 
     input_ids (T,) or (1, T); tokens: T strings; inputs: token_type_ids, attention_mask if wanted;
-    sentence_b_start: place of the first token of the second sentence. Raises ValueError as
+    sentence_b_start: position of the first token of the second sentence. Raises ValueError as
     attention_view does, ImportError naming the package that is missing.
     """
     weights = attention_weights(model, input_ids, **inputs)

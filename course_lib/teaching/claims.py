@@ -157,8 +157,8 @@ def compared(
 ) -> Settled:
     """What runs of a results file reached, less what the run `against` did, on the seeds both have.
 
-    measure: a share that every run records; called: its name in words. The value is one mean
-    difference a run. Raises NotHere where the results file has not been made yet."""
+    measure: a number from 0 to 1 that every run records; called: its name in words. The value is
+    one mean difference a run. Raises NotHere where the results file has not been made yet."""
     found = result(name)["runs"]
     reached = {run: {one["seed"]: one[measure] for one in found[run]} for run in (*runs, against)}
     base = reached.pop(against)

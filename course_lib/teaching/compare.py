@@ -33,7 +33,7 @@ class Comparison:
     our_parameters: int
     reference_parameters: int
     output_difference: float  # max |ours − theirs| / max(1, max |theirs|), real positions
-    gradient_difference: float  # the largest, as a share of the largest entry of the whole gradient
+    gradient_difference: float  # the largest, over the largest entry of the whole gradient
     tolerance: float
     batch: str
 
@@ -87,8 +87,8 @@ def compare(
     """Run our model and the reference on one batch with padding; compare outputs and gradients.
 
     reference: "transformers" builds its model from our weights; or a transformers model, taken as
-    it is. rows, length: the batch, ids drawn from `seed`. Raises ValueError for another word or
-    a reference of another shape, CheckpointError for a model that transformers does not have.
+    it is. sequences, length: the batch, ids drawn from `seed`. Raises ValueError for another word
+    or a reference of another shape, CheckpointError for a model that transformers does not have.
     """
     from course_lib.checkpoints import from_transformers, to_transformers
 
@@ -110,7 +110,7 @@ def compare(
             _mean_loss(outputs, names, mask, seed).backward()
         del mine, other
         for p in theirs.parameters():
-            # The gradient takes the weight's place, and so gets our names.
+            # The gradient stands where the weight stood, and so gets our names.
             p.data = torch.zeros_like(p) if p.grad is None else p.grad
         gradient = _gradient_distance(ours, from_transformers(theirs))
     return Comparison(
@@ -120,7 +120,7 @@ def compare(
         output_difference=output,
         gradient_difference=gradient,
         tolerance=_tolerance(ours, theirs),
-        batch=f"{sequences} rows of up to {batch['input_ids'].shape[1]} tokens"
+        batch=f"{sequences} sequences of up to {batch['input_ids'].shape[1]} tokens"
         + (", two segments, padding" if config.type_vocab_size > 1 else ", padding"),
     )
 
@@ -144,7 +144,7 @@ def _same_shapes(ours: nn.Module, theirs: nn.Module) -> None:
 
 
 def _batch(config: Any, sequences: int, length: int, seed: int) -> dict[str, Tensor]:
-    """Random ids in rows of different length, the second half of each in segment B if there is
+    """Random ids in sequences of different length, the second half of each in segment B if there is
     one; a model without segments gets none. The padding id stands for nothing else: some models
     count their positions by it."""
     generator = torch.Generator().manual_seed(seed)
@@ -166,7 +166,7 @@ def _batch(config: Any, sequences: int, length: int, seed: int) -> dict[str, Ten
 
 @contextmanager
 def _gradients_of(model: nn.Module) -> Iterator[None]:
-    """Dropout off and gradients fresh; mode and gradients as they were afterwards."""
+    """Dropout off and gradients cleared; mode and gradients as they were afterwards."""
     training, before = model.training, [p.grad for p in model.parameters()]
     model.eval()
     model.zero_grad(set_to_none=True)
@@ -184,7 +184,7 @@ def _names(mine: Any, other: Any) -> list[str]:
 
 
 def _real(outputs: Any, name: str, mask: Tensor) -> Tensor:
-    """(B, T, …) at real positions; what there is one of a row, (B, …), as it is."""
+    """(B, T, …) at real positions; what there is one of a sequence, (B, …), as it is."""
     output = getattr(outputs, name)
     return output if name in ONE_A_ROW else output[mask.bool()]
 

@@ -67,9 +67,9 @@ def embedding_picture(
     *,
     as_image: bool = False,
 ) -> Html:
-    """Every stage of every token as a row of colours, and the numbers of the token at `place`.
+    """Every stage of every token as a row of colours, and the numbers of the token at `position`.
 
-    Places count from 0; one beyond the last is taken as the last. as_image: for a page without a
+    Positions count from 0; one beyond the last is taken as the last. as_image: for a page without a
     kernel (see page.svg_image). Raises ValueError for an empty sentence.
     """
     import torch
@@ -110,7 +110,7 @@ def _strip(k: int, name: str, values: Tensor, where: Ids) -> str:
     x, high = LEFT + k * (WIDE + GAP), ROW * len(values)
     middle = f'x="{x + WIDE / 2}" text-anchor="middle"'
     uri = heat_png(values[:, :DIMS])
-    id_said = f"{('id', 'segment', 'place')[k]} {where[k]}" if k < len(where) else ""
+    id_said = f"{('id', 'segment', 'position')[k]} {where[k]}" if k < len(where) else ""
     return (
         f'<text {middle} y="16" font-weight="600">{name}</text>'
         f'<text {middle} y="33" font-size="11" fill="#555">{id_said}</text>'
@@ -134,7 +134,7 @@ def _name(i: int, token: str, chosen: bool) -> str:
 def _numbers(stages: Mapping[str, Tensor], token: str, where: Ids) -> str:
     """A table of the first numbers of one token, stage by stage, with mean and deviation over H."""
     few = min(WRITTEN, stages["sum"].shape[1])
-    head = [f"“{token}”, place {where[2]}", *map(str, range(few)), "", "mean", "sd"]
+    head = [f"“{token}”, position {where[2]}", *map(str, range(few)), "", "mean", "sd"]
     sides = ["left"] + ["right"] * (len(head) - 1)
     lines = [table_row("th", head, sides)]
     for k, (name, values) in enumerate(stages.items()):
@@ -156,7 +156,7 @@ def _short(value: float) -> str:
 
 def _in_words(stages: Mapping[str, Tensor], tokens: Sequence[str], where: Ids) -> str:
     position = where[2]
-    lines = [" ".join(tokens), f"token {tokens[position]!r}: id, segment, place {where}"]
+    lines = [" ".join(tokens), f"token {tokens[position]!r}: id, segment, position {where}"]
     for sign, (name, values) in zip(SIGNS, stages.items(), strict=True):
         first = "  ".join(_short(v) for v in values[position, :4].tolist())
         lines.append(f"{sign:>2} {STAGES[name]:<10} {first} …")

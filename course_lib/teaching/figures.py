@@ -84,7 +84,7 @@ def accuracy_chart(
     """The model's accuracy over its steps, between three levels.
 
     long_run: (steps, accuracies) of a longer run, drawn behind. All accuracies are
-    shares from 0 to 1. A logarithmic axis begins at the first step above zero.
+    fractions from 0 to 1. A logarithmic axis begins at the first step above zero.
     """
     figure = new_figure(title, "training step", "accuracy", log_x)
     figure.update_yaxes(tickformat=".0%", range=[0, 1.04])
@@ -160,9 +160,10 @@ def coverage_chart(
     copies: int = 10,
     simulated: Mapping[str, Sequence[float]] | None = None,
 ) -> Any:
-    """The share of positions asked at least once, pass by pass: one mask, some copies, or anew.
+    """The fraction of positions selected at least once, epoch by epoch: static masking, copies,
+    dynamic.
 
-    rate: share of positions chosen a pass, 0 to 1. simulated: for the name of a line, the shares
+    rate: fraction of positions selected an epoch. simulated: for the name of a line, the fractions
     counted after pass 1, 2, …; drawn as markers. Raises ValueError for another name.
     """
     from course_lib.objectives.coverage import coverage
@@ -174,8 +175,8 @@ def coverage_chart(
             f"simulated holds {', '.join(map(repr, sorted(unknown)))}; expected names of the "
             f"lines: {', '.join(ways)}."
         )
-    title = "Positions asked at least once"
-    figure = new_figure(title, "passes over the text", "share of positions")
+    title = "Positions selected at least once"
+    figure = new_figure(title, "epochs", "fraction of positions")
     figure.update_yaxes(tickformat=".0%")
     drawn, ends = looks(ways), []
     for name, most in ways.items():
@@ -204,7 +205,7 @@ def tradeoff_chart(
     """What is gained against what is paid: a named dot a model.
 
     points: {"name", "x", "y"} and, where the spread is known, "low" and "high", the ends of its y;
-    x, y: the titles of the axes. percent: the y are shares from 0 to 1. A family member keeps its
+    x, y: the titles of the axes. percent: the y lie in 0 to 1. A family member keeps its
     colour; markers and names tell all apart. Raises ValueError for no points, for a name given
     twice, for what is no number, a spread that leaves y out, and x ≤ 0 on a logarithmic axis.
     """
@@ -350,7 +351,7 @@ def heat_chart(
 ) -> Any:
     """A matrix (rows × columns) on the Cividis scale, numbers in up to 100 cells.
 
-    percent: the numbers are shares from 0 to 1, written as percentages.
+    percent: the numbers lie in 0 to 1, written as percentages.
     """
     import plotly.graph_objects as go
 

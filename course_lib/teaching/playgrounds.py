@@ -58,12 +58,12 @@ def masking_playground(
     tokenizer: WordPiece,
     text: str = "the river rose over its bank after the spring rain, and the bridge was closed.",
 ) -> Live:
-    """Mask an own sentence; sliders for the rate, two shares, seed and epoch."""
+    """Mask an own sentence; sliders for the rate, two probabilities, seed and epoch."""
     import ipywidgets as w
 
     controls = {
         "text": w.Text(value=text, description="sentence"),
-        "rate": share_slider(w, 0.15, "rate: share chosen"),
+        "rate": share_slider(w, 0.15, "rate: fraction selected"),
         "mask_share": share_slider(w, 0.8, "of these, to [MASK]"),
         "random_share": share_slider(w, 0.1, "of these, to a random token"),
         "seed": w.IntSlider(value=0, min=0, max=50, description="seed"),
@@ -95,7 +95,7 @@ def masking_picture(
     """One sentence after mask_sequences, as token boxes, the original words under what
     was changed.
 
-    Raises ValueError for an empty sentence and for shares that sum to more than one.
+    Raises ValueError for an empty sentence and for probabilities that sum to more than one.
     """
     from course_lib.objectives.masked_lm import mask_sequences
 
@@ -116,7 +116,7 @@ def masking_picture(
     labels = [_under(tokenizer, *one) for one in zip(before, after, actions, strict=True)]
     row = tokens_row([tokenizer.token(i) for i in after], actions, labels)
     said = masking_counts(before, after, actions)
-    left = f"{said} Kept is what is left over: {kept_share:.0%} of the chosen."
+    left = f"{said} Kept is what is left over: {kept_share:.0%} of the selected."
     counts = f'<p style="margin:6px 0 0">{escape(left)}</p>'
     return Html(card(row.inner + tokens_legend() + counts, "masking-view"), f"{row.text}\n{left}")
 
@@ -126,22 +126,22 @@ def masking_counts(before: Sequence[int], after: Sequence[int], actions: Sequenc
     masked, random, kept = (sum(a == kind for a in actions) for kind in (1, 2, 3))
     same = sum(a == 2 and x == y for a, x, y in zip(actions, before, after, strict=True))
     said = (
-        f"{len(actions)} tokens, [CLS] and [SEP] counted; {masked + random + kept} chosen: "
+        f"{len(actions)} tokens, [CLS] and [SEP] counted; {masked + random + kept} selected: "
         f"{masked} became [MASK], {random} a random token, {kept} kept."
     )
     if same:
-        said += f" {same} random draw{'s' * (same > 1)} gave the very token that was there."
+        said += f" {same} random replacement{'s' * (same > 1)} gave the very token that was there."
     return said
 
 
 def _under(tokenizer: WordPiece, before: int, after: int, action: int) -> str:
     if action == 2 and before == after:
         return "drew itself"
-    return {0: "", 1: tokenizer.token(before), 2: tokenizer.token(before), 3: "asked"}[action]
+    return {0: "", 1: tokenizer.token(before), 2: tokenizer.token(before), 3: "selected"}[action]
 
 
 def one_row(tokenizer: WordPiece | ByteBPE, a: str, b: str | None = None) -> PackedSequences:
-    """[CLS] a [SEP] or [CLS] a [SEP] b [SEP] as one row without padding."""
+    """[CLS] a [SEP] or [CLS] a [SEP] b [SEP] as one sequence without padding."""
     from course_lib.objectives.sequences import pack, to_sequences
 
     first = tokenizer.encode(a)

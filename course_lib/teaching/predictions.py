@@ -1,4 +1,4 @@
-"""What a model says about one hidden word, and how that changes while it learns."""
+"""What a model says about one masked word, and how that changes while it learns."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def predict_masked(
     a, b = tokenizer.encode(text), tokenizer.encode(second) if second else None
     ids, types, mask = pack(a, b, tokenizer.special, len(a) + (len(b) + 1 if b else 0) + 2)
     if tokenizer.special.mask not in ids:
-        raise ValueError(f"{text!r} holds no [MASK]; expected one in place of the word to predict.")
+        raise ValueError(f"{text!r} holds no [MASK]; expected one instead of the word to predict.")
     rows = [torch.tensor([row]) for row in (ids, mask, types)]
     at = torch.tensor([ids.index(tokenizer.special.mask)])
     was_training = model.training
@@ -65,7 +65,7 @@ def predict_masked(
 
 
 class WatchWord:
-    """A callback of train.fit that asks for the masked word at chosen steps; see .snapshots.
+    """A callback of train.fit that predicts the masked word at chosen steps; see .snapshots.
 
     looks: how often, spread so that the early looks, where most happens, are close together.
     more: second, truth and top of predict_masked.
@@ -92,7 +92,7 @@ def prediction_slider(
 ) -> Live:
     """What is predicted for a masked word as training goes on: a slider over the snapshots.
 
-    snapshots: [(step, [(token, probability), …]), …]; truth: the hidden word, its bar hatched.
+    snapshots: [(step, [(token, probability), …]), …]; truth: the masked word, its bar hatched.
     Raises ValueError without a snapshot.
     """
     import ipywidgets

@@ -21,7 +21,8 @@ _SVG_DASHES = {"dot": "2 4", "dash": "8 5", "dashdot": "8 4 2 4"}
 
 
 class _Display:
-    """One place in the notebook that is drawn over; in a terminal one line that is written over."""
+    """One output in the notebook that is drawn over; in a terminal one line that is written
+    over."""
 
     def __init__(self) -> None:
         self.handle: Any = None
@@ -37,7 +38,7 @@ class _Display:
         else:
             self.handle.update(shown)
         if last:
-            self.handle = None  # another run gets its own place
+            self.handle = None  # another run gets its own output
 
 
 def _terminal(text: str, last: bool) -> None:
@@ -131,7 +132,8 @@ def loss_svg(
 ) -> str:
     """An SVG of about 8 kB: the curve as means of neighbouring steps over all the steps to come."""
     wide, high, left, top, right = 720, 250, 46, 14, 150
-    # The first losses of a fresh model may be far above all else; the curve may leave the picture.
+    # The first losses of a randomly initialised model may be far above all else; the curve may
+    # leave the picture.
     ceiling = 1.08 * max([*values[:200], *baselines.values(), 1e-9])
 
     def x(step: float) -> float:

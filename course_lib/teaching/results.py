@@ -66,7 +66,8 @@ def kept(
 
 
 def in_words(values: Sequence[float]) -> str:
-    """Shares over seeds as mean, standard deviation and number: "55.0% (sd 1.2%, n 5)"."""
+    """Values from 0 to 1 over seeds as mean, standard deviation and number: "55.0% (sd 1.2%, n
+    5)"."""
     spread = f"sd {statistics.stdev(values):.1%}, n {len(values)}" if len(values) > 1 else "one run"
     return f"{statistics.mean(values):.1%} ({spread})"
 

@@ -42,7 +42,7 @@ def curves_chart(
     """For each name the mean of its runs as a line, and from the least to the most as a band.
 
     curves: name -> runs, each [(x, y), …], measured at the same x; where log_x, points at x ≤ 0 are
-    left out. percent: the y are shares from 0 to 1. levels: {name: y}, level lines.
+    left out. percent: the y lie in 0 to 1. levels: {name: y}, level lines.
     Raises ValueError for no runs, for runs measured at different x, and for what is no number.
     """
     figure = new_figure(title, x_title, y_title, log_x)
@@ -73,7 +73,7 @@ def dots_chart(
 ) -> Any:
     """Every value a dot, one a seed; their mean a bar; mean, deviation and number in words.
 
-    groups: name -> values; percent: they are shares from 0 to 1. levels: {name: y}, level lines.
+    groups: name -> values; percent: they lie in 0 to 1. levels: {name: y}, level lines.
     Raises ValueError for a group without values and for what is no number.
     """
     figure = new_figure(title, "", y_title)
@@ -105,7 +105,7 @@ def ablation_chart(
     """Rows of dots, one a seed, with their mean: a panel for each group, the same rows in each.
 
     groups: group -> row -> values, such as "equal steps" -> "ELECTRA" -> one value a seed; up to
-    three groups, all with the same rows in the same order. percent: they are shares from 0 to 1.
+    three groups, all with the same rows in the same order. percent: they lie in 0 to 1.
     Raises ValueError for no groups or more than three, for other rows in one of them, for a row
     without values and for what is no number.
     """
@@ -206,7 +206,7 @@ def layer_distance_chart(
 
 
 def queue_chart(found: Mapping[str, Any]) -> Any:
-    """Lecture 08's queue: the share of places named right against the step, a line a recipe.
+    """Lecture 08's queue: the fraction of positions named right against the step, a line a recipe.
 
     found: data/results/08_queue.json. The level is the chance of a guess among the workers. The
     steps are on a logarithmic axis: one recipe may train much longer than the others.
@@ -216,7 +216,7 @@ def queue_chart(found: Mapping[str, Any]) -> Any:
     workers = len(found["words"])
     figure = curves_chart(
         curves, x_title="training step; a line ends where training ends",
-        y_title="places named right", percent=True, log_x=True,
+        y_title="positions named right", percent=True, log_x=True,
         title="Who comes when in the queue", levels={f"chance, 1 in {workers}": 1 / workers},
     )  # fmt: skip
     return figure.update_layout(width=740).update_xaxes(
@@ -353,7 +353,7 @@ def _shared_rows(groups: Mapping[str, Mapping[str, Sequence[float]]]) -> list[st
 
 
 def _panels(count: int) -> list[list[float]]:
-    """Where panels side by side begin and end, as shares of the width."""
+    """Where panels side by side begin and end, as fractions of the width."""
     gap = 0.06
     wide = (1 - gap * (count - 1)) / count
     return [rounded([k * (wide + gap), k * (wide + gap) + wide]) for k in range(count)]

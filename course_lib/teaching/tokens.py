@@ -1,7 +1,7 @@
 """Tokens as boxes, the same way everywhere. Shape says what colour says.
 
-[MASK] is hatched, a replaced token outlined twice, a token kept but asked for dotted and
-underlined, a control token rounded. Actions are numbered as in objectives.masked_lm.
+[MASK] is hatched, a replaced token outlined twice, a token kept but selected for dotted and
+underlined, a special token rounded. Actions are numbered as in objectives.masked_lm.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SAID = {
     PLAIN: "",
     MASKED: "hidden by [MASK]",
     REPLACED: "replaced by a random token",
-    KEPT: "kept, but asked",
+    KEPT: "kept, but selected",
 }
 
 _BOX = "display:inline-block;margin:2px 3px 0 0;color:#1a1a1a;white-space:pre;"
@@ -65,8 +65,8 @@ def tokens_row(
 
 def tokens_legend() -> str:
     """HTML: one small box of each kind with its meaning."""
-    kinds = (("[CLS]", PLAIN, "control token"), ("[MASK]", MASKED, "hidden"),
-             ("word", REPLACED, "replaced"), ("word", KEPT, "kept, but asked"))  # fmt: skip
+    kinds = (("[CLS]", PLAIN, "special token"), ("[MASK]", MASKED, "hidden"),
+             ("word", REPLACED, "replaced"), ("word", KEPT, "kept, but selected"))  # fmt: skip
     parts = (f"{box(t, a)}<span>{said}</span>&emsp;" for t, a, said in kinds)
     return f'<div style="font-size:12px;color:#444;margin-top:4px">{"".join(parts)}</div>'
 
@@ -76,7 +76,7 @@ def box(token: str, action: int = PLAIN, meaning: str = "") -> str:
     rounded = token in SPECIAL and action == PLAIN and token not in ("[MASK]", "<mask>")
     look = _ROUND if rounded else _LOOK[int(action)]
     kind = "special" if rounded else ("plain", "masked", "replaced", "kept")[int(action)]
-    said = meaning or SAID[int(action)] or ("control token" if rounded else "")
+    said = meaning or SAID[int(action)] or ("special token" if rounded else "")
     title = f' title="{said}"' if said else ""
     style = f"{_BOX}{_MONO}{look}"
     return f'<span class="token token-{kind}"{title} style="{style}">{escape(token)}</span>'

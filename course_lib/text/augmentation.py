@@ -33,10 +33,10 @@ def augment(
 
     model: names words at [MASK], called as model(input_ids, attention_mask, token_type_ids,
     predict_at). Each word is hidden by itself and its `candidates` likeliest fillings are noted,
-    which may hold the word itself, but no control token; a variant replaces each word with
+    which may hold the word itself, but no special token; a variant replaces each word with
     probability `share` by one of them. Here every word is one piece; the paper takes neighbours in
     GloVe for words of several. A replaced word may change what the right answer is: the label is
-    the old one, so it is the teacher that should judge.
+    the old one, so it is the teacher that should label it.
     Raises ValueError for numbers that make no sense."""
     words = special.vocab_size - len(special_token_ids(special))
     whole = isinstance(copies, int) and isinstance(candidates, int)

@@ -2,8 +2,8 @@
 
 Byte pair encoding is Sennrich et al. 2016 (section 3.2), the step to bytes Radford et al. 2019
 (GPT-2, section 2.2); RoBERTa (Liu et al. 2019, section 4.4) took both, with 50K pieces. Every text
-is a row of bytes and there are only 256 of them, so nothing is unknown, nothing has to be cleaned
-away beforehand, and `decode` gives back exactly what `encode` was given.
+is a sequence of bytes and there are only 256 of them, so nothing is unknown, nothing has to be
+cleaned away beforehand, and `decode` gives back exactly what `encode` was given.
 
 Four stations, one function each: `split_text` (text into words), `stand_ins` (a word into bytes,
 each shown as a printable character), `apply_merges` (bytes into pieces), and the vocabulary (a
@@ -96,7 +96,7 @@ def _check_stand_ins(chars: str) -> None:
 
 def show_bytes(text: str) -> list[tuple[str, bytes, str]]:
     """(character, its UTF-8 bytes, their printable stand-ins) for each character of `text`."""
-    _utf8(text)  # an error names the place in the whole text
+    _utf8(text)  # an error names the position in the whole text
     return [(char, char.encode("utf-8"), stand_ins(char)) for char in text]
 
 
@@ -162,7 +162,7 @@ def merge_pair(pieces: Sequence[Piece], pair: tuple[Piece, Piece], new: Piece) -
 def apply_merges(word: str, ranks: Mapping[Pair, int]) -> Iterator[list[str]]:
     """The pieces of `word` (printable stand-ins): its bytes, then what each merge leaves.
 
-    ranks: pair -> its place in the order of learning. Of all pairs in the word, the one learned
+    ranks: pair -> its rank in the order of learning. Of all pairs in the word, the one learned
     first is merged, everywhere in the word, until no pair is left that was learned. A word of n
     bytes takes up to n rounds of n steps.
     """
@@ -177,7 +177,8 @@ def apply_merges(word: str, ranks: Mapping[Pair, int]) -> Iterator[list[str]]:
 class ByteBPE(Vocabulary):
     """A byte-level BPE tokenizer, as GPT-2 and RoBERTa use it.
 
-    vocab: the tokens as printable stand-ins; a token's id is its place. All 256 bytes and the five
+    vocab: the tokens as printable stand-ins; a token's id is its position. All 256 bytes and the
+    five
         special tokens are among them, and none stands twice.
     merges: pairs of pieces in the order of learning, each made of bytes and of earlier merges.
     Raises ValueError when the vocabulary or the merges are not like that.
@@ -329,7 +330,7 @@ def train_byte_bpe(texts: Iterable[str], vocab_size: int, *, min_frequency: int 
     which they were learned (see `learn_merges`), then <mask>. There are fewer than `vocab_size`
     when no pair is left that occurs `min_frequency` times.
     Raises ValueError for a `vocab_size` below 261, a `min_frequency` below 1, or texts without a
-    character; TypeError for texts that are not strings, or one string in place of several.
+    character; TypeError for texts that are not strings, or one string instead of several.
     """
     least = len(ALPHABET) + len(SPECIAL_TOKENS)
     if vocab_size < least:
@@ -346,7 +347,7 @@ def train_byte_bpe(texts: Iterable[str], vocab_size: int, *, min_frequency: int 
 def count_words(texts: Iterable[str]) -> Counter[str]:
     """How often each word of `split_text` occurs, written in stand-ins.
 
-    Raises TypeError for one string in place of several, ValueError when there is no character.
+    Raises TypeError for one string instead of several, ValueError when there is no character.
     """
     if isinstance(texts, str):
         raise TypeError(
@@ -375,7 +376,7 @@ def learn_merges(words: Mapping[str, int], number: int, *, min_frequency: int = 
         raise ValueError(f"min_frequency is {min_frequency}: expected at least 1.")
     for word in words:
         _check_stand_ins(word)
-    pieces = list(ALPHABET)  # a piece's place here is its number, and its age
+    pieces = list(ALPHABET)  # a piece's position here is its number, and its age
     table = _PairTable(words)
     merges: list[Pair] = []
     while len(merges) < number and (pair := table.most_frequent(min_frequency)):
@@ -401,7 +402,7 @@ class _PairTable:
         self.words = [[number[char] for char in word] for word in words]
         self.times = list(words.values())
         self.counts: Counter[tuple[int, int]] = Counter()
-        self.where: defaultdict[tuple[int, int], set[int]] = defaultdict(set)  # places in `words`
+        self.where: defaultdict[tuple[int, int], set[int]] = defaultdict(set)  # in `words`
         for place in range(len(self.words)):
             self._add(place)
         self.heap = [(-count, pair) for pair, count in self.counts.items()]

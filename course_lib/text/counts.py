@@ -35,8 +35,8 @@ class Unigram:
         return self.word
 
     def accuracy(self, sequences: PackedSequences, selected: Tensor) -> float:
-        """Share of the positions in `chosen` (N, T; bool) of the unmasked `rows` that hold this
-        word."""
+        """Fraction of the positions in `selected` (N, T; bool) of the unmasked `sequences` that
+        hold this word."""
         return float((sequences.input_ids[selected] == self.word).float().mean())
 
 
@@ -56,7 +56,7 @@ class NeighbourCounts:
         flat = np.fromiter(chain.from_iterable(_triples(documents)), dtype=np.int32).reshape(-1, 3)
         if not len(flat):
             raise ValueError("Given no words to count; expected at least one document with a word.")
-        self._size = size = int(flat.max()) + 2  # ids, and the edge in the last place
+        self._size = size = int(flat.max()) + 2  # ids, and the edge in the last position
         a, w, b = (flat[:, column].astype(np.int64) % size for column in range(3))
         left, right = (
             np.bincount(side * size + w, minlength=size * size).reshape(size, size)
@@ -88,7 +88,8 @@ class NeighbourCounts:
         return scores
 
     def accuracy(self, sequences: PackedSequences, selected: Tensor) -> float:
-        """Share of the positions in `chosen` (N, T; bool) it guesses right, in the unmasked `rows`.
+        """Fraction of the positions in `selected` (N, T; bool) it guesses right, in the unmasked
+        `sequences`.
 
         Neighbours are the nearest words, across the [SEP] between two halves of a story.
         """
@@ -96,7 +97,7 @@ class NeighbourCounts:
         return float(hits.float().mean())
 
     def hits(self, sequences: PackedSequences, selected: Tensor) -> Tensor:
-        """Whether each chosen position is guessed right, (number of positions,) bool, in reading
+        """Whether each selected position is guessed right, (number of positions,) bool, in reading
         order."""
         return torch.tensor(
             [self.predict(a, b) == w for a, w, b in _neighbours(sequences, selected)]
@@ -110,7 +111,7 @@ def _triples(documents: Sequence[Document]) -> Iterator[tuple[int, int, int]]:
 
 
 def _neighbours(sequences: PackedSequences, selected: Tensor) -> Iterator[tuple[int, int, int]]:
-    """(left, word, right) of every chosen position, special tokens skipped."""
+    """(left, word, right) of every selected position, special tokens skipped."""
     form = _form_ids(sequences)
     for ids, picked in zip(sequences.input_ids.tolist(), selected.tolist(), strict=True):
         positions = [t for t, w in enumerate(ids) if w not in form]
@@ -121,8 +122,8 @@ def _neighbours(sequences: PackedSequences, selected: Tensor) -> Iterator[tuple[
 
 
 def _form_ids(sequences: PackedSequences) -> set[int]:
-    """[CLS], [SEP] and [PAD], read off the rows: the first position, the last real one, and what
-    follows it."""
+    """[CLS], [SEP] and [PAD], read off the sequences: the first position, the last real one, and
+    what follows it."""
     ends = sequences.attention_mask.sum(1) - 1
     last = sequences.input_ids.gather(1, ends[:, None])
     padding = sequences.input_ids[sequences.attention_mask == 0]

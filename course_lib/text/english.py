@@ -3,8 +3,8 @@
 Five files of JSON Lines, one item a line: reviews (sentiment), messages (spam), pairs (natural
 language inference), tagged sentences (parts of speech and named entities) and passages with
 questions. `reviews("train")` gives the items of one split, `reviews()` all of them.
-`features.py` turns items into rows of ids. Two files of TOML beside them: the worked examples of
-lecture 03, and sentences with one hidden word for the course's checkpoint, `blanks()`.
+`features.py` turns items into sequences of ids. Two files of TOML beside them: the worked examples
+of lecture 03, and sentences with one masked word for the course's checkpoint, `blanks()`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UPOS = (
 ENTITY_KINDS = ("PER", "ORG", "LOC")
 ENTITY_TAGS = ("O", *(f"{place}-{kind}" for kind in ENTITY_KINDS for place in "BI"))
 
-# What tells a hidden word: a fixed turn of the trade, the grammar, the sense, a clue far away.
+# What tells a masked word: a fixed turn of the trade, the grammar, the sense, a clue far away.
 BLANK_KINDS = ("phrase", "grammar", "sense", "far")
 
 
@@ -172,8 +172,7 @@ class Blank:
     def __post_init__(self) -> None:
         if (count := self.text.count("[MASK]")) != 1:
             raise ValueError(
-                f"{self.text!r} holds {count} times [MASK]; expected one, in the place of "
-                f"{self.word!r}."
+                f"{self.text!r} holds {count} times [MASK]; expected one, instead of {self.word!r}."
             )
 
 
@@ -220,7 +219,7 @@ def examples() -> dict[str, Any]:
 
 @cache
 def blanks() -> tuple[Blank, ...]:
-    """Sentences in technical English with one hidden word, chosen before the course's checkpoint
+    """Sentences in technical English with one masked word, chosen before the course's checkpoint
     was trained."""
     return read_blanks(data_path("english", "blanks.toml"))
 

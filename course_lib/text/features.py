@@ -1,9 +1,9 @@
-"""Labelled texts as rows of ids, for each kind of task: one text or a pair, a label a word, a
+"""Labelled texts as sequences of ids, for each kind of task: one text or a pair, a label a word, a
 question about a passage.
 
 Words and answers are counted in characters, a model counts in tokens. Offsets, which say where in
-its text each token stands, lead from one to the other and back. What does not fit into a row is
-cut, counted and told: `print(task.cut)`.
+its text each token stands, lead from one to the other and back. What does not fit into a sequence
+is cut, counted and told: `print(task.cut)`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .english import ENTITY_TAGS, UPOS, Answer, Question, TaggedSentence
 from .packing import pack_pair
 from .tasks import Cut, LabelledSequences
 
-IGNORED = -100  # the label of a position where nothing is asked
+IGNORED = -100  # the label of a position that no loss counts
 
 
 class Tokenizer(Protocol):
-    """What is asked of a tokenizer here: WordPiece and ByteBPE have it."""
+    """What is needed of a tokenizer here: WordPiece and ByteBPE have it."""
 
     @property
     def special(self) -> SpecialIds: ...
@@ -76,7 +76,7 @@ def plain_sequences(
     length: int,
     second: Sequence[str] | None = None,
 ) -> tuple[PackedSequences, Cut]:
-    """The rows of `text_sequences` for texts whose class nobody knows, and what was cut.
+    """The sequences of `text_sequences` for texts whose class nobody knows, and what was cut.
 
     Raises ValueError for no texts, as many second texts as there are not texts, a text without a
     token, and a length that does not hold one token of each."""
@@ -105,7 +105,7 @@ def plain_sequences(
 
 @dataclass(frozen=True)
 class TaggedSequences:
-    """Sentences and the tag of each word: N rows of T positions.
+    """Sentences and the tag of each word: N sequences of T positions.
 
     labels (N, T) int64: the tag's number at the first piece of each word, −100 everywhere else;
     first: for each sentence, the position of each word's first piece, as far as its words fit."""
@@ -134,7 +134,7 @@ class TaggedSequences:
         if numbers.shape != self.labels.shape:
             raise ValueError(
                 f"tags of shape {tuple(numbers.shape)} were given; expected one for each position, "
-                f"{tuple(self.labels.shape)}. Pad what was cut to the longest row."
+                f"{tuple(self.labels.shape)}. Pad what was cut to the longest sequence."
             )
         found = [row[list(at)].tolist() for row, at in zip(numbers, self.first, strict=True)]
         if strange := {n for row in found for n in row if not 0 <= n < len(self.names)}:
@@ -197,8 +197,8 @@ def tagged_sequences(
 def _pieces_of_words(
     sentence: TaggedSentence, tokenizer: Tokenizer, room: int
 ) -> tuple[list[int], tuple[int, ...]]:
-    """The ids of the words that fit into `room`, and the positions of their first pieces in a row
-    that begins with [CLS]."""
+    """The ids of the words that fit into `room`, and the positions of their first pieces in a
+    sequence that begins with [CLS]."""
     ids: list[int] = []
     first: list[int] = []
     end = 0
@@ -230,7 +230,7 @@ def _pieces_of_words(
 
 @dataclass(frozen=True)
 class QuestionSequences:
-    """Questions, each with windows of its passage: W rows [CLS] question [SEP] window [SEP].
+    """Questions, each with windows of its passage: W sequences [CLS] question [SEP] window [SEP].
 
     start, end (W,): positions of the answer's first and last token, (0, 0) where this window does
     not hold all of it; allowed (W, T) bool: the window's tokens; offsets (W, T, 2): where in the

@@ -1,4 +1,5 @@
-"""The oracle: the exact probability of every word at a place of a story, given all its other words.
+"""The oracle: the exact probability of every word at a position of a story, given all its other
+words.
 
 It knows the rules (words, facts, frames, plans) and applies Bayes' rule to the generator itself, so
 no model that sees the same words or fewer can be right more often in the long run. A masked model
@@ -39,8 +40,8 @@ class Oracle:
         check_unambiguous(self.grammar, self._index)
 
     def score(self, story: Story, sentence: int, word: int) -> dict[str, float]:
-        """{word: probability} of the place, given every other word; words that cannot stand there
-        are left out.
+        """{word: probability} of the position, given every other word; words that cannot stand
+        there are left out.
 
         `sentence` and `word` count from 0. IndexError outside the story; ValueError when the rest
         of the story is not one this world tells.
@@ -66,7 +67,7 @@ class Oracle:
         }
 
     def joint(self, sentences: Sequence[Words], sentence: int, word: int) -> dict[str, float]:
-        """{word: probability of the whole story with that word at the place}, zeros left out."""
+        """{word: probability of the whole story with that word at the position}, zeros left out."""
         others = [self._parse(tuple(s)) for i, s in enumerate(sentences) if i != sentence]
         if any(parse is None for parse in others):
             return {}
@@ -87,13 +88,13 @@ class Oracle:
         return self.joint(sentences, 0, 0).get(sentences[0][0], 0.0)
 
     def best(self, story: Story, sentence: int, word: int) -> str:
-        """The likeliest word of the place (ties: the first in the alphabet)."""
+        """The likeliest word of the position (ties: the first in the alphabet)."""
         return next(iter(self.score(story, sentence, word)))
 
     def accuracy(
         self, stories: Sequence[Story], positions: Iterable[tuple[int, int, int]]
     ) -> float:
-        """Share of positions (story, sentence, word) where the likeliest word is the one that
+        """Fraction of positions (story, sentence, word) where the likeliest word is the one that
         stands there."""
         hits = [self.best(stories[i], s, w) == stories[i].words[s][w] for i, s, w in positions]
         return float(np.mean(hits))
@@ -135,7 +136,7 @@ class Oracle:
         return None
 
     def _matches(self, words: tuple[str, ...], hidden: int | None) -> list[tuple[Form, Evidence]]:
-        """The forms that give these words, whatever stands at place `hidden`."""
+        """The forms that give these words, whatever stands at position `hidden`."""
         found = []
         for form in self._by_length.get(len(words), []):
             evidence = self._match(form, words, hidden)

@@ -1,9 +1,9 @@
-"""Ids into rows of a fixed length: a pair of texts, or a stream of documents without a gap.
+"""Ids into sequences of a fixed length: a pair of texts, or a stream of documents without a gap.
 
 `pack_pair` is BERT's input, [CLS] a [SEP] b [SEP] and padding. `pack_documents` is what RoBERTa
-calls FULL-SENTENCES (Liu et al. 2019, section 4.2): sentences follow each other until the row is
-full, across the ends of documents, so that few positions are padding. `input_sequences` makes the
-same documents into any of the four formats of that section.
+calls FULL-SENTENCES (Liu et al. 2019, section 4.2): sentences follow each other until the sequence
+is full, across the ends of documents, so that few positions are padding. `input_sequences` makes
+the same documents into any of the four formats of that section.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ def pack_documents(
     separate: bool = True,
     across: bool = True,
 ) -> PackedSequences:
-    """Rows [CLS] sentence sentence … [SEP] of `length` positions, filled across documents.
+    """Sequences [CLS] sentence sentence … [SEP] of `length` positions, filled across documents.
 
     documents: document -> sentences -> ids without special ones. A sentence that no longer fits
-    begins the next row; one that is longer than a row is cut into rows. A document that ends within
-    a row is followed by an extra [SEP] (unless `separate` is False), or, with `across=False`, by
-    padding: the next document begins a row of its own. All of it is segment A.
-    Every id comes out once, in its order; `rows.padding_share` says how much of the rows is empty.
+    begins the next sequence; one that is longer than that is cut. A document that ends within a
+    sequence is followed by an extra [SEP] (unless `separate` is False), or, with `across=False`, by
+    padding: the next document begins a sequence of its own. All of it is segment A.
+    Every id comes out once, in its order; `padding_share` says how much of the sequences is empty.
     Raises ValueError when there is no text, for an empty document or sentence, or length < 3.
     """
     _check(documents, length)
@@ -106,13 +106,14 @@ def input_sequences(
     *,
     seed: int = 0,
 ) -> PackedSequences:
-    """Documents as rows of one of INPUT_FORMATS (Liu et al. 2019, section 4.2).
+    """Documents as sequences of one of INPUT_FORMATS (Liu et al. 2019, section 4.2).
 
-    segment-pair: A and B are runs of sentences that fill the row together. sentence-pair: A and B
-    are one sentence each, so that most of a row is padding. Both carry `next_sentence_label`, and
-    `seed` draws them. full-sentences: pack_documents; doc-sentences: the same, but no row goes
-    beyond the end of a document. Both have no label and nothing to draw. As in the paper, no pair
-    is made short on purpose. Raises ValueError for another format, and as the makers do."""
+    segment-pair: A and B are runs of sentences that fill the sequence together. sentence-pair: A
+    and B are one sentence each, so that most of a sequence is padding. Both carry
+    `next_sentence_label`, and `seed` draws them. full-sentences: pack_documents; doc-sentences: the
+    same, but none goes beyond the end of a document. Both have no label and nothing to draw. As in
+    the paper, no pair is made short on purpose. Raises ValueError for another format, and as the
+    makers do."""
     if format == "segment-pair":
         return make_pairs(documents, special, length=length, seed=seed, short_share=0.0)
     if format == "sentence-pair":

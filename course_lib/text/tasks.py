@@ -19,8 +19,8 @@ from .world import MicroWorld, Story, Trace, story_sequences
 
 @dataclass(frozen=True)
 class Cut:
-    """What did not fit into rows of `length` positions: `lost` tokens (or words, or answers, as
-    `what` says) of `texts` texts, of the `of` that there were. str(cut) says it."""
+    """What did not fit into sequences of `length` positions: `lost` tokens (or words, or answers,
+    as `what` says) of `texts` texts, of the `of` that there were. str(cut) says it."""
 
     texts: int
     of: int
@@ -39,8 +39,9 @@ class Cut:
 
 @dataclass(frozen=True)
 class LabelledSequences:
-    """Texts and the class of each: rows of N texts, labels (N,), the classes' names; where texts
-    were shortened to fit, `cut` says by how much (of all texts that the rows were taken from).
+    """Texts and the class of each: sequences of N texts, labels (N,), the classes' names; where
+    texts were shortened to fit, `cut` says by how much (of all texts that the sequences were taken
+    from).
 
     Raises ValueError unless every text has a label, and every label a name."""
 
@@ -70,14 +71,14 @@ class LabelledSequences:
 
     @property
     def commonest(self) -> float:
-        """Share of the commonest class: what always answering the same reaches."""
+        """Accuracy of the majority class: what always answering the same reaches."""
         return self.labels.bincount().max().item() / len(self.labels)
 
 
 def unstated_facts(
     world: MicroWorld, stories: Sequence[Story], length: int = 64
 ) -> LabelledSequences:
-    """What is the hero's job? Only of stories that do not say it: a reader must know the name.
+    """The unstated-fact probe: what is the hero's job? Only of stories that do not say it.
 
     About one story in five is such. Raises ValueError where none is."""
     silent = [s for s in stories if all(t.slot != "hero.job" for line in s.trace for t in line)]
@@ -94,10 +95,11 @@ def unstated_facts(
 
 @dataclass(frozen=True)
 class SlotCategories:
-    """Words in their texts, and the gap of a sentence frame that each fills: its kind.
+    """Words in their texts, and the slot of a sentence frame that each fills.
 
-    rows: N texts; at (M,): where the words stand, as n·T + t; labels (M,), names: their kinds;
-    learn (M,) bool: the word belongs to the half of the vocabulary that a probe learns from."""
+    sequences: N texts; at (M,): positions of the words, as n·T + t; labels (M,), names: their
+    slots; learn (M,) bool: the word belongs to the half of the vocabulary that a probe learns
+    from."""
 
     sequences: PackedSequences
     at: Tensor
@@ -109,9 +111,9 @@ class SlotCategories:
 def slot_categories(
     world: MicroWorld, stories: Sequence[Story], length: int = 64
 ) -> SlotCategories:
-    """Which kind of word stands here: a hero, a job, a thing, a city …?
+    """The slot-category probe: is this word a hero, a job, a thing, a city …?
 
-    The words are halved by a hash: who learned from one half has never been told the kind of a
+    The words are halved by a hash: who learned from one half has never seen the slot of a
     word of the other. Raises ValueError for no stories."""
     if not stories:
         raise ValueError("No stories were given; expected at least one.")
@@ -132,10 +134,10 @@ def slot_categories(
 
 @dataclass(frozen=True)
 class Queues:
-    """Rows in which the same eight workers come in the same order, each in a sentence of the same
-    form; only the place in the row says who it is.
+    """Sequences in which the same eight workers come in the same order, each in a sentence of the
+    same form; only the position says who it is.
 
-    rows: N texts; at (8,): where in each row the workers stand; words: their jobs, in order."""
+    sequences: N texts; at (8,): positions of the workers in each; words: their jobs, in order."""
 
     sequences: PackedSequences
     at: Tensor
@@ -143,10 +145,10 @@ class Queues:
 
 
 def queues(world: MicroWorld, count: int, seed: int = 0, workers: int = 8) -> Queues:
-    """`count` rows "then the baker sees the lamp . then the …": what is seen is drawn anew each
-    time, who comes is not. Neighbours say nothing about a worker but that one stands here.
+    """`count` sequences "then the baker sees the lamp . then the …": what is seen is drawn anew
+    each time, who comes is not. Neighbours say nothing about a worker but that one stands here.
 
-    Raises ValueError unless there are 1 to 36 workers and at least one row."""
+    Raises ValueError unless there are 1 to 36 workers and at least one sequence."""
     ids = world.tokenizer.ids
     tables = world.grammar.tables
     jobs = sorted({person["job"] for person in tables[world.grammar.roles["hero"]]} & set(ids))
@@ -154,7 +156,7 @@ def queues(world: MicroWorld, count: int, seed: int = 0, workers: int = 8) -> Qu
     if not 1 <= workers <= len(jobs) or count < 1:
         raise ValueError(
             f"workers={workers!r} and count={count!r} were given; expected 1 to {len(jobs)} "
-            "workers, and at least one row."
+            "workers, and at least one sequence."
         )
     generator = torch.Generator().manual_seed(seed)
     seen = torch.randint(len(things), (count, workers), generator=generator).tolist()
@@ -302,11 +304,11 @@ def story_questions(
 ) -> list[Question]:
     """One question about a fact for each story: how is the lamp, where does the hero come from?
 
-    About a share of `unanswerable` ask for what the story does not say. An answer that is said
-    twice has both places. Raises ValueError for no stories and for another share than 0 to 1."""
+    A fraction of about `unanswerable` ask for what the story does not say. An answer that is said
+    twice has both spans. Raises ValueError for no stories and for a fraction outside 0 to 1."""
     _some(stories)
     if not 0 <= unanswerable <= 1:
-        raise ValueError(f"unanswerable={unanswerable!r} was given; expected a share, 0 to 1.")
+        raise ValueError(f"unanswerable={unanswerable!r} was given; expected a fraction, 0 to 1.")
     draw = random.Random(f"story questions {seed}")
     found = []
     for number, story in enumerate(stories):

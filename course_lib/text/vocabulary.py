@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Vocabulary:
-    """A list of tokens, `vocab`; a token's id is its place in that list."""
+    """A list of tokens, `vocab`; a token's id is its position in that list."""
 
     vocab: list[str]
 

@@ -1,6 +1,6 @@
 """WordPiece: words into pieces of a fixed vocabulary, longest first (Wu et al. 2016, section 4.1).
 
-The text passes four stations, one function each: `normalise` (lower case, no accents),
+The text goes through four steps, one function each: `normalise` (lower case, no accents),
 `split_words` (white space and punctuation), `longest_match` (a word into pieces), and the
 vocabulary (a piece into its id). BERT's uncased models do exactly this; `fast_wordpiece` is the
 same thing in the `tokenizers` library, and the tests hold the two together on every word of a
@@ -91,7 +91,7 @@ def split_words(text: str) -> list[str]:
 
 def _words_and_places(text: str, first: int, lowercase: bool) -> Iterator[tuple[str, list[int]]]:
     """The words of `split_words(normalise(text))`, one character after the other, and for each of
-    their letters where it comes from; the first character of `text` has the place `first`."""
+    their letters where it comes from; the first character of `text` has the position `first`."""
     word, places = "", list[int]()
     for place, char in enumerate(text, first):
         for letter in _normalised(char, lowercase):
@@ -134,7 +134,7 @@ def longest_match(word: str, vocab: Collection[str]) -> list[str] | None:
 
 
 class WordPiece(Vocabulary):
-    """A WordPiece tokenizer over the list `vocab`; a token's id is its place in that list.
+    """A WordPiece tokenizer over the list `vocab`; a token's id is its position in that list.
 
     vocab: tokens, with the five special ones among them and none twice.
     lowercase: True for uncased models (lower case, accents dropped), False for cased ones.
@@ -252,7 +252,7 @@ class WordPiece(Vocabulary):
         return ids, offsets
 
     def _placed_words(self, text: str) -> Iterator[tuple[str, list[int]]]:
-        """What `words` gives, and for each letter the place of the character it comes from."""
+        """What `words` gives, and for each letter the position of the character it comes from."""
         first = 0
         for part in _SPECIAL.split(text):
             if part in SPECIAL_TOKENS:
@@ -286,7 +286,7 @@ _SPECIAL = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS)) + ")")
 
 
 def word_numbers(tokenizer: WordPiece, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-    """Which word of its row each token belongs to, from 0 on; −1 at [CLS], [SEP] and padding.
+    """Which word of its sequence each token belongs to, from 0 on; −1 at [CLS], [SEP] and padding.
 
     input_ids, attention_mask (N, T) -> (N, T) int64. A ## piece belongs to the word before it;
     where there is none, because the text was cut inside a word, it begins one. [UNK] is a word.
@@ -300,7 +300,7 @@ def word_numbers(tokenizer: WordPiece, input_ids: Tensor, attention_mask: Tensor
     if input_ids.numel() and not 0 <= input_ids.min() <= input_ids.max() < len(tokenizer):
         raise ValueError(
             f"ids from {int(input_ids.min())} to {int(input_ids.max())} were given; expected 0 to "
-            f"{len(tokenizer) - 1}: were the rows made with another tokenizer?"
+            f"{len(tokenizer) - 1}: were the sequences made with another tokenizer?"
         )
     in_words = attention_mask.bool()
     for special_id in tokenizer.special.never_masked:
@@ -346,7 +346,7 @@ def train_wordpiece(
     )
     tokenizer.train_from_iterator(texts, trainer)
     ids = tokenizer.get_vocab()
-    # The letters of control tokens, which text is never cut into, stand behind all other letters.
+    # The letters of special tokens, which text is never cut into, stand behind all other letters.
     learned = len(SPECIAL_TOKENS) + len(inner) + len(named) + sum(len(piece) == 1 for piece in ids)
     last = {piece: learned - 0.5 for piece in named}
     vocab = sorted(ids, key=lambda piece: (last.get(piece, ids[piece]), piece))

@@ -67,7 +67,7 @@ class Story:
         return tuple(tuple(s.split()) for s in self.sentences)
 
     def with_gap(self, kind: str) -> tuple[str, str, str]:
-        """The story's two halves with [MASK] for its last word of this kind, and the hidden word.
+        """The story's two halves with [MASK] for its last word of this kind, and the masked word.
 
         Raises ValueError when the story has no such word; `kind` is one of those of `Trace`.
         """
@@ -162,7 +162,8 @@ class MicroWorld:
         return [[[ids[w] for w in s.split()] for s in story.sentences] for story in stories]
 
     def sequences(self, stories: Sequence[Story], length: int = 64) -> StorySequences:
-        """Whole stories, one a row: [CLS] first half [SEP] second half [SEP], label 0 (IsNext)."""
+        """Whole stories, one a sequence: [CLS] first half [SEP] second half [SEP], label 0
+        (IsNext)."""
         packed, origins = [], []
         for document in self.documents(stories):
             half = len(document) // 2
@@ -331,7 +332,7 @@ def _choices(probabilities: np.ndarray) -> tuple[list[int], list[float]]:
 
 @dataclass(frozen=True)
 class StorySequences:
-    """Whole stories as rows, and where each position comes from.
+    """Whole stories as sequences, and where each position comes from.
 
     `places` is (N, T, 2): sentence and word of the position in its story, -1 for special tokens and
     padding.
@@ -354,6 +355,6 @@ class StorySequences:
 
 
 def story_sequences(world: MicroWorld, stories: Sequence[Story], length: int) -> PackedSequences:
-    """One story a row, [CLS] story [SEP], all of it one segment."""
+    """One story a sequence, [CLS] story [SEP], all of it one segment."""
     documents = world.documents(stories)
     return to_sequences([pack(list(chain(*d)), None, world.special, length) for d in documents])

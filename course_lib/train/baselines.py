@@ -25,7 +25,7 @@ from .task_metrics import accuracy
 def bag_of_words_accuracy(
     train: PackedSequences, heldout: PackedSequences, special: SpecialIds, *, kind: str = "shared"
 ) -> float:
-    """Share of held-out pairs that a logistic regression over words tells apart.
+    """Accuracy on held-out pairs of a bag-of-words baseline: a logistic regression over words.
 
     kind: its features. "shared": for each word, whether it stands in both segments, and how many
     words do; the same when the segments are swapped. "ordered": for each word +1 if it stands in
@@ -74,7 +74,7 @@ def words_of(text: str) -> list[str]:
 
 
 def label_accuracy(train: Sequence[Item], test: Sequence[Item], sees: str) -> float:
-    """Share of the test items whose class a simple classifier finds.
+    """Fraction of the test items whose class a simple classifier finds.
 
     sees: "nothing" always says the commonest class of the training items. The others are logistic
     regressions: "length" knows how many words and characters each text has, "words" which words it

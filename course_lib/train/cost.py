@@ -1,4 +1,4 @@
-"""What BERT-base's published pre-training would take: operations counted, divided by a rate.
+"""What BERT-base's published pre-training would take: FLOPs counted, divided by a rate.
 
     python -m course_lib.train.cost
 
@@ -27,17 +27,17 @@ from .pretrain_recipe import PretrainRecipe, read_recipe
 # Devlin et al. 2018, section A.2: a million steps of 256 sequences, 90% of them at 128 tokens and
 # the rest at 512; section 3.1: BooksCorpus and English Wikipedia, 800 and 2,500 million words.
 ROWS = 256
-SCHEDULE = ((900_000, 128), (100_000, 512))  # steps, tokens in a row
+SCHEDULE = ((900_000, 128), (100_000, 512))  # steps, tokens in a sequence
 WORDS = 3_300_000_000
-# One assumed GPU: what its data sheet gives for dense bfloat16 products (an A100's), and the share
-# of it that a training step reaches. Both are arguments of the command.
+# One assumed GPU: what its data sheet gives for dense bfloat16 products (an A100's), and the
+# fraction of it that a training step reaches. Both are arguments of the command.
 PEAK, USED = 312e12, 0.4
 DAY = 24 * 3_600
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Steps of one row length, and the operations of one of its rows, forward and backward."""
+    """Steps of one sequence length, and the FLOPs of one such sequence, forward and backward."""
 
     steps: int
     tokens: int
@@ -49,21 +49,21 @@ class Phase:
 
 
 def sequence_flops(model: BertForPreTraining, tokens: int) -> int:
-    """Operations of one full row of `tokens` tokens with both of BERT's questions, counted while it
-    runs; the last block and the head are computed where a word is asked only."""
+    """FLOPs of one full sequence of `tokens` tokens with both of BERT's tasks, counted while it
+    runs; the last block and the head are computed at the selected positions only."""
     batch = pretraining_batch(_full_sequences(model.config, 1, tokens), _special(model.config))
     batch.targets["next_sentence_label"] = torch.zeros(1, dtype=torch.long)
     return step_flops(model, pretraining_loss, batch)
 
 
 def bert_phases(size: str = "base") -> list[Phase]:
-    """BERT's published schedule, with the operations of a row of this size."""
+    """BERT's published schedule, with the FLOPs of a sequence of this size."""
     model = bert_for_pretraining(size).train()
     return [Phase(steps, tokens, sequence_flops(model, tokens)) for steps, tokens in SCHEDULE]
 
 
 def recipe_flops_per_token(recipe: PretrainRecipe, vocab_size: int) -> float:
-    """Operations for each token that a recipe's model reads, on a batch of full rows."""
+    """FLOPs for each token that a recipe's model reads, on a batch of full sequences."""
     special = SpecialIds(0, 1, 2, 3, 4, vocab_size)
     model, objective = build(recipe, special)
     sequences = _full_sequences(model.config, 8, recipe.text.length)
@@ -81,9 +81,9 @@ def _special(config: BertConfig) -> SpecialIds:
 
 
 def report(phases: Sequence[Phase], rate: float, source: str, peak: float, used: float) -> str:
-    """The estimate in words. rate: operations a second of a machine, and where it comes from."""
+    """The estimate in words. rate: FLOP/s of a machine, and where it comes from."""
     total, tokens = sum(p.flops for p in phases), sum(p.steps * ROWS * p.tokens for p in phases)
-    lines = ["BERT's published schedule (Devlin et al. 2018, section A.2), operations counted:"]
+    lines = ["BERT's published schedule (Devlin et al. 2018, section A.2), FLOPs counted:"]
     lines += [
         f"  {p.steps:,} steps × {ROWS} sequences × {p.sequence_flops:.3g} FLOPs a sequence of "
         f"{p.tokens} tokens = {p.flops:.3g}"
@@ -91,11 +91,11 @@ def report(phases: Sequence[Phase], rate: float, source: str, peak: float, used:
     ]
     return "\n".join([
         *lines,
-        f"  together {total:.3g} operations for {tokens:.3g} tokens, {tokens / WORDS:.0f} tokens "
+        f"  together {total:.3g} FLOPs for {tokens:.3g} tokens, {tokens / WORDS:.0f} tokens "
         f"for each of its {WORDS:.2g} words",
-        f"Here: {source} = {rate:.3g} operations a second",
+        f"Here: {source} = {rate:.3g} FLOP/s",
         f"  {total:.3g} / {rate:.3g} = {total / rate:.3g} s = {in_days(total / rate)}",
-        f"One GPU, assumed: {peak:.3g} operations a second at most, {used:.0%} of them used",
+        f"One GPU, assumed: {peak:.3g} FLOP/s at most, {used:.0%} of them used",
         f"  {total:.3g} / ({peak:.3g} × {used}) = {in_days(total / (peak * used))}; "
         f"eight, if they lose nothing to each other: {in_days(total / (8 * peak * used))}",
     ])  # fmt: skip
@@ -117,8 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--tokens-per-second", type=float, help="of that run; if not given, that "
                         "of the course's checkpoint, from data/results")  # fmt: skip
-    parser.add_argument("--peak", type=float, default=PEAK, help="of a GPU, operations a second")
-    parser.add_argument("--used", type=float, default=USED, help="the share of it that is reached")
+    parser.add_argument("--peak", type=float, default=PEAK, help="of a GPU, in FLOP/s")
+    parser.add_argument("--used", type=float, default=USED, help="the fraction reached")
     options = parser.parse_args(arguments)
     recipe = read_recipe(options.recipe or data_path("recipes", "course_bert.toml"))
     speed = options.tokens_per_second or read_result("03_checkpoint")["tokens_per_second"]
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not isinstance(vocabulary, int):
         parser.error(f"{options.recipe} names a file as vocabulary; expected one with a number.")
     per_token = recipe_flops_per_token(recipe, vocabulary)
-    source = f"{speed:,.0f} tokens a second ({recipe.name}) × {per_token:.3g} operations a token"
+    source = f"{speed:,.0f} tokens a second ({recipe.name}) × {per_token:.3g} FLOPs a token"
     print(report(bert_phases(), speed * per_token, source, options.peak, options.used))
 
 

@@ -1,4 +1,4 @@
-"""Fine-tuning: a pre-trained encoder, a fresh head on top, a few labelled texts.
+"""Fine-tuning: a pre-trained encoder, a randomly initialised head on top, a few labelled texts.
 
 The task decides the head: LabelledSequences a class a text, TaggedSequences a tag a word,
 QuestionSequences the start and the end of an answer. Nothing else differs."""
@@ -42,7 +42,7 @@ LOSSES: dict[type, Objective] = {
 
 def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[int], Batch]:
     """Batches as a pure function of the step: each epoch visits the texts in a new order, none
-    twice; what is left over when no batch can be filled any more waits for the next.
+    twice; what is left over when no batch can be filled any more is left out.
 
     Raises ValueError when there are fewer texts than a batch holds."""
     if not 1 <= batch_size <= len(task):
@@ -84,7 +84,7 @@ def classifier_on(
     encoder: Encoder, classes: int | Sequence[str], seed: int = 0
 ) -> BertForClassification:
     """A classifier on top of a *copy* of the encoder; classifier and, where missing, pooler are
-    fresh. classes: their names, or how many there are."""
+    randomly initialised. classes: their names, or how many there are."""
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     if copy.pooler is None:
@@ -94,7 +94,7 @@ def classifier_on(
 
 
 def head_on(encoder: Encoder, task: Task, seed: int = 0) -> ForTask:
-    """The task's head, fresh, on top of a *copy* of the encoder."""
+    """The task's head, randomly initialised, on top of a *copy* of the encoder."""
     if isinstance(task, LabelledSequences):
         return classifier_on(encoder, task.names, seed)
     torch.manual_seed(seed)
@@ -119,8 +119,8 @@ def finetune(
 ) -> Any:
     """The whole encoder trained on the task, from a copy: the one given stays as it is.
 
-    frozen: only what is fresh learns (the head, and a pooler that was missing), on vectors that
-    stay as they are. Returns the model with the task's head. Raises ValueError as
+    frozen: only what is randomly initialised learns (the head, and a pooler that was missing), on
+    vectors that stay as they are. Returns the model with the task's head. Raises ValueError as
     `labelled_batches` does."""
     model = head_on(encoder, task, seed)
     if frozen:
@@ -140,8 +140,8 @@ def finetune(
 
 @torch.no_grad()
 def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 64) -> list[Tensor]:
-    """The model's scores of these names for all texts of the task, padded to its rows' length. The
-    model is left as it was found."""
+    """The model's logits of these names for all texts of the task, padded to its sequences' length.
+    The model is left as it was found."""
     was_training = model.training
     model.eval()
     length, found = task.sequences.input_ids.shape[1], []
@@ -151,7 +151,7 @@ def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 6
             found.append([getattr(out, name) for name in names])
     finally:
         model.train(was_training)
-    whole = isinstance(task, LabelledSequences)  # a score a text, nothing to pad
+    whole = isinstance(task, LabelledSequences)  # one vector a text, nothing to pad
     return [torch.cat([x if whole else _padded(x, length) for x in parts])
             for parts in zip(*found, strict=True)]  # fmt: skip
 
@@ -163,13 +163,13 @@ def _padded(logits: Tensor, length: int) -> Tensor:
 
 
 def predicted_classes(model: BertForClassification, task: LabelledSequences) -> list[str]:
-    """The class with the highest score of each text, by name."""
+    """The class with the highest logit of each text, by name."""
     (logits,) = outputs_on(model, task, ["logits"])
     return [task.names[n] for n in logits.argmax(-1).tolist()]
 
 
 def predicted_tags(model: BertForTokenClassification, task: TaggedSequences) -> list[list[str]]:
-    """The tag with the highest score of each word that fits into its row."""
+    """The tag with the highest logit of each word that fits into its sequence."""
     (logits,) = outputs_on(model, task, ["logits"])
     names = task.names or model.names
     return [
@@ -201,7 +201,7 @@ def best_answers(
 
 def null_threshold(answers: Mapping[str, tuple[str, float]], task: QuestionSequences) -> float:
     """The threshold that these answers do best with: give the span where it beats the null answer
-    by more. Choose it on other questions than those it is judged on."""
+    by more. Choose it on other questions than those it is tested on."""
     gold = gold_answers(task)
     return choose_null_threshold(
         Candidate(text, margin, gold[name]) for name, (text, margin) in answers.items()
@@ -226,14 +226,14 @@ def answer_scores(
 def class_accuracy(
     model: BertForClassification, task: LabelledSequences, batch_size: int = 256
 ) -> float:
-    """Share of texts whose class gets the highest score."""
+    """Fraction of texts whose class gets the highest logit."""
     (logits,) = outputs_on(model, task, ["logits"], batch_size)
     return (logits.argmax(-1) == task.labels).double().mean().item()
 
 
 def task_score(model: Any, task: Task, threshold: float = 0.0) -> float:
-    """One number from 0 to 1 for how well a model does a task: share of texts classed rightly; of
-    entities F1 over whole spans, of other tags share of words; of answers F1."""
+    """One number from 0 to 1 for how well a model does a task: accuracy of classes;
+    of entities F1 over whole spans, of other tags accuracy; of answers F1."""
     if isinstance(task, LabelledSequences):
         return class_accuracy(model, task)
     if isinstance(task, QuestionSequences):

@@ -1,4 +1,4 @@
-"""How many operations a training step takes, counted while it runs."""
+"""How many FLOPs a training step takes, counted while it runs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .loop import Objective
 
 
 def step_flops(model: nn.Module, objective: Objective, batch: Batch) -> int:
-    """Operations of the matrix products of one step, forward and backward, on this batch; a
+    """FLOPs of the matrix products of one step, forward and backward, on this batch; a
     multiply-add counts as two. All networks in the model count, also those that are thrown away
     later. Leaves no gradients behind."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.utils.flop_counter import FlopCounterMode
 
-    # The fused attention computes its scores a second time on the way back. What is counted is the
-    # mathematics of a step, so that it does not depend on the path that is quickest here.
+    # The fused attention computes its scores a second time in the backward pass. What is counted is
+    # the mathematics of a step, so that it does not depend on the path that is quickest here.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         objective(model(**batch.inputs), batch.targets)["total"].backward()
     model.zero_grad(set_to_none=True)

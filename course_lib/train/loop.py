@@ -89,7 +89,7 @@ def fit(
     foreign checkpoint and FloatingPointError when the loss is no longer a number.
 
     team: the processes that train together, all of which call this (see team.py). Each computes on
-    its rows of every batch; losses, clipping and counts are those of whole batches, so several
+    its sequences of every batch; losses, clipping and counts are those of whole batches, so several
     follow what one does, up to rounding and to dropout. One of them saves; all hear the report."""
     _check_accumulate(accumulate)
     history = History(precision=choose_precision(precision, team.device.type))
@@ -137,7 +137,7 @@ def train_step(
 
     Several batches are the parts of one large batch: each is divided by the count of all, so the
     gradients add up to that of the whole, however unequal the parts are; so do those of a team's
-    processes, each of which computes on rows of its own."""
+    processes, each of which computes on sequences of its own."""
     parts = team.mine([batch] if isinstance(batch, Batch) else list(batch))
     found = []
     for number, part in enumerate(parts, start=1):

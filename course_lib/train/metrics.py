@@ -1,4 +1,4 @@
-"""How good a pre-trained model is: masked words found, pairs told apart."""
+"""How good a pre-trained model is: masked-token accuracy, pair accuracy."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from course_lib.objectives.sequences import PackedSequences, SpecialIds
 
 from .precision import choose_precision, computing_in
 
-HIDDEN = (1.0, 0.0, 0.0)  # when measuring, every chosen word is hidden
+HIDDEN = (1.0, 0.0, 0.0)  # when measuring, every selected token is masked
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Measured on held-out rows; K hidden words, N pairs."""
+    """Measured on held-out sequences; K masked tokens, N pairs."""
 
-    found: Tensor  # (K,) bool: did the hidden word get the highest score?
-    pair_right: Tensor  # (N,) bool: was the pair told apart? Empty where no pairs are asked
-    mlm_loss: float  # nats a hidden word
-    nsp_loss: float  # nats a pair, of whichever question the rows ask; nan where none
+    found: Tensor  # (K,) bool: did the masked token get the highest logit?
+    pair_right: Tensor  # (N,) bool: was the pair classified rightly? Empty without pairs
+    mlm_loss: float  # nats a masked token
+    nsp_loss: float  # nats a pair, of whichever pair task there is; nan where none
 
     @property
     def masked_accuracy(self) -> float:
-        """Share of hidden words found."""
+        """Masked-token accuracy."""
         return self.found.float().mean().item()
 
     @property
     def pair_accuracy(self) -> float:
-        """Share of pairs told apart."""
+        """Fraction of pairs classified rightly."""
         return self.pair_right.float().mean().item()
 
 
@@ -48,7 +48,8 @@ def evaluation_mask(
     seed: int = 1,
     mix: tuple[float, float, float] = HIDDEN,
 ) -> Masked:
-    """The positions every comparison is made on: 15% chosen as in training, all of them hidden."""
+    """The positions every comparison is made on: 15% selected as in training, all of them
+    [MASK]."""
     return mask_sequences(sequences, special, rate=rate, mix=mix, seed=seed)
 
 
@@ -63,9 +64,9 @@ def evaluate(
     batch_size: int = 256,
     mix: tuple[float, float, float] = HIDDEN,
 ) -> Scores:
-    """Score a model on held-out rows, on pairs too if they are labelled; the mask is fixed by
-    `seed`. mix: BERT_MIX leaves some of the chosen words as they are, or puts others there, as in
-    training; scores are then higher. The model is left as it was found."""
+    """Measure a model on held-out sequences, on pairs too if they are labelled; the mask is fixed
+    by `seed`. mix: BERT_MIX leaves some of the selected tokens as they are, or puts others there,
+    as in training; accuracy is then higher. The model is left as it was found."""
     has_pairs = sequences.next_sentence_label is not None and isinstance(model, BertForPreTraining)
     was_training, device = model.training, next(model.parameters()).device
     model.eval()
@@ -96,7 +97,7 @@ def evaluate(
 
 
 def _between(masked: Masked, start: int, count: int) -> Masked:
-    """The part of a mask that belongs to `count` rows from `start` on."""
+    """The part of a mask that belongs to `count` sequences from `start` on."""
     tokens = masked.input_ids.shape[1]
     inside: Tensor = (masked.predict_at >= start * tokens) & (
         masked.predict_at < (start + count) * tokens

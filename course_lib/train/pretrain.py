@@ -97,12 +97,13 @@ class Pretraining:
 
     @property
     def special(self) -> SpecialIds:
-        """The ids of the control tokens."""
+        """The ids of the special tokens."""
         return self.reading.tokenizer.special
 
 
 def set_up(recipe: PretrainRecipe) -> Pretraining:
-    """Read the text, learn or read the vocabulary, make rows, build the model with fresh weights.
+    """Read the text, learn or read the vocabulary, make sequences, build the model with random
+    initialisation.
 
     Raises ValueError for a family, objective or setting that does not exist, or does not go with
     the others."""
@@ -115,7 +116,7 @@ def set_up(recipe: PretrainRecipe) -> Pretraining:
 
 
 def build(recipe: PretrainRecipe, special: SpecialIds) -> tuple[nn.Module, Objective]:
-    """The model of a recipe with fresh weights, and its loss."""
+    """The model of a recipe with random initialisation, and its loss."""
     kind, encoder_of = ENCODERS[recipe.model.family]
     config = published(
         recipe.model.family, recipe.model.size, kind,
@@ -165,13 +166,13 @@ def _check(recipe: PretrainRecipe) -> None:
     if objective in PAIRS and family not in ("bert", "roberta", "albert", "tinybert"):
         raise ValueError(
             f"family {family!r} was given with objective {objective!r}; expected one whose encoder "
-            "has a pooler, from which pairs are judged: bert, roberta, albert or tinybert."
+            "has a pooler, from which pairs are classified: bert, roberta, albert or tinybert."
         )
 
 
 def batches_of(ready: Pretraining) -> Callable[[int], Batch]:
-    """Batches as a pure function of the step, masked as the recipe says; short rows first, if it
-    says so."""
+    """Batches as a pure function of the step, masked as the recipe says; short sequences first, if
+    it says so."""
     objective, training = ready.recipe.objective, ready.recipe.training
     word_of = None
     if objective.units != "tokens":
@@ -196,8 +197,8 @@ def batches_of(ready: Pretraining) -> Callable[[int], Batch]:
 
 
 def cut_sequences(sequences: PackedSequences, length: int) -> PackedSequences:
-    """Rows cut into pieces of `length` tokens; pieces of which less than half is text are left
-    out. `length` must divide that of the rows."""
+    """Sequences cut into pieces of `length` tokens; pieces of which less than half is text are left
+    out. `length` must divide that of the sequences."""
     ids, mask = (
         sequences.input_ids.reshape(-1, length),
         sequences.attention_mask.reshape(-1, length),
@@ -328,7 +329,7 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
     if team.first:
         claim(out, recipe, ready.reading.about)
         print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, "
-              f"{len(ready.train):,} rows of {recipe.text.length} tokens, vocabulary of "
+              f"{len(ready.train):,} sequences of {recipe.text.length} tokens, vocabulary of "
               f"{ready.special.vocab_size:,}, {_where(team)}", flush=True)  # fmt: skip
     training = recipe.training
     diary = Diary(ready, out / LOG, team)

@@ -23,18 +23,18 @@ class ModelPart:
     family: str = "bert"  # a name of pretrain.ENCODERS
     size: str = "mini"  # of config.PUBLISHED
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the family's configuration
-    generator: float = 0.25  # of an ELECTRA: the generator's size, as a share
+    generator: float = 0.25  # of an ELECTRA: the generator's size, as a fraction
 
 
 @dataclass(frozen=True)
 class ObjectivePart:
-    """What is asked of the model."""
+    """What the model learns to predict."""
 
     name: str = "mlm"  # of pretrain.OBJECTIVES: mlm, mlm+nsp, mlm+sop, rtd
-    rate: float = 0.15  # share of positions chosen
+    rate: float = 0.15  # fraction of positions selected
     mix: tuple[float, float, float] = BERT_MIX  # [MASK], random, kept
     units: str = "tokens"  # what is hidden together: tokens, whole words, runs of 1 to 3 words
-    mask_copies: int = 0  # 0: a fresh mask at each visit; n: n masks in turn
+    mask_copies: int = 0  # 0: dynamic masking; n: n masks in turn, 1 static
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
@@ -51,8 +51,8 @@ class TextPart:
     source: str = "documentation"
     stories: int = 20_000  # of the micro-world
     vocabulary: int | str = 8_192  # how many pieces to learn, or a vocab.txt; the world has its own
-    length: int = 128  # tokens in a row, special ones included
-    heldout: int = 500  # rows to be measured on, at most
+    length: int = 128  # tokens in a sequence, special ones included
+    heldout: int = 500  # sequences to be measured on, at most
 
     def __post_init__(self) -> None:
         for name, least in (("stories", 1), ("length", 8), ("heldout", 1)):
@@ -67,10 +67,10 @@ class TrainingPart:
     """How the weights move: `train.loop.fit`'s arguments under the same names."""
 
     steps: int = 1_000
-    batch_size: int = 64  # rows a step, over all processes
-    short_steps: int = 0  # so many of the steps, the first ones, read rows cut into short pieces
+    batch_size: int = 64  # sequences a step, over all processes
+    short_steps: int = 0  # so many first steps read sequences cut into short pieces
     short_length: int = 32  # of this length; as many tokens a step as later
-    accumulate: int = 1  # batches a step: the step then reads accumulate × batch_size rows
+    accumulate: int = 1  # batches a step: the step then reads accumulate × batch_size sequences
     learning_rate: float = 1e-3
     warmup: float = 0.1
     weight_decay: float = 0.01
@@ -114,13 +114,13 @@ class PretrainRecipe:
             return
         if short < 8 or length % short:
             raise ValueError(
-                f"short_length={short} was given for rows of {length}; expected a length of at "
-                "least 8 that divides it."
+                f"short_length={short} was given for sequences of {length}; expected a length of "
+                "at least 8 that divides it."
             )
         if self.objective.name in ("mlm+nsp", "mlm+sop") or self.objective.units != "tokens":
             raise ValueError(
                 "short_steps was given with pairs or whole words; expected objective mlm or rtd "
-                "with single tokens: a piece of a row may hold half a pair or half a word."
+                "with single tokens: a piece of a sequence may hold half a pair or half a word."
             )
 
     def as_dict(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def all_states(encoder: Encoder, sequences: PackedSequences, batch_size: int = 2
 
 
 def text_probe(encoder: Encoder, train: LabelledSequences, test: LabelledSequences) -> float:
-    """Share of test texts classified rightly from the mean vector of their tokens."""
+    """Fraction of test texts classified rightly from the mean vector of their tokens."""
     means = []
     for task in (train, test):
         states, real = all_states(encoder, task.sequences), task.sequences.attention_mask[..., None]
@@ -36,7 +36,7 @@ def text_probe(encoder: Encoder, train: LabelledSequences, test: LabelledSequenc
 
 
 def slot_category_probe(encoder: Encoder, words: SlotCategories, most: int = 3_000) -> float:
-    """Share of words whose kind is told from their vector, when the probe has seen *other* words
+    """Fraction of words whose slot is told from their vector, when the probe has seen *other* words
     only. most: how many words train the probe, and how many test it."""
     states = all_states(encoder, words.sequences).flatten(0, 1)[words.at]  # (words, features)
     learn, test = words.learn.nonzero()[:most, 0], (~words.learn).nonzero()[:most, 0]

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 
 def warmup_then_linear(step: int, steps: int, warmup: float = 0.1) -> float:
-    """The share of the top learning rate to use at `step` (counted from 0) of `steps`.
+    """The fraction of the top learning rate to use at `step` (counted from 0) of `steps`.
 
-    The first `warmup` share of the steps climbs from near 0 to 1; the rest falls to near 0. To
-    climb for a number of steps, pass number / steps. Raises ValueError for what is no share.
+    The first `warmup` of the steps, a fraction, climbs from near 0 to 1; the rest falls to near 0.
+    To climb for a number of steps, pass number / steps. Raises ValueError for what is no fraction.
     """
     if not 0 <= warmup <= 1:
         raise ValueError(
-            f"warmup={warmup!r} was given; expected a share of the steps, from 0 to 1. To climb "
+            f"warmup={warmup!r} was given; expected a fraction of the steps, from 0 to 1. To climb "
             f"for n of the {steps:,} steps, pass n / {steps}."
         )
     climbing = max(1, round(warmup * steps))
@@ -42,7 +42,7 @@ def adam_trace(
 
 
 def check_betas(betas: Sequence[float]) -> None:
-    """Raise ValueError unless these are two shares from 0 to below 1."""
+    """Raise ValueError unless these are two numbers from 0 to below 1."""
     if len(betas) != 2 or not all(0 <= beta < 1 for beta in betas):
         raise ValueError(
             f"betas={betas!r} was given; expected two numbers from 0 to below 1: how much Adam "

@@ -1,6 +1,6 @@
 """How well spans are found: tagged entities (seqeval's F1), and answers (SQuAD's EM and F1).
 
-All scores are shares; papers print them times 100.
+All scores lie in 0 to 1; papers print them times 100.
 """
 
 from __future__ import annotations

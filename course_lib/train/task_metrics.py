@@ -1,7 +1,7 @@
 """How well labels and numbers are predicted: the metrics of GLUE and of sequence labelling.
 
 N texts (or words); true and predicted are lists, tensors or arrays of N labels or numbers. All
-scores are shares, not percentages. The definitions are scikit-learn's and scipy's; where one of
+scores lie in 0 to 1, not in percent. The definitions are scikit-learn's and scipy's; where one of
 them divides zero by zero, the docstring says what comes out here.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def accuracy(true: Iterable[Any], predicted: Iterable[Any]) -> float:
-    """Share of the N labels that were predicted. ValueError: see `confusion`."""
+    """Fraction of the N labels that were predicted. ValueError: see `confusion`."""
     pairs = _labels(true, predicted)
     return fmean(t == p for t, p in pairs)
 

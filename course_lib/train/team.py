@@ -1,8 +1,9 @@
 """Who takes part in a training run: one process, or several that train one model together.
 
-Every process makes the same batch, since batches are a function of the step, and computes on rows
-of its own. What they find is added up, divided by the counts of the whole batch: several processes
-do what one would do with that batch. torchrun starts them; Hugging Face Accelerate joins them."""
+Every process makes the same batch, since batches are a function of the step, and computes on
+sequences of its own. What they find is added up, divided by the counts of the whole batch: several
+processes do what one would do with that batch. torchrun starts them; Hugging Face Accelerate joins
+them."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ SEEDS_APART = 1_000_000_007  # odd, so that no two processes share the 32 bits a
 
 
 class Alone:
-    """One process: it has every row, and nobody to wait for."""
+    """One process: it has every sequence, and nobody to wait for."""
 
     rank = 0  # this process's number
     size = 1  # how many there are
@@ -45,7 +46,7 @@ class Alone:
         return model.to(self.device)
 
     def mine(self, batches: Sequence[Batch]) -> list[Batch]:
-        """The rows of a step's batches that are this process's, on its device."""
+        """The sequences of a step's batches that are this process's, on its device."""
         return [_moved(part, self.device) for part in part_of(batches, self.rank, self.size)]
 
     def gathering(self, model: nn.Module, last: bool) -> AbstractContextManager[object]:
@@ -118,8 +119,8 @@ class Team(Alone):
         return nullcontext() if last or self.sharded else model.no_sync()  # type: ignore[operator]
 
     def backward(self, loss: Tensor) -> None:
-        # DDP and FSDP take the mean over processes. The losses are shares of one whole: their sum
-        # is asked for.
+        # DDP and FSDP take the mean over processes. The losses are parts of one whole: their sum
+        # is wanted.
         (loss * self.size).backward()
 
     def added(self, numbers: Mapping[str, float]) -> dict[str, float]:
@@ -174,10 +175,10 @@ def choose_device(requested: str = "auto") -> str:
 
 
 def part_of(batches: Sequence[Batch], rank: int, size: int) -> list[Batch]:
-    """Of each of a step's batches the rows of process `rank` of `size`, and the counts of all
-    batches together: every row is one process's.
+    """Of each of a step's batches the sequences of process `rank` of `size`, and the counts of all
+    batches together: every sequence is one process's.
 
-    Raises ValueError for a batch with fewer rows than there are processes."""
+    Raises ValueError for a batch with fewer sequences than there are processes."""
     parts = list(batches) if len(batches) == 1 else counted_together(batches)
     return parts if size == 1 else [split_batch(part, size)[rank] for part in parts]
 

@@ -49,14 +49,15 @@ stories = world.stories(20_000, seed=0)
 print(stories[1].text)
 
 # %% [markdown]
-# Fifteen in a hundred words are chosen and most of them hidden; the model guesses, it is told the right word, it
-# changes its numbers a little; then the next stories. The curve shows how surprised it is by the right words.
+# Fifteen in a hundred words are *selected for prediction*, and most of them hidden; the model guesses, it is told the
+# right word, its weights change a little; then the next stories. The curve is the *loss*: how surprised the model is by
+# the right words.
 # The word we watch is one that must *agree* with somebody named in the story.
 
 # %%
 words = world.tokenizer
-rows = make_pairs(world.documents(stories), world.special, length=64)
-batches = pretraining_batches(rows, world.special, batch_size=32, seed=0)
+sequences = make_pairs(world.documents(stories), world.special, length=64)
+batches = pretraining_batches(sequences, world.special, batch_size=32, seed=0)
 torch.manual_seed(0)
 model = bert_for_pretraining(
     "tiny", vocab_size=words.vocab_size, max_positions=64, initializer_range=0.05,
@@ -71,7 +72,8 @@ history = fit(
 print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
 
 # %% [markdown]
-# *Surprise at a chosen word, in nats (natural logarithms): about 7 at first, any of a thousand words, then fewer.*
+# *Surprise at a selected word, in nats (natural logarithms): about 7 at first, any of a thousand words equally likely, then
+# fewer.*
 
 # %%
 print(f"{first}\n{second}\nhidden: {hidden_word}")

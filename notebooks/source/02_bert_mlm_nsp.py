@@ -46,32 +46,32 @@ from course_lib.teaching import (
 # ## Predict first
 #
 # BERT (Devlin et al. 2018, arXiv 1810.04805) learns from plain text, without a single label written by a
-# person. Some positions of the text are *chosen*, and the model must say which word stands there, reading left
-# and right of it at once: *masked language modelling*, **MLM**. A second task asks whether one passage follows
-# another: *next-sentence prediction*, **NSP**.
+# person. Some positions of the text are *selected for prediction*, and the model must say which word stands there,
+# reading left and right of it at once: *masked language modelling*, **MLM**. A second task asks whether one passage
+# follows another: *next-sentence prediction*, **NSP**.
 #
 # Three guesses. Write them down before you go on.
 #
-# 1. 15% of the positions are chosen. Of 1,000 word pieces (words, or parts of rare words), how many does the model see as `[MASK]`?
-# 2. A model that only *counts* (which word stands most often between these two neighbours?) finds a share of
-#    the hidden words of our test stories. A reader who knows every rule of these stories finds more.
-#    How much of the distance between the two does a BERT of two layers cover after about a minute?
-# 3. How well can the *second* task be solved by a classifier
+# 1. 15% of the positions are selected. Of 1,000 word pieces (words, or parts of rare words), how many does the model see as `[MASK]`?
+# 2. A model that only *counts* (which word stands most often between these two neighbours?) has some
+#    *masked-token accuracy* on our test stories: it finds a fraction of the hidden words. A reader who knows every
+#    rule of these stories has a higher one. What fraction of the gap does a BERT of two layers close in about a minute?
+# 3. How well can the *second* task be solved by a *bag-of-words baseline*, a classifier
 #    that sees only which words the two passages share?
 
 # %%
-my_guesses = {"masked of 1,000": ..., "share of the distance": ..., "pairs right": ...}
+my_guesses = {"masked of 1,000": ..., "fraction of the gap": ..., "bag of words, NSP": ...}
 
 # %% [markdown]
 # ## By hand
 #
 # Everything BERT does can be followed on paper if the pieces are small enough. Three of them.
 #
-# ### One row of input
+# ### One input sequence
 #
-# Two passages become *one* row: `[CLS]` in front, `[SEP]` after each passage, `[PAD]` to fill up. Beside the
-# ids run two more rows of numbers: which passage a position belongs to, and whether it is real. And for the
-# second task a label: 0 where B continues A (*IsNext*), 1 where it comes from elsewhere (*NotNext*).
+# Two passages become *one* sequence: `[CLS]` in front, `[SEP]` after each passage, `[PAD]` to fill up. Beside the
+# ids run two more lists of numbers: which passage (*segment*) a position belongs to, and whether it is real (the
+# *attention mask*). And for the second task a label: 0 where B continues A (*IsNext*), 1 where it comes from elsewhere (*NotNext*).
 
 # %%
 world = MicroWorld.load()
@@ -96,16 +96,16 @@ segments = ["AB"[s] for s in pair.token_type_ids[0].tolist()]
 tokens_row(pieces, labels=[s if piece != "[PAD]" else "" for s, piece in zip(segments, pieces)])
 
 # %% [markdown]
-# *One row: [CLS], passage A, [SEP], passage B, [SEP], padding. The letter below is the segment. The label is 1:
+# *One sequence: [CLS], passage A, [SEP], passage B, [SEP], padding. The letter below is the segment. The label is 1:
 # here B comes from another story, although a name occurs in both.*
 
 # %% [markdown]
 # ### Attention among three tokens
 #
 # Attention lets each token collect from the others what it needs. Every token has a **query** (what it looks
-# for), a **key** (what it offers to be found by) and a **value** (what it gives). The score of a pair is the
-# dot product of query and key, divided by the square root of their length; a softmax turns a row of scores
-# into shares; the shares mix the values.
+# for), a **key** (what it offers to be found by) and a **value** (what it gives). The *attention score* of a pair is
+# the dot product of query and key, divided by the square root of their length; a softmax turns a row of scores
+# into *attention weights*; the *output* is the sum of the values, weighted by them.
 
 # %% tags=["nbval-check-output"]
 q = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -115,31 +115,32 @@ v = torch.tensor([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])
 scores = q @ k.T / 2**0.5
 weights = scores.softmax(dim=-1)
 print("scores\n", scores.numpy().round(3))
-print("shares, each row sums to 1\n", weights.numpy().round(3))
-print("mixed values\n", (weights @ v).numpy().round(3))
+print("attention weights, each row sums to 1\n", weights.numpy().round(3))
+print("outputs\n", (weights @ v).numpy().round(3))
 
 # %% [markdown]
-# Check one number on paper: the first token's score for the third is (1·2 + 0·0)/√2 = 1.414. If the third
-# token were padding, its whole *column* of scores would be set to a very large negative number before the
+# Check one number on paper: the first token's score for the third is (1·2 + 0·0)/√2 = {{number:first_for_third}}. If
+# the third token were padding, its whole *column* of scores would be set to a very large negative number before the
 # softmax, so that nobody collects from it.
 #
 # BERT does this A times side by side: each *head* attends in its own D = H/A of the H numbers of a token. Shapes
-# are then written (B, A, T, D): rows of the batch, heads, tokens, numbers a head.
+# are then written (B, A, T, D): sequences of the batch, heads, tokens, numbers a head.
 #
 # ### The price of two guesses
 #
-# The model gives every word of the vocabulary a score; the softmax makes them probabilities; the loss at a
-# chosen position is −log of the probability of the right word. Only chosen positions pay, hidden or not, and
-# the mean is taken over *them*. With the natural logarithm the unit is the *nat*; a fair coin costs 0.69.
+# The model gives every word of the vocabulary a *logit*; the softmax makes them probabilities; the loss at a
+# selected position is −log of the probability of the right word. Only selected positions pay, hidden or not, and
+# the mean is taken over *them*. With the natural logarithm the unit is the *nat*. At chance level (a coin), the loss
+# of two answers is ln 2 = 0.69.
 
 # %% tags=["nbval-check-output"]
 from math import log
 
-right_word = [0.5, 0.25]  # what the model gave the right word at the two chosen positions
+right_word = [0.5, 0.25]  # what the model gave the right word at the two selected positions
 b_follows_a = 0.8  # what it gave the right answer to "does B follow A?"
 mlm = sum(-log(p) for p in right_word) / len(right_word)
 nsp = -log(b_follows_a)
-print(f"masked words {mlm:.4f} + pair {nsp:.4f} = loss {mlm + nsp:.4f} nats")
+print(f"MLM {mlm:.4f} + NSP {nsp:.4f} = loss {mlm + nsp:.4f} nats")
 
 # %% [markdown]
 # ## Try it
@@ -195,7 +196,7 @@ check("02.5", my_pairs)
 #
 # ### Words to pieces
 #
-# BERT's vocabulary has 30,522 pieces (the paper rounds to 30,000). A word that is not among them is spelled:
+# BERT's vocabulary has {{number:vocabulary}} pieces (the paper rounds to 30,000). A word that is not among them is spelled:
 # from the left, always the longest piece that fits; later pieces carry `##`. What cannot be spelled is
 # `[UNK]`. Our micro-world is so small that each of its words is one piece.
 
@@ -205,10 +206,11 @@ from course_lib.text.wordpiece import longest_match
 show(longest_match)
 
 # %% [markdown]
-# ### Three tables, one sum
+# ### Three embeddings, one sum
 #
-# A position enters as the sum of three learned vectors: which token, which segment, which place. Then
-# LayerNorm brings each sum to mean 0 and variance 1 (and a learned scale and shift).
+# A token enters as the sum of three learned vectors, its *embeddings*: one for the token, one for its segment, one for
+# its position. Each is a row of an *embedding matrix*. Then LayerNorm brings each sum to mean 0 and variance 1 (and a
+# learned scale and shift).
 
 # %%
 from course_lib.encoder import Block, Embeddings, Encoder, FeedForward, Pooler, SelfAttention, Stack
@@ -218,7 +220,7 @@ show(Embeddings)
 # %% [markdown]
 # ### Attention, and the block around it
 #
-# The three toy lines from above, for many rows and *heads* at once: each of the A heads attends in its own
+# The three toy lines from above, for many sequences and *heads* at once: each of the A heads attends in its own
 # H/A dimensions. The mask hides padded **keys**.
 
 # %%
@@ -247,8 +249,8 @@ show(Stack, Encoder, Pooler)
 # %% [markdown]
 # ### Two heads
 #
-# For hidden words: dense, GELU, LayerNorm, and then the token table *again* as the last matrix (tied weights,
-# with a bias of their own), which gives a score for each of the V words. For pairs: two scores from the
+# For MLM: dense, GELU, LayerNorm, and then the token embedding matrix *again* as the last matrix (tied weights,
+# with a bias of their own), which gives a logit for each of the V words. For NSP: two logits from the
 # pooled vector.
 
 # %%
@@ -257,16 +259,16 @@ from course_lib.heads import BertForPreTraining, MaskedLMHead, PairHead
 show(MaskedLMHead, PairHead, BertForPreTraining)
 
 # %% [markdown]
-# ### Which positions are hidden, and by what
+# ### Which positions are selected, and what they become
 #
-# Of a row of n tokens, round(0.15·n) positions are chosen. A chosen position becomes `[MASK]` in 80% of the
+# Of a sequence of n tokens, round(0.15·n) positions are selected. A selected position becomes `[MASK]` in 80% of the
 # cases, a random id in 10%, and stays as it is in 10%. Why not always `[MASK]`? Because in later use there is
-# no `[MASK]`. A model that may be asked about *any* word, also an unchanged or a wrong one, has to keep a good
-# vector for every token, not only for gaps.
+# no `[MASK]`. A model that may have to predict *any* word, also where an unchanged or a wrong one stands, has to keep
+# a good vector for every token, not only for gaps.
 #
-# The mask is a function of (seed, epoch, example) and never stored: `random_bits` is a die whose throw depends
-# only on these, the position and what it is for; `as_uniform` makes the throw a number from 0 to 1. The function
-# below is the readable twin; a faster one gives the same masks for a whole batch.
+# The mask is a function of (seed, epoch, example) and never stored: `random_bits` is a *counter-based* random number
+# generator, a hash of these, the position and what the number is for; `as_uniform` makes of it a number from 0 to 1.
+# The function below is the readable twin; a faster one gives the same masks for a whole batch.
 
 # %%
 from course_lib.kernels.masking import mask_tokens_reference
@@ -274,9 +276,9 @@ from course_lib.kernels.masking import mask_tokens_reference
 show(mask_tokens_reference)
 
 # %% [markdown]
-# BERT's own program wrote ten masked
-# copies of its text to disk and read these again and again. RoBERTa draws anew at every visit, as we do here;
-# how much that is worth is a question of its own.
+# BERT's own program wrote ten masked copies of its text to disk and read these again and again: *static masking*, with ten
+# masks for each text.
+# RoBERTa draws anew in every epoch, as we do here: *dynamic masking*. How much that is worth is a question of its own.
 #
 # An extension of the authors, *whole-word masking*, hides all pieces of a word together, so that `##ing` does
 # not give `play` away. Their README reports BERT-large rising from 91.0 to 92.8 F1 (overlap with the right answer) on SQuAD 1.1. In the
@@ -287,7 +289,7 @@ show(mask_tokens_reference)
 # The second task needs pairs of passages. A document is cut into chunks, each chunk into two runs of sentences.
 # A fair coin decides whether B is the true continuation (`IsNext`, label **0**) or a run from *another* document
 # (`NotNext`, label 1). A chunk of one sentence has no continuation and always gets a random B, so NotNext is the
-# commoner label.
+# majority class.
 
 # %%
 from course_lib.objectives.next_sentence import pairs_of_document
@@ -297,10 +299,10 @@ show(pairs_of_document)
 # %% [markdown]
 # ### One loss
 #
-# Both tasks are asked on the same rows. Their two means are added.
+# Both tasks are trained on the same sequences. Their two means are added.
 #
-# $$\mathcal{L} = \underbrace{\frac{1}{|C|}\sum_{i \in C} -\log P(w_i \mid \text{row})}_{\text{chosen positions } C}
-#     \;+\; \underbrace{\frac{1}{N}\sum_{n} -\log P(y_n \mid \text{row}_n)}_{N \text{ pairs},\; y_n \text{ the true label}}$$
+# $$\mathcal{L} = \underbrace{\frac{1}{|C|}\sum_{i \in C} -\log P(w_i \mid \text{sequence})}_{\text{selected positions } C}
+#     \;+\; \underbrace{\frac{1}{N}\sum_{n} -\log P(y_n \mid \text{sequence}_n)}_{N \text{ pairs},\; y_n \text{ the true label}}$$
 
 # %%
 from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference, mean_cross_entropy
@@ -309,12 +311,12 @@ from course_lib.objectives.next_sentence import next_sentence_loss
 show(pretraining_loss, next_sentence_loss, mean_cross_entropy, masked_loss_reference, masked_loss)
 
 # %% [markdown]
-# The last two are twins. The first gives every position V scores and then ignores 85 of 100; the second picks
-# the chosen positions *before* the large matrix. Same loss, same gradients, far less work.
+# The last two are twins. The first gives every position V logits and then ignores 85 of 100; the second picks
+# the selected positions *before* the large matrix. Same loss, same gradients, far less work.
 
 # %% [markdown]
-# A worked example, both tasks at once. Row one: *the ferry leaves at* `[MASK]` · *its* `[MASK]` *is painted
-# green*, and the second passage does follow: targets **noon**, **hull**, **IsNext**. Row two: *the ferry
+# A worked example, both tasks at once. Sequence one: *the ferry leaves at* `[MASK]` · *its* `[MASK]` *is painted
+# green*, and the second passage does follow: targets **noon**, **hull**, **IsNext**. Sequence two: *the ferry
 # leaves at noon* · *beans need a* `[MASK]` *summer*, from elsewhere: targets **warm**, **NotNext**. The MLM
 # loss is the mean over **three** words, the NSP loss the mean over **two** pairs; the total is their sum.
 #
@@ -327,7 +329,7 @@ for name, label in (("true label, NotNext", 1), ("always IsNext", 0)):
     (gradient,) = torch.autograd.grad(
         torch.nn.functional.cross_entropy(pair_logits, torch.tensor([label])), pair_logits
     )
-    print(f"{name:20} a step moves the scores (IsNext, NotNext) by {(-gradient[0]).tolist()}")
+    print(f"{name:20} a step moves the logits (IsNext, NotNext) by {(-gradient[0]).tolist()}")
 
 # %% [markdown]
 # ## Is it right?
@@ -346,8 +348,9 @@ for size in ("tiny", "base", "large"):
           f"encoder {count_parameters(encoder):11,}  with both heads {count_parameters(model):11,}")
 
 # %% [markdown]
-# In BERT-tiny the token table is ten times the size of everything else. The paper says 110M and 340M. The first
-# fits the encoder and the count with both heads; the second is a generous rounding of 335M or 336M.
+# In BERT-tiny the embeddings hold {{number:tiny_ratio}} times as many weights as the blocks. The paper says 110M and
+# 340M. The first fits the encoder and the count with both heads; the second is a generous rounding of
+# {{number:encoder_large_millions}}M or {{number:both_heads_large_millions}}M.
 #
 # {{exercise:02.1}}
 
@@ -401,7 +404,7 @@ for layer, (a, b) in enumerate(zip(ours, theirs, strict=True)):
 #
 # ### Who looks at whom
 #
-# The attention of those weights, over that sentence. Choose a layer and a head; rest on a token to see its
+# The attention weights of that model, over that sentence. Choose a layer and a head; rest on a token to see its
 # own lines.
 
 # %%
@@ -409,7 +412,8 @@ pieces = [tokenizer.token(i) for i in ids[0].tolist()]
 attention_view(encoder, ids, pieces)
 
 # %% [markdown]
-# *Each line joins a token (left) to one it collects from (right); the wider, the more. Rows sum to one.*
+# *Each line joins a query token (left) to a key token (right); its width is the attention weight. Those of a query sum to
+# one.*
 
 # %% [markdown]
 # The same in **bertviz**, a tool many papers use. It counts layers and heads from 0, and colours mark heads.
@@ -421,9 +425,9 @@ bertviz_view(encoder, ids, pieces)
 # *bertviz's head view: pick a layer above, click on the coloured squares to switch heads off and on.*
 
 # %% [markdown]
-# ### Three tables, one sum
+# ### Three embeddings, one sum
 #
-# Type a pair of your own. The rows show what each table adds and what LayerNorm makes of the sum.
+# Type a pair of your own. The rows show what each embedding matrix adds and what LayerNorm makes of the sum.
 
 # %%
 embedding_stack_view(encoder, tokenizer, "the heron waited", "the river was quiet")
@@ -435,18 +439,18 @@ embedding_stack_view(encoder, tokenizer, "the heron waited", "the river was quie
 # ### A playground for masks
 #
 # Your own sentence, any rate, any mix. Two things to try: set the rate to 1 to see which positions are never
-# chosen; and at a rate of 0.5 set random words to 1: how much of the sentence can you still guess?
+# selected; and at a rate of 0.5 set random words to 1: how much of the sentence can you still guess?
 
 # %%
 masking_playground(tokenizer)
 
 # %% [markdown]
-# *Hatched: [MASK]. Outlined twice: a random token. Dotted: chosen, but left as it is.*
+# *Hatched: [MASK]. Outlined twice: a random token. Dotted: selected, but left as it is.*
 
 # %% [markdown]
 # ### The rule, counted
 #
-# First guess of the page: how many of 1,000 pieces become `[MASK]`? We mask the training rows of the
+# First guess of the page: how many of 1,000 pieces become `[MASK]`? We mask the training sequences of the
 # micro-world a few times and count.
 
 # %%
@@ -457,15 +461,15 @@ print(f"{len(material.train):,} pairs from {LIVE.stories:,} stories, {material.t
 
 done = torch.cat([mask_sequences(material.train, special, seed=0, epoch=e).done for e in range(3)])
 real = 3 * int(material.train.attention_mask.sum())
-kinds = {"became [MASK]": 1, "became a random word": 2, "asked, but left alone": 3}
+kinds = {"became [MASK]": 1, "became a random word": 2, "selected, left as it is": 3}
 bar_chart(
     {name: 1000 * int((done == kind).sum()) / real for name, kind in kinds.items()},
-    expected={"became [MASK]": 120, "became a random word": 15, "asked, but left alone": 15},
+    expected={"became [MASK]": 120, "became a random word": 15, "selected, left as it is": 15},
     title="Of 1,000 pieces", y_title="pieces",
 )  # fmt: skip
 
 # %% [markdown]
-# *About 120 of 1,000 pieces are seen as [MASK], not 150; the marks show 0.15 × 0.8 and 0.15 × 0.1.*
+# *Bars: what was counted. Marks: 0.15 × 0.8 × 1,000 = 120 and 0.15 × 0.1 × 1,000 = 15. So not 150 are seen as [MASK].*
 
 # %% [markdown]
 # ### Real English
@@ -480,19 +484,19 @@ from course_lib.text.packing import pack_documents
 corpus = documentation_slice(paragraphs=400)
 documents = [[tokenizer.encode(s) for s in d] for d in corpus.documents[:60]]
 packed = pack_documents(documents, tokenizer.special, length=128)
-print(f"{len(corpus.paragraphs)} paragraphs, packed into {len(packed)} rows, {packed.padding_share:.1%} padding")
+print(f"{len(corpus.paragraphs)} paragraphs, packed into {len(packed)} sequences, {packed.padding_share:.1%} padding")
 
 row = mask_sequences(packed[:1], tokenizer.special, seed=2)
 shown = 40
 tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.action[0, :shown].tolist())
 
 # %% [markdown]
-# *The start of a row of documentation, masked by the same function as the micro-world's stories.*
+# *The start of a sequence of documentation, masked by the same function as the micro-world's stories.*
 
 # %% [markdown]
-# What does a model learn from such text? The course's own checkpoint has read it, all but one paragraph in twenty: four
-# layers, 256 wide, hidden words and no pairs, from random numbers, in well over an hour on two cores. One command makes it
-# (lecture 03 tells how):
+# What does a model learn from such text? The course's own checkpoint has read it, all but one paragraph in twenty:
+# {{number:course_layers}} layers, {{number:course_width}} wide, MLM without NSP, from random initialisation, in well over an
+# hour on two cores. One command makes it (lecture 03 tells how):
 #
 #     python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert
 #
@@ -519,20 +523,19 @@ for most in (1, 5):
 # Read the misses one by one. Where another word fits as well, the count is unfair to the model. Where the first guess
 # suits the grammar and misses the sense, it is not: a small model knows what often stands here, and little of what is
 # meant. The kitchen shelf is there to fail. Documentation does not speak of kitchens, and a model knows of the world what
-# stands in its text. Fifteen sentences show what it is like and measure nothing; lecture 03 measures it, on text that was
+# stands in its text. The {{number:blanks}} sentences show what it is like and measure nothing; lecture 03 measures it, on text that was
 # held out.
 
 # %% [markdown]
 # ## Measure it
 #
-# Now from random numbers. Two layers, 128 wide, both tasks, a fixed set of stories, a fresh mask at every
-# visit. The number of steps is fixed, never the seconds, so a slow machine learns as much as a quick one; on
-# two cores it takes a minute or a little more. While it runs, it is asked now and then for one hidden word.
+# Now from random initialisation. Two layers, 128 wide, both tasks, a fixed set of stories, dynamic masking. The number
+# of steps is fixed, never the seconds, so a slow machine learns as much as a quick one; on two cores it takes a minute or a little more. While it runs, it now and then predicts one hidden word for us.
 #
 # Size, batch, learning rate and dropout (none) are our own, of course. One more number differs that you would
-# not expect: fresh weights have a standard deviation of 0.05, not 0.02. At 128 units instead of 768, 0.02 starts
-# so flat that the same steps cover only a third of the distance (the data sheet in `data/` tells what else was
-# tried).
+# not expect: the random initialisation has a standard deviation of 0.05, not 0.02. At 128 units instead of
+# {{number:width}}, 0.02 starts so flat that the same steps close only a third of the gap (a single run; the data sheet in
+# `data/` tells what else was tried).
 
 # %%
 torch.manual_seed(0)
@@ -541,7 +544,7 @@ model = bert_for_pretraining(
     initializer_range=LIVE.initializer_range, hidden_dropout=0.0, attention_dropout=0.0,
 )  # fmt: skip
 batches = pretraining_batches(material.train, special, batch_size=LIVE.batch_size, seed=0)
-print(f"{count_parameters(model):,} parameters, {LIVE.steps:,} steps of {LIVE.batch_size} rows")
+print(f"{count_parameters(model):,} parameters, {LIVE.steps:,} steps of {LIVE.batch_size} sequences")
 
 # %% [markdown]
 # The word we watch stands in a held-out story, near the end; it was said before, in another sentence. Who
@@ -565,11 +568,12 @@ print(f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_seco
 # %% [markdown]
 # ### Four lines in one chart
 #
-# A number alone says little. Four of them say more. For the comparison, chosen words are always hidden: the **unigram** always says the most frequent word. The
+# A number alone says little. Four of them say more. All are *masked-token accuracy*: how many of the hidden words are
+# predicted. For the comparison, selected words are always hidden. The **unigram** always says the most frequent word. The
 # **count model** knows, from the same training stories, which word stands between which neighbours, and it
 # is shown both neighbours unmasked. The **oracle** knows the rules of the world and every other word of the
 # story; no model that sees less can be expected to beat it. The fourth is ours, and behind it lies the curve of a
-# longer run (20,000 steps of twice as many rows, a result file): what more reading buys.
+# longer run ({{number:long_steps}} steps of twice as many sequences, a result file): what more reading buys.
 
 # %%
 from course_lib.text.counts import NeighbourCounts, Unigram
@@ -586,7 +590,7 @@ levels = {
 }
 reached = curve.points[-1]["masked_accuracy"]
 print({name: f"{level:.1%}" for name, level in levels.items()}, f"model {reached:.1%}")
-print(f"distance between counting and knowing covered: {gap_closed(reached, levels):.0%}")
+print(f"fraction of the gap between counting and knowing closed: {gap_closed(reached, levels):.0%}")
 
 # %%
 result = read_result("02_pretraining")
@@ -598,11 +602,11 @@ accuracy_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *The model passes the count model in the first half of its run; the long run, with about seventeen times the
-# reading, comes close to the oracle.*
+# *The model passes the count model in the first half of its run; the long run, with about {{number:times_the_reading}} times
+# the reading, comes close to the oracle.*
 
 # %% [markdown]
-# One run is an anecdote. The live recipe with other random weights, masks and orders, and the long run (both in
+# One run is an anecdote. The live recipe with other seeds (random initialisation, masks, orders), and the long run (both in
 # the result file, made by `python -m course_lib.teaching.results 02`):
 
 # %%
@@ -611,8 +615,8 @@ from course_lib.teaching.results import in_words
 
 for run, recipe in result["recipes"].items():
     found = outcome(result, run)
-    print(f"{run}, {recipe['steps']:,} steps: distance covered {in_words(found['gap_closed'])}, "
-          f"pairs told apart {in_words(found['pair_accuracy'])}")
+    print(f"{run}, {recipe['steps']:,} steps: gap closed {in_words(found['gap_closed'])}, "
+          f"NSP accuracy {in_words(found['pair_accuracy'])}")
 
 # %% [markdown]
 # ### What kind of word?
@@ -629,7 +633,7 @@ kind_of = stories.kinds(stories.positions(heldout.selected))
 found = evaluate(model, stories.sequences, special).found.tolist()
 hits = {k: [f for f, kind in zip(found, kind_of) if kind == k] for k in set(kind_of)}
 by_kind = {k: sum(h) / len(h) for k, h in sorted(hits.items(), key=lambda item: -len(item[1]))}
-bar_chart(by_kind, percent=True, title="Hidden words found, by kind", y_title="share found")
+bar_chart(by_kind, percent=True, title="Masked-token accuracy, by kind of word", y_title="accuracy")
 
 # %% [markdown]
 # *Words of the frame come first; words said elsewhere in the story, facts and free choices lag far behind.*
@@ -646,22 +650,22 @@ prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 # %% [markdown]
 # ### Does B follow A, and is that hard?
 #
-# The third guess. A logistic regression sees which words occur in both passages, nothing else: no order, no
-# grammar.
+# The third guess. The bag-of-words baseline: a logistic regression sees which words occur in both passages, nothing
+# else: no order, no grammar.
 
 # %%
 from course_lib.train.baselines import bag_of_words_accuracy
 
 bag = bag_of_words_accuracy(material.train, material.heldout_pairs, special)
-pairs_right = curve.points[-1]["pair_accuracy"]
+nsp_accuracy = curve.points[-1]["pair_accuracy"]
 always = material.heldout_pairs.next_sentence_label.float().mean().item()
 bar_chart(
-    {"always the commoner label": max(always, 1 - always), "shared words": bag, "our model": pairs_right},
-    percent=True, title="Pairs told apart", y_title="share right",
+    {"majority class": max(always, 1 - always), "bag of shared words": bag, "our model": nsp_accuracy},
+    percent=True, title="NSP on held-out pairs", y_title="accuracy",
 )  # fmt: skip
 
 # %% [markdown]
-# *Shared words alone tell most pairs apart: in stories with a topic, NSP hardly asks for reading.*
+# *Shared words alone classify most pairs: in stories with a topic, NSP hardly asks for reading.*
 
 # %% [markdown]
 # Hold on to this. NSP is mostly solved by topic, and later members of the family drop it (RoBERTa) or make
@@ -672,8 +676,8 @@ bar_chart(
 print(f"{'':24}{'you said':>12}{'measured':>12}")
 measured = {
     "masked of 1,000": f"{1000 * int((done == 1).sum()) / real:.0f}",
-    "share of the distance": f"{gap_closed(reached, levels):.0%}",
-    "pairs right": f"{bag:.0%}",
+    "fraction of the gap": f"{gap_closed(reached, levels):.0%}",
+    "bag of words, NSP": f"{bag:.0%}",
 }
 for name, value in measured.items():
     print(f"{name:24}{str(my_guesses[name]).replace('Ellipsis', '–'):>12}{value:>12}")
@@ -683,15 +687,15 @@ for name, value in measured.items():
 #
 # | | BERT |
 # |---|---|
-# | batch, steps | 256 rows of up to 512 tokens, 1,000,000 steps; 90% of them at length 128 |
+# | batch, steps | 256 sequences of up to 512 tokens, 1,000,000 steps; 90% of them at length 128 |
 # | optimiser | Adam, learning rate 1e-4, β 0.9 and 0.999, ε 1e-6†, decay 0.01 (biases and LayerNorms spared†) |
 # | schedule | 10,000 steps up, then a straight line down to zero; gradient norm cut at 1† |
 # | dropout | 0.1 everywhere, attention included |
 # | machines | base on 4 Cloud TPUs (16 chips), large on 16 (64 chips); four days each |
 #
 # Sources: the paper, sections 3.1 and A.2; † from the released code. Two of its own figures do not survive
-# arithmetic: 256 × 512 is 131,072 tokens a batch, not 128,000; and with nine steps in ten at length 128 a million
-# steps make about 13 passes over the text, not 40.
+# arithmetic: 256 × 512 is {{number:tokens_a_step}} tokens a batch, not 128,000; and with nine steps in ten at length 128
+# a million steps make about {{number:epochs}} epochs, not 40.
 #
 # The three complaints that the rest of the family answers are already visible: the training recipe was hardly
 # tuned, the model is large for what it does, and only 15% of the positions teach it anything at each step.
@@ -715,12 +719,12 @@ for name in ("no_nsp", "left_to_right_no_nsp", "left_to_right_no_nsp_bilstm"):
     print(f"{name.replace('_', ' '):34}", *(f"{change:+8.1f}" for change in changes))
 
 # %% [markdown]
-# Points lost against the full BERT-base (paper, Table 5). Taking NSP away costs 3.5 points on QNLI and half a
-# point on MNLI; reading only from left to right as well costs most on SQuAD and MRPC, and a recurrent layer on
+# Points lost against the full BERT-base (paper, Table 5). Taking NSP away costs {{number:nsp_qnli}} points on QNLI and
+# {{number:nsp_mnli}} on MNLI; reading only from left to right as well costs most on SQuAD and MRPC, and a recurrent layer on
 # top (BiLSTM) wins back only part of SQuAD.
 # Size helps on every task of Table 6, down to 3,600 examples (MRPC). And without any fine-tuning, the
 # concatenated last four layers of a frozen BERT come within 0.3 points of the fine-tuned one on named
-# entities (Table 7: 96.1 against 96.4).
+# entities (Table 7: {{number:frozen}} against {{number:fine_tuned}}).
 
 # %% [markdown]
 # ## What they claim, what you measured

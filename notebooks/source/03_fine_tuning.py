@@ -187,7 +187,7 @@ check("03.2", my_spans)
 # {{exercise:03.3}}
 
 # %%
-def my_best_span(start_scores, end_scores, allowed, longest):
+def my_best_span(start_logits, end_logits, allowed, longest):
     return ...
 
 

@@ -102,21 +102,21 @@ print("positions", count_after_padding(ids, pad_token_id=1)[0].tolist())
 # {{exercise:04.1}}
 
 # %%
-def my_choice(rows, examples, epoch, copies, count, draw):
+def my_selection(sequences, examples, epoch, copies, count, draw):
     return ...
 
 
-check("04.1", my_choice)
+check("04.1", my_selection)
 
 # %% [markdown]
 # {{exercise:04.2}}
 
 # %%
-def my_share(length, count, passes, copies):
+def my_fraction(length, count, epochs, copies):
     return ...
 
 
-check("04.2", my_share)
+check("04.2", my_fraction)
 
 # %% [markdown]
 # {{exercise:04.3}}
@@ -604,7 +604,7 @@ check("04.5", my_average)
 # {{exercise:04.6}}
 
 # %%
-def my_large_loss(losses, asked, rows, tokens):
+def my_large_loss(losses, selected, sequences, tokens):
     return ...
 
 

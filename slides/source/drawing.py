@@ -7,12 +7,13 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any
 
 from course_lib import claims_table
+from course_lib.teaching import bar_chart
 from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.page import inline
 from course_lib.teaching.style import INK
@@ -147,3 +148,13 @@ def exercise_minutes(lecture: str) -> int:
 def exercise_list(lecture: str) -> str:
     items = "".join(f"<li>{e.id} {escape(e.title)}</li>" for e in exercises_of(lecture))
     return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'
+
+
+def bars(
+    values: Mapping[str, float], colours: Sequence[str], width: int, height: int, **chart: Any
+) -> Any:
+    """The course's bar chart, for a hall; a colour a bar, none for the chart's own."""
+    figure = bar_chart(values, **chart)
+    if colours:
+        figure.update_traces(marker_color=list(colours))
+    return for_a_hall(figure, width, height)

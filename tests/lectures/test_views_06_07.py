@@ -398,7 +398,7 @@ def test_texts_that_cannot_be_read_are_answered_in_the_view(
         "the unicorn rose <b>": "never read “unicorn”, “<”, “b”, “>”",
         "the brigde was closed": "Near in spelling: “bridge”",
         f"{TEXT} {TEXT} {TEXT}": "47 tokens, [CLS] and [SEP] counted; expected at most 40",
-        "the [MASK] rose": "holds [MASK], a control token",
+        "the [MASK] rose": "holds [MASK], a special token",
     }
     for text, said in answers.items():
         live.controls["text"].value = text

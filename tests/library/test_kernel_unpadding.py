@@ -132,7 +132,8 @@ def test_no_text_sees_another(twin):
     for text in range(packing.shape[0]):
         poisoned = value.clone()
         poisoned[owner == text] += 100
-        changed = (twin(query, key, poisoned, packing, 2) != before).any(dim=1)
+        moved = (twin(query, key, poisoned, packing, 2) - before).abs()
+        changed = (moved > 1).any(dim=1)  # a mean of values moves by 100, or by none of it
         assert torch.equal(changed, owner == text)
 
 
@@ -250,7 +251,7 @@ def test_without_a_mask_or_without_a_real_token():
     model = bert_encoder().eval()
     ids = draw_ids(model, torch.ones(2, 5))
     same = model(ids, remove_padding=True).last_hidden_state
-    assert torch.equal(same, model(ids).last_hidden_state)
+    torch.testing.assert_close(same, model(ids).last_hidden_state)
     nothing = model(ids, torch.zeros_like(ids), remove_padding=True).last_hidden_state
     assert nothing.shape == (2, 5, 12) and nothing.abs().max() == 0
 
@@ -353,7 +354,9 @@ def test_the_linear_part_mixes_no_tokens():
     x = torch.randn(2, 5, 12)
     changed = x.clone()
     changed[:, 3] += 1
-    differs = (layer(x)[0] != layer(changed)[0]).any(-1)
+    moved = (layer(x)[0] - layer(changed)[0]).abs().amax(-1)
+    assert not ((moved > 1e-5) & (moved < 1e-3)).any()  # by rounding, or visibly
+    differs = moved >= 1e-3
     assert differs.tolist() == [[False, False, False, True, False]] * 2
 
 

@@ -78,7 +78,8 @@ def test_a_hidden_key_gets_no_weight_and_its_value_does_not_matter():
     assert weights[..., 4:].abs().max() == 0
     poisoned = v.clone()
     poisoned[:, :, 4:] = 1e6
-    assert torch.equal(attention(q, k, v, mask), attention(q, k, poisoned, mask))
+    seen = attention(q, k, v, mask) - attention(q, k, poisoned, mask)
+    assert seen.abs().max() <= 1e-6  # in units of the poison: 1e-12
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)

@@ -89,7 +89,7 @@ def test_pairs_of_single_sentences_by_hand():
 
 def test_single_sentences_longer_than_the_sequence_are_shortened():
     for a, b, _ in one_sentence_pairs_of_document(documents(5), 2, random.Random(0), 8):
-        assert len(a) + len(b) == 5 and a and b  # 8 positions less three control tokens
+        assert len(a) + len(b) == 5 and a and b  # 8 positions less three special tokens
 
 
 def test_truncation_takes_from_the_longer_one_at_either_end():

@@ -96,7 +96,7 @@ def drawn_documents(count: int = 200) -> list[list[list[int]]]:
 
 
 def words_of(sequences: PackedSequences) -> list[list[int]]:
-    """The ids of each row without control tokens."""
+    """The ids of each row without special tokens."""
     return [[i for i in row if i not in (CLS, SEP, PAD)] for row in sequences.input_ids.tolist()]
 
 
@@ -153,7 +153,7 @@ def numbered_documents(count: int, sentences: int, words: int) -> list[list[list
 
 
 def segments(sequences: PackedSequences) -> list[tuple[list[int], list[int]]]:
-    """Segments A and B of each row of pairs, without control tokens."""
+    """Segments A and B of each row of pairs, without special tokens."""
     parts = []
     for ids, types in zip(
         sequences.input_ids.tolist(), sequences.token_type_ids.tolist(), strict=True
@@ -218,7 +218,7 @@ def test_sentence_pairs_hold_one_sentence_each_and_say_whether_it_is_the_next():
         own += [tuple(a)] if label else [tuple(a), tuple(b)]
     assert abs(sum(drawn) / len(drawn) - 0.5) <= 4 * 0.5 / len(drawn) ** 0.5
     assert sorted(own) == sorted(sentences)  # each sentence once as its own document's text
-    used = 3 + 3 + 3  # control tokens and two sentences of three words
+    used = 3 + 3 + 3  # special tokens and two sentences of three words
     assert sequences.padding_share == pytest.approx(1 - used / 32)
 
 

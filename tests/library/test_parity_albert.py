@@ -359,7 +359,9 @@ def changed_layers(model: Encoder, weight: Tensor) -> list[bool]:
         weight += 0.1 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(5))
         after = model(IDS, MASK, output_hidden_states=True).hidden_states
     assert torch.equal(before[0], after[0])
-    return [not torch.equal(a, b) for a, b in zip(before[1:], after[1:], strict=True)]
+    moved = [(a - b).abs().max().item() for a, b in zip(before[1:], after[1:], strict=True)]
+    assert not any(1e-6 < distance < 1e-3 for distance in moved)  # by rounding, or visibly
+    return [distance > 1e-3 for distance in moved]
 
 
 def test_shared_attention_is_one_and_the_feed_forwards_are_each_their_layers():

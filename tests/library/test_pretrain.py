@@ -468,7 +468,8 @@ def without_rate(path: Path):
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a POSIX signal")
 def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path):
     """One run, killed in a step, inside a checkpoint's write, inside a line of its log, and once at
-    whatever it was doing."""
+    whatever it was doing. Promised on the same machine, with the same versions, precision and
+    thread count."""
     recipe, whole, out = file(), tmp_path / "whole", tmp_path / "out"
     main([str(recipe), "--out", str(whole), "--device", "cpu"])
     draw = random.Random(6)

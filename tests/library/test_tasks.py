@@ -129,7 +129,7 @@ class Favours:
 
 
 def favourites(left, count):
-    """What it says, best first, when no control token counts as a word."""
+    """What it says, best first, when no special token counts as a word."""
     following = [(int(left) + 1 + step) % 40 for step in range(40)]
     return [word for word in following if word > 4][:count]
 

@@ -72,6 +72,8 @@ def train(checkpoint=None, steps=STEPS, **settings):
 
 
 def same_bits(a, b):
+    """What the course promises of a run that is repeated, or killed and resumed, on the same
+    machine, with the same versions, precision and thread count."""
     return all(
         torch.equal(x, y)
         for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True)
@@ -445,7 +447,8 @@ def test_killed_at_ten_moments_and_resumed_it_ends_in_the_same_bits(tmp_path):
             for kind, number in kill_moments()[start : start + 2]
         ]
         running = [run_driver(*moment) for moment in pair]
-        assert [process.wait(timeout=AGAINST_HANGING) for process in running] == [-signal.SIGKILL] * 2
+        ends = [process.wait(timeout=AGAINST_HANGING) for process in running]
+        assert ends == [-signal.SIGKILL] * 2
         for kind, number, path in pair:
             if kind == "write":
                 assert list(tmp_path.glob(f"{path.name}.tmp*")), "the kill did not hit a write"

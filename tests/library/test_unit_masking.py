@@ -207,7 +207,7 @@ def test_drawn_lengths_are_inverse_to_n():
 
 
 def hidden_sets(stretches, room):
-    """Exact probabilities of the sets of hidden words, by going through every order of the words
+    """Exact probabilities of the sets of masked words, by going through every order of the words
     and every length of their runs. stretches: sizes of the words between special tokens."""
     words = [(s, i) for s, sizes in enumerate(stretches) for i in range(len(sizes))]
     chances = {1: 6 / 11, 2: 3 / 11, 3: 2 / 11}

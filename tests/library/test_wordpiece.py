@@ -259,7 +259,7 @@ def test_training_is_repeatable(paragraphs: list[str]):
 
 def test_letters_that_only_control_tokens_bring_stand_in_order():
     """A hash table hands them over in another order each time."""
-    texts = ["[CLS] and [SEP] and [MASK] are tokens, [PAD] too", "control tokens and tokens"] * 3
+    texts = ["[CLS] and [SEP] and [MASK] are tokens, [PAD] too", "special tokens and tokens"] * 3
 
     def pieces() -> list[str]:
         words = train_wordpiece(texts, 70)

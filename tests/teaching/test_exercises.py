@@ -279,11 +279,33 @@ def test_yes_and_no_suffer_nothing_that_numbers_can() -> None:
     assert report.message == "Positive sum: you have False; it is True."
 
 
+def test_where_all_is_zero_nothing_is_named() -> None:
+    zero = Stage("zero", lambda draw: [(torch.zeros(2, 3), 2.0)])
+    changes = {"stages": (zero,), "solution": lambda x, f: x * f, "mistakes": (), "gradient": ()}
+    report = toy_with(lambda x, f: x * f + 1, **changes)
+    assert report.mistake == "unforeseen" and "you have" in report.message
+
+
 def test_functions_among_the_inputs_are_not_shown() -> None:
     given = Stage("cases", lambda draw: [([abs, abs], 2.0), ([abs], 3.0)])
     changes = {"solution": lambda fs, f: f, "returns": Number("x"), "mistakes": (), "gradient": ()}
     message = toy_with(lambda fs, f: f + 0.123, stages=(given,), **changes).message
     assert message.startswith("For factor = 3.0000: X: you have"), message
+
+
+def test_a_pair_is_named_only_where_each_of_the_two_shows_alone() -> None:
+    mistakes = (
+        Edit("scaled = x * factor", "x = scaled = x * factor", "Not seen alone."),
+        Edit("scaled + 1", "x * factor + 1", "Nor is this."),
+        Edit("scaled + 1", "scaled - 1", "One taken off."),
+        Edit("* 0.5", "", "The whole mean."),
+    )
+    message = toy_with(lambda x, f: toy(x * f, f), mistakes=mistakes).message
+    assert message and "alone" not in message
+    less = toy_with(
+        lambda x, f: x * f - 1 - (x * f - 1).mean(-1, keepdim=True), mistakes=mistakes
+    ).message
+    assert "One taken off.\nAnd: The whole mean." in less
 
 
 def test_a_difference_in_the_seventh_digit_is_shown() -> None:
@@ -396,6 +418,7 @@ def test_a_forbidden_function_is_found_under_any_name() -> None:
         (Items("x", of="positions"), [1, 2], [[1, 2], (1, 2), torch.tensor([1, 2])],
          [[1.0, 2.0], {1, 2}, "12", 5]),
         (Items("x", ordered=False), [(1, 2)], [{(1, 2)}, [[1, 2]]], ["12"]),
+        (Items("x", groups=True), [[1, 2]], [[[2, 1]], ({2, 1},), torch.tensor([[2, 1]])], [[1]]),
         (Table("x"), {"a": 1.0}, [{"a": torch.tensor(1.0)}], [[("a", 1)], 3]),
     ],
 )  # fmt: skip

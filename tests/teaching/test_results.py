@@ -258,7 +258,7 @@ def test_with_one_mask_the_answers_are_learned_and_not_the_stories(
 
 def test_each_question_teaches_itself_and_costs_masked_words(tasks):
     """Lecture 05, for every seed: who was trained on a question answers it best; without one, more
-    hidden words are found."""
+    masked words are found."""
     nsp, sop = (lecture_05.outcome(tasks, what) for what in ("NSP", "SOP"))
     words = lecture_05.outcome(tasks, "masked_accuracy")
     assert min(nsp["NSP"]) > max(nsp["SOP"]) + 0.1

@@ -167,7 +167,7 @@ def test_attention_weights_are_the_models_own(model: Any, ids: list[int]) -> Non
     with torch.no_grad():
         own = model(torch.tensor([ids]), output_attentions=True).attentions
     assert weights.shape == (3, 4, len(ids), len(ids))
-    assert torch.equal(weights[2], own[2][0])
+    torch.testing.assert_close(weights[2], own[2][0])
 
 
 def test_attention_that_a_model_does_not_give_is_missed() -> None:

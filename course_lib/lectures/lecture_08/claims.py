@@ -245,8 +245,9 @@ def _clipped_and_perturbed() -> tuple[float, float, float, float]:
         torch.manual_seed(0)
         return float(sift_loss(answer, embeddings.norm)[1].detach())
 
-    plain = answer()
-    F.cross_entropy(plain.flatten(0, 1), ids.flatten()).backward()
+    with torch.no_grad():  # as it is read again after the clipping, to the bit
+        before = answer()
+    F.cross_entropy(answer().flatten(0, 1), ids.flatten()).backward()
     slopes = [one.grad.clone() for one in weights if one.grad is not None]
     size, most = float(torch.stack([slope.norm() for slope in slopes]).norm()), 0.1
     torch.nn.utils.clip_grad_norm_(weights, most)
@@ -254,7 +255,7 @@ def _clipped_and_perturbed() -> tuple[float, float, float, float]:
     formula = [slope / max(1.0, size / most) for slope in slopes]  # g / max(1, ‖g‖/γ)
     apart = max(float((a - b).abs().max()) for a, b in zip(cut, formula, strict=True))
     with torch.no_grad():
-        changed = float((answer() - plain).abs().max())
+        changed = float((answer() - before).abs().max())
     perturbed = moved()
     # The head shares the words' table, so only what is looked up there is made longer.
     handle = embeddings.token.register_forward_hook(lambda *seen: 10 * seen[2])

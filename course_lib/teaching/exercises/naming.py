@@ -8,6 +8,7 @@ well, and that pass the stages which the answer passed, are named: "either … o
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, islice
 from typing import Any
@@ -22,6 +23,10 @@ from .outputs import Items, Number, Numbers, Out, alike, numeric, plain
 NOTHING = object()  # where a function gave no value to compare
 MOST_PAIRS = 400
 MOST_NAMED = 3
+PAIRS_SECONDS = 2.0  # processor time for all pairs of mistakes
+STATISTIC = (
+    0.01  # from this tolerance on a number is a statistic, which nothing "turns" or "halves"
+)
 
 Observe = Callable[[Any, Case], Any]
 
@@ -57,14 +62,20 @@ class Observations:
         here = len(self.cases)
         parts = [self._part(x, place) for x in self.mine]
         rights = [self._part(x, place) for x in self.right]
-        if self._constant(parts, rights):
+        constant = self._constant(parts, rights)
+        if constant and not self.stage.observe:  # what is observed may well be always the same
             return [f"Your {out.name}: the same for all inputs."], "constant"
         if exchanged := self._exchanged(here):
             return [exchanged], "universal"
+        if all(_same(a, b, out) for a, b in zip(parts[:here], rights[:here], strict=True)):
+            return [], "unforeseen"  # right numbers of the wrong type: no mistake explains that
         singles = [(known,) for known in self.exercise.mistakes if not known.endless]
         if found := self._known(singles, parts, rights, place, out, here):
             return found, "known"
-        if found := list(_universal(parts[:here], rights[:here], out)):
+        if constant:
+            return [f"Your {out.name}: the same for all inputs."], "constant"
+        exact = out.tol < STATISTIC
+        if exact and (found := list(_universal(parts[:here], rights[:here], out))):
             return found[:MOST_NAMED], "universal"
         if found := self._known(self._pairs(), parts, rights, place, out, here):
             return found, "known"
@@ -115,9 +126,9 @@ class Observations:
                 agreeing.append((score, known))
         best = max((score for score, _ in agreeing), default=0)
         named = [known for score, known in agreeing if score == best]
-        if len(named) > 1:
+        if len(named) > 1 or any(len(known) > 1 for known in named):
             passing = [k for k in named if self.passed(self.exercise.with_mistakes(*k))]
-            named = passing or named
+            named = passing or [known for known in named if len(known) == 1]
         said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
         return list(said)[:MOST_NAMED]
 
@@ -129,7 +140,11 @@ class Observations:
             for a, b in combinations(edits, 2)
             if not {old for old, _ in a.replacements()} & {old for old, _ in b.replacements()}
         )
-        yield from islice(pairs, MOST_PAIRS)
+        started = time.process_time()
+        for pair in islice(pairs, MOST_PAIRS):
+            if time.process_time() - started > PAIRS_SECONDS:
+                return
+            yield pair
 
     def _agreement(
         self, known: tuple[Known, ...], mine: list[Any], right: list[Any], place: int, out: Out,
@@ -154,7 +169,15 @@ class Observations:
                 return None
             score += agrees + self._other_outputs(self.mine[n], whole)
             differs = differs or (n < here and not _same(theirs, right[n], out))
+        if len(known) > 1 and not all(self._shows(one, right, place, out) for one in known):
+            return None  # half of such a pair is there by chance
         return score if differs and score else None
+
+    def _shows(self, known: Known, right: list[Any], place: int, out: Out) -> bool:
+        """Whether a mistake alone changes this output in the stage's cases."""
+        function = self.exercise.with_mistakes(known)
+        alone = (self._part(self._of(function, case), place) for case in self.cases)
+        return any(not _same(x, y, out) for x, y in zip(alone, right, strict=False))
 
     def _other_outputs(self, mine: Any, theirs: Any) -> int:
         """In how many outputs two observations agree, where there are several."""
@@ -167,12 +190,12 @@ class Observations:
 
 
 def _same(a: Any, b: Any, out: Out) -> bool:
-    if isinstance(out, Items) and not out.ordered:
+    if isinstance(out, Items):
         try:
-            return out.same(list(plain(a)), list(plain(b)))
+            return out.same(a, b)
         except TypeError:
             return False
-    if isinstance(out, (Items, Number)) or not isinstance(b, Tensor):
+    if isinstance(out, Number) or not isinstance(b, Tensor):
         a, b = plain(a), plain(b)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         a, b = list(a), list(b)
@@ -249,9 +272,11 @@ def _universal(mine: list[Any], right: list[Any], out: Out) -> Iterator[str]:
     table: tuple[tuple[str, Callable[[Any], Any]], ...] = ()
     if isinstance(out, (Number, Numbers)) and all(numeric(b) for _, b in pairs):
         pairs = [(_tensor(a), torch.as_tensor(b).detach()) for a, b in pairs]
+        if not any(bool(b.any()) for _, b in pairs):
+            return  # exp of nothing, 1 minus nothing, one more than nothing: no name for them
         table = (*ANY_NUMBER, *(ANY_TENSOR if isinstance(out, Numbers) else ()))
     elif isinstance(out, Items) and out.ordered:
-        pairs = [(plain(a), list(plain(b))) for a, b in pairs]
+        pairs = [(plain(a), out.arranged(b)) for a, b in pairs]
         table = ANY_LIST
     for say, change in table:
         if _explains(change, pairs, out):

@@ -163,10 +163,12 @@ class Number(Out):
 @dataclass(frozen=True)
 class Items(Out):
     """A list, compared item by item. of: what its items are ("tokens", "positions"); ordered:
-    whether their order counts (a set will do where it does not)."""
+    whether their order counts (a set will do where it does not). groups: its items are lists
+    themselves, in which the order does not count."""
 
     of: str = "items"
     ordered: bool = True
+    groups: bool = False
 
     def expected(self, right: Any) -> str:
         return f"a list{'' if self.ordered else ' (or a set)'} of {self.of}"
@@ -184,10 +186,20 @@ class Items(Out):
                 f"Your {self.name} holds {kind_of(wrong[0])}; expected {self.expected(right)}.",
                 "form",
             )
-        return list(x)
+        try:
+            return self.arranged(x)
+        except TypeError:
+            raise self._unreadable(x, right) from None
+
+    def arranged(self, x: Any) -> list[Any]:
+        """As a list; groups in ascending order. TypeError for what is no list."""
+        if isinstance(x, (str, bytes, Mapping)) or (self.ordered and isinstance(x, AbstractSet)):
+            raise TypeError
+        x = list(plain(x))
+        return [sorted(plain(group)) for group in x] if self.groups else x
 
     def same(self, x: Any, right: Any) -> bool:
-        x, right = plain(list(x)), plain(list(right))
+        x, right = self.arranged(x), self.arranged(right)
         return alike(x, right, self.tol) if self.ordered else _sorted(x) == _sorted(right)
 
     def difference(self, x: Any, right: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 # mypy: ignore-errors
 import math
 import random
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -256,7 +257,7 @@ def changed_pairs(change):
 
 def pairs_across(documents, rng):
     flat = [sentence for document in documents for sentence in document]
-    return [(a, b, 0) for a, b in zip(flat, flat[1:], strict=False)]
+    return [(a, b, 0) for a, b in pairwise(flat)]
 
 
 def pairs_of_the_flat_list(documents, rng):
@@ -275,7 +276,7 @@ def pairs_one_number(documents, rng):
     made = []
     for d, document in enumerate(documents):
         others = documents[:d] + documents[d + 1 :]
-        for a, b in zip(document, document[1:], strict=False):
+        for a, b in pairwise(document):
             u = rng.random()
             other = others[int(u * len(others))]
             made.append((a, b, 0) if u < 0.5 else (a, other[int(u * len(other))], 1))
@@ -524,6 +525,7 @@ WRONG = {
         (make_pairs(label=lambda d, s, rng: False), "All pairs are labelled NotNext"),
         (make_pairs(label=lambda d, s, rng: s % 2), "neighbouring pairs with the same label"),
         (make_pairs(label=lambda d, s, rng: rng.random() < 0.25), "Three quarters are NotNext"),
+        (make_pairs(label=lambda d, s, rng: rng.random() < 0.63), "raction of NotNext pairs: "),
         (pairs_label_a_document, "One draw decides for a whole document"),
         (pairs_other_a_document, "One other document serves all pairs"),
         (pairs_one_number, "One random number decides between label"),

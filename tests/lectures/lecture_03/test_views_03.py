@@ -179,7 +179,7 @@ def test_table_and_words_tell_the_span_the_null_answer_and_the_truth() -> None:
     start[9], end[10], start[0], end[0] = 5.0, 4.0, 3.0, 1.5
     shown = answer_spans.span_chart(TOKENS, start, end, ALLOWED, answer=(9, 10))
     rows = [re.split(r" {2,}", line.strip()) for line in shown.text.splitlines()[:7]]
-    assert rows[0] == ["span", "tokens", "start score", "end score", "sum", "sum − null"]
+    assert rows[0] == ["span", "tokens", "start logit", "end logit", "sum", "sum − null"]
     assert rows[1] == ["1", "millpond", "9–10", "5.00", "4.00", "9.00", "4.50"]
     assert rows[6] == ["null", "no answer: [CLS]", "0", "3.00", "1.50", "4.50", "0.00"]
     said = (
@@ -298,7 +298,7 @@ def test_the_explorer_at_both_ends_of_every_slider() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tokens": TOKENS[:-1]}, "15 tokens, 16 start scores"),
+        ({"tokens": TOKENS[:-1]}, "15 tokens, 16 start logits"),
         ({"allowed": torch.zeros(16).bool()}, "0 allowed tokens"),
         ({"allowed": torch.ones(16).bool()}, re.escape("([CLS]: True)")),
         ({"longest": 0}, "longest=0"),
@@ -445,10 +445,10 @@ def test_what_is_kept_is_what_packing_keeps(first: int, second: int | None) -> N
 def test_what_is_cut_is_said_in_words() -> None:
     first, second = [f"a{k}" for k in range(9)], [f"b{k}" for k in range(4)]
     said = {
-        10: "holds 3 control tokens and 7 others: 5 tokens from the end of the first text and 1 "
+        10: "holds 3 special tokens and 7 others: 5 tokens from the end of the first text and 1 "
         "token from the end of the second text are cut, and the model never sees them.",
-        15: "holds 3 control tokens and 12 others: 1 token from the end of the first text is cut",
-        16: "holds 3 control tokens and 13 others: nothing is cut, 0 places stay empty.",
+        15: "holds 3 special tokens and 12 others: 1 token from the end of the first text is cut",
+        16: "holds 3 special tokens and 13 others: nothing is cut, 0 places stay empty.",
         17: "nothing is cut, 1 place stay",
     }
     live = cut_pairs.cut_view(first, second, length=15)

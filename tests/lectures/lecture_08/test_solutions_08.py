@@ -17,7 +17,7 @@ from course_lib.kernels.disentangled import disentangled_attention_reference
 from course_lib.kernels.positions import log_bucket, position_rows, row_table
 from course_lib.lectures.lecture_08.exercises import EXERCISES as ALL
 from course_lib.lectures.lecture_08.exercises import bucket, decoder, extra, push, rows, scores
-from course_lib.objectives.sift import pushing
+from course_lib.objectives.sift import perturbing
 from course_lib.teaching.exercises.form import Draw
 from course_lib.teaching.exercises.machinery import check_answer
 from course_lib.teaching.exercises.outputs import alike
@@ -69,10 +69,10 @@ def test_the_perturbation_is_the_librarys():
     embeddings, old, gradient, step = push.case(Draw(5), 2, 3)
     layer = torch.nn.LayerNorm(6, elementwise_affine=False).double()
     new, read = push.climb(embeddings, old, gradient, step)
-    with pushing(layer) as at:
+    with perturbing(layer) as at:
         layer(embeddings)
-        at.push = old + step * gradient / (gradient.abs().amax(-1, keepdim=True) + 1e-6)
-        assert alike(at.push, new, push.TOLERANCE)
+        at.perturbation = old + step * gradient / (gradient.abs().amax(-1, keepdim=True) + 1e-6)
+        assert alike(at.perturbation, new, push.TOLERANCE)
         assert alike(at(layer, (embeddings,))[0], read, push.TOLERANCE)
 
 

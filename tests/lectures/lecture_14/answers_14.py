@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from course_lib.kernels import early_exit
 from course_lib.kernels.unpadding import Packing
 
 
@@ -334,6 +335,125 @@ def real_by_sequence(layer, x, mask):
     return torch.stack(rows)
 
 
+def online_from_the_first_score(scores, values, chunk):
+    """The largest so far begins as the first score, a number that is carried on."""
+    largest, total, output = scores[0], torch.zeros(()), torch.zeros(values.shape[1])
+    for s, v in zip(scores.split(chunk), values.split(chunk), strict=True):
+        new = max(largest, s.max())
+        weights, keep = (s - new).exp(), (largest - new).exp()
+        total, output, largest = total * keep + weights.sum(), output * keep + weights @ v, new
+    return output / total
+
+
+def online_old_weights(scores, values, chunk):
+    largest, total, output = scores[:chunk].max(), 0.0, 0.0
+    for s, v in zip(scores.split(chunk), values.split(chunk), strict=True):
+        weights, new = (s - largest).exp(), torch.maximum(largest, s.max())
+        keep, largest = (largest - new).exp(), new
+        total, output = total * keep + weights.sum(), output * keep + weights @ v
+    return output / total
+
+
+def numbers_of_digits(seed, epoch, examples, tokens):
+    rows = [np.random.default_rng(int(f"{seed}{epoch}{e}")).random(tokens) for e in examples]
+    return torch.tensor(np.array(rows))
+
+
+def exit_with(*, first=lambda sure: sure.index(True), taken=lambda exits, at: exits[at],
+              used=lambda at, L: at + 1, together=None, order=None):  # fmt: skip
+    """Row by row through all layers; first(list of yes and no) is where a row leaves."""
+
+    def answer(x, layers, exits, confident):
+        rows, sures = [], []
+        for row in x:
+            row, every, sure = row[None], [], []
+            for layer, leave in zip(layers, exits, strict=True):
+                row = layer(row)
+                every.append(leave(row)[0])
+                sure.append(bool(confident(leave(row))[0]))
+            rows.append(every)
+            sures.append([*sure[:-1], True])
+        L = len(layers)
+        at = [first(s) for s in sures]
+        if together:
+            at = [next((n for n in range(L - 1) if together(s[n] for s in sures)), L - 1)] * len(x)
+        places = sorted(range(len(x)), key=at.__getitem__) if order else range(len(x))
+        logits = torch.stack([taken(rows[n], at[n]) for n in places])
+        return logits, torch.tensor([used(at[n], L) for n in places])
+
+    return answer
+
+
+def last_sure(sure):
+    before = [n for n, yes in enumerate(sure[:-1]) if yes]
+    return before[-1] if before else len(sure) - 1
+
+
+def exit_if_confident(x, layers, exits, confident):
+    """Rows that are confident nowhere, the last exit included, are forgotten."""
+    logits, used = torch.zeros(len(x), 3, dtype=x.dtype), [0] * len(x)
+    for n, row in enumerate(x):
+        for depth, (layer, leave) in enumerate(zip(layers, exits, strict=True), 1):
+            row = layer(row[None])[0]
+            if confident(leave(row[None])).item():
+                logits[n], used[n] = leave(row), depth
+                break
+    return logits, used
+
+
+def exit_late(x, layers, exits, confident):
+    """The right answers, but rows leave the batch a layer after they were sure."""
+    logits = torch.zeros(len(x), 3, dtype=x.dtype)
+    used = torch.zeros(len(x), dtype=torch.long)
+    rows = torch.arange(len(x))
+    for depth, (layer, leave) in enumerate(zip(layers, exits, strict=True), 1):
+        x = layer(x)
+        stay = used[rows] == 0
+        done = confident(leave(x)) | torch.tensor(depth == len(layers))
+        fresh = rows[stay & done]
+        logits[fresh], used[fresh] = leave(x)[stay & done], depth
+        rows, x = rows[stay], x[stay]
+    return logits, used
+
+
+def exit_without_break(x, layers, exits, confident):
+    """The right answers and rows, but layers are called when no row is left."""
+    logits = torch.zeros(len(x), 3, dtype=x.dtype)
+    used = torch.zeros(len(x), dtype=torch.long)
+    rows = torch.arange(len(x))
+    for depth, (layer, leave) in enumerate(zip(layers, exits, strict=True), 1):
+        x = layer(x)
+        done = confident(leave(x)) | torch.tensor(depth == len(layers))
+        logits[rows[done]], used[rows[done]] = leave(x)[done], depth
+        rows, x = rows[~done], x[~done]
+    return logits, used
+
+
+def exit_one_by_one(x, layers, exits, confident):
+    found = []
+    for row in x:
+        row = row[None]
+        for depth, (layer, leave) in enumerate(zip(layers, exits, strict=True), 1):
+            row = layer(row)
+            if confident(leave(row)).all() or depth == len(layers):
+                found.append((leave(row)[0], depth))
+                break
+    logits, used = zip(*found, strict=True)
+    return torch.stack(logits), torch.tensor(used)
+
+
+def exit_by_library(x, layers, exits, confident):
+    def with_mask(layer):
+        return lambda part, mask: layer(part[:, 0])[:, None]
+
+    def on_first(leave):
+        return lambda part: leave(part[:, 0])
+
+    out = early_exit.early_exit(x[:, None], [with_mask(f) for f in layers],
+                                [on_first(f) for f in exits], confident)  # fmt: skip
+    return out.logits, out.layers_used
+
+
 RIGHT = {
     "14.1": [
         seconds(max),
@@ -348,8 +468,14 @@ RIGHT = {
         lambda *given: numbers_by_row(*given).tolist(),
     ],
     "14.4": [skew_by_cutting, skew_in_numpy],
-    "14.5": [online_with(), online_in_logs, lambda *given: online_with()(*given).tolist()],
+    "14.5": [
+        online_with(),
+        online_in_logs,
+        online_from_the_first_score,
+        lambda *given: online_with()(*given).tolist(),
+    ],
     "14.6": [real_with(), real_by_packing, real_by_sequence],
+    "14.7": [exit_one_by_one, exit_by_library, lambda *x: list(exit_one_by_one(*x))],
 }
 WRONG = {
     "14.1": [
@@ -382,6 +508,7 @@ WRONG = {
         (loss_sum(len), "the number of sequences"),
         (loss_with(logits=lambda x: x.softmax(-1)), "softmax is applied twice"),
         (loss_with(logits=lambda x: x.log_softmax(-1).exp().log2()), "you have"),
+        (lambda h, head, y: F.nll_loss(head(h[y != -100]), y[y != -100]), "wants log-prob"),
         (loss_sum(selected_count, lambda log_p: 1 - log_p.exp()), "one minus the mean probability"),
         (loss_sum(selected_count, lambda log_p: log_p), "the sign is turned"),
         (loss_with(lambda h, y: (h[y > 0], y[y > 0])), "id 0 are left out"),
@@ -422,6 +549,7 @@ WRONG = {
         (rows_of(lambda s, p, e, t, n, N: mixed(1_000 * s + 100 * p + e, t)), "collision of sums"),
         (rows_of(lambda s, p, e, t, n, N: mixed(s, 1_000 * p + e, t)), "A collision of sums"),
         (rows_of(lambda s, p, e, t, n, N: mixed(s * p * e, t)), "A collision of sums"),
+        (numbers_of_digits, "A collision of sums"),
         (numbers_of_a_sum, "A collision of sums"),
         (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e + t)), "One row is another one shifted"),
         (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, t) ** 2), "ten tenths of [0, 1)"),
@@ -440,6 +568,7 @@ WRONG = {
         (skew_strided(lambda T: 2 * T - 1), "same column one row on"),
         (lambda x: x[:, -len(x) :], "same column one row on"),
         (lambda x: x[:, : len(x)], "the first T columns"),
+        (skew_by_gather(lambda i, j, T: i + j), "Your row i begins at column i"),
         (skew_strided(first=lambda T: 0), "You begin at the first number"),
         (skew_strided(first=lambda T: T), "one column too late"),
         (skew_strided(first=lambda T: T - 2), "one column too early"),
@@ -463,6 +592,7 @@ WRONG = {
         (online_with(output=lambda old, new: 1.0), "the output is not. Both hold"),
         (online_with(lambda old, new: math.exp(new - old)), "You multiply by exp(new − old)"),
         (online_upside_down, "Is the factor upside down?"),
+        (online_old_weights, "with the largest score before it"),
         (online_just_added, "the sums just added"),
         (online_of_softmaxes(lambda parts: sum(parts) / len(parts)), "the outcomes are averaged."),
         (online_of_softmaxes(sum), "the outcomes are added up"),
@@ -509,5 +639,34 @@ WRONG = {
         (lambda layer, x, mask: real_by_packing(layer, x, mask).tolist(), "carries no gradient"),
         (lambda layer, x, mask: x[mask.double()], "mask != 0"),
         (real_with(pick=lambda m: m == 0, fill=torch.clone), "you have"),
+    ],
+    "14.7": [
+        (exit_with(first=lambda sure: len(sure) - 1), "Every row gets the answer of the last exit"),
+        (exit_with(taken=lambda every, at: every[-1]), "The layers are counted rightly"),
+        (exit_with(first=lambda sure: 0), "Every row leaves after the first layer"),
+        (exit_with(order=True), "in the order in which rows left. Keep"),
+        (exit_with(first=lambda s: min(s.index(True) + 1, len(s) - 1)), "one layer more"),
+        (exit_with(together=any), "stops when the first row is confident"),
+        (exit_with(together=all), "until all rows are confident"),
+        (exit_with(first=last_sure), "Once it has left, it is gone"),
+        (exit_with(first=lambda s: next((n for n, yes in enumerate(s[:-1]) if not yes),
+                                        len(s) - 1)), "that are *not* confident"),
+        (exit_with(taken=lambda every, at: every[at] * (at < len(every) - 1)), "no answer, zeros"),
+        (exit_with(used=lambda at, L: (at + 1) % L,
+                   taken=lambda every, at: every[at] * (at < len(every) - 1)), "and no layers"),
+        (exit_if_confident, "Rows that are confident nowhere have no answer and no layers"),
+        (exit_with(used=lambda at, L: (at + 1) % L), "have used 0 layers"),
+        (exit_with(used=lambda at, L: at), "counted from 0"),
+        (exit_with(used=lambda at, L: L - 1 - at), "*spared*"),
+        (exit_with(used=lambda at, L: L), "said to have used all layers"),
+        (exit_with(order=True, used=lambda at, L: at), "counted from 0"),
+        (exit_with(), "all layers were given all rows"),
+        (exit_late, "one layer after they were confident"),
+        (exit_without_break, "leave the loop when no row is under way"),
+        (lambda *given: exit_one_by_one(*given)[::-1], "The two results are exchanged"),
+        (lambda *given: exit_one_by_one(*given)[0], "expected 2: logits, number of layers used"),
+        (exit_with(taken=lambda every, at: every[at] + 1), "it is one too large"),
+        (lambda x, layers, exits, confident: 1 if confident(exits[0](torch.cat([x, x]))) else 2,
+         "no single yes or no"),
     ],
 }  # fmt: skip

@@ -209,7 +209,8 @@ PAIRS = Exercise(
         Edit(DRAWN, "if len(made) % 2:", "The labels are not drawn: they alternate. A model could "
              "learn the pattern instead of reading: draw each label."),
         Edit(PAIRWISE, "        label = rng.random()\n" + PAIRWISE, "One draw decides for a whole "
-             "document: draw the label of each pair.", more=(("rng.random() < 0.5", "label < 0.5"),)),
+             "document: draw the label of each pair.",
+             more=(("rng.random() < 0.5", "label < 0.5"),)),
         Edit("made = []", "made = []; label = rng.random()", "One draw decides for all pairs: draw "
              "the label of each.", more=(("rng.random() < 0.5", "label < 0.5"),)),
         Edit("< 0.5", "< 0.25", "Three quarters are NotNext: half of the IsNext pairs are replaced "

@@ -105,8 +105,8 @@ ALIGN = Exercise(
     ),
     solution=align_labels,
     returns=Items("labels", of="whole numbers, one for each position"),
-    see="course_lib.text.features.tagged_sequences (it finds the first pieces by their offsets in the "
-    "text, and cuts what is too long)",
+    see="course_lib.text.features.tagged_sequences (it finds the first pieces by their offsets in "
+    "the text, and cuts what is too long)",
     when_raised=(
         (r"NoneType",
          "None has no number and is no position in a list: ask `word is None` before you look "
@@ -143,11 +143,8 @@ ALIGN = Exercise(
              "The padding carries 0, which is O. It would be trained on and counted as words: it "
              "gets −100."),
         rest("-1",
-             "The first pieces carry their labels, but the others −1. The loss leaves out −100, "
-             "which is torch's default (ignore_index); any other number is taken for a label."),
-        rest("0",
-             "The first pieces carry their labels, but all others 0, which is O, a label like any "
-             "other. They get −100, which the loss leaves out."),
+             "−1 stands where −100 should. The loss leaves out −100, which is torch's default "
+             "(ignore_index); any other number is taken for a label."),
         rest("100", "100 stands where −100 should: the sign is lost."),
         rest("None",
              "Your result holds None. What has no label gets −100: labels become a tensor, and a "
@@ -169,6 +166,10 @@ ALIGN = Exercise(
         Edit("word is not None and", "word and",
              "The first word gets no label. Its number is 0, which `if word:` takes for nothing. "
              "Ask `word is not None`."),
+        Edit(FIRST, "word != before",
+             "The [SEP] behind the words carries 0, which is O: None differs from the word before "
+             "it, too. Ask `word is not None` as well; it gets −100.",
+             more=(("labels[word]", "0 if word is None else labels[word]"),)),
         Edit("labels[word]", "labels[word - 1]",
              "Each word carries the label of the word before it. Words are counted from 0 here: "
              "labels[word]."),
@@ -179,7 +180,7 @@ ALIGN = Exercise(
              "Words with label 0 got −100. 0 is O, a label like any other: without it a model "
              "never learns that most words are no name. Does a condition take 0 for nothing?"),
         Edit("labels[word]", "ENTITY_TAGS[labels[word]]",
-             "Your result holds the names of the tags. Expected numbers, as in `labels`, and −100."),
+             "Your result holds the names of the tags. Expected numbers, as in `labels`."),
         Edit("return aligned", "return [*aligned[1:], -100]",
              "All labels stand one position too far to the left. Position 0 is [CLS]; it has no "
              "word, and keeps its position with −100."),

@@ -208,6 +208,11 @@ BEST = Exercise(
              "negative, and then 0 is the best. Leave these positions out, or give them minus "
              "infinity.",
              more=((I_LOOP, f"for i in {EVERYWHERE}"), (J_LOOP, f"for j in {EVERYWHERE}"))),
+        Edit(SUM, "(s[i] + e[j] if allowed[i] and allowed[j] else -math.inf) if i <= j else 0.0",
+             "Where all sums are negative, a pair outside wins: triu() leaves 0 below the "
+             "diagonal, and 0 is the best then. Give these pairs minus infinity.",
+             more=((SPAN, "j < i + longest"), (I_LOOP, f"for i in {EVERYWHERE}"),
+                   (J_LOOP, f"for j in {EVERYWHERE}"))),
         Edit(SPAN, "i <= j", "`longest` has no effect: a span has at most so many tokens."),
         Edit(SPAN, "i <= j <= i + longest",
              "Spans of longest + 1 tokens are among your candidates. From i to j there are "

@@ -49,7 +49,8 @@ def one_too_long(draw: Draw) -> list[Case]:
 
 def both_too_long(draw: Draw) -> list[Case]:
     fixed = [(5, 5, 12), (4, 6, 10), (7, 6, 10), (6, 6, 11)]
-    sizes = [(draw.integer(5, 9), draw.integer(5, 9), draw.integer(8, 11)) for _ in range(3)]
+    drawn = [(draw.integer(6, 9), draw.integer(6, 9)) for _ in range(3)]
+    sizes = [(a, b, a + b + 3 - draw.integer(4, 5)) for a, b in drawn]
     return [pair(*size) for size in (*fixed, *sizes)]
 
 
@@ -156,6 +157,9 @@ CUTTING = Exercise(
         at_once("a[: room // 2], b[: room - room // 2]",
                 "Each text gets half of the room, the second the odd position. What a short text "
                 "does not need belongs to the other one."),
+        at_once("a[: max(room // 2, room - len(b))], b[: max(room // 2, room - len(a))]",
+                "Of an odd number of positions one stays empty. Token by token, the first text "
+                "keeps one more."),
         at_once("a[: room // 2], b[: room // 2]",
                 "Each text is cut to half of the room, even where the pair fits. Ask first whether "
                 "it is too long, and then whose turn it is.", when="True"),

@@ -214,6 +214,8 @@ SPANS = Exercise(
         given("[(k, a, b - a + 1) for k, a, b in found]",
               "The last number is how many words the entity has; expected the position of its last "
               "word."),
+        given("[(k, a, b - a) for k, a, b in found]",
+              "The last number is how far the last word is from the first; expected its position."),
         given("[(k, a, a) for k, a, b in found]",
               "Each entity ends at its first word: I- tags do not lengthen it."),
         given("[(tags[a], a, b) for k, a, b in found]",

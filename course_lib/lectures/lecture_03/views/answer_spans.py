@@ -1,7 +1,8 @@
 """Which stretch of a passage is the answer: start and end probabilities as bars, the best spans.
 
-One row of T tokens: [CLS] question [SEP] passage [SEP]. A span (i, j) scores start i + end j; no
-answer is the span of [CLS] alone (Devlin et al. 2018, sections 4.2 and 4.3).
+One sequence of T tokens: [CLS] question [SEP] passage [SEP]. A span (i, j) has the score start
+logit i + end logit j; no answer is the span of [CLS] alone (Devlin et al. 2018, sections 4.2 and
+4.3).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _FILLS = (
 
 
 class Span(NamedTuple):
-    """From token i to token j, j included, and what its two ends score."""
+    """From token i to token j, j included, and the logits of its two ends."""
 
     i: int
     j: int
@@ -46,7 +47,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoredRow:
-    """The scores of one row; those of a span's two ends may be at `allowed` tokens alone."""
+    """The logits of one sequence; those of a span's two ends may be at `allowed` tokens alone."""
 
     tokens: list[str]
     start: Tensor  # (T,)
@@ -92,15 +93,15 @@ class ScoredRow:
 def scored_row(
     tokens: Sequence[str], start_logits: Any, end_logits: Any, allowed: Any, longest: int
 ) -> ScoredRow:
-    """Checked, as tensors of one dimension; a batch of one row may be given."""
+    """Checked, as tensors of one dimension; a batch of one sequence may be given."""
     import torch
 
     start, end = (torch.as_tensor(x).detach().float().cpu() for x in (start_logits, end_logits))
     start, end, free = (x.reshape(-1) for x in (start, end, torch.as_tensor(allowed).cpu().bool()))
     if not len(tokens) == len(start) == len(end) == len(free) <= MOST_TOKENS or not len(tokens):
         raise ValueError(
-            f"{len(tokens)} tokens, {len(start)} start scores, {len(end)} end scores and "
-            f"{len(free)} marks were given; expected one of each a token, of one row of 1 to "
+            f"{len(tokens)} tokens, {len(start)} start logits, {len(end)} end logits and "
+            f"{len(free)} marks were given; expected one of each a token, of one sequence of 1 to "
             f"{MOST_TOKENS} tokens."
         )
     if not free.any() or free[0] or longest < 1:
@@ -110,7 +111,7 @@ def scored_row(
             "of at least 1."
         )
     if not (start.isfinite().all() and end.isfinite().all()):
-        raise ValueError("Scores that are no numbers were given; the model may have diverged.")
+        raise ValueError("Logits that are no numbers were given; the model may have diverged.")
     return ScoredRow(list(tokens), start, end, free)
 
 
@@ -132,7 +133,7 @@ def span_chart(
     start_logits, end_logits, allowed: (T,) or (1, T), as objectives.spans.best_spans takes them;
     answer: first and last token of the true one, (0, 0) for none. The softmax runs over the whole
     row, as in training. Raises ValueError for other shapes, no allowed token, an answer outside the
-    row, and more than 384 tokens.
+    sequence, and more than 384 tokens.
     """
     found = scored_row(tokens, start_logits, end_logits, allowed, longest)
     _check_answer(answer, len(tokens))
@@ -199,7 +200,7 @@ def _line(
 
 
 def _scale(y: float, top: float, right: float) -> str:
-    """Lines at 0, the half and the highest probability of the row."""
+    """Lines at 0, the half and the highest probability of the sequence."""
     parts = []
     for probability in (0.0, 0.5, 1.0):
         at = y + BARS * (1 - probability)
@@ -266,7 +267,7 @@ def short_token(token: str, most: int = 12) -> str:
 
 def _cells(found: ScoredRow, longest: int) -> list[list[str]]:
     """The best spans and the null answer, a row each."""
-    rows = [["", "span", "tokens", "start score", "end score", "sum", "sum − null"]]
+    rows = [["", "span", "tokens", "start logit", "end logit", "sum", "sum − null"]]
     null = found.null
     spans = [(f"{n}", found.text(s), s) for n, s in enumerate(found.best(longest, BEST), start=1)]
     for name, text, span in [*spans, ("null", "no answer: [CLS]", null)]:

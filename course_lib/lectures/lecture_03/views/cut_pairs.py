@@ -1,4 +1,4 @@
-"""What is lost of a text, or a pair, that does not fit into a row."""
+"""What is lost of a text, or a pair, that does not fit into a sequence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CUT = (
 def cut_view(
     first: Sequence[str], second: Sequence[str] | None = None, *, length: int = 24
 ) -> Live:
-    """The tokens of a text or a pair, those that a row of `length` cannot hold struck through.
+    """The tokens of a text or a pair, those that a sequence of `length` cannot hold struck through.
 
     The cut is text.packing.pack_pair's: token by token the end of whichever text is longer then,
     of the second when they are equally long. Control: length. Raises ValueError for a text without
@@ -30,7 +30,7 @@ def cut_view(
     static = cut_picture(first, second, length)
     least, whole = (3, len(first) + 2) if second is None else (5, len(first) + len(second) + 3)
     slider = w.IntSlider(
-        value=length, min=least, max=max(whole, length), description="length of a row"
+        value=length, min=least, max=max(whole, length), description="sequence length"
     )
 
     def draw(length: int) -> str:
@@ -59,7 +59,8 @@ def cut_picture(first: Sequence[str], second: Sequence[str] | None, length: int)
 
 
 def kept_tokens(first: int, second: int | None, length: int) -> list[int]:
-    """How many tokens of each text the packed row holds; the places stand for the tokens."""
+    """How many tokens of each text the packed sequence holds; the positions stand for the
+    tokens."""
     from course_lib.objectives.sequences import SpecialIds
     from course_lib.text.packing import pack_pair
 
@@ -87,10 +88,10 @@ def _said(
 ) -> str:
     control = 1 + len(texts)
     lost = [len(tokens) - many for tokens, many in zip(texts, kept, strict=True)]
-    room = f"A row of {length} holds {control} control tokens and {length - control} others"
+    room = f"A sequence of {length} holds {control} special tokens and {length - control} others"
     if not any(lost):
         free = length - control - sum(kept)
-        return f"{room}: nothing is cut, {free} place{'s' * (free != 1)} stay empty."
+        return f"{room}: nothing is cut, {free} position{'s' * (free != 1)} stay empty."
     parts = " and ".join(
         f"{n} token{'s' * (n != 1)} from the end of the {name}"
         for n, name in zip(lost, names, strict=True)

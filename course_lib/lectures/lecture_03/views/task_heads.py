@@ -43,9 +43,9 @@ def task_shapes() -> Html:
     ]  # fmt: skip
     said = (
         "The encoder is the same four times; only the head on top is new: K × H weights for K "
-        "classes or tags, 2 × H for an answer. A text and a pair are judged by the vector of [CLS] "
-        "alone, tags by the vector of every word. For an answer, two vectors S and E give every "
-        "token of the passage a start and an end score, and [CLS] those of no answer. Hatched "
+        "classes or tags, 2 × H for an answer. A text and a pair are classified by the vector of "
+        "[CLS] alone, tags by that of every word. For an answer, two vectors S and E give every "
+        "token of the passage a start and an end logit, and [CLS] those of no answer. Hatched "
         "vectors are not read."
     )
     drawing = svg_drawing(WIDE, 2 * HIGH + GAP, _HATCH + "".join(panels), said)
@@ -91,7 +91,7 @@ def _places(tokens: list[str]) -> list[tuple[float, float]]:
 
 
 def _token(token: str, x: float, wide: float) -> str:
-    """A box as views.tokens draws it: control tokens rounded."""
+    """A box as views.tokens draws it: special tokens rounded."""
     look = 'rx="11" fill="#efefef"' if token in SPECIAL else 'rx="3" fill="#fff"'
     middle = x + wide / 2
     return (

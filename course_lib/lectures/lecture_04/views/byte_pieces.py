@@ -31,7 +31,7 @@ def byte_pieces_view(
     """A box for a text and a menu of its words; its pieces with ids, and how one word is merged.
 
     wordpiece: a second tokenizer whose pieces of the same text are shown for comparison.
-    Controls: text, word (the place of a word in the text, from 0).
+    Controls: text, word (the number of a word in the text, from 0).
     """
     import ipywidgets as w
 
@@ -52,7 +52,7 @@ def byte_pieces_view(
 
 
 def _menu(text: str) -> list[tuple[str, int]]:
-    """The words of a text that merges may join, by their place. White space alone is no choice."""
+    """The words of a text that merges may join, by their number. White space alone is no choice."""
     return [(word, place) for place, word in enumerate(_words(text)) if word.strip()]
 
 
@@ -77,8 +77,8 @@ def byte_pieces_picture(
 ) -> Html:
     """The text, its bytes, its pieces as boxes with ids, and the merges of one of its words.
 
-    word: a place in split_text(text); None takes the longest word.
-    Raises ValueError for a text without words, one of more than 400 bytes, and a place without a
+    word: a number in split_text(text); None takes the longest word.
+    Raises ValueError for a text without words, one of more than 400 bytes, and a number without a
     word.
     """
     words, word = _checked(text, word)
@@ -100,7 +100,7 @@ def byte_pieces_picture(
 
 
 def _checked(text: str, word: int | None) -> tuple[list[str], int]:
-    """The words of the text and the place of the chosen one."""
+    """The words of the text and the number of the chosen one."""
     from course_lib.text.byte_bpe import stand_ins
 
     longest = _longest(text)
@@ -114,7 +114,7 @@ def _checked(text: str, word: int | None) -> tuple[list[str], int]:
     words, place = _words(text), longest if word is None else word
     if not 0 <= place < len(words):
         raise ValueError(
-            f"word={place} was given; expected a place from 0 to {len(words) - 1}: the text has "
+            f"word={place} was given; expected a number from 0 to {len(words) - 1}: the text has "
             f"{_of(len(words), 'word')}."
         )
     return words, place

@@ -1,6 +1,6 @@
-"""One text under many passes: which tokens are asked, pass by pass, with three ways to draw masks.
+"""One text over many epochs: which tokens are selected under static masking, copies, dynamic.
 
-P passes, T tokens.
+P epochs, T tokens.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from course_lib.text.wordpiece import WordPiece
 
 TEXT = "the banker counts the red coin of her old friend near the mill ."
-SEED = 3  # one where ten copies ask about the share to be expected, eight tokens in ten
+SEED = 3  # one where ten copies select what is to be expected, eight tokens in ten
 MOST_TOKENS, MOST_EPOCHS, IN_PRINT = 60, 40, 14
 LETTER = {PLAIN: "·", MASKED: "H", REPLACED: "R", KEPT: "K"}  # in the plain-text twin
 WIDE, LEFT = 740, 72  # pixels
@@ -39,7 +39,7 @@ class MaskedEpochs(NamedTuple):
     may: list[bool]  # T, whether a mask may fall there
     actions: list[list[int]]  # P × T, as in objectives.masked_lm
     seen: list[list[str]]  # P × T, the tokens that the model reads
-    draws: list[int]  # P, which draw of the mask a pass uses
+    draws: list[int]  # P, which mask an epoch uses
 
     @property
     def head(self) -> int:
@@ -48,22 +48,22 @@ class MaskedEpochs(NamedTuple):
 
     @property
     def times(self) -> list[int]:
-        """How often each token was asked."""
+        """How often each token was selected."""
         return [sum(a != PLAIN for a in column) for column in zip(*self.actions, strict=True)]
 
     @property
     def selected(self) -> int:
-        """How many tokens were asked at least once."""
+        """How many tokens were selected at least once."""
         return sum(count > 0 for count in self.times)
 
 
 def mask_epochs_view(
     tokenizer: WordPiece | ByteBPE, text: str = TEXT, second: str | None = None
 ) -> Live:
-    """Rows are passes, columns tokens: what the model sees at each pass, under a chosen scheme.
+    """Rows are epochs, columns tokens: what the model sees at each epoch, under a chosen scheme.
 
-    second: another text that follows in the same row; None leaves its box out. Controls: text,
-    (second,) scheme, passes (1 to 40), rate (a share), seed.
+    second: another text that follows in the same sequence; None leaves its box out. Controls: text,
+    (second,) scheme, epochs (1 to 40), rate (a fraction), seed.
     """
     import ipywidgets as w
 
@@ -72,8 +72,8 @@ def mask_epochs_view(
         controls["second"] = w.Text(value=second, description="second text (may be empty)")
     controls |= {
         "scheme": w.Dropdown(options=list(schemes()), value="ten copies", description="masks"),
-        "epochs": w.IntSlider(value=12, min=1, max=MOST_EPOCHS, description="passes shown"),
-        "rate": share_slider(w, 0.15, "rate: share chosen"),
+        "epochs": w.IntSlider(value=12, min=1, max=MOST_EPOCHS, description="epochs shown"),
+        "rate": share_slider(w, 0.15, "rate: fraction selected"),
         "seed": w.IntSlider(value=SEED, min=0, max=50, description="seed"),
     }
 
@@ -84,7 +84,7 @@ def mask_epochs_view(
 
 
 def schemes() -> Mapping[str, int | None]:
-    """The three ways to draw, by name, and how many draws each has; None: one a pass."""
+    """The three schemes by name, and how many masks each has; None: one an epoch (dynamic)."""
     from course_lib.lectures.lecture_04.experiments import SCHEMES
 
     return SCHEMES
@@ -99,7 +99,7 @@ def mask_epochs_picture(
     rate: float = 0.15,
     seed: int = SEED,
 ) -> Html:
-    """The grid of one scheme, and in words how many tokens were asked under each of the three.
+    """The grid of one scheme, and in words how many tokens were selected under each of the three.
 
     Raises ValueError for an empty text, one of more than 60 tokens, and a rate outside 0 to 1.
     """
@@ -120,7 +120,7 @@ def mask_epochs_picture(
 def mask_epochs_print(
     tokenizer: WordPiece | ByteBPE, text: str = TEXT, second: str = "", epochs: int = IN_PRINT
 ) -> Html:
-    """The three schemes side by side after `passes` passes, for a page without a kernel.
+    """The three schemes side by side after `epochs` epochs, for a page without a kernel.
 
     Raises ValueError as mask_epochs_picture does.
     """
@@ -130,7 +130,7 @@ def mask_epochs_print(
     panel, row, top = (WIDE - LEFT) // len(ways), 17, 26
     wide = min(22, (panel - 12) // len(first.tokens))
     bottom = first.head + row * epochs + 15
-    named = _margins(first, row) + _margin("ever asked", LEFT - 8, bottom)
+    named = _margins(first, row) + _margin("ever selected", LEFT - 8, bottom)
     parts = [f'<g transform="translate(0,{top})">{named}</g>']
     for k, (name, way) in enumerate(ways.items()):
         parts.append(
@@ -187,32 +187,32 @@ def _tokens(tokenizer: WordPiece | ByteBPE, ids: Tensor) -> list[str]:
 
 
 def _said(ways: Mapping[str, MaskedEpochs], scheme: str = "") -> str:
-    """How many tokens were asked at least once: under the chosen scheme, and under the others."""
+    """How many tokens were selected at least once: under the chosen scheme, and under the
+    others."""
     one = next(iter(ways.values()))
     epochs, words = len(one.draws), sum(one.may)
-    after = f"After {epochs} pass{'es' * (epochs > 1)}"
+    after = f"After {epochs} epoch{'s' * (epochs > 1)}"
     if not scheme:
         listed = ", ".join(f"{name} {way.selected}" for name, way in ways.items())
-        return f"{after}, of {words} tokens so many were asked at least once: {listed}."
+        return f"{after}, of {words} tokens so many were selected at least once: {listed}."
     others = ", ".join(f"{name}: {way.selected}" for name, way in ways.items() if name != scheme)
-    return (
-        f"{after}, {ways[scheme].selected} of {words} tokens were asked at least once ({others})."
-    )
+    count = f"{ways[scheme].selected} of {words} tokens"
+    return f"{after}, {count} were selected at least once ({others})."
 
 
 def _letters(way: MaskedEpochs, name: str) -> str:
-    """The grid in letters: H hidden, R replaced, K kept but asked, · not chosen."""
-    lines = [f"{name}: H hidden, R replaced by a random token, K kept but asked, · not chosen"]
+    """The grid in letters: H hidden, R replaced, K kept but selected, · not selected."""
+    lines = [f"{name}: H hidden, R replaced by a random token, K kept but selected, · not selected"]
     lines.append(" ".join(way.tokens))
     for number, (actions, draw) in enumerate(zip(way.actions, way.draws, strict=True), start=1):
         marks = "".join(LETTER[a] if may else " " for a, may in zip(actions, way.may, strict=True))
-        lines.append(f"pass {number:>2} {marks}{_as_before(number, draw)}")
+        lines.append(f"epoch {number:>2} {marks}{_as_before(number, draw)}")
     ever = "".join(_sign(n) if may else " " for n, may in zip(way.times, way.may, strict=True))
-    return "\n".join([*lines, f"asked?  {ever}"])
+    return "\n".join([*lines, f"ever?    {ever}"])
 
 
 def _as_before(number: int, draw: int) -> str:
-    return f" = pass {draw + 1}" if draw + 1 < number else ""
+    return f" = epoch {draw + 1}" if draw + 1 < number else ""
 
 
 def _sign(times: int) -> str:
@@ -225,9 +225,9 @@ def _sign(times: int) -> str:
 def _grid(
     way: MaskedEpochs, *, x: float, wide: float, high: float, letters: int, live: bool = True
 ) -> str:
-    """The tokens, slanted, above P rows of cells; at the right, which pass a row repeats.
+    """The tokens, slanted, above P rows of cells; at the right, which epoch a row repeats.
 
-    live: with a note at every cell that was chosen, and room at the right.
+    live: with a note at every cell that was selected, and room at the right.
     """
     parts = [
         _heading(t, x + wide * (i + 0.5), way.head - 6, letters) for i, t in enumerate(way.tokens)
@@ -257,7 +257,7 @@ def _told(way: MaskedEpochs, p: int, i: int) -> str:
 
 
 def _plain_cells(way: MaskedEpochs, x: float, wide: float, high: float) -> str:
-    """All cells not chosen, as one path; the columns of control tokens as one round bar each."""
+    """All cells not selected, as one path; the columns of special tokens as one round bar each."""
     w, h, epochs = wide - 2, high - 2, len(way.draws)
     path = "".join(
         f"M{x + wide * i + 1:.0f} {way.head + high * p + 1:.0f}h{w:.0f}v{h:.0f}h-{w:.0f}z"
@@ -276,7 +276,7 @@ def _plain_cells(way: MaskedEpochs, x: float, wide: float, high: float) -> str:
 
 
 def _margins(way: MaskedEpochs, high: float) -> str:
-    """The numbers of the passes; of low rows every fifth."""
+    """The numbers of the epochs; of low rows every fifth."""
     epochs = len(way.draws)
     return "".join(
         _margin(f"pass {p + 1}", LEFT - 8, way.head + high * (p + 0.5) + 4)
@@ -322,7 +322,7 @@ def _cell(x: float, y: float, wide: float, high: float, action: int) -> str:
 
 
 def _marks(way: MaskedEpochs, x: float, wide: float, y: float) -> str:
-    """Below each column whether it was ever asked."""
+    """Below each column whether it was ever selected."""
     parts = []
     for i, (times, may) in enumerate(zip(way.times, way.may, strict=True)):
         look = 'fill="#00745a"' if times else 'fill="#b04e00" font-weight="700"'
@@ -334,27 +334,28 @@ def _marks(way: MaskedEpochs, x: float, wide: float, y: float) -> str:
 
 
 def _footer(way: MaskedEpochs, wide: float, row: float) -> str:
-    """Ever asked, and how often."""
+    """Ever selected, and how often."""
     y = way.head + row * len(way.draws) + 17
     times = "".join(
         f'<text x="{LEFT + wide * (i + 0.5):.1f}" y="{y + 18}" text-anchor="middle" '
         f'font-size="11" fill="#444">{count if may else ""}</text>'
         for i, (count, may) in enumerate(zip(way.times, way.may, strict=True))
     )
-    named = _margin("ever asked", LEFT - 8, y) + _margin("how often", LEFT - 8, y + 18)
+    named = _margin("ever selected", LEFT - 8, y) + _margin("how often", LEFT - 8, y + 18)
     return named + _marks(way, LEFT, wide, y) + times
 
 
 def _legend() -> str:
     """One cell of each kind with its meaning."""
     kinds = {"hidden by [MASK]": MASKED, "replaced by a random token": REPLACED,
-             "kept, but asked": KEPT, "not chosen": PLAIN}  # fmt: skip
+             "kept, but selected": KEPT, "not selected": PLAIN}  # fmt: skip
     parts, x = [], 0
     for said, action in kinds.items():
         parts.append(_cell(x, 2, 22, 17, action))
         parts.append(f'<text x="{x + 27}" y="15" font-size="12" fill="#444">{said}</text>')
         x += 44 + round(6.4 * len(said))
     bar = f'<rect x="{x}" y="3" width="9" height="15" rx="4" fill="#dcdcdc"/>'
-    parts.append(f'{bar}<text x="{x + 14}" y="15" font-size="12" fill="#444">control token</text>')
+    parts.append(f'{bar}<text x="{x + 14}" y="15" font-size="12" fill="#444">special token</text>')
     drawing = svg_drawing(WIDE, 22, _PATTERN + "".join(parts), "what the cells mean")
-    return svg_image(drawing, "hatched: hidden; double outline: replaced; dotted: kept, but asked")
+    said = "hatched: hidden; double outline: replaced; dotted: kept, but selected"
+    return svg_image(drawing, said)

@@ -1,26 +1,18 @@
-"""Exercise 05.4: segments in order or swapped.
-
-The solution first, then the stages. Every id of a drawn document occurs once in all documents, so
-that a segment tells where it comes from.
-"""
+"""Exercise 05.4: segments in order or swapped. Every id of the drawn documents occurs once in all,
+so that a segment tells where it comes from."""
 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
-from course_lib.teaching.exercises.legacy import (
-    Answer,
-    Check,
-    Draw,
-    Exercise,
-    Mistake,
-    call,
-    share_is,
-)
+import torch
+
+from course_lib.teaching.exercises.drawing import from_generator
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.outputs import Exact, Items, Number, Wrong, kind_of
 
 Document = Sequence[Sequence[int]]  # sentences of ids
 Pair = tuple[list[int], list[int], int]
@@ -35,274 +27,152 @@ def order_pairs(documents: Sequence[Document], rng: random.Random) -> list[Pair]
         split = rng.randint(1, len(document) - 1)
         first, second = list(chain(*document[:split])), list(chain(*document[split:]))
         swapped = rng.random() < 0.5
-        pairs.append((second, first, 1) if swapped else (first, second, 0))
+        pair = (second, first, 1) if swapped else (first, second, 0)
+        pairs.append(pair)
     return pairs
 
 
-def _documents(draw: Draw, lengths: Sequence[int]) -> list[list[list[int]]]:
+# ---------------------------------------------------------------- cases, and what is looked at
+
+
+def case(draw: Draw, lengths: Sequence[int]) -> Case:
     """Documents of so many sentences, each of two to four ids that occur nowhere else."""
-    number = 1_000
-    documents = []
+    number, documents = 1_000, []
     for sentences in lengths:
-        document = []
-        for _ in range(sentences):
-            size = draw.integer(2, 4)
-            document.append(list(range(number, number + size)))
-            number += size
-        documents.append(document)
-    return documents
+        documents.append([list(range(number + 10 * s, number + 10 * s + draw.integer(2, 4)))
+                          for s in range(sentences)])  # fmt: skip
+        number += 10 * sentences
+    return documents, random.Random(draw.integer(0, 2**31))
 
 
-def _call_pairs(answer: Answer, documents: list[Any], rng: random.Random) -> list[Pair]:
-    given = call(answer, documents, rng)
+def long_ones(draw: Draw) -> list[Case]:
+    return [case(draw, [draw.integer(3, 6) for _ in range(n)]) for n in (40, 50, 60)]
+
+
+def single_ones(draw: Draw) -> list[Case]:
+    return [case(draw, [1, 3, 1, *(draw.integer(1, 3) for _ in range(30)), 1]) for _ in range(3)]
+
+
+def six_sentences(draw: Draw) -> list[Case]:
+    return [case(draw, [6] * 400)]
+
+
+def two_sentences(draw: Draw) -> list[Case]:
+    return [case(draw, [2] * 1_500)]
+
+
+def made_by(function: Answer, documents: list[Any], rng: random.Random) -> list[Pair]:
+    """What the function returns, if it is a list of two lists of ids and a label."""
+    given = function(documents, rng)
     if not isinstance(given, (list, tuple)):
-        raise Mistake(
-            "wrong type",
-            f"Your function returned a {type(given).__name__}; expected a list of (a, b, label).",
-        )
-    return [_checked(pair) for pair in given]
+        raise Wrong(f"Your function returned {kind_of(given)}; expected a list of (a, b, label).")
+    for x in given:
+        if not isinstance(x, (list, tuple)) or len(x) != 3 or x[2] not in (0, 1):
+            raise Wrong(f"One of your pairs is {x!r}; expected (a, b, label), label 0 or 1.")
+        for segment in x[:2]:
+            if not isinstance(segment, (list, tuple)):
+                raise Wrong(f"One of your segments is {segment!r}; expected a list of ids.")
+            if any(isinstance(id, (list, tuple)) for id in segment):
+                raise Wrong(f"One of your segments is {segment!r}, a list of sentences; expected "
+                            "one list of ids: join the sentences.")  # fmt: skip
+    return [(list(a), list(b), int(label)) for a, b, label in given]
 
 
-def _checked(pair: Any) -> Pair:
-    if not isinstance(pair, (list, tuple)) or len(pair) != 3 or pair[2] not in (0, 1):
-        raise Mistake(
-            "wrong pair",
-            f"One of your pairs is {pair!r}; expected (a, b, label) with label 0 or 1.",
-        )
-    for segment in pair[:2]:
-        if not isinstance(segment, (list, tuple)):
-            raise Mistake(
-                "wrong pair",
-                f"One of your segments is {segment!r}; expected a list of ids.",
-            )
-        if any(isinstance(id, (list, tuple)) for id in segment):
-            raise Mistake(
-                "not joined",
-                f"One of your segments is {segment!r}, a list of sentences; expected one list of "
-                "ids: join the sentences.",
-            )
-    return list(pair[0]), list(pair[1]), int(pair[2])
+SIDES = "the two sides of a split"
 
 
-# ---------------------------------------------------------------- one pair
-
-
-def _kind(pair: Pair, document: Document, documents: Sequence[Document]) -> tuple[bool, int]:
-    """Whether the pair is swapped and where it was split; Mistake where it is neither of both."""
-    a, b = pair[:2]
-    whole = list(chain(*document))
-    if not a or not b:
-        raise Mistake(
-            "empty segment",
-            f"One of your pairs is {a!r}, {b!r}: a segment is empty. The split must leave at least "
-            "one sentence on each side.",
-        )
-    if Counter(a + b) != Counter(whole):
-        _name_elsewhere(pair, document, documents)
-        _name_lost(pair, document)
-    swapped = b + a == whole
-    if not swapped and a + b != whole:
-        _name_disorder(pair, document)
-    first = b if swapped else a
-    ends = [sum(map(len, document[:n])) for n in range(len(document) + 1)]
-    if len(first) not in ends:
-        raise Mistake(
-            "cut inside a sentence",
-            f"The document {document} was cut after {len(first)} ids, inside a sentence; cut "
-            "between sentences.",
-        )
-    return swapped, ends.index(len(first))
-
-
-def _name_elsewhere(pair: Pair, document: Document, documents: Sequence[Document]) -> None:
-    home = {id: number for number, d in enumerate(documents) for id in chain(*d)}
-    own = documents.index(document)
-    places = [{home.get(id, -1) for id in segment} for segment in pair[:2]]
-    if -1 in places[0] | places[1]:
-        raise Mistake("wrong pair", "Some of your ids stand in no document.")
-    if places[0] == places[1] == {own}:
-        return
-    if len(places[0]) == len(places[1]) == 1 and own in places[0] | places[1]:
-        raise Mistake(
-            "another document",
-            f"A pair labelled {pair[2]} has a from document {min(places[0])} and b from document "
-            f"{min(places[1])}. That is next sentence prediction: the topic gives it away. In SOP "
-            "both segments come from one document.",
-        )
-    raise Mistake("", f"Pair {own} holds ids of the documents {sorted(places[0] | places[1])}.")
-
-
-def _name_lost(pair: Pair, document: Document) -> None:
+def kind(pair: Pair, document: Document) -> str:
+    """What the two segments are of their document."""
     a, b, _ = pair
-    if list(a) in map(list, document) and list(b) in map(list, document):
-        raise Mistake(
-            "single sentences",
-            f"From a document of {len(document)} sentences you took two, {a} and {b}. SOP works on "
-            "segments: all sentences before the split, and all after it.",
-        )
-    if twice := [id for id, n in Counter(a + b).items() if n > 1]:
-        raise Mistake(
-            "overlap",
-            f"Ids stand in both segments, or twice, for instance {twice[0]}: each sentence belongs "
-            "to one side of the split.",
-        )
-    missing = [id for id in chain(*document) if id not in {*a, *b}]
-    raise Mistake(
-        "sentences lost",
-        f"The ids {missing} of the document are in neither segment: document[:split] and "
-        "document[split:] together hold every sentence.",
-    )
+    whole, sentences = list(chain(*document)), [list(sentence) for sentence in document]
+    if not a or not b:
+        return "one segment empty"
+    if not {*a, *b} <= set(whole):
+        return "from another document"
+    if a in sentences and b in sentences and len(sentences) > 2:
+        return "two single sentences"
+    if len({*a, *b}) < len(a + b):
+        return "overlapping"
+    if len(a + b) < len(whole):
+        return "without some of the sentences"
+    if whole in (a + b, b + a):
+        ends = [len(list(chain(*document[:n]))) for n in range(len(document))]
+        first = a if a + b == whole else b
+        return SIDES if len(first) in ends else "cut inside a sentence"
+    turned = [(x, y) for x in (a, a[::-1]) for y in (b, b[::-1])]
+    if any(whole in (x + y, y + x) for x, y in turned):
+        return "with ids that run backwards"
+    return "with sentences in another order"
 
 
-def _name_disorder(pair: Pair, document: Document) -> None:
-    a, b, label = pair
-    whole = list(chain(*document))
-    back = (a[::-1], b[::-1])
-    parts = [(x, y) for x in (a, back[0]) for y in (b, back[1])]
-    if any(whole in (x + y, y + x) for x, y in parts):
-        raise Mistake(
-            "tokens reversed",
-            f"In the pair {a}, {b} (label {label}) the ids of a segment run backwards. Swap the "
-            "two segments; each is read as it was written.",
-        )
-    first = {sentence[0]: list(sentence) for sentence in document}
-    if all(list(chain(*(first.get(id, []) for id in segment))) == segment for segment in (a, b)):
-        raise Mistake(
-            "sentences reordered",
-            f"In the pair {a}, {b} (label {label}) the sentences of a segment changed places. Only "
-            "the two segments change places; inside each the order stays.",
-        )
-    raise Mistake("", f"The document {document} gave the pair {a}, {b} (label {label}).")
+def kinds(function: Answer, documents: list[Any], rng: random.Random) -> Any:
+    made = made_by(function, documents, rng)
+    pairs = zip(made, documents, strict=False)
+    return len(made), sorted({kind(*pair) for pair in pairs} - {SIDES})
 
 
-# ---------------------------------------------------------------- stages
+def swaps(made: Sequence[Pair], documents: Sequence[Document]) -> list[tuple[bool, int]]:
+    """Whether each pair is swapped, and after which sentence its document is split."""
+    ends = [{s[-1]: n + 1 for n, s in enumerate(document)} for document in documents]
+    return [(b[-1] < a[0], end.get(b[-1] if b[-1] < a[0] else a[-1], 0))
+            for (a, b, _), end in zip(made, ends, strict=False)]  # fmt: skip
 
 
-def _one_each(given: list[Pair], documents: Sequence[Document]) -> list[tuple[bool, int, int]]:
-    """(swapped, split, label) of each pair, one a document; Mistake where they do not line up."""
-    if len(given) != len(documents):
-        raise Mistake(
-            "one pair a document",
-            f"{len(documents)} documents of two and more sentences gave {len(given)} pairs; "
-            "expected one for each.",
-        )
-    both = zip(given, documents, strict=True)
-    return [(*_kind(pair, document, documents), pair[2]) for pair, document in both]
+def labels_of_swaps(function: Answer, documents: list[Any], rng: random.Random) -> str:
+    made = made_by(function, documents, rng)
+    seen = {(swapped, label) for (swapped, _), (_, _, label) in
+            zip(swaps(made, documents), made, strict=True)}  # fmt: skip
+    return {
+        ((False, 0), (True, 1)): "label 1 where the segments are swapped",
+        ((False, 1), (True, 0)): "label 0 where the segments are swapped",
+        ((False, 0), (False, 1)): "both labels, and no segments swapped",
+        ((False, 0),): "none swapped, label 0",
+        ((True, 1),): "all swapped, label 1",
+        ((False, 0), (True, 0)): "some swapped, label 0 for all",
+        ((False, 1), (True, 1)): "some swapped, label 1 for all",
+    }.get(tuple(sorted(seen)), "labels and order that have nothing to do with each other")
 
 
-def _ask_segments(answer: Answer, draw: Draw) -> None:
-    for lengths in ([2, 2], [3, 5, 4], [draw.integer(2, 6) for _ in range(12)]):
-        documents = _documents(draw, lengths)
-        _one_each(_call_pairs(answer, documents, draw.python), documents)
+def of_single_ones(function: Answer, documents: list[Any], rng: random.Random) -> str:
+    made = made_by(function, documents, rng)
+    if len(made) == sum(len(document) > 1 for document in documents):
+        return "none"
+    return "pairs with an empty segment" if any(not (a and b) for a, b, _ in made) else "pairs"
 
 
-def _ask_labels(answer: Answer, draw: Draw) -> None:
-    documents = _documents(draw, [draw.integer(2, 6) for _ in range(60)])
-    found = _one_each(_call_pairs(answer, documents, draw.python), documents)
-    swaps, labels = [s for s, _, _ in found], [bool(label) for _, _, label in found]
-    if swaps == labels and any(swaps) and not all(swaps):
-        return
-    always = len(set(swaps)) == 1
-    if always and len(set(labels)) > 1:
-        raise Mistake(
-            "only labels swapped",
-            "Some pairs are labelled 1, but all segments stand in the same order: the label "
-            "changes and the text does not. Swap the segments where the label is 1.",
-        )
-    if always:
-        which = "swapped" if swaps[0] else "in order"
-        raise Mistake(
-            f"always {which}",
-            f"All {len(found)} pairs are {which}; half of them should be, at random.",
-        )
-    if len(set(labels)) == 1:
-        raise Mistake(
-            "label never changes",
-            f"Some pairs are swapped, but every label is {int(labels[0])}. Swapped pairs have the "
-            "label 1.",
-        )
-    if swaps == [not label for label in labels]:
-        raise Mistake(
-            "labels reversed",
-            "The labels are reversed: 0 is in order and 1 is swapped. (Natural or not: weights "
-            "trained elsewhere expect it.)",
-        )
-    place = next(i for i, pair in enumerate(zip(swaps, labels, strict=True)) if pair[0] != pair[1])
-    raise Mistake(
-        "",
-        f"Pair {place} is {'swapped' if swaps[place] else 'in order'} and has the label "
-        f"{int(labels[place])}; 0 is in order, 1 is swapped.",
-    )
+def splits(function: Answer, documents: list[Any], rng: random.Random) -> Any:
+    """After which sentences documents are split, and whether that tells the label."""
+    found = swaps(made_by(function, documents, rng), documents)
+    pairs = torch.tensor([[float(swapped), split] for swapped, split in found]).T
+    return sorted({s for _, s in found}), abs(float(torch.corrcoef(pairs)[0, 1].nan_to_num()))
 
 
-def _ask_single(answer: Answer, draw: Draw) -> None:
-    lengths = [1, 3, 1, 2, *(draw.integer(1, 3) for _ in range(8)), 1]
-    documents = _documents(draw, lengths)
-    given = _call_pairs(answer, documents, draw.python)
-    long = [document for document in documents if len(document) > 1]
-    if len(given) == len(documents):
-        b_of_first = given[0][:2]
-        if [] in b_of_first:
-            raise Mistake(
-                "single sentence kept",
-                "A document of one sentence gave a pair with an empty segment; leave it out.",
-            )
-        raise Mistake(
-            "as released",
-            "A document of one sentence gave a pair as well, with a second segment from somewhere "
-            "else. ALBERT's released generator does that, so that a few of its pairs ask for the "
-            "topic after all. Leave such documents out.",
-        )
-    _one_each(given, long)
+def labels(function: Answer, documents: list[Any], rng: random.Random) -> Any:
+    """The fraction swapped, of neighbours with one label, of labels kept with another rng."""
+    made, again = (made_by(function, documents, random.Random(rng.random())) for _ in range(2))
+    same = [x[2] == y[2] for x, y in pairwise(made)]
+    kept = [x[2] == y[2] for x, y in zip(made, again, strict=False)]
+    return tuple(sum(x) / max(1, len(x)) for x in ([x[2] for x in made], same, kept))
 
 
-def _ask_split(answer: Answer, draw: Draw) -> None:
-    sentences, number = 6, 300
-    documents = _documents(draw, [sentences] * number)
-    found = _one_each(_call_pairs(answer, documents, draw.python), documents)
-    cuts = Counter(split for _, split, _ in found)
-    if len(cuts) == 1:
-        raise Mistake(
-            "split not drawn",
-            f"All {number} documents of {sentences} sentences were split before sentence "
-            f"{min(cuts) + 1}. Draw the split: each of the {sentences - 1} places is possible.",
-        )
-    if never := sorted(set(range(1, sentences)) - set(cuts)):
-        raise Mistake(
-            "some splits never",
-            f"None of {number} documents of {sentences} sentences was split after sentence "
-            f"{never[0]}. rng.randint(1, n) includes both ends; range and randrange leave out the "
-            "last.",
-        )
-
-
-def _ask_half(answer: Answer, draw: Draw) -> None:
-    documents = _documents(draw, [2] * 1_500)
-    seeds = [draw.integer(0, 2**31) for _ in range(2)]
-    labels = [
-        [label for *_, label in _call_pairs(answer, documents, random.Random(seed))]
-        for seed in seeds
-    ]
-    if labels[0] == labels[1]:
-        raise Mistake(
-            "labels not drawn",
-            "The labels are the same with another rng (do they alternate?). Draw each label.",
-        )
-    n, share = len(labels[0]), sum(labels[0]) / len(labels[0])
-    if not share_is(share, 0.5, n):
-        raise Mistake("not half", f"{share:.1%} of {n:,} pairs are swapped; expected half.")
-
-
-def _ask_rng(answer: Answer, draw: Draw) -> None:
-    documents, seed = _documents(draw, [5] * 60), draw.integer(0, 2**31)
-    first, again = (_call_pairs(answer, documents, random.Random(seed)) for _ in range(2))
-    if first != again:
-        raise Mistake(
-            "ignores the generator",
-            "The same state of rng gave two different lists of pairs. Draw with rng.randint and "
-            "rng.random, not from the module random, so that an experiment can be repeated.",
-        )
-
+KINDS = (
+    Number("number of pairs", kind="int"),
+    Items("segments other than the two sides of a split", of="kinds", ordered=False),
+)
+# 400 and 1,500 pairs: the standard deviations of the difference of two are 0.07 and 0.018
+SPLITS = (
+    Items("places of the splits (after which sentence)", of="numbers", ordered=False),
+    Number("correlation of split and label, without its sign", tol=0.4),
+)
+LABELS = (
+    Number("fraction of swapped pairs", tol=0.08),
+    Number("fraction of neighbouring pairs with the same label", tol=0.08),
+    Number("fraction of pairs that have the same label with another rng", tol=0.08),
+)
+PAIR, DRAWN = "(second, first, 1) if swapped else (first, second, 0)", "rng.random() < 0.5"
+SPLIT, LOOP = "rng.randint(1, len(document) - 1)", "    for document in documents:"
+HALVES = "first, second = list(chain(*document[:split])), list(chain(*document[split:]))"
+SHORT, APPEND = "if len(document) < 2:\n            continue", "pairs.append(pair)"
 
 ORDER = Exercise(
     id="05.4",
@@ -317,31 +187,98 @@ ORDER = Exercise(
         "at least one sentence on each side, join the sentences before it to one list of ids and "
         "those after it to another. With probability one half these are `a` and `b`, in order, "
         "label 0; otherwise the two change places, label 1. A document of one sentence gives "
-        "nothing. Draw from `rng`, a `random.Random`."
+        "nothing. Draw from `rng`, a `random.Random`, anew for each choice."
     ),
     hints=(
         "Skip documents of one sentence; then split = rng.randint(1, len(document) - 1). Both ends "
         "are included.",
         "first = document[:split] and second = document[split:] are lists of sentences. One loop, "
         "or sum(first, []), joins them.",
-        "Toss the coin once: rng.random() < 0.5. Heads: (second, first, 1). Tails: (first, second, "
-        "0).",
+        "Draw once for each document: where rng.random() < 0.5, (second, first, 1), else (first, "
+        "second, 0).",
     ),
     solution=order_pairs,
+    returns=Exact("pairs", what="a list of (a, b, label)"),
     see="course_lib.objectives.sentence_order.ordered_pairs_of_document (segments cut to length)",
     when_raised=(
-        (
-            "empty range",
-            "There is no split: a document of one sentence cannot be split, so leave it out; one "
-            "of two sentences can be split at 1 only.",
-        ),
+        ("empty range",
+         "There is no split: a document of one sentence cannot be split, so leave it out; one of "
+         "two sentences can be split at 1 only."),
     ),
     stages=(
-        Check("two segments, all sentences", _ask_segments),
-        Check("label 1 means swapped", _ask_labels),
-        Check("a single sentence gives no pair", _ask_single),
-        Check("the split is drawn", _ask_split),
-        Check("about half are swapped, and drawn", _ask_half),
-        Check("the draws come from rng", _ask_rng),
+        Stage("two segments, all sentences", long_ones, kinds, KINDS),
+        Stage("label 1 means swapped", long_ones, labels_of_swaps, Exact("labels and order")),
+        Stage("a single sentence gives no pair", single_ones, of_single_ones,
+              Exact("pairs of single sentences")),
+        Stage("the split is drawn", six_sentences, splits, SPLITS),
+        Stage("half are swapped, and each is drawn", two_sentences, labels, LABELS),
+        from_generator(long_ones, "rng"),
     ),
-)
+    mistakes=(
+        Edit("return pairs", "return pairs[:-1]",
+             "A pair is missing: each document of two and more sentences gives one."),
+        Edit(APPEND, "other = list(chain(*rng.choice([d for d in documents if d is not document])))"
+             "; pairs.append((first, other, 1) if swapped else pair)",
+             "Pairs labelled 1 have a segment from another document. That is next sentence "
+             "prediction: the topic gives it away. In SOP both segments come from one document."),
+        Edit("document[:split])), list(chain(*document[split:]))",
+             "document[split - 1 : split])), list(chain(*document[split : split + 1]))",
+             "Two single sentences were taken. SOP works on segments: all sentences before the "
+             "split, and all after it."),
+        Edit("chain(*document[split:])", "chain(*document)",
+             "Ids stand in both segments, or twice: each sentence belongs to one side."),
+        Edit("chain(*document[split:])", "chain(*document[split + 1 :], document[-1])",
+             "Some ids stand in both segments: each sentence belongs to one side of the split.",
+             more=(("chain(*document[:split])", "chain(*document[:split], document[-1])"),)),
+        Edit(HALVES, "ids = list(chain(*document)); first, second = ids[:1], ids[1:]",
+             "The document is cut inside a sentence; cut between sentences."),
+        Edit("return pairs", "return [(a[:-1], b[:-1], z) for a, b, z in pairs]",
+             "Some ids of the document are in neither segment: document[:split] and "
+             "document[split:] together hold every sentence."),
+        Edit(SPLIT, "rng.randint(0, len(document))",
+             "A segment is empty. The split must leave at least one sentence on each side."),
+        Edit(PAIR, "(second[::-1], first[::-1], 1) if swapped else (first, second, 0)",
+             "The ids of swapped segments run backwards. Swap the two segments; each is read as it "
+             "was written."),
+        Edit("chain(*document[:split])", "chain(*document[:split][::-1])",
+             "The sentences of a segment changed places. Only the two segments change places; "
+             "inside each the order stays.", more=(("chain(*document[split:])",
+                                                    "chain(*document[split:][::-1])"),)),
+        Edit(PAIR, "(second, first, 0) if swapped else (first, second, 1)",
+             "The labels are exchanged: 0 is in order and 1 is swapped. (Natural or not: weights "
+             "trained elsewhere expect it.)"),
+        Edit(PAIR, "(first, second, 1) if swapped else (first, second, 0)",
+             "Some pairs are labelled 1, but all segments stand in the same order: the label "
+             "changes and the text does not. Swap the segments where the label is 1."),
+        Edit(PAIR, "(second, first, 0) if swapped else (first, second, 0)",
+             "Some pairs are swapped, but every label is 0. Swapped pairs have the label 1."),
+        Edit(DRAWN, "False", "All pairs are in order; half of them should be swapped, at random."),
+        Edit(DRAWN, "True", "All pairs are swapped; half of them should be in order, at random."),
+        Edit(PAIR, "(second, first, 1) if swapped else (first, second, 0)\n        "
+             "pair = (*pair[:2], int(rng.random() < 0.5))",
+             "Label and order are drawn apart, and have nothing to do with each other: draw once, "
+             "and let the label say what was drawn."),
+        Edit(SHORT, "split = 1", "A document of one sentence gave a pair with an empty segment; "
+             "leave it out.", more=((SPLIT, "rng.randint(1, max(1, len(document) - 1))"),)),
+        Edit(SHORT, "split = 1", "A document of one sentence gave a pair as well, with a second "
+             "segment from somewhere else. ALBERT's released generator does that, so that a few of "
+             "its pairs ask for the topic after all. Leave such documents out.",
+             more=((SPLIT, "rng.randint(1, max(1, len(document) - 1))"),
+                   ("list(chain(*document[split:]))", "list(chain(*document[split:])) or [7]"))),
+        Edit(SPLIT, "len(document) // 2",
+             "All documents of one length are split at the same place: draw the split."),
+        Edit(SPLIT, "1", "Every document is split after its first sentence: draw the split."),
+        Edit(SPLIT, "rng.randrange(1, max(2, len(document) - 1))",
+             "The last place is never drawn. rng.randint(1, n) includes both ends; range and "
+             "randrange leave out the last."),
+        Edit(SPLIT, "1 + int((u := rng.random()) * (len(document) - 1))", "One random number "
+             "decides both the split and the label, so that the split gives the label away: draw "
+             "one for each.", more=((DRAWN, "u < 0.5"),)),
+        Edit(DRAWN, "len(pairs) % 2", "The labels are not drawn: they alternate. Draw each."),
+        Edit(LOOP, "    u = rng.random()\n" + LOOP,
+             "One draw decides for all documents: draw the label of each.",
+             more=((DRAWN, "u < 0.5"),)),
+        Edit("< 0.5", "< 0.25", "A quarter of the pairs is swapped; expected half."),
+        Edit("< 0.5", "< 0.75", "Three quarters of the pairs are swapped; expected half."),
+    ),
+)  # fmt: skip

@@ -22,7 +22,7 @@ VOCABULARIES = (1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 30_522, 50_265, 64_
                 128_000, 250_000, 256_000)  # fmt: skip
 WIDTHS = (16, 32, 64, 128, 256, 512, 768, 1_024, 2_048, 4_096)
 HIDDEN = (64, 128, 256, 384, 512, 768, 1_024, 1_536, 2_048, 3_072, 4_096)
-TOKENS = 128  # of the text whose operations are counted
+TOKENS = 128  # of the text whose FLOPs are counted
 OWN = "own"
 SHARED = {"all": "all of the block", "attention": "the attention half",
           "feed_forward": "the feed-forward half", "none": "nothing"}  # fmt: skip
@@ -183,8 +183,8 @@ def _said(counts: list[Mapping[str, int]], config: AlbertConfig) -> list[str]:
         f"V = {V:,}, E = {E:,}, H = {H:,}, L = {L}, F = {config.intermediate_size:,}; the layers "
         f"share {SHARED[config.sharing]}{groups}.",
         f"Your choice has {ours:,} parameters, {ours / theirs:.1%} of BERT's {theirs:,}: {times}.",
-        f"The table of words costs V·E + E·H = {V * E + E * H:,} instead of V·H = {V * H:,}.",
-        f"Operations in the blocks for one text of {TOKENS} tokens: {flops:,.1f} billion in "
+        f"The embedding matrix costs V·E + E·H = {V * E + E * H:,} instead of V·H = {V * H:,}.",
+        f"FLOPs in the blocks for one text of {TOKENS} tokens: {flops:,.1f} billion in "
         "both. A shared block is stored once and computed in every layer.",
     ]
 

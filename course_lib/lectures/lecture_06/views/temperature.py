@@ -1,4 +1,4 @@
-"""A teacher's answer at one hidden word, made softer or harder by a temperature.
+"""A teacher's answer at one masked word, made softer or harder by a temperature.
 
 V vocabulary. The probabilities at temperature T are softmax(logits / T).
 """
@@ -31,7 +31,7 @@ _HATCH = (
 
 
 class Softened(NamedTuple):
-    """The same scores at one temperature."""
+    """The same logits at one temperature."""
 
     temperature: float
     words: list[str]  # the first ones, and the true one where it is given
@@ -51,9 +51,9 @@ def temperature_view(
 ) -> Live:
     """A slider for the temperature above bars of the likeliest words' probabilities.
 
-    logits (V,): the teacher's scores at one masked position; words: V strings; truth: the hidden
+    logits (V,): the teacher's logits at one masked position; words: V strings; truth: the hidden
     word, its bar hatched. Control: temperature (0.5 to 8).
-    Raises ValueError for scores of another length or that are no numbers, for a truth that is none
+    Raises ValueError for logits of another length or that are no numbers, for a truth that is none
     of the words, and for a top outside 1 to 20.
     """
     import ipywidgets as w
@@ -110,10 +110,10 @@ def _check(
     if z.shape != (len(words),) or not len(words):
         raise ValueError(
             f"logits of shape {tuple(z.shape)} and {len(words)} words were given; expected "
-            "one score a word, (V,): the row of one masked position."
+            "one logit a word, (V,): the row of one masked position."
         )
     if not z.isfinite().all():
-        raise ValueError("The logits hold what is no number; expected a finite score a word.")
+        raise ValueError("The logits hold what is no number; expected a finite logit a word.")
     if not temperature > 0:
         raise ValueError(f"temperature={temperature!r} was given; expected a number above 0.")
     if not 1 <= top <= MOST_WORDS:

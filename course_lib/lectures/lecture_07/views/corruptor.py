@@ -1,7 +1,8 @@
-"""ELECTRA at work on a sentence of the reader's own: hidden, filled in, and judged word by word.
+"""ELECTRA at work on a sentence of the reader's own: masked, filled in, and classified word by
+word.
 
-T tokens, special ones counted. The share shown is the probability that a token was *replaced*, as
-in the released code; the paper's D is the probability that it is original (section 2).
+T tokens, special ones counted. The number shown is P(replaced), the probability that a token was
+replaced, as in the released code; the paper's D is the probability that it is original (section 2).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 MOST_TOKENS = 48
 LINE = 640  # pixels of tokens before a new line begins
 SHARE = 0.25
-SCALE = ((255, 255, 255), (0, 34, 78))  # no doubt: white; sure it was replaced: dark blue
+SCALE = ((255, 255, 255), (0, 34, 78))  # P(replaced) 0: white, 1: dark blue
 ROWS = ("text", "hidden", "generator", "discriminator")
-VERDICTS = {  # (was replaced, called replaced): the sign below the share, and the word for it
+VERDICTS = {  # (was replaced, called replaced): the sign below the probability, and the word for it
     (True, True): ("✓", "found"),
     (True, False): ("✗", "missed"),
     (False, True): ("✗", "false alarm"),
@@ -44,7 +45,7 @@ class Corruption:
     tokens: list[str]  # T, as written
     masked: list[str]  # T, what the generator reads
     filled: list[str]  # T, what the discriminator reads
-    selected: list[bool]  # T, whether the generator was asked there
+    selected: list[bool]  # T, whether the position was masked
     p_replaced: list[float]  # T, the discriminator's probability of "replaced"
 
     @property
@@ -61,12 +62,13 @@ class Corruption:
 def corrupt_and_detect(
     model: Electra, tokenizer: WordPiece, text: str, share: float = SHARE, seed: int = 0
 ) -> Corruption:
-    """Hide a share of the words, let the generator fill them in, ask the discriminator of each.
+    """Mask a fraction of the words, let the generator fill them in, classify each by the
+    discriminator.
 
     share: of the tokens, 0 to 1, every one of them hidden by [MASK] as in the paper; seed: a whole
-    number from 0 on; the same one hides and draws the same. Dropout is off.
+    number from 0 on; the same one masks and samples the same. Dropout is off.
     Raises ValueError for an empty text, one too long, words the tokenizer does not know, special
-    tokens written out, a share or a seed that is none, and a tokenizer of another model.
+    tokens written out, a fraction or a seed that is none, and a tokenizer of another model.
     """
     import torch
 
@@ -77,7 +79,7 @@ def corrupt_and_detect(
     _check_model(model, tokenizer)
     _check_text(tokenizer, text, min(MOST_TOKENS, model.config.max_positions))
     if not 0 <= share <= 1:
-        raise ValueError(f"share={share!r} was given; expected a share of the tokens, 0 to 1.")
+        raise ValueError(f"share={share!r} was given; expected a fraction of the tokens, 0 to 1.")
     if not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed={seed!r} was given; expected a whole number from 0 on.")
     sequences = one_row(tokenizer, text)
@@ -125,7 +127,7 @@ def _check_text(tokenizer: WordPiece, text: str, most: int) -> None:
     written = [word for word in tokenizer.words(text) if word in SPECIAL_TOKENS]
     if written:
         raise ValueError(
-            f"The text holds {written[0]}, a control token; expected plain words. The slider "
+            f"The text holds {written[0]}, a special token; expected plain words. The slider "
             "hides words for you."
         )
     check_words(tokenizer, text, most)
@@ -137,8 +139,8 @@ def _check_text(tokenizer: WordPiece, text: str, most: int) -> None:
 def corruptor_view(model: Electra, tokenizer: WordPiece, text: str, *, seed: int = 0) -> Live:
     """A sentence of the reader's own through both networks of a trained ELECTRA, in four rows.
 
-    model: `family.electra.Electra`; tokenizer: the one it was trained with. Controls: text, share
-    (of the tokens to hide, 5% to 50%), seed, and the button again, which draws anew.
+    model: `family.electra.Electra`; tokenizer: the one it was trained with. Controls: text,
+    fraction (of the tokens to hide, 5% to 50%), seed, and the button again, which samples anew.
     A text that cannot be read is answered in the view. Raises ValueError for a model that is no
     Electra and for another model's tokenizer.
     """
@@ -149,9 +151,9 @@ def corruptor_view(model: Electra, tokenizer: WordPiece, text: str, *, seed: int
         "text": w.Text(value=text, description="sentence"),
         "share": w.FloatSlider(
             value=SHARE, min=0.05, max=0.5, step=0.05, readout_format=".0%",
-            description="share to hide",
+            description="fraction masked",
         ),
-        "seed": w.IntSlider(value=seed, min=0, max=max(99, seed), description="draw (seed)"),
+        "seed": w.IntSlider(value=seed, min=0, max=max(99, seed), description="seed"),
     }  # fmt: skip
 
     def draw(**values: Any) -> str:
@@ -167,7 +169,7 @@ def corruptor_view(model: Electra, tokenizer: WordPiece, text: str, *, seed: int
 def _with_button(w: Any, live: Live) -> Live:
     """The view with a button between its controls and its picture: the next seed."""
     seed = live.controls["seed"]
-    again = w.Button(description="draw again", tooltip="hide and fill in anew: the next seed")
+    again = w.Button(description="sample again", tooltip="mask and fill in anew: the next seed")
     again.layout.margin = "2px 2px 6px 196px"
 
     def follow(_: Any) -> None:
@@ -180,7 +182,8 @@ def _with_button(w: Any, live: Live) -> Live:
 
 
 def corruptor_picture(corruption: Corruption) -> Html:
-    """The text, what was hidden, what was written there, the doubt of each token; and in words."""
+    """The text, what was hidden, what was written there, P(replaced) of each token; and in
+    words."""
     said = corruption_in_words(corruption)
     tables = "".join(_table(corruption, first, last) for first, last in _lines(corruption))
     words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
@@ -202,7 +205,7 @@ def corruptor_picture(corruption: Corruption) -> Html:
 
 
 def corruption_in_words(corruption: Corruption) -> list[str]:
-    """What the generator did at each place it was asked, and what the discriminator said of it."""
+    """What the generator did at each masked position, and what the discriminator said of it."""
     sentences = []
     selected = [i for i, was in enumerate(corruption.selected) if was]
     replaced = [i for i in selected if corruption.replaced[i]]
@@ -246,7 +249,7 @@ def _percent(share: float) -> str:
 
 
 def _looks(corruption: Corruption) -> list[int]:
-    """What the third row draws: replaced, guessed right, or never asked."""
+    """What the third row draws: replaced, guessed right, or never masked."""
     pairs = zip(corruption.selected, corruption.replaced, strict=True)
     return [PLAIN if not selected else REPLACED if other else KEPT for selected, other in pairs]
 
@@ -267,7 +270,7 @@ def _lines(corruption: Corruption) -> list[tuple[int, int]]:
 
 
 def _sign(corruption: Corruption, i: int) -> str:
-    """The verdict on a token, where the generator was asked and where there is a false alarm."""
+    """The verdict on a token, where it was masked and where there is a false alarm."""
     if not corruption.selected[i] and not corruption.called[i]:
         return ""
     return " ".join(VERDICTS[corruption.replaced[i], corruption.called[i]])
@@ -302,7 +305,7 @@ def _box(token: str, look: int, meaning: str = "") -> str:
 
 
 def _p_replaced(share: float, sign: str) -> str:
-    """A share in figures on a ground as dark as it is large."""
+    """A probability in figures on a ground as dark as it is large."""
     under = f'<div style="font-size:11px;white-space:nowrap">{sign}</div>' if sign else ""
     return f"{_shade(share)}{under}"
 
@@ -314,7 +317,7 @@ def _shade(share: float) -> str:
         f"display:block;background:rgb({r},{g},{b});color:{ink};border:1px solid #9a9a9a;"
         "padding:2px;font-size:12px"
     )
-    return f'<span class="doubt" style="{style}">{_percent(share)}</span>'
+    return f'<span class="p-replaced" style="{style}">{_percent(share)}</span>'
 
 
 def _legend() -> str:

@@ -1,6 +1,6 @@
 """From a distance to a row of DeBERTa's table: cut off, or in buckets that widen; δ pair by pair.
 
-T tokens, k half the rows of the table. A distance is i − j: the asking token's place minus the
+T tokens, k half the rows of the table. A distance is i − j: the query token's position minus the
 answering one's, both counted from 0 (He et al. 2020, equation 3).
 """
 
@@ -173,11 +173,11 @@ def _bucket_words(found: DistanceRows, distance: int) -> list[str]:
     """The chosen distance, then the rule with its numbers."""
     k, (own_low, own_high), (low, high) = found.span, found.own, found.shared
     row, (first, last) = found.row(distance), found.sharing(distance)
-    where = f"{abs(distance)} place{'s' * (abs(distance) != 1)}"
+    where = f"{abs(distance)} position{'s' * (abs(distance) != 1)}"
     before = f"the answering token stands {where} before" if distance > 0 else (
         f"the answering token stands {where} after" if distance else "a token and"
     )  # fmt: skip
-    whose = " the asking one" if distance else " itself"
+    whose = " the query" if distance else " itself"
     alone = first == last
     others = "no other distance" if alone else f"all distances from {_n(first)} to {_n(last)}"
     one = f"Distance {_n(distance)} ({before}{whose}) has row {row:,}; {others} of this text "
@@ -318,7 +318,7 @@ def _key() -> str:
 def delta_tables(tokens: int = 6, span: int = 2) -> Live:
     """δ(i, j) and δ(j, i) for every pair of a short text, side by side, one pair framed in both.
 
-    tokens: 2 to 10; span: k, 1 to tokens. Controls: i, j (places from 0), span.
+    tokens: 2 to 10; span: k, 1 to tokens. Controls: i, j (positions from 0), span.
     Raises ValueError for other sizes.
     """
     import ipywidgets as w
@@ -326,7 +326,7 @@ def delta_tables(tokens: int = 6, span: int = 2) -> Live:
     i, j = min(1, tokens - 1), max(tokens - 2, 0)
     static = delta_picture(tokens, span, i, j, as_image=True)
     controls = {
-        "i": w.IntSlider(value=i, min=0, max=tokens - 1, description="i: the token that asks"),
+        "i": w.IntSlider(value=i, min=0, max=tokens - 1, description="i: the query token"),
         "j": w.IntSlider(value=j, min=0, max=tokens - 1, description="j: the token that answers"),
         "span": w.IntSlider(value=span, min=1, max=tokens, description="k: half the rows"),
     }
@@ -342,8 +342,8 @@ def delta_picture(
 ) -> Html:
     """Both tables of the first generation, (T, T), and what each term looks up for one pair.
 
-    as_image: for a page without a kernel. Raises ValueError as delta_tables does, and for a place
-    outside the text.
+    as_image: for a page without a kernel. Raises ValueError as delta_tables does, and for a
+    position outside the text.
     """
     from course_lib.kernels.positions import position_rows, row_table
 
@@ -353,7 +353,7 @@ def delta_picture(
             "tokens, so that every number can be read, and a span from 1 to as many."
         )
     if not (0 <= i < tokens and 0 <= j < tokens):
-        raise ValueError(f"i={i!r} and j={j!r} were given; expected places 0 to {tokens - 1}.")
+        raise ValueError(f"i={i!r} and j={j!r} were given; expected positions 0 to {tokens - 1}.")
     table = row_table(position_rows(tokens, span))  # (T, T)
     both = {"δ(i, j)": table.tolist(), "δ(j, i)": table.T.tolist()}
     said = _delta_words(table.tolist(), span, i, j)
@@ -369,7 +369,7 @@ def delta_picture(
     words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
     lines = []
     for name, values in both.items():
-        lines.append(f"{name}, a line an asking token i:")
+        lines.append(f"{name}, a line a query token i:")
         lines += [" ".join(f"{value:2}" for value in row) for row in values]
     text = "\n".join(lines)
     return Html(card(drawing + words, "delta-tables", 780), f"{text}\n{label}")
@@ -380,7 +380,7 @@ def _delta_words(table: list[list[int]], span: int, i: int, j: int) -> list[str]
     here, mirrored = table[i][j], table[j][i]
     same = "the same row" if here == mirrored else f"row δ({j}, {i}) = {mirrored}"
     return [
-        f"Token {i} asks, token {j} answers; their distance is {i} − {j} = {_n(i - j)}.",
+        f"Token {i} is the query, token {j} the key; their distance is {i} − {j} = {_n(i - j)}.",
         f"Content-to-position: the query of token {i} meets row δ({i}, {j}) = {here} of the "
         "position keys.",
         f"Position-to-content: the key of token {j} meets, as the paper writes it (equation 4), "
@@ -401,7 +401,7 @@ def _delta_table(
         f'<text x="{x + size / 2}" y="30" text-anchor="middle" font-size="12" fill="#444">'
         f"j answers</text>"
         f'<text transform="translate({x - 30},{y + size / 2}) rotate(-90)" text-anchor="middle" '
-        f'font-size="12" fill="#444">i asks</text>'
+        f'font-size="12" fill="#444">i: query</text>'
     ]
     for n in range(len(values)):
         bold = [' font-weight="700"' if n == position else "" for position in (j, i)]

@@ -1,6 +1,6 @@
 """Why DeBERTa divides by sqrt(3d): how far the sum of one, two or three products spreads.
 
-d head size, T tokens. Queries, keys and position vectors are fresh: independent, mean 0,
+d head size, T tokens. Queries, keys and position vectors are random: independent, mean 0,
 variance 1 (He et al. 2020, equation 4; the scale of n terms as in its code).
 """
 
@@ -34,7 +34,7 @@ EDGE, BIN = 6.0, 0.25  # of the histograms
 
 @dataclass(frozen=True)
 class ScoreStatistics:
-    """The scores of many fresh pairs under one number of terms, before any division."""
+    """The scores of many random pairs under one number of terms, before any division."""
 
     head_size: int
     terms: int
@@ -58,7 +58,7 @@ class ScoreStatistics:
 def score_statistics(
     head_size: int, terms: int = 3, *, tokens: int = 64, texts: int = TEXTS, seed: int = 0
 ) -> ScoreStatistics:
-    """Scores of fresh vectors with one, two or three terms, drawn by `seed`; float64.
+    """Scores of random vectors with one, two or three terms, drawn by `seed`; float64.
 
     terms: 1 content with content, 2 and content with position, 3 and position with content.
     The same seed gives the same vectors whatever the number of terms. Raises ValueError for other

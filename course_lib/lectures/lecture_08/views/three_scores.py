@@ -1,7 +1,7 @@
 """DeBERTa's three scores for a sentence of the reader's own: each alone, their sum, its softmax.
 
 T tokens, special ones counted; D head size. Layers and heads are counted from 1, as the papers do,
-places from 0. Token i asks, token j answers (He et al. 2020, equation 4).
+positions from 0. Token i is the query, token j the key (He et al. 2020, equation 4).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MONO = "ui-monospace,Menlo,Consolas,monospace"
 
 @dataclass(frozen=True)
 class ScoreMaps:
-    """The scores of one head over one text; every map is (T, T): the row asks, the column answers.
+    """The scores of one head over one text; every map is (T, T): rows are queries, columns keys.
 
     parts: by the names of TERMS, each divided by sqrt(D · number of terms); None for a term that
     the model does not have."""
@@ -75,8 +75,8 @@ def score_maps(model: nn.Module, tokenizer: WordPiece, text: str, *, position: i
     """The three maps of a sentence, their sum and its softmax, for a layer and a head.
 
     model: a small DeBERTa, its encoder or a masked-word model on it; tokenizer: the one it was
-    trained with. Controls: text, layer, head, place (of the asking token), and a box for each term:
-    c2c, c2p, p2c. A text that cannot be read is answered in the view.
+    trained with. Controls: text, layer, head, position (of the query token), and a box for each
+    term: c2c, c2p, p2c. A text that cannot be read is answered in the view.
     Raises ValueError for a model that is no DeBERTa and for another model's tokenizer.
     """
     import ipywidgets as w
@@ -92,7 +92,7 @@ def score_maps(model: nn.Module, tokenizer: WordPiece, text: str, *, position: i
             value=position,
             min=0,
             max=len(start.tokens) - 1,
-            description="position of the asking token",
+            description="position of the query token",
         ),
     }
     boxes = {
@@ -158,8 +158,8 @@ def measure_scores(
     remark = ""
     if hasattr(model, "decoder") and layer == config.num_layers:
         remark = (
-            "Shown is the encoder's own pass. When it guesses hidden words, the enhanced mask "
-            "decoder visits this layer with other queries, to which the absolute place is added."
+            "Shown is the encoder's own pass. When it guesses masked words, the enhanced mask "
+            "decoder visits this layer with other queries, to which the absolute position is added."
         )
     tokens = [tokenizer.token(i) for i in ids[0].tolist()]
     return ScoreMaps(tokens, dict(zip(TERMS, maps, strict=True)), layer, head, remark)
@@ -201,7 +201,7 @@ def _encoder_of(model: nn.Module) -> Any:
 
 
 def _said(found: ScoreMaps, position: int, terms: Collection[str], weights: Tensor) -> list[str]:
-    """What the asking token's strongest key owes to each term."""
+    """What the query token's strongest key owes to each term."""
     best = int(weights[position].argmax())
     total = found.total(terms)[position, best].item()
     shown = {n: part for n, part in found.parts.items() if n in terms and part is not None}
@@ -220,7 +220,7 @@ def _said(found: ScoreMaps, position: int, terms: Collection[str], weights: Tens
 
 
 def _in_numbers(found: ScoreMaps, position: int, terms: Collection[str], weights: Tensor) -> str:
-    """The row of the asking token, a line a key: what the colours show."""
+    """The row of the query token, a line a key: what the colours show."""
     maps = {n: part for n, part in found.parts.items() if part is not None}
     head = f"{'answers':<14}" + "".join(f"{n:>8}" for n in [*maps, "sum", "weight"])
     total, lines = found.total(terms), [head]
@@ -240,9 +240,9 @@ def draw_score_maps(
     *,
     as_image: bool = False,
 ) -> Html:
-    """Three maps above, their sum and its softmax below; a frame around the asking token's row.
+    """Three maps above, their sum and its softmax below; a frame around the query token's row.
 
-    place: of the asking token, from 0; one beyond the last is taken as the last. terms: those in
+    position: of the query token, from 0; one beyond the last is taken as the last. terms: those in
     the sum. as_image: for a page without a kernel (see page.svg_image).
     Raises ValueError for terms that do not exist, and if the model has none of them.
     """
@@ -324,7 +324,7 @@ def _absent(column: int, title: str) -> str:
 
 
 def _heads(tokens: list[str]) -> str:
-    """The answering tokens, slanted, above each map of the first row."""
+    """The keys, slanted, above each map of the first row."""
     cell = PANEL / len(tokens)
     size = min(11, max(9, cell))
     parts = []
@@ -337,7 +337,7 @@ def _heads(tokens: list[str]) -> str:
 
 
 def _names(tokens: list[str], position: int, row: int) -> str:
-    """The asking tokens, left of a row of maps; the chosen one bold, with a sign."""
+    """The query tokens, left of a row of maps; the chosen one bold, with a sign."""
     cell, y = PANEL / len(tokens), _row_top(row)
     size = min(12, max(9, cell))
     parts = [
@@ -357,7 +357,7 @@ def _short(token: str) -> str:
 
 
 def _scales(largest: float, top: float) -> str:
-    """What the colours mean, in the free place of the second row."""
+    """What the colours mean, in the free cell of the second row."""
     import torch
 
     x, y = _corner(2, 1)
@@ -380,7 +380,7 @@ def _scales(largest: float, top: float) -> str:
                 f'<text x="{x + across}" y="{at + 34}" text-anchor="{anchor}" fill="#444" '
                 f'font-size="12">{end}</text>'
             )
-    lines = ("rows ask, columns answer", "framed: the chosen asking token",
+    lines = ("rows: queries, columns: keys", "framed: the chosen query token",
              "○ the token it looks at most")  # fmt: skip
     for k, line in enumerate(lines):
         parts.append(

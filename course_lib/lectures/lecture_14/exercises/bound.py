@@ -92,6 +92,8 @@ BOUND = Exercise(
              "You return a rate in FLOPs a second. Asked for is the time, in seconds."),
         Edit("return longer", "return 1e3 * longer",
              "These are milliseconds; expected seconds."),
+        Edit("return longer", "return 1e6 * longer",
+             "These are microseconds; expected seconds."),
         Edit("return longer", "return GIGA * longer",
              "Your time is 10⁹ times too long: peak and bandwidth count *billions* a second."),
         Edit("(peak * GIGA)", "peak",

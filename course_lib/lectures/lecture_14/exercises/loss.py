@@ -29,10 +29,11 @@ def masked_loss(hidden: Tensor, head: Head, labels: Tensor) -> Tensor:
 
 
 def case(draw: Draw, B: int, T: int, K: int) -> Case:
-    """K selected positions, unequally among the sequences; one of them is of token 0."""
+    """K selected positions, unequally among the sequences, of more than two sequences none in the
+    last; one of them is of token 0."""
     H, V = draw.integer(3, 6), draw.integer(7, 12)
     labels = torch.full((B * T,), IGNORED)
-    at = torch.randperm(B * T, generator=draw.torch)[:K]
+    at = torch.randperm((B - (B > 2)) * T, generator=draw.torch)[:K]
     labels[at] = draw.ids(1, V - 1, K)
     labels[at[:1]] = 0
     matrix = draw.normal(V, H)
@@ -127,6 +128,10 @@ LOSS = Exercise(
         Edit("head(states)", "head(states).softmax(-1)",
              "The softmax is applied twice. F.cross_entropy wants logits and makes the softmax "
              "itself."),
+        Edit('F.cross_entropy(head(states), tokens, reduction="none")',
+             "-head(states).gather(1, tokens[:, None])",
+             "These are the logits, with a minus: F.nll_loss wants log-probabilities. Take "
+             "log_softmax first, or F.cross_entropy."),
         Edit("losses.sum()", "(-losses).exp().sum()",
              "This is the mean probability. A loss is −ln P."),
         Edit("losses.sum()", "(1 - (-losses).exp()).sum()",

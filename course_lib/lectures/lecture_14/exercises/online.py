@@ -83,7 +83,7 @@ class Watch(TorchDispatchMode):
         self.chunk, self.most = chunk, values.shape[1] * chunk
         sizes = {scores: chunk, values: self.most}
         self.size = {x.untyped_storage().data_ptr(): size for x, size in sizes.items()}
-        self.latest = dict.fromkeys(self.size, 0)
+        self.latest, self.kept = dict.fromkeys(self.size, 0), -1
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -103,7 +103,11 @@ class Watch(TorchDispatchMode):
             )
         memory = x.untyped_storage().data_ptr()
         if memory in self.size and x.numel():
-            number = x.storage_offset() // self.size[memory]
+            place = int(x.storage_offset())
+            if not x.dim() and self.kept == place:
+                return  # one number that is carried on, such as a first score
+            self.kept = self.kept if x.dim() else place
+            number = place // self.size[memory]
             if number < self.latest[memory]:
                 raise Wrong(
                     f"The right numbers, but chunk {number} is read again after chunk "
@@ -188,6 +192,12 @@ ONLINE = Exercise(
              "Is the factor upside down? With old at −infinity exp(new − old) is infinite, and "
              "infinite times 0 is not a number. What was added up must shrink: exp(old − new), at "
              "first 0."),
+        Edit("(s - largest)", "(s - (before if begin else largest))",
+             "The weights of a chunk are made with the largest score before it, and then counted "
+             "as if with the new one. Make them with the new one."),
+        Edit("weights @ v", "weights @ v / weights.sum()",
+             "The output of each chunk is divided by its sum of weights, and all again at the end. "
+             "Divide once, at the end."),
         Edit("torch.maximum(largest, s.max())", "s.max()",
              "The weights of each chunk are made with the chunk's own largest score, and the sums "
              "just added. Each is too large by a factor of its own: keep the largest score *so "

@@ -1,5 +1,4 @@
-"""Exercise 14.6: a layer on real tokens alone. B sequences, T tokens, H numbers in, W numbers out.
-"""
+"""Exercise 14.6: a layer on real tokens alone. B sequences, T tokens, H numbers in, W out."""
 
 from __future__ import annotations
 
@@ -113,7 +112,8 @@ REAL = Exercise(
          "An index must be whole numbers or True and False: mask != 0."),
         (r"shape mismatch|must match|cannot broadcast|expanded size",
          "The outcome can be wider or narrower than x: make zeros of its width, done.shape[-1]. A "
-         "mask of 0 and 1 as an index picks sequences 0 and 1: write mask != 0."),
+         "mask of 0 and 1 as an index picks sequences 0 and 1: write mask != 0. Beside (B, T, W) a "
+         "mask needs a third axis: mask[..., None]."),
     ),
     stages=(
         Stage("no padding", full),

@@ -101,6 +101,9 @@ SKEW = Exercise(
              "own last T columns. From row to row, j − i loses one: the step is one less."),
         Edit("(2 * T - 2, 1), first)", "(2 * T - 1, 1), first - T + 1)",
              "These are the first T columns of every row. Entry (i, j) is column j − i + T − 1."),
+        Edit("(2 * T - 2, 1), first)", "(2 * T, 1), first - T + 1)",
+             "Your row i begins at column i. It begins at distance −i, which is column T − 1 − i: "
+             "one back for each token on."),
         Edit("+ T - 1  #", "#",
              "You begin at the first number. Distance 0, where row 0 begins, is column T − 1."),
         Edit("+ T - 1  #", "+ T  #",

@@ -24,7 +24,7 @@ WIDE = 760  # pixels
 ROOFLINE = 400  # pixels, the upper panel's height
 LEFT, RIGHT, TOP = 70, 30, 60
 ROW, ABOVE, BELOW = 30, 100, 56  # pixels of the lower panel: a kernel, its heads, its axis
-NAMES = 0.27  # share of the width that the names in the lower panel take
+NAMES = 0.27  # fraction of the width that the names in the lower panel take
 LETTER = 6.7  # pixels a letter of a label is wide, about
 PRODUCTS = {"float32": (INK, "solid"), "bfloat16": (VERMILION, "dash")}
 
@@ -53,8 +53,8 @@ class Point(Protocol):
 def roofline_chart(
     roof: Mapping[str, float | None], points: Sequence[Point], by: str = "unavoidable"
 ) -> Any:
-    """Operations a second against operations a byte, both logarithmic, under this machine's roof;
-    below, kernels without matrix products by the bytes a second that they get through.
+    """FLOP/s against arithmetic intensity (FLOPs a byte), both logarithmic, under this machine's
+    roof; below, kernels without matrix products by the bytes a second that they get through.
 
     roof: "memory" in GB/s, "float32" and, where the machine has it, "bfloat16" in GFLOP/s. points:
     bench.roofline.placements(). A hollow marker is a reference, a filled one a fast twin, with a
@@ -99,7 +99,7 @@ def _check_roof(roof: Mapping[str, float | None], points: Sequence[Point], by: s
 
 
 def ridge(roof: Mapping[str, float | None], precision: str = "float32") -> float:
-    """Operations a byte from which on arithmetic, not memory, is the limit."""
+    """The arithmetic intensity from which on a kernel is compute-bound, not memory-bound."""
     products, memory = roof[precision], roof["memory"]
     assert products and memory
     return products / memory
@@ -135,8 +135,8 @@ class _Panel:
 
     def draw_axes(self, figure: Any) -> None:
         what = {
-            "unavoidable": "operations for each byte that must move (inputs and outputs, once)",
-            "moved": "operations for each byte that its operations read or write",
+            "unavoidable": "arithmetic intensity: FLOPs a byte of inputs and outputs, each once",
+            "moved": "arithmetic intensity: FLOPs a byte that its operations read or write",
         }
         for axis, title, span in (
             (figure.layout.xaxis, what[self.by], self.x),
@@ -307,7 +307,7 @@ class _Panel:
         return labels
 
     def _paper(self, x: float, y: float) -> dict[str, Any]:
-        """Pixels of the panel as shares of the figure's inner area."""
+        """Pixels of the panel as fractions of the figure's inner area."""
         low = 1 - ROOFLINE / self.inner
         across, up = rounded([x / self.area[0], low + y / self.inner], 5)
         return {"x": across, "y": up, "xref": "paper", "yref": "paper"}
@@ -422,7 +422,7 @@ def _draw_strip(
     top = {"y": rounded([share])[0], "yref": "paper", "yanchor": "bottom", "showarrow": False}
     figure.add_annotation(
         **top, x=0, xref="paper", xanchor="left", yshift=20,
-        text="<b>Without matrix products</b> there are no operations to count: bytes a second",
+        text="<b>Without matrix products</b> there are no FLOPs to count: bytes a second",
     )  # fmt: skip
     figure.add_annotation(
         **top, x=rounded([math.log10(memory)])[0], xref="x2", xanchor="center",

@@ -101,7 +101,7 @@ def _bytes(kinds: Mapping[str, Moved], way: str, kind: str, shown: Sequence[str]
 def _compared(
     twins: Mapping[str, Mapping[str, Moved]], sums: Mapping[str, Mapping[str, int]]
 ) -> str:
-    """The last twin beside the first, in bytes and in the operations of its matrix products."""
+    """The last twin beside the first, in bytes and in the FLOPs of its matrix products."""
     first, *_, last = [*twins, *twins]
     before, after = (sum(sums[twin].values()) for twin in (first, last))
     if first == last:
@@ -112,7 +112,7 @@ def _compared(
         return said
     same = abs(work[0] - work[1]) < 0.005 * work[0]
     arithmetic = "the same" if same else f"{_ratio(*work)}"
-    return f"{said}<br>Operations of the matrix products: {arithmetic}."
+    return f"{said}<br>FLOPs of the matrix products: {arithmetic}."
 
 
 def _ratio(before: float, after: float) -> str:

@@ -1,0 +1,298 @@
+"""The numbers that sentences of lecture 02 say: counted, computed, or read from results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from math import log
+from statistics import mean
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course_lib.config import published
+from course_lib.encoder import count_parameters
+from course_lib.family.bert import bert_for_pretraining
+from course_lib.heads import PreTrainingOutput
+from course_lib.kernels.attention import attention_reference
+from course_lib.kernels.masking import KEPT, MASKED, RANDOM, count_to_predict
+from course_lib.objectives.coverage import coverage
+from course_lib.objectives.masked_lm import mask_sequences
+from course_lib.objectives.pretraining import pretraining_loss
+from course_lib.teaching.claims import printed
+from course_lib.teaching.exercises import all_exercises
+from course_lib.teaching.results import read_result
+from course_lib.text import english
+from course_lib.text.wordpiece import longest_match
+
+from .claims import CLAIMS, epochs, lost, tokens_in_all
+from .experiments import outcome
+from .recipes import LIVE, LONG, Material, prepare
+
+BASE = published("bert", "base")
+COURSE = published("bert", "mini")  # the size of the course's own checkpoint
+PAPER = printed("bert")["pretraining"]
+
+# ---------------------------------------------------------------- how large BERT is
+
+
+@cache
+def counts(size: str) -> dict[str, int]:
+    """Parameters by group, on the meta device: shapes without memory."""
+    with torch.device("meta"):
+        model = bert_for_pretraining(size)
+    encoder: Any = model.encoder
+    block = encoder.stack.blocks[0]
+    parts = {
+        "embeddings": encoder.embeddings,
+        "blocks": encoder.stack,
+        "encoder": encoder,
+        "with both heads": model,
+        "embedding matrix": encoder.embeddings.token,
+        "block": block,
+        "attention": block.attention,
+        "feed-forward": block.feed_forward,
+    }
+    found = {name: count_parameters(part) for name, part in parts.items()}
+    # The head's last matrix is tied, so what it adds is counted without it.
+    added = found["with both heads"] - found["encoder"] - count_parameters(model.pair)
+    return found | {"MLM head": added}
+
+
+def _count(size: str, part: str) -> Callable[[], str]:
+    return lambda: f"{counts(size)[part]:,}"
+
+
+def _millions(size: str, part: str, digits: int = 1) -> Callable[[], str]:
+    return lambda: f"{counts(size)[part] / 1e6:.{digits}f}"
+
+
+# ---------------------------------------------------------------- words into pieces
+
+TOY_VOCAB = ("b", "be", "bee", "##k", "##e", "##ke", "##keep", "##keeper", "##er", "##s", "##p")
+
+
+class _Watched(frozenset[str]):
+    """A vocabulary that remembers what was looked up."""
+
+    def __contains__(self, piece: object) -> bool:
+        self.__dict__.setdefault("looked_up", []).append(piece)
+        return super().__contains__(piece)
+
+
+def lookups(word: str) -> list[list[str]]:
+    """For each piece of the word, what longest_match looks up until it finds it."""
+    vocab = _Watched(TOY_VOCAB)
+    longest_match(word, vocab)
+    rounds: list[list[str]] = [[]]
+    for piece in vocab.__dict__["looked_up"]:
+        rounds[-1].append(piece)
+        if piece in TOY_VOCAB:
+            rounds.append([])
+    return [tried for tried in rounds if tried]
+
+
+# ---------------------------------------------------------------- attention by hand
+
+TOKENS = {
+    "queries": ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0)),
+    "keys": ((1.0, 0.0), (0.0, 1.0), (2.0, 0.0)),
+    "values": ((10.0, 0.0), (0.0, 10.0), (5.0, 5.0)),
+}
+
+
+@cache
+def attention() -> dict[str, Tensor]:
+    """Scores, weights and outputs of the three tokens, by the library's own function."""
+    q, k, v = (torch.tensor(rows)[None, None] for rows in TOKENS.values())
+    outputs, weights, scores = attention_reference(q, k, v)
+    return {"scores": scores[0, 0], "weights": weights[0, 0], "outputs": outputs[0, 0]}
+
+
+# ---------------------------------------------------------------- masking, and pairs
+
+
+@cache
+def material() -> Material:
+    return prepare(LIVE)
+
+
+@cache
+def masked_of_thousand() -> dict[str, float]:
+    """Of 1,000 real pieces of the training sequences, how many are masked, replaced, kept."""
+    train, special = material().train, material().special
+    done = torch.cat([mask_sequences(train, special, seed=0, epoch=e).done for e in range(3)])
+    real = 3 * int(train.attention_mask.sum())
+    names = {"[MASK]": MASKED, "another word": RANDOM, "left alone": KEPT}
+    return {name: 1000 * int((done == kind).sum()) / real for name, kind in names.items()}
+
+
+def _ever_selected(draws: int) -> str:
+    """Positions selected at least once in so many independent draws, in percent."""
+    return f"{coverage(PAPER['rate'], draws)[-1]:.1%}"
+
+
+def not_next() -> float:
+    """How many of the held-out pairs are NotNext, as a fraction."""
+    labels = material().heldout_pairs.next_sentence_label
+    assert labels is not None
+    return labels.float().mean().item()
+
+
+# ---------------------------------------------------------------- the loss
+
+# What an imagined model gives to the right answers: of the deck's example, of a review question.
+WORDS = {"noon": 0.5, "hull": 0.25, "warm": 0.5}
+PAIRS = {"IsNext": 0.8, "NotNext": 0.4}
+REVIEW_WORDS = {"leaves": 1 / 2, "island": 1 / 4, "heat": 1 / 8}
+REVIEW_PAIRS = {"IsNext": 0.9, "NotNext": 0.8}
+
+
+def loss_of(words: Mapping[str, float], pairs: Mapping[str, float]) -> dict[str, float]:
+    """The library's loss of a batch, from the probabilities of the right words and labels."""
+    mlm, nsp = (torch.tensor([[p, 1 - p] for p in d.values()]).log() for d in (words, pairs))
+    right = (torch.zeros(len(logits), dtype=torch.long) for logits in (mlm, nsp))
+    targets = dict(zip(("labels", "next_sentence_label"), right, strict=True))
+    losses = pretraining_loss(PreTrainingOutput(mlm, nsp), targets)
+    return {name: float(loss) for name, loss in losses.items()}
+
+
+@cache
+def _review() -> dict[str, str]:
+    """The two sequences of the review question, each alone and as one batch."""
+    (a, b, c), (one, two) = ([-log(p) for p in d.values()] for d in (REVIEW_WORDS, REVIEW_PAIRS))
+    first, second = (a + b) / 2 + one, c + two
+    batch = loss_of(REVIEW_WORDS, REVIEW_PAIRS) | {"mean": (first + second) / 2}
+    return {
+        "first": f"({a:.3f} + {b:.3f})/2 + {one:.3f} = {first:.3f}",
+        "second": f"{c:.3f} + {two:.3f} = {second:.3f}",
+        **{name: f"{loss:.3f}" for name, loss in batch.items()},
+    }
+
+
+def step(label: int) -> list[float]:
+    """How gradient descent moves the logits (IsNext, NotNext) of an undecided model."""
+    logits = torch.zeros(1, 2, requires_grad=True)
+    (gradient,) = torch.autograd.grad(F.cross_entropy(logits, torch.tensor([label])), logits)
+    return (-gradient[0]).tolist()
+
+
+# ---------------------------------------------------------------- measured, and printed
+
+
+@cache
+def result() -> dict[str, Any]:
+    return read_result("02_pretraining")
+
+
+def _level(name: str) -> Callable[[], str]:
+    return lambda: f"{result()['levels'][name]:.1%}"
+
+
+def _lost(change: str, task: str, than: str = "full") -> Callable[[], str]:
+    return lambda: f"{lost(change, than)[task]:.1f}"
+
+
+def _gap(run: str) -> Callable[[], str]:
+    return lambda: f"{mean(outcome(result(), run)['gap_closed']):.0%}"
+
+
+def _size_table(row: int, column: str) -> float:
+    table = printed("bert")["ablation_size"]
+    return float(table["rows"][row][table["columns"].index(column)])
+
+
+LEFT_TO_RIGHT = "left_to_right_no_nsp"
+NUMBERS: dict[str, Callable[[], Any]] = {
+    # sizes, and parameters
+    "vocabulary": lambda: f"{BASE.vocab_size:,}",
+    "positions": lambda: BASE.max_positions,
+    "width": lambda: BASE.hidden_size,
+    "width_inside": lambda: f"{BASE.intermediate_size:,}",
+    "layers": lambda: BASE.num_layers,
+    "layers_large": lambda: published("bert", "large").num_layers,
+    "heads": lambda: BASE.num_heads,
+    "head_size": lambda: BASE.head_size,
+    "encoder": _count("base", "encoder"),
+    "encoder_large": _count("large", "encoder"),
+    "encoder_millions": _millions("base", "encoder"),
+    "encoder_large_millions": _millions("large", "encoder", 0),
+    "both_heads_large_millions": _millions("large", "with both heads", 0),
+    "embedding_matrix_millions": _millions("base", "embedding matrix"),
+    "block": _count("base", "block"),
+    "blocks": _count("base", "blocks"),
+    "blocks_millions": _millions("base", "blocks"),
+    "square": lambda: f"{BASE.hidden_size**2:,}",
+    "attention": _count("base", "attention"),
+    "feed_forward": _count("base", "feed-forward"),
+    "two_norms": lambda: f"{4 * BASE.hidden_size:,}",
+    "mlm_head": _count("base", "MLM head"),
+    "tiny_ratio": lambda: f"{counts('tiny')['embeddings'] / counts('tiny')['blocks']:.0f}",
+    # by hand
+    "lookups": lambda: sum(map(len, lookups("beekeepers"))),
+    "first_for_third": lambda: f"{attention()['scores'][0, 2]:.3f}",
+    "first_weights": lambda: ", ".join(f"{w:.3f}" for w in attention()["weights"][0]),
+    "loss_total": lambda: f"{loss_of(WORDS, PAIRS)['total']:.3f}",
+    "review_first": lambda: _review()["first"],
+    "review_second": lambda: _review()["second"],
+    "review_mlm": lambda: _review()["mlm"],
+    "review_nsp": lambda: _review()["nsp"],
+    "review_total": lambda: _review()["total"],
+    "review_mean": lambda: _review()["mean"],
+    # masking, and pairs
+    "masked_of_thousand": lambda: f"{masked_of_thousand()['[MASK]']:.0f}",
+    "selected_of_thousand": lambda: f"{sum(masked_of_thousand().values()):.0f}",
+    "selected_of_thirty": lambda: count_to_predict(30, PAPER["rate"]),
+    "ever_static": lambda: _ever_selected(1),
+    "ever_ten_copies": lambda: _ever_selected(10),
+    "ever_dynamic": lambda: _ever_selected(PAPER["epochs"]),
+    "not_next": lambda: f"{not_next():.0%}",
+    # measured
+    "live_steps": lambda: f"{LIVE.steps:,}",
+    "long_steps": lambda: f"{LONG.steps:,}",
+    "times_the_reading": lambda: (
+        f"{LONG.steps * LONG.batch_size / (LIVE.steps * LIVE.batch_size):.0f}"
+    ),
+    "gap_live": _gap("live"),
+    "gap_long": _gap("long"),
+    "unigram": _level("unigram"),
+    "count_model": _level("count_model"),
+    "oracle": _level("oracle"),
+    "bag_of_words": _level("bag_of_words_pairs"),
+    "positions_measured": lambda: f"{result()['levels']['positions']:,}",
+    "course_layers": lambda: COURSE.num_layers,
+    "course_width": lambda: COURSE.hidden_size,
+    "blanks": lambda: len(english.blanks()),
+    # the paper's recipe and tables
+    "tokens_a_step": lambda: f"{PAPER['batch'] * PAPER['long_length']:,}",
+    "tokens_billions": lambda: f"{tokens_in_all() / 1e9:.1f}",
+    "epochs": lambda: f"{epochs():.1f}",
+    "epochs_all_long": lambda: f"{epochs(short=0):.1f}",
+    "nsp_qnli": _lost("no_nsp", "QNLI"),
+    "nsp_mnli": _lost("no_nsp", "MNLI-m"),
+    "nsp_mrpc": _lost("no_nsp", "MRPC"),
+    "nsp_squad": _lost("no_nsp", "SQuAD"),
+    "direction_mrpc": _lost(LEFT_TO_RIGHT, "MRPC", than="no_nsp"),
+    "direction_squad": _lost(LEFT_TO_RIGHT, "SQuAD", than="no_nsp"),
+    "both_squad": _lost(LEFT_TO_RIGHT, "SQuAD"),
+    "fewest_layers": lambda: f"{_size_table(0, 'layers'):.0f}",
+    "gain_mrpc": lambda: f"{_size_table(-1, 'MRPC') - _size_table(0, 'MRPC'):.1f}",
+    "frozen": lambda: printed("bert")["features"]["concatenated_last_four"],
+    "fine_tuned": lambda: printed("bert")["features"]["fine_tuned"],
+    # about the lecture itself
+    "claims_in_all": lambda: len(CLAIMS),
+    "exercise_minutes": lambda: sum(
+        e.minutes for id, e in all_exercises().items() if id.startswith("02.")
+    ),
+}
+# Digits that a text means otherwise than the number they equal.
+TYPED = {
+    "0.693": "the natural logarithm of 2",
+    "90%": "the steps at length 128 in the paper's recipe",
+    "120": "80% of 150, as arithmetic; what was counted comes out the same",
+    "150": "15% of 1,000, as arithmetic",
+    "512": "the length of the long sequences in the paper's recipe",
+    "256": "the sequences of a batch in the paper's recipe",
+}

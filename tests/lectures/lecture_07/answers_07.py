@@ -20,7 +20,9 @@ def label_with(rule):
 
     def answer(original, masked, corrupted):
         texts = zip(original.tolist(), masked.tolist(), corrupted.tolist(), strict=True)
-        return torch.tensor([[int(rule(*ids)) for ids in zip(*text, strict=True)] for text in texts])
+        return torch.tensor(
+            [[int(rule(*ids)) for ids in zip(*text, strict=True)] for text in texts]
+        )
 
     return answer
 
@@ -380,7 +382,7 @@ WRONG = {
         (step_with(generator=lambda blocks, T, H, V, k, g: blocks(H) * g / H), "as g/H of the"),
         (step_with(generator=lambda blocks, T, H, V, k, g: blocks(H) // (H // g)), "as g/H of the"),
         (step_with(generator=lambda blocks, T, H, V, k, g: blocks(H) * g * g / H / H), "(g/H)²"),
-        (step_with(generator=lambda blocks, T, H, V, k, g: blocks(H)), "blocks were counted H wide"),
+        (step_with(generator=lambda blocks, T, H, V, k, g: blocks(H)), "counted H wide"),
         (step_with(generator_head=nothing), "Left out: the generator's vocabulary head"),
         (step_with(generator_head=lambda blocks, T, H, V, k, g: 2 * k * g * (g + V)),
          "an embedding matrix g wide"),
@@ -391,7 +393,7 @@ WRONG = {
          "were counted at all T"),
         (step_with(bert_head=lambda blocks, T, H, V, k, g: 2 * T * H * (H + V)), "at all T"),
         (step_with(bert_head=nothing), "Left out: BERT's vocabulary head"),
-        (step_with(bert_head=lambda blocks, T, H, V, k, g: 2 * k * H * V), "first layer of the voc"),
+        (step_with(bert_head=lambda blocks, T, H, V, k, g: 2 * k * H * V), "first layer of the"),
         (step_with(rtd_head=lambda blocks, T, H, V, k, g: 2 * k * H * (H + 1)), "at the k masked"),
         (step_with(rtd_head=nothing), "Left out: the discriminator"),
         (step_with(rtd_head=lambda blocks, T, H, V, k, g: 2 * k * H * (H + V)), "one logit a"),
@@ -426,7 +428,7 @@ WRONG = {
         (fractions_with(keep=other(lambda mine, score: score <= mine)), "little more is missing"),
         (fractions_with(keep=other(lambda mine, score: abs(score - mine) < 0.25)), "same score"),
         (fractions_with(keep=other(lambda mine, score: score < mine - 0.25)), "taken off the mod"),
-        (fractions_with(keep=other(lambda mine, score: score > mine - 0.25)), "score more, instead"),
+        (fractions_with(keep=other(lambda mine, score: score > mine - 0.25)), "score more, in"),
         (fractions_with(keep=other(lambda mine, score: score > mine + 0.25)), "by over 0.25"),
         (lambda model, rows: list(fractions_with()(model, rows).values()), "expected a dictionary"),
         (fractions_with(lambda m, r: (m["compute"] / r["compute"]) ** 2), "you have"),

@@ -25,15 +25,27 @@ def number(lecture: str, name: str) -> str:
     """A lecture's number of this name as its sentences say it: number("03", "million_tokens").
 
     Raises NumberError, with the names that exist, for any other."""
-    known: dict[str, Callable[[], Any]] = {}
+    known: dict[str, Callable[[], Any]] = {"exercise_minutes": lambda: exercise_minutes(lecture)}
     if lecture in lectures_with("numbers"):
-        known = room(lecture, "numbers").NUMBERS
+        known |= room(lecture, "numbers").NUMBERS
     if name not in known:
         raise NumberError(
             f"a text of lecture {lecture} asks for number {name!r}; its numbers.py has "
             f"{', '.join(sorted(known)) or 'none'}."
         )
-    return str(known[name]())
+    return as_text(known[name]())
+
+
+def as_text(value: Any) -> str:
+    """A number for a sentence: thousands parted, three digits of a fraction; a text as it is."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def exercise_minutes(lecture: str) -> int:
+    """How many minutes all exercises of a lecture take."""
+    return sum(found.minutes for found in room(lecture, "exercises").EXERCISES)
 
 
 def filled(lecture: str, text: str) -> str:

@@ -44,7 +44,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from course_lib.teaching.numbers import NumberError, number
+from course_lib.teaching.numbers import NumberError, as_text, number
 
 SOURCES = Path(__file__).resolve().parent
 BUILD = SOURCES.parent / "build"
@@ -199,7 +199,7 @@ class Shown:
         numbers: dict[str, Callable[[], Any]] = getattr(self.module, "NUMBERS", {})
         function = getattr(self.module, name, None) or numbers.get(name)
         if function:
-            return _as_text(function())
+            return as_text(function())
         try:
             return number(self.path.stem[:2], name)
         except NumberError as error:
@@ -223,12 +223,6 @@ def _module_beside(path: Path) -> Any:
         sys.path.append(str(SOURCES))  # for `import drawing`, whoever loads the builder
     spec.loader.exec_module(module)
     return module
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _markdown() -> MarkdownIt:

@@ -141,10 +141,6 @@ def exercises_of(lecture: str) -> list[Any]:
     return [e for id, e in sorted(all_exercises().items()) if id.startswith(f"{lecture}.")]
 
 
-def exercise_minutes(lecture: str) -> int:
-    return sum(e.minutes for e in exercises_of(lecture))
-
-
 def exercise_list(lecture: str) -> str:
     items = "".join(f"<li>{e.id} {escape(e.title)}</li>" for e in exercises_of(lecture))
     return f'<ul style="list-style:none;margin-left:0;font-size:21px">{items}</ul>'

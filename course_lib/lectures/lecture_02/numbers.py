@@ -22,7 +22,6 @@ from course_lib.objectives.coverage import coverage
 from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.pretraining import pretraining_loss
 from course_lib.teaching.claims import printed
-from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.results import read_result
 from course_lib.text import english
 from course_lib.text.wordpiece import longest_match
@@ -283,9 +282,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "fine_tuned": lambda: printed("bert")["features"]["fine_tuned"],
     # about the lecture itself
     "claims_in_all": lambda: len(CLAIMS),
-    "exercise_minutes": lambda: sum(
-        e.minutes for id, e in all_exercises().items() if id.startswith("02.")
-    ),
 }
 # Digits that a text means otherwise than the number they equal.
 TYPED = {

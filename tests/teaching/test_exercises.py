@@ -434,6 +434,7 @@ def test_the_numbers_of_a_list_keep_their_digits() -> None:
 def test_values_agree_within_the_tolerance_and_not_beyond() -> None:
     assert alike(torch.tensor([1.0, torch.inf]), torch.tensor([1.0, torch.inf]))
     assert alike(1.0 + 5e-7, 1.0) and not alike(1.0 + 5e-6, 1.0)
+    assert alike(3e11 + 1, 3e11 + 1, 1e-12) and not alike(3e11 + 1, 3e11, 1e-12)
     assert not alike(float("nan"), 1.0) and not alike([1, 2], [1, 2, 3])
     assert not alike(torch.zeros(0), torch.zeros(1)) and alike({"a": [1]}, {"a": (1.0,)})
     assert Exact("x").same("a", "a") and not Exact("x").same(None, "a")

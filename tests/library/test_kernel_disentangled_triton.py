@@ -34,7 +34,7 @@ else:
     def test_every_case_in_the_interpreter(root: Path) -> None:
         """In a process of its own: Triton reads the variable as it is imported, and torch and
         transformers import it too."""
-        command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/triton_cases.py"]
+        command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/library/triton_cases.py"]
         done = subprocess.run(
             [sys.executable, *command],
             cwd=root,

@@ -189,7 +189,7 @@ def folder(tmp_path_factory) -> Path:
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1",
          "--nproc_per_node", "2", __file__, str(path)],
         env={**os.environ, "GLOO_SOCKET_IFNAME": loopback, "OMP_NUM_THREADS": "1",
-             "PYTHONPATH": str(ROOT)},
+             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])},
         capture_output=True, text=True, timeout=AGAINST_HANGING,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

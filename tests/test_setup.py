@@ -82,6 +82,9 @@ def test_ranges_admit_what_colab_has(project: dict) -> None:
 
 
 def test_this_run_uses_the_pinned_versions(pins: dict[str, str]) -> None:
+    """Where make installed the environment; it leaves the file `.test` in it."""
+    if not Path(sys.prefix, ".test").exists():
+        pytest.skip("make did not install this environment, so its versions are its own")
     for name in ("torch", "transformers", "ipywidgets", "plotly", "nbval", "jupyterlab"):
         assert importlib.metadata.version(name).split("+")[0] == pins[name], name
 

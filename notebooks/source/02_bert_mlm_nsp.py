@@ -16,7 +16,7 @@
 #
 # - say what goes into BERT and what comes out, shape by shape, and count its parameters without help;
 # - write its attention, its masking and its sentence pairs yourself, and know when they are wrong;
-# - pre-train a small BERT from random numbers on this machine, and judge how much it has learned.
+# - pre-train a small BERT from random initialisation on this machine, and judge how much it has learned.
 #
 # You need Python and a little PyTorch. Attention is explained here from zero. Nothing is downloaded, and two
 # processor cores are enough: running the whole page takes about two minutes.
@@ -276,9 +276,9 @@ from course_lib.kernels.masking import mask_tokens_reference
 show(mask_tokens_reference)
 
 # %% [markdown]
-# BERT's own program wrote ten masked copies of its text to disk and read these again and again: *static masking*, with ten
-# masks for each text.
-# RoBERTa draws anew in every epoch, as we do here: *dynamic masking*. How much that is worth is a question of its own.
+# BERT's own program wrote ten masked copies of its text to disk and read these again and again: *static masking*, with
+# ten masks for each text. RoBERTa draws anew in every epoch, as we do here: *dynamic masking*. How much that is worth is
+# a question of its own.
 #
 # An extension of the authors, *whole-word masking*, hides all pieces of a word together, so that `##ing` does
 # not give `play` away. Their README reports BERT-large rising from 91.0 to 92.8 F1 (overlap with the right answer) on SQuAD 1.1. In the
@@ -495,8 +495,8 @@ tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.
 
 # %% [markdown]
 # What does a model learn from such text? The course's own checkpoint has read it, all but one paragraph in twenty:
-# {{number:course_layers}} layers, {{number:course_width}} wide, MLM without NSP, from random initialisation, in well over an
-# hour on two cores. One command makes it (lecture 03 tells how):
+# {{number:course_layers}} layers, {{number:course_width}} wide, MLM without NSP, from random initialisation, in well over
+# an hour on two cores. One command makes it (lecture 03 tells how):
 #
 #     python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert
 #
@@ -530,7 +530,8 @@ for most in (1, 5):
 # ## Measure it
 #
 # Now from random initialisation. Two layers, 128 wide, both tasks, a fixed set of stories, dynamic masking. The number
-# of steps is fixed, never the seconds, so a slow machine learns as much as a quick one; on two cores it takes a minute or a little more. While it runs, it now and then predicts one hidden word for us.
+# of steps is fixed, never the seconds, so a slow machine learns as much as a quick one; on two cores it takes a minute
+# or a little more. While it runs, it now and then predicts one hidden word for us.
 #
 # Size, batch, learning rate and dropout (none) are our own, of course. One more number differs that you would
 # not expect: the random initialisation has a standard deviation of 0.05, not 0.02. At 128 units instead of
@@ -568,8 +569,8 @@ print(f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_seco
 # %% [markdown]
 # ### Four lines in one chart
 #
-# A number alone says little. Four of them say more. All are *masked-token accuracy*: how many of the hidden words are
-# predicted. For the comparison, selected words are always hidden. The **unigram** always says the most frequent word. The
+# A number alone says little. Four of them say more. All are *masked-token accuracy*: the fraction of the hidden words
+# that is predicted right. For the comparison, selected words are always hidden. The **unigram** always says the most frequent word. The
 # **count model** knows, from the same training stories, which word stands between which neighbours, and it
 # is shown both neighbours unmasked. The **oracle** knows the rules of the world and every other word of the
 # story; no model that sees less can be expected to beat it. The fourth is ours, and behind it lies the curve of a

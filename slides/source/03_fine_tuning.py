@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
-from itertools import chain
-from math import prod
 from statistics import mean, stdev
 from typing import Any
 
@@ -14,8 +12,7 @@ import drawing
 import torch
 from drawing import apart, arrow, body_of, code, for_a_hall, large, rect, svg, table, words
 
-from course_lib import bert, count_parameters, load_pretrained, to_transformers
-from course_lib.files import data_path
+from course_lib import to_transformers
 from course_lib.heads import (
     BertForClassification,
     BertForQuestionAnswering,
@@ -27,21 +24,38 @@ from course_lib.lectures.lecture_03.experiments import (
     CURVES,
     MINILM,
     STARTS,
-    WORLD_NLI,
     TuningRecipe,
     read_task,
 )
+from course_lib.lectures.lecture_03.numbers import (
+    CAP,
+    END_SCORES,
+    HEADS,
+    OURS,
+    PASSAGE,
+    ROOM,
+    SCORED,
+    SHOWN_PAIR,
+    START_SCORES,
+    _baselines,
+    _best,
+    _course,
+    _recipe,
+    _scores,
+    _sizes,
+    best_rule,
+    intro,
+    result,
+)
 from course_lib.lectures.lecture_03.views import learning_curves, loss_line
 from course_lib.lectures.lecture_03.views.cut_pairs import cut_picture
-from course_lib.objectives.spans import Spans, best_spans
+from course_lib.objectives.spans import best_spans
 from course_lib.teaching import bar_chart, curves_chart
-from course_lib.teaching.claims import claims, printed
-from course_lib.teaching.results import read_result
+from course_lib.teaching.claims import printed
 from course_lib.teaching.style import BLUE, GREY, INK, ORANGE, VERMILION
 from course_lib.text import english
 from course_lib.text.features import tagged_sequences
 from course_lib.train.finetuning import LOSSES, head_on, targets_of, text_inputs
-from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 from course_lib.train.span_metrics import bio_spans, span_scores
 from course_lib.train.task_metrics import accuracy
 
@@ -49,21 +63,6 @@ BOLD = ' font-weight="650"'
 MUTED = ' fill="#5a5a5a"'
 MONO = f' style="{drawing.MONO}"'
 SHADED = "#cfe5f3"  # vectors that are read, ends that are chosen
-
-
-def _signed(points: float, digits: int = 1) -> str:
-    return f"{points:+.{digits}f}".replace("-", "−")
-
-
-@lru_cache(maxsize=1)
-def _course() -> Any:
-    """The course's checkpoint: encoder and tokenizer."""
-    return load_pretrained("course-bert")
-
-
-@lru_cache(maxsize=1)
-def _recipe() -> PretrainRecipe:
-    return read_recipe(data_path("recipes", "course_bert.toml"))
 
 
 @lru_cache(maxsize=1)
@@ -118,7 +117,7 @@ def sizes() -> str:
         ("for", f"{before['steps']:,} steps of {before['batch']} rows",
          f"{min(after['epochs'])} to {max(after['epochs'])} passes, {low} or {high} texts a step"),
         ("<strong>ours</strong> reads",
-         f"{_result('03_checkpoint')['text']['words'] / 1e6:.1f} million words of documentation",
+         f"{result('03_checkpoint')['text']['words'] / 1e6:.1f} million words of documentation",
          f"{min(ours)} to {max(ours)} labelled texts"),
         ("for", f"{steps:,} steps of {tokens:,} tokens",
          f"{_fine().steps} steps of {_fine().batch_size} texts"),
@@ -133,13 +132,6 @@ def _billions(pretraining: dict[str, Any]) -> str:
 @lru_cache(maxsize=8)
 def _train(name: str) -> Any:
     return read_task(name, "train", _course().tokenizer)
-
-
-def _rows_share() -> str:
-    """Rows that three passes over MNLI read, of those that BERT's pre-training reads."""
-    before = printed("bert")["pretraining"]
-    share = 3 * printed("glue")["tasks"]["MNLI"]["train"] / (before["steps"] * before["batch"])
-    return f"{share:.1%}"
 
 
 # ---------------------------------------------------------------- 3: four heads
@@ -192,28 +184,6 @@ def _panel(title: str, text: str, answers: dict[int, str]) -> str:
 
 # ---------------------------------------------------------------- 4: how little is new
 
-HEADS: dict[str, Callable[[Any], Any]] = {
-    "sentiment: 2": lambda encoder: BertForClassification(encoder, 2),
-    "NLI: 3": lambda encoder: BertForClassification(encoder, 3),
-    "names: 7 tags": lambda encoder: BertForTokenClassification(encoder, english.ENTITY_TAGS),
-    "answers: 2 ends": BertForQuestionAnswering,
-}
-
-
-@lru_cache(maxsize=1)
-def _sizes() -> dict[str, tuple[int, ...]]:
-    """Weights of an encoder of BERT-base's shape and of ours, then of each head on it."""
-    with torch.device("meta"):  # counts without memory
-        shapes = {"base": bert("base"), "ours": bert("mini", vocab_size=8_192, max_positions=128)}
-        return {
-            name: (count_parameters(encoder), *(_on(encoder, head) for head in HEADS.values()))
-            for name, encoder in shapes.items()
-        }
-
-
-def _on(encoder: Any, head: Callable[[Any], Any]) -> int:
-    return count_parameters(head(encoder)) - count_parameters(encoder)
-
 
 def new_weights() -> str:
     whole, *base = _sizes()["base"]
@@ -238,11 +208,6 @@ def changed_settings() -> str:
 
 def _short(value: float) -> str:
     return f"{value:g}" if value >= 1 else f"{value:.0e}".replace("e-0", "e−")
-
-
-def _runs_a_task() -> int:
-    """Runs, if every combination of the values is tried."""
-    return prod(len(v) for v in printed("bert")["finetuning"].values() if isinstance(v, list))
 
 
 # ---------------------------------------------------------------- 5: labels for words
@@ -332,18 +297,7 @@ def tag_scores() -> str:
     return table(("", "right", "score"), rows, size=24)
 
 
-@lru_cache(maxsize=1)
-def _silent() -> tuple[float, float]:
-    """Words right, and F1, of a tagger that finds nothing in the test sentences."""
-    truth = [sentence.entities for sentence in english.tagged_sentences("test")]
-    silent = [["O"] * len(tags) for tags in truth]
-    right = accuracy(chain.from_iterable(truth), chain.from_iterable(silent))
-    return right, span_scores(truth, silent).f1
-
-
 # ---------------------------------------------------------------- 7: a pair, and what is cut
-
-SHOWN_PAIR, ROOM = 3, 24
 
 
 def cut_pair() -> str:
@@ -370,22 +324,6 @@ def what_was_cut() -> str:
 
 
 # ---------------------------------------------------------------- 8: an answer is a stretch
-
-PASSAGE = ["Along", "cracks", "the", "stone", "is", "eaten", "away", "first"]
-START_SCORES = (0.4, 2.0, 1.5, 0.1, 0.3, 0.0, 0.2, 0.4, 0.9)  # [CLS] comes first
-END_SCORES = (0.9, 0.2, 2.5, 0.0, 0.8, 0.1, 0.0, 0.6, 3.0)
-CAP = 3
-
-
-@lru_cache(maxsize=2)
-def _best(longest: int) -> Spans:
-    allowed = torch.ones(1, len(START_SCORES), dtype=torch.bool)
-    allowed[0, 0] = False
-    return best_spans(torch.tensor([START_SCORES]), torch.tensor([END_SCORES]), allowed, longest)
-
-
-def _text_of(found: Spans) -> str:
-    return " ".join(PASSAGE[int(found.start) - 1 : int(found.end)])
 
 
 def span_grid() -> str:
@@ -473,13 +411,9 @@ def parity() -> str:
 # ---------------------------------------------------------------- 10: check the printed number
 
 
-def _intro() -> dict[str, Any]:
-    return english.examples()["entities"][0]
-
-
 def ruler() -> str:
     """The first sentence of the self-introduction, a mark every ten characters."""
-    text = _intro()["text"].split(". ")[0] + "."
+    text = intro()["text"].split(". ")[0] + "."
     step = 13.2
     parts = []
     for k, sign in enumerate(text):
@@ -497,7 +431,7 @@ def printed_names() -> str:
     """Two stretches as a page might print them: one in its place, one as far off as the lecture's
     first answer."""
     _, start, _, at = PRINTED_ANSWERS[0]
-    first, second = _intro()["entities"][:2]
+    first, second = intro()["entities"][:2]
     rows = [
         (f"“{one['text']}”", f"{one['start'] - shift}–{one['end'] - shift}",
          f"{one['end'] - one['start']}", f"{len(one['text'])}")
@@ -518,45 +452,12 @@ def _shift(characters: int) -> str:
     return f"{characters:+d}".replace("-", "−")
 
 
-@lru_cache(maxsize=16)
-def _settled(claim: str) -> Any:
-    one = next(one for one in claims("03") if one.id == claim)
-    assert one.settle is not None
-    return one.settle()
-
-
-def _question() -> str:
-    """The worked question whose answer stands nowhere in its passage."""
-    asked = chain.from_iterable(passage["items"] for passage in english.examples()["questions"])
-    return next(item["question"] for item in asked if not item["answers"])
-
-
-def _spans_counted() -> str:
-    """How many spans the passage of that question has, as the claim counts them."""
-    value, said = _settled("E90").value, _settled("E90").detail
-    assert value == (0.0, True)  # as the slide says
-    return said.split()[1]
-
-
 # ---------------------------------------------------------------- 11: the checkpoint, the plateau
-
-OURS = COURSE, f"{COURSE}, fresh"  # starts of one shape
-
-
-@lru_cache(maxsize=8)
-def _result(name: str) -> dict[str, Any]:
-    try:
-        return read_result(name)
-    except FileNotFoundError as missing:
-        raise RuntimeError(
-            f"data/results/{name}.json is not there, and this slide shows what it holds. "
-            "`python -m course_lib.teaching.results 03` makes it (hours on two cores)."
-        ) from missing
 
 
 def plateau() -> Any:
     """Training losses of the first steps, begun in four ways, and that of frequencies alone."""
-    found = _result("03_plateau")
+    found = result("03_plateau")
     curves = {}
     for name, run in found["runs"].items():
         every = found["steps"] // len(run["loss"])
@@ -573,7 +474,7 @@ UNDER = 1.0  # nats, under the loss of frequencies
 
 def off_the_plateau() -> str:
     """For each run the steps after which its loss is so far under that of frequencies."""
-    found = _result("03_plateau")
+    found = result("03_plateau")
     rows = []
     for name, run in found["runs"].items():
         every = found["steps"] // len(run["loss"])
@@ -586,7 +487,7 @@ def off_the_plateau() -> str:
 
 
 def our_checkpoint() -> str:
-    found = _result("03_checkpoint")
+    found = result("03_checkpoint")
     shape, reached = _course().encoder.config, found["reached"]
     tokens = _recipe().training.steps * _recipe().training.batch_size * _recipe().text.length
     rows = (
@@ -600,45 +501,7 @@ def our_checkpoint() -> str:
     return table(("course-bert", ""), rows, size=20)
 
 
-def _minutes() -> str:
-    """How long the run takes at its median speed."""
-    tokens = _recipe().training.steps * _recipe().training.batch_size * _recipe().text.length
-    return f"{tokens / _result('03_checkpoint')['tokens_per_second'] / 60:.0f}"
-
-
-def _look(after: int) -> int:
-    """The last step in short rows at which the run was measured, or the first after it."""
-    every = _recipe().reports.evaluate_every
-    return every * (_recipe().training.short_steps // every + after)
-
-
-def _found_at(step: int) -> str:
-    """Hidden tokens of held-out rows found after so many steps."""
-    curve = _result("03_checkpoint")["curve"]
-    measured = {line["step"]: line for line in curve if "heldout_accuracy" in line}
-    return f"{measured[step]['heldout_accuracy']:.0%}"
-
-
 # ---------------------------------------------------------------- 12, 13: what is to be beaten
-
-# task -> what it is called, and the data and measure of its baselines
-SCORED = {
-    "sentiment": ("reviews", "reviews", "accuracy"),
-    "spam": ("messages", "messages", "accuracy"),
-    "nli": ("pairs", "nli", "accuracy"),
-    "pos": ("parts of speech", "tagged", "POS accuracy"),
-    "ner": ("names, F1", "tagged", "entity F1"),
-    "qa": ("answers, F1", "passages", "F1"),
-}
-
-
-@lru_cache(maxsize=1)
-def _baselines() -> dict[tuple[str, str], dict[str, float]]:
-    """(data, measure) -> rule -> its score on the test texts."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    for data, measure, rule, score in _result("03_tasks")["baselines"]:
-        found.setdefault((data, measure), {})[rule] = score
-    return found
 
 
 RULES = {"nothing": "always the same", "length": "lengths", "words": "bags of<br>both texts’ words",
@@ -671,7 +534,7 @@ def other_rules() -> str:
     rows = []
     for task, (said, data, measure) in SCORED.items():
         if task != "nli":
-            rule, score = _best_rule(task)
+            rule, score = best_rule(task)
             rows.append((said, RULE_NAMES[rule], f"{score:.0%}"))
             assert _baselines()[data, measure][rule] == score
     return table(("", "best rule", ""), rows, numbers=False, size=20)
@@ -682,21 +545,11 @@ RULE_NAMES = {"nothing": "always the same", "words": "bag of words", "length": "
               "no answer": "never answer", "overlap": "shared words"}  # fmt: skip
 
 
-def _best_rule(task: str) -> tuple[str, float]:
-    rules = _baselines()[SCORED[task][1:]]
-    best = max(rules, key=lambda rule: rules[rule])
-    return best, rules[best]
-
-
-def _scores(task: str, start: str) -> list[float]:
-    return [run["score"] for run in _result("03_tasks")["runs"][task].get(start, [])]
-
-
 def worth() -> str:
     """Every task from every start: mean of the seeds, and their deviation."""
     rows = []
     for task, (said, *_) in SCORED.items():
-        rule, fresh = _best_rule(task)[1], _scores(task, OURS[1]) + _scores(task, STARTS[3])
+        rule, fresh = best_rule(task)[1], _scores(task, OURS[1]) + _scores(task, STARTS[3])
         cells = []
         for start in (OURS[1], OURS[0], STARTS[3], STARTS[2]):
             found = _scores(task, start)
@@ -712,63 +565,14 @@ def _spread(values: Sequence[float]) -> str:
     return f"{100 * mean(values):.1f} (sd {100 * stdev(values):.1f})"
 
 
-def _share(task: str, start: str) -> str:
-    return f"{mean(_scores(task, start)):.0%}"
-
-
-def _gain(task: str) -> float:
-    """Points that pre-training our small BERT adds."""
-    before, after = (mean(_scores(task, start)) for start in (OURS[1], OURS[0]))
-    return 100 * (after - before)
-
-
-def _clear_gain(task: str) -> str:
-    """The same, of a task where every pre-trained run is better than every fresh one."""
-    assert min(_scores(task, OURS[0])) > max(_scores(task, OURS[1])), task  # as the slide says
-    return _signed(_gain(task), 0)
-
-
-def _no_clear_gain(task: str) -> str:
-    """The same, of a task where the runs overlap."""
-    assert min(_scores(task, OURS[0])) <= max(_scores(task, OURS[1])), task  # as the slide says
-    return _signed(_gain(task))
-
-
-def _under_rule(task: str, starts: Sequence[str]) -> str:
-    """The best simple rule's score, which none of the starts reaches in the mean."""
-    rule = _best_rule(task)[1]
-    assert all(mean(_scores(task, start)) < rule for start in starts), task  # as the slide says
-    return f"{rule:.0%}"
-
-
 # ---------------------------------------------------------------- 14: learning curves
 
 
 def curves() -> Any:
-    found = _result("03_curves")
+    found = result("03_curves")
     shown = {task: found["curves"][task] for task in CURVES}
     figure = learning_curves({**shown, "baselines": found["baselines"]})
     return for_a_hall(figure, 1120, 420).update_annotations(font_size=18)
-
-
-def _points(task: str, start: str) -> list[tuple[int, float]]:
-    """(number of training texts, mean score of the seeds), rising."""
-    found = _result("03_curves")["curves"][task][start]
-    return sorted((int(n), mean(scores)) for n, scores in found.items())
-
-
-def _few_against_all() -> tuple[int, float, int, float]:
-    """Names: the fewest sentences with which our BERT is as good as its shape from fresh weights
-    with all, and those."""
-    most = _points("ner", OURS[1])[-1]
-    few = next(point for point in _points("ner", OURS[0]) if point[1] >= most[1])
-    return (*few, *most)
-
-
-def _world(start: str) -> str:
-    """The micro-world's pairs right, with rising numbers of them to learn from."""
-    points = _points(WORLD_NLI, start)
-    return ", ".join(f"{score:.0%} with {n:,}" for n, score in points)
 
 
 # ---------------------------------------------------------------- 15: frozen, or fine-tuned
@@ -791,7 +595,7 @@ def features_table() -> str:
 
 def layers() -> Any:
     """A linear classifier on the frozen vectors of each layer, two encoders, two tasks."""
-    found = _result("03_features")["layers"]
+    found = result("03_features")["layers"]
     curves = {}
     for task, said in (("ner", "names"), ("sentiment", "reviews")):
         for start in (MINILM, COURSE):
@@ -804,47 +608,22 @@ def layers() -> Any:
     return for_a_hall(figure, 690, 380, right=225).update_annotations(font_size=17)
 
 
-def _by_layer(task: str, start: str) -> list[float]:
-    found = _result("03_features")["layers"][start][task]
-    return [share for name, share in found.items() if name.startswith("layer")]
-
-
-def _best_layer(task: str, start: str) -> tuple[int, float]:
-    """The layer whose frozen vectors tell most; not the last one, as the slide says."""
-    shares = _by_layer(task, start)
-    best = max(range(len(shares)), key=shares.__getitem__)
-    assert best < len(shares) - 1
-    return best, shares[best]
-
-
 # ---------------------------------------------------------------- 16: the line
 
 
 def line() -> Any:
-    figure = loss_line(_result("03_loss_line")["lines"])
+    figure = loss_line(result("03_loss_line")["lines"])
     return for_a_hall(figure, 1120, 400).update_layout(margin_t=70).update_annotations(font_size=18)
-
-
-def _on_the_line(start: str, what: str, alpha: float) -> float:
-    found = _result("03_loss_line")["lines"][start]
-    return float(found[what][found["alpha"].index(alpha)])
 
 
 def _highest_between(start: str) -> str:
     """Where the loss between before and after is highest: at the start, as the slide says."""
-    found = _result("03_loss_line")["lines"][start]
+    found = result("03_loss_line")["lines"][start]
     inner = [
         loss for a, loss in zip(found["alpha"], found["train_loss"], strict=True) if 0 <= a <= 1
     ]
     assert inner == sorted(inner, reverse=True)
     return f"{inner[0]:.1f}"
-
-
-def _best_on_the_line(start: str) -> str:
-    """The best test score on the line, and where it is."""
-    found = _result("03_loss_line")["lines"][start]
-    best, at = max(zip(found["test_score"], found["alpha"], strict=True))
-    return f"{best:.0%} at α = {at:g}"
 
 
 # ---------------------------------------------------------------- GLUE, names, answers
@@ -894,126 +673,3 @@ def claims_rows() -> str:
 
 def exercises() -> str:
     return drawing.exercise_list("03")
-
-
-def _glue(name: str, what: str) -> Any:
-    return printed("glue")["tasks"][name][what]
-
-
-def _split(read: Callable[[str], Sequence[Any]], split: str) -> int:
-    return len(read(split))
-
-
-NUMBERS: dict[str, Callable[[], Any]] = {
-    "old_weights": lambda: f"{_sizes()['base'][0] / 1e6:.0f}",
-    "new_for_three": lambda: _sizes()["base"][2],
-    "ours_weights": lambda: f"{count_parameters(_course().encoder) / 1e6:.1f}",
-    "pooler": lambda: _pooler(),
-    "train_sentences": lambda: _split(english.tagged_sentences, "train"),
-    "test_sentences": lambda: _split(english.tagged_sentences, "test"),
-    "train_pairs": lambda: _split(english.nli_pairs, "train"),
-    "train_questions": lambda: _split(english.questions, "train"),
-    "train_passages": lambda: _split(english.passages, "train"),
-    "venus": _question,
-    "rows_share": _rows_share,
-    "runs_a_task": _runs_a_task,
-    "silent_words": lambda: f"{_silent()[0]:.0%}",
-    "silent_f1": lambda: f"{_silent()[1]:.0f}",
-    "entity_words": lambda: f"{1 - _silent()[0]:.0%}",
-    "cut_at": lambda: ROOM,
-    "row_length": lambda: _train("nli").sequences.input_ids.shape[1],
-    "cap": lambda: CAP,
-    "loose": lambda: _text_of(_best(8)),
-    "loose_score": lambda: f"{_best(8).score.item():.1f}",
-    "capped": lambda: _text_of(_best(CAP)),
-    "capped_score": lambda: f"{_best(CAP).score.item():.1f}",
-    "null_score": lambda: f"{_best(CAP).null_score.item():.1f}",
-    "null_start": lambda: START_SCORES[0],
-    "null_end": lambda: END_SCORES[0],
-    "margin": lambda: _signed(_best(CAP).margin.item()),
-    "true_second": lambda: _place(1),
-    "spans_counted": _spans_counted,
-    "wnli_majority": lambda: _glue("WNLI", "majority"),
-    "glue_ratio": lambda: _settled("unequal tasks").value[0],
-    "nine_mean": lambda: _settled("E78").value[1],
-    "eight_mean": lambda: _settled("E78").value[2],
-    "bert_over_elmo": lambda: _signed(_settled("E92").value[1]),
-    "flair_over_bert": lambda: _signed(_settled("E92").value[2]),
-    "over_people_one": lambda: _signed(_settled("people").value[0]),
-    "over_people_seven": lambda: _signed(_settled("people").value[1]),
-    "under_people": lambda: _signed(_settled("people").value[2]),
-    "mrpc_gain": lambda: _settled("runs of MRPC").value[0],
-    "mrpc_range": lambda: _settled("runs of MRPC").value[1],
-    "checkpoint_minutes": _minutes,
-    "checkpoint_reached": lambda: f"{_result('03_checkpoint')['reached']['heldout_accuracy']:.1%}",
-    "checkpoint_trained": lambda: f"{_result('03_checkpoint')['as_trained']:.1%}",
-    "short_steps": lambda: _recipe().training.short_steps,
-    "last_short": lambda: _look(0),
-    "found_short": lambda: _found_at(_look(0)),
-    "first_long": lambda: _look(1),
-    "found_long": lambda: _found_at(_look(1)),
-    "unigram": lambda: f"{_result('03_plateau')['unigram']:.1f}",
-    "folds_hypothesis": lambda: f"{_baselines()['nli', 'accuracy, ten folds']['hypothesis']:.0%}",
-    "gain_pos": lambda: _clear_gain("pos"),
-    "gain_ner": lambda: _clear_gain("ner"),
-    "gain_reviews": lambda: _no_clear_gain("sentiment"),
-    "gain_messages": lambda: _no_clear_gain("spam"),
-    "gain_pairs": lambda: _no_clear_gain("nli"),
-    "gain_answers": lambda: _no_clear_gain("qa"),
-    "rule_pairs": lambda: _under_rule("nli", (*STARTS,)),
-    "rule_answers": lambda: _under_rule("qa", OURS),
-    "rule_names": lambda: _under_rule("ner", OURS),
-    "ner_ours": lambda: _share("ner", OURS[0]),
-    "ner_fresh": lambda: _share("ner", OURS[1]),
-    "ner_minilm": lambda: _share("ner", MINILM),
-    "nli_ours": lambda: _share("nli", OURS[0]),
-    "nli_fresh": lambda: _share("nli", OURS[1]),
-    "nli_minilm": lambda: _share("nli", MINILM),
-    "reviews_ours": lambda: _share("sentiment", OURS[0]),
-    "reviews_minilm": lambda: _share("sentiment", MINILM),
-    "few": lambda: _few_against_all()[0],
-    "few_score": lambda: f"{_few_against_all()[1]:.0%}",
-    "most": lambda: _few_against_all()[2],
-    "most_score": lambda: f"{_few_against_all()[3]:.0%}",
-    "world_nli_before": lambda: _world("fresh"),
-    "world_nli_after": lambda: _world("pre-trained"),
-    "best_layer": lambda: _best_layer("ner", MINILM)[0],
-    "best_layer_score": lambda: f"{_best_layer('ner', MINILM)[1]:.1%}",
-    "last_layer_score": lambda: f"{_by_layer('ner', MINILM)[-1]:.1%}",
-    "best_layer_ours": lambda: f"{_best_layer('ner', COURSE)[1]:.1%}",
-    "frozen_reviews": lambda: f"{_best_layer('sentiment', MINILM)[1]:.0%}",
-    "line_start_ours": lambda: _highest_between(OURS[0]),
-    "line_start_fresh": lambda: _highest_between(OURS[1]),
-    "line_end_ours": lambda: f"{_on_the_line(OURS[0], 'train_loss', 1.0):.3f}",
-    "line_end_fresh": lambda: f"{_on_the_line(OURS[1], 'train_loss', 1.0):.3f}",
-    "line_score_ours": lambda: f"{_on_the_line(OURS[0], 'test_score', 1.0):.0%}",
-    "line_score_fresh": lambda: f"{_on_the_line(OURS[1], 'test_score', 1.0):.0%}",
-    "line_best": lambda: _best_on_the_line(OURS[0]),
-    "times_weights": lambda: round(_sizes()["base"][0] / count_parameters(_course().encoder)),
-    "times_words": lambda: round(_times_words(), -2),
-    "mnli_texts": lambda: _glue("MNLI", "train"),
-    "features_tuned": lambda: printed("bert")["features"]["fine_tuned"],
-    "features_frozen": lambda: printed("bert")["features"]["concatenated_last_four"],
-    "never_answer": lambda: f"{_baselines()['passages', 'F1']['no answer']:.0%}",
-    "claims_in_all": lambda: len(claims("03")),
-    "exercise_minutes": lambda: drawing.exercise_minutes("03"),
-}  # fmt: skip
-
-
-def _pooler() -> int:
-    """Weights of the pooler that a classifier on our checkpoint gets anew."""
-    width = _course().encoder.config.hidden_size
-    assert _course().encoder.pooler is None  # as the notes say
-    return width * width + width
-
-
-def _times_words() -> int:
-    """Words that BERT's pre-training had, for each of ours."""
-    paper = printed("bert")["pretraining"]
-    ours = _result("03_checkpoint")["text"]["words"]
-    return round((paper["words_books"] + paper["words_wikipedia"]) / ours)
-
-
-def _place(which: int) -> str:
-    one = _intro()["entities"][which]
-    return f"{one['start']}–{one['end']}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from html import escape
 from itertools import pairwise
@@ -15,90 +15,54 @@ import torch
 from drawing import MONO, apart, arrow, code, for_a_hall, large, rect, svg, table, words
 
 from course_lib import (
-    ByteBPE,
-    MicroWorld,
-    bert,
-    claims_table,
     count_parameters,
-    documentation_slice,
-    masked_lm_loss,
     pretraining_batches,
-    train_byte_bpe,
 )
-from course_lib.family.roberta import count_after_padding, roberta
-from course_lib.heads import MaskedLMOutput
+from course_lib.family.roberta import count_after_padding
 from course_lib.lectures.lecture_04.experiments import (
     LIVE,
     RECIPES,
     SCHEMES,
-    SEEDS,
-    MaskingMaterial,
-    outcome,
-    prepare_masking,
+)
+from course_lib.lectures.lecture_04.numbers import (
+    FEW,
+    MORE,
+    ODD,
+    PARTS,
+    ROBERTA_BETA2,
+    STAGES,
+    _average,
+    _by_frequency,
+    _counted,
+    _difference,
+    _ends,
+    _epochs_by_schedule,
+    _filled,
+    _gain,
+    _models,
+    _rate,
+    added,
+    bpe,
+    power,
+    result,
+    signed,
+    table_rows,
+    world,
 )
 from course_lib.lectures.lecture_04.views.mask_epochs import MaskedEpochs, all_schemes
-from course_lib.objectives.coverage import coverage, simulated_coverage
-from course_lib.objectives.pretraining import counted_together
-from course_lib.objectives.sequences import Batch, PackedSequences
+from course_lib.objectives.coverage import coverage
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import coverage_chart, curves_chart, dots_chart, tokens_row
-from course_lib.teaching.averages import glue_average
-from course_lib.teaching.claims import claims, printed
-from course_lib.teaching.results import read_result
-from course_lib.teaching.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, VERMILION, template
+from course_lib.teaching.claims import printed
+from course_lib.teaching.style import BLUE, FAINT, GREEN, INK, ORANGE, VERMILION, template
 from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, box
-from course_lib.text.packing import INPUT_FORMATS, input_sequences
-from course_lib.train.metrics import evaluation_mask
 from course_lib.train.schedule import adam_trace, warmup_then_linear
 
-FEW, MORE = RECIPES  # the two amounts of text
 WAYS = tuple(SCHEMES)  # static, ten copies, dynamic
-ROBERTA_BETA2 = 0.98  # RoBERTa, section 3.1 and Table 9
-ROW, PACKED = 64, 2_000  # positions and stories, where rows are filled
 HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
 
 
-def _signed(points: float) -> str:
-    return f"{points:+.1f}".replace("-", "−")
-
-
-@lru_cache(maxsize=1)
-def _world() -> MicroWorld:
-    return MicroWorld.load()
-
-
-@lru_cache(maxsize=1)
-def _material() -> MaskingMaterial:
-    return prepare_masking(LIVE, _world())
-
-
-@lru_cache(maxsize=1)
-def _result() -> dict[str, Any]:
-    try:
-        return read_result("04_masking_schemes")
-    except FileNotFoundError as missing:
-        raise RuntimeError(
-            "data/results/04_masking_schemes.json is not there, and this slide shows what it "
-            "holds. `python -m course_lib.teaching.results 04` makes it (an hour on two cores)."
-        ) from missing
-
-
-def _settled(claim: str) -> str:
-    return claims_table("04", only=[claim]).rows[0][3]
-
-
 # ---------------------------------------------------------------- 2: the model
-
-
-@lru_cache(maxsize=1)
-def _models() -> dict[str, Any]:
-    """Both encoders on the meta device: shapes without memory."""
-    with torch.device("meta"):
-        return {"BERT-base": bert("base"), "RoBERTa-base": roberta("base")}
-
-
-def _table_rows(name: str) -> list[int]:
-    """Rows of one table of embeddings, of BERT and of RoBERTa."""
-    return [getattr(model.embeddings, name).num_embeddings for model in _models().values()]
 
 
 def size_bars() -> str:
@@ -133,17 +97,12 @@ def three_tables() -> str:
     width = _models()["BERT-base"].config.hidden_size
     lines, found = [], 0
     for name, said in (("token", "pieces"), ("position", "positions"), ("segment", "segments")):
-        theirs, ours = _table_rows(name)
+        theirs, ours = table_rows(name)
         found += (ours - theirs) * width
         lines.append((said, f"{theirs:,}", f"{ours:,}", _plus((ours - theirs) * width)))
     both = [count_parameters(model) for model in _models().values()]
     lines.append(("all else", "", "", _plus(both[1] - both[0] - found)))
     return table(("rows of the table of", "BERT", "RoBERTa", "parameters"), lines, size=21)
-
-
-def _more_by_pieces() -> int:
-    theirs, ours = _table_rows("token")
-    return (ours - theirs) * _models()["BERT-base"].config.hidden_size
 
 
 def _plus(number: int) -> str:
@@ -183,7 +142,7 @@ CELL = (23, 18)
 def _ways() -> dict[str, MaskedEpochs]:
     from course_lib.lectures.lecture_04.views.mask_epochs import TEXT
 
-    return all_schemes(_world().tokenizer, TEXT, epochs=SHOWN)
+    return all_schemes(world().tokenizer, TEXT, epochs=SHOWN)
 
 
 def masks_over_epochs() -> str:
@@ -263,21 +222,6 @@ def code_draw() -> str:
     return code(next(line.strip() for line in lines if line.strip().startswith("draw =")))
 
 
-@lru_cache(maxsize=1)
-def _counted() -> dict[str, list[float]]:
-    material = _material()
-    return {
-        way: simulated_coverage(
-            material.train, _world().special, int(LIVE.epochs), copies=copies, rate=_rate()
-        )
-        for way, copies in SCHEMES.items()
-    }
-
-
-def _rate() -> float:
-    return float(printed("bert")["pretraining"]["rate"])
-
-
 def coverage_lines() -> Any:
     figure = coverage_chart(_rate(), int(LIVE.epochs), 10, simulated=_counted())
     return for_a_hall(figure, 690, 430, right=212)
@@ -291,35 +235,13 @@ def coverage_table() -> str:
     return table(("passes", "one", "ten", "fresh"), rows, size=22)
 
 
-def _epochs_by_schedule() -> int:
-    """How often BERT read its text by its own two lengths: settled by a claim of lecture 02."""
-    claim = next(claim for claim in claims("02") if claim.id == "slip 4 epochs")
-    assert claim.settle is not None
-    return round(claim.settle().value)
-
-
 # ---------------------------------------------------------------- 5, 6: measured
-
-
-def _ends(measure: str, of: str = FEW) -> dict[str, list[float]]:
-    return outcome(_result(), measure, of)
-
-
-@lru_cache(maxsize=1)
-def _by_frequency() -> float:
-    """The loss on held-out hidden words of one who knows how often each word occurs (+1), only."""
-    material, special = _material(), _world().special
-    ids = material.train.input_ids
-    counts = torch.bincount(ids.flatten(), minlength=special.vocab_size).double() + 1
-    counts[list(special.never_masked)] = 0
-    original_ids = evaluation_mask(material.heldout, special).original_ids
-    return -float((counts / counts.sum())[original_ids].log().mean())
 
 
 def loss_curves() -> Any:
     curves = {
         way: [[(p["step"], p["heldout_loss"]) for p in run["curve"]] for run in runs]
-        for way, runs in _result()["runs"][FEW].items()
+        for way, runs in result()["runs"][FEW].items()
     }
     # What the slide says about this figure: worse than word frequencies with one draw only.
     ends = {way: mean(values) for way, values in _ends("heldout_loss").items()}
@@ -365,18 +287,12 @@ def dots_more() -> Any:
     return _dots(MORE)
 
 
-def _gain(over: str, of: str) -> float:
-    """Points of held-out accuracy that fresh draws gain over another scheme, mean over seeds."""
-    ends = _ends("heldout_accuracy", of)
-    return 100 * (mean(ends["dynamic"]) - mean(ends[over]))
-
-
 def gains() -> str:
     """What fresh draws gain, with little and with four times the text."""
     for other in WAYS[:2]:  # what slide and notes say: the distance shrinks
         assert _gain(other, FEW) > _gain(other, MORE) > 0
     rows = [
-        (f"against {name}", *(f"{_signed(_gain(way, of))} points" for of in RECIPES))
+        (f"against {name}", *(f"{signed(_gain(way, of))} points" for of in RECIPES))
         for way, name in (("static", "one draw"), ("ten copies", "ten copies"))
     ]
     return table(("fresh draws", *RECIPES), rows, size=22)
@@ -385,17 +301,12 @@ def gains() -> str:
 # ---------------------------------------------------------------- 7, 9, 13: the paper's tables
 
 
-def _difference(name: str, row: str, against: str) -> list[float]:
-    rows = printed("roberta")[name]
-    return [round(a - b, 1) for a, b in zip(rows[row], rows[against], strict=True)]
-
-
 def masking_table() -> str:
     rows = printed("roberta")["masking"]
     said = {"published": "BERT as published", "static": "their own, ten copies",
             "dynamic": "their own, fresh draws"}  # fmt: skip
     lines = [(name, *map(str, rows[key])) for key, name in said.items()]
-    gained = (f"<strong>{_signed(d)}</strong>" for d in _difference("masking", "dynamic", "static"))
+    gained = (f"<strong>{signed(d)}</strong>" for d in _difference("masking", "dynamic", "static"))
     lines.append(("<strong>fresh against ten</strong>", *gained))
     return table(("masks", *rows["columns"]), lines, size=23)
 
@@ -416,7 +327,7 @@ def format_bars() -> Any:
         points = _difference("input_formats", key, "segment-pair")
         figure.add_bar(
             x=printed("roberta")["input_formats"]["columns"], y=points, name=name,
-            text=[_signed(p) for p in points], textposition="outside", textfont_size=18,
+            text=[signed(p) for p in points], textposition="outside", textfont_size=18,
             cliponaxis=False, constraintext="none",
             marker={
                 "color": colour,
@@ -428,20 +339,6 @@ def format_bars() -> Any:
     legend = {"orientation": "h", "x": 0, "y": -0.02, "yanchor": "top", "font": {"size": 20}}
     figure.update_layout(showlegend=True, legend=legend)
     return for_a_hall(figure, 1120, 390)
-
-
-def _told_by_nsp(task: str) -> str:
-    """How well a model trained on NSP tells the pairs of a task apart (ALBERT, Table 5)."""
-    found = printed("albert")["sentence_loss"]["intrinsic"]["NSP"]
-    return f"{found[('words', 'NSP', 'SOP').index(task)]:.1f}%"
-
-
-STAGES = {  # rows of Table 4, one after the other: how each is drawn
-    "roberta_16GB_100k": (BLUE, ""),
-    "roberta_160GB_100k": (ORANGE, "/"),
-    "roberta_160GB_300k": (GREEN, "x"),
-    "roberta_160GB_500k": (GREY, "."),
-}
 
 
 def _stage(key: str) -> str:
@@ -460,7 +357,7 @@ def stage_bars() -> Any:
         points, (colour, shape) = _difference("stages", key, before), STAGES[key]
         figure.add_bar(
             y=tasks, x=points, orientation="h", name=_stage(key), width=0.6,
-            text=[_signed(p) for p in points] if colour == BLUE else None, textposition="inside",
+            text=[signed(p) for p in points] if colour == BLUE else None, textposition="inside",
             insidetextanchor="middle", textangle=0, textfont={"size": 20, "color": "#fff"},
             marker={
                 "color": colour, "line": {"color": "#fff", "width": 1},
@@ -469,7 +366,7 @@ def stage_bars() -> Any:
         )  # fmt: skip
     whole = _difference("stages", key, "bert_large")
     for task, gained in zip(tasks, whole, strict=True):
-        figure.add_annotation(x=gained, y=task, text=_signed(gained), showarrow=False, xshift=30)
+        figure.add_annotation(x=gained, y=task, text=signed(gained), showarrow=False, xshift=30)
     figure.update_yaxes(autorange="reversed", ticks="", showline=False)
     figure.update_xaxes(title_text="points over BERT-large", range=[0, max(whole) + 0.8])
     legend = {"orientation": "h", "x": -0.1, "y": -0.24, "yanchor": "top", "font": {"size": 19},
@@ -478,19 +375,8 @@ def stage_bars() -> Any:
     return for_a_hall(figure, 690, 410)
 
 
-def _first_share(which: Callable[[Sequence[float]], float]) -> str:
-    stages = list(STAGES)
-    first, whole = (_difference("stages", key, "bert_large") for key in (stages[0], stages[-1]))
-    return f"{which([a / b for a, b in zip(first, whole, strict=True)]):.0%}"
-
-
 def _flops(run: str) -> str:
     return f"{printed('roberta')['compute'][run]:.1e}".replace("e+", "e")
-
-
-def _times(run: str) -> str:
-    compute = printed("roberta")["compute"]
-    return f"{compute[run] / compute['bert_large']:.1f}"
 
 
 def cost() -> str:
@@ -501,25 +387,14 @@ def cost() -> str:
         ("text, GB", str(printed("roberta")["data"]["books_and_wikipedia"]), str(sum(data))),
         ("rows a batch", f"{theirs['batch']:,}", f"{ours['batch']:,}"),
         ("steps", f"{theirs['steps']:,}", f"{ours['steps']:,}"),
-        ("learning rate", _power(theirs["learning_rate"]), _power(ours["learning_rate"])),
+        ("learning rate", power(theirs["learning_rate"]), power(ours["learning_rate"])),
         ("β₂", str(theirs["beta2"]), str(ROBERTA_BETA2)),
         ("FLOPs", _flops("bert_large"), _flops("roberta_500k")),
     )
     return table(("large", "BERT", "RoBERTa"), rows, size=20)
 
 
-def _power(rate: float) -> str:
-    return f"{rate:.0e}".replace("e-0", "e-")
-
-
 # ---------------------------------------------------------------- 8: rows
-
-
-@lru_cache(maxsize=1)
-def _filled() -> dict[str, PackedSequences]:
-    """The stories of the notebook in the four formats."""
-    documents = _world().documents(_world().stories(PACKED, seed=0))
-    return {name: input_sequences(name, documents, _world().special, ROW) for name in INPUT_FORMATS}
 
 
 def four_formats() -> str:
@@ -545,7 +420,7 @@ def four_formats() -> str:
 
 def _strip(rows: PackedSequences, number: int, x: float, y: float) -> str:
     """One row: segments by shade, control tokens dark, padding dashed and white."""
-    wide, special = 9.6, _world().special
+    wide, special = 9.6, world().special
     ids, kinds = rows.input_ids[number].tolist(), rows.token_type_ids[number].tolist()
     real = int(rows.attention_mask[number].sum())
     looks = (("#cfe5f3", BLUE), ("#fbe3b5", "#8a5f00"))
@@ -563,33 +438,11 @@ def _strip(rows: PackedSequences, number: int, x: float, y: float) -> str:
     return "".join(cells)
 
 
-def _padding(name: str) -> str:
-    return f"{_filled()[name].padding_share:.0%}"
-
-
 # ---------------------------------------------------------------- 10, 11: large batches, and Adam
-
-PARTS = ((3, 2.0), (1, 6.0))  # words asked of a part, and their mean loss: the notebook's sum
-
-
-@lru_cache(maxsize=1)
-def _added() -> tuple[list[float], float, float]:
-    """The parts' shares by the library, their sum, and the mean of their means."""
-    outputs, parts = [], []
-    for asked, loss in PARTS:
-        right = torch.tensor(-loss).exp()  # the same for every word of the part
-        logits = torch.stack([right, 1 - right]).log().expand(asked, 2)
-        outputs.append(MaskedLMOutput(logits))
-        parts.append(Batch({}, {"labels": torch.zeros(asked, dtype=torch.long)}))
-    shares = [
-        float(masked_lm_loss(output, part.targets)["total"])
-        for output, part in zip(outputs, counted_together(parts), strict=True)
-    ]
-    return shares, sum(shares), mean(loss for _, loss in PARTS)
 
 
 def accumulation() -> str:
-    shares, right, wrong = _added()
+    shares, right, wrong = added()
     count = sum(asked for asked, _ in PARTS)
     rows = [
         (f"part {k}", str(asked), f"{loss:.1f}", f"{asked} · {loss:.1f} / {count} = {share:.1f}")
@@ -606,7 +459,7 @@ def batch_table() -> str:
     rows = printed("roberta")["batch"]["rows"]
     best = [min(rows, key=lambda row: row[3])[3], *(max(row[k] for row in rows) for k in (4, 5))]
     lines = [
-        (f"{batch:,}", f"{steps:,}", _power(rate),
+        (f"{batch:,}", f"{steps:,}", power(rate),
          *(f"<strong>{v}</strong>" if v == top else str(v)
            for v, top in zip(scores, best, strict=True)))
         for batch, steps, rate, *scores in rows
@@ -646,30 +499,18 @@ def _named_only(figure: Any) -> Any:
     return figure
 
 
-def _warmup(size: str) -> str:
-    s = printed("roberta")["settings"][size]
-    return f"{_power(s['learning_rate'])} after {s['warmup']:,}"
-
-
 # ---------------------------------------------------------------- 12: bytes
 
 WORD = " sentence"
-ODD = "Ça marche: naïve café at 25 °C"
-
-
-@lru_cache(maxsize=1)
-def _bpe() -> ByteBPE:
-    """Learned from the documentation, as in the notebook (counting pairs, no gradient)."""
-    return train_byte_bpe(documentation_slice(paragraphs=400).paragraphs, 2_000)
 
 
 def merges() -> str:
     """One word from its bytes to its pieces, a row a merge."""
-    steps = _bpe().word_steps(WORD)
+    steps = bpe().word_steps(WORD)
     rows = [_merge_row(steps[0], "bytes")]
     for before, after in pairwise(steps):
         at = next(i for i, piece in enumerate(after) if piece != before[i])
-        rank = _bpe().ranks[before[at], before[at + 1]] + 1
+        rank = bpe().ranks[before[at], before[at + 1]] + 1
         rows.append(_merge_row(after, f"merge {rank:,}: {before[at]} + {before[at + 1]}"))
     return "".join(rows)
 
@@ -684,24 +525,12 @@ def _merge_row(pieces: Sequence[str], said: str) -> str:
 
 
 def odd_pieces() -> str:
-    pieces = _bpe().pieces(ODD)
+    pieces = bpe().pieces(ODD)
     row = large(tokens_row(pieces, [PLAIN] * len(pieces)).inner, 1.45)
     return f'<p style="margin:0 0 6px">“{escape(ODD)}”</p>{row}'
 
 
-def odd_counts() -> str:
-    ids = _bpe().encode(ODD)
-    unknown = ids.count(_bpe().special.unk)
-    assert _bpe().decode(ids) == ODD
-    return f"{len(ODD)} characters, {len(ODD.encode())} bytes, {len(ids)} pieces, {unknown} unknown"
-
-
 # ---------------------------------------------------------------- 14: averages
-
-
-def _average(row: str) -> float:
-    rows = printed("glue")[row]
-    return glue_average(rows["scores"], rows["recipe"])
 
 
 def four_averages() -> str:
@@ -772,15 +601,6 @@ def _unbroken(text: str) -> str:
     return text.replace(" ", "\u00a0")
 
 
-def _as_told(what: str) -> str:
-    glue = printed("glue")
-    return {
-        "roberta": f"{glue['roberta_test']['printed']}",
-        "bert": f"{glue['bert_base_test']['scores']['MNLI'][0]}",
-        "two": f"{glue_average(glue['distilbert_dev']['scores'], 'dev-8'):.1f}",
-    }[what]
-
-
 # ---------------------------------------------------------------- 15, 16: to keep
 
 
@@ -790,78 +610,3 @@ def claims_rows() -> str:
 
 def exercises() -> str:
     return drawing.exercise_list("04")
-
-
-def _share(way: str, epochs: int | None = None) -> str:
-    share = coverage(_rate(), epochs or int(LIVE.epochs), SCHEMES[way])[-1]
-    return f"{share:.1%}".replace(".0%", "%")
-
-
-NUMBERS: dict[str, Callable[[], Any]] = {
-    "rate": lambda: f"{_rate():.0%}",
-    "epochs": lambda: int(LIVE.epochs),
-    "stories": lambda: LIVE.stories,
-    "row": lambda: ROW,
-    "packed": lambda: PACKED,
-    "few": lambda: FEW,
-    "more": lambda: MORE,
-    "escapes": lambda: f"{1 - _rate():g}",
-    "gigabytes": lambda: printed("roberta")["data"]["books_and_wikipedia"],
-    "best_batch": lambda: min(printed("roberta")["batch"]["rows"], key=lambda row: row[3])[0],
-    "largest_batch": lambda: max(row[0] for row in printed("roberta")["batch"]["rows"]),
-    "one_draw": lambda: _share("static"),
-    "ten_copies": lambda: _share("ten copies"),
-    "fresh_draws": lambda: _share("dynamic"),
-    "two_passes": lambda: f"{coverage(_rate(), 2)[-1]:.2%}",
-    "counted_static": lambda: f"{_counted()['static'][-1]:.1%}",
-    "by_schedule": lambda: f"{coverage(_rate(), _epochs_by_schedule())[-1]:.0%}",
-    "epochs_by_schedule": _epochs_by_schedule,
-    "width": lambda: _models()["BERT-base"].config.hidden_size,
-    "more_parameters": lambda: f"{_more_by_pieces():,}",
-    "position_rows": lambda: _table_rows("position")[1],
-    "longest_text": lambda: _models()["RoBERTa-base"].config.longest_text,
-    "steps": lambda: LIVE.steps,
-    "seeds": lambda: len(SEEDS[FEW]),
-    "seeds_more": lambda: len(SEEDS[MORE]),
-    "static_train": lambda: f"{mean(_ends('train_loss')['static']):.3f}",
-    "static_retold": lambda: f"{mean(_ends('retold_loss')['static']):.1f}",
-    "by_frequency": lambda: f"{_by_frequency():.1f}",
-    "static_found": lambda: f"{mean(_ends('heldout_accuracy')['static']):.0%}",
-    "dynamic_found": lambda: f"{mean(_ends('heldout_accuracy')['dynamic']):.0%}",
-    "fresh_over_one": lambda: _signed(_gain("static", FEW)),
-    "fresh_over_ten": lambda: _signed(_gain("ten copies", FEW)),
-    "fresh_over_one_more": lambda: _signed(_gain("static", MORE)),
-    "fresh_over_ten_more": lambda: _signed(_gain("ten copies", MORE)),
-    "paper_gains": lambda: ", ".join(map(_signed, _difference("masking", "dynamic", "static"))),
-    "padding_single": lambda: _padding("sentence-pair"),
-    "padding_pair": lambda: _padding("segment-pair"),
-    "padding_full": lambda: _padding("full-sentences"),
-    "padding_doc": lambda: _padding("doc-sentences"),
-    "nsp_topic": lambda: _told_by_nsp("NSP"),
-    "nsp_order": lambda: _told_by_nsp("SOP"),
-    "asked_right": lambda: f"{_added()[1]:.1f}",
-    "asked_wrong": lambda: f"{_added()[2]:.1f}",
-    "accumulated": lambda: _settled("accumulation"),
-    "beta2_bert": lambda: str(printed("bert")["pretraining"]["beta2"]),
-    "beta2_roberta": lambda: str(ROBERTA_BETA2),
-    "remembers_bert": lambda: round(1 / (1 - printed("bert")["pretraining"]["beta2"])),
-    "remembers_roberta": lambda: round(1 / (1 - ROBERTA_BETA2)),
-    "warmup_base": lambda: _warmup("base"),
-    "warmup_large": lambda: _warmup("large"),
-    "bert_pieces": lambda: _table_rows("token")[0],
-    "roberta_pieces": lambda: _table_rows("token")[1],
-    "our_pieces": lambda: _bpe().vocab_size,
-    "added_millions": lambda: printed("roberta")["vocabulary"]["base"] // 10**6,
-    "first_least": lambda: _first_share(min),
-    "first_most": lambda: _first_share(max),
-    "times_short": lambda: _times("roberta_100k"),
-    "times_whole": lambda: _times("roberta_500k"),
-    "gpus": lambda: printed("roberta")["hardware"]["roberta_v100"],
-    "told_roberta": lambda: _as_told("roberta"),
-    "told_bert": lambda: _as_told("bert"),
-    "two_79": lambda: _as_told("two"),
-    "roberta_dev": lambda: f"{_average('roberta_large_dev'):.2f}",
-    "bert_dev": lambda: f"{_average('bert_large_dev'):.2f}",
-    "claims_in_all": lambda: len(claims("04")),
-    "exercise_minutes": lambda: drawing.exercise_minutes("04"),
-}

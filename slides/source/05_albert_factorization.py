@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from html import escape
 from math import log10
 from statistics import mean, stdev
-from typing import Any, NamedTuple
+from typing import Any
 
 import drawing
 import torch
 from drawing import arrow, body_of, code, for_a_hall, large, rect, svg, table, words
 
-from course_lib import MicroWorld, bert, count_parameters, make_pairs, published
-from course_lib.config import BertConfig, encoder_flops
+from course_lib import count_parameters, published
+from course_lib.config import BertConfig
 from course_lib.encoder import Stack
 from course_lib.family.albert import (
     SHARING,
@@ -26,62 +26,53 @@ from course_lib.family.albert import (
     sharing_plan,
 )
 from course_lib.lectures.lecture_05.experiments import (
-    GRID,
-    GRID_SEEDS,
     LIVE,
-    TASK_SEEDS,
     WIDTHS,
     outcome,
+)
+from course_lib.lectures.lecture_05.numbers import (
+    TOKENS,
+    Sign,
+    _albert,
+    _base,
+    _bert,
+    _cell,
+    _factors,
+    _five,
+    _grid,
+    _lost,
+    _models,
+    _signs,
+    _tasks,
+    _toy,
+    _world,
+    average,
+    guessed,
+    hundredths,
+    millions,
+    signed,
 )
 from course_lib.objectives.masked_lm import mask_whole_words
 from course_lib.objectives.sentence_order import make_ordered_pairs
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import bar_chart, curves_chart, dots_chart, heat_chart, tokens_row
-from course_lib.teaching.averages import glue_average
-from course_lib.teaching.claims import claims, printed
-from course_lib.teaching.results import read_result
+from course_lib.teaching.claims import printed
 from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILION, template
 from course_lib.text.wordpiece import word_numbers
 from course_lib.train.memory import activation_bytes
 
 HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
 SIZES = ("base", "large", "xlarge", "xxlarge")
-TOKENS = 128  # of the text whose operations are counted
 SAID = {"all": "all", "attention": "attention", "feed_forward": "feed-forward", "none": "nothing"}
 BOLD = ' font-weight="650"'
-
-
-def _signed(points: float, digits: int = 1) -> str:
-    return f"{points:+.{digits}f}".replace("-", "−")
-
-
-def _millions(count: int) -> str:
-    return f"{count / 1e6:.1f}M"
 
 
 # ---------------------------------------------------------------- shapes and counts
 
 
 @lru_cache(maxsize=1)
-def _base() -> AlbertConfig:
-    return published("albert", "base", AlbertConfig)
-
-
-@lru_cache(maxsize=1)
 def _bert_base() -> BertConfig:
     return published("bert", "base")
-
-
-@lru_cache(maxsize=16)
-def _albert(size: str = "base", sharing: str = "all", groups: int = 1) -> int:
-    with torch.device("meta"):  # shapes without memory
-        return count_parameters(albert(size, sharing=sharing, num_groups=groups))
-
-
-@lru_cache(maxsize=2)
-def _bert(size: str) -> int:
-    with torch.device("meta"):
-        return count_parameters(bert(size))
 
 
 def _like(size: str) -> str:
@@ -90,13 +81,6 @@ def _like(size: str) -> str:
 
 
 # ---------------------------------------------------------------- 2, 3: a table, cut in two
-
-
-def _factors() -> tuple[int, int, int]:
-    """Numbers in the whole table, in the narrow one, and in the matrix that widens it."""
-    config = _base()
-    V, E, H = config.vocab_size, config.embedding_size, config.hidden_size
-    return V * H, V * E, E * H
 
 
 def cut_in_two() -> str:
@@ -125,16 +109,6 @@ def cut_in_two() -> str:
     )  # fmt: skip
 
 
-TOY = (
-    ((1.0, 0.0), (0.0, 1.0), (2.0, -1.0)),
-    ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)),
-)
-
-
-def _toy() -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.tensor(TOY[0]), torch.tensor(TOY[1])
-
-
 def toy_factors() -> str:
     """The notebook's toy: three words, E = 2, H = 3; word 2 and its product are shaded."""
     short, widen = _toy()
@@ -160,16 +134,6 @@ def _matrix(name: str, rows: Sequence[Sequence[float]], shaded: int = -1) -> str
 
     body = "".join(row(n, values) for n, values in enumerate(rows))
     return f'<div>{name}<table style="margin:6px 0;font-size:24px">{body}</table></div>'
-
-
-def wrong_order() -> str:
-    """What PyTorch says when the matrix stands before the row."""
-    short, widen = _toy()
-    try:
-        _ = widen @ short[2]
-    except RuntimeError as error:
-        return str(error).splitlines()[0]
-    raise AssertionError("the factors must not fit the other way round")
 
 
 def code_embeddings() -> str:
@@ -207,7 +171,7 @@ def plans() -> str:
         said = f"shared: {SAID[name]}" if name in SAID else name
         parts += [
             words(x + 92, 18, said, 18, style=BOLD),
-            words(x + 92, 276, f"base: {_millions(count)}", 20),
+            words(x + 92, 276, f"base: {millions(count)}", 20),
             arrow(x + 92, 254, x + 92, 244),
         ]
         for layer, halves in enumerate(plan):
@@ -255,7 +219,7 @@ def ladder() -> str:
             '<div style="display:flex;align-items:center;margin:0 0 8px;font-size:21px">'
             f'<span style="flex:0 0 160px">{name}</span>'
             f'<span style="display:flex;flex:1">{bars}</span>'
-            f'<strong style="flex:0 0 100px;text-align:right">{_millions(sum(found.values()))}'
+            f'<strong style="flex:0 0 100px;text-align:right">{millions(sum(found.values()))}'
             "</strong></div>"
         )
     return "".join(lines)
@@ -264,7 +228,7 @@ def ladder() -> str:
 def _in_bar(count: int, most: int, part: str) -> str:
     if count / most < 0.05:
         return "&nbsp;"
-    said = f"{part} {_millions(count)}" if count / most > 0.5 else _millions(count)
+    said = f"{part} {millions(count)}" if count / most > 0.5 else millions(count)
     ground = "" if part == "blocks" else "background:#fff;padding:0 5px"
     return f'<span style="{ground}">{said}</span>'
 
@@ -285,18 +249,6 @@ def four_sizes() -> str:
 # ---------------------------------------------------------------- 6, 7: what is not saved
 
 
-@lru_cache(maxsize=1)
-def _models() -> dict[str, tuple[int, int]]:
-    """Weights, and operations for one text, of five published models."""
-    found = {}
-    for size in ("base", "large"):
-        found[f"BERT-{size}"] = (_bert(size), encoder_flops(published("bert", size), TOKENS))
-        config = published("albert", size, AlbertConfig)
-        found[f"ALBERT-{size}"] = (_albert(size), encoder_flops(config, TOKENS))
-    config = published("albert", "xxlarge", AlbertConfig)
-    return found | {"ALBERT-xxlarge": (_albert("xxlarge"), encoder_flops(config, TOKENS))}
-
-
 def weights_and_work() -> str:
     """Two bars a model: its weights to one scale, its operations to another."""
     most = [max(pair[i] for pair in _models().values()) for i in (0, 1)]
@@ -311,7 +263,7 @@ def weights_and_work() -> str:
         parts += [
             words(166, y + 24, name, 20, "end"),
             rect(180, y, left, 34, **look, wide=2),
-            words(190 + left, y + 24, _millions(weights), 20, "start"),
+            words(190 + left, y + 24, millions(weights), 20, "start"),
             rect(640, y, right, 34, **look, wide=2),
             words(650 + right, y + 24, f"{work / 1e9:.4g} G", 20, "start"),
         ]
@@ -374,13 +326,6 @@ def speed_and_score() -> Any:
 # ---------------------------------------------------------------- 8: what it costs in points
 
 
-def _lost(width: str) -> dict[str, float]:
-    """Points of the five-task mean that sharing a half, or all, loses."""
-    rows = printed("albert")["sharing"][width]
-    parts = ("attention", "feed_forward", "all")
-    return {part: round(rows["none"][-1] - rows[part][-1], 1) for part in parts}
-
-
 def lost_bars() -> Any:
     import plotly.graph_objects as go
 
@@ -389,7 +334,7 @@ def lost_bars() -> Any:
         lost = _lost(width)
         figure.add_bar(
             x=[SAID[part] for part in lost], y=list(lost.values()), name=f"E = {width}",
-            text=[_signed(-points) for points in lost.values()], textposition="outside",
+            text=[signed(-points) for points in lost.values()], textposition="outside",
             textfont_size=19, cliponaxis=False, constraintext="none",
             marker={
                 "color": colour,
@@ -421,11 +366,6 @@ def width_lines() -> Any:
 
 
 # ---------------------------------------------------------------- 9: in order, or swapped
-
-
-@lru_cache(maxsize=1)
-def _world() -> MicroWorld:
-    return MicroWorld.load()
 
 
 @lru_cache(maxsize=1)
@@ -482,34 +422,10 @@ def three_pairs() -> str:
     return svg(548, 148, *parts, says="a pair in order, the same swapped, a pair of two stories")
 
 
-@lru_cache(maxsize=1)
-def _tasks() -> dict[str, Any]:
-    return _read("05_sentence_tasks")
-
-
-@lru_cache(maxsize=1)
-def _grid() -> dict[str, Any]:
-    return _read("05_sharing")
-
-
-def _read(name: str) -> dict[str, Any]:
-    try:
-        return read_result(name)
-    except FileNotFoundError as missing:
-        raise RuntimeError(
-            f"data/results/{name}.json is not there, and this slide shows what it holds. "
-            "`python -m course_lib.teaching.results 05` makes it (an hour or less on two cores)."
-        ) from missing
-
-
-def _guessed(task: str, what: str) -> float:
-    return float(_tasks()["guesses"][task][what])
-
-
 def shared_words() -> Any:
     kinds = {"commoner label": "one answer<br>for all", "shared": "shared<br>words"}
     values = {
-        f"{task}:<br>{said}": _guessed(task, kind)
+        f"{task}:<br>{said}": guessed(task, kind)
         for task in ("NSP", "SOP")
         for kind, said in kinds.items()
     }
@@ -550,76 +466,6 @@ def _spread(values: Sequence[float]) -> str:
     return f"{100 * mean(values):.1f} (sd {100 * stdev(values):.1f})"
 
 
-class Sign(NamedTuple):
-    """Of the pairs of a task: how many show a sign, and which share of these has the label 1."""
-
-    pairs: int
-    share: float
-    wrong: float
-
-
-@lru_cache(maxsize=1)
-def _documents() -> list[list[list[int]]]:
-    return _world().documents(_world().stories(LIVE.stories, seed=0))
-
-
-@lru_cache(maxsize=1)
-def _training_pairs() -> dict[str, PackedSequences]:
-    """The training stories, cut for both questions, as in the notebook."""
-    length, special = LIVE.length, _world().special
-    return {
-        "NSP": make_pairs(_documents(), special, length=length),
-        "SOP": make_ordered_pairs(_documents(), special, length=length),
-    }
-
-
-@lru_cache(maxsize=2)
-def _shown_signs(task: str) -> dict[str, torch.Tensor]:
-    """(N,) for each sign of a wrong pair, whether a training pair shows it."""
-    rows = _training_pairs()[task]
-    openings = {tuple(story[0][:4]) for story in _documents()}
-    starts = rows.token_type_ids.argmax(dim=1).tolist()
-    begun = [tuple(ids[b : b + 4].tolist()) for ids, b in zip(rows.input_ids, starts, strict=True)]
-    opens = torch.tensor([start in openings for start in begun])
-    late = _in_segment(rows, "finally", 0) & _in_segment(rows, "first", 1)
-    return {"opens": opens, "late": late, "neither": ~(opens | late)}
-
-
-def _labels(task: str) -> torch.Tensor:
-    label = _training_pairs()[task].next_sentence_label
-    assert label is not None
-    return label
-
-
-@lru_cache(maxsize=1)
-def _signs() -> dict[str, dict[str, Sign]]:
-    """Both tasks' signs counted; each is always label 1, as the slide says."""
-    found = {
-        task: {
-            name: Sign(
-                int(which.sum()),
-                which.float().mean().item(),
-                _labels(task)[which].float().mean().item(),
-            )
-            for name, which in _shown_signs(task).items()
-        }
-        for task in ("NSP", "SOP")
-    }
-    assert all(signs[name].wrong == 1 for signs in found.values() for name in ("opens", "late"))
-    return found
-
-
-def _opening_rule() -> float:
-    """The share of SOP's pairs told apart by: swapped where B begins like an opening."""
-    return (_shown_signs("SOP")["opens"] == _labels("SOP").bool()).float().mean().item()
-
-
-def _in_segment(rows: PackedSequences, word: str, segment: int) -> torch.Tensor:
-    """(N,) whether the word stands in the segment."""
-    here = (rows.input_ids == _world().tokenizer.id(word)) & (rows.token_type_ids == segment)
-    return (here & rows.attention_mask.bool()).any(dim=1)
-
-
 def signs_table() -> str:
     said = {
         "opens": "B begins like a story's opening",
@@ -656,10 +502,6 @@ def two_openings() -> str:
 # ---------------------------------------------------------------- 12: the grid
 
 
-def _cell(width: int, sharing: str) -> float:
-    return mean(outcome(_grid(), "masked_accuracy")[f"E={width}, {sharing}"])
-
-
 def grid() -> Any:
     """The notebook's chart, with the weights of each model in its cell."""
     figure = heat_chart(
@@ -677,29 +519,6 @@ def grid() -> Any:
 def _in_cell(width: int, sharing: str) -> str:
     weights = _grid()["runs"][f"E={width}, {sharing}"][0]["parameters"]
     return f"<b>{_cell(width, sharing):.1%}</b><br>{weights / 1000:.0f}k"
-
-
-def _costs(sharing: str) -> list[float]:
-    """Points lost by this way to share against none, at each width."""
-    return [100 * (_cell(width, "none") - _cell(width, sharing)) for width in WIDTHS]
-
-
-def _attention_costs_more() -> str:
-    """Both costs at the narrow width; the slide says that attention's is the larger, at both."""
-    attention, feed = _costs("attention"), _costs("feed_forward")
-    assert all(a > f for a, f in zip(attention, feed, strict=True))
-    return f"{attention[0]:.1f} against {feed[0]:.1f}"
-
-
-def _width_gains() -> list[float]:
-    """Points gained by the wider table, for each way to share."""
-    return [100 * (_cell(WIDTHS[1], s) - _cell(WIDTHS[0], s)) for s in SHARING]
-
-
-def _five_tasks_spread() -> float:
-    """The distance of best and worst width in the paper's Table 3, all shared."""
-    averages = [row[-1] for row in printed("albert")["embedding_size"]["all_shared"].values()]
-    return max(averages) - min(averages)
 
 
 # ---------------------------------------------------------------- 13: runs of words
@@ -744,23 +563,6 @@ def two_masked_rows() -> str:
 # ---------------------------------------------------------------- 14: its scores
 
 
-def _average(row: str, recipe: str = "dev-8") -> float:
-    return glue_average(printed("glue")[row]["scores"], recipe)
-
-
-def _five(row: str) -> float:
-    """The paper's own mean of five tasks, as printed; its recipe gives the same."""
-    overall = printed("albert")["overall"]
-    scores = dict(zip(overall["columns"][:-1], overall[row][:-1], strict=True))
-    assert abs(glue_average(scores, "ALBERT-5") - overall[row][-1]) < 0.06, row
-    return float(overall[row][-1])
-
-
-def _hundredths(value: float) -> str:
-    """Two digits, halves upwards: 88.925 is 88.93."""
-    return f"{value + 1e-6:.2f}"
-
-
 SCORED = {
     "BERT-large": "bert_large_dev",
     "RoBERTa-large": "roberta_large_dev",
@@ -769,11 +571,11 @@ SCORED = {
 
 
 def scores_bars() -> Any:
-    means = {name: _average(row) for name, row in SCORED.items()}
+    means = {name: average(row) for name, row in SCORED.items()}
     figure = bar_chart(means, y_title="mean of eight tasks")
     figure.update_traces(
         marker_color=[BLUE, ORANGE, "#00745a"],
-        text=[_hundredths(score) for score in means.values()],
+        text=[hundredths(score) for score in means.values()],
     )
     figure.update_xaxes(ticktext=[name.replace("-", "-<br>") for name in means])
     return for_a_hall(figure, 540, 400)
@@ -783,7 +585,7 @@ def three_numbers() -> str:
     test = printed("glue")["albert_test"]
     rows = (
         (f"{_five('base')}", "ALBERT-base: two SQuADs, MNLI, SST-2, RACE"),
-        (_hundredths(_average("albert_dev")), "xxlarge: eight GLUE tasks, dev, one model"),
+        (hundredths(average("albert_dev")), "xxlarge: eight GLUE tasks, dev, one model"),
         (f"{test['printed']}", f"GLUE test server, {test['model'].split(', ')[1]}"),
     )
     shown = [(f"<strong>{score}</strong>", what) for score, what in rows]
@@ -801,119 +603,3 @@ def claims_rows() -> str:
 
 def exercises() -> str:
     return drawing.exercise_list("05")
-
-
-def _percent(task: str, tested: str) -> str:
-    return f"{mean(outcome(_tasks(), tested)[task]):.0%}"
-
-
-def _paper_pairs(task: str, tested: str) -> float:
-    row = printed("albert")["sentence_loss"]["intrinsic"][task]
-    return float(row[("words", "NSP", "SOP").index(tested)])
-
-
-def _overall(row: str) -> float:
-    return float(printed("albert")["overall"][row][-1])
-
-
-def _throughput(row: str) -> str:
-    return f"{printed('albert')['overall']['throughput'][row]:g}"
-
-
-NUMBERS: dict[str, Callable[[], Any]] = {
-    "V": lambda: _base().vocab_size,
-    "E": lambda: _base().embedding_size,
-    "H": lambda: _base().hidden_size,
-    "bert_base": lambda: _millions(_bert("base")),
-    "albert_base": lambda: _millions(_albert()),
-    "times_smaller": lambda: f"{_bert('base') / _albert():.1f}",
-    "both_factors": lambda: sum(_factors()[1:]),
-    "narrow": lambda: _factors()[1],
-    "matrix": lambda: _factors()[2],
-    "table_saved": lambda: f"{1 - sum(_factors()[1:]) / _factors()[0]:.0%}",
-    "block": lambda: parameter_breakdown(_base())["blocks"],
-    "feed_share": lambda: f"{_feed_share():.0%}",
-    "attention_shared": lambda: _millions(_albert(sharing="attention")),
-    "xxlarge": lambda: _millions(_albert("xxlarge")),
-    "xxlarge_of_large": lambda: f"{_albert('xxlarge') / _bert('large'):.0%}",
-    "xxlarge_work": lambda: f"{_models()['ALBERT-xxlarge'][1] / _models()['BERT-large'][1]:.1f}",
-    "xxlarge_printed": lambda: ", ".join(
-        f"{number // 10**6}M" for name, number in printed("albert")["sizes"].items()
-        if name.startswith("xxlarge")
-    ),
-    "width_xxlarge": lambda: published("albert", "xxlarge", AlbertConfig).hidden_size,
-    "width_large": lambda: published("bert", "large").hidden_size,
-    "lost_all_128": lambda: f"{_lost('128')['all']:.1f}",
-    "lost_all_768": lambda: f"{_lost('768')['all']:.1f}",
-    "best_width": lambda: _best_width()[0],
-    "best_by": lambda: _best_width()[1],
-    "work_base": lambda: f"{_models()['ALBERT-base'][1] / 1e9:.2f}",
-    "speed_base": lambda: _throughput("base"),
-    "speed_bert_base": lambda: _throughput("bert_base"),
-    "speed_xxlarge": lambda: _throughput("xxlarge"),
-    "large_fewer": lambda: round(_bert("large") / _albert("large")),
-    "base_loses": lambda: f"{_overall('bert_base') - _overall('base'):.1f}",
-    "xxlarge_gains": lambda: f"{_overall('xxlarge') - _overall('bert_large'):.1f}",
-    "equal_time_xxlarge": lambda: printed("albert")["equal_time"]["xxlarge"][-1],
-    "equal_time_bert": lambda: printed("albert")["equal_time"]["bert_large"][-1],
-    "attention_128": lambda: _signed(-_lost("128")["attention"]),
-    "attention_768": lambda: _signed(-_lost("768")["attention"]),
-    "five_tasks_spread": lambda: f"{_five_tasks_spread():.1f}",
-    "bag_nsp": lambda: f"{_guessed('NSP', 'shared'):.0%}",
-    "bag_sop": lambda: f"{_guessed('SOP', 'shared'):.0%}",
-    "ordered_sop": lambda: f"{_guessed('SOP', 'ordered'):.0%}",
-    "commoner_nsp": lambda: f"{_guessed('NSP', 'commoner label'):.0%}",
-    "nsp_on_nsp": lambda: _percent("NSP", "NSP"),
-    "nsp_on_sop": lambda: _percent("NSP", "SOP"),
-    "sop_on_nsp": lambda: _percent("SOP", "NSP"),
-    "words_none": lambda: _percent("none", "masked_accuracy"),
-    "words_nsp": lambda: _percent("NSP", "masked_accuracy"),
-    "words_sop": lambda: _percent("SOP", "masked_accuracy"),
-    "paper_nsp_on_sop": lambda: str(_paper_pairs("NSP", "SOP")),
-    "paper_sop_on_nsp": lambda: _paper_pairs("SOP", "NSP"),
-    "sop_gain": lambda: f"{_downstream('SOP') - _downstream('NSP'):.1f}",
-    "nsp_gain": lambda: f"{_downstream('NSP') - _downstream('none'):.1f}",
-    "steps": lambda: LIVE.steps,
-    "stories": lambda: LIVE.stories,
-    "seeds": lambda: len(TASK_SEEDS),
-    "opening_pairs": lambda: _signs()["NSP"]["opens"].pairs,
-    "opening_rule": lambda: f"{_opening_rule():.0%}",
-    "wide_all": lambda: f"{_cell(WIDTHS[1], 'all'):.0%}",
-    "narrow_none": lambda: f"{_cell(WIDTHS[0], 'none'):.0%}",
-    "grid_steps": lambda: GRID.steps,
-    "grid_seeds": lambda: len(GRID_SEEDS),
-    "grid_layers": lambda: GRID.num_layers,
-    "narrow_E": lambda: WIDTHS[0],
-    "wide_E": lambda: WIDTHS[1],
-    "width_least": lambda: f"{min(_width_gains()):.0f}",
-    "width_most": lambda: f"{max(_width_gains()):.0f}",
-    "sharing_narrow": lambda: f"{_costs('all')[0]:.1f}",
-    "attention_against_feed": _attention_costs_more,
-    "sharing_wide": lambda: f"{_costs('all')[1]:.1f}",
-    "depth_24": lambda: printed("albert")["depth"]["layers"]["24"][-1],
-    "depth_48": lambda: printed("albert")["depth"]["layers"]["48"][-1],
-    "dev_albert": lambda: _hundredths(_average("albert_dev")),
-    "dev_bert": lambda: _hundredths(_average("bert_large_dev")),
-    "five_base": lambda: _five("base"),
-    "ensemble": lambda: printed("glue")["albert_test"]["printed"],
-    "claims_in_all": lambda: len(claims("05")),
-    "exercise_minutes": lambda: drawing.exercise_minutes("05"),
-}  # fmt: skip
-
-
-def _best_width() -> tuple[str, str]:
-    """The width with the best mean where all is shared, and its lead over the widest (Table 3)."""
-    means = {w: row[-1] for w, row in printed("albert")["embedding_size"]["all_shared"].items()}
-    best = max(means, key=lambda width: means[width])
-    return best, f"{means[best] - means[max(means, key=int)]:.1f}"
-
-
-def _feed_share() -> float:
-    """The feed-forward half's share of a block."""
-    H, F = _base().hidden_size, _base().intermediate_size
-    half = 2 * H * F + F + H + 2 * H  # with its LayerNorm
-    return half / parameter_breakdown(_base())["blocks"]
-
-
-def _downstream(task: str) -> float:
-    return float(printed("albert")["sentence_loss"]["downstream"][task][-1])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
-from math import log, log10
+from math import log10
 from statistics import mean, stdev
 from typing import Any
 
@@ -13,8 +13,7 @@ import drawing
 import torch
 from drawing import MONO, apart, arrow, body_of, code, for_a_hall, rect, svg, table, words
 
-from course_lib import MicroWorld, bert, count_parameters, electra, published
-from course_lib.config import encoder_flops
+from course_lib import count_parameters, electra, published
 from course_lib.family.electra import (
     GENERATOR_SIZE,
     Electra,
@@ -23,21 +22,32 @@ from course_lib.family.electra import (
     generator_config,
 )
 from course_lib.lectures.lecture_07.ablation_steps import ABLATION_STEPS
-from course_lib.lectures.lecture_07.experiments import FULL, LONG, SEEDS, micro_electra, outcome
-from course_lib.lectures.lecture_07.views.corruptor import Corruption, corrupt_and_detect
+from course_lib.lectures.lecture_07.experiments import FULL, SEEDS, outcome
+from course_lib.lectures.lecture_07.numbers import (
+    _bert_base,
+    _bert_steps,
+    _corruption,
+    _cost,
+    _fresh,
+    _here,
+    _kinds,
+    _paper,
+    _price,
+    _weight,
+    discs_share,
+    looks_at,
+    variants,
+)
+from course_lib.lectures.lecture_07.views.corruptor import Corruption
 from course_lib.objectives.replaced_tokens import (
-    RELEASED_MIX,
     electra_loss,
     replaced_labels,
     replaced_token_loss,
 )
 from course_lib.teaching import curves_chart, dots_chart
-from course_lib.teaching.claims import claims, printed
-from course_lib.teaching.results import read_result
 from course_lib.teaching.style import BLUE, GREEN, INK, ORANGE, VERMILION, template
 
 SIZES = ("small", "base", "large")
-TOKENS = 128  # of the text whose operations are counted
 BOLD = ' font-weight="650"'
 GEN, DISC = {"fill": "#e0f3ed", "ink": "#00745a"}, {"fill": "#fbe6da", "ink": VERMILION}
 TABLES = {"fill": "#fdf1d6", "ink": "#8a5f00"}
@@ -54,13 +64,6 @@ def _spread(values: Sequence[float]) -> str:
 
 
 # ---------------------------------------------------------------- 1: the guesses
-
-GUESSED_RIGHT = 4  # of ten masked words, in the first guess
-
-
-def _replaced_share() -> str:
-    """What the first guess asks for: the share masked, less what was guessed right."""
-    return f"{FULL.rate * (1 - GUESSED_RIGHT / 10):.0%}"
 
 
 # ---------------------------------------------------------------- 2: two networks
@@ -143,20 +146,6 @@ def _hand_labels() -> list[int]:
 # ---------------------------------------------------------------- 4: where λ stands
 
 
-def _weight() -> int:
-    return int(printed("electra")["loss"]["disc_weight"])
-
-
-def _at_the_start() -> tuple[float, float]:
-    """Both losses of networks that guess, in nats."""
-    return log(ElectraConfig().vocab_size), log(2)
-
-
-def _discs_share(disc_weight: float, mlm_weight: float) -> float:
-    mlm, disc = _at_the_start()
-    return disc_weight * disc / (disc_weight * disc + mlm_weight * mlm)
-
-
 def two_weightings() -> str:
     """The two sums as bars of one length: which part is the discriminator's?"""
     lam = _weight()
@@ -166,7 +155,7 @@ def two_weightings() -> str:
         (f"L_Disc + {lam} · L_MLM", "one lecture", 1, lam, 92),
     )
     for formula, who, disc, mlm, y in shown:
-        share = _discs_share(disc, mlm)
+        share = discs_share(disc, mlm)
         wide = 800 * share
         parts += [
             words(0, y + 24, formula, 22, "start", f' style="{MONO}"'),
@@ -224,10 +213,6 @@ def reached_table() -> str:
     return table(("generator's", "weights", "reached"), rows, size=22)
 
 
-def _adversarial(who: str) -> str:
-    return f"{printed('electra')['adversarial'][who]}%"
-
-
 # ---------------------------------------------------------------- 6: counted
 
 
@@ -242,14 +227,6 @@ def _counts() -> dict[str, tuple[int, int, int]]:
             added = count_parameters(both) - count_parameters(kept)
             found[size] = count_parameters(kept.encoder), count_parameters(kept.rtd), added
     return found
-
-
-@lru_cache(maxsize=1)
-def _bert_base() -> int:
-    """BERT-base's encoder without its pooler."""
-    with torch.device("meta"):
-        model = bert("base")
-        return count_parameters(model) - count_parameters(model.pooler)
 
 
 def counts_table() -> str:
@@ -268,13 +245,6 @@ def counts_table() -> str:
     return table(head, rows, size=23)
 
 
-def _step_adds() -> float:
-    """The generator's operations, as a share of the discriminator's, base, blocks forward."""
-    config = published("electra", "base", ElectraConfig)
-    small = generator_config(config, GENERATOR_SIZE["base"])
-    return encoder_flops(small, TOKENS) / encoder_flops(config, TOKENS)
-
-
 # ---------------------------------------------------------------- 7: the loss in code
 
 
@@ -289,21 +259,6 @@ def code_loss() -> str:
 
 
 # ---------------------------------------------------------------- 8: a corruptor
-
-STORY, SHARE, DRAW = (4, 1), 0.2, 1  # seed and number of a held-out story; share hidden; seed
-
-
-@lru_cache(maxsize=1)
-def _world() -> MicroWorld:
-    return MicroWorld.load()
-
-
-@lru_cache(maxsize=1)
-def _corruption() -> Corruption:
-    seed, number = STORY
-    story = _world().stories(number + 1, seed=seed, split="heldout")[number]
-    text = " ".join(story.sentences[:3])
-    return corrupt_and_detect(micro_electra(), _world().tokenizer, text, SHARE, DRAW)
 
 
 def corruptor() -> str:
@@ -342,56 +297,19 @@ def _column(corruption: Corruption, i: int, x: float, y: float, wide: float) -> 
     ]  # fmt: skip
 
 
-def _said_of_the_story() -> dict[str, str]:
-    """Counts of the picture, for slide and notes."""
-    corruption = _corruption()
-    pairs = list(zip(corruption.selected, corruption.replaced, corruption.called, strict=True))
-    hidden = sum(selected for selected, _, _ in pairs)
-    replaced = sum(r for _, r, _ in pairs)
-    found = sum(r and c for _, r, c in pairs)
-    alarms = sum(c and not r for _, r, c in pairs)
-    return {
-        "hidden": str(hidden), "replaced": str(replaced), "right": str(hidden - replaced),
-        "found": str(found), "alarms": str(alarms),
-    }  # fmt: skip
-
-
 # ---------------------------------------------------------------- 9: a long run
-
-
-def _read(name: str) -> dict[str, Any]:
-    try:
-        return read_result(name)
-    except FileNotFoundError as missing:
-        raise RuntimeError(
-            f"data/results/{name}.json is not there, and this slide shows what it holds. "
-            "`python -m course_lib.teaching.results 07` makes it (hours on two cores)."
-        ) from missing
-
-
-@lru_cache(maxsize=1)
-def _long() -> dict[str, Any]:
-    return _read("07_electra")["runs"]["ELECTRA"][0]
-
-
-def _looks_at(measure: str) -> list[tuple[float, float]]:
-    return [(look["step"], look[measure]) for look in _long()["curve"]]
 
 
 def long_run() -> Any:
     """What both networks of the shipped ELECTRA could do, every 500 steps."""
     curves = {
-        "told apart": [_looks_at("auc")],
-        "kinds of words": [_looks_at("kinds")],
-        "generator right": [_looks_at("words_by_generator")],
-        "replaced": [_looks_at("replaced")],
+        "told apart": [looks_at("auc")],
+        "kinds of words": [looks_at("kinds")],
+        "generator right": [looks_at("words_by_generator")],
+        "replaced": [looks_at("replaced")],
     }
     figure = curves_chart(curves, x_title="training steps", y_title="share", title="", percent=True)
     return apart(for_a_hall(figure, 1120, 400, right=300))
-
-
-def _first_look(measure: str, last: bool = False) -> str:
-    return f"{_looks_at(measure)[-1 if last else 0][1]:.0%}"
 
 
 # ---------------------------------------------------------------- 10, 11: five stones
@@ -403,21 +321,6 @@ READS = {
     "All-tokens MLM": ("drawn words", "the word, or “as it stands”", "all"),
     "ELECTRA": ("drawn words", "replaced or not", "all"),
 }
-
-
-@lru_cache(maxsize=1)
-def _found() -> dict[str, Any]:
-    return _read("07_stepping_stones")
-
-
-def _cost(step: str) -> float:
-    """Operations of a step, as a multiple of BERT's."""
-    costs = _found()["flops_a_step"]
-    return float(costs[step] / costs["BERT"])
-
-
-def _paper(step: str) -> float:
-    return float(printed("electra")["stones"][step])
 
 
 def steps_table() -> str:
@@ -459,30 +362,7 @@ def paper_steps() -> Any:
     return for_a_hall(figure, 640, 400)
 
 
-def _all_tokens_share() -> str:
-    """Of ELECTRA's gain over BERT, what words asked everywhere bring (Table 5)."""
-    start = _paper("BERT")
-    return f"{(_paper('All-tokens MLM') - start) / (_paper('ELECTRA') - start):.0%}"
-
-
 # ---------------------------------------------------------------- 12, 13: measured here
-
-
-def _kinds(step: str, setting: str = "equal steps") -> list[float]:
-    return outcome(_found(), "kinds")[f"{setting}: {step}"]
-
-
-def _percent_kinds(step: str, setting: str = "equal steps") -> str:
-    return f"{mean(_kinds(step, setting)):.0%}"
-
-
-def _bert_steps() -> int:
-    """As many of BERT's steps as cost what ELECTRA's steps cost."""
-    return int(_found()["recipes"]["equal arithmetic: BERT"]["steps"])
-
-
-def _fresh(measure: str) -> float:
-    return mean(one[measure] for one in _found()["untrained"])
 
 
 def measured_steps() -> Any:
@@ -498,11 +378,6 @@ def measured_steps() -> Any:
     under = [text.replace(f", n {len(SEEDS)}", "") for text in figure.layout.xaxis.ticktext]
     figure.update_xaxes(ticktext=under)
     return for_a_hall(figure, 1120, 390, right=240)
-
-
-def _here(step: str) -> float:
-    """In percent, as printed, so that differences are those of the printed numbers."""
-    return round(100 * mean(_kinds(step)), 1)
 
 
 def beside_the_paper() -> str:
@@ -521,25 +396,6 @@ def beside_the_paper() -> str:
     return table(head, rows, size=24)
 
 
-def _less(better: str, worse: str) -> str:
-    """Points by which one stone is ahead of another here."""
-    points = _here(better) - _here(worse)
-    assert points > 0, (better, worse)
-    return f"{points:.1f}"
-
-
-def _jobs() -> list[float]:
-    """What each trained recipe reached on the second probe, in the mean over its seeds."""
-    found = [mean(of) for of in outcome(_found(), "jobs").values()]
-    assert max(found) < _fresh("jobs")  # as the notes say
-    return found
-
-
-@lru_cache(maxsize=1)
-def _variants() -> dict[str, Any]:
-    return _read("07_variants")
-
-
 CHANGED = {
     "generator 1/4": "as before: a quarter as wide",
     "generator 1/2": "generator half as wide",
@@ -549,7 +405,7 @@ CHANGED = {
 
 
 def variants_table() -> str:
-    found = _variants()
+    found = variants()
     costs = found["flops_a_step"]
     rows = [
         (
@@ -563,31 +419,7 @@ def variants_table() -> str:
     return table(head, rows, size=23)
 
 
-def _variant(name: str, measure: str = "kinds") -> float:
-    return mean(outcome(_variants(), measure)[name])
-
-
-def _wrong_term(measure: str) -> str:
-    """With λ on the wrong term: telling apart gets worse and kinds better, as the slide says."""
-    wrong, right = (_variant(name, measure) for name in ("λ on the generator", "generator 1/4"))
-    assert (wrong > right) == (measure == "kinds")
-    return f"{wrong:.0%}"
-
-
-def _untied_kinds() -> str:
-    assert _variant("untied") < _variant("generator 1/4")
-    return f"{_variant('untied'):.0%}"
-
-
 # ---------------------------------------------------------------- 14, 15: at what price
-
-
-def _price(row: str) -> tuple[float, float]:
-    """Operations of pre-training and GLUE mean of a row of Tables 1 and 2."""
-    paper = printed("electra")
-    found = paper["small"].get(row) or paper["large"][row]
-    unit = paper["large"]["electra_400k"]["flops"]  # where only the multiple of it is printed
-    return float(found.get("flops") or found["times"] * unit), float(found["glue"])
 
 
 PRICED = {  # row -> name, and where the name stands: right or left of its mark
@@ -652,10 +484,6 @@ def whose_compute() -> str:
     return table(head, rows, size=24)
 
 
-def _quotient(above: str, below: str) -> float:
-    return _price(above)[0] / _price(below)[0]
-
-
 # ---------------------------------------------------------------- 16, 17: to keep
 
 CHOSEN = ("E32", "E29", "E31", "E45 ELECTRA")
@@ -667,80 +495,3 @@ def claims_rows() -> str:
 
 def exercises() -> str:
     return drawing.exercise_list("07")
-
-
-NUMBERS: dict[str, Callable[[], Any]] = {
-    "rate": lambda: f"{FULL.rate:.0%}",
-    "right_of_ten": lambda: GUESSED_RIGHT,
-    "replaced_share": _replaced_share,
-    "lam": _weight,
-    "vocab": lambda: ElectraConfig().vocab_size,
-    "start_mlm": lambda: f"{_at_the_start()[0]:.2f}",
-    "start_disc": lambda: f"{_at_the_start()[1]:.3f}",
-    "share_paper": lambda: f"{_discs_share(_weight(), 1):.0%}",
-    "share_lecture": lambda: f"{_discs_share(1, _weight()):.2%}",
-    "left_alone": lambda: f"{RELEASED_MIX[2]:.0%}",
-    "adversarial": lambda: _adversarial("adversarial"),
-    "by_mlm": lambda: _adversarial("mlm"),
-    "encoder_base": _bert_base,
-    "inference": lambda: f"{printed('electra')['inference']['electra_base'] / 1e9:.0f}",
-    "step_adds": lambda: f"{_step_adds():.0%}",
-    "tied_none": lambda: printed("electra")["tying"]["none"],
-    "tied_tokens": lambda: printed("electra")["tying"]["tokens"],
-    "tied_all": lambda: printed("electra")["tying"]["all"],
-    **{f"story_{k}": (lambda k=k: _said_of_the_story()[k])
-       for k in ("hidden", "replaced", "right", "found", "alarms")},
-    "story_share": lambda: f"{SHARE:.0%}",
-    "long_steps": lambda: LONG.steps,
-    "long_auc_first": lambda: _first_look("auc"),
-    "long_auc_last": lambda: _first_look("auc", last=True),
-    "long_kinds_first": lambda: _first_look("kinds"),
-    "long_kinds_last": lambda: _first_look("kinds", last=True),
-    "long_gen_last": lambda: _first_look("words_by_generator", last=True),
-    "long_replaced_first": lambda: f"{_looks_at('replaced')[0][1]:.0%}",
-    "long_replaced_last": lambda: f"{_looks_at('replaced')[-1][1]:.0%}",
-    "long_first_step": lambda: _looks_at("auc")[0][0],
-    "cost_electra": lambda: f"{_cost('ELECTRA'):.2f}",
-    "all_tokens_share": _all_tokens_share,
-    "no_mask_gain": lambda: f"{_paper('Replace MLM') - _paper('BERT'):.1f}",
-    "last_gain": lambda: f"{_paper('ELECTRA') - _paper('All-tokens MLM'):.1f}",
-    "whole_gain": lambda: f"{_paper('ELECTRA') - _paper('BERT'):.1f}",
-    "steps": lambda: FULL.steps,
-    "bert_steps": _bert_steps,
-    "seeds": lambda: len(SEEDS),
-    "fresh_kinds": lambda: f"{_fresh('kinds'):.0%}",
-    "fresh_jobs": lambda: f"{_fresh('jobs'):.0%}",
-    "jobs_least": lambda: f"{min(_jobs()):.0%}",
-    "jobs_most": lambda: f"{max(_jobs()):.0%}",
-    "bert_kinds": lambda: _percent_kinds("BERT"),
-    "bert_kinds_flops": lambda: _percent_kinds("BERT", "equal arithmetic"),
-    "electra_kinds": lambda: _percent_kinds("ELECTRA"),
-    "words_at_masked": lambda: _less("Replace MLM", "ELECTRA 15%"),
-    "words_at_all": lambda: _less("All-tokens MLM", "ELECTRA"),
-    "no_mask_loses": lambda: _less("BERT", "Replace MLM"),
-    "all_words_lose": lambda: _less("Replace MLM", "All-tokens MLM"),
-    "all_yes_no_lose": lambda: _less("ELECTRA 15%", "ELECTRA"),
-    "electra_generator": lambda: f"{_variant('generator 1/4', 'words_by_generator'):.0%}",
-    "micro_vocab": lambda: _world().tokenizer.vocab_size,
-    "told_apart": lambda: f"{_variant('generator 1/4', 'auc'):.0%}",
-    "wrong_apart": lambda: _wrong_term("auc"),
-    "wrong_kinds": lambda: _wrong_term("kinds"),
-    "untied_kinds": _untied_kinds,
-    "half_kinds": lambda: f"{_variant('generator 1/2'):.0%}",
-    "small_gain": lambda: f"{_price('electra_small')[1] - _price('bert_small')[1]:.1f}",
-    "base_gain": lambda: f"{_price('electra_base')[1] - _price('bert_base')[1]:.1f}",
-    "large_gain": lambda: f"{_price('electra_400k')[1] - _price('own_bert')[1]:.1f}",
-    "shortest": lambda: printed("electra")["shortest"]["glue"],
-    "bert_small": lambda: _price("bert_small")[1],
-    "of_large": lambda: f"{_quotient('electra_400k', 'bert_large'):.1f}",
-    "of_roberta": lambda: f"{_quotient('electra_400k', 'roberta_500k'):.2f}",
-    "base_of_large": lambda: f"{_quotient('electra_base', 'bert_large'):.2f}",
-    "glue_400k": lambda: _price("electra_400k")[1],
-    "glue_base": lambda: _price("electra_base")[1],
-    "glue_bert_large": lambda: _price("bert_large")[1],
-    "glue_roberta": lambda: _price("roberta_500k")[1],
-    "best_from": lambda: f"{printed('electra')['generator']['best'][0]:g}",
-    "best_to": lambda: f"{printed('electra')['generator']['best'][1]:g}",
-    "claims_in_all": lambda: len(claims("07")),
-    "exercise_minutes": lambda: drawing.exercise_minutes("07"),
-}  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from statistics import mean, stdev
 from typing import Any
@@ -12,64 +12,65 @@ import torch
 from drawing import MONO, arrow, body_of, code, for_a_hall, rect, svg, table, words
 from torch import Tensor
 
-from course_lib import MicroWorld, bert, count_parameters, published, to_transformers
+from course_lib import MicroWorld
 from course_lib.family.deberta import (
-    DebertaConfig,
     DebertaForMaskedLM,
-    DebertaV2Config,
     EnhancedMaskDecoder,
     deberta,
     deberta_masked_lm,
-    deberta_v3,
 )
 from course_lib.kernels.disentangled import (
-    ScoreParts,
     disentangled_attention_reference,
     score_parts,
-    score_scale,
 )
 from course_lib.kernels.positions import position_rows, row_table
 from course_lib.lectures.lecture_08.experiments import (
-    FULL,
     LENGTH,
     NARROW,
-    QUEUE_RECIPES,
     RECIPES,
-    SEEDS,
-    STORIES,
-    outcome,
     small_model,
 )
+from course_lib.lectures.lecture_08.numbers import (
+    ASKING,
+    ASKS,
+    DISTANCE_ASKS,
+    DISTANCE_OFFERS,
+    OFFERS,
+    SHOWN_FURTHEST,
+    SHOWN_SPAN,
+    SHOWN_TOKENS,
+    SPAN,
+    TOKENS,
+    TOLD,
+    TOY,
+    UNTOLD,
+    _ahead,
+    _longer,
+    _one_score,
+    _queue,
+    _reached,
+    _sizes,
+    _steps,
+    _whole,
+    paper_changes,
+    seeds_below,
+    signed,
+    toy_maps,
+    which_delta,
+)
 from course_lib.lectures.lecture_08.views import score_statistics
-from course_lib.lectures.lecture_08.views.distance_buckets import DistanceRows, distance_rows
+from course_lib.lectures.lecture_08.views.distance_buckets import distance_rows
 from course_lib.lectures.lecture_08.views.score_spread import BIN, EDGE, histogram
 from course_lib.objectives.sift import sift_loss
 from course_lib.teaching import curves_chart
 from course_lib.teaching.averages import glue_average
-from course_lib.teaching.claims import claims, printed
-from course_lib.teaching.results import read_result
+from course_lib.teaching.claims import printed
 from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION, template
 
 BOLD = ' font-weight="650"'
 WORD = {"fill": "#e3eef6", "ink": BLUE}
 PLACE = {"fill": "#fdf1d6", "ink": "#8a5f00"}
 BLOCK = {"fill": "#f6e9f1", "ink": "#8f4a72"}
-
-
-def _signed(points: float) -> str:
-    return f"{points:+.1f}".replace("-", "−")
-
-
-def _whole(number: float) -> str:
-    return f"{number:.0f}".replace("-", "−")
-
-
-def _percent(values: Sequence[float]) -> str:
-    return f"{mean(values):.0%}"
-
-
-def _in_letters(number: int) -> str:
-    return ("none", "one", "two", "three", "four")[number]
 
 
 # ---------------------------------------------------------------- 1, 2: added, or kept apart
@@ -110,7 +111,6 @@ def added_or_apart() -> str:
 
 # ---------------------------------------------------------------- 3: which row
 
-TOKENS, SPAN = 6, 2
 ROW_FILLS = ("#ffffff", "#fdf1d6", "#cfe3f1", "#efd3e3")
 
 
@@ -143,31 +143,7 @@ def which_row() -> str:
     return svg(1120, 370, *parts, says="the row of every pair of six tokens, and of every distance")
 
 
-def _rows_used() -> str:
-    used = row_table(position_rows(TOKENS, SPAN)).unique().tolist()
-    assert used == list(range(2 * SPAN))
-    return f"{used[0]} to {used[-1]}"
-
-
 # ---------------------------------------------------------------- 4: one score
-
-ASKS, OFFERS = (2.0, 1.0), (1.0, 3.0)  # the notebook's: query of i, key of j
-DISTANCE_OFFERS, DISTANCE_ASKS = (0.0, 2.0), (1.0, -1.0)
-
-
-@lru_cache(maxsize=1)
-def _one_score() -> tuple[float, float, float]:
-    """The three products, by the library: a text of one token has one distance."""
-    given = (ASKS, OFFERS, DISTANCE_OFFERS, DISTANCE_ASKS)
-    query, key, position_key, position_query = (torch.tensor(v).view(1, 1, 2) for v in given)
-    parts = score_parts(query[None], key[None], position_key, position_query, torch.tensor([0]))
-    first, second, third = (float(part) for part in parts if part is not None)
-    return first, second, third
-
-
-def _scaled() -> float:
-    one = torch.zeros(1)
-    return sum(_one_score()) / score_scale(len(ASKS), one, one)
 
 
 def one_score() -> str:
@@ -194,40 +170,10 @@ def one_score() -> str:
 
 # ---------------------------------------------------------------- 5: three maps and their sum
 
-TOY = ("the", "red", "boat", "sank")
-TOY_QUERY, TOY_KEY = ((0, 1), (1, 0), (2, 1), (1, 2)), ((0, 1), (1, 1), (2, 0), (1, 0))
-# Rows of the distances −2 and below, −1, 0, 1 and above: k = 2.
-TOY_POSITION_KEY = ((0, -1), (0, 1), (0, 0), (2, 0))
-TOY_POSITION_QUERY = ((0, 0), (0, 2), (0, 0), (1, 0))
-ASKING = TOY.index("boat")
-
-
-@lru_cache(maxsize=1)
-def _toy() -> ScoreParts:
-    made = [torch.tensor(x, dtype=torch.float32)[None] for x in (
-        TOY_QUERY, TOY_KEY, TOY_POSITION_KEY, TOY_POSITION_QUERY)]  # fmt: skip
-    return score_parts(made[0][None], made[1][None], *made[2:], position_rows(len(TOY), SPAN))
-
-
-def _toy_maps() -> list[Tensor]:
-    """The three maps and their sum, each (T, T)."""
-    maps = [part[0, 0] for part in _toy() if part is not None]
-    return [*maps, maps[0] + maps[1] + maps[2]]
-
-
-def _toy_weights() -> list[Tensor]:
-    """The asking token's shares: by the words alone, and by the sum; (T,) each."""
-    content, *_, total = _toy_maps()
-    one = torch.zeros(1)
-    return [
-        (content[ASKING] / score_scale(2)).softmax(-1),
-        (total[ASKING] / score_scale(2, one, one)).softmax(-1),
-    ]
-
 
 def three_maps() -> str:
     """Four grids of small integers: the darker the larger; the asking row framed."""
-    maps, parts = _toy_maps(), []
+    maps, parts = toy_maps(), []
     largest = max(float(one.abs().max()) for one in maps)
     titles = ("word with word", "word with distance", "distance with word", "sum")
     cell, top, gap, left = 56, 74, 56, 76
@@ -262,20 +208,6 @@ def _shade(share: float) -> str:
     return f"rgb({','.join(map(str, mixed))})"
 
 
-def _looks_most(which: int) -> str:
-    """Whom the asking token looks at most, and with what share."""
-    weights = _toy_weights()[which]
-    best = int(weights.argmax())
-    return f"*{TOY[best]}* ({float(weights[best]):.0%})"
-
-
-def _same_row() -> str:
-    """The number that two keys share in the second map, as the slide says."""
-    line = _toy_maps()[1][ASKING].tolist()
-    assert line[0] == line[1] and TOY[:2] == ("the", "red")
-    return _whole(line[0])
-
-
 # ---------------------------------------------------------------- 6: the code
 
 
@@ -287,8 +219,6 @@ def code_scores() -> str:
 
 
 # ---------------------------------------------------------------- 7: two generations of rows
-
-SHOWN_TOKENS, SHOWN_SPAN, SHOWN_FURTHEST = 48, 8, 32
 
 
 def buckets() -> Any:
@@ -317,47 +247,7 @@ def buckets() -> Any:
     return for_a_hall(figure, 660, 420)
 
 
-def _shown() -> DistanceRows:
-    """The small table of the second generation."""
-    return distance_rows(SHOWN_TOKENS, SHOWN_SPAN, SHOWN_FURTHEST)
-
-
-@lru_cache(maxsize=1)
-def _v3_rows() -> DistanceRows:
-    """Of the released v3, in the longest text it is trained on."""
-    config = published("deberta-v3", "base", DebertaV2Config)
-    return distance_rows(config.max_positions, config.span, config.furthest)
-
-
-def _v3_sharing() -> str:
-    """How many distances share the row of the longest."""
-    first, last = _v3_rows().sharing(_v3_rows().most)
-    return f"{first} to {last}"
-
-
 # ---------------------------------------------------------------- 8: counted, and right?
-
-
-def _counted(model: torch.nn.Module, *parts: str) -> int:
-    """Weights whose names hold one of the parts."""
-    return sum(p.numel() for name, p in model.named_parameters() if any(x in name for x in parts))
-
-
-@lru_cache(maxsize=1)
-def _sizes() -> dict[str, tuple[int, int, int, int]]:
-    """For each model: all weights, the words' table, places or distances, their projections."""
-    found = {}
-    with torch.device("meta"):  # shapes without memory
-        models = {"BERT-base": bert("base"), "DeBERTa-base": deberta("base"),
-                  "DeBERTa-v3-base": deberta_v3("base")}  # fmt: skip
-    for name, model in models.items():
-        found[name] = (
-            count_parameters(model) - _counted(model, "pooler."),  # DeBERTa has none
-            _counted(model, "embeddings.token."),
-            _counted(model, "embeddings.position", "positions."),
-            _counted(model, "position_key", "position_query"),
-        )
-    return found
 
 
 def sizes() -> str:
@@ -371,47 +261,9 @@ def sizes() -> str:
     return table(head, rows, size=22)
 
 
-def _projections() -> str:
-    config = published("deberta", "base", DebertaConfig)
-    L, d = config.num_layers, config.hidden_size
-    found = _sizes()["DeBERTa-base"][3]
-    assert found == 2 * L * d * d + L * d  # two matrices a layer, and one bias
-    return f"{found / 1e6:.1f}"
-
-
-SMALL = {
-    "vocab_size": 2_000, "num_layers": 3, "hidden_size": 96, "num_heads": 4,
-    "intermediate_size": 384,
-}  # fmt: skip
-
-
-@lru_cache(maxsize=1)
-def _apart_from_theirs() -> tuple[float, float]:
-    """The largest difference of an output from transformers' own, first and second generation."""
-    torch.manual_seed(0)
-    ids, found = torch.randint(5, 2_000, (3, 21)), []
-    second = {"span": 8, "furthest": 32, "convolution": 3}
-    for model in (deberta("base", span=16, **SMALL), deberta_v3("base", **second, **SMALL)):
-        with torch.no_grad():
-            ours = model.eval()(ids).last_hidden_state
-            theirs = to_transformers(model).eval()(ids).last_hidden_state
-        found.append(float((ours - theirs).abs().max()))
-    assert max(found) < 1e-5
-    return found[0], found[1]
-
-
 # ---------------------------------------------------------------- 9: δ(i, j) or δ(j, i)
 
 SEEN_TOKENS, SEEN_SPAN = 5, 4  # as in the claim
-
-
-@lru_cache(maxsize=1)
-def _which_delta() -> tuple[Any, Any, tuple[int, ...]]:
-    """Distances at which row k + 1 acts in transformers, (c2p, p2c) of both generations; and those
-    at which the paper's form cannot be had by turning the table (k = 8, 20 tokens)."""
-    first, second, unlike = next(one for one in claims("08") if one.id == "δ(j, i)").settle().value
-    assert first == second == ((1,), (1,))  # as the slide says
-    return first, second, unlike
 
 
 def _acts(transposed: bool) -> Tensor:
@@ -427,7 +279,7 @@ def _acts(transposed: bool) -> Tensor:
 
 def both_deltas() -> str:
     """Two grids: where row k + 1 acts by equation 4, and where in the released code."""
-    _which_delta()
+    which_delta()
     shown = (
         ("equation 4: δ(j, i)", "acts where j − i = 1", _acts(True), 60),
         ("released code: δ(i, j)", "acts where i − j = 1", _acts(False), 400),
@@ -498,30 +350,6 @@ def spread_table() -> str:
 # ---------------------------------------------------------------- 11: measured: added or apart
 
 
-@lru_cache(maxsize=1)
-def _found() -> dict[str, Any]:
-    return read_result("08_positions")
-
-
-def _reached(name: str) -> list[float]:
-    return outcome(_found(), "masked_accuracy")[name]
-
-
-def _ahead(better: str, worse: str) -> list[float]:
-    """Points between two recipes, a number a seed."""
-    return [100 * (a - b) for a, b in zip(_reached(better), _reached(worse), strict=True)]
-
-
-def _steps(name: str) -> int:
-    return int(_found()["recipes"][name]["steps"])
-
-
-def _longer(name: str = "DeBERTa") -> float:
-    """Times as long as a step of BERT."""
-    seconds = _found()["step_seconds"]
-    return float(seconds[name] / seconds["BERT"])
-
-
 def _rows_of_dots(
     names: Mapping[str, str], low: float, high: float, ticks: Sequence[float], *,
     columns: Mapping[str, Mapping[str, str]] | None = None, left: int = 330, wide: int = 640,
@@ -581,18 +409,6 @@ def measured() -> str:
     )  # fmt: skip
 
 
-def _at_equal_time() -> str:
-    """What BERT reaches in no more than DeBERTa's time; the slide says that it is ahead."""
-    assert _steps("BERT, equal time") / _steps("BERT") <= _longer()
-    assert mean(_ahead("BERT, equal time", "DeBERTa")) > 0
-    return _percent(_reached("BERT, equal time"))
-
-
-def _equal_time_seeds() -> str:
-    """In how many seeds BERT is ahead at equal time."""
-    return _in_letters(sum(points > 0 for points in _ahead("BERT, equal time", "DeBERTa")))
-
-
 # ---------------------------------------------------------------- 12, 13: what each part is worth
 
 PARTS = {
@@ -627,56 +443,10 @@ def _blocks() -> dict[str, str]:
     return passed
 
 
-def _no_distances() -> str:
-    values = _reached("no distances")
-    return f"{min(values):.0%} to {max(values):.0%}"
-
-
-def _worse(name: str, than: str = "DeBERTa") -> str:
-    """Points that a recipe loses in the mean, above zero as the slide says."""
-    points = mean(_ahead(than, name))
-    assert points > 0, (name, than, points)
-    return f"{points:.1f}"
-
-
-def _without_p2c_gains() -> str:
-    """Points over the whole DeBERTa; the slide says: more, not less."""
-    points = mean(_ahead("without p2c", "DeBERTa"))
-    assert points > 0
-    return f"{points:.1f}"
-
-
-def _seeds_below(name: str, than: str = "DeBERTa") -> int:
-    """In how many seeds a recipe finds less than another."""
-    return sum(points > 0 for points in _ahead(than, name))
-
-
-def _kept_without_places() -> str:
-    """Of what the decoder brings, the share that stays with all places at zero."""
-    whole = mean(_ahead("DeBERTa", "without decoder"))
-    share = mean(_ahead("decoder without places", "without decoder")) / whole
-    assert share > 0.7  # "nearly all"
-    return f"{share:.0%}"
-
-
-def _against_bert() -> str:
-    """Points between DeBERTa without its decoder and BERT; the slide says: about level."""
-    points = mean(_ahead("without decoder", "BERT"))
-    assert abs(points) < 3
-    return _signed(points)
-
-
 PRINTED = {
     "without c2p": "without_c2p", "without p2c": "without_p2c",
     "without decoder": "without_decoder", "BERT": "roberta",
 }  # fmt: skip
-
-
-def _paper_changes(row: str) -> list[float]:
-    """Points of MNLI (matched), SQuAD 2.0 (F1) and RACE against DeBERTa, by Table 4."""
-    rows = printed("deberta")["ablation"]
-    (mnli, _, squad, race), whole = rows[row], rows["deberta"]
-    return [mnli[0] - whole[0][0], squad[0] - whole[2][0], race - whole[3]]
 
 
 def beside_the_paper() -> str:
@@ -688,9 +458,9 @@ def beside_the_paper() -> str:
             (
                 "<strong>BERT; the paper: RoBERTa</strong>" if name == "BERT"
                 else f"<strong>{name}</strong>",
-                f"{_signed(mean(points))} (sd {stdev(points):.1f})",
-                f"{_seeds_below(name)} of {len(points)}",
-                *(map(_signed, _paper_changes(theirs)) if theirs else ["–"] * 3),
+                f"{signed(mean(points))} (sd {stdev(points):.1f})",
+                f"{seeds_below(name)} of {len(points)}",
+                *(map(signed, paper_changes(theirs)) if theirs else ["–"] * 3),
             )
         )  # fmt: skip
     head = ("points against DeBERTa", "ours: words", "seeds below", "MNLI", "SQuAD 2.0", "RACE")
@@ -698,11 +468,6 @@ def beside_the_paper() -> str:
 
 
 # ---------------------------------------------------------------- 14, 15, 16: the queue
-
-
-@lru_cache(maxsize=1)
-def _queue() -> dict[str, Any]:
-    return read_result("08_queue")
 
 
 def queue_text() -> str:
@@ -758,19 +523,6 @@ def code_decoder() -> str:
     )  # without the saving at masked places
 
 
-TOLD = {
-    "BERT": "BERT",
-    f"distances to {NARROW}, place side by side": "side by side",
-    f"distances to {NARROW}, decoder": "decoder",
-}
-UNTOLD = (f"distances to {LENGTH}, no decoder", f"distances to {NARROW}, no decoder")
-LONGER = f"distances to {LENGTH}, no decoder, longer"
-
-
-def _named(name: str) -> list[float]:
-    return outcome(_queue(), "accuracy")[name]
-
-
 def _chance() -> float:
     return 1 / len(_queue()["words"])
 
@@ -789,39 +541,6 @@ def queue_lines() -> Any:
     for label, y in zip(labels, (1.02, 0.91, 0.80, 0.42, 0.31, 0.13), strict=True):
         label.y = y  # those that end at the same height, one under another
     return for_a_hall(figure, 1120, 350, right=260)
-
-
-def _workers() -> str:
-    assert len(_queue()["words"]) == 8  # as the guesses say
-    return "eight"
-
-
-def _all_from(name: str) -> int:
-    """The step from which on even the slowest seed names all."""
-    curves = [run["curve"] for run in _queue()["runs"][name]]
-    return max(next(step for step, share in curve if share > 0.99) for curve in curves)
-
-
-def _all_named() -> str:
-    """Whoever is told the place names all workers in every seed."""
-    assert all(min(_named(name)) > 0.99 and _all_from(name) <= 100 for name in TOLD)
-    return _workers()
-
-
-def _untold() -> str:
-    values = [v for name in UNTOLD for v in _named(name)]
-    assert max(values) < 0.2
-    return f"{mean(values):.1%}"
-
-
-def _longer_end() -> str:
-    assert QUEUE_RECIPES[LONGER].steps == 5 * QUEUE_RECIPES[UNTOLD[0]].steps  # "five times"
-    return f"{mean(_named(LONGER)):.1%}"
-
-
-def _longer_best() -> str:
-    """The highest that a seed of the long run ever has on the way."""
-    return f"{max(share for run in _queue()['runs'][LONGER] for _, share in run['curve']):.0%}"
 
 
 # ---------------------------------------------------------------- 17: SiFT
@@ -895,22 +614,6 @@ def order() -> Any:
     return for_a_hall(figure, 620, 400)
 
 
-def _superglue(name: str) -> float:
-    return float(printed("deberta")["superglue"][name])
-
-
-def _gain(where: str) -> str:
-    ours, theirs = printed("deberta")["large"]["squad_2"][0], printed("deberta")["roberta_cells"]
-    return _signed(ours - theirs[where])
-
-
-def _cost(of: str) -> str:
-    """The paper's share of further computation, or the claim's by formula."""
-    if of == "paper":
-        return f"{printed('deberta')['cost']['more_compute']:.0%}"
-    return f"{next(one for one in claims('08') if one.id == '30% more').settle().value[0]:.0%}"
-
-
 # ---------------------------------------------------------------- 19, 20: to keep
 
 CHOSEN = ("E98", "decoder here", "slip 3 abstract")
@@ -922,77 +625,3 @@ def claims_rows() -> str:
 
 def exercises() -> str:
     return drawing.exercise_list("08")
-
-
-NUMBERS: dict[str, Callable[[], Any]] = {
-    "workers": _workers,
-    "cost_paper": lambda: _cost("paper"),
-    "cost_formula": lambda: _cost("formula"),
-    "toy_k": lambda: SPAN,
-    "toy_rows": lambda: 2 * SPAN,
-    "rows_used": _rows_used,
-    "wrong_rows": lambda: 2 * SPAN + 1,
-    "one_sum": lambda: _whole(sum(_one_score())),
-    "one_scaled": lambda: f"{_scaled():.2f}",
-    "alone_looks": lambda: _looks_most(0),
-    "sum_looks": lambda: _looks_most(1),
-    "same_row": _same_row,
-    "shown_span": lambda: SHOWN_SPAN,
-    "shown_rows": lambda: 2 * SHOWN_SPAN,
-    "shown_furthest": lambda: SHOWN_FURTHEST,
-    "shown_own": lambda: _shown().own[1],
-    "shown_dozen": lambda: "{} to {}".format(*_shown().sharing(12)),
-    "v1_rows": lambda: 2 * published("deberta", "base", DebertaConfig).span,
-    "v1_span": lambda: published("deberta", "base", DebertaConfig).span,
-    "v3_span": lambda: published("deberta-v3", "base", DebertaV2Config).span,
-    "v3_own": lambda: _v3_rows().own[1],
-    "v3_sharing": _v3_sharing,
-    "projections": _projections,
-    "apart_first": lambda: f"{_apart_from_theirs()[0]:.7f}",
-    "apart_second": lambda: f"{_apart_from_theirs()[1]:.7f}",
-    "unlike_from": lambda: _which_delta()[2][0],
-    "head": lambda: HEAD,
-    "stories": lambda: STORIES,
-    "seeds": lambda: _in_letters(len(SEEDS)),
-    "steps": lambda: FULL.steps,
-    "bert_words": lambda: _percent(_reached("BERT")),
-    "deberta_words": lambda: _percent(_reached("DeBERTa")),
-    "equal_time_words": _at_equal_time,
-    "equal_time_seeds": _equal_time_seeds,
-    "equal_time_steps": lambda: _steps("BERT, equal time"),
-    "longer": lambda: f"{_longer():.1f}",
-    "longer_without": lambda: f"{_longer('without decoder'):.1f}",
-    "no_distances": _no_distances,
-    "c2p_loses": lambda: _worse("without c2p"),
-    "p2c_gains": _without_p2c_gains,
-    "p2c_below": lambda: _in_letters(_seeds_below("without p2c")),
-    "decoder_worth": lambda: _worse("without decoder"),
-    "places_worth": lambda: _worse("decoder without places"),
-    "three_blocks": lambda: _worse("BERT, three blocks"),
-    "kept_without_places": _kept_without_places,
-    "against_bert": _against_bert,
-    "paper_p2c": lambda: _signed(_paper_changes("without_p2c")[2]),
-    "queue_steps": lambda: QUEUE_RECIPES["BERT"].steps,
-    "queue_long": lambda: QUEUE_RECIPES[LONGER].steps,
-    "all_named": _all_named,
-    "bert_from": lambda: _all_from("BERT"),
-    "beside_from": lambda: _all_from(f"distances to {NARROW}, place side by side"),
-    "decoder_from": lambda: _all_from(f"distances to {NARROW}, decoder"),
-    "untold": _untold,
-    "longer_end": _longer_end,
-    "longer_best": _longer_best,
-    "narrow": lambda: NARROW,
-    "far": lambda: LENGTH,
-    "single": lambda: _superglue("single"),
-    "ensemble": lambda: _superglue("ensemble"),
-    "people": lambda: _superglue("human"),
-    "gain_abstract": lambda: _gain("squad_2_in_the_abstract"),
-    "gain_table": lambda: _gain("squad_2"),
-    "mnli_gain": lambda: _signed(-_paper_changes("roberta")[0]),
-    "squad_gain": lambda: _signed(-_paper_changes("roberta")[1]),
-    "race_gain": lambda: _signed(-_paper_changes("roberta")[2]),
-    "printed_mean": lambda: f"{printed('deberta')['large']['glue']:.2f}",
-    "real_mean": lambda: printed("deberta")["large"]["glue_recomputed"],
-    "claims_in_all": lambda: len(claims("08")),
-    "exercise_minutes": lambda: drawing.exercise_minutes("08"),
-}  # fmt: skip

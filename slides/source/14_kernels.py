@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from html import escape
 from math import log10
 from typing import Any, NamedTuple
@@ -14,129 +13,64 @@ import drawing
 import numpy as np
 import torch
 from drawing import arrow, body_of, code, rect, svg, table, words
-from torch import Tensor
 
 from course_lib import albert, bert, published
 from course_lib.bench.early_exit import Evenly, flop_ratio
-from course_lib.bench.measuring import peak_bytes
-from course_lib.bench.roofline import Case, Placed, cases
-from course_lib.bench.summary import COMPARED, SpeedRow, speed_rows
-from course_lib.bench.traffic import Traffic, by_kind, total, traffic
+from course_lib.bench.roofline import Placed
+from course_lib.bench.summary import COMPARED, SpeedRow
+from course_lib.bench.traffic import Traffic, total
 from course_lib.config import encoder_flops
 from course_lib.kernels import disentangled
-from course_lib.kernels.choosing import ATTENTION, DISENTANGLED, Rule, choose
+from course_lib.kernels.choosing import ATTENTION, DISENTANGLED
 from course_lib.kernels.early_exit import early_exit
-from course_lib.kernels.masked_loss import IGNORED, masked_loss, masked_loss_reference
+from course_lib.kernels.masked_loss import masked_loss
 from course_lib.kernels.masking import CHOICE, as_uniform, random_bits
-from course_lib.kernels.positions import position_rows
-from course_lib.lectures.lecture_14.exercises.online import online_softmax
 from course_lib.lectures.lecture_14.exercises.real import real_only
+from course_lib.lectures.lecture_14.numbers import (
+    CHUNK,
+    EXAMPLES,
+    GPU,
+    HEADS,
+    LONG,
+    PLACES,
+    SEED,
+    SIZES,
+    VALUES,
+    Counted,
+    _band,
+    _counted,
+    _padded,
+    _pieces,
+    _ridge,
+    _roof,
+    _seen,
+    _size,
+    _stored,
+    _sum_intensity,
+    _twins,
+    _where,
+    a_number,
+    asked_kinds,
+    ladder_titles,
+    measured_on,
+    ratio_of,
+    rows_of,
+    square,
+    view_of_three,
+    when,
+)
 from course_lib.lectures.lecture_14.views.roofline import times
 from course_lib.lectures.lecture_14.views.speeds import speeds
-from course_lib.teaching.results import read_result
 from course_lib.teaching.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
 
-RATE = 0.15  # of the tokens that are asked for
-BYTES = 4  # of a float32
 BOLD = ' font-weight="650"'
 PALE, SOFT, RULE_LINE = "#e3f0f8", "#8a8a8a", "#dcdcdc"
-SPEED, GPU = "14_speed", "14_gpu"
 
 
 # ---------------------------------------------------------------- what is read
 
 
-@lru_cache(maxsize=2)
-def _stored(name: str = SPEED) -> dict[str, Any] | None:
-    """A stored run of the bench; None where there is none, and what it holds is left out."""
-    try:
-        return read_result(name)
-    except FileNotFoundError:
-        return None
-
-
-def _where(found: Mapping[str, Any]) -> str:
-    on = found["machine"]
-    parts = [str(on["processor"]), f"{on['threads']} threads"]
-    parts += [str(on["gpu"])] if on.get("gpu") else []
-    return f"{', '.join(parts)}, torch {on['torch']}, {on['date']}"
-
-
-def measured_on() -> str:
-    found = _stored()
-    return f"Measured on {_where(found)}." if found else ""
-
-
-def _roof() -> dict[str, float]:
-    """GFLOP/s of matrix products by number format, and GB/s of memory, of the stored run."""
-    found = _stored()
-    if found is None or "gigabytes_memory" not in found["machine"]:
-        return {}
-    on = found["machine"]
-    return {
-        "memory": on["gigabytes_memory"],
-        **{name: on[f"gflops_{name}"] for name in ("float32", "bfloat16") if on[f"gflops_{name}"]},
-    }
-
-
-def _ridge(roof: Mapping[str, float]) -> float:
-    return roof["float32"] / roof["memory"]
-
-
-def _a_number(roof: Mapping[str, float]) -> str:
-    """Multiply-adds in the time that a float32 takes to arrive; a multiply-add counts as two."""
-    return f"{BYTES * _ridge(roof) / 2:.0f}"
-
-
 # ---------------------------------------------------------------- what is counted
-
-
-class Counted(NamedTuple):
-    """A kernel's twin at the roofline's size, counted; no clock is looked at."""
-
-    name: str
-    twin: str
-    how: str
-    unavoidable: int
-    kinds: dict[str, Traffic]
-    held: int  # bytes at most at once
-    outputs: list[Tensor]
-
-    @property
-    def sum(self) -> Traffic:
-        return total(self.kinds.values())
-
-    @property
-    def intensity(self) -> float:
-        return self.sum.flops / self.unavoidable
-
-
-@lru_cache(maxsize=1)
-def _counted() -> tuple[Counted, ...]:
-    """All of bench.roofline's cases, both twins."""
-    return tuple(_one(case, twin) for case in cases() for twin in case.twins)
-
-
-def _one(case: Case, twin: str) -> Counted:
-    work = case.twins[twin]
-    outputs = [x.detach() for x in work()]
-    unavoidable = sum(x.nbytes for x in [*case.inputs, *outputs])
-    kind, _, how = twin.partition(", ")
-    moved = by_kind(traffic(work))
-    return Counted(case.name, kind, how, unavoidable, moved, peak_bytes(lambda: work()), outputs)
-
-
-def _twins(name: str) -> list[Counted]:
-    """The reference first."""
-    return [one for one in _counted() if one.name == name]
-
-
-def _size(count: float) -> str:
-    """Bytes with three digits."""
-    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= size:
-            return f"{float(f'{count / size:.3g}'):,g} {unit}"
-    return f"{count:,.0f} bytes"
 
 
 # ---------------------------------------------------------------- bars of traffic
@@ -231,34 +165,11 @@ def _between(function: Callable[..., Any], first: str, last: str) -> str:
 
 # ---------------------------------------------------------------- 2: two numbers
 
-SIZES = (16, 256, 4_096)
-
-
-def _square(n: int) -> tuple[int, int, int]:
-    """Operations of a product and of a sum of n × n matrices, and the bytes either must move."""
-    return 2 * n**3, n * n, 3 * n * n * BYTES
-
-
-@lru_cache(maxsize=1)
-def _sum_intensity() -> float:
-    flops, moved = _square(256)[1:]
-    return flops / moved
-
-
-def _checked_product() -> str:
-    """The formula, against what traffic() counts of a real product."""
-    n = SIZES[1]
-    a = torch.ones(n, n)
-    found = total(traffic(lambda: a @ a.T))
-    flops, _, moved = _square(n)
-    assert (found.flops, found.moved) == (flops, moved)
-    return f"{found.flops:,} operations, {found.moved:,} bytes"
-
 
 def two_numbers() -> str:
     rows = []
     for n in SIZES:
-        product, plus, moved = _square(n)
+        product, plus, moved = square(n)
         rows.append((f"{n:,}", f"{product:,}", f"{moved:,}", f"<strong>{product / moved:,.1f}"
                      "</strong>", f"{plus / moved:.2f}"))  # fmt: skip
     head = ("n", "2n³ operations", "3n² numbers, bytes", "product, a byte", "sum, a byte")
@@ -282,7 +193,7 @@ def this_machine() -> str:
     if roof:
         parts += [
             rect(826, 20, 324, 96, dash="6 4", ink=INK, **look),
-            words(988, 60, f"{_a_number(roof)} multiply-adds", 24, style=BOLD),
+            words(988, 60, f"{a_number(roof)} multiply-adds", 24, style=BOLD),
             words(988, 92, "while one number arrives", 20),
         ]
     return svg(1150, 124, *parts, says="memory brings numbers to the arithmetic")
@@ -352,11 +263,11 @@ def the_roof() -> str:
     roof = _roof()
     if not roof:
         return ""
-    most = max(_square(SIZES[-1])[0] / _square(SIZES[-1])[2], 10 * _ridge(roof))
+    most = max(square(SIZES[-1])[0] / square(SIZES[-1])[2], 10 * _ridge(roof))
     high = max(rate for name, rate in roof.items() if name != "memory")
     axes = Axes(80, 1130, 30, 330, (0.03, 1.3 * most), (0.8 * 0.03 * roof["memory"], 2 * high))
     marks = [("a sum", _sum_intensity())]
-    marks += [(f"product, n = {n:,}", (f := _square(n))[0] / f[2]) for n in SIZES]
+    marks += [(f"product, n = {n:,}", (f := square(n))[0] / f[2]) for n in SIZES]
     parts = _axes(axes, roof)
     for name, intensity in marks:
         reach = min(roof["float32"], intensity * roof["memory"])
@@ -368,16 +279,6 @@ def the_roof() -> str:
         else:
             parts.append(words(x, y + 28, name, 18, "end" if x > 1050 else "middle"))
     return svg(1150, 384, *parts, says="the roofline: a slope of memory, a flat line of arithmetic")
-
-
-def _poor() -> str:
-    """Which of the notebook's three products memory holds up on the stored machine."""
-    roof = _roof()
-    if not roof:
-        return ""
-    low = [n for n in SIZES if _square(n)[0] / _square(n)[2] < _ridge(roof)]
-    said = f"products up to n = {max(low):,} and every sum" if low else "every sum"
-    return f"Of those drawn, memory holds up {said}."
 
 
 # ---------------------------------------------------------------- 4: three ways
@@ -410,65 +311,15 @@ def three_ways() -> str:
 # ---------------------------------------------------------------- 5: only where a word is asked
 
 
-class AskedFor(NamedTuple):
-    """The masked-word loss of the notebook: both twins, the rows asked for, of so many."""
-
-    steps: dict[str, Callable[[], Any]]
-    asked: int
-    rows: int
-
-
-@lru_cache(maxsize=1)
-def _asked_for() -> AskedFor:
-    """Forward and backward; gradients are asked for, nothing is trained."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        hidden = torch.randn(8, 128, 128, requires_grad=True)
-        weights = torch.randn(4_096, 128, requires_grad=True)
-        drawn = torch.randint(4_096, (8, 128))
-        labels = torch.where(torch.rand(8, 128) < RATE, drawn, IGNORED)
-
-    def twin(loss: Callable[..., Tensor]) -> Callable[[], Any]:
-        return lambda: torch.autograd.grad(
-            loss(hidden, lambda x: x @ weights.T, labels), (hidden, weights)
-        )
-
-    steps = {"reference": twin(masked_loss_reference), "fast": twin(masked_loss)}
-    return AskedFor(steps, int((labels != IGNORED).sum()), labels.numel())
-
-
-@lru_cache(maxsize=1)
-def _asked_kinds() -> dict[str, dict[str, Traffic]]:
-    return {name: by_kind(traffic(step)) for name, step in _asked_for().steps.items()}
-
-
 def asked_bars() -> str:
-    return _traffic_bars(_asked_kinds())
+    return _traffic_bars(asked_kinds())
 
 
 def asked_code() -> str:
     return _blank(body_of(masked_loss), "hidden.flatten(0, 1)[at]")
 
 
-def _asked_ratio(what: str) -> str:
-    sums = [getattr(total(kinds.values()), what) for kinds in _asked_kinds().values()]
-    return f"{sums[0] / sums[1]:.1f}"
-
-
-@lru_cache(maxsize=1)
-def _asked_held() -> tuple[int, int]:
-    first, second = (peak_bytes(partial(_run, step)) for step in _asked_for().steps.values())
-    return first, second
-
-
-def _run(step: Callable[[], Any]) -> None:
-    step()
-
-
 # ---------------------------------------------------------------- 6: a mask never stored
-
-SEED, EXAMPLES, PLACES, VISITS = 1, (5, 7, 9), 3, 40
-BATCH = (64, 128)
 
 
 def _by_function(examples: Sequence[int], epoch: int) -> np.ndarray:
@@ -518,23 +369,12 @@ def hash_code() -> str:
     return _blank(source, "example.astype(np.uint64)")
 
 
-def _mask_bytes() -> str:
-    return _size(VISITS * torch.ones(BATCH, dtype=torch.bool).nbytes)
-
-
 # ---------------------------------------------------------------- 7: look up by shifting
-
-
-def _view_of_three() -> Tensor:
-    """The library's view (3, 3) of a table (3, 5) that holds the places of its numbers."""
-    T = 3
-    places = torch.arange(float(T * (2 * T - 1))).view(1, T, -1)
-    return disentangled._skew(places, T)[0].int()
 
 
 def shifted() -> str:
     """The table (3, 5) by distance and the view (3, 3): places in memory, by the library."""
-    view, step = _view_of_three(), 52
+    view, step = view_of_three(), 52
     T, width = len(view), 2 * len(view) - 1
     picked = set(view.flatten().tolist())
     left, right, top = 120, 800, 62
@@ -573,56 +413,7 @@ def shifted_code() -> str:
     return _blank(body_of(disentangled._skew, start="return"), "width - 1")
 
 
-def _gathered_share() -> str:
-    """Of the reference's bytes, those of gathers."""
-    reference = _twins("disentangled attention")[0]
-    return f"{reference.kinds['gather'].moved / reference.sum.moved:.0%}"
-
-
-def _gathers_left() -> str:
-    fast = _twins("disentangled attention")[1]
-    gather = fast.kinds.get("gather", Traffic("gather"))
-    return _size(gather.moved)
-
-
-def _ratio_of(name: str, what: str = "moved", which: int = 1) -> str:
-    """How many times less the twin moves, or computes, than its reference."""
-    found = _twins(name)
-    return f"{getattr(found[0].sum, what) / getattr(found[which].sum, what):.1f}"
-
-
 # ---------------------------------------------------------------- 8: a softmax in pieces
-
-SCORES, VALUES, CHUNK = (2.0, 1.0, 4.0, 3.0, 5.0, 0.0), (10.0, 20.0, 30.0, 40.0, 50.0, 60.0), 2
-
-
-class Kept(NamedTuple):
-    """What is kept after a chunk."""
-
-    scores: tuple[float, ...]
-    largest: float
-    shrink: float
-    sum: float
-    mixed: float
-
-
-@lru_cache(maxsize=1)
-def _pieces() -> tuple[Kept, ...]:
-    """A line a chunk; the end is compared with the whole softmax and with exercise 14.5's."""
-    scores, values = (torch.tensor(x, dtype=torch.float64) for x in (SCORES, VALUES))
-    largest, added, mixed, kept = -torch.inf, 0.0, 0.0, []
-    for s, v in zip(scores.split(CHUNK), values.split(CHUNK), strict=True):
-        now = max(largest, s.max().item())
-        shrink = float(np.exp(largest - now))
-        weights = (s - now).exp()
-        added = added * shrink + weights.sum().item()
-        mixed = mixed * shrink + (weights @ v).item()
-        kept.append(Kept(tuple(s.tolist()), now, shrink, added, mixed))
-        largest = now
-    whole = (scores.softmax(0) @ values).item()
-    library = online_softmax(scores, values[:, None], CHUNK).item()
-    assert abs(mixed / added - whole) < 1e-12 and abs(library - whole) < 1e-12
-    return tuple(kept)
 
 
 def pieces_table() -> str:
@@ -636,23 +427,6 @@ def pieces_table() -> str:
     return table(head, rows, size=23)
 
 
-def _pieces_end() -> str:
-    last = _pieces()[-1]
-    return f"{last.mixed:.3f} / {last.sum:.4f} = {last.mixed / last.sum:.3f}"
-
-
-def _first_pieces() -> str:
-    first = _pieces()[0]
-    weights = " + ".join(f"e^{s - first.largest:g}".replace("-", "−") for s in first.scores)
-    return f"{weights} = {first.sum:.4f}"
-
-
-def _shrink(number: int) -> str:
-    """The factor of a later chunk, as a power of e."""
-    before, now = _pieces()[number - 1], _pieces()[number]
-    return f"e^{before.largest - now.largest:g}".replace("-", "−")
-
-
 def attention_bars() -> str:
     return _bars_of("attention")
 
@@ -660,63 +434,18 @@ def attention_bars() -> str:
 # ---------------------------------------------------------------- 9: which path
 
 
-def _when(rule: Rule) -> str:
-    """A rule's conditions in words."""
-    parts = [
-        {"cpu": "CPU", "cuda": "GPU"}[rule.device] if rule.device else "",
-        " or ".join(str(t).removeprefix("torch.") for t in rule.dtypes or ()),
-        f"up to {rule.tokens_up_to:,} tokens" if rule.tokens_up_to else "",
-        {True: "training", False: "inference", None: ""}[rule.training],
-        {True: "dropout", False: "no dropout", None: ""}[rule.dropout],
-    ]
-    return ", ".join(filter(None, parts)) or "else"
-
-
 def rules() -> str:
     rows = []
     for name, found in (("attention", ATTENTION), ("disentangled", DISENTANGLED)):
         for place, rule in enumerate(found):
             why = rule.why.split(": ", 1)[1] if rule.why.startswith("bench ") else rule.why
-            rows.append((f"<strong>{name}</strong>" if place == 0 else "", _when(rule),
+            rows.append((f"<strong>{name}</strong>" if place == 0 else "", when(rule),
                          f'<code style="font-size:19px">{rule.path}</code>',
                          escape(why)))  # fmt: skip
     return table(("", "where", "takes", "because"), rows, numbers=False, size=19)
 
 
-def _taken(rules: Sequence[Rule], training: bool, dtype: torch.dtype = torch.bfloat16) -> str:
-    """The path for a text of 128 tokens, on a CPU and without dropout."""
-    with torch.enable_grad():
-        return choose(rules, torch.zeros(1, dtype=dtype, requires_grad=training), 128)
-
-
 # ---------------------------------------------------------------- 10: no padding
-
-
-class Padded(NamedTuple):
-    """The notebook's padded batch: what both ways move, and the share of padding."""
-
-    twins: dict[str, dict[str, Traffic]]
-    padding: float
-
-
-@lru_cache(maxsize=1)
-def _padded() -> Padded:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = bert("mini", vocab_size=1_000).eval()
-        lengths = torch.randint(16, 129, (32,))
-        mask = (torch.arange(128) < lengths[:, None]).long()
-        ids = torch.randint(5, 1_000, (32, 128)) * mask
-
-    def forward(remove: bool) -> None:
-        with torch.no_grad():
-            model(ids, mask, remove_padding=remove)
-
-    twins = {
-        name: by_kind(traffic(partial(forward, remove)))
-        for name, remove in (("padded", False), ("unpadded", True))
-    }
-    return Padded(twins, 1 - mask.float().mean().item())
 
 
 def padding_picture() -> str:
@@ -777,7 +506,7 @@ def leaving_picture() -> str:
     parts += [words(80, 44 + step * 3.5, "rows", 19, "end"),
               words(660, 60, f"solid: computed, {sum(seen)} of {rows * len(seen)} squares", 21,
                     "start"),
-              words(660, 96, f"operations: {_ratio_of('early exit', 'flops')} times fewer", 21,
+              words(660, 96, f"operations: {ratio_of('early exit', 'flops')} times fewer", 21,
                     "start", BOLD),
               words(660, 132, "dashed: the reference computes it too,", 21, "start"),
               words(660, 162, "and throws it away", 21, "start")]  # fmt: skip
@@ -790,19 +519,6 @@ def leaving_bars() -> str:
 
 def leaving_code() -> str:
     return _blank(_between(early_exit, "if bool(done.any())", "left, x ="), "x[stay]")
-
-
-def leaving_clock() -> str:
-    """Time won beside operations saved, of the stored run."""
-    found = _stored()
-    if found is None:
-        return ""
-    said = []
-    for row in _rows_of("Early exit", found):
-        layers = int(row.size.split("×", 1)[0])
-        said.append(f"{row.ratio / flop_ratio(layers):.0%} ({row.size})")
-    promised = "; ".join(said)
-    return f"Of the promised gain, the clock shows {promised}." if said else ""
 
 
 # ---------------------------------------------------------------- 12: is it right?
@@ -831,21 +547,6 @@ def right_rows() -> str:
                          f"<strong>{_difference(reference, one)}</strong>"))  # fmt: skip
     head = ("", "moved, reference", "fast", "held at once, reference", "fast", "difference")
     return table(head, rows, size=19)
-
-
-def _holds_more() -> str:
-    """Twins that hold more at once than their reference."""
-    found = [
-        f"{one.name}, {one.how}".removesuffix(", ")
-        for one in _counted()
-        if one.twin == "fast" and _seen(one) and one.held > _twins(one.name)[0].held
-    ]
-    return "; ".join(found) or "none"
-
-
-def _seen(one: Counted) -> bool:
-    """Masks are made by numpy, which traffic() does not see."""
-    return bool(one.sum.flops) or one.name == "ELECTRA's draw"
 
 
 # ---------------------------------------------------------------- 13: kernels below the roof
@@ -910,29 +611,12 @@ def _letter(x: float, y: float, letter: str, ink: str, filled: bool) -> str:
     )
 
 
-def _least_work() -> str:
-    """The fast masked-word loss does fewer operations a byte than its reference."""
-    slow, fast = _twins("masked-word loss")
-    assert fast.intensity < slow.intensity
-    return f"{slow.intensity:.0f} to {fast.intensity:.0f}"
-
-
 # ---------------------------------------------------------------- 14: against the peers
-
-
-def _rows_of(kind: str, found: Mapping[str, Any]) -> list[SpeedRow]:
-    """The rows whose table begins with that key of COMPARED, and no longer one."""
-    longer = [k for k in COMPARED if k != kind and k.startswith(kind)]
-    return [
-        row
-        for row in speed_rows(found)
-        if row.what.startswith(kind) and not any(row.what.startswith(k) for k in longer)
-    ]
 
 
 def _ratio_dots(found: Mapping[str, Any], kinds: Sequence[str]) -> str:
     """A row a kind, a dot a size: how many times as quick as the peer; hollow where slower."""
-    groups = {kind: rows for kind in kinds if (rows := _rows_of(kind, found))}
+    groups = {kind: rows for kind in kinds if (rows := rows_of(kind, found))}
     ratios = [row.ratio for rows in groups.values() for row in rows]
     low, high = min([*ratios, 0.8]) / 1.15, max([*ratios, 2.0]) * 1.3
     left, right, step, top = 330, 1000, 43, 34
@@ -976,36 +660,13 @@ def against_peers() -> str:
     return _ratio_dots(found, [kind for kind in COMPARED if "GPU" not in kind])
 
 
-def peers_said() -> str:
-    """How many sizes there are, and where the peer is quicker."""
-    found = _stored()
-    if found is None:
-        return ""
-    rows = speed_rows(found)
-    lost = [row for row in rows if row.ratio < 1]
-    return f"{len(rows)} sizes; slower than the peer in {len(lost) or 'none'}. {measured_on()}"
-
-
-def _peers_lost() -> str:
-    found = _stored()
-    if found is None:
-        return ""
-    lost = [row for row in speed_rows(found) if row.ratio < 1]
-    named = "; ".join(f"{row.what}, {row.size}: {times(row.ratio)}" for row in lost)
-    return f"Hollow ones by name: {named}." if lost else "No mark is hollow."
-
-
 # ---------------------------------------------------------------- 15: the ladder
-
-
-def _ladder_titles(found: Mapping[str, Any]) -> list[str]:
-    return [title for title in found["tables"] if title.startswith("Pre-training step")]
 
 
 def ladder() -> str:
     """One pre-training step, from the peer as shipped to ours, in tokens a second."""
     found = _stored()
-    titles = _ladder_titles(found) if found else []
+    titles = ladder_titles(found) if found else []
     if not titles or found is None:
         return ""
     rows = speeds(found, titles[0])
@@ -1029,7 +690,7 @@ def ladder() -> str:
 def ladder_said() -> str:
     """The first table's title, its remark, machine and date."""
     found = _stored()
-    titles = _ladder_titles(found) if found else []
+    titles = ladder_titles(found) if found else []
     if not titles or found is None:
         return ""
     remark = re.sub(r"\s{2,}", "; ", found.get("remarks", {}).get(titles[0], ""))
@@ -1038,29 +699,9 @@ def ladder_said() -> str:
     return f'<p style="font-size:22px">{first}{lines}</p>'
 
 
-def _ladder_others() -> str:
-    """Ours against the peer as shipped, for the sizes that are not drawn."""
-    found = _stored()
-    if found is None:
-        return ""
-    return "; ".join(
-        f"{title.removeprefix('Pre-training step, ')}: {times(speeds(found, title)[-1].ratio)} "
-        "the peer as shipped"
-        for title in _ladder_titles(found)[1:]
-    )
-
-
 # ---------------------------------------------------------------- 16: on a GPU
 
-LONG, HEADS, SPAN, FURTHEST = 8_192, 12, 256, 512  # DeBERTa-v3-base's attention, a long text
 HALF = 2  # bytes of a bfloat16
-
-
-@lru_cache(maxsize=1)
-def _band() -> int:
-    """Distances from the last one in the first row to the first one in the last."""
-    rows = position_rows(LONG, SPAN, FURTHEST)
-    return len(rows) - int((rows == rows[0]).sum()) - int((rows == rows[-1]).sum()) + 2
 
 
 def tiles() -> str:
@@ -1145,7 +786,7 @@ def _albert_counts() -> str:
 
 def _exit_times() -> str:
     found = _stored()
-    rows = _rows_of("Early exit", found) if found else []
+    rows = rows_of("Early exit", found) if found else []
     if not rows:
         return f"operations {flop_ratio(4):.2f} times fewer at four layers"
     kept = [row.ratio / flop_ratio(int(row.size.split("×", 1)[0])) for row in rows]
@@ -1175,75 +816,3 @@ def distrust() -> str:
 
 def exercises() -> str:
     return drawing.exercise_list("14")
-
-
-def _fast_peer() -> str:
-    """The widest and the narrowest gain of the stored run."""
-    found = _stored()
-    if found is None:
-        return ""
-    ratios = [row.ratio for row in speed_rows(found)]
-    return (
-        f"Against the peers: {times(min(ratios))} to {times(max(ratios))}, by kernel and size, "
-        f"median {times(statistics.median(ratios))}."
-    )
-
-
-def _machine_note() -> str:
-    roof = _roof()
-    if not roof:
-        return ""
-    return f"On the machine of the stored run: {_a_number(roof)}."
-
-
-NUMBERS: dict[str, Callable[[], Any]] = {
-    "rate": lambda: f"{RATE:.0%}",
-    "unread": lambda: f"{1 - RATE:.0%}",
-    "machine_note": _machine_note,
-    "checked_product": _checked_product,
-    "sum_intensity": lambda: f"{_sum_intensity():.2f}",
-    "poor": _poor,
-    "asked": lambda: _asked_for().asked,
-    "asked_rows": lambda: _asked_for().rows,
-    "asked_flops": lambda: _asked_ratio("flops"),
-    "asked_moved": lambda: _asked_ratio("moved"),
-    "asked_limit": lambda: f"{_asked_for().rows / _asked_for().asked:.1f}",
-    "held_reference": lambda: _size(_asked_held()[0]),
-    "held_fast": lambda: _size(_asked_held()[1]),
-    "visits": lambda: VISITS,
-    "mask_bytes": _mask_bytes,
-    "mask_batch": lambda: f"{BATCH[0]} × {BATCH[1]}",
-    "gathered_share": _gathered_share,
-    "gathers_left": _gathers_left,
-    "shifted_moved": lambda: _ratio_of("disentangled attention"),
-    "pieces_end": _pieces_end,
-    "first_pieces": _first_pieces,
-    "chunk": lambda: CHUNK,
-    "second_shrink": lambda: _shrink(1),
-    "third_shrink": lambda: _shrink(2),
-    "row_1": lambda: ", ".join(map(str, _view_of_three()[1].tolist())),
-    "row_step": lambda: int(_view_of_three()[1, 0] - _view_of_three()[0, 0]),
-    "fused_moved": lambda: _ratio_of("attention", which=2),
-    "padding": lambda: f"{_padded().padding:.0%}",
-    "padding_limit": lambda: f"{1 / (1 - _padded().padding):.2f}",
-    "padding_flops": lambda: f"{_padded_ratio('flops'):.2f}",
-    "exit_flops": lambda: _ratio_of("early exit", "flops"),
-    "exit_moved": lambda: _ratio_of("early exit"),
-    "leaving_clock": leaving_clock,
-    "least_work": _least_work,
-    "peers_lost": _peers_lost,
-    "ladder_others": _ladder_others,
-    "fast_peer": _fast_peer,
-    "band": lambda: _band(),
-    "taken_training": lambda: _taken(ATTENTION, True),
-    "taken_inference": lambda: _taken(ATTENTION, False),
-    "taken_deberta": lambda: _taken(DISENTANGLED, False),
-    "holds_more": _holds_more,
-    "rules_in_all": lambda: len(ATTENTION) + len(DISENTANGLED),
-    "exercise_minutes": lambda: drawing.exercise_minutes("14"),
-}
-
-
-def _padded_ratio(what: str) -> float:
-    first, second = (total(kinds.values()) for kinds in _padded().twins.values())
-    return float(getattr(first, what) / getattr(second, what))

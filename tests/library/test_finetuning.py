@@ -82,7 +82,8 @@ def test_it_learns_a_toy_and_the_encoder_given_stays_as_it_is():
     given, task = encoder(), toy()
     given.requires_grad_(False)  # a frozen encoder, such as a teacher's, is trained in its copy
     before = bits(given)
-    model = finetune(given, task, steps=40, learning_rate=1e-2, precision="float32")
+    # From some fresh weights a hundred steps are too few; which they are, torch's version decides.
+    model = finetune(given, task, steps=300, learning_rate=1e-2, precision="float32")
     assert class_accuracy(model, task) == 1.0 and class_accuracy(model, toy(seed=1)) > 0.9
     assert same_bits(bits(given), before) and given.pooler is None
     assert not any(p.requires_grad for p in given.parameters())

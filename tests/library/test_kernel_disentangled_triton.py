@@ -43,7 +43,8 @@ else:
             text=True,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        assert re.search(r"^\d\d passed in", done.stdout, re.MULTILINE), done.stdout  # all of them
+        passed = r"^\d\d passed(, \d+ warnings?)? in"  # all of them
+        assert re.search(passed, done.stdout, re.MULTILINE), done.stdout
 
 
 def compiled(function, blocks, **fixed):

@@ -26,9 +26,7 @@ from course_lib.teaching.exercises.machinery import all_stages, check_answer, dr
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Table, Wrong, alike
 from course_lib.teaching.exercises.report import Report, Verdict
 
-EXERCISES: dict[str, Any] = {
-    id: found for id, found in all_exercises().items() if isinstance(found, Exercise)
-}
+EXERCISES = all_exercises()
 KNOWN = [(id, n) for id, found in EXERCISES.items() for n in range(len(found.mistakes))]
 SEEDS = (0, 1, 2)
 torch.set_num_threads(1)  # the tensors are tiny
@@ -297,15 +295,9 @@ def test_a_pair_is_named_only_where_each_of_the_two_shows_alone() -> None:
     mistakes = (
         Edit("scaled = x * factor", "x = scaled = x * factor", "Not seen alone."),
         Edit("scaled + 1", "x * factor + 1", "Nor is this."),
-        Edit("scaled + 1", "scaled - 1", "One taken off."),
-        Edit("* 0.5", "", "The whole mean."),
     )
     message = toy_with(lambda x, f: toy(x * f, f), mistakes=mistakes).message
     assert message and "alone" not in message
-    less = toy_with(
-        lambda x, f: x * f - 1 - (x * f - 1).mean(-1, keepdim=True), mistakes=mistakes
-    ).message
-    assert "One taken off.\nAnd: The whole mean." in less
 
 
 def test_a_difference_in_the_seventh_digit_is_shown() -> None:
@@ -440,6 +432,7 @@ def test_the_numbers_of_a_list_keep_their_digits() -> None:
 def test_values_agree_within_the_tolerance_and_not_beyond() -> None:
     assert alike(torch.tensor([1.0, torch.inf]), torch.tensor([1.0, torch.inf]))
     assert alike(1.0 + 5e-7, 1.0) and not alike(1.0 + 5e-6, 1.0)
+    assert alike(3e11 + 1, 3e11 + 1, 1e-12) and not alike(3e11 + 1, 3e11, 1e-12)
     assert not alike(float("nan"), 1.0) and not alike([1, 2], [1, 2, 3])
     assert not alike(torch.zeros(0), torch.zeros(1)) and alike({"a": [1]}, {"a": (1.0,)})
     assert Exact("x").same("a", "a") and not Exact("x").same(None, "a")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -351,27 +351,30 @@ def _features_against_fine_tuning() -> Settled:
     return Settled(best, said)
 
 
+COUNTED = partial(Claim, how="computed", settled_by="counting a model of the published sizes")
+TABLE_5 = partial(
+    Claim,
+    who="BERT, section 5.1",
+    how="computed",
+    settled_by="differences in the printed Table 5",
+)
 LECTURE_002, LECTURE_004 = "source lecture 002", "source lecture 004"
 
 CLAIMS = (
-    Claim(
+    COUNTED(
         id="size base",
         they_say="BERT-base has 110M parameters",
         who="BERT, section 3",
         it_is="rounded up: 109.5M with the pooler, 108.9M without, 110.1M with both heads",
-        how="computed",
-        settled_by="counting a model of the published sizes",
         settle=lambda: _size("base"),
         accepts=is_(109_482_240),
         rejected=110_000_000,
     ),
-    Claim(
+    COUNTED(
         id="size large",
         they_say="BERT-large has 340M parameters",
         who="BERT, section 3",
         it_is="335.1M with the pooler, 336.2M with both heads; later papers say 334M or 335M",
-        how="computed",
-        settled_by="counting a model of the published sizes",
         settle=lambda: _size("large"),
         accepts=is_(335_141_888),
         rejected=340_000_000,
@@ -536,7 +539,7 @@ CLAIMS = (
         how="cited",
         settled_by="cited: optimization.py of the released code",
     ),
-    Claim(
+    COUNTED(
         id="slip 4 multilingual",
         they_say="the multilingual model has 110M parameters",
         who="README of the released code",
@@ -544,8 +547,6 @@ CLAIMS = (
             "177.9M: 110M is the English model's count, with a quarter of the vocabulary. The "
             "lecture on many languages takes this up"
         ),
-        how="computed",
-        settled_by="counting a model of the published sizes",
         settle=_multilingual,
         accepts=is_(177_853_440),
         rejected=110_000_000,
@@ -563,37 +564,28 @@ CLAIMS = (
         how="cited",
         settled_by="cited: run_squad.py of the released code",
     ),
-    Claim(
+    TABLE_5(
         id="Table 5 NSP",
         they_say="leaving out NSP hurts QNLI, MNLI and SQuAD significantly",
-        who="BERT, section 5.1",
         it_is="3.5 points on QNLI, but 0.5 on MNLI and 0.6 on SQuAD",
-        how="computed",
-        settled_by="differences in the printed Table 5",
         settle=lambda: _difference("full", "no_nsp", "QNLI", "MNLI-m", "SQuAD"),
         accepts=is_((3.5, 0.5, 0.6)),
         rejected=(3.5, 0.2, 0.6),  # MRPC's cell read for MNLI's
     ),
-    Claim(
+    TABLE_5(
         id="Table 5 direction",
         they_say="a left-to-right model is worse on all tasks",
-        who="BERT, section 5.1",
         it_is="so, both without NSP: much on MRPC and SQuAD, half a point on QNLI and SST-2",
-        how="computed",
-        settled_by="differences in the printed Table 5",
         settle=lambda: _difference(
             "no_nsp", "left_to_right_no_nsp", "MNLI-m", "QNLI", "MRPC", "SST-2", "SQuAD"
         ),
         accepts=is_((1.8, 0.6, 9.0, 0.5, 10.1)),
         rejected=(2.3, 4.1, 9.2, 0.6, 10.7),  # against the full model: two changes at once
     ),
-    Claim(
+    TABLE_5(
         id="Table 5 BiLSTM",
         they_say="a BiLSTM on top helps the left-to-right model on SQuAD and hurts it on GLUE",
-        who="BERT, section 5.1",
         it_is="so: SQuAD gains 7.1 points and is still 3.0 short; no GLUE column gains",
-        how="computed",
-        settled_by="differences in the printed Table 5",
         settle=lambda: _difference(
             "left_to_right_no_nsp_bilstm",
             "left_to_right_no_nsp",

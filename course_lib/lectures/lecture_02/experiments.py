@@ -43,7 +43,7 @@ def levels(material: Material) -> dict[str, float]:
 
 
 def gap_closed(accuracy: float, found: Mapping[str, float]) -> float:
-    """Share of the way from the count model to the oracle."""
+    """Fraction of the gap between the count model and the oracle that is closed."""
     return (accuracy - found["count_model"]) / (found["oracle"] - found["count_model"])
 
 

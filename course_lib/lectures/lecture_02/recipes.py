@@ -36,7 +36,7 @@ class Recipe:
 
 
 LIVE = Recipe(steps=2_400)  # what lecture 02 trains in front of the reader
-# The curve behind it, a result: it reads about seventeen times as many rows.
+# The curve behind it, a result: it reads about seventeen times as much.
 LONG = replace(LIVE, steps=20_000, batch_size=64)
 
 
@@ -68,8 +68,8 @@ def prepare(recipe: Recipe, world: MicroWorld | None = None) -> Material:
 
 
 def randomly_initialised(recipe: Recipe, vocab_size: int, seed: int) -> BertForPreTraining:
-    """Random weights; no dropout, because so short a training never sees a story often enough to
-    need it."""
+    """Random initialisation; no dropout, because so short a training never sees a story often
+    enough to need it."""
     torch.manual_seed(seed)
     return bert_for_pretraining(
         recipe.size,
@@ -93,15 +93,15 @@ class AccuracyCurve:
     points: list[dict[str, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        shares = [(i / self.looks) ** 1.5 for i in range(1, self.looks + 1)]
-        self._due = {max(1, round(share * self.steps)) for share in shares}
+        fractions = [(i / self.looks) ** 1.5 for i in range(1, self.looks + 1)]
+        self._due = {max(1, round(fraction * self.steps)) for fraction in fractions}
 
     def __call__(self, report: Report) -> None:
         if report.step in self._due:
             self.points.append({"step": report.step, **self.measure(report.model)})
 
     def measure(self, model: Any) -> dict[str, float]:
-        """Accuracy on hidden words of whole stories, and on pairs."""
+        """Masked-token accuracy on whole stories, and NSP accuracy on pairs."""
         special, stories = self.material.special, self.material.heldout_stories
         words = evaluate(model, stories.sequences, special, precision=self.precision)
         pairs = evaluate(model, self.material.heldout_pairs, special, precision=self.precision)
@@ -123,7 +123,7 @@ def pretrain(
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 0,
 ) -> tuple[BertForPreTraining, History]:
-    """Run a recipe from random weights; `steps` stops short of the recipe's end, for a replay."""
+    """Run a recipe from random initialisation; `steps` stops short of its end, for a replay."""
     model = randomly_initialised(recipe, material.special.vocab_size, seed)
     batches = pretraining_batches(
         material.train, material.special, batch_size=recipe.batch_size, seed=seed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..rooms import lectures_with, room
-from .report import Note, Report, Stage, Verdict
+from .report import Note, Report, Verdict
 
 if TYPE_CHECKING:
     from .form import Exercise
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Note",
     "Report",
-    "Stage",
     "Verdict",
     "all_exercises",
     "check",
@@ -32,12 +31,10 @@ def check(id: str, answer: Any = ..., *, seed: int | None = None) -> Report:
     id: as printed with the exercise, for instance "02.1". answer: your function itself.
     seed: draws the inputs of an earlier report again.
     """
-    from . import form, legacy, machinery
+    from .machinery import check_answer
 
     try:
-        found = exercise(id)
-        how = machinery if isinstance(found, form.Exercise) else legacy
-        report = how.check_answer(found, answer, seed)
+        report = check_answer(exercise(id), answer, seed)
     except (Exception, SystemExit) as error:
         report = Report(
             f"Exercise {id}", [Verdict("before the first stage", False, str(error))], "error"

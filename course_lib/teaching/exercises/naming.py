@@ -18,7 +18,7 @@ from torch import Tensor
 
 from .calling import Guarded
 from .form import Case, Edit, Exercise, Known, Stage
-from .outputs import Items, Number, Numbers, Out, alike, numeric, plain
+from .outputs import Items, Number, Numbers, Out, alike, as_tensor, numeric, plain
 
 NOTHING = object()  # where a function gave no value to compare
 MOST_PAIRS = 400
@@ -193,8 +193,8 @@ def _same(a: Any, b: Any, out: Out) -> bool:
     if isinstance(out, Items):
         try:
             return out.same(a, b)
-        except TypeError:
-            return False
+        except TypeError:  # a mistake may give what is no list at all
+            return alike(plain(a), plain(b), out.tol)
     if isinstance(out, Number) or not isinstance(b, Tensor):
         a, b = plain(a), plain(b)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
@@ -271,7 +271,7 @@ def _universal(mine: list[Any], right: list[Any], out: Out) -> Iterator[str]:
         return
     table: tuple[tuple[str, Callable[[Any], Any]], ...] = ()
     if isinstance(out, (Number, Numbers)) and all(numeric(b) for _, b in pairs):
-        pairs = [(_tensor(a), torch.as_tensor(b).detach()) for a, b in pairs]
+        pairs = [(_tensor(a), as_tensor(b).detach()) for a, b in pairs]
         if not any(bool(b.any()) for _, b in pairs):
             return  # exp of nothing, 1 minus nothing, one more than nothing: no name for them
         table = (*ANY_NUMBER, *(ANY_TENSOR if isinstance(out, Numbers) else ()))
@@ -307,6 +307,6 @@ def _not_reduced(pairs: list[tuple[Any, Any]], out: Out) -> Iterator[str]:
 def _tensor(x: Any) -> Any:
     try:
         x = list(x) if isinstance(x, tuple) else x
-        return torch.as_tensor(plain(x) if not isinstance(x, Tensor) else x.detach())
+        return as_tensor(plain(x) if not isinstance(x, Tensor) else x.detach())
     except Exception:
         return None

@@ -294,7 +294,7 @@ def numeric(x: Any) -> bool:
 
 
 def _close(a: Any, b: Any, tol: float) -> bool:
-    a, b = (torch.as_tensor(x).detach().double() for x in (a, b))
+    a, b = (as_tensor(x).detach().double() for x in (a, b))
     if a.shape != b.shape or not bool((torch.isfinite(a) == torch.isfinite(b)).all()):
         return False
     apart = torch.where(a == b, torch.zeros_like(a), (a - b).abs())

@@ -142,6 +142,3 @@ class Note(Shown):
 def _framed(content: str, colour: str) -> str:
     frame = f"border-left:4px solid {colour};padding-left:.8em"
     return card(f'<div role="status" style="{frame}">{content}</div>', "course-exercise")
-
-
-Stage = Verdict

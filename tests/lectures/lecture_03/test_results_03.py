@@ -294,13 +294,20 @@ def test_every_layer_was_probed(course):
 def test_the_line_begins_at_the_start_and_descends():
     found = result("03_loss_line")
     assert found["task"] == lecture_03.LINE_TASK and list(found["lines"]) == list(STARTS[:2])
-    train = lecture_03.english_task(found["task"], "train", COURSE)
-    for start, line in found["lines"].items():
+    for line in found["lines"].values():
         assert line["alpha"] == lecture_03.ALPHAS and line["distance"] > 1
         assert len(line["train_loss"]) == len(line["test_score"]) == len(line["alpha"])
         assert all(0 <= score <= 1 for score in line["test_score"])
         began, ended = (line["train_loss"][line["alpha"].index(place)] for place in (0.0, 1.0))
         assert 0 < ended < 0.5 * began
+
+
+@pytest.mark.usefixtures("recorded_draws")
+def test_the_line_begins_with_today_s_fresh_heads():
+    found = result("03_loss_line")
+    train = lecture_03.english_task(found["task"], "train", COURSE)
+    for start, line in found["lines"].items():
+        began = line["train_loss"][line["alpha"].index(0.0)]
         model = head_on(lecture_03.encoder_of(start), train, 0)
         assert lecture_03.whole_loss(model, train) == pytest.approx(began, rel=1e-3)
 

@@ -102,11 +102,8 @@ def numbers_one_draw(seed, epoch, examples, tokens):
 
 
 def numbers_global(seed, epoch, examples, tokens):
-    rows = []
-    for e in examples.tolist():
-        torch.manual_seed(int(mixed(seed, epoch, e) * 2**53))
-        rows.append(torch.rand(tokens))
-    return torch.stack(rows)
+    torch.manual_seed(seed)
+    return numbers_by_torch(seed, epoch, examples, tokens)
 
 
 def numbers_numpy_global(seed, epoch, examples, tokens):
@@ -529,8 +526,8 @@ WRONG = {
         (loss_with(end=lambda x: x * x), "it is squared"),
     ],
     "14.3": [
-        (rows_of(lambda s, p, e, t, n, N: int(100 * mixed(s, p, e, t))), "below 0, or 1 and above"),
-        (rows_of(lambda s, p, e, t, n, N: 1.5 * mixed(s, p, e, t) - 0.25), "below 0, or 1"),
+        (rows_of(lambda s, p, e, t, n, N: int(100 * mixed(s, p, e, t))), "whole numbers"),
+        (rows_of(lambda s, p, e, t, n, N: 1.5 * mixed(s, p, e, t) - 0.25), "Are there numbers"),
         (lambda s, p, examples, tokens: torch.rand(len(examples), tokens), "at the second call"),
         (rows_of(lambda s, p, e, t, n, N: mixed(s, p, t)), "All examples of a batch"),
         (numbers_seeded, "What counts is the place in the batch"),

@@ -192,9 +192,9 @@ MERGES = Exercise(
         Other(replaced, "Pairs are also found *inside* longer pieces: were the pieces joined with "
               "spaces and the pair replaced as text? In 'ba b' there is no piece a. Compare whole "
               "pieces."),
-        Other(one_by_one(lambda rank, i: i), "The leftmost pair that may be joined is "
-              "joined first (or the one that makes the longest piece, which comes to the same). Not "
-              "the place decides but the rank: the pair that stands first in merges."),
+        Other(one_by_one(lambda rank, i: i), "The leftmost pair that may be joined is joined first "
+              "(or the one that makes the longest piece, which comes to the same). Not the place "
+              "decides but the rank: the pair that stands first in merges."),
         Edit(FIRST, "known[0]", "The leftmost pair that may be joined is joined first, everywhere. "
              "Not the place decides but the rank: the pair that stands first in merges."),
         Other(one_by_one(lambda rank, i: -i), "The rightmost pair that may be joined is "

@@ -83,8 +83,8 @@ FLOPS = Exercise(
         Edit(RETURN, 'return layer if sharing == "all" else L * layer',
              f'With "all", one layer was counted. {ONCE}FLOPs.'),
         Edit(RETURN, 'first = 1 if sharing in ("all", "attention") else L\n    second = 1 if '
-             'sharing in ("all", "feed_forward") else L\n    return multiply_add * (first * (projections + '
-             "products) + second * feed_forward)",
+             'sharing in ("all", "feed_forward") else L\n    return multiply_add * (first * '
+             "(projections + products) + second * feed_forward)",
              f"Layers that share weights were counted once. {ONCE}FLOPs."),
         Edit(RETURN, 'return L * layer if sharing == "none" else layer',
              f"One layer was counted as soon as anything is shared. {ONCE}FLOPs."),

@@ -152,9 +152,9 @@ BUCKET = Exercise(
                f"The two logarithms have different bases, torch.{above} above the line and "
                f"math.{below} below. Any base will do, the same for both.")
           for above, below in (("log2", "log"), ("log", "log2"), ("log10", "log"))),
-        Edit(CEIL, "(fraction * left).floor().long()",
-             "You round down. Then the first distances beyond `exact` share its bucket, and only "
-             "furthest − 1 itself reaches the last one. Round up: ceil."),
+        Edit(CEIL, "(fraction * left).floor().long()", "You round down, or every bucket beyond "
+             "`exact` is one too low. Then the first distances beyond `exact` share its bucket; "
+             "their bucket is exact + 1. Round up: ceil."),
         Edit(CEIL, "(fraction * left).round().long()", "You round to the nearest whole number. "
              "Round up: ceil, so that `exact` is alone in its bucket."),
         Edit(WHERE, WHERE.replace("distance", "distance.abs()"),
@@ -177,8 +177,6 @@ BUCKET = Exercise(
              "own: the distance itself."),
         Edit("exact + (", "(", "Beyond `exact` you count from zero: add `exact`, for the near "
              "buckets come first."),
-        Edit("exact + (", "exact - 1 + (",
-             "Beyond `exact` every bucket is one too low: the first of them is exact + 1."),
         Edit("far.clamp(max=buckets - 1)", "far", "Distances beyond furthest − 1 get buckets "
              "beyond the last. They all stay in bucket k − 1."),
         Edit("far.clamp(max=buckets - 1)", "far.clamp(max=buckets)",

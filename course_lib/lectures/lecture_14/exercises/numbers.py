@@ -55,9 +55,9 @@ def drawn(function: Answer, seed: int, epoch: int, examples: Tensor, tokens: int
     return torch.as_tensor(out.read(function(seed, epoch, examples, tokens), right)).double()
 
 
-def out_of_range(function: Answer, *case: Any) -> int:
+def outside(function: Answer, *case: Any) -> tuple[bool, bool, bool]:
     x = drawn(function, *case)
-    return int((~((x >= 0) & (x < 1))).sum())
+    return bool((x == x.round()).all()), bool((x < 0).any()), not bool((x < 1).all())
 
 
 def again(function: Answer, *case: Any) -> bool:
@@ -136,6 +136,11 @@ def generators_moved(function: Answer, *case: Any) -> list[str]:
     return [n for n, a, b in zip(names, before, global_states(), strict=True) if a != b]
 
 
+RANGE = (
+    Exact("are these whole numbers"),
+    Exact("are there numbers below 0"),
+    Exact("are there numbers of 1 and above"),
+)
 BATCH = (
     Exact("is it the same row for all examples of a batch"),
     Exact("do other examples at the same places of a batch get the same numbers"),
@@ -188,8 +193,7 @@ NUMBERS = Exercise(
          "Keep to one type: make numpy arrays of examples and constants with np.uint64."),
     ),
     stages=(
-        Stage("from 0 up to 1, one for each token", short, out_of_range,
-              Number("count of numbers below 0, or 1 and above", kind="int")),
+        Stage("from 0 up to 1, one for each token", short, outside, RANGE),
         Stage("the same again", of(4, 8), again, Exact("is it the same at a second call")),
         Stage("any order, any split, any length", of(6, 8), independence, BATCH),
         Stage("each of the four matters", of(3, 8), without_effect,
@@ -205,6 +209,8 @@ NUMBERS = Exercise(
              "These are whole numbers; expected fractions, from 0 up to, not including, 1."),
         Edit("as_uniform(bits)", "2 * as_uniform(bits) - 1",
              "These are numbers from −1 to 1; expected from 0 up to, not including, 1."),
+        Edit("as_uniform(bits)", "100 * as_uniform(bits)",
+             "Some of your numbers are 1 and above; expected from 0 up to, not including, 1."),
         Edit("torch.from_numpy(as_uniform(bits))", "torch.rand(len(examples), tokens)",
              "The same four numbers gave other random numbers at the second call: a running "
              "generator is at work. Make them a function of (seed, epoch, example, position)."),

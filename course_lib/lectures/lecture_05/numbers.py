@@ -1,0 +1,354 @@
+"""The numbers that sentences of lecture 05 say: counted, computed, or read from results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from statistics import mean
+from typing import Any, NamedTuple
+
+import torch
+
+from course_lib import MicroWorld, bert, count_parameters, make_pairs, published
+from course_lib.config import encoder_flops
+from course_lib.family.albert import SHARING, AlbertConfig, albert, parameter_breakdown
+from course_lib.objectives.sentence_order import make_ordered_pairs
+from course_lib.objectives.sequences import PackedSequences
+from course_lib.teaching.averages import glue_average
+from course_lib.teaching.claims import claims, printed
+from course_lib.teaching.results import read_result
+
+from .experiments import GRID, GRID_SEEDS, LIVE, TASK_SEEDS, WIDTHS, outcome
+
+TOKENS = 128  # of the text whose operations are counted
+
+
+def signed(points: float, digits: int = 1) -> str:
+    return f"{points:+.{digits}f}".replace("-", "−")
+
+
+def millions(count: int) -> str:
+    return f"{count / 1e6:.1f}M"
+
+
+@lru_cache(maxsize=1)
+def _base() -> AlbertConfig:
+    return published("albert", "base", AlbertConfig)
+
+
+@lru_cache(maxsize=16)
+def _albert(size: str = "base", sharing: str = "all", groups: int = 1) -> int:
+    with torch.device("meta"):  # shapes without memory
+        return count_parameters(albert(size, sharing=sharing, num_groups=groups))
+
+
+@lru_cache(maxsize=2)
+def _bert(size: str) -> int:
+    with torch.device("meta"):
+        return count_parameters(bert(size))
+
+
+def _factors() -> tuple[int, int, int]:
+    """Numbers in the whole table, in the narrow one, and in the matrix that widens it."""
+    config = _base()
+    V, E, H = config.vocab_size, config.embedding_size, config.hidden_size
+    return V * H, V * E, E * H
+
+
+TOY = (
+    ((1.0, 0.0), (0.0, 1.0), (2.0, -1.0)),
+    ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)),
+)
+
+
+def _toy() -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.tensor(TOY[0]), torch.tensor(TOY[1])
+
+
+def wrong_order() -> str:
+    """What PyTorch says when the matrix stands before the row."""
+    short, widen = _toy()
+    try:
+        _ = widen @ short[2]
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+    raise AssertionError("the factors must not fit the other way round")
+
+
+@lru_cache(maxsize=1)
+def _models() -> dict[str, tuple[int, int]]:
+    """Weights, and operations for one text, of five published models."""
+    found = {}
+    for size in ("base", "large"):
+        found[f"BERT-{size}"] = (_bert(size), encoder_flops(published("bert", size), TOKENS))
+        config = published("albert", size, AlbertConfig)
+        found[f"ALBERT-{size}"] = (_albert(size), encoder_flops(config, TOKENS))
+    config = published("albert", "xxlarge", AlbertConfig)
+    return found | {"ALBERT-xxlarge": (_albert("xxlarge"), encoder_flops(config, TOKENS))}
+
+
+def _lost(width: str) -> dict[str, float]:
+    """Points of the five-task mean that sharing a half, or all, loses."""
+    rows = printed("albert")["sharing"][width]
+    parts = ("attention", "feed_forward", "all")
+    return {part: round(rows["none"][-1] - rows[part][-1], 1) for part in parts}
+
+
+@lru_cache(maxsize=1)
+def _world() -> MicroWorld:
+    return MicroWorld.load()
+
+
+@lru_cache(maxsize=1)
+def _tasks() -> dict[str, Any]:
+    return _read("05_sentence_tasks")
+
+
+@lru_cache(maxsize=1)
+def _grid() -> dict[str, Any]:
+    return _read("05_sharing")
+
+
+def _read(name: str) -> dict[str, Any]:
+    try:
+        return read_result(name)
+    except FileNotFoundError as missing:
+        raise RuntimeError(
+            f"data/results/{name}.json is not there, and this slide shows what it holds. "
+            "`python -m course_lib.teaching.results 05` makes it (an hour or less on two cores)."
+        ) from missing
+
+
+def guessed(task: str, what: str) -> float:
+    return float(_tasks()["guesses"][task][what])
+
+
+class Sign(NamedTuple):
+    """Of the pairs of a task: how many show a sign, and which share of these has the label 1."""
+
+    pairs: int
+    share: float
+    wrong: float
+
+
+@lru_cache(maxsize=1)
+def _documents() -> list[list[list[int]]]:
+    return _world().documents(_world().stories(LIVE.stories, seed=0))
+
+
+@lru_cache(maxsize=1)
+def _training_pairs() -> dict[str, PackedSequences]:
+    """The training stories, cut for both questions, as in the notebook."""
+    length, special = LIVE.length, _world().special
+    return {
+        "NSP": make_pairs(_documents(), special, length=length),
+        "SOP": make_ordered_pairs(_documents(), special, length=length),
+    }
+
+
+@lru_cache(maxsize=2)
+def _shown_signs(task: str) -> dict[str, torch.Tensor]:
+    """(N,) for each sign of a wrong pair, whether a training pair shows it."""
+    rows = _training_pairs()[task]
+    openings = {tuple(story[0][:4]) for story in _documents()}
+    starts = rows.token_type_ids.argmax(dim=1).tolist()
+    begun = [tuple(ids[b : b + 4].tolist()) for ids, b in zip(rows.input_ids, starts, strict=True)]
+    opens = torch.tensor([start in openings for start in begun])
+    late = _in_segment(rows, "finally", 0) & _in_segment(rows, "first", 1)
+    return {"opens": opens, "late": late, "neither": ~(opens | late)}
+
+
+def _labels(task: str) -> torch.Tensor:
+    label = _training_pairs()[task].next_sentence_label
+    assert label is not None
+    return label
+
+
+@lru_cache(maxsize=1)
+def _signs() -> dict[str, dict[str, Sign]]:
+    """Both tasks' signs counted; each is always label 1, as the slide says."""
+    found = {
+        task: {
+            name: Sign(
+                int(which.sum()),
+                which.float().mean().item(),
+                _labels(task)[which].float().mean().item(),
+            )
+            for name, which in _shown_signs(task).items()
+        }
+        for task in ("NSP", "SOP")
+    }
+    assert all(signs[name].wrong == 1 for signs in found.values() for name in ("opens", "late"))
+    return found
+
+
+def _opening_rule() -> float:
+    """The share of SOP's pairs told apart by: swapped where B begins like an opening."""
+    return (_shown_signs("SOP")["opens"] == _labels("SOP").bool()).float().mean().item()
+
+
+def _in_segment(rows: PackedSequences, word: str, segment: int) -> torch.Tensor:
+    """(N,) whether the word stands in the segment."""
+    here = (rows.input_ids == _world().tokenizer.id(word)) & (rows.token_type_ids == segment)
+    return (here & rows.attention_mask.bool()).any(dim=1)
+
+
+def _cell(width: int, sharing: str) -> float:
+    return mean(outcome(_grid(), "masked_accuracy")[f"E={width}, {sharing}"])
+
+
+def _costs(sharing: str) -> list[float]:
+    """Points lost by this way to share against none, at each width."""
+    return [100 * (_cell(width, "none") - _cell(width, sharing)) for width in WIDTHS]
+
+
+def _attention_costs_more() -> str:
+    """Both costs at the narrow width; the slide says that attention's is the larger, at both."""
+    attention, feed = _costs("attention"), _costs("feed_forward")
+    assert all(a > f for a, f in zip(attention, feed, strict=True))
+    return f"{attention[0]:.1f} against {feed[0]:.1f}"
+
+
+def _width_gains() -> list[float]:
+    """Points gained by the wider table, for each way to share."""
+    return [100 * (_cell(WIDTHS[1], s) - _cell(WIDTHS[0], s)) for s in SHARING]
+
+
+def _five_tasks_spread() -> float:
+    """The distance of best and worst width in the paper's Table 3, all shared."""
+    averages = [row[-1] for row in printed("albert")["embedding_size"]["all_shared"].values()]
+    return max(averages) - min(averages)
+
+
+def average(row: str, recipe: str = "dev-8") -> float:
+    return glue_average(printed("glue")[row]["scores"], recipe)
+
+
+def _five(row: str) -> float:
+    """The paper's own mean of five tasks, as printed; its recipe gives the same."""
+    overall = printed("albert")["overall"]
+    scores = dict(zip(overall["columns"][:-1], overall[row][:-1], strict=True))
+    assert abs(glue_average(scores, "ALBERT-5") - overall[row][-1]) < 0.06, row
+    return float(overall[row][-1])
+
+
+def hundredths(value: float) -> str:
+    """Two digits, halves upwards: 88.925 is 88.93."""
+    return f"{value + 1e-6:.2f}"
+
+
+def _percent(task: str, tested: str) -> str:
+    return f"{mean(outcome(_tasks(), tested)[task]):.0%}"
+
+
+def _paper_pairs(task: str, tested: str) -> float:
+    row = printed("albert")["sentence_loss"]["intrinsic"][task]
+    return float(row[("words", "NSP", "SOP").index(tested)])
+
+
+def _overall(row: str) -> float:
+    return float(printed("albert")["overall"][row][-1])
+
+
+def _throughput(row: str) -> str:
+    return f"{printed('albert')['overall']['throughput'][row]:g}"
+
+
+def _best_width() -> tuple[str, str]:
+    """The width with the best mean where all is shared, and its lead over the widest (Table 3)."""
+    means = {w: row[-1] for w, row in printed("albert")["embedding_size"]["all_shared"].items()}
+    best = max(means, key=lambda width: means[width])
+    return best, f"{means[best] - means[max(means, key=int)]:.1f}"
+
+
+def _feed_share() -> float:
+    """The feed-forward half's share of a block."""
+    H, F = _base().hidden_size, _base().intermediate_size
+    half = 2 * H * F + F + H + 2 * H  # with its LayerNorm
+    return half / parameter_breakdown(_base())["blocks"]
+
+
+def _downstream(task: str) -> float:
+    return float(printed("albert")["sentence_loss"]["downstream"][task][-1])
+
+
+NUMBERS: dict[str, Callable[[], Any]] = {
+    "E": lambda: _base().embedding_size,
+    "H": lambda: _base().hidden_size,
+    "V": lambda: _base().vocab_size,
+    "albert_base": lambda: millions(_albert()),
+    "attention_128": lambda: signed(-_lost("128")["attention"]),
+    "attention_768": lambda: signed(-_lost("768")["attention"]),
+    "attention_against_feed": _attention_costs_more,
+    "attention_shared": lambda: millions(_albert(sharing="attention")),
+    "bag_nsp": lambda: f"{guessed('NSP', 'shared'):.0%}",
+    "bag_sop": lambda: f"{guessed('SOP', 'shared'):.0%}",
+    "base_loses": lambda: f"{_overall('bert_base') - _overall('base'):.1f}",
+    "bert_base": lambda: millions(_bert("base")),
+    "best_by": lambda: _best_width()[1],
+    "best_width": lambda: _best_width()[0],
+    "block": lambda: parameter_breakdown(_base())["blocks"],
+    "both_factors": lambda: sum(_factors()[1:]),
+    "claims_in_all": lambda: len(claims("05")),
+    "commoner_nsp": lambda: f"{guessed('NSP', 'commoner label'):.0%}",
+    "depth_24": lambda: printed("albert")["depth"]["layers"]["24"][-1],
+    "depth_48": lambda: printed("albert")["depth"]["layers"]["48"][-1],
+    "dev_albert": lambda: hundredths(average("albert_dev")),
+    "dev_bert": lambda: hundredths(average("bert_large_dev")),
+    "ensemble": lambda: printed("glue")["albert_test"]["printed"],
+    "equal_time_bert": lambda: printed("albert")["equal_time"]["bert_large"][-1],
+    "equal_time_xxlarge": lambda: printed("albert")["equal_time"]["xxlarge"][-1],
+    "feed_share": lambda: f"{_feed_share():.0%}",
+    "five_base": lambda: _five("base"),
+    "five_tasks_spread": lambda: f"{_five_tasks_spread():.1f}",
+    "grid_layers": lambda: GRID.num_layers,
+    "grid_seeds": lambda: len(GRID_SEEDS),
+    "grid_steps": lambda: GRID.steps,
+    "large_fewer": lambda: round(_bert("large") / _albert("large")),
+    "lost_all_128": lambda: f"{_lost('128')['all']:.1f}",
+    "lost_all_768": lambda: f"{_lost('768')['all']:.1f}",
+    "matrix": lambda: _factors()[2],
+    "narrow": lambda: _factors()[1],
+    "narrow_E": lambda: WIDTHS[0],
+    "narrow_none": lambda: f"{_cell(WIDTHS[0], 'none'):.0%}",
+    "nsp_gain": lambda: f"{_downstream('NSP') - _downstream('none'):.1f}",
+    "nsp_on_nsp": lambda: _percent("NSP", "NSP"),
+    "nsp_on_sop": lambda: _percent("NSP", "SOP"),
+    "opening_pairs": lambda: _signs()["NSP"]["opens"].pairs,
+    "opening_rule": lambda: f"{_opening_rule():.0%}",
+    "ordered_sop": lambda: f"{guessed('SOP', 'ordered'):.0%}",
+    "paper_nsp_on_sop": lambda: str(_paper_pairs("NSP", "SOP")),
+    "paper_sop_on_nsp": lambda: _paper_pairs("SOP", "NSP"),
+    "seeds": lambda: len(TASK_SEEDS),
+    "sharing_narrow": lambda: f"{_costs('all')[0]:.1f}",
+    "sharing_wide": lambda: f"{_costs('all')[1]:.1f}",
+    "sop_gain": lambda: f"{_downstream('SOP') - _downstream('NSP'):.1f}",
+    "sop_on_nsp": lambda: _percent("SOP", "NSP"),
+    "speed_base": lambda: _throughput("base"),
+    "speed_bert_base": lambda: _throughput("bert_base"),
+    "speed_xxlarge": lambda: _throughput("xxlarge"),
+    "steps": lambda: LIVE.steps,
+    "stories": lambda: LIVE.stories,
+    "table_saved": lambda: f"{1 - sum(_factors()[1:]) / _factors()[0]:.0%}",
+    "times_smaller": lambda: f"{_bert('base') / _albert():.1f}",
+    "wide_E": lambda: WIDTHS[1],
+    "wide_all": lambda: f"{_cell(WIDTHS[1], 'all'):.0%}",
+    "width_large": lambda: published("bert", "large").hidden_size,
+    "width_least": lambda: f"{min(_width_gains()):.0f}",
+    "width_most": lambda: f"{max(_width_gains()):.0f}",
+    "width_xxlarge": lambda: published("albert", "xxlarge", AlbertConfig).hidden_size,
+    "words_none": lambda: _percent("none", "masked_accuracy"),
+    "words_nsp": lambda: _percent("NSP", "masked_accuracy"),
+    "words_sop": lambda: _percent("SOP", "masked_accuracy"),
+    "work_base": lambda: f"{_models()['ALBERT-base'][1] / 1e9:.2f}",
+    "wrong_order": wrong_order,
+    "xxlarge": lambda: millions(_albert("xxlarge")),
+    "xxlarge_gains": lambda: f"{_overall('xxlarge') - _overall('bert_large'):.1f}",
+    "xxlarge_of_large": lambda: f"{_albert('xxlarge') / _bert('large'):.0%}",
+    "xxlarge_printed": lambda: ", ".join(
+        f"{number // 10**6}M"
+        for name, number in printed("albert")["sizes"].items()
+        if name.startswith("xxlarge")
+    ),
+    "xxlarge_work": lambda: f"{_models()['ALBERT-xxlarge'][1] / _models()['BERT-large'][1]:.1f}",
+}

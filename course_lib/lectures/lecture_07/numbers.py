@@ -1,0 +1,284 @@
+"""The numbers that sentences of lecture 07 say: counted, computed, or read from results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import log
+from statistics import mean
+from typing import Any
+
+import torch
+
+from course_lib import MicroWorld, bert, count_parameters, published
+from course_lib.config import encoder_flops
+from course_lib.family.electra import GENERATOR_SIZE, ElectraConfig, generator_config
+from course_lib.objectives.replaced_tokens import RELEASED_MIX
+from course_lib.teaching.claims import claims, printed
+from course_lib.teaching.results import read_result
+
+from .experiments import FULL, LONG, SEEDS, micro_electra, outcome
+from .views.corruptor import Corruption, corrupt_and_detect
+
+TOKENS = 128  # of the text whose operations are counted
+
+GUESSED_RIGHT = 4  # of ten masked words, in the first guess
+
+
+def _replaced_share() -> str:
+    """What the first guess asks for: the share masked, less what was guessed right."""
+    return f"{FULL.rate * (1 - GUESSED_RIGHT / 10):.0%}"
+
+
+def _weight() -> int:
+    return int(printed("electra")["loss"]["disc_weight"])
+
+
+def _at_the_start() -> tuple[float, float]:
+    """Both losses of networks that guess, in nats."""
+    return log(ElectraConfig().vocab_size), log(2)
+
+
+def discs_share(disc_weight: float, mlm_weight: float) -> float:
+    mlm, disc = _at_the_start()
+    return disc_weight * disc / (disc_weight * disc + mlm_weight * mlm)
+
+
+def _adversarial(who: str) -> str:
+    return f"{printed('electra')['adversarial'][who]}%"
+
+
+@lru_cache(maxsize=1)
+def _bert_base() -> int:
+    """BERT-base's encoder without its pooler."""
+    with torch.device("meta"):
+        model = bert("base")
+        return count_parameters(model) - count_parameters(model.pooler)
+
+
+def _step_adds() -> float:
+    """The generator's operations, as a share of the discriminator's, base, blocks forward."""
+    config = published("electra", "base", ElectraConfig)
+    small = generator_config(config, GENERATOR_SIZE["base"])
+    return encoder_flops(small, TOKENS) / encoder_flops(config, TOKENS)
+
+
+STORY, SHARE, DRAW = (4, 1), 0.2, 1  # seed and number of a held-out story; share hidden; seed
+
+
+@lru_cache(maxsize=1)
+def _world() -> MicroWorld:
+    return MicroWorld.load()
+
+
+@lru_cache(maxsize=1)
+def _corruption() -> Corruption:
+    seed, number = STORY
+    story = _world().stories(number + 1, seed=seed, split="heldout")[number]
+    text = " ".join(story.sentences[:3])
+    return corrupt_and_detect(micro_electra(), _world().tokenizer, text, SHARE, DRAW)
+
+
+def _said_of_the_story() -> dict[str, str]:
+    """Counts of the picture, for slide and notes."""
+    corruption = _corruption()
+    pairs = list(zip(corruption.selected, corruption.replaced, corruption.called, strict=True))
+    hidden = sum(selected for selected, _, _ in pairs)
+    replaced = sum(r for _, r, _ in pairs)
+    found = sum(r and c for _, r, c in pairs)
+    alarms = sum(c and not r for _, r, c in pairs)
+    return {
+        "hidden": str(hidden), "replaced": str(replaced), "right": str(hidden - replaced),
+        "found": str(found), "alarms": str(alarms),
+    }  # fmt: skip
+
+
+def _read(name: str) -> dict[str, Any]:
+    try:
+        return read_result(name)
+    except FileNotFoundError as missing:
+        raise RuntimeError(
+            f"data/results/{name}.json is not there, and this slide shows what it holds. "
+            "`python -m course_lib.teaching.results 07` makes it (hours on two cores)."
+        ) from missing
+
+
+@lru_cache(maxsize=1)
+def _long() -> dict[str, Any]:
+    return _read("07_electra")["runs"]["ELECTRA"][0]
+
+
+def looks_at(measure: str) -> list[tuple[float, float]]:
+    return [(look["step"], look[measure]) for look in _long()["curve"]]
+
+
+def _first_look(measure: str, last: bool = False) -> str:
+    return f"{looks_at(measure)[-1 if last else 0][1]:.0%}"
+
+
+@lru_cache(maxsize=1)
+def _found() -> dict[str, Any]:
+    return _read("07_stepping_stones")
+
+
+def _cost(step: str) -> float:
+    """Operations of a step, as a multiple of BERT's."""
+    costs = _found()["flops_a_step"]
+    return float(costs[step] / costs["BERT"])
+
+
+def _paper(step: str) -> float:
+    return float(printed("electra")["stones"][step])
+
+
+def _all_tokens_share() -> str:
+    """Of ELECTRA's gain over BERT, what words asked everywhere bring (Table 5)."""
+    start = _paper("BERT")
+    return f"{(_paper('All-tokens MLM') - start) / (_paper('ELECTRA') - start):.0%}"
+
+
+def _kinds(step: str, setting: str = "equal steps") -> list[float]:
+    return outcome(_found(), "kinds")[f"{setting}: {step}"]
+
+
+def _percent_kinds(step: str, setting: str = "equal steps") -> str:
+    return f"{mean(_kinds(step, setting)):.0%}"
+
+
+def _bert_steps() -> int:
+    """As many of BERT's steps as cost what ELECTRA's steps cost."""
+    return int(_found()["recipes"]["equal arithmetic: BERT"]["steps"])
+
+
+def _fresh(measure: str) -> float:
+    return mean(one[measure] for one in _found()["untrained"])
+
+
+def _here(step: str) -> float:
+    """In percent, as printed, so that differences are those of the printed numbers."""
+    return round(100 * mean(_kinds(step)), 1)
+
+
+def _less(better: str, worse: str) -> str:
+    """Points by which one stone is ahead of another here."""
+    points = _here(better) - _here(worse)
+    assert points > 0, (better, worse)
+    return f"{points:.1f}"
+
+
+def _jobs() -> list[float]:
+    """What each trained recipe reached on the second probe, in the mean over its seeds."""
+    found = [mean(of) for of in outcome(_found(), "jobs").values()]
+    assert max(found) < _fresh("jobs")  # as the notes say
+    return found
+
+
+@lru_cache(maxsize=1)
+def variants() -> dict[str, Any]:
+    return _read("07_variants")
+
+
+def _variant(name: str, measure: str = "kinds") -> float:
+    return mean(outcome(variants(), measure)[name])
+
+
+def _wrong_term(measure: str) -> str:
+    """With λ on the wrong term: telling apart gets worse and kinds better, as the slide says."""
+    wrong, right = (_variant(name, measure) for name in ("λ on the generator", "generator 1/4"))
+    assert (wrong > right) == (measure == "kinds")
+    return f"{wrong:.0%}"
+
+
+def _untied_kinds() -> str:
+    assert _variant("untied") < _variant("generator 1/4")
+    return f"{_variant('untied'):.0%}"
+
+
+def _price(row: str) -> tuple[float, float]:
+    """Operations of pre-training and GLUE mean of a row of Tables 1 and 2."""
+    paper = printed("electra")
+    found = paper["small"].get(row) or paper["large"][row]
+    unit = paper["large"]["electra_400k"]["flops"]  # where only the multiple of it is printed
+    return float(found.get("flops") or found["times"] * unit), float(found["glue"])
+
+
+def _quotient(above: str, below: str) -> float:
+    return _price(above)[0] / _price(below)[0]
+
+
+NUMBERS: dict[str, Callable[[], Any]] = {
+    "adversarial": lambda: _adversarial("adversarial"),
+    "all_tokens_share": _all_tokens_share,
+    "all_words_lose": lambda: _less("Replace MLM", "All-tokens MLM"),
+    "all_yes_no_lose": lambda: _less("ELECTRA 15%", "ELECTRA"),
+    "base_gain": lambda: f"{_price('electra_base')[1] - _price('bert_base')[1]:.1f}",
+    "base_of_large": lambda: f"{_quotient('electra_base', 'bert_large'):.2f}",
+    "bert_kinds": lambda: _percent_kinds("BERT"),
+    "bert_kinds_flops": lambda: _percent_kinds("BERT", "equal arithmetic"),
+    "bert_small": lambda: _price("bert_small")[1],
+    "bert_steps": _bert_steps,
+    "best_from": lambda: f"{printed('electra')['generator']['best'][0]:g}",
+    "best_to": lambda: f"{printed('electra')['generator']['best'][1]:g}",
+    "by_mlm": lambda: _adversarial("mlm"),
+    "claims_in_all": lambda: len(claims("07")),
+    "cost_electra": lambda: f"{_cost('ELECTRA'):.2f}",
+    "electra_generator": lambda: f"{_variant('generator 1/4', 'words_by_generator'):.0%}",
+    "electra_kinds": lambda: _percent_kinds("ELECTRA"),
+    "encoder_base": _bert_base,
+    "fresh_jobs": lambda: f"{_fresh('jobs'):.0%}",
+    "fresh_kinds": lambda: f"{_fresh('kinds'):.0%}",
+    "glue_400k": lambda: _price("electra_400k")[1],
+    "glue_base": lambda: _price("electra_base")[1],
+    "glue_bert_large": lambda: _price("bert_large")[1],
+    "glue_roberta": lambda: _price("roberta_500k")[1],
+    "half_kinds": lambda: f"{_variant('generator 1/2'):.0%}",
+    "inference": lambda: f"{printed('electra')['inference']['electra_base'] / 1e9:.0f}",
+    "jobs_least": lambda: f"{min(_jobs()):.0%}",
+    "jobs_most": lambda: f"{max(_jobs()):.0%}",
+    "lam": _weight,
+    "large_gain": lambda: f"{_price('electra_400k')[1] - _price('own_bert')[1]:.1f}",
+    "last_gain": lambda: f"{_paper('ELECTRA') - _paper('All-tokens MLM'):.1f}",
+    "left_alone": lambda: f"{RELEASED_MIX[2]:.0%}",
+    "long_auc_first": lambda: _first_look("auc"),
+    "long_auc_last": lambda: _first_look("auc", last=True),
+    "long_first_step": lambda: looks_at("auc")[0][0],
+    "long_gen_last": lambda: _first_look("words_by_generator", last=True),
+    "long_kinds_first": lambda: _first_look("kinds"),
+    "long_kinds_last": lambda: _first_look("kinds", last=True),
+    "long_replaced_first": lambda: f"{looks_at('replaced')[0][1]:.0%}",
+    "long_replaced_last": lambda: f"{looks_at('replaced')[-1][1]:.0%}",
+    "long_steps": lambda: LONG.steps,
+    "micro_vocab": lambda: _world().tokenizer.vocab_size,
+    "no_mask_gain": lambda: f"{_paper('Replace MLM') - _paper('BERT'):.1f}",
+    "no_mask_loses": lambda: _less("BERT", "Replace MLM"),
+    "of_large": lambda: f"{_quotient('electra_400k', 'bert_large'):.1f}",
+    "of_roberta": lambda: f"{_quotient('electra_400k', 'roberta_500k'):.2f}",
+    "rate": lambda: f"{FULL.rate:.0%}",
+    "replaced_share": _replaced_share,
+    "right_of_ten": lambda: GUESSED_RIGHT,
+    "seeds": lambda: len(SEEDS),
+    "share_lecture": lambda: f"{discs_share(1, _weight()):.2%}",
+    "share_paper": lambda: f"{discs_share(_weight(), 1):.0%}",
+    "shortest": lambda: printed("electra")["shortest"]["glue"],
+    "small_gain": lambda: f"{_price('electra_small')[1] - _price('bert_small')[1]:.1f}",
+    "start_disc": lambda: f"{_at_the_start()[1]:.3f}",
+    "start_mlm": lambda: f"{_at_the_start()[0]:.2f}",
+    "step_adds": lambda: f"{_step_adds():.0%}",
+    "steps": lambda: FULL.steps,
+    "story_share": lambda: f"{SHARE:.0%}",
+    "tied_all": lambda: printed("electra")["tying"]["all"],
+    "tied_none": lambda: printed("electra")["tying"]["none"],
+    "tied_tokens": lambda: printed("electra")["tying"]["tokens"],
+    "told_apart": lambda: f"{_variant('generator 1/4', 'auc'):.0%}",
+    "untied_kinds": _untied_kinds,
+    "vocab": lambda: ElectraConfig().vocab_size,
+    "whole_gain": lambda: f"{_paper('ELECTRA') - _paper('BERT'):.1f}",
+    "words_at_all": lambda: _less("All-tokens MLM", "ELECTRA"),
+    "words_at_masked": lambda: _less("Replace MLM", "ELECTRA 15%"),
+    "wrong_apart": lambda: _wrong_term("auc"),
+    "wrong_kinds": lambda: _wrong_term("kinds"),
+    **{
+        f"story_{k}": (lambda k=k: _said_of_the_story()[k])
+        for k in ("hidden", "replaced", "right", "found", "alarms")
+    },
+}

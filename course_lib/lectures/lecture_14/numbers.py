@@ -1,0 +1,495 @@
+"""The numbers that sentences of lecture 14 say: counted, computed, or read from results."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_lib import bert
+from course_lib.bench.early_exit import flop_ratio
+from course_lib.bench.measuring import peak_bytes
+from course_lib.bench.roofline import Case, cases
+from course_lib.bench.summary import COMPARED, SpeedRow, speed_rows
+from course_lib.bench.traffic import Traffic, by_kind, total, traffic
+from course_lib.kernels import disentangled
+from course_lib.kernels.choosing import ATTENTION, DISENTANGLED, Rule, choose
+from course_lib.kernels.masked_loss import IGNORED, masked_loss, masked_loss_reference
+from course_lib.kernels.positions import position_rows
+from course_lib.teaching.results import read_result
+
+from .exercises.online import online_softmax
+from .views.roofline import times
+from .views.speeds import speeds
+
+RATE = 0.15  # of the tokens that are asked for
+
+BYTES = 4  # of a float32
+
+SPEED, GPU = "14_speed", "14_gpu"
+
+
+@lru_cache(maxsize=2)
+def _stored(name: str = SPEED) -> dict[str, Any] | None:
+    """A stored run of the bench; None where there is none, and what it holds is left out."""
+    try:
+        return read_result(name)
+    except FileNotFoundError:
+        return None
+
+
+def _where(found: Mapping[str, Any]) -> str:
+    on = found["machine"]
+    parts = [str(on["processor"]), f"{on['threads']} threads"]
+    parts += [str(on["gpu"])] if on.get("gpu") else []
+    return f"{', '.join(parts)}, torch {on['torch']}, {on['date']}"
+
+
+def measured_on() -> str:
+    found = _stored()
+    return f"Measured on {_where(found)}." if found else ""
+
+
+def _roof() -> dict[str, float]:
+    """GFLOP/s of matrix products by number format, and GB/s of memory, of the stored run."""
+    found = _stored()
+    if found is None or "gigabytes_memory" not in found["machine"]:
+        return {}
+    on = found["machine"]
+    return {
+        "memory": on["gigabytes_memory"],
+        **{name: on[f"gflops_{name}"] for name in ("float32", "bfloat16") if on[f"gflops_{name}"]},
+    }
+
+
+def _ridge(roof: Mapping[str, float]) -> float:
+    return roof["float32"] / roof["memory"]
+
+
+def a_number(roof: Mapping[str, float]) -> str:
+    """Multiply-adds in the time that a float32 takes to arrive; a multiply-add counts as two."""
+    return f"{BYTES * _ridge(roof) / 2:.0f}"
+
+
+class Counted(NamedTuple):
+    """A kernel's twin at the roofline's size, counted; no clock is looked at."""
+
+    name: str
+    twin: str
+    how: str
+    unavoidable: int
+    kinds: dict[str, Traffic]
+    held: int  # bytes at most at once
+    outputs: list[Tensor]
+
+    @property
+    def sum(self) -> Traffic:
+        return total(self.kinds.values())
+
+    @property
+    def intensity(self) -> float:
+        return self.sum.flops / self.unavoidable
+
+
+@lru_cache(maxsize=1)
+def _counted() -> tuple[Counted, ...]:
+    """All of bench.roofline's cases, both twins."""
+    return tuple(_one(case, twin) for case in cases() for twin in case.twins)
+
+
+def _one(case: Case, twin: str) -> Counted:
+    work = case.twins[twin]
+    outputs = [x.detach() for x in work()]
+    unavoidable = sum(x.nbytes for x in [*case.inputs, *outputs])
+    kind, _, how = twin.partition(", ")
+    moved = by_kind(traffic(work))
+    return Counted(case.name, kind, how, unavoidable, moved, peak_bytes(lambda: work()), outputs)
+
+
+def _twins(name: str) -> list[Counted]:
+    """The reference first."""
+    return [one for one in _counted() if one.name == name]
+
+
+def _size(count: float) -> str:
+    """Bytes with three digits."""
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= size:
+            return f"{float(f'{count / size:.3g}'):,g} {unit}"
+    return f"{count:,.0f} bytes"
+
+
+SIZES = (16, 256, 4_096)
+
+
+def square(n: int) -> tuple[int, int, int]:
+    """Operations of a product and of a sum of n × n matrices, and the bytes either must move."""
+    return 2 * n**3, n * n, 3 * n * n * BYTES
+
+
+@lru_cache(maxsize=1)
+def _sum_intensity() -> float:
+    flops, moved = square(256)[1:]
+    return flops / moved
+
+
+def _checked_product() -> str:
+    """The formula, against what traffic() counts of a real product."""
+    n = SIZES[1]
+    a = torch.ones(n, n)
+    found = total(traffic(lambda: a @ a.T))
+    flops, _, moved = square(n)
+    assert (found.flops, found.moved) == (flops, moved)
+    return f"{found.flops:,} operations, {found.moved:,} bytes"
+
+
+def _poor() -> str:
+    """Which of the notebook's three products memory holds up on the stored machine."""
+    roof = _roof()
+    if not roof:
+        return ""
+    low = [n for n in SIZES if square(n)[0] / square(n)[2] < _ridge(roof)]
+    said = f"products up to n = {max(low):,} and every sum" if low else "every sum"
+    return f"Of those drawn, memory holds up {said}."
+
+
+class AskedFor(NamedTuple):
+    """The masked-word loss of the notebook: both twins, the rows asked for, of so many."""
+
+    steps: dict[str, Callable[[], Any]]
+    asked: int
+    rows: int
+
+
+@lru_cache(maxsize=1)
+def _asked_for() -> AskedFor:
+    """Forward and backward; gradients are asked for, nothing is trained."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        hidden = torch.randn(8, 128, 128, requires_grad=True)
+        weights = torch.randn(4_096, 128, requires_grad=True)
+        drawn = torch.randint(4_096, (8, 128))
+        labels = torch.where(torch.rand(8, 128) < RATE, drawn, IGNORED)
+
+    def twin(loss: Callable[..., Tensor]) -> Callable[[], Any]:
+        return lambda: torch.autograd.grad(
+            loss(hidden, lambda x: x @ weights.T, labels), (hidden, weights)
+        )
+
+    steps = {"reference": twin(masked_loss_reference), "fast": twin(masked_loss)}
+    return AskedFor(steps, int((labels != IGNORED).sum()), labels.numel())
+
+
+@lru_cache(maxsize=1)
+def asked_kinds() -> dict[str, dict[str, Traffic]]:
+    return {name: by_kind(traffic(step)) for name, step in _asked_for().steps.items()}
+
+
+def _asked_ratio(what: str) -> str:
+    sums = [getattr(total(kinds.values()), what) for kinds in asked_kinds().values()]
+    return f"{sums[0] / sums[1]:.1f}"
+
+
+@lru_cache(maxsize=1)
+def _asked_held() -> tuple[int, int]:
+    first, second = (peak_bytes(partial(_run, step)) for step in _asked_for().steps.values())
+    return first, second
+
+
+def _run(step: Callable[[], Any]) -> None:
+    step()
+
+
+SEED, EXAMPLES, PLACES, VISITS = 1, (5, 7, 9), 3, 40
+
+BATCH = (64, 128)
+
+
+def _mask_bytes() -> str:
+    return _size(VISITS * torch.ones(BATCH, dtype=torch.bool).nbytes)
+
+
+def view_of_three() -> Tensor:
+    """The library's view (3, 3) of a table (3, 5) that holds the places of its numbers."""
+    T = 3
+    places = torch.arange(float(T * (2 * T - 1))).view(1, T, -1)
+    return disentangled._skew(places, T)[0].int()
+
+
+def _gathered_share() -> str:
+    """Of the reference's bytes, those of gathers."""
+    reference = _twins("disentangled attention")[0]
+    return f"{reference.kinds['gather'].moved / reference.sum.moved:.0%}"
+
+
+def _gathers_left() -> str:
+    fast = _twins("disentangled attention")[1]
+    gather = fast.kinds.get("gather", Traffic("gather"))
+    return _size(gather.moved)
+
+
+def ratio_of(name: str, what: str = "moved", which: int = 1) -> str:
+    """How many times less the twin moves, or computes, than its reference."""
+    found = _twins(name)
+    return f"{getattr(found[0].sum, what) / getattr(found[which].sum, what):.1f}"
+
+
+SCORES, VALUES, CHUNK = (2.0, 1.0, 4.0, 3.0, 5.0, 0.0), (10.0, 20.0, 30.0, 40.0, 50.0, 60.0), 2
+
+
+class Kept(NamedTuple):
+    """What is kept after a chunk."""
+
+    scores: tuple[float, ...]
+    largest: float
+    shrink: float
+    sum: float
+    mixed: float
+
+
+@lru_cache(maxsize=1)
+def _pieces() -> tuple[Kept, ...]:
+    """A line a chunk; the end is compared with the whole softmax and with exercise 14.5's."""
+    scores, values = (torch.tensor(x, dtype=torch.float64) for x in (SCORES, VALUES))
+    largest, added, mixed, kept = -torch.inf, 0.0, 0.0, []
+    for s, v in zip(scores.split(CHUNK), values.split(CHUNK), strict=True):
+        now = max(largest, s.max().item())
+        shrink = float(np.exp(largest - now))
+        weights = (s - now).exp()
+        added = added * shrink + weights.sum().item()
+        mixed = mixed * shrink + (weights @ v).item()
+        kept.append(Kept(tuple(s.tolist()), now, shrink, added, mixed))
+        largest = now
+    whole = (scores.softmax(0) @ values).item()
+    library = online_softmax(scores, values[:, None], CHUNK).item()
+    assert abs(mixed / added - whole) < 1e-12 and abs(library - whole) < 1e-12
+    return tuple(kept)
+
+
+def _pieces_end() -> str:
+    last = _pieces()[-1]
+    return f"{last.mixed:.3f} / {last.sum:.4f} = {last.mixed / last.sum:.3f}"
+
+
+def _first_pieces() -> str:
+    first = _pieces()[0]
+    weights = " + ".join(f"e^{s - first.largest:g}".replace("-", "−") for s in first.scores)
+    return f"{weights} = {first.sum:.4f}"
+
+
+def _shrink(number: int) -> str:
+    """The factor of a later chunk, as a power of e."""
+    before, now = _pieces()[number - 1], _pieces()[number]
+    return f"e^{before.largest - now.largest:g}".replace("-", "−")
+
+
+def when(rule: Rule) -> str:
+    """A rule's conditions in words."""
+    parts = [
+        {"cpu": "CPU", "cuda": "GPU"}[rule.device] if rule.device else "",
+        " or ".join(str(t).removeprefix("torch.") for t in rule.dtypes or ()),
+        f"up to {rule.tokens_up_to:,} tokens" if rule.tokens_up_to else "",
+        {True: "training", False: "inference", None: ""}[rule.training],
+        {True: "dropout", False: "no dropout", None: ""}[rule.dropout],
+    ]
+    return ", ".join(filter(None, parts)) or "else"
+
+
+def _taken(rules: Sequence[Rule], training: bool, dtype: torch.dtype = torch.bfloat16) -> str:
+    """The path for a text of 128 tokens, on a CPU and without dropout."""
+    with torch.enable_grad():
+        return choose(rules, torch.zeros(1, dtype=dtype, requires_grad=training), 128)
+
+
+class Padded(NamedTuple):
+    """The notebook's padded batch: what both ways move, and the share of padding."""
+
+    twins: dict[str, dict[str, Traffic]]
+    padding: float
+
+
+@lru_cache(maxsize=1)
+def _padded() -> Padded:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = bert("mini", vocab_size=1_000).eval()
+        lengths = torch.randint(16, 129, (32,))
+        mask = (torch.arange(128) < lengths[:, None]).long()
+        ids = torch.randint(5, 1_000, (32, 128)) * mask
+
+    def forward(remove: bool) -> None:
+        with torch.no_grad():
+            model(ids, mask, remove_padding=remove)
+
+    twins = {
+        name: by_kind(traffic(partial(forward, remove)))
+        for name, remove in (("padded", False), ("unpadded", True))
+    }
+    return Padded(twins, 1 - mask.float().mean().item())
+
+
+def leaving_clock() -> str:
+    """Time won beside operations saved, of the stored run."""
+    found = _stored()
+    if found is None:
+        return ""
+    said = []
+    for row in rows_of("Early exit", found):
+        layers = int(row.size.split("×", 1)[0])
+        said.append(f"{row.ratio / flop_ratio(layers):.0%} ({row.size})")
+    promised = "; ".join(said)
+    return f"Of the promised gain, the clock shows {promised}." if said else ""
+
+
+def _holds_more() -> str:
+    """Twins that hold more at once than their reference."""
+    found = [
+        f"{one.name}, {one.how}".removesuffix(", ")
+        for one in _counted()
+        if one.twin == "fast" and _seen(one) and one.held > _twins(one.name)[0].held
+    ]
+    return "; ".join(found) or "none"
+
+
+def _seen(one: Counted) -> bool:
+    """Masks are made by numpy, which traffic() does not see."""
+    return bool(one.sum.flops) or one.name == "ELECTRA's draw"
+
+
+def _least_work() -> str:
+    """The fast masked-word loss does fewer operations a byte than its reference."""
+    slow, fast = _twins("masked-word loss")
+    assert fast.intensity < slow.intensity
+    return f"{slow.intensity:.0f} to {fast.intensity:.0f}"
+
+
+def rows_of(kind: str, found: Mapping[str, Any]) -> list[SpeedRow]:
+    """The rows whose table begins with that key of COMPARED, and no longer one."""
+    longer = [k for k in COMPARED if k != kind and k.startswith(kind)]
+    return [
+        row
+        for row in speed_rows(found)
+        if row.what.startswith(kind) and not any(row.what.startswith(k) for k in longer)
+    ]
+
+
+def peers_said() -> str:
+    """How many sizes there are, and where the peer is quicker."""
+    found = _stored()
+    if found is None:
+        return ""
+    rows = speed_rows(found)
+    lost = [row for row in rows if row.ratio < 1]
+    return f"{len(rows)} sizes; slower than the peer in {len(lost) or 'none'}. {measured_on()}"
+
+
+def _peers_lost() -> str:
+    found = _stored()
+    if found is None:
+        return ""
+    lost = [row for row in speed_rows(found) if row.ratio < 1]
+    named = "; ".join(f"{row.what}, {row.size}: {times(row.ratio)}" for row in lost)
+    return f"Hollow ones by name: {named}." if lost else "No mark is hollow."
+
+
+def ladder_titles(found: Mapping[str, Any]) -> list[str]:
+    return [title for title in found["tables"] if title.startswith("Pre-training step")]
+
+
+def _ladder_others() -> str:
+    """Ours against the peer as shipped, for the sizes that are not drawn."""
+    found = _stored()
+    if found is None:
+        return ""
+    return "; ".join(
+        f"{title.removeprefix('Pre-training step, ')}: {times(speeds(found, title)[-1].ratio)} "
+        "the peer as shipped"
+        for title in ladder_titles(found)[1:]
+    )
+
+
+LONG, HEADS, SPAN, FURTHEST = 8_192, 12, 256, 512  # DeBERTa-v3-base's attention, a long text
+
+
+@lru_cache(maxsize=1)
+def _band() -> int:
+    """Distances from the last one in the first row to the first one in the last."""
+    rows = position_rows(LONG, SPAN, FURTHEST)
+    return len(rows) - int((rows == rows[0]).sum()) - int((rows == rows[-1]).sum()) + 2
+
+
+def _fast_peer() -> str:
+    """The widest and the narrowest gain of the stored run."""
+    found = _stored()
+    if found is None:
+        return ""
+    ratios = [row.ratio for row in speed_rows(found)]
+    return (
+        f"Against the peers: {times(min(ratios))} to {times(max(ratios))}, by kernel and size, "
+        f"median {times(statistics.median(ratios))}."
+    )
+
+
+def _machine_note() -> str:
+    roof = _roof()
+    if not roof:
+        return ""
+    return f"On the machine of the stored run: {a_number(roof)}."
+
+
+def _padded_ratio(what: str) -> float:
+    first, second = (total(kinds.values()) for kinds in _padded().twins.values())
+    return float(getattr(first, what) / getattr(second, what))
+
+
+NUMBERS: dict[str, Callable[[], Any]] = {
+    "asked": lambda: _asked_for().asked,
+    "asked_flops": lambda: _asked_ratio("flops"),
+    "asked_limit": lambda: f"{_asked_for().rows / _asked_for().asked:.1f}",
+    "asked_moved": lambda: _asked_ratio("moved"),
+    "asked_rows": lambda: _asked_for().rows,
+    "band": lambda: _band(),
+    "checked_product": _checked_product,
+    "chunk": lambda: CHUNK,
+    "exit_flops": lambda: ratio_of("early exit", "flops"),
+    "exit_moved": lambda: ratio_of("early exit"),
+    "fast_peer": _fast_peer,
+    "first_pieces": _first_pieces,
+    "fused_moved": lambda: ratio_of("attention", which=2),
+    "gathered_share": _gathered_share,
+    "gathers_left": _gathers_left,
+    "held_fast": lambda: _size(_asked_held()[1]),
+    "held_reference": lambda: _size(_asked_held()[0]),
+    "holds_more": _holds_more,
+    "ladder_others": _ladder_others,
+    "least_work": _least_work,
+    "leaving_clock": leaving_clock,
+    "machine_note": _machine_note,
+    "mask_batch": lambda: f"{BATCH[0]} × {BATCH[1]}",
+    "mask_bytes": _mask_bytes,
+    "padding": lambda: f"{_padded().padding:.0%}",
+    "padding_flops": lambda: f"{_padded_ratio('flops'):.2f}",
+    "padding_limit": lambda: f"{1 / (1 - _padded().padding):.2f}",
+    "peers_lost": _peers_lost,
+    "peers_said": peers_said,
+    "pieces_end": _pieces_end,
+    "poor": _poor,
+    "rate": lambda: f"{RATE:.0%}",
+    "row_1": lambda: ", ".join(map(str, view_of_three()[1].tolist())),
+    "row_step": lambda: int(view_of_three()[1, 0] - view_of_three()[0, 0]),
+    "rules_in_all": lambda: len(ATTENTION) + len(DISENTANGLED),
+    "second_shrink": lambda: _shrink(1),
+    "shifted_moved": lambda: ratio_of("disentangled attention"),
+    "sum_intensity": lambda: f"{_sum_intensity():.2f}",
+    "taken_deberta": lambda: _taken(DISENTANGLED, False),
+    "taken_inference": lambda: _taken(ATTENTION, False),
+    "taken_training": lambda: _taken(ATTENTION, True),
+    "third_shrink": lambda: _shrink(2),
+    "unread": lambda: f"{1 - RATE:.0%}",
+    "visits": lambda: VISITS,
+}

@@ -791,7 +791,7 @@ CLAIMS = (
         who="ALBERT, Table 5",
         it_is=(
             "not here: it is right on most pairs, probably because our stories run in fixed steps "
-            "and NSP's random b is often out of step. The 52% belong to the paper's text, not to the "
+            "and NSP's random b is often out of step. The 52% belong to the paper's text, not the "
             "task"
         ),
         how="measured",

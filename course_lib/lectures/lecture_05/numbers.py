@@ -49,7 +49,7 @@ def _bert(size: str) -> int:
 
 
 def _factors() -> tuple[int, int, int]:
-    """Numbers in the whole table, in the narrow one, and in the matrix that widens it."""
+    """Parameters of the whole embedding matrix, of the narrow one, and of the projection."""
     config = _base()
     V, E, H = config.vocab_size, config.embedding_size, config.hidden_size
     return V * H, V * E, E * H
@@ -124,7 +124,7 @@ def guessed(task: str, what: str) -> float:
 
 
 class Sign(NamedTuple):
-    """Of the pairs of a task: how many show a sign, and which share of these has the label 1."""
+    """Of the pairs of a task: how many show a sign, and which fraction of these has the label 1."""
 
     pairs: int
     share: float
@@ -183,7 +183,7 @@ def _signs() -> dict[str, dict[str, Sign]]:
 
 
 def _opening_rule() -> float:
-    """The share of SOP's pairs told apart by: swapped where B begins like an opening."""
+    """The accuracy on SOP's pairs of: swapped where B begins like an opening."""
     return (_shown_signs("SOP")["opens"] == _labels("SOP").bool()).float().mean().item()
 
 
@@ -210,7 +210,7 @@ def _attention_costs_more() -> str:
 
 
 def _width_gains() -> list[float]:
-    """Points gained by the wider table, for each way to share."""
+    """Points gained by the wider embedding, for each way to share."""
     return [100 * (_cell(WIDTHS[1], s) - _cell(WIDTHS[0], s)) for s in SHARING]
 
 
@@ -262,7 +262,7 @@ def _best_width() -> tuple[str, str]:
 
 
 def _feed_share() -> float:
-    """The feed-forward half's share of a block."""
+    """The feed-forward half's fraction of a block."""
     H, F = _base().hidden_size, _base().intermediate_size
     half = 2 * H * F + F + H + 2 * H  # with its LayerNorm
     return half / parameter_breakdown(_base())["blocks"]

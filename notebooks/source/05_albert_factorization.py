@@ -89,9 +89,9 @@ except RuntimeError as error:
 #
 # ### One block, twelve times
 #
-# A block of base size has {{number:block}} weights. Twelve of them: {{number:twelve_blocks}}. One of them, used twelve times:
-# {{number:one_block}}. And the *FLOPs*? Each of the twelve times, every one of these weights is multiplied with every
-# token. Hold on to this sentence; half of what is said about ALBERT forgets it.
+# A block of base size has {{number:block}} weights. Twelve of them: {{number:twelve_blocks}}. One of them, used
+# twelve times: {{number:one_block}}. And the *FLOPs*? Each of the twelve times, every one of these weights is
+# multiplied with every token. Hold on to this sentence; half of what is said about ALBERT forgets it.
 #
 # ### Swapped or not
 #
@@ -160,9 +160,9 @@ show(albert_encoder)
 # %% [markdown]
 # ### Two segments, in order or not
 #
-# A document is cut into chunks and a chunk in two, exactly as for NSP. Then each pair is swapped with probability one half. These are
-# *segments* of several sentences, not single sentences. The released program has a quirk: a chunk of one sentence
-# gets a random partner and the label 1. Ours leaves it out, unless you ask for `as_released`.
+# A document is cut into chunks and a chunk in two, exactly as for NSP. Then each pair is swapped with probability one
+# half. These are *segments* of several sentences, not single sentences. The released program has a quirk: a chunk of
+# one sentence gets a random partner and the label 1. Ours leaves it out, unless you ask for `as_released`.
 
 # %%
 from course_lib.objectives.sentence_order import make_ordered_pairs, ordered_pairs_of_document, sentence_order_loss
@@ -190,10 +190,9 @@ with torch.device("meta"):
         print(f"ALBERT-{size:8}{count:13,}   {berts[like] / count:5.1f} times fewer than BERT-{like}")
 
 # %% [markdown]
-# "12 times fewer" holds for the blocks of the base model alone; the whole model has {{number:times_smaller}} times fewer, because the
-# embeddings shrink only six times and the pooler not at all. For xxlarge the paper prints 235M in one place, 233M in
-# another and 225M in a third; the published
-# configuration gives {{number:xxlarge}}.
+# "12 times fewer" holds for the blocks of the base model alone; the whole model has {{number:times_smaller}} times
+# fewer, because the embeddings shrink only six times and the pooler not at all. For xxlarge the paper prints 235M in
+# one place, 233M in another and 225M in a third; the published configuration gives {{number:xxlarge}}.
 #
 # Which half holds the weights?
 
@@ -203,8 +202,8 @@ with torch.device("meta"):
 print({sharing: f"{count / 1e6:.1f}M" for sharing, count in counts.items()})
 
 # %% [markdown]
-# Two thirds of a block are feed-forward. Sharing attention alone leaves {{number:attention_shared}}, sharing feed-forward alone
-# {{number:feed_shared}}.
+# Two thirds of a block are feed-forward. Sharing attention alone leaves {{number:attention_shared}}, sharing
+# feed-forward alone {{number:feed_shared}}.
 #
 # ## See it
 #
@@ -217,9 +216,9 @@ print({sharing: f"{count / 1e6:.1f}M" for sharing, count in counts.items()})
 parameter_calculator()
 
 # %% [markdown]
-# *Left bar: your choice; right bar: a BERT of the same vocabulary, width and depth. The line about FLOPs below
-# does not depend on sharing.* (The embedding matrix alone: {{number:narrow_250k}} instead of {{number:whole_250k}}. At H = 4096 it is the one
-# block: {{number:xxlarge_block}} of {{number:xxlarge}}.)
+# *Left bar: your choice; right bar: a BERT of the same vocabulary, width and depth. The line about FLOPs below does
+# not depend on sharing.* (The embedding matrix alone: {{number:narrow_250k}} instead of {{number:whole_250k}}. At H =
+# 4096 it is the one block: {{number:xxlarge_block}} of {{number:xxlarge}}.)
 
 # %% [markdown]
 # ## Measure it
@@ -310,9 +309,10 @@ bar_chart(
 # %% [markdown]
 # It cannot do better: swapping two segments does not change which words they share. Topic is out of the game.
 #
-# Look at the last number of each line, too ("words by segment"). It belongs to a bag-of-words baseline that knows which word stands in
-# *which* segment. On SOP it is never wrong, because every story of our world opens and ends with sentences of its own. In real text the first words give far less away. So our SOP is easier than ALBERT's: read what follows as
-# a statement about topic, not about difficulty.
+# Look at the last number of each line, too ("words by segment"). It belongs to a bag-of-words baseline that knows
+# which word stands in *which* segment. On SOP it is never wrong, because every story of our world opens and ends with
+# sentences of its own. In real text the first words give far less away. So our SOP is easier than ALBERT's: read what
+# follows as a statement about topic, not about difficulty.
 #
 # Now two small ALBERTs from the same random initialisation, one trained with each objective, both tested on both: 400
 # steps here (half a minute or more for each), {{number:steps}} in the result file that follows. After 400 steps the
@@ -369,11 +369,10 @@ dots_chart(groups, percent=True, title="Accuracy on pairs of new stories", y_tit
 #
 # One row agrees: the model without a pair objective is near chance level on both. Both cross-tests differ. Trained on
 # SOP, a model reaches 78.9% on NSP in the paper and {{number:sop_on_nsp}} here, where the majority class alone makes
-# {{number:commoner_nsp}}: both segments of SOP are of one story, so it never had to compare topics. And our NSP-trained model is
-# far above chance level on swapped pairs; theirs is not (52.0). Before you believe that it has understood order, look for a shortcut. In NSP a wrong B
-# is taken from a
-# random place of another story, also from its *beginning*. A true continuation never starts with an opening. We
-# count:
+# {{number:commoner_nsp}}: both segments of SOP are of one story, so it never had to compare topics. And our
+# NSP-trained model is far above chance level on swapped pairs; theirs is not (52.0). Before you believe that it has
+# understood order, look for a shortcut. In NSP a wrong B is taken from a random place of another story, also from its
+# *beginning*. A true continuation never starts with an opening. We count:
 
 # %%
 stories = world.documents(world.stories(LIVE.stories, seed=0))
@@ -387,15 +386,15 @@ for name, which in (("B begins like a story's opening", opens), ("B begins other
 
 # %% [markdown]
 # A B that starts like an opening is never the true continuation, and in nearly every swapped pair the opening stands
-# in B. That is one clue, in {{number:opening_fraction}} of the NSP pairs, and not the only one: all our stories run in the same steps (an
-# opening, *first*, *then*, *finally*), so a B from a random place is often out of step with A. The count shows that
-# clues are there, not which of them the model uses. Ordinary prose gives far fewer. The paper's conclusion (NSP
-# teaches topic) may well be true there; *our* NSP teaches some order as well. It is a reminder of what such tests
-# measure: whatever is easiest.
+# in B. That is one clue, in {{number:opening_fraction}} of the NSP pairs, and not the only one: all our stories run
+# in the same steps (an opening, *first*, *then*, *finally*), so a B from a random place is often out of step with A.
+# The count shows that clues are there, not which of them the model uses. Ordinary prose gives far fewer. The paper's
+# conclusion (NSP teaches topic) may well be true there; *our* NSP teaches some order as well. It is a reminder of
+# what such tests measure: whatever is easiest.
 #
 # The last column of the table has a lesson of its own. After these few steps the model without a pair objective has
-# the best masked-token accuracy, {{number:words_none}} against {{number:words_nsp}} and {{number:words_sop}}: the second objective costs a short training
-# something. In the paper's long one the three are close (54.9, 54.5, 54.0).
+# the best masked-token accuracy, {{number:words_none}} against {{number:words_nsp}} and {{number:words_sop}}: the
+# second objective costs a short training something. In the paper's long one the three are close (54.9, 54.5, 54.0).
 #
 # ### Width against sharing
 #
@@ -424,14 +423,16 @@ heat_chart(
 # *A cell is the mean of three runs; the list above has the spread.*
 
 # %% [markdown]
-# Here the width decides. At E = {{number:wide_E}} sharing hardly matters: the four columns lie within {{number:wide_spread}} points,
-# about the spread of the seeds; two layers have little to share. At E = {{number:narrow_E}} sharing attention costs
-# {{number:attention_narrow}} points, feed-forward {{number:feed_narrow}}: here attention is the half that hurts, the reverse of the paper's. Three seeds of two layers are no argument
-# against it.
+# Here the width decides. At E = {{number:wide_E}} sharing hardly matters: the four columns lie within
+# {{number:wide_spread}} points, about the spread of the seeds; two layers have little to share. At E =
+# {{number:narrow_E}} sharing attention costs {{number:attention_narrow}} points, feed-forward {{number:feed_narrow}}:
+# here attention is the half that hurts, the reverse of the paper's. Three seeds of two layers are no argument against
+# it.
 #
-# Why does E = {{number:narrow_E}} lag so far? What its projection gives starts smaller: a random initialisation with standard
-# deviation 0.05 makes numbers of size 0.05·√E. Or a thousand words do not fit into {{number:narrow_E}} directions so soon. The
-# grid does not tell the two apart. The paper's question, what E to choose for 30,000 pieces at H = 768, cannot be settled at this size.
+# Why does E = {{number:narrow_E}} lag so far? What its projection gives starts smaller: a random initialisation with
+# standard deviation 0.05 makes numbers of size 0.05·√E. Or a thousand words do not fit into {{number:narrow_E}}
+# directions so soon. The grid does not tell the two apart. The paper's question, what E to choose for 30,000 pieces
+# at H = 768, cannot be settled at this size.
 #
 # The paper's grid, at base size (Tables 3 and 4; mean of five tasks: SQuAD 1.1, find the answer in a text; SQuAD 2.0,
 # or say there is none; MNLI, does a sentence follow; SST-2, is a review good; RACE, school examinations with four
@@ -489,8 +490,8 @@ layer_distance_chart(distances, title="How far a layer moves a token's vector")
 #
 # ### n-gram masking: up to three words at once
 #
-# ALBERT masks n-grams of up to three words: n words with a probability proportional to 1/n, so 6/11, 3/11, 2/11. A model that must
-# guess a whole phrase cannot copy it from its other half.
+# ALBERT masks n-grams of up to three words: n words with a probability proportional to 1/n, so 6/11, 3/11, 2/11. A
+# model that must guess a whole phrase cannot copy it from its other half.
 
 # %%
 from course_lib.objectives.masked_lm import mask_whole_words
@@ -544,9 +545,8 @@ tokens_row(shown, masked.action[0, :28].tolist())
 #
 # The 89.4 that is quoted for ALBERT is another thing: the *test* average of an **ensemble**. Beside it stand rows of
 # other names: **XLNet** predicts words in a shuffled order, so that it needs no `[MASK]`; **MT-DNN** fine-tunes BERT
-# on many tasks at once; **Adv-RoBERTa**, going by its
-# name, trains with adversarial perturbations of its inputs; of **ALICE** the table's row is all we could check. Their numbers
-# are ensembles on the test set as well.
+# on many tasks at once; **Adv-RoBERTa**, going by its name, trains with adversarial perturbations of its inputs; of
+# **ALICE** the table's row is all we could check. Their numbers are ensembles on the test set as well.
 #
 # The paper has slips of its own: Table 10 gives BERT-large 89.1/86.3 on the SQuAD 2.0 test set, which is XLNet's cell
 # (BERT: 83.1/80.0); xxlarge's row in Table 2 is that of the 24-layer model of Table 13, although Table 1 says 12

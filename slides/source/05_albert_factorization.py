@@ -538,7 +538,7 @@ def _runs() -> list[tuple[int, Fraction, Fraction]]:
 
 def run_table() -> str:
     rows = [(str(n), str(chance), str(share)) for n, chance, share in _runs()]
-    return table(("run of", "probability", "fraction of masked words"), rows, size=24)
+    return table(("run of", "probability", "of masked words"), rows, size=24)
 
 
 @lru_cache(maxsize=1)

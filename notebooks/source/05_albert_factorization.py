@@ -14,12 +14,12 @@
 #
 # After this page you can
 #
-# - factorise an embedding table, share a block among layers, and count what is left without help;
-# - say what sharing saves (weights) and what it does not (arithmetic, time, memory for activations), and show it;
-# - build ALBERT's question about two segments, sentence order, and say what BERT's question was missing.
+# - factorise an embedding matrix, share a block among layers, and count what is left without help;
+# - say what sharing saves (weights) and what it does not (FLOPs, latency, activations), and show it;
+# - build ALBERT's objective for two segments, sentence-order prediction, and say what next-sentence prediction lacks.
 #
-# You need the encoder of lecture 02: embeddings, a stack of blocks (attention, then feed-forward), masked words
-# (**MLM**) and next-sentence prediction (**NSP**). Nothing is downloaded.
+# You need the encoder of lecture 02: embeddings, a stack of blocks (attention, then feed-forward), masked language
+# modelling (**MLM**) and next-sentence prediction (**NSP**). Nothing is downloaded.
 
 # %%
 import torch
@@ -42,26 +42,26 @@ from course_lib.lectures.lecture_05.views import parameter_calculator
 # %% [markdown]
 # ## Predict first
 #
-# ALBERT (Lan et al. 2019, arXiv 1909.11942) makes BERT smaller in two ways. Its table of words is narrow. And its
+# ALBERT (Lan et al. 2019, arXiv 1909.11942) makes BERT smaller in two ways. Its embedding matrix is factorised. And its
 # layers are all *the same* layer: one block, run twelve times.
 #
 # Three guesses. Write them down before you go on.
 #
-# 1. BERT-base has 109.5 million parameters, ALBERT-base 11.7. How many times faster does ALBERT-base read a text?
+# 1. BERT-base has {{number:bert_base}} parameters, ALBERT-base {{number:albert_base}}. How many times faster does ALBERT-base encode a text?
 # 2. A block has two halves: attention, and feed-forward. In the paper's measurements, one of them can be shared among
 #    all layers almost for free. Which?
-# 3. Two neighbouring passages of a story; are they in order, or swapped? How often is a classifier right that sees
-#    only which words occur in *both*?
+# 3. Two neighbouring passages of a story; are they in order, or swapped? What accuracy has a bag-of-words baseline
+#    that sees only which words occur in *both*?
 
 # %%
-my_guesses = {"times faster": ..., "half to share": ..., "swapped pairs told": ...}
+my_guesses = {"times faster": ..., "half to share": ..., "accuracy on swapped pairs": ...}
 
 # %% [markdown]
 # ## By hand
 #
-# ### A table, cut in two
+# ### An embedding matrix in two factors
 #
-# BERT gives each of V words a row of H numbers: V·H. ALBERT gives it a short row of E numbers, and one matrix E×H
+# BERT gives each of V tokens a row of H numbers: V·H. ALBERT gives it a short row of E numbers, and one matrix E×H
 # makes every short row long: V·E + E·H. With V = 30,000, H = 768, E = 128:
 
 # %% tags=["nbval-check-output"]
@@ -73,12 +73,12 @@ print(f"V·E + E·H = {V * E + E * H:10,}   saved: {1 - (V * E + E * H) / (V * H
 # Why may the short row be so short? A token's own vector knows nothing of its neighbours: "bank" has one row, whatever
 # the sentence. All that depends on the sentence is made later, at width H. So H should be large and E need not be.
 #
-# A toy to check on paper: three words, E = 2, H = 3. The vector of word 2 is its short row times the matrix.
+# A toy to check on paper: three tokens, E = 2, H = 3. The vector of token 2 is its short row times the matrix.
 
 # %% tags=["nbval-check-output"]
 table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])  # V×E
 project = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])  # E×H
-print("word 2:", (table[2] @ project).tolist())
+print("token 2:", (table[2] @ project).tolist())
 try:
     project @ table[2]  # as some slides write it: the second factor first
 except RuntimeError as error:
@@ -89,14 +89,14 @@ except RuntimeError as error:
 #
 # ### One block, twelve times
 #
-# A block of base size has 7,087,872 weights. Twelve of them: 85.1 million. One of them, used twelve times: 7.1
-# million. And the *work*? Each of the twelve times, every one of the 7.1 million weights is multiplied with every
-# token. Hold on to this sentence; half of what is said about ALBERT forgets it.
+# A block of base size has {{number:block}} weights. Twelve of them: {{number:twelve_blocks}}. One of them, used
+# twelve times: {{number:one_block}}. And the *FLOPs*? Each of the twelve times, every one of these weights is
+# multiplied with every token. Hold on to this sentence; half of what is said about ALBERT forgets it.
 #
 # ### Swapped or not
 #
 # *The kettle was filled at dawn.* · *Later it sang, and tea was poured.* Swap the two: a reader notices, since
-# "later" and "it" refer back. Both passages still speak of a kettle and tea. A question that topic can answer (NSP:
+# "later" and "it" refer back. Both passages still speak of a kettle and tea. A task that topic can solve (NSP:
 # does B come from another document?) has become one that it cannot: **sentence-order prediction**, SOP. Label 0: in
 # order; label 1: swapped.
 #
@@ -127,7 +127,7 @@ check("05.4", my_order_pairs)
 # %% [markdown]
 # ## The code
 #
-# ### A narrow table and a projection
+# ### A narrow embedding matrix and a projection
 #
 # Positions and segments are E wide too, and so is the LayerNorm: the projection comes last.
 
@@ -152,7 +152,7 @@ for sharing in SHARING:
 print("two groups   ", sharing_plan(AlbertConfig(num_layers=4, num_groups=2)))
 
 # %% [markdown]
-# ALBERT is these two parts, put into BERT's encoder. The masked-word head ends in the narrow table again: H → E → V.
+# ALBERT is these two parts, put into BERT's encoder. The MLM head ends in the narrow embedding matrix again: H → E → V.
 
 # %%
 show(albert_encoder)
@@ -160,9 +160,9 @@ show(albert_encoder)
 # %% [markdown]
 # ### Two segments, in order or not
 #
-# A document is cut into chunks and a chunk in two, exactly as for NSP. Then a coin decides: swap or not. These are
-# *segments* of several sentences, not single sentences. The released program has a quirk: a chunk of one sentence
-# gets a random partner and the label 1. Ours leaves it out, unless you ask for `as_released`.
+# A document is cut into chunks and a chunk in two, exactly as for NSP. Then each pair is swapped with probability one
+# half. These are *segments* of several sentences, not single sentences. The released program has a quirk: a chunk of
+# one sentence gets a random partner and the label 1. Ours leaves it out, unless you ask for `as_released`.
 
 # %%
 from course_lib.objectives.sentence_order import make_ordered_pairs, ordered_pairs_of_document, sentence_order_loss
@@ -190,10 +190,9 @@ with torch.device("meta"):
         print(f"ALBERT-{size:8}{count:13,}   {berts[like] / count:5.1f} times fewer than BERT-{like}")
 
 # %% [markdown]
-# "12 times fewer" holds for the blocks of the base model alone; the whole model has 9.4 times fewer, because the
-# tables shrink only six times and the pooler not at all. For xxlarge the paper prints 235M in one place, 233M in
-# another and 225M in a third; the published
-# configuration gives 222.6M.
+# "12 times fewer" holds for the blocks of the base model alone; the whole model has {{number:times_smaller}} times
+# fewer, because the embeddings shrink only six times and the pooler not at all. For xxlarge the paper prints 235M in
+# one place, 233M in another and 225M in a third; the published configuration gives {{number:xxlarge}}.
 #
 # Which half holds the weights?
 
@@ -203,7 +202,8 @@ with torch.device("meta"):
 print({sharing: f"{count / 1e6:.1f}M" for sharing, count in counts.items()})
 
 # %% [markdown]
-# Two thirds of a block are feed-forward. Sharing attention alone leaves 63.6 million, sharing feed-forward alone 37.7.
+# Two thirds of a block are feed-forward. Sharing attention alone leaves {{number:attention_shared}}, sharing
+# feed-forward alone {{number:feed_shared}}.
 #
 # ## See it
 #
@@ -216,16 +216,16 @@ print({sharing: f"{count / 1e6:.1f}M" for sharing, count in counts.items()})
 parameter_calculator()
 
 # %% [markdown]
-# *Left bar: your choice; right bar: a BERT of the same vocabulary, width and depth. The line about operations below
-# does not care about sharing.* (The word table alone: 32.1 million instead of 192 million. At H = 4096 it is the one
-# block: 201 of 223 million.)
+# *Left bar: your choice; right bar: a BERT of the same vocabulary, width and depth. The line about FLOPs below does
+# not depend on sharing.* (The embedding matrix alone: {{number:narrow_250k}} instead of {{number:whole_250k}}. At H =
+# 4096 it is the one block: {{number:xxlarge_block}} of {{number:xxlarge}}.)
 
 # %% [markdown]
 # ## Measure it
 #
 # ### What sharing does not save
 #
-# Count first. Operations for one text of 128 tokens (a multiplication and an addition are two):
+# Count first. FLOPs for one text of 128 tokens (a multiplication and an addition are two):
 
 # %% tags=["nbval-check-output"]
 from course_lib.config import encoder_flops
@@ -233,10 +233,10 @@ from course_lib.config import encoder_flops
 sizes = {f"BERT-{s}": published("bert", s) for s in ("base", "large")}
 sizes |= {f"ALBERT-{s}": published("albert", s, AlbertConfig) for s in ("base", "large", "xxlarge")}
 for name, config in sizes.items():
-    print(f"{name:15}{encoder_flops(config, 128) / 1e9:8.2f} billion operations")
+    print(f"{name:15}{encoder_flops(config, 128) / 1e9:8.2f} GFLOPs")
 
 # %% [markdown]
-# Now with a clock. Twelve blocks, half as wide as base's, against one block used twelve times, turn by turn, so that
+# Now the latency. Twelve blocks, half as wide as base's, against one block used twelve times, turn by turn, so that
 # a slow moment of the machine hits both.
 
 # %%
@@ -267,17 +267,17 @@ print(f"ratio {timed[1].median / timed[0].median:.2f}")
 # the weights there is a nineteenth of the gradients to send around. The same table gives xxlarge 0.3: three times
 # *slower* than BERT-large.
 #
-# And memory? A training step keeps what every layer has computed, for the way back. Those numbers belong to the text,
+# And memory? A training step stores the activations of every layer for the backward pass. They belong to the text,
 # not to the weights.
 
 # %%
 from course_lib.train.memory import activation_bytes
 
 texts = torch.randint(5, 1_000, (4, 128))
-print(f"{'':26}{'weights':>12}{'kept for the way back':>24}")
+print(f"{'':26}{'weights':>12}{'stored activations':>24}")
 for name, model in both.items():
-    weights, kept = 4 * count_parameters(model) / 1e6, activation_bytes(model, texts) / 1e6
-    print(f"{name:26}{weights:9.0f} MB{kept:21.0f} MB")
+    weights, stored = 4 * count_parameters(model) / 1e6, activation_bytes(model, texts) / 1e6
+    print(f"{name:26}{weights:9.0f} MB{stored:21.0f} MB")
 del both
 
 # %% [markdown]
@@ -285,8 +285,8 @@ del both
 #
 # ### Topic or order?
 #
-# The same stories, cut once into NSP's pairs and once into SOP's. First without any Transformer: a logistic
-# regression that sees which words occur in both segments (third guess).
+# The same stories, cut once into NSP's pairs and once into SOP's. First without any Transformer: a
+# bag-of-words baseline, a logistic regression that sees which words occur in both segments (third guess).
 
 # %%
 from course_lib.lectures.lecture_05.experiments import LIVE, guesses, prepare_pairs
@@ -295,27 +295,28 @@ world = MicroWorld.load()
 material = prepare_pairs(LIVE, world)
 bags = guesses(material)
 for task, found in bags.items():
-    print(f"{task}: {found['pairs']} pairs;", ", ".join(f"{k} {v:.1%}" for k, v in found.items() if k != "pairs"))
+    named = {"majority class": "commoner label", "words in both": "shared", "words by segment": "ordered"}
+    print(f"{task}: {found['pairs']} pairs;", ", ".join(f"{name} {found[k]:.1%}" for name, k in named.items()))
 bar_chart(
     {f"{task}, words in both": found["shared"] for task, found in bags.items()}, percent=True,
-    title="Pairs told apart by the words both segments share", y_title="share right",
+    title="Bag-of-words baseline: words in both segments", y_title="accuracy",
 )  # fmt: skip
 
 # %% [markdown]
-# *NSP is nearly solved by shared words; on SOP the same classifier guesses.* ("Commoner label" above is what one gets
-# by always giving the more frequent answer: 57% for NSP, where a single leftover sentence always gets a random B.)
+# *NSP is nearly solved by shared words; on SOP the same baseline is at chance level.* ("Majority class" above: always
+# the more frequent label, {{number:commoner_nsp}} for NSP, where a single leftover sentence always gets a random B.)
 
 # %% [markdown]
-# It must guess: swapping two segments does not change which words they share. Topic is out of the game.
+# It cannot do better: swapping two segments does not change which words they share. Topic is out of the game.
 #
-# Look at the last number of each line, too ("ordered"). It belongs to a classifier that may know which word stands in
-# *which* segment. On SOP it is never wrong, because every story of our world opens and ends with its own kinds of
-# sentence. In real text the first words give far less away. So our SOP is easier than ALBERT's: read what follows as
-# a statement about topic, not about difficulty.
+# Look at the last number of each line, too ("words by segment"). It belongs to a bag-of-words baseline that knows
+# which word stands in *which* segment. On SOP it is never wrong, because every story of our world opens and ends with
+# sentences of its own. In real text the first words give far less away. So our SOP is easier than ALBERT's: read what
+# follows as a statement about topic, not about difficulty.
 #
-# Now two small ALBERTs from the same random weights, one trained with each question, both tested on both: 400 steps
-# here (half a minute or more for each), 1,000 in the result file that follows. After 400 steps the NSP-trained model
-# may still be near a coin on SOP; look at the same number after 1,000.
+# Now two small ALBERTs from the same random initialisation, one trained with each objective, both tested on both: 400
+# steps here (half a minute or more for each), {{number:steps}} in the result file that follows. After 400 steps the
+# NSP-trained model may still be near chance level on SOP; look at the same number after {{number:steps}}.
 
 # %%
 from dataclasses import replace
@@ -326,36 +327,36 @@ from course_lib.lectures.lecture_05.experiments import train_albert
 live = {}
 for task in ("NSP", "SOP"):
     recipe = replace(LIVE, task=task, steps=400)
-    print(f"trained on masked words and {task}")
+    print(f"trained on MLM and {task}")
     model, history = train_albert(recipe, material, callbacks=[LiveLoss()])
     live[task] = tested(model, material)
 
 # %%
-print(f"{'one seed, just now':22}{'tested on NSP':>15}{'on SOP':>9}{'masked words':>15}")
+print(f"{'one seed, just now':22}{'tested on NSP':>15}{'on SOP':>9}{'masked-token accuracy':>24}")
 for task, end in live.items():
-    print(f"trained on {task:11}{end['NSP']:15.1%}{end['SOP']:9.1%}{end['masked_accuracy']:15.1%}")
+    print(f"trained on {task:11}{end['NSP']:15.1%}{end['SOP']:9.1%}{end['masked_accuracy']:24.1%}")
 
 # %% [markdown]
 # ### Five seeds, and longer
 # 
-# The row "none" is the same training on masked words alone.
+# The row "none" is the same training on MLM alone.
 
 # %%
 from course_lib.lectures.lecture_05.experiments import outcome
 from course_lib.teaching.results import in_words, read_result
 
 tasks = read_result("05_sentence_tasks")
-print(f"{'trained with':14}{'tested on NSP':>28}{'on SOP':>28}{'masked words':>28}")
+print(f"{'trained with':14}{'tested on NSP':>28}{'on SOP':>28}{'masked-token accuracy':>28}")
 for task in tasks["runs"]:
     cells = [in_words(outcome(tasks, what)[task]) for what in ("NSP", "SOP", "masked_accuracy")]
     print(f"{task:14}" + "".join(f"{cell:>28}" for cell in cells))
 
 # %%
 groups = {f"trained on {a}, tested on {b}": outcome(tasks, b)[a] for a in ("NSP", "SOP") for b in ("NSP", "SOP")}
-dots_chart(groups, percent=True, title="Pairs told apart", y_title="share right", levels={"coin": 0.5})
+dots_chart(groups, percent=True, title="Accuracy on pairs of new stories", y_title="accuracy", levels={"chance level": 0.5})
 
 # %% [markdown]
-# *Each dot is a seed. On NSP, always saying NotNext would score 57%.*
+# *Each dot is a seed. On NSP, the majority class (NotNext) would score {{number:commoner_nsp}}.*
 
 # %% [markdown]
 # ALBERT's own figures (Table 5, accuracy on held-out pairs):
@@ -366,47 +367,46 @@ dots_chart(groups, percent=True, title="Pairs told apart", y_title="share right"
 # | NSP | 90.5 | **52.0** | 79.2 |
 # | SOP | **78.9** | 86.5 | 80.1 |
 #
-# One row agrees: the model without a pair question knows nothing of either. Both cross-tests differ. Who learned SOP
-# answers 78.9% of NSP in the paper and 61% here, where the commoner answer alone makes 57%: both segments of SOP are
-# of one story, so it never had to compare topics. And our NSP-trained model is far better than a coin on swapped
-# pairs; theirs is not (52.0). Before you believe that it has understood order, look for a shortcut. In NSP a wrong B
-# is taken from a
-# random place of another story, also from its *beginning*. A true continuation never starts with an opening. We
-# count:
+# One row agrees: the model without a pair objective is near chance level on both. Both cross-tests differ. Trained on
+# SOP, a model reaches 78.9% on NSP in the paper and {{number:sop_on_nsp}} here, where the majority class alone makes
+# {{number:commoner_nsp}}: both segments of SOP are of one story, so it never had to compare topics. And our
+# NSP-trained model is far above chance level on swapped pairs; theirs is not (52.0). Before you believe that it has
+# understood order, look for a shortcut. In NSP a wrong B is taken from a random place of another story, also from its
+# *beginning*. A true continuation never starts with an opening. We count:
 
 # %%
 stories = world.documents(world.stories(LIVE.stories, seed=0))
 openings = {tuple(story[0][:4]) for story in stories}
-rows = material.train["NSP"]
-first_of_b = rows.token_type_ids.argmax(dim=1).tolist()
-opens = torch.tensor([tuple(ids[b : b + 4].tolist()) in openings for ids, b in zip(rows.input_ids, first_of_b)])
+pairs = material.train["NSP"]
+first_of_b = pairs.token_type_ids.argmax(dim=1).tolist()
+opens = torch.tensor([tuple(ids[b : b + 4].tolist()) in openings for ids, b in zip(pairs.input_ids, first_of_b)])
 for name, which in (("B begins like a story's opening", opens), ("B begins otherwise", ~opens)):
-    label = rows.next_sentence_label[which].float()
+    label = pairs.next_sentence_label[which].float()
     print(f"{name:32}{len(label):7,} pairs of NSP, {label.mean():.0%} of them NotNext")
 
 # %% [markdown]
 # A B that starts like an opening is never the true continuation, and in nearly every swapped pair the opening stands
-# in B. That is one clue, in a sixteenth of the pairs, and not the only one: all our stories run in the same steps (an
-# opening, *first*, *then*, *finally*), so a B from a random place is often out of step with A. The count shows that
-# clues are there, not which of them the model uses. Ordinary prose gives far fewer. The paper's conclusion (NSP
-# teaches topic) may well be true there; *our* NSP teaches some order as well. It is a reminder of what such tests
-# measure: whatever is easiest.
+# in B. That is one clue, in {{number:opening_fraction}} of the NSP pairs, and not the only one: all our stories run
+# in the same steps (an opening, *first*, *then*, *finally*), so a B from a random place is often out of step with A.
+# The count shows that clues are there, not which of them the model uses. Ordinary prose gives far fewer. The paper's
+# conclusion (NSP teaches topic) may well be true there; *our* NSP teaches some order as well. It is a reminder of
+# what such tests measure: whatever is easiest.
 #
-# The last column of the table has a lesson of its own. After these few steps the model without a pair question has
-# found more hidden words than the other two: the second question takes its share of a short training. In the paper's
-# long one the three are close (54.9, 54.5, 54.0).
+# The last column of the table has a lesson of its own. After these few steps the model without a pair objective has
+# the best masked-token accuracy, {{number:words_none}} against {{number:words_nsp}} and {{number:words_sop}}: the
+# second objective costs a short training something. In the paper's long one the three are close (54.9, 54.5, 54.0).
 #
 # ### Width against sharing
 #
-# The grid: two widths of the table, four kinds of sharing, two layers 128 wide, masked words alone, the same 1,000
-# steps, three seeds each (a result file).
+# The grid: two embedding widths E, four ways to share, {{number:grid_layers}} layers 128 wide, MLM alone,
+# {{number:grid_steps}} steps, {{number:grid_seeds}} seeds each (a result file).
 
 # %%
 grid = read_result("05_sharing")
 found = outcome(grid, "masked_accuracy")
 weights = {name: runs[0]["parameters"] for name, runs in grid["runs"].items()}
 for name, values in found.items():
-    print(f"{name:22}{weights[name]:>10,} weights   hidden words found {in_words(values)}")
+    print(f"{name:22}{weights[name]:>10,} weights   masked-token accuracy {in_words(values)}")
 
 # %%
 from statistics import mean
@@ -416,23 +416,23 @@ from course_lib.lectures.lecture_05.experiments import WIDTHS
 heat_chart(
     [[100 * mean(found[f"E={width}, {sharing}"]) for sharing in SHARING] for width in WIDTHS],
     rows=[f"E = {width}" for width in WIDTHS], columns=[s.replace("_", "-") for s in SHARING],
-    title="Hidden words found in new stories, in %", x_title="what the layers share",
+    title="Masked-token accuracy on new stories, in %", x_title="what the layers share",
 )  # fmt: skip
 
 # %% [markdown]
 # *A cell is the mean of three runs; the list above has the spread.*
 
 # %% [markdown]
-# Here the width decides. At E = 128 sharing hardly matters: the four columns lie within two points, about the spread
-# of the seeds; two layers have little to share. At E = 32 the two columns that share attention are about three points
-# lower: here attention is the half that hurts, the reverse of the paper's. Three seeds of two layers are no argument
-# against it.
+# Here the width decides. At E = {{number:wide_E}} sharing hardly matters: the four columns lie within
+# {{number:wide_spread}} points, about the spread of the seeds; two layers have little to share. At E =
+# {{number:narrow_E}} sharing attention costs {{number:attention_narrow}} points, feed-forward {{number:feed_narrow}}:
+# here attention is the half that hurts, the reverse of the paper's. Three seeds of two layers are no argument against
+# it.
 #
-# Why does E = 32 lag so far? What its projection gives starts quieter: fresh weights of deviation 0.05 make numbers
-# of size 0.05·√E. Doubling the projection's fresh weights, with nothing shared, gave 27% and 32% on two seeds (not in
-# the result file), so that is at most a part of the answer. A thousand words may simply not fit into 32 directions so
-# soon. The
-# paper's question, what E to choose for 30,000 pieces at H = 768, cannot be settled at this size.
+# Why does E = {{number:narrow_E}} lag so far? What its projection gives starts smaller: a random initialisation with
+# standard deviation 0.05 makes numbers of size 0.05·√E. Or a thousand words do not fit into {{number:narrow_E}}
+# directions so soon. The grid does not tell the two apart. The paper's question, what E to choose for 30,000 pieces
+# at H = 768, cannot be settled at this size.
 #
 # The paper's grid, at base size (Tables 3 and 4; mean of five tasks: SQuAD 1.1, find the answer in a text; SQuAD 2.0,
 # or say there is none; MNLI, does a sentence follow; SST-2, is a review good; RACE, school examinations with four
@@ -450,8 +450,8 @@ heat_chart(
 #
 # One block, used again and again: does it settle, so that nothing changes any more? Its authors looked at the
 # distance between what goes into a layer and what comes out (their Figure 1). We do the same. The block just trained
-# was used twice in each reading; here it runs twelve times, ten more than it has learned for. Beside it a fresh one,
-# and real MiniLM, whose six blocks are all different.
+# was used twice in each reading; here it runs twelve times, ten more than it has learned for. Beside it one of random
+# initialisation, and real MiniLM, whose six blocks are all different.
 
 # %%
 from course_lib.train.metrics import layer_distances
@@ -484,23 +484,23 @@ layer_distance_chart(distances, title="How far a layer moves a token's vector")
 # %% [markdown]
 # The first visit is mostly a change of length: the LayerNorm brings short vectors to its own. After it both single
 # blocks turn a vector less at each visit. The trained one turns it more in its first visits, the ones it has learned
-# for; by the twelfth it moves a vector hardly more than fresh weights do. The paper's Figure 1, of a block trained
+# for; by the twelfth it moves a vector hardly more than the random one does. The paper's Figure 1, of a block trained
 # for 24 visits, looks different: distance and angle stay away from zero and oscillate, more smoothly than BERT's,
 # whose layers differ.
 #
-# ### Three words at once
+# ### n-gram masking: up to three words at once
 #
-# ALBERT hides runs of up to three words: n words with a chance that falls as 1/n, so 6/11, 3/11, 2/11. A model that must
-# guess a whole phrase cannot copy it from its other half.
+# ALBERT masks n-grams of up to three words: n words with a probability proportional to 1/n, so 6/11, 3/11, 2/11. A
+# model that must guess a whole phrase cannot copy it from its other half.
 
 # %%
 from course_lib.objectives.masked_lm import mask_whole_words
 from course_lib.text.wordpiece import word_numbers
 
-row = material.heldout["SOP"][:1]
-word_of = word_numbers(world.tokenizer, row.input_ids, row.attention_mask)
+pair = material.heldout["SOP"][:1]
+word_of = word_numbers(world.tokenizer, pair.input_ids, pair.attention_mask)
 for most in (1, 3):
-    masked = mask_whole_words(row, world.special, word_of, seed=3, max_words=most)
+    masked = mask_whole_words(pair, world.special, word_of, seed=3, max_words=most)
     shown = [world.tokenizer.token(i) for i in masked.input_ids[0, :28].tolist()]
     print(f"runs of up to {most}:", " ".join(shown))
 
@@ -508,8 +508,8 @@ for most in (1, 3):
 tokens_row(shown, masked.action[0, :28].tolist())
 
 # %% [markdown]
-# *The last row above: chosen words come in runs. A marked word that is not [MASK] was chosen too, and replaced or
-# kept (the 80/10/10 rule).*
+# *The last line above: words selected for prediction come in runs. A marked word that is not [MASK] was selected too,
+# and replaced or kept (the 80/10/10 rule).*
 
 # %% [markdown]
 # ## What the big ones reached
@@ -545,9 +545,8 @@ tokens_row(shown, masked.action[0, :28].tolist())
 #
 # The 89.4 that is quoted for ALBERT is another thing: the *test* average of an **ensemble**. Beside it stand rows of
 # other names: **XLNet** predicts words in a shuffled order, so that it needs no `[MASK]`; **MT-DNN** fine-tunes BERT
-# on many tasks at once; **Adv-RoBERTa**, going by its
-# name, trains with inputs that are disturbed on purpose; of **ALICE** the table's row is all we could check. Their numbers
-# are ensembles on the test set as well.
+# on many tasks at once; **Adv-RoBERTa**, going by its name, trains with adversarial perturbations of its inputs; of
+# **ALICE** the table's row is all we could check. Their numbers are ensembles on the test set as well.
 #
 # The paper has slips of its own: Table 10 gives BERT-large 89.1/86.3 on the SQuAD 2.0 test set, which is XLNet's cell
 # (BERT: 83.1/80.0); xxlarge's row in Table 2 is that of the 24-layer model of Table 13, although Table 1 says 12
@@ -558,7 +557,7 @@ print(f"{'':22}{'you said':>14}{'answer':>18}")
 answers = {
     "times faster": f"{timed[1].median / timed[0].median:.2f}",
     "half to share": "attention (paper)",
-    "swapped pairs told": f"{bags['SOP']['shared']:.0%}",
+    "accuracy on swapped pairs": f"{bags['SOP']['shared']:.0%}",
 }
 for name, value in answers.items():
     print(f"{name:22}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}{value:>18}")
@@ -633,4 +632,4 @@ quiz("05")
 #   number whether it is speed, size or score.
 # - Dehghani et al. (2018), *Universal Transformers*, arXiv 1807.03819: one block, many times, with a way to stop.
 # - You et al. (2019), *LAMB*, arXiv 1904.00962: the optimiser for very large batches.
-# - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692: the other answer to the same question, training instead of shape.
+# - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692: BERT's architecture as it was, trained better and longer.

@@ -80,11 +80,11 @@ def _like(size: str) -> str:
     return "base" if size == "base" else "large"
 
 
-# ---------------------------------------------------------------- 2, 3: a table, cut in two
+# ---------------------------------------------------------------- 2, 3: two factors
 
 
 def cut_in_two() -> str:
-    """The wide table; the narrow one and its matrix. Widths E and H on one scale, V cut short."""
+    """The wide matrix; the narrow one and its projection. E and H on one scale, V cut short."""
     config, (whole, narrow, matrix) = _base(), _factors()
     V, E = f"V = {config.vocab_size:,}", f"E = {config.embedding_size}"
     H, wide = f"H = {config.hidden_size}", 300
@@ -105,16 +105,16 @@ def cut_in_two() -> str:
         words(x + 150, y - thin / 2 - 12, H), words(x + wide + 8, y + 7, E, 20, "start"),
         words(x + 150, y + 60, f"{matrix:,}", 26, style=BOLD),
         words(824, 304, "ALBERT: a short row, and one matrix for all"),
-        says="a table V×H beside a table V×E and a matrix E×H",
+        says="an embedding matrix V×H beside one of V×E and a matrix E×H",
     )  # fmt: skip
 
 
 def toy_factors() -> str:
-    """The notebook's toy: three words, E = 2, H = 3; word 2 and its product are shaded."""
+    """The notebook's toy: three tokens, E = 2, H = 3; token 2 and its product are shaded."""
     short, widen = _toy()
     long = short @ widen
     blocks = (
-        _matrix("table, V×E", short.tolist(), 2),
+        _matrix("embeddings, V×E", short.tolist(), 2),
         '<div style="font-size:34px;padding-top:78px">·</div>',
         _matrix("matrix, E×H", widen.tolist()),
         '<div style="font-size:34px;padding-top:78px">=</div>',
@@ -202,7 +202,7 @@ def ladder() -> str:
     """BERT-base, then one cut, then both, as bars of one scale."""
     steps = {
         "BERT-base": _bert_base(),
-        "narrow table": published("albert", "base", AlbertConfig, sharing="none"),
+        "factorised": published("albert", "base", AlbertConfig, sharing="none"),
         "and one block": _base(),
     }
     most = sum(parameter_breakdown(_bert_base()).values())
@@ -250,10 +250,10 @@ def four_sizes() -> str:
 
 
 def weights_and_work() -> str:
-    """Two bars a model: its weights to one scale, its operations to another."""
+    """Two bars a model: its weights to one scale, its FLOPs to another."""
     most = [max(pair[i] for pair in _models().values()) for i in (0, 1)]
     parts = [words(180, 18, "weights", 20, "start", BOLD),
-             words(640, 18, f"operations for {TOKENS} tokens", 20, "start", BOLD)]  # fmt: skip
+             words(640, 18, f"FLOPs for {TOKENS} tokens", 20, "start", BOLD)]  # fmt: skip
     for k, (name, (weights, work)) in enumerate(_models().items()):
         y = 34 + 48 * k
         shared = name.startswith("ALBERT")
@@ -267,12 +267,12 @@ def weights_and_work() -> str:
             rect(640, y, right, 34, **look, wide=2),
             words(650 + right, y + 24, f"{work / 1e9:.4g} G", 20, "start"),
         ]
-    return svg(1150, 276, *parts, says="weights and operations of BERT and ALBERT")
+    return svg(1150, 276, *parts, says="weights and FLOPs of BERT and ALBERT")
 
 
 @lru_cache(maxsize=2)
-def _kept(sharing: str) -> tuple[float, float]:
-    """Megabytes of weights, and of what a forward pass keeps for the backward pass, as in the
+def _stored(sharing: str) -> tuple[float, float]:
+    """Megabytes of weights, and of activations stored for the backward pass, as in the
     notebook: base, four texts of 128 tokens, a vocabulary of 1,000."""
     torch.manual_seed(0)
     model = albert("base", sharing=sharing, vocab_size=1_000)
@@ -282,10 +282,10 @@ def _kept(sharing: str) -> tuple[float, float]:
 
 def activations_stored() -> str:
     rows = [
-        (name, *(f"{megabytes:,.0f} MB" for megabytes in _kept(sharing)))
+        (name, *(f"{megabytes:,.0f} MB" for megabytes in _stored(sharing)))
         for name, sharing in (("twelve blocks", "none"), ("one block, twelve times", "all"))
     ]
-    return table(("base, 4 texts", "weights", "kept for the way back"), rows, size=22)
+    return table(("base, 4 texts", "weights", "activations stored"), rows, size=22)
 
 
 MARKS = {"bert": ("BERT-", BLUE, "square"), "": ("ALBERT-", "#00745a", "circle")}
@@ -350,14 +350,14 @@ def lost_bars() -> Any:
 
 
 def width_lines() -> Any:
-    """The paper's Table 3: the mean of five tasks over the width of the table."""
+    """The paper's Table 3: the mean of five tasks over the embedding width E."""
     tables = printed("albert")["embedding_size"]
     curves = {
         said: [[(float(width), row[-1]) for width, row in tables[part].items()]]
         for said, part in (("own blocks", "not_shared"), ("one block", "all_shared"))
     }
     figure = curves_chart(
-        curves, x_title="E, width of the table", y_title="mean of five tasks", title="", log_x=True
+        curves, x_title="E, embedding width", y_title="mean of five tasks", title="", log_x=True
     )
     widths = [int(width) for width in tables["all_shared"]]
     figure.update_xaxes(tickvals=widths, ticktext=[str(w) for w in widths])
@@ -409,7 +409,7 @@ def _pair(
 
 
 def three_pairs() -> str:
-    """What the two questions make of a story: in order, swapped, and NSP's wrong B."""
+    """What the two tasks make of a story: in order, swapped, and NSP's wrong B."""
     first, rest, parts = [1, 2, 3], [4, 5], []
     shown = (
         (first, rest, False, "both: label 0, in order"),
@@ -423,42 +423,44 @@ def three_pairs() -> str:
 
 
 def shared_words() -> Any:
-    kinds = {"commoner label": "one answer<br>for all", "shared": "shared<br>words"}
+    kinds = {"commoner label": "majority<br>class", "shared": "bag of<br>words"}
     values = {
         f"{task}:<br>{said}": guessed(task, kind)
         for task in ("NSP", "SOP")
         for kind, said in kinds.items()
     }
-    figure = bar_chart(values, percent=True, y_title="pairs right")
+    figure = bar_chart(values, percent=True, y_title="accuracy")
     figure.update_traces(marker_color=[GREY, ORANGE, GREY, BLUE])
     figure.update_xaxes(tickangle=0, tickfont_size=18)
     return for_a_hall(figure, 540, 410)
 
 
-# ---------------------------------------------------------------- 10, 11: asked both
+# ---------------------------------------------------------------- 10, 11: tested on both
 
 
-def asked_both() -> Any:
+def tested_on_both() -> Any:
     groups = {
         f"trained on {a}, tested on {b}": outcome(_tasks(), b)[a]
         for a in ("NSP", "SOP")
         for b in ("NSP", "SOP")
     }
-    figure = dots_chart(groups, percent=True, title="", y_title="pairs right", levels={"coin": 0.5})
+    figure = dots_chart(
+        groups, percent=True, title="", y_title="accuracy", levels={"chance level": 0.5}
+    )
     return for_a_hall(figure, 1120, 300, right=150)
 
 
 def both_tables() -> str:
-    """Ours beside the paper's Table 5: mean over seeds, held-out pairs and hidden words."""
+    """Ours beside the paper's Table 5: mean over seeds, held-out pairs and masked tokens."""
     paper = printed("albert")["sentence_loss"]["intrinsic"]
     rows = []
-    for task, said in (("none", "no question"), ("NSP", "NSP"), ("SOP", "SOP")):
+    for task, said in (("none", "MLM alone"), ("NSP", "NSP"), ("SOP", "SOP")):
         ours = [
             _spread(outcome(_tasks(), what)[task]) for what in ("NSP", "SOP", "masked_accuracy")
         ]
         hidden, nsp, sop = paper[task]
         rows.append((f"<strong>{said}</strong>", *ours, f"{nsp}", f"{sop}", f"{hidden}"))
-    head = ("trained with", "NSP", "SOP", "hidden words", "paper: NSP", "SOP", "hidden words")
+    head = ("trained with", "NSP", "SOP", "masked tokens", "paper: NSP", "SOP", "masked tokens")
     return table(head, rows, size=21)
 
 
@@ -525,7 +527,7 @@ def _in_cell(width: int, sharing: str) -> str:
 
 
 def _runs() -> list[tuple[int, Fraction, Fraction]]:
-    """Length of a run, the chance of one, and the share of hidden words that stand in such runs."""
+    """Length of a run, its probability, and the fraction of masked words in such runs."""
     longest = printed("albert")["masking"]["longest"]
     lengths = range(1, longest + 1)
     total = sum(Fraction(1, n) for n in lengths)
@@ -536,7 +538,7 @@ def _runs() -> list[tuple[int, Fraction, Fraction]]:
 
 def run_table() -> str:
     rows = [(str(n), str(chance), str(share)) for n, chance, share in _runs()]
-    return table(("run of", "chance", "share of hidden words"), rows, size=24)
+    return table(("run of", "probability", "of masked words"), rows, size=24)
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""What is claimed about ALBERT: sizes, speed, sharing, and the question of order."""
+"""What is claimed about ALBERT: sizes, speed, sharing, and sentence-order prediction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .experiments import outcome
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=30_000)
 SIZES = ("base", "large", "xlarge", "xxlarge")
-TOKENS = 128  # of the text whose operations are counted
+TOKENS = 128  # of the text whose FLOPs are counted
 
 # ================================================================ how large ALBERT is
 
@@ -95,7 +95,7 @@ def _table_then_projection() -> Settled:
 
 
 def _factorised() -> Settled:
-    """Share of the token table's numbers that E=128 saves at the width of base."""
+    """Fraction of the token embedding matrix that E=128 saves at the width of base."""
     config = published("albert", "base", AlbertConfig)
     whole = config.vocab_size * config.hidden_size
     two = config.embedding_size * (config.vocab_size + config.hidden_size)
@@ -107,7 +107,7 @@ def _factorised() -> Settled:
 
 @lru_cache(maxsize=4)
 def _counted_flops(size: str, of: Callable[[str], Encoder]) -> int:
-    """Operations of the blocks for one text of 128 tokens, counted while they run."""
+    """FLOPs of the blocks for one text of 128 tokens, counted while they run."""
     with torch.device("meta"), torch.no_grad():
         model = of(size).eval()
         x = torch.zeros(1, TOKENS, model.config.hidden_size)
@@ -118,16 +118,16 @@ def _counted_flops(size: str, of: Callable[[str], Encoder]) -> int:
 
 def _same_flops() -> Settled:
     ours, theirs = _counted_flops("base", albert), _counted_flops("base", bert)
-    said = f"{ours / 1e9:.2f} G operations for {TOKENS} tokens, BERT-base {theirs / 1e9:.2f} G"
+    said = f"{ours / 1e9:.2f} GFLOPs for {TOKENS} tokens, BERT-base {theirs / 1e9:.2f} G"
     return Settled(theirs / ours, said)
 
 
 def _weights_and_flops() -> Settled:
-    """ALBERT-base as a share of BERT-base: in weights, and in operations by formula."""
+    """ALBERT-base as a fraction of BERT-base: in weights, and in FLOPs by formula."""
     ours = published("albert", "base", AlbertConfig)
     flops = encoder_flops(ours, TOKENS) / encoder_flops(published("bert", "base"), TOKENS)
     weights = _parameters("base") / _parameters("base", bert)
-    said = f"of BERT-base: {weights:.1%} of the weights, {flops:.0%} of the operations"
+    said = f"of BERT-base: {weights:.1%} of the weights, {flops:.0%} of the FLOPs"
     return Settled(flops, said)
 
 
@@ -138,7 +138,7 @@ def _xxlarge_against_large() -> Settled:
     weights = _parameters("xxlarge") / _parameters("large", bert)
     speed = printed("albert")["overall"]["throughput"]["xxlarge"]
     said = (
-        f"of BERT-large: {weights:.0%} of the weights, {flops:.1f} times the operations "
+        f"of BERT-large: {weights:.0%} of the weights, {flops:.1f} times the FLOPs "
         f"({encoder_flops(ours, TOKENS) / 1e9:.0f} G for {TOKENS} tokens); printed speed {speed}"
     )
     return Settled((flops, speed), said)
@@ -193,7 +193,7 @@ def _same_activations() -> Settled:
     shared, own = (_activations(sharing) for sharing in ("all", "none"))
     weights = [count_parameters(_twelve(sharing)) for sharing in ("all", "none")]
     said = (
-        f"one block twelve times keeps {shared / 2**20:.1f} MiB for the backward pass, twelve "
+        f"one block twelve times stores {shared / 2**20:.1f} MiB for the backward pass, twelve "
         f"blocks {own / 2**20:.1f} MiB; weights {weights[0]:,} and {weights[1]:,}"
     )
     return Settled(shared / own, said)
@@ -330,7 +330,7 @@ def _copied_cell() -> Settled:
     return Settled(tuple(own), said)
 
 
-# ================================================================ what is asked about two segments
+# ================================================================ two segments
 
 
 @lru_cache(maxsize=1)
@@ -399,7 +399,7 @@ def _runs() -> Settled:
 def _answers(trained_on: str, measure: str) -> Settled:
     reached = outcome(result("05_sentence_tasks"), measure)
     said = ", ".join(f"trained on {task} {in_words(values)}" for task, values in reached.items())
-    said = f"on held-out pairs of {measure}: {said.replace('trained on none', 'on words alone')}"
+    said = f"on held-out pairs of {measure}: {said.replace('trained on none', 'on MLM alone')}"
     return Settled(mean(reached[trained_on]), said)
 
 
@@ -460,7 +460,7 @@ CLAIMS = (
         id="E10",
         they_say="sharing makes the parameters L times fewer",
         who=LECTURE_000,
-        it_is="true of the blocks, 12 times; the whole model, tables and all, is 9.4 times smaller",
+        it_is="true of the blocks, 12 times; the whole model, with embeddings, 9.4 times",
         how="computed",
         settled_by="counting both models, built from the published sizes",
         settle=_times_smaller,
@@ -527,11 +527,11 @@ CLAIMS = (
         they_say="ALBERT is 1.7 times faster at inference, because it shares parameters",
         who=LECTURE_000,
         it_is=(
-            "no: the same operations. 1.7 is *training* throughput, of ALBERT-large against "
+            "no: the same FLOPs. 1.7 is *training* throughput, of ALBERT-large against "
             "BERT-large, on many machines that have fewer gradients to exchange"
         ),
         how="measured",
-        settled_by="counting the operations of both models while they run, here",
+        settled_by="counting the FLOPs of both models while they run, here",
         settle=_same_flops,
         accepts=near(1.0, 1e-9),
         rejected=1.7,
@@ -556,18 +556,18 @@ CLAIMS = (
             "gradients and the optimiser shrinks"
         ),
         how="computed",
-        settled_by="counting weights, and operations by formula",
+        settled_by="counting weights, and FLOPs by formula",
         settle=_weights_and_flops,
         accepts=is_(1.0),
         rejected=0.107,  # the share of the weights
     ),
     Claim(
         id="activations",
-        they_say="a shared block keeps less for the backward pass",
+        they_say="with a shared block fewer activations are stored for the backward pass",
         who="follows from source lecture 004, less memory",
-        it_is="no: every layer has its own input to keep, whoever owns the weights",
+        it_is="no: every layer stores its own activations, whoever owns the weights",
         how="measured",
-        settled_by="bytes that a forward pass keeps, here",
+        settled_by="bytes of activations stored by a forward pass, here",
         settle=_same_activations,
         accepts=is_(1.0),
         rejected=1 / 12,
@@ -576,9 +576,9 @@ CLAIMS = (
         id="E57",
         they_say="larger hidden sizes fit into the same memory",
         who=LECTURE_001,
-        it_is="the weights do; what a training step keeps beside them grows with the hidden size",
+        it_is="the weights do; the activations of a training step grow with the hidden size",
         how="measured",
-        settled_by="bytes that a forward pass keeps at two widths, here",
+        settled_by="bytes of activations stored at two widths, here",
         settle=_twice_as_wide,
         accepts=lambda ratio: 1.5 < ratio < 2.2,
         rejected=1.0,
@@ -588,11 +588,11 @@ CLAIMS = (
         they_say="xxlarge beats BERT-large with similar parameters and much faster training",
         who=LECTURE_000,
         it_is=(
-            "two thirds of the parameters, 7.9 times the operations, and three times *slower* "
+            "two thirds of the parameters, 7.9 times the FLOPs, and three times *slower* "
             "through the data; it is better, also at equal time"
         ),
         how="computed",
-        settled_by="operations by formula; ALBERT's Table 2",
+        settled_by="FLOPs by formula; ALBERT's Table 2",
         settle=_xxlarge_against_large,
         accepts=lambda value: abs(value[0] - 7.88) < 0.05 and value[1] == 0.3,
         rejected=(7.88, 1.7),
@@ -715,7 +715,7 @@ CLAIMS = (
     ),
     Claim(
         id="runs of words",
-        they_say="runs of up to three words are hidden, n words with probability ∝ 1/n",
+        they_say="n-grams of up to three words are masked, n words with probability ∝ 1/n",
         who="ALBERT, section 4.1",
         it_is="that makes 6/11, 3/11 and 2/11",
         how="computed",
@@ -729,7 +729,7 @@ CLAIMS = (
         they_say="P(order) = σ(W h of [CLS]); the others are swapped pairs of sentences",
         who=LECTURE_000,
         it_is=(
-            "a softmax of two scores from the *pooled* vector; segments, not sentences; and the "
+            "a softmax of two logits from the *pooled* vector; segments, not sentences; and the "
             "released generator has a third kind, a random b, wherever one sentence is left over"
         ),
         how="measured",
@@ -740,7 +740,7 @@ CLAIMS = (
     ),
     Claim(
         id="E109",
-        they_say="SOP asks about two consecutive sentences",
+        they_say="SOP is about two consecutive sentences",
         who=LECTURE_004,
         it_is="about two consecutive segments, each as many sentences as fit",
         how="measured",
@@ -762,9 +762,9 @@ CLAIMS = (
     ),
     Claim(
         id="NSP by words",
-        they_say="NSP can be answered from the topic, SOP cannot",
+        they_say="NSP can be solved from the topic, SOP cannot",
         who="ALBERT, section 3.1",
-        it_is="so here: shared words alone answer NSP, and SOP not at all",
+        it_is="so here: a bag-of-words baseline solves NSP, and is at chance level on SOP",
         how="measured",
         settled_by="logistic regression on shared words, data/results/05_sentence_tasks.json",
         settle=lambda: _bags("shared"),
@@ -776,7 +776,7 @@ CLAIMS = (
         they_say="SOP needs an understanding of coherence",
         who="ALBERT, section 3.1",
         it_is=(
-            "not in the micro-world: its stories open and close with sentences of their own kinds, "
+            "not in the micro-world: its stories open and close with recognisable sentences, "
             "so which words stand in which segment gives the order away"
         ),
         how="measured",
@@ -787,11 +787,11 @@ CLAIMS = (
     ),
     Claim(
         id="NSP on SOP",
-        they_say="a model trained on NSP answers SOP by chance: 52.0%",
+        they_say="a model trained on NSP is at chance level on SOP: 52.0%",
         who="ALBERT, Table 5",
         it_is=(
-            "not here: it answers most pairs, probably because our stories run in fixed steps and "
-            "NSP's random b is often out of step. The 52% belong to the paper's text, not to the "
+            "not here: it is right on most pairs, probably because our stories run in fixed steps "
+            "and NSP's random b is often out of step. The 52% belong to the paper's text, not the "
             "task"
         ),
         how="measured",
@@ -802,10 +802,10 @@ CLAIMS = (
     ),
     Claim(
         id="SOP on NSP",
-        they_say="a model trained on SOP answers NSP well: 78.9%",
+        they_say="a model trained on SOP does well on NSP: 78.9%",
         who="ALBERT, Table 5",
         it_is=(
-            "less well here, about 60%: both segments of SOP are of one story, so it never asks "
+            "less well here, about 60%: both segments of SOP are of one story, so it never learns "
             "whether topics agree"
         ),
         how="measured",
@@ -816,7 +816,7 @@ CLAIMS = (
     ),
     Claim(
         id="harder question",
-        they_say="SOP is the harder question: 86.5% against 90.5% for NSP",
+        they_say="SOP is the harder task: 86.5% against 90.5% for NSP",
         who="ALBERT, Table 5",
         it_is="the other way round here, for the reason above: the world decides what is hard",
         how="measured",

@@ -20,7 +20,7 @@ from course_lib.teaching.results import read_result
 
 from .experiments import GRID, GRID_SEEDS, LIVE, TASK_SEEDS, WIDTHS, outcome
 
-TOKENS = 128  # of the text whose operations are counted
+TOKENS = 128  # of the text whose FLOPs are counted
 
 
 def signed(points: float, digits: int = 1) -> str:
@@ -49,7 +49,7 @@ def _bert(size: str) -> int:
 
 
 def _factors() -> tuple[int, int, int]:
-    """Numbers in the whole table, in the narrow one, and in the matrix that widens it."""
+    """Parameters of the whole embedding matrix, of the narrow one, and of the projection."""
     config = _base()
     V, E, H = config.vocab_size, config.embedding_size, config.hidden_size
     return V * H, V * E, E * H
@@ -77,7 +77,7 @@ def wrong_order() -> str:
 
 @lru_cache(maxsize=1)
 def _models() -> dict[str, tuple[int, int]]:
-    """Weights, and operations for one text, of five published models."""
+    """Weights, and FLOPs for one text, of five published models."""
     found = {}
     for size in ("base", "large"):
         found[f"BERT-{size}"] = (_bert(size), encoder_flops(published("bert", size), TOKENS))
@@ -124,7 +124,7 @@ def guessed(task: str, what: str) -> float:
 
 
 class Sign(NamedTuple):
-    """Of the pairs of a task: how many show a sign, and which share of these has the label 1."""
+    """Of the pairs of a task: how many show a sign, and which fraction of these has the label 1."""
 
     pairs: int
     share: float
@@ -183,7 +183,7 @@ def _signs() -> dict[str, dict[str, Sign]]:
 
 
 def _opening_rule() -> float:
-    """The share of SOP's pairs told apart by: swapped where B begins like an opening."""
+    """The accuracy on SOP's pairs of: swapped where B begins like an opening."""
     return (_shown_signs("SOP")["opens"] == _labels("SOP").bool()).float().mean().item()
 
 
@@ -210,7 +210,7 @@ def _attention_costs_more() -> str:
 
 
 def _width_gains() -> list[float]:
-    """Points gained by the wider table, for each way to share."""
+    """Points gained by the wider embedding, for each way to share."""
     return [100 * (_cell(WIDTHS[1], s) - _cell(WIDTHS[0], s)) for s in SHARING]
 
 
@@ -262,10 +262,26 @@ def _best_width() -> tuple[str, str]:
 
 
 def _feed_share() -> float:
-    """The feed-forward half's share of a block."""
+    """The feed-forward half's fraction of a block."""
     H, F = _base().hidden_size, _base().intermediate_size
     half = 2 * H * F + F + H + 2 * H  # with its LayerNorm
     return half / parameter_breakdown(_base())["blocks"]
+
+
+def _wide_spread() -> float:
+    """Points between the best and the worst way to share, at the wide E."""
+    cells = [100 * _cell(WIDTHS[1], sharing) for sharing in SHARING]
+    return max(cells) - min(cells)
+
+
+def _work(model: str) -> str:
+    """Billions of FLOPs for one text, of four digits at most."""
+    flops = _models()[model][1] / 1e9
+    return f"{flops:.0f}" if flops > 100 else f"{flops:.1f}"
+
+
+def _xxlarge_block() -> int:
+    return parameter_breakdown(published("albert", "xxlarge", AlbertConfig))["blocks"]
 
 
 def _downstream(task: str) -> float:
@@ -280,6 +296,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "attention_128": lambda: signed(-_lost("128")["attention"]),
     "attention_768": lambda: signed(-_lost("768")["attention"]),
     "attention_against_feed": _attention_costs_more,
+    "attention_narrow": lambda: f"{_costs('attention')[0]:.1f}",
     "attention_shared": lambda: millions(_albert(sharing="attention")),
     "bag_nsp": lambda: f"{guessed('NSP', 'shared'):.0%}",
     "bag_sop": lambda: f"{guessed('SOP', 'shared'):.0%}",
@@ -298,7 +315,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "ensemble": lambda: printed("glue")["albert_test"]["printed"],
     "equal_time_bert": lambda: printed("albert")["equal_time"]["bert_large"][-1],
     "equal_time_xxlarge": lambda: printed("albert")["equal_time"]["xxlarge"][-1],
+    "feed_narrow": lambda: f"{_costs('feed_forward')[0]:.1f}",
     "feed_share": lambda: f"{_feed_share():.0%}",
+    "feed_shared": lambda: millions(_albert(sharing="feed_forward")),
     "five_base": lambda: _five("base"),
     "five_tasks_spread": lambda: f"{_five_tasks_spread():.1f}",
     "grid_layers": lambda: GRID.num_layers,
@@ -309,11 +328,14 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "lost_all_768": lambda: f"{_lost('768')['all']:.1f}",
     "matrix": lambda: _factors()[2],
     "narrow": lambda: _factors()[1],
+    "narrow_250k": lambda: millions(250_000 * _base().embedding_size + _factors()[2]),
     "narrow_E": lambda: WIDTHS[0],
     "narrow_none": lambda: f"{_cell(WIDTHS[0], 'none'):.0%}",
     "nsp_gain": lambda: f"{_downstream('NSP') - _downstream('none'):.1f}",
     "nsp_on_nsp": lambda: _percent("NSP", "NSP"),
     "nsp_on_sop": lambda: _percent("NSP", "SOP"),
+    "one_block": lambda: millions(parameter_breakdown(_base())["blocks"]),
+    "opening_fraction": lambda: f"{_signs()['NSP']['opens'].share:.1%}",
     "opening_pairs": lambda: _signs()["NSP"]["opens"].pairs,
     "opening_rule": lambda: f"{_opening_rule():.0%}",
     "ordered_sop": lambda: f"{guessed('SOP', 'ordered'):.0%}",
@@ -331,8 +353,11 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "stories": lambda: LIVE.stories,
     "table_saved": lambda: f"{1 - sum(_factors()[1:]) / _factors()[0]:.0%}",
     "times_smaller": lambda: f"{_bert('base') / _albert():.1f}",
+    "twelve_blocks": lambda: millions(_base().num_layers * parameter_breakdown(_base())["blocks"]),
+    "whole_250k": lambda: millions(250_000 * _base().hidden_size),
     "wide_E": lambda: WIDTHS[1],
     "wide_all": lambda: f"{_cell(WIDTHS[1], 'all'):.0%}",
+    "wide_spread": lambda: f"{_wide_spread():.1f}",
     "width_large": lambda: published("bert", "large").hidden_size,
     "width_least": lambda: f"{min(_width_gains()):.0f}",
     "width_most": lambda: f"{max(_width_gains()):.0f}",
@@ -341,8 +366,11 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "words_nsp": lambda: _percent("NSP", "masked_accuracy"),
     "words_sop": lambda: _percent("SOP", "masked_accuracy"),
     "work_base": lambda: f"{_models()['ALBERT-base'][1] / 1e9:.2f}",
+    "work_bert_large": lambda: _work("BERT-large"),
+    "work_xxlarge": lambda: _work("ALBERT-xxlarge"),
     "wrong_order": wrong_order,
     "xxlarge": lambda: millions(_albert("xxlarge")),
+    "xxlarge_block": lambda: millions(_xxlarge_block()),
     "xxlarge_gains": lambda: f"{_overall('xxlarge') - _overall('bert_large'):.1f}",
     "xxlarge_of_large": lambda: f"{_albert('xxlarge') / _bert('large'):.0%}",
     "xxlarge_printed": lambda: ", ".join(
@@ -352,3 +380,24 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     ),
     "xxlarge_work": lambda: f"{_models()['ALBERT-xxlarge'][1] / _models()['BERT-large'][1]:.1f}",
 }
+
+TYPED = {
+    "128": "E of the published sizes, H of the small models, tokens of a text; worked by hand",
+    "768": "H of the published sizes, worked by hand",
+    "1,024": "widths of the paper's Table 12",
+    "4,096": "widths of the paper's Table 12, its batch size, and H of xxlarge",
+    "30,000": "V of the published sizes, worked by hand",
+    "52.0": "the paper's Table 5",
+    "61%": "DistilBERT's weights of BERT-base's",
+    "78.9": "the paper's Table 5",
+    "80.1": "the paper's Tables 2 to 5",
+    "81.8": "the paper's Table 11",
+    "82.1": "the paper's Table 11",
+    "87.2": "the paper's Table 6",
+    "88.7": "the paper's Tables 2 and 6",
+    "89.4": "the paper's Table 9",
+    "225": "a printed size of xxlarge",
+    "233": "a printed size of xxlarge",
+    "235": "a printed size of xxlarge",
+}
+"""Digits that mean something else where they are typed, or that a paper prints."""

@@ -481,9 +481,21 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 }
 
 TYPED = {
+    "100": "97 of 100 answers",
+    "13%": "TinyBERT-4 of BERT-base, as its paper says; test_quizzes_06.py counts it",
+    "128": "tokens, of which the FLOPs are counted",
+    "1.63": "668 s / 410 s, DistilBERT's Table 3; test_quizzes_06.py computes it",
+    "3.69": "DistilBERT's Table 4",
+    "312": "TinyBERT-4's width",
+    "39%": "less time by DistilBERT's Table 3; test_quizzes_06.py computes it",
     "60%": "a saying about DistilBERT's speed",
-    "97%": "DistilBERT's printed claim",
+    "70.2": "TinyBERT's Table 1",
     "71%": "DistilBERT's speed on a phone, printed",
+    "720": "8 GPUs × 90 hours, DistilBERT's section 3; test_quizzes_06.py computes it",
     "768": "BERT-base's width",
     "77.0": "a mean that both papers print",
+    "79.4": "TinyBERT's Table 1",
+    "79.5": "BERT-base's mean, as both papers print it",
+    "96.9%": "77.0 / 79.5; test_quizzes_06.py computes it",
+    "97%": "DistilBERT's printed claim",
 }

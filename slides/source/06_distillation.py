@@ -439,9 +439,9 @@ SAID = {
     "without soft targets": "without soft targets",
     "without masked words": "without masked words",
     "without cosine": "without cosine",
-    "fresh weights": "all three, random initial.",
+    "fresh weights": "all three, random init.",
     "teacher's layers, masked words only": "its layers, MLM only",
-    "alone": "random initial., MLM only",
+    "alone": "random init., MLM only",
 }
 TABLE_4 = {
     "without soft targets": "without_soft",
@@ -455,9 +455,9 @@ UNTAUGHT = ("teacher's layers, masked words only", "alone")  # no teacher's loss
 def _two_panels() -> tuple[Panel, Panel]:
     """Both measures, with the teacher's level."""
     teacher = teacher_run()
-    hidden = Panel("masked-token accuracy", 300, 360, 0.15, 1.0, (0.2, 0.4, 0.6, 0.8, 1.0),
+    hidden = Panel("masked-token accuracy", 300, 340, 0.15, 1.0, (0.2, 0.4, 0.6, 0.8, 1.0),
                    teacher["masked_accuracy"])  # fmt: skip
-    jobs = Panel("unstated-fact probe", 730, 250, 0.5, 0.85, (0.5, 0.6, 0.7, 0.8),
+    jobs = Panel("unstated-fact probe", 690, 300, 0.5, 0.85, (0.5, 0.6, 0.7, 0.8),
                  teacher["job_accuracy"])  # fmt: skip
     return hidden, jobs
 

@@ -552,7 +552,7 @@ def two_heads() -> str:
     distances = [((x - y) ** 2).mean().item() for x, y in pairs.values()]
     rows.append(("mean squared error", f"<strong>{distances[0]:.1f}</strong>",
                  f"<strong>{distances[1]:.6f}</strong>"))  # fmt: skip
-    return table(("", *pairs), rows, size=22)
+    return table(("", *pairs), rows, size=19)
 
 
 def code_attention() -> str:

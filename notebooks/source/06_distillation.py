@@ -15,11 +15,11 @@
 # After this page you can
 #
 # - soften a distribution with a temperature, and say where the factor T² comes from;
-# - build DistilBERT, begin it as half of its teacher, and train it with its three losses;
-# - build TinyBERT's losses on inner steps, and say which teacher layer teaches which student layer;
+# - build DistilBERT, initialise it from half of its teacher's layers, and train it with its three losses;
+# - build TinyBERT's losses on intermediate layers, and say which teacher layer teaches which student layer;
 # - say what a student keeps and what it loses, in quality, size and time, and measure each by itself.
 #
-# You need the encoder and the masked-word head of lecture 02. Nothing is downloaded: the teacher of this page is a small
+# You need the encoder and the masked-LM head of lecture 02. Nothing is downloaded: the teacher of this page is a small
 # BERT that the course trained on its micro-world and ships with it.
 
 # %%
@@ -37,12 +37,12 @@ from course_lib.lectures.lecture_06.views import layer_map_view, temperature_vie
 # ## Predict first
 #
 # DistilBERT (Sanh et al. 2019, arXiv 1910.01108) is BERT-base with every other layer taken out. It learns from three
-# things at once: the teacher's full distribution over words (**soft targets**), the hidden words themselves (**MLM**),
-# and the direction of the teacher's last vectors (**cosine**).
+# things at once: the teacher's full distribution over words (**soft targets**), the masked words themselves (**MLM**),
+# and the direction of the teacher's last hidden states (**cosine**).
 #
 # Three guesses. Write them down before you go on.
 #
-# 1. Half of the layers are gone. What share of the *weights* is left?
+# 1. Half of the layers are gone. What fraction of the *weights* is left?
 # 2. How many times faster does it read one text, on a CPU?
 # 3. Leave out one of the three losses. Which one is missed most, and which one least?
 
@@ -56,7 +56,7 @@ my_guesses = {"weights left": ..., "times faster": ..., "missed most": ..., "mis
 #
 # *"The ___ steers the boat into the harbour."* The right word is "captain". A label says just that. A trained model says
 # more: captain, perhaps sailor, hardly baker. Which wrong answers are nearly right is knowledge too, and a label
-# does not hold it. Suppose the teacher's scores before the softmax are 6, 4 and 0:
+# does not hold it. Suppose the teacher's logits (the numbers before the softmax) are 6, 4 and 0:
 
 # %% tags=["nbval-check-output"]
 words = ["captain", "sailor", "baker"]
@@ -66,13 +66,14 @@ for T in (1.0, 2.0, 4.0):
     print(f"T = {T:.0f}:  " + "   ".join(f"{w} {p:.3f}" for w, p in zip(words, probabilities.tolist())))
 
 # %% [markdown]
-# Dividing the scores by a **temperature** T before the softmax flattens the distribution. At T = 1 baker is nearly
+# Dividing the logits by a **temperature** T before the softmax flattens the distribution. At T = 1 baker is nearly
 # invisible; at T = 4 one can see both that it is last *and* by how much. The order of the words never changes.
 #
 # ### How far apart two distributions are
 #
-# The student gives scores 3, 3, 0. The **Kullback-Leibler divergence** KL(teacher ‖ student) is the mean of
-# log(teacher's share / student's share), each word weighted by the teacher's share. It is zero only when both agree.
+# The student's logits are 3, 3, 0. The **Kullback-Leibler divergence** KL(teacher ‖ student) is the mean of
+# log(teacher's probability / student's probability), each word weighted by the teacher's probability. It is zero only
+# when both agree.
 
 # %% tags=["nbval-check-output"]
 student = torch.tensor([3.0, 3.0, 0.0])
@@ -87,7 +88,7 @@ print(f"KL {kl:.4f} = cross-entropy {cross_entropy:.4f} - the teacher's own entr
 #
 # ### Where T² comes from
 #
-# The gradient of the KL with respect to the student's scores is (student's share − teacher's share) / T. One 1/T
+# The gradient of the KL with respect to the student's logits is (student's probability − teacher's) / T. One 1/T
 # stands there; and the softer the two distributions are, the smaller is their difference, roughly by another 1/T. So
 # the gradient fades like 1/T², while that of any other loss beside it does not. Multiply by T², and the weights
 # between losses mean nearly the same at every temperature.
@@ -109,14 +110,14 @@ gradient_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Random scores of 64 positions and 1,000 words. Without the factor the gradient at T = 8 is about 170 times smaller than
-# at T = 1. With it, it falls to about 40%, most of that before T = 3, and then hardly changes: 1/T² is exact only for
+# *Random logits of 64 positions and 1,000 words. Without the factor the gradient at T = 8 is {{number:fades}} times smaller
+# than at T = 1. With it, it falls to {{number:gradient_left}}, most of that before T = 3, and then hardly changes: 1/T² is exact only for
 # large T.*
 
 # %% [markdown]
 # ## Try it
 #
-# Two pieces that you have just seen for one word, now for many rows. A wrong answer gets the name of its mistake; `hint("06.1")` helps a
+# Two pieces that you have just seen for one word, now for many positions. A wrong answer gets the name of its mistake; `hint("06.1")` helps a
 # step at a time, `reveal("06.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:06.1}}
@@ -143,8 +144,8 @@ check("06.2", my_soft_loss)
 #
 # ### Half of BERT
 #
-# DistilBERT keeps the width and halves the depth. It drops the segment table (no second segment is asked about) and
-# the pooler (no question about pairs reads it). It does not start at random: its six layers begin as copies of six of
+# DistilBERT keeps the width and halves the depth. It drops the segment embeddings (it has no next-sentence objective)
+# and the pooler (in pre-training only that objective uses it). No random initialisation: its six layers are initialised from six of
 # the teacher's twelve. The paper says "one layer out of two"; the released program takes 0, 2, 4, 7, 9 and 11,
 # counted from 0: first and last, and evenly between.
 
@@ -160,7 +161,7 @@ print("one layer out of two:         ", every_other_layer(12, 6))
 # %% [markdown]
 # ### The three losses
 #
-# Soft targets and cosine look at all real tokens, the masked-word loss only where a word was hidden. The weights 5, 2
+# Soft targets and cosine use all real tokens, the MLM loss only the masked positions. The weights 5, 2
 # and 1 are those of the published command; they are three free numbers, not α and 1 − α.
 
 # %%
@@ -201,15 +202,15 @@ for name, count in counts.items():
     print(f"{name:12}{count:13,}   {count / counts['BERT-base']:6.1%} of BERT-base")
 
 # %% [markdown]
-# Half of the layers, three fifths of the weights: the embedding tables stay whole. "40% smaller" is right; "half of
+# Half of the layers, three fifths of the weights: the embedding matrices stay whole. "40% smaller" is right; "half of
 # BERT" is not.
 #
 # ## See it
 #
-# ### A real teacher's doubt
+# ### A real teacher's soft targets
 #
-# The course's teacher: four layers, 128 wide, trained on 10,000 stories of the micro-world. We hide one word and look
-# at its distribution.
+# The course's teacher: four layers, {{number:teacher_width}} wide, trained on {{number:stories}} stories of the micro-world. We mask one
+# word and look at the predicted distribution.
 
 # %%
 from course_lib.text.world import story_sequences
@@ -221,7 +222,7 @@ text = f"{first} {second}"
 ids = torch.tensor([world.tokenizer.encode(text)])
 with torch.no_grad():
     said = teacher(ids).logits[0, ids[0].tolist().index(world.special.mask)]
-print(text, "\nhidden:", hidden)
+print(text, "\nmasked:", hidden)
 
 # %%
 names = [world.tokenizer.token(i) for i in range(world.special.vocab_size)]
@@ -233,19 +234,20 @@ temperature_view(said, names, truth=hidden)
 # said any more.*
 
 # %% [markdown]
-# At T = 1 the captain has 80%. Look at who comes next: the diver, the sailor, trades of the harbour, then trades of other
+# At T = 1 the captain has {{number:captain_1}}. Look at who comes next: the diver, the sailor, trades of the harbour, then trades of other
 # places. A label would have said only "captain".
 #
 # So T must be chosen: high enough that the second and third words are heard, low enough that the thousand others do not
-# drown them. The students of this page use T = 2. Here that gives a third to the captain, and a third to the thousand
-# others together, next to nothing to each. DistilBERT's program softens *both* distributions, and uses T = 1 once the student is trained.
+# drown them. The students of this page use T = {{number:temperature}}. Here that gives the captain {{number:captain_2}}, and
+# {{number:rest_2}} to all words after the sixth together, next to nothing to each. DistilBERT's program softens *both*
+# distributions, and uses T = 1 once the student is trained.
 #
 # ## Measure it
 #
 # ### One student, taught; one, alone
 #
-# Two students of two layers, trained live for the same 200 steps. The first begins as two of the teacher's layers and
-# has the triple loss; the second begins with fresh weights and sees only the hidden words.
+# Two students of two layers, trained live for the same 200 steps. The first is initialised from two of the teacher's
+# layers and has the triple loss; the second has random initialisation and the MLM loss only.
 
 # %%
 from course_lib.lectures.lecture_06.experiments import (
@@ -265,16 +267,17 @@ for name in ("triple loss", "alone"):
         taught = student
 
 # %%
-for name, share in live.items():
-    print(f"{name:14}{share:7.1%} of the hidden words found in new stories")
+for name, accuracy in live.items():
+    print(f"{name:14}{accuracy:7.1%} masked-token accuracy on new stories")
 
 # %% [markdown]
-# A student that starts from its teacher's layers has little to find out. But is it the beginning, or the losses?
+# A student initialised from its teacher's layers has little left to learn. But is it the initialisation, or the losses?
 #
 # ### Leave one out, three seeds
 #
-# The result file: 400 steps each, everything else equal. Two measures: hidden words found in new stories, and a task:
-# *what is the hero's job?*, asked of stories that never say it, after fine-tuning on 400 labelled ones.
+# The result file: {{number:steps}} steps each, everything else equal. Two measures: masked-token accuracy on new stories, and the
+# unstated-fact probe: *what is the hero's job?*, for stories that never say it, after fine-tuning on {{number:labelled}} labelled
+# ones.
 
 # %%
 from course_lib.lectures.lecture_06.experiments import outcome
@@ -282,29 +285,34 @@ from course_lib.teaching.results import in_words, read_result
 
 found = read_result("06_distilbert")
 words_found, jobs = outcome(found, "masked_accuracy"), outcome(found, "job_accuracy")
+
+def called(run):
+    return run.replace("fresh weights", "random initialisation").replace("fresh", "random initialisation")
+
 for name in STUDENTS:
-    print(f"{name:36}{in_words(words_found[name]):>26}{in_words(jobs[name]):>26}")
+    print(f"{called(name):36}{in_words(words_found[name]):>26}{in_words(jobs[name]):>26}")
 
 # %%
-both = {"hidden words found": words_found, "the hero's job": jobs}
+both = {"masked-token accuracy": words_found, "unstated-fact probe": jobs}
 ablation_chart(
-    {what: {name: values[name] for name in STUDENTS} for what, values in both.items()}, percent=True,
-    title="Students of two layers", x_title="share right",
+    {what: {called(name): values[name] for name in STUDENTS} for what, values in both.items()}, percent=True,
+    title="Students of two layers", x_title="accuracy",
 )  # fmt: skip
 
 # %% [markdown]
-# *Each dot is a seed, each bar a mean. The teacher, of four layers, finds 92% of the words; fine-tuned, it tells 78% of
-# the jobs.*
+# *Each dot is a seed, each bar a mean. The teacher, of four layers: masked-token accuracy {{number:teacher_found}}; fine-tuned, {{number:teacher_jobs}}
+# on the unstated-fact probe (one run).*
 
 # %% [markdown]
-# Where a student *begins* decides nearly everything: with two of its teacher's layers it finds 80% of the hidden words
-# after 400 steps, with fresh weights 23%, taught or not. Of the losses the soft targets are worth 1.3 points, the masked
-# words 0.7 points, the cosine nothing that three seeds could show. A student from the teacher's layers that never
-# listens to it again is only 1.5 points behind.
+# The *initialisation* decides nearly everything: from two of its teacher's layers a student's masked-token accuracy is
+# {{number:spread_words}} after {{number:steps}} steps; with random initialisation {{number:fresh_words}} with the teacher's losses, {{number:alone_words}} without.
+# In points, against all three losses: without soft targets {{number:soft_words}}, without MLM {{number:mlm_words}},
+# without cosine {{number:cosine_words}}. Initialised from the teacher's layers and trained with MLM only: {{number:untaught_words}}.
 #
-# The task tells something else. All that begin as their teacher come out alike (78%, and so does the teacher). From fresh
-# weights, the taught student reaches 70%, the one alone 58%: it found no more words, and still its vectors serve the task
-# better. Which of the losses did that, this table cannot say.
+# The probe tells something else. All that are initialised from their teacher come out alike ({{number:half_jobs}} with all three
+# losses; the teacher has {{number:teacher_jobs}}). With random initialisation the taught student reaches {{number:fresh_jobs}}, the one alone
+# {{number:alone_jobs}}: its masked-token accuracy is no higher, and still its vectors serve the probe better. Which of the losses did
+# that, this table cannot say.
 #
 # The paper's own figures (Table 4, change of the mean over nine GLUE tasks against the whole recipe):
 #
@@ -312,28 +320,28 @@ ablation_chart(
 # |---|---|
 # | soft targets | −2.96 |
 # | cosine | −1.46 |
-# | masked words | −0.31 |
-# | the teacher's layers (random start) | −3.69 |
+# | masked words (MLM) | −0.31 |
+# | the teacher's layers (random initialisation) | −3.69 |
 #
-# ### Which layers to begin with
+# ### Which layers to initialise from
 
 # %%
 starts = {name.removeprefix("begin: "): v for name, v in words_found.items() if name.startswith("begin: ")}
 for name, values in starts.items():
-    print(f"{name:14}{in_words(values):>26}")
+    print(f"{called(name):24}{in_words(values):>26}")
 
 # %% [markdown]
-# Here the *top* two layers are the best to begin with: 88%, against 80% for layers spread over the depth and 71% for the
-# bottom two. The student's head is its teacher's, and this head expects what the top layers make. Which layers one takes
-# is not a detail; the paper tried only one way against fresh weights, and six of twelve layers may behave differently
-# from two of four.
+# Here the *top* two layers are the best to initialise from: {{number:top_words}}, against {{number:spread_words}} for layers spread over the
+# depth and {{number:bottom_words}} for the bottom two. The student's head is its teacher's, and was trained on the output of the top
+# layers. Which layers one takes is not a detail; the paper tried only one way against random initialisation, and six of
+# twelve layers may behave differently from two of four.
 #
-# The order agrees with the paper in its first two places (the beginning, then soft targets); cosine and masked words are
-# the other way round, and small.
+# The order agrees with the paper at its head (initialisation, then soft targets); cosine and MLM are the other way round,
+# and small.
 #
 # ### Size, time, memory: three different things
 #
-# A clock first: twelve layers against six, at batch 1 and batch 32, turn by turn. The layers are a third as wide as base's, so that this takes seconds; what matters is the
+# Latency first: twelve layers against six, at batch 1 and batch 32, turn by turn. The layers are a third as wide as base's, so that this takes seconds; what matters is the
 # ratio.
 
 # %%
@@ -356,12 +364,12 @@ for batch, (whole, half) in speed.items():
 
 # %% [markdown]
 # Second guess. The paper's own measurement is 668 against 410 seconds, **1.63 times** faster (Table 3: one CPU, batch
-# of 1). TinyBERT's authors measured 2.0 on a GPU; operations alone say 2.0. All are true; none is "the" speed. What
+# of 1). TinyBERT's authors measured 2.0 on a GPU; FLOPs alone say 2.0. All are true; none is "the" speed. What
 # does not shrink with the layers (tokenising, embeddings, the head, Python) sets the difference. A ratio well above 2 on
 # your page means that something else was using the processor: run the cell again.
 #
-# And memory? "40% less memory" is said of DistilBERT. It has 40% fewer *weights*. What training keeps for the way back
-# depends on layers and text.
+# And memory? "40% less memory" is said of DistilBERT. It has 40% fewer *weights*. The
+# activations stored for the backward pass depend on layers and text.
 
 # %%
 from course_lib.train.memory import activation_bytes
@@ -370,17 +378,17 @@ texts = torch.randint(5, 1_000, (8, 64))
 kept = {name: activation_bytes(model, texts) / 1e6 for name, model in pair.items()}
 sizes = {name: 4 * count_parameters(model) / 1e6 for name, model in pair.items()}
 for name in pair:
-    print(f"{name:10}{sizes[name]:7.1f} MB of weights{kept[name]:8.1f} MB kept for the way back")
-print(f"{1 - sizes['6 layers'] / sizes['12 layers']:.0%} fewer weights, {1 - kept['6 layers'] / kept['12 layers']:.0%} less kept")
+    print(f"{name:10}{sizes[name]:7.1f} MB of weights{kept[name]:8.1f} MB of activations stored for the backward pass")
+print(f"{1 - sizes['6 layers'] / sizes['12 layers']:.0%} fewer weights, {1 - kept['6 layers'] / kept['12 layers']:.0%} less activations")
 
 # %% [markdown]
-# (The weights shrink by 48% in this narrow copy, not by 40%: with 1,000 words instead of 30,522 the tables, which stay
-# whole, weigh less.)
+# (The weights shrink by {{number:narrow_fewer}} in this narrow copy, not by 40%: with 1,000 words instead of 30,522 the embedding
+# matrices, which stay whole, weigh less.)
 #
 # ### A real distilled model, in its own size class
 #
 # MiniLM (six layers, 384 wide) was distilled from a larger model too, in yet another way, and then trained to give
-# sentence vectors. How does it look beside other small models? Sizes and operations first.
+# sentence vectors. How does it look beside other small models? Sizes and FLOPs first.
 
 # %%
 from course_lib.config import encoder_flops
@@ -391,7 +399,7 @@ shapes = {
     "MiniLM": published("bert", "base", num_layers=6, hidden_size=384, intermediate_size=1_536),
     "TinyBERT-4": published("tinybert", "4"),
 }  # fmt: skip
-print(f"{'':12}{'layers':>7}{'width':>7}{'weights':>14}{'operations, 128 tokens':>26}")
+print(f"{'':12}{'layers':>7}{'width':>7}{'weights':>14}{'FLOPs, 128 tokens':>26}")
 for name, shape in shapes.items():
     with torch.device("meta"):
         weights = count_parameters(bert("base", **{k: getattr(shape, k) for k in (
@@ -412,7 +420,7 @@ unlike = [("the ferry was late because of fog", "the fog machine was late for th
           ("the soup is too salty", "the sea is salty and so are tears")]  # fmt: skip
 strange = [(alike[i][0], alike[(i + 1) % 3][1]) for i in range(3)]
 
-def likeness(encoder, tokenizer, a, b):
+def similarity(encoder, tokenizer, a, b):
     means = []
     for text in (a, b):
         ids = torch.tensor([tokenizer.encode(text)])
@@ -428,7 +436,7 @@ try:
         "vocab_size", "num_layers", "hidden_size", "num_heads", "intermediate_size")}).eval()  # fmt: skip
     for name, encoder in (("MiniLM", real.encoder), ("random", random)):
         for kind, pairs in (("same meaning", alike), ("unrelated", strange), ("same words", unlike)):
-            values = [likeness(encoder, real.tokenizer, a, b) for a, b in pairs]
+            values = [similarity(encoder, real.tokenizer, a, b) for a, b in pairs]
             print(f"{name:8}{kind:14}" + "".join(f"{value:7.2f}" for value in values))
 except FileNotFoundError as missing:
     print(missing)
@@ -438,15 +446,16 @@ except FileNotFoundError as missing:
 # shares words. MiniLM keeps unrelated sentences far apart. The trap still catches it: shared words count.*
 
 # %% [markdown]
-# ## TinyBERT: learn the inner steps
+# ## TinyBERT: intermediate-layer distillation
 #
 # DistilBERT copies layers, so its width is its teacher's. TinyBERT (Jiao et al. 2020, arXiv 1909.10351) may have any
-# shape: it starts with fresh weights and learns how the teacher *arrives* at its answers. Four losses:
+# shape: it starts from random initialisation and learns the teacher's intermediate layers too, that is, how the teacher
+# *arrives* at its answers. Four losses:
 #
 # - **embedding**: the vectors before the first layer;
-# - **attention**: the scores of each head, *before* the softmax;
-# - **hidden**: the vectors after each layer;
-# - **prediction**: the answers, as above (with T = 1).
+# - **attention**: the attention scores of each head, *before* the softmax;
+# - **hidden**: the hidden states after each layer;
+# - **prediction**: the soft targets, as above (with T = 1).
 #
 # ### Two widths that do not fit
 #
@@ -472,19 +481,20 @@ print("widened:", tuple(matrix(mine).shape), f"  the matrix: {count_parameters(m
 show(attention_loss, hidden_loss, tinybert_loss)
 
 # %% [markdown]
-# Why scores and not the shares after the softmax? A share hides what it drowns. One head scores three words (9, 3, 0),
-# another (9, 0, 0): almost the same shares, although only the first tells the second word from the third.
+# Why attention scores and not the attention weights after the softmax? Small weights are all close to 0. One head has
+# scores (9, 3, 0) for three words, another (9, 0, 0): almost the same weights, although only the first head
+# distinguishes the second word from the third.
 
 # %% tags=["nbval-check-output"]
 a, b = torch.tensor([9.0, 3.0, 0.0]), torch.tensor([9.0, 0.0, 0.0])
-print(f"difference of the shares {((a.softmax(-1) - b.softmax(-1)) ** 2).mean():.6f}, of the scores {((a - b) ** 2).mean():.1f}")
+print(f"mean squared error of attention weights {((a.softmax(-1) - b.softmax(-1)) ** 2).mean():.6f}, of attention scores {((a - b) ** 2).mean():.1f}")
 
 # %% [markdown]
 # ### Who learns from whom
 #
 # A student of M layers, a teacher of N. **Uniform**: layer m learns from layer g(m) = m·N/M; with 4 and 12, from 3, 6,
 # 9, 12. **Top**: from the last M. **Bottom**: from the first M. The embeddings always learn from the embeddings, the
-# answers from the answers.
+# output from the output.
 
 # %%
 layer_map_view(4, 12)
@@ -493,11 +503,11 @@ layer_map_view(4, 12)
 # *Lines lead from each layer of the student to the layer it learns from; choose the mapping.*
 
 # %% [markdown]
-# ### Two stages, and texts from nowhere
+# ### Two stages, and data augmentation
 #
-# Stage one, *general*: inner losses on plain text, no answers. Stage two, *for one task*: the teacher is fine-tuned on
-# the task; the student first learns its inner steps on the task's texts, then its answers. A task has few texts, so
-# they are multiplied: words are replaced by what a masked-word model would put there. (The paper takes neighbours in
+# Stage one, *general distillation*: intermediate-layer losses on plain text, no predictions. Stage two, *task-specific
+# distillation*: the teacher is fine-tuned on the task; the student first learns its intermediate layers on the task's
+# texts, then its predictions. A task has few texts, so data augmentation makes more: words are replaced by what a masked-word model would put there. (The paper takes neighbours in
 # GloVe for words of several pieces; in our world every word is one piece.) Augmentation is a part of stage two, not a
 # third stage.
 
@@ -511,12 +521,12 @@ for row in grown.sequences.input_ids:
 # %% [markdown]
 # The first line is the text, the others are variants: four words in ten are replaced, each by one of the fifteen words
 # that the teacher finds likeliest in its place. That is no longer good English. And if the hero's name changed, the old
-# label may be wrong. The student does not care: it learns what the teacher says of each text.
+# label may be wrong. The student needs no label: it learns the teacher's prediction for each text.
 #
 # ### What each part is worth
 #
-# Students of two layers and *half the width*, three seeds. The teacher is the same network, fine-tuned for 400 steps
-# instead of 200. The measure is the task alone: a student of inner losses names no words.
+# Students of two layers and *half the width*, three seeds. The teacher is the same network, fine-tuned for {{number:tiny_prediction}}
+# steps instead of 200. The measure is the unstated-fact probe alone: intermediate-layer losses train no masked-LM head.
 
 # %%
 tiny = read_result("06_tinybert")
@@ -526,22 +536,22 @@ for name, values in job.items():
     print(f"{name:36}{in_words(values)}")
 
 # %%
-ablation_chart({"the hero's job": job}, percent=True, title="Students half as deep and half as wide", x_title="share right")
+ablation_chart({"unstated-fact probe": job}, percent=True, title="Students half as deep and half as wide", x_title="accuracy")
 
 # %% [markdown]
 # *Each dot is a seed.*
 
 # %% [markdown]
-# This contradicts the paper, so look twice. The student *without* the attention loss is the best in every seed: 77%,
-# seventeen points above all losses together, and the only one clearly above the student that learns alone (62%). The
-# hidden loss helps where attention is left out (without both: 69%). Answers of the teacher instead of labels: 1.5
-# points, within the spread.
+# This contradicts the paper, so look twice. The student *without* the attention loss is the best in every seed: {{number:tiny_best}},
+# {{number:tiny_gained}} points above all losses together, and the only one clearly above the student that learns alone ({{number:tiny_alone}}). The
+# hidden loss helps where attention is left out (without both: {{number:tiny_neither}}). Soft targets {{number:tiny_all}}, labels in their
+# place {{number:tiny_labels}}: within the spread of the seeds.
 #
-# Why? The losses are added with equal weights, and they are not of equal size: at the start attention is 6.8, hidden 2.2,
-# embedding 1.1. In 400 steps on inner losses the student spends itself on copying scores of two heads, half as wide as
-# the teacher's; scores before the softmax may be shifted for a whole row without changing anything, but the loss asks
-# for the shift too. The paper's students get three epochs over 2.5 billion words, then ten to fifty over their task. What
-# a loss is worth depends on how long one can afford to listen to it.
+# Why? Some reasons that nobody has tested here. The losses are added with equal weights, and they are not of equal size:
+# at the start attention is {{number:first_attention}}, hidden {{number:first_hidden}}, embedding {{number:first_embedding}}. The student has two heads, half as wide as the teacher's.
+# Adding a constant to all attention scores of one query changes no attention weight, but the loss penalises it. The
+# paper's students get three epochs over 2.5 billion words, then ten to fifty over their task; ours {{number:tiny_general}} and
+# {{number:tiny_inner}} steps on intermediate layers.
 #
 # The paper's ablation (mean of four development scores, TinyBERT-4):
 #
@@ -567,11 +577,11 @@ points = [
     *({"name": f"2×64, {run}", "x": tiny["runs"][run][0]["parameters"], "y": mean(job[run]), "low": min(job[run]),
        "high": max(job[run])} for run in ("without attention", "alone")),
 ]  # fmt: skip
-tradeoff_chart(points, x="weights", y="the hero's job, share right", title="Quality against size", percent=True)
+tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Quality against size", percent=True)
 
 # %% [markdown]
 # *Dots: means over seeds, bars: least and most. Upper left is good. The wide students, like the teacher here, were
-# fine-tuned for 200 steps, the narrow ones for 400: compare those of one width.*
+# fine-tuned for 200 steps, the narrow ones for {{number:tiny_prediction}}: compare those of one width.*
 
 # %% [markdown]
 # ## What the papers reached
@@ -584,7 +594,7 @@ tradeoff_chart(points, x="weights", y="the hero's job, share right", title="Qual
 # | DistilBERT | 77.0 | 51.3 | 82.2 | 87.5 | 89.2 | 88.5 | 59.9 | 91.3 | 86.9 | 56.3 |
 #
 # 77.0/79.5 is 96.9%: "97% of BERT". But a mean hides its parts: RTE loses 9.4 points, CoLA 5.0, while WNLI *gains*
-# 2.8. And one cell is misprinted. Exercise 06.6 finds it by arithmetic.
+# 2.8. And one cell is misprinted. Exercise 06.6 finds it by computing the mean.
 #
 # TinyBERT (Table 1, test sets): BERT-base 79.5; TinyBERT-6 79.4; TinyBERT-4 77.0 with 13% of the weights; the same
 # small shape without distillation 70.2. Training is not for free: DistilBERT took 90 hours on eight V100 GPUs, on all of

@@ -76,7 +76,7 @@ from course_lib.text.tasks import unstated_facts
 from course_lib.text.world import story_sequences
 from course_lib.train.metrics import evaluate
 
-TOKENS = 128  # of the text whose operations are counted
+TOKENS = 128  # of the text whose FLOPs are counted
 BOLD = ' font-weight="650"'
 PALE, FAINT = "#e3f0f8", "#8a8a8a"
 
@@ -98,7 +98,7 @@ def _share_bars(
     row: int,
     says: str,
 ) -> str:
-    """Panels of bars side by side, the names once; looks: of panel and row; said: a share."""
+    """Panels of bars side by side, the names once; looks: of panel and row; said: a probability."""
     tall, gap = row * len(names), (1150 - left) / len(panels)
     parts = [
         words(left - 14, 38 + row * (i + 0.5), name, 21, "end") for i, name in enumerate(names)
@@ -225,8 +225,8 @@ def half_of_bert() -> str:
     whole, half = published("bert", "base"), published("distilbert", "base")
     N, M = whole.num_layers, half.num_layers
     layers = spread_layers(N, M)
-    teacher = ["tables", *map(str, range(N)), "head"]
-    student = ["tables", *map(str, range(M)), "head"]
+    teacher = ["embed.", *map(str, range(N)), "head"]
+    student = ["embed.", *map(str, range(M)), "head"]
     pairs = {0: 0, M + 1: N + 1} | {m + 1: n + 1 for m, n in enumerate(layers)}
     gone = [
         rect(124, 0, 104, 32, "segments", size=18, dash="4 4"), words(240, 23, "✕", 20),
@@ -286,7 +286,7 @@ HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
 
 
 def four_models() -> str:
-    """A bar a model: tables hatched, blocks plain, pooler grey."""
+    """A bar a model: embeddings hatched, blocks plain, pooler grey."""
     most = _parts("BERT-base").all
     looks = ((HATCH, INK), (BLUE, "#fff"), ("#d9d9d9", INK))
     lines = []
@@ -324,7 +324,7 @@ def _cut() -> dict[str, int]:
     blocks = whole.blocks * missing // config.num_layers
     rest = whole.all - half.all - blocks - segments - whole.pooler
     return {
-        "six blocks": blocks, "segment table": segments, "pooler": whole.pooler,
+        "six blocks": blocks, "segment embeddings": segments, "pooler": whole.pooler,
         "anything else": rest,
     }  # fmt: skip
 
@@ -347,14 +347,14 @@ def speeds() -> str:
     weights = [4 * _parts(name).all / 1e6 for name in ("BERT-base", "DistilBERT")]
     gpu = printed("tinybert")["speed"]["distilbert_6"]
     rows = (
-        (f"operations, {TOKENS} tokens", f"{whole:.2f} G", f"{half:.2f} G", f"{whole / half:.2f}",
+        (f"FLOPs, {TOKENS} tokens", f"{whole:.2f} G", f"{half:.2f} G", f"{whole / half:.2f}",
          "formula"),
         ("seconds, CPU, batch 1", f"{speed['bert_base']}", f"{speed['distilbert']}",
          f"<strong>{_times():.2f}</strong>", "DistilBERT, Table 3"),
         ("time, K80 GPU", "", "", f"{gpu:.2f}", "TinyBERT, Table 1"),
         ("file of weights", f"{weights[0]:.0f} MB", f"{weights[1]:.0f} MB",
          f"{weights[0] / weights[1]:.2f}", "counted, 4 bytes each"),
-        ("kept for the way back", f"{_kept()[0]:.0f} MB", f"{_kept()[1]:.0f} MB",
+        ("stored activations", f"{_kept()[0]:.0f} MB", f"{_kept()[1]:.0f} MB",
          f"{_kept()[0] / _kept()[1]:.2f}", "counted, a third as wide"),
     )  # fmt: skip
     return table(("", "12 layers", "6 layers", "times less", "who says so"), rows, size=23)
@@ -439,9 +439,9 @@ SAID = {
     "without soft targets": "without soft targets",
     "without masked words": "without masked words",
     "without cosine": "without cosine",
-    "fresh weights": "all three, fresh weights",
-    "teacher's layers, masked words only": "its layers, words only",
-    "alone": "fresh weights, words only",
+    "fresh weights": "all three, random init.",
+    "teacher's layers, masked words only": "its layers, MLM only",
+    "alone": "random init., MLM only",
 }
 TABLE_4 = {
     "without soft targets": "without_soft",
@@ -455,9 +455,9 @@ UNTAUGHT = ("teacher's layers, masked words only", "alone")  # no teacher's loss
 def _two_panels() -> tuple[Panel, Panel]:
     """Both measures, with the teacher's level."""
     teacher = teacher_run()
-    hidden = Panel("hidden words found", 300, 360, 0.15, 1.0, (0.2, 0.4, 0.6, 0.8, 1.0),
+    hidden = Panel("masked-token accuracy", 300, 340, 0.15, 1.0, (0.2, 0.4, 0.6, 0.8, 1.0),
                    teacher["masked_accuracy"])  # fmt: skip
-    jobs = Panel("the hero's job", 730, 250, 0.5, 0.85, (0.5, 0.6, 0.7, 0.8),
+    jobs = Panel("unstated-fact probe", 690, 300, 0.5, 0.85, (0.5, 0.6, 0.7, 0.8),
                  teacher["job_accuracy"])  # fmt: skip
     return hidden, jobs
 
@@ -473,7 +473,7 @@ def left_out() -> str:
         [(hidden, _found("masked_accuracy")), (jobs, _found("job_accuracy"))],
         [("paper, points", 1140, changes)],
         UNTAUGHT,
-        says="hidden words and jobs found by students that miss one thing each",
+        says="masked-token accuracy and unstated-fact probe of students that miss one thing each",
     )
 
 
@@ -489,7 +489,7 @@ def _heldout() -> PackedSequences:
 
 @lru_cache(maxsize=8)
 def _before(name: str) -> float:
-    """Hidden words found by a student that has begun, and not made a step."""
+    """Masked-token accuracy of a student that is initialised, and has not made a step."""
     world = _world()
     student = randomly_initialised_student(STARTS[name], _teacher(), world, 0).eval()
     return evaluate(student, _heldout(), world.special, precision=PRECISION).masked_accuracy
@@ -497,7 +497,7 @@ def _before(name: str) -> float:
 
 def starts() -> str:
     said = {
-        name: f"{name}: {as_list(chosen(name))}" if chosen(name) else "fresh weights"
+        name: f"{name}: {as_list(chosen(name))}" if chosen(name) else "random initialisation"
         for name in STARTS
     }
     hidden, jobs = _two_panels()
@@ -505,8 +505,8 @@ def starts() -> str:
     return _rows_of_dots(
         said,
         [(hidden, _begun("masked_accuracy")), (jobs, _begun("job_accuracy"))],
-        [("words, step 0", 1140, before)],
-        says="hidden words and jobs found by students that begin with other layers",
+        [("tokens, step 0", 1140, before)],
+        says="both measures of students initialised from other layers",
     )
 
 
@@ -530,9 +530,9 @@ def any_shape() -> str:
 def four_losses() -> str:
     rows = (
         ("embedding", "the vectors before the first layer, widened", "dashed"),
-        ("attention", "each head's scores, <em>before</em> the softmax", "solid"),
+        ("attention", "attention scores, <em>before</em> the softmax", "solid"),
         ("hidden", "the vectors after a layer, widened", "solid"),
-        ("prediction", "the answers, at T = 1; in the second stage only", "dotted"),
+        ("prediction", "soft targets, at T = 1; in the second stage only", "dotted"),
     )
     return table(("loss", "what is compared", "arrow"), rows, numbers=False, size=22)
 
@@ -541,18 +541,18 @@ HEADS = ((9.0, 3.0, 0.0), (9.0, 0.0, 0.0))
 
 
 def two_heads() -> str:
-    """The notebook's two heads: their scores, their shares, and both distances."""
+    """The notebook's two heads: attention scores, attention weights, and both distances."""
     a, b = (torch.tensor(scores) for scores in HEADS)
-    pairs = {"scores": (a, b), "shares": (a.softmax(-1), b.softmax(-1))}
+    pairs = {"attention scores": (a, b), "attention weights": (a.softmax(-1), b.softmax(-1))}
     rows = [
-        (name, *("&nbsp; ".join(f"{v:.4g}" if said == "scores" else f"{v:.4f}"
+        (name, *("&nbsp; ".join(f"{v:.4g}" if said == "attention scores" else f"{v:.4f}"
                                 for v in pair[which].tolist()) for said, pair in pairs.items()))
         for which, name in enumerate(("one head", "another"))
     ]  # fmt: skip
     distances = [((x - y) ** 2).mean().item() for x, y in pairs.values()]
-    rows.append(("mean squared distance", f"<strong>{distances[0]:.1f}</strong>",
+    rows.append(("mean squared error", f"<strong>{distances[0]:.1f}</strong>",
                  f"<strong>{distances[1]:.6f}</strong>"))  # fmt: skip
-    return table(("", *pairs), rows, size=22)
+    return table(("", *pairs), rows, size=19)
 
 
 def code_attention() -> str:
@@ -572,11 +572,11 @@ def two_stages() -> str:
         words(2, 20, "stage 1, general", 20, "start", BOLD),
         words(322, 20, "stage 2, for one task", 20, "start", BOLD),
         rect(2, 32, 240, 62, **blue),
-        words(122, 58, "plain stories"), words(122, 82, "inner losses", 18),
+        words(122, 58, "plain stories"), words(122, 82, "intermediate layers", 18),
         rect(322, 32, 250, 62, **green),
-        words(447, 58, "the task's texts"), words(447, 82, "inner losses", 18),
+        words(447, 58, "the task's texts"), words(447, 82, "intermediate layers", 18),
         rect(652, 32, 250, 62, **green),
-        words(777, 58, "the same texts"), words(777, 82, "the teacher's answers", 18),
+        words(777, 58, "the same texts"), words(777, 82, "the teacher's predictions", 18),
         arrow(242, 63, 319, 63), arrow(572, 63, 649, 63), arrow(902, 63, 966, 63),
         words(976, 70, "ready: no matrix", 20, "start"),
         rect(2, 130, 240, 42, "the teacher", **ready),
@@ -626,7 +626,7 @@ TINY_SAID = {
     "without hidden": "without hidden",
     "without both layer losses": "without both of these",
     "without embedding": "without embedding",
-    "without the teacher's answers": "labels for answers",
+    "without the teacher's answers": "labels for soft targets",
     "alone": "alone: labels only",
 }
 PRINTED = {
@@ -640,7 +640,7 @@ PRINTED = {
 
 def parts_worth() -> str:
     jobs, taught = _jobs(), tiny()["taught_by"]
-    panel = Panel("the hero's job, share right", 270, 500, 0.5, 0.85, (0.5, 0.6, 0.7, 0.8),
+    panel = Panel("unstated-fact probe, accuracy", 270, 500, 0.5, 0.85, (0.5, 0.6, 0.7, 0.8),
                   taught["job_accuracy"])  # fmt: skip
     ours = {name: signed(100 * mean(tiny_change(name))) for name in TINIES} | {"all": "0"}
     changes = paper_changes("losses")
@@ -648,7 +648,7 @@ def parts_worth() -> str:
     return _rows_of_dots(
         TINY_SAID, [(panel, jobs)], [("ours, points", 950, ours), ("paper, points", 1140, paper)],
         ("alone", "without the teacher's answers"), left=270,
-        says="the hero's job, told by students that miss one part each",
+        says="unstated-fact probe of students that miss one part each",
     )  # fmt: skip
 
 
@@ -668,7 +668,7 @@ def tradeoff() -> Any:
              "y": mean(jobs[run]), "low": min(jobs[run]), "high": max(jobs[run])}
             for run in runs
         ]  # fmt: skip
-    figure = tradeoff_chart(points, x="weights", y="the hero's job, share right", percent=True)
+    figure = tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", percent=True)
     figure.layout.annotations = ()
     for point in points:
         last = point["x"] == teacher["parameters"]

@@ -59,7 +59,7 @@ def _gradient(temperature: float) -> float:
 
 
 def _temperature_squared() -> Settled:
-    """Gradient at T=8 as a share of that at T=1: without the factor T², and with it."""
+    """Gradient at T=8 as a fraction of that at T=1: without the factor T², and with it."""
     of_one = {T: _gradient(T) / _gradient(1) for T in (2, 8)}
     said = ", ".join(f"at T={T} {share / T**2:.1%} without T²" for T, share in of_one.items())
     said = f"gradient of the soft targets, of that at T=1: {said}, {of_one[8]:.0%} with it"
@@ -68,7 +68,7 @@ def _temperature_squared() -> Settled:
 
 @lru_cache(maxsize=1)
 def _triple() -> dict[str, float]:
-    """The parts of the published loss for a fresh student, eight wide, and its teacher."""
+    """The parts of the published loss for a random student, eight wide, and its teacher."""
     torch.manual_seed(0)
     shape: dict[str, Any] = {
         "vocab_size": 30, "hidden_size": 8, "num_heads": 2, "intermediate_size": 32,
@@ -87,7 +87,7 @@ def _three_terms() -> Settled:
     """The names of the losses that are added, as many as there are weights."""
     parts = _triple()
     said = ", ".join(f"{PUBLISHED_WEIGHTS[name]:g} × {name} {x:.3f}" for name, x in parts.items())
-    return Settled(tuple(parts), f"of a fresh student eight wide: {said}")
+    return Settled(tuple(parts), f"of a randomly initialised student eight wide: {said}")
 
 
 def _weights() -> Settled:
@@ -95,7 +95,7 @@ def _weights() -> Settled:
     weights = {name: table[name] for name in ("soft", "mlm", "cosine")}
     parts = tuple(weight / sum(weights.values()) for weight in weights.values())
     said = ", ".join(f"{name} {weight:g}" for name, weight in weights.items())
-    return Settled(parts, f"{said}: shares of " + ", ".join(f"{part:.1%}" for part in parts))
+    return Settled(parts, f"{said}: of their sum " + ", ".join(f"{part:.1%}" for part in parts))
 
 
 def _one_alpha() -> Settled:
@@ -108,7 +108,7 @@ def _one_alpha() -> Settled:
 
 
 def _ablation() -> Settled:
-    """What each part is worth by Table 4: soft, cosine, masked words, beginning as the teacher."""
+    """What each part is worth by Table 4: soft, cosine, masked words, the initialisation."""
     table = {k: v for k, v in printed("distilbert")["ablation"].items() if isinstance(v, float)}
     names = {"without_soft": "soft targets", "without_cosine": "cosine"}
     names |= {"without_mlm": "masked words", "fresh_weights": "the teacher's weights"}
@@ -163,7 +163,7 @@ def _smaller() -> Settled:
 
 
 def _what_was_cut() -> Settled:
-    """BERT-base less DistilBERT: six blocks, segment table, pooler, and what is left over."""
+    """BERT-base less DistilBERT: six blocks, segment embeddings, pooler, and what is left over."""
     config = published("bert", "base")
     with torch.device("meta"):
         whole = bert()
@@ -172,7 +172,9 @@ def _what_was_cut() -> Settled:
     pooler = count_parameters(whole.pooler)
     segments = config.type_vocab_size * config.hidden_size
     rest = _parameters(bert) - _parameters(distilbert) - six - segments - pooler
-    said = f"six blocks {six:,}, segment table {segments:,}, pooler {pooler:,}, all else {rest:,}"
+    said = (
+        f"six blocks {six:,}, segment embeddings {segments:,}, pooler {pooler:,}, all else {rest:,}"
+    )
     return Settled((six, segments, pooler, rest), said)
 
 
@@ -184,7 +186,7 @@ def _printed_speed() -> Settled:
     k80 = printed("tinybert")["speed"]["distilbert_6"]
     said = (
         f"{table['bert_base']} s / {table['distilbert']} s = {times:.2f} times as fast, or "
-        f"{saved:.1%} less time, on a CPU at batch 1; {flops:g} times fewer operations; "
+        f"{saved:.1%} less time, on a CPU at batch 1; {flops:g} times fewer FLOPs; "
         f"{k80:g} times as fast on a K80 GPU (TinyBERT, Table 1)"
     )
     return Settled(times, said)
@@ -227,7 +229,7 @@ def _half_the_layers() -> Settled:
 
 
 def _sixth(layers: int, **more: Any) -> BertConfig:
-    """BERT-base at a sixth of its width; its tables have about the same share of the weights."""
+    """BERT-base at a sixth of its width; its embeddings have about the same part of the weights."""
     return BertConfig(
         vocab_size=5_087, max_positions=85, num_layers=layers, hidden_size=128, num_heads=2,
         intermediate_size=512, **more,
@@ -382,7 +384,7 @@ def _widths() -> Settled:
 
 def _logits_or_probabilities() -> Settled:
     """Gradients where student and teacher each look at another word with near certainty: of the
-    squared distance of scores, and of that of shares."""
+    squared distance of attention scores, and of that of attention weights."""
     teacher, student = torch.eye(6), torch.eye(6).roll(1, dims=1)
     teacher, student = (10 * x[None, None] for x in (teacher, student))  # (1, 1, 6, 6)
     real = torch.ones(1, 6, dtype=torch.bool)
@@ -393,7 +395,7 @@ def _logits_or_probabilities() -> Settled:
         return float(torch.autograd.grad(loss, x)[0].norm())
 
     found = gradient(lambda x: x), gradient(lambda x: x.softmax(-1))
-    said = f"gradient {found[0]:.2f} on scores, {found[1]:.1e} after the softmax"
+    said = f"gradient {found[0]:.2f} on attention scores, {found[1]:.1e} on attention weights"
     return Settled(found, f"a student that looks past its teacher's word, and is sure: {said}")
 
 
@@ -430,7 +432,7 @@ def _matrix() -> Settled:
 
 def _tiny_flops() -> Settled:
     ours, theirs = _flops("tinybert", "4"), _flops("bert")
-    said = f"{ours / 1e9:.2f} G operations for {TOKENS} tokens, BERT-base {theirs / 1e9:.2f} G"
+    said = f"{ours / 1e9:.2f} GFLOPs for {TOKENS} tokens, BERT-base {theirs / 1e9:.2f}"
     faster = printed("tinybert")["speed"]["tinybert_4"]
     said += f": {theirs / ours:.1f} times fewer; {faster} times faster on a K80 GPU is printed"
     return Settled(ours / 1e9, said)
@@ -467,7 +469,7 @@ def _tiny_mapping() -> Settled:
 # ================================================================ what our own runs reached
 
 
-MEASURES = {"masked_accuracy": "masked words found", "job_accuracy": "heroes' jobs found"}
+MEASURES = {"masked_accuracy": "masked-token accuracy", "job_accuracy": "unstated-fact probe"}
 
 
 def _students(
@@ -482,7 +484,7 @@ def _begun_here() -> Settled:
 
 
 def _kept_here() -> Settled:
-    """What the student has of its teacher's accuracy: on the task, and on masked words."""
+    """What the student has of its teacher's accuracy: on the probe, and on masked tokens."""
     teacher = result("06_teacher")["runs"]["teacher"][0]
     kept, said = [], []
     for measure in ("job_accuracy", "masked_accuracy"):
@@ -520,7 +522,7 @@ CLAIMS = (
             "teacher are both softened by T, and the code multiplies by T²"
         ),
         how="computed",
-        settled_by="gradients of the soft-target loss on fixed random scores",
+        settled_by="gradients of the soft-target loss on fixed random logits",
         settle=_temperature_squared,
         accepts=lambda value: value[0] < 0.05 and 0.5 < value[1] < 2,
         rejected=(1.0, 64.0),  # a gradient that did not shrink
@@ -564,7 +566,7 @@ CLAIMS = (
         who="DistilBERT (Sanh et al. 2019), section 2",
         it_is="so; soft targets and cosine over all real tokens, the last layer's vectors compared",
         how="computed",
-        settled_by="our loss on a fresh student and teacher, here",
+        settled_by="our loss on a randomly initialised student and teacher, here",
         settle=_three_terms,
         accepts=is_(("soft", "mlm", "cosine")),
         rejected=("soft", "mlm"),
@@ -602,7 +604,7 @@ CLAIMS = (
         id="ablation",
         they_say="the soft targets matter most of the losses, the masked words least",
         who="DistilBERT, Table 4",
-        it_is="so; and beginning as a copy of the teacher's layers matters more than any of them",
+        it_is="so; and initialising from the teacher's layers matters more than any of them",
         how="computed",
         settled_by="DistilBERT's Table 4",
         settle=_ablation,
@@ -745,7 +747,7 @@ CLAIMS = (
         id="E15",
         they_say="inference is twice as fast",
         who=LECTURE_000,
-        it_is="1.63 times in the paper's own timing; 2 is the operations, or a K80 GPU",
+        it_is="1.63 times in the paper's own timing; 2 is the FLOPs, or a K80 GPU",
         how="computed",
         settled_by="the seconds of DistilBERT's Table 3",
         settle=_printed_speed,
@@ -768,11 +770,11 @@ CLAIMS = (
         they_say="40% less memory",
         who=LECTURE_002,
         it_is=(
-            "40% fewer *parameters*; what a training step keeps beside them goes with layers and "
-            "batch, and is halved"
+            "40% fewer *parameters*; the activations stored for the backward pass go with layers "
+            "and batch, and are halved"
         ),
         how="measured",
-        settled_by="weights, and bytes that a forward pass keeps, in a narrow copy of both, here",
+        settled_by="weights, and bytes of stored activations, in a narrow copy of both, here",
         settle=_less_memory,
         accepts=lambda value: abs(value[0] - 0.61) < 0.01 and 0.45 < value[1] < 0.55,
         rejected=(0.61, 0.61),
@@ -832,11 +834,11 @@ CLAIMS = (
         they_say="attention loss on A, not said which; no embedding and no prediction loss",
         who=LECTURE_000,
         it_is=(
-            "on the scores *before* the softmax; and there are four losses: attention, hidden "
-            "states, embeddings, predictions"
+            "on the attention scores *before* the softmax; and there are four losses: attention, "
+            "hidden states, embeddings, predictions"
         ),
         how="computed",
-        settled_by="TinyBERT, equations 7 to 11; gradients of six words' scores, here",
+        settled_by="TinyBERT, equations 7 to 11; gradients of six attention scores, here",
         settle=_logits_or_probabilities,
         accepts=lambda found: found[0] > 1_000 * found[1] > 0,
         rejected=(1.0, 1.0),
@@ -875,12 +877,12 @@ CLAIMS = (
         rejected=(9.4, 9.4),
     ),
     Claim(
-        id="TinyBERT operations",
-        they_say="1.2 G operations",
+        id="TinyBERT FLOPs",
+        they_say="1.2B FLOPs",
         who="TinyBERT, Table 1",
         it_is="1.25 by formula, 17.9 times fewer than BERT-base: time shrinks less, 9.4 times",
         how="computed",
-        settled_by="operations by formula",
+        settled_by="FLOPs by formula",
         settle=_tiny_flops,
         accepts=near(1.25, 0.01),
         rejected=22.35 / 9.4,
@@ -922,7 +924,7 @@ CLAIMS = (
         id="kept here",
         they_say="half the layers keep 97%",
         who="DistilBERT, abstract",
-        it_is="all of it on the task, 87% on the hidden words, after 400 steps",
+        it_is="all of it on the unstated-fact probe, 87% of masked-token accuracy, after 400 steps",
         how="measured",
         settled_by="three students and their teacher, data/results/06_distilbert.json",
         settle=_kept_here,
@@ -947,20 +949,20 @@ CLAIMS = (
         id="losses here, task",
         they_say="left out, soft targets cost 2.96 points, the cosine 1.46, masked words 0.31",
         who="DistilBERT, Table 4, which fine-tunes",
-        it_is=("not told here: whoever begins as its teacher comes out alike"),
+        it_is=("not told here: all that are initialised from the teacher come out alike"),
         how="measured",
-        settled_by="the same students, fine-tuned on the hero's job",
+        settled_by="the same students, fine-tuned on the unstated-fact probe",
         settle=lambda: _students(LEFT_OUT, "job_accuracy"),
         accepts=lambda value: max(map(abs, value)) < 0.01,
         rejected=(-2.96, -1.46, -0.31),
     ),
     Claim(
-        id="beginning here",
-        they_say="a student begins as every other layer of its teacher: 3.69 points",
+        id="initialisation here",
+        they_say="a student is initialised from every other layer of its teacher: 3.69 points",
         who="DistilBERT, Table 4",
         it_is=(
-            "not here: the top layers are the best to begin with, the bottom ones worse; fresh "
-            "weights stay far behind"
+            "not here: the top layers are the best to initialise from, the bottom ones worse; "
+            "random initialisation stays far behind"
         ),
         how="measured",
         settled_by="the same seeds of each, data/results/06_distilbert.json",
@@ -983,11 +985,9 @@ CLAIMS = (
         id="second phase here",
         they_say="distilling for the task as well helps: +1.1 F1",
         who="DistilBERT, Table 2; source lecture 000",
-        it_is=(
-            "not told here: the teacher's answers and the labels differ by less than the seeds do"
-        ),
+        it_is=("not told here: soft targets and labels differ by less than the seeds do"),
         how="measured",
-        settled_by="answers of the teacher against labels, data/results/06_tinybert.json",
+        settled_by="soft targets against labels, data/results/06_tinybert.json",
         settle=lambda: _tinies(("without the teacher's answers", "alone")),
         accepts=lambda value: abs(value[0]) < 0.05,
         rejected=(-1.1, -1.1),

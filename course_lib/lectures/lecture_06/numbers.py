@@ -217,6 +217,13 @@ def _less_kept() -> str:
     return f"{1 - half / whole:.0%}"
 
 
+def _narrow_fewer() -> str:
+    """How many fewer weights the narrow copy of DistilBERT has than that of BERT-base."""
+    with torch.device("meta"):
+        whole, half = (count_parameters(of("base", **NARROW)) for of in (bert, distilbert))
+    return f"{1 - half / whole:.0%}"
+
+
 def _times() -> float:
     """By the paper's own clock."""
     speed = printed("distilbert")["speed"]
@@ -387,6 +394,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "base_width": lambda: published("bert", "base").hidden_size,
     "bert_mean": lambda: f"{glue_average(_rows()[0], 'dev-9'):.1f}",
     "bottom_words": lambda: _percent(_begun("masked_accuracy")["bottom"]),
+    "captain_1": lambda: f"{softened(1.0).probabilities[0]:.0%}",
+    "captain_2": lambda: f"{softened(2.0).probabilities[0]:.0%}",
     "claims_in_all": lambda: len(claims("06")),
     "copies": lambda: TINY.copies,
     "cosine_words": lambda: _points("without cosine", "masked_accuracy"),
@@ -406,6 +415,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "fresh_jobs": lambda: _job("fresh weights"),
     "fresh_words": lambda: _words("fresh weights"),
     "gpu_hours": _gpu_hours,
+    "gradient_left": lambda: f"{_gradient(8.0) / _gradient(1.0):.0%}",
     "half_jobs": lambda: f"{mean(_found('job_accuracy')['triple loss']):.1%}",
     "kept_width": lambda: NARROW["hidden_size"],
     "labelled": lambda: LABELLED,
@@ -416,6 +426,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "matrix_size": lambda: count_parameters(_matrix()),
     "mlm_words": lambda: _points("without masked words", "masked_accuracy"),
     "most_lost": lambda: f"{-min(_lost().values()):.1f}",
+    "narrow_fewer": _narrow_fewer,
     "paper_augment": lambda: paper_changes("stages")["without_augmentation"],
     "paper_bottom": lambda: paper_changes("mapping", "uniform")["bottom"],
     "paper_fresh": lambda: signed(printed("distilbert")["ablation"]["fresh_weights"], 2),
@@ -425,6 +436,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "ratio_1": lambda: _ratio(1.0),
     "ratio_2": lambda: _ratio(2.0),
     "ratio_4": lambda: _ratio(4.0),
+    "rest_2": lambda: f"{softened(2.0).rest:.0%}",
     "rest_8": lambda: f"{softened(8.0).rest:.0%}",
     "retained": _retained,
     "runners_up": _runners_up,
@@ -465,4 +477,25 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "tiny_weights": lambda: tiny()["runs"]["all"][0]["parameters"],
     "tiny_width": lambda: published("tinybert", "4").hidden_size,
     "top_words": _top_is_best,
+    "untaught_words": lambda: _words("teacher's layers, masked words only"),
+}
+
+TYPED = {
+    "100": "97 of 100 answers",
+    "13%": "TinyBERT-4 of BERT-base, as its paper says; test_quizzes_06.py counts it",
+    "128": "tokens, of which the FLOPs are counted",
+    "1.63": "668 s / 410 s, DistilBERT's Table 3; test_quizzes_06.py computes it",
+    "3.69": "DistilBERT's Table 4",
+    "312": "TinyBERT-4's width",
+    "39%": "less time by DistilBERT's Table 3; test_quizzes_06.py computes it",
+    "60%": "a saying about DistilBERT's speed",
+    "70.2": "TinyBERT's Table 1",
+    "71%": "DistilBERT's speed on a phone, printed",
+    "720": "8 GPUs × 90 hours, DistilBERT's section 3; test_quizzes_06.py computes it",
+    "768": "BERT-base's width",
+    "77.0": "a mean that both papers print",
+    "79.4": "TinyBERT's Table 1",
+    "79.5": "BERT-base's mean, as both papers print it",
+    "96.9%": "77.0 / 79.5; test_quizzes_06.py computes it",
+    "97%": "DistilBERT's printed claim",
 }

@@ -48,7 +48,7 @@ def test_the_length_does_not_give_the_answer_away():
 
 
 def test_the_softened_logits_are_computed():
-    found, right = item("Scores 4, 2 and 0")
+    found, right = item("Logits 4, 2 and 0")
     scores = torch.tensor([[4.0, 2.0, 0.0]])
     cold, warm, sharp = (soften(scores, T)[0][0, 0].item() for T in (1.0, 4.0, 0.25))
     assert right.text == f"From {cold:.2f} to {warm:.2f}"

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import log
 from statistics import mean
 from typing import Any
 
 import torch
 
-from course_lib import MicroWorld, bert, count_parameters, published
+from course_lib import MicroWorld, bert, count_parameters, electra, published
 from course_lib.config import encoder_flops
 from course_lib.family.electra import GENERATOR_SIZE, ElectraConfig, generator_config
 from course_lib.objectives.replaced_tokens import RELEASED_MIX
 from course_lib.teaching.claims import claims, printed
 from course_lib.teaching.results import read_result
 
+from .exercises.steps import published_step, training_step
 from .experiments import FULL, LONG, SEEDS, micro_electra, outcome
 from .views.corruptor import Corruption, corrupt_and_detect
 
@@ -61,6 +62,23 @@ def _step_adds() -> float:
     config = published("electra", "base", ElectraConfig)
     small = generator_config(config, GENERATOR_SIZE["base"])
     return encoder_flops(small, TOKENS) / encoder_flops(config, TOKENS)
+
+
+def _base_step_adds() -> str:
+    """What a training step of ELECTRA-base costs more than BERT-base's: exercise 07.5."""
+    one, both = training_step(*published_step("base", 512, FULL.rate))
+    return f"{both / one - 1:.0%}"
+
+
+@cache
+def _parameters(size: str) -> tuple[int, int, int]:
+    """Of the kept encoder, of its head, and what the generator adds below its own head."""
+    with torch.device("meta"):
+        model = electra(size)
+    kept = count_parameters(model.discriminator)
+    adds = count_parameters(model) - kept - count_parameters(model.generator.mlm)
+    head = count_parameters(model.discriminator.rtd)
+    return count_parameters(model.discriminator.encoder), head, adds
 
 
 STORY, SHARE, DRAW = (4, 1), 0.2, 1  # seed and number of a held-out story; fraction masked; seed
@@ -237,6 +255,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "all_words_lose": lambda: _less("Replace MLM", "All-tokens MLM"),
     "all_yes_no_lose": lambda: _less("ELECTRA 15%", "ELECTRA"),
     "base_gain": lambda: f"{_price('electra_base')[1] - _price('bert_base')[1]:.1f}",
+    "base_percent_of_large": lambda: f"{_quotient('electra_base', 'bert_large'):.0%}",
+    "base_step_adds": _base_step_adds,
     "base_of_large": lambda: f"{_quotient('electra_base', 'bert_large'):.2f}",
     "bert_jobs": lambda: _bert_jobs("equal steps"),
     "bert_jobs_flops": lambda: _bert_jobs("equal arithmetic"),
@@ -252,9 +272,13 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "cost_electra": lambda: f"{_cost('ELECTRA'):.2f}",
     "electra_generator": lambda: f"{_variant('generator 1/4', 'words_by_generator'):.0%}",
     "electra_kinds": lambda: _percent_kinds("ELECTRA"),
+    "encoder_small": lambda: _parameters("small")[0],
+    "encoder_large": lambda: _parameters("large")[0],
     "encoder_base": _bert_base,
     "fresh_jobs": lambda: f"{_fresh('jobs'):.0%}",
     "fresh_kinds": lambda: f"{_fresh('kinds'):.0%}",
+    "generator_adds": lambda: f"{_parameters('base')[2] / 1e6:.2f}",
+    "head_base": lambda: _parameters("base")[1],
     "glue_400k": lambda: _price("electra_400k")[1],
     "glue_base": lambda: _price("electra_base")[1],
     "glue_bert_large": lambda: _price("bert_large")[1],

@@ -14,12 +14,12 @@
 #
 # After this page you can
 #
-# - build ELECTRA's two networks, and say what passes between them (words, embedding tables) and what does not (gradients);
-# - write its loss with λ on the right term, and show what the other place would mean;
-# - count a training step honestly, with both networks in it, and compare at equal steps and at equal arithmetic;
+# - build ELECTRA's two networks, and say what passes between them (tokens, shared embeddings) and what does not (gradients);
+# - write its loss with λ on the right term, and show what the other position would mean;
+# - count a training step honestly, with both networks in it, and compare at equal steps and at equal FLOPs;
 # - say of "a quarter of the compute" whose compute that is.
 #
-# You need masked words (**MLM**) and the encoder of lecture 02; the narrow embedding table of lecture 05 is used again.
+# You need masked words (**MLM**) and the encoder of lecture 02; the narrow embedding matrix of lecture 05 is used again.
 # Nothing is downloaded.
 
 # %%
@@ -36,27 +36,27 @@ from course_lib.lectures.lecture_07.views import corruptor_view
 # %% [markdown]
 # ## Predict first
 #
-# BERT hides 15% of a text and learns from these 15%. ELECTRA (Clark et al. 2020, arXiv 2003.10555) lets a small BERT,
-# the **generator**, fill the gaps; a second network, the **discriminator**, reads the result and says of *every* token:
+# BERT selects {{number:rate}} of a text for prediction and learns from these alone. ELECTRA (Clark et al.
+# 2020, arXiv 2003.10555) lets a small BERT, the **generator**, fill the gaps; a second network, the **discriminator**, reads the result and says of *every* token:
 # original, or replaced? Afterwards the generator is thrown away.
 #
 # Three guesses. Write them down before you go on.
 #
-# 1. The generator fills 15% of the positions and guesses right in 4 of 10. What share of the tokens the
-#    discriminator reads has really been replaced?
-# 2. The two losses are added, one of them times 50. Which one?
+# 1. The generator fills {{number:rate}} of the positions and guesses right in {{number:right_of_ten}} of 10. What fraction of
+#    the tokens that the discriminator reads has really been replaced?
+# 2. The two losses are added, one of them times {{number:lam}}. Which one?
 # 3. An ELECTRA-base and a BERT-base are both trained and both used. Which of the two *reads a text* faster?
 
 # %%
-my_guesses = {"share replaced": ..., "times 50": ..., "reads faster": ...}
+my_guesses = {"fraction replaced": ..., "times 50": ..., "reads faster": ...}
 
 # %% [markdown]
 # ## By hand
 #
 # ### One sentence, worked
 #
-# Two positions of *"the gardener waters the old roses"* are masked. The generator fills both, by drawing from its
-# distribution. Once it draws the very word that stood there.
+# Two positions of *"the gardener waters the old roses"* are masked. The generator fills both, by sampling from
+# its distribution. Once it samples the very word that stood there.
 
 # %% tags=["nbval-check-output"]
 text = ["the", "gardener", "waters", "the", "old", "roses"]
@@ -67,26 +67,27 @@ for before, gap, after in zip(text, masked, filled):
     print(f"{before:10}{gap:10}{after:10}{label}  {'replaced' if label else 'original'}")
 
 # %% [markdown]
-# *waters* was masked, drawn again, and is **original**: label 0. *wet* is a good word in its place, and still
+# *waters* was masked, sampled again, and is **original**: label 0. *wet* is a good word in this position, and still
 # replaced: label 1. The discriminator sees the third column only. There is no `[MASK]` in it; the second column, which
 # the generator reads, has two. "ELECTRA replaces tokens instead of masking" forgets that column.
 #
 # Two conventions. The paper's discriminator gives the probability that a token is *original*; the released code, and
-# this course, that it is *replaced*. They differ by a sign. And the paper masks every chosen position, while the code
-# leaves 15% of them as they are.
+# this course, that it is *replaced*. They differ by a sign. And the paper masks every selected position, while the
+# code leaves {{number:left_alone}} of them as they are.
 #
 # ### Two losses of different size
 #
-# At the start both networks guess. With 30,522 words the generator's loss is ln 30,522; with two labels the
-# discriminator's is ln 2. The paper minimises L_MLM + λ·L_Disc with λ = 50. Some lectures print L_Disc + λ·L_MLM.
+# At the start both networks are at their chance loss. With {{number:vocab}} words the generator's is ln {{number:vocab}};
+# with two labels the discriminator's is ln 2. The paper minimises L_MLM + λ·L_Disc with λ = {{number:lam}}.
+# Some lectures print L_Disc + λ·L_MLM.
 
 # %% tags=["nbval-check-output"]
 from math import log
 
 mlm, disc = log(30_522), log(2)
 print(f"L_MLM {mlm:.2f}, L_Disc {disc:.3f}")
-print(f"discriminator's share of L_MLM + 50 · L_Disc: {50 * disc / (mlm + 50 * disc):.1%}")
-print(f"discriminator's share of L_Disc + 50 · L_MLM: {disc / (disc + 50 * mlm):.2%}")
+print(f"discriminator's fraction of L_MLM + 50 · L_Disc: {50 * disc / (mlm + 50 * disc):.1%}")
+print(f"discriminator's fraction of L_Disc + 50 · L_MLM: {disc / (disc + 50 * mlm):.2%}")
 
 # %% [markdown]
 # A discriminator's loss is small by nature: two answers, and most tokens are original. λ lifts it up. On the other term
@@ -119,9 +120,9 @@ check("07.2", my_corrupt)
 # %% [markdown]
 # ## The code
 #
-# ### Two networks, one table
+# ### Two networks, one embedding matrix
 #
-# Both are BERT encoders. The generator is narrower, and as deep. Its table of words is the discriminator's own, of the
+# Both are BERT encoders. The generator is narrower, and as deep. Its embedding matrix is the discriminator's own, of the
 # same width; a projection leads to its narrower inside (lecture 05's factorised embeddings).
 
 # %%
@@ -132,9 +133,10 @@ show(electra_encoder, generator_config, electra_from)
 # %% [markdown]
 # ### What passes between them
 #
-# Words, drawn at random. A draw has no slope: nothing flows back through it, so the generator never hears what the
-# discriminator thinks. It is not an adversary. It learns to guess well, as BERT does, and nothing else. `sample_tokens`
-# draws each word with its probability after the softmax; the library has a quick way to do it.
+# Sampled tokens. Sampling is not differentiable: no gradient flows back through it, so the generator's own weights get
+# none from the discriminator's loss. There is no adversarial training. The generator learns masked language modelling, as
+# BERT does, and nothing else. `sample_tokens` samples each word with its probability after the softmax; the library has a quick way to do
+# it.
 
 # %%
 from course_lib.family.electra import Electra
@@ -184,18 +186,18 @@ with torch.device("meta"):
 #
 # ### Where gradients stop
 #
-# Only the discriminator's loss, backwards. Which of the generator's weights hear of it?
+# Only the discriminator's loss, backwards. Which of the generator's weights get a gradient?
 
 # %%
-rows = torch.randint(5, 2_000, (4, 20))
+input_ids = torch.randint(5, 2_000, (4, 20))
 at = torch.tensor([3, 11, 25, 47, 66])
-out = both(rows.flatten().index_fill(0, at, 4).view(4, 20), predict_at=at)
-replaced_token_loss(out, {"labels": rows.flatten()[at]})["total"].backward()
+out = both(input_ids.flatten().index_fill(0, at, 4).view(4, 20), predict_at=at)
+replaced_token_loss(out, {"labels": input_ids.flatten()[at]})["total"].backward()
 shared = {id(p) for p in both.discriminator.parameters()}
 own = [p for p in both.generator.parameters() if id(p) not in shared]
 print(f"weights only the generator has: {sum(p.numel() for p in own):,}, with a gradient:",
       sum(p.numel() for p in own if p.grad is not None))  # fmt: skip
-print(f"tables both read: {sum(p.numel() for p in both.generator.parameters() if id(p) in shared):,}, all with a gradient:",
+print(f"embeddings both read: {sum(p.numel() for p in both.generator.parameters() if id(p) in shared):,}, all with a gradient:",
       all(p.grad is not None for p in both.generator.parameters() if id(p) in shared))  # fmt: skip
 
 # %% [markdown]
@@ -204,7 +206,7 @@ print(f"tables both read: {sum(p.numel() for p in both.generator.parameters() if
 # ### A corruptor
 #
 # An ELECTRA of the micro-world, trained for this course and shipped with it. Write a story of your own (in its words:
-# people, jobs, places, things), choose how much to mask, draw again.
+# people, jobs, places, things), choose how much to mask, sample again.
 
 # %%
 world = MicroWorld.load()
@@ -213,17 +215,17 @@ story = world.stories(3, seed=5, split="heldout")[0]
 corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 
 # %% [markdown]
-# *Rows: the text; with gaps; as the generator filled it; and how strongly the discriminator doubts each token, in
-# percent and as shade. Tokens that were really replaced are outlined twice.*
+# *Rows: the text; with gaps; as the generator filled it; and P(replaced), the discriminator's probability for
+# each token, in percent and as shade. Tokens that were really replaced are outlined twice.*
 
 # %% [markdown]
-# Try a story that contradicts itself, and mask nothing: does it doubt your own words?
+# Try a story that contradicts itself, and mask nothing: is P(replaced) high for your own words?
 #
 # ## Measure it
 #
 # ### One, live
 #
-# A small ELECTRA from fresh weights: discriminator of two layers, 128 wide; generator a quarter as wide; 200 steps.
+# A small ELECTRA from random initialisation: discriminator of two layers, 128 wide; generator a quarter as wide; 200 steps.
 
 # %%
 from course_lib.lectures.lecture_07.experiments import (
@@ -240,136 +242,143 @@ model, history = train_ablation_step(FULL, material, steps=200, callbacks=[LiveL
 # %%
 probe = [batches_of(FULL, material, 1)(step) for step in range(8)]
 for name, either in (("200 steps", model), ("shipped", trained)):
-    scores, labels = discriminator_logits(either, probe)
-    print(f"{name:10} replaced {labels.float().mean():.1%} of all tokens; told apart in {area_under_curve(scores, labels):.0%}"
-          f" of pairs; loss {torch.nn.functional.binary_cross_entropy_with_logits(scores, labels.float()):.3f}")  # fmt: skip
+    logits, labels = discriminator_logits(either, probe)
+    print(f"{name:10} replaced {labels.float().mean():.1%} of all tokens; ROC-AUC {area_under_curve(logits, labels):.0%}"
+          f"; loss {torch.nn.functional.binary_cross_entropy_with_logits(logits, labels.float()):.3f}")  # fmt: skip
 
 # %% [markdown]
-# "Told apart" takes a replaced and an original token at random and asks which has the higher doubt: a coin reaches 50%.
-# (Always answering "14%" would give a loss of 0.41.) For one and the same discriminator, a better generator's replacements
-# are fewer (first guess: 15% · 0.6 = 9%) and harder to tell. The shipped pair is better in *both* networks.
+# **ROC-AUC** takes a replaced and an original token at random: how often has the replaced one the higher P(replaced)?
+# Chance level is 50%. (Where {{number:long_replaced_first}} of the tokens are replaced, always answering so gives a loss of
+# {{number:constant_loss}}.) For one and the same discriminator, a better generator's replacements are fewer (first guess:
+# {{number:rate}} · 0.6 = {{number:replaced_share}}) and harder to detect. The shipped pair is better in *both* networks.
 #
 # ### From BERT to ELECTRA in five steps
 #
 # ELECTRA changes several things at once. The paper takes them apart (Table 5), and so do we:
 #
-# | stone | reads | says | at |
+# | ablation step | reads | predicts | at |
 # |---|---|---|---|
 # | BERT | `[MASK]` | the word | masked positions |
 # | Replace MLM | the generator's words | the word | masked positions |
 # | ELECTRA 15% | the generator's words | replaced or not | masked positions |
-# | All-tokens MLM | the generator's words | the word, mixed with a yes-or-no score "keep what stands here" | all positions |
+# | All-tokens MLM | the generator's words | the word, mixed with the probability of copying the input token | all positions |
 # | ELECTRA | the generator's words | replaced or not | all positions |
 #
-# A step does not cost the same for each. Operations, counted while a step runs, both networks included:
+# A training step does not cost the same for each. FLOPs, counted while a step runs, both networks included:
 
 # %%
 from course_lib.lectures.lecture_07.experiments import EQUAL_STEPS, flops_a_step
 
 costs = {name: flops_a_step(recipe, material) for name, recipe in EQUAL_STEPS.items()}
 for name, cost in costs.items():
-    print(f"{name:16}{cost / 1e9:6.2f} billion operations a step, {cost / costs['BERT']:.2f} of BERT's")
+    print(f"{name:16}{cost / 1e9:6.2f} billion FLOPs a step, {cost / costs['BERT']:.2f} of BERT's")
 
 # %% [markdown]
-# (BERT and Replace MLM compute their last layer only where a word is asked. All-tokens MLM and ELECTRA must answer
-# everywhere. ELECTRA 15% could save it too; our code judges every token and then leaves most out of the loss.)
+# (BERT and Replace MLM compute their last layer only at positions selected for prediction. All-tokens MLM and ELECTRA
+# predict at every position. ELECTRA 15% could save it too; our code classifies every token and then leaves most out of
+# the loss.)
 #
-# How good is an encoder? We freeze it and ask a linear classifier two questions about its vectors. **Kinds**: what kind
-# of word stands here (a hero, a city, a thing …), asked of words whose kind the classifier was never told. **Jobs**:
-# what is the hero's job, of stories that do not say it. The result file: three seeds each; BERT a second time, with as
-# many steps as cost what ELECTRA's steps cost.
+# How good is an encoder? We freeze it and train two linear probes on its vectors. The **slot-category probe**: what
+# category of word stands here (a hero, a city, a thing …), tested on words that it was not trained on. The
+# **unstated-fact probe**: what is the hero's job, in stories that do not say it. The result file: {{number:seeds}} seeds
+# each; BERT a second time, with as many steps as cost the FLOPs of ELECTRA's steps.
 
 # %%
 from course_lib.lectures.lecture_07.experiments import outcome
 from course_lib.teaching.results import in_words, read_result
 
 found = read_result("07_stepping_stones")
-kinds, jobs = outcome(found, "kinds"), outcome(found, "jobs")
-print(f"{'':34}{'steps':>6}{'kinds':>24}{'jobs':>24}")
-for name in kinds:
-    print(f"{name:34}{found['recipes'][name]['steps']:6}{in_words(kinds[name]):>24}{in_words(jobs[name]):>24}")
-fresh = found["untrained"]
-print(f"{'fresh weights':40}{in_words([f['kinds'] for f in fresh]):>24}{in_words([f['jobs'] for f in fresh]):>24}")
+slots, facts = outcome(found, "kinds"), outcome(found, "jobs")
+print(f"{'':34}{'steps':>6}{'slot-category probe':>24}{'unstated-fact probe':>24}")
+for name in slots:
+    said = name.replace("arithmetic", "FLOPs")
+    print(f"{said:34}{found['recipes'][name]['steps']:6}{in_words(slots[name]):>24}{in_words(facts[name]):>24}")
+start = found["untrained"]
+print(f"{'random initialisation':40}{in_words([f['kinds'] for f in start]):>24}{in_words([f['jobs'] for f in start]):>24}")
 
 # %%
-points = {name.split(": ")[1]: values for name, values in kinds.items() if name.startswith("equal steps")}
-ablation_chart({"equal steps": points}, percent=True, title="Kinds of words told by a linear probe", x_title="share right")
+points = {name.split(": ")[1]: values for name, values in slots.items() if name.startswith("equal steps")}
+ablation_chart({"equal steps": points}, percent=True, title="Slot-category probe", x_title="accuracy")
 
 # %% [markdown]
-# *Each dot is a seed, each bar a mean. Fresh weights tell 17%.*
+# *Each dot is a seed, each bar a mean. Random initialisation: {{number:fresh_kinds}}.*
 
 # %%
-equal = {name.split(": ")[1]: values for name, values in kinds.items() if name.startswith("equal arithmetic")}
-dots_chart(equal, percent=True, title="Kinds of words, for the same arithmetic", y_title="share right")
+equal = {name.split(": ")[1]: values for name, values in slots.items() if name.startswith("equal arithmetic")}
+dots_chart(equal, percent=True, title="Slot-category probe, equal FLOPs", y_title="accuracy")
 
 # %% [markdown]
-# *BERT, with 1,310 steps, against ELECTRA with 800.*
+# *BERT, with {{number:bert_steps}} steps, against ELECTRA with {{number:steps}}.*
 
 # %% [markdown]
-# Read it as it is: for kinds of words, every stone away from BERT costs something here, and the two that answer "replaced
-# or not" are the last. For the same arithmetic BERT is further ahead still. The paper found the reverse. Why might that
+# Read it as it is: on the slot-category probe every other ablation step is below BERT here, and the two that predict
+# "replaced or not" are the last. At equal FLOPs BERT is further ahead still. The paper found the reverse. Why might that
 # be?
 #
-# - *A word says more than yes or no.* A hidden word, one of a thousand, is a large surprise; a label is a small one, and
-#   most labels are "original". In our world nearly every hidden word can be found out from the rest of its story, so each
+# - *A word says more than yes or no.* A masked word, one of a thousand, is a large surprise; a label is a small one, and
+#   most labels are "original". In our world nearly every masked word can be inferred from the rest of its story, so each
 #   one teaches. In real text many are easy and many cannot be guessed, and "all tokens" weighs more.
-# - *Beginners.* After 800 steps the generator finds one word in five, the discriminator tells three of four pairs apart.
-#   Both are at the start. The shipped ELECTRA, five times as long, tells nearly all pairs and 77% of kinds (its result
-#   file); BERT is past that after 1,310 steps. The paper trains for hundreds of thousands of steps.
+# - *Short training.* After {{number:steps}} steps the generator's masked-token accuracy is {{number:electra_generator}}, the
+#   discriminator's ROC-AUC {{number:told_apart}}. The shipped ELECTRA, {{number:long_steps}} steps, has a ROC-AUC of
+#   {{number:long_auc_last}}, and {{number:long_kinds_last}} on the slot-category probe (its result file); BERT is past that
+#   after {{number:bert_steps}} steps. The paper trains for hundreds of thousands of steps.
 # - *Two layers.* The last layer of a discriminator is for one yes or no. A deep network has room below it.
 #
-# Asking at all tokens does not help by itself: All-tokens MLM and Replace MLM are level (63% and 64%), at 1.8 times the
-# cost.
+# Predicting at all tokens does not help by itself: All-tokens MLM and Replace MLM are level ({{number:all_words_kinds}} and
+# {{number:replace_kinds}}), at {{number:all_tokens_cost}} times the FLOPs.
 #
-# And the jobs? Fresh weights tell *more* of them (48%) than any stone: random vectors keep every name apart, so a linear
-# classifier can learn them by heart. Training first pulls names together, as names (BERT even falls from 37% to 31%); who
-# is who comes later: asked in the same way, the teacher of lecture 06, after 6,000 steps, tells 56%.
+# And the unstated-fact probe? Random initialisation reaches *more* ({{number:fresh_jobs}}) than any trained encoder here,
+# and BERT falls from {{number:bert_jobs}} to {{number:bert_jobs_flops}} with more steps. A guess, not tested: random vectors
+# keep every name apart, so the probe can memorise them; training first pulls names together, as names. Conclude nothing
+# about learning from it.
 #
-# The paper's own stones, at base size (mean of the GLUE development scores):
+# The paper's own ablation steps (Table 5), at base size (mean of the GLUE development scores):
 #
 # | BERT | Replace MLM | ELECTRA 15% | All-tokens MLM | ELECTRA |
 # |---|---|---|---|---|
 # | 82.2 | 82.4 | 82.4 | 84.3 | 85.0 |
 #
-# There most of the gain comes with "all tokens", and little from being asked "replaced or not" instead of "which word".
+# There most of the gain comes with "all tokens", and little from predicting "replaced or not" instead of "which word".
 #
 # ### How good should the generator be? What should be shared? Where does λ go?
 
 # %%
 variants = read_result("07_variants")
 measured = {k: outcome(variants, k) for k in ("kinds", "auc", "words_by_generator")}
-print(f"{'':22}{'cost':>6}{'kinds':>24}{'told apart':>24}{'generator right':>24}")
+print(f"{'':22}{'cost':>6}{'slot-category probe':>24}{'ROC-AUC':>24}{'masked-token accuracy':>24}")
 first = variants["flops_a_step"]["generator 1/4"]
 for name in variants["runs"]:
     cost = variants["flops_a_step"][name] / first
     print(f"{name:22}{cost:6.2f}" + "".join(f"{in_words(values[name]):>24}" for values in measured.values()))
 
 # %%
-dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: kinds of words", y_title="share right")
+dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-category probe", y_title="accuracy")
 
 # %% [markdown]
-# *Each dot is a seed. "Generator 1/4" is the recipe of the stones.*
+# *Each dot is a seed. "Generator 1/4" is the recipe of the ablation.*
 
 # %% [markdown]
-# - *A generator twice as wide* finds more words; the discriminator's vectors gain a little (46% against 43%, less than
-#   the spread).
-# - *Without shared tables* each seed is worse than the same seed with them: 34% against 43%. That agrees with the paper.
-# - *λ on the generator's loss*, the form of the source lecture: the discriminator learns its own work hardly at all, 59%
-#   of pairs against 75%. It does not stay at chance: Adam divides every weight's gradient by its usual size, so a small
-#   loss still moves the weights that only the discriminator has. What λ decides is who rules the *shared* tables. And now
-#   look at the first column: with the generator in charge of them, the same encoder's vectors tell *more* kinds, 60%. In
-#   our small world a table taught by words is worth more than a discriminator that works. Which of the two you call
-#   better depends on what you ask.
+# - *A generator twice as wide* has a higher masked-token accuracy; the discriminator gains a little on the slot-category
+#   probe ({{number:half_kinds}} against {{number:electra_kinds}}, less than the spread).
+# - *Without shared embeddings* each seed is worse than the same seed with them: {{number:untied_kinds}} against
+#   {{number:electra_kinds}}. That agrees with the paper.
+# - *λ on the generator's loss*, the form of the source lecture: the discriminator learns its own task badly, a ROC-AUC of
+#   {{number:wrong_apart}} against {{number:told_apart}}. It does not stay at chance level: Adam divides every weight's
+#   gradient by its usual size, so a small loss still moves the weights that only the discriminator has. What λ decides is which gradient prevails in the
+#   *shared* embeddings. And now look at the first column: with the generator's gradient prevailing there, the same encoder
+#   has *more* on the slot-category probe, {{number:wrong_kinds}}. In our small world embeddings trained by predicting words
+#   help this probe more than a discriminator that works. Which of the two you call better depends on what you measure.
 #
 # In the paper generators of a quarter to a half of the discriminator's width are best (Figure 3), an adversarial
-# generator is worse than one that just guesses, and so is training the two one after the other. Sharing no tables gives
-# 83.6 on GLUE, sharing the tables of tokens 84.3, sharing all weights (generator as large as the discriminator) 84.4.
+# generator is worse than one that just guesses, and so is training the two one after the other. Sharing nothing gives
+# 83.6 on GLUE (section 3.2), sharing the token embeddings 84.3, sharing all weights (generator as large as
+# the discriminator) 84.4.
 #
 # ## What the paper reached, and at what price
 #
-# GLUE development means, and the operations of pre-training (Tables 1 and 2):
+# GLUE development means, and the FLOPs of pre-training (Tables 1 and 2):
 #
-# | | operations | GLUE |
+# | | FLOPs | GLUE |
 # |---|---|---|
 # | BERT-small | 1.4e18 | 75.1 |
 # | ELECTRA-small | 1.4e18 | 79.9 |
@@ -381,11 +390,11 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: kinds of 
 # | RoBERTa-500K | 3.2e21 | 88.9 |
 # | ELECTRA-1.75M (large) | 3.1e21 | 89.5 |
 #
-# At equal arithmetic ELECTRA wins in every size. But read claims with a divisor in hand:
+# At equal FLOPs ELECTRA wins in every size. But read claims with a divisor in hand:
 
 # %% tags=["nbval-check-output"]
 large, bert_large, roberta = 7.1e20, 1.9e20, 3.2e21
-print(f"ELECTRA-400K used {large / roberta:.2f} of RoBERTa-500K's operations")
+print(f"ELECTRA-400K used {large / roberta:.2f} of RoBERTa-500K's FLOPs")
 print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 
 # %% [markdown]
@@ -397,10 +406,10 @@ print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 # What it cannot do: name the word for a gap. The kept network has no vocabulary head; its generator, thrown away, had.
 
 # %%
-print(f"{'':16}{'you said':>14}   answer")
-answers = {"share replaced": "9%", "times 50": "the discriminator's", "reads faster": "neither: the same encoder"}
+print(f"{'':18}{'you said':>14}   answer")
+answers = {"fraction replaced": "9%", "times 50": "the discriminator's", "reads faster": "neither: the same encoder"}
 for name, value in answers.items():
-    print(f"{name:16}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
+    print(f"{name:18}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 
 # %% [markdown]
 # ## What they claim, what you measured
@@ -468,4 +477,4 @@ quiz("07")
 #
 # - Clark, Luong, Le and Manning (2020), *ELECTRA*, arXiv 2003.10555: section 2 is two pages; then Table 5.
 # - Goodfellow et al. (2014), *Generative Adversarial Nets*, arXiv 1406.2661: what ELECTRA looks like and is not.
-# - He, Gao and Chen (2021), *DeBERTaV3*, arXiv 2111.09543: replaced tokens again, with other sharing of the tables.
+# - He, Gao and Chen (2021), *DeBERTaV3*, arXiv 2111.09543: replaced tokens again, with other sharing of the embeddings.

@@ -70,16 +70,16 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def two_networks() -> str:
-    """From left to right: masked text, generator, drawn words, discriminator, a verdict each."""
+    """From left to right: masked text, generator, sampled words, discriminator, a label each."""
     return svg(
         1150, 404,
         rect(0, 82, 158, 92, "with [MASK]", wide=2, size=21),
-        words(79, 204, f"{FULL.rate:.0%} hidden"),
+        words(79, 204, f"{FULL.rate:.0%} masked"),
         arrow(160, 128, 212, 128),
         rect(216, 70, 168, 116, "", **GEN, wide=2.5, dash="7 4"),
         words(300, 122, "generator", 24), words(300, 156, "“which word?”"),
         words(300, 48, "a small BERT"),
-        arrow(386, 128, 456, 128), words(420, 112, "draws"),
+        arrow(386, 128, 456, 128), words(421, 112, "samples", 17),
         rect(460, 82, 158, 92, "only words", wide=2, size=21),
         words(539, 204, "no [MASK]"),
         arrow(620, 128, 672, 128),
@@ -90,12 +90,12 @@ def two_networks() -> str:
         words(988, 162, "token by token", 21, "start"),
         arrow(801, 232, 801, 268, 420, 268, tip=False, dash="6 5"),
         words(398, 278, "✕", 32, style=f' fill="{VERMILION}" font-weight="700"'),
-        words(610, 296, "no gradient: a draw has no slope"),
-        rect(216, 326, 710, 56, "one table of words, read by both", **TABLES, wide=2, size=21),
+        words(610, 296, "no gradient: sampling is not differentiable"),
+        rect(216, 326, 710, 56, "one embedding matrix, read by both", **TABLES, wide=2, size=21),
         arrow(300, 324, 300, 190), arrow(880, 324, 880, 232),
         words(948, 346, "dashed: thrown", 20, "start"),
         words(948, 372, "away afterwards", 20, "start"),
-        says="masked text, generator, drawn words, discriminator; no gradient between the two",
+        says="masked text, generator, sampled words, discriminator; no gradient between the two",
     )  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def two_weightings() -> str:
             parts.append(words(330 + 20, y + 40, said, 24, "start", BOLD))
         else:
             parts.append(words(345, y + 40, f"← {said} discriminator", 24, "start", BOLD))
-    return svg(1150, 158, *parts, says="the discriminator's share of the loss, two ways to weigh")
+    return svg(1150, 158, *parts, says="the discriminator's part of the loss, two ways to weigh")
 
 
 # ---------------------------------------------------------------- 5: not an adversary
@@ -185,8 +185,8 @@ def code_forward() -> str:
 
 @lru_cache(maxsize=1)
 def _reached() -> tuple[int, int, int, int]:
-    """Weights only the generator has, how many of them hear of the discriminator's loss; the same
-    of the tables both read."""
+    """Weights only the generator has, how many of them the discriminator's gradient reaches; the same
+    of the embeddings both read."""
     torch.manual_seed(0)
     shape = {"hidden_size": 128, "num_heads": 2, "intermediate_size": 512, "embedding_size": 64}
     model = electra("small", vocab_size=2_000, num_layers=2, **shape)
@@ -208,7 +208,7 @@ def reached_table() -> str:
     own, heard, shared, heard_shared = _reached()
     rows = [
         ("own weights", f"{own:,}", f"<strong>{heard:,}</strong>"),
-        ("shared tables", f"{shared:,}", f"<strong>{heard_shared:,}</strong>"),
+        ("shared embeddings", f"{shared:,}", f"<strong>{heard_shared:,}</strong>"),
     ]
     return table(("generator's", "weights", "reached"), rows, size=22)
 
@@ -218,7 +218,7 @@ def reached_table() -> str:
 
 @lru_cache(maxsize=1)
 def _counts() -> dict[str, tuple[int, int, int]]:
-    """For each size the kept encoder, its head, and what the generator adds beside the tables."""
+    """For each size the kept encoder, its head, and what the generator adds to it."""
     found = {}
     with torch.device("meta"):  # shapes without memory
         for size in SIZES:
@@ -272,15 +272,17 @@ def corruptor() -> str:
     for i, width in enumerate(wide):
         if i == 0 or x + width > 1150:
             y, x = (y + 152 if i else 0), 150.0
-            for said, down in (("hidden", 26), ("generator", 68), ("doubt", 110)):
+            for said, down in (("masked", 26), ("generator", 68), ("P(replaced)", 110)):
                 parts.append(words(138, y + down, said, 19, "end"))
         parts += _column(corruption, i, x, y, width)
         x += width + 4
-    return svg(1150, y + 130, *parts, says="a story with gaps, filled, and the doubt of each token")
+    return svg(
+        1150, y + 130, *parts, says="a story with gaps, filled, and P(replaced) of each token"
+    )
 
 
 def _column(corruption: Corruption, i: int, x: float, y: float, wide: float) -> list[str]:
-    """One token: with the gap, as filled, and how strongly it is doubted, as bar and number."""
+    """One token: with the gap, as filled, and P(replaced), as shade and number."""
     gap: dict[str, Any] = {}
     filled: dict[str, Any] = {}
     if corruption.selected[i]:
@@ -303,23 +305,23 @@ def _column(corruption: Corruption, i: int, x: float, y: float, wide: float) -> 
 def long_run() -> Any:
     """What both networks of the shipped ELECTRA could do, every 500 steps."""
     curves = {
-        "told apart": [looks_at("auc")],
-        "kinds of words": [looks_at("kinds")],
-        "generator right": [looks_at("words_by_generator")],
-        "replaced": [looks_at("replaced")],
+        "ROC-AUC": [looks_at("auc")],
+        "slot-category probe": [looks_at("kinds")],
+        "masked-token accuracy": [looks_at("words_by_generator")],
+        "fraction replaced": [looks_at("replaced")],
     }
-    figure = curves_chart(curves, x_title="training steps", y_title="share", title="", percent=True)
+    figure = curves_chart(curves, x_title="training steps", y_title="", title="", percent=True)
     return apart(for_a_hall(figure, 1120, 400, right=300))
 
 
-# ---------------------------------------------------------------- 10, 11: five stones
+# ---------------------------------------------------------------- 10, 11: five ablation steps
 
 READS = {
     "BERT": ("[MASK]", "the word", "masked"),
-    "Replace MLM": ("drawn words", "the word", "masked"),
-    "ELECTRA 15%": ("drawn words", "replaced or not", "masked"),
-    "All-tokens MLM": ("drawn words", "the word, or “as it stands”", "all"),
-    "ELECTRA": ("drawn words", "replaced or not", "all"),
+    "Replace MLM": ("sampled words", "the word", "masked"),
+    "ELECTRA 15%": ("sampled words", "replaced or not", "masked"),
+    "All-tokens MLM": ("sampled words", "the word, or “copy”", "all"),
+    "ELECTRA": ("sampled words", "replaced or not", "all"),
 }
 
 
@@ -335,7 +337,7 @@ def steps_table() -> str:
             for new, old in zip((reads, says, at), before, strict=True)
         ]
         rows.append((f"<strong>{step}</strong>", *cells, f"{_cost(step):.2f}"))
-    head = ("", "reads", "says", "where", "cost of a step")
+    head = ("", "reads", "predicts", "where", "FLOPs of a step")
     return table(head, rows, numbers=False, size=23)
 
 
@@ -366,14 +368,14 @@ def paper_steps() -> Any:
 
 
 def measured_steps() -> Any:
-    """The five stones after equal steps, and BERT with the operations that ELECTRA had."""
+    """The five ablation steps after equal steps, and BERT with the operations that ELECTRA had."""
     groups = {step: _kinds(step) for step in ABLATION_STEPS}
     groups[f"BERT, {_bert_steps():,} steps"] = _kinds("BERT", "equal arithmetic")
     means = {name: mean(values) for name, values in groups.items()}
     assert min(means, key=lambda name: means[name]) == "ELECTRA"  # as the slide says
     figure = dots_chart(
-        groups, percent=True, title="", y_title="kinds of words told",
-        levels={"fresh weights": _fresh("kinds")},
+        groups, percent=True, title="", y_title="slot-category probe",
+        levels={"random initialisation": _fresh("kinds")},
     )  # fmt: skip
     under = [text.replace(f", n {len(SEEDS)}", "") for text in figure.layout.xaxis.ticktext]
     figure.update_xaxes(ticktext=under)
@@ -381,7 +383,7 @@ def measured_steps() -> Any:
 
 
 def beside_the_paper() -> str:
-    """For each stone what ours reached, and its points over BERT here and in Table 5."""
+    """For each ablation step what ours reached, and its points over BERT here and in Table 5."""
     rows = [
         (
             f"<strong>{step}</strong>",
@@ -392,14 +394,14 @@ def beside_the_paper() -> str:
         )
         for step in ABLATION_STEPS
     ]
-    head = ("", "kinds, ours", "over BERT", "GLUE, the paper", "over BERT")
+    head = ("", "slot-category, ours", "over BERT", "GLUE, the paper", "over BERT")
     return table(head, rows, size=24)
 
 
 CHANGED = {
     "generator 1/4": "as before: a quarter as wide",
     "generator 1/2": "generator half as wide",
-    "untied": "two tables instead of one",
+    "untied": "two embedding matrices",
     "λ on the generator": "λ on the wrong term",
 }
 
@@ -415,7 +417,7 @@ def variants_table() -> str:
         )
         for name in found["runs"]
     ]
-    head = ("ELECTRA", "cost of a step", "told apart", "kinds of words", "generator right")
+    head = ("ELECTRA", "FLOPs of a step", "ROC-AUC", "slot-category probe", "masked-token accuracy")
     return table(head, rows, size=23)
 
 
@@ -432,7 +434,7 @@ PRICED = {  # row -> name, and where the name stands: right or left of its mark
 
 
 def prices() -> Any:
-    """Tables 1 and 2: operations of pre-training against the GLUE mean; arrows at equal price."""
+    """Tables 1 and 2: FLOPs of pre-training against the GLUE mean; arrows at equal price."""
     import plotly.graph_objects as go
 
     figure = go.Figure(layout={"template": template()})
@@ -458,7 +460,7 @@ def prices() -> Any:
             showarrow=True, arrowhead=2, arrowwidth=2, arrowcolor=INK,
         )  # fmt: skip
     figure.update_xaxes(
-        type="log", range=[17.9, 22.7], title_text="operations of pre-training (logarithmic)",
+        type="log", range=[17.9, 22.7], title_text="FLOPs of pre-training (logarithmic)",
         tickvals=[10.0**n for n in range(18, 23)],
         ticktext=[f"10<sup>{n}</sup>" for n in range(18, 23)],
     )  # fmt: skip
@@ -467,7 +469,7 @@ def prices() -> Any:
 
 
 def whose_compute() -> str:
-    """Quotients of operations, and both scores."""
+    """Quotients of FLOPs, and both scores."""
     named = {row: name for row, (name, _) in PRICED.items()} | {"xlnet": "XLNet"}
     rows = []
     for above, below in (
@@ -480,17 +482,17 @@ def whose_compute() -> str:
         (cost, glue), (other, score) = _price(above), _price(below)
         rows.append((f"<strong>{named[above]}</strong>", named[below],
                      f"<strong>{cost / other:.2f}</strong>", f"{glue}", f"{score}"))  # fmt: skip
-    head = ("this one", "divided by", "operations", "its GLUE", "the other's")
+    head = ("this one", "divided by", "FLOPs", "its GLUE", "the other's")
     return table(head, rows, size=24)
 
 
 # ---------------------------------------------------------------- 16, 17: to keep
 
-CHOSEN = ("E32", "E29", "E31", "E45 ELECTRA")
+SHOWN = ("E32", "E29", "E31", "E45 ELECTRA")
 
 
 def claims_rows() -> str:
-    return drawing.claims_rows("07", CHOSEN)
+    return drawing.claims_rows("07", SHOWN)
 
 
 def exercises() -> str:

@@ -36,7 +36,7 @@ from course_lib.text.world import MicroWorld, story_sequences
 from .ablation_steps import ABLATION_STEPS
 from .experiments import ENDS, micro_electra
 
-TOKENS = 128  # of the text whose operations are counted
+TOKENS = 128  # of the text whose FLOPs are counted
 
 # ================================================================ what each network reads
 
@@ -51,7 +51,7 @@ def _stories() -> tuple[MicroWorld, PackedSequences, Batch]:
 
 @lru_cache(maxsize=1)
 def _read() -> tuple[list[Tensor], ElectraOutput]:
-    """What generator and discriminator of the course's ELECTRA read of them, and what was said."""
+    """What generator and discriminator of the course's ELECTRA read of them, and their outputs."""
     _, _, batch = _stories()
     model, seen = micro_electra(), []
     for network in (model.generator, model.discriminator):
@@ -81,7 +81,7 @@ def _read_by_each() -> Settled:
 
 
 def _right_draws() -> Settled:
-    """How often the drawn word is the true one; how often such a token is labelled 0; how many of
+    """How often the sampled word is the true one; how often such a token is labelled 0; how many of
     all tokens are labelled 1."""
     _, _, batch = _stories()
     filled = _read()[1].corrupted_ids
@@ -91,14 +91,14 @@ def _right_draws() -> Settled:
     zero = float((labels.flatten()[at][right] == 0).float().mean())
     ones = float(labels.sum() / batch.inputs["attention_mask"].sum())
     said = (
-        f"our ELECTRA's generator draws the true word at {right.float().mean():.0%} of the "
+        f"our ELECTRA's generator samples the true word at {right.float().mean():.0%} of the "
         f"masked positions; {zero:.0%} of these are labelled 0, {ones:.1%} of all tokens 1"
     )
     return Settled((float(right.float().mean()), zero), said)
 
 
 def _two_conventions() -> Settled:
-    """The loss with 1 = replaced less that with 1 = original and the score's sign turned; and less
+    """The loss with 1 = replaced less that with 1 = original and the logit's sign turned; and less
     that with the sign forgotten."""
     draw = torch.Generator().manual_seed(0)
     logits, replaced = torch.randn(100, generator=draw) - 2, torch.arange(100) < 15
@@ -111,14 +111,14 @@ def _two_conventions() -> Settled:
 
 
 def _left_as_they_are() -> Settled:
-    """Of the chosen positions under the released mix: shares that become [MASK], that stay."""
+    """Of the selected positions under the released mix: fractions that become [MASK], that stay."""
     special = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=30_522)
     draw = torch.Generator().manual_seed(0)
     ids = torch.randint(5, special.vocab_size, (300, 100), generator=draw)
     sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
     done = mask_sequences(sequences, special, mix=RELEASED_MIX).done
     found = tuple(float((done == what).float().mean()) for what in (MASKED, KEPT))
-    said = f"of {len(done):,} chosen positions {found[0]:.1%} become [MASK], {found[1]:.1%} stay"
+    said = f"of {len(done):,} selected positions {found[0]:.1%} become [MASK], {found[1]:.1%} stay"
     return Settled(found, said)
 
 
@@ -147,14 +147,14 @@ def _first_losses() -> tuple[float, float]:
 
 
 def _shares_at_the_start() -> Settled:
-    """The discriminator's share of the loss at the start: λ before its loss, before the other."""
+    """The discriminator's part of the loss at the start: λ before its loss, before the other."""
     weight = printed("electra")["loss"]["disc_weight"]
     mlm, rtd = math.log(ElectraConfig().vocab_size), math.log(2)
     paper = weight * rtd / (weight * rtd + mlm)
     lecture = rtd / (rtd + weight * mlm)
     fresh = _first_losses()
     said = (
-        f"ln 30,522 = {mlm:.1f} and ln 2 = {rtd:.2f} (a fresh model: {fresh[0]:.1f}, "
+        f"ln 30,522 = {mlm:.1f} and ln 2 = {rtd:.2f} (random initialisation: {fresh[0]:.1f}, "
         f"{fresh[1]:.2f}): the discriminator has {paper:.0%} of the loss, or {lecture:.2%}"
     )
     return Settled((paper, lecture), said)
@@ -164,13 +164,13 @@ def _shares_at_the_start() -> Settled:
 
 
 def _same_size() -> Settled:
-    """Operations of a text in ELECTRA-base against BERT-base: the kept network, and both."""
+    """FLOPs of a text in ELECTRA-base against BERT-base: the kept network, and both."""
     config = published("electra", "base", ElectraConfig)
     bert = encoder_flops(published("bert", "base"), TOKENS)
     kept = encoder_flops(config, TOKENS)
     both = kept + encoder_flops(generator_config(config, GENERATOR_SIZE["base"]), TOKENS)
     said = (
-        f"{kept / 1e9:.2f} G operations for {TOKENS} tokens, BERT-base {bert / 1e9:.2f} G; while "
+        f"{kept / 1e9:.2f} GFLOPs for {TOKENS} tokens, BERT-base {bert / 1e9:.2f}; while "
         f"training, the generator adds {both / kept - 1:.0%}"
     )
     return Settled((kept / bert, both / kept), said)
@@ -181,13 +181,13 @@ def _rows(table: str) -> dict[str, dict[str, float]]:
 
 
 def _quarter_of_whose() -> Settled:
-    """Operations of ELECTRA-400K: times BERT-large's, and as a share of RoBERTa-500K's."""
+    """FLOPs of ELECTRA-400K: times BERT-large's, and as a fraction of RoBERTa-500K's."""
     rows = _rows("large")
     ours = rows["electra_400k"]
     large, roberta = rows["bert_large"], rows["roberta_500k"]
     found = ours["flops"] / large["flops"], ours["flops"] / roberta["flops"]
     said = (
-        f"{found[0]:.1f} times BERT-large's operations ({ours['glue']} against {large['glue']}), "
+        f"{found[0]:.1f} times BERT-large's FLOPs ({ours['glue']} against {large['glue']}), "
         f"1/{1 / found[1]:.1f} of RoBERTa's ({roberta['glue']}), 1/{rows['xlnet']['times']} of "
         f"XLNet's ({rows['xlnet']['glue']})"
     )
@@ -197,7 +197,7 @@ def _quarter_of_whose() -> Settled:
 def _base_against_large() -> Settled:
     ours, theirs = _rows("small")["electra_base"], _rows("large")["bert_large"]
     found = round(ours["glue"] - theirs["glue"], 1), ours["flops"] / theirs["flops"]
-    said = f"{ours['glue']} against {theirs['glue']}, with {found[1]:.2f} times the operations"
+    said = f"{ours['glue']} against {theirs['glue']}, with {found[1]:.2f} times the FLOPs"
     return Settled(found, said)
 
 
@@ -206,7 +206,7 @@ def _small_against_small() -> Settled:
     ours, bert, gpt = (rows[name] for name in ("electra_small", "bert_small", "gpt"))
     found = round(ours["glue"] - bert["glue"], 1), ours["flops"] / bert["flops"]
     said = (
-        f"{ours['glue']} against {bert['glue']}, {found[1]:g} times the operations; GPT "
+        f"{ours['glue']} against {bert['glue']}, {found[1]:g} times the FLOPs; GPT "
         f"{gpt['glue']} with {gpt['flops'] / ours['flops']:.0f} times as many"
     )
     return Settled(found, said)
@@ -244,7 +244,7 @@ def _steps_in_the_paper() -> dict[str, float]:
 
 
 def _step_by_step() -> Settled:
-    """Points over BERT of each stone of Table 5."""
+    """Points over BERT of each ablation step of Table 5."""
     points = _steps_in_the_paper()
     gained = {name: round(score - points["BERT"], 1) for name, score in points.items()}
     said = ", ".join(f"{name} {points[name]} ({gained[name]:+.1f})" for name in points)
@@ -252,13 +252,13 @@ def _step_by_step() -> Settled:
 
 
 def _all_tokens() -> Settled:
-    """The share of ELECTRA's gain over BERT that asking about every token brings with words."""
+    """The fraction of ELECTRA's gain over BERT that predicting a word at every token brings."""
     points = _steps_in_the_paper()
     gain = points["ELECTRA"] - points["BERT"]
     share = (points["All-tokens MLM"] - points["BERT"]) / gain
     part = (points["ELECTRA"] - points["ELECTRA 15%"]) / gain
     said = (
-        f"all-tokens MLM has {share:.0%} of the {gain:.1f} points; asked at 15% alone, ELECTRA "
+        f"all-tokens MLM has {share:.0%} of the {gain:.1f} points; with 15% in the loss, ELECTRA "
         f"loses {part:.0%} of them"
     )
     return Settled(share, said)
@@ -267,7 +267,7 @@ def _all_tokens() -> Settled:
 def _tying() -> Settled:
     table = {k: v for k, v in printed("electra")["tying"].items() if isinstance(v, float)}
     said = ", ".join(f"{tied} {score}" for tied, score in table.items())
-    return Settled(tuple(table.values()), f"tables shared: {said}")
+    return Settled(tuple(table.values()), f"GLUE by what is shared: {said}")
 
 
 def _not_adversarial() -> Settled:
@@ -288,7 +288,7 @@ def _not_adversarial() -> Settled:
         gradient is not None for gradient in torch.autograd.grad(loss, weights, allow_unused=True)
     )
     said = (
-        f"masked words found: {table['adversarial']}% adversarial, {table['mlm']}% by MLM; the "
+        f"masked-token accuracy: {table['adversarial']}% adversarial, {table['mlm']}% by MLM; the "
         f"discriminator's loss reaches {reached} of our generator's {len(weights)} weight tensors"
     )
     return Settled((table["adversarial"] - table["mlm"], reached), said)
@@ -306,9 +306,9 @@ def _name_of_the_checkpoint() -> Settled:
 # ================================================================ what our own runs reached
 
 
-MEASURES = {"kinds": "kinds of words found", "jobs": "heroes' jobs found"}
-MEASURES["auc"] = "replaced above original"  # the area under the curve
-FULL = "generator 1/4"  # of the variants: tables all tied, λ on the discriminator
+MEASURES = {"kinds": "slot-category probe", "jobs": "unstated-fact probe"}
+MEASURES["auc"] = "ROC-AUC"
+FULL = "generator 1/4"  # of the variants: embeddings all tied, λ on the discriminator
 
 
 def _steps_here(measure: str, setting: str = "equal steps") -> Settled:
@@ -349,11 +349,11 @@ CLAIMS = (
         they_say="labels [0, 0, 1, 0, 0, 0], 1 = replaced",
         who=LECTURE_001,
         it_is=(
-            "the code's convention; the paper's D is P(original). And where the generator draws "
+            "the code's convention; the paper's D is P(original). And where the generator samples "
             "the true word, nothing was replaced: label 0"
         ),
         how="measured",
-        settled_by="labels of the words that our trained ELECTRA draws, here",
+        settled_by="labels of the words that our trained ELECTRA samples, here",
         settle=_right_draws,
         accepts=lambda value: 0 < value[0] < 1 and value[1] == 1.0,
         rejected=(0.9, 0.0),  # every masked position called replaced
@@ -362,20 +362,20 @@ CLAIMS = (
         id="slip 7 sign",
         they_say="D is the probability that a token is original; the code's labels say replaced",
         who="ELECTRA, section 2, against the released code",
-        it_is="the same loss, with the sign of the score turned; one must not mix the two",
+        it_is="the same loss, with the sign of the logit turned; one must not mix the two",
         how="computed",
-        settled_by="both losses on fixed random scores",
+        settled_by="both losses on fixed random logits",
         settle=_two_conventions,
         accepts=lambda found: found[0] < 1e-6 and found[1] > 0.1,
         rejected=(0.5, 0.0),
     ),
     Claim(
         id="slip 7 mask",
-        they_say="every chosen position becomes [MASK]",
+        they_say="every selected position becomes [MASK]",
         who="ELECTRA, section 2",
         it_is="in the released code 85% of them; 15% stay as they are, and no random words",
         how="measured",
-        settled_by="the released mix on 300 rows, counted here",
+        settled_by="the released mix on 300 sequences, counted here",
         settle=_left_as_they_are,
         accepts=all_near((0.85, 0.15), 0.02),
         rejected=(1.0, 0.0),
@@ -389,16 +389,16 @@ CLAIMS = (
             "lifts it"
         ),
         how="computed",
-        settled_by="both losses before any learning: ln V and ln 2, and a fresh model's",
+        settled_by="both losses before any learning: ln V and ln 2, and at random initialisation",
         settle=_shares_at_the_start,
         accepts=all_near((0.770, 0.0013), 0.001),
         rejected=(0.0013, 0.770),
     ),
     Claim(
-        id="stepping stones",
+        id="ablation steps",
         they_say="from BERT to ELECTRA in steps: 82.2, 82.4, 82.4, 84.3, 85.0",
         who="ELECTRA, Table 5",
-        it_is="no [MASK] in what is read: 0.2 points; every token asked: most of the rest",
+        it_is="no [MASK] in what is read: 0.2 points; every token in the loss: most of the rest",
         how="computed",
         settled_by="differences in ELECTRA's Table 5",
         settle=_step_by_step,
@@ -409,7 +409,7 @@ CLAIMS = (
         id="all tokens",
         they_say="the gain comes from learning from all tokens, not from 15%",
         who="ELECTRA, Table 5; source lectures 000 and 001",
-        it_is="so for the most part: words asked everywhere bring three quarters of it",
+        it_is="so for the most part: predicting words everywhere brings three quarters of it",
         how="computed",
         settled_by="differences in ELECTRA's Table 5",
         settle=_all_tokens,
@@ -428,7 +428,7 @@ CLAIMS = (
         id="tying",
         they_say="generator and discriminator share their embeddings",
         who="ELECTRA, section 3.2; source lecture 000",
-        it_is="83.6 without, 84.3 with the token table, 84.4 with all weights: the table does it",
+        it_is="83.6 without, 84.3 with token embeddings, 84.4 with all weights: the former do it",
         how="computed",
         settled_by="the scores in ELECTRA's section 3.2",
         settle=_tying,
@@ -439,7 +439,7 @@ CLAIMS = (
         id="not adversarial",
         they_say="trained against the discriminator, as in a GAN, the generator was worse",
         who="ELECTRA, section 3.2",
-        it_is="58% of the masked words against 65%; ELECTRA's learns from its own loss alone",
+        it_is="masked-token accuracy 58% against 65%; ELECTRA's learns from its own loss alone",
         how="computed",
         settled_by="the accuracies in ELECTRA's section 3.2; gradients of our model, here",
         settle=_not_adversarial,
@@ -449,10 +449,10 @@ CLAIMS = (
     Claim(
         id="E31",
         they_say="faster training and inference",
-        settled_by="operations of the blocks by formula",
+        settled_by="FLOPs of the blocks by formula",
         it_is=(
             "inference costs the same as BERT's of that size, and a training step *more*; what is "
-            "gained, is gained for the same operations"
+            "gained, is gained for the same FLOPs"
         ),
         settle=_same_size,
         accepts=lambda value: value[0] == 1.0 and 1.05 < value[1] < 1.3,
@@ -462,10 +462,10 @@ CLAIMS = (
     Claim(
         id="E30",
         they_say="ELECTRA-large reaches BERT-large with 25% of its training compute",
-        settled_by="operations in ELECTRA's Table 2",
+        settled_by="FLOPs in ELECTRA's Table 2",
         it_is=(
             "it reaches *RoBERTa* and XLNet with less than a quarter of theirs; BERT-large it "
-            "outdoes by 5 points, with 3.7 times its operations"
+            "outdoes by 5 points, with 3.7 times its FLOPs"
         ),
         settle=_quarter_of_whose,
         accepts=all_near((3.74, 0.222), 0.01),
@@ -476,7 +476,7 @@ CLAIMS = (
         id="base against large",
         they_say="ELECTRA-base is competitive with BERT-large",
         who=LECTURE_001,
-        it_is="better by 1.1 points, with a third of the operations",
+        it_is="better by 1.1 points, with a third of the FLOPs",
         how="computed",
         settled_by="ELECTRA's Tables 1 and 2",
         settle=_base_against_large,
@@ -487,7 +487,7 @@ CLAIMS = (
         id="small against small",
         they_say="ELECTRA-small is better than BERT-small",
         who="ELECTRA, Table 1; source lecture 001",
-        it_is="by 4.8 points with the same operations; it is also ahead of GPT",
+        it_is="by 4.8 points with the same FLOPs; it is also ahead of GPT",
         how="computed",
         settled_by="ELECTRA's Table 1",
         settle=_small_against_small,
@@ -495,7 +495,7 @@ CLAIMS = (
         rejected=(-1.0, 1.0),  # after 6.25% of the steps
     ),
     Claim(
-        id="large, same operations",
+        id="large, same FLOPs",
         they_say="with the same compute ELECTRA is better",
         who="ELECTRA, Table 2; source lecture 001",
         it_is="so: 1.8 points over the authors' own BERT; trained longer, ahead of RoBERTa",
@@ -503,7 +503,7 @@ CLAIMS = (
         settled_by="ELECTRA's Table 2",
         settle=_large_longer,
         accepts=is_(1.8),
-        rejected=5.0,  # over the published BERT-large, which had fewer operations
+        rejected=5.0,  # over the published BERT-large, which had fewer FLOPs
     ),
     Claim(
         id="E45 ELECTRA",
@@ -521,7 +521,7 @@ CLAIMS = (
     Claim(
         id="E46 ELECTRA",
         they_say="ELECTRA-base: a quarter of BERT-base's training cost",
-        settled_by="operations in ELECTRA's Table 1",
+        settled_by="FLOPs in ELECTRA's Table 1",
         it_is="the same cost; it is better for it. Only this row of the column is read here",
         settle=_cost_of_base,
         accepts=is_(1.0),
@@ -540,33 +540,33 @@ CLAIMS = (
         rejected=(True, False),
     ),
     Claim(
-        id="stones here",
+        id="ablation here",
         they_say="over BERT, in points: 0.2, 0.2, 2.1 with all tokens, 2.8 ELECTRA",
         who="ELECTRA, Table 5",
         it_is=(
-            "not here: after 800 steps BERT is ahead of every other stone, and the two that answer "
-            "yes or no are last"
+            "not here: after 800 steps BERT is ahead of every other ablation step, and the two "
+            "that predict replaced or not are last"
         ),
         how="measured",
-        settled_by="a linear probe of every word, data/results/07_stepping_stones.json",
+        settled_by="the slot-category probe, data/results/07_stepping_stones.json",
         settle=lambda: _steps_here("kinds"),
         accepts=lambda value: max(value) < 0 and max(value[1], value[3]) < min(value[0], value[2]),
         rejected=(0.2, 0.2, 2.1, 2.8),  # points of another score
     ),
     Claim(
-        id="stones here, texts",
+        id="ablation here, texts",
         they_say="over BERT, in points: 0.2, 0.2, 2.1 with all tokens, 2.8 ELECTRA",
         who="ELECTRA, Table 5",
-        it_is=("not told here: all are within a few points, and all below fresh weights"),
+        it_is=("not told here: all are within a few points, and all below random initialisation"),
         how="measured",
-        settled_by="a linear probe of whole texts, data/results/07_stepping_stones.json",
+        settled_by="the unstated-fact probe, data/results/07_stepping_stones.json",
         settle=lambda: _steps_here("jobs"),
         accepts=lambda value: max(map(abs, value)) < 0.05,
         rejected=(0.2, 0.2, 2.1, 2.8),
     ),
     Claim(
-        id="stones here, operations",
-        they_say="for the same operations: the same points",
+        id="ablation here, FLOPs",
+        they_say="at equal FLOPs: the same points",
         who="ELECTRA, Table 5",
         it_is=("not here: BERT, with 1,310 steps, is further ahead than at equal steps"),
         how="measured",
@@ -580,7 +580,8 @@ CLAIMS = (
         they_say="a generator of a quarter to half the discriminator's width is best",
         who="ELECTRA, section 3.2",
         it_is=(
-            "a half finds more words; the discriminator gains less than the spread of the seeds"
+            "a half has a higher masked-token accuracy; the discriminator gains less than the "
+            "seeds differ"
         ),
         how="measured",
         settled_by="a half against a quarter, data/results/07_variants.json",
@@ -590,10 +591,10 @@ CLAIMS = (
     ),
     Claim(
         id="tying here",
-        they_say="nothing shared 83.6, the token table shared 84.3, all weights 84.4",
+        they_say="nothing shared 83.6, the token embeddings shared 84.3, all weights 84.4",
         who="ELECTRA, section 3.2",
         it_is=(
-            "so here too: without shared tables each seed is worse than the same seed with them"
+            "so here too: without shared embeddings each seed is worse than the same seed with them"
         ),
         how="measured",
         settled_by="three seeds each, data/results/07_variants.json",
@@ -606,8 +607,8 @@ CLAIMS = (
         they_say="L = L_disc + λ · L_MLM with λ = 50",
         who="source lecture 000",
         it_is=(
-            "λ belongs to the discriminator: on the generator, far fewer replaced tokens are told "
-            "apart, though more than by a coin"
+            "λ belongs to the discriminator: on the generator, the ROC-AUC is far lower, though "
+            "above chance level"
         ),
         how="measured",
         settled_by="the same ELECTRA with λ on either loss, data/results/07_variants.json",

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import log
 from statistics import mean
 from typing import Any
 
 import torch
 
-from course_lib import MicroWorld, bert, count_parameters, published
+from course_lib import MicroWorld, bert, count_parameters, electra, published
 from course_lib.config import encoder_flops
 from course_lib.family.electra import GENERATOR_SIZE, ElectraConfig, generator_config
 from course_lib.objectives.replaced_tokens import RELEASED_MIX
 from course_lib.teaching.claims import claims, printed
 from course_lib.teaching.results import read_result
 
+from .exercises.steps import published_step, training_step
 from .experiments import FULL, LONG, SEEDS, micro_electra, outcome
 from .views.corruptor import Corruption, corrupt_and_detect
 
-TOKENS = 128  # of the text whose operations are counted
+TOKENS = 128  # of the text whose FLOPs are counted
 
 GUESSED_RIGHT = 4  # of ten masked words, in the first guess
 
@@ -57,13 +58,30 @@ def _bert_base() -> int:
 
 
 def _step_adds() -> float:
-    """The generator's operations, as a share of the discriminator's, base, blocks forward."""
+    """The generator's FLOPs, as a fraction of the discriminator's, base, blocks forward."""
     config = published("electra", "base", ElectraConfig)
     small = generator_config(config, GENERATOR_SIZE["base"])
     return encoder_flops(small, TOKENS) / encoder_flops(config, TOKENS)
 
 
-STORY, SHARE, DRAW = (4, 1), 0.2, 1  # seed and number of a held-out story; share hidden; seed
+def _base_step_adds() -> str:
+    """What a training step of ELECTRA-base costs more than BERT-base's: exercise 07.5."""
+    one, both = training_step(*published_step("base", 512, FULL.rate))
+    return f"{both / one - 1:.0%}"
+
+
+@cache
+def _parameters(size: str) -> tuple[int, int, int]:
+    """Of the kept encoder, of its head, and what the generator adds below its own head."""
+    with torch.device("meta"):
+        model = electra(size)
+    kept = count_parameters(model.discriminator)
+    adds = count_parameters(model) - kept - count_parameters(model.generator.mlm)
+    head = count_parameters(model.discriminator.rtd)
+    return count_parameters(model.discriminator.encoder), head, adds
+
+
+STORY, SHARE, DRAW = (4, 1), 0.2, 1  # seed and number of a held-out story; fraction masked; seed
 
 
 @lru_cache(maxsize=1)
@@ -91,6 +109,13 @@ def _said_of_the_story() -> dict[str, str]:
         "hidden": str(hidden), "replaced": str(replaced), "right": str(hidden - replaced),
         "found": str(found), "alarms": str(alarms),
     }  # fmt: skip
+
+
+def _story_count(name: str) -> Callable[[], str]:
+    def count() -> str:
+        return _said_of_the_story()[name]
+
+    return count
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -122,9 +147,20 @@ def _found() -> dict[str, Any]:
 
 
 def _cost(step: str) -> float:
-    """Operations of a step, as a multiple of BERT's."""
+    """FLOPs of a step, as a multiple of BERT's."""
     costs = _found()["flops_a_step"]
     return float(costs[step] / costs["BERT"])
+
+
+def _all_tokens_cost() -> str:
+    """FLOPs of a step with all tokens predicted, as a multiple of those with the masked ones."""
+    return f"{_cost('All-tokens MLM') / _cost('Replace MLM'):.1f}"
+
+
+def _constant_loss() -> str:
+    """The loss, in nats, of answering always with the fraction replaced at the first look."""
+    p = looks_at("replaced")[0][1]
+    return f"{-p * log(p) - (1 - p) * log(1 - p):.2f}"
 
 
 def _paper(step: str) -> float:
@@ -132,7 +168,7 @@ def _paper(step: str) -> float:
 
 
 def _all_tokens_share() -> str:
-    """Of ELECTRA's gain over BERT, what words asked everywhere bring (Table 5)."""
+    """Of ELECTRA's gain over BERT, what predicting words everywhere brings (Table 5)."""
     start = _paper("BERT")
     return f"{(_paper('All-tokens MLM') - start) / (_paper('ELECTRA') - start):.0%}"
 
@@ -160,10 +196,15 @@ def _here(step: str) -> float:
 
 
 def _less(better: str, worse: str) -> str:
-    """Points by which one stone is ahead of another here."""
+    """Points by which one ablation step is ahead of another here."""
     points = _here(better) - _here(worse)
     assert points > 0, (better, worse)
     return f"{points:.1f}"
+
+
+def _bert_jobs(setting: str) -> str:
+    """BERT on the second probe."""
+    return f"{mean(outcome(_found(), 'jobs')[f'{setting}: BERT']):.0%}"
 
 
 def _jobs() -> list[float]:
@@ -195,7 +236,7 @@ def _untied_kinds() -> str:
 
 
 def _price(row: str) -> tuple[float, float]:
-    """Operations of pre-training and GLUE mean of a row of Tables 1 and 2."""
+    """FLOPs of pre-training and GLUE mean of a row of Tables 1 and 2."""
     paper = printed("electra")
     found = paper["small"].get(row) or paper["large"][row]
     unit = paper["large"]["electra_400k"]["flops"]  # where only the multiple of it is printed
@@ -208,11 +249,17 @@ def _quotient(above: str, below: str) -> float:
 
 NUMBERS: dict[str, Callable[[], Any]] = {
     "adversarial": lambda: _adversarial("adversarial"),
+    "all_tokens_cost": _all_tokens_cost,
     "all_tokens_share": _all_tokens_share,
+    "all_words_kinds": lambda: _percent_kinds("All-tokens MLM"),
     "all_words_lose": lambda: _less("Replace MLM", "All-tokens MLM"),
     "all_yes_no_lose": lambda: _less("ELECTRA 15%", "ELECTRA"),
     "base_gain": lambda: f"{_price('electra_base')[1] - _price('bert_base')[1]:.1f}",
+    "base_percent_of_large": lambda: f"{_quotient('electra_base', 'bert_large'):.0%}",
+    "base_step_adds": _base_step_adds,
     "base_of_large": lambda: f"{_quotient('electra_base', 'bert_large'):.2f}",
+    "bert_jobs": lambda: _bert_jobs("equal steps"),
+    "bert_jobs_flops": lambda: _bert_jobs("equal arithmetic"),
     "bert_kinds": lambda: _percent_kinds("BERT"),
     "bert_kinds_flops": lambda: _percent_kinds("BERT", "equal arithmetic"),
     "bert_small": lambda: _price("bert_small")[1],
@@ -221,12 +268,17 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "best_to": lambda: f"{printed('electra')['generator']['best'][1]:g}",
     "by_mlm": lambda: _adversarial("mlm"),
     "claims_in_all": lambda: len(claims("07")),
+    "constant_loss": _constant_loss,
     "cost_electra": lambda: f"{_cost('ELECTRA'):.2f}",
     "electra_generator": lambda: f"{_variant('generator 1/4', 'words_by_generator'):.0%}",
     "electra_kinds": lambda: _percent_kinds("ELECTRA"),
+    "encoder_small": lambda: _parameters("small")[0],
+    "encoder_large": lambda: _parameters("large")[0],
     "encoder_base": _bert_base,
     "fresh_jobs": lambda: f"{_fresh('jobs'):.0%}",
     "fresh_kinds": lambda: f"{_fresh('kinds'):.0%}",
+    "generator_adds": lambda: f"{_parameters('base')[2] / 1e6:.2f}",
+    "head_base": lambda: _parameters("base")[1],
     "glue_400k": lambda: _price("electra_400k")[1],
     "glue_base": lambda: _price("electra_base")[1],
     "glue_bert_large": lambda: _price("bert_large")[1],
@@ -254,6 +306,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "of_large": lambda: f"{_quotient('electra_400k', 'bert_large'):.1f}",
     "of_roberta": lambda: f"{_quotient('electra_400k', 'roberta_500k'):.2f}",
     "rate": lambda: f"{FULL.rate:.0%}",
+    "replace_kinds": lambda: _percent_kinds("Replace MLM"),
     "replaced_share": _replaced_share,
     "right_of_ten": lambda: GUESSED_RIGHT,
     "seeds": lambda: len(SEEDS),
@@ -278,7 +331,22 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "wrong_apart": lambda: _wrong_term("auc"),
     "wrong_kinds": lambda: _wrong_term("kinds"),
     **{
-        f"story_{k}": (lambda k=k: _said_of_the_story()[k])
-        for k in ("hidden", "replaced", "right", "found", "alarms")
+        f"story_{name}": _story_count(name)
+        for name in ("hidden", "replaced", "right", "found", "alarms")
     },
+}
+
+TYPED = {
+    "15%": "the name ELECTRA 15%; the paper's and the released code's own rates",
+    "58%": "the paper's masked-token accuracy, section 3.2",
+    "65%": "the paper's masked-token accuracy, section 3.2",
+    "74.1": "printed in Table 1",
+    "75.1": "printed in Table 1",
+    "82.2": "printed in Table 5",
+    "83.6": "printed in section 3.2",
+    "84.3": "printed in section 3.2 and in Table 5",
+    "84.4": "printed in section 3.2",
+    "85.1": "printed in Table 1",
+    "88.9": "printed in Table 2",
+    "500": "the name RoBERTa-500K, and RoBERTa's 500,000 steps",
 }

@@ -33,7 +33,7 @@ def test_the_right_choice_is_given_away_neither_by_place_nor_by_length():
 
 
 def test_the_shares_at_the_start_are_computed():
-    found, right = item("what share of ELECTRA's loss")
+    found, right = item("what fraction of ELECTRA's loss")
     total, share = weighing.at_the_start(30_522, PAPER["loss"]["disc_weight"])
     mlm, disc = math.log(30_522), math.log(2)
     wrong_side = disc / (disc + 50 * mlm)

@@ -80,9 +80,12 @@ ASKING = TOY.index("boat")
 
 @lru_cache(maxsize=1)
 def _toy() -> ScoreParts:
-    made = [torch.tensor(x, dtype=torch.float32)[None] for x in (
-        TOY_QUERY, TOY_KEY, TOY_POSITION_KEY, TOY_POSITION_QUERY)]  # fmt: skip
-    return score_parts(made[0][None], made[1][None], *made[2:], position_rows(len(TOY), SPAN))
+    query, key, position_key, position_query = (
+        torch.tensor(x, dtype=torch.float32)[None]
+        for x in (TOY_QUERY, TOY_KEY, TOY_POSITION_KEY, TOY_POSITION_QUERY)
+    )
+    rows = position_rows(len(TOY), SPAN)
+    return score_parts(query[None], key[None], position_key, position_query, rows)
 
 
 def toy_maps() -> list[Tensor]:
@@ -187,11 +190,18 @@ def _apart_from_theirs() -> tuple[float, float]:
     return found[0], found[1]
 
 
+def _settled(claim: str) -> Any:
+    """What settles a claim of this lecture, as a value."""
+    settle = next(one for one in claims("08") if one.id == claim).settle
+    assert settle is not None, claim
+    return settle().value
+
+
 @lru_cache(maxsize=1)
 def which_delta() -> tuple[Any, Any, tuple[int, ...]]:
     """Distances at which row k + 1 acts in transformers, (c2p, p2c) of both generations; and those
     at which the paper's form cannot be had by turning the table (k = 8, 20 tokens)."""
-    first, second, unlike = next(one for one in claims("08") if one.id == "δ(j, i)").settle().value
+    first, second, unlike = _settled("δ(j, i)")
     assert first == second == ((1,), (1,))  # as the slide says
     return first, second, unlike
 
@@ -344,7 +354,7 @@ def _cost(of: str) -> str:
     """The paper's share of further computation, or the claim's by formula."""
     if of == "paper":
         return f"{printed('deberta')['cost']['more_compute']:.0%}"
-    return f"{next(one for one in claims('08') if one.id == '30% more').settle().value[0]:.0%}"
+    return f"{_settled('30% more')[0]:.0%}"
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {

@@ -480,3 +480,16 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "workers": _workers,
     "wrong_rows": lambda: 2 * SPAN + 1,
 }
+
+TYPED = {
+    "30%": "printed in the paper's appendix A.7, and cited with it",
+    "90.3": "printed in the paper: SuperGLUE, the ensemble",
+    "89.8": "printed in the paper: SuperGLUE, the human score",
+    "89.9": "printed in the paper: SuperGLUE, one model; and the mean of a printed row",
+    "90.00": "printed in the paper's Table 1",
+    "1,024": "2 · 512, as arithmetic that quizzes ask for",
+    "512": "tokens of a sequence; k or furthest distance given in a question",
+    "128": "the width of the small models; 2 · 64 and 256 / 2, as arithmetic",
+    "256": "k, given in a question",
+    "511": "512 − 1, as arithmetic",
+}

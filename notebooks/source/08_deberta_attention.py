@@ -8,7 +8,7 @@
 # ---
 
 # %% [markdown]
-# # DeBERTa: disentangled attention over content and position
+# # DeBERTa: disentangled attention
 #
 # **Lecture 08** · about 115 minutes with the exercises, 40 without · {{colab}}
 #

@@ -283,7 +283,7 @@ score_maps(model, world.tokenizer, " ".join(story.sentences[:1]))
 # Two layers, 128 wide, the same {{number:stories}} stories, the same masks, {{number:steps}} steps, three seeds, one learning rate for
 # all (tuned for neither). BERT adds position embeddings at the input; DeBERTa does not, and has {{number:more_weights}} more weights.
 # Then an ablation: DeBERTa without each of its parts. And because its decoder, which comes below, visits a block twice: a
-# BERT of three blocks. Measured is masked-token accuracy: how many of the masked tokens are predicted right.
+# BERT of three blocks. Measured is masked-token accuracy: the fraction of masked tokens predicted right.
 
 # %%
 from course_lib.lectures.lecture_08.experiments import outcome
@@ -322,7 +322,7 @@ ablation_chart(
 #   every seed. The paper compares at equal steps (Table 4).
 # - *Without c2p* {{number:c2p_loses}} points are lost, in every seed. *Without p2c* the mean even rises, and the seeds disagree.
 #   The paper loses with both. Our stories are short, and one of the two terms may say all there is to say about their order.
-# - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}.
+# - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}, by the seed.
 #
 # So "DeBERTa is better" is, in our small world, for the most part "one more block is better". At equal depth and equal steps
 # {{number:three_blocks}} points are left for disentangled attention and the decoder's positions. A table with one line for each

@@ -216,8 +216,8 @@ with torch.device("meta"):
     print(f"2 L d² and the biases of p2c          {12 * (2 * 768 * 768 + 768):12,}")
     print(f"relative position embeddings, 2 k d   {2 * 512 * 768:12,}")
     shared = count_parameters(deberta_v3("base"))
-    print(f"DeBERTa-v3-base, without token embeddings {shared - 128_100 * 768:8,}")
-    print(f"DeBERTa-base, without token embeddings    {without + added - 50_265 * 768:8,}")
+    print(f"DeBERTa-v3-base, less token embeddings{shared - 128_100 * 768:12,}")
+    print(f"DeBERTa-base, less token embeddings   {without + added - 50_265 * 768:12,}")
 
 # %% [markdown]
 # Two more matrices a layer and a table of {{number:v1_rows}} rows: {{number:added_weights}} million weights. (The paper's Table 13

@@ -8,14 +8,15 @@
 # ---
 
 # %% [markdown]
-# # DeBERTa: what a word says, and where it stands
+# # DeBERTa: disentangled attention
 #
 # **Lecture 08** · about 115 minutes with the exercises, 40 without · {{colab}}
 #
 # After this page you can
 #
-# - take an attention score apart into word with word, word with distance, distance with word, and put it together again;
-# - say which row of the table of distances a pair of tokens looks up, in the paper and in the released code;
+# - take an attention score apart into content-to-content, content-to-position and position-to-content, and put it
+#   together again;
+# - say which row of the relative position embeddings a pair of tokens looks up, in the paper and in the released code;
 # - say why three terms need sqrt(3d), and when it is not 3;
 # - tell the enhanced mask decoder from a concatenation, and SiFT from gradient clipping, by code that shows the difference.
 #
@@ -39,18 +40,18 @@ from course_lib.lectures.lecture_08.views import (
 # %% [markdown]
 # ## Predict first
 #
-# BERT adds a vector for the place to the vector of the word, once, at the entrance. From there on both are one vector.
-# DeBERTa (He et al. 2020, arXiv 2006.03654) does not add them at the entrance. It keeps *one table of vectors for
-# distances* ("three to the left", "one to the right"), and each layer compares words with words, words with distances,
-# and distances with words.
+# BERT adds a position embedding to the token embedding, once, at the input. From there on both are one vector.
+# DeBERTa (He et al. 2020, arXiv 2006.03654) does not add them there. It keeps *relative position embeddings*: one table
+# with a vector for each distance ("three to the left", "one to the right"). Each layer compares content (the tokens' own
+# vectors) with content, content with positions, and positions with content: **disentangled attention**.
 #
 # Three guesses. Write them down before you go on.
 #
 # 1. BERT divides a score by the square root of d, the width of a head. DeBERTa adds three products of width d. What
 #    does it divide by?
 # 2. Eight workers always come in the same order; every sentence about them has the same form. All eight names are
-#    hidden. Can a model that knows *only distances between tokens* name them?
-# 3. How much more does DeBERTa compute than BERT, as the paper has it? A tenth, a third, twice?
+#    masked. Can a model that knows *only distances between tokens* name them?
+# 3. How much more computation does DeBERTa need than BERT, as the paper has it? A tenth, a third, twice?
 
 # %%
 my_guesses = {"divides by": ..., "names them": ..., "more by": ...}
@@ -60,7 +61,7 @@ my_guesses = {"divides by": ..., "names them": ..., "more by": ...}
 #
 # ### Distances
 #
-# Token i looks at token j. The distance is i − j. A table with 2k rows holds a vector for each; row number:
+# Token i has the query, token j the key. The distance is i − j. A table with 2k rows holds a vector for each; row number:
 # distance plus k, but not below 0 and not above 2k − 1. Six tokens, k = 2:
 
 # %% tags=["nbval-check-output"]
@@ -69,35 +70,34 @@ for i in range(tokens):
     print(*(min(max(i - j + k, 0), 2 * k - 1) for j in range(tokens)))
 
 # %% [markdown]
-# Read the first line (token 0 asks): everything two or more places to its right has row 0. Last line: everything to the
+# Read the first line (the query of token 0): everything two or more positions to its right has row 0. Last line: everything to the
 # left of token 5 has row 3. The table has four rows, 0 to 3. (One of the lectures this course grew from goes from −k to
 # k; that would be five.) This number is written δ(i, j).
 #
 # ### One score
 #
-# Two tokens, heads of width 2. What token i asks, what token j offers, and what the table says of their distance:
+# Two tokens, heads of width 2. The query of token i, the key of token j, and the key and query of their distance's row:
 
 # %% tags=["nbval-check-output"]
-asks, offers = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 3.0])  # of the words: query of i, key of j
-distance_offers, distance_asks = torch.tensor([0.0, 2.0]), torch.tensor([1.0, -1.0])  # of the row of i − j
-word_word = asks @ offers
-word_distance = asks @ distance_offers
-distance_word = distance_asks @ offers
-print("word with word", word_word.item(), " word with distance", word_distance.item(),
-      " distance with word", distance_word.item())  # fmt: skip
-print(f"sum {word_word + word_distance + distance_word:.0f}, divided by sqrt(3 · 2): "
-      f"{(word_word + word_distance + distance_word) / 6**0.5:.2f}")  # fmt: skip
+query, key = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 3.0])  # of the tokens i and j
+position_key, position_query = torch.tensor([0.0, 2.0]), torch.tensor([1.0, -1.0])  # of the row of i − j
+c2c = query @ key
+c2p = query @ position_key
+p2c = position_query @ key
+print("content-to-content", c2c.item(), " content-to-position", c2p.item(),
+      " position-to-content", p2c.item())  # fmt: skip
+print(f"sum {c2c + c2p + p2c:.0f}, divided by sqrt(3 · 2): {(c2c + c2p + p2c) / 6**0.5:.2f}")
 
 # %% [markdown]
 # Three numbers, *added*, then one softmax over all j. "DeBERTa computes attention scores separately" is half of it.
-# Distance with distance, the fourth product, says nothing about the words and is left out.
+# Position-to-position, the fourth product, says nothing about the content and is left out.
 #
 # The paper's equation 4, with its names for the terms:
 #
 # $$\tilde A_{ij} = \underbrace{Q^c_i \cdot K^c_j}_{\text{content-to-content}} + \underbrace{Q^c_i \cdot K^r_{\delta(i,j)}}_{\text{content-to-position, c2p}} + \underbrace{K^c_j \cdot Q^r_{\delta(j,i)}}_{\text{position-to-content, p2c}}$$
 #
-# Q asks and K answers; c is projected from the words, r from the table of distances, which is called P and is the same
-# for all layers. Mind the last δ: we come back to it.
+# Q are queries and K keys; c is projected from the content, r from the relative position embeddings, a table called P and
+# the same for all layers. Mind the last δ: we come back to it.
 #
 # ## Try it
 #
@@ -128,10 +128,10 @@ check("08.2", my_scores)
 #
 # ### Three scores by three gathers
 #
-# Row r of `position_key` is what distance r offers, row r of `position_query` what it asks, both projected from the same
+# Row r of `position_key` is the key of a distance, row r of `position_query` its query, both projected from the same
 # table P. One product with *all* rows, then each pair picks its own: that is `torch.gather`, which takes from each line
-# of a table the columns whose numbers it is given. Shapes: B texts, A heads, T tokens, D units a head; K are the tokens
-# that ask, usually all T.
+# of a table the columns whose numbers it is given. Shapes: B sequences, A heads, T tokens, D units a head; K are the
+# tokens with a query, usually all T.
 
 # %%
 from course_lib.kernels.disentangled import disentangled_attention_reference, score_parts, score_scale
@@ -144,7 +144,7 @@ show(score_parts, score_scale, disentangled_attention_reference)
 #
 # ### Two generations
 #
-# The first generation projects positions by matrices of their own. The second sends them through the words' projections
+# The first generation projects positions by matrices of their own. The second sends them through the content's projections
 # (fewer weights), normalises the table, and lets distances share rows: the further, the more.
 
 # %%
@@ -173,9 +173,9 @@ compare(deberta_v3("base", span=8, furthest=32, **small))
 # %% [markdown]
 # ### Which of δ(i, j) and δ(j, i)?
 #
-# Equation 4 gives the second look-up, distance with word, the distance seen from the other end: δ(j, i). The reference
+# Equation 4 gives the second look-up, position-to-content, the distance seen from the other end: δ(j, i). The reference
 # implementation does something else, as does the authors' own file (`disentangled_attention.py`). We let the reference
-# speak. Only that term is switched on, and all words are alike, so that nothing but the table can tell pairs apart; and the
+# speak. Only that term is switched on, and all tokens are alike, so that nothing but the table can make pairs differ; and the
 # table is zero but for one row:
 
 # %%
@@ -193,14 +193,14 @@ with torch.no_grad():
     theirs.encoder.rel_embeddings.weight.zero_()
     theirs.encoder.rel_embeddings.weight[span + 1] = 50 * torch.randn(8)  # the row of distance 1
     seen = theirs(torch.full((1, tokens), 3), output_attentions=True).attentions[0][0, 0]
-odd = (seen - seen.median(dim=1, keepdim=True).values).abs() > 1e-6  # a weight unlike the others of its line
+odd = (seen - seen.median(dim=1, keepdim=True).values).abs() > 1e-6  # an attention weight unlike the others of its line
 print("where row k + 1 acts, as (i, j):", [tuple(at) for at in odd.nonzero().tolist()])
 
 # %% [markdown]
 # Row k + 1 acts on pairs with i − j = 1: that is δ(i, j), in this term too. With the paper's δ(j, i) it would be
 # j − i = 1. Does it matter? With a table of its own for this term, only the order of its rows would change. But both
 # terms read one table P. In the code's form, the vector for "three to the left" serves both terms; in the paper's form it
-# serves "three to the left" in one and "three to the right" in the other. Where positions go through the words' own
+# serves "three to the left" in one and "three to the right" in the other. Where positions go through the content's own
 # projections (second generation), that is another model; where they have their own, nearly the same. And it matters to anyone
 # who writes the formula down as code and then loads released weights. We follow the code, because its weights are what
 # there is.
@@ -214,14 +214,15 @@ with torch.device("meta"):
     added = count_parameters(deberta("base")) - without
     print(f"of it for c2p and p2c                 {added:12,}")
     print(f"2 L d² and the biases of p2c          {12 * (2 * 768 * 768 + 768):12,}")
-    print(f"table of distances, 2 k d             {2 * 512 * 768:12,}")
+    print(f"relative position embeddings, 2 k d   {2 * 512 * 768:12,}")
     shared = count_parameters(deberta_v3("base"))
-    print(f"DeBERTa-v3-base, without the words' table {shared - 128_100 * 768:8,}")
-    print(f"DeBERTa-base, without the words' table    {without + added - 50_265 * 768:8,}")
+    print(f"DeBERTa-v3-base, less token embeddings{shared - 128_100 * 768:12,}")
+    print(f"DeBERTa-base, less token embeddings   {without + added - 50_265 * 768:12,}")
 
 # %% [markdown]
-# Two more matrices a layer and a table of 1,024 rows: 15 million weights. (The paper's Table 13 says 134 million for the
-# whole; the released file has 139.) The second generation has the table only, and half as many rows: 14.5 million less.
+# Two more matrices a layer and a table of {{number:v1_rows}} rows: {{number:added_weights}} million weights. (The paper's Table 13
+# says 134 million for the whole; the released file has {{number:first_weights}}.) The second generation has the table only, and
+# half as many rows: {{number:second_saves}} million less.
 #
 # ## See it
 #
@@ -242,8 +243,8 @@ bucket_chart()
 # ### Why sqrt(3d)
 #
 # Let all entries of queries, keys and both tables be drawn with mean 0 and variance 1. A product of two such vectors of
-# width d has variance d. The three products are uncorrelated, so their sum has 3d. Divided by sqrt(d) only, the scores
-# are larger by sqrt(3), and the softmax is sharper.
+# width d has variance d. The three products are uncorrelated, so their sum has 3d. Divided by sqrt(d) only, the logits
+# of the softmax are larger by sqrt(3), and the softmax is sharper.
 
 # %%
 score_variance()
@@ -270,18 +271,19 @@ story = world.stories(3, seed=5, split="heldout")[0]
 score_maps(model, world.tokenizer, " ".join(story.sentences[:1]))
 
 # %% [markdown]
-# *Three maps, each divided by sqrt(3d) already, and their sum. Word with distance (content-to-position) depends on the line
-# (who asks) and on the diagonal (how far); distance with word (position-to-content) on the column (who answers) and on the
-# diagonal. Look for diagonals: they are pure distance.*
+# *Three maps of attention scores, each divided by sqrt(3d) already, and their sum. Content-to-position depends on the line
+# (the query) and on the diagonal (the distance); position-to-content on the column (the key) and on the diagonal. Look for
+# diagonals: they are pure distance.*
 
 # %% [markdown]
 # ## Measure it
 #
 # ### Kept apart, or added?
 #
-# Two layers, 128 wide, the same 10,000 stories, the same masks, 1,200 steps, three seeds, one learning rate for all (chosen for
-# neither). BERT adds places to words; DeBERTa does not, and has 15% more weights. Then DeBERTa without each of its parts. And
-# because its decoder, which comes below, visits a block twice: a BERT of three blocks.
+# Two layers, 128 wide, the same {{number:stories}} stories, the same masks, {{number:steps}} steps, three seeds, one learning rate for
+# all (tuned for neither). BERT adds position embeddings at the input; DeBERTa does not, and has {{number:more_weights}} more weights.
+# Then an ablation: DeBERTa without each of its parts. And because its decoder, which comes below, visits a block twice: a
+# BERT of three blocks. Measured is masked-token accuracy: the fraction of masked tokens predicted right.
 
 # %%
 from course_lib.lectures.lecture_08.experiments import outcome
@@ -290,41 +292,47 @@ from course_lib.teaching.results import in_words, read_result
 found = read_result("08_positions")
 words = outcome(found, "masked_accuracy")
 seconds = found["step_seconds"]
-print(f"{'':24}{'steps':>6}{'time a step':>13}{'hidden words found':>28}")
+print(f"{'':26}{'steps':>6}{'time a step':>13}{'masked-token accuracy':>28}")
 for name in words:
     longer = seconds.get(name, seconds["BERT"]) / seconds["BERT"]
-    print(f"{name:24}{found['recipes'][name]['steps']:6}{longer:12.2f}×{in_words(words[name]):>28}")
+    said = name.replace("place", "position")
+    print(f"{said:26}{found['recipes'][name]['steps']:6}{longer:12.2f}×{in_words(words[name]):>28}")
 
 # %%
-ablation_chart({"1,200 steps, and BERT longer": words}, percent=True, title="Held-out hidden words found", x_title="share found")
+shown = {name.replace("place", "position"): values for name, values in words.items()}
+ablation_chart(
+    {"1,200 steps, and BERT longer": shown}, percent=True,
+    title="Masked-token accuracy, held-out stories", x_title="masked-token accuracy",
+)  # fmt: skip
 
 # %% [markdown]
-# *Each dot is a seed, each bar a mean. Compare "without decoder" with BERT, and "decoder without places" with DeBERTa.*
+# *Each dot is a seed, each bar a mean. Compare "without decoder" with BERT, and "decoder without positions" with DeBERTa.*
 
 # %% [markdown]
-# At equal steps DeBERTa finds 89% of the hidden words and BERT 83%, in every seed. Is it because word and place are kept
-# apart? The attention alone, "without decoder", gains 1.2 points, and the seeds disagree. So read the rest of the table.
+# At equal steps DeBERTa's masked-token accuracy is {{number:deberta_words}} and BERT's {{number:bert_words}}; it is ahead in every
+# seed. Is it because content and position are disentangled? The attention alone, "without decoder", gains
+# {{number:attention_gains}} points, and the seeds disagree. So read the rest of the table.
 #
-# - *Without the decoder* most of the gain is gone. Is that the absolute place? The line below it says no: with the
-#   decoder's two visits, and its places kept at zero, nearly all of the gain is back. With the visits, a guess is made after
-#   three blocks instead of two: the first, and the last one twice. And a BERT of three blocks finds 88%. So some five of
-#   the seven points are depth.
-# - *Equal time.* A step of this DeBERTa takes about twice as long as one of BERT, a good half of the difference for the
-#   decoder. Give BERT 1.9 times the steps, a little less than equal time, and it is ahead, in every seed. The paper
-#   compares at equal steps (Table 4).
-# - *Without c2p* 0.7 points are lost, in every seed. *Without p2c* the mean even rises, and the seeds disagree. The paper
-#   loses with both. Our stories are short, and one of the two terms may say all there is to say about their order.
-# - *No distances*: the decoder's places alone, and the words. Two of five words are still found.
+# - *Without the decoder* most of the gain is gone. Is that the absolute position? The line below it says no: with the
+#   decoder's two visits, and its position embeddings kept at zero, nearly all of the gain is back. With the visits, a
+#   prediction is made after three blocks instead of two: the first, and the last one twice. And a BERT of three blocks
+#   reaches {{number:three_blocks_words}}. So {{number:depth_points}} of the {{number:gain_points}} points can be had by depth alone.
+# - *Equal time.* A step of this DeBERTa takes {{number:longer}} times as long as one of BERT, {{number:decoder_time}} of the
+#   difference for the decoder. Give BERT {{number:time_ratio}} times the steps, a little less than equal time, and it is ahead, in
+#   every seed. The paper compares at equal steps (Table 4).
+# - *Without c2p* {{number:c2p_loses}} points are lost, in every seed. *Without p2c* the mean even rises, and the seeds disagree.
+#   The paper loses with both. Our stories are short, and one of the two terms may say all there is to say about their order.
+# - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}, by the seed.
 #
 # So "DeBERTa is better" is, in our small world, for the most part "one more block is better". At equal depth and equal steps
-# one or two points are left for keeping word and place apart. A table with one line for each model would not have shown it. In
-# a network of 12 layers one more visit would weigh less, and places may weigh more.
+# {{number:three_blocks}} points are left for disentangled attention and the decoder's positions. A table with one line for each
+# model would not have shown it. In a network of 12 layers one more visit would weigh less, and positions may weigh more.
 #
 # ### The enhanced mask decoder
 #
-# Some things depend on the absolute place. The paper's example is a sentence with two nouns in the same surroundings,
+# Some things depend on the absolute position. The paper's example is a sentence with two nouns in the same surroundings,
 # one the subject and one not; ours is a queue. *"then the … sees the lamp . then the … sees the boat ."*: eight workers, always in
-# the same order, all eight hidden. What they see is drawn anew each time. Only the place says who comes.
+# the same order, all eight masked. What they see is drawn anew each time. Only the position says who comes.
 
 # %%
 from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
@@ -332,36 +340,38 @@ from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
 show(EnhancedMaskDecoder.forward, DebertaForMaskedLM.forward)
 
 # %% [markdown]
-# The last block is visited twice more. What *asks* begins as the last block's input (`hidden_states[-2]`) plus the vector of
-# the absolute place; what is *read* stays that input. The last block's ordinary outcome is not used for the guess. Nothing
-# is concatenated. One of the source lectures prints softmax(W [h ; p]), word and place side by side; we built that too, as
-# another way to tell the place.
+# The last block is visited twice more. The *query* is made from the last block's input (`hidden_states[-2]`) plus the
+# absolute position embedding; *key and value* are made from that input as it is. The last block's ordinary output is not
+# used for the prediction. Nothing is concatenated. One of the source lectures prints softmax(W [h ; p]), hidden state and
+# position embedding concatenated; we built that too, as another way to give the position ("side by side" in the chart).
 
 # %%
 queue = read_result("08_queue")
 queue_chart(queue)
 
 # %% [markdown]
-# *Share of the eight workers named right, along training (steps on a logarithmic axis); lines are means of three seeds, bands
-# their range. One in eight is chance.*
+# *Masked-token accuracy over the eight workers, along training (steps on a logarithmic axis); lines are means of three seeds,
+# bands their range. One in eight is chance level.*
 
 # %%
 for name, values in outcome(queue, "accuracy").items():
     print(f"{name:36}{in_words(values)} after {queue['recipes'][name]['steps']} steps")
 
 # %% [markdown]
-# Distances alone do not name the queue in 300 steps, with k = 4 or with k = 64. In principle they could: the texts have 58
-# tokens, so with k = 64 every token sees how far away `[CLS]` is. Five times as many steps do not find it either (the line "longer"). Why not, we do
-# not know (we tried one learning rate); that something can be computed does not mean that training finds it. With the place given outright, it takes
-# less than a hundred steps.
+# Distances alone do not name the queue in {{number:queue_short}} steps, with k = {{number:narrow}} or with k = {{number:far}}: {{number:untold}},
+# chance level. In principle they could: the sequences have 58 tokens, so with k = {{number:far}} every token sees how far away
+# `[CLS]` is. Five times as many steps do not find it either (the line "longer"). Why not, we do not know (we tried one
+# learning rate); that something can be computed does not mean that training finds it. With the absolute position given, it
+# takes less than a hundred steps.
 #
-# How it is given matters less. Word and place side by side, the form of the source lecture, does it as well here, and quicker.
-# It is only not what the authors built, and what their weights need.
+# How it is given matters less. The concatenation, the form of the source lecture, does it as well here, and quicker. It is
+# only not what the authors built, and what their weights need.
 #
 # ### SiFT
 #
-# The paper's largest model was fine-tuned by **SiFT**: give each word's normalised vector a small random push, move the push
-# a little in the direction that changes the answer most, and ask for the same answer again.
+# The paper's largest model was fine-tuned by **SiFT** (scale-invariant fine-tuning), a form of virtual adversarial training:
+# add a small random perturbation to each token's normalised embedding, move it a little in the direction that changes the
+# output most, and train for the same output as before.
 
 # %%
 from course_lib.objectives.sift import sift_loss, symmetric_kl
@@ -370,7 +380,7 @@ show(sift_loss, symmetric_kl)
 
 # %% [markdown]
 # The source lecture prints g / max(1, ‖g‖/γ) under this name. That is gradient clipping, which every training here does. The
-# difference in one cell: clipping changes what the weights do *next*; SiFT changes what the model *reads now*.
+# difference in one cell: clipping changes the *next weights*; SiFT changes the *present input*.
 
 # %%
 from course_lib.objectives.masked_lm import masked_lm_loss
@@ -386,12 +396,12 @@ print(f"clipping: gradient {before:.2f} cut to 0.10; outputs changed by {(clippe
 for step in (0, 1e-4, 1e-2):
     torch.manual_seed(0)
     _, moved = sift_loss(lambda: model(**batch.inputs).logits, model.encoder.embeddings.norm, step=step)
-    print(f"SiFT, climbing by {step}: outputs under the push differ by {moved:.1e} nats a word; this is added to the loss")
+    print(f"SiFT, climbing by {step}: perturbed outputs differ by {moved:.1e} nats a token; this is added to the loss")
 
 # %% [markdown]
-# (The authors' code climbs by 0.0001 from a random push of 0.01: most of what the second line shows is the random push.)
-# Because the push is given *after* a normalisation, its size means the same in a model with long word vectors and in one
-# with short: hence "scale-invariant". The paper used it for its model of 1.5 billion weights, on SuperGLUE and, in an
+# (The authors' code climbs by 0.0001 from a random perturbation of 0.01: most of what the second line shows is the random
+# part.) Because the perturbation is added *after* a normalisation, its size means the same in a model with long embeddings
+# and in one with short: hence "scale-invariant". The paper used it for its model of 1.5 billion weights, on SuperGLUE and, in an
 # appendix (Table 12), on GLUE.
 #
 # ## What the paper reached
@@ -403,8 +413,8 @@ for step in (0, 1e-4, 1e-2):
 # | RoBERTa, trained beside it | 84.9 | 79.5 | 66.8 |
 # | DeBERTa | 86.3 | 82.5 | 71.7 |
 # | without the decoder | 86.1 | 81.3 | 70.3 |
-# | without word with distance (c2p) | 85.9 | 81.3 | 69.3 |
-# | without distance with word (p2c) | 86.0 | 80.8 | 69.6 |
+# | without content-to-position (c2p) | 85.9 | 81.3 | 69.3 |
+# | without position-to-content (p2c) | 86.0 | 80.8 | 69.6 |
 # | without decoder and c2p | 85.8 | 80.3 | 68.1 |
 # | without decoder and p2c | 85.8 | 80.2 | 68.5 |
 #
@@ -413,7 +423,7 @@ for step in (0, 1e-4, 1e-2):
 # | | score |
 # |---|---|
 # | base: MNLI-m/mm; SQuAD 2.0 F1/exact | 88.8/88.5; 86.2/83.1 |
-# | base with replaced tokens (Table 15): MNLI-m/mm | 90.6/90.8 |
+# | base with replaced-token detection (Table 15): MNLI-m/mm | 90.6/90.8 |
 # | large (Tables 1 and 2): MNLI-m/mm; SQuAD 2.0 F1/exact; RACE | 91.1/91.1; 90.7/88.0; 86.8 |
 # | 1.5 billion with SiFT, SuperGLUE: one model; ensemble; people | 89.9; 90.3; 89.8 |
 # | eight GLUE development sets, large (Table 1) | DeBERTa 90.0 (see below), ELECTRA 89.5, XLNet 89.2, RoBERTa 88.8, BERT 84.1 |
@@ -424,8 +434,8 @@ for step in (0, 1e-4, 1e-2):
 #
 # Read critically, the paper too. Its abstract gains 2.3 points on SQuAD 2.0 over a RoBERTa of 88.4; its own Table 2 gives
 # RoBERTa 89.4, and the gain is 1.3. Table 1 prints 93.9 for RoBERTa's QNLI, where RoBERTa's paper has 94.7, and an average
-# of 90.00 for a row whose mean is 89.9. Section 5.2.1 swaps the letters of equation 4: there (b) is word with distance and (c)
-# distance with word.
+# of 90.00 for a row whose mean is 89.9. Section 5.2.1 swaps the letters of equation 4: there (b) is content-to-position and (c)
+# position-to-content.
 
 # %%
 print(f"{'':12}{'you said':>20}   answer")

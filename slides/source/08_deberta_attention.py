@@ -77,9 +77,9 @@ BLOCK = {"fill": "#f6e9f1", "ink": "#8f4a72"}
 
 
 def added_or_apart() -> str:
-    """Left BERT: place and word become one vector; right DeBERTa: three products a pair."""
+    """Left BERT: position and word become one vector; right DeBERTa: three products a pair."""
     parts = [
-        words(245, 24, "BERT: added, once, at the entrance", 22, style=BOLD),
+        words(245, 24, "BERT: added, once, at the input", 22, style=BOLD),
         words(865, 24, "DeBERTa: compared, in every layer", 22, style=BOLD),
         f'<path d="M535 0V388" stroke="{GREY}" stroke-dasharray="3 6"/>',
     ]
@@ -87,26 +87,26 @@ def added_or_apart() -> str:
         parts += [
             rect(x, 52, 92, 52, f"word {name}", **WORD, wide=2),
             words(x + 109, 86, "+", 26),
-            rect(x + 126, 52, 92, 52, f"place {name}", **PLACE, wide=2, dash="6 3"),
+            rect(x + 126, 52, 92, 52, f"position {name}", **PLACE, wide=2, dash="6 3"),
             arrow(x + 46, 106, x + 92, 158), arrow(x + 172, 106, x + 126, 158),
             rect(x + 38, 162, 142, 56, f"token {name}", wide=2.5, size=22),
         ]  # fmt: skip
     parts += [
         f'<path d="M202 190H311" stroke="{INK}" stroke-width="4"/>',
         words(256, 254, "one product"),
-        words(245, 322, "word and place, once added,"), words(245, 350, "go on as one vector."),
+        words(245, 322, "word and position, once added,"), words(245, 350, "go on as one vector."),
         rect(605, 70, 130, 60, "word i", **WORD, wide=2, size=22),
         rect(995, 70, 130, 60, "word j", **WORD, wide=2, size=22),
         rect(765, 260, 200, 60, "distance i − j", **PLACE, wide=2, size=22, dash="6 3"),
         f'<path d="M737 100H993" stroke="{INK}" stroke-width="4"/>',
         f'<path d="M670 132L800 258M1060 132L930 258" stroke="{INK}" stroke-width="4"/>',
-        words(865, 86, "word with word"),
-        words(722, 206, "word with", 20, "end"), words(738, 232, "distance", 20, "end"),
-        words(1008, 206, "distance", 20, "start"), words(992, 232, "with word", 20, "start"),
+        words(865, 86, "content-to-content"),
+        words(722, 206, "content-to-", 20, "end"), words(738, 232, "position", 20, "end"),
+        words(1008, 206, "position-to-", 20, "start"), words(992, 232, "content", 20, "start"),
         words(865, 352, "one table of vectors, a row a distance,"),
         words(865, 378, "the same table in all layers"),
     ]  # fmt: skip
-    return svg(1150, 392, *parts, says="BERT adds places to words; DeBERTa compares three times")
+    return svg(1150, 392, *parts, says="BERT adds positions to words; DeBERTa has three products")
 
 
 # ---------------------------------------------------------------- 3: which row
@@ -119,9 +119,9 @@ def which_row() -> str:
     delta, rows = row_table(position_rows(TOKENS, SPAN)), position_rows(TOKENS, SPAN)
     cell, left, top = 50, 96, 62
     parts = [
-        words(left + cell * TOKENS / 2, 20, "token j answers"),
+        words(left + cell * TOKENS / 2, 20, "j: key"),
         f'<text transform="translate(26,{top + cell * TOKENS / 2}) rotate(-90)" '
-        'text-anchor="middle" font-size="20">token i asks</text>',
+        'text-anchor="middle" font-size="20">i: query</text>',
     ]
     for n in range(TOKENS):
         parts.append(words(left + cell * (n + 0.5), 50, str(n), 19, style=f' fill="{GREY}"'))
@@ -149,9 +149,9 @@ def which_row() -> str:
 def one_score() -> str:
     """The three products written out, a line each."""
     shown = (
-        ("word with word", "c2c", ("query of i", ASKS), ("key of j", OFFERS)),
-        ("word with distance", "c2p", ("query of i", ASKS), ("key of the row", DISTANCE_OFFERS)),
-        ("distance with word", "p2c", ("query of the row", DISTANCE_ASKS), ("key of j", OFFERS)),
+        ("content-to-content", "c2c", ("query of i", ASKS), ("key of j", OFFERS)),
+        ("content-to-position", "c2p", ("query of i", ASKS), ("key of the row", DISTANCE_OFFERS)),
+        ("position-to-content", "p2c", ("query of the row", DISTANCE_ASKS), ("key of j", OFFERS)),
     )
     rows = []
     for (name, short, left, right), found in zip(shown, _one_score(), strict=True):
@@ -165,17 +165,17 @@ def one_score() -> str:
         )
     total = sum(_one_score())
     rows.append(("<strong>sum</strong>", "", "", "", f"<strong>{_whole(total)}</strong>"))
-    return table(("", "", "asks", "answers", "product"), rows, numbers=False, size=24)
+    return table(("", "", "query", "key", "product"), rows, numbers=False, size=24)
 
 
 # ---------------------------------------------------------------- 5: three maps and their sum
 
 
 def three_maps() -> str:
-    """Four grids of small integers: the darker the larger; the asking row framed."""
+    """Four grids of small integers: the darker the larger; the query row framed."""
     maps, parts = toy_maps(), []
     largest = max(float(one.abs().max()) for one in maps)
-    titles = ("word with word", "word with distance", "distance with word", "sum")
+    titles = ("content-to-content", "content-to-position", "position-to-content", "sum")
     cell, top, gap, left = 56, 74, 56, 76
     for n, (title, values) in enumerate(zip(titles, maps, strict=True)):
         x = left + n * (4 * cell + gap)
@@ -257,7 +257,7 @@ def sizes() -> str:
         rest = whole - vocabulary - places - projections
         rows.append((f"<strong>{name}</strong>", f"{vocabulary:,}", f"{places:,}",
                      f"{projections:,}", f"{rest:,}", f"<strong>{whole:,}</strong>"))  # fmt: skip
-    head = ("", "words’ table", "places", "projections", "the rest", "all")
+    head = ("", "token embeddings", "positions", "projections", "the rest", "all")
     return table(head, rows, size=22)
 
 
@@ -294,9 +294,9 @@ def both_deltas() -> str:
                 if value:
                     look = {"text": "●", "fill": "#efd3e3", "ink": "#8f4a72", "wide": 3, "size": 18}
                 parts.append(rect(x + cell * j, top + cell * i, cell - 4, cell - 4, **look))
-        parts.append(words(x + 2.5 * cell, top + 5 * cell + 24, "j answers →", 18))
+        parts.append(words(x + 2.5 * cell, top + 5 * cell + 24, "j: key →", 18))
         parts.append(f'<text transform="translate({x - 14},{top + 2.5 * cell}) rotate(-90)" '
-                     'text-anchor="middle" font-size="18">← i asks</text>')  # fmt: skip
+                     'text-anchor="middle" font-size="18">← i: query</text>')  # fmt: skip
     return svg(660, 328, *parts, says="row k + 1 acts above the diagonal, or below it")
 
 
@@ -306,7 +306,7 @@ HEAD = 64
 
 
 def spread() -> Any:
-    """Densities of fresh scores: one term, three by sqrt(d), three by sqrt(3d)."""
+    """Densities of scores of random vectors: one term, three by sqrt(d), three by sqrt(3d)."""
     import plotly.graph_objects as go
 
     one, three = score_statistics(HEAD, 1), score_statistics(HEAD, 3)
@@ -328,7 +328,7 @@ def spread() -> Any:
         figure.add_annotation(x=x, y=y, text=text, font_color=colour, showarrow=False,
                               xanchor="left", align="left")  # fmt: skip
     figure.update_xaxes(title_text="score of a pair", range=[-EDGE, EDGE], zeroline=False)
-    figure.update_yaxes(title_text="share (density)", range=[0, 0.46], dtick=0.2)
+    figure.update_yaxes(title_text="density", range=[0, 0.46], dtick=0.2)
     figure.update_layout(showlegend=False)
     return for_a_hall(figure, 680, 400)
 
@@ -362,7 +362,7 @@ def _rows_of_dots(
     def across(value: float) -> float:
         return left + wide * (value - low) / (high - low)
 
-    parts = [words(left, 20, "hidden words found, held-out stories", 19, "start", BOLD)]
+    parts = [words(left, 20, "masked-token accuracy, held-out stories", 19, "start", BOLD)]
     for tick in ticks:
         parts.append(f'<path d="M{across(tick):.1f} {top}V{bottom}" stroke="#dcdcdc"/>')
         parts.append(words(across(tick), bottom + 22, f"{tick:.0%}", 18))
@@ -405,7 +405,7 @@ def measured() -> str:
     return _rows_of_dots(
         said, 0.78, 0.94, (0.8, 0.85, 0.9), columns={"time (BERT’s = 1)": times},
         filled={"DeBERTa": PURPLE, "BERT": BLUE, "BERT, equal time": BLUE},
-        step=66, says="hidden words found by BERT and DeBERTa, at equal steps and at equal time",
+        step=66, says="masked-token accuracy of BERT and DeBERTa, at equal steps and at equal time",
     )  # fmt: skip
 
 
@@ -415,25 +415,25 @@ PARTS = {
     "DeBERTa": "DeBERTa",
     "without c2p": "without c2p",
     "without p2c": "without p2c",
-    "decoder without places": "decoder without places",
+    "decoder without places": "decoder without positions",
     "without decoder": "without decoder",
-    "BERT": "BERT (adds places)",
+    "BERT": "BERT (adds positions)",
 }
 
 
 def parts_worth() -> str:
     assert mean(_reached("no distances")) < 0.6  # far left of the figure, as the slide says
     return _rows_of_dots(
-        PARTS, 0.78, 0.94, (0.8, 0.85, 0.9), columns={"blocks to a guess": _blocks()},
+        PARTS, 0.78, 0.94, (0.8, 0.85, 0.9), columns={"blocks to a prediction": _blocks()},
         filled={"DeBERTa": PURPLE, "BERT": BLUE},
-        says="hidden words found by DeBERTa, without each of its parts, and by BERT",
+        says="masked-token accuracy of DeBERTa, without each of its parts, and of BERT",
     )  # fmt: skip
 
 
 @lru_cache(maxsize=1)
 def _blocks() -> dict[str, str]:
-    """How many blocks a word passes on its way to a guess. The decoder starts from what the last
-    block reads, and visits that block instead."""
+    """How many blocks a token passes up to its prediction. The decoder starts from the last
+    block's input, and visits that block instead."""
     world, passed = MicroWorld.load(), {}
     for name in PARTS:
         model: Any = small_model(RECIPES[name], world, seed=0)
@@ -457,13 +457,13 @@ def beside_the_paper() -> str:
         rows.append(
             (
                 "<strong>BERT; the paper: RoBERTa</strong>" if name == "BERT"
-                else f"<strong>{name}</strong>",
+                else f"<strong>{PARTS[name]}</strong>",
                 f"{signed(mean(points))} (sd {stdev(points):.1f})",
                 f"{seeds_below(name)} of {len(points)}",
                 *(map(signed, paper_changes(theirs)) if theirs else ["–"] * 3),
             )
         )  # fmt: skip
-    head = ("points against DeBERTa", "ours: words", "seeds below", "MNLI", "SQuAD 2.0", "RACE")
+    head = ("points against DeBERTa", "ours: accuracy", "seeds below", "MNLI", "SQuAD 2.0", "RACE")
     return table(head, rows, size=23)
 
 
@@ -471,9 +471,9 @@ def beside_the_paper() -> str:
 
 
 def queue_text() -> str:
-    """The first two sentences of a row: workers hidden, things drawn anew; below, who it was."""
+    """The first two sentences of a row: workers masked, things drawn anew; below, who it was."""
     line = _queue_line(_queue()["words"])
-    return svg(1150, 104, *line, says="two sentences of the queue with their workers hidden")
+    return svg(1150, 104, *line, says="two sentences of the queue with their workers masked")
 
 
 def _queue_line(jobs: Sequence[str]) -> list[str]:
@@ -494,24 +494,24 @@ def _queue_line(jobs: Sequence[str]) -> list[str]:
 
 
 def decoder_picture() -> str:
-    """What asks goes through the last block twice; what is read stays the same."""
+    """The query's copy goes through the last block twice; key and value stay the same."""
     return svg(
         1150, 252,
-        rect(2, 14, 148, 56, "place", **PLACE, wide=2, dash="6 3", size=22),
+        rect(2, 14, 148, 56, "position", **PLACE, wide=2, dash="6 3", size=22),
         rect(2, 150, 148, 70, "x", **WORD, wide=2.5, size=26),
-        words(0, 243, "what the last block read", 18, "start"),
+        words(0, 243, "the last block’s input", 18, "start"),
         words(230, 102, "+", 34),
         arrow(152, 42, 214, 84, tip=False), arrow(152, 172, 214, 104, tip=False),
-        arrow(248, 92, 330, 92), words(288, 76, "asks", 20),
+        arrow(248, 92, 330, 92), words(288, 76, "query", 20),
         rect(336, 50, 200, 84, "last block", **BLOCK, wide=2.5, size=24),
-        arrow(538, 92, 640, 92), words(588, 76, "asks", 20),
+        arrow(538, 92, 640, 92), words(588, 76, "query", 20),
         rect(646, 50, 200, 84, "last block", **BLOCK, wide=2.5, size=24),
         arrow(848, 92, 930, 92),
         rect(936, 56, 212, 72, "which word?", wide=2, size=22),
         arrow(152, 200, 436, 200, 436, 138), arrow(436, 200, 746, 200, 746, 138),
-        words(310, 190, "is read", 20), words(590, 190, "the same x is read", 20),
+        words(310, 190, "key, value", 20), words(590, 190, "key, value: the same x", 20),
         words(591, 36, "the same weights", 20),
-        says="the place is added to what asks; the last block is visited twice; x is read",
+        says="the position is added to the query; the last block is visited twice; x is key, value",
     )  # fmt: skip
 
 
@@ -528,14 +528,14 @@ def _chance() -> float:
 
 
 def queue_lines() -> Any:
-    """The share of workers named right along training; the mean of the seeds, and their range."""
+    """The fraction of workers named right along training; the seeds' mean and range."""
     short = dict(TOLD)
     short |= {name: f"distances to {n}" for name, n in zip(UNTOLD, (LENGTH, NARROW), strict=True)}
     curves = {said: [run["curve"] for run in _queue()["runs"][name]]
               for name, said in short.items()}  # fmt: skip
     figure = curves_chart(
         curves, x_title="training step", y_title="workers named", title="", percent=True,
-        levels={"chance": _chance()},
+        levels={"chance level": _chance()},
     )  # fmt: skip
     labels = [a for a in figure.layout.annotations if a.xref == "paper"]
     for label, y in zip(labels, (1.02, 0.91, 0.80, 0.42, 0.31, 0.13), strict=True):
@@ -548,8 +548,8 @@ def queue_lines() -> Any:
 
 @lru_cache(maxsize=1)
 def _clipped_and_perturbed() -> tuple[float, float, float, float]:
-    """A gradient's size before clipping and after; what that changes in the answers; how far
-    SiFT's push moves them, in nats."""
+    """A gradient's size before clipping and after; what that changes in the outputs; how far
+    SiFT's perturbation moves them, in nats."""
     torch.manual_seed(0)
     shape: dict[str, Any] = {
         "vocab_size": 50, "num_layers": 2, "hidden_size": 32, "num_heads": 2,
@@ -578,10 +578,10 @@ def clipping_and_sift() -> str:
     rows = [
         ("<strong>clipping</strong>", "the gradient", f"{before:.1f} → {after:g}",
          f"<strong>unchanged ({changed:g})</strong>"),
-        ("<strong>SiFT</strong>", "the words’ normalised vectors", "a push",
+        ("<strong>SiFT</strong>", "normalised embeddings", "perturbation",
          f"<strong>KL {perturbed:.5f}</strong>"),
     ]  # fmt: skip
-    return table(("", "touches", "", "answers now"), rows, numbers=False, size=22)
+    return table(("", "touches", "", "outputs now"), rows, numbers=False, size=22)
 
 
 def code_sift() -> str:

@@ -54,8 +54,9 @@ OTHER_WAYS = ("place side by side", "no decoder")  # beside the decoder's
 
 def _scaled() -> Settled:
     """Variance of the summed score after sqrt(d) and after sqrt(3d); entropy of its softmax, in
-    nats, after either; the terms the code counts, of one, two and three; the share of the words'
-    variance that a position term has in a fresh model, second generation and first."""
+    nats, after either; the terms the code counts, of one, two and three; the fraction of
+    content-to-content's variance that a position term has at random initialisation, second
+    generation and first."""
     drawn, table = score_statistics(HEAD), torch.zeros(1, 2, HEAD)
     spread = tuple(drawn.variance(scale) for scale in drawn.scales)
     entropy = tuple(drawn.entropy(scale) for scale in drawn.scales)
@@ -65,18 +66,19 @@ def _scaled() -> Settled:
     tokens = drawn.scores.shape[-1]
     said = (
         f"entries of variance 1: variance {spread[0]:.2f} after sqrt(d), {spread[1]:.2f} after "
-        f"sqrt(3d); softmax of {entropy[0]:.2f} and {entropy[1]:.2f} nats ({tokens} equal shares "
-        f"have {math.log(tokens):.2f}). With one, two and three terms our code divides by the root "
-        f"of {counted[0]}d, {counted[1]}d, {counted[2]}d. In fresh models a position term has "
-        f"{fresh[0]:.0%} of the words' variance (second generation), {fresh[1]:.2%} (first)"
+        f"sqrt(3d); softmax of {entropy[0]:.2f} and {entropy[1]:.2f} nats ({tokens} equal "
+        f"probabilities have {math.log(tokens):.2f}). With one, two and three terms our code "
+        f"divides by the root of {counted[0]}d, {counted[1]}d, {counted[2]}d. At random "
+        f"initialisation a position term has {fresh[0]:.0%} of the variance of content-to-content "
+        f"(second generation), {fresh[1]:.2%} (first)"
     )
     return Settled((*spread, *entropy, *counted, *fresh), said)
 
 
 @torch.no_grad()
 def _share_at_the_start(make: Callable[..., Encoder]) -> float:
-    """Variance of a position term in the first block of a fresh small model, mean of both, as a
-    share of that of words with words."""
+    """Variance of a position term in the first block of an untrained small model, mean of both,
+    as a fraction of that of content-to-content."""
     torch.manual_seed(0)
     shape = {"vocab_size": 500, "num_layers": 1, "hidden_size": 4 * HEAD, "num_heads": 4}
     model: Any = make("base", intermediate_size=HEAD, **shape).eval()
@@ -164,7 +166,7 @@ def _unlike(tokens: int = 20, span: int = 8) -> tuple[int, ...]:
 def _which_delta() -> Settled:
     """Distances at which one row acts in c2p and in p2c, in both generations; and those at which
     the paper's form cannot be had by turning a table that p2c has to itself, for k = 8 and 20
-    tokens. (Both read one table: there is none to turn.)"""
+    tokens. (Both look up one table: there is none to turn.)"""
     first, second = (
         tuple(_where_a_row_acts(kind, term) for term in ("c2p", "p2c"))
         for kind in ("Deberta", "DebertaV2")
@@ -183,7 +185,7 @@ def _which_delta() -> Settled:
 
 
 def _tiny() -> DebertaForMaskedLM:
-    """A DeBERTa of two narrow layers with its decoder, fresh weights."""
+    """A DeBERTa of two narrow layers with its decoder, randomly initialised."""
     torch.manual_seed(0)
     shape: dict[str, Any] = {
         "vocab_size": 50, "num_layers": 2, "hidden_size": 32, "num_heads": 2,
@@ -195,9 +197,9 @@ def _tiny() -> DebertaForMaskedLM:
 
 
 def _what_the_decoder_has() -> Settled:
-    """Its weights; how often it visits the last block; whether what is read, what asks, stay the
-    vectors that the last block had read; and the share of a queue that is named with the decoder,
-    with place and word side by side, and with neither."""
+    """Its weights; how often it visits the last block; whether key and value, and the query, are
+    made from the last block's input; and the fraction of a queue that is named with the decoder,
+    with position and hidden state concatenated, and with neither."""
     model = _tiny()
     decoder: EnhancedMaskDecoder = model.decoder
     last: Any = model.encoder.stack.blocks[-1]  # type: ignore[union-attr, index]
@@ -220,20 +222,20 @@ def _what_the_decoder_has() -> Settled:
     said = ", ".join(f"{name} {shape}" for name, shape in weights.items())
     said = (
         f"of its own the decoder has {said}; it visits the last block {len(visits)} times more, "
-        f"which reads the same as before: {'yes' if reads else 'no'}; is asked by the same: "
+        f"key and value made from the same input: {'yes' if reads else 'no'}; the query: "
         f"{'yes' if asks else 'no'}"
     )
     reached = outcome(result("08_queue"), "accuracy")
     named = tuple(mean(reached[NEAR + way]) for way in ("decoder", *OTHER_WAYS))
-    said += f". Of a queue {named[0]:.0%} is named with it, {named[1]:.0%} with word and place side"
-    said += f" by side, {named[2]:.0%} with neither"
+    said += f". Of a queue {named[0]:.0%} is named with it, {named[1]:.0%} by concatenation, "
+    said += f"{named[2]:.0%} with neither"
     return Settled((len(weights), len(visits), reads, asks, *named), said)
 
 
 @lru_cache(maxsize=1)
 def _clipped_and_perturbed() -> tuple[float, float, float, float]:
-    """What clipping changes in the answers; how far the printed formula is from clipping; how far
-    SiFT's push moves the answers, in nats; and times that with word vectors ten times as long."""
+    """What clipping changes in the outputs; how far the printed formula is from clipping; how far
+    SiFT's perturbation moves them, in nats; and times that with embeddings ten times as long."""
     model, ids = _tiny(), torch.arange(5, 15)[None]
     embeddings: Any = model.encoder.embeddings
     weights = list(model.parameters())
@@ -257,7 +259,7 @@ def _clipped_and_perturbed() -> tuple[float, float, float, float]:
     with torch.no_grad():
         changed = float((answer() - before).abs().max())
     perturbed = moved()
-    # The head shares the words' table, so only what is looked up there is made longer.
+    # The head shares the embedding matrix, so only what is looked up there is made longer.
     handle = embeddings.token.register_forward_hook(lambda *seen: 10 * seen[2])
     longer = moved()
     handle.remove()
@@ -268,8 +270,8 @@ def _clipping_is_not_sift() -> Settled:
     changed, apart, perturbed, longer = _clipped_and_perturbed()
     said = (
         f"the printed formula gives what torch's clipping gives (to {apart:.0e}); it changes the "
-        f"answers by {changed:g}. SiFT's perturbation moves them by a symmetric KL of "
-        f"{perturbed:.1e} nats a word; with word vectors ten times as long, {longer:.2f} times "
+        f"outputs by {changed:g}. SiFT's perturbation moves them by a symmetric KL of "
+        f"{perturbed:.1e} nats a token; with embeddings ten times as long, {longer:.2f} times "
         "as far"
     )
     return Settled((changed, apart, perturbed, longer), said)
@@ -291,7 +293,7 @@ def _sizes() -> Settled:
 
 
 def _extra() -> Settled:
-    """DeBERTa-base less a RoBERTa-base without places and segments; and 2Ld² + 2kd."""
+    """DeBERTa-base less a RoBERTa-base without positions and segments; and 2Ld² + 2kd."""
     config = published("deberta", "base", DebertaConfig)
     L, d, k = config.num_layers, config.hidden_size, config.span
     formula = 2 * L * d * d + 2 * k * d
@@ -303,7 +305,7 @@ def _extra() -> Settled:
 
 
 def _shared() -> Settled:
-    """Millions of parameters saved where positions pass through the words' projections."""
+    """Millions of parameters saved where positions pass through the content's projections."""
     own, shared = (_count(deberta_v3, "base", shared_projections=one) for one in (False, True))
     rows = printed("deberta")["second_generation"]
     less = rows["base"]["parameters"] - rows["shared_projections"]["parameters"]
@@ -312,13 +314,13 @@ def _shared() -> Settled:
 
 
 def _longer(tokens: int = 512) -> Settled:
-    """Operations that two more products with 2k rows add to those of the blocks, as a share; and,
+    """FLOPs that two more products with 2k rows add to those of the blocks, as a fraction; and,
     measured, a training step of DeBERTa, and of one without its decoder, a step of BERT being 1."""
     config = published("deberta", "base", DebertaConfig)
     H, L = config.hidden_size, config.num_layers
     added = L * 2 * (2 * tokens * 2 * config.span * H)  # two terms; each token with each row
     usual = encoder_flops(config, tokens)
-    said = f"{added / 1e9:.0f} G operations on top of {usual / 1e9:.0f} G: {added / usual:.0%}"
+    said = f"{added / 1e9:.0f} GFLOPs on top of {usual / 1e9:.0f}: {added / usual:.0%}"
     seconds = result("08_positions")["step_seconds"]
     times = tuple(seconds[name] / seconds["BERT"] for name in ("DeBERTa", "without decoder"))
     here = f"a training step here, BERT's being 1: {times[0]:.2f}, without decoder {times[1]:.2f}"
@@ -407,7 +409,7 @@ def _cell_of_roberta() -> Settled:
 # ================================================================ what our own runs reached
 
 
-WORDS = "hidden words found"
+WORDS = "masked-token accuracy"
 
 
 def _positions(runs: Sequence[str], against: str) -> Settled:
@@ -432,8 +434,8 @@ def _equal() -> Settled:
 
 
 def _decoder() -> Settled:
-    """The paper's loss; ours without the decoder, without its places; and BERT of a block more,
-    as deep as DeBERTa is for what it guesses, less DeBERTa."""
+    """The paper's loss; ours without the decoder, without its positions; and BERT of a block
+    more, as deep as DeBERTa is for its predictions, less DeBERTa."""
     runs = ("without decoder", "decoder without places", "BERT, three blocks")
     return _with(_without("without_decoder"), _positions(runs, "DeBERTa"))
 
@@ -451,12 +453,13 @@ CLAIMS = (
         who=LECTURE_000,
         it_is=(
             "by sqrt(3d), and the 3 counts the terms that are on: a sum of three has three times "
-            "the variance, and after sqrt(d) the softmax is sharper before anything was learnt. "
+            "the variance, and after sqrt(d) the softmax is sharper at random initialisation. "
             "That holds for entries of variance 1, as in the second generation, whose table is "
-            "normalised. In the first the table starts so small that the words are nearly all"
+            "normalised. In the first the table starts so small that content-to-content is nearly "
+            "all"
         ),
         how="computed",
-        settled_by="fresh queries, keys and tables, and fresh models, through score_parts, here",
+        settled_by="random queries, keys, tables; untrained models, through score_parts, here",
         settle=_scaled,
         accepts=lambda found: (
             all_near((3.0, 1.0, 2.9, 3.7, 1, 2, 3), 0.1)(found[:7])
@@ -469,7 +472,7 @@ CLAIMS = (
         id="E98",
         they_say="attention scores are computed separately",
         who=LECTURE_003,
-        it_is="three scores are computed, and *summed* before one softmax",
+        it_is="three attention scores are computed, and *summed* before one softmax",
         how="computed",
         settled_by="weights of our attention against one softmax and against three, here",
         settle=_one_softmax,
@@ -495,10 +498,10 @@ CLAIMS = (
         they_say="the third term looks up δ(j, i)",
         who="DeBERTa, equation 4",
         it_is=(
-            "the released code looks up δ(i, j) in both terms. Both read one table, so the forms "
-            "differ in which distances share a vector: with shared projections another model, "
-            "unless the table is symmetric. A table of its own would only have its rows turned, "
-            "but for the far end"
+            "the released code looks up δ(i, j) in both terms. Both look up one table, so the "
+            "forms differ in which distances share a vector: with shared projections another "
+            "model, unless the table is symmetric. A table of its own would only have its rows "
+            "turned, but for the far end"
         ),
         how="measured",
         settled_by=(
@@ -511,11 +514,11 @@ CLAIMS = (
     ),
     Claim(
         id="E35",
-        they_say="enhanced mask decoder: softmax(W [h ; p]), word and place side by side",
+        they_say="enhanced mask decoder: softmax(W [h ; p]), position embedding concatenated",
         who=LECTURE_000,
         it_is=(
-            "no concatenation: the place is added to what *asks* in two more visits of the last "
-            "block; what is read stays the same. But side by side tells the place, too"
+            "no concatenation: the absolute position is added to the *query* in two more visits of "
+            "the last block; key and value stay the same. But concatenation gives the position, too"
         ),
         how="measured",
         settled_by=(
@@ -533,8 +536,8 @@ CLAIMS = (
         they_say="SiFT: g / max(1, ‖g‖/γ)",
         who=LECTURE_000,
         it_is=(
-            "that is gradient clipping, which leaves the answers as they are. SiFT pushes the "
-            "normalised word vectors and asks for the same answers"
+            "that is gradient clipping, which leaves the present outputs as they are. SiFT "
+            "perturbs the normalised embeddings and trains for the same outputs"
         ),
         how="computed",
         settled_by="both on a small DeBERTa, here",
@@ -599,8 +602,8 @@ CLAIMS = (
         who="DeBERTa, Table 4",
         it_is=(
             "in the paper most where texts are long, on RACE. Here it cannot be told for each: one "
-            "alone does about as well as both. Without either, when only the decoder knows places, "
-            "most is lost"
+            "alone does about as well as both. Without either, when only the decoder knows "
+            "positions, most is lost"
         ),
         settled_by=_BOTH,
         settle=lambda: _with(
@@ -617,13 +620,13 @@ CLAIMS = (
     ),
     Claim(
         id="decoder here",
-        they_say="the enhanced mask decoder helps by telling absolute places",
+        they_say="the enhanced mask decoder helps by absolute positions",
         who="DeBERTa, Table 4 and section 3.2",
         it_is=(
-            "it helps much here, but hardly by places: with all of them zero little is lost. The "
-            "two more visits make the model one block deeper: a guess passes the first block and "
-            "the last one twice, and the last one's ordinary output feeds nothing. A BERT of one "
-            "block more comes near to DeBERTa"
+            "it helps much here, but hardly by positions: with all of them zero little is lost. "
+            "The two more visits make the model one block deeper: a prediction passes the first "
+            "block and the last one twice, and the last one's ordinary output feeds nothing. A "
+            "BERT of one block more comes near to DeBERTa"
         ),
         settled_by=_BOTH,
         settle=_decoder,
@@ -633,12 +636,12 @@ CLAIMS = (
             and abs(value[2]) < 0.02
             and -0.03 < value[3] < 0
         ),
-        rejected=(((-0.2, -1.2, -1.4),), -0.05, -0.05, -0.05),  # were it the places
+        rejected=(((-0.2, -1.2, -1.4),), -0.05, -0.05, -0.05),  # were it the positions
         **_HERE,
     ),
     Claim(
         id="DeBERTa and RTD",
-        they_say="pre-trained by telling replaced tokens, DeBERTa is better still",
+        they_say="pre-trained by replaced-token detection, DeBERTa is better still",
         who="DeBERTa, Table 15",
         it_is="so: 1.8 and 2.3 points of MNLI at base size; v3 is pre-trained that way",
         how="computed",
@@ -664,7 +667,7 @@ CLAIMS = (
         who="DeBERTa, appendix A.7",
         it_is="14.9 million at base size, to the last unit: two matrices a layer, and the table",
         how="computed",
-        settled_by="the formula; DeBERTa-base less a RoBERTa-base without places and segments",
+        settled_by="the formula; DeBERTa-base less a RoBERTa-base without positions and segments",
         settle=_extra,
         accepts=is_((14_942_208, 14_942_208)),
         rejected=(786_432, 786_432),  # the table alone
@@ -685,12 +688,11 @@ CLAIMS = (
         they_say="30% more computation than BERT or RoBERTa",
         who="DeBERTa, appendix A.7",
         it_is=(
-            "by the formula a fifth more arithmetic at 512 tokens; picking rows is no arithmetic, "
-            "but takes time. A small model on a CPU takes longer by more, and the decoder has its "
-            "share in it"
+            "by the formula a fifth more FLOPs at 512 tokens; the gathers add no FLOPs, but take "
+            "time. A small model on a CPU takes longer by more, in part for its decoder"
         ),
         settled_by=(
-            "operations of two products with 2k rows, base size; time of a training step, "
+            "FLOPs of two products with 2k rows, base size; time of a training step, "
             "data/results/08_positions.json"
         ),
         settle=_longer,
@@ -740,13 +742,13 @@ CLAIMS = (
     ),
     Claim(
         id="queue here",
-        they_say="words with like neighbours are told apart by their absolute place",
+        they_say="words with like neighbours need absolute positions",
         who="DeBERTa, section 3.2",
         it_is=(
-            "so here: BERT names all eight workers; distances alone, near or far, stay at chance, "
-            "five times as many steps or not"
+            "so here: BERT names all eight workers; distances alone, near or far, stay at chance "
+            "level, five times as many steps or not"
         ),
-        settled_by="a queue that only places tell apart, data/results/08_queue.json",
+        settled_by="a queue that only absolute positions decide, data/results/08_queue.json",
         settle=lambda: _queue((FAR, f"{FAR}, longer", "BERT")),
         accepts=lambda value: max(value[:2]) < 0.2 and value[2] > 0.6,
         rejected=(0.875, 0.875, 0.875),  # were distances enough at once

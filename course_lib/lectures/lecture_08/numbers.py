@@ -16,8 +16,19 @@ from course_lib.kernels.disentangled import ScoreParts, score_parts, score_scale
 from course_lib.kernels.positions import position_rows, row_table
 from course_lib.teaching.claims import claims, printed
 from course_lib.teaching.results import read_result
+from course_lib.text.world import MicroWorld
 
-from .experiments import LENGTH, NARROW, QUEUE_RECIPES, SEEDS, STORIES, outcome
+from .experiments import (
+    ABSOLUTE,
+    FULL,
+    LENGTH,
+    NARROW,
+    QUEUE_RECIPES,
+    SEEDS,
+    STORIES,
+    outcome,
+    small_model,
+)
 from .views.distance_buckets import DistanceRows, distance_rows
 
 
@@ -80,9 +91,12 @@ ASKING = TOY.index("boat")
 
 @lru_cache(maxsize=1)
 def _toy() -> ScoreParts:
-    made = [torch.tensor(x, dtype=torch.float32)[None] for x in (
-        TOY_QUERY, TOY_KEY, TOY_POSITION_KEY, TOY_POSITION_QUERY)]  # fmt: skip
-    return score_parts(made[0][None], made[1][None], *made[2:], position_rows(len(TOY), SPAN))
+    query, key, position_key, position_query = (
+        torch.tensor(x, dtype=torch.float32)[None]
+        for x in (TOY_QUERY, TOY_KEY, TOY_POSITION_KEY, TOY_POSITION_QUERY)
+    )
+    rows = position_rows(len(TOY), SPAN)
+    return score_parts(query[None], key[None], position_key, position_query, rows)
 
 
 def toy_maps() -> list[Tensor]:
@@ -187,11 +201,18 @@ def _apart_from_theirs() -> tuple[float, float]:
     return found[0], found[1]
 
 
+def _settled(claim: str) -> Any:
+    """What settles a claim of this lecture, as a value."""
+    settle = next(one for one in claims("08") if one.id == claim).settle
+    assert settle is not None, claim
+    return settle().value
+
+
 @lru_cache(maxsize=1)
 def which_delta() -> tuple[Any, Any, tuple[int, ...]]:
     """Distances at which row k + 1 acts in transformers, (c2p, p2c) of both generations; and those
     at which the paper's form cannot be had by turning the table (k = 8, 20 tokens)."""
-    first, second, unlike = next(one for one in claims("08") if one.id == "δ(j, i)").settle().value
+    first, second, unlike = _settled("δ(j, i)")
     assert first == second == ((1,), (1,))  # as the slide says
     return first, second, unlike
 
@@ -271,6 +292,38 @@ def _against_bert() -> str:
     return signed(points)
 
 
+def _attention_gains() -> str:
+    """Points of DeBERTa without its decoder over BERT; the page says: the seeds disagree."""
+    points = _ahead("without decoder", "BERT")
+    assert mean(points) > 0 > min(points)
+    return f"{mean(points):.1f}"
+
+
+def _decoder_time() -> str:
+    """Of the time that a step of DeBERTa takes longer than BERT's, the decoder's."""
+    return f"{(_longer() - _longer('without decoder')) / (_longer() - 1):.0%}"
+
+
+@lru_cache(maxsize=1)
+def _more_weights() -> str:
+    """The small DeBERTa's weights over the small BERT's."""
+    world = MicroWorld.load()
+    ours, usual = (count_parameters(small_model(one, world, 0)) for one in (FULL, ABSOLUTE))
+    return f"{ours / usual - 1:.0%}"
+
+
+def _added_weights() -> str:
+    """Millions of weights of the first generation for distances: projections and table."""
+    _, _, table, projections = _sizes()["DeBERTa-base"]
+    return f"{(table + projections) / 1e6:.1f}"
+
+
+def _second_saves() -> str:
+    """Millions of weights, token embeddings aside, that the second generation has fewer."""
+    first, second = (_sizes()[name] for name in ("DeBERTa-base", "DeBERTa-v3-base"))
+    return f"{((first[0] - first[1]) - (second[0] - second[1])) / 1e6:.1f}"
+
+
 def paper_changes(row: str) -> list[float]:
     """Points of MNLI (matched), SQuAD 2.0 (F1) and RACE against DeBERTa, by Table 4."""
     rows = printed("deberta")["ablation"]
@@ -344,15 +397,17 @@ def _cost(of: str) -> str:
     """The paper's share of further computation, or the claim's by formula."""
     if of == "paper":
         return f"{printed('deberta')['cost']['more_compute']:.0%}"
-    return f"{next(one for one in claims('08') if one.id == '30% more').settle().value[0]:.0%}"
+    return f"{_settled('30% more')[0]:.0%}"
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
+    "added_weights": _added_weights,
     "against_bert": _against_bert,
     "all_named": _all_named,
     "alone_looks": lambda: _looks_most(0),
     "apart_first": lambda: f"{_apart_from_theirs()[0]:.7f}",
     "apart_second": lambda: f"{_apart_from_theirs()[1]:.7f}",
+    "attention_gains": _attention_gains,
     "bert_from": lambda: _all_from("BERT"),
     "bert_words": lambda: _percent(_reached("BERT")),
     "beside_from": lambda: _all_from(f"distances to {NARROW}, place side by side"),
@@ -362,13 +417,17 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "cost_paper": lambda: _cost("paper"),
     "deberta_words": lambda: _percent(_reached("DeBERTa")),
     "decoder_from": lambda: _all_from(f"distances to {NARROW}, decoder"),
+    "decoder_time": _decoder_time,
     "decoder_worth": lambda: _worse("without decoder"),
+    "depth_points": lambda: _worse("BERT", "BERT, three blocks"),
     "ensemble": lambda: _superglue("ensemble"),
     "equal_time_seeds": _equal_time_seeds,
     "equal_time_steps": lambda: _steps("BERT, equal time"),
     "equal_time_words": _at_equal_time,
     "far": lambda: LENGTH,
+    "first_weights": lambda: f"{_sizes()['DeBERTa-base'][0] / 1e6:.1f}",
     "gain_abstract": lambda: _gain("squad_2_in_the_abstract"),
+    "gain_points": lambda: _worse("BERT"),
     "gain_table": lambda: _gain("squad_2"),
     "kept_without_places": _kept_without_places,
     "longer": lambda: f"{_longer():.1f}",
@@ -376,6 +435,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "longer_end": _longer_end,
     "longer_without": lambda: f"{_longer('without decoder'):.1f}",
     "mnli_gain": lambda: signed(-paper_changes("roberta")[0]),
+    "more_weights": _more_weights,
     "narrow": lambda: NARROW,
     "no_distances": _no_distances,
     "one_scaled": lambda: f"{_scaled():.2f}",
@@ -388,10 +448,12 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "printed_mean": lambda: f"{printed('deberta')['large']['glue']:.2f}",
     "projections": _projections,
     "queue_long": lambda: QUEUE_RECIPES[LONGER].steps,
+    "queue_short": lambda: QUEUE_RECIPES[UNTOLD[0]].steps,
     "race_gain": lambda: signed(-paper_changes("roberta")[2]),
     "real_mean": lambda: printed("deberta")["large"]["glue_recomputed"],
     "rows_used": _rows_used,
     "same_row": _same_row,
+    "second_saves": _second_saves,
     "seeds": lambda: _in_letters(len(SEEDS)),
     "shown_dozen": lambda: "{} to {}".format(*_shown().sharing(12)),
     "shown_furthest": lambda: SHOWN_FURTHEST,
@@ -400,9 +462,12 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "shown_span": lambda: SHOWN_SPAN,
     "single": lambda: _superglue("single"),
     "squad_gain": lambda: signed(-paper_changes("roberta")[1]),
+    "steps": lambda: _steps("DeBERTa"),
     "stories": lambda: STORIES,
     "sum_looks": lambda: _looks_most(1),
     "three_blocks": lambda: _worse("BERT, three blocks"),
+    "three_blocks_words": lambda: _percent(_reached("BERT, three blocks")),
+    "time_ratio": lambda: f"{_steps('BERT, equal time') / _steps('BERT'):.1f}",
     "toy_k": lambda: SPAN,
     "toy_rows": lambda: 2 * SPAN,
     "unlike_from": lambda: which_delta()[2][0],
@@ -414,4 +479,17 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "v3_span": lambda: published("deberta-v3", "base", DebertaV2Config).span,
     "workers": _workers,
     "wrong_rows": lambda: 2 * SPAN + 1,
+}
+
+TYPED = {
+    "30%": "printed in the paper's appendix A.7, and cited with it",
+    "90.3": "printed in the paper: SuperGLUE, the ensemble",
+    "89.8": "printed in the paper: SuperGLUE, the human score",
+    "89.9": "printed in the paper: SuperGLUE, one model; and the mean of a printed row",
+    "90.00": "printed in the paper's Table 1",
+    "1,024": "2 · 512, as arithmetic that quizzes ask for",
+    "512": "tokens of a sequence; k or furthest distance given in a question",
+    "128": "the width of the small models; 2 · 64 and 256 / 2, as arithmetic",
+    "256": "k, given in a question",
+    "511": "512 − 1, as arithmetic",
 }

@@ -93,7 +93,7 @@ def test_the_decoder_is_a_table():
     made = EnhancedMaskDecoder(config)
     assert count_parameters(made) == 7 * 12 and made.visits == 2
     assert item("decoder add")[1].text.startswith("P · d, for")
-    assert "visited twice more" in answer("absolute places at all")
+    assert "visited twice more" in answer("absolute positions at all")
 
 
 def gaps(name):
@@ -110,7 +110,7 @@ def test_the_ablation_is_subtracted():
     mnli, _, squad, race = gaps("roberta")
     assert f"+{mnli:.1f} on MNLI, +{squad:.1f} F1 on SQuAD 2.0, +{race:.1f} on RACE" in said
     for name, form in (("without_c2p", "costs {:.1f}, {:.1f} and {:.1f}"),
-                       ("without_p2c", "word {:.1f}, {:.1f} and {:.1f}")):  # fmt: skip
+                       ("without_p2c", "to-content {:.1f}, {:.1f} and {:.1f}")):  # fmt: skip
         mnli, _, squad, race = gaps(name)
         assert form.format(mnli, squad, race) in said
     said = answer("architecture then overrated")

@@ -158,7 +158,7 @@ def measure_scores(
     remark = ""
     if hasattr(model, "decoder") and layer == config.num_layers:
         remark = (
-            "Shown is the encoder's own pass. When it guesses masked words, the enhanced mask "
+            "Shown is the encoder's own pass. To predict masked tokens, the enhanced mask "
             "decoder visits this layer with other queries, to which the absolute position is added."
         )
     tokens = [tokenizer.token(i) for i in ids[0].tolist()]

@@ -149,6 +149,11 @@ def _millions(model: str) -> str:
     return f"{count_parameters(_models()[model]) / 1e6:.1f}"
 
 
+def _base_more() -> int:
+    theirs, ours = (count_parameters(model) for model in _models().values())
+    return ours - theirs
+
+
 def _difference(name: str, row: str, against: str) -> list[float]:
     rows = printed("roberta")[name]
     return [round(a - b, 1) for a, b in zip(rows[row], rows[against], strict=True)]
@@ -258,6 +263,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "added_millions": lambda: printed("roberta")["vocabulary"]["base"] // 10**6,
     "asked_right": lambda: f"{added()[1]:.1f}",
     "asked_wrong": lambda: f"{added()[2]:.1f}",
+    "base_more": lambda: f"{_base_more() / 1e6:.1f}",
     "bert_dev": lambda: f"{_average('bert_large_dev'):.2f}",
     "bert_pieces": lambda: table_rows("token")[0],
     "bert_millions": lambda: _millions("BERT-base"),
@@ -343,6 +349,7 @@ TYPED = {
     "8,000": "a batch of RoBERTa's Tables 3 and 9",
     "24,000": "warm-up, RoBERTa's Table 9",
     "30,000": "warm-up, RoBERTa's Table 9",
+    "128": "the printed length of BERT's short sequences, and the micro RoBERTa's width",
     "1,024": "RoBERTa, section 5, and the printed width of the large models",
     "84.6": "a printed score, RoBERTa's Table 3 and BERT's Table 1",
     "88.5": "the leaderboard's printed average, RoBERTa's Table 5",

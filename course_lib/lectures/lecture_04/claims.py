@@ -249,9 +249,7 @@ def _settings() -> Settled:
 def _times_berts_compute() -> Settled:
     table = printed("roberta")["compute"]
     short, whole = (table[run] / table["bert_large"] for run in ("roberta_100k", "roberta_500k"))
-    return Settled(
-        whole, f"100,000 steps {short:.1f} times BERT-large's FLOPs, all {whole:.1f}"
-    )
+    return Settled(whole, f"100,000 steps {short:.1f} times BERT-large's FLOPs, all {whole:.1f}")
 
 
 def _large_over_base() -> Settled:
@@ -302,8 +300,8 @@ def _accumulation() -> Settled:
     wrong = sum(gradient(part, 4 * count) for part, count in zip(parts, counts, strict=True))
     errors = [float((found - whole).abs().max() / whole.abs().max()) for found in (right, wrong)]
     said = (
-        f"four parts of 8 against 32 positions at once: gradients differ by {errors[0]:.0e} when each "
-        f"part is divided by the whole's count, by {errors[1]:.0%} when each by its own"
+        f"four parts of 8 against 32 positions at once: gradients differ by {errors[0]:.0e} when "
+        f"each part is divided by the whole's count, by {errors[1]:.0%} when each by its own"
     )
     return Settled(errors[0], said)
 

@@ -158,7 +158,7 @@ def masks_over_epochs() -> str:
               for p in range(SHOWN)]  # fmt: skip
     for k, (name, way) in enumerate(_ways().items()):
         parts += _grid(name, way, 98 + 354 * k, top)
-    return svg(1152, top + high * SHOWN + 30, *parts, says="which tokens are selected, epoch by epoch")
+    return svg(1152, top + high * SHOWN + 30, *parts, says="selected tokens, epoch by epoch")
 
 
 def _grid(name: str, way: MaskedEpochs, x: int, top: int) -> list[str]:

@@ -178,8 +178,8 @@ compare(roberta_for_masked_lm("base", vocab_size=2_000, **small))
 # ### Where do 15 million more parameters come from?
 #
 # RoBERTa-base has {{number:roberta_millions}} million parameters, BERT-base {{number:bert_millions}}. (Both are
-# counted with a pooler, as is usual, though RoBERTa's pre-training trains none.) If the architecture is the same, the difference must be
-# in the embedding matrices. Check it on paper first: {{number:roberta_pieces}} tokens instead of
+# counted with a pooler, as is usual, though RoBERTa's pre-training trains none.) If the architecture is the same, the
+# difference must be in the embedding matrices. Check it on paper first: {{number:roberta_pieces}} tokens instead of
 # {{number:bert_pieces}}, for each a row of {{number:width}} numbers.
 
 # %% tags=["nbval-check-output"]
@@ -318,8 +318,8 @@ figure = dots_chart(
 figure.update_yaxes(range=[0, 1])
 
 # %% [markdown]
-# *Static masking is still last: dynamic masking is ahead by {{number:fresh_over_one_more}} points, not
-# {{number:fresh_over_one}}. Ten copies and dynamic masking overlap.*
+# *Static masking is still last; dynamic masking gains {{number:fresh_over_one_more}} points, before {{number:fresh_over_one}}.
+# Ten copies and dynamic masking overlap.*
 
 # %%
 from statistics import mean

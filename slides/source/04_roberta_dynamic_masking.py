@@ -232,7 +232,7 @@ def coverage_table() -> str:
     shown = (1, 2, 10, _epochs_by_schedule(), int(LIVE.epochs))
     shares = [coverage(_rate(), max(shown), copies) for copies in SCHEMES.values()]
     rows = [(str(n), *(f"{one[n - 1]:.1%}" for one in shares)) for n in shown]
-    return table(("epochs", "static", "ten", "dynamic"), rows, size=22)
+    return table(("epochs", "static", "ten", "dyn."), rows, size=22)
 
 
 # ---------------------------------------------------------------- 5, 6: measured
@@ -385,7 +385,7 @@ def cost() -> str:
     data = [v for v in printed("roberta")["data"].values() if isinstance(v, int)]
     rows = (
         ("text, GB", str(printed("roberta")["data"]["books_and_wikipedia"]), str(sum(data))),
-        ("sequences a batch", f"{theirs['batch']:,}", f"{ours['batch']:,}"),
+        ("batch size", f"{theirs['batch']:,}", f"{ours['batch']:,}"),
         ("steps", f"{theirs['steps']:,}", f"{ours['steps']:,}"),
         ("learning rate", power(theirs["learning_rate"]), power(ours["learning_rate"])),
         ("β₂", str(theirs["beta2"]), str(ROBERTA_BETA2)),

@@ -232,7 +232,7 @@ def coverage_table() -> str:
     shown = (1, 2, 10, _epochs_by_schedule(), int(LIVE.epochs))
     shares = [coverage(_rate(), max(shown), copies) for copies in SCHEMES.values()]
     rows = [(str(n), *(f"{one[n - 1]:.1%}" for one in shares)) for n in shown]
-    return table(("epochs", "static", "ten", "dyn."), rows, size=22)
+    return table(("epochs", "static", "ten", "dynamic"), rows, size=20)
 
 
 # ---------------------------------------------------------------- 5, 6: measured

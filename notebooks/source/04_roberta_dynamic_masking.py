@@ -14,8 +14,8 @@
 #
 # After this page you can
 #
-# - draw BERT's masks in three ways, say which one BERT really used, and what the difference is worth;
-# - pack text into rows in four ways, build a large batch out of small ones, and cut any text into bytes;
+# - tell static from dynamic masking, say which of them BERT really used, and what the difference is worth;
+# - pack text into sequences in four ways, build a large batch out of small ones, and cut any text into bytes;
 # - read a table of results without comparing a test score with a development score.
 #
 # You need what lecture 02 builds: masked language modelling (**MLM**) and next-sentence prediction (**NSP**). Both
@@ -37,44 +37,45 @@ from course_lib.lectures.lecture_04.views import byte_pieces_view, mask_epochs_v
 # RoBERTa (Liu et al. 2019, arXiv 1907.11692) is a *replication study*. Its authors took BERT's blocks as they
 # are and asked: was BERT trained well? Their answer moved nearly every benchmark, with hardly a change to the model.
 #
-# BERT hides 15% of the positions of a text and asks for the words. Suppose the draw is made **once**, and the
-# model then passes over the text forty times. Three guesses, written down before you go on:
+# BERT selects {{number:rate}} of a text's positions for prediction. With *static masking* they are selected **once**;
+# with *dynamic masking* anew in every epoch (a reading of the whole text). Three guesses, written down before you go on:
 #
-# 1. What share of all positions is ever asked in those forty passes? And if the draw is made anew each time?
-# 2. A small model reads 400 stories forty times, with one fixed draw. Another reads the same stories as often, with
-#    a fresh draw each time. Which reaches the lower *training* loss, and which finds more hidden words in new stories?
-# 3. Pairs of single sentences, packed into rows of 64 positions: what share of the positions is padding?
+# 1. What fraction of all positions is ever selected in forty epochs of static masking? And of dynamic masking?
+# 2. A small model reads {{number:stories}} stories for forty epochs with static masking, another with dynamic masking.
+#    Which reaches the lower *training* loss, and which the higher *masked-token accuracy* (the fraction of selected
+#    tokens predicted right) on new stories?
+# 3. Pairs of single sentences, packed into sequences of {{number:row}} positions: what fraction is padding?
 
 # %%
 my_guesses = {
-    "ever asked, one draw": ..., "ever asked, fresh draws": ..., "lower training loss": ...,
-    "more words in new stories": ..., "padding": ...,
+    "ever selected, static": ..., "ever selected, dynamic": ..., "lower training loss": ...,
+    "higher accuracy": ..., "padding": ...,
 }  # fmt: skip
 
 # %% [markdown]
 # ## By hand
 #
-# ### How often is a position asked?
+# ### How often is a position selected?
 #
-# One pass asks 15% of the positions. With a fresh draw, a position escapes a pass with chance 0.85, two passes
-# with 0.85 · 0.85 = 0.7225. So 27.75% have been asked after two passes. With one fixed draw it is still 15%:
-# the second pass asks the same positions again.
+# An epoch selects 15% of the positions. With dynamic masking, a position escapes an epoch with probability 0.85, two
+# epochs with 0.85 · 0.85 = 0.7225. So 27.75% have been selected after two epochs. With static masking it is still 15%:
+# the second epoch selects the same positions again.
 
 # %% tags=["nbval-check-output"]
 for epochs in (1, 2, 10, 13, 40):
-    fresh, ten = 1 - 0.85**epochs, 1 - 0.85 ** min(epochs, 10)
-    print(f"after {epochs:2} passes: one draw 15.0%   ten copies {ten:6.2%}   fresh {fresh:6.2%}")
+    dynamic, ten = 1 - 0.85**epochs, 1 - 0.85 ** min(epochs, 10)
+    print(f"after {epochs:2} epochs: static 15.0%   ten copies {ten:6.2%}   dynamic {dynamic:6.2%}")
 
 # %% [markdown]
-# The middle column is what BERT really did: its program wrote **ten copies** of the text, each with its own draw,
-# and read these again and again. Forty passes is the paper's own count; its schedule of lengths (nine steps in ten
+# The middle column is what BERT really did: its program wrote **ten copies** of the text, each with its own mask,
+# and read these again and again. Forty epochs is the paper's own count; its schedule of lengths (nine steps in ten
 # at 128 tokens) adds up to about thirteen, hence the row for 13. Most lectures, also those this course grew
 # from, tell you the first column. BERT was never that static.
 #
 # ### Where does counting begin?
 #
-# A model knows the place of a word from a table with one row a place. BERT counts 0, 1, 2, … RoBERTa counts real
-# tokens from one *after* the id of padding, which is 1, and gives padding its own row.
+# A model knows a token's position from the position embeddings, a matrix with a row for each. BERT counts 0, 1, 2, …
+# RoBERTa counts real tokens from one *after* the id of padding, which is 1, and gives padding its own row.
 
 # %% tags=["nbval-check-output"]
 from course_lib.family.roberta import count_after_padding
@@ -84,14 +85,14 @@ print("ids      ", ids[0].tolist())
 print("positions", count_after_padding(ids, pad_token_id=1)[0].tolist())
 
 # %% [markdown]
-# So 512 places for text need a table of 514 rows. Rows 0 and 1 are never a word's place.
+# So {{number:longest_text}} positions of text need {{number:position_rows}} rows. Rows 0 and 1 are never a word's.
 #
 # ### Two small batches, one large
 #
-# A batch too large for the memory is read in parts, whose gradients are added. One part asks 3 words, with a mean
-# loss of 2.0 nats (a loss with the natural logarithm); the other asks 1 word, with a loss of 6.0. The large
-# batch's mean is (3 · 2.0 + 1 · 6.0) / 4 = 3.0. The mean of the two means is 4.0: the single word would count three
-# times as much as each of the others. Keep this in mind for the section on large batches.
+# A batch too large for the memory is read in parts, whose gradients are added. In one part 3 positions are selected,
+# with a mean loss of 2.0 nats (a loss with the natural logarithm); in the other 1, with a loss of 6.0. The large
+# batch's mean is (3 · 2.0 + 1 · 6.0) / 4 = 3.0. The mean of the two means is 4.0: the single position would count
+# three times as much as each of the others. Keep this in mind for the section on large batches.
 
 # %% [markdown]
 # ## Try it
@@ -143,7 +144,7 @@ from course_lib.family.roberta import RobertaConfig, roberta_encoder
 show(RobertaConfig, count_after_padding, roberta_encoder, roberta_for_masked_lm)
 
 # %% [markdown]
-# With NSP gone, so is its loss: what remains is the mean over the chosen positions.
+# With NSP gone, so is its loss: what remains is the mean over the positions selected for prediction.
 
 # %%
 from course_lib.heads import BertForMaskedLM
@@ -153,9 +154,9 @@ show(BertForMaskedLM, masked_lm_loss)
 # %% [markdown]
 # ### Three schemes in one line
 #
-# Here a mask is never stored. It is a function of (seed, epoch, example): ask twice with the same three numbers and
-# you get the same mask. The schemes differ in the *epoch* that is handed over: always 0; the pass modulo ten;
-# the pass itself. Look for `mask_copies`.
+# Here a mask is never stored. It is a function of (seed, epoch, example): the same three numbers give the same mask.
+# The schemes differ in the *epoch* that is handed over: always 0 (static); the epoch modulo ten (ten copies);
+# the epoch itself (dynamic). Look for `mask_copies`.
 
 # %%
 show(pretraining_batches)
@@ -176,9 +177,10 @@ compare(roberta_for_masked_lm("base", vocab_size=2_000, **small))
 # %% [markdown]
 # ### Where do 15 million more parameters come from?
 #
-# RoBERTa-base has 124.6 million parameters, BERT-base 109.5. (Both are counted with a pooler, as is usual, though
-# RoBERTa's pre-training trains none.) If the architecture is the same, the difference must be
-# in the tables. Check it on paper first: the vocabulary has 50,265 rows instead of 30,522, a row has 768 numbers.
+# RoBERTa-base has {{number:roberta_millions}} million parameters, BERT-base {{number:bert_millions}}. (Both are
+# counted with a pooler, as is usual, though RoBERTa's pre-training trains none.) If the architecture is the same, the
+# difference must be in the embedding matrices. Check it on paper first: {{number:roberta_pieces}} tokens instead of
+# {{number:bert_pieces}}, for each a row of {{number:width}} numbers.
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):  # shapes without memory
@@ -194,10 +196,10 @@ print(f"{'all':9} {count_parameters(berts):,} → {count_parameters(ours):,}: {c
 #
 # ## See it
 #
-# ### One text, many passes
+# ### One text, many epochs
 #
-# Your own sentence, masked at every pass. Try this: set the scheme to *static* and move the number of passes to 40;
-# count the words that were never asked. Then *ten copies*: from the eleventh pass on, the rows repeat.
+# Your own sentence, masked in every epoch. Try this: set the scheme to *static* and move the number of epochs to 40;
+# count the words that were never selected. Then *ten copies*: from the eleventh epoch on, the rows repeat.
 
 # %%
 world = MicroWorld.load()
@@ -205,13 +207,14 @@ words, special = world.tokenizer, world.special
 mask_epochs_view(words)
 
 # %% [markdown]
-# *Rows are passes, columns are tokens. Hatched: hidden. Double outline: replaced by a random token. Dotted: asked,
-# but left as it is.*
+# *Rows are epochs, columns are tokens. Hatched: masked. Double outline: replaced by a random token. Dotted: selected,
+# but kept as it is.*
 
 # %% [markdown]
-# ### The share ever asked
+# ### The fraction ever selected
 #
-# First guess of the page. Lines are the formula; marks are counted on 400 stories with the library's own masks.
+# First guess of the page. Lines are the formula; marks are counted on {{number:stories}} stories with the library's
+# own masks.
 
 # %%
 from course_lib.objectives.coverage import simulated_coverage
@@ -227,51 +230,52 @@ print({scheme: f"{shares[-1]:.1%}" for scheme, shares in counted.items()})
 coverage_chart(0.15, epochs, 10, simulated=counted)
 
 # %% [markdown]
-# *One draw stays at 15%; ten copies stop near 80% after ten passes; fresh draws approach 100%.*
+# *Static masking stays at {{number:one_draw}}; ten copies stop at {{number:ten_copies}} after ten epochs; dynamic
+# masking approaches 100%.*
 
 # %% [markdown]
-# The counted marks lie a little off the lines: a row of 53 tokens has round(0.15 · 53) = 8 positions asked, and
-# `[CLS]` and `[SEP]` count in the 53 but are never asked themselves. So a *word* is asked slightly more often than
-# 15%.
+# The counted marks lie a little off the lines: in a sequence of 53 tokens round(0.15 · 53) = 8 are selected, and
+# `[CLS]` and `[SEP]` count in the 53 but are never selected themselves. So a *word* is selected slightly more often
+# than {{number:rate}}.
 #
 # ## Measure it
 #
-# ### Three draws, all else equal
+# ### Three schemes, all else equal
 #
-# 400 stories from the micro-world, an invented world of a thousand words with known rules. One story a row, MLM only, a
-# RoBERTa of two layers, 128 wide. Each story is read forty times. All three see the rows in the same order, from the
-# same fresh weights; only the draw of the masks differs. The three trainings take a minute or two.
+# {{number:stories}} stories from the micro-world, an invented world of a thousand words with known rules. One story a
+# sequence, MLM only, a RoBERTa of two layers, 128 wide, forty epochs. All three runs see the sequences in the same
+# order, from the same random initialisation; only the masks differ. The three trainings take a minute or two.
 #
-# Here is your second guess. Forty passes over so little text are chosen on purpose: if a fixed draw does harm, it
+# Here is your second guess. Forty epochs of so little text are there on purpose: if static masking does harm, it
 # must show here.
 
 # %%
 from course_lib.lectures.lecture_04.experiments import LossCurve, train_scheme
 
-print(f"{LIVE.stories} stories, {LIVE.steps:,} steps of {LIVE.batch_size} rows, {LIVE.epochs:.0f} passes")
+print(f"{LIVE.stories} stories, {LIVE.steps:,} steps of {LIVE.batch_size} sequences, {LIVE.epochs:.0f} epochs")
 live = {}
 for scheme in SCHEMES:
     curve = LossCurve(material, LIVE.steps, looks=1)
-    print(f"masks drawn: {scheme}")
+    print(f"masking: {scheme}")
     _, history = train_scheme(scheme, LIVE, material, callbacks=[LiveLoss(), curve])
     live[scheme] = curve.points[-1]
 
 # %%
-print(f"{'one seed, just now':20}{'training loss':>15}{'same stories,':>15}{'new stories':>13}{'hidden words':>14}")
-print(f"{'':20}{'own masks':>15}{'new masks':>15}{'loss':>13}{'found there':>14}")
+print(f"{'one seed, just now':20}{'training loss':>15}{'same stories,':>15}{'new stories':>13}{'masked-token':>14}")
+print(f"{'':20}{'own masks':>15}{'new masks':>15}{'loss':>13}{'accuracy':>14}")
 for scheme, end in live.items():
     print(f"{scheme:20}{end['train_loss']:15.2f}{end['retold_loss']:15.2f}"
           f"{end['heldout_loss']:13.2f}{end['heldout_accuracy']:14.1%}")
 
 # %% [markdown]
-# Read the first row from left to right. With one draw the model pays almost nothing for the words it is asked: it
-# has learned *those answers* by heart. Ask for other words **of the very same stories** and it is worse than
-# a guess from word frequencies, which costs about 5.1 nats. It has not learned the stories; it has learned its
-# question sheet.
+# Read the first row from left to right. With static masking the training loss is almost nothing: the model has
+# *memorised* the tokens at its selected positions. Select other positions **of the very same stories** and it is worse
+# than a guess from word frequencies, which costs about {{number:by_frequency}} nats. It has not learned the stories;
+# this is *overfitting* to one mask.
 #
 # ### Five seeds
 #
-# The same, five times from other random weights and other draws (a result file, made by
+# The same, from five random initialisations and with other masks (a result file, made by
 # `python -m course_lib.teaching.results 04`).
 
 # %%
@@ -284,51 +288,53 @@ curves = {
     scheme: [[(p["step"], p["heldout_loss"]) for p in run["curve"]] for run in runs]
     for scheme, runs in result["runs"][few].items()
 }
-curves_chart(curves, x_title="step", y_title="loss on new stories, nats", title=f"{few}, forty passes, five seeds")
+curves_chart(curves, x_title="step", y_title="loss on new stories, nats", title=f"{few}, forty epochs, five seeds")
 
 # %% [markdown]
-# *With one draw the loss on new stories climbs (its training loss, not drawn, falls to nearly nothing meanwhile);
-# with ten copies and fresh draws it keeps falling.*
+# *With static masking the loss on new stories climbs (its training loss, not shown, falls to nearly nothing
+# meanwhile); with ten copies and dynamic masking it keeps falling.*
 
 # %%
 figure = dots_chart(
     outcome(result, "heldout_accuracy", few), percent=True,
-    title=f"Hidden words found in new stories ({few})", y_title="share found",
+    title=f"Masked-token accuracy on new stories ({few})", y_title="accuracy",
 )  # fmt: skip
 figure.update_yaxes(range=[0, 1])
 
 # %% [markdown]
-# *Each dot is a seed. One draw is far below; ten copies come close to fresh draws.*
+# *Each dot is a seed. Static masking is far below; ten copies come close to dynamic masking.*
 
 # %% [markdown]
 # ### And with more text?
 #
-# Four times as many stories, again forty passes, three seeds. Guess first: does the distance between the
+# Four times as many stories, again forty epochs, three seeds. Guess first: does the distance between the
 # schemes grow or shrink?
 
 # %%
 figure = dots_chart(
     outcome(result, "heldout_accuracy", more), percent=True,
-    title=f"Hidden words found in new stories ({more})", y_title="share found",
+    title=f"Masked-token accuracy on new stories ({more})", y_title="accuracy",
 )  # fmt: skip
 figure.update_yaxes(range=[0, 1])
 
 # %% [markdown]
-# *One draw is still last, by 22 points instead of 39; ten copies and fresh draws overlap.*
+# *Static masking is still last; dynamic masking gains {{number:fresh_over_one_more}} points, before {{number:fresh_over_one}}.
+# Ten copies and dynamic masking overlap.*
 
 # %%
 from statistics import mean
 
 for name in result["runs"]:
     by_scheme = {scheme: mean(values) for scheme, values in outcome(result, "heldout_accuracy", name).items()}
-    gain = {f"fresh − {other}": by_scheme["dynamic"] - by_scheme[other] for other in ("static", "ten copies")}
+    gain = {f"dynamic − {other}": by_scheme["dynamic"] - by_scheme[other] for other in ("static", "ten copies")}
     print(f"{name:15}", "   ".join(f"{k}: {100 * v:+.1f} points" for k, v in gain.items()))
 
 # %% [markdown]
-# One draw is far behind in both sets, and less far with more text: more stories bring more question sheets with
-# them. Fresh draws beat ten copies at every seed, by 1.6 to 3.6 points on the small set and by 0.4 to 1.5 on the
-# larger one, less than the seeds differ among themselves. So ten draws were nearly enough even here, where the text
-# is tiny. BERT's text was forty thousand times larger than even our larger set: expect little from the eleventh draw.
+# Static masking is far behind in both sets, and less far with more text: more stories bring more selected positions
+# with them. Dynamic masking beats ten copies at every seed, by {{number:over_ten_range}} points on the small set and
+# by {{number:over_ten_range_more}} on the larger one, less than the seeds differ among themselves. So ten masks were
+# nearly enough even here, where the text is tiny. BERT's text was forty thousand times larger than even our larger
+# set: expect little from the eleventh mask.
 # (What two layers and a made world cannot tell: how large the effect is for a real model. For that, the paper.)
 #
 # ### What the paper measured
@@ -344,35 +350,35 @@ for name in result["runs"]:
 # (SQuAD 2.0: find the answer in a text, or say that there is none. MNLI: does a sentence follow from another? -m,
 # *matched*: on the kinds of text it was trained on. SST-2: is a review good? All on development sets, where the
 # authors may look at the answers.) Dynamic masking gains 0.4, loses 0.3, gains 0.4. The authors call it
-# "comparable or slightly better", and they are right. Their "static" already had ten draws; the harm of *one* draw,
+# "comparable or slightly better", and they are right. Their "static" already had ten masks; the harm of *one* mask,
 # which you just saw, was never in that comparison.
 #
-# So do not say that dynamic masking multiplies the data. The text stays the same; what varies is the question. It
-# saves disk space for certain. What made RoBERTa strong is elsewhere: longer training, more text, larger
-# batches, full rows.
+# So do not say that dynamic masking multiplies the data. The text stays the same; what varies is which positions are
+# selected. It saves disk space for certain. What made RoBERTa strong is elsewhere: longer training, more text, larger
+# batches, full sequences.
 #
-# ## Full rows
+# ## Full sequences
 #
-# ### Four ways to fill a row
+# ### Four input formats
 #
-# | format | a row holds | NSP |
+# | format | a sequence holds | NSP |
 # |---|---|---|
 # | segment-pair | two runs of sentences, as BERT had it | yes |
 # | sentence-pair | two single sentences | yes |
-# | full-sentences | sentences in a row until it is full, also across documents | no |
-# | doc-sentences | the same, but a row ends with its document | no |
+# | full-sentences | consecutive sentences until it is full, also across documents | no |
+# | doc-sentences | the same, but a sequence ends with its document | no |
 #
-# How much of the rows is padding? Third guess. We pack 2,000 stories into rows of 64 positions.
+# How much of it is padding? Third guess. We pack {{number:packed}} stories into sequences of {{number:row}} positions.
 
 # %%
 from course_lib.text.packing import INPUT_FORMATS, input_sequences
 
 stories = world.documents(world.stories(2_000, seed=0))
 padding = {name: input_sequences(name, stories, special, 64).padding_share for name in INPUT_FORMATS}
-bar_chart(padding, percent=True, title="Padding, stories in rows of 64", y_title="share of positions")
+bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_title="fraction of positions")
 
 # %% [markdown]
-# *Pairs of single sentences waste most of each row; rows that run across documents waste least.*
+# *Pairs of single sentences waste most of each sequence; sequences that run across documents waste least.*
 
 # %% [markdown]
 # The paper's Table 2 compares the four (BERT-base, development sets; RACE: school examinations with four choices):
@@ -386,16 +392,16 @@ bar_chart(padding, percent=True, title="Padding, stories in rows of 64", y_title
 #
 # "NSP hurts" is a careless reading. The damage is done by *single sentences*: they give the model no long
 # text to look back on. Dropping NSP matches or slightly improves. (On SST-2 it loses 0.2 to 0.4.) Doc-sentences is
-# best or level everywhere else; full-sentences was taken because its batches are all of one size, while rows that end
-# with their document are of every length. Why could NSP be dropped at all? Because it is mostly solved by
+# best or level everywhere else; full-sentences was taken because its batches are all of one size, while sequences
+# that end with their document are of every length. Why could NSP be dropped at all? Because it is mostly solved by
 # topic: ALBERT's authors found that a model trained on it tells real from foreign continuations in 90.5% of the
 # cases, and cannot say which of two neighbouring passages comes first (52.0%, their Table 5).
 #
 # ## Large batches
 #
-# RoBERTa's batches hold 8,000 rows. No memory holds their activations at once. *Gradient accumulation* reads
+# RoBERTa's batches hold 8,000 sequences. No memory holds their activations at once. *Gradient accumulation* reads
 # the batch in parts, adds the gradients, and updates once. It is exact if every part's loss is divided by the number
-# of words asked in the **whole** batch (the sum by hand above).
+# of positions selected in the **whole** batch (the sum by hand above).
 
 # %%
 from course_lib.objectives.pretraining import split_batch
@@ -416,14 +422,14 @@ for name, found in (("four parts, global count", gradient(split_batch(large, 4))
     print(f"{name:28} largest difference {(found - whole).abs().max() / whole.abs().max():.1e} of the largest entry")
 
 # %% [markdown]
-# The first is rounding error of float64 numbers. The second is a different gradient: a part with few words asked
-# counts as much as one with many. (These four parts ask 112 to 128 words each, so the harm is small. The claims table
-# below has parts that differ more.)
+# The first is rounding error of float64 numbers. The second is a different gradient: a part with few selected positions
+# counts as much as one with many. (These four parts have {{number:selected_in_parts}} each, so the harm is small. The
+# claims table below has parts that differ more.)
 #
-# Are large batches better? The paper's Table 3 keeps the number of passes fixed, so that larger batches mean fewer
+# Are large batches better? The paper's Table 3 keeps the number of epochs fixed, so that larger batches mean fewer
 # steps (BERT-base; perplexity is e to the loss, lower is better):
 #
-# | rows a batch | steps | learning rate | perplexity | MNLI-m | SST-2 |
+# | sequences a batch | steps | learning rate | perplexity | MNLI-m | SST-2 |
 # |---|---|---|---|---|---|
 # | 256 | 1,000,000 | 1e-4 | 3.99 | 84.7 | 92.7 |
 # | 2,000 | 125,000 | 7e-4 | **3.68** | **85.2** | **92.9** |
@@ -469,7 +475,7 @@ curves_chart(schedule, x_title="step", y_title="learning rate × 10⁴", title="
 #
 # BERT's WordPiece knows 30,522 pieces; what it cannot spell becomes `[UNK]` and is lost. RoBERTa cuts text into
 # **bytes**, of which there are 256, and then merges the pairs that occur most often, again and again, 50,000 times
-# (256 bytes, 50,000 merges and 9 special rows make 50,265): *byte-level byte-pair encoding*. Any text can be written
+# (256 bytes, 50,000 merges and 9 other entries make 50,265): *byte-level byte-pair encoding*. Any text can be written
 # with 256 bytes, so there is no unknown
 # word. We learn one from the documentation on this machine.
 
@@ -520,13 +526,13 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | batch × steps | 256 × 1,000,000 | 8,000 × 500,000 | 8,000 × 500,000 |
 # | learning rate, warm-up | 1e-4, 10,000 | 4e-4, 30,000 | 6e-4, 24,000 |
 # | Adam β₂, ε | 0.999, 1e-6 | 0.98, 1e-6 | 0.98, 1e-6 |
-# | masks, pairs | ten copies, NSP | fresh, none | fresh, none |
+# | masking, pairs | ten copies, NSP | dynamic, none | dynamic, none |
 # | training FLOPs, as ELECTRA's authors count | 1.9e20 | 3.2e21 | |
 #
 # Sources: BERT sections 3 and A.2 and its released program (ten copies, ε); RoBERTa section 3 and Table 9; ELECTRA
 # Tables 1 and 2. The text: books and
 # Wikipedia 16 GB, CC-News 76, OpenWebText 38, Stories 31. "One day on 1,024 V100 GPUs" is the run of 100,000 steps on
-# the 16 GB, not this one: the model everybody uses took 17 times the arithmetic of BERT-large.
+# the 16 GB, not this one: the model everybody uses took {{number:times_whole}} times BERT-large's FLOPs.
 #
 # More text and more steps, one after the other (large, development sets, Table 4):
 #
@@ -553,7 +559,7 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # |---|---|---|
 # | SQuAD 1.1: 94.6 against 93.2 | one model, dev; against seven models with extra data, test | 94.6 against 90.9, dev |
 # | SQuAD 2.0: 89.4 against 83.1 | dev; against test | 89.4 against 81.8 dev; 89.8 against 83.1 test |
-# | GLUE: 88.5 against 84.6 | an ensemble's test average; against *base*'s score on one task | 88.9 against 84.05, mean of eight dev tasks |
+# | GLUE: 88.5 against 84.6 | an ensemble's test average; against *base*'s score on one task | {{number:roberta_dev}} against {{number:bert_dev}}, mean of eight dev tasks |
 #
 # "GLUE average" alone is at least six different numbers: test or dev, with or without WNLI, MNLI once or twice,
 # pairs of metrics averaged or not. Exercise 04.5 rebuilds four of them from the printed rows.
@@ -561,10 +567,10 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # %%
 print(f"{'':26}{'you said':>12}{'measured':>12}")
 found = {
-    "ever asked, one draw": f"{counted['static'][-1]:.1%}",
-    "ever asked, fresh draws": f"{counted['dynamic'][-1]:.1%}",
+    "ever selected, static": f"{counted['static'][-1]:.1%}",
+    "ever selected, dynamic": f"{counted['dynamic'][-1]:.1%}",
     "lower training loss": min(live, key=lambda scheme: live[scheme]["train_loss"]),
-    "more words in new stories": max(live, key=lambda scheme: live[scheme]["heldout_accuracy"]),
+    "higher accuracy": max(live, key=lambda scheme: live[scheme]["heldout_accuracy"]),
     "padding": f"{padding['sentence-pair']:.0%}",
 }
 for name, value in found.items():

@@ -102,19 +102,19 @@ def three_tables() -> str:
         lines.append((said, f"{theirs:,}", f"{ours:,}", _plus((ours - theirs) * width)))
     both = [count_parameters(model) for model in _models().values()]
     lines.append(("all else", "", "", _plus(both[1] - both[0] - found)))
-    return table(("rows of the table of", "BERT", "RoBERTa", "parameters"), lines, size=21)
+    return table(("embedding rows for", "BERT", "RoBERTa", "parameters"), lines, size=21)
 
 
 def _plus(number: int) -> str:
     return f"{number:+,}".replace("-", "−")
 
 
-IDS = (0, 713, 16, 10, 1296, 2, 1, 1)  # the row of the notebook
+IDS = (0, 713, 16, 10, 1296, 2, 1, 1)  # the sequence of the notebook
 READ = ("<s>", "This", "is", "a", "test", "</s>", "<pad>", "<pad>")
 
 
 def positions() -> str:
-    """A row with padding, and the two ways to number its places."""
+    """A sequence with padding, and the two ways to number its positions."""
     pad = IDS.index(1)
     ours = count_after_padding(torch.tensor([IDS]), pad_token_id=1)[0].tolist()
     rows = (("BERT counts", list(range(len(IDS))), "#f2f2f2"), ("RoBERTa counts", ours, "#fdf1d6"))
@@ -132,9 +132,9 @@ def positions() -> str:
     return svg(1040, 122, *parts, says="positions from 0, and after the padding's id")
 
 
-# ---------------------------------------------------------------- 3, 4: masks over passes
+# ---------------------------------------------------------------- 3, 4: masks over epochs
 
-SHOWN = 12  # passes: from the eleventh on, ten copies repeat
+SHOWN = 12  # epochs: from the eleventh on, ten copies repeat
 CELL = (23, 18)
 
 
@@ -146,25 +146,25 @@ def _ways() -> dict[str, MaskedEpochs]:
 
 
 def masks_over_epochs() -> str:
-    """Three grids: rows are passes, columns tokens; below, what was ever asked."""
+    """Three grids: rows are epochs, columns tokens; below, what was ever selected."""
     hatch = (
         '<defs><pattern id="deck-hidden" width="7" height="7" patternUnits="userSpaceOnUse" '
         'patternTransform="rotate(45)"><rect width="7" height="7" fill="#fff6e3"/>'
         f'<rect width="3.5" height="7" fill="{ORANGE}"/></pattern></defs>'
     )
     top, (_, high) = 112, CELL
-    parts = [hatch, words(88, top + high * SHOWN + 22, "ever asked", 16, "end")]
-    parts += [words(88, top + high * (p + 0.5) + 6, f"pass {p + 1}", 15, "end")
+    parts = [hatch, words(88, top + high * SHOWN + 22, "ever", 16, "end")]
+    parts += [words(88, top + high * (p + 0.5) + 6, f"epoch {p + 1}", 15, "end")
               for p in range(SHOWN)]  # fmt: skip
     for k, (name, way) in enumerate(_ways().items()):
         parts += _grid(name, way, 98 + 354 * k, top)
-    return svg(1152, top + high * SHOWN + 30, *parts, says="which tokens are asked, pass by pass")
+    return svg(1152, top + high * SHOWN + 30, *parts, says="selected tokens, epoch by epoch")
 
 
 def _grid(name: str, way: MaskedEpochs, x: int, top: int) -> list[str]:
     wide, high = CELL
     style = ' font-weight="650"'
-    parts = [words(x, 18, f"{name}: {way.selected} of {sum(way.may)} asked", 20, "start", style)]
+    parts = [words(x, 18, f"{name}: {way.selected} of {sum(way.may)} selected", 20, "start", style)]
     for k, i in enumerate(may := [i for i, may in enumerate(way.may) if may]):
         middle = x + wide * (k + 0.5)
         at = f"translate({middle + 4:.0f},{top - 6}) rotate(-58)"
@@ -176,7 +176,7 @@ def _grid(name: str, way: MaskedEpochs, x: int, top: int) -> list[str]:
             _cell(x + wide * k, top + high * p, actions[i]) for p, actions in enumerate(way.actions)
         ]
     repeated = [p for p, draw in enumerate(way.draws) if draw < p]
-    if repeated:  # one dashed frame around the passes that bring no new mask
+    if repeated:  # one dashed frame around the epochs that bring no new mask
         first, many = repeated[0], len(repeated)
         parts.append(
             f'<rect x="{x - 2}" y="{top + high * first - 1}" width="{wide * len(may) + 4}" '
@@ -187,7 +187,7 @@ def _grid(name: str, way: MaskedEpochs, x: int, top: int) -> list[str]:
 
 
 def _cell(x: float, y: float, action: int) -> str:
-    """One token at one pass; shape says what colour says."""
+    """One token in one epoch; shape says what colour says."""
     w, h = CELL[0] - 2, CELL[1] - 2
     looks = {
         PLAIN: 'fill="#ececec"',
@@ -204,8 +204,8 @@ def _cell(x: float, y: float, action: int) -> str:
 
 def mask_legend() -> str:
     """What the cells mean, in the boxes of the notebook."""
-    kinds = (("[MASK]", MASKED, "hidden"), ("word", REPLACED, "replaced"),
-             ("word", KEPT, "kept, but asked"))  # fmt: skip
+    kinds = (("[MASK]", MASKED, "masked"), ("word", REPLACED, "replaced"),
+             ("word", KEPT, "kept, but selected"))  # fmt: skip
     parts = "".join(
         f'<span style="white-space:nowrap"><span style="zoom:1.2">{box(token, kind)}</span> {said}'
         "</span>"
@@ -228,11 +228,11 @@ def coverage_lines() -> Any:
 
 
 def coverage_table() -> str:
-    """The formula's shares after some passes."""
+    """The formula's fractions after some epochs."""
     shown = (1, 2, 10, _epochs_by_schedule(), int(LIVE.epochs))
     shares = [coverage(_rate(), max(shown), copies) for copies in SCHEMES.values()]
     rows = [(str(n), *(f"{one[n - 1]:.1%}" for one in shares)) for n in shown]
-    return table(("passes", "one", "ten", "fresh"), rows, size=22)
+    return table(("epochs", "static", "ten", "dynamic"), rows, size=20)
 
 
 # ---------------------------------------------------------------- 5, 6: measured
@@ -243,7 +243,7 @@ def loss_curves() -> Any:
         way: [[(p["step"], p["heldout_loss"]) for p in run["curve"]] for run in runs]
         for way, runs in result()["runs"][FEW].items()
     }
-    # What the slide says about this figure: worse than word frequencies with one draw only.
+    # What the slide says about this figure: worse than word frequencies with one mask only.
     ends = {way: mean(values) for way, values in _ends("heldout_loss").items()}
     assert ends["static"] > _by_frequency() > ends["ten copies"] > ends["dynamic"]
     figure = curves_chart(
@@ -255,7 +255,7 @@ def loss_curves() -> Any:
 
 def losses() -> str:
     """What each scheme reached in the end: means over seeds."""
-    head = ("draw", "own masks", "same stories, new masks", "new stories", "hidden words found")
+    head = ("masking", "own masks", "same stories, new masks", "new stories", "accuracy there")
     rows = []
     for way in WAYS:
         cells = [
@@ -272,7 +272,7 @@ def _spread(values: Sequence[float]) -> str:
 
 def _dots(of: str) -> Any:
     figure = dots_chart(
-        _ends("heldout_accuracy", of), percent=True, title="", y_title="words found"
+        _ends("heldout_accuracy", of), percent=True, title="", y_title="masked-token accuracy"
     )
     figure.update_yaxes(range=[0, 1], tickformat=".0%")
     figure.update_xaxes(tickfont_size=17)
@@ -288,14 +288,14 @@ def dots_more() -> Any:
 
 
 def gains() -> str:
-    """What fresh draws gain, with little and with four times the text."""
+    """What dynamic masking gains, with little and with four times the text."""
     for other in WAYS[:2]:  # what slide and notes say: the distance shrinks
         assert _gain(other, FEW) > _gain(other, MORE) > 0
     rows = [
         (f"against {name}", *(f"{signed(_gain(way, of))} points" for of in RECIPES))
-        for way, name in (("static", "one draw"), ("ten copies", "ten copies"))
+        for way, name in (("static", "static"), ("ten copies", "ten copies"))
     ]
-    return table(("fresh draws", *RECIPES), rows, size=22)
+    return table(("dynamic", *RECIPES), rows, size=22)
 
 
 # ---------------------------------------------------------------- 7, 9, 13: the paper's tables
@@ -304,10 +304,10 @@ def gains() -> str:
 def masking_table() -> str:
     rows = printed("roberta")["masking"]
     said = {"published": "BERT as published", "static": "their own, ten copies",
-            "dynamic": "their own, fresh draws"}  # fmt: skip
+            "dynamic": "their own, dynamic"}  # fmt: skip
     lines = [(name, *map(str, rows[key])) for key, name in said.items()]
     gained = (f"<strong>{signed(d)}</strong>" for d in _difference("masking", "dynamic", "static"))
-    lines.append(("<strong>fresh against ten</strong>", *gained))
+    lines.append(("<strong>dynamic against ten</strong>", *gained))
     return table(("masks", *rows["columns"]), lines, size=23)
 
 
@@ -385,7 +385,7 @@ def cost() -> str:
     data = [v for v in printed("roberta")["data"].values() if isinstance(v, int)]
     rows = (
         ("text, GB", str(printed("roberta")["data"]["books_and_wikipedia"]), str(sum(data))),
-        ("rows a batch", f"{theirs['batch']:,}", f"{ours['batch']:,}"),
+        ("batch size", f"{theirs['batch']:,}", f"{ours['batch']:,}"),
         ("steps", f"{theirs['steps']:,}", f"{ours['steps']:,}"),
         ("learning rate", power(theirs["learning_rate"]), power(ours["learning_rate"])),
         ("β₂", str(theirs["beta2"]), str(ROBERTA_BETA2)),
@@ -394,12 +394,12 @@ def cost() -> str:
     return table(("large", "BERT", "RoBERTa"), rows, size=20)
 
 
-# ---------------------------------------------------------------- 8: rows
+# ---------------------------------------------------------------- 8: input formats
 
 
 def four_formats() -> str:
-    """Three rows of each format as strips, and how much of all rows is padding."""
-    parts = [words(816, 16, "padding, all rows", 18, "start")]
+    """Three sequences of each format as strips, and how much of all is padding."""
+    parts = [words(816, 16, "padding, all sequences", 18, "start")]
     for k, (name, rows) in enumerate(_filled().items()):
         y = 30 + 98 * k
         nsp = "no NSP" if rows.next_sentence_label is None else "NSP"
@@ -415,11 +415,11 @@ def four_formats() -> str:
             rect(816, y + 14, full * share, 42, fill="#bdbdbd", ink=INK, dash="5 4"),
             words(1030, y + 43, f"{share:.0%}", 24, "start", ' font-weight="650"'),
         ]
-    return svg(1120, 30 + 98 * 4, *parts, says="rows in four formats and their padding")
+    return svg(1120, 30 + 98 * 4, *parts, says="sequences in four formats and their padding")
 
 
 def _strip(rows: PackedSequences, number: int, x: float, y: float) -> str:
-    """One row: segments by shade, control tokens dark, padding dashed and white."""
+    """One sequence: segments by shade, special tokens dark, padding dashed and white."""
     wide, special = 9.6, world().special
     ids, kinds = rows.input_ids[number].tolist(), rows.token_type_ids[number].tolist()
     real = int(rows.attention_mask[number].sum())
@@ -452,7 +452,7 @@ def accumulation() -> str:
         ("<strong>together</strong>", str(count), f"<s>{wrong:.1f}</s>",
          f"<strong>{right:.1f}</strong>")
     )  # fmt: skip
-    return table(("", "words", "mean loss", "share of the whole"), rows, size=22)
+    return table(("", "selected", "mean loss", "part of the whole"), rows, size=22)
 
 
 def batch_table() -> str:
@@ -464,7 +464,7 @@ def batch_table() -> str:
            for v, top in zip(scores, best, strict=True)))
         for batch, steps, rate, *scores in rows
     ]  # fmt: skip
-    return table(("rows", "steps", "rate", "perplexity", "MNLI-m", "SST-2"), lines, size=22)
+    return table(("batch", "steps", "rate", "perplexity", "MNLI-m", "SST-2"), lines, size=22)
 
 
 def jump() -> Any:

@@ -31,43 +31,43 @@ EPOCHS = 40  # as often as BERT read its text, by RoBERTa's account
 
 @lru_cache(maxsize=len(SCHEMES))
 def _masks(scheme: str) -> Tensor:
-    """300 rows of 100 ordinary ids masked at 40 visits: (40, 300, 100), True where it is asked."""
+    """300 sequences of 100 ids masked in 40 epochs: (40, 300, 100), True where selected."""
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(5, SPECIAL.vocab_size, (300, 100), generator=generator)
     sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
     copies = SCHEMES[scheme] or EPOCHS
     drawn = [mask_sequences(sequences, SPECIAL, epoch=epoch).selected for epoch in range(copies)]
-    return torch.stack([drawn[visit % copies] for visit in range(EPOCHS)])
+    return torch.stack([drawn[epoch % copies] for epoch in range(EPOCHS)])
 
 
-def _ever_selected(scheme: str, visits: int = EPOCHS) -> float:
-    return float(_masks(scheme)[:visits].any(dim=0).float().mean())
+def _ever_selected(scheme: str, epochs: int = EPOCHS) -> float:
+    return float(_masks(scheme)[:epochs].any(dim=0).float().mean())
 
 
 def _coverage() -> Settled:
     shares = {scheme: _ever_selected(scheme) for scheme in SCHEMES}
     after = ", ".join(f"{share:.1%} {scheme}" for scheme, share in shares.items())
-    said = f"asked at least once in {EPOCHS} visits: {after}; after 13 visits dynamic "
+    said = f"selected at least once in {EPOCHS} epochs: {after}; after 13 epochs dynamic "
     return Settled(shares["ten copies"], f"{said}{_ever_selected('dynamic', 13):.0%}")
 
 
-def _different_masks(scheme: str, visits: int) -> int:
-    """How many different masks each row meets in its first visits: the least over the rows."""
-    seen = _masks(scheme)[:visits].transpose(0, 1)  # (300, visits, 100)
-    return min(len(row.unique(dim=0)) for row in seen)
+def _different_masks(scheme: str, epochs: int) -> int:
+    """How many different masks a sequence meets in its first epochs: the least over all."""
+    seen = _masks(scheme)[:epochs].transpose(0, 1)  # (300, epochs, 100)
+    return min(len(masks.unique(dim=0)) for masks in seen)
 
 
 def _first_three() -> Settled:
     counts = {scheme: _different_masks(scheme, 3) for scheme in SCHEMES}
-    said = "different masks in the first three visits: "
+    said = "different masks in the first three epochs: "
     said += ", ".join(f"{count} {scheme}" for scheme, count in counts.items())
     return Settled(counts["ten copies"], said)
 
 
 def _all_forty() -> Settled:
     counts = tuple(_different_masks(scheme, EPOCHS) for scheme in ("ten copies", "dynamic"))
-    said = f"a row meets {counts[0]} different masks in {EPOCHS} visits with ten copies, "
-    return Settled(counts, f"{said}{counts[1]} when the mask is drawn at every visit")
+    said = f"a sequence meets {counts[0]} different masks in {EPOCHS} epochs with ten copies, "
+    return Settled(counts, f"{said}{counts[1]} with dynamic masking")
 
 
 def _arithmetic() -> Settled:
@@ -106,7 +106,7 @@ def _over_ten_copies(of: str) -> list[float]:
 def _dynamic_here() -> Settled:
     gained = _over_ten_copies("400 stories")
     said = (
-        f"dynamic over ten copies, held-out accuracy on hidden words: {100 * mean(gained):+.1f} "
+        f"dynamic over ten copies, held-out masked-token accuracy: {100 * mean(gained):+.1f} "
         f"points (from {100 * min(gained):+.1f} to {100 * max(gained):+.1f}, n {len(gained)})"
     )
     return Settled(mean(gained), said)
@@ -117,7 +117,7 @@ def _with_more_text() -> Settled:
     gains = {of: mean(_over_ten_copies(of)) for of in ("400 stories", "1,600 stories")}
     few, many = gains.values()
     said = ", ".join(f"{100 * gain:+.1f} points with {of}" for of, gain in gains.items())
-    return Settled(few - many, f"dynamic over ten copies: {said}, each read forty times")
+    return Settled(few - many, f"dynamic over ten copies: {said}, each read for forty epochs")
 
 
 def _one_mask_here() -> Settled:
@@ -129,7 +129,7 @@ def _one_mask_here() -> Settled:
     ]
     reached = outcome(found, "heldout_accuracy", "400 stories")
     said = (
-        f"one mask kept: loss {losses[0]:.3f} where it always asked, {losses[1]:.1f} elsewhere in "
+        f"static masking: loss {losses[0]:.3f} at its own positions, {losses[1]:.1f} at others in "
         f"the same stories; held-out accuracy {mean(reached['static']):.0%}, with ten copies "
         f"{mean(reached['ten copies']):.0%}"
     )
@@ -152,7 +152,7 @@ def _length_against_nsp() -> Settled:
     order = printed("albert")["sentence_loss"]["intrinsic"]["NSP"][2]
     said = (
         f"single sentences cost {_points(short)}; leaving out NSP gains {_points(nsp)}. A model "
-        f"trained on NSP tells the order of two segments in {order}% (ALBERT, Table 5)"
+        f"trained on NSP reaches {order}% on the order of two segments (ALBERT, Table 5)"
     )
     return Settled(more, said)
 
@@ -224,12 +224,12 @@ def _dev_against_dev() -> Settled:
 
 
 def _early_share() -> Settled:
-    """Of RoBERTa's gain over BERT-large, the share already there on BERT's own text."""
+    """Of RoBERTa's gain over BERT-large, the fraction already there on BERT's own text."""
     first = _difference("stages", "roberta_16GB_100k", "bert_large")
     whole = _difference("stages", "roberta_160GB_500k", "bert_large")
     shares = {name: first[name] / whole[name] for name in whole}
     said = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
-    said = f"share of the whole gain that 16 GB and 100,000 steps bring: {said}"
+    said = f"fraction of the whole gain that 16 GB and 100,000 steps bring: {said}"
     return Settled(min(shares.values()), said)
 
 
@@ -249,9 +249,7 @@ def _settings() -> Settled:
 def _times_berts_compute() -> Settled:
     table = printed("roberta")["compute"]
     short, whole = (table[run] / table["bert_large"] for run in ("roberta_100k", "roberta_500k"))
-    return Settled(
-        whole, f"100,000 steps {short:.1f} times BERT-large's operations, all {whole:.1f}"
-    )
+    return Settled(whole, f"100,000 steps {short:.1f} times BERT-large's FLOPs, all {whole:.1f}")
 
 
 def _large_over_base() -> Settled:
@@ -271,7 +269,7 @@ def _gigabytes() -> Settled:
 
 
 def _best_batch() -> Settled:
-    """The batch with the lowest perplexity and the best MNLI; passes are about equal."""
+    """The batch with the lowest perplexity and the best MNLI; epochs are about equal."""
     rows = printed("roberta")["batch"]["rows"]
     epochs = [batch * steps / 1e6 for batch, steps, *_ in rows]
     said = "; ".join(f"{row[0]:,}: perplexity {row[3]}, MNLI-m {row[4]}" for row in rows)
@@ -281,7 +279,7 @@ def _best_batch() -> Settled:
 
 
 def _accumulation() -> Settled:
-    """Largest difference between the gradient of 32 rows at once and of four times 8.
+    """Largest difference between the gradient of 32 positions at once and of four times 8.
 
     Once every part divides by the count of the whole batch, once each by its own.
     """
@@ -289,7 +287,7 @@ def _accumulation() -> Settled:
     weight = torch.randn(20, 16, dtype=torch.float64, requires_grad=True)
     hidden = torch.randn(32, 16, dtype=torch.float64)
     labels = torch.randint(20, (32,))
-    labels[torch.rand(32) < torch.linspace(0, 0.9, 32)] = -100  # late rows ask less
+    labels[torch.rand(32) < torch.linspace(0, 0.9, 32)] = -100  # later rows select less
 
     def gradient(rows: slice, count: int) -> Tensor:
         loss = F.cross_entropy(hidden[rows] @ weight.T, labels[rows], reduction="sum") / count
@@ -302,8 +300,8 @@ def _accumulation() -> Settled:
     wrong = sum(gradient(part, 4 * count) for part, count in zip(parts, counts, strict=True))
     errors = [float((found - whole).abs().max() / whole.abs().max()) for found in (right, wrong)]
     said = (
-        f"four parts of 8 against 32 rows at once: gradients differ by {errors[0]:.0e} when each "
-        f"part is divided by the whole's count, by {errors[1]:.0%} when each by its own"
+        f"four parts of 8 against 32 positions at once: gradients differ by {errors[0]:.0e} when "
+        f"each part is divided by the whole's count, by {errors[1]:.0%} when each by its own"
     )
     return Settled(errors[0], said)
 
@@ -436,7 +434,7 @@ CLAIMS = (
         who=LECTURE_000,
         it_is=(
             "the text was copied ten times, each copy with its own mask: by RoBERTa's count of 40 "
-            "epochs each mask was met four times (by BERT's own two lengths, 13 passes, about once)"
+            "epochs each mask was met four times (by BERT's own two lengths, 13 epochs, about once)"
         ),
         how="measured",
         settled_by="masking 30,000 positions 40 times in three ways, here",
@@ -450,7 +448,7 @@ CLAIMS = (
         who=LECTURE_001,
         it_is="with ten copies three different masks",
         how="measured",
-        settled_by="counting different masks of 300 rows, here",
+        settled_by="counting different masks of 300 sequences, here",
         settle=_first_three,
         accepts=is_(3),
         rejected=1,
@@ -459,30 +457,30 @@ CLAIMS = (
         id="E94",
         they_say="the mask changes every epoch, in BERT it is static",
         who=LECTURE_003,
-        it_is="it is drawn anew whenever a text is fed in; BERT had ten masks a text",
+        it_is="it is drawn anew whenever a sequence is fed in; BERT had ten masks a text",
         how="measured",
-        settled_by="counting different masks of 300 rows, here",
+        settled_by="counting different masks of 300 sequences, here",
         settle=_all_forty,
         accepts=is_((10, EPOCHS)),
         rejected=(1, EPOCHS),
     ),
     Claim(
         id="mask arithmetic",
-        they_say="one, ten and forty masks ever ask 15%, 80.3% and 99.85% of the positions",
+        they_say="one, ten and forty masks ever select 15%, 80.3% and 99.85% of the positions",
         who="this page",
         it_is="so: a position escapes k masks with probability 0.85 to the power k",
         how="computed",
         settled_by="the printed rate",
         settle=_arithmetic,
         accepts=all_near((15.0, 80.3, 99.85), 0.02),
-        rejected=(15.0, 100.0, 100.0),  # shares added up
+        rejected=(15.0, 100.0, 100.0),  # fractions added up
     ),
     Claim(
         id="E02",
-        they_say="fresh masks make N × E training examples out of N",
+        they_say="dynamic masking makes N × E training examples out of N",
         who=LECTURE_000,
         it_is=(
-            "the text stays the same N; only what is asked of it varies. The gain the authors "
+            "the text stays the same N; only the selected positions vary. The gain the authors "
             "measured is under half a point, and a loss on MNLI"
         ),
         how="computed",
@@ -493,11 +491,11 @@ CLAIMS = (
     ),
     Claim(
         id="dynamic masking",
-        they_say="a mask drawn at every visit is comparable to ten copies or slightly better",
+        they_say="dynamic masking is comparable to static masking (ten copies) or slightly better",
         who="RoBERTa, section 4.1",
         it_is=(
-            "so here too: about three points on hidden words, for two layers that read 400 "
-            "stories forty times"
+            "so here too: about three points of masked-token accuracy, for two layers that read "
+            "400 stories for forty epochs"
         ),
         how="measured",
         settled_by="data/results/04_masking_schemes.json",
@@ -507,10 +505,10 @@ CLAIMS = (
     ),
     Claim(
         id="larger data",
-        they_say="fresh masks become crucial with larger data",
+        they_say="dynamic masking becomes crucial with larger data",
         who="RoBERTa, section 4.1",
         it_is=(
-            "not here: with four times the stories, read as often, they gain less. What makes "
+            "not here: with four times the stories, read as often, it gains less. What makes "
             "masks run out is reading the same text again"
         ),
         how="measured",
@@ -521,11 +519,11 @@ CLAIMS = (
     ),
     Claim(
         id="one mask",
-        they_say="masks that are kept for good are what BERT was trained with",
+        they_say="BERT was trained with static masking, one mask for each text",
         who="source lectures 000, 001 and 003",
         it_is=(
             "no (see E01). What it would have done shows in small: a model that meets one mask "
-            "forty times learns the answers by heart, and little else"
+            "forty times memorises the masked tokens, and learns little else"
         ),
         how="measured",
         settled_by="data/results/04_masking_schemes.json",
@@ -566,7 +564,7 @@ CLAIMS = (
         they_say="larger batches are better, so 8,000 texts at once",
         who="source lectures 000 and 003",
         it_is=(
-            "at equal passes 2,000 is best of the three tried; 8,000 was taken because many "
+            "at equal epochs 2,000 is best of the three tried; 8,000 was taken because many "
             "machines can share it"
         ),
         how="computed",
@@ -581,7 +579,7 @@ CLAIMS = (
         who="RoBERTa, section 4.3",
         it_is="so, if every part is divided by the count of the whole batch, not by its own",
         how="measured",
-        settled_by="a matrix and 32 rows, of which late ones ask less, in double precision, here",
+        settled_by="a matrix and 32 positions, later ones selected less often, in float64, here",
         settle=_accumulation,
         accepts=lambda error: error < 1e-10,
         rejected=0.05,
@@ -629,10 +627,10 @@ CLAIMS = (
         who=LECTURE_002,
         it_is=(
             "that day is the run of 100,000 steps on BERT's text; the model with the scores ran "
-            "500,000 steps on 160 GB and took 17 times BERT-large's operations"
+            "500,000 steps on 160 GB and took 17 times BERT-large's FLOPs"
         ),
         how="computed",
-        settled_by="operations as counted in ELECTRA's Table 2",
+        settled_by="FLOPs as counted in ELECTRA's Table 2",
         settle=_times_berts_compute,
         accepts=near(17, 0.5),
         rejected=4.5,

@@ -14,14 +14,16 @@ from course_lib import (
     MicroWorld,
     bert,
     claims_table,
+    count_parameters,
     documentation_slice,
     masked_lm_loss,
+    pretraining_batches,
     train_byte_bpe,
 )
 from course_lib.family.roberta import roberta
 from course_lib.heads import MaskedLMOutput
 from course_lib.objectives.coverage import coverage, simulated_coverage
-from course_lib.objectives.pretraining import counted_together
+from course_lib.objectives.pretraining import counted_together, split_batch
 from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, printed
@@ -113,7 +115,7 @@ def _ends(measure: str, of: str = FEW) -> dict[str, list[float]]:
 
 @lru_cache(maxsize=1)
 def _by_frequency() -> float:
-    """The loss on held-out hidden words of one who knows how often each word occurs (+1), only."""
+    """The held-out loss of one who knows how often each word occurs (+1), only."""
     material, special = _material(), world().special
     ids = material.train.input_ids
     counts = torch.bincount(ids.flatten(), minlength=special.vocab_size).double() + 1
@@ -123,9 +125,33 @@ def _by_frequency() -> float:
 
 
 def _gain(over: str, of: str) -> float:
-    """Points of held-out accuracy that fresh draws gain over another scheme, mean over seeds."""
+    """Points of held-out accuracy that dynamic masking gains over a scheme, mean over seeds."""
     ends = _ends("heldout_accuracy", of)
     return 100 * (mean(ends["dynamic"]) - mean(ends[over]))
+
+
+def _range_over_ten(of: str) -> str:
+    """Points that dynamic masking gains over ten copies: the least and the most of the seeds."""
+    ends = _ends("heldout_accuracy", of)
+    gains = [100 * (a - b) for a, b in zip(ends["dynamic"], ends["ten copies"], strict=True)]
+    assert min(gains) > 0  # the page: at every seed
+    return f"{min(gains):.1f} to {max(gains):.1f}"
+
+
+def _selected_in_parts() -> str:
+    """Selected positions in the four parts of the page's large batch, from least to most."""
+    batches = pretraining_batches(_material().train, world().special, batch_size=64)
+    counts = [int((p.targets["labels"] >= 0).sum()) for p in split_batch(batches(0), 4)]
+    return f"{min(counts)} to {max(counts)}"
+
+
+def _millions(model: str) -> str:
+    return f"{count_parameters(_models()[model]) / 1e6:.1f}"
+
+
+def _base_more() -> int:
+    theirs, ours = (count_parameters(model) for model in _models().values())
+    return ours - theirs
 
 
 def _difference(name: str, row: str, against: str) -> list[float]:
@@ -134,7 +160,7 @@ def _difference(name: str, row: str, against: str) -> list[float]:
 
 
 def _told_by_nsp(task: str) -> str:
-    """How well a model trained on NSP tells the pairs of a task apart (ALBERT, Table 5)."""
+    """The accuracy of a model trained on NSP on a pair task (ALBERT, Table 5)."""
     found = printed("albert")["sentence_loss"]["intrinsic"]["NSP"]
     return f"{found[('words', 'NSP', 'SOP').index(task)]:.1f}%"
 
@@ -237,8 +263,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "added_millions": lambda: printed("roberta")["vocabulary"]["base"] // 10**6,
     "asked_right": lambda: f"{added()[1]:.1f}",
     "asked_wrong": lambda: f"{added()[2]:.1f}",
+    "base_more": lambda: f"{_base_more() / 1e6:.1f}",
     "bert_dev": lambda: f"{_average('bert_large_dev'):.2f}",
     "bert_pieces": lambda: table_rows("token")[0],
+    "bert_millions": lambda: _millions("BERT-base"),
     "best_batch": lambda: min(printed("roberta")["batch"]["rows"], key=lambda row: row[3])[0],
     "beta2_bert": lambda: str(printed("bert")["pretraining"]["beta2"]),
     "beta2_roberta": lambda: str(ROBERTA_BETA2),
@@ -269,6 +297,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "odd_counts": odd_counts,
     "one_draw": lambda: _share("static"),
     "our_pieces": lambda: bpe().vocab_size,
+    "over_ten_range": lambda: _range_over_ten(FEW),
+    "over_ten_range_more": lambda: _range_over_ten(MORE),
     "packed": lambda: PACKED,
     "padding_doc": lambda: _padding("doc-sentences"),
     "padding_full": lambda: _padding("full-sentences"),
@@ -280,8 +310,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "remembers_bert": lambda: round(1 / (1 - printed("bert")["pretraining"]["beta2"])),
     "remembers_roberta": lambda: round(1 / (1 - ROBERTA_BETA2)),
     "roberta_dev": lambda: f"{_average('roberta_large_dev'):.2f}",
+    "roberta_millions": lambda: _millions("RoBERTa-base"),
     "roberta_pieces": lambda: table_rows("token")[1],
     "row": lambda: ROW,
+    "selected_in_parts": _selected_in_parts,
     "seeds": lambda: len(SEEDS[FEW]),
     "seeds_more": lambda: len(SEEDS[MORE]),
     "static_found": lambda: f"{mean(_ends('heldout_accuracy')['static']):.0%}",
@@ -300,3 +332,27 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "warmup_large": lambda: _warmup("large"),
     "width": lambda: _models()["BERT-base"].config.hidden_size,
 }
+
+TYPED = {
+    "15%": "the rate of BERT's paper: in questions, and in arithmetic by hand",
+    "0.85": "one minus the rate, in arithmetic by hand",
+    "27.75%": "arithmetic by hand: 1 - 0.7225",
+    "30,522": "BERT's printed vocabulary, an option of the quiz",
+    "50,265": "RoBERTa's printed vocabulary, 256 + 50,000 + 9",
+    "512": "the printed length of the longest sequence",
+    "514": "512 + 2, arithmetic in the quiz",
+    "768": "the printed width",
+    "1,000": "1 / (1 - 0.999), arithmetic",
+    "0.999": "Adam's setting in BERT's paper",
+    "0.98": "Adam's setting in RoBERTa's paper",
+    "2,000": "a batch of RoBERTa's Table 3",
+    "8,000": "a batch of RoBERTa's Tables 3 and 9",
+    "24,000": "warm-up, RoBERTa's Table 9",
+    "30,000": "warm-up, RoBERTa's Table 9",
+    "128": "the printed length of BERT's short sequences, and the micro RoBERTa's width",
+    "1,024": "RoBERTa, section 5, and the printed width of the large models",
+    "84.6": "a printed score, RoBERTa's Table 3 and BERT's Table 1",
+    "88.5": "the leaderboard's printed average, RoBERTa's Table 5",
+    "90.5%": "ALBERT's Table 5",
+    "52.0%": "ALBERT's Table 5",
+}  # printed by a paper, or worked out by hand before the eyes of the reader

@@ -28,13 +28,13 @@ PAPER, GLUE = paper("roberta"), paper("glue")
 
 
 def test_the_coverage_is_computed():
-    found, right = item("Ten copies, each")
+    found, right = item("Ten copies, in each")
     assert right.text == f"{coverage(0.15, 40, 10)[-1]:.1%}" == "80.3%"
     assert f"{0.85**10:.1%}" in right.why
     assert f"{coverage(0.15, 40)[-1]:.1%}" in [choice.text for choice in found.choices]
     said = answer("How many different masks")
-    assert f"{coverage(0.15, 13)[-1]:.1%} after 13" in said
-    assert f"{coverage(0.15, 40)[-1]:.2%} after 40" in said
+    assert f"{coverage(0.15, 13)[-1]:.0%} after 13" in said
+    assert f"{coverage(0.15, 40)[-1]:.1%} after 40" in said
 
 
 def test_the_gains_of_dynamic_masking_are_the_papers():
@@ -128,7 +128,7 @@ def test_the_means_come_from_the_rows():
                      "bert_large_test")
     }  # fmt: skip
     assert item("RoBERTa 88.5, BERT-large 84.6")[1].text.startswith(
-        f"{means['roberta_large_dev']:.1f} and {means['bert_large_dev']:.2f}"
+        f"{means['roberta_large_dev']:.2f} and {means['bert_large_dev']:.2f}"
     )
     said = answer("Read RoBERTa's GLUE table")
     assert f"{means['bert_large_leaderboard']:.1f} in that list" in said
@@ -145,7 +145,7 @@ def test_the_amounts_are_computed():
     said = answer("Which text")
     assert all(f"({size} GB" in said or f"({size} GB)" in said for size in sizes[1:])
     assert f"The sum is {sum(sizes)}" in said
-    times = round(compute["roberta_500k"] / compute["bert_large"])
+    times = f"{compute['roberta_500k'] / compute['bert_large']:.1f}"
     for said in (answer("side by side"), answer("How far does"), item("1,024 V100")[1].why):
         assert f"{times} times" in said
     assert 256 * 1_000_000 == 256e6 and 8_000 * 500_000 == 4e9

@@ -33,7 +33,7 @@ _PATTERN = (
 
 
 class MaskedEpochs(NamedTuple):
-    """A text and what every pass does to it, one scheme."""
+    """A text and what every epoch does to it, one scheme."""
 
     tokens: list[str]  # T, special tokens included
     may: list[bool]  # T, whether a mask may fall there
@@ -71,7 +71,7 @@ def mask_epochs_view(
     if second is not None:
         controls["second"] = w.Text(value=second, description="second text (may be empty)")
     controls |= {
-        "scheme": w.Dropdown(options=list(schemes()), value="ten copies", description="masks"),
+        "scheme": w.Dropdown(options=list(schemes()), value="ten copies", description="masking"),
         "epochs": w.IntSlider(value=12, min=1, max=MOST_EPOCHS, description="epochs shown"),
         "rate": share_slider(w, 0.15, "rate: fraction selected"),
         "seed": w.IntSlider(value=SEED, min=0, max=50, description="seed"),
@@ -155,7 +155,7 @@ def all_schemes(
     rate: float = 0.15,
     seed: int = SEED,
 ) -> dict[str, MaskedEpochs]:
-    """What each scheme does to the text: pass e uses the library's mask of epoch e mod copies."""
+    """What each scheme does to the text: epoch e uses the library's mask e mod copies."""
     from course_lib.objectives.masked_lm import mask_sequences
 
     sequences, special = one_row(tokenizer, text, second or None), tokenizer.special
@@ -250,10 +250,10 @@ def _grid(
 
 
 def _told(way: MaskedEpochs, p: int, i: int) -> str:
-    """What happened to token i at pass p: shown where the mouse rests."""
+    """What happened to token i in epoch p: shown where the mouse rests."""
     action = way.actions[p][i]
     by = f", “{way.seen[p][i]}”" if action == REPLACED else ""
-    return escape(f"pass {p + 1}, “{way.tokens[i]}”: {SAID[action]}{by}")
+    return escape(f"epoch {p + 1}, “{way.tokens[i]}”: {SAID[action]}{by}")
 
 
 def _plain_cells(way: MaskedEpochs, x: float, wide: float, high: float) -> str:
@@ -279,7 +279,7 @@ def _margins(way: MaskedEpochs, high: float) -> str:
     """The numbers of the epochs; of low rows every fifth."""
     epochs = len(way.draws)
     return "".join(
-        _margin(f"pass {p + 1}", LEFT - 8, way.head + high * (p + 0.5) + 4)
+        _margin(f"epoch {p + 1}", LEFT - 8, way.head + high * (p + 0.5) + 4)
         for p in range(epochs)
         if _named(p, epochs, high)
     )
@@ -306,7 +306,7 @@ def _short(token: str) -> str:
 
 
 def _cell(x: float, y: float, wide: float, high: float, action: int) -> str:
-    """One token at one pass. Shape says what colour says."""
+    """One token in one epoch. Shape says what colour says."""
     w, h = wide - 2, high - 2
     at = f'x="{x + 1:.0f}" y="{y + 1:.0f}" width="{w:.0f}" height="{h:.0f}"'
     if action == MASKED:

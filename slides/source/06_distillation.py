@@ -225,8 +225,8 @@ def half_of_bert() -> str:
     whole, half = published("bert", "base"), published("distilbert", "base")
     N, M = whole.num_layers, half.num_layers
     layers = spread_layers(N, M)
-    teacher = ["embed.", *map(str, range(N)), "head"]
-    student = ["embed.", *map(str, range(M)), "head"]
+    teacher = ["embed", *map(str, range(N)), "head"]
+    student = ["embed", *map(str, range(M)), "head"]
     pairs = {0: 0, M + 1: N + 1} | {m + 1: n + 1 for m, n in enumerate(layers)}
     gone = [
         rect(124, 0, 104, 32, "segments", size=18, dash="4 4"), words(240, 23, "✕", 20),
@@ -381,7 +381,7 @@ def _across(panel: Panel, value: float) -> float:
 
 def _panel(panel: Panel, bottom: float) -> list[str]:
     """Title, ticks with faint lines, and the teacher's level as a dashed line."""
-    parts = [words(panel.x, 18, panel.title, 19, "start", BOLD)]
+    parts = [words(panel.x, 18, panel.title, 17, "start", BOLD)]
     for tick in panel.ticks:
         x = _across(panel, tick)
         parts.append(f'<path d="M{x:.1f} 32V{bottom}" stroke="#dcdcdc"/>')

@@ -185,8 +185,8 @@ def code_forward() -> str:
 
 @lru_cache(maxsize=1)
 def _reached() -> tuple[int, int, int, int]:
-    """Weights only the generator has, how many of them the discriminator's gradient reaches; the same
-    of the embeddings both read."""
+    """Weights only the generator has, how many of them the discriminator's gradient reaches; the
+    same of the embeddings both read."""
     torch.manual_seed(0)
     shape = {"hidden_size": 128, "num_heads": 2, "intermediate_size": 512, "embedding_size": 64}
     model = electra("small", vocab_size=2_000, num_layers=2, **shape)
@@ -368,7 +368,7 @@ def paper_steps() -> Any:
 
 
 def measured_steps() -> Any:
-    """The five ablation steps after equal steps, and BERT with the operations that ELECTRA had."""
+    """The five ablation steps after equal steps, and BERT at ELECTRA's FLOPs."""
     groups = {step: _kinds(step) for step in ABLATION_STEPS}
     groups[f"BERT, {_bert_steps():,} steps"] = _kinds("BERT", "equal arithmetic")
     means = {name: mean(values) for name, values in groups.items()}

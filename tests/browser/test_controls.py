@@ -24,7 +24,7 @@ PAGES = (
     Page("04_roberta_dynamic_masking", 3, "passes, rate and seed of the masks"),
     Page("05_albert_factorization", 4, "vocabulary, widths and layers of the calculator"),
     Page("06_distillation", 1, "the temperature over a real teacher's answers"),
-    Page("07_electra", 1, "the share of the corruptor's text to mask"),
+    Page("07_electra", 1, "the fraction of the corruptor's text to mask"),
     Page("08_deberta_attention", 10, "rows, distances, tokens, head size, and the maps of a head"),
     Page("14_kernels", 0, "no slider"),
 )

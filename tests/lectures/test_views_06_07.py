@@ -314,11 +314,11 @@ CORRUPTION = corruptor.Corruption(
 
 def test_the_sentences_say_every_replacement_and_its_judgement() -> None:
     said = " ".join(corruptor.corruption_in_words(CORRUPTION))
-    assert "3 of 7 tokens were hidden" in said and "replaced 2 and guessed 1 right" in said
+    assert "3 of 7 tokens were masked" in said and "replaced 2 and guessed 1 right" in said
     assert "“<old>” by “red” (discriminator: 87% replaced, right)" in said
     assert "“was” by “rain” (discriminator: 12% replaced, wrong)" in said
     assert "nothing was replaced: “bank” (discriminator: 3% replaced, right)" in said
-    assert "Of the 4 tokens never hidden, the discriminator calls replaced: “the” 60%." in said
+    assert "Of the 4 tokens never masked, the discriminator calls replaced: “the” 60%." in said
     calm = replace(CORRUPTION, filled=CORRUPTION.tokens, p_replaced=[0.1] * 7)
     said = " ".join(corruptor.corruption_in_words(calm))
     assert "replaced 0 and guessed 3 right" in said and "calls replaced: none." in said
@@ -385,7 +385,7 @@ def test_corruptor_redraws_at_every_control(model: Electra, tokenizer: WordPiece
         for end in ends:
             before = picture_of(live)
             slider.value = end
-            assert picture_of(live) != before and "tokens were hidden" in picture_of(live)
+            assert picture_of(live) != before and "tokens were masked" in picture_of(live)
     live.controls["again"].click()
     assert seed.value == 0  # after the last comes the first
     before = picture_of(live)
@@ -393,7 +393,7 @@ def test_corruptor_redraws_at_every_control(model: Electra, tokenizer: WordPiece
     assert seed.value == 1 and picture_of(live) != before
     assert live.controls["again"] in live.widget.children
     live.controls["text"].value = "the bridge was closed"
-    assert "3 of 6 tokens were hidden" in plain(picture_of(live))
+    assert "3 of 6 tokens were masked" in plain(picture_of(live))
 
 
 def test_texts_that_cannot_be_read_are_answered_in_the_view(
@@ -414,7 +414,7 @@ def test_texts_that_cannot_be_read_are_answered_in_the_view(
         assert said in static.text and said in plain(static.html)
     assert "<b>" not in corruptor.corruptor_view(model, tokenizer, "<b>").static.html
     live.controls["text"].value = TEXT.upper()
-    assert "tokens were hidden" in picture_of(live)
+    assert "tokens were masked" in picture_of(live)
 
 
 def test_wrong_models_and_settings_are_refused(model: Electra, tokenizer: WordPiece) -> None:

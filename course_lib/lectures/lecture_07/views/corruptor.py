@@ -23,7 +23,7 @@ MOST_TOKENS = 48
 LINE = 640  # pixels of tokens before a new line begins
 SHARE = 0.25
 SCALE = ((255, 255, 255), (0, 34, 78))  # P(replaced) 0: white, 1: dark blue
-ROWS = ("text", "hidden", "generator", "discriminator")
+ROWS = ("text", "masked", "generator", "discriminator")
 VERDICTS = {  # (was replaced, called replaced): the sign below the probability, and the word for it
     (True, True): ("✓", "found"),
     (True, False): ("✗", "missed"),
@@ -65,7 +65,7 @@ def corrupt_and_detect(
     """Mask a fraction of the words, let the generator fill them in, classify each by the
     discriminator.
 
-    share: of the tokens, 0 to 1, every one of them hidden by [MASK] as in the paper; seed: a whole
+    share: of the tokens, 0 to 1, every one of them becomes [MASK] as in the paper; seed: a whole
     number from 0 on; the same one masks and samples the same. Dropout is off.
     Raises ValueError for an empty text, one too long, words the tokenizer does not know, special
     tokens written out, a fraction or a seed that is none, and a tokenizer of another model.
@@ -128,7 +128,7 @@ def _check_text(tokenizer: WordPiece, text: str, most: int) -> None:
     if written:
         raise ValueError(
             f"The text holds {written[0]}, a special token; expected plain words. The slider "
-            "hides words for you."
+            "masks words for you."
         )
     check_words(tokenizer, text, most)
 
@@ -140,7 +140,7 @@ def corruptor_view(model: Electra, tokenizer: WordPiece, text: str, *, seed: int
     """A sentence of the reader's own through both networks of a trained ELECTRA, in four rows.
 
     model: `family.electra.Electra`; tokenizer: the one it was trained with. Controls: text,
-    fraction (of the tokens to hide, 5% to 50%), seed, and the button again, which samples anew.
+    fraction (of the tokens to mask, 5% to 50%), seed, and the button again, which samples anew.
     A text that cannot be read is answered in the view. Raises ValueError for a model that is no
     Electra and for another model's tokenizer.
     """
@@ -182,7 +182,7 @@ def _with_button(w: Any, live: Live) -> Live:
 
 
 def corruptor_picture(corruption: Corruption) -> Html:
-    """The text, what was hidden, what was written there, P(replaced) of each token; and in
+    """The text, what was masked, what was written there, P(replaced) of each token; and in
     words."""
     said = corruption_in_words(corruption)
     tables = "".join(_table(corruption, first, last) for first, last in _lines(corruption))
@@ -211,7 +211,7 @@ def corruption_in_words(corruption: Corruption) -> list[str]:
     replaced = [i for i in selected if corruption.replaced[i]]
     right = [i for i in selected if not corruption.replaced[i]]
     sentences.append(
-        f"{len(selected)} of {len(corruption.tokens)} tokens were hidden, [CLS] and [SEP] counted; "
+        f"{len(selected)} of {len(corruption.tokens)} tokens were masked, [CLS] and [SEP] counted; "
         f"the generator replaced {len(replaced)} and guessed {len(right)} right."
     )
     if replaced:
@@ -229,7 +229,7 @@ def corruption_in_words(corruption: Corruption) -> list[str]:
     )
     untouched = len(corruption.tokens) - len(selected)
     sentences.append(
-        f"Of the {untouched} tokens never hidden, the discriminator calls replaced: "
+        f"Of the {untouched} tokens never masked, the discriminator calls replaced: "
         f"{listed or 'none'}."
     )
     return sentences
@@ -322,7 +322,7 @@ def _shade(share: float) -> str:
 
 def _legend() -> str:
     """One box of each kind with its meaning."""
-    kinds = (("[MASK]", MASKED, "hidden"), ("word", REPLACED, "replaced by the generator"),
+    kinds = (("[MASK]", MASKED, "masked"), ("word", REPLACED, "replaced by the generator"),
              ("word", KEPT, "guessed right: not replaced"))  # fmt: skip
     parts = "".join(
         f"{box(token, look, said)}<span>{said}</span>&emsp;" for token, look, said in kinds

@@ -87,7 +87,8 @@ def added_or_apart() -> str:
         parts += [
             rect(x, 52, 92, 52, f"word {name}", **WORD, wide=2),
             words(x + 109, 86, "+", 26),
-            rect(x + 126, 52, 92, 52, f"position {name}", **PLACE, wide=2, dash="6 3"),
+            rect(x + 126, 52, 92, 52, f"position {name}", **PLACE, wide=2, size=17,
+                 dash="6 3"),
             arrow(x + 46, 106, x + 92, 158), arrow(x + 172, 106, x + 126, 158),
             rect(x + 38, 162, 142, 56, f"token {name}", wide=2.5, size=22),
         ]  # fmt: skip

@@ -63,7 +63,8 @@ def test_modules_import_only_from_rooms_above(root: Path) -> None:
             continue  # the front door: it names every room, and loads none until asked
         assert module[0] in ROOMS, f"{path} is in no room of the plan"
         for other in imported_rooms(path.read_text(encoding="utf-8"), module):
-            if not may_import(room_of(module), other):
+            known = other.split(".")[0] in ROOMS  # else a name of the front door
+            if known and not may_import(room_of(module), other):
                 wrong.append(f"{'.'.join(module)} imports {other}")
     assert not wrong
 

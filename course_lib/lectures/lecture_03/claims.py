@@ -354,8 +354,8 @@ def _valley() -> Settled:
     ours, at_random = map(rise_beyond, lines)
     longer = lines[0]["distance"] / lines[1]["distance"]
     said = (
-        f"loss half a way beyond the end: pre-trained {ours:+.3f}, random initialisation {at_random:+.3f} nats; "
-        f"the pre-trained path was {longer:.1f} times as long; one seed"
+        f"loss half a way beyond the end: pre-trained {ours:+.3f}, random initialisation "
+        f"{at_random:+.3f} nats; the pre-trained path was {longer:.1f} times as long; one seed"
     )
     return Settled(ours < at_random, said)
 

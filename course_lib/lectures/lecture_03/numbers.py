@@ -92,18 +92,18 @@ SHOWN_PAIR, ROOM = 3, 24
 
 PASSAGE = ["Along", "cracks", "the", "stone", "is", "eaten", "away", "first"]
 
-START_SCORES = (0.4, 2.0, 1.5, 0.1, 0.3, 0.0, 0.2, 0.4, 0.9)  # [CLS] comes first
+START_LOGITS = (0.4, 2.0, 1.5, 0.1, 0.3, 0.0, 0.2, 0.4, 0.9)  # [CLS] comes first
 
-END_SCORES = (0.9, 0.2, 2.5, 0.0, 0.8, 0.1, 0.0, 0.6, 3.0)
+END_LOGITS = (0.9, 0.2, 2.5, 0.0, 0.8, 0.1, 0.0, 0.6, 3.0)
 
 CAP = 3
 
 
 @lru_cache(maxsize=2)
 def _best(longest: int) -> Spans:
-    allowed = torch.ones(1, len(START_SCORES), dtype=torch.bool)
+    allowed = torch.ones(1, len(START_LOGITS), dtype=torch.bool)
     allowed[0, 0] = False
-    return best_spans(torch.tensor([START_SCORES]), torch.tensor([END_SCORES]), allowed, longest)
+    return best_spans(torch.tensor([START_LOGITS]), torch.tensor([END_LOGITS]), allowed, longest)
 
 
 def _text_of(found: Spans) -> str:
@@ -356,6 +356,7 @@ TYPED = {
     "96.1": "BERT, Table 7",
     "96.4": "BERT, Table 7",
     "33%": "chance, three classes",
+    "108": "QNLI has 108,000 pairs to learn from",
     "2,307": "a choice of the quiz, beside its wrong ones",
 }
 
@@ -434,9 +435,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "nli_fresh": lambda: _share("nli", OURS[1]),
     "nli_minilm": lambda: _share("nli", MINILM),
     "nli_ours": lambda: _share("nli", OURS[0]),
-    "null_end": lambda: END_SCORES[0],
+    "null_end": lambda: END_LOGITS[0],
     "null_score": lambda: f"{_best(CAP).null_score.item():.1f}",
-    "null_start": lambda: START_SCORES[0],
+    "null_start": lambda: START_LOGITS[0],
     "old_weights": lambda: f"{_sizes()['base'][0] / 1e6:.0f}",
     "over_people_one": lambda: _signed(_settled("people").value[0]),
     "over_people_seven": lambda: _signed(_settled("people").value[1]),

@@ -311,7 +311,7 @@ def cut_pair() -> str:
 
 
 def what_was_cut() -> str:
-    """How many of our training texts fit into their sequences, and how passages are cut in windows."""
+    """How many training texts fit into their sequences, and how passages are cut in windows."""
     rows = []
     for name, said in (("sentiment", "reviews"), ("nli", "pairs"), ("ner", "sentences")):
         task = _train(name)
@@ -509,7 +509,7 @@ RULES = {"nothing": "majority class", "length": "lengths", "words": "bags of<br>
 
 
 def pair_rules() -> Any:
-    """Test accuracy of baselines on NLI pairs, with the level that a hypothesis alone must not pass."""
+    """Test accuracy of baselines on NLI pairs, and the level a hypothesis alone must not pass."""
     rules = _baselines()["nli", "accuracy"]
     figure = bar_chart(
         {said: rules[rule] for rule, said in RULES.items()}, percent=True, y_title="accuracy"

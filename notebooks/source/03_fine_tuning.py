@@ -515,7 +515,7 @@ curves_chart(
 # ### What pre-training is worth
 #
 # The four starts: the course's BERT (5 million weights) and MiniLM (22 million, trained by others on text of
-# many kinds), each pre-trained, and the same shape from random initialisation (*fresh* below). Equal are the texts and the 120 steps of 16. Each start
+# many kinds), each pre-trained, and the same shape from random initialisation (*random init* below). Equal are the texts and the 120 steps of 16. Each start
 # has the learning rate that was best for it on validation texts ({{number:rate_ours}} for the course's BERT, {{number:rate_others}} for the
 # others), and three or five seeds. (For the course's BERT {{number:rate_passed_over}} was {{number:validation_apart}} points ahead, less than its
 # seeds differ, and was passed over: with it this very page once learnt not even its training reviews. Names would have come to
@@ -523,10 +523,10 @@ curves_chart(
 
 # %%
 tasks = read_result("03_tasks")
-print(f"{'':12}" + "".join(f"{start:>24}" for start in tasks["rates"]))
+print(f"{'':12}" + "".join(f"{start:>28}" for start in tasks["rates"]))
 for task, starts in tasks["runs"].items():
     cells = [in_words([run["score"] for run in starts[start]]) if start in starts else "–" for start in tasks["rates"]]
-    print(f"{task:12}" + "".join(f"{cell:>24}" for cell in cells))
+    print(f"{task:12}" + "".join(f"{cell:>28}" for cell in cells))
 
 # %% [markdown]
 # (Accuracy for sentiment, spam, NLI and parts of speech, F1 for entities and answers. MiniLM, slow to train, leaves out what
@@ -639,9 +639,9 @@ for name, f1 in printed("ner")["lecture"].items():
 # %%
 print(f"{'':22}{'you said':>16}   answer")
 ner, nli = tasks["runs"]["ner"], tasks["runs"]["nli"]
-own, fresh = list(tasks["rates"])[:2]
+own, at_random = list(tasks["rates"])[:2]
 answers = {"new weights": f"{768 * 3 + 3:,}", "names, pre-trained": in_words([run["score"] for run in ner[own]]),
-           "names, random": in_words([run["score"] for run in ner[fresh]]),
+           "names, random": in_words([run["score"] for run in ner[at_random]]),
            "pairs, pre-trained": in_words([run["score"] for run in nli[own]]),
            "Venus": "a stretch of the passage, never yes or no"}  # fmt: skip
 for name, value in answers.items():

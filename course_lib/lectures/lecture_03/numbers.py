@@ -134,7 +134,7 @@ def _spans_counted() -> str:
     return said.split()[1]
 
 
-OURS = COURSE, f"{COURSE}, fresh"  # starts of one shape
+OURS = COURSE, f"{COURSE}, random init"  # starts of one shape
 
 
 @lru_cache(maxsize=8)
@@ -208,7 +208,7 @@ def _gain(task: str) -> float:
 
 
 def _clear_gain(task: str) -> str:
-    """The same, of a task where every pre-trained run is better than every fresh one."""
+    """The same, of a task where every pre-trained run is better than every random one."""
     assert min(_scores(task, OURS[0])) > max(_scores(task, OURS[1])), task  # as the slide says
     return _signed(_gain(task), 0)
 
@@ -233,7 +233,7 @@ def _points(task: str, start: str) -> list[tuple[int, float]]:
 
 
 def _few_against_all() -> tuple[int, float, int, float]:
-    """Names: the fewest sentences with which our BERT is as good as its shape from fresh weights
+    """Names: the fewest sentences with which our BERT is as good as its shape from random weights
     with all, and those."""
     most = _points("ner", OURS[1])[-1]
     few = next(point for point in _points("ner", OURS[0]) if point[1] >= most[1])
@@ -340,7 +340,7 @@ def _validation_apart() -> str:
 
 
 def _few() -> tuple[str, str]:
-    """The fewest sentences with which the pre-trained one finds what the fresh one finds in all."""
+    """The fewest sentences with which the pre-trained one is as good as the random one with all."""
     ours, fresh = (CURVES["curves"]["ner"][start] for start in STARTS[:2])
     goal = mean(list(fresh.values())[-1])
     return next((n, f"{mean(scores):.0%}") for n, scores in ours.items() if mean(scores) >= goal)
@@ -387,7 +387,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "pairs_range_curves": lambda: _range(_score("nli", start) for start in STARTS[:3]),
     "never_answer": lambda: f"{_rule('passages', 'no answer'):.0%}",
     "world_ours": lambda: f"{_world_of_page('pre-trained'):.0%}",
-    "world_fresh": lambda: f"{_world_of_page('fresh'):.0%}",
+    "world_fresh": lambda: f"{_world_of_page('random init'):.0%}",
     "bert_over_elmo": lambda: _signed(_settled("E92").value[1]),
     "best_layer": lambda: _best_layer("ner", MINILM)[0],
     "best_layer_ours": lambda: f"{_best_layer('ner', COURSE)[1]:.1%}",
@@ -468,5 +468,5 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "wnli_majority": lambda: _glue("WNLI", "majority"),
     "world_pairs": lambda: _points(WORLD_NLI, "pre-trained")[-1][0],
     "world_nli_after": lambda: _world("pre-trained"),
-    "world_nli_before": lambda: _world("fresh"),
+    "world_nli_before": lambda: _world("random init"),
 }

@@ -557,7 +557,7 @@ CARD = """# {name}
 
 A small BERT for teaching, trained from random weights on technical English: {num_layers} layers,
 {hidden_size} wide, {num_heads} heads, {parameters:,} weights, a WordPiece vocabulary of its own
-({vocabulary:,} pieces, lower case), rows of up to {length} tokens. On top is the head for hidden
+({vocabulary:,} pieces, lower case), rows of up to {length} tokens. On top is the head for masked
 words; there is no pooler. `load_pretrained("{name}")` reads it, and so does transformers
 (`BertForMaskedLM`).
 
@@ -574,8 +574,9 @@ twenty, chosen by its hash, was held out. The text itself is not shipped;
 
 ## Recipe
 
-`data/recipes/course_bert.toml`, run by `python -m course_lib.teaching.results 03`. Hidden words
-alone, no pairs: {rate:.0%} of the tokens are asked, a fresh mask at every visit. {steps:,} steps of
+`data/recipes/course_bert.toml`, run by `python -m course_lib.teaching.results 03`. Masked words
+alone, no pairs: {rate:.0%} of the tokens are selected for prediction, anew at every visit (dynamic
+masking). {steps:,} steps of
 {batch_size} rows; the first {short_steps:,} of them read as many tokens in rows of {short_length}.
 {millions:.1f} million tokens in all, padding counted. AdamW, learning rate {learning_rate:g} after
 {warmup:.0%} of warm-up, then down to zero in a straight line; betas {betas}, weight decay
@@ -587,12 +588,12 @@ about {hours:.1f} hours.
 ## What it reaches
 
 Measured with the weights in this folder (stored as float16, read back as float32, computed with in
-{precision}) on at most {heldout:,} held-out rows: {rate:.0%} of their tokens are asked. One run,
+{precision}) on at most {heldout:,} held-out rows: {rate:.0%} of their tokens are selected. One run,
 one seed.
 
-| | asked tokens found | loss, nats |
+| | masked-token accuracy | loss, nats |
 |---|---|---|
-| all of them hidden behind [MASK] | {found:.1%} | {loss:.3f} |
+| all of them replaced by [MASK] | {found:.1%} | {loss:.3f} |
 | the same, before the weights were rounded to float16 | {found_before:.1%} | {loss_before:.3f} |
 | masked as in training: a tenth can be read, a tenth is replaced | {as_trained:.1%} | |
 | always the commonest token | {commonest:.1%} | |

@@ -54,17 +54,17 @@ print(f"{START} ({pretrained.source}): {shape.num_layers} layers of {shape.hidde
 # %% [markdown]
 # ## Predict first
 #
-# BERT is trained twice. First **pre-training**: guess hidden words in text that nobody labelled; days or weeks, once.
-# Then **fine-tuning**: put a small fresh layer on top, the **head**, and train *everything* a little further on a task
+# BERT is trained twice. First **pre-training**: predict masked words in text that nobody labelled; days or weeks, once.
+# Then **fine-tuning**: put a small new layer on top, the **head**, and train *everything* a little further on a task
 # with labels; minutes, once for each task.
 #
 # Four guesses. Write them down before you go on.
 #
-# 1. BERT-base has 109 million weights. How many are new when it learns to tell three classes apart?
-# 2. A small BERT with four layers sees 220 sentences in which names are marked, and is then asked about 92 others. How
-#    many of the names does it find (F1, 0 to 100) if it has been pre-trained, and how many if it starts from random
-#    weights?
-# 3. "Does this sentence follow from that one?": 288 pairs to learn from, three classes, equally frequent. How many in a hundred
+# 1. BERT-base has {{number:old_weights}} million weights. How many are new when it learns to tell three classes apart?
+# 2. A small BERT with four layers sees {{number:train_sentences}} sentences in which names are marked, and then tags {{number:test_sentences}} others. How
+#    many of the names does it find (F1, 0 to 100) if it has been pre-trained, and how many from random
+#    initialisation?
+# 3. "Does this sentence follow from that one?": {{number:train_pairs}} pairs to learn from, three classes, equally frequent. How many in a hundred
 #    other pairs does the pre-trained one get right?
 # 4. The model can copy any stretch of a text as its answer. You ask: *Would a block of lead stay solid on the ground of
 #    Venus?* What does it say?
@@ -96,13 +96,13 @@ for task, classes in (("sentiment, 2 classes", 2), ("NLI, 3 classes", 3), ("enti
     print(f"{task:24}{H * classes + classes:7,} new weights, one in {109_482_240 // (H * classes + classes):,}")
 
 # %% [markdown]
-# (Nine tags: CoNLL-2003 has four kinds of entities. Our sentences have three, so seven tags. Our BERT was pre-trained on hidden
-# words only and has no pooler; for a class a fresh one comes along, H · H + H weights more.)
+# (Nine tags: CoNLL-2003 has four kinds of entities. Our sentences have three, so seven tags. Our BERT was pre-trained on masked
+# words only and has no pooler; for a class a randomly initialised one comes along, H · H + H weights more.)
 #
 # All else was there before. That is the two-stage paradigm: one expensive body, many cheap heads. What changes between
 # the stages is short, too. "Most hyperparameters stay the same" is true with three exceptions (BERT, appendix A.3): the
-# batch is smaller (16 or 32), the learning rate is smaller (5e-5, 3e-5 or 2e-5 for the large models), and the passes
-# over the data are few (2, 3 or 4). Small models on small data, like ours, take a larger rate and more passes.
+# batch is smaller (16 or 32), the learning rate is smaller (5e-5, 3e-5 or 2e-5), and the epochs
+# are few (2, 3 or 4). Small models on small data, like ours, take a larger rate and more epochs.
 #
 # ### From words to tokens
 #
@@ -110,10 +110,10 @@ for task, classes in (("sentiment, 2 classes", 2), ("NLI, 3 classes", 3), ("enti
 # none, −100 in code, and are left out of the loss. Special tokens carry none either.
 
 # %%
-row = tagged_sequences(english.tagged_sentences("train"), "entities", words, 64)[103:104]
-kept = row.sequences.input_ids[0, : int(row.sequences.attention_mask.sum())]
-for token, label in zip(kept.tolist(), row.labels[0].tolist()):
-    print(f"{words.token(token):14}{row.names[label] if label >= 0 else '–':8}{label:5}")
+example = tagged_sequences(english.tagged_sentences("train"), "entities", words, 64)[103:104]
+kept = example.sequences.input_ids[0, : int(example.sequences.attention_mask.sum())]
+for token, label in zip(kept.tolist(), example.labels[0].tolist()):
+    print(f"{words.token(token):14}{example.names[label] if label >= 0 else '–':8}{label:5}")
 
 # %% [markdown]
 # **BIO** marks stretches with three letters: *B-* begins an entity, *I-* goes on inside it, *O* is outside. Two names side
@@ -122,8 +122,8 @@ for token, label in zip(kept.tolist(), row.labels[0].tolist()):
 # ### A score by hand
 #
 # Word by word a tagger looks good, since most words are no name. So **entities** are scored as a whole: kind, first word
-# and last word must all be right. Precision is the share of found entities that are right, recall the share of true ones
-# that were found, F1 their harmonic mean.
+# and last word must all be right. Precision is the fraction of predicted entities that are right, recall the fraction of true ones
+# that were predicted, F1 their harmonic mean.
 
 # %% tags=["nbval-check-output"]
 from course_lib.train.span_metrics import bio_spans, span_scores
@@ -141,9 +141,9 @@ print(f"words right {accuracy(true, said):.0%}, entities: precision {scores.prec
 #
 # ### An answer by hand
 #
-# Extractive question answering: passage D, question Q, and the answer is a stretch of D, two whole numbers (s, e). The row
+# Extractive question answering: passage D, question Q, and the answer is a stretch of D, two whole numbers (s, e). The sequence
 # is `[CLS] question [SEP] passage [SEP]`, and the segment ids say which part is which. Two vectors, S and E, give every
-# token a score as start and one as end; the answer is the pair i ≤ j with the greatest S·Tᵢ + E·Tⱼ.
+# token a start logit S·Tᵢ and an end logit E·Tᵢ; the answer is the pair i ≤ j with the greatest sum S·Tᵢ + E·Tⱼ, the span's score.
 
 # %% tags=["nbval-check-output"]
 text = ["Along", "cracks", "the", "stone", "is", "eaten", "away", "first"]
@@ -157,7 +157,7 @@ for cap in (8, 3):
 # %% [markdown]
 # A cap on the length is part of the rule: the released code allows 30 tokens. And "no answer" is a span, too, that of
 # `[CLS]` alone: SQuAD 2.0 asks questions that the passage does not answer. Its score is s_null = S·C + E·C, with C the vector of
-# `[CLS]`. The best span is given if it is above s_null + τ, and τ is chosen on other questions.
+# `[CLS]`. The best span is given if it is above s_null + τ, and τ is tuned on other questions.
 #
 # ## Try it
 #
@@ -198,7 +198,7 @@ check("03.3", my_best_span)
 #
 # ### Three heads
 #
-# The class of a pair is the class of a text whose row has two segments: no head of its own.
+# The class of a pair is the class of a text whose sequence has two segments: no head of its own.
 
 # %%
 from course_lib.heads import BertForClassification, BertForQuestionAnswering, BertForTokenClassification
@@ -208,7 +208,7 @@ show(BertForClassification, BertForTokenClassification, BertForQuestionAnswering
 # %% [markdown]
 # ### Their losses
 #
-# Always the same: minus the logarithm of the probability of what is right, averaged over what is asked.
+# Always the same: minus the logarithm of the probability of what is right, averaged over what has a label.
 
 # %%
 from course_lib.objectives.classification import classification_loss
@@ -230,7 +230,7 @@ show(head_on, finetune)
 # %% [markdown]
 # ## Is it right?
 #
-# Our heads and losses against the classes of `transformers`, same weights, same rows: the score of every head, and the loss.
+# Our heads and losses against the classes of `transformers`, same weights, same sequences: the logits of every head, and the loss.
 
 # %%
 import transformers
@@ -262,15 +262,15 @@ for name, (task, _, arguments) in reference.items():
 #
 # ### A class of a text
 #
-# 448 short reviews, written for this course, half of them pleased, half not. Many say good things in bad words and the
-# other way round. The model reads each of them about four times.
+# {{number:train_reviews}} short reviews, written for this course, half of them pleased, half not. Many say good things in bad words and the
+# other way round. The model sees each of them about four times: four epochs.
 
 # %%
 reviews = {split: read_task("sentiment", split, words) for split in ("train", "test")}
 classifier = finetune(encoder, reviews["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")])
 
 # %% [markdown]
-# *Surprise at the right class, in nats; a coin pays 0.69.*
+# *Cross-entropy of the right class, in nats; the chance loss is ln 2 = 0.69.*
 
 # %%
 from course_lib.text.features import plain_sequences
@@ -279,12 +279,12 @@ from course_lib.train.finetuning import class_accuracy
 
 print(f"training reviews right: {class_accuracy(classifier, reviews['train']):.1%}")
 print(f"test reviews right:     {class_accuracy(classifier, reviews['test']):.1%}")
-for sees in ("nothing", "length", "words"):
-    print(f"a rule that sees {sees + ':':14}{label_accuracy(english.reviews('train'), english.reviews('test'), sees):.1%}")
+for sees, baseline in (("nothing", "majority class"), ("length", "length alone"), ("words", "bag of words")):
+    print(f"{baseline + ':':24}{label_accuracy(english.reviews('train'), english.reviews('test'), sees):.1%}")
 
 # %% [markdown]
-# Nearly all of the training reviews, and few more than half of the others: with so little text it has learnt them by
-# heart. Two reviews are made to be hard. One denies a bad word, the other raises hopes and drops them.
+# Nearly all of the training reviews, and few more than half of the others: with so little text it has memorised them
+# (overfitting). Two reviews are made to be hard. One denies a bad word, the other raises hopes and drops them.
 
 # %%
 @torch.no_grad()
@@ -303,25 +303,25 @@ classes_of(classifier, english.SENTIMENTS, [item["text"] for item in tricky])
 print("right:", ", ".join(item["label"] for item in tricky))
 
 # %% [markdown]
-# Whatever it said, do not believe the percentage: a model that has learnt its training texts by heart is sure of
+# Whatever it said, do not believe the percentage: a model that has memorised its training texts is sure of
 # everything. The lecture this page grew from shows a model giving a mild sentence 0.9996 for "positive" (that model is a
 # DistilBERT, though the slide is about BERT). Certainty is not accuracy.
 #
-# The same head, another question: is a message spam? 132 messages to learn from, again written so that no single word
+# The same head, another question: is a message spam? {{number:train_messages}} messages to learn from, again written so that no single word
 # decides.
 
 # %%
 mail = {split: read_task("spam", split, words) for split in ("train", "test")}
 filter_ = finetune(encoder, mail["train"], steps=40, learning_rate=RATE)
 print(f"test messages right {class_accuracy(filter_, mail['test']):.1%}; "
-      f"a rule that sees words: {label_accuracy(english.messages('train'), english.messages('test'), 'words'):.1%}")
+      f"bag-of-words baseline: {label_accuracy(english.messages('train'), english.messages('test'), 'words'):.1%}")
 classes_of(filter_, english.MESSAGE_KINDS, [item["text"] for item in english.examples()["spam"]])
 
 # %% [markdown]
 # ### A class of a pair
 #
 # **Natural language inference**, NLI: does the second sentence, the *hypothesis*, follow from the first, the *premise*
-# (entailment), contradict it, or neither (neutral)? Both go into one row, and the pair has 64 places here. What does not
+# (entailment), contradict it, or neither (neutral)? Both go into one sequence, and the pair has 64 positions here. What does not
 # fit is cut, token by token, from whichever text is longer at that moment; the library counts what was cut and says so.
 
 # %%
@@ -336,22 +336,22 @@ pairs = {split: read_task("nli", split, words) for split in ("train", "test")}
 print(pairs["train"].cut)
 nli_model = finetune(encoder, pairs["train"], steps=60, learning_rate=RATE)
 print(f"training pairs right {class_accuracy(nli_model, pairs['train']):.1%}, test pairs {class_accuracy(nli_model, pairs['test']):.1%}")
-for sees in ("nothing", "hypothesis", "words"):
-    print(f"a rule that sees {sees + ':':14}{label_accuracy(english.nli_pairs('train'), english.nli_pairs('test'), sees):.1%}")
+for sees, baseline in (("nothing", "majority class"), ("hypothesis", "hypothesis alone"), ("words", "bag of words")):
+    print(f"{baseline + ':':24}{label_accuracy(english.nli_pairs('train'), english.nli_pairs('test'), sees):.1%}")
 examples = english.examples()["entailment"]
 classes_of(nli_model, english.RELATIONS, [e["premise"] for e in examples], [e["hypothesis"] for e in examples])
 print("right:", ", ".join(e["label"] for e in examples))
 
 # %% [markdown]
-# The rule that sees the hypothesis alone must be no better than chance, or the data would give the answer away: in famous
+# The baseline that sees the hypothesis alone must be no better than chance, or the data would give the answer away: in famous
 # collections *nobody* and *not* often mean contradiction, since that is how people write one quickly. Here the hypotheses
 # were written first and their labels drawn afterwards.
 #
-# A small model and 288 pairs: it has not learnt what *follows* means. We come back to that.
+# A small model and {{number:train_pairs}} pairs: it has not learnt what *follows* means. We come back to that.
 #
 # ### A tag for every word
 #
-# Names: persons, organisations, places. The rows are as in *By hand*.
+# Names: persons, organisations, places. The sequences are as in *By hand*.
 
 # %%
 names = {split: read_task("ner", split, words) for split in ("train", "test")}
@@ -388,7 +388,7 @@ for kind, first, last in sorted(bio_spans(tags), key=lambda span: span[1]):
 print("right:", "; ".join(f"{e['kind']} {e['start']}–{e['end']} {e['text']!r}" for e in intro["entities"]))
 
 # %% [markdown]
-# The places count characters from 0, the end is the first character *after* the name, and `text[start:end]` gives it
+# The offsets count characters from 0, the end is the first character *after* the name, and `text[start:end]` gives it
 # back: a printed offset can always be checked, and should be. In one printed example of the source lectures the answer
 # said to stand at 93–101 stands at 103–111.
 #
@@ -397,8 +397,8 @@ print("right:", "; ".join(f"{e['kind']} {e['start']}–{e['end']} {e['text']!r}"
 
 # %%
 parts = {split: read_task("pos", split, words) for split in ("train", "test")}
-grammarian = finetune(encoder, parts["train"], steps=60, learning_rate=RATE)
-said, right = predicted_tags(grammarian, parts["test"]), parts["test"].tags(parts["test"].labels)
+pos_tagger = finetune(encoder, parts["train"], steps=60, learning_rate=RATE)
+said, right = predicted_tags(pos_tagger, parts["test"]), parts["test"].tags(parts["test"].labels)
 print(f"test words right {accuracy(chain(*right), chain(*said)):.1%}")
 tag_view(parts["test"].words[4], said[4], right[4])
 
@@ -407,11 +407,12 @@ tag_view(parts["test"].words[4], said[4], right[4])
 #
 # ### An answer
 #
-# 24 passages with 144 questions to learn from. That is very little: SQuAD has 100,000. Is it enough to copy the right
-# stretch? A passage that is too long for the row is read in *windows* of 128 places, each with the whole question in front; a
+# {{number:train_passages}} passages with {{number:train_questions}} questions to learn from. That is very little: SQuAD has 100,000. Is it enough to copy the right
+# stretch? A passage that is too long for the sequence is read in *windows* of 128 positions, each with the whole question in front; a
 # window begins 56 tokens after the one before. Where the answer is not inside, the target is `[CLS]`: no answer here.
 
 # %%
+from course_lib.train.baselines import question_baselines
 from course_lib.train.finetuning import answer_scores, best_answers, null_threshold
 
 questions_of = {split: read_task("qa", split, words) for split in ("train", "validation", "test")}
@@ -421,11 +422,11 @@ qa_model = finetune(encoder, windows, steps=40, learning_rate=RATE)
 threshold = null_threshold(best_answers(qa_model, questions_of["validation"]), questions_of["validation"])
 got = answer_scores(qa_model, questions_of["test"], threshold)
 print(f"exact {got.exact:.1%}, F1 {got.f1:.1%}; with an answer {got.has_answer.f1:.1%}, without {got.no_answer.f1:.1%}")
-print("always 'no answer': F1 25.0%")
+print(f"always 'no answer': F1 {question_baselines(english.questions('test'))['no answer'].f1:.1%}")
 
 # %% [markdown]
 # **Exact match** asks whether the answer is, but for capitals, punctuation and articles, one of those given; **F1** counts
-# shared words. The threshold for "no answer" is chosen on the validation questions. Our three passages of worked examples:
+# shared words. The threshold for "no answer" is tuned on the validation questions. Our three passages of worked examples:
 
 # %%
 for item in english.examples()["questions"]:
@@ -444,7 +445,7 @@ for item in english.examples()["questions"]:
 # answering can only point. The source lectures show such an answer, a fragment with a low score, among the successes. It
 # is a failure of the method, not of the model.
 #
-# What the model weighs for a test question:
+# The model's logits for a test question:
 
 # %%
 sequences = questions_of["test"]
@@ -454,11 +455,11 @@ with torch.no_grad():
     out = qa_model(one.sequences.input_ids, one.sequences.attention_mask, one.sequences.token_type_ids)
 used = int(one.sequences.attention_mask.sum())
 tokens = [words.token(i) for i in one.sequences.input_ids[0, :used].tolist()]
-weighed = (tokens, out.start_logits[0, :used], out.end_logits[0, :used], one.allowed[0, :used])
-span_chart(*weighed, answer=(int(one.start[0]), int(one.end[0])))
+drawn = (tokens, out.start_logits[0, :used], out.end_logits[0, :used], one.allowed[0, :used])
+span_chart(*drawn, answer=(int(one.start[0]), int(one.end[0])))
 
 # %%
-span_explorer(*weighed)
+span_explorer(*drawn)
 
 # %% [markdown]
 # *Every allowed pair of start and end. The hatched half would end before it starts. Move the cap and the threshold: when
@@ -469,7 +470,7 @@ span_explorer(*weighed)
 # ### Where the course's BERT comes from
 #
 # Real pre-trained weights have read billions of words. Ours read under two million, the documentation of Python and of the
-# packages that this course installs, {{number:passes}} times over, each time with other words hidden: {{number:million_tokens}} million
+# packages that this course installs, {{number:passes}} times over, each time with other tokens selected for prediction (dynamic masking): {{number:million_tokens}} million
 # tokens, in {{number:minutes}} minutes on two processor cores. The recipe is in the repository, and one command runs it:
 #
 #     python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert
@@ -477,21 +478,21 @@ span_explorer(*weighed)
 # %%
 made = read_result("03_checkpoint")
 print(f"{made['parameters']:,} weights, {made['text']['words']:,} words of documentation, {made['recipe']['training']['steps']:,} steps")
-print(f"held-out tokens found, all of them hidden   {made['reached']['heldout_accuracy']:.1%}; loss {made['reached']['heldout_loss']:.2f} nats")
+print(f"masked-token accuracy, held out, all [MASK]  {made['reached']['heldout_accuracy']:.1%}; loss {made['reached']['heldout_loss']:.2f} nats")
 print(f"the same, masked as in training              {made['as_trained']:.1%}")
 print(f"always the commonest token                   {made['commonest']:.1%}")
 
 # %% [markdown]
-# The second line counts as BERT's own training does: a tenth of the tokens asked can still be read. The first is the honest
+# The second line counts as BERT's own training does: a tenth of the tokens selected for prediction can still be read. The first is the honest
 # one. The weights are stored as float16; these are the stored weights' figures.
 #
 # ### The plateau
 #
 # At first nothing seems to happen. The loss falls quickly to a little below what the *frequencies* of the words alone explain
 # (the level line), to about 6 nats, and almost stays.
-# To get lower, a model must look at the neighbours, and attention begins by looking at everything alike: in a row of 128
-# tokens the one that matters has a weight of 1/128. So the hint is faint, and finding it takes many steps. In a shorter row
-# it is louder. Larger fresh weights help, too: the scores of attention, products of two of them, are less flat.
+# To get lower, a model must look at the neighbours, and attention begins by looking at everything alike: in a sequence of 128
+# tokens the one that matters has an attention weight of 1/128. So the hint is faint, and finding it takes many steps. In a shorter sequence
+# it is louder. A larger random initialisation helps, too: the attention scores, products of two such weights, are less flat.
 
 # %%
 from course_lib.teaching import curves_chart
@@ -505,16 +506,16 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Two layers of 128, one seed each.* In 1,200 steps only the run with short rows *and* larger fresh weights comes well
+# *Two layers of 128, one seed each.* In 1,200 steps only the run with short sequences *and* a larger initialisation comes well
 # down, to {{number:plateau_short}}; the three others are still between {{number:plateau_least}} and {{number:plateau_most}}. So the recipe
-# of the course's BERT begins with {{number:short_steps}} steps of 32 tokens and goes on with rows of 128, and its fresh weights have a
-# standard deviation of 0.05 instead of 0.02. By step {{number:left_plateau}} it was a nat below the level line. (In rows of 128, with
+# of the course's BERT begins with {{number:short_steps}} steps of 32 tokens and goes on with sequences of 128, and its initialisation has a
+# standard deviation of 0.05 instead of 0.02. By step {{number:left_plateau}} it was a nat below the level line. (In sequences of 128, with
 # 0.02, it would have come down too, later: it is slow, not stuck.)
 #
 # ### What pre-training is worth
 #
 # The four starts: the course's BERT (5 million weights) and MiniLM (22 million, trained by others on text of
-# many kinds), each pre-trained, and with fresh weights in the same shape. Equal are the texts and the 120 steps of 16. Each start
+# many kinds), each pre-trained, and the same shape from random initialisation (*random init* below). Equal are the texts and the 120 steps of 16. Each start
 # has the learning rate that was best for it on validation texts ({{number:rate_ours}} for the course's BERT, {{number:rate_others}} for the
 # others), and three or five seeds. (For the course's BERT {{number:rate_passed_over}} was {{number:validation_apart}} points ahead, less than its
 # seeds differ, and was passed over: with it this very page once learnt not even its training reviews. Names would have come to
@@ -522,24 +523,24 @@ curves_chart(
 
 # %%
 tasks = read_result("03_tasks")
-print(f"{'':12}" + "".join(f"{start:>24}" for start in tasks["rates"]))
+print(f"{'':12}" + "".join(f"{start:>28}" for start in tasks["rates"]))
 for task, starts in tasks["runs"].items():
     cells = [in_words([run["score"] for run in starts[start]]) if start in starts else "–" for start in tasks["rates"]]
-    print(f"{task:12}" + "".join(f"{cell:>24}" for cell in cells))
+    print(f"{task:12}" + "".join(f"{cell:>28}" for cell in cells))
 
 # %% [markdown]
 # (Accuracy for sentiment, spam, NLI and parts of speech, F1 for entities and answers. MiniLM, slow to train, leaves out what
 # has a dash.) Read it line by line.
 #
-# - **Names and parts of speech**: pre-training is worth a lot. From fresh weights a tagger knows the words it was shown;
+# - **Names and parts of speech**: pre-training is worth a lot. From random initialisation a tagger knows the words it was shown;
 #   about half of the names in the test sentences were never shown. What a name *looks like from outside* comes from reading.
 # - But look at a baseline, too: a mere list of the training names reaches {{number:list_of_names}} on the names, more than the course's own BERT,
 #   which has read about arrays and hardly met a Rosalind. MiniLM, which has read the web, is far above both.
 # - **Sentiment and spam**: next to nothing for the course's BERT, within the spread of its seeds. Its corpus has no opinions in it. What was not in the text
 #   cannot be transferred.
-# - **NLI**: nobody learns it, MiniLM included: {{number:pairs_range}}, and a bag of words has more ({{number:pairs_words}}). 288 pairs are not enough to learn what
-#   *follows* means, and hidden words do not teach it. Real systems saw 392,000 pairs.
-# - **Answers**: "no answer" to everything scores {{number:never_answer}}. With 108 answers to learn from, nothing better was learnt.
+# - **NLI**: nobody learns it, MiniLM included: {{number:pairs_range}}, and a bag of words has more ({{number:pairs_words}}). {{number:train_pairs}} pairs are not enough to learn what
+#   *follows* means, and masked words do not teach it. Real systems saw {{number:mnli_texts}} pairs.
+# - **Answers**: "no answer" to everything scores {{number:never_answer}}. With {{number:train_answers}} answers to learn from, nothing better was learnt.
 #
 # "Strong performance with minimal task-specific data", as one lecture has it, is true of the lines *pos* and *ner* of this
 # table, and false of *nli* and *qa*.
@@ -552,18 +553,18 @@ learning_curves({**{task: curves["curves"][task] for task in ("nli", "ner")}, "b
 
 # %% [markdown]
 # *Lines are means of five seeds, bands reach from the worst to the best seed, each dot is one.* On names, {{number:few}} sentences
-# after pre-training ({{number:few_score}}) are worth more than 220 without ({{number:names_fresh}}): read the picture sideways, and you see how
+# after pre-training ({{number:few_score}}) are worth more than {{number:most}} without ({{number:names_fresh}}): read the picture sideways, and you see how
 # many labels pre-training saves. On pairs
-# the lines lie close together: they begin at chance, a third, and with all 288 pairs end at {{number:pairs_range_curves}}, below counting words ({{number:pairs_words}}).
+# the lines lie close together: they begin at chance, a third, and with all {{number:train_pairs}} pairs end at {{number:pairs_range_curves}}, below the bag-of-words baseline ({{number:pairs_words}}).
 
 # %%
 learning_curves({"nli": curves["curves"]["world nli"]}, title="Inference in the micro-world, where text is endless")
 
 # %% [markdown]
-# *A BERT pre-trained on the micro-world's stories (lecture 06 uses it again) and the same shape with fresh weights; three seeds;
+# *A BERT pre-trained on the micro-world's stories (lecture 06 uses it again) and the same shape from random initialisation; three seeds;
 # chance is a third.* Here pre-training has read of the very people and things of which the statements speak, and with thousands
 # of pairs it begins to show: {{number:world_ours}}
-# against {{number:world_fresh}} at 3,200 pairs, though one seed of three stayed behind.
+# against {{number:world_fresh}} at {{number:world_pairs}} pairs, though one seed of three stayed behind.
 #
 # ### Frozen or fine-tuned?
 #
@@ -578,7 +579,7 @@ for start, by_task in frozen.items():
         print(f"{start:16}{task:10}" + "".join(f"{name.replace('layer ', ''):>10} {value:.1%}" for name, value in layers.items()))
 
 # %% [markdown]
-# (For names: share of words with the right tag, and always saying *O* reaches 80%. Layer 0 is the table of words.) In MiniLM
+# (For names: accuracy over words; the majority class, always *O*, reaches {{number:silent_words}}. Layer 0 is the embeddings, before the first block.) In MiniLM
 # the middle layers know most about names; its last layer was trained for something else, whole sentences. That is why "take
 # the last layer" is a habit and not a law. Frozen or not: for sentiment, compare
 # with the table above; with so few labels the two are close, and the frozen one trains in a second. The figures for names
@@ -594,11 +595,11 @@ line = read_result("03_loss_line")
 loss_line(line["lines"])
 
 # %% [markdown]
-# *Left the loss on the training sentences, right the score on the test sentences; 0 is the start, 1 the end.* Both ways lead
+# *Left the loss on the training sentences, right the score on the test sentences; 0 is the start, 1 the end.* Both paths lead
 # downhill without a bump, and both end near zero: *fitting* is no problem from any start. The pre-trained start does not even
 # begin lower (its head is random, too). What differs is what the end is worth on new text. The paper's other finding, a wider
 # valley after pre-training, does not show here: half a way beyond the end neither loss has risen by more than {{number:rise}} nats. And
-# the two ways are not equally long: with its larger learning rate the pre-trained one went {{number:way_ours}} from start to end, the fresh one
+# the two paths are not equally long: with its larger learning rate the pre-trained one went {{number:way_ours}} from start to end, the randomly initialised one
 # {{number:way_fresh}} (the length of the difference of all weights). One line and one seed settle nothing.
 #
 # ## What others reached
@@ -617,7 +618,7 @@ for name, task in printed("glue")["tasks"].items():
 # %% [markdown]
 # Read three lines with care. **QNLI** pairs a question with a *sentence* of the passage, not with the passage. **STS-B**'s
 # scores are said to run from 1 to 5; the task's own description says 0 to 5. **WNLI** has fewer than 650 pairs and a test
-# set built so that models fall below "always the same answer" (65.1); BERT leaves it out. CLUE, for Chinese, is a benchmark
+# set built so that models fall below the majority class ({{number:wnli_majority}}); BERT leaves it out. CLUE, for Chinese, is a benchmark
 # of its own, modelled on GLUE; SuperGLUE is GLUE's harder successor (BoolQ, CB, COPA, MultiRC, ReCoRD, RTE, WiC, WSC), made
 # when models had passed the human estimate on GLUE.
 #
@@ -638,9 +639,9 @@ for name, f1 in printed("ner")["lecture"].items():
 # %%
 print(f"{'':22}{'you said':>16}   answer")
 ner, nli = tasks["runs"]["ner"], tasks["runs"]["nli"]
-own, fresh = list(tasks["rates"])[:2]
-answers = {"new weights": "2,307", "names, pre-trained": in_words([run["score"] for run in ner[own]]),
-           "names, random": in_words([run["score"] for run in ner[fresh]]),
+own, at_random = list(tasks["rates"])[:2]
+answers = {"new weights": f"{768 * 3 + 3:,}", "names, pre-trained": in_words([run["score"] for run in ner[own]]),
+           "names, random": in_words([run["score"] for run in ner[at_random]]),
            "pairs, pre-trained": in_words([run["score"] for run in nli[own]]),
            "Venus": "a stretch of the passage, never yes or no"}  # fmt: skip
 for name, value in answers.items():

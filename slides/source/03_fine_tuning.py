@@ -29,14 +29,14 @@ from course_lib.lectures.lecture_03.experiments import (
 )
 from course_lib.lectures.lecture_03.numbers import (
     CAP,
-    END_SCORES,
+    END_LOGITS,
     HEADS,
     OURS,
     PASSAGE,
     ROOM,
     SCORED,
     SHOWN_PAIR,
-    START_SCORES,
+    START_LOGITS,
     _baselines,
     _best,
     _course,
@@ -62,7 +62,7 @@ from course_lib.train.task_metrics import accuracy
 BOLD = ' font-weight="650"'
 MUTED = ' fill="#5a5a5a"'
 MONO = f' style="{drawing.MONO}"'
-SHADED = "#cfe5f3"  # vectors that are read, ends that are chosen
+SHADED = "#cfe5f3"  # vectors that are read, ends that are predicted
 
 
 @lru_cache(maxsize=1)
@@ -81,7 +81,7 @@ def two_stages() -> str:
         words(95, 116, "much text,"), words(95, 142, "no labels"),
         arrow(192, 122, 238, 122),
         rect(240, 64, 250, 116, fill="#e3f0f8", ink=BLUE, wide=2),
-        words(365, 102, "pre-training", 24, style=BOLD), words(365, 132, "guess hidden words"),
+        words(365, 102, "pre-training", 24, style=BOLD), words(365, 132, "predict masked words"),
         words(365, 160, "once: days", 20, style=MUTED),
         arrow(492, 122, 548, 122),
         rect(550, 84, 170, 76, fill=SHADED, ink=BLUE, wide=3), words(635, 116, "the weights", 22),
@@ -114,8 +114,8 @@ def sizes() -> str:
     rows = (
         ("<strong>BERT</strong> reads", f"{_billions(before)} billion words",
          f"{min(texts):,} to {max(texts):,} labelled texts (GLUE)"),
-        ("for", f"{before['steps']:,} steps of {before['batch']} rows",
-         f"{min(after['epochs'])} to {max(after['epochs'])} passes, {low} or {high} texts a step"),
+        ("for", f"{before['steps']:,} steps of {before['batch']} sequences",
+         f"{min(after['epochs'])} to {max(after['epochs'])} epochs, {low} or {high} texts a step"),
         ("<strong>ours</strong> reads",
          f"{result('03_checkpoint')['text']['words'] / 1e6:.1f} million words of documentation",
          f"{min(ours)} to {max(ours)} labelled texts"),
@@ -200,7 +200,7 @@ def changed_settings() -> str:
     rows = [
         (said, _short(before[name]), ", ".join(map(_short, after[name])))
         for name, said in (
-            ("batch", "rows a step"), ("learning_rate", "learning rate"), ("epochs", "passes"),
+            ("batch", "sequences a step"), ("learning_rate", "learning rate"), ("epochs", "epochs"),
         )
     ]  # fmt: skip
     return table(("", "before", "fine-tuning"), rows, size=22)
@@ -289,7 +289,7 @@ def tag_scores() -> str:
     scores, hits = span_scores([TRUE], [SAID]), len(true & said)
     right = sum(a == b for a, b in zip(TRUE, SAID, strict=True))
     rows = (
-        ("words with the right tag", f"{right} of {len(TRUE)}", f"{accuracy(TRUE, SAID):.0%}"),
+        ("accuracy over words", f"{right} of {len(TRUE)}", f"{accuracy(TRUE, SAID):.0%}"),
         ("precision: of the entities it said", f"{hits} of {len(said)}", f"{scores.precision:.2f}"),
         ("recall: of the true entities", f"{hits} of {len(true)}", f"{scores.recall:.2f}"),
         ("<strong>F1</strong>, their harmonic mean", "", f"<strong>{scores.f1:.2f}</strong>"),
@@ -301,7 +301,7 @@ def tag_scores() -> str:
 
 
 def cut_pair() -> str:
-    """A training pair in a row that is too short for it."""
+    """A training pair in a sequence that is too short for it."""
     pair, tokenizer = english.nli_pairs("train")[SHOWN_PAIR], _course().tokenizer
     first, second = (
         [tokenizer.token(i) for i in tokenizer.encode(text)]
@@ -311,7 +311,7 @@ def cut_pair() -> str:
 
 
 def what_was_cut() -> str:
-    """How many of our training texts fit into their rows, and how passages are cut in windows."""
+    """How many training texts fit into their sequences, and how passages are cut in windows."""
     rows = []
     for name, said in (("sentiment", "reviews"), ("nli", "pairs"), ("ner", "sentences")):
         task = _train(name)
@@ -320,7 +320,7 @@ def what_was_cut() -> str:
     asked = _train("qa")
     said = f"{len(asked.questions)} in {len(asked)} windows"
     rows.append(("questions", said, f"{asked.cut.length}", f"{asked.cut.texts}"))
-    return table(("to learn from", "how many", "places", "cut"), rows, size=20)
+    return table(("to learn from", "how many", "positions", "cut"), rows, size=20)
 
 
 # ---------------------------------------------------------------- 8: an answer is a stretch
@@ -334,9 +334,9 @@ def span_grid() -> str:
     parts = [words(0, 22, "start", 20, "start", BOLD), words(x0, 22, "end →", 20, "start", BOLD)]
     for k, word in enumerate(PASSAGE, 1):
         parts += [
-            words(x0 + wide * (k - 0.5), 50, f"{END_SCORES[k]:.1f}", 19, style=BOLD),
+            words(x0 + wide * (k - 0.5), 50, f"{END_LOGITS[k]:.1f}", 19, style=BOLD),
             words(0, y0 + high * (k - 0.5) + 7, word, 20, "start"),
-            words(x0 - 12, y0 + high * (k - 0.5) + 7, f"{START_SCORES[k]:.1f}", 19, "end", BOLD),
+            words(x0 - 12, y0 + high * (k - 0.5) + 7, f"{START_LOGITS[k]:.1f}", 19, "end", BOLD),
         ]
     for i in range(1, 9):
         for j in range(1, 9):
@@ -350,9 +350,9 @@ def span_grid() -> str:
                 look = {"fill": SHADED, "ink": BLUE, "wide": 3.5}
             elif (i, j) == loose:
                 look = {"fill": "#f1f1f1", "ink": VERMILION, "wide": 3.5, "dash": "6 4"}
-            said = f"{START_SCORES[i] + END_SCORES[j]:.1f}"
+            said = f"{START_LOGITS[i] + END_LOGITS[j]:.1f}"
             parts.append(rect(x + 2, y + 2, wide - 4, high - 4, said, size=19, **look))
-    return svg(660, 352, *parts, says="sums of start and end scores of all pairs of eight words")
+    return svg(660, 352, *parts, says="sums of start and end logits of all pairs of eight words")
 
 
 # ---------------------------------------------------------------- 9: the code, and is it right?
@@ -380,7 +380,7 @@ def code_heads() -> str:
 
 @lru_cache(maxsize=1)
 def _parity() -> list[tuple[str, float, float]]:
-    """Of three tasks: transformers' class, our loss and theirs, same weights and same rows."""
+    """Of three tasks: transformers' class, our loss and theirs, same weights and same sequences."""
     found = []
     for name, theirs_say in (
         ("nli", {"labels": "classes"}),
@@ -405,7 +405,7 @@ def parity() -> str:
         (theirs, f"{loss:.6f}", f"{other:.6f}", f"{abs(loss - other):.1g}")
         for theirs, loss, other in _parity()
     ]
-    return table(("head, on 12 test rows", "our loss", "transformers", "apart"), rows, size=21)
+    return table(("head, on 12 test texts", "our loss", "transformers", "apart"), rows, size=21)
 
 
 # ---------------------------------------------------------------- 10: check the printed number
@@ -495,7 +495,7 @@ def our_checkpoint() -> str:
         ("weights", f"{found['parameters'] / 1e6:.1f}M"),
         ("words of text", f"{found['text']['words'] / 1e6:.1f}M"),
         ("tokens read", f"{tokens / 1e6:.0f}M"),
-        ("hidden tokens found", f"<strong>{reached['heldout_accuracy']:.1%}</strong>"),
+        ("masked-token accuracy", f"<strong>{reached['heldout_accuracy']:.1%}</strong>"),
         ("by the commonest token", f"{found['commonest']:.1%}"),
     )
     return table(("course-bert", ""), rows, size=20)
@@ -504,15 +504,15 @@ def our_checkpoint() -> str:
 # ---------------------------------------------------------------- 12, 13: what is to be beaten
 
 
-RULES = {"nothing": "always the same", "length": "lengths", "words": "bags of<br>both texts’ words",
+RULES = {"nothing": "majority class", "length": "lengths", "words": "bags of<br>both texts’ words",
          "hypothesis": "the hypothesis<br>alone"}  # fmt: skip
 
 
 def pair_rules() -> Any:
-    """Test accuracy of rules on NLI pairs, with the level that a hypothesis alone must not pass."""
+    """Test accuracy of baselines on NLI pairs, and the level a hypothesis alone must not pass."""
     rules = _baselines()["nli", "accuracy"]
     figure = bar_chart(
-        {said: rules[rule] for rule, said in RULES.items()}, percent=True, y_title="pairs right"
+        {said: rules[rule] for rule, said in RULES.items()}, percent=True, y_title="accuracy"
     )
     figure.add_shape(
         type="line", x0=2.6, x1=3.4, y0=LIMIT, y1=LIMIT, line={"color": INK, "dash": "dot"}
@@ -527,7 +527,7 @@ def pair_rules() -> Any:
     return for_a_hall(figure, 690, 380)
 
 
-LIMIT = 0.45  # share of pairs that the hypothesis alone may tell, by the data sheet
+LIMIT = 0.45  # accuracy that the hypothesis alone may reach, by the data sheet
 
 
 def other_rules() -> str:
@@ -537,27 +537,27 @@ def other_rules() -> str:
             rule, score = best_rule(task)
             rows.append((said, RULE_NAMES[rule], f"{score:.0%}"))
             assert _baselines()[data, measure][rule] == score
-    return table(("", "best rule", ""), rows, numbers=False, size=20)
+    return table(("", "best baseline", ""), rows, numbers=False, size=20)
 
 
-RULE_NAMES = {"nothing": "always the same", "words": "bag of words", "length": "length",
+RULE_NAMES = {"nothing": "majority class", "words": "bag of words", "length": "length",
               "word list": "its usual tag", "list of names": "seen before",
               "no answer": "never answer", "overlap": "shared words"}  # fmt: skip
 
 
 def worth() -> str:
-    """Every task from every start: mean of the seeds, and their deviation."""
+    """Every task from every start: mean of the seeds, and their standard deviation."""
     rows = []
     for task, (said, *_) in SCORED.items():
-        rule, fresh = best_rule(task)[1], _scores(task, OURS[1]) + _scores(task, STARTS[3])
+        rule, at_random = best_rule(task)[1], _scores(task, OURS[1]) + _scores(task, STARTS[3])
         cells = []
         for start in (OURS[1], OURS[0], STARTS[3], STARTS[2]):
             found = _scores(task, start)
             shown = _spread(found) if found else "–"
-            clear = found and min(found) > max(rule, *fresh)
+            clear = found and min(found) > max(rule, *at_random)
             cells.append(f"<strong>{shown}</strong>" if clear else shown)
         rows.append((said, f"{100 * rule:.0f}", *cells))
-    head = ("test, %", "rule", "ours, fresh", "ours", "MiniLM, fresh", "MiniLM")
+    head = ("test, %", "baseline", "ours, random init", "ours", "MiniLM, random init", "MiniLM")
     return table(head, rows, size=22)
 
 
@@ -602,7 +602,7 @@ def layers() -> Any:
             values = [v for name, v in found[start][task].items() if name.startswith("layer")]
             curves[f"{said}, {start}"] = [list(enumerate(values))]
     figure = curves_chart(
-        curves, percent=True, title="", x_title="layer, 0: the embeddings", y_title="test, right"
+        curves, percent=True, title="", x_title="layer, 0: the embeddings", y_title="test accuracy"
     )
     figure.update_xaxes(dtick=1)
     return for_a_hall(figure, 690, 380, right=225).update_annotations(font_size=17)

@@ -112,7 +112,7 @@ def _not_bert() -> Settled:
 
 
 def _tags() -> Settled:
-    """Labels that POS tags and entity tags share; share of words in an entity; the same of words
+    """Labels that POS tags and entity tags share; fraction of words in an entity; the same of words
     with a part of speech."""
     sentences = english.tagged_sentences()
     entities = [tag for sentence in sentences for tag in sentence.entities]
@@ -188,7 +188,7 @@ def _offsets() -> Settled:
 
 def _yes_or_no() -> Settled:
     """The best F1 with "yes" or "no" of any span of our passage; whether each of 300 answers by
-    the rule, with scores at random, is such a span."""
+    the rule, with logits at random, is such a span."""
     passage = next(
         one["text"]
         for one in english.examples()["questions"]
@@ -266,7 +266,7 @@ def _words_alone() -> Settled:
         )
     }
     said = ", ".join(f"{name} {share:.1%}" for name, share in found.items())
-    return Settled(tuple(found.values()), f"right by their words alone: {said}")
+    return Settled(tuple(found.values()), f"bag-of-words accuracy: {said}")
 
 
 # ================================================================ benchmarks
@@ -287,7 +287,7 @@ def _without_wnli() -> Settled:
         matthews(truth, [1] * 1_000),
     )  # fmt: skip
     said = (
-        f"always the commoner answer: {constant}, Matthews {found[3]:.0f}; BERT-large: "
+        f"the majority class: {constant}, Matthews {found[3]:.0f}; BERT-large: "
         f"{row['scores']['WNLI']}. Its mean is {found[1]} of nine tasks, {found[2]} without WNLI"
     )
     return Settled(found, said)
@@ -327,10 +327,10 @@ def _runs_of(task: str, start: str) -> list[float]:
 
 def _worth() -> Settled:
     """For names, parts of speech, pairs and answers: is the course's BERT's worst seed better than
-    the best of the same shape with fresh weights?"""
+    the best of the same shape from random initialisation?"""
     runs = {task: [_runs_of(task, start) for start in STARTS[:2]]
             for task in ("ner", "pos", "nli", "qa")}  # fmt: skip
-    said = "; ".join(f"{task} {in_words(ours)}, fresh {in_words(at_random)}"
+    said = "; ".join(f"{task} {in_words(ours)}, random initialisation {in_words(at_random)}"
                      for task, (ours, at_random) in runs.items())  # fmt: skip
     return Settled(tuple(min(ours) > max(at_random) for ours, at_random in runs.values()), said)
 
@@ -342,7 +342,7 @@ def _last_layer() -> Settled:
     layers = [value for name, value in scores.items() if name.startswith("layer")]
     best, last, four = layers.index(max(layers)), len(layers) - 1, scores["last four"]
     said = (
-        f"words with the right tag: layer {best} {layers[best]:.1%}, the last, {last}, "
+        f"accuracy over words: layer {best} {layers[best]:.1%}, the last, {last}, "
         f"{layers[-1]:.1%}; the last four {four:.1%}"
     )
     return Settled((four > layers[-1], best < last), said)
@@ -354,8 +354,8 @@ def _valley() -> Settled:
     ours, at_random = map(rise_beyond, lines)
     longer = lines[0]["distance"] / lines[1]["distance"]
     said = (
-        f"loss half a way beyond the end: pre-trained {ours:+.3f}, fresh {at_random:+.3f} nats; "
-        f"the pre-trained way was {longer:.1f} times as long; one seed"
+        f"loss half a way beyond the end: pre-trained {ours:+.3f}, random initialisation "
+        f"{at_random:+.3f} nats; the pre-trained path was {longer:.1f} times as long; one seed"
     )
     return Settled(ours < at_random, said)
 
@@ -425,7 +425,7 @@ CLAIMS = (
         they_say="fine-tuning from pre-trained weights ends in a wider valley",
         who="Hao and others 2019",
         it_is=(
-            "not seen on our one line. But the two ways are not equally long, as the learning "
+            "not seen on our one line. But the two paths are not equally long, as the learning "
             "rates differ, and it is one line, one seed, a small model"
         ),
         how="measured",
@@ -486,10 +486,10 @@ CLAIMS = (
     ),
     Claim(
         id="words alone",
-        they_say="reviews and pairs are not told by their words alone",
+        they_say="a bag-of-words baseline is near chance on reviews and pairs",
         who=DATA_SHEET,
         it_is=(
-            "nearly so: a bag of words is a little above chance, 50% and 33%. Messages are easier: "
+            "nearly so: it is a little above chance level, 50% and 33%. Messages are easier: "
             "spam has words of its own"
         ),
         how="measured",
@@ -525,13 +525,13 @@ CLAIMS = (
         settled_by="the lecture's table against BERT, Table 7; data/english/tagged.jsonl",
         settle=_entity_table,
         accepts=lambda value: value[:3] == (0, 0.2, 0.3) and value[3] > 0.7 and value[4] == 0,
-        rejected=(0, 0.2, 0.3, 0.0, 0.8),  # were F1 the share of right words
+        rejected=(0, 0.2, 0.3, 0.0, 0.8),  # were F1 the accuracy over words
     ),
     Claim(
         id="both ends count",
         they_say="precipitation: the answers are (17, 17) and (77, 79)",
         who=LECTURE_002,
-        it_is="so: places of words, the last one included. A slice in Python would leave it out",
+        it_is="so: positions of words, the last one included. A slice in Python would leave it out",
         how="computed",
         settled_by="the words of the answers printed beside them",
         settle=_both_ends_count,
@@ -618,14 +618,14 @@ CLAIMS = (
         they_say="GLUE has nine tasks (and eight are described)",
         who=LECTURE_002,
         it_is=(
-            "the ninth is WNLI. BERT leaves it out of its average and says why: the commoner "
-            "answer alone scores 65.1, which is what its own row has"
+            "the ninth is WNLI. BERT leaves it out of its average and says why: the majority "
+            "class alone scores 65.1, which is what its own row has"
         ),
         how="computed",
         settled_by="BERT, footnote 9 and appendix B.1; its row on the leaderboard",
         settle=_without_wnli,
         accepts=is_((0.0, 80.52, 82.45, 0.0)),
-        rejected=(15.1, 80.52, 80.52, 1.0),  # 65.1 read as 15.1 above a coin
+        rejected=(15.1, 80.52, 80.52, 1.0),  # 65.1 read as 15.1 above chance
     ),
     Claim(
         id="unequal tasks",

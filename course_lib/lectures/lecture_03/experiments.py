@@ -63,15 +63,15 @@ from course_lib.train.probing import all_states, linear_probe
 LENGTH, QUESTION_LENGTH, STRIDE = 64, 128, 56
 SEEDS = range(5)
 COURSE, MINILM = "course's BERT", "MiniLM"
-STARTS = (COURSE, f"{COURSE}, fresh", MINILM, f"{MINILM}, fresh")
+STARTS = (COURSE, f"{COURSE}, random init", MINILM, f"{MINILM}, random init")
 CURVES = ("nli", "ner")  # the tasks of the learning curves
 TASKS = ("sentiment", "spam", "nli", "pos", "ner", "qa")
 # The best on the validation texts of two tasks, in the mean of three seeds (MiniLM, slow to train:
 # one); `tuning` in 03_tasks has all that were tried. One was passed over: under it some runs do not
 # learn even their training texts, as page 03's own on reviews did, on two threads.
-RATES = {COURSE: 1e-3, f"{COURSE}, fresh": 3e-4, MINILM: 3e-4, f"{MINILM}, fresh": 3e-4}
+RATES = {COURSE: 1e-3, f"{COURSE}, random init": 3e-4, MINILM: 3e-4, f"{MINILM}, random init": 3e-4}
 PASSED_OVER = {COURSE: 3e-3}
-TUNING_SEEDS = {COURSE: range(3), f"{COURSE}, fresh": range(3), MINILM: range(1)}
+TUNING_SEEDS = {COURSE: range(3), f"{COURSE}, random init": range(3), MINILM: range(1)}
 TRIED = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 NAMES = {COURSE: "course-bert", MINILM: "minilm"}
 
@@ -96,16 +96,16 @@ class TuningRecipe:
 
 @cache
 def pretrained(name: str) -> tuple[Encoder, Tokenizer]:
-    """The encoder and the tokenizer of a start without its ", fresh"."""
+    """The encoder and the tokenizer of a start without its ", random init"."""
     found = load_pretrained(NAMES[name], instead="nothing: these runs are about it")
     assert found.tokenizer is not None
     return found.encoder, found.tokenizer
 
 
 def encoder_of(start: str, seed: int = 0) -> Encoder:
-    """The encoder that a start begins with: pre-trained, or the same shape with fresh weights."""
-    encoder, _ = pretrained(start.removesuffix(", fresh"))
-    if not start.endswith(", fresh"):
+    """The encoder a start begins with: pre-trained, or its shape from random initialisation."""
+    encoder, _ = pretrained(start.removesuffix(", random init"))
+    if not start.endswith(", random init"):
         return encoder
     return with_random_initialisation(deepcopy(encoder), seed)
 
@@ -152,7 +152,7 @@ def pair_sequences(pairs: Sequence[english.Pair], tokenizer: Tokenizer) -> Label
 
 @cache
 def english_task(name: str, split: str, start: str) -> Task:
-    return read_task(name, split, pretrained(start.removesuffix(", fresh"))[1])
+    return read_task(name, split, pretrained(start.removesuffix(", random init"))[1])
 
 
 WORLD_NLI, WORLD_STORIES, WORLD_TEST = "world nli", 12_000, 600
@@ -218,16 +218,16 @@ def _run(recipe: TuningRecipe, seed: int, split: str) -> dict[str, float]:
 
 
 def world_encoder(start: str, seed: int) -> Encoder:
-    """The micro-world's teacher of lecture 06, or its shape with fresh weights."""
+    """The micro-world's teacher of lecture 06, or its shape from random initialisation."""
     teacher: Any = load(data_path("checkpoints", "micro_teacher.safetensors"))
     encoder: Encoder = getattr(teacher, "encoder", teacher)
-    return with_random_initialisation(encoder, seed) if start.endswith("fresh") else encoder
+    return with_random_initialisation(encoder, seed) if start.endswith("random init") else encoder
 
 
 @cache
 def weights_of(start: str) -> str:
     """The SHA-256 of a start's weights: a run belongs to them."""
-    name = start.removesuffix(", fresh")
+    name = start.removesuffix(", random init")
     return load_pretrained(NAMES[name]).sha256
 
 
@@ -236,7 +236,7 @@ def weights_of(start: str) -> str:
 
 def tuning() -> dict[str, dict[str, list[float]]]:
     """start -> learning rate -> mean validation score of sentiment and entities, a number a seed:
-    how RATES was chosen. MiniLM's fresh weights take MiniLM's rate."""
+    how RATES was chosen. MiniLM from random initialisation takes MiniLM's rate."""
     return {
         start: {f"{rate:g}": validation_scores(start, rate) for rate in TRIED}
         for start in STARTS[:3]
@@ -253,13 +253,13 @@ def validation_scores(start: str, rate: float) -> list[float]:
     ]
 
 
-# Slow to train: MiniLM leaves out two tasks, and its fresh weights all but those of the curves.
-LEFT_OUT = {MINILM: ("spam", "qa"), f"{MINILM}, fresh": ("sentiment", "spam", "pos", "qa")}
+# Slow to train: MiniLM leaves out two tasks, its random initialisation all but the curves.
+LEFT_OUT = {MINILM: ("spam", "qa"), f"{MINILM}, random init": ("sentiment", "spam", "pos", "qa")}
 
 
 def seeds_of(start: str, task: str) -> range:
     """Five for the tasks of the learning curves, three for the others and for MiniLM's shape with
-    fresh weights, which is slow to train."""
+    random initialisation, which is slow to train."""
     return SEEDS if task in CURVES and start != STARTS[-1] else range(3)
 
 
@@ -301,7 +301,7 @@ def build_curves() -> dict[str, Any]:
                 recipe = TuningRecipe(start, task, examples=some, learning_rate=RATES[start])
                 scores = [one_run(recipe, seed)["score"] for seed in SEEDS]
                 found.setdefault(task, {}).setdefault(start, {})[n] = scores
-    for start in ("pre-trained", "fresh"):
+    for start in ("pre-trained", "random init"):
         for n in WORLD_SIZES:
             recipe = TuningRecipe(start, WORLD_NLI, steps=300, examples=n, learning_rate=1e-3)
             scores = [one_run(recipe, seed)["score"] for seed in range(3)]
@@ -310,7 +310,7 @@ def build_curves() -> dict[str, Any]:
     sentences = [english.tagged_sentences(split) for split in ("train", "test")]
     names = baselines.listed_names(*sentences)
     levels = {
-        "nli": {"always the same": baselines.label_accuracy(train, test, "nothing"),
+        "nli": {"majority class": baselines.label_accuracy(train, test, "nothing"),
                 "bag of words": baselines.label_accuracy(train, test, "words")},
         "ner": {"list of names": _entity_f1(sentences[1], names)},
     }  # fmt: skip
@@ -362,7 +362,7 @@ def _probe(vectors: Sequence[Any], labels: Sequence[Any]) -> float:
     return linear_probe(vectors[0], labels[0], vectors[1], labels[1])
 
 
-PLATEAU = {  # name -> (tokens a row, standard deviation of the fresh weights)
+PLATEAU = {  # name -> (tokens a row, standard deviation of the initialisation)
     "32 tokens, sd 0.05": (32, 0.05),
     "32 tokens, sd 0.02": (32, 0.02),
     "128 tokens, sd 0.05": (128, 0.05),
@@ -373,7 +373,7 @@ PLATEAU_STEPS, PLATEAU_TOKENS = 1_200, 4_096
 
 def build_plateau() -> dict[str, Any]:
     """What data/results/03_plateau.json holds: the first steps of a small BERT on the documentation
-    corpus, with short and long rows, with small and larger fresh weights; one seed."""
+    corpus, with short and long sequences, with small and larger initialisation; one seed."""
     ready = set_up(read_recipe(data_root() / "recipes" / "course_bert.toml"))
     runs = {}
     for name, (length, sd) in PLATEAU.items():
@@ -426,7 +426,7 @@ ALPHAS = [round(-0.5 + 0.1 * k, 1) for k in range(21)]
 
 def build_loss_line() -> dict[str, Any]:
     """What data/results/03_loss_line.json holds: the loss between start and end of fine-tuning and
-    beyond both, from pre-trained and from fresh weights (Hao et al. 2019, in miniature)."""
+    beyond both, from pre-trained and from random weights (Hao et al. 2019, in miniature)."""
     lines = {start: loss_line(start) for start in STARTS[:2]}
     return {**about(), "task": LINE_TASK, "lines": lines}
 
@@ -557,7 +557,7 @@ CARD = """# {name}
 
 A small BERT for teaching, trained from random weights on technical English: {num_layers} layers,
 {hidden_size} wide, {num_heads} heads, {parameters:,} weights, a WordPiece vocabulary of its own
-({vocabulary:,} pieces, lower case), rows of up to {length} tokens. On top is the head for hidden
+({vocabulary:,} pieces, lower case), rows of up to {length} tokens. On top is the head for masked
 words; there is no pooler. `load_pretrained("{name}")` reads it, and so does transformers
 (`BertForMaskedLM`).
 
@@ -574,8 +574,9 @@ twenty, chosen by its hash, was held out. The text itself is not shipped;
 
 ## Recipe
 
-`data/recipes/course_bert.toml`, run by `python -m course_lib.teaching.results 03`. Hidden words
-alone, no pairs: {rate:.0%} of the tokens are asked, a fresh mask at every visit. {steps:,} steps of
+`data/recipes/course_bert.toml`, run by `python -m course_lib.teaching.results 03`. Masked words
+alone, no pairs: {rate:.0%} of the tokens are selected for prediction, anew at every visit (dynamic
+masking). {steps:,} steps of
 {batch_size} rows; the first {short_steps:,} of them read as many tokens in rows of {short_length}.
 {millions:.1f} million tokens in all, padding counted. AdamW, learning rate {learning_rate:g} after
 {warmup:.0%} of warm-up, then down to zero in a straight line; betas {betas}, weight decay
@@ -587,12 +588,12 @@ about {hours:.1f} hours.
 ## What it reaches
 
 Measured with the weights in this folder (stored as float16, read back as float32, computed with in
-{precision}) on at most {heldout:,} held-out rows: {rate:.0%} of their tokens are asked. One run,
+{precision}) on at most {heldout:,} held-out rows: {rate:.0%} of their tokens are selected. One run,
 one seed.
 
-| | asked tokens found | loss, nats |
+| | masked-token accuracy | loss, nats |
 |---|---|---|
-| all of them hidden behind [MASK] | {found:.1%} | {loss:.3f} |
+| all of them replaced by [MASK] | {found:.1%} | {loss:.3f} |
 | the same, before the weights were rounded to float16 | {found_before:.1%} | {loss_before:.3f} |
 | masked as in training: a tenth can be read, a tenth is replaced | {as_trained:.1%} | |
 | always the commonest token | {commonest:.1%} | |

@@ -95,7 +95,7 @@ def test_the_longer_text_is_cut():
     premise, hypothesis = ids.count(5), ids.count(6)
     text = "{} of the premise, {} of the hypothesis".format
     assert right.text == text(premise, hypothesis)
-    assert f"become {premise} and {hypothesis}," in answer("longer than the model's rows")
+    assert f"become {premise} and {hypothesis}," in answer("longer than the model's sequences")
     room = 64 - 3
     share, forgetful = wrong(found)
     assert share.text == text(round(70 * room / 90), round(20 * room / 90))

@@ -254,7 +254,7 @@ def test_curves_have_their_sizes_and_end_with_all_training_texts():
         for sizes in curves[task].values():
             assert [int(n) for n in sizes] == list(lecture_03.SIZES[task])
     for task in worlds:
-        assert list(curves[task]) == ["pre-trained", "fresh"]
+        assert list(curves[task]) == ["pre-trained", "random init"]
         for sizes in curves[task].values():
             assert [int(n) for n in sizes] == list(lecture_03.WORLD_SIZES)
     for task, starts in curves.items():
@@ -277,7 +277,7 @@ def test_the_levels_of_the_curves_are_those_of_today():
     pairs = [english.nli_pairs(split) for split in ("train", "test")]
     now = baselines.label_accuracy(*pairs, "words")
     assert levels["nli"]["bag of words"] == pytest.approx(now, abs=0.02)
-    assert levels["nli"]["always the same"] == pytest.approx(1 / 3, abs=0.01)
+    assert levels["nli"]["majority class"] == pytest.approx(1 / 3, abs=0.01)
     assert all(0 <= level <= 1 for level in numbers(levels))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -447,6 +448,20 @@ def _padded_ratio(what: str) -> float:
     return float(getattr(first, what) / getattr(second, what))
 
 
+def _padding_worst() -> str:
+    """Of the limit 1/(1 − p), what is reached in bfloat16 with three quarters padding, at worst."""
+    found = _stored()
+    if found is None:
+        return "a part"
+    reached = []
+    for title, remark in found["remarks"].items():
+        if title.startswith("Padding removed") and title.endswith("bfloat16"):
+            last = remark.splitlines()[-1]
+            gain, limit = re.findall(r"(?:linear part|limit) (\d+\.\d+)", last)
+            reached.append(float(gain) / float(limit))
+    return f"{min(reached):.1f}" if reached else "a part"
+
+
 NUMBERS: dict[str, Callable[[], Any]] = {
     "asked": lambda: _asked_for().asked,
     "asked_flops": lambda: _asked_ratio("flops"),
@@ -474,6 +489,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "mask_bytes": _mask_bytes,
     "padding": lambda: f"{_padded().padding:.0%}",
     "padding_flops": lambda: f"{_padded_ratio('flops'):.2f}",
+    "padding_worst": _padding_worst,
     "padding_limit": lambda: f"{1 / (1 - _padded().padding):.2f}",
     "peers_lost": _peers_lost,
     "peers_said": peers_said,

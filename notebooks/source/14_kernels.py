@@ -367,11 +367,10 @@ roof = {"float32": peak, "bfloat16": here["gflops_bfloat16"], "memory": bandwidt
 roofline_chart(roof, points)
 
 # %% [markdown]
-# *Across: arithmetic intensity, FLOPs for each byte that must move. Up: FLOPs a second. Hollow: the version to read; filled: its fast twin.
-# Under the slope kernels are memory-bound, under the flat line
-# compute-bound. A twin that does less stands further left, and
-# may be quicker at a smaller fraction of the roof: the number with × is the time. Lines with 0.0 below do no products; theirs
-# is the fraction of memory's rate.*
+# *Across: arithmetic intensity, FLOPs for each byte that must move. Up: FLOPs a second. Hollow: the version to read; filled:
+# its fast twin. Under the slope kernels are memory-bound, under the flat line compute-bound. A twin that does less stands
+# further left, and may be quicker at a smaller fraction of the roof: the number with × is the time. Lines with 0.0 below do no
+# products; theirs is the fraction of memory's rate.*
 
 # %%
 print(f"{'':52}{'a byte':>8}{'GFLOP/s':>9}{'of the roof':>12}")

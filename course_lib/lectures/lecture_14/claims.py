@@ -38,7 +38,8 @@ def _masked_only() -> Settled:
     words = f"a vocabulary of {published('bert', 'base').vocab_size:,}"
     return Settled(
         (*limits, fewer),
-        f"with {words}, {TOKENS} tokens and 15% selected: {said}; {fewer:.2f}× fewer rows of logits",
+        f"with {words}, {TOKENS} tokens and 15% selected: {said}; "
+        f"{fewer:.2f}× fewer rows of logits",
     )
 
 
@@ -302,8 +303,8 @@ CLAIMS: tuple[Claim, ...] = (
         they_say="30% more computation than BERT or RoBERTa",
         who="DeBERTa, appendix A.7",
         it_is=(
-            "in short texts most rows of the position embeddings are out of reach; what remains is a "
-            "few percent"
+            "in short texts most rows of the position embeddings are out of reach; what remains "
+            "is a few percent"
         ),
         how="computed",
         settled_by="FLOPs counted while the reference and the gathered path run",

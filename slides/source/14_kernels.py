@@ -423,7 +423,7 @@ def pieces_table() -> str:
         values = VALUES[CHUNK * number : CHUNK * (number + 1)]
         rows.append((", ".join(f"{s:g}" for s in one.scores), ", ".join(f"{v:g}" for v in values),
                      f"{one.largest:g}", shrink, f"{one.sum:.4f}", f"{one.mixed:.3f}"))  # fmt: skip
-    head = ("scores", "values", "largest so far", "old parts ×", "sum of e^…", "weighted sum of values")
+    head = ("scores", "values", "largest so far", "old parts ×", "sum", "weighted sum")
     return table(head, rows, size=23)
 
 
@@ -466,9 +466,9 @@ def padding_picture() -> str:
                               wide=2))  # fmt: skip
             place += 1
     parts += [arrow(290, 62, 386, 62),
-              words(400, 86, f"{place} of {8 * len(lengths)} positions; dense layers, norms, GELU "
-                    "work on the list,", 20, "start"),
-              words(400, 116, "attention on sequences of one length together", 20, "start")]  # fmt: skip
+              words(400, 86, f"{place} of {8 * len(lengths)} positions; dense layers, norms, "
+                    "GELU work on the list,", 20, "start"),
+              words(400, 116, "attention on texts of one length together", 20, "start")]  # fmt: skip
     return svg(1150, 150, *parts, says="a padded batch, and the list of its real tokens")
 
 

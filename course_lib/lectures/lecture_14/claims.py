@@ -76,9 +76,7 @@ def _intensities() -> Settled:
     n = 4_096
     moved = 3 * n * n * 4
     found = 2 * n**3 / moved, n * n / moved
-    return Settled(
-        found, f"n = {n:,}: product {found[0]:.0f} FLOPs a byte, sum {found[1]:.2f}"
-    )
+    return Settled(found, f"n = {n:,}: product {found[0]:.0f} FLOPs a byte, sum {found[1]:.2f}")
 
 
 def _position_products() -> Settled:

@@ -468,7 +468,7 @@ def padding_picture() -> str:
     parts += [arrow(290, 62, 386, 62),
               words(400, 86, f"{place} of {8 * len(lengths)} positions; dense layers, norms, "
                     "GELU work on the list,", 20, "start"),
-              words(400, 116, "attention on texts of one length together", 20, "start")]  # fmt: skip
+              words(400, 116, "attention on texts of one length at once", 20, "start")]  # fmt: skip
     return svg(1150, 150, *parts, says="a padded batch, and the list of its real tokens")
 
 
@@ -485,12 +485,12 @@ def padding_code() -> str:
 
 @lru_cache(maxsize=1)
 def _under_way() -> tuple[int, ...]:
-    """Rows that each layer of the roofline's early exit sees, as its rigged judge says."""
+    """Rows that each layer of the roofline's early exit sees, as its rigged classifier says."""
     layers, batch = 4, 8
-    judge, left = Evenly(layers), torch.arange(batch)
+    classifier, left = Evenly(layers), torch.arange(batch)
     while len(left):
-        left = left[~judge(left[:, None].float())]
-    return tuple(judge.left_at)
+        left = left[~classifier(left[:, None].float())]
+    return tuple(classifier.left_at)
 
 
 def leaving_picture() -> str:

@@ -407,9 +407,8 @@ for title, remark in stored["remarks"].items():
 #   {{number:padding_worst}} of the limit is reached, and ELECTRA's sampling misses its goal.
 # - *Disentangled attention* cannot be quicker than BERT without it; each remark gives that limit. For one text of 64
 #   tokens in float32 ours is within a tenth of BERT's time, and the goal is nearly all there is to win. At 8×512 in bfloat16
-#   we fall
-#   far short of both: BERT's fused attention never writes its attention scores, ours does, a block at a time, and two position
-#   products come on top.
+#   we fall far short of both: BERT's fused attention never writes its attention scores, ours does, a block at a time, and
+#   two position products come on top.
 # - *The pre-training step* uses a small fraction of this processor's rate of matrix products. Why?
 #
 # ### Where a step's time goes

@@ -14,7 +14,7 @@
 #
 # After this page you can
 #
-# - say for a piece of code whether arithmetic or memory holds it up, from two numbers you can count;
+# - say for a piece of code whether it is compute-bound or memory-bound, from two numbers you can count;
 # - rebuild seven fast kernels of this course: each a puzzle with a check;
 # - place every kernel on this machine's roofline, measured while you watch;
 # - read a speed table: against whom, at which size, and how far from what is possible.
@@ -42,8 +42,8 @@ from course_lib.lectures.lecture_14.views import roofline_chart, speed_chart, tr
 #
 # 1. A processor reads a number from memory, and it multiplies and adds. How many multiply-adds can it do in the time that
 #    one number takes to arrive: 1, 10, 100?
-# 2. BERT hides 15% of a text and predicts words there. What share of the scores over the vocabulary, computed the
-#    plain way, is thrown away unread?
+# 2. BERT selects 15% of a text's tokens for prediction. What fraction of the logits over the vocabulary, computed
+#    the plain way, is thrown away unread?
 # 3. Half of the tokens of a batch are padding. How much faster can a layer that treats each token by itself get, at most,
 #    when the padding is left out?
 
@@ -55,18 +55,18 @@ my_guesses = {"multiply-adds a number": ..., "thrown away": ..., "faster by": ..
 #
 # ### Two numbers
 #
-# A product of two n × n matrices needs 2n³ operations (a multiply-add counts as two) and moves at least 3n² numbers:
-# two matrices in, one out. A sum of the two needs n² operations and moves the same. Four bytes a number:
+# A product of two n × n matrices needs 2n³ FLOPs (a multiply-add counts as two) and moves at least 3n² numbers:
+# two matrices in, one out. A sum of the two needs n² FLOPs and moves the same. Four bytes a number:
 
 # %% tags=["nbval-check-output"]
 for n in (16, 256, 4_096):
     moved = 3 * n * n * 4
-    print(f"n = {n:5}: product {2 * n**3 / moved:8.1f} operations a byte, sum {n * n / moved:.2f}")
+    print(f"n = {n:5}: product {2 * n**3 / moved:8.1f} FLOPs a byte, sum {n * n / moved:.2f}")
 
 # %% [markdown]
-# Operations a byte: the **intensity**. A product's grows with n. A sum's is a twelfth, at any size. Softmax, LayerNorm,
-# GELU, dropout, a mask do a few operations a number, and are poor as well. Products are rich. That is the first guess at
-# where time goes; a third cause, waiting, comes below.
+# FLOPs a byte: the **arithmetic intensity**. A product's grows with n. A sum's is a twelfth, at any size. Softmax, LayerNorm,
+# GELU, dropout, a mask do a few FLOPs a number, so theirs is low as well; that of large products is high. That is the first
+# guess at where time goes; a third cause, latency, comes below.
 #
 # ### This machine
 #
@@ -79,18 +79,18 @@ peak = here["gflops_float32"]
 print(f"matrix products, float32: {peak:,} GFLOP/s", end="")
 print(f"; bfloat16: {here['gflops_bfloat16']:,} GFLOP/s" if here["gflops_bfloat16"] else "; no bfloat16 of its own")
 print(f"memory, read and written: {bandwidth:.0f} GB/s")
-print(f"ridge: {peak / bandwidth:.0f} operations a byte keep both busy; {4 * peak / bandwidth / 2:.0f} multiply-adds a number")
+print(f"ridge: {peak / bandwidth:.0f} FLOPs a byte keep both busy; {4 * peak / bandwidth / 2:.0f} multiply-adds a number")
 
 # %% [markdown]
-# Below the ridge, memory holds you up; above it, arithmetic. A kernel of intensity I can reach at most
-# min(peak, I · bandwidth). Drawn with both axes logarithmic this is a roof with a slope: the **roofline** (Williams,
+# Below the ridge a kernel is **memory-bound**, above it **compute-bound**. A kernel of arithmetic intensity I can reach at
+# most min(peak, I · bandwidth). Drawn with both axes logarithmic this is a roof with a slope: the **roofline** (Williams,
 # Waterman and Patterson 2009).
 #
 # There are three ways to be faster, and each kernel below uses one or two.
 #
 # 1. **Do less**: leave out what nobody reads.
 # 2. **Move less**: keep a number where it is and use it again, instead of writing it and reading it back.
-# 3. **Wait less**: few large steps in place of many small ones.
+# 3. **Wait less** (latency): few large steps in place of many small ones.
 #
 # ## Try it: the first puzzle
 #
@@ -107,32 +107,32 @@ def my_bound(flops, bytes_moved, peak, bandwidth):
 check("14.1", my_bound)
 
 # %% [markdown]
-# ## Puzzle: only where a word is asked
+# ## Puzzle: only the positions selected for prediction
 #
-# **Spec.** The masked-word loss. Hidden states (B, T, H), a head that gives V scores for each, labels (B, T) that are −100
-# where nothing is asked.
+# **Spec.** The masked-language-model loss. Hidden states (B, T, H), a head that gives V logits for each, labels (B, T) that
+# are −100 at positions not selected for prediction.
 #
-# The reference computes all B·T rows of scores and lets the loss ignore most. What goes through memory, counted while it
+# The reference computes all B·T rows of logits and lets the loss ignore most. What goes through memory, counted while it
 # runs, forward and backward:
 
 # %%
 from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
 
 torch.manual_seed(0)
-hidden, table = torch.randn(8, 128, 128, requires_grad=True), torch.randn(4_096, 128, requires_grad=True)
+hidden, embeddings = torch.randn(8, 128, 128, requires_grad=True), torch.randn(4_096, 128, requires_grad=True)
 labels = torch.where(torch.rand(8, 128) < 0.15, torch.randint(4_096, (8, 128)), -100)
 
 
 def head(x):
-    return x @ table.T
+    return x @ embeddings.T
 
 
 def step_of(loss):
-    return lambda: torch.autograd.grad(loss(hidden, head, labels), [hidden, table])
+    return lambda: torch.autograd.grad(loss(hidden, head, labels), [hidden, embeddings])
 
 
 steps = {"reference": step_of(masked_loss_reference), "fast": step_of(masked_loss)}
-traffic_chart({name: by_kind(traffic(step)) for name, step in steps.items()}, title="Masked-word loss")
+traffic_chart({name: by_kind(traffic(step)) for name, step in steps.items()}, title="Masked-language-model loss")
 
 # %% [markdown]
 # *Bytes that operations read and write, by kind. The lower pair of bars is the twin you are about to write.*
@@ -153,13 +153,13 @@ for name, step in steps.items():
     print(f"{name:10} at most {peak_bytes(step) / 1e6:6.1f} MB held at once")
 
 # %% [markdown]
-# It does less *and* moves less: 85% of the rows meet no table. At BERT-base's size, with 30,522 words, the head is a fifth of
-# the arithmetic of a step; at *tiny*, even with 8,192 words, it is most of it.
+# It does less *and* moves less: 85% of the rows are not multiplied with the embedding matrix. At BERT-base's size, with
+# 30,522 tokens in the vocabulary, the head is a fifth of a step's FLOPs; at *tiny*, even with 8,192, it is most of them.
 #
 # ## Puzzle: a mask that is never stored
 #
-# **Spec.** Dynamic masking (lecture 04) draws a new mask at every visit. Stored masks cost memory; masks drawn from
-# one running generator depend on who was drawn before, so they cannot be made again or made in two processes. Wanted: random
+# **Spec.** Dynamic masking (lecture 04) draws a new mask in every epoch. Stored masks cost memory; masks drawn from
+# one running generator depend on what was drawn before, so they cannot be made again or made in two processes. Wanted: random
 # numbers that are a *function* of (seed, epoch, example, position), for a whole batch at once.
 #
 # {{exercise:14.3}}
@@ -220,15 +220,16 @@ twins = {
 traffic_chart({name: by_kind(traffic(step)) for name, step in twins.items()}, title="Disentangled attention, 8×128")
 
 # %% [markdown]
-# *Bytes by kind of operation. The gathers shrink; as much comes from rows of the table that no two of 128 tokens can reach, and
-# that are no longer computed.*
+# *Bytes by kind of operation. The gathers shrink; as much comes from rows of the position embeddings that no two of 128 tokens
+# can reach, and that are no longer computed.*
 
 # %% [markdown]
 # ## Puzzle: a softmax that sees its row in pieces
 #
-# **Spec.** Attention over T keys needs a softmax over T scores, and a softmax needs the largest score and the sum of all.
-# On a GPU, memory near the arithmetic holds a tile of scores, say of 64 queries and 64 keys, not whole rows of many
-# queries. Can the weighted mean of the values be had while the scores arrive a chunk at a time, each forgotten after use?
+# **Spec.** Attention over T keys needs a softmax over T attention scores, and a softmax needs the largest score and the sum of
+# all exponentials. On a GPU, memory near the arithmetic holds a tile of scores, say of 64 queries and 64 keys, not whole rows
+# of many queries. Can the output, the weighted mean of the values, be had while the scores arrive a chunk at a time, each
+# forgotten after use?
 #
 # {{exercise:14.5}}
 
@@ -240,7 +241,7 @@ def my_online_softmax(scores, values, chunk):
 check("14.5", my_online_softmax)
 
 # %% [markdown]
-# This is the heart of *FlashAttention* (Dao et al. 2022, arXiv 2205.14135): no T × T table is ever written. The course's GPU
+# This is the heart of *FlashAttention* (Dao et al. 2022, arXiv 2205.14135): no T × T matrix is ever written. The course's GPU
 # kernel for disentangled attention does it with both position terms read inside the loop, forward and backward:
 
 # %%
@@ -298,10 +299,10 @@ print(f"padding: {1 - mask.float().mean():.0%} of all positions; limit of all bu
 print(as_table(measure(rows, rounds=5, seconds=0.3), "padded"))
 
 # %% [markdown]
-# ## Puzzle: who is done may leave
+# ## Puzzle: early exit, who is done may leave
 #
-# **Spec.** An early-exit model (lecture 12 builds one) has a small classifier after every layer. A row whose classifier is
-# sure leaves. "Twice as fast" is usually counted in operations; on a clock it shows only if the batch really shrinks.
+# **Spec.** An early-exit model (lecture 12 builds one) has a small classifier after every layer. A sequence whose classifier
+# is confident leaves. "Twice as fast" is usually counted in FLOPs; on a clock it shows only if the batch really shrinks.
 #
 # {{exercise:14.7}}
 
@@ -320,8 +321,8 @@ show(early_exit_reference, early_exit)
 # %% [markdown]
 # ## Two more, to read
 #
-# **The distillation loss** (lecture 06) compares a student's and a teacher's scores over the whole vocabulary. In chunks of
-# positions, no full table of scores is held; the gradient is made at once, while the chunk is there.
+# **The distillation loss** (lecture 06) compares a student's and a teacher's logits over the whole vocabulary. In chunks of
+# positions, no full matrix of logits is held; the gradient is made at once, while the chunk is there.
 
 # %%
 from course_lib.kernels.distillation import distillation_loss, distillation_loss_reference
@@ -334,8 +335,8 @@ for name, loss in (("reference", distillation_loss_reference), ("fast", distilla
     print(f"{name:10} at most {held / 1e6:6.1f} MB held at once")
 
 # %% [markdown]
-# **The draw of ELECTRA's generator** (lecture 07) picks a word from a distribution in two looks: which run of words, then
-# which word of the run.
+# **The sampling of ELECTRA's generator** (lecture 07) draws a token from a distribution in two steps: which block of the
+# vocabulary, then which token of the block.
 #
 # ## Is it right?
 #
@@ -366,9 +367,10 @@ roof = {"float32": peak, "bfloat16": here["gflops_bfloat16"], "memory": bandwidt
 roofline_chart(roof, points)
 
 # %% [markdown]
-# *Across: operations for each byte that must move. Up: operations a second. Hollow: the version to read; filled: its fast twin.
-# The slope is memory, the flat line arithmetic. A twin that does less stands further left, and may be quicker with a smaller
-# share of the roof: the number with × is the time. Rows with 0.0 below do no products; theirs is the share of memory's rate.*
+# *Across: arithmetic intensity, FLOPs for each byte that must move. Up: FLOPs a second. Hollow: the version to read; filled:
+# its fast twin. Under the slope kernels are memory-bound, under the flat line compute-bound. A twin that does less stands
+# further left, and may be quicker at a smaller fraction of the roof: the number with × is the time. Lines with 0.0 below do no
+# products; theirs is the fraction of memory's rate.*
 
 # %%
 print(f"{'':52}{'a byte':>8}{'GFLOP/s':>9}{'of the roof':>12}")
@@ -397,17 +399,17 @@ for title, remark in stored["remarks"].items():
     print("\n    ".join([title, *told]) + "\n" if told else "", end="")
 
 # %% [markdown]
-# Each remark names the goal that was set before, and most the limit, counted in operations. Three patterns.
+# Each remark names the goal that was set before, and most the limit, counted in FLOPs. Three patterns.
 #
-# - *Doing less wins everywhere.* Words only where asked, no padding, rows that leave: in float32 close to what the arithmetic
-#   allows, and at or above the goals. (*Tiny* even beats its limit: bytes shrink with the scores, and the limit counts
-#   operations only.) In bfloat16 products take so little time that copying and waiting show: with three quarters padding
-#   0.6 of the limit is reached, and ELECTRA's draw misses its goal.
+# - *Doing less wins everywhere.* Logits only at selected positions, no padding, early exit: in float32 close to what the FLOPs
+#   allow, and at or above the goals. (*Tiny* even beats its limit: bytes shrink with the logits, and the limit counts
+#   FLOPs only.) In bfloat16 products take so little time that copying and latency show: with three quarters padding
+#   {{number:padding_worst}} of the limit is reached, and ELECTRA's sampling misses its goal.
 # - *Disentangled attention* cannot be quicker than BERT without it; each remark gives that limit. For one text of 64
-#   tokens ours is within a tenth of BERT's time, and the goal is nearly all there is to win. At 8×512 in bfloat16 we fall
-#   far short of both: BERT's fused attention never writes its scores, ours does, a block at a time, and two position
-#   products come on top.
-# - *The pre-training step* uses a small share of this processor's matrix products. Why?
+#   tokens in float32 ours is within a tenth of BERT's time, and the goal is nearly all there is to win. At 8×512 in bfloat16
+#   we fall far short of both: BERT's fused attention never writes its attention scores, ours does, a block at a time, and
+#   two position products come on top.
+# - *The pre-training step* uses a small fraction of this processor's rate of matrix products. Why?
 #
 # ### Where a step's time goes
 #
@@ -436,8 +438,8 @@ print(f"{'all matrix products':44}{products / sum(times.values()):6.1%}")
 
 # %% [markdown]
 # Where a processor multiplies bfloat16 in hardware, the products take the smaller part; while they run they are not far
-# from the roof. The rest is poor in arithmetic: copies between number formats, GELU, LayerNorm, the softmax over the
-# vocabulary, each with its way back. (How much each takes depends on where memory comes from: a block asked anew from
+# from the roof. The rest is memory-bound: copies between number formats, GELU, LayerNorm, the softmax over the
+# vocabulary, each with its backward pass. (How much each takes depends on where memory comes from: a block asked anew from
 # the system costs more than one used again. Run the cell twice.) No better product helps there. To move less would, and
 # to wait less. The goal set before, 75% of the products' rate for the whole step, was missed by far.
 #

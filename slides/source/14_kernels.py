@@ -96,7 +96,7 @@ def _pattern(k: int, look: tuple[str, str, str]) -> str:
 
 
 def _traffic_bars(twins: Mapping[str, Mapping[str, Traffic]], left: int = 130) -> str:
-    """A bar a twin, by kind of operation; bytes and operations of matrix products at its right."""
+    """A bar a twin, by kind of operation; bytes and FLOPs of matrix products at its right."""
     sums = {name: total(kinds.values()) for name, kinds in twins.items()}
     shown = _most_moving(twins.values())
     looks = dict(zip(shown, LOOKS, strict=False)) | {REST: REST_LOOK}
@@ -172,7 +172,7 @@ def two_numbers() -> str:
         product, plus, moved = square(n)
         rows.append((f"{n:,}", f"{product:,}", f"{moved:,}", f"<strong>{product / moved:,.1f}"
                      "</strong>", f"{plus / moved:.2f}"))  # fmt: skip
-    head = ("n", "2n³ operations", "3n² numbers, bytes", "product, a byte", "sum, a byte")
+    head = ("n", "2n³ FLOPs", "3n² numbers, bytes", "product, a byte", "sum, a byte")
     return table(head, rows, size=24)
 
 
@@ -209,7 +209,7 @@ class Axes(NamedTuple):
     right: float
     top: float
     bottom: float
-    x: tuple[float, float]  # operations a byte, both ends
+    x: tuple[float, float]  # FLOPs a byte, both ends
     y: tuple[float, float]  # GFLOP/s
 
     def at(self, x: float, y: float) -> tuple[float, float]:
@@ -237,7 +237,7 @@ def _axes(axes: Axes, roof: Mapping[str, float]) -> list[str]:
         parts += [f'<path d="M{axes.left} {y:.1f}H{axes.right}" stroke="{RULE_LINE}"/>',
                   words(axes.left - 10, y + 6, f"{tick:g}", 18, "end")]  # fmt: skip
     parts.append(words(axes.left, axes.top - 14, "GFLOP/s", 18, "start"))
-    parts.append(words(axes.right, axes.bottom + 48, "operations a byte", 18, "end"))
+    parts.append(words(axes.right, axes.bottom + 48, "FLOPs a byte", 18, "end"))
     for name, dash in (("float32", ""), ("bfloat16", "9 5")):
         if name not in roof:
             continue
@@ -289,7 +289,7 @@ WAYS = {
     "Move less": ("use a number again where it is",
                   ("a shift for a gather", "softmax in pieces", "loss in chunks")),
     "Wait less": ("few large steps for many small",
-                  ("masks by the batch", "the draw in two looks", "rows of one length")),
+                  ("masks by the batch", "sampling in two steps", "texts of one length")),
 }  # fmt: skip
 
 
@@ -308,7 +308,7 @@ def three_ways() -> str:
     return svg(1150, 304, *parts, says="do less, move less, wait less, and the kernels that do so")
 
 
-# ---------------------------------------------------------------- 5: only where a word is asked
+# ---------------------------------------------------------------- 5: only selected positions
 
 
 def asked_bars() -> str:
@@ -373,7 +373,7 @@ def hash_code() -> str:
 
 
 def shifted() -> str:
-    """The table (3, 5) by distance and the view (3, 3): places in memory, by the library."""
+    """The table (3, 5) by distance and the view (3, 3): positions in memory, by the library."""
     view, step = view_of_three(), 52
     T, width = len(view), 2 * len(view) - 1
     picked = set(view.flatten().tolist())
@@ -398,7 +398,7 @@ def shifted() -> str:
     jump = int(view[1, 0] - view[0, 0])
     along = int(view[0, 1] - view[0, 0])
     parts += [
-        arrow(430, 140, 690, 140), words(560, 92, "numbers: places in memory", 18),
+        arrow(430, 140, 690, 140), words(560, 92, "numbers: positions in memory", 18),
         words(560, 126, f"a row on: + {jump}", 20), words(560, 168, f"a token on: + {along}", 20),
         words(560, 196, f"begin at {int(view[0, 0])}", 20),
     ]  # fmt: skip
@@ -423,7 +423,7 @@ def pieces_table() -> str:
         values = VALUES[CHUNK * number : CHUNK * (number + 1)]
         rows.append((", ".join(f"{s:g}" for s in one.scores), ", ".join(f"{v:g}" for v in values),
                      f"{one.largest:g}", shrink, f"{one.sum:.4f}", f"{one.mixed:.3f}"))  # fmt: skip
-    head = ("scores", "values", "largest so far", "old parts ×", "sum", "mixture, undivided")
+    head = ("scores", "values", "largest so far", "old parts ×", "sum", "weighted sum")
     return table(head, rows, size=23)
 
 
@@ -466,9 +466,9 @@ def padding_picture() -> str:
                               wide=2))  # fmt: skip
             place += 1
     parts += [arrow(290, 62, 386, 62),
-              words(400, 86, f"{place} of {8 * len(lengths)} places; dense layers, norms, GELU "
-                    "work on the list,", 20, "start"),
-              words(400, 116, "attention on rows of one length together", 20, "start")]  # fmt: skip
+              words(400, 86, f"{place} of {8 * len(lengths)} positions; dense layers, norms, "
+                    "GELU work on the list,", 20, "start"),
+              words(400, 116, "attention on texts of one length at once", 20, "start")]  # fmt: skip
     return svg(1150, 150, *parts, says="a padded batch, and the list of its real tokens")
 
 
@@ -485,12 +485,12 @@ def padding_code() -> str:
 
 @lru_cache(maxsize=1)
 def _under_way() -> tuple[int, ...]:
-    """Rows that each layer of the roofline's early exit sees, as its rigged judge says."""
+    """Rows that each layer of the roofline's early exit sees, as its rigged classifier says."""
     layers, batch = 4, 8
-    judge, left = Evenly(layers), torch.arange(batch)
+    classifier, left = Evenly(layers), torch.arange(batch)
     while len(left):
-        left = left[~judge(left[:, None].float())]
-    return tuple(judge.left_at)
+        left = left[~classifier(left[:, None].float())]
+    return tuple(classifier.left_at)
 
 
 def leaving_picture() -> str:
@@ -503,10 +503,10 @@ def leaving_picture() -> str:
         for row in range(rows):
             look = {"fill": PALE, "ink": BLUE, "wide": 2} if row < count else {"dash": "3 3"}
             parts.append(rect(x, 28 + step * row, wide - 10, step - 3, **look))
-    parts += [words(80, 44 + step * 3.5, "rows", 19, "end"),
+    parts += [words(80, 44 + step * 3.5, "texts", 19, "end"),
               words(660, 60, f"solid: computed, {sum(seen)} of {rows * len(seen)} squares", 21,
                     "start"),
-              words(660, 96, f"operations: {ratio_of('early exit', 'flops')} times fewer", 21,
+              words(660, 96, f"FLOPs: {ratio_of('early exit', 'flops')} times fewer", 21,
                     "start", BOLD),
               words(660, 132, "dashed: the reference computes it too,", 21, "start"),
               words(660, 162, "and throws it away", 21, "start")]  # fmt: skip
@@ -525,7 +525,7 @@ def leaving_code() -> str:
 
 
 def _difference(reference: Counted, fast: Counted) -> str:
-    """The largest difference, as a share of the largest number; "none" where all are equal."""
+    """The largest difference, as a fraction of the largest number; "none" where all are equal."""
     gaps = []
     for ours, theirs in zip(fast.outputs, reference.outputs, strict=True):
         wide = theirs.double()
@@ -587,7 +587,7 @@ def kernels_on_the_roof() -> str:
 
 
 def _named(names: Sequence[str]) -> list[str]:
-    """Letters, the fast twin's operations a byte, and times less where there are times."""
+    """Letters, the fast twin's FLOPs a byte, and times less where there are times."""
     points = _points()
     parts = [words(1036, 42, "a byte", 19, "end", BOLD)]
     parts += [words(1150, 42, "time less", 19, "end", BOLD)] if points else []
@@ -726,9 +726,9 @@ def tiles() -> str:
 def gpu_memory() -> str:
     scores, band = HEADS * LONG * LONG * HALF, 2 * HEADS * LONG * _band() * HALF
     rows = (
-        ("one table of all pairs", "T²", _size(scores)),
+        ("one matrix of all pairs", "T²", _size(scores)),
         ("both scores in the band", f"2 · T · {_band():,}", _size(band)),
-        ("largest, sum, mixture", "", "not in memory"),
+        ("largest, both sums", "", "not in memory"),
     )
     return table((f"{LONG:,} tokens, {HEADS} heads", "a head", "bfloat16"), rows, size=21)
 
@@ -779,7 +779,7 @@ def _albert_counts() -> str:
     with torch.device("meta"):
         sizes = [sum(p.numel() for p in of("base").parameters()) for of in (bert, albert)]
     return (
-        f"{sizes[0] / sizes[1]:.1f} times fewer weights, {kept:.0%} of the operations"
+        f"{sizes[0] / sizes[1]:.1f} times fewer weights, {kept:.0%} of the FLOPs"
         f"{_albert_time()}"
     )
 
@@ -788,17 +788,17 @@ def _exit_times() -> str:
     found = _stored()
     rows = rows_of("Early exit", found) if found else []
     if not rows:
-        return f"operations {flop_ratio(4):.2f} times fewer at four layers"
+        return f"FLOPs {flop_ratio(4):.2f} times fewer at four layers"
     kept = [row.ratio / flop_ratio(int(row.size.split("×", 1)[0])) for row in rows]
-    return f"the clock shows {min(kept):.0%} to {max(kept):.0%} of the gain in operations"
+    return f"the clock shows {min(kept):.0%} to {max(kept):.0%} of the gain in FLOPs"
 
 
 def distrust() -> str:
     padding = _padded().padding
     slow, fast = _twins("masked-word loss")
     rows = (
-        ("“Shared weights make ALBERT faster.”", "Does it do less arithmetic?", _albert_counts()),
-        ("“Early exit saves half.”", "Half of what, operations or time?",
+        ("“Shared weights make ALBERT faster.”", "Does it do fewer FLOPs?", _albert_counts()),
+        ("“Early exit saves half.”", "Half of what, FLOPs or time?",
          _exit_times()),
         ("“Fused attention is the fast one.”", "Where? At which length, which direction?",
          _plain_wins()),

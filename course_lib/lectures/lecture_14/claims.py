@@ -30,15 +30,16 @@ NUMBER = r"(\d+(?:\.\d+)?)"
 
 
 def _masked_only() -> Settled:
-    """The limit for three sizes, and how many times fewer rows of scores are held."""
+    """The limit for three sizes, and how many times fewer rows of logits are held."""
     sizes = ("base", "mini", "tiny")
     limits = tuple(masked_only_limit(published("bert", size)) for size in sizes)
     fewer = TOKENS / count_to_predict(TOKENS, RATE)
     said = ", ".join(f"{size} {limit:.2f}×" for size, limit in zip(sizes, limits, strict=True))
-    words = f"{published('bert', 'base').vocab_size:,} words"
+    words = f"a vocabulary of {published('bert', 'base').vocab_size:,}"
     return Settled(
         (*limits, fewer),
-        f"with {words}, {TOKENS} tokens and 15% asked: {said}; {fewer:.2f}× fewer rows of scores",
+        f"with {words}, {TOKENS} tokens and 15% selected: {said}; "
+        f"{fewer:.2f}× fewer rows of logits",
     )
 
 
@@ -49,7 +50,7 @@ def _operations(work: Callable[[], Any]) -> int:
 
 
 def _padding() -> Settled:
-    """Operations of a BERT on a padded batch over those on its real tokens: blocks without
+    """FLOPs of a BERT on a padded batch over those on its real tokens: blocks without
     attention's two products, and all of it; half of the batch is padding."""
     torch.manual_seed(0)
     model = Encoder(published("bert", "tiny", vocab_size=100, kernels="plain")).eval()
@@ -61,28 +62,26 @@ def _padding() -> Settled:
     padded = _operations(lambda: model(ids, mask))
     packed = _operations(lambda: model(ids, mask, remove_padding=True))
     c = model.config
-    pairs = 4 * c.num_layers * c.hidden_size  # operations of attention's products for a pair
+    pairs = 4 * c.num_layers * c.hidden_size  # FLOPs of attention's products for a pair
     linear = (padded - pairs * mask.numel() * T) / (packed - pairs * int((lengths**2).sum()))
     said = (
-        f"{share:.0%} padding, 1/(1 − p) = {1 / (1 - share):.2f}: operations {linear:.2f}× fewer "
+        f"{share:.0%} padding, 1/(1 − p) = {1 / (1 - share):.2f}: FLOPs {linear:.2f}× fewer "
         f"in the linear part, {padded / packed:.2f}× with attention"
     )
     return Settled((linear * (1 - share), padded / packed * (1 - share)), said)
 
 
 def _intensities() -> Settled:
-    """Operations a byte, float32: a product of 4,096 × 4,096 matrices, and their sum."""
+    """FLOPs a byte, float32: a product of 4,096 × 4,096 matrices, and their sum."""
     n = 4_096
     moved = 3 * n * n * 4
     found = 2 * n**3 / moved, n * n / moved
-    return Settled(
-        found, f"n = {n:,}: product {found[0]:.0f} operations a byte, sum {found[1]:.2f}"
-    )
+    return Settled(found, f"n = {n:,}: product {found[0]:.0f} FLOPs a byte, sum {found[1]:.2f}")
 
 
 def _position_products() -> Settled:
-    """What the two position terms add to BERT's own operations, in the reference and in a path that
-    multiplies reachable rows only: shares, counted while they run."""
+    """What the two position terms add to BERT's own FLOPs, in the reference and in a path that
+    multiplies reachable rows only: fractions, counted while they run."""
     config = published("deberta", "base", DebertaConfig)
     A, D, L = config.num_heads, config.head_size, config.num_layers
     x, table = torch.zeros(1, A, TOKENS, D), torch.zeros(A, 2 * config.span, D)
@@ -183,7 +182,7 @@ PADDING_GOAL = 0.9
 
 
 def _padding_removed() -> Settled:
-    """Of 1/(1 − p), what the linear part reached, at every share of padding."""
+    """Of 1/(1 − p), what the linear part reached, at every fraction of padding."""
     found, said = [], []
     for title, remark in _remarks("Padding removed").items():
         shares = _numbers(remark, r"linear part N× \(goal N×, limit N×\)")
@@ -216,7 +215,7 @@ EXIT_GOAL = 0.85
 
 
 def _exit() -> Settled:
-    """Of the ratio of operations, what the clock shows."""
+    """Of the ratio of FLOPs, what the clock shows."""
     found, said = [], []
     for title, remark in _remarks("Early exit").items():
         ((share,),) = _numbers(remark, "N of what they promise")
@@ -262,24 +261,24 @@ CLAIMS: tuple[Claim, ...] = (
         id="intensity",
         they_say="a processor with more FLOP/s is faster in proportion",
         who="often said",
-        it_is="at what is rich in operations; whatever touches each number once waits for memory",
+        it_is="at what is compute-bound; whatever touches each number once is memory-bound",
         how="computed",
-        settled_by="operations over bytes of a product and of a sum",
+        settled_by="arithmetic intensity, FLOPs over bytes, of a product and of a sum",
         settle=_intensities,
         accepts=all_near((4_096 / 6, 1 / 12), 0.01),
-        rejected=(4_096 / 6, 4_096 / 6),  # as if a sum were rich
+        rejected=(4_096 / 6, 4_096 / 6),  # as if a sum were compute-bound
     ),
     Claim(
         id="limit masked only",
-        they_say="15% are asked, so a step can be 1/0.15 = 6.7 times as fast",
+        they_say="15% are selected, so a step can be 1/0.15 = 6.7 times as fast",
         who="a tempting slip",
         it_is=(
-            "the memory of the scores shrinks so; a step gains less, the larger the model, as its "
+            "the memory of the logits shrinks so; a step gains less, the larger the model, as its "
             "blocks stay. (The course's step goes further: of the last block, too, it computes "
-            "most at the asked positions alone.)"
+            "most at the selected positions alone.)"
         ),
         how="computed",
-        settled_by="operations of BERT's blocks and head, and the course's count of masked tokens",
+        settled_by="FLOPs of BERT's blocks and head, and the course's count of masked tokens",
         settle=_masked_only,
         accepts=lambda value: (
             all_near((1.22, 2.46, 4.18), 0.006)(value[:3]) and near(1 / RATE, 0.1)(value[3])
@@ -288,11 +287,11 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         id="limit padding",
-        they_say="removing a share p of padding gains at most 1/(1 − p)",
+        they_say="removing a fraction p of padding gains at most 1/(1 − p)",
         who="this page",
         it_is="in what treats tokens one by one; attention works on pairs and may gain more",
         how="computed",
-        settled_by="operations counted while BERT runs, padded and not",
+        settled_by="FLOPs counted while BERT runs, padded and not",
         settle=_padding,
         accepts=lambda value: abs(value[0] - 1) < 1e-6 and 1 < value[1] < 1.2,
         rejected=(1.2, 1.2),
@@ -302,11 +301,11 @@ CLAIMS: tuple[Claim, ...] = (
         they_say="30% more computation than BERT or RoBERTa",
         who="DeBERTa, appendix A.7",
         it_is=(
-            "in short texts most rows of the position table are out of reach; what remains is a "
-            "few percent"
+            "in short texts most rows of the position embeddings are out of reach; what remains "
+            "is a few percent"
         ),
         how="computed",
-        settled_by="operations counted while the reference and the gathered path run",
+        settled_by="FLOPs counted while the reference and the gathered path run",
         settle=_position_products,
         accepts=all_near((0.216, 0.054), 0.002),
         rejected=(0.30, 0.30),
@@ -324,8 +323,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="goal masking",
         they_say="masking 10 times as fast as transformers' collator, whole words 20 times",
-        it_is="a whole batch at once beats a row at a time; the stored run says by how much",
-        settled_by=f"64 rows of 512 tokens, {RUN}",
+        it_is="a whole batch at once beats a sequence at a time; the stored run says by how much",
+        settled_by=f"64 sequences of 512 tokens, {RUN}",
         settle=_masking,
         accepts=_all_above(2),
         rejected=(10.0, 1.0),
@@ -344,7 +343,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="goal GPU",
         they_say="on a GPU at 8,192 tokens 5 times transformers forward, 2 times with backward",
-        it_is="ahead, as no table of all pairs is written; the stored run says by how much",
+        it_is="ahead, as no matrix of all pairs is written; the stored run says by how much",
         settled_by="turns in one run, data/results/14_gpu.json",
         settle=_gpu,
         accepts=_all_above(1),
@@ -365,7 +364,7 @@ CLAIMS: tuple[Claim, ...] = (
         id="goal distillation",
         they_say="the distillation loss in 1/5 of the memory, and 1.2 times as fast",
         it_is="less memory at every size; the stored run says what it gains in time",
-        settled_by=f"30,522 words, forward and backward, {RUN}",
+        settled_by=f"a vocabulary of 30,522, forward and backward, {RUN}",
         settle=_distillation,
         accepts=lambda value: len(value) > 0 and min(value[::2]) > 0.9 and min(value[1::2]) > 2,
         rejected=(1.2, 1.0),
@@ -373,9 +372,9 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         id="goal exit",
-        they_say="early exit saves on the clock 0.85 of what it saves in operations",
-        it_is="most of it, as rows are taken out of the batch; the stored run says how much",
-        settled_by=f"32 rows that leave evenly, {RUN}",
+        they_say="early exit saves on the clock 0.85 of what it saves in FLOPs",
+        it_is="most of it, as sequences are taken out of the batch; the stored run says how much",
+        settled_by=f"32 sequences that leave evenly, {RUN}",
         settle=_exit,
         accepts=lambda value: len(value) > 0 and min(value) > 0.5 and max(value) < 1.2,
         rejected=(0.85, 0.2),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -13,10 +14,12 @@ from torch import Tensor
 
 from course_lib import bert
 from course_lib.bench.early_exit import flop_ratio
+from course_lib.bench.masked_loss import masked_only_limit
 from course_lib.bench.measuring import peak_bytes
 from course_lib.bench.roofline import Case, cases
 from course_lib.bench.summary import COMPARED, SpeedRow, speed_rows
 from course_lib.bench.traffic import Traffic, by_kind, total, traffic
+from course_lib.config import published
 from course_lib.kernels import disentangled
 from course_lib.kernels.choosing import ATTENTION, DISENTANGLED, Rule, choose
 from course_lib.kernels.masked_loss import IGNORED, masked_loss, masked_loss_reference
@@ -27,7 +30,7 @@ from .exercises.online import online_softmax
 from .views.roofline import times
 from .views.speeds import speeds
 
-RATE = 0.15  # of the tokens that are asked for
+RATE = 0.15  # of the tokens that are selected for prediction
 
 BYTES = 4  # of a float32
 
@@ -128,7 +131,7 @@ SIZES = (16, 256, 4_096)
 
 
 def square(n: int) -> tuple[int, int, int]:
-    """Operations of a product and of a sum of n × n matrices, and the bytes either must move."""
+    """FLOPs of a product and of a sum of n × n matrices, and the bytes either must move."""
     return 2 * n**3, n * n, 3 * n * n * BYTES
 
 
@@ -145,17 +148,17 @@ def _checked_product() -> str:
     found = total(traffic(lambda: a @ a.T))
     flops, _, moved = square(n)
     assert (found.flops, found.moved) == (flops, moved)
-    return f"{found.flops:,} operations, {found.moved:,} bytes"
+    return f"{found.flops:,} FLOPs, {found.moved:,} bytes"
 
 
 def _poor() -> str:
-    """Which of the notebook's three products memory holds up on the stored machine."""
+    """Which of the notebook's three products are memory-bound on the stored machine."""
     roof = _roof()
     if not roof:
         return ""
     low = [n for n in SIZES if square(n)[0] / square(n)[2] < _ridge(roof)]
     said = f"products up to n = {max(low):,} and every sum" if low else "every sum"
-    return f"Of those drawn, memory holds up {said}."
+    return f"Of those drawn, memory-bound: {said}."
 
 
 class AskedFor(NamedTuple):
@@ -307,7 +310,7 @@ def _taken(rules: Sequence[Rule], training: bool, dtype: torch.dtype = torch.bfl
 
 
 class Padded(NamedTuple):
-    """The notebook's padded batch: what both ways move, and the share of padding."""
+    """The notebook's padded batch: what both ways move, and the fraction of padding."""
 
     twins: dict[str, dict[str, Traffic]]
     padding: float
@@ -334,7 +337,7 @@ def _padded() -> Padded:
 
 
 def leaving_clock() -> str:
-    """Time won beside operations saved, of the stored run."""
+    """Time won beside FLOPs saved, of the stored run."""
     found = _stored()
     if found is None:
         return ""
@@ -362,7 +365,7 @@ def _seen(one: Counted) -> bool:
 
 
 def _least_work() -> str:
-    """The fast masked-word loss does fewer operations a byte than its reference."""
+    """The fast masked-word loss does fewer FLOPs a byte than its reference."""
     slow, fast = _twins("masked-word loss")
     assert fast.intensity < slow.intensity
     return f"{slow.intensity:.0f} to {fast.intensity:.0f}"
@@ -447,6 +450,25 @@ def _padded_ratio(what: str) -> float:
     return float(getattr(first, what) / getattr(second, what))
 
 
+def _limit(size: str) -> str:
+    """How much the masked-only head can quicken a step of a published size, by FLOPs."""
+    return f"{masked_only_limit(published('bert', size)):.2f}"
+
+
+def _padding_worst() -> str:
+    """Of the limit 1/(1 − p), what is reached in bfloat16 with three quarters padding, at worst."""
+    found = _stored()
+    if found is None:
+        return "a part"
+    reached = []
+    for title, remark in found["remarks"].items():
+        if title.startswith("Padding removed") and title.endswith("bfloat16"):
+            last = remark.splitlines()[-1]
+            gain, limit = re.findall(r"(?:linear part|limit) (\d+\.\d+)", last)
+            reached.append(float(gain) / float(limit))
+    return f"{min(reached):.1f}" if reached else "a part"
+
+
 NUMBERS: dict[str, Callable[[], Any]] = {
     "asked": lambda: _asked_for().asked,
     "asked_flops": lambda: _asked_ratio("flops"),
@@ -474,6 +496,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "mask_bytes": _mask_bytes,
     "padding": lambda: f"{_padded().padding:.0%}",
     "padding_flops": lambda: f"{_padded_ratio('flops'):.2f}",
+    "padding_worst": _padding_worst,
     "padding_limit": lambda: f"{1 / (1 - _padded().padding):.2f}",
     "peers_lost": _peers_lost,
     "peers_said": peers_said,
@@ -490,6 +513,18 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "taken_inference": lambda: _taken(ATTENTION, False),
     "taken_training": lambda: _taken(ATTENTION, True),
     "third_shrink": lambda: _shrink(2),
+    "limit_base": partial(_limit, "base"),
+    "limit_mini": partial(_limit, "mini"),
+    "limit_tiny": partial(_limit, "tiny"),
     "unread": lambda: f"{1 - RATE:.0%}",
     "visits": lambda: VISITS,
+}
+
+TYPED = {
+    "15%": "the rate of BERT's paper",
+    "85%": "one minus the rate of BERT's paper",
+    "100": "an option of the first guess; −100, the label that is ignored",
+    "128": "tokens of a text; 768/6, worked by hand",
+    "256": "n of a matrix, worked by hand",
+    "768": "n of a matrix, worked by hand",
 }

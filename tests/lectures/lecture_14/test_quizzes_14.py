@@ -24,9 +24,9 @@ def test_the_right_choice_is_given_away_neither_by_place_nor_by_length():
 
 
 def test_the_roof_is_the_exercises():
-    found, right = item("one operation for each byte")
+    found, right = item("one FLOP for each byte")
     assert "200 GFLOP/s and moves 40 GB/s" in found.question
-    seconds = bound.least_seconds(1e9, 1e9, 200, 40)  # as many operations as bytes
+    seconds = bound.least_seconds(1e9, 1e9, 200, 40)  # as many FLOPs as bytes
     assert right.text == f"{1e9 / seconds / 1e9:.0f} GFLOP/s"
     assert f"200 / 40 = {200 / 40:.0f}" in found.choices[0].why
 
@@ -36,21 +36,21 @@ def test_the_intensities_are_divided():
     moved = 3 * n * n * 4
     product, total = 2 * n**3 / moved, n * n / moved
     assert product == pytest.approx(n / 6) and total == pytest.approx(1 / 12)
-    said = answer("Compute the intensity")
-    for text in (f"{moved:,} bytes", f"{2 * n**3:,} operations", f"{product:.0f} a byte"):
+    said = answer("Compute the arithmetic intensity")
+    for text in (f"{moved:,} bytes", f"{2 * n**3:,} FLOPs", f"{product:.0f} a byte"):
         assert text in said
     assert f"a factor of {10 / total:.0f}" in said and product > 10 > total
-    assert item("when n doubles")[1].text == "They double"
+    assert item("when n doubles")[1].text == "It doubles"
 
 
 def test_the_limits_of_the_masked_only_head_are_counted():
     found, right = item("masked-only head")
     base, mini, tiny = (masked_only_limit(published("bert", s)) for s in ("base", "mini", "tiny"))
-    assert f"{published('bert', 'base').vocab_size:,} words" in found.question
+    assert f"a vocabulary of {published('bert', 'base').vocab_size:,}," in found.question
     limits = [f"{x:.2f} times" for x in (base, tiny, 1 / MASKED)]
     assert [choice.text for choice in found.choices] == limits and right.text == limits[0]
-    share = (1 - 1 / base) / (1 - MASKED)  # of the step's operations, the head's
-    assert f"{share:.0%} of the operations" in right.why
+    fraction = (1 - 1 / base) / (1 - MASKED)  # of the step's FLOPs, the head's
+    assert f"{fraction:.0%} of the FLOPs" in right.why
     said = answer("before the head and not after")
     assert f"{base:.2f} for BERT-base, {mini:.2f} for mini and {tiny:.2f} for tiny" in said
     assert f"1/0.15 = {1 / MASKED:.1f} times" in said
@@ -88,7 +88,7 @@ def test_the_padding_is_divided():
 
 
 def test_goal_and_batch_are_those_of_the_bench():
-    said = answer("operations that early exit saves")
+    said = answer("FLOPs that early exit saves")
     assert f"a batch of {ROWS}" in said and f"goal is {GOAL} of" in said
 
 

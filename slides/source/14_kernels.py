@@ -778,10 +778,7 @@ def _albert_counts() -> str:
     kept = encoder_flops(shared, 128) / encoder_flops(own, 128)
     with torch.device("meta"):
         sizes = [sum(p.numel() for p in of("base").parameters()) for of in (bert, albert)]
-    return (
-        f"{sizes[0] / sizes[1]:.1f} times fewer weights, {kept:.0%} of the FLOPs"
-        f"{_albert_time()}"
-    )
+    return f"{sizes[0] / sizes[1]:.1f} times fewer weights, {kept:.0%} of the FLOPs{_albert_time()}"
 
 
 def _exit_times() -> str:

@@ -202,7 +202,7 @@ def test_placeholders_are_resolved(deck_builder: ModuleType, tmp_path: Path) -> 
     [
         (" {minutes=2}", "", "heading with its minutes"),
         ("Notes:", "", "speaker notes"),
-        ("number:three", "number:four", r"no function four"),
+        ("number:three", "number:four", "asks for number 'four'"),
         ("{{ number:three }}\n\nNotes", "{{ figure:three }}\n\nNotes", "needs a sentence"),
         ("title:", "name:", "expected `title"),
     ],

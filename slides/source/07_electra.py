@@ -418,7 +418,7 @@ def variants_table() -> str:
         for name in found["runs"]
     ]
     head = ("ELECTRA", "FLOPs of a step", "ROC-AUC", "slot-category probe", "masked-token accuracy")
-    return table(head, rows, size=23)
+    return table(head, rows, size=20)
 
 
 # ---------------------------------------------------------------- 14, 15: at what price

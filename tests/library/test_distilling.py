@@ -89,6 +89,8 @@ def weights(model):
 
 
 def same_bits(a, b):
+    """Of weights that were left alone; and of a run that is repeated, or stopped and resumed, on
+    the same machine, with the same versions, precision and thread count."""
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
+import textwrap
+from collections.abc import Iterator
 from functools import lru_cache
 from html import escape
 from types import ModuleType
@@ -19,19 +23,77 @@ _PRE = (
     "white-space:pre;word-break:normal;overflow-wrap:normal;background:#fbfbfa"
 )
 _HEAD = "padding:4px 14px;border-bottom:1px solid #d9d9d9;font:12px system-ui,sans-serif;color:#555"
+_WHOLE = "border-top:1px solid #d9d9d9;padding:4px 14px;font:12px system-ui,sans-serif;color:#555"
+WIDTH = 100  # characters of a line
+FOR_TOOLS = re.compile(r"  # (fmt|type|noqa)\b.*$", re.MULTILINE)
 
 
-def show(*objects: Any) -> Html:
-    """The source of functions, classes or modules, docstrings kept, highlighted in a notebook.
+def show(*objects: Any, whole: bool = False) -> Html:
+    """The source of functions, classes or modules, highlighted in a notebook.
 
-    For anything else the source of its class. Raises TypeError where Python keeps no source.
+    Short at first: of a docstring its first sentence, a signature on one line, an error without its
+    words; a click, or whole=True, gives every line. For anything else the source of its class.
+    Raises TypeError where Python keeps no source.
     """
     if not objects:
         raise TypeError("show() was given nothing; expected functions, classes or modules.")
     found = [_as_written(obj) for obj in objects]
     sources = [_source(obj) for obj in found]
-    boxes = (_box(obj, source) for obj, source in zip(found, sources, strict=True))
-    return Html("".join(boxes), "\n\n".join(sources))
+    shown = sources if whole else [short_form(source) for source in sources]
+    boxes = map(_box, found, shown, sources)
+    return Html("".join(boxes), "\n\n".join(shown))
+
+
+def short_form(source: str) -> str:
+    """The source in fewer lines: first sentences of docstrings, signatures on one line (without
+    annotations where these do not fit), errors without their words, no comments for tools."""
+    lines = source.splitlines()
+    indent = len(source) - len(source.lstrip(" "))
+    changes = _changes(ast.parse(textwrap.dedent(source)), textwrap.dedent(source).splitlines())
+    for first, last, new in sorted(changes, reverse=True):  # from the end, so that numbers hold
+        lines[first - 1 : last] = [" " * indent + line for line in new]
+    return FOR_TOOLS.sub("", "\n".join(lines)) + "\n"
+
+
+def _changes(tree: ast.Module, lines: list[str]) -> Iterator[tuple[int, int, list[str]]]:
+    """(first line, last line, the lines in their stead), lines counted from one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and node.end_lineno != node.lineno:
+            before = " " * node.col_offset
+            error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            yield node.lineno, node.end_lineno or 0, [f"{before}raise {ast.unparse(error)}(...)"]
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        before = " " * (node.body[0].col_offset)
+        if (said := ast.get_docstring(node)) is not None:
+            quoted = f'"""{_first_sentence(said)}"""'
+            wrapped = textwrap.wrap(quoted, WIDTH, initial_indent=before, subsequent_indent=before)
+            yield node.body[0].lineno, node.body[0].end_lineno or 0, wrapped
+        if isinstance(node, ast.FunctionDef):
+            last = next(n for n in range(node.lineno, len(lines)) if lines[n - 1].endswith(":"))
+            if last > node.lineno:
+                yield node.lineno, last, _signature(node, lines[node.lineno - 1 : last])
+
+
+def _first_sentence(docstring: str) -> str:
+    paragraph = " ".join(docstring.split("\n\n")[0].split())
+    return re.split(r"(?<=[.:])\s+(?=[A-Z])", paragraph)[0].removesuffix(":")
+
+
+def _signature(node: ast.FunctionDef, lines: list[str]) -> list[str]:
+    """The head of a function on one line, or on as few as it takes."""
+    joined = " ".join(line.strip() for line in lines).replace("( ", "(").replace(", )", ")")
+    before = " " * node.col_offset
+    if len(before + joined) <= WIDTH:
+        return [before + joined]
+    bare = ast.parse(ast.unparse(node)).body[0]
+    assert isinstance(bare, ast.FunctionDef)
+    for argument in ast.walk(bare.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    bare.body, bare.decorator_list, bare.returns = [ast.Pass()], [], None
+    head, later = ast.unparse(bare).splitlines()[0], before + " " * 8
+    return textwrap.wrap(head, WIDTH, initial_indent=before, subsequent_indent=later)
 
 
 def _as_written(obj: Any) -> Any:
@@ -53,9 +115,17 @@ def _source(obj: Any) -> str:
         ) from error
 
 
-def _box(obj: Any, source: str) -> str:
+def _box(obj: Any, shown: str, source: str) -> str:
     head = f'<div style="{_HEAD}">{escape(_place(obj))}</div>'
-    code = f'<pre style="{_PRE}">{_highlighted(source)}</pre>'
+    code = f'<pre style="{_PRE}">{_highlighted(shown)}</pre>'
+    if shown != source:
+        every = (
+            f"every line, with the whole of its docstrings and errors ({len(source.splitlines())})"
+        )
+        code += (
+            f'<details style="{_WHOLE}"><summary>{every}</summary>'
+            f'<pre style="{_PRE}">{escape(source)}</pre></details>'
+        )
     return f'<div class="course-source" style="{_BOX}">{head}{code}</div>'
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import inspect
 import json
 import re
 import subprocess
@@ -17,7 +16,7 @@ from typing import Any
 import pytest
 import torch
 
-from course_lib import bert, bert_for_pretraining, encoder, mask_sequences
+from course_lib import bert, bert_for_pretraining, mask_sequences
 from course_lib.objectives.sequences import pack, to_sequences
 from course_lib.teaching import (
     attention,
@@ -29,7 +28,6 @@ from course_lib.teaching import (
     predictions,
     progress,
     quiz_widget,
-    source,
     style,
     tokens,
 )
@@ -103,32 +101,6 @@ def test_no_view_names_another_host(root: Path) -> None:
     for path in view_files(root):
         hosts = set(re.findall(r"https?://([\w.-]+)", path.read_text(encoding="utf-8")))
         assert hosts <= {"www.w3.org"}, path  # the name of SVG, never fetched
-
-
-# ---------------------------------------------------------------- source
-
-
-@pytest.mark.parametrize("thing", [encoder.Pooler, encoder.Block.forward, bert, tokens])
-def test_show_is_the_source_and_nothing_else(thing: Any) -> None:
-    shown = source.show(thing)
-    code = "".join(re.findall(r"<pre[^>]*>(.*?)</pre>", shown.html, flags=re.DOTALL))
-    assert repr(shown) == inspect.getsource(thing)
-    assert words_of(code).rstrip() == inspect.getsource(thing).rstrip()
-    assert "<span" in code and "<a" not in shown.html
-
-
-def test_show_takes_instances_and_several_things(model: Any) -> None:
-    shown = source.show(model.pair, bert)
-    assert "class PairHead" in shown.text and "def bert(" in shown.text
-    first = inspect.getsourcelines(encoder.Pooler)[1]
-    assert f"course_lib/encoder.py, lines {first} to" in source.show(encoder.Pooler).html
-
-
-def test_show_of_what_has_no_source_says_so() -> None:
-    with pytest.raises(TypeError, match="Python keeps no source"):
-        source.show(len)
-    with pytest.raises(TypeError, match="expected functions"):
-        source.show()
 
 
 # ---------------------------------------------------------------- tokens

@@ -1,0 +1,86 @@
+"""show(): the library's own source, short at first and whole on a click."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from html import unescape
+from typing import Any
+
+import pytest
+
+from course_lib import bert, encoder
+from course_lib.config import published
+from course_lib.family import deberta
+from course_lib.heads import PairHead
+from course_lib.kernels import masking
+from course_lib.teaching import source, tokens
+
+
+def words_of(html: str) -> str:
+    return unescape(re.sub(r"<[^>]+>", "", html))
+
+
+@pytest.mark.parametrize("thing", [encoder.Pooler, encoder.Block.forward, bert, tokens])
+def test_show_whole_is_the_source_and_nothing_else(thing: Any) -> None:
+    shown = source.show(thing, whole=True)
+    code = "".join(re.findall(r"<pre[^>]*>(.*?)</pre>", shown.html, flags=re.DOTALL))
+    assert repr(shown) == inspect.getsource(thing)
+    assert words_of(code).rstrip() == inspect.getsource(thing).rstrip()
+    assert "<span" in code and "<a" not in shown.html
+
+
+class Bare(ast.NodeTransformer):
+    """Code without what the short form may leave out."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self._without_docstring(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return self._without_docstring(node)
+
+    def _without_docstring(self, node: Any) -> ast.AST:
+        if ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return ast.arg(node.arg)
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        return ast.Raise(called)
+
+
+def bare(code: str) -> str:
+    return ast.dump(Bare().visit(ast.parse(textwrap.dedent(code))))
+
+
+def test_the_short_form_is_the_same_code_in_fewer_lines() -> None:
+    for module in (encoder, source, deberta, masking):
+        for thing in (x for x in vars(module).values() if inspect.getmodule(x) is module):
+            if inspect.isfunction(thing) or inspect.isclass(thing):
+                short, whole = repr(source.show(thing)), inspect.getsource(thing)
+                assert bare(short) == bare(whole), thing
+                assert max(map(len, short.splitlines())) <= 100
+                assert len(short.splitlines()) <= len(whole.splitlines()), thing
+    short = source.show(encoder.Block)
+    assert '"""' in short.text and "every line" in short.html
+    assert words_of(short.html).rstrip().endswith(inspect.getsource(encoder.Block).rstrip())
+
+
+def test_show_takes_instances_and_several_things() -> None:
+    shown = source.show(PairHead(published("bert-base")), bert)
+    assert "class PairHead" in shown.text and "def bert(" in shown.text
+    first = inspect.getsourcelines(encoder.Pooler)[1]
+    assert f"course_lib/encoder.py, lines {first} to" in source.show(encoder.Pooler).html
+
+
+def test_show_of_what_has_no_source_says_so() -> None:
+    with pytest.raises(TypeError, match="Python keeps no source"):
+        source.show(len)
+    with pytest.raises(TypeError, match="expected functions"):
+        source.show()

@@ -41,6 +41,24 @@ def test_source_becomes_cells_with_the_first_one_added(
     nbformat.validate(notebook)
 
 
+def test_minutes_are_those_of_reading_and_of_exercises(
+    source: Path, notebook_builder: ModuleType
+) -> None:
+    words = "word " * 320
+    source.write_text(
+        "# %% [markdown]\n# # A title\n# {{duration}}\n# {{parts}}\n"
+        f"# %% [markdown]\n# ## Read\n# {words}\n"
+        "# %% [markdown]\n# ## Is it so?\n# {{exercise:04.5}}\n"
+    )
+    _, title, read, asked = notebook_builder.read_source(source).cells
+    assert title.source.splitlines()[1:] == [
+        "about 15 minutes with the exercises, 0 without",
+        "**Parts** (minutes): [Read](#Read) 2 · [Is it so?](#Is-it-so%3F) 15",
+    ]
+    assert "▰▱</span> *part 1 of 2, about 2 minutes*" in read.source
+    assert asked.source.startswith("## Is it so?\n\n") and "part 2 of 2" in asked.source
+
+
 def test_a_number_in_a_sentence_comes_from_the_lectures_room(
     source: Path, notebook_builder: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,7 +48,25 @@ def test_cells_are_the_sources_cells(path: Path, notebook_builder) -> None:
 def test_first_cell_is_the_common_one(path: Path, notebook_builder) -> None:
     first = read(path).cells[0]
     assert (first.cell_type, first.source) == ("code", notebook_builder.first_cell())
-    assert "\n" not in first.source and not first.outputs
+    assert first.source.count("\n") == 1 and not first.outputs
+    assert first.metadata.jupyter.source_hidden and first.metadata.cellView == "form"  # folded
+
+
+@every_notebook
+def test_a_bar_below_each_heading_says_where_one_is(path: Path) -> None:
+    markdown = "\n".join(c.source for c in read(path).cells if c.cell_type == "markdown")
+    titles = re.findall(r"^## (.+)$", FENCE.sub("", markdown), flags=re.MULTILINE)
+    bars = re.findall(
+        r'^## .+\n\n<span aria-hidden="true">(▰+▱*)</span> '
+        r"\*part (\d+) of (\d+), about \d+ minutes?\*$",
+        markdown,
+        flags=re.MULTILINE,
+    )
+    assert [(len(bar), bar.count("▰"), int(n), int(of)) for bar, n, of in bars] == [
+        (len(titles), n, n, len(titles)) for n in range(1, len(titles) + 1)
+    ]
+    linked = re.search(r"^\*\*Parts\*\* \(minutes\): (.+)$", markdown, flags=re.MULTILINE)
+    assert linked and re.findall(r"\[([^\]]+)\]\(#", linked[1]) == titles
 
 
 @every_notebook

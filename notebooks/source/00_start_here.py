@@ -10,7 +10,7 @@
 # %% [markdown]
 # # Start here
 #
-# **Lecture 00** · about 5 minutes · {{colab}}
+# **Lecture 00** · {{duration}} · {{colab}}
 #
 # BERT reads text in both directions at once and learned to do so by guessing hidden words. A family of models
 # grew from it. This course builds its members from scratch, proves each one equal to the published one, and
@@ -18,6 +18,8 @@
 #
 # After this page you know that your machine is ready, what the course holds, and what a *masked word* is,
 # because you will have trained a model to guess one.
+#
+# {{parts}}
 #
 # ## Predict first
 #
@@ -41,7 +43,14 @@ check_machine()
 # %% tags=["nbval-check-output"]
 import torch
 
-from course_lib import MicroWorld, bert_for_pretraining, fit, make_pairs, pretraining_batches, pretraining_loss
+from course_lib import (
+    MicroWorld,
+    bert_for_pretraining,
+    fit,
+    make_pairs,
+    pretraining_batches,
+    pretraining_loss,
+)
 from course_lib.teaching import LiveLoss, WatchWord, prediction_slider
 
 world = MicroWorld.load()

@@ -7,8 +7,9 @@
 Authors edit `notebooks/source/NN_name.py` (jupytext's percent format); `notebooks/NN_name.ipynb` is
 made from it, outputs included. A cell tagged `nbval-check-output` prints what every machine prints
 alike, and the tests compare it. In Markdown cells stand `{{repository}}` for the address of the
-course, `{{colab}}` for a link that opens the notebook in Colab, `{{exercise:02.1}}` for the text of
-an exercise, `{{review:02}}` for a lecture's questions for review, and `{{number:name}}` for what
+course, `{{colab}}` for a link that opens the notebook in Colab, `{{duration}}` for how long the
+page takes and `{{parts}}` for its parts with a link to each, `{{exercise:02.1}}` for the text of an
+exercise, `{{review:02}}` for a lecture's questions for review, and `{{number:name}}` for what
 `NUMBERS["name"]()` of the lecture's numbers.py gives: a sentence that repeats a measured number
 takes it from the result."""
 
@@ -38,10 +39,14 @@ from course_lib.teaching.exercises import exercise
 from course_lib.teaching.numbers import filled
 from course_lib.teaching.quizzes import review_markdown
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from page_parts import say_where
+
 SOURCES = Path(__file__).resolve().parent
 NOTEBOOKS = SOURCES.parent
 ROOT = NOTEBOOKS.parent
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab and in Colab
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 AGAINST_HANGING = 30 * 60  # seconds a cell may take; a page takes 120 where nothing else runs
 LARGEST = 500_000  # bytes: what GitHub still shows without complaint, and a clone takes gladly
@@ -52,13 +57,14 @@ def project() -> dict[str, Any]:
 
 
 def first_cell() -> str:
-    """The line that every notebook starts with: install the course if it is missing or too old.
+    """What every notebook starts with, folded away: install the course if it is missing or too old.
 
     On Colab it finds nothing and installs; pip shows its own messages, and the ranges of
     pyproject.toml leave Colab's torch alone. Anywhere else it finds the course and does nothing.
     """
     name, version = project()["name"], [int(part) for part in project()["version"].split(".")]
     return (
+        "#@title Install the course if it is missing\n"
         "from importlib import metadata as m; "
         f'any([*map(int, d.version.split("."))] >= {version} '
         f'for d in m.distributions(name="{name}")) '
@@ -79,10 +85,13 @@ def read_source(path: Path) -> nbformat.NotebookNode:
     """The notebook that a source describes: no outputs, and ids that do not change by chance."""
     notebook = jupytext.read(path, fmt={"extension": ".py", "format_name": "percent"})
     opening = nbformat.v4.new_code_cell(first_cell())
-    cells = [opening, *(c for c in notebook.cells if c.cell_type != "raw")]
+    notebook.cells = [c for c in notebook.cells if c.cell_type != "raw"]
+    say_where(notebook)
+    cells = [opening, *notebook.cells]
     for number, cell in enumerate(cells):
         tags = cell.metadata.get("tags", [])
-        cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+        kept = {"tags": tags} if tags else {}
+        cell.metadata = nbformat.from_dict(FOLDED if cell is opening else kept)
         cell.id = f"cell-{path.stem[:2]}-{number:03d}"
         if cell.cell_type == "markdown":
             cell.source = _links(cell.source, path.stem)

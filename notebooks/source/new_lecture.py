@@ -106,13 +106,15 @@ PAGE_HEAD = """# ---
 # %% [markdown]
 # # {title}
 #
-# **Lecture {number}** · about 60 minutes with the exercises, 20 without · {{{{colab}}}}
+# **Lecture {number}** · {{{{duration}}}} · {{{{colab}}}}
 #
 # After this page you can
 #
 # - say what this page is going to teach.
 #
 # You need the encoder of lecture 02. Nothing is downloaded.
+#
+# {{{{parts}}}}
 
 # %%
 from course_lib import bert, claims_table, count_parameters, published, quiz, show

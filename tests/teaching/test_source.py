@@ -73,7 +73,7 @@ def test_the_short_form_is_the_same_code_in_fewer_lines() -> None:
 
 
 def test_show_takes_instances_and_several_things() -> None:
-    shown = source.show(PairHead(published("bert-base")), bert)
+    shown = source.show(PairHead(published("bert", "base")), bert)
     assert "class PairHead" in shown.text and "def bert(" in shown.text
     first = inspect.getsourcelines(encoder.Pooler)[1]
     assert f"course_lib/encoder.py, lines {first} to" in source.show(encoder.Pooler).html

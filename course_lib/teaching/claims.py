@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from html import escape
 from statistics import mean
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from course_lib.files import data_path
 
@@ -15,7 +17,12 @@ from .page import card, inline
 from .results import in_words, read_result
 from .rooms import room
 
-How = Literal["computed", "measured", "cited"]
+How = Literal["computed", "measured", "regression check", "cited"]
+Verdict = Literal["true", "true under a condition", "false", "not settled here"]
+SIGNS = {  # a sign and a colour, as colour alone says nothing to some
+    "true": ("✓", "#006b4f"), "true under a condition": ("◐", "#00558a"),
+    "false": ("✗", "#a03c00"), "not settled here": ("?", "#555555"),
+}  # fmt: skip
 
 
 class NotHere(Exception):
@@ -33,7 +40,8 @@ class Settled:
 
 @dataclass(frozen=True)
 class Claim:
-    """One entry. they_say and it_is are paraphrases; who says where the claim can be read.
+    """One entry. they_say and it_is are paraphrases; who says where the claim can be read, verdict
+    what becomes of it.
 
     settle() gives a Settled within five seconds, or raises NotHere. accepts(value): the tolerance.
     rejected must not pass: the printed value where it is wrong, else a plausible slip.
@@ -44,6 +52,7 @@ class Claim:
     they_say: str
     who: str
     it_is: str
+    verdict: Verdict
     how: How
     settled_by: str
     settle: Callable[[], Settled] | None = None
@@ -59,47 +68,78 @@ class Claim:
             )
 
 
-COLUMNS = ("they say", "who", "it is", "you measured", "settled by")
+class Row(NamedTuple):
+    """A claim as its card tells it; `how` and `measured` say what was run, or that nothing was."""
+
+    verdict: Verdict
+    they_say: str
+    who: str
+    it_is: str
+    how: How
+    measured: str
+    settled_by: str
 
 
 @dataclass(frozen=True, repr=False)
 class ClaimsTable:
-    """Rows of five texts, drawn as a table in a notebook and line by line elsewhere."""
+    """A card a claim in a notebook, verdict first, evidence on a click; line by line elsewhere."""
 
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[Row, ...]
 
     @classmethod
     def of(cls, entries: Sequence[Claim]) -> ClaimsTable:
         return cls(tuple(_row(entry) for entry in entries))
 
+    @property
+    def counted(self) -> str:
+        """How many claims are true, true under a condition, false, not settled here."""
+        found = Counter(row.verdict for row in self.rows)
+        return " · ".join(f"{SIGNS[v][0]} {found[v]} {v}" for v in SIGNS if found[v])
+
     def __repr__(self) -> str:
         blocks = (
-            "\n".join(f"{name:>13}: {text}" for name, text in zip(COLUMNS, row, strict=True))
+            f"{SIGNS[row.verdict][0]} {row.verdict}\n"
+            + "\n".join(f"{name.replace('_', ' '):>13}: {text}" for name, text in _told(row))
             for row in self.rows
         )
-        return "\n\n".join(blocks)
+        return "\n\n".join([self.counted, *blocks])
 
     def _repr_html_(self) -> str:
-        cell = "font-size:13px;text-align:left;vertical-align:top;padding:4px 8px 4px 0"
-        cell += ";white-space:normal;border-bottom:1px solid #ccc"
-        head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in COLUMNS)
-        body = "".join(
-            "<tr>" + "".join(f'<td style="{cell}">{inline(text)}</td>' for text in row) + "</tr>"
-            for row in self.rows
-        )
-        table = "border-collapse:collapse;max-width:100%"
-        rows = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-        return card(f'<table style="{table}">{rows}</table>', "course-claims", width=960)
+        cards = "".join(_card(row) for row in self.rows)
+        counted = f'<p style="margin:0 0 6px"><b>{escape(self.counted)}</b></p>'
+        return card(counted + cards, "course-claims", width=820)
 
 
-def _row(entry: Claim) -> tuple[str, ...]:
-    return (entry.they_say, entry.who, entry.it_is, _outcome(entry), entry.settled_by)
+def _told(row: Row) -> Iterator[tuple[str, str]]:
+    return ((name, text) for name, text in row._asdict().items() if name != "verdict")
+
+
+def _card(row: Row) -> str:
+    sign, colour = SIGNS[row.verdict]
+    # Two columns by grid: the verdict at the left, so that an eye runs down it.
+    frame = f"border-left:4px solid {colour};padding:4px 10px;margin:0 0 8px;background:#fafafa"
+    evidence = (("how", row.how), ("found", row.measured), ("by", row.settled_by))
+    told = "".join(f"<div><b>{name}</b> {inline(text)}</div>" for name, text in evidence)
+    return (
+        f'<div style="{frame}"><div><b style="color:{colour}">{sign} {row.verdict}</b> '
+        f'“{inline(row.they_say)}” <span style="color:#555">{inline(row.who)}</span></div>'
+        f"<div>{inline(row.it_is)}</div>"
+        f'<details style="font-size:13px"><summary>{row.how}: the evidence</summary>{told}'
+        "</details></div>"
+    )
+
+
+def _row(entry: Claim) -> Row:
+    return Row(
+        entry.verdict, entry.they_say, entry.who, entry.it_is, entry.how,
+        _outcome(entry), entry.settled_by,
+    )  # fmt: skip
 
 
 def _outcome(entry: Claim) -> str:
-    """The words of the fourth column; a surprising outcome says so instead of hiding."""
+    """What came out, in words; a surprising outcome says so instead of hiding."""
     if entry.settle is None or entry.accepts is None:
-        return "not measurable here"
+        return "nothing was run for it here"
     try:
         found = entry.settle()
     except NotHere as missing:

@@ -130,8 +130,8 @@ def claims_rows(
 ) -> str:
     """A few of a lecture's claims: what they say, what it is, what was found here."""
     rows = [
-        (inline(say), inline(it_is), inline(measured))
-        for say, _, it_is, measured, _ in claims_table(lecture, only=list(chosen)).rows
+        (inline(row.they_say), inline(row.it_is), inline(row.measured))
+        for row in claims_table(lecture, only=list(chosen)).rows
     ]
     return table(("they say", "it is", last), rows, numbers=False, size=size)
 

@@ -67,7 +67,7 @@ def result() -> dict[str, Any]:
 
 
 def _settled(claim: str) -> str:
-    return claims_table("04", only=[claim]).rows[0][3]
+    return claims_table("04", only=[claim]).rows[0].measured
 
 
 @lru_cache(maxsize=1)

@@ -525,7 +525,7 @@ for item in english.examples()["questions"]:
 # %% [markdown]
 # The last question about Venus is the fourth guess. It wants *no*, and *no* stands nowhere in the passage: extractive
 # answering can only point. The source lectures show such an answer, a fragment with a low score, among the successes. It
-# is a failure of the method, not of the model.
+# cannot be mended by more training: the head can only point. A head for yes and no, or a model that writes, could say it.
 #
 # The model's logits for a test question:
 
@@ -597,8 +597,8 @@ curves_chart(
 # *Two layers of 128, one seed each.* In 1,200 steps only the run with short sequences *and* a larger initialisation comes well
 # down, to {{number:plateau_short}}; the three others are still between {{number:plateau_least}} and {{number:plateau_most}}. So the recipe
 # of the course's BERT begins with {{number:short_steps}} steps of 32 tokens and goes on with sequences of 128, and its initialisation has a
-# standard deviation of 0.05 instead of 0.02. By step {{number:left_plateau}} it was a nat below the level line. (In sequences of 128, with
-# 0.02, it would have come down too, later: it is slow, not stuck.)
+# standard deviation of 0.05 instead of 0.02. By step {{number:left_plateau}} it was a nat below the level line. (Whether the others come down
+# later was not tried: these runs end at {{number:plateau_steps}} steps.)
 #
 # ### What pre-training is worth
 #

@@ -137,10 +137,10 @@ check("04.3", my_positions)
 # %% [markdown]
 # ## The code
 #
-# ### RoBERTa is BERT, less two things and with one number moved
+# ### RoBERTa's model is BERT's
 #
-# One segment type instead of two, no pooler that a pair question would train, positions that begin after the
-# padding's. The blocks are BERT's: the file below imports them and adds nothing. The vocabulary is another one
+# What changed is the training. In the model three small things differ: one segment type instead of two, no pooler (NSP
+# trained it), and positions that are counted from behind the padding's number. The blocks are BERT's: the file below imports them and adds nothing. The vocabulary is another one
 # (section *Bytes instead of words*), and so is a small constant in the LayerNorms; neither changes a block's shape.
 
 # %%
@@ -583,7 +583,8 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # Sources: BERT sections 3 and A.2 and its released program (ten copies, ε); RoBERTa section 3 and Table 9; ELECTRA
 # Tables 1 and 2. The text: books and
 # Wikipedia 16 GB, CC-News 76, OpenWebText 38, Stories 31. "One day on 1,024 V100 GPUs" is the run of 100,000 steps on
-# the 16 GB, not this one: the model everybody uses took {{number:times_whole}} times BERT-large's FLOPs.
+# the 16 GB, not this one: the model everybody uses took {{number:times_whole}} times BERT-large's FLOPs as ELECTRA's authors count, who take
+# all of BERT's steps at length 512. With nine tenths of them at 128, as they were, it is about {{number:times_whole_short}} times.
 #
 # More text and more steps, one after the other (large, development sets, Table 4):
 #
@@ -595,7 +596,9 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | 160 GB, 300,000 steps | 94.4 / 88.7 | 90.0 | 96.1 |
 # | 160 GB, 500,000 steps | 94.6 / 89.4 | 90.2 | 96.4 |
 #
-# The first step down the table, *same text as BERT* (read about three times as often), is the largest by far.
+# The first step down the table, from BERT to RoBERTa on the *same 16 GB*, is the largest by far. How much more did it read?
+# It depends on what one counts: 100,000 × 8,000 against 1,000,000 × 256 *sequences* is {{number:sequences_more}} times as many. But BERT's
+# sequences were short, 128 tokens for nine tenths of its steps; in *tokens* it is {{number:tokens_more}} times.
 #
 # ### Dev, test, single, ensemble
 #

@@ -490,8 +490,9 @@ except FileNotFoundError as missing:
 # %% [markdown]
 # ## TinyBERT: intermediate-layer distillation
 #
-# DistilBERT copies layers, so its width is its teacher's. TinyBERT (Jiao et al. 2020, arXiv 1909.10351) may have any
-# shape: it starts from random initialisation and learns the teacher's intermediate layers too, that is, how the teacher
+# DistilBERT copies layers, so its width is its teacher's. TinyBERT (Jiao et al. 2020, arXiv 1909.10351) may be
+# narrower too, if its number of heads is the teacher's (attention is compared head by head) and, with the uniform mapping,
+# its layers divide the teacher's. It starts from random initialisation and learns the teacher's intermediate layers too, that is, how the teacher
 # *arrives* at its answers. Four losses:
 #
 # - **embedding**: the vectors before the first layer;

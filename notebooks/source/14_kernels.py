@@ -15,7 +15,7 @@
 # After this page you can
 #
 # - say for a piece of code whether it is compute-bound or memory-bound, from two numbers you can count;
-# - rebuild seven fast kernels of this course: each a puzzle with a check;
+# - rebuild six fast kernels of this course: each a puzzle with a check;
 # - place every kernel on this machine's roofline, measured while you watch;
 # - read a speed table: against whom, at which size, and how far from what is possible.
 #
@@ -100,7 +100,7 @@ print(
 # 2. **Move less**: keep a number where it is and use it again, instead of writing it and reading it back.
 # 3. **Wait less** (latency): few large steps in place of many small ones.
 #
-# ## Try it: the first puzzle
+# ## Try it: the bound of a piece of code
 #
 # A wrong answer gets the name of its mistake; `hint("14.1")` helps a step at a time, `reveal("14.1")` shows a solution. No
 # later cell needs your answers.

@@ -364,6 +364,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "million_tokens": lambda: f"{TOKENS / 1e6:.0f}",
     "passes": _passes,
     "minutes": lambda: f"{TOKENS / CHECKPOINT['tokens_per_second'] / 60:.0f}",
+    "plateau_steps": lambda: f"{PLATEAU['steps']:,}",
     "plateau_short": lambda: f"{SHORT:.1f}",
     "plateau_least": lambda: f"{min(OTHERS):.1f}",
     "plateau_most": lambda: f"{max(OTHERS):.1f}",

@@ -20,6 +20,7 @@ from course_lib import (
     pretraining_batches,
     train_byte_bpe,
 )
+from course_lib.config import encoder_flops, published
 from course_lib.family.roberta import roberta
 from course_lib.heads import MaskedLMOutput
 from course_lib.objectives.coverage import coverage, simulated_coverage
@@ -184,6 +185,27 @@ def _times(run: str) -> str:
     return f"{compute[run] / compute['bert_large']:.1f}"
 
 
+def _times_with_short_steps() -> str:
+    """RoBERTa's FLOPs over BERT-large's, of whose steps most were of short sequences."""
+    steps, compute = printed("bert")["pretraining"], printed("roberta")["compute"]
+    large, short = published("bert", "large"), steps["short_share"]
+    long, brief = (encoder_flops(large, steps[f"{kind}_length"]) for kind in ("long", "short"))
+    spent = (short * brief + (1 - short) * long) / long
+    return f"{compute['roberta_500k'] / compute['bert_large'] / spent:.0f}"
+
+
+def _more_read(unit: str) -> str:
+    """What RoBERTa read in 100,000 steps on BERT's text over what BERT read."""
+    bert = printed("bert")["pretraining"]
+    short = bert["short_share"]
+    mean_length = short * bert["short_length"] + (1 - short) * bert["long_length"]
+    lengths = (bert["long_length"] / mean_length) if unit == "tokens" else 1
+    sequences = (
+        100_000 * printed("roberta")["settings"]["large"]["batch"] / (bert["steps"] * bert["batch"])
+    )
+    return f"{sequences * lengths:.1f}"
+
+
 def power(rate: float) -> str:
     return f"{rate:.0e}".replace("e-0", "e-")
 
@@ -316,6 +338,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "selected_in_parts": _selected_in_parts,
     "seeds": lambda: len(SEEDS[FEW]),
     "seeds_more": lambda: len(SEEDS[MORE]),
+    "sequences_more": lambda: _more_read("sequences"),
     "static_found": lambda: f"{mean(_ends('heldout_accuracy')['static']):.0%}",
     "static_retold": lambda: f"{mean(_ends('retold_loss')['static']):.1f}",
     "static_train": lambda: f"{mean(_ends('train_loss')['static']):.3f}",
@@ -324,6 +347,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "ten_copies": lambda: _share("ten copies"),
     "times_short": lambda: _times("roberta_100k"),
     "times_whole": lambda: _times("roberta_500k"),
+    "times_whole_short": _times_with_short_steps,
+    "tokens_more": lambda: _more_read("tokens"),
     "told_bert": lambda: _as_told("bert"),
     "told_roberta": lambda: _as_told("roberta"),
     "two_79": lambda: _as_told("two"),

@@ -601,8 +601,8 @@ CLAIMS = (
         who=LECTURE_001,
         it_is=(
             "so, but most of the gain came with BERT's own 16 GB, of which 800 instead of 256 "
-            "million sequences were read (in tokens about ten times as much); ten times the data, at equal steps, adds less than half "
-            "a point"
+            "million sequences were read (in tokens about ten times as much); ten times the data, "
+            "at equal steps, adds less than half a point"
         ),
         how="computed",
         settled_by="differences in RoBERTa's Table 4",
@@ -627,8 +627,8 @@ CLAIMS = (
         who=LECTURE_002,
         it_is=(
             "that day is the run of 100,000 steps on BERT's text; the model with the scores ran "
-            "500,000 steps on 160 GB and took 17 times BERT-large's FLOPs by ELECTRA's count, about "
-            "50 times if BERT's steps of 128 tokens are counted as such"
+            "500,000 steps on 160 GB and took 17 times BERT-large's FLOPs by ELECTRA's count, "
+            "about 50 times if BERT's steps of 128 tokens are counted as such"
         ),
         how="computed",
         settled_by="FLOPs as counted in ELECTRA's Table 2",

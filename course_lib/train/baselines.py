@@ -23,13 +23,19 @@ from .task_metrics import accuracy
 
 
 def bag_of_words_accuracy(
-    train: PackedSequences, heldout: PackedSequences, special: SpecialIds, *, kind: str = "shared"
+    train: PackedSequences,
+    heldout: PackedSequences,
+    special: SpecialIds,
+    *,
+    kind: str = "shared",
+    without: Sequence[int] = (),
 ) -> float:
     """Accuracy on held-out pairs of a bag-of-words baseline: a logistic regression over words.
 
     kind: its features. "shared": for each word, whether it stands in both segments, and how many
     words do; the same when the segments are swapped. "ordered": for each word +1 if it stands in
     the first segment only, −1 if in the second only; what they share is not seen.
+    without: ids of words that are not seen either.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -38,16 +44,19 @@ def bag_of_words_accuracy(
     assert train.next_sentence_label is not None and heldout.next_sentence_label is not None
     # To the optimum: stopped earlier, it ends elsewhere on another processor.
     classifier = LogisticRegression(max_iter=1_000, tol=1e-7)
-    classifier.fit(_features(train, special, kind), train.next_sentence_label.numpy())
-    found = classifier.score(_features(heldout, special, kind), heldout.next_sentence_label.numpy())
-    return float(found)
+    unseen = [*special.never_masked, *without]
+    classifier.fit(_features(train, special, kind, unseen), train.next_sentence_label.numpy())
+    features = _features(heldout, special, kind, unseen)
+    return float(classifier.score(features, heldout.next_sentence_label.numpy()))
 
 
-def _features(sequences: PackedSequences, special: SpecialIds, kind: str) -> Any:
+def _features(
+    sequences: PackedSequences, special: SpecialIds, kind: str, unseen: Sequence[int]
+) -> Any:
     from scipy.sparse import csr_matrix, hstack
 
     ids, types = sequences.input_ids.numpy(), sequences.token_type_ids.numpy()
-    words = sequences.attention_mask.numpy().astype(bool) & ~np.isin(ids, special.never_masked)
+    words = sequences.attention_mask.numpy().astype(bool) & ~np.isin(ids, unseen)
     bags = []
     for segment in (0, 1):
         row, position = np.nonzero(words & (types == segment))

@@ -1,0 +1,110 @@
+"""BERT as drawings: the whole model, and one block of it, with the shape of what flows."""
+
+from __future__ import annotations
+
+from html import escape
+
+from course_lib.teaching.page import Html, svg_drawing, svg_image
+from course_lib.teaching.style import BLUE, GREEN, ORANGE
+
+PALE = {"blue": "#e3f0fa", "orange": "#fdf0d5", "green": "#dff3ec", "grey": "#f2f2f2"}
+INK = {"blue": BLUE, "orange": ORANGE, "green": GREEN, "grey": "#777777"}
+SEQUENCE = ("[CLS]", "the", "river", "[MASK]", ".", "[SEP]")
+WIDE, LEFT, BESIDE = 420, 90, 530  # a layer's width, its left edge, where shapes are written
+
+
+def bert_drawing() -> Html:
+    """From token ids to two answers, bottom up; the shapes stand at the right."""
+    middles = [LEFT + WIDE * (i + 0.5) / len(SEQUENCE) for i in range(len(SEQUENCE))]
+    cls, masked = middles[0], middles[SEQUENCE.index("[MASK]")]
+    parts = [_box(x - 31, 356, 62, 26, token, "grey") for x, token in zip(middles, SEQUENCE, strict=True)]
+    parts += [_arrow(x, 354, 332) for x in middles]
+    parts += [
+        _box(LEFT, 296, WIDE, 34, "embeddings: token + segment + position, LayerNorm", "orange"),
+        _arrow(LEFT + WIDE / 2, 294, 274),
+        _box(LEFT, 240, WIDE, 32, "block 1: every token gathers from all others", "blue"),
+        _box(LEFT, 204, WIDE, 32, "block 2: the same shape, weights of its own", "blue"),
+        _text(LEFT + WIDE / 2, 194, "⋮"),
+        _box(LEFT, 150, WIDE, 32, "block L", "blue"),
+    ]
+    parts += [_arrow(x, 148, 126) for x in middles]
+    parts += [_box(x - 25, 102, 50, 22, "H", "grey") for x in middles]
+    parts += [
+        _arrow(cls, 100, 78), _arrow(masked, 100, 78),
+        _box(cls - 80, 42, 160, 34, "pooler, then 2 logits", "green"),
+        _box(masked - 90, 42, 200, 34, "MLM head: V logits", "green"),
+        _text(cls, 30, "does B follow A?"), _text(masked + 10, 30, "which word stands here?"),
+    ]  # fmt: skip
+    shapes = ((373, "ids (B, T)"), (317, "(B, T, H)"), (222, "(B, T, H), L times"),
+              (117, "one vector a token"), (63, "(B, 2) and (N, V)"))  # fmt: skip
+    parts += [_text(BESIDE, y, said, "start", grey=True) for y, said in shapes]
+    words = (
+        "BERT from below: ids of tokens; embeddings, the sum of token, segment and position, with "
+        "LayerNorm; L blocks, each with weights of its own; one vector of H numbers a token. The "
+        "vector of [CLS] goes through the pooler to two logits, does B follow A; that of a "
+        "selected token through the MLM head to V logits, which word stands here."
+    )
+    return _drawing(700, 392, parts, words)
+
+
+def block_drawing() -> Html:
+    """One block, left to right: attention and feed-forward, each with a way around it."""
+    y, parts = 92, []
+    steps = (
+        (66, 150, "attention", "A heads", "blue"), (236, 30, "+", "", "grey"),
+        (282, 86, "LayerNorm", "", "orange"), (400, 150, "feed-forward", "H → F → H", "blue"),
+        (570, 30, "+", "", "grey"), (616, 86, "LayerNorm", "", "orange"),
+    )  # fmt: skip
+    for x, width, name, below, colour in steps:
+        parts.append(_box(x, y - 22, width, 44, name, colour, below))
+    parts.append(_text(14, y + 4, "x", "start"))
+    ends = [30, *(x + width for x, width, *_ in steps)]
+    starts = [*(x for x, *_ in steps), 742]
+    parts += [_line((a, y), (b - 2, y), tip=True) for a, b in zip(ends, starts, strict=True)]
+    for left, right in ((46, 251), (384, 585)):  # the ways around
+        parts.append(_line((left, y), (left, 38), (right, 38), (right, y - 24), tip=True))
+        parts.append(_text((left + right) / 2, 30, "the input, added back", grey=True))
+    inner = ("softmax(q·kᵀ/√D)·v: tokens meet", "each token for itself")
+    for (x, width, *_), said in zip((steps[0], steps[3]), inner, strict=True):
+        parts.append(_text(x + width / 2, y + 44, said, grey=True))
+    words = (
+        "One block: x goes through attention with A heads, the input is added back, LayerNorm; "
+        "then through the feed-forward layers, H to F to H, the input is added back, LayerNorm."
+    )
+    return _drawing(760, 156, parts, words)
+
+
+def _drawing(width: int, height: int, parts: list[str], words: str) -> Html:
+    tip = (
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+        'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>'
+    )
+    svg = svg_drawing(width, height, tip + "".join(parts), words)
+    return Html(svg_image(svg, words), words)
+
+
+def _box(
+    x: float, y: float, width: float, height: float, name: str, colour: str, below: str = ""
+) -> str:
+    middle = y + height / 2 + (-3 if below else 5)
+    under = _text(x + width / 2, middle + 17, below, grey=True) if below else ""
+    return (
+        f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" rx="5" '
+        f'fill="{PALE[colour]}" stroke="{INK[colour]}"/>'
+        f"{_text(x + width / 2, middle, name)}{under}"
+    )
+
+
+def _text(x: float, y: float, said: str, anchor: str = "middle", grey: bool = False) -> str:
+    look = ' fill="#555" font-size="12"' if grey else ""
+    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}"{look}>{escape(said)}</text>'
+
+
+def _arrow(x: float, low: float, high: float) -> str:
+    return _line((x, low), (x, high), tip=True)
+
+
+def _line(*points: tuple[float, float], tip: bool = False) -> str:
+    path = " ".join(f"{x:.0f},{y:.0f}" for x, y in points)
+    end = ' marker-end="url(#tip)"' if tip else ""
+    return f'<polyline points="{path}" fill="none" stroke="#333"{end}/>'

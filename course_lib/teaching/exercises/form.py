@@ -44,6 +44,11 @@ class Draw:
         return torch.Generator().manual_seed(self.integer(0, 2**31))
 
 
+def each(case: Callable[..., Case], *given: Sequence[Any]) -> Callable[[Draw], list[Case]]:
+    """A stage's cases: case(draw, *x) for each x of `given`."""
+    return lambda draw: [case(draw, *x) for x in given]
+
+
 @dataclass(frozen=True)
 class Stage:
     """One question: a name for the reader, and the cases it is asked on, simple ones first.

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.kernels.disentangled import score_parts
-from course_lib.kernels.positions import log_bucket, position_rows, row_table
+from course_lib.kernels.positions import position_rows, row_table
 
 # ---------------------------------------------------------------- 08.1
 
@@ -23,18 +23,8 @@ def cut(row, low, high):
 
 
 WRONG_ROWS = [
-    (rows(lambda i, j, k: cut(j - i + k, 0, 2 * k - 1)), "taken as j − i"),
-    (rows(lambda i, j, k: cut(abs(i - j) + k, 0, 2 * k - 1)), "lost its sign"),
     (rows(lambda i, j, k: min(abs(i - j), k)), "lost its sign"),
     (rows(lambda i, j, k: abs(i - j)), "lost its sign"),
-    (rows(lambda i, j, k: cut(i - j, -k, k) + k), "2k + 1 rows"),
-    (rows(lambda i, j, k: cut(i - j, -k, k)), "add k before you cut"),
-    (rows(lambda i, j, k: i - j + k), "beyond k are not cut"),
-    (rows(lambda i, j, k: max(i - j + k, 0)), "but rows above 2k − 1 are not"),
-    (rows(lambda i, j, k: cut(i - j, 1 - k, k - 1) + k), "Row 0 is never used"),
-    (rows(lambda i, j, k: (i - j + k) % (2 * k)), "come in again"),
-    (rows(lambda i, j, k: cut(j - i + k, 0, 2 * k)), "taken as j − i"),
-    (position_rows, "one row for each distance"),
     (lambda T, k: row_table(position_rows(T, k)).float(), "expected a tensor of whole numbers"),
     (rows(lambda i, j, k: cut(2 * (i - j) + k, 0, 2 * k - 1)), "you have"),
 ]
@@ -76,36 +66,12 @@ def by_einsum(query, key, pk, pq, d):
     return (query @ key.mT + second + third) / math.sqrt(3 * query.shape[-1])
 
 
-def not_swapped_back(query, key, pk, pq, d):
-    index = d.expand(*query.shape[:3], -1)
-    first = query @ key.mT + (query @ pk.mT).gather(-1, index)
-    return (first + (key @ pq.mT).gather(-1, index)) / math.sqrt(3 * key.shape[-1])
-
-
 def parts(query, key, pk, pq, d):
     flat = torch.cat([d[0].flip(0), d[1:, 0]])  # (2T − 1,), as the library keeps it
     return score_parts(query, key, position_key=pk, position_query=pq, rows=flat)
 
 
 WRONG_SCORES = [
-    (scores(third=lambda q, k, pk, pq, d, i, j: k[j] @ pq[d[j, i]]), "equation 4"),
-    (scores(second=lambda q, k, pk, pq, d, i, j: q[i] @ pk[d[j, i]]), "second term looks up"),
-    (not_swapped_back, "swap the last two before you add"),
-    (scores(third=lambda q, k, pk, pq, d, i, j: q[i] @ pq[d[i, j]]), "*query* of token i with"),
-    (scores(third=lambda q, k, pk, pq, d, i, j: k[j] @ pk[d[i, j]]), "position_key is used in"),
-    (lambda q, k, pk, pq, d: by_einsum(q, k, pq, pk, d), "two tables are exchanged"),
-    (scores(more=lambda pk, pq, r: pq[r] @ pk[r]), "A fourth product"),
-    (scores(weights=(1, 1, 0)), "Left out: position-to-content"),
-    (scores(weights=(1, 1, -1)), "third term is subtracted"),
-    (scores(root=lambda D, A: math.sqrt(D)), "divided by sqrt(d), as in BERT"),
-    (scores(root=lambda D, A: 3 * math.sqrt(D)), "the 3 stands under the root"),
-    (scores(root=lambda D, A: math.sqrt(3 * A * D)), "the width of one head"),
-    (scores(second=lambda q, k, pk, pq, d, i, j: q[i] @ pk[d[j, i]],
-            root=lambda D, A: math.sqrt(2 * D)), "sqrt(2d)"),
-    (lambda *given: sum(part.softmax(-1) for part in parts(*given)), "softmax of its own"),
-    (lambda *given: by_einsum(*given).softmax(-1), "attention weights, after a softmax"),
-    (lambda *given: by_einsum(*given).mT, "query's token across"),
-    (parts, "three scores a pair"),
     (lambda q, k, pk, pq, d: (q @ pk.mT).gather(-1, d), "delta.expand(B, A, T, T)"),
     (lambda q, k, pk, pq, d: pk[d], "along the axis of length R"),
     (lambda *given: torch.tanh(by_einsum(*given)), "you have"),
@@ -128,36 +94,8 @@ def bucket(left=lambda k, f, e: k - 1 - e, whole=math.ceil, top=lambda k: k - 1,
     return lambda d, *sizes: torch.tensor([one(x, *sizes) for x in d.flatten().tolist()]).view_as(d)
 
 
-def bucket_renamed(d, k, f, e):
-    """The library's source with its `middle` replaced by `exact`, and an end."""
-    fraction = (d.abs().clamp(min=e) / e).log() / math.log((f - 1) / e)
-    far = (torch.ceil(fraction * (e - 1)).long() + e).clamp(max=k - 1)
-    return torch.where(d.abs() <= e, d, far * d.sign())
-
-
-def bucket_without_abs(d, k, f, e):
-    far = e + ((d / e).log() / math.log((f - 1) / e) * (k - 1 - e)).ceil().long()
-    return torch.where(d.abs() <= e, d, far.clamp(max=k - 1) * d.sign())
-
-
 WRONG_BUCKETS = [
-    (lambda d, k, f, e: log_bucket(d, k, f).clamp(1 - k, k - 1), "`exact` has no effect"),
-    (bucket_renamed, "exact − 1 buckets"),
-    (bucket(left=lambda k, f, e: k - e), "one too many: the last is"),
-    (bucket(fraction=lambda s, f, e: math.log(s / e) / math.log(f / e)), "reached at `furthest`"),
-    (bucket(fraction=lambda s, f, e: math.log(s) / math.log(f - 1)), "begins at distance 1"),
-    (bucket(fraction=lambda s, f, e: (s - e) / (f - 1 - e)), "all equally wide"),
-    (bucket(fraction=lambda s, f, e: math.log2(s / e) / math.log((f - 1) / e)), "different bases"),
-    (bucket(whole=math.floor), "You round down"),
-    (bucket(whole=round), "You round to the nearest"),
-    (bucket(offset=-1), "one too low"),
-    (bucket(sign=False), "Beyond `exact` the sign is lost"),
-    (bucket(top=lambda k: 10**6), "They all stay in bucket k − 1"),
-    (bucket(whole=lambda x: math.floor(x) + 1, top=lambda k: k), "Your last bucket is k"),
     (bucket(left=lambda k, f, e: k - e, whole=math.floor), "You round down"),
-    (bucket_without_abs, "logarithm of a negative distance is nan"),
-    (lambda d, k, f, e: d.clamp(1 - k, k - 1), "it does not widen"),
-    (lambda d, k, f, e: bucket()(d, k, f, e) + k, "You have added k"),
     (lambda d, k, f, e: bucket()(d, k, f, e).float(), "expected a tensor of whole numbers"),
     (lambda d, k, f, e: d if abs(d) <= e else k, "torch.where"),
     (lambda d, k, f, e: torch.ceil(math.log(d / e)).long(), "torch.log"),
@@ -217,22 +155,6 @@ def adds_in_place(x, positions, block, masked):
 
 
 WRONG_DECODERS = [
-    (decoder(reads=lambda x, p, query: x + p), "added to key and value as well"),
-    (decoder(first=lambda x, p: x), "The positions have no effect"),
-    (decoder(first=lambda x, p: p.expand(len(x), -1, -1)), "position alone"),
-    (decoder(between=lambda query, x, p: query + p), "added again at every visit"),
-    (decoder(reads=lambda x, p, query: query), "three ordinary layers on x + positions"),
-    (decoder(first=lambda x, p: x, reads=lambda x, p, query: query), "key and value move on"),
-    (decoder(between=lambda query, x, p: x + p), "what one visit gives"),
-    (decoder(visits=2), "what two visits give"),
-    (decoder(feed=False), "second half of the block is missing"),
-    (decoder(plus=lambda x, query, out: query), "pass the result to block.feed as it is"),
-    (decoder(end=lambda query, masked: query), "a vector for every token"),
-    (decoder(end=lambda query, masked: query[~masked]), "*not* masked"),
-    (decoder(end=lambda query, masked: query[:, masked[0]].flatten(0, 1)), "of sequence 0 in"),
-    (only_masked(lambda row, at: row[at]), "made of the masked tokens alone"),
-    (only_masked(lambda row, at: row[~at]), "left out of key and value"),
-    (only_masked(lambda row, at: row, lambda at: torch.arange(len(at))), "masking others does not"),
     (adds_in_place, "writes into `x`"),
     (lambda x, p, block, masked: block.feed(block.attend(x)), "block.attend(…)[0]"),
     (lambda x, p, block, masked: decoder(lambda x, _: x + p)(x, p, block, masked), "x.shape[1]]"),
@@ -264,25 +186,8 @@ def whole(climb):
     return lambda e, p, g, s: (climb(p, g, s), norm(e) + climb(p, g, s))
 
 
-def clip(g, limit):
-    return g / max(1.0, float(g.norm()) / limit)
-
-
 WRONG_PERTURBATIONS = [
-    (perturb(lambda p, g, s: p - s * g / g.abs().max()), "You go *down*"),
-    (whole(lambda p, g, s: p + clip(g, s)), "That is clipping"),
-    (perturb(lambda p, g, s: p + s * clip(g, 1)), "That is clipping"),
-    (perturb(lambda p, g, s: p + s * g), "multiplied by `step` as it is"),
-    (whole(lambda p, g, s: p + s * g / g.abs().max()), "of the whole batch"),
-    (whole(lambda p, g, s: p + s * g / g.abs().amax(1, keepdim=True)), "over the tokens"),
-    (perturb(lambda p, g, s: p + s * g / g.norm()), "divided by its length"),
-    (perturb(lambda p, g, s: p + s * g / g.max()), "largest entry with signs"),
-    (perturb(lambda p, g, s: s * g / g.abs().max()), "the step alone"),
-    (perturb(lambda p, g, s: p + s * g / g.abs().max()), "which is nan"),
-    (perturb(read=lambda e, old, new: e + new), "added to the embeddings as they are"),
-    (perturb(read=lambda e, old, new: norm(e + new)), "perturb first and normalise then"),
     (perturb(read=lambda e, old, new: norm(e, correction=1) + new), "divides by H − 1"),
-    (perturb(read=lambda e, old, new: norm(e, (1, 2)) + new), "are those of a sequence"),
     (perturb(read=lambda e, old, new: norm(e) + old), "has the *old* perturbation"),
     (perturb(give=lambda a, b: (b, a)), "The two results are exchanged"),
     (perturb(give=lambda a, b: b), "expected 2: new perturbation, input of the model"),
@@ -306,21 +211,8 @@ def extra(tables=lambda L: 1, rows=lambda k: 2 * k, matrices=lambda L, shared: 2
 
 
 WRONG_EXTRA = [
-    (extra(tables=lambda L: L), "counted once a layer"),
-    (extra(rows=lambda k: 2 * k + 1), "2k + 1 rows"),
-    (extra(rows=lambda k: k), "with k rows"),
-    (extra(matrices=lambda L, shared: 3 * L), "Three matrices a layer"),
-    (extra(matrices=lambda L, shared: 2), "The two matrices were counted once"),
-    (extra(always=True), "`shared` has no effect"),
-    (extra(matrices=lambda L, shared: 2 if shared else 2 * L, always=True), "for all layers"),
-    (lambda L, d, k, shared: extra()(L, d, k, not shared), "wrong way round"),
-    (lambda L, d, k, shared: 0 if shared else extra()(L, d, k, shared), "nothing was counted"),
-    (extra(size=lambda d, k: 2 * k * d), "as 2k × d"),
-    (extra(size=lambda d, k: d * (d + 1)), "Biases of both"),
-    (extra(plus=lambda L, d: -512 * d), "absolute positions"),
     (extra(rows=lambda k: 2 * k + 1, matrices=lambda L, shared: 4 * L), "And: Four matrices"),
     (lambda *given: extra()(*given) / 1e6, "a million times too small"),
-    (lambda *given: 4 * extra()(*given), "Bytes were counted"),
     (lambda L, d, k, shared: 7 * L + d, "you have"),
 ]
 

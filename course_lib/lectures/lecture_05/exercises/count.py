@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from course_lib.config import published
 from course_lib.family.albert import AlbertConfig
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, omitted
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, omitted
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -25,22 +27,6 @@ def albert_parameters(V: int, P: int, E: int, H: int, F: int, L: int, sharing: s
 def drawn(draw: Draw, layers: int, sharing: str) -> Case:
     V, P, E, F = (draw.integer(*range_) for range_ in ((60, 200), (20, 50), (3, 9), (101, 199)))
     return V, P, E, E + draw.integer(4, 17), F, layers, sharing
-
-
-def one_layer(draw: Draw) -> list[Case]:
-    return [drawn(draw, 1, "none") for _ in range(3)]
-
-
-def nothing_shared(draw: Draw) -> list[Case]:
-    return [drawn(draw, layers, "none") for layers in (2, 3, 5)]
-
-
-def all_shared(draw: Draw) -> list[Case]:
-    return [drawn(draw, layers, "all") for layers in (2, 3, 5)]
-
-
-def one_half_shared(draw: Draw) -> list[Case]:
-    return [drawn(draw, n, sharing) for n in (2, 5) for sharing in ("attention", "feed_forward")]
 
 
 def published_sizes(draw: Draw) -> list[Case]:
@@ -86,10 +72,11 @@ COUNT = Exercise(
     returns=Number("number of parameters", kind="int"),
     see="course_lib.encoder.count_parameters counts a model that has been built",
     stages=(
-        Stage("one layer", one_layer),
-        Stage("several layers, nothing shared", nothing_shared),
-        Stage("everything shared", all_shared),
-        Stage("one half shared", one_half_shared),
+        Stage("one layer", each(drawn, *[(1, "none")] * 3)),
+        Stage("several layers, nothing shared",
+              each(drawn, (2, "none"), (3, "none"), (5, "none"))),
+        Stage("everything shared", each(drawn, (2, "all"), (3, "all"), (5, "all"))),
+        Stage("one half shared", each(drawn, *product((2, 5), ("attention", "feed_forward")))),
         Stage("ALBERT-base, -large, -xlarge and -xxlarge", published_sizes),
     ),
     mistakes=(

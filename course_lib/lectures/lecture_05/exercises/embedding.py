@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Exact, Numbers
 
 
@@ -33,22 +32,6 @@ def case(draw: Draw, B: int, T: int, V: int, E: int, H: int) -> Case:
     return ids, draw.normal(V, E), draw.normal(E, H)
 
 
-def square(draw: Draw) -> list[Case]:
-    return [case(draw, *sizes) for sizes in ((1, 3, 6, 2, 2), (1, 4, 8, 3, 3), (1, 4, 5, 4, 4))]
-
-
-def narrow(draw: Draw) -> list[Case]:
-    return [case(draw, *sizes) for sizes in ((1, 4, 9, 2, 5), (1, 3, 7, 3, 8))]
-
-
-def several(draw: Draw) -> list[Case]:
-    return [case(draw, *sizes) for sizes in ((3, 9, 4, 3, 7), (2, 12, 5, 2, 6))]
-
-
-def many_pieces(draw: Draw) -> list[Case]:
-    return [case(draw, 2, 7, draw.integer(200, 300), 6, 10)]
-
-
 class NotedShapes(TorchFunctionMode):
     """Writes down the shape of every tensor that torch makes meanwhile."""
 
@@ -56,13 +39,7 @@ class NotedShapes(TorchFunctionMode):
         super().__init__()
         self.shapes: list[tuple[int, ...]] = []
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
         if isinstance(made, Tensor):
             self.shapes.append(tuple(made.shape))
@@ -124,10 +101,11 @@ EMBEDDING = Exercise(
          "round.)"),
     ),
     stages=(
-        Stage("a table as wide as the model (E = H)", square),
-        Stage("a narrow table (E < H)", narrow),
-        Stage("several texts", several),
-        Stage("nothing of size V×H is made", many_pieces, largest_made,
+        Stage("a table as wide as the model (E = H)",
+              each(case, (1, 3, 6, 2, 2), (1, 4, 8, 3, 3), (1, 4, 5, 4, 4))),
+        Stage("a narrow table (E < H)", each(case, (1, 4, 9, 2, 5), (1, 3, 7, 3, 8))),
+        Stage("several texts", each(case, (3, 9, 4, 3, 7), (2, 12, 5, 2, 6))),
+        Stage("nothing of size V×H is made", each(case, (2, 7, 250, 6, 10)), largest_made,
               Exact("largest thing made on the way")),
     ),
     mistakes=(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from course_lib.config import published
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, omitted
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, omitted
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -19,19 +21,6 @@ def stack_flops(T: int, H: int, F: int, L: int, sharing: str) -> int:
 
 def drawn(draw: Draw, layers: int, sharing: str) -> Case:
     return draw.integer(3, 40), draw.integer(5, 50), draw.integer(51, 99), layers, sharing
-
-
-def one_layer(draw: Draw) -> list[Case]:
-    return [drawn(draw, 1, "none") for _ in range(3)]
-
-
-def nothing_shared(draw: Draw) -> list[Case]:
-    return [drawn(draw, layers, "none") for layers in (2, 3, 5)]
-
-
-def shared(draw: Draw) -> list[Case]:
-    kinds = ("all", "attention", "feed_forward")
-    return [drawn(draw, layers, sharing) for layers in (2, 5) for sharing in kinds]
 
 
 def published_sizes(draw: Draw) -> list[Case]:
@@ -69,9 +58,10 @@ FLOPS = Exercise(
     returns=Number("number of FLOPs", kind="int"),
     see="course_lib.config.encoder_flops takes a configuration; how layers share does not enter",
     stages=(
-        Stage("one layer", one_layer),
-        Stage("several layers, nothing shared", nothing_shared),
-        Stage("shared layers", shared),
+        Stage("one layer", each(drawn, *[(1, "none")] * 3)),
+        Stage("several layers, nothing shared",
+              each(drawn, (2, "none"), (3, "none"), (5, "none"))),
+        Stage("shared layers", each(drawn, *product((2, 5), ("all", "attention", "feed_forward")))),
         Stage("BERT-base and ALBERT-base, 128 tokens", published_sizes),
     ),
     mistakes=(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Wrong, kind_of
 
 MakeBlock = Callable[[], Callable[[Tensor], Tensor]]
@@ -71,16 +71,7 @@ def case(draw: Draw, layers: int, groups: int) -> Case:
     return draw.normal(B, T, H), Maker(draw.normal(layers, H, H)), layers, groups
 
 
-def one_group(draw: Draw) -> list[Case]:
-    return [case(draw, layers, 1) for layers in (3, 4, 5)]
-
-
-def groups_of_one(draw: Draw) -> list[Case]:
-    return [case(draw, layers, layers) for layers in (3, 4)]
-
-
-def neighbours(draw: Draw) -> list[Case]:
-    return [case(draw, *shape) for shape in ((6, 2), (12, 3), (8, 4))]
+one_group = each(case, (3, 1), (4, 1), (5, 1))
 
 
 def states_of(result: Any, x: Tensor, layers: int) -> list[Tensor]:
@@ -153,8 +144,8 @@ LAYERS = Exercise(
     ),
     stages=(
         Stage("one block for all layers", one_group, what_ran, RAN),
-        Stage("a block for each layer", groups_of_one, what_ran, RAN),
-        Stage("groups of neighbours", neighbours, what_ran, RAN),
+        Stage("a block for each layer", each(case, (3, 3), (4, 4)), what_ran, RAN),
+        Stage("groups of neighbours", each(case, (6, 2), (12, 3), (8, 4)), what_ran, RAN),
         Stage("shared weights learn from every visit", one_group, weight_gradient,
               Numbers("gradient of the shared weights")),
     ),

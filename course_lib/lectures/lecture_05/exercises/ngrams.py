@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Exact, Numbers
 
 
@@ -26,16 +26,7 @@ def case(draw: Draw, longest: int, number: int) -> Case:
     return u[((u[:, None] - borders).abs() > 1e-4).all(1)], longest
 
 
-def one_word(draw: Draw) -> list[Case]:
-    return [case(draw, 1, n) for n in (3, 5)]
-
-
-def short_runs(draw: Draw) -> list[Case]:
-    return [case(draw, longest, number) for number in (16, 400) for longest in (2, 3)]
-
-
-def long_runs(draw: Draw) -> list[Case]:
-    return [case(draw, longest, number) for number in (20, 400) for longest in (4, 7, 10)]
+short_runs = each(case, (2, 16), (3, 16), (2, 400), (3, 400))
 
 
 def whether_u_decides(function: Answer, u: Tensor, longest: int) -> str:
@@ -82,11 +73,11 @@ NGRAMS = Exercise(
         "these lengths"
     ),
     stages=(
-        Stage("runs of one word", one_word),
+        Stage("runs of one word", each(case, (1, 3), (1, 5))),
         Stage("u alone decides", short_runs, whether_u_decides,
               Exact("length that the same u gets at another place")),
         Stage("up to two words, up to three", short_runs),
-        Stage("longer runs", long_runs),
+        Stage("longer runs", each(case, (4, 20), (7, 20), (10, 20), (4, 400), (7, 400), (10, 400))),
     ),
     mistakes=(
         Edit("1 + (u[:, None]", "(u[:, None]",

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from course_lib.teaching.exercises.drawing import from_generator
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Wrong, kind_of
 
 Document = Sequence[Sequence[int]]  # sentences of ids
@@ -53,14 +53,6 @@ def single_ones(draw: Draw) -> list[Case]:
     return [case(draw, [1, 3, 1, *(draw.integer(1, 3) for _ in range(30)), 1]) for _ in range(3)]
 
 
-def six_sentences(draw: Draw) -> list[Case]:
-    return [case(draw, [6] * 400)]
-
-
-def two_sentences(draw: Draw) -> list[Case]:
-    return [case(draw, [2] * 1_500)]
-
-
 def made_by(function: Answer, documents: list[Any], rng: random.Random) -> list[Pair]:
     """What the function returns, if it is a list of two lists of ids and a label."""
     given = function(documents, rng)
@@ -70,11 +62,10 @@ def made_by(function: Answer, documents: list[Any], rng: random.Random) -> list[
         if not isinstance(x, (list, tuple)) or len(x) != 3 or x[2] not in (0, 1):
             raise Wrong(f"One of your pairs is {x!r}; expected (a, b, label), label 0 or 1.")
         for segment in x[:2]:
-            if not isinstance(segment, (list, tuple)):
-                raise Wrong(f"One of your segments is {segment!r}; expected a list of ids.")
-            if any(isinstance(id, (list, tuple)) for id in segment):
-                raise Wrong(f"One of your segments is {segment!r}, a list of sentences; expected "
-                            "one list of ids: join the sentences.")  # fmt: skip
+            listed = isinstance(segment, (list, tuple))
+            if not listed or any(isinstance(id, (list, tuple)) for id in segment):
+                raise Wrong(f"One of your segments is {segment!r}; expected one list of ids, not "
+                            "of sentences: join the sentences.")  # fmt: skip
     return [(list(a), list(b), int(label)) for a, b, label in given]
 
 
@@ -210,8 +201,8 @@ ORDER = Exercise(
         Stage("label 1 means swapped", long_ones, labels_of_swaps, Exact("labels and order")),
         Stage("a single sentence gives no pair", single_ones, of_single_ones,
               Exact("pairs of single sentences")),
-        Stage("the split is drawn", six_sentences, splits, SPLITS),
-        Stage("half are swapped, and each is drawn", two_sentences, labels, LABELS),
+        Stage("the split is drawn", each(case, [[6] * 400]), splits, SPLITS),
+        Stage("half are swapped, and each is drawn", each(case, [[2] * 1_500]), labels, LABELS),
         from_generator(long_ones, "rng"),
     ),
     mistakes=(

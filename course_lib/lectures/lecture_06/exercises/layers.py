@@ -4,13 +4,14 @@ student, H' of the teacher, M and N layers."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from course_lib.encoder import EncoderOutput
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -47,19 +48,15 @@ def said(draw: Draw, layers: int, width: int, real: Tensor) -> EncoderOutput:
     return EncoderOutput(states[-1], None, states, tuple(x.softmax(-1) for x in scores), scores)
 
 
-def drawn(sizes: Sequence[Sizes], *lengths: Sequence[int]) -> Callable[[Draw], list[Case]]:
-    def cases(draw: Draw) -> list[Case]:
-        made = []
-        for mapping, N, H, wide in sizes:
-            for rows in lengths:
-                real = torch.arange(max(rows)) < torch.tensor(rows)[:, None]  # (B, T)
-                student, teacher = (
-                    said(draw, len(mapping), H, real), said(draw, N, wide, real),
-                )  # fmt: skip
-                made.append((student, teacher, list(mapping), draw.normal(H, wide), real))
-        return made
+def case(draw: Draw, sizes: Sizes, rows: Sequence[int]) -> Case:
+    mapping, N, H, wide = sizes
+    real = torch.arange(max(rows)) < torch.tensor(rows)[:, None]  # (B, T)
+    student, teacher = said(draw, len(mapping), H, real), said(draw, N, wide, real)
+    return student, teacher, list(mapping), draw.normal(H, wide), real
 
-    return cases
+
+def drawn(sizes: Sequence[Sizes], *lengths: Sequence[int]) -> Callable[[Draw], list[Case]]:
+    return each(case, *product(sizes, lengths))
 
 
 def by_text(squares: Tensor, where: Tensor) -> Tensor:

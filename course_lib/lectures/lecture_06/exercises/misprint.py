@@ -96,14 +96,6 @@ def wrong(draw: Draw, others: int, by: Sequence[int]) -> list[Case]:
     return cases
 
 
-def too_high(draw: Draw) -> list[Case]:
-    return wrong(draw, 0, [20, 30, draw.integer(12, 80)])
-
-
-def either_way(draw: Draw) -> list[Case]:
-    return wrong(draw, 0, [20, -20, draw.integer(12, 80), -draw.integer(12, 80)])
-
-
 def two_prints(draw: Draw) -> list[Case]:
     return wrong(draw, 3, [20, -30, *(draw.integer(12, 80) for _ in range(3)), -25])
 
@@ -163,8 +155,10 @@ MISPRINT = Exercise(
     ),
     stages=(
         Stage("nothing is wrong", sound),
-        Stage("one cell is too high: which?", too_high, only=("task",)),
-        Stage("by how much the mean moves", either_way),
+        Stage("one cell is too high: which?",
+              lambda draw: wrong(draw, 0, [20, 30, draw.integer(12, 80)]), only=("task",)),
+        Stage("by how much the mean moves", lambda draw: wrong(
+            draw, 0, [20, -20, draw.integer(12, 80), -draw.integer(12, 80)])),
         Stage("the second print has slips too", two_prints),
         Stage("BERT-base in DistilBERT's Table 1", lambda draw: [printed_row()]),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -16,12 +16,8 @@ def soften(logits: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
     return p, -(p * log_p).sum(-1)
 
 
-def plain_softmax(draw: Draw) -> list[Case]:
-    return [(2 * draw.normal(n, v), 1.0) for n, v in ((1, 3), (2, 4))]
-
-
-def other_temperatures(draw: Draw) -> list[Case]:
-    return [(2 * draw.normal(n, v), T) for n, v in ((2, 4), (3, 5)) for T in (2.0, 0.5, 8.0)]
+def case(draw: Draw, N: int, V: int, T: float) -> Case:
+    return 2 * draw.normal(N, V), T
 
 
 def far_apart(draw: Draw) -> list[Case]:
@@ -55,8 +51,9 @@ SOFTEN = Exercise(
     returns=(Numbers("probabilities", shape="N V"), Numbers("entropy", "nats", shape="N")),
     see="course_lib.kernels.distillation.soft_target_loss (which softens both networks' logits)",
     stages=(
-        Stage("T = 1: an ordinary softmax", plain_softmax),
-        Stage("other temperatures", other_temperatures),
+        Stage("T = 1: an ordinary softmax", each(case, (1, 3, 1.0), (2, 4, 1.0))),
+        Stage("other temperatures",
+              each(case, *((*NV, T) for NV in ((2, 4), (3, 5)) for T in (2.0, 0.5, 8.0)))),
         Stage("logits that are far apart", far_apart),
     ),
     infinite="Not all of it is a finite number: exp of a large logit is infinite, and 0 · log 0 is "

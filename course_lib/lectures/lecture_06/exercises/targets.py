@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -16,12 +16,8 @@ def soft_loss(student_logits: Tensor, teacher_logits: Tensor, temperature: float
     return temperature**2 * apart.mean()
 
 
-def one_position(draw: Draw) -> list[Case]:
-    return [(2 * draw.normal(1, v), 2 * draw.normal(1, v), 1.0) for v in (3, 5)]
-
-
-def several_positions(draw: Draw) -> list[Case]:
-    return [(2 * draw.normal(*x), 2 * draw.normal(*x), 1.0) for x in ((3, 4), (5, 6))]
+def case(draw: Draw, N: int, V: int, T: float) -> Case:
+    return 2 * draw.normal(N, V), 2 * draw.normal(N, V), T
 
 
 def equal_answers(draw: Draw) -> list[Case]:
@@ -30,9 +26,7 @@ def equal_answers(draw: Draw) -> list[Case]:
     return [(logits + draw.normal(3, 1), logits, T) for T in (1.0, 3.0)]
 
 
-def other_temperatures(draw: Draw) -> list[Case]:
-    shapes = ((3, 4), (2, 6))
-    return [(2 * draw.normal(*x), 2 * draw.normal(*x), T) for x in shapes for T in (2.0, 0.5, 4.0)]
+other_temperatures = each(case, *((*NV, T) for NV in ((3, 4), (2, 6)) for T in (2.0, 0.5, 4.0)))
 
 
 TARGETS = Exercise(
@@ -67,8 +61,8 @@ TARGETS = Exercise(
          "only after they are multiplied."),
     ),
     stages=(
-        Stage("one position, T = 1", one_position),
-        Stage("several positions, T = 1", several_positions),
+        Stage("one position, T = 1", each(case, (1, 3, 1.0), (1, 5, 1.0))),
+        Stage("several positions, T = 1", each(case, (3, 4, 1.0), (5, 6, 1.0))),
         Stage("equal answers cost nothing", equal_answers),
         Stage("other temperatures", other_temperatures),
     ),

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.heads import MaskedLMOutput
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -73,22 +73,12 @@ def other_answers(draw: Draw) -> list[Case]:
     return [(s, replace(t, hidden_states=s.hidden_states), *rest) for s, t, *rest in cases]
 
 
-def other_vectors(draw: Draw) -> list[Case]:
-    shapes = (((5, 5), (2, 1)), ((4,), (1,)))
-    return [case(draw, rows, masked, T) for rows, masked in shapes for T in (2.0, 3.0)]
-
-
-def with_padding(draw: Draw) -> list[Case]:
-    return [case(draw, (2, 6), (1, 2)), case(draw, (7, 4, 2), (3, 1, 1), 3.0)]
-
-
-def nothing_masked(draw: Draw) -> list[Case]:
-    return [case(draw, (3, 5), (0, 0), T) for T in (2.0, 3.0)]
+with_padding = each(case, ((2, 6), (1, 2)), ((7, 4, 2), (3, 1, 1), 3.0))
+nothing_masked = each(case, ((3, 5), (0, 0)), ((3, 5), (0, 0), 3.0))
 
 
 def published_weights(draw: Draw) -> list[Case]:
-    student, teacher, real, labels, *_ = case(draw, (7, 4, 2), (3, 1, 1))
-    return [(student, teacher, real, labels, PUBLISHED, 2.0)]
+    return [(*case(draw, (7, 4, 2), (3, 1, 1))[:4], PUBLISHED, 2.0)]
 
 
 def by_rows(x: Tensor, where: Tensor) -> Tensor:
@@ -144,7 +134,9 @@ TRIPLE = Exercise(
     stages=(
         Stage("equal networks: only the masked words", equal_networks),
         Stage("the teacher answers otherwise", other_answers),
-        Stage("its vectors differ too", other_vectors),
+        Stage("its vectors differ too",
+              each(case, *((*shape, T) for shape in (((5, 5), (2, 1)), ((4,), (1,)))
+                           for T in (2.0, 3.0)))),
         Stage("rows with padding", with_padding),
         Stage("nothing was masked", nothing_masked),
         Stage("the published weights: 5, 2 and 1", published_weights),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -30,10 +30,6 @@ def case(draw: Draw, lengths: Sequence[int], replaced: Sequence[int]) -> Case:
         real[row, :length] = 1
         labels[row, torch.randperm(length, generator=draw.torch)[:number]] = 1
     return (2 * draw.normal(B, T)).requires_grad_(), labels, real
-
-
-def drawn(*shapes: tuple[Sequence[int], Sequence[int]]) -> Callable[[Draw], list[Case]]:
-    return lambda draw: [case(draw, *shape) for shape in shapes]
 
 
 def very_large(draw: Draw) -> list[Case]:
@@ -82,11 +78,11 @@ JUDGING = Exercise(
          "index. Make them True and False first: attention_mask.bool()."),
     ),
     stages=(
-        Stage("one token, replaced; one, original", drawn(((1,), (1,)), ((1,), (0,)))),
-        Stage("one text", drawn(((8,), (2,)), ((13,), (3,)))),
-        Stage("texts of different lengths", drawn(((7, 4), (2, 1)), ((9, 3, 12), (2, 1, 4)))),
+        Stage("one token, replaced; one, original", each(case, ((1,), (1,)), ((1,), (0,)))),
+        Stage("one text", each(case, ((8,), (2,)), ((13,), (3,)))),
+        Stage("texts of different lengths", each(case, ((7, 4), (2, 1)), ((9, 3, 12), (2, 1, 4)))),
         Stage("very large logits", very_large),
-        Stage("a text in which nothing was replaced", drawn(((6, 10), (0, 3)))),
+        Stage("a text in which nothing was replaced", each(case, ((6, 10), (0, 3)))),
     ),
     gradient=("logits",),
     infinite=f"Your loss is not a finite number. {SIGMOID_FIRST}",

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -52,22 +52,6 @@ def case(draw: Draw, *texts: tuple[int, Fates]) -> Case:
     return tuple(torch.tensor(ids) for ids in zip(*padded, strict=True))
 
 
-def misses(draw: Draw) -> list[Case]:
-    return [case(draw, (length, (n, 0, 0, 0))) for length, n in ((8, 2), (11, 3))]
-
-
-def hits(draw: Draw) -> list[Case]:
-    return [case(draw, (8, (1, 1, 0, 0))), case(draw, (14, (3, 2, 0, 0)))]
-
-
-def batch(draw: Draw) -> list[Case]:
-    return [case(draw, (12, (2, 2, 0, 0)), (8, (2, 1, 0, 0))) for _ in range(3)]
-
-
-def left_in_place(draw: Draw) -> list[Case]:
-    return [case(draw, (14, (2, 2, 2, 1)), (16, (3, 1, 2, 2))) for _ in range(2)]
-
-
 @dataclass(frozen=True)
 class ZerosAndOnes(Numbers):
     """True and False are taken for 1 and 0."""
@@ -105,10 +89,14 @@ LABELS = Exercise(
     see="course_lib.objectives.replaced_tokens.replaced_labels (it has the true words of the "
     "selected positions only, and begins with zeros everywhere)",
     stages=(
-        Stage("one text, every drawn word is wrong", misses),
-        Stage("the generator draws a true word", hits),
-        Stage("several texts with padding", batch),
-        Stage("selected positions whose word was left in place", left_in_place),
+        Stage("one text, every drawn word is wrong",
+              each(case, [(8, (2, 0, 0, 0))], [(11, (3, 0, 0, 0))])),
+        Stage("the generator draws a true word",
+              each(case, [(8, (1, 1, 0, 0))], [(14, (3, 2, 0, 0))])),
+        Stage("several texts with padding",
+              each(case, *[((12, (2, 2, 0, 0)), (8, (2, 1, 0, 0)))] * 3)),
+        Stage("selected positions whose word was left in place",
+              each(case, *[((14, (2, 2, 2, 1)), (16, (3, 1, 2, 2)))] * 2)),
     ),
     mistakes=(
         Edit("corrupted_ids != original_ids", "masked_ids != original_ids",

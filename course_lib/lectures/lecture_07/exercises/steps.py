@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from course_lib.config import BertConfig, encoder_flops, published
 from course_lib.family.electra import GENERATOR_SIZE, ElectraConfig
 from course_lib.kernels.masking import count_to_predict
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, omitted
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, omitted
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -39,28 +39,20 @@ class Blocks:
         return encoder_flops(config, self.T)
 
 
-def drawn(many: int, wide: bool = False) -> Callable[[Draw], list[Case]]:
+def case(draw: Draw, wide: bool = False) -> Case:
     """wide: the generator is as wide as the discriminator."""
-
-    def one(draw: Draw) -> Case:
-        T, g = draw.integer(20, 60), draw.integer(3, 9)
-        H = g if wide else g * draw.integer(2, 5)
-        k = draw.integer(2, T // 3)
-        return Blocks(T, draw.integer(2, 6)), T, H, draw.integer(100, 900), k, g
-
-    return lambda draw: [one(draw) for _ in range(many)]
+    T, g = draw.integer(20, 60), draw.integer(3, 9)
+    H = g if wide else g * draw.integer(2, 5)
+    k = draw.integer(2, T // 3)
+    return Blocks(T, draw.integer(2, 6)), T, H, draw.integer(100, 900), k, g
 
 
-def published_step(size: str, T: int, rate: float) -> Case:
+def published_step(_draw: Draw, size: str, T: int, rate: float) -> Case:
     """The sizes of a published ELECTRA, on texts of T tokens of which `rate` are masked."""
     c = published("electra", size, ElectraConfig)
     width = round(c.hidden_size * GENERATOR_SIZE[size])
     blocks = Blocks(T, c.num_layers)
     return blocks, T, c.hidden_size, c.vocab_size, count_to_predict(T, rate), width
-
-
-def base_and_large(_draw: Draw) -> list[Case]:
-    return [published_step("base", 512, 0.15), published_step("large", 512, 0.25)]
 
 
 BERT_HEAD, PROJECTION = "2 * k * (H * H + H * V)", "2 * T * H * g"
@@ -103,10 +95,11 @@ STEPS = Exercise(
     returns=(Number("BERT's FLOPs", tol=1e-9), Number("ELECTRA's FLOPs", tol=1e-9)),
     see="course_lib.train.flops.step_flops counts the FLOPs of a model's step while it runs",
     stages=(
-        Stage("BERT's step", drawn(3), only=("BERT's FLOPs",)),
-        Stage("a generator as wide as the discriminator", drawn(2, wide=True)),
-        Stage("a smaller generator", drawn(3)),
-        Stage("ELECTRA-base and -large, 512 tokens", base_and_large),
+        Stage("BERT's step", each(case, (), (), ()), only=("BERT's FLOPs",)),
+        Stage("a generator as wide as the discriminator", each(case, (True,), (True,))),
+        Stage("a smaller generator", each(case, (), (), ())),
+        Stage("ELECTRA-base and -large, 512 tokens",
+              each(published_step, ("base", 512, 0.15), ("large", 512, 0.25))),
     ),
     mistakes=(
         passes(1, "Only the forward pass was counted. A training step goes back as well, at twice "

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import log
 
 from course_lib.config import published
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -19,16 +18,8 @@ def at_the_start(V: int, weight: float) -> tuple[float, float]:
     return total, weight * disc / total
 
 
-def drawn(*weights: float) -> Callable[[Draw], list[Case]]:
-    def cases(draw: Draw) -> list[Case]:
-        some = weights or [draw.integer(2, 79) + 0.5 for _ in range(6)]
-        return [(draw.integer(50, 60_000), weight) for weight in some]
-
-    return cases
-
-
-def as_published(_draw: Draw) -> list[Case]:
-    return [(published("bert", "base").vocab_size, 50.0)]
+def case(draw: Draw, weight: float | None = None) -> Case:
+    return draw.integer(50, 60_000), weight or draw.integer(2, 79) + 0.5
 
 
 TOTAL, FRACTION = "mlm + weight * disc", "weight * disc / total"
@@ -58,9 +49,10 @@ WEIGHING = Exercise(
     returns=(Number("total loss", "nats"), Number("fraction")),
     see="course_lib.objectives.replaced_tokens.electra_loss (disc_weight is λ)",
     stages=(
-        Stage("λ = 1", drawn(1.0, 1.0)),
-        Stage("other weights", drawn()),
-        Stage("30,522 words and λ = 50, as published", as_published),
+        Stage("λ = 1", each(case, (1.0,), (1.0,))),
+        Stage("other weights", each(case, *[()] * 6)),
+        Stage("30,522 words and λ = 50, as published",
+              lambda draw: [(published("bert", "base").vocab_size, 50.0)]),
     ),
     mistakes=(
         Edit(TOTAL, "weight * mlm + disc", "λ stands before the generator's loss (as one lecture "

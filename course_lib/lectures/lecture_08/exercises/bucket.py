@@ -4,6 +4,7 @@ buckets to either side."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -52,17 +53,8 @@ def near(draw: Draw) -> list[Case]:
     return [(draw.ids(-size[2], size[2], 2, 4), *size) for size in several]
 
 
-def one_side(draw: Draw) -> list[Case]:
-    """Positive distances: j stands to the left of i."""
-    return cases(draw, 0, 1, drawn(draw), drawn(draw))
-
-
-def both_sides(draw: Draw) -> list[Case]:
-    return cases(draw, -1, 1, drawn(draw), drawn(draw))
-
-
-def everything(draw: Draw) -> list[Case]:
-    return cases(draw, -2, 2, *(drawn(draw) for _ in range(3)))
+def spread(low: int, high: int, times: int) -> Callable[[Draw], list[Case]]:
+    return lambda draw: cases(draw, low, high, *(drawn(draw) for _ in range(times)))
 
 
 def published(draw: Draw) -> list[Case]:
@@ -118,9 +110,9 @@ BUCKET = Exercise(
     ),
     stages=(
         Stage("near distances keep their number", near),
-        Stage("far ones share buckets", one_side),
-        Stage("both sides", both_sides),
-        Stage("further than furthest", everything),
+        Stage("far ones share buckets", spread(0, 1, 2)),  # positive: j is left of i
+        Stage("both sides", spread(-1, 1, 2)),
+        Stage("further than furthest", spread(-2, 2, 3)),
         Stage("the published 256 buckets", published),
     ),
     mistakes=(

@@ -3,14 +3,12 @@ positions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from course_lib.config import BertConfig
 from course_lib.encoder import Block
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -44,10 +42,6 @@ def case(draw: Draw, B: int, T: int, spare: int, most: int, zero: int = 0) -> Ca
         row[1 + torch.randperm(T - 1, generator=draw.torch)[: draw.integer(1, most)]] = True
     positions = draw.normal(T + spare, H) * (not zero)
     return draw.normal(B, T, H), positions, Drawn(draw, H), masked
-
-
-def cases(*kind: int) -> Callable[[Draw], list[Case]]:
-    return lambda draw: [case(draw, *kind) for _ in range(2)]
 
 
 FIRST = "query = x + p"
@@ -95,10 +89,10 @@ DECODER = Exercise(
          "block.feed(…). The query is passed by name."),
     ),
     stages=(
-        Stage("all positions are zero: only the visits count", cases(1, 5, 0, 2, 1)),
-        Stage("one sequence, with positions", cases(1, 6, 0, 3)),
-        Stage("a table with more positions than tokens", cases(1, 6, 4, 3)),
-        Stage("several sequences", cases(3, 7, 6, 4)),
+        Stage("all positions are zero: only the visits count", each(case, *[(1, 5, 0, 2, 1)] * 2)),
+        Stage("one sequence, with positions", each(case, *[(1, 6, 0, 3)] * 2)),
+        Stage("a table with more positions than tokens", each(case, *[(1, 6, 4, 3)] * 2)),
+        Stage("several sequences", each(case, *[(3, 7, 6, 4)] * 2)),
     ),
     mistakes=(
         Edit(READ, "block.attend(x + p, ", "The positions are added to key and value as well. They "

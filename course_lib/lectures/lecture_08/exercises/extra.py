@@ -7,7 +7,7 @@ import torch
 from course_lib.config import published
 from course_lib.encoder import count_parameters
 from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, omitted
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, omitted
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -18,20 +18,9 @@ def extra_weights(L: int, d: int, k: int, shared: bool) -> int:
     return table + matrices
 
 
-def sizes(draw: Draw, L: int, shared: bool) -> Case:
+def sizes(draw: Draw, shared: bool, least: int = 3, most: int = 12) -> Case:
+    L = draw.integer(least, most)
     return L, draw.integer(11, 49), draw.integer(51, 99), shared
-
-
-def one_layer(draw: Draw) -> list[Case]:
-    return [sizes(draw, 1, False) for _ in range(2)]
-
-
-def several_layers(draw: Draw) -> list[Case]:
-    return [sizes(draw, draw.integer(3, 12), False) for _ in range(4)]
-
-
-def both_kinds(draw: Draw) -> list[Case]:
-    return [sizes(draw, draw.integer(3, 12), shared) for shared in (False, True) * 3]
 
 
 def published_sizes(_draw: Draw | None = None) -> list[Case]:
@@ -83,9 +72,9 @@ EXTRA = Exercise(
     see="course_lib.family.deberta.FusedProjections has position_key and position_query, "
     "SeparateProjections can do without them",
     stages=(
-        Stage("one layer, matrices of its own", one_layer),
-        Stage("several layers", several_layers),
-        Stage("shared projections", both_kinds),
+        Stage("one layer, matrices of its own", each(sizes, *[(False, 1, 1)] * 2)),
+        Stage("several layers", each(sizes, *[(False,)] * 4)),
+        Stage("shared projections", each(sizes, *[(False,), (True,)] * 3)),
         Stage("DeBERTa-base and DeBERTa-v3-base", published_sizes, remark=closing_answer),
     ),
     mistakes=(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Numbers
 
 TOLERANCE = 1e-4  # so that neither the ε of the normalisation nor one below the line matters
@@ -40,10 +38,6 @@ def case(draw: Draw, B: int, T: int, even: float = 0.0, normed: bool = False) ->
         embeddings = F.layer_norm(embeddings, (H,))
     step = (draw.integer(3, 9) + 10 * draw.integer(0, 1)) / 10  # never 1
     return embeddings, draw.normal(B, T, H), gradient, step
-
-
-def cases(*kinds: tuple[int, int, float, bool]) -> Callable[[Draw], list[Case]]:
-    return lambda draw: [case(draw, *kind) for kind in kinds]
 
 
 def flat(draw: Draw) -> list[Case]:
@@ -116,11 +110,11 @@ PUSH = Exercise(
     ),
     stages=(
         Stage("the largest entry is 1, the words are normalised already",
-              cases((1, 1, 1.0, True), (1, 3, 1.0, True))),
-        Stage("gradients of a length below 1", cases(*SHORT)),
-        Stage("gradients of any size", cases((1, 1, 0, True), (1, 4, 0, True), *SHORT)),
-        Stage("words of any length", cases((1, 1, 0, False), (1, 4, 0, False))),
-        Stage("several sequences", cases((3, 4, 0, False), (3, 4, 0, False), (3, 4, 0.03, False))),
+              each(case, (1, 1, 1.0, True), (1, 3, 1.0, True))),
+        Stage("gradients of a length below 1", each(case, *SHORT)),
+        Stage("gradients of any size", each(case, (1, 1, 0, True), (1, 4, 0, True), *SHORT)),
+        Stage("words of any length", each(case, (1, 1), (1, 4))),
+        Stage("several sequences", each(case, (3, 4), (3, 4), (3, 4, 0.03))),
         Stage("a token without any gradient", flat),
     ),
     mistakes=(

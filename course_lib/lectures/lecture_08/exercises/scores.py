@@ -9,7 +9,7 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Numbers
 
 from .rows import delta as row_of
@@ -43,7 +43,7 @@ def case(draw: Draw, c: int, k: int, q: int, tiny: bool = False) -> Case:
 
 
 def cases(*kinds: tuple[int, int, int]) -> Callable[[Draw], list[Case]]:
-    return lambda draw: [case(draw, *kinds[0], tiny=True), *(case(draw, *kind) for kind in kinds)]
+    return each(case, (*kinds[0], True), *kinds)
 
 
 KEY_T, QUERY_T = "position_key.transpose(-1, -2)", "position_query.transpose(-1, -2)"

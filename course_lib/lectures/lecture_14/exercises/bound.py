@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Number
 
 GIGA = 1e9
@@ -26,10 +24,6 @@ def kernel(draw: Draw, side: float) -> Case:
     peak, bandwidth = draw.integer(50, 900) + 0.5, draw.integer(8, 90) + 0.25
     moved = draw.integer(10**7, 10**8)
     return round(side * moved * peak / bandwidth), moved, peak, bandwidth
-
-
-def at(*sides: float) -> Callable[[Draw], list[Case]]:
-    return lambda draw: [kernel(draw, side) for side in sides]
 
 
 def product_and_sum(draw: Draw) -> list[Case]:
@@ -64,10 +58,10 @@ BOUND = Exercise(
          "flops can be 0, so nothing may be divided by it: divide by peak and by bandwidth."),
     ),
     stages=(
-        Stage("compute-bound: far above the ridge", at(12.0, 7.0)),
-        Stage("memory-bound: far below it", at(0.02, 0.1)),
-        Stage("near the ridge", at(1.3, 0.8)),
-        Stage("no FLOPs at all", at(0.0, 0.0)),
+        Stage("compute-bound: far above the ridge", each(kernel, [12.0], [7.0])),
+        Stage("memory-bound: far below it", each(kernel, [0.02], [0.1])),
+        Stage("near the ridge", each(kernel, [1.3], [0.8])),
+        Stage("no FLOPs at all", each(kernel, [0.0], [0.0])),
         Stage("a product and a sum of matrices", product_and_sum),
     ),
     mistakes=(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Number, Numbers
 
 Step = Callable[[Tensor], Tensor]
@@ -60,17 +60,8 @@ def case(draw: Draw, depths: Sequence[int], L: int = 4, threshold: float = 0.7) 
             return many[[left[depth].pop() for depth in depths]], *given
 
 
-def one_row(draw: Draw) -> list[Case]:
-    return [case(draw, [depth]) for depth in (2, 4)]
-
-
-def never_confident(draw: Draw) -> list[Case]:
-    return [case(draw, [3] * B, 3, threshold=2.0) for B in (3, 4)]
-
-
-def one_by_one(draw: Draw) -> list[Case]:
-    """Rows leave after every one of four layers, in no order; more than one goes to the end."""
-    return [case(draw, [3, 1, 4, 2, 4, *more]) for more in ([1], [2, 2], [3, 1, 1])]
+# Rows leave after every one of four layers, in no order; more than one goes to the end.
+one_by_one = each(case, *([[3, 1, 4, 2, 4, *more]] for more in ([1], [2, 2], [3, 1, 1])))
 
 
 def together(draw: Draw) -> Case:
@@ -81,11 +72,6 @@ def together(draw: Draw) -> Case:
             x = layer(x)
         if bool(confident(exits[2](x)).all()):
             return found
-
-
-def all_at_once(draw: Draw) -> list[Case]:
-    """All have left after the first layer; after the second, some after the first."""
-    return [case(draw, [1, 1, 1], 3, 0.0), case(draw, [2, 1, 1, 2]), case(draw, [1, 2, 1])]
 
 
 # ---------------------------------------------------------------- what is looked at
@@ -157,13 +143,14 @@ LEAVING = Exercise(
          "and ask done.all() or done.any() where one answer is needed."),
     ),
     stages=(
-        Stage("one row", one_row),
-        Stage("nobody is ever confident", never_confident),
+        Stage("one row", each(case, [[2]], [[4]])),
+        Stage("nobody is ever confident", each(case, ([3, 3, 3], 3, 2.0), ([3, 3, 3, 3], 3, 2.0))),
         Stage("rows leave one by one", lambda draw: [*one_by_one(draw), together(draw)]),
         Stage("each layer meets only rows under way", one_by_one, rows_given,
               Numbers("numbers of rows given to each layer", shape="L", kind="int")),
-        Stage("when all have left, stop", all_at_once, layers_called,
-              Number("number of layers called", kind="int")),
+        Stage("when all have left, stop",  # all at once; some earlier than others
+              each(case, ([1, 1, 1], 3, 0.0), [[2, 1, 1, 2]], [[1, 2, 1]]),
+              layers_called, Number("number of layers called", kind="int")),
     ),
     mistakes=(
         Edit(SURE, "torch.full(rows.shape, depth == len(layers))",

@@ -4,14 +4,13 @@ V vocabulary, K selected positions."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Number
 
 Head = Callable[[Tensor], Tensor]
@@ -40,16 +39,11 @@ def case(draw: Draw, B: int, T: int, K: int) -> Case:
     return draw.normal(B, T, H), lambda x: x @ matrix.T, labels.view(B, T)
 
 
-def all_selected(draw: Draw) -> list[Case]:
-    return [case(draw, 1, T, T) for T in (4, 6, 9)]
-
-
 def some_selected(draw: Draw) -> list[Case]:
     return [case(draw, B, T, draw.integer(4, 8)) for B, T in ((2, 11), (3, 9), (4, 8))]
 
 
-def none_selected(draw: Draw) -> list[Case]:
-    return [case(draw, B, 5, 0) for B in (1, 2)]
+none_selected = each(case, (1, 5, 0), (2, 5, 0))
 
 
 def rows_given(function: Answer, hidden: Tensor, head: Head, labels: Tensor) -> int:
@@ -62,10 +56,6 @@ def rows_given(function: Answer, hidden: Tensor, head: Head, labels: Tensor) -> 
 
     function(hidden, counting, labels)
     return rows
-
-
-def result(function: Answer, *given: Any) -> Any:
-    return function(*given)
 
 
 LOSS = Exercise(
@@ -103,11 +93,11 @@ LOSS = Exercise(
          "−100 is no token id: leave these positions out before you look anything up."),
     ),
     stages=(
-        Stage("every position selected", all_selected),
+        Stage("every position selected", each(case, (1, 4, 4), (1, 6, 6), (1, 9, 9))),
         Stage("some of them selected", some_selected),
         Stage("the head sees selected rows only", some_selected, rows_given,
               Number("number of rows given to the head", kind="int")),
-        Stage("nothing selected", none_selected, result,
+        Stage("nothing selected", none_selected, lambda function, *given: function(*given),
               Number("loss where nothing is selected")),
     ),
     gradient=("hidden",),

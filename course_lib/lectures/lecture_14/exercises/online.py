@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from course_lib.teaching.exercises.calling import Guarded
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Numbers, Wrong
 
 
@@ -48,25 +48,12 @@ def one_chunk(draw: Draw) -> list[Case]:
     return [case(draw, T, T, 3), case(draw, T, T + 2, 2)]
 
 
-def falling(draw: Draw) -> list[Case]:
-    return [case(draw, 12, 4, 3), case(draw, 15, 5, 2)]
-
-
 def short_end(draw: Draw) -> list[Case]:
     return [case(draw, 4 * n + draw.integer(1, 3), 4, 3) for n in (2, 3)]
 
 
-def moving(draw: Draw) -> list[Case]:
-    """The largest score is in the middle chunk, and in the last."""
-    return [case(draw, 15, 4, 3, lift) for lift in ((0, 2, 5, 1), (0, 3, 1, 4))]
-
-
 def lifted(*lift: float) -> Callable[[Draw], list[Case]]:
-    return lambda draw: [case(draw, T, 4, 2, lift) for T in (13, 14)]
-
-
-def long(draw: Draw) -> list[Case]:
-    return [case(draw, 50, draw.integer(4, 6), 4)]
+    return each(case, (13, 4, 2, lift), (14, 4, 2, lift))
 
 
 # ---------------------------------------------------------------- what is looked at
@@ -166,14 +153,15 @@ ONLINE = Exercise(
     "0 · ∞ and ∞/∞ are not numbers.",
     stages=(
         Stage("one chunk holds all", one_chunk),
-        Stage("several chunks, the largest score in the first", falling),
+        Stage("several chunks, the largest score in the first", each(case, (12, 4, 3), (15, 5, 2))),
         Stage("the last chunk is shorter", short_end),
-        Stage("a larger score comes later", moving),
+        Stage("a larger score comes later",  # in the middle chunk, and in the last
+              each(case, (15, 4, 3, (0, 2, 5, 1)), (15, 4, 3, (0, 3, 1, 4)))),
         Stage("scores near 1,000", lifted(1_000, 1_001, 1_000, 1_001)),
         Stage("scores near −1,000", lifted(-1_000, -1_001, -1_000, -1_001)),
         Stage("steeply rising", lifted(-1_000, 0, 1_000, 2_000)),
         Stage("steeply falling", lifted(2_000, 1_000, 0, -1_000)),
-        Stage("a chunk at a time, each once", long, ask=expect_chunks),
+        Stage("a chunk at a time, each once", each(case, (50, 5, 4)), ask=expect_chunks),
     ),
     mistakes=(
         Edit(SHRINK, "shrink = 1.0",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Number, Numbers
 
 Layer = Callable[[Tensor], Tensor]
@@ -30,10 +30,6 @@ def case(draw: Draw, mask: Tensor, W: int | None = None) -> Case:
     H = draw.integer(3, 5)
     matrix = draw.normal(H, W or H)
     return lambda part: (part @ matrix + 1.0).tanh(), draw.normal(*mask.shape, H), mask
-
-
-def full(draw: Draw) -> list[Case]:
-    return [case(draw, torch.ones(2, T, dtype=torch.long)) for T in (3, 5)]
 
 
 def at_the_end(draw: Draw) -> list[Case]:
@@ -116,7 +112,7 @@ REAL = Exercise(
          "mask needs a third axis: mask[..., None]."),
     ),
     stages=(
-        Stage("no padding", full),
+        Stage("no padding", each(case, *([torch.ones(2, T, dtype=torch.long)] for T in (3, 5)))),
         Stage("padding at the end", at_the_end),
         Stage("padding anywhere", anywhere),
         Stage("the layer sees real tokens only", anywhere, rows_given,

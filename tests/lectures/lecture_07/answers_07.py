@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import torch
@@ -15,16 +16,10 @@ MASK = 4
 # ---------------------------------------------------------------- 07.1
 
 
-def label_with(rule):
-    """Labels token by token: rule(original, masked, corrupted) -> label."""
-
-    def answer(original, masked, corrupted):
-        texts = zip(original.tolist(), masked.tolist(), corrupted.tolist(), strict=True)
-        return torch.tensor(
-            [[int(rule(*ids)) for ids in zip(*text, strict=True)] for text in texts]
-        )
-
-    return answer
+def label(original, masked, corrupted):
+    """Token by token."""
+    texts = zip(original.tolist(), corrupted.tolist(), strict=True)
+    return torch.tensor([[int(a != b) for a, b in zip(*text, strict=True)] for text in texts])
 
 
 # ---------------------------------------------------------------- 07.2
@@ -34,24 +29,19 @@ def by_categorical(p):
     return torch.distributions.Categorical(probs=p).sample()
 
 
-def corrupt_with(*, p=lambda x: x.softmax(-1), put=None, give=lambda x: x, draw=by_categorical):
+def put_flat(out, at, words):
+    out.view(-1)[at] = words
+
+
+def corrupt_with(*, factor=1.0, put=put_flat, give=lambda x: x, draw=by_categorical):
     """The corruption by hand; each part can be exchanged."""
 
     def answer(input_ids, predict_at, logits):
-        words, out = draw(p(logits.detach())), input_ids.clone()
-        if put:
-            put(out, predict_at, words)
-            return give(out)
-        T = input_ids.shape[1]
-        for at, word in zip(predict_at.tolist(), words.tolist(), strict=True):
-            out[at // T, at % T] = word
+        out = input_ids.clone()
+        put(out, predict_at, draw((factor * logits.detach()).softmax(-1)))
         return give(out)
 
     return answer
-
-
-def put_flat(out, at, words):
-    out.view(-1)[at] = words
 
 
 def put_everywhere(out, at, words):
@@ -90,17 +80,9 @@ def corrupt_rows_and_columns(input_ids, predict_at, logits):
 # ---------------------------------------------------------------- 07.3
 
 
-def judge_with(each=None, *, pick=lambda real, y: real, reduce=lambda x, real: x.mean()):
-    """The loss from −log P token by token, with one part exchanged."""
-
-    def plain(x, y):
-        return -torch.where(y == 1, F.logsigmoid(x), F.logsigmoid(-x))
-
-    def answer(logits, y, attention_mask):
-        real = attention_mask == 1
-        return reduce((each or plain)(logits, y)[pick(real, y)], real)
-
-    return answer
+def judge(logits, labels, attention_mask, reduce=torch.mean):
+    losses = -torch.where(labels == 1, F.logsigmoid(logits), F.logsigmoid(-logits))
+    return reduce(losses[attention_mask == 1])
 
 
 def judge_loops(logits, labels, attention_mask):
@@ -119,12 +101,10 @@ def judge_by_logs(x, y, m):
 # ---------------------------------------------------------------- 07.4
 
 
-def start_with(*, mlm=math.log, disc=lambda V: math.log(2), weights=lambda w: (1, w), scale=1.0,
-               fraction=lambda a, b: b / (a + b)):  # fmt: skip
+def start_with(*, log=math.log, generator=1, unit=1):
     def answer(V, weight):
-        first, second = weights(weight)
-        a, b = first * mlm(V), second * disc(V)
-        return scale * (a + b), fraction(a, b)
+        mlm, disc = generator * log(V), weight * log(2)
+        return mlm + disc, unit * disc / (mlm + disc)
 
     return answer
 
@@ -139,23 +119,10 @@ def start_measured(V, weight):
 # ---------------------------------------------------------------- 07.5
 
 
-def step_with(*, passes=3, **wrong):
-    """The count written part by part; a keyword replaces a part by f(blocks, T, H, V, k, g)."""
-
-    def answer(blocks, T, H, V, k, g):
-        parts = {
-            "bert": blocks(H), "bert_head": 2 * k * H * (H + V),
-            "projection": 2 * T * H * g, "generator": blocks(g),
-            "generator_head": 2 * k * (g * H + H * V),
-            "discriminator": blocks(H), "rtd_head": 2 * T * H * (H + 1),
-        }  # fmt: skip
-        for name, part in wrong.items():
-            parts[name] = part(blocks, T, H, V, k, g)
-        ours = ("projection", "generator", "generator_head", "discriminator", "rtd_head")
-        bert = parts["bert"] + parts["bert_head"]
-        return passes * bert, passes * sum(parts[name] for name in ours)
-
-    return answer
+def step(blocks, T, H, V, k, g, generator=lambda blocks, H, g: blocks(g), at_every_token=1):
+    bert = blocks(H) + 2 * k * H * (H + V)
+    electra = generator(blocks, H, g) + 2 * k * (g * H + H * V) + blocks(H)
+    return 3 * bert, 3 * (electra + at_every_token * (2 * T * H * g + 2 * T * H * (H + 1)))
 
 
 def step_layers(blocks, T, H, V, k, g):
@@ -170,27 +137,15 @@ def step_layers(blocks, T, H, V, k, g):
     return [float(bert + 2 * bert), float(electra + 2 * electra)]
 
 
-def nothing(*sizes):
-    return 0
-
-
 # ---------------------------------------------------------------- 07.6
 
 
-def fractions_with(value=lambda m, r: m["compute"] / r["compute"], keep=lambda m, r: None):
-    """The fractions in a loop; keep(mine, row) replaces the rule for who is reached."""
-
-    def answer(model, rows):
-        mine, found = rows[model], {}
-        for name, row in rows.items():
-            reached = keep(mine, row)
-            if reached is None:
-                reached = name != model and row["score"] - mine["score"] <= 0.25
-            if reached:
-                found[name] = value(mine, row)
-        return found
-
-    return answer
+def fractions(model, rows):
+    mine, found = rows[model], {}
+    for name, row in rows.items():
+        if name != model and row["score"] - mine["score"] <= 0.25:
+            found[name] = mine["compute"] / row["compute"]
+    return found
 
 
 def fractions_sorted(model, rows):
@@ -203,28 +158,27 @@ def fractions_sorted(model, rows):
 # ---------------------------------------------------------------- the answers
 
 RIGHT = {
-    "07.1": [label_with(lambda o, m, c: o != c), lambda o, m, c: o != c,
-             lambda o, m, c: label_with(lambda o, m, c: o != c)(o, m, c).tolist(),
+    "07.1": [label, lambda o, m, c: o != c, lambda *ids: label(*ids).tolist(),
              lambda o, m, c: 1 - np.equal(o.numpy(), c.numpy()).astype(float)],
-    "07.2": [corrupt_with(put=put_flat), corrupt_rows_and_columns, corrupt_gumbel,
+    "07.2": [corrupt_with(), corrupt_rows_and_columns, corrupt_gumbel,
              lambda ids, at, logits: fill_in(ids, at, logits)],
-    "07.3": [judge_with(), judge_loops, lambda x, y, m: (F.binary_cross_entropy_with_logits(
+    "07.3": [judge, judge_loops, lambda x, y, m: (F.binary_cross_entropy_with_logits(
         x, y.double(), reduction="none") * m).sum() / m.sum()],
     "07.4": [start_with(), start_measured, lambda V, w: (
         math.log(V * 2**w), 1 - math.log(V) / math.log(V * 2**w))],
-    "07.5": [step_with(), step_layers, lambda *sizes: torch.tensor(
-        [float(x) for x in step_with()(*sizes)], dtype=torch.float64)],
-    "07.6": [fractions_with(), fractions_sorted],
+    "07.5": [step, step_layers, lambda *sizes: torch.tensor(
+        [float(x) for x in step(*sizes)], dtype=torch.float64)],
+    "07.6": [fractions, fractions_sorted],
 }  # fmt: skip
 
 WRONG = {
     "07.1": [
         (lambda o, m, c: (o != c).long().flatten(), "expected a tensor of shape"),
-        (label_with(lambda o, m, c: 2 * (o != c)), "it is doubled"),
+        (lambda *ids: 2 * label(*ids), "it is doubled"),
         (lambda o, m, c: (o != c).float().mean(), "expected a tensor of shape"),
     ],
     "07.2": [
-        (corrupt_with(p=lambda x: (2.5 * x).softmax(-1)), "raction of draws"),
+        (corrupt_with(factor=2.5), "raction of draws"),
         (corrupt_with(draw=numpys), "not torch's"),
         (corrupt_with(put=put_everywhere), "not selected"),
         (corrupt_in_place, "writes into `input_ids`"),
@@ -240,32 +194,32 @@ WRONG = {
         (lambda ids, at, logits: fill_in(ids, at, torch.from_numpy(logits.numpy())), "detach()"),
     ],
     "07.3": [
-        (judge_with(reduce=lambda x, real: x.mean() / math.log(2)), "base 2 (bits)"),
+        (lambda *given: judge(*given) / math.log(2), "base 2 (bits)"),
         (judge_by_logs, "rounded to 0 or 1"),
-        (lambda x, y, m: judge_with()(x, y, m).item(), "carries no gradient"),
-        (lambda x, y, m: judge_with()(x.detach(), y, m), "carries no gradient"),
-        (judge_with(reduce=lambda x, real: x[:, None].expand(-1, 2)), "expected one number"),
-        (lambda x, y, m: f"{judge_with()(x, y, m):.3f}", "expected one number"),
-        (judge_with(reduce=lambda x, real: x.median()), "Loss: you have"),
+        (lambda *given: judge(*given).item(), "carries no gradient"),
+        (lambda x, y, m: judge(x.detach(), y, m), "carries no gradient"),
+        (lambda *given: judge(*given, reduce=lambda x: x[:2]), "expected one number"),
+        (lambda x, y, m: f"{judge(x, y, m):.3f}", "expected one number"),
+        (lambda *given: judge(*given, reduce=torch.median), "Loss: you have"),
         (lambda x, y, m: F.binary_cross_entropy_with_logits(x, y), "labels.to("),
     ],
     "07.4": [
-        (start_with(mlm=math.log10, disc=lambda V: math.log10(2)), "base 10"),
-        (start_with(weights=lambda w: (1, 0)), "discriminator's loss is missing"),
-        (start_with(fraction=lambda a, b: 100 * b / (a + b)), "in percent"),
+        (start_with(log=math.log10), "base 10"),
+        (lambda V, w: (math.log(V), 0.0), "discriminator's loss is missing"),
+        (start_with(unit=100), "in percent"),
         (lambda V, w: start_with()(V, w)[::-1], "exchanged"),
         (lambda V, w: start_with()(V, w)[0], "expected 2: total loss, fraction"),
-        (start_with(weights=lambda w: (2, w)), "Total loss: you have"),
+        (start_with(generator=2), "Total loss: you have"),
     ],
     "07.5": [
-        (step_with(generator=lambda blocks, T, H, V, k, g: blocks(H) // (H // g)), "as g/H of the"),
-        (step_with(projection=nothing, rtd_head=nothing), "Left out: the layer"),
-        (lambda *s: step_with()(*s)[::-1], "exchanged"),
+        (partial(step, generator=lambda blocks, H, g: blocks(H) // (H // g)), "as g/H of the"),
+        (partial(step, at_every_token=0), "Left out: the layer"),
+        (lambda *s: step(*s)[::-1], "exchanged"),
         (lambda *s: 1.2, "expected 2: BERT"),
         (lambda *s: (7, 9), "same for all inputs"),
     ],
     "07.6": [
-        (lambda model, rows: list(fractions_with()(model, rows).values()), "expected a dictionary"),
-        (fractions_with(lambda m, r: (m["compute"] / r["compute"]) ** 2), "you have"),
+        (lambda model, rows: list(fractions(model, rows).values()), "expected a dictionary"),
+        (lambda *given: {name: x**2 for name, x in fractions(*given).items()}, "you have"),
     ],
 }  # fmt: skip

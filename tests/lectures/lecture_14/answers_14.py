@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,8 +13,8 @@ from course_lib.kernels import early_exit
 from course_lib.kernels.unpadding import Packing
 
 
-def seconds(join, scale=1.0, f=1e9, b=1e9):
-    return lambda flops, moved, peak, rate: scale * join(flops / (peak * f), moved / (rate * b))
+def seconds(flops, moved, peak, rate):
+    return max(flops / (peak * 1e9), moved / (rate * 1e9))
 
 
 def by_the_ridge(flops, moved, peak, rate):
@@ -21,27 +22,18 @@ def by_the_ridge(flops, moved, peak, rate):
     return moved / rate / 1e9 if bound_by_memory else flops / peak / 1e9
 
 
-def loss_with(pick=lambda h, y: (h[y != -100], y[y != -100]), end=lambda x: x, logits=lambda x: x):
+def loss_with(hidden, head, labels, logits=lambda x: x):
     """F.cross_entropy of picked rows; 0 where nothing is selected."""
-
-    def answer(hidden, head, labels):
-        states, tokens = pick(hidden, labels)
-        if not (labels != -100).any():
-            return hidden.sum() * 0
-        return end(F.cross_entropy(logits(head(states)), tokens))
-
-    return answer
+    at = labels != -100
+    if not at.any():
+        return hidden.sum() * 0
+    return F.cross_entropy(logits(head(hidden[at])), labels[at])
 
 
-def loss_sum(divide, of=lambda log_p: -log_p):
-    """Looked up by hand and added up."""
-
-    def answer(hidden, head, labels):
-        at = labels != -100
-        log_p = head(hidden[at]).log_softmax(-1)[range(int(at.sum())), labels[at]]
-        return of(log_p).sum() / divide(labels)
-
-    return answer
+def loss_looked_up(hidden, head, labels):
+    at = labels != -100
+    log_p = head(hidden[at]).log_softmax(-1)[range(int(at.sum())), labels[at]]
+    return -log_p.sum() / max(1, int(at.sum()))
 
 
 def loss_row_by_row(hidden, head, labels):
@@ -54,21 +46,15 @@ def loss_row_by_row(hidden, head, labels):
 
 def loss_doubled(*given):
     """The right number; twice its gradient."""
-    found = loss_with()(*given)
+    found = loss_with(*given)
     return 2 * found - found.detach()
 
 
-def selected_count(y):
-    return max(1, int((y != -100).sum()))
-
-
 def rows_of(one):
-    """Number by number: one(seed, epoch, example, t, place in the batch, N)."""
+    """Number by number: one(seed, epoch, example, t)."""
 
     def answer(seed, epoch, examples, tokens):
-        N = len(examples)
-        rows = [[one(seed, epoch, e, t, n, N) for t in range(tokens)]
-                for n, e in enumerate(examples.tolist())]  # fmt: skip
+        rows = [[one(seed, epoch, e, t) for t in range(tokens)] for e in examples.tolist()]
         return torch.from_numpy(np.array(rows))  # float64
 
     return answer
@@ -85,33 +71,28 @@ def mixed(*parts):
     return (x >> 11) * 2.0**-53
 
 
-def numbers_by_row(seed, epoch, examples, tokens):
-    rows = [np.random.default_rng([seed, epoch, e]).random(tokens) for e in examples.tolist()]
-    return torch.tensor(np.array(rows))
+def seeded(generate):
+    """A row of numbers from generate(seed, epoch, example, tokens) for each example."""
+    return lambda seed, epoch, examples, tokens: torch.stack(
+        [torch.as_tensor(generate(seed, epoch, e, tokens)) for e in examples.tolist()]
+    )
 
 
-def numbers_by_torch(seed, epoch, examples, tokens):
-    rows = []
-    for e in examples.tolist():
-        generator = torch.Generator().manual_seed(int(mixed(seed, epoch, e) * 2**53))
-        rows.append(torch.rand(tokens, generator=generator))
-    return torch.stack(rows)
+def of_numpy(make_seed):
+    return seeded(lambda s, p, e, tokens: np.random.default_rng(make_seed(s, p, e)).random(tokens))
 
 
-def numbers_of_a_sum(seed, epoch, examples, tokens):
-    rows = []
-    for e in examples.tolist():
-        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch * 1_009 + e)
-        rows.append(torch.rand(tokens, generator=generator))
-    return torch.stack(rows)
+def of_torch(make_seed):
+    return seeded(lambda s, p, e, tokens: torch.rand(
+        tokens, generator=torch.Generator().manual_seed(make_seed(s, p, e))))  # fmt: skip
 
 
-def skew_by_gather(column):
-    def answer(x):
-        i = torch.arange(len(x))
-        return x.gather(1, column(i[:, None], i[None, :], len(x)))
+numbers_by_row = of_numpy(lambda s, p, e: [s, p, e])
 
-    return answer
+
+def skew_by_gather(x, turn=1):
+    i, T = torch.arange(len(x)), len(x)
+    return x.gather(1, turn * (i - i[:, None]) + T - 1)
 
 
 def skew_by_cutting(x):
@@ -125,33 +106,25 @@ def skew_in_numpy(x):
     return np.lib.stride_tricks.as_strided(x.numpy()[0, T - 1 :], (T, T), steps)
 
 
-def online_with(total=lambda old, new: math.exp(old - new), output=None, top=max, start=-math.inf,
-                after=lambda mixed, sum: mixed / sum, ranges=lambda T, c: range(0, T, c),
-                exp=torch.exp):  # fmt: skip
-    """Chunk by chunk with Python's numbers; any step can be exchanged."""
-
-    def answer(scores, values, chunk):
-        m, sum_, mix = start, 0.0, torch.zeros(values.shape[1], dtype=values.dtype)
-        for begin in ranges(len(scores), chunk):
-            s, v = scores[begin : begin + chunk], values[begin : begin + chunk]
-            new = top(m, float(s.max()))
-            weights = exp(s - new)
-            keep = 0.0 if m == -math.inf else total(m, new)
-            keep_mixed = 0.0 if m == -math.inf else (output or total)(m, new)
-            sum_ = sum_ * keep + float(weights.sum())
-            mix = mix * keep_mixed + weights @ v
-            m = new
-        return after(mix, sum_)
-
-    return answer
+def online_with(scores, values, chunk, ranges=range):
+    """Chunk by chunk with Python's numbers."""
+    largest, total, mix = -math.inf, 0.0, torch.zeros(values.shape[1], dtype=values.dtype)
+    for begin in ranges(0, len(scores), chunk):
+        s, v = scores[begin : begin + chunk], values[begin : begin + chunk]
+        new = max(largest, float(s.max()))
+        weights, keep = torch.exp(s - new), math.exp(largest - new)
+        total, mix, largest = total * keep + float(weights.sum()), mix * keep + weights @ v, new
+    return mix / total
 
 
-def online_of_softmaxes(end):
-    def answer(scores, values, chunk):
-        pairs = zip(scores.split(chunk), values.split(chunk), strict=True)
-        return end([s.softmax(0) @ v for s, v in pairs])
+def whole_chunks(begin, end, chunk):
+    return range(begin, end - chunk + 1, chunk) or [0]
 
-    return answer
+
+def online_listed(scores, values, chunk):
+    weights = [math.exp(s - max(scores.tolist())) for s in scores.tolist()]
+    rows = [torch.tensor([w / sum(weights)]) * v for w, v in zip(weights, values, strict=True)]
+    return sum(rows)
 
 
 def online_two_passes(scores, values, chunk):
@@ -172,20 +145,13 @@ def online_in_logs(scores, values, chunk):
     return output
 
 
-def real_with(pick=lambda m: m != 0, put=None, fill=torch.zeros_like, end=lambda y: y):
-    """Token by token: a Python loop over the places picked and those put."""
-
-    def answer(layer, x, mask):
-        takes = pick(mask).nonzero().tolist()
-        gives = (put or pick)(mask).nonzero().tolist()
-        width = layer(x[:1, :1][:, :0]).shape[-1]
-        out = x.new_zeros(*mask.shape, width) if fill is torch.zeros_like else fill(x)
-        out = out.clone()
-        for (a, b), (c, d) in zip(takes, gives, strict=True):
-            out[c, d] = layer(x[a, b][None])[0]
-        return end(out)
-
-    return answer
+def real_with(layer, x, mask, pick=lambda m: m != 0, fill=torch.zeros_like):
+    """Token by token: a Python loop over the places picked."""
+    width = layer(x[:1, :1][:, :0]).shape[-1]
+    out = x.new_zeros(*mask.shape, width) if fill is torch.zeros_like else fill(x)
+    for a, b in pick(mask).nonzero().tolist():
+        out[a, b] = layer(x[a, b][None])[0]
+    return out
 
 
 def real_in_place(layer, x, mask):
@@ -217,32 +183,14 @@ def online_from_the_first_score(scores, values, chunk):
     return output / total
 
 
-def numbers_of_digits(seed, epoch, examples, tokens):
-    rows = [np.random.default_rng(int(f"{seed}{epoch}{e}")).random(tokens) for e in examples]
-    return torch.tensor(np.array(rows))
-
-
-def exit_with(*, first=lambda sure: sure.index(True), taken=lambda exits, at: exits[at],
-              used=lambda at, L: at + 1, together=None, order=None):  # fmt: skip
-    """Row by row through all layers; first(list of yes and no) is where a row leaves."""
+def exit_with(used=lambda at, L: at + 1, taken=lambda logits, last: logits):
+    """Row by row, the number of layers and the logits changed."""
 
     def answer(x, layers, exits, confident):
-        rows, sures = [], []
-        for row in x:
-            row, every, sure = row[None], [], []
-            for layer, leave in zip(layers, exits, strict=True):
-                row = layer(row)
-                every.append(leave(row)[0])
-                sure.append(bool(confident(leave(row))[0]))
-            rows.append(every)
-            sures.append([*sure[:-1], True])
-        L = len(layers)
-        at = [first(s) for s in sures]
-        if together:
-            at = [next((n for n in range(L - 1) if together(s[n] for s in sures)), L - 1)] * len(x)
-        places = sorted(range(len(x)), key=at.__getitem__) if order else range(len(x))
-        logits = torch.stack([taken(rows[n], at[n]) for n in places])
-        return logits, torch.tensor([used(at[n], L) for n in places])
+        logits, layers_used = exit_one_by_one(x, layers, exits, confident)
+        last, depths = len(layers), layers_used.tolist()
+        rows = [taken(row, at == last) for row, at in zip(logits, depths, strict=True)]
+        return torch.stack(rows), torch.tensor([used(at - 1, last) for at in depths])
 
     return answer
 
@@ -274,66 +222,66 @@ def exit_by_library(x, layers, exits, confident):
 
 RIGHT = {
     "14.1": [
-        seconds(max),
+        seconds,
         by_the_ridge,
         lambda f, b, p, w: torch.tensor([f / p, b / w]).max() / 1e9,
     ],
-    "14.2": [loss_with(), loss_sum(selected_count), loss_row_by_row],
+    "14.2": [loss_with, loss_looked_up, loss_row_by_row],
     "14.3": [
         numbers_by_row,
-        numbers_by_torch,
-        rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, t)),
+        of_torch(lambda s, p, e: int(mixed(s, p, e) * 2**53)),
+        rows_of(mixed),
         lambda *given: numbers_by_row(*given).tolist(),
     ],
     "14.4": [skew_by_cutting, skew_in_numpy],
     "14.5": [
-        online_with(),
+        online_with,
         online_in_logs,
         online_from_the_first_score,
-        lambda *given: online_with()(*given).tolist(),
+        lambda *given: online_with(*given).tolist(),
     ],
-    "14.6": [real_with(), real_by_packing, real_by_sequence],
+    "14.6": [real_with, real_by_packing, real_by_sequence],
     "14.7": [exit_one_by_one, exit_by_library, lambda *x: list(exit_one_by_one(*x))],
 }
 WRONG = {
     "14.1": [
         (lambda f, b, p, w: f / min(p, f / b * w) / 1e9, "flops can be 0"),
         (lambda f, b, p, w: f"{max(f / p, b / w) / 1e9} s", "expected one number in seconds"),
-        (seconds(lambda a, m: max(a, m) + 1), "you have 1."),
-        (seconds(lambda a, m: 1e3 * (a + m)), "You add the two times."),
-        (seconds(lambda a, m: round(max(a, m), 3)), "rounded to three decimals"),
+        (lambda *given: seconds(*given) + 1, "you have 1."),
+        (lambda f, b, p, w: 1e-6 * (f / p + b / w), "You add the two times."),
+        (lambda *given: round(seconds(*given), 3), "rounded to three decimals"),
     ],
     "14.2": [
-        (loss_with(logits=lambda x: x.log_softmax(-1).exp().log2()), "you have"),
-        (loss_sum(selected_count, lambda log_p: log_p), "the sign is turned"),
-        (lambda h, head, y: loss_with()(h, head, y) if (y != -100).any() else 1.0, "you have 1.0"),
-        (lambda *given: loss_with()(*given).item(), "carries no gradient"),
-        (lambda h, head, y: loss_with()(h.detach(), head, y), "carries no gradient"),
+        (partial(loss_with, logits=lambda x: x.log_softmax(-1).exp().log2()), "you have"),
+        (lambda *given: -loss_with(*given), "the sign is turned"),
+        (lambda h, head, y: loss_with(h, head, y) if (y != -100).any() else 1.0, "you have 1.0"),
+        (lambda *given: loss_with(*given).item(), "carries no gradient"),
+        (lambda h, head, y: loss_with(h.detach(), head, y), "carries no gradient"),
         (loss_doubled, "Gradient of `hidden`"),
         (lambda h, head, y: F.cross_entropy(head(h[y != -100]), y), "same mask on both"),
         (lambda h, head, y: -head(h).log_softmax(-1).flatten(0, 1)[
             range(y.numel()), y.flatten()].mean(), "no token id"),
-        (loss_with(end=lambda x: x * x), "it is squared"),
+        (lambda *given: loss_with(*given) ** 2, "it is squared"),
     ],
     "14.3": [
-        (rows_of(lambda s, p, e, t, n, N: 1.5 * mixed(s, p, e, t) - 0.25), "Are there numbers"),
-        (rows_of(lambda s, p, e, t, n, N: mixed(e, t)), "The seed has no effect: no second"
+        (rows_of(lambda s, p, e, t: 1.5 * mixed(s, p, e, t) - 0.25), "Are there numbers"),
+        (rows_of(lambda s, p, e, t: mixed(e, t)), "The seed has no effect: no second"
          " experiment. It must go in.\nAnd: The epoch has no effect"),
-        (rows_of(lambda s, p, e, t, n, N: mixed(s + p + e, t)), "A collision of sums"),
-        (rows_of(lambda s, p, e, t, n, N: mixed(1_000 * s + 100 * p + e, t)), "collision of sums"),
-        (rows_of(lambda s, p, e, t, n, N: mixed(s, 1_000 * p + e, t)), "A collision of sums"),
-        (rows_of(lambda s, p, e, t, n, N: mixed(s * p * e, t)), "A collision of sums"),
-        (numbers_of_digits, "A collision of sums"),
-        (numbers_of_a_sum, "A collision of sums"),
-        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e + t)), "One row is another one shifted"),
-        (rows_of(lambda s, p, e, t, n, N: mixed(s, p, e, t) ** 2), "ten tenths of [0, 1)"),
-        (rows_of(lambda s, p, e, t, n, N: (mixed(s, p, e) + 0.1 * t) % 1), "neighbouring"),
+        (rows_of(lambda s, p, e, t: mixed(s + p + e, t)), "A collision of sums"),
+        (rows_of(lambda s, p, e, t: mixed(1_000 * s + 100 * p + e, t)), "collision of sums"),
+        (rows_of(lambda s, p, e, t: mixed(s, 1_000 * p + e, t)), "A collision of sums"),
+        (rows_of(lambda s, p, e, t: mixed(s * p * e, t)), "A collision of sums"),
+        (of_numpy(lambda s, p, e: int(f"{s}{p}{e}")), "A collision of sums"),
+        (of_torch(lambda s, p, e: s * 1_000_003 + p * 1_009 + e), "A collision of sums"),
+        (rows_of(lambda s, p, e, t: mixed(s, p, e + t)), "One row is another one shifted"),
+        (rows_of(lambda *places: mixed(*places) ** 2), "ten tenths of [0, 1)"),
+        (rows_of(lambda s, p, e, t: (mixed(s, p, e) + 0.1 * t) % 1), "neighbouring"),
         (lambda s, p, examples, tokens: torch.rand(tokens), "expected a tensor of shape"),
         (lambda s, p, examples, tokens: torch.Generator().manual_seed(examples), "loop over"),
     ],
     "14.4": [
-        (lambda x: skew_by_gather(lambda i, j, T: i - j + T - 1)(x).T, "And: Rows and columns"),
-        (skew_by_gather(lambda i, j, T: j - i + T - 1), "in new memory"),
+        (lambda x: skew_by_gather(x, turn=-1).T, "And: Rows and columns"),
+        (skew_by_gather, "in new memory"),
         (lambda x: skew_by_cutting(x).clone(), "in new memory"),
         (lambda x: skew_by_cutting(x).tolist(), "in new memory"),
         (lambda x: x, "expected a tensor of shape (2, 2), that is (T, T)"),
@@ -342,33 +290,34 @@ WRONG = {
          "less than the row's length"),
     ],
     "14.5": [
-        (online_with(ranges=lambda T, c: range(0, T - c + 1, c) or [0]), "shorter chunk is left"),
+        (partial(online_with, ranges=whole_chunks), "shorter chunk is left"),
         (lambda scores, values, chunk: scores.softmax(0) @ values, "numbers at once"),
         (lambda s, v, c: (s - s.max()).exp() @ v / (s - s.max()).exp().sum(), "numbers at once"),
+        (online_listed, "tolist works on 50 numbers at once"),
         (online_two_passes, "is read again after chunk"),
         (lambda s, v, c: torch.from_numpy(s.softmax(0).numpy() @ v.numpy()), "calls `numpy`"),
         (lambda s, v, c: s.softmax(0)[:, None] * v, "expected a tensor of shape"),
-        (online_of_softmaxes(torch.stack), "expected a tensor of shape"),
-        (online_with(after=lambda mix, total: mix / total + 1), "it is one too large"),
+        (lambda s, v, c: s[None].softmax(1), "expected a tensor of shape"),
+        (lambda *given: online_with(*given) + 1, "it is one too large"),
         (lambda s, v, c: s[:c].softmax(0) @ v[: c + 1], "same places"),
     ],
     "14.6": [
         (real_in_place, "writes into `x`"),
-        (lambda layer, x, mask: real_with()(layer, x.detach(), mask), "carries no gradient"),
-        (lambda layer, x, mask: real_with()(layer, 2 * x - x.detach(), mask), "Gradient of `x`"),
+        (lambda layer, x, mask: real_with(layer, x.detach(), mask), "carries no gradient"),
+        (lambda layer, x, mask: real_with(layer, 2 * x - x.detach(), mask), "Gradient of `x`"),
         (lambda layer, x, mask: layer(x[mask != 0]), "expected a tensor of shape"),
-        (real_with(end=lambda y: 2 * y), "it is doubled"),
+        (lambda *given: 2 * real_with(*given), "it is doubled"),
         (lambda layer, x, mask: real_by_packing(layer, x, mask).tolist(), "carries no gradient"),
         (lambda layer, x, mask: x[mask.double()], "mask != 0"),
-        (real_with(pick=lambda m: m == 0, fill=torch.clone), "you have"),
+        (partial(real_with, pick=lambda m: m == 0, fill=torch.clone), "you have"),
     ],
     "14.7": [
-        (exit_with(taken=lambda every, at: every[at] * (at < len(every) - 1)), "no answer, zeros"),
-        (exit_with(used=lambda at, L: (at + 1) % L,
-                   taken=lambda every, at: every[at] * (at < len(every) - 1)), "and no layers"),
+        (exit_with(taken=lambda logits, last: logits * (not last)), "no answer, zeros"),
+        (exit_with(lambda at, L: (at + 1) % L, lambda logits, last: logits * (not last)),
+         "and no layers"),
         (lambda *given: exit_one_by_one(*given)[::-1], "The two results are exchanged"),
         (lambda *given: exit_one_by_one(*given)[0], "expected 2: logits, number of layers used"),
-        (exit_with(taken=lambda every, at: every[at] + 1), "it is one too large"),
+        (exit_with(taken=lambda logits, last: logits + 1), "it is one too large"),
         (lambda x, layers, exits, confident: 1 if confident(exits[0](torch.cat([x, x]))) else 2,
          "no single yes or no"),
     ],

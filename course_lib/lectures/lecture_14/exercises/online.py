@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -104,9 +105,22 @@ class Watch(TorchDispatchMode):
             self.latest[memory] = number
 
 
+class Lists(TorchFunctionMode):
+    """Lets a Watch see .tolist(), which reads numbers without an operation."""
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self.watch = watch
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is Tensor.tolist:
+            self.watch.see("tolist", args[0])
+        return func(*args, **(kwargs or {}))
+
+
 def expect_chunks(function: Guarded, scores: Tensor, values: Tensor, chunk: int) -> None:
     def watched(*given: Any) -> Any:
-        with Watch(scores, values, chunk):
+        with Watch(scores, values, chunk) as watch, Lists(watch):
             return function.function(*given)
 
     with Watch(scores, values, chunk):

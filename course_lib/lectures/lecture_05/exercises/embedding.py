@@ -160,8 +160,7 @@ EMBEDDING = Exercise(
              "index the table instead."),
         Edit("table[ids]", "table.detach()[ids]", "No gradient reaches the table: it would never "
              "learn. Is there a .detach(), .data, torch.no_grad() or a new tensor on the way?"),
-        Edit("rows @ projection", "rows @ projection.detach()",
-             "No gradient reaches the projection: it would never learn. Is there a .detach() or "
-             ".data on the way?"),
+        Edit("rows @ projection", "rows @ projection.detach()", "No gradient reaches the "
+             "projection: it would never learn. Is there a .detach() or .data on the way?"),
     ),
 )  # fmt: skip

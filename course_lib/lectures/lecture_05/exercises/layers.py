@@ -154,10 +154,9 @@ LAYERS = Exercise(
              "Layers ran copies of a block. A copy begins with the same numbers, but it is a "
              "second set of weights: it takes memory of its own and learns something of its own. "
              "Call the same object again."),
-        Edit(BLOCKS, "blocks = [make_block() for _ in range(num_layers)]",
-             "A block was made for each layer: that is BERT. Make one block for each *group* "
-             "before the loop, and call it again for each layer of the group.",
-             more=(("layer // size", "layer"),)),
+        Edit(BLOCKS, "blocks = [make_block() for _ in range(num_layers)]", "A block was made for "
+             "each layer: that is BERT. Make one block for each *group* before the loop, and call "
+             "it again for each layer of the group.", more=(("layer // size", "layer"),)),
         Edit(BLOCKS, "blocks = [make_block()]",
              "One block serves all layers. That is ALBERT with num_groups=1; here each group has a "
              "block of its own.", more=(("layer // size", "0"),)),
@@ -185,9 +184,8 @@ LAYERS = Exercise(
         Edit("return states", "return states[::-1]", "The states stand in reverse: x comes first."),
         Edit("block(states[-1])", "block(x)",
              "Every layer was given x. A layer reads what the layer before it made."),
-        Edit("block(states[-1])", "block(states[-1].detach())",
-             "The states are right, but the shared weights get the gradient of the last visit "
-             "only. The path is cut between the layers (.detach(), .data). Left alone, the "
-             "gradients of all visits add up."),
+        Edit("block(states[-1])", "block(states[-1].detach())", "The states are right, but the "
+             "shared weights get the gradient of the last visit only. The path is cut between the "
+             "layers (.detach(), .data). Left alone, the gradients of all visits add up."),
     ),
 )  # fmt: skip

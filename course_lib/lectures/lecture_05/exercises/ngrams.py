@@ -112,9 +112,8 @@ NGRAMS = Exercise(
         Edit(SUM, "weights / len(weights)", f"You divide by their number. {NOT_NORMALISED}"),
         Edit(f"({SUM}).cumsum(0)", SUM, "u is compared with the probabilities themselves; it must "
              "be compared with their running sum: 6/11, 9/11, 11/11."),
-        Edit("u[:, None] >=", "1 - u[:, None] >=",
-             "The probabilities are right, but the lengths are laid out from 1 downwards, so that "
-             "the longest run owns the smallest u. A small u must give length 1, and the length "
-             "grows with u."),
+        Edit("u[:, None] >=", "1 - u[:, None] >=", "The probabilities are right, but the lengths "
+             "are laid out from 1 downwards, so that the longest run owns the smallest u. A small "
+             "u must give length 1, and the length grows with u."),
     ),
 )  # fmt: skip

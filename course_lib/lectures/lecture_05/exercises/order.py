@@ -231,10 +231,9 @@ ORDER = Exercise(
         Edit(PAIR, "(second[::-1], first[::-1], 1) if swapped else (first, second, 0)",
              "The ids of swapped segments run backwards. Swap the two segments; each is read as it "
              "was written."),
-        Edit("chain(*document[:split])", "chain(*document[:split][::-1])",
-             "The sentences of a segment changed places. Only the two segments change places; "
-             "inside each the order stays.", more=(("chain(*document[split:])",
-                                                    "chain(*document[split:][::-1])"),)),
+        Edit("chain(*document[:split])", "chain(*document[:split][::-1])", "The sentences of a "
+             "segment changed places. Only the two segments change places; inside each the order "
+             "stays.", more=(("chain(*document[split:])", "chain(*document[split:][::-1])"),)),
         Edit(PAIR, "(second, first, 0) if swapped else (first, second, 1)",
              "The labels are exchanged: 0 is in order and 1 is swapped. (Natural or not: weights "
              "trained elsewhere expect it.)"),
@@ -245,10 +244,9 @@ ORDER = Exercise(
              "Some pairs are swapped, but every label is 0. Swapped pairs have the label 1."),
         Edit(DRAWN, "False", "All pairs are in order; half of them should be swapped, at random."),
         Edit(DRAWN, "True", "All pairs are swapped; half of them should be in order, at random."),
-        Edit(PAIR, "(second, first, 1) if swapped else (first, second, 0)\n        "
-             "pair = (*pair[:2], int(rng.random() < 0.5))",
-             "Label and order are drawn apart, and have nothing to do with each other: draw once, "
-             "and let the label say what was drawn."),
+        Edit(PAIR, "(second, first, 1) if swapped else (first, second, 0)\n        pair = "
+             "(*pair[:2], int(rng.random() < 0.5))", "Label and order are drawn apart, and have "
+             "nothing to do with each other: draw once, and let the label say what was drawn."),
         Edit(SHORT, "split = 1", "A document of one sentence gave a pair with an empty segment; "
              "leave it out.", more=((SPLIT, "rng.randint(1, max(1, len(document) - 1))"),)),
         Edit(SHORT, "split = 1", "A document of one sentence gave a pair as well, with a second "
@@ -259,16 +257,14 @@ ORDER = Exercise(
         Edit(SPLIT, "len(document) // 2",
              "All documents of one length are split at the same place: draw the split."),
         Edit(SPLIT, "1", "Every document is split after its first sentence: draw the split."),
-        Edit(SPLIT, "rng.randrange(1, max(2, len(document) - 1))",
-             "The last place is never drawn. rng.randint(1, n) includes both ends; range and "
-             "randrange leave out the last."),
+        Edit(SPLIT, "rng.randrange(1, max(2, len(document) - 1))", "The last place is never drawn. "
+             "rng.randint(1, n) includes both ends; range and randrange leave out the last."),
         Edit(SPLIT, "1 + int((u := rng.random()) * (len(document) - 1))", "One random number "
              "decides both the split and the label, so that the split gives the label away: draw "
              "one for each.", more=((DRAWN, "u < 0.5"),)),
         Edit(DRAWN, "len(pairs) % 2", "The labels are not drawn: they alternate. Draw each."),
-        Edit(LOOP, "    u = rng.random()\n" + LOOP,
-             "One draw decides for all documents: draw the label of each.",
-             more=((DRAWN, "u < 0.5"),)),
+        Edit(LOOP, "    u = rng.random()\n" + LOOP, "One draw decides for all documents: draw the "
+             "label of each.", more=((DRAWN, "u < 0.5"),)),
         Edit("< 0.5", "< 0.25", "A quarter of the pairs is swapped; expected half."),
         Edit("< 0.5", "< 0.75", "Three quarters of the pairs are swapped; expected half."),
     ),

@@ -176,9 +176,8 @@ LAYERS = Exercise(
         Edit(PAIRS, "real[:, None, :] & (real[:, :, None] | True)",
              "Attention: keys of padding are left out, but not its queries: padding's own row of "
              "scores is counted as well. Both tokens of a pair must be real."),
-        Edit(PAIRS, "real[:, :, None] & (real[:, None, :] | True)",
-             "Attention: queries of padding are left out, but not its keys. Both tokens of a pair "
-             "must be real."),
+        Edit(PAIRS, "real[:, :, None] & (real[:, None, :] | True)", "Attention: queries of padding "
+             "are left out, but not its keys. Both tokens of a pair must be real."),
         Edit("(scores - wanted.detach())", "(scores - wanted.detach()).mean(1, keepdim=True)",
              "Attention: the scores are averaged over the heads before they are compared. Each "
              "head is compared with the same head of the teacher; the mean comes after the "

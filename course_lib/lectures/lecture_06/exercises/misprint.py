@@ -164,9 +164,8 @@ MISPRINT = Exercise(
     ),
     mistakes=(
         Edit("sum(row.values()) / len(row)",
-             "fmean(x for task, x in row.items() if task != 'WNLI')",
-             "The mean is taken without WNLI. Other papers leave it out; this table's mean has all "
-             "nine tasks."),
+             "fmean(x for task, x in row.items() if task != 'WNLI')", "The mean is taken without "
+             "WNLI. Other papers leave it out; this table's mean has all nine tasks."),
         Edit("sum(row.values()) / len(row)", "sorted(row.values())[4]",
              "The median is compared with the printed mean. (The *cells* are medians of five runs; "
              "the score beside them is the cells' mean.)"),

@@ -59,18 +59,15 @@ SOFTEN = Exercise(
     infinite="Not all of it is a finite number: exp of a large logit is infinite, and 0 · log 0 is "
     "not a number. log_softmax subtracts the largest logit first.",
     mistakes=(
-        Edit("logits / temperature", "logits * temperature",
-             "The logits are multiplied by T. That sharpens: with T = 2 the best choice wins by "
-             "more. Divide by T."),
+        Edit("logits / temperature", "logits * temperature", "The logits are multiplied by T. That "
+             "sharpens: with T = 2 the best choice wins by more. Divide by T."),
         Edit("logits / temperature", "logits",
              "T has no effect: these are the probabilities at T = 1. (Dividing the *probabilities* "
              "by T and renormalising gives the same.) Divide the logits, before the softmax."),
-        Edit("p = log_p.exp()", "p = logits.softmax(-1) / temperature",
-             "The probabilities are divided by T; they no longer add up to one. Divide the logits, "
-             "before the softmax."),
-        Edit("log_softmax(-1)", "log_softmax(0)",
-             "Each column adds up to one, each row does not: the softmax runs over the positions. "
-             "It must run over the V choices, the last axis."),
+        Edit("p = log_p.exp()", "p = logits.softmax(-1) / temperature", "The probabilities are "
+             "divided by T; they no longer add up to one. Divide the logits, before the softmax."),
+        Edit("log_softmax(-1)", "log_softmax(0)", "Each column adds up to one, each row does not: "
+             "the softmax runs over the positions. It must run over the V choices, the last axis."),
         Edit("p = log_p.exp()", "p = (logits / temperature).exp()",
              "These are exp(logit / T), not divided by their sum.",
              more=(("log_p = (logits / temperature)", "log_p = (logits / (1 * temperature))"),)),

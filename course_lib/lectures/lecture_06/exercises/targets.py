@@ -110,9 +110,8 @@ TARGETS = Exercise(
         Edit("(teacher - student)", "(teacher - student.exp())",
              "The student's probabilities stand where their logarithms belong. F.kl_div expects "
              "log-probabilities as its first argument and does not complain: use log_softmax."),
-        Edit("(teacher - student)", "(teacher - student_logits / temperature)",
-             "The student's logits stand where logarithms of probabilities belong. Put log_softmax "
-             "around them."),
+        Edit("(teacher - student)", "(teacher - student_logits / temperature)", "The student's "
+             "logits stand where logarithms of probabilities belong. Put log_softmax around them."),
         Edit("teacher.exp() *", "(teacher == teacher.amax(-1, keepdim=True)) *",
              "Only the teacher's best choice is used, as if it were a label. What the teacher "
              "thinks of the other choices is what distillation is about.",
@@ -124,13 +123,11 @@ TARGETS = Exercise(
         Edit("teacher.exp() * (teacher - student)", "(teacher.exp() - student.exp()) ** 2",
              "This is the squared distance of the probabilities; expected their divergence, "
              "Σ teacher · (log teacher − log student)."),
-        Edit(".sum(-1)  #", ".mean(-1)  #",
-             "The mean runs over all N · V entries. Over the V choices it is a *sum* (that makes "
-             "it a divergence), over the N positions a mean: reduction=\"batchmean\", not "
-             "\"mean\"."),
-        Edit("apart.mean()", "apart.sum()",
-             "This is the sum over the positions; expected their mean, so that long batches weigh "
-             "no more than short ones."),
+        Edit(".sum(-1)  #", ".mean(-1)  #", "The mean runs over all N · V entries. Over the V "
+             "choices it is a *sum* (that makes it a divergence), over the N positions a mean: "
+             'reduction="batchmean", not "mean".'),
+        Edit("apart.mean()", "apart.sum()", "This is the sum over the positions; expected their "
+             "mean, so that long batches weigh no more than short ones."),
         Edit(".log_softmax(-1)\n    teacher", ".log_softmax(0)\n    teacher",
              "The softmax runs over the positions; it must run over the V choices, the last axis.",
              more=((".log_softmax(-1)\n    apart", ".log_softmax(0)\n    apart"),)),

@@ -222,9 +222,8 @@ TRIPLE = Exercise(
         Edit("student.hidden_states[-1]", "student.hidden_states[-2]", "The last layer but one is "
              "compared. Hidden states begin with the embeddings, so the last layer is [-1].",
              more=(("teacher.hidden_states[-1]", "teacher.hidden_states[-2]"),)),
-        Edit("F.cosine_similarity(last, taught, dim=-1)",
-             "sum(F.cosine_similarity(*x, dim=-1) for x in zip(student.hidden_states, "
-             "teacher.hidden_states)) / len(student.hidden_states)",
+        Edit("F.cosine_similarity(last, taught, dim=-1)", "sum(F.cosine_similarity(*x, dim=-1) for "
+             "x in zip(student.hidden_states, teacher.hidden_states)) / len(student.hidden_states)",
              "The cosine is averaged over all hidden states. DistilBERT compares the last layer "
              "only; comparing layer by layer is TinyBERT's idea."),
         Edit(COS, "(1 - F.cosine_similarity(last, taught)).mean()", "The cosine runs over the "

@@ -218,11 +218,10 @@ CORRUPTING = Exercise(
         Edit(P, "logits.detach()[:1].softmax(-1).expand_as(logits)", "Every position is filled "
              "from the distribution of the first one. Each position has a distribution of its own, "
              "a row of the logits."),
-        Edit(PUT, "filled.view_as(input_ids)[predict_at % len(input_ids), "
-             "predict_at // len(input_ids)] = words",
-             "predict_at is taken apart the wrong way round, with B where T belongs. It counts "
-             "along the rows: position t of row b is b·T + t, so the row is at // T and the column "
-             "at % T."),
+        Edit(PUT, "filled.view_as(input_ids)[predict_at % len(input_ids), predict_at // "
+             "len(input_ids)] = words", "predict_at is taken apart the wrong way round, with B "
+             "where T belongs. It counts along the rows: position t of row b is b·T + t, so the "
+             "row is at // T and the column at % T."),
         Edit(PUT, "filled.view_as(input_ids)[0, predict_at % input_ids.shape[1]] = words",
              "All words land in the first row. predict_at counts through the whole batch, b·T + t: "
              "flatten the ids, or take at // T as the row."),
@@ -241,8 +240,7 @@ CORRUPTING = Exercise(
              "The words arrive at the right positions in another order: the i-th row of the logits "
              "belongs to the i-th number in predict_at."),
         Edit("filled = input_ids.flatten().clone()",
-             "filled = torch.full((input_ids.numel(),), MASK)",
-             "Only the drawn words are in your result; all other tokens of the text stay. Start "
-             "from a copy of input_ids."),
+             "filled = torch.full((input_ids.numel(),), MASK)", "Only the drawn words are in your "
+             "result; all other tokens of the text stay. Start from a copy of input_ids."),
     ),
 )  # fmt: skip

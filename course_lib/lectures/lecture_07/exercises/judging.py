@@ -91,10 +91,9 @@ JUDGING = Exercise(
              "leave it out, of the sum and of the count."),
         Edit(MEAN, "losses[real].sum() / losses.numel()", "The padding is left out of the sum, but "
              "the sum is divided by all B·T positions. Divide by the number of real tokens."),
-        Edit(WITH, "F.binary_cross_entropy_with_logits(logits * real,",
-             "The logits of the padding are set to zero and averaged in. A logit of zero is no "
-             "answer: it costs ln 2 = 0.69. Leave these positions out.",
-             more=((MEAN, "losses.mean()"),)),
+        Edit(WITH, "F.binary_cross_entropy_with_logits(logits * real,", "The logits of the padding "
+             "are set to zero and averaged in. A logit of zero is no answer: it costs ln 2 = 0.69. "
+             "Leave these positions out.", more=((MEAN, "losses.mean()"),)),
         Edit(MEAN, "losses[real & labels.bool()].mean()", "The loss runs over the replaced tokens "
              "only. Then answering 'replaced' everywhere would be free. It runs over all real "
              "tokens, original ones too: that is what ELECTRA gains."),

@@ -105,10 +105,9 @@ LABELS = Exercise(
         Edit("corrupted_ids != original_ids", "corrupted_ids != masked_ids",
              "The corrupted text is compared with the masked one. That asks whether a [MASK] was "
              "filled, and it always is. Compare with the original."),
-        Edit("corrupted_ids != original_ids", "corrupted_ids == original_ids",
-             "Your labels are the wrong way round: 1 for original. That is how the paper writes "
-             "its discriminator, D = P(original). Here, as in the released code, 1 means "
-             "replaced."),
+        Edit("corrupted_ids != original_ids", "corrupted_ids == original_ids", "Your labels are "
+             "the wrong way round: 1 for original. That is how the paper writes its discriminator, "
+             "D = P(original). Here, as in the released code, 1 means replaced."),
         Edit(RULE, "((corrupted_ids == original_ids) & (masked_ids != original_ids)).long()",
              "You label the positions where the generator found the true word. Those are the ones "
              "that count as original: label those where it drew another word."),
@@ -122,9 +121,8 @@ LABELS = Exercise(
         Edit(RULE, f"{RULE}[masked_ids != original_ids]",
              "Your labels are those of the masked positions only. The discriminator judges every "
              "token: (B, T), with 0 wherever nothing changed."),
-        Edit(RULE, "torch.where(corrupted_ids != original_ids, corrupted_ids, 0)",
-             "Where a word was replaced you return its id. The discriminator answers yes or no: "
-             "1."),
+        Edit(RULE, "torch.where(corrupted_ids != original_ids, corrupted_ids, 0)", "Where a word "
+             "was replaced you return its id. The discriminator answers yes or no: 1."),
         Edit(RULE, "torch.where(corrupted_ids != original_ids, original_ids, 0)",
              "Where a word was replaced you return the true word, as the generator's target. The "
              "discriminator does not name the word, it only says whether one was replaced: 1."),

@@ -116,10 +116,9 @@ BUCKET = Exercise(
         Stage("the published 256 buckets", published),
     ),
     mistakes=(
-        Edit(LEFT, "left = exact - 1",
-             "Beyond `exact` you spread over exact − 1 buckets. The source above has middle − 1 "
-             "because half of the buckets are near and half are far. Here k − 1 − exact are "
-             "left."),
+        Edit(LEFT, "left = exact - 1", "Beyond `exact` you spread over exact − 1 buckets. The "
+             "source above has middle − 1 because half of the buckets are near and half are far. "
+             "Here k − 1 − exact are left."),
         Edit(LEFT, "left = buckets - exact", "Beyond `exact` you spread over k − exact buckets, "
              "one too many: the last is k − 1, so k − 1 − exact are left."),
         Edit(LEFT, "left = buckets - 1", "Beyond `exact` you spread over k − 1 buckets, as if the "
@@ -137,9 +136,8 @@ BUCKET = Exercise(
         Edit(CURVE, "(size - exact) / (furthest - 1 - exact)",
              "Beyond `exact` your buckets are all equally wide. They widen by a constant factor: "
              "the fraction is a quotient of logarithms."),
-        Edit(CURVE, "(size / exact).log()",
-             "log(distance / exact) is not divided by log((furthest − 1) / exact): the last bucket "
-             "is reached too early or too late."),
+        Edit(CURVE, "(size / exact).log()", "log(distance / exact) is not divided by log((furthest "
+             "− 1) / exact): the last bucket is reached too early or too late."),
         *(Edit(CURVE, f"(size / exact).{above}() / math.{below}((furthest - 1) / exact)",
                f"The two logarithms have different bases, torch.{above} above the line and "
                f"math.{below} below. Any base will do, the same for both.")
@@ -164,18 +162,16 @@ BUCKET = Exercise(
         Edit("distance.abs().clamp(min=exact)", "distance",
              "The logarithm of a negative distance is nan: take distance.abs() first. What is far "
              "to the right has one meaningless number for all in your result."),
-        Edit(WHERE, "far * distance.sign()",
-             "Distances up to `exact` all land in bucket `exact`. Each of them has a bucket of its "
-             "own: the distance itself."),
+        Edit(WHERE, "far * distance.sign()", "Distances up to `exact` all land in bucket `exact`. "
+             "Each of them has a bucket of its own: the distance itself."),
         Edit("exact + (", "(", "Beyond `exact` you count from zero: add `exact`, for the near "
              "buckets come first."),
         Edit("far.clamp(max=buckets - 1)", "far", "Distances beyond furthest − 1 get buckets "
              "beyond the last. They all stay in bucket k − 1."),
         Edit("far.clamp(max=buckets - 1)", "far.clamp(max=buckets)",
              "Your last bucket is k; with 0 to k − 1 there are k of them already."),
-        Edit(WHERE, WHERE.replace("exact", "buckets // 2"),
-             "Distances up to half of the buckets keep their own number, as in the source above. "
-             "Here it is up to `exact`."),
+        Edit(WHERE, WHERE.replace("exact", "buckets // 2"), "Distances up to half of the buckets "
+             "keep their own number, as in the source above. Here it is up to `exact`."),
         Edit(WHERE, f"{WHERE} + buckets", "You have added k: that is the row of the table. "
              "Expected is the bucket, from −(k − 1) to k − 1."),
         Other(lambda d, k, f, exact: log_bucket(d, k, f).clamp(1 - k, k - 1),

@@ -105,9 +105,8 @@ DECODER = Exercise(
              "alone. It is x *plus* that vector."),
         Edit(FIRST, "query = (x + p) / 2", "The first query is the *mean* of x and the vectors of "
              "the positions. It is their sum."),
-        Edit(LOOP, f"query = x\n    {LOOP}\n        query = query + p",
-             "The positions are added again at every visit. They are added once, before the "
-             "first."),
+        Edit(LOOP, f"query = x\n    {LOOP}\n        query = query + p", "The positions are added "
+             "again at every visit. They are added once, before the first."),
         Edit(END, "(query + p)[masked]", "The positions are added after the visits, when nothing "
              "is attended to any more. Add them before the first.", more=((FIRST, "query = x"),)),
         Edit(FEED, "query = x = block.feed(attended)", "From the second visit on, key and value "
@@ -118,8 +117,7 @@ DECODER = Exercise(
              "without positions."),
         Edit(READ, "block.attend(query, ", "This is three ordinary layers on x, to which the "
              "positions are added at the end. Add them before the first visit, to the query; x "
-             "alone is key and value.",
-             more=((FIRST, "query = x"), (END, "(query + p)[masked]"))),
+             "alone is key and value.", more=((FIRST, "query = x"), (END, "(query + p)[masked]"))),
         Edit(READ, "block.attend(query, ", "This is three ordinary layers on x: the positions have "
              "no effect, and key and value move on. Add the positions to the query; key and value "
              "stay x.", more=((FIRST, "query = x"),)),

@@ -77,12 +77,10 @@ ROWS = Exercise(
              "(position[:, None] - position[None, :]).abs()",
              "The distance has lost its sign: three to the left and three to the right look up the "
              "same row. Leave the sign, i − j, and add k."),
-        Edit(RULE, "(distance + span).clamp(0, 2 * span)",
-             "Your highest row is 2k: the table would need 2k + 1 rows, from −k to k. It has 2k, "
-             "numbered 0 to 2k − 1 (equation 3)."),
-        Edit(RULE, "distance.clamp(-span, span)",
-             "k is not added; distances are cut at −k and k. A table has no row −1: add k before "
-             "you cut, so that distance 0 looks up row k."),
+        Edit(RULE, "(distance + span).clamp(0, 2 * span)", "Your highest row is 2k: the table "
+             "would need 2k + 1 rows, from −k to k. It has 2k, numbered 0 to 2k − 1 (equation 3)."),
+        Edit(RULE, "distance.clamp(-span, span)", "k is not added; distances are cut at −k and k. "
+             "A table has no row −1: add k before you cut, so that distance 0 looks up row k."),
         Edit(RULE, "distance.clamp(-span, span - 1)",
              "k is not added; distances are cut at −k and k − 1. A table has no row −1: add k "
              "before you cut, so that distance 0 looks up row k."),
@@ -91,20 +89,17 @@ ROWS = Exercise(
         Edit(RULE, "distance.clamp(0, 2 * span - 1) + span",
              "You cut at 0 and 2k − 1 first and add k then. All tokens to the right share row k, "
              "and rows beyond the table are looked up. First add k, then cut."),
-        Edit(RULE, "distance.clamp(0, 2 * span - 1)",
-             "k is not added before you cut at 0 and 2k − 1. Distance 0 belongs to row k, the "
-             "middle."),
-        Edit(RULE, "distance + span",
-             "Distances beyond k are not cut: rows below 0 or above 2k − 1 are looked up, which "
-             "the table does not have. (A negative number would even be found: torch counts it "
-             "from the end.)"),
+        Edit(RULE, "distance.clamp(0, 2 * span - 1)", "k is not added before you cut at 0 and 2k − "
+             "1. Distance 0 belongs to row k, the middle."),
+        Edit(RULE, "distance + span", "Distances beyond k are not cut: rows below 0 or above 2k − "
+             "1 are looked up, which the table does not have. (A negative number would even be "
+             "found: torch counts it from the end.)"),
         Edit(RULE, "(distance + span).clamp(max=2 * span - 1)",
              "Rows above 2k − 1 are cut, but rows below 0 are not. Cut on both sides."),
         Edit(RULE, "(distance + span).clamp(min=0)",
              "Rows below 0 are cut, but rows above 2k − 1 are not. Cut on both sides."),
-        Edit(RULE, "(distance + span).clamp(1, 2 * span - 1)",
-             "Row 0 is never used: your rows begin at 1. Distance −k and everything below it has "
-             "row 0."),
+        Edit(RULE, "(distance + span).clamp(1, 2 * span - 1)", "Row 0 is never used: your rows "
+             "begin at 1. Distance −k and everything below it has row 0."),
         Edit(RULE, "(distance + span).clamp(0, 2 * span - 1) + 1",
              "Your rows are numbered 1 to 2k. Tables count from 0: 0 to 2k − 1."),
         Edit(RULE, "(distance + span - 1).clamp(0, 2 * span - 1)",

@@ -136,16 +136,14 @@ SCORES = Exercise(
         Stage("all three", cases((1, 1, 1), (1, 1, 1))),
     ),
     mistakes=(
-        Edit(BY_KEY, f"(key @ {QUERY_T}).gather(-1, rows)",
-             "Your third term looks up δ(j, i). That is the paper's formula (equation 4). The code "
-             "its authors released, whose weights exist, looks up δ(i, j) in both terms; so does "
-             "this exercise."),
+        Edit(BY_KEY, f"(key @ {QUERY_T}).gather(-1, rows)", "Your third term looks up δ(j, i). "
+             "That is the paper's formula (equation 4). The code its authors released, whose "
+             "weights exist, looks up δ(i, j) in both terms; so does this exercise."),
         Edit(C2P, f"(query @ {KEY_T}).gather(-1, rows.transpose(-1, -2))",
              "The second term looks up δ(j, i). Entry (i, j) of the scores looks up delta[i, j]."),
-        Edit(BY_KEY, f"(key @ {QUERY_T}).gather(-1, rows)",
-             "In your third term row i belongs to the key of token i. Its product was made key by "
-             "key, so after the gather its axes are (j, i): swap the last two before you add.",
-             more=((P2C, "by_key"),)),
+        Edit(BY_KEY, f"(key @ {QUERY_T}).gather(-1, rows)", "In your third term row i belongs to "
+             "the key of token i. Its product was made key by key, so after the gather its axes "
+             "are (j, i): swap the last two before you add.", more=((P2C, "by_key"),)),
         Edit(P2C, "by_key", "In your third term row i belongs to the key of token i, looked up at "
              "δ(j, i). After a gather with delta's axes swapped, (j, i), swap the result back."),
         Edit(BY_KEY, "torch.einsum('baid,aijd->baji', query, position_query[:, delta])",

@@ -68,48 +68,37 @@ BOUND = Exercise(
         Edit("max(computing, moving)", "computing + moving",
              "You add the two times. Memory fetches the next numbers while arithmetic works on "
              "these: at best the shorter time hides behind the longer one."),
-        Edit("max(computing, moving)", "min(computing, moving)",
-             "You return the shorter of the two times. A kernel is done when *both* are done: the "
-             "longer one is the bound."),
+        Edit("max(computing, moving)", "min(computing, moving)", "You return the shorter of the "
+             "two times. A kernel is done when *both* are done: the longer one is the bound."),
         Edit("max(computing, moving)", "(computing + moving) / 2",
              "You return the mean of the two times. The longer one is the bound."),
-        Edit("max(computing, moving)", "computing",
-             "Only arithmetic counts in your answer. A sum of two matrices is memory-bound: "
-             "compare with the time that the bytes take."),
-        Edit("max(computing, moving)", "moving",
-             "Only memory counts in your answer. A large product is compute-bound: compare with "
-             "the time that the FLOPs take."),
+        Edit("max(computing, moving)", "computing", "Only arithmetic counts in your answer. A sum "
+             "of two matrices is memory-bound: compare with the time that the bytes take."),
+        Edit("max(computing, moving)", "moving", "Only memory counts in your answer. A large "
+             "product is compute-bound: compare with the time that the FLOPs take."),
         Edit("max(computing, moving)", "min(peak, flops / bytes_moved * bandwidth)",
              "You return a rate, min(peak, intensity · bandwidth): the height of the roof in "
              "GFLOP/s. Asked for is the time under it, in seconds."),
         Edit("max(computing, moving)", "min(peak, flops / bytes_moved * bandwidth) * GIGA",
              "You return a rate in FLOPs a second. Asked for is the time, in seconds."),
-        Edit("return longer", "return 1e3 * longer",
-             "These are milliseconds; expected seconds."),
-        Edit("return longer", "return 1e6 * longer",
-             "These are microseconds; expected seconds."),
+        Edit("return longer", "return 1e3 * longer", "These are milliseconds; expected seconds."),
+        Edit("return longer", "return 1e6 * longer", "These are microseconds; expected seconds."),
         Edit("return longer", "return GIGA * longer",
              "Your time is 10⁹ times too long: peak and bandwidth count *billions* a second."),
-        Edit("(peak * GIGA)", "peak",
-             "The bytes are divided by billions a second, the FLOPs are not. Peak is in GFLOP/s: "
-             "10⁹ FLOPs a second."),
-        Edit("(bandwidth * GIGA)", "bandwidth",
-             "The FLOPs are divided by billions a second, the bytes are not. The bandwidth is in "
-             "GB/s: 10⁹ bytes a second."),
+        Edit("(peak * GIGA)", "peak", "The bytes are divided by billions a second, the FLOPs are "
+             "not. Peak is in GFLOP/s: 10⁹ FLOPs a second."),
+        Edit("(bandwidth * GIGA)", "bandwidth", "The FLOPs are divided by billions a second, the "
+             "bytes are not. The bandwidth is in GB/s: 10⁹ bytes a second."),
         Edit("return longer", "return longer * GIGA / 2**30",
              "You count a billion as 2³⁰. GFLOP/s and GB/s are decimal: 10⁹."),
-        Edit("bytes_moved / (", "bytes_moved / 4 / (",
-             "You divide the bytes by four, as if numbers had to be counted. `bytes_moved` is "
-             "what the bandwidth counts: bytes."),
-        Edit("bytes_moved / (", "bytes_moved * 4 / (",
-             "You multiply the bytes by four, as if numbers of 4 bytes had been counted. "
-             "`bytes_moved` is in bytes already."),
-        Edit("flops / (", "flops / 2 / (",
-             "You halve the FLOPs. `flops` counts them as the peak does: a multiply-add is two in "
-             "both."),
-        Edit("flops / (", "flops * 2 / (",
-             "You double the FLOPs. `flops` counts them as the peak does: a multiply-add is two "
-             "in both."),
+        Edit("bytes_moved / (", "bytes_moved / 4 / (", "You divide the bytes by four, as if "
+             "numbers had to be counted. `bytes_moved` is what the bandwidth counts: bytes."),
+        Edit("bytes_moved / (", "bytes_moved * 4 / (", "You multiply the bytes by four, as if "
+             "numbers of 4 bytes had been counted. `bytes_moved` is in bytes already."),
+        Edit("flops / (", "flops / 2 / (", "You halve the FLOPs. `flops` counts them as the peak "
+             "does: a multiply-add is two in both."),
+        Edit("flops / (", "flops * 2 / (", "You double the FLOPs. `flops` counts them as the peak "
+             "does: a multiply-add is two in both."),
         Edit("flops / (peak", "flops / (bandwidth",
              "The FLOPs are divided by the bandwidth and the bytes by the peak. It is the other "
              "way round.", more=(("bytes_moved / (bandwidth", "bytes_moved / (peak"),)),

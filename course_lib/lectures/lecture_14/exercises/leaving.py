@@ -153,9 +153,8 @@ LEAVING = Exercise(
               layers_called, Number("number of layers called", kind="int")),
     ),
     mistakes=(
-        Edit(SURE, "torch.full(rows.shape, depth == len(layers))",
-             "Every row gets the answer of the last exit. A row takes that of the first exit at "
-             "which it is confident."),
+        Edit(SURE, "torch.full(rows.shape, depth == len(layers))", "Every row gets the answer of "
+             "the last exit. A row takes that of the first exit at which it is confident."),
         Edit(WRITE, "answers, used[at] = logits, depth",
              "The layers are counted rightly, but every row gets the answer of the last exit. Take "
              "that of the exit at which it left.", more=ONCE),
@@ -167,11 +166,10 @@ LEAVING = Exercise(
         Edit("answers[at]", "answers[(used > 0).sum() + torch.arange(len(at))]",
              "The logits stand in the order in which rows left, the numbers of layers do not. Put "
              "each answer at its own place."),
-        Edit(f"done = {SURE}",
-             "sure = confident(logits); done = (late if depth > 1 else sure & False) | "
-             "(depth == len(layers)); late = sure[~done]",
-             "A row that is confident goes through one layer more and takes the answer of that. It "
-             "takes the answer it was confident of."),
+        Edit(f"done = {SURE}", "sure = confident(logits); done = (late if depth > 1 else sure & "
+             "False) | (depth == len(layers)); late = sure[~done]", "A row that is confident goes "
+             "through one layer more and takes the answer of that. It takes the answer it was "
+             "confident of."),
         Edit("confident(logits) |", "confident(logits).any().expand(len(rows)) |",
              "The whole batch stops when the first row is confident. The others go on."),
         Edit("confident(logits) |", "confident(logits).all().expand(len(rows)) |",
@@ -185,9 +183,8 @@ LEAVING = Exercise(
              "overwritten. Once it has left, it is gone.", more=((SHRINK, "pass"),)),
         Edit("confident(logits) |", "~confident(logits) |",
              "Those rows leave that are *not* confident."),
-        Edit(" | (depth == len(layers))", "",
-             "Rows that are confident nowhere have no answer and no layers. At the last exit "
-             "everybody leaves."),
+        Edit(" | (depth == len(layers))", "", "Rows that are confident nowhere have no answer and "
+             "no layers. At the last exit everybody leaves."),
         Edit(" | (depth == len(layers))", "",
              "Rows that are confident nowhere have no answer, zeros. At the last exit everybody "
              "leaves.", more=(("torch.zeros_like(rows)", "torch.full_like(rows, len(layers))"),)),
@@ -196,22 +193,18 @@ LEAVING = Exercise(
         Edit(SURE, "confident(logits) & (depth < len(layers))",
              "Rows that reach the last exit have no answer, zeros. There everybody leaves.",
              more=(("torch.zeros_like(rows)", "torch.full_like(rows, len(layers))"),)),
-        Edit("logits[done], depth", "logits[done], depth % len(layers)",
-             "Rows that are confident nowhere have used 0 layers by your count. They went through "
-             "all."),
-        Edit("logits[done], depth", "logits[done], depth - 1",
-             "The answers are right; the layers are counted from 0. A row that leaves after the "
-             "first layer has used 1."),
+        Edit("logits[done], depth", "logits[done], depth % len(layers)", "Rows that are confident "
+             "nowhere have used 0 layers by your count. They went through all."),
+        Edit("logits[done], depth", "logits[done], depth - 1", "The answers are right; the layers "
+             "are counted from 0. A row that leaves after the first layer has used 1."),
         Edit("logits[done], depth", "logits[done], len(layers) - depth",
              "The answers are right; you count the layers that a row was *spared*."),
         Edit("logits[done], depth", "logits[done], len(layers)",
              "The answers are right; but every row is said to have used all layers."),
-        Edit(SHRINK, "pass",
-             "The right answers, but all layers were given all rows, which saves nothing: take out "
-             "of x the rows that have left.", more=ONCE[1:]),
-        Edit(SHRINK, "rows, x = rows[stay], x[stay]",
-             "The right answers, but rows leave the batch one layer after they were confident: "
-             "take them out before the next layer.",
+        Edit(SHRINK, "pass", "The right answers, but all layers were given all rows, which saves "
+             "nothing: take out of x the rows that have left.", more=ONCE[1:]),
+        Edit(SHRINK, "rows, x = rows[stay], x[stay]", "The right answers, but rows leave the batch "
+             "one layer after they were confident: take them out before the next layer.",
              more=((f"done = {SURE}", f"stay = used[rows] == 0; done = ({SURE}) & stay"),)),
         Edit("if not len(rows):", "if False:",
              "All rows have left, and further layers are still called, with none. Their call costs "

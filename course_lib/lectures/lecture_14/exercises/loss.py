@@ -102,48 +102,40 @@ LOSS = Exercise(
     ),
     gradient=("hidden",),
     mistakes=(
-        Edit("max(1, len(losses))", "labels.numel()",
-             "The sum is divided by B·T. Where nothing is selected there is no loss to average: "
-             "divide by the number of selected positions."),
+        Edit("max(1, len(losses))", "labels.numel()", "The sum is divided by B·T. Where nothing is "
+             "selected there is no loss to average: divide by the number of selected positions."),
         Edit(" / max(1, len(losses))", "",
              "This is the sum over the selected positions; expected their mean."),
-        Edit("losses.sum() / max(1, len(losses))",
-             "torch.stack([part.mean() for part in losses.split(selected.sum(1).tolist()) "
-             "if len(part)]).mean()",
-             "The loss is averaged in each sequence first, then over sequences. Every selected "
-             "position counts the same, in whatever sequence it stands."),
-        Edit("max(1, len(losses))", "len(labels)",
-             "The sum is divided by the number of sequences; expected by the number of selected "
-             "positions."),
-        Edit("head(states)", "head(states).softmax(-1)",
-             "The softmax is applied twice. F.cross_entropy wants logits and makes the softmax "
-             "itself."),
+        Edit("losses.sum() / max(1, len(losses))", "torch.stack([part.mean() for part in "
+             "losses.split(selected.sum(1).tolist()) if len(part)]).mean()", "The loss is averaged "
+             "in each sequence first, then over sequences. Every selected position counts the "
+             "same, in whatever sequence it stands."),
+        Edit("max(1, len(losses))", "len(labels)", "The sum is divided by the number of sequences; "
+             "expected by the number of selected positions."),
+        Edit("head(states)", "head(states).softmax(-1)", "The softmax is applied twice. "
+             "F.cross_entropy wants logits and makes the softmax itself."),
         Edit('F.cross_entropy(head(states), tokens, reduction="none")',
-             "-head(states).gather(1, tokens[:, None])",
-             "These are the logits, with a minus: F.nll_loss wants log-probabilities. Take "
-             "log_softmax first, or F.cross_entropy."),
+             "-head(states).gather(1, tokens[:, None])", "These are the logits, with a minus: "
+             "F.nll_loss wants log-probabilities. Take log_softmax first, or F.cross_entropy."),
         Edit("losses.sum()", "(-losses).exp().sum()",
              "This is the mean probability. A loss is −ln P."),
         Edit("losses.sum()", "(1 - (-losses).exp()).sum()",
              "This is one minus the mean probability. A loss is −ln P."),
         Edit("losses.sum()", "-(-losses).exp().mean().log() * len(losses)",
              "This is −ln of the mean probability. Take the logarithm first, then the mean."),
-        Edit("labels != IGNORED", "labels > 0",
-             "Positions whose token has the id 0 are left out. 0 is an id like others; only −100 "
-             "means that nothing is selected."),
+        Edit("labels != IGNORED", "labels > 0", "Positions whose token has the id 0 are left out. "
+             "0 is an id like others; only −100 means that nothing is selected."),
         Edit("labels != IGNORED", "torch.ones_like(labels).bool()",
              "Where nothing is selected, your loss asks for token 0. Leave these positions out.",
              more=(("labels[selected]", "labels[selected].clamp(min=0)"),)),
         Edit("hidden[selected]", "hidden.flatten(0, 1)[: int(selected.sum())]",
              "The right number of rows meets the head, but the first ones of the batch. Take the "
              "rows that are selected."),
-        Edit("head(states)", "head(hidden)[selected]",
-             "The right loss, but the head saw all B·T rows. Pick the selected rows of `hidden` "
-             "before the head, not its logits after."),
+        Edit("head(states)", "head(hidden)[selected]", "The right loss, but the head saw all B·T "
+             "rows. Pick the selected rows of `hidden` before the head, not its logits after."),
         Edit("head(states)", "head(hidden[selected.any(1)])[selected[selected.any(1)]]",
              "The right loss, but the head saw whole sequences. Pick the selected rows alone."),
-        Edit("max(1, len(losses))", "len(losses)",
-             "Where nothing is selected your loss is not a number: zero divided by zero. Return 0: "
-             "divide the sum by at least 1."),
+        Edit("max(1, len(losses))", "len(losses)", "Where nothing is selected your loss is not a "
+             "number: zero divided by zero. Return 0: divide the sum by at least 1."),
     ),
 )  # fmt: skip

@@ -217,20 +217,16 @@ NUMBERS = Exercise(
         Edit("examples.numpy()[:, None]", "np.zeros((len(examples), 1))",
              "All examples of a batch get the same row. Then the same positions are masked in "
              "every sequence: the number of the example must go in."),
-        Edit("examples.numpy()[:, None]", "np.arange(len(examples))[:, None]",
-             "What counts is the place in the batch: other examples get the same numbers. A row "
-             "drawn from one stream belongs to whoever stands there; make it depend on the "
-             "example's own number."),
+        Edit("examples.numpy()[:, None]", "np.arange(len(examples))[:, None]", "What counts is the "
+             "place in the batch: other examples get the same numbers. A row drawn from one stream "
+             "belongs to whoever stands there; make it depend on the example's own number."),
         Edit("examples.numpy()[:, None]",
-             "(examples.numpy() + 50_000 * np.arange(len(examples)))[:, None]",
-             "The numbers of an example must not depend on who else is in the batch, nor on the "
-             "order."),
-        Edit("np.arange(tokens)", "np.arange(tokens, 0, -1)",
-             "The first 8 numbers of a row change when 13 are asked for. Number t belongs to "
-             "position t, however many follow."),
-        Edit("np.arange(tokens)", "np.zeros(tokens)",
-             "All positions of a row get the same number: then all of its tokens are masked, or "
-             "none. The position must go in."),
+             "(examples.numpy() + 50_000 * np.arange(len(examples)))[:, None]", "The numbers of an "
+             "example must not depend on who else is in the batch, nor on the order."),
+        Edit("np.arange(tokens)", "np.arange(tokens, 0, -1)", "The first 8 numbers of a row change "
+             "when 13 are asked for. Number t belongs to position t, however many follow."),
+        Edit("np.arange(tokens)", "np.zeros(tokens)", "All positions of a row get the same number: "
+             "then all of its tokens are masked, or none. The position must go in."),
         Edit("random_bits(seed", "random_bits(0",
              "The seed has no effect: no second experiment. It must go in."),
         Edit(", epoch, rows", ", 0, rows",
@@ -243,10 +239,9 @@ NUMBERS = Exercise(
         Edit("as_uniform(bits)", "as_uniform(bits[:, :1]) / 2 + as_uniform(bits) / 2",
              "Neighbouring numbers go together: a large one tells the next. Mix harder: multiply, "
              "shift, exclusive or."),
-        Edit("rows, positions =", "torch.manual_seed(seed); rows, positions =",
-             "Your numbers are right, but the global generator of torch is not where it was: "
-             "whoever draws next (dropout, initialisation) gets other numbers. Use a generator of "
-             "your own, or none."),
+        Edit("rows, positions =", "torch.manual_seed(seed); rows, positions =", "Your numbers are "
+             "right, but the global generator of torch is not where it was: whoever draws next "
+             "(dropout, initialisation) gets other numbers. Use a generator of your own, or none."),
         Edit("rows, positions =", "np.random.seed(seed); rows, positions =",
              "Your numbers are right, but numpy's global generator is not where it was: whoever "
              "draws next gets other numbers. Use np.random.default_rng, or none."),

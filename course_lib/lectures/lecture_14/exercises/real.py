@@ -127,29 +127,22 @@ REAL = Exercise(
         Edit("return out", "return layer(x * mask[..., None])",
              "The padding was set to 0 before the layer, and a layer has a bias: what comes out is "
              "not 0. Put zeros into the outcome."),
-        Edit("done.new_zeros(*mask.shape, done.shape[-1])", "x.clone()",
-             "At the padding your result holds x. It must be 0 there: begin with zeros, not with a "
-             "copy of x."),
-        Edit("mask != 0", "mask == 0",
-             "The layer works on the padding, and real tokens are 0. The mask is 1 at real "
-             "tokens."),
-        Edit("mask != 0", LEFT,
-             "You take the first tokens of each sequence, as many as are real. Padding can stand "
-             "anywhere, also in front: go by the mask, not by lengths."),
-        Edit("out[real]", f"out[{LEFT}]",
-             "The outcomes stand at the front of each sequence. Each belongs where its token "
-             "stands."),
-        Edit("out[real]", "out.flatten(0, 1)[: len(done)]",
-             "The outcomes stand one after another from the first position on. Each belongs where "
-             "its token stands."),
-        Edit("mask != 0", "mask",
-             "A mask of 0 and 1 as an index picks sequences 0 and 1: make it bool. x[mask] is then "
-             "the list of real tokens: mask.bool(), or mask != 0."),
+        Edit("done.new_zeros(*mask.shape, done.shape[-1])", "x.clone()", "At the padding your "
+             "result holds x. It must be 0 there: begin with zeros, not with a copy of x."),
+        Edit("mask != 0", "mask == 0", "The layer works on the padding, and real tokens are 0. The "
+             "mask is 1 at real tokens."),
+        Edit("mask != 0", LEFT, "You take the first tokens of each sequence, as many as are real. "
+             "Padding can stand anywhere, also in front: go by the mask, not by lengths."),
+        Edit("out[real]", f"out[{LEFT}]", "The outcomes stand at the front of each sequence. Each "
+             "belongs where its token stands."),
+        Edit("out[real]", "out.flatten(0, 1)[: len(done)]", "The outcomes stand one after another "
+             "from the first position on. Each belongs where its token stands."),
+        Edit("mask != 0", "mask", "A mask of 0 and 1 as an index picks sequences 0 and 1: make it "
+             "bool. x[mask] is then the list of real tokens: mask.bool(), or mask != 0."),
         Edit("mask != 0", "(mask[:1] != 0).expand_as(mask)",
              "All sequences are cut by the mask of the first one. Each has a mask of its own."),
-        Edit("x[real]", "x.transpose(0, 1)[real.T]",
-             "The list goes through the batch column by column, and back row by row. Use the same "
-             "order both ways."),
+        Edit("x[real]", "x.transpose(0, 1)[real.T]", "The list goes through the batch column by "
+             "column, and back row by row. Use the same order both ways."),
         Edit("layer(x[real])", "layer(x)[real]",
              "The right numbers, but the layer was given the padding, too. What is multiplied by 0 "
              "afterwards has been computed all the same: pick the real rows before the layer."),

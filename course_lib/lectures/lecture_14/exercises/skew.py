@@ -101,27 +101,22 @@ SKEW = Exercise(
              "own last T columns. From row to row, j − i loses one: the step is one less."),
         Edit("(2 * T - 2, 1), first)", "(2 * T - 1, 1), first - T + 1)",
              "These are the first T columns of every row. Entry (i, j) is column j − i + T − 1."),
-        Edit("(2 * T - 2, 1), first)", "(2 * T, 1), first - T + 1)",
-             "Your row i begins at column i. It begins at distance −i, which is column T − 1 − i: "
-             "one back for each token on."),
+        Edit("(2 * T - 2, 1), first)", "(2 * T, 1), first - T + 1)", "Your row i begins at column "
+             "i. It begins at distance −i, which is column T − 1 − i: one back for each token on."),
         Edit("+ T - 1  #", "#",
              "You begin at the first number. Distance 0, where row 0 begins, is column T − 1."),
-        Edit("+ T - 1  #", "+ T  #",
-             "Every entry is one column too late: distance 0 is column T − 1, as −(T − 1) is "
-             "column 0."),
-        Edit("+ T - 1  #", "+ T - 2  #",
-             "Every entry is one column too early: distance 0 is column T − 1, as −(T − 1) is "
-             "column 0."),
-        Edit("2 * T - 2, 1", "2 * T - 3, 1",
-             "From row to row you go back by two columns. j − i loses one: the step from row to "
-             "row is 2T − 2."),
+        Edit("+ T - 1  #", "+ T  #", "Every entry is one column too late: distance 0 is column T − "
+             "1, as −(T − 1) is column 0."),
+        Edit("+ T - 1  #", "+ T - 2  #", "Every entry is one column too early: distance 0 is "
+             "column T − 1, as −(T − 1) is column 0."),
+        Edit("2 * T - 2, 1", "2 * T - 3, 1", "From row to row you go back by two columns. j − i "
+             "loses one: the step from row to row is 2T − 2."),
         Edit("2 * T - 2, 1", "T, 1",
              "Your step from row to row is T, as if the table had T columns. It has 2T − 1."),
         Edit("2 * T - 2, 1", "T - 1, 1",
              "Your step from row to row is T − 1, as if the table had T columns. It has 2T − 1."),
-        Edit("by_distance.storage_offset() + ", "",
-             "The table of the second head is a part of a larger tensor, and your view begins in "
-             "the first head's. as_strided counts from the beginning of the memory: add "
-             "by_distance.storage_offset()."),
+        Edit("by_distance.storage_offset() + ", "", "The table of the second head is a part of a "
+             "larger tensor, and your view begins in the first head's. as_strided counts from the "
+             "beginning of the memory: add by_distance.storage_offset()."),
     ),
 )  # fmt: skip

@@ -33,18 +33,18 @@ def shared_layers(
 class NotedBlock(nn.Module):
     """A small block that writes down each visit; a copy of it says that it is one."""
 
-    def __init__(self, number: int, weight: Tensor, visits: list[int], copies: list[int]) -> None:
+    def __init__(self, number: int, weight: Tensor, maker: Maker) -> None:
         super().__init__()
-        self.weight = nn.Parameter(weight)
-        self.number, self.visits, self.copies = number, visits, copies
+        self.weight = nn.Parameter(weight.clone())
+        self.number, self.maker = number, maker
 
     def forward(self, x: Tensor) -> Tensor:
-        self.visits.append(self.number)
+        self.maker.visits.append(self.number)
         return 0.5 * x + torch.tanh(x @ self.weight)
 
     def __deepcopy__(self, memo: Any) -> NotedBlock:
-        self.copies.append(self.number)
-        return NotedBlock(self.number, self.weight.detach().clone(), self.visits, self.copies)
+        self.maker.copied = True
+        return NotedBlock(self.number, self.weight.detach(), self.maker)
 
 
 class Maker:
@@ -54,12 +54,11 @@ class Maker:
         self.weights = weights
         self.made: list[NotedBlock] = []
         self.visits: list[int] = []
-        self.copies: list[int] = []
+        self.copied = False
 
     def __call__(self) -> NotedBlock:
         n = len(self.made)
-        weight = self.weights[n % len(self.weights)].clone()
-        self.made.append(NotedBlock(n, weight, self.visits, self.copies))
+        self.made.append(NotedBlock(n, self.weights[n % len(self.weights)], self))
         return self.made[-1]
 
     def __deepcopy__(self, memo: Any) -> Maker:
@@ -89,7 +88,7 @@ def states_of(result: Any, x: Tensor, layers: int) -> list[Tensor]:
 
 def what_ran(function: Answer, x: Tensor, make_block: Maker, layers: int, groups: int) -> Any:
     states = states_of(function(x, make_block, layers, groups), x, layers)
-    ran = "copies of blocks" if make_block.copies else "the blocks themselves"
+    ran = "copies of blocks" if make_block.copied else "the blocks themselves"
     return ran, len(make_block.made), make_block.visits, torch.stack(states).detach()
 
 

@@ -98,6 +98,8 @@ def kind(pair: Pair, document: Document) -> str:
 
 def kinds(function: Answer, documents: list[Any], rng: random.Random) -> Any:
     made = made_by(function, documents, rng)
+    if len(made) < len(documents):
+        documents = [document for document in documents if len(document) > 1]
     pairs = zip(made, documents, strict=False)
     return len(made), sorted({kind(*pair) for pair in pairs} - {SIDES})
 
@@ -109,26 +111,11 @@ def swaps(made: Sequence[Pair], documents: Sequence[Document]) -> list[tuple[boo
             for (a, b, _), end in zip(made, ends, strict=False)]  # fmt: skip
 
 
-def labels_of_swaps(function: Answer, documents: list[Any], rng: random.Random) -> str:
+def labels_of_swaps(function: Answer, documents: list[Any], rng: random.Random) -> list[str]:
     made = made_by(function, documents, rng)
-    seen = {(swapped, label) for (swapped, _), (_, _, label) in
-            zip(swaps(made, documents), made, strict=True)}  # fmt: skip
-    return {
-        ((False, 0), (True, 1)): "label 1 where the segments are swapped",
-        ((False, 1), (True, 0)): "label 0 where the segments are swapped",
-        ((False, 0), (False, 1)): "both labels, and no segments swapped",
-        ((False, 0),): "none swapped, label 0",
-        ((True, 1),): "all swapped, label 1",
-        ((False, 0), (True, 0)): "some swapped, label 0 for all",
-        ((False, 1), (True, 1)): "some swapped, label 1 for all",
-    }.get(tuple(sorted(seen)), "labels and order that have nothing to do with each other")
-
-
-def of_single_ones(function: Answer, documents: list[Any], rng: random.Random) -> str:
-    made = made_by(function, documents, rng)
-    if len(made) == sum(len(document) > 1 for document in documents):
-        return "none"
-    return "pairs with an empty segment" if any(not (a and b) for a, b, _ in made) else "pairs"
+    pairs = zip(swaps(made, documents), made, strict=True)
+    orders = {True: "swapped", False: "in order"}
+    return sorted({f"{orders[swapped]}: {label}" for (swapped, _), (_, _, label) in pairs})
 
 
 def splits(function: Answer, documents: list[Any], rng: random.Random) -> Any:
@@ -198,9 +185,9 @@ ORDER = Exercise(
     ),
     stages=(
         Stage("two segments, all sentences", long_ones, kinds, KINDS),
-        Stage("label 1 means swapped", long_ones, labels_of_swaps, Exact("labels and order")),
-        Stage("a single sentence gives no pair", single_ones, of_single_ones,
-              Exact("pairs of single sentences")),
+        Stage("label 1 means swapped", long_ones, labels_of_swaps,
+              Items("labels of the pairs", of="orders and labels")),
+        Stage("a single sentence gives no pair", single_ones, kinds, KINDS),
         Stage("the split is drawn", each(case, [[6] * 400]), splits, SPLITS),
         Stage("half are swapped, and each is drawn", each(case, [[2] * 1_500]), labels, LABELS),
         from_generator(long_ones, "rng"),

@@ -3,7 +3,7 @@ positions, V words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.teaching.exercises.drawing import from_torch
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Exact, Items, Numbers, Wrong
 
 
@@ -33,22 +33,15 @@ ANY = (-2.6, -1.7, -0.9, -0.2, 0.5, 1.4)
 IDS = Numbers("ids", shape="B T", kind="int")
 
 
-def certain(*sizes: tuple[int, int, int, int], left: bool = False) -> Callable[[Draw], list[Case]]:
-    """sizes: B, T, N, V. One word a position is as good as certain, and not the one that stands
-    there. left: the first of the selected positions shows its own word instead of [MASK]."""
-
-    def cases(draw: Draw) -> list[Case]:
-        made = []
-        for B, T, N, V in sizes:
-            ids = draw.ids(5, V - 1, B, T)
-            at = torch.randperm(B * T, generator=draw.torch)[:N].sort().values
-            flat = ids.view(-1)
-            words = 5 + (flat[at] - 5 + draw.ids(1, V - 6, N)) % (V - 5)
-            flat[at[1:] if left else at] = MASK
-            made.append((ids, at, (60.0 * F.one_hot(words, V).double()).requires_grad_()))
-        return made
-
-    return cases
+def certain(draw: Draw, B: int, T: int, N: int, V: int, left: bool = False) -> Case:
+    """One word a position is as good as certain, and not the one that stands there. left: the
+    first of the selected positions shows its own word instead of [MASK]."""
+    ids = draw.ids(5, V - 1, B, T)
+    at = torch.randperm(B * T, generator=draw.torch)[:N].sort().values
+    flat = ids.view(-1)
+    words = 5 + (flat[at] - 5 + draw.ids(1, V - 6, N)) % (V - 5)
+    flat[at[1:] if left else at] = MASK
+    return ids, at, (60.0 * F.one_hot(words, V).double()).requires_grad_()
 
 
 def ladder(draw: Draw, steps: Sequence[float]) -> Tensor:
@@ -58,18 +51,14 @@ def ladder(draw: Draw, steps: Sequence[float]) -> Tensor:
     return torch.tensor(logits, dtype=torch.float64)
 
 
-def spread(steps: Sequence[float], N: int, T: int) -> Callable[[Draw], list[Case]]:
+def spread(draw: Draw, steps: Sequence[float], N: int) -> Case:
     """The first N positions of one text are selected; odd ones have one distribution and even ones
     another."""
-
-    def cases(draw: Draw) -> list[Case]:
-        two = torch.stack([ladder(draw, steps), ladder(draw, steps)])
-        while bool(two[0].argmax() == two[1].argmax()):
-            two[1] = ladder(draw, steps)
-        ids = torch.where(torch.arange(T) < N, MASK, 5)[None]
-        return [(ids, torch.arange(N), two.repeat(N // 2, 1).requires_grad_())]
-
-    return cases
+    two = torch.stack([ladder(draw, steps), ladder(draw, steps)])
+    while bool(two[0].argmax() == two[1].argmax()):
+        two[1] = ladder(draw, steps)
+    ids = torch.where(torch.arange(N + 8) < N, MASK, 5)[None]
+    return ids, torch.arange(N), two.repeat(N // 2, 1).requires_grad_()
 
 
 def text(function: Answer, ids: Tensor, at: Tensor, logits: Tensor) -> Tensor:
@@ -124,6 +113,7 @@ EACH = (
 DRAWN = Numbers("fraction of draws of each word at even and at odd positions", tol=0.035)
 
 SEVERAL = ((3, 7, 6, 20), (2, 9, 5, 30))
+several, few = each(certain, *SEVERAL), each(spread, (POSITIVE, 32))
 P, DRAW, PUT = (
     "logits.detach().softmax(dim=-1)", "torch.multinomial(p, 1).squeeze(1)",
     "filled[predict_at] = words",
@@ -175,16 +165,17 @@ CORRUPTING = Exercise(
          "torch.no_grad(), or from logits.detach()."),
     ),
     stages=(
-        Stage("one text: each position is drawn, and anew at each call", spread(POSITIVE, 32, 40),
+        Stage("one text: each position is drawn, and anew at each call", few,
               each_anew, EACH),
-        Stage("words come as often as their probability says", spread(POSITIVE, POSITIONS,
-              POSITIONS + 40), frequencies, DRAWN),
-        Stage("logits below zero too", spread(ANY, POSITIONS, POSITIONS + 40), frequencies, DRAWN),
-        Stage("all other tokens stay", certain(*SEVERAL), elsewhere,
+        Stage("words come as often as their probability says",
+              each(spread, (POSITIVE, POSITIONS)), frequencies, DRAWN),
+        Stage("logits below zero too", each(spread, (ANY, POSITIONS)), frequencies, DRAWN),
+        Stage("all other tokens stay", several, elsewhere,
               Numbers("ids at positions that were not selected", kind="int")),
-        Stage("where the words go, several texts", certain(*SEVERAL), text),
-        Stage("a selected position that shows its own word", certain(*SEVERAL, left=True), text),
-        from_torch(spread(POSITIVE, 32, 40)),
+        Stage("where the words go, several texts", several, text),
+        Stage("a selected position that shows its own word",
+              each(certain, *((*sizes, True) for sizes in SEVERAL)), text),
+        from_torch(few),
     ),
     mistakes=(
         Edit(DRAW, "p.argmax(-1)", "You always put in the likeliest word. Then every text is "

@@ -28,6 +28,8 @@ def equal_answers(draw: Draw) -> list[Case]:
 
 other_temperatures = each(case, *((*NV, T) for NV in ((3, 4), (2, 6)) for T in (2.0, 0.5, 4.0)))
 
+STUDENT, TEACHER = "student_logits / temperature", "teacher_logits.detach() / temperature"
+KL = "teacher.exp() * (teacher - student)"
 
 TARGETS = Exercise(
     id="06.2",
@@ -78,35 +80,26 @@ TARGETS = Exercise(
              "The factor is T; it must be T²: one T from softening each of the two answers."),
         Edit("temperature**2", "temperature**-2",
              "The loss is divided by T². The softened loss is too *small*: multiply."),
-        Edit("temperature**2 * apart", "apart",
-             "T has no effect. Divide both networks' logits by it, and multiply the loss by its "
-             "square.",
-             more=(("student_logits / temperature", "student_logits"),
-                   ("teacher_logits.detach() / temperature", "teacher_logits.detach()"))),
-        Edit("teacher_logits.detach() / temperature", "teacher_logits.detach()",
-             "Only the student's logits are divided by T. Even a student that answers exactly as "
-             "its teacher would then have a loss. Soften both."),
-        Edit("student_logits / temperature", "student_logits",
-             "Only the teacher's logits are divided by T. Even a student that answers exactly as "
-             "its teacher would then have a loss. Soften both."),
-        Edit("student_logits / temperature", "student_logits",
-             "T² is there, but no logits are divided by T. Soften both answers.",
-             more=(("teacher_logits.detach() / temperature", "teacher_logits.detach()"),)),
-        Edit("student_logits / temperature", "student_logits * temperature",
-             "The logits are multiplied by T; that sharpens. Divide by T.",
-             more=(("teacher_logits.detach() / temperature",
-                    "teacher_logits.detach() * temperature"),)),
-        Edit("teacher.exp() * (teacher - student)", "student.exp() * (student - teacher)",
+        Edit("temperature**2 * apart", "apart", "T has no effect. Divide both networks' logits by "
+             "it, and multiply the loss by its square.",
+             more=((STUDENT, "student_logits"), (TEACHER, "teacher_logits.detach()"))),
+        Edit(TEACHER, "teacher_logits.detach()", "Only the student's logits are divided by T. Even "
+             "a student that answers exactly as its teacher would then have a loss. Soften both."),
+        Edit(STUDENT, "student_logits", "Only the teacher's logits are divided by T. Even a "
+             "student that answers exactly as its teacher would then have a loss. Soften both."),
+        Edit(STUDENT, "student_logits", "T² is there, but no logits are divided by T. Soften both "
+             "answers.", more=((TEACHER, "teacher_logits.detach()"),)),
+        Edit(STUDENT, "student_logits * temperature", "The logits are multiplied by T; that "
+             "sharpens. Divide by T.", more=((TEACHER, "teacher_logits.detach() * temperature"),)),
+        Edit(KL, "student.exp() * (student - teacher)",
              "The divergence is the wrong way round: yours weighs by the student's probabilities, "
              "KL(student ‖ teacher). The teacher's come first: Σ teacher · (log teacher − log "
              "student). In F.kl_div the student's *logarithms* are the first argument."),
-        Edit("teacher.exp() * (teacher - student)", "-teacher.exp() * student",
-             "This is the cross-entropy, −Σ teacher · log student. It has the same gradient, but "
-             "it is larger by the teacher's entropy: a perfect student would not reach 0. Subtract "
-             "that entropy: log teacher − log student."),
-        Edit("teacher.exp() * (teacher - student)", "-student.exp() * teacher",
-             "This is −Σ student · log teacher: a cross-entropy, with the roles exchanged. "
-             "Expected Σ teacher · (log teacher − log student)."),
+        Edit(KL, "-teacher.exp() * student", "This is the cross-entropy, −Σ teacher · log student. "
+             "It has the same gradient, but it is larger by the teacher's entropy: a perfect "
+             "student would not reach 0. Subtract that entropy: log teacher − log student."),
+        Edit(KL, "-student.exp() * teacher", "This is −Σ student · log teacher: a cross-entropy, "
+             "with the roles exchanged. Expected Σ teacher · (log teacher − log student)."),
         Edit("(teacher - student)", "(teacher - student.exp())",
              "The student's probabilities stand where their logarithms belong. F.kl_div expects "
              "log-probabilities as its first argument and does not complain: use log_softmax."),
@@ -116,13 +109,11 @@ TARGETS = Exercise(
              "Only the teacher's best choice is used, as if it were a label. What the teacher "
              "thinks of the other choices is what distillation is about.",
              more=(("(teacher - student)", "-student"),)),
-        Edit("teacher.exp() * (teacher - student)", "((student_logits - teacher_logits) / "
-             "temperature) ** 2",
-             "This is the squared distance of the logits. It is another loss that is also used; "
-             "here the divergence of the probabilities is wanted."),
-        Edit("teacher.exp() * (teacher - student)", "(teacher.exp() - student.exp()) ** 2",
-             "This is the squared distance of the probabilities; expected their divergence, "
-             "Σ teacher · (log teacher − log student)."),
+        Edit(KL, "((student_logits - teacher_logits) / temperature) ** 2", "This is the squared "
+             "distance of the logits. It is another loss that is also used; here the divergence of "
+             "the probabilities is wanted."),
+        Edit(KL, "(teacher.exp() - student.exp()) ** 2", "This is the squared distance of the "
+             "probabilities; expected their divergence, Σ teacher · (log teacher − log student)."),
         Edit(".sum(-1)  #", ".mean(-1)  #", "The mean runs over all N · V entries. Over the V "
              "choices it is a *sum* (that makes it a divergence), over the N positions a mean: "
              'reduction="batchmean", not "mean".'),

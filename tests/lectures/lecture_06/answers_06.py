@@ -59,29 +59,6 @@ def kl_letting_the_teacher_learn(s, t, T):
 # ---------------------------------------------------------------- 06.3
 
 
-def mean_of(x, where):
-    return x[where].sum() / max(1, int(where.sum()))
-
-
-def triple_with(soft_at=lambda real: real, apart=lambda cosine: 1 - cosine):
-    """The triple loss position by position; where and how two of its parts are taken."""
-
-    def answer(student, teacher, real, labels, weights, T):
-        log_p, q = F.log_softmax(student.logits / T, -1), F.softmax(teacher.logits.detach() / T, -1)
-        soft = F.kl_div(log_p, q, reduction="none").sum(-1)
-        mlm = F.cross_entropy(student.logits.mT, labels.clamp(min=0), reduction="none")
-        last = student.hidden_states[-1], teacher.hidden_states[-1].data
-        cosine = apart(F.cosine_similarity(*last, dim=-1))
-        a, b, c = weights
-        return (
-            a * T * T * mean_of(soft, soft_at(real))
-            + b * mean_of(mlm, labels >= 0)
-            + c * mean_of(cosine, soft_at(real))
-        )
-
-    return answer
-
-
 def triple_library(student, teacher, real, labels, weights, temperature):
     at = (labels != -100).flatten().nonzero()[:, 0]
     loss, targets = distilbert_loss(*weights, temperature), {"labels": labels.flatten()[at]}
@@ -112,7 +89,7 @@ def triple_careless(student, teacher, real, labels, weights, T):
 
 def triple_teaching_the_teacher(student, teacher, real, labels, weights, T):
     last = F.cosine_similarity(student.hidden_states[-1], teacher.hidden_states[-1], dim=-1)
-    without = triple_with(apart=lambda c: 0 * c)(student, teacher, real, labels, weights, T)
+    without = triple_library(student, teacher, real, labels, (*weights[:2], 0.0), T)
     return without + weights[2] * (1 - last[real]).mean()
 
 
@@ -246,7 +223,7 @@ RIGHT = {
     "06.1": [soften_with(), soften_by_rows, soften_numpy],
     "06.2": [kl, kl_by_rows,
              lambda s, t, T: kl_letting_the_teacher_learn(s, t.detach(), T).reshape(1)],
-    "06.3": [triple_with(), triple_library, triple_loops],
+    "06.3": [triple_library, triple_loops],
     "06.4": [begin_with(), lambda s, t: begin_copied(s, t).requires_grad_(True)],
     "06.5": [layers_with(), layers_einsum, layers_with(both=lambda a, h: [a, h])],
     "06.6": [misprint_with(), misprint_by_gap,
@@ -274,11 +251,12 @@ WRONG = {
         (lambda s, t, T: torch.tensor(0.0), "you have"),
     ],
     "06.3": [
-        (triple_with(torch.ones_like), "Padding is counted in the cosine"),
+        (lambda s, t, real, *rest: triple_library(s, t, torch.ones_like(real), *rest),
+         "Padding is counted in the cosine"),
         (triple_careless, "divide a sum by max(1, how many)"),
         (triple_teaching_the_teacher, "flows into `teacher.hidden_states`; none may"),
-        (lambda *case: triple_with()(*case).item(), "carries no gradient"),
-        (lambda *case: (triple_with()(*case), 1.0), "expected one number"),
+        (lambda *case: triple_library(*case).item(), "carries no gradient"),
+        (lambda *case: (triple_library(*case), 1.0), "expected one number"),
         (lambda s, t, real, y, w, T: F.cross_entropy(s.logits, y), "logits[masked]"),
         (lambda *case: torch.tensor(1.0), "you have"),
     ],

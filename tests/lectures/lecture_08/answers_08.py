@@ -8,7 +8,6 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
-from course_lib.kernels.disentangled import score_parts
 from course_lib.kernels.positions import position_rows, row_table
 
 # ---------------------------------------------------------------- 08.1
@@ -53,11 +52,6 @@ def by_einsum(query, key, pk, pq, d):
     second = torch.einsum("baid,aijd->baij", query, pk[:, d])
     third = torch.einsum("bajd,aijd->baij", key, pq[:, d])
     return (query @ key.mT + second + third) / math.sqrt(3 * query.shape[-1])
-
-
-def parts(query, key, pk, pq, d):
-    flat = torch.cat([d[0].flip(0), d[1:, 0]])  # (2T − 1,), as the library keeps it
-    return score_parts(query, key, position_key=pk, position_query=pq, rows=flat)
 
 
 WRONG_SCORES = [
@@ -184,8 +178,7 @@ RIGHT = {
     "08.1": [rows(lambda i, j, k: cut(i - j + k, 0, 2 * k - 1)),
              lambda T, k: row_table(position_rows(T, k)).int(),
              lambda T, k: rows(lambda i, j, k: cut(i - j, -k, k - 1) + k)(T, k).tolist()],
-    "08.2": [scores, by_indexing, by_einsum,
-             lambda *given: sum(parts(*given)) / math.sqrt(3 * given[0].shape[-1])],
+    "08.2": [scores, by_indexing, by_einsum],
     "08.3": [bucket(), lambda *given: bucket()(*given).tolist()],
     "08.4": [decoder, only_masked, with_slots],
     "08.5": [perturb(tiny=1e-6), perturb(give=lambda a, b: [a, b])],

@@ -175,7 +175,7 @@ ONLINE = Exercise(
         Stage("scores near −1,000", lifted(-1_000, -1_001, -1_000, -1_001)),
         Stage("steeply rising", lifted(-1_000, 0, 1_000, 2_000)),
         Stage("steeply falling", lifted(2_000, 1_000, 0, -1_000)),
-        Stage("a chunk at a time, each once", each(case, (50, 5, 4)), ask=expect_chunks),
+        Stage("a chunk at a time, each once", each(case, (50, 6, 4)), ask=expect_chunks),
     ),
     mistakes=(
         Edit(SHRINK, "shrink = 1.0",

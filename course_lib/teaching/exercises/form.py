@@ -44,6 +44,12 @@ class Draw:
         return torch.Generator().manual_seed(self.integer(0, 2**31))
 
 
+def each(make: Callable[..., Case], *sizes: Any, times: int = 1) -> Callable[[Draw], list[Case]]:
+    """The cases make(draw, *size), one for each size in turn, so many times."""
+    given = [size if isinstance(size, tuple) else (size,) for size in sizes * times]
+    return lambda draw: [make(draw, *size) for size in given]
+
+
 @dataclass(frozen=True)
 class Stage:
     """One question: a name for the reader, and the cases it is asked on, simple ones first.

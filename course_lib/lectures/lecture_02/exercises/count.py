@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from course_lib.config import BertConfig, published
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, omitted
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, omitted
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -19,25 +19,14 @@ def parameter_count(config: BertConfig) -> int:
     return embeddings + L * (attention + feed_forward + norms) + pooler
 
 
-def drawn(draw: Draw, layers: int) -> BertConfig:
+def sizes(draw: Draw, layers: int) -> Case:
     heads = draw.integer(2, 5)
-    return BertConfig(
+    drawn = BertConfig(
         vocab_size=draw.integer(60, 200), hidden_size=heads * draw.integer(3, 9),
         num_layers=layers, num_heads=heads, intermediate_size=draw.integer(101, 199),
         max_positions=draw.integer(20, 50), type_vocab_size=draw.integer(3, 5),
     )  # fmt: skip
-
-
-def no_block(draw: Draw) -> list[Case]:
-    return [(drawn(draw, 0),) for _ in range(3)]
-
-
-def one_block(draw: Draw) -> list[Case]:
-    return [(drawn(draw, 1),) for _ in range(3)]
-
-
-def several_blocks(draw: Draw) -> list[Case]:
-    return [(drawn(draw, layers),) for layers in (2, 3, 5)]
+    return (drawn,)
 
 
 def published_sizes(draw: Draw) -> list[Case]:
@@ -74,9 +63,9 @@ COUNT = Exercise(
     returns=Number("number of parameters", kind="int"),
     see="course_lib.encoder.count_parameters counts a model that has been built",
     stages=(
-        Stage("embeddings and pooler only (no blocks)", no_block),
-        Stage("one block", one_block),
-        Stage("several blocks", several_blocks),
+        Stage("embeddings and pooler only (no blocks)", each(sizes, 0, 0, 0)),
+        Stage("one block", each(sizes, 1, 1, 1)),
+        Stage("several blocks", each(sizes, 2, 3, 5)),
         Stage("BERT-tiny, -base and -large", published_sizes),
     ),
     mistakes=(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Items
 
 
@@ -25,9 +26,6 @@ def best_span(
             if i <= j < i + longest and score > best:  # of equal ones the first stays
                 best, found = score, (i, j)
     return found
-
-
-# ---------------------------------------------------------------- cases
 
 
 def case(draw: Draw, question: int, passage: int, padding: int, longest: int) -> Case:
@@ -79,10 +77,6 @@ def good_outside(draw: Draw) -> list[Case]:
     return made
 
 
-def short_ones(draw: Draw) -> list[Case]:
-    return [small(draw, longest) for longest in (2, 3, 1) * 5]
-
-
 def tied(draw: Draw) -> list[Case]:
     """Several spans are equally good; outside there are other sums."""
     made = []
@@ -102,8 +96,6 @@ def anything(draw: Draw) -> list[Case]:
     return made
 
 
-# ---------------------------------------------------------------- the exercise
-
 LISTS = "start_logits.tolist(), end_logits.tolist()"
 SUM = "s[i] + e[j]"
 SPAN = "i <= j < i + longest"
@@ -116,8 +108,7 @@ ALONE = (
 NULL = "The null answer, [CLS] with itself, is another question: it is compared afterwards."
 
 
-def worth(score: str, say: str) -> Edit:
-    return Edit(SUM, score, say)
+worth = partial(Edit, SUM)
 
 
 def given(span: str, say: str) -> Edit:
@@ -164,30 +155,26 @@ BEST = Exercise(
         Stage("best start, best end and best pair agree", agreeing),
         Stage("the best end stands before the best start", end_before_start),
         Stage("good logits outside the passage", good_outside),
-        Stage("at most `longest` tokens", short_ones),
+        Stage("at most `longest` tokens", each(small, 2, 3, 1, times=5)),
         Stage("equally good spans", tied),
         Stage("thirty drawn sequences", anything),
     ),
     mistakes=(
         given(f"{BEST_START}, {BEST_END}", ALONE),
-        given(f"tuple(sorted(({BEST_START}, {BEST_END})))",
-              f"{ALONE} Turning the two round where they are reversed gives a span whose start was "
-              "never scored as one."),
+        given(f"tuple(sorted(({BEST_START}, {BEST_END})))", f"{ALONE} Turning the two round where "
+              "they are reversed gives a span whose start was never scored as one."),
         given(f"(i := {BEST_START}), max(i, {BEST_END})",
               f"{ALONE} Where the end comes first, giving the start alone is not the best either."),
         given(f"(i, j) if (i := {BEST_START}) <= (j := {BEST_END}) else (0, 0)",
               f"{ALONE} Where the end comes first you give none; there is still a best span."),
-        Edit(I_LOOP, f"for i in [{BEST_START}]",
-             "The best start is chosen first, then the best end for it. A slightly lower start may "
-             "have a much better end: compare all pairs."),
-        Edit(J_LOOP, f"for j in [{BEST_END}]",
-             "The best end is chosen first, then the best start for it. A slightly lower end may "
-             "have a much better start: compare all pairs."),
+        Edit(I_LOOP, f"for i in [{BEST_START}]", "The best start is chosen first, then the best "
+             "end for it. A slightly lower start may have a much better end: compare all pairs."),
+        Edit(J_LOOP, f"for j in [{BEST_END}]", "The best end is chosen first, then the best start "
+             "for it. A slightly lower end may have a much better start: compare all pairs."),
         Edit(SPAN, "j < i + longest",
              "Spans that end before they start are among your candidates: only j ≥ i."),
-        Edit(SPAN, "abs(j - i) < longest",
-             "Spans that end before they start are among your candidates, as long as both ends are "
-             "near each other: only j ≥ i."),
+        Edit(SPAN, "abs(j - i) < longest", "Spans that end before they start are among your "
+             "candidates, as long as both ends are near each other: only j ≥ i."),
         Edit(SPAN, "i < j < i + longest",
              "Spans of a single token are missing: j may be equal to i."),
         Edit(I_LOOP, f"for i in {EVERYWHERE}",
@@ -198,9 +185,8 @@ BEST = Exercise(
         Edit(I_LOOP, f"for i in {EVERYWHERE}",
              "Only the end is kept to where `allowed` is True; the start must be there as well."),
         Edit("if ok]", "if ok or n == 0]", f"[CLS] is among your candidates. {NULL}"),
-        Edit("if ok]", "if ok or allowed[n - 1]]",
-             "The [SEP] behind the passage is among your candidates. It belongs to segment 1, but "
-             "`allowed` is False there."),
+        Edit("if ok]", "if ok or allowed[n - 1]]", "The [SEP] behind the passage is among your "
+             "candidates. It belongs to segment 1, but `allowed` is False there."),
         Edit("best, found = -math.inf", "best, found = s[0] + e[0]",
              f"The span of [CLS] alone is among your candidates. {NULL}"),
         Edit(LISTS, "((x * allowed).tolist() for x in (start_logits, end_logits))",
@@ -214,15 +200,12 @@ BEST = Exercise(
              more=((SPAN, "j < i + longest"), (I_LOOP, f"for i in {EVERYWHERE}"),
                    (J_LOOP, f"for j in {EVERYWHERE}"))),
         Edit(SPAN, "i <= j", "`longest` has no effect: a span has at most so many tokens."),
-        Edit(SPAN, "i <= j <= i + longest",
-             "Spans of longest + 1 tokens are among your candidates. From i to j there are "
-             "j − i + 1."),
-        Edit(SPAN, "i <= j < i + longest - 1",
-             "Spans of exactly `longest` tokens are missing. From i to j there are j − i + 1, and "
-             "so many are still allowed."),
-        Edit(SPAN, "i <= j",
-             "The best span of any length is found and then cut to `longest` tokens. Where it was "
-             "cut no answer ends: compare only spans that are short enough.",
+        Edit(SPAN, "i <= j <= i + longest", "Spans of longest + 1 tokens are among your "
+             "candidates. From i to j there are j − i + 1."),
+        Edit(SPAN, "i <= j < i + longest - 1", "Spans of exactly `longest` tokens are missing. "
+             "From i to j there are j − i + 1, and so many are still allowed."),
+        Edit(SPAN, "i <= j", "The best span of any length is found and then cut to `longest` "
+             "tokens. Where it was cut no answer ends: compare only spans that are short enough.",
              more=(("return found", "return found[0], min(found[1], found[0] + longest - 1)"),)),
         worth("s[i] * e[j]",
               "The two logits are multiplied. They may be negative, and two bad ones would make a "
@@ -240,18 +223,15 @@ BEST = Exercise(
               "A span is worth its weaker end in your code; it is worth the sum of both."),
         worth("max(s[i], e[j])",
               "A span is worth its stronger end in your code; it is worth the sum of both."),
-        worth("s[j] + e[i]",
-              "Start and end logits are exchanged: the start is the position with a good *start* "
-              "logit."),
-        worth("(s[i] + e[j]) / (abs(j - i) + 1)",
-              "The sum is divided by the number of tokens. Long answers are not worth less: the "
-              "sum is all that counts."),
+        worth("s[j] + e[i]", "Start and end logits are exchanged: the start is the position with a "
+              "good *start* logit."),
+        worth("(s[i] + e[j]) / (abs(j - i) + 1)", "The sum is divided by the number of tokens. "
+              "Long answers are not worth less: the sum is all that counts."),
         worth("abs(s[i] + e[j])",
               "A large negative sum counts as much as a large positive one. Only large is good."),
         worth("-s[i] - e[j]", "This is the span with the lowest sum; expected the highest."),
-        Edit("best, found = -math.inf", "best, found = 0.0",
-             "Where all sums are negative you find nothing: the best sum so far begins at 0. Begin "
-             "with -float('inf')."),
+        Edit("best, found = -math.inf", "best, found = 0.0", "Where all sums are negative you find "
+             "nothing: the best sum so far begins at 0. Begin with -float('inf')."),
         Edit("score > best", "score >= best",
              "Of several spans with the same sum you give the last. Here it is the first that "
              "counts: take a span only if its sum is greater than the best, not if it is equal."),
@@ -264,18 +244,15 @@ BEST = Exercise(
         given("i, j + 1", "The end is one too large: the position behind the span, as in a Python "
               "slice. Expected is the position of its last token."),
         given("j, i", "The right two positions, the end first; expected (start, end)."),
-        given("i, j - i + 1",
-              "The second number is the length of the span; expected the position of its last "
-              "token."),
-        given("i - inside[0], j - inside[0]",
-              "The positions are counted from the first token of the passage; expected those in "
-              "the sequence, where [CLS] is 0."),
+        given("i, j - i + 1", "The second number is the length of the span; expected the position "
+              "of its last token."),
+        given("i - inside[0], j - inside[0]", "The positions are counted from the first token of "
+              "the passage; expected those in the sequence, where [CLS] is 0."),
         given("i, j, best", "Expected two positions, (start, end), without the score."),
         given("s[i], e[j]",
               "These are logits. They tell which span is the best; asked for is where it is."),
         given("best", "This is the best sum; asked for is where it is, (start, end)."),
-        given("i * len(s) + j",
-              "This is a position in the flattened table of T × T sums: divmod(n, T) gives the "
-              "two."),
+        given("i * len(s) + j", "This is a position in the flattened table of T × T sums: "
+              "divmod(n, T) gives the two."),
     ),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
 from course_lib.teaching.exercises.outputs import Items
@@ -18,9 +19,6 @@ def pack_cut(a: Sequence[str], b: Sequence[str], length: int) -> tuple[list[str]
     segments = [0] * len(first) + [1] * len(second)
     padding = length - len(segments)
     return first + second + ["[PAD]"] * padding, segments + [0] * padding
-
-
-# ---------------------------------------------------------------- cases
 
 
 def pair(a: int, b: int, length: int) -> Case:
@@ -59,8 +57,6 @@ def anything(draw: Draw) -> list[Case]:
     return [pair(a, b, max(5, a + b + 3 - draw.integer(-3, 8))) for a, b in sizes]
 
 
-# ---------------------------------------------------------------- the exercise
-
 LOOP = "while len(a) + len(b) > room:"
 WHOSE = "a if len(a) > len(b) else b"
 SEGMENTS = "[0] * len(first) + [1] * len(second)"
@@ -69,18 +65,12 @@ IN_TURN = "Token by token, the text that is longer at that moment loses one."
 ONLY_LONGER = "Only the longer one loses tokens, until both are equally long"
 
 
-def whose(turn: str, say: str) -> Edit:
-    """Another text loses a token."""
-    return Edit(WHOSE, turn, say)
+whose, special = partial(Edit, WHOSE), partial(Edit, "length - 3")
 
 
 def at_once(kept: str, say: str, when: str = "len(a) + len(b) > room") -> Edit:
     """Both texts are shortened in one step instead."""
     return Edit(LOOP, f"if {when}:\n        a, b = {kept}\n    while False:", say)
-
-
-def special(many: str, say: str) -> Edit:
-    return Edit("length - 3", f"length - {many}", say)
 
 
 def row(tokens: str, segments: str, say: str, *more: tuple[str, str]) -> Edit:
@@ -140,9 +130,8 @@ CUTTING = Exercise(
               f"The premise is cut, even where the hypothesis is longer. {IN_TURN}"),
         whose("a if 0 < len(a) < len(b) or not b else b",
               "The shorter text loses tokens; it is the longer one that does."),
-        whose("a if len(a) >= len(b) else b",
-              "Where both texts are equally long, the first loses a token; by BERT's rule it is "
-              "the second."),
+        whose("a if len(a) >= len(b) else b", "Where both texts are equally long, the first loses "
+              "a token; by BERT's rule it is the second."),
         Edit(f"{LOOP}\n        longer = {WHOSE}",
              f"longer = {WHOSE}\n    while len(a) + len(b) > room and len(longer) > 1:",
              "All surplus tokens come from the text that was longer at the start. Once both are "
@@ -151,9 +140,8 @@ CUTTING = Exercise(
              f"total = len(a) + len(b)\n    {LOOP}\n        turn = (total - len(a) - len(b)) % 2\n"
              "        longer = a if (turn == 0 and len(a) > 1) or len(b) < 2 else b",
              f"Both texts lose tokens in turn. {ONLY_LONGER}."),
-        at_once("a[: room // 2], b[: room // 2]",
-                "Each text gets half of the room. What a short text does not need belongs to the "
-                "other one."),
+        at_once("a[: room // 2], b[: room // 2]", "Each text gets half of the room. What a short "
+                "text does not need belongs to the other one."),
         at_once("a[: room // 2], b[: room - room // 2]",
                 "Each text gets half of the room, the second the odd position. What a short text "
                 "does not need belongs to the other one."),
@@ -176,14 +164,14 @@ CUTTING = Exercise(
         Edit(LOOP, "while False:", "Nothing is cut: pairs that are too long stay so."),
         Edit("longer.pop()", "longer.pop(0)",
              "Tokens are taken from the front of the texts; for fine-tuning the end is cut off."),
-        special("0", "Room is left for the words alone: [CLS] and two [SEP] come on top. The two "
-                "texts have length − 3 positions."),
-        special("1", "One position is left for special tokens; there are three, [CLS] and two "
-                "[SEP]."),
-        special("2", "Two positions are left for special tokens; there are three, [CLS] and two "
-                "[SEP]."),
-        special("4", "One token more than necessary is cut: a pair that fits exactly loses one, "
-                "too. Special are three positions, and `length` itself is allowed."),
+        special("length", "Room is left for the words alone: [CLS] and two [SEP] come on top. The "
+                "two texts have length − 3 positions."),
+        special("length - 1",
+                "One position is left for special tokens; there are three, [CLS] and two [SEP]."),
+        special("length - 2",
+                "Two positions are left for special tokens; there are three, [CLS] and two [SEP]."),
+        special("length - 4", "One token more than necessary is cut: a pair that fits exactly "
+                "loses one, too. Special are three positions, and `length` itself is allowed."),
         Edit('["[CLS]", *a', "[*a", "[CLS] is missing at the start."),
         Edit('*a, "[SEP]"]', "*a]", "[SEP] is missing between the two texts."),
         Edit('*a, "[SEP]"]', '*a, "[SEP]", "[SEP]"]',
@@ -192,9 +180,8 @@ CUTTING = Exercise(
         Edit('["[CLS]", *a, "[SEP]"], [*b, "[SEP]"]', '["[CLS]", a, "[SEP]"], [b, "[SEP]"]',
              "Your tokens hold lists; expected one token for each position. [CLS, a] holds a list; "
              "[CLS, *a] holds its tokens."),
-        Edit(SEGMENTS, "[0] * (len(first) - 1) + [1] * (len(second) + 1)",
-             "The [SEP] between the texts has segment 1. It closes the first text and has its "
-             "segment, 0."),
+        Edit(SEGMENTS, "[0] * (len(first) - 1) + [1] * (len(second) + 1)", "The [SEP] between the "
+             "texts has segment 1. It closes the first text and has its segment, 0."),
         Edit(SEGMENTS, "[0] * len(first) + [1] * len(b) + [0]",
              "The last [SEP] has segment 0. It closes the second text and has its segment, 1."),
         Edit("segments + [0] * padding", "segments + [1] * padding",

@@ -145,10 +145,9 @@ DRAWS = Exercise(
         Edit("sorted(smallest)", "sorted(words.index(t) for t in smallest)",
              "The positions are counted among the words only. A position is the place in the "
              "sequence, where [CLS] has place 0."),
-        Edit(EXAMPLE, "draw(number, examples.index(example), t)",
-             "The draw depends on the place of a sequence in its batch. Batches are shuffled: the "
-             "sequence would get another mask because of its neighbours. Use its number in the "
-             "training set, examples[i]."),
+        Edit(EXAMPLE, "draw(number, examples.index(example), t)", "The draw depends on the place "
+             "of a sequence in its batch. Batches are shuffled: the sequence would get another "
+             "mask because of its neighbours. Use its number in the training set, examples[i]."),
         Edit(EXAMPLE, "draw(number, examples[0], t)", "Every sequence of the batch is drawn with "
              "the first one's number, so that all select the same places. Each has its own: "
              "examples[i]."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Other, Stage
 from course_lib.teaching.exercises.outputs import Items
@@ -57,7 +58,13 @@ def from_the_end(word: str, vocab: set[str], max_chars: int) -> list[str]:
     return pieces or ["[UNK]"]
 
 
-def spelled(draw: Draw, number: int, always: bool = False, longest: int = 9) -> list[Case]:
+def spelled(
+    draw: Draw,
+    number: int,
+    always: bool = False,
+    longest: int = 9,
+    limits: tuple[int, int] = (9, 12),
+) -> list[Case]:
     """Drawn words over three letters; the vocabulary holds short strings over them, some to begin
     a word, some to continue one. always: single letters too, so that something always fits."""
     cases: list[Case] = []
@@ -68,7 +75,7 @@ def spelled(draw: Draw, number: int, always: bool = False, longest: int = 9) -> 
         begin = {s for s in strings if draw.python.random() < 0.6}
         within = {"##" + s for s in strings if draw.python.random() < 0.6}
         word = "".join(draw.python.choices("abc", k=draw.integer(1, longest)))
-        cases.append((word, begin | within | letters | {"[UNK]"}, draw.integer(longest, 12)))
+        cases.append((word, begin | within | letters | {"[UNK]"}, draw.integer(*limits)))
     return cases
 
 
@@ -95,10 +102,6 @@ def nothing_fits(draw: Draw) -> list[Case]:
 def too_long(draw: Draw) -> list[Case]:
     limit = draw.integer(5, 12)
     return [("a" * n, {"a", "##a"}, limit) for n in (limit - 1, limit, limit + 1)]
-
-
-def any_words(draw: Draw) -> list[Case]:
-    return [(word, vocab, draw.integer(5, 9)) for word, vocab, _ in spelled(draw, 150)]
 
 
 def stuck(then: str, say: str, endless: bool = False) -> Edit:
@@ -141,7 +144,7 @@ WORDS = Exercise(
         Stage("the longest piece wins", longest_wins),
         Stage("nothing fits: one [UNK]", nothing_fits),
         Stage("too long: [UNK]", too_long),
-        Stage("drawn words", any_words),
+        Stage("drawn words", partial(spelled, number=150, limits=(5, 9))),
     ),
     mistakes=(
         Edit("range(len(word) - start, 0, -1)", "range(1, len(word) - start + 1)",

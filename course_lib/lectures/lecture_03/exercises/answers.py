@@ -5,6 +5,7 @@ from __future__ import annotations
 import re  # noqa: F401  (for the edits)
 import string
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
@@ -46,53 +47,27 @@ def overlap(draw: Draw, repeat: bool = False) -> list[list[str]]:
     return draw.python.sample([said, gold], 2)
 
 
-def joined(*answers: list[str]) -> Case:
-    return tuple(" ".join(words) for words in answers)
+def written(*pairs: tuple[str, str]) -> Callable[[Draw], list[Case]]:
+    """Two answers each, with drawn words for {a} to {d}, a capital where the letter is one."""
+
+    def cases(draw: Draw) -> list[Case]:
+        words = dict(zip("abcd", draw.python.sample(PLAIN, 4), strict=True))
+        words |= {letter.upper(): word.title() for letter, word in words.items()}
+        return [(said.format(**words), gold.format(**words)) for said, gold in pairs]
+
+    return cases
 
 
-def whole(draw: Draw) -> list[Case]:
-    """Right, wrong, and a part."""
-    words = draw.python.sample(PLAIN, 6)
-    pairs = [((0, 2), (0, 2)), ((0, 2), (2, 4)), ((0, 1), (0, 3)), ((0, 4), (1, 3))]
-    return [joined(words[slice(*said)], words[slice(*gold)]) for said, gold in pairs]
-
-
-def some_shared(draw: Draw) -> list[Case]:
-    return [joined(*overlap(draw)) for _ in range(5)]
+def overlapping(draw: Draw, number: int = 5, repeat: bool = False) -> list[Case]:
+    pairs = (overlap(draw, repeat) for _ in range(number))
+    return [(" ".join(said), " ".join(gold)) for said, gold in pairs]
 
 
 def repeated(draw: Draw) -> list[Case]:
-    a, b, c = draw.python.sample(PLAIN, 3)
-    fixed = [joined([a, a, b], [a, b]), joined([a, b], [b, a, a, c]), joined([b, b, a], [b, b])]
-    return [*fixed, *(joined(*overlap(draw, repeat=True)) for _ in range(3))]
-
-
-def capitals(draw: Draw) -> list[Case]:
-    a, b, c = draw.python.sample(PLAIN, 3)
-    return [
-        (f"{a} {b}".title(), f"{a} {b} {c}"),
-        (f"the {a} {b}", f"{a} {b}"),
-        (f"The {a} {b}", f"{a} {b} a"),
-        (f"{a} an {b}", f"A {b.upper()} {c}"),
-        (f"the pint {a}", f"{a} paint {b}"),
-    ]
-
-
-def punctuation(draw: Draw) -> list[Case]:
-    a, b, c = draw.python.sample(PLAIN, 3)
-    return [
-        (f"{a} {b}.", f"{a} {b} {c}"),
-        (f"{a}-{b}", f"{a} {b}"),
-        (f'"the {a}" ({b})', f"{a}, {b}"),
-        (f"{a} 3.5", f"{a}'s 35 {b}"),
-        (f"{a}_{b} {c}", f"{a}{b}"),
-        (f"£5 {a}", f"5 {a} {c}"),
-    ]
-
-
-def empty(draw: Draw) -> list[Case]:
-    a, b = draw.python.sample(PLAIN, 2)
-    return [("", ""), ("", f"{a} {b}"), (f"{a} {b}", ""), ("the", f"{a}"), ("The.", "")]
+    fixed = written(
+        ("{a} {a} {b}", "{a} {b}"), ("{a} {b}", "{b} {a} {a} {c}"), ("{b} {b} {a}", "{b} {b}")
+    )
+    return [*fixed(draw), *overlapping(draw, 3, repeat=True)]
 
 
 def dressed(draw: Draw, words: list[str]) -> str:
@@ -167,12 +142,21 @@ ANSWERS = Exercise(
          "Counter.total() is there from Python 3.10 on; sum(counter.values()) does the same."),
     ),
     stages=(
-        Stage("right, wrong, and a part", whole),
-        Stage("some words are shared", some_shared),
+        Stage("right, wrong, and a part",
+              written(("{a} {b}", "{a} {b}"), ("{a} {b}", "{c} {d}"), ("{a}", "{a} {b} {c}"),
+                      ("{a} {b} {c} {d}", "{b} {c}"))),
+        Stage("some words are shared", overlapping),
         Stage("words that come twice", repeated),
-        Stage("capitals and articles", capitals),
-        Stage("punctuation", punctuation),
-        Stage("empty answers", empty),
+        Stage("capitals and articles",
+              written(("{A} {B}", "{a} {b} {c}"), ("the {a} {b}", "{a} {b}"),
+                      ("The {a} {b}", "{a} {b} a"), ("{a} an {b}", "A {B} {c}"),
+                      ("the pint {a}", "{a} paint {b}"))),
+        Stage("punctuation",
+              written(("{a} {b}.", "{a} {b} {c}"), ("{a}-{b}", "{a} {b}"),
+                      ('"the {a}" ({b})', "{a}, {b}"), ("{a} 3.5", "{a}'s 35 {b}"),
+                      ("{a}_{b} {c}", "{a}{b}"), ("£5 {a}", "5 {a} {c}"))),
+        Stage("empty answers",
+              written(("", ""), ("", "{a} {b}"), ("{a} {b}", ""), ("the", "{a}"), ("The.", ""))),
         Stage("thirty drawn pairs", anything),
     ),
     mistakes=(

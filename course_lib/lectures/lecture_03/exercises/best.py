@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -28,12 +29,18 @@ def best_span(
     return found
 
 
-def case(draw: Draw, question: int, passage: int, padding: int, longest: int) -> Case:
-    """[CLS] question [SEP] passage [SEP] and padding; no two sums are equal."""
+def case(
+    draw: Draw, question: int, passage: int, padding: int, longest: int, lower: int = 0,
+    outside: int = 0,
+) -> Case:  # fmt: skip
+    """[CLS] question [SEP] passage [SEP] and padding; no two sums are equal.
+
+    lower: what all logits lose; outside: what those outside the passage gain."""
     first = question + 2
     allowed = torch.zeros(first + passage + 1 + padding, dtype=torch.bool)
     allowed[first : first + passage] = True
-    return 4 * draw.normal(len(allowed)), 4 * draw.normal(len(allowed)), allowed, longest
+    start, end = (4 * draw.normal(len(allowed)) + outside * ~allowed - lower for _ in range(2))
+    return start, end, allowed, longest
 
 
 def small(draw: Draw, longest: int = 100) -> Case:
@@ -42,39 +49,23 @@ def small(draw: Draw, longest: int = 100) -> Case:
     return start.where(allowed, -20.0), end.where(allowed, -20.0), allowed, longest
 
 
-def only(number: int, wanted: Callable[[Case], bool], make: Callable[[], Case]) -> list[Case]:
-    """So many of the cases made that have what is wanted."""
-    made = (drawn for drawn in iter(make, ()) if wanted(drawn))
-    return [next(made) for _ in range(number)]
+def ends(number: int, before_start: bool) -> Callable[[Draw], list[Case]]:
+    """So many cases in which the best end stands before the best start, or does not."""
 
+    def cases(draw: Draw) -> list[Case]:
+        drawn = (small(draw) for _ in iter(int, 1))
+        wanted = (x for x in drawn if bool(x[1].argmax() < x[0].argmax()) is before_start)
+        return list(islice(wanted, number))
 
-def turned(drawn: Case) -> bool:
-    return int(drawn[1].argmax()) < int(drawn[0].argmax())
-
-
-def agreeing(draw: Draw) -> list[Case]:
-    return only(3, lambda x: best_span(*x) == (x[0].argmax(), x[1].argmax()), lambda: small(draw))
-
-
-def end_before_start(draw: Draw) -> list[Case]:
-    def first(side: int) -> Callable[[Case], bool]:
-        return lambda x: turned(x) and best_span(*x)[side] != x[side].argmax()
-
-    one_token = only(1, lambda x: turned(x) and len({*best_span(*x)}) == 1, lambda: small(draw))
-    either = [only(2, first(side), lambda: small(draw)) for side in (0, 1)]
-    return [*either[0], *either[1], *one_token]
+    return cases
 
 
 def good_outside(draw: Draw) -> list[Case]:
     """Question, special tokens and padding score well, too; all sums are below zero in some."""
-    made = []
-    for lower, outside in ((0, 0), (15, 0), (0, 100)) * 5:
-        start, end, allowed, _ = case(
-            draw, draw.integer(2, 3), draw.integer(4, 6), draw.integer(0, 2), 100
-        )
-        shift = outside * ~allowed - lower
-        made.append((start + shift, end + shift, allowed, 100))
-    return made
+    return [
+        case(draw, draw.integer(2, 3), draw.integer(4, 6), draw.integer(0, 2), 100, *shift)
+        for shift in ((0, 0), (15, 0), (0, 100)) * 5
+    ]
 
 
 def tied(draw: Draw) -> list[Case]:
@@ -88,12 +79,8 @@ def tied(draw: Draw) -> list[Case]:
 
 
 def anything(draw: Draw) -> list[Case]:
-    made = []
-    for lower in (0, 0, 15) * 10:
-        sizes = draw.integer(1, 3), draw.integer(4, 9), draw.integer(0, 3), draw.integer(1, 5)
-        start, end, allowed, longest = case(draw, *sizes)
-        made.append((start - lower, end - lower, allowed, longest))
-    return made
+    sizes = ((1, 3), (4, 9), (0, 3), (1, 5))
+    return [case(draw, *(draw.integer(*size) for size in sizes), x) for x in (0, 0, 15) * 10]
 
 
 LISTS = "start_logits.tolist(), end_logits.tolist()"
@@ -152,8 +139,8 @@ BEST = Exercise(
          "allowed holds True and False, which are not subtracted: ~allowed turns them round."),
     ),
     stages=(
-        Stage("best start, best end and best pair agree", agreeing),
-        Stage("the best end stands before the best start", end_before_start),
+        Stage("best start, best end and best pair agree", ends(3, before_start=False)),
+        Stage("the best end stands before the best start", ends(12, before_start=True)),
         Stage("good logits outside the passage", good_outside),
         Stage("at most `longest` tokens", each(small, 2, 3, 1, times=5)),
         Stage("equally good spans", tied),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Items
 
 
@@ -21,40 +21,14 @@ def pack_cut(a: Sequence[str], b: Sequence[str], length: int) -> tuple[list[str]
     return first + second + ["[PAD]"] * padding, segments + [0] * padding
 
 
-def pair(a: int, b: int, length: int) -> Case:
+def pair(draw: Draw, a: int, b: int, length: int) -> Case:
     """Tokens that tell where they come from: p1 p2 … of the premise, h1 h2 … of the hypothesis."""
     return [f"p{n}" for n in range(1, a + 1)], [f"h{n}" for n in range(1, b + 1)], length
 
 
-def exact(draw: Draw) -> list[Case]:
-    return [pair(a, b, a + b + 3) for a, b in ((2, 1), (1, 3), (draw.integer(3, 5), 4))]
-
-
-def short(draw: Draw) -> list[Case]:
-    return [pair(2, 1, 8), pair(3, 4, 10 + draw.integer(1, 4)), pair(4, 2, 12)]
-
-
-def one_too_long(draw: Draw) -> list[Case]:
-    """One text has so much more that the other stays whole; the premise, then the hypothesis."""
-    made = []
-    for few in (2, 3, 4):
-        surplus = draw.integer(2, 3)
-        many = few + surplus + draw.integer(1, 3)
-        length = few + many - surplus + 3
-        made += [pair(many, few, length), pair(few, many, length)]
-    return made
-
-
-def both_too_long(draw: Draw) -> list[Case]:
-    fixed = [(5, 5, 12), (4, 6, 10), (7, 6, 10), (6, 6, 11)]
-    drawn = [(draw.integer(6, 9), draw.integer(6, 9)) for _ in range(3)]
-    sizes = [(a, b, a + b + 3 - draw.integer(4, 5)) for a, b in drawn]
-    return [pair(*size) for size in (*fixed, *sizes)]
-
-
 def anything(draw: Draw) -> list[Case]:
     sizes = [(draw.integer(2, 10), draw.integer(2, 10)) for _ in range(40)]
-    return [pair(a, b, max(5, a + b + 3 - draw.integer(-3, 8))) for a, b in sizes]
+    return [pair(draw, a, b, max(5, a + b + 3 - draw.integer(-3, 8))) for a, b in sizes]
 
 
 LOOP = "while len(a) + len(b) > room:"
@@ -117,10 +91,13 @@ CUTTING = Exercise(
          "Lists are joined with lists: ['[CLS]'] + a, or ['[CLS]', *a]."),
     ),
     stages=(
-        Stage("a pair that fits exactly", exact),
-        Stage("shorter pairs are padded", short),
-        Stage("one of the two is too long", one_too_long),
-        Stage("both must give", both_too_long),
+        Stage("a pair that fits exactly", each(pair, (2, 1, 6), (1, 3, 7), (4, 4, 11))),
+        Stage("shorter pairs are padded", each(pair, (2, 1, 8), (3, 4, 12), (4, 2, 12))),
+        Stage("one of the two is too long",  # the other stays whole
+              each(pair, (5, 2, 8), (2, 5, 8), (8, 3, 11), (3, 8, 11), (9, 4, 14), (4, 9, 14))),
+        Stage("both must give",
+              each(pair, (5, 5, 12), (4, 6, 10), (7, 6, 10), (6, 6, 11), (8, 7, 13), (6, 9, 13),
+                   (9, 8, 16))),
         Stage("forty drawn pairs", anything),
     ),
     mistakes=(

@@ -165,8 +165,7 @@ MASKING = Exercise(
         Edit("fate < 0.8", "fate < 0.1", "The 80% and the 10% are exchanged: 80% is for [MASK], "
              "10% for random ids.", more=(("(fate >= 0.8)", "(fate >= 0.1)"),)),
         Edit("fate < 0.8", "fate < 1 / 3", "The three outcomes are equally likely; expected 80%, "
-             "10% and 10%.", more=((REPLACED,
-                                    "(fate >= 1 / 3) & (fate < 2 / 3)"),)),
+             "10% and 10%.", more=((REPLACED, "(fate >= 1 / 3) & (fate < 2 / 3)"),)),
         Edit("(fate < 0.8)", "(fate < 0.8 * 0.15)",
              "The 15% are drawn a second time. `selected` already is the result of that draw.",
              more=((REPLACED, "(fate >= 0.12) & (fate < 0.135)"),)),

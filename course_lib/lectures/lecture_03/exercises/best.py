@@ -84,17 +84,17 @@ def anything(draw: Draw) -> list[Case]:
 
 
 LISTS = "start_logits.tolist(), end_logits.tolist()"
+SOFTMAX = ".softmax(-1).tolist() for x in (start_logits, end_logits))"
 SUM = "s[i] + e[j]"
 SPAN = "i <= j < i + longest"
-I_LOOP, J_LOOP, EVERYWHERE = "for i in inside", "for j in inside", "range(len(s))"
+I_LOOP, J_LOOP = "for i in inside", "for j in inside"
+ANY_START, ANY_END = (I_LOOP, "for i in range(len(s))"), (J_LOOP, "for j in range(len(s))")
 BEST_START, BEST_END = "max(inside, key=s.__getitem__)", "max(inside, key=e.__getitem__)"
 ALONE = (
     "Each end is chosen by itself: the best start and the best end. They may not belong together: "
     "the end before the start, or far behind it. Compare pairs."
 )
 NULL = "The null answer, [CLS] with itself, is another question: it is compared afterwards."
-
-
 worth = partial(Edit, SUM)
 
 
@@ -164,12 +164,11 @@ BEST = Exercise(
              "candidates, as long as both ends are near each other: only j ≥ i."),
         Edit(SPAN, "i < j < i + longest",
              "Spans of a single token are missing: j may be equal to i."),
-        Edit(I_LOOP, f"for i in {EVERYWHERE}",
-             "Question, special tokens and padding are among your candidates. Both ends must be "
-             "where `allowed` is True.", more=((J_LOOP, f"for j in {EVERYWHERE}"),)),
-        Edit(J_LOOP, f"for j in {EVERYWHERE}",
+        Edit(*ANY_START, "Question, special tokens and padding are among your candidates. Both "
+             "ends must be where `allowed` is True.", more=(ANY_END,)),
+        Edit(*ANY_END,
              "Only the start is kept to where `allowed` is True; the end must be there as well."),
-        Edit(I_LOOP, f"for i in {EVERYWHERE}",
+        Edit(*ANY_START,
              "Only the end is kept to where `allowed` is True; the start must be there as well."),
         Edit("if ok]", "if ok or n == 0]", f"[CLS] is among your candidates. {NULL}"),
         Edit("if ok]", "if ok or allowed[n - 1]]", "The [SEP] behind the passage is among your "
@@ -179,13 +178,11 @@ BEST = Exercise(
         Edit(LISTS, "((x * allowed).tolist() for x in (start_logits, end_logits))",
              "Logits outside the passage became 0, as after logits * allowed. Logits may be "
              "negative, and then 0 is the best. Leave these positions out, or give them minus "
-             "infinity.",
-             more=((I_LOOP, f"for i in {EVERYWHERE}"), (J_LOOP, f"for j in {EVERYWHERE}"))),
+             "infinity.", more=(ANY_START, ANY_END)),
         Edit(SUM, "(s[i] + e[j] if allowed[i] and allowed[j] else -math.inf) if i <= j else 0.0",
              "Where all sums are negative, a pair outside wins: triu() leaves 0 below the "
              "diagonal, and 0 is the best then. Give these pairs minus infinity.",
-             more=((SPAN, "j < i + longest"), (I_LOOP, f"for i in {EVERYWHERE}"),
-                   (J_LOOP, f"for j in {EVERYWHERE}"))),
+             more=((SPAN, "j < i + longest"), ANY_START, ANY_END)),
         Edit(SPAN, "i <= j", "`longest` has no effect: a span has at most so many tokens."),
         Edit(SPAN, "i <= j <= i + longest", "Spans of longest + 1 tokens are among your "
              "candidates. From i to j there are j − i + 1."),
@@ -197,11 +194,10 @@ BEST = Exercise(
         worth("s[i] * e[j]",
               "The two logits are multiplied. They may be negative, and two bad ones would make a "
               "good span. Add them (that is what multiplying their *probabilities* comes to)."),
-        Edit(LISTS, "(x.masked_fill(~allowed, -math.inf).softmax(-1).tolist() "
-             "for x in (start_logits, end_logits))",
+        Edit(LISTS, f"(x.masked_fill(~allowed, -math.inf){SOFTMAX}",
              "Probabilities are added. Then one sure end carries an impossible other one. Add the "
              "logits, which is to multiply the probabilities."),
-        Edit(LISTS, "(x.softmax(-1).tolist() for x in (start_logits, end_logits))",
+        Edit(LISTS, f"(x{SOFTMAX}",
              "Probabilities are added. Then one sure end carries an impossible other one. Add the "
              "logits: that is what multiplying the probabilities comes to."),
         worth("s[i]", "Only the start logits decide; the end logits have no effect."),

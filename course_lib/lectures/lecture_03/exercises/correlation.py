@@ -60,8 +60,6 @@ CHANCE = "By convention it is 0, as for chance."
 ONE_CLASS = "Where one class is missing among the true or among the predicted labels, you have"
 MIXED = ("The cells are mixed up above the line: right times right minus wrong times wrong, "
          "(1 called 1)·(0 called 0) − (0 called 1)·(1 called 0).")  # fmt: skip
-
-
 # Quite another score; another formula above the line, or below; what is returned for 0/0.
 instead = partial(Edit, f"{ABOVE} / {BELOW} if below else 0.0")
 above, below, undefined = partial(Edit, ABOVE), partial(Edit, BELOW), partial(Edit, "0.0")

@@ -37,8 +37,6 @@ SEGMENTS = "[0] * len(first) + [1] * len(second)"
 TOKENS = 'first + second + ["[PAD]"] * padding'
 IN_TURN = "Token by token, the text that is longer at that moment loses one."
 ONLY_LONGER = "Only the longer one loses tokens, until both are equally long"
-
-
 whose, special = partial(Edit, WHOSE), partial(Edit, "length - 3")
 
 

@@ -16,9 +16,10 @@ from course_lib.teaching.exercises.outputs import Number
 
 def new_weights(task: str, H: int, n: int | None) -> int:
     """Weights and biases of the layer on top, H numbers a token to its logits (section 4)."""
+    classes = n or 0  # of a text, or of a pair, read from the same vector of [CLS]
     logits = {
-        "classify": n or 0,
-        "pair": n or 0,  # read from the same vector of [CLS]
+        "classify": classes,
+        "pair": classes,
         "rate": 1,  # a number
         "tag": 2 * (n or 0) + 1,  # B- and I- of each kind, and O; one layer for all tokens
         "answer": 2,  # start and end
@@ -136,15 +137,15 @@ HEADS = Exercise(
         layer("4 * logits * (H + 1)", "Bytes were counted, four a weight; asked for are weights."),
         layer("12 * logits * (H + 1)", "A layer on top of each of twelve blocks was counted. Only "
               "the last one's output is read."),
-        Edit('"classify": n or 0', '"classify": (n or 0) - 1', "One logit less than classes was "
+        Edit("classes = n or 0", "classes = (n or 0) - 1", "One logit less than classes was "
              "counted. One could do with n − 1, but BERT has a logit for each class, also where "
-             "there are two.", more=(('"pair": n or 0', '"pair": (n or 0) - 1'),)),
-        Edit('"classify": n or 0', '"classify": 1 if n == 2 else n or 0', "Two classes were "
+             "there are two."),
+        Edit("classes = n or 0", "classes = 1 if n == 2 else n or 0", "Two classes were "
              "counted with one logit (for a sigmoid). BERT has a logit for each class, also where "
-             "there are two.", more=(('"pair": n or 0', '"pair": 1 if n == 2 else n or 0'),)),
-        Edit('"classify": n or 0', '"classify": 1', "A class was counted with a single logit. Each "
-             "of the n classes has its own.", more=(('"pair": n or 0', '"pair": 1'),)),
-        Edit('"pair": n or 0', '"pair": 2', "A pair was counted with two logits, as next-sentence "
+             "there are two."),
+        Edit("classes = n or 0", "classes = 1", "A class was counted with a single logit. Each "
+             "of the n classes has its own."),
+        Edit('"pair": classes', '"pair": 2', "A pair was counted with two logits, as next-sentence "
              "prediction has. Here there are n classes."),
         Edit('"rate": 1', '"rate": n or 0', "A grade was counted with a logit for each possible "
              "value. It is a number on a line: one output, which may fall between two grades."),

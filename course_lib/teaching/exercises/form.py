@@ -44,10 +44,9 @@ class Draw:
         return torch.Generator().manual_seed(self.integer(0, 2**31))
 
 
-def each(make: Callable[..., Case], *sizes: Any, times: int = 1) -> Callable[[Draw], list[Case]]:
-    """The cases make(draw, *size), one for each size in turn, so many times."""
-    given = [size if isinstance(size, tuple) else (size,) for size in sizes * times]
-    return lambda draw: [make(draw, *size) for size in given]
+def each(case: Callable[..., Case], *given: Sequence[Any]) -> Callable[[Draw], list[Case]]:
+    """A stage's cases: case(draw, *x) for each x of `given`."""
+    return lambda draw: [case(draw, *x) for x in given]
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ CHOOSING = Exercise(
     returns=Numbers("selection", shape="T", kind="bool"),
     see="course_lib.kernels.masking.count_to_predict and mask_tokens_reference",
     stages=(
-        Stage("a sequence of one word", each(case, (1, 0, 1.0), times=3)),
+        Stage("a sequence of one word", each(case, *[(1, 0, 1.0)] * 3)),
         Stage("one word and padding", each(case, (1, 1, 1.0), (1, 2, 1.0))),
         Stage("only words are selected", each(case, *((words, 9, 0.5) for words in (6, 20, 30))),
               not_words, Items("selected special tokens", of="names")),

@@ -63,9 +63,9 @@ COUNT = Exercise(
     returns=Number("number of parameters", kind="int"),
     see="course_lib.encoder.count_parameters counts a model that has been built",
     stages=(
-        Stage("embeddings and pooler only (no blocks)", each(sizes, 0, 0, 0)),
-        Stage("one block", each(sizes, 1, 1, 1)),
-        Stage("several blocks", each(sizes, 2, 3, 5)),
+        Stage("embeddings and pooler only (no blocks)", each(sizes, *[(0,)] * 3)),
+        Stage("one block", each(sizes, *[(1,)] * 3)),
+        Stage("several blocks", each(sizes, (2,), (3,), (5,))),
         Stage("BERT-tiny, -base and -large", published_sizes),
     ),
     mistakes=(

@@ -80,7 +80,7 @@ LOSS = Exercise(
     stages=(
         Stage("one sequence, one selected word, IsNext",
               each(case, *((T, V, (1,), (0,)) for T, V in ((1, 3), (3, 4), (4, 5))))),
-        Stage("a NotNext pair", each(case, (3, 4, (1,), (1,)), times=3)),
+        Stage("a NotNext pair", each(case, *[(3, 4, (1,), (1,))] * 3)),
         Stage("several selected words", each(case, *((T, 5, (3,), (0,)) for T in (5, 6, 7)))),
         Stage("sequences with different numbers",
               each(case, (5, 6, (1, 3), (0, 1)), (9, 20, (1, 2, 3, 5), (0, 1, 1, 0)),

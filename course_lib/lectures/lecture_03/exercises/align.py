@@ -88,8 +88,9 @@ ALIGN = Exercise(
          "position: labels[word], not labels[position]."),
     ),
     stages=(
-        Stage("every word is one piece", each(case, *([1] * n for n in (2, 4, 6)))),
-        Stage("words of several pieces", each(case, [1, 3, 1], [2, 1, 1, 4, 1], [3, 2, 1, 2])),
+        Stage("every word is one piece", each(case, *(([1] * n,) for n in (2, 4, 6)))),
+        Stage("words of several pieces",
+              each(case, ([1, 3, 1],), ([2, 1, 1, 4, 1],), ([3, 2, 1, 2],))),
         Stage("padding", each(case, ([1, 2, 1], 3), ([2, 1, 3, 1, 1], 5))),
         Stage("neighbours with the same label", equal_neighbours),
         Stage("a sequence that ends before the sentence",

@@ -79,8 +79,9 @@ def tied(draw: Draw) -> list[Case]:
 
 
 def anything(draw: Draw) -> list[Case]:
-    sizes = ((1, 3), (4, 9), (0, 3), (1, 5))
-    return [case(draw, *(draw.integer(*size) for size in sizes), x) for x in (0, 0, 15) * 10]
+    low, high = (1, 4, 0, 1), (3, 9, 3, 5)
+    sizes = ([*map(draw.integer, low, high), lower] for lower in (0, 0, 15) * 10)
+    return [case(draw, *size) for size in sizes]
 
 
 LISTS = "start_logits.tolist(), end_logits.tolist()"
@@ -142,7 +143,7 @@ BEST = Exercise(
         Stage("best start, best end and best pair agree", ends(3, before_start=False)),
         Stage("the best end stands before the best start", ends(12, before_start=True)),
         Stage("good logits outside the passage", good_outside),
-        Stage("at most `longest` tokens", each(small, 2, 3, 1, times=5)),
+        Stage("at most `longest` tokens", each(small, *[(2,), (3,), (1,)] * 5)),
         Stage("equally good spans", tied),
         Stage("thirty drawn sequences", anything),
     ),

@@ -89,10 +89,10 @@ ACCUMULATE = Exercise(
     "selected in any part there is nothing to average: 0 is expected.",
     stages=(
         Stage("parts with equally many selected positions",
-              each(parts, [5], [3, 3], [8, 8, 8], [2, 2, 2, 2])),
+              each(parts, ([5],), ([3, 3],), ([8, 8, 8],), ([2, 2, 2, 2],))),
         Stage("parts with different numbers of them", different),
         Stage("a part in which nothing is selected", partial(different, empty=True)),
-        Stage("nothing selected at all", each(parts, [0], [0, 0, 0])),
+        Stage("nothing selected at all", each(parts, ([0],), ([0, 0, 0],))),
     ),
     mistakes=(
         Edit(TERM, "losses[i]", "You average the means of the parts. A part with few selected "

@@ -73,9 +73,8 @@ LOSS = Exercise(
         "course_lib.objectives.pretraining:pretraining_loss",
     ),
     when_raised=(
-        ("Expected target size|target batch_size|target tensor expected",
-         "cross_entropy looks for the words on axis 1: flatten (B, T, V) to (B·T, V), and the "
-         "labels to (B·T,)."),
+        ("Expected target size|target batch_size|target tensor expected", "cross_entropy looks for "
+         "the words on axis 1: flatten (B, T, V) to (B·T, V), and the labels to (B·T,)."),
     ),
     stages=(
         Stage("one sequence, one selected word, IsNext",

@@ -80,9 +80,8 @@ ALIGN = Exercise(
     see="course_lib.text.features.tagged_sequences (it finds the first pieces by their offsets in "
     "the text, and cuts what is too long)",
     when_raised=(
-        (r"NoneType",
-         "None has no number and is no position in a list: ask `word is None` before you look "
-         "labels[word] up."),
+        (r"NoneType", "None has no number and is no position in a list: ask `word is None` before "
+         "you look labels[word] up."),
         (r"list index out of range|index out of range",
          "A position beyond the end was read. labels has one entry a word, word_ids one a "
          "position: labels[word], not labels[position]."),

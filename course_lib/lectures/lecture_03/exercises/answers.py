@@ -135,9 +135,8 @@ ANSWERS = Exercise(
         "course_lib.train.span_metrics:_words_f1",
     ),
     when_raised=(
-        (r"division by zero",
-         "Nothing was shared, or an answer has no words left. Ask for these cases first: no shared "
-         "word gives 0, two empty answers give 1."),
+        (r"division by zero", "Nothing was shared, or an answer has no words left. Ask for these "
+         "cases first: no shared word gives 0, two empty answers give 1."),
         (r"total",
          "Counter.total() is there from Python 3.10 on; sum(counter.values()) does the same."),
     ),

@@ -131,9 +131,8 @@ BEST = Exercise(
     see="course_lib.objectives.spans.best_spans (a whole batch at once, with the score and that of "
     "the null answer)",
     when_raised=(
-        (r"ambiguous",
-         "An if asks one question, and a tensor has many answers. In a loop take one entry: "
-         "allowed[i]."),
+        (r"ambiguous", "An if asks one question, and a tensor has many answers. In a loop take one "
+         "entry: allowed[i]."),
         (r"index .* out of (bounds|range)",
          "A position beyond the sequence was read: j runs to min(i + longest, T) − 1 at most."),
         (r"Boolean value|bool.*subtract|`-` operator",

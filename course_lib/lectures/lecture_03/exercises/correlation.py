@@ -107,12 +107,10 @@ CORRELATION = Exercise(
     returns=Number("correlation"),
     see="course_lib.train.task_metrics.matthews (for any number of classes)",
     when_raised=(
-        (r"division by zero|divide by zero",
-         "One of the four sums is 0: a class is missing among the true or among the predicted "
-         "labels. Return 0 there."),
-        (r"'bool' object",
-         "true == predicted asks whether the two lists are the same, and has one answer. Go "
-         "through zip(true, predicted)."),
+        (r"division by zero|divide by zero", "One of the four sums is 0: a class is missing among "
+         "the true or among the predicted labels. Return 0 there."),
+        (r"'bool' object", "true == predicted asks whether the two lists are the same, and has one "
+         "answer. Go through zip(true, predicted)."),
         (r"math domain error|nonnegative",
          "A root of a negative number: the root belongs over the product below the line alone."),
         (r"'list' object has no attribute|unsupported operand.*list|list.*unsupported",

@@ -82,9 +82,8 @@ CUTTING = Exercise(
     see="course_lib.text.packing.pack_pair, with truncate=True (for ids, with the attention mask) "
     "and course_lib.objectives.next_sentence.truncate_pair",
     when_raised=(
-        (r"pop from empty",
-         "A text has lost all its tokens: does your loop look at both lengths again before each "
-         "token?"),
+        (r"pop from empty", "A text has lost all its tokens: does your loop look at both lengths "
+         "again before each token?"),
         (r"can only concatenate|unsupported operand",
          "Lists are joined with lists: ['[CLS]'] + a, or ['[CLS]', *a]."),
     ),

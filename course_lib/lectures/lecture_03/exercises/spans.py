@@ -88,12 +88,10 @@ SPANS = Exercise(
         (r"values to unpack|split",
          'O has no kind, so "O".split("-") has one part only: treat O first, or use partition, '
          "which always gives three parts."),
-        (r"NoneType",
-         "Nothing is open yet, or no longer, and your code asks for its kind: ask `is not None` "
-         "first."),
-        (r"list index out of range",
-         "A position behind the last tag was read. Where you look at the next word, the last word "
-         "has none."),
+        (r"NoneType", "Nothing is open yet, or no longer, and your code asks for its kind: ask `is "
+         "not None` first."),
+        (r"list index out of range", "A position behind the last tag was read. Where you look at "
+         "the next word, the last word has none."),
     ),
     stages=(
         Stage("at most one entity", sentences("O O O", "O Bx O", "O O By Iy Iy O")),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -30,25 +31,14 @@ def parts(draw: Draw, selected: list[int]) -> Case:
     return losses, selected, sequences, tokens
 
 
-def equally_many(draw: Draw) -> list[Case]:
-    return [parts(draw, [draw.integer(2, 9)] * n) for n in (1, 2, 3, 4)]
-
-
-def different(draw: Draw) -> list[Case]:
-    return [parts(draw, draw.python.sample(range(1, 40), n)) for n in (2, 2, 3, 4, 8, 16)]
-
-
-def with_empty(draw: Draw) -> list[Case]:
+def different(draw: Draw, empty: bool = False) -> list[Case]:
     found = []
-    for n in (2, 3, 4, 8):
+    for n in (2, 2, 3, 4, 8, 16):
         selected = draw.python.sample(range(1, 40), n)
-        selected[draw.integer(0, n - 2)] = 0
+        if empty:
+            selected[draw.integer(0, n - 2)] = 0
         found.append(parts(draw, selected))
     return found
-
-
-def nothing(draw: Draw) -> list[Case]:
-    return [parts(draw, [0]), parts(draw, [0, 0, 0])]
 
 
 TERM, COUNT = "losses[i] * selected[i]", "max(1, sum(selected))"
@@ -98,10 +88,11 @@ ACCUMULATE = Exercise(
     "0/0, and 0 · nan is nan too: leave such a part out before you multiply. Where nothing is "
     "selected in any part there is nothing to average: 0 is expected.",
     stages=(
-        Stage("parts with equally many selected positions", equally_many),
+        Stage("parts with equally many selected positions",
+              each(parts, ([5],), ([3, 3],), ([8, 8, 8],), ([2, 2, 2, 2],))),
         Stage("parts with different numbers of them", different),
-        Stage("a part in which nothing is selected", with_empty),
-        Stage("nothing selected at all", nothing),
+        Stage("a part in which nothing is selected", partial(different, empty=True)),
+        Stage("nothing selected at all", each(parts, ([0],), ([0, 0, 0],))),
     ),
     mistakes=(
         Edit(TERM, "losses[i]", "You average the means of the parts. A part with few selected "

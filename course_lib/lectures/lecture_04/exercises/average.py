@@ -141,9 +141,8 @@ AVERAGE = Exercise(
              "Only the leaderboard does that."),
         Edit(ADD, "numbers += two", "Every number of the row enters, both of a pair and WNLI, "
              "whatever the recipe says.", more=((WNLI, "False"),)),
-        Edit(ADD, "numbers += [round(x) for x in taken]",
-             "Numbers are rounded before they are averaged. Round once, at the end, when you "
-             "print."),
+        Edit(ADD, "numbers += [round(x) for x in taken]", "Numbers are rounded before they are "
+             "averaged. Round once, at the end, when you print."),
         Edit(ADD, "numbers += [round(x, 1) for x in taken]", "The mean of a pair is rounded to one "
              "decimal before the tasks are averaged. Round once, at the end, when you print."),
         Edit(MEAN, "sum(numbers)", "This is the sum; divide it by how many numbers were added."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from course_lib.teaching.exercises.calling import Guarded
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
@@ -64,13 +65,13 @@ def epochs(several: Sequence[int], *copies: int | None) -> Callable[[Draw], list
 OUT = Items("selected positions", of="lists of positions, one for each sequence", groups=True)
 
 
-def ask_memory(answer: Guarded, *case: object) -> None:
+def ask_memory(answer: Guarded, sequences: Any, examples: Any, *given: Any) -> None:
     """Epoch 7, epoch 2, epoch 7 again, and then the same sequences in opposite order."""
-    sequences, examples, _, _, count, draw = case
-    right = [selected_positions(sequences, examples, e, None, count, draw) for e in (7, 2)]  # type: ignore[arg-type]
+    _, _, count, draw = given
+    right = [selected_positions(sequences, examples, e, None, count, draw) for e in (7, 2)]
 
     def at(epoch: int, way: int = 1) -> list[list[int]]:
-        found = answer(sequences[::way], examples[::way], epoch, None, count, draw)  # type: ignore[index]
+        found = answer(sequences[::way], examples[::way], epoch, None, count, draw)
         return OUT.read(found, right[0])
 
     late, early, again, turned = at(7), at(2), at(7), at(7, -1)
@@ -85,7 +86,7 @@ def ask_memory(answer: Guarded, *case: object) -> None:
                     "numbers come from elsewhere than draw. After a crash nobody could draw this "
                     "mask again.", "memory")  # fmt: skip
     if turned[::-1] != late and late == right[0]:
-        raise Wrong(f"Example {examples[0]} has {late[0]} in one batch and {turned[-1]} in the "  # type: ignore[index]
+        raise Wrong(f"Example {examples[0]} has {late[0]} in one batch and {turned[-1]} in the "
                     "same batch in opposite order. A mask may depend on epoch, example and "
                     "position alone.", "memory")  # fmt: skip
 
@@ -145,10 +146,9 @@ DRAWS = Exercise(
         Edit("sorted(smallest)", "sorted(words.index(t) for t in smallest)",
              "The positions are counted among the words only. A position is the place in the "
              "sequence, where [CLS] has place 0."),
-        Edit(EXAMPLE, "draw(number, examples.index(example), t)",
-             "The draw depends on the place of a sequence in its batch. Batches are shuffled: the "
-             "sequence would get another mask because of its neighbours. Use its number in the "
-             "training set, examples[i]."),
+        Edit(EXAMPLE, "draw(number, examples.index(example), t)", "The draw depends on the place "
+             "of a sequence in its batch. Batches are shuffled: the sequence would get another "
+             "mask because of its neighbours. Use its number in the training set, examples[i]."),
         Edit(EXAMPLE, "draw(number, examples[0], t)", "Every sequence of the batch is drawn with "
              "the first one's number, so that all select the same places. Each has its own: "
              "examples[i]."),

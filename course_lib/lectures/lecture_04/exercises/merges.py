@@ -32,9 +32,6 @@ def join(pieces: Sequence[str], pair: Pair) -> list[str]:
     return joined
 
 
-# ---------------------------------------------------------------- other ways to cut a word
-
-
 def join_at(pieces: list[str], i: int) -> list[str]:
     return [*pieces[:i], pieces[i] + pieces[i + 1], *pieces[i + 2 :]]
 
@@ -82,9 +79,6 @@ def fewest(word: str, merges: Sequence[Pair]) -> list[str]:
     return best[-1]
 
 
-# ---------------------------------------------------------------- cases
-
-
 def drawn_merges(draw: Draw, number: int, longest: int = 5) -> list[Pair]:
     """Merges as training leaves them: of pieces that exist by then, each text in one way only."""
     pieces, merges = list("abc"), list[Pair]()
@@ -100,10 +94,6 @@ def drawn_word(draw: Draw, low: int = 3, high: int = 12) -> str:
     return "".join(draw.python.choices("abc", k=draw.integer(low, high)))
 
 
-def no_pair(draw: Draw) -> list[Case]:
-    return [("lamp", [("x", "y")]), ("a", [("a", "b")]), ("ba", [("a", "b")])]
-
-
 def one_merge(draw: Draw) -> list[Case]:
     words = [drawn_word(draw, 4, 9) for _ in range(8)]
     return [("boat", [("o", "a")]), *((word, [("a", "b")]) for word in words)]
@@ -115,11 +105,6 @@ def rank_decides(draw: Draw) -> list[Case]:
     pairs = [(x, y) for x in "abc" for y in "abc" if x != y]
     drawn = [(drawn_word(draw, 4, 9), draw.python.sample(pairs, 4)) for _ in range(40)]
     return [("abc", [bc, ab]), ("abc", [ab, bc]), ("cabcab", [ab, ca, bc]), *drawn]
-
-
-def overlaps(draw: Draw) -> list[Case]:
-    return [(before + n * "a" + after, [("a", "a")])
-            for n in (2, 3, 4, 5, 7) for before, after in (("", ""), ("b", "c"))]  # fmt: skip
 
 
 def of_joined(draw: Draw) -> list[Case]:
@@ -134,6 +119,8 @@ def drawn_words(draw: Draw, number: int = 200) -> list[Case]:
     return [(drawn_word(draw), drawn_merges(draw, draw.integer(3, 10))) for _ in range(number)]
 
 
+NO_PAIR: list[Case] = [("lamp", [("x", "y")]), ("a", [("a", "b")]), ("ba", [("a", "b")])]
+RUNS = [x + n * "a" + y for n in (2, 3, 4, 5, 7) for x, y in (("", ""), ("b", "c"))]
 FIRST = "min(known, key=rank.__getitem__)"
 
 MERGES = Exercise(
@@ -168,10 +155,10 @@ MERGES = Exercise(
          "before you look at pieces[i + 1]."),
     ),
     stages=(
-        Stage("no pair to join", no_pair),
+        Stage("no pair to join", lambda draw: NO_PAIR),
         Stage("one merge, everywhere in the word", one_merge),
         Stage("the pair learned first wins", rank_decides),
-        Stage("a·a·a: overlapping pairs", overlaps),
+        Stage("a·a·a: overlapping pairs", lambda draw: [(run, [("a", "a")]) for run in RUNS]),
         Stage("pieces made of pieces", of_joined),
         Stage("two hundred drawn words", drawn_words),
     ),
@@ -197,9 +184,8 @@ MERGES = Exercise(
               "decides but the rank: the pair that stands first in merges."),
         Edit(FIRST, "known[0]", "The leftmost pair that may be joined is joined first, everywhere. "
              "Not the place decides but the rank: the pair that stands first in merges."),
-        Other(one_by_one(lambda rank, i: -i), "The rightmost pair that may be joined is "
-              "joined first. Not the place decides but the rank: the pair that stands first in "
-              "merges."),
+        Other(one_by_one(lambda rank, i: -i), "The rightmost pair that may be joined is joined "
+              "first. Not the place decides but the rank: the pair that stands first in merges."),
         Edit(FIRST, FIRST.replace("min", "max"), "The pair that was learned *last* is joined "
              "first. merges[0] was learned first and goes first."),
         Other(one_by_one(lambda rank, i: (rank, -i)), "Overlapping pairs are joined from "

@@ -41,7 +41,14 @@ check_machine()
 # %% tags=["nbval-check-output"]
 import torch
 
-from course_lib import MicroWorld, bert_for_pretraining, fit, make_pairs, pretraining_batches, pretraining_loss
+from course_lib import (
+    MicroWorld,
+    bert_for_pretraining,
+    fit,
+    make_pairs,
+    pretraining_batches,
+    pretraining_loss,
+)
 from course_lib.teaching import LiveLoss, WatchWord, prediction_slider
 
 world = MicroWorld.load()

@@ -151,6 +151,7 @@ print(f"MLM {mlm:.4f} + NSP {nsp:.4f} = loss {mlm + nsp:.4f} nats")
 #
 # {{exercise:02.7}}
 
+
 # %%
 def my_wordpiece(word, vocab, max_chars):
     return ...
@@ -160,6 +161,7 @@ check("02.7", my_wordpiece)
 
 # %% [markdown]
 # {{exercise:02.2}}
+
 
 # %%
 def my_attention(q, k, v, attention_mask):
@@ -171,6 +173,7 @@ check("02.2", my_attention)
 # %% [markdown]
 # {{exercise:02.3}}
 
+
 # %%
 def my_mask(input_ids, selected, mask_id, vocab_size, generator):
     return ...
@@ -180,6 +183,7 @@ check("02.3", my_mask)
 
 # %% [markdown]
 # {{exercise:02.5}}
+
 
 # %%
 def my_pairs(documents, rng):
@@ -344,8 +348,10 @@ for size in ("tiny", "base", "large"):
     with torch.device("meta"):  # shapes without memory
         model = bert_for_pretraining(size)
     encoder, blocks = model.encoder, count_parameters(model.encoder.stack)
-    print(f"{size:6} embeddings {count_parameters(encoder.embeddings):11,}  blocks {blocks:11,}  "
-          f"encoder {count_parameters(encoder):11,}  with both heads {count_parameters(model):11,}")
+    print(
+        f"{size:6} embeddings {count_parameters(encoder.embeddings):11,}  blocks {blocks:11,}  "
+        f"encoder {count_parameters(encoder):11,}  with both heads {count_parameters(model):11,}"
+    )
 
 # %% [markdown]
 # In BERT-tiny the embeddings hold {{number:tiny_ratio}} times as many weights as the blocks. The paper says 110M and
@@ -353,6 +359,7 @@ for size in ("tiny", "base", "large"):
 # {{number:encoder_large_millions}}M or {{number:both_heads_large_millions}}M.
 #
 # {{exercise:02.1}}
+
 
 # %%
 def parameter_count(config):
@@ -457,7 +464,9 @@ masking_playground(tokenizer)
 from course_lib.lectures.lecture_02.recipes import LIVE, AccuracyCurve, prepare
 
 material = prepare(LIVE, world)
-print(f"{len(material.train):,} pairs from {LIVE.stories:,} stories, {material.train.padding_share:.0%} padding")
+print(
+    f"{len(material.train):,} pairs from {LIVE.stories:,} stories, {material.train.padding_share:.0%} padding"
+)
 
 done = torch.cat([mask_sequences(material.train, special, seed=0, epoch=e).done for e in range(3)])
 real = 3 * int(material.train.attention_mask.sum())
@@ -484,11 +493,15 @@ from course_lib.text.packing import pack_documents
 corpus = documentation_slice(paragraphs=400)
 documents = [[tokenizer.encode(s) for s in d] for d in corpus.documents[:60]]
 packed = pack_documents(documents, tokenizer.special, length=128)
-print(f"{len(corpus.paragraphs)} paragraphs, packed into {len(packed)} sequences, {packed.padding_share:.1%} padding")
+print(
+    f"{len(corpus.paragraphs)} paragraphs, packed into {len(packed)} sequences, {packed.padding_share:.1%} padding"
+)
 
 row = mask_sequences(packed[:1], tokenizer.special, seed=2)
 shown = 40
-tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.action[0, :shown].tolist())
+tokens_row(
+    [tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.action[0, :shown].tolist()
+)
 
 # %% [markdown]
 # *The start of a sequence of documentation, masked by the same function as the micro-world's stories.*
@@ -515,7 +528,9 @@ for blank in english.blanks():
     ranks.append(1 + guesses.index(blank.word) if blank.word in guesses else float("inf"))
     print(f"{blank.text}\n    {blank.word}: rank {ranks[-1]}; first {', '.join(guesses[:3])}")
 for most in (1, 5):
-    print(f"the writer's word within the first {most}: {sum(r <= most for r in ranks) / len(ranks):.0%} of {len(ranks)}")
+    print(
+        f"the writer's word within the first {most}: {sum(r <= most for r in ranks) / len(ranks):.0%} of {len(ranks)}"
+    )
 
 # %% [markdown]
 # *All of them, as they come out. Rank inf: the word is not one piece of the vocabulary, so it cannot fill one blank.*
@@ -545,7 +560,9 @@ model = bert_for_pretraining(
     initializer_range=LIVE.initializer_range, hidden_dropout=0.0, attention_dropout=0.0,
 )  # fmt: skip
 batches = pretraining_batches(material.train, special, batch_size=LIVE.batch_size, seed=0)
-print(f"{count_parameters(model):,} parameters, {LIVE.steps:,} steps of {LIVE.batch_size} sequences")
+print(
+    f"{count_parameters(model):,} parameters, {LIVE.steps:,} steps of {LIVE.batch_size} sequences"
+)
 
 # %% [markdown]
 # The word we watch stands in a held-out story, near the end; it was said before, in another sentence. Who
@@ -564,7 +581,9 @@ history = fit(
     steps=LIVE.steps, learning_rate=LIVE.learning_rate, warmup=LIVE.warmup,
     callbacks=[LiveLoss(), watch, curve],
 )  # fmt: skip
-print(f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_second:,.0f} tokens a second")
+print(
+    f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_second:,.0f} tokens a second"
+)
 
 # %% [markdown]
 # ### Four lines in one chart
@@ -583,10 +602,15 @@ from course_lib.train.metrics import evaluation_mask
 from course_lib.lectures.lecture_02.experiments import gap_closed
 from course_lib.teaching.results import read_result
 
-stories, heldout = material.heldout_stories, evaluation_mask(material.heldout_stories.sequences, special)
+stories, heldout = (
+    material.heldout_stories,
+    evaluation_mask(material.heldout_stories.sequences, special),
+)
 levels = {
     "unigram": Unigram(material.documents).accuracy(stories.sequences, heldout.selected),
-    "count_model": NeighbourCounts(material.documents).accuracy(stories.sequences, heldout.selected),
+    "count_model": NeighbourCounts(material.documents).accuracy(
+        stories.sequences, heldout.selected
+    ),
     "oracle": Oracle(world).accuracy(stories.stories, stories.positions(heldout.selected)),
 }
 reached = curve.points[-1]["masked_accuracy"]
@@ -616,8 +640,10 @@ from course_lib.teaching.results import in_words
 
 for run, recipe in result["recipes"].items():
     found = outcome(result, run)
-    print(f"{run}, {recipe['steps']:,} steps: gap closed {in_words(found['gap_closed'])}, "
-          f"NSP accuracy {in_words(found['pair_accuracy'])}")
+    print(
+        f"{run}, {recipe['steps']:,} steps: gap closed {in_words(found['gap_closed'])}, "
+        f"NSP accuracy {in_words(found['pair_accuracy'])}"
+    )
 
 # %% [markdown]
 # ### What kind of word?
@@ -741,6 +767,7 @@ claims_table("02")
 #
 # {{exercise:02.4}}
 
+
 # %%
 def my_choose(input_ids, special, rate, max_predictions, generator):
     return ...
@@ -750,6 +777,7 @@ check("02.4", my_choose)
 
 # %% [markdown]
 # {{exercise:02.6}}
+
 
 # %%
 def my_loss(prediction_logits, labels, nsp_logits, nsp_label):

@@ -70,7 +70,13 @@ print(f"{START} ({pretrained.source}): {shape.num_layers} layers of {shape.hidde
 #    Venus?* What does it say?
 
 # %%
-my_guesses = {"new weights": ..., "names, pre-trained": ..., "names, random": ..., "pairs, pre-trained": ..., "Venus": ...}
+my_guesses = {
+    "new weights": ...,
+    "names, pre-trained": ...,
+    "names, random": ...,
+    "pairs, pre-trained": ...,
+    "Venus": ...,
+}
 
 # %% [markdown]
 # ## By hand
@@ -92,8 +98,15 @@ task_shapes()
 
 # %% tags=["nbval-check-output"]
 H = 768
-for task, classes in (("sentiment, 2 classes", 2), ("NLI, 3 classes", 3), ("entities, 9 tags", 9), ("answers, start and end", 2)):
-    print(f"{task:24}{H * classes + classes:7,} new weights, one in {109_482_240 // (H * classes + classes):,}")
+for task, classes in (
+    ("sentiment, 2 classes", 2),
+    ("NLI, 3 classes", 3),
+    ("entities, 9 tags", 9),
+    ("answers, start and end", 2),
+):
+    print(
+        f"{task:24}{H * classes + classes:7,} new weights, one in {109_482_240 // (H * classes + classes):,}"
+    )
 
 # %% [markdown]
 # (Nine tags: CoNLL-2003 has four kinds of entities. Our sentences have three, so seven tags. Our BERT was pre-trained on masked
@@ -134,7 +147,9 @@ said = ["B-PER", "I-PER", "O", "O", "B-ORG", "I-ORG", "O", "O", "B-LOC", "O"]
 print("true ", sorted(bio_spans(true)))
 print("said ", sorted(bio_spans(said)))
 scores = span_scores([true], [said])
-print(f"words right {accuracy(true, said):.0%}, entities: precision {scores.precision:.2f}, recall {scores.recall:.2f}, F1 {scores.f1:.2f}")
+print(
+    f"words right {accuracy(true, said):.0%}, entities: precision {scores.precision:.2f}, recall {scores.recall:.2f}, F1 {scores.f1:.2f}"
+)
 
 # %% [markdown]
 # One word wrong, and one of three entities is lost: 90% of the words, F1 0.67.
@@ -149,10 +164,14 @@ print(f"words right {accuracy(true, said):.0%}, entities: precision {scores.prec
 text = ["Along", "cracks", "the", "stone", "is", "eaten", "away", "first"]
 start_logits = torch.tensor([2.0, 1.5, 0.1, 0.3, 0.0, 0.2, 0.4, 0.9])
 end_logits = torch.tensor([0.2, 2.5, 0.0, 0.8, 0.1, 0.0, 0.6, 3.0])
-print("best start alone:", text[start_logits.argmax()], "· best end alone:", text[end_logits.argmax()])
+print(
+    "best start alone:", text[start_logits.argmax()], "· best end alone:", text[end_logits.argmax()]
+)
 for cap in (8, 3):
-    best = max((start_logits[i] + end_logits[j], i, j) for i in range(8) for j in range(i, min(8, i + cap)))
-    print(f"at most {cap} words: {' '.join(text[best[1]:best[2] + 1])!r}, score {best[0]:.1f}")
+    best = max(
+        (start_logits[i] + end_logits[j], i, j) for i in range(8) for j in range(i, min(8, i + cap))
+    )
+    print(f"at most {cap} words: {' '.join(text[best[1] : best[2] + 1])!r}, score {best[0]:.1f}")
 
 # %% [markdown]
 # A cap on the length is part of the rule: the released code allows 30 tokens. And "no answer" is a span, too, that of
@@ -166,6 +185,7 @@ for cap in (8, 3):
 #
 # {{exercise:03.1}}
 
+
 # %%
 def my_align(labels, word_ids):
     return ...
@@ -176,6 +196,7 @@ check("03.1", my_align)
 # %% [markdown]
 # {{exercise:03.2}}
 
+
 # %%
 def my_spans(tags):
     return ...
@@ -185,6 +206,7 @@ check("03.2", my_spans)
 
 # %% [markdown]
 # {{exercise:03.3}}
+
 
 # %%
 def my_best_span(start_logits, end_logits, allowed, longest):
@@ -201,7 +223,11 @@ check("03.3", my_best_span)
 # The class of a pair is the class of a text whose sequence has two segments: no head of its own.
 
 # %%
-from course_lib.heads import BertForClassification, BertForQuestionAnswering, BertForTokenClassification
+from course_lib.heads import (
+    BertForClassification,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+)
 
 show(BertForClassification, BertForTokenClassification, BertForQuestionAnswering)
 
@@ -240,7 +266,11 @@ from course_lib import to_transformers
 reference = {
     "class of a pair": (read_task("nli", "test", words), "classes", {"labels": "classes"}),
     "entities": (read_task("ner", "test", words), "token_labels", {"labels": "token_labels"}),
-    "answers": (read_task("qa", "test", words), "start", {"start_positions": "start", "end_positions": "end"}),
+    "answers": (
+        read_task("qa", "test", words),
+        "start",
+        {"start_positions": "start", "end_positions": "end"},
+    ),
 }
 from course_lib.train.finetuning import LOSSES, targets_of, text_inputs
 
@@ -251,8 +281,13 @@ for name, (task, _, arguments) in reference.items():
     targets, inputs = targets_of(part), text_inputs(part)
     with torch.no_grad():
         loss = LOSSES[type(task)](ours(**inputs), targets)["total"]
-        other = theirs(**inputs, **{theirs_name: targets[our_name] for theirs_name, our_name in arguments.items()}).loss
-    print(f"{name:18}{type(theirs).__name__:32} loss {loss:.6f}, theirs {other:.6f}, apart {abs(loss - other):.1e}")
+        other = theirs(
+            **inputs,
+            **{theirs_name: targets[our_name] for theirs_name, our_name in arguments.items()},
+        ).loss
+    print(
+        f"{name:18}{type(theirs).__name__:32} loss {loss:.6f}, theirs {other:.6f}, apart {abs(loss - other):.1e}"
+    )
 
 # %% [markdown]
 # Gradients, other sizes and other members of the family are compared in the tests. The metrics are held against
@@ -267,7 +302,9 @@ for name, (task, _, arguments) in reference.items():
 
 # %%
 reviews = {split: read_task("sentiment", split, words) for split in ("train", "test")}
-classifier = finetune(encoder, reviews["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")])
+classifier = finetune(
+    encoder, reviews["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")]
+)
 
 # %% [markdown]
 # *Cross-entropy of the right class, in nats; the chance loss is ln 2 = 0.69.*
@@ -279,12 +316,19 @@ from course_lib.train.finetuning import class_accuracy
 
 print(f"training reviews right: {class_accuracy(classifier, reviews['train']):.1%}")
 print(f"test reviews right:     {class_accuracy(classifier, reviews['test']):.1%}")
-for sees, baseline in (("nothing", "majority class"), ("length", "length alone"), ("words", "bag of words")):
-    print(f"{baseline + ':':24}{label_accuracy(english.reviews('train'), english.reviews('test'), sees):.1%}")
+for sees, baseline in (
+    ("nothing", "majority class"),
+    ("length", "length alone"),
+    ("words", "bag of words"),
+):
+    print(
+        f"{baseline + ':':24}{label_accuracy(english.reviews('train'), english.reviews('test'), sees):.1%}"
+    )
 
 # %% [markdown]
 # Nearly all of the training reviews, and few more than half of the others: with so little text it has memorised them
 # (overfitting). Two reviews are made to be hard. One denies a bad word, the other raises hopes and drops them.
+
 
 # %%
 @torch.no_grad()
@@ -313,8 +357,10 @@ print("right:", ", ".join(item["label"] for item in tricky))
 # %%
 mail = {split: read_task("spam", split, words) for split in ("train", "test")}
 filter_ = finetune(encoder, mail["train"], steps=40, learning_rate=RATE)
-print(f"test messages right {class_accuracy(filter_, mail['test']):.1%}; "
-      f"bag-of-words baseline: {label_accuracy(english.messages('train'), english.messages('test'), 'words'):.1%}")
+print(
+    f"test messages right {class_accuracy(filter_, mail['test']):.1%}; "
+    f"bag-of-words baseline: {label_accuracy(english.messages('train'), english.messages('test'), 'words'):.1%}"
+)
 classes_of(filter_, english.MESSAGE_KINDS, [item["text"] for item in english.examples()["spam"]])
 
 # %% [markdown]
@@ -326,7 +372,11 @@ classes_of(filter_, english.MESSAGE_KINDS, [item["text"] for item in english.exa
 
 # %%
 pair = english.nli_pairs("train")[3]
-cut_view([words.token(i) for i in words.encode(pair.premise)], [words.token(i) for i in words.encode(pair.hypothesis)], length=20)
+cut_view(
+    [words.token(i) for i in words.encode(pair.premise)],
+    [words.token(i) for i in words.encode(pair.hypothesis)],
+    length=20,
+)
 
 # %% [markdown]
 # *Slide: crossed-out tokens are lost. With room for the shorter text, only the longer one is cut.*
@@ -335,11 +385,24 @@ cut_view([words.token(i) for i in words.encode(pair.premise)], [words.token(i) f
 pairs = {split: read_task("nli", split, words) for split in ("train", "test")}
 print(pairs["train"].cut)
 nli_model = finetune(encoder, pairs["train"], steps=60, learning_rate=RATE)
-print(f"training pairs right {class_accuracy(nli_model, pairs['train']):.1%}, test pairs {class_accuracy(nli_model, pairs['test']):.1%}")
-for sees, baseline in (("nothing", "majority class"), ("hypothesis", "hypothesis alone"), ("words", "bag of words")):
-    print(f"{baseline + ':':24}{label_accuracy(english.nli_pairs('train'), english.nli_pairs('test'), sees):.1%}")
+print(
+    f"training pairs right {class_accuracy(nli_model, pairs['train']):.1%}, test pairs {class_accuracy(nli_model, pairs['test']):.1%}"
+)
+for sees, baseline in (
+    ("nothing", "majority class"),
+    ("hypothesis", "hypothesis alone"),
+    ("words", "bag of words"),
+):
+    print(
+        f"{baseline + ':':24}{label_accuracy(english.nli_pairs('train'), english.nli_pairs('test'), sees):.1%}"
+    )
 examples = english.examples()["entailment"]
-classes_of(nli_model, english.RELATIONS, [e["premise"] for e in examples], [e["hypothesis"] for e in examples])
+classes_of(
+    nli_model,
+    english.RELATIONS,
+    [e["premise"] for e in examples],
+    [e["hypothesis"] for e in examples],
+)
 print("right:", ", ".join(e["label"] for e in examples))
 
 # %% [markdown]
@@ -355,7 +418,9 @@ print("right:", ", ".join(e["label"] for e in examples))
 
 # %%
 names = {split: read_task("ner", split, words) for split in ("train", "test")}
-tagger = finetune(encoder, names["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")])
+tagger = finetune(
+    encoder, names["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")]
+)
 
 # %%
 from course_lib.train.finetuning import predicted_tags
@@ -365,7 +430,9 @@ found, truth = predicted_tags(tagger, test), test.tags(test.labels)
 scores = span_scores(truth, found)
 print(f"test words right {accuracy(chain(*truth), chain(*found)):.1%}; entities F1 {scores.f1:.1%}")
 for kind, of_kind in sorted(scores.by_kind.items()):
-    print(f"    {kind}: precision {of_kind.precision:.0%}, recall {of_kind.recall:.0%}, F1 {of_kind.f1:.0%}")
+    print(
+        f"    {kind}: precision {of_kind.precision:.0%}, recall {of_kind.recall:.0%}, F1 {of_kind.f1:.0%}"
+    )
 worst = min(range(len(test)), key=lambda n: (accuracy(truth[n], found[n]), n))
 tag_view(test.words[worst], found[worst], truth[worst])
 
@@ -379,13 +446,18 @@ import re
 
 intro = english.examples()["entities"][0]
 tokens = tuple(re.findall(r"\w+|[^\w\s]", intro["text"]))
-new = english.TaggedSentence("intro", intro["text"], tokens, ("X",) * len(tokens), ("O",) * len(tokens))
+new = english.TaggedSentence(
+    "intro", intro["text"], tokens, ("X",) * len(tokens), ("O",) * len(tokens)
+)
 tags = predicted_tags(tagger, tagged_sequences([new], None, words, 64))[0]
 print(intro["text"])
 for kind, first, last in sorted(bio_spans(tags), key=lambda span: span[1]):
     start, end = new.offsets[first][0], new.offsets[last][1]
     print(f"    {kind}  {start:3}–{end:<3}  {intro['text'][start:end]!r}")
-print("right:", "; ".join(f"{e['kind']} {e['start']}–{e['end']} {e['text']!r}" for e in intro["entities"]))
+print(
+    "right:",
+    "; ".join(f"{e['kind']} {e['start']}–{e['end']} {e['text']!r}" for e in intro["entities"]),
+)
 
 # %% [markdown]
 # The offsets count characters from 0, the end is the first character *after* the name, and `text[start:end]` gives it
@@ -417,11 +489,17 @@ from course_lib.train.finetuning import answer_scores, best_answers, null_thresh
 
 questions_of = {split: read_task("qa", split, words) for split in ("train", "validation", "test")}
 windows = questions_of["train"]
-print(f"{len(windows.questions)} questions, {len(windows)} windows, {int((windows.start > 0).sum())} of them with the answer inside")
+print(
+    f"{len(windows.questions)} questions, {len(windows)} windows, {int((windows.start > 0).sum())} of them with the answer inside"
+)
 qa_model = finetune(encoder, windows, steps=40, learning_rate=RATE)
-threshold = null_threshold(best_answers(qa_model, questions_of["validation"]), questions_of["validation"])
+threshold = null_threshold(
+    best_answers(qa_model, questions_of["validation"]), questions_of["validation"]
+)
 got = answer_scores(qa_model, questions_of["test"], threshold)
-print(f"exact {got.exact:.1%}, F1 {got.f1:.1%}; with an answer {got.has_answer.f1:.1%}, without {got.no_answer.f1:.1%}")
+print(
+    f"exact {got.exact:.1%}, F1 {got.f1:.1%}; with an answer {got.has_answer.f1:.1%}, without {got.no_answer.f1:.1%}"
+)
 print(f"always 'no answer': F1 {question_baselines(english.questions('test'))['no answer'].f1:.1%}")
 
 # %% [markdown]
@@ -438,7 +516,9 @@ for item in english.examples()["questions"]:
     sequences = question_sequences(questions, words, 128, 56)
     for question, (answer, margin) in zip(questions, best_answers(qa_model, sequences).values()):
         wanted = question.answers[0].text if question.answers else "(nothing: see below)"
-        print(f"{question.question}\n    best span {answer!r}, {margin:+.1f} against 'no answer'   right: {wanted!r}")
+        print(
+            f"{question.question}\n    best span {answer!r}, {margin:+.1f} against 'no answer'   right: {wanted!r}"
+        )
 
 # %% [markdown]
 # The last question about Venus is the fourth guess. It wants *no*, and *no* stands nowhere in the passage: extractive
@@ -452,7 +532,9 @@ sequences = questions_of["test"]
 window = int((sequences.start > 0).nonzero()[0, 0])
 one = sequences[window : window + 1]
 with torch.no_grad():
-    out = qa_model(one.sequences.input_ids, one.sequences.attention_mask, one.sequences.token_type_ids)
+    out = qa_model(
+        one.sequences.input_ids, one.sequences.attention_mask, one.sequences.token_type_ids
+    )
 used = int(one.sequences.attention_mask.sum())
 tokens = [words.token(i) for i in one.sequences.input_ids[0, :used].tolist()]
 drawn = (tokens, out.start_logits[0, :used], out.end_logits[0, :used], one.allowed[0, :used])
@@ -477,8 +559,12 @@ span_explorer(*drawn)
 
 # %%
 made = read_result("03_checkpoint")
-print(f"{made['parameters']:,} weights, {made['text']['words']:,} words of documentation, {made['recipe']['training']['steps']:,} steps")
-print(f"masked-token accuracy, held out, all [MASK]  {made['reached']['heldout_accuracy']:.1%}; loss {made['reached']['heldout_loss']:.2f} nats")
+print(
+    f"{made['parameters']:,} weights, {made['text']['words']:,} words of documentation, {made['recipe']['training']['steps']:,} steps"
+)
+print(
+    f"masked-token accuracy, held out, all [MASK]  {made['reached']['heldout_accuracy']:.1%}; loss {made['reached']['heldout_loss']:.2f} nats"
+)
 print(f"the same, masked as in training              {made['as_trained']:.1%}")
 print(f"always the commonest token                   {made['commonest']:.1%}")
 
@@ -525,7 +611,10 @@ curves_chart(
 tasks = read_result("03_tasks")
 print(f"{'':12}" + "".join(f"{start:>28}" for start in tasks["rates"]))
 for task, starts in tasks["runs"].items():
-    cells = [in_words([run["score"] for run in starts[start]]) if start in starts else "–" for start in tasks["rates"]]
+    cells = [
+        in_words([run["score"] for run in starts[start]]) if start in starts else "–"
+        for start in tasks["rates"]
+    ]
     print(f"{task:12}" + "".join(f"{cell:>28}" for cell in cells))
 
 # %% [markdown]
@@ -549,7 +638,9 @@ for task, starts in tasks["runs"].items():
 
 # %%
 curves = read_result("03_curves")
-learning_curves({**{task: curves["curves"][task] for task in ("nli", "ner")}, "baselines": curves["baselines"]})
+learning_curves(
+    {**{task: curves["curves"][task] for task in ("nli", "ner")}, "baselines": curves["baselines"]}
+)
 
 # %% [markdown]
 # *Lines are means of five seeds, bands reach from the worst to the best seed, each dot is one.* On names, {{number:few}} sentences
@@ -558,7 +649,10 @@ learning_curves({**{task: curves["curves"][task] for task in ("nli", "ner")}, "b
 # the lines lie close together: they begin at chance, a third, and with all {{number:train_pairs}} pairs end at {{number:pairs_range_curves}}, below the bag-of-words baseline ({{number:pairs_words}}).
 
 # %%
-learning_curves({"nli": curves["curves"]["world nli"]}, title="Inference in the micro-world, where text is endless")
+learning_curves(
+    {"nli": curves["curves"]["world nli"]},
+    title="Inference in the micro-world, where text is endless",
+)
 
 # %% [markdown]
 # *A BERT pre-trained on the micro-world's stories (lecture 06 uses it again) and the same shape from random initialisation; three seeds;
@@ -576,7 +670,12 @@ learning_curves({"nli": curves["curves"]["world nli"]}, title="Inference in the 
 frozen = read_result("03_features")["layers"]
 for start, by_task in frozen.items():
     for task, layers in by_task.items():
-        print(f"{start:16}{task:10}" + "".join(f"{name.replace('layer ', ''):>10} {value:.1%}" for name, value in layers.items()))
+        print(
+            f"{start:16}{task:10}"
+            + "".join(
+                f"{name.replace('layer ', ''):>10} {value:.1%}" for name, value in layers.items()
+            )
+        )
 
 # %% [markdown]
 # (For names: accuracy over words; the majority class, always *O*, reaches {{number:silent_words}}. Layer 0 is the embeddings, before the first block.) In MiniLM
@@ -613,7 +712,9 @@ from course_lib.teaching.claims import printed
 print(f"{'':8}{'one example is':24}{'to learn from':>14}   scored by")
 for name, task in printed("glue")["tasks"].items():
     if isinstance(task, dict):
-        print(f"{name:8}{task['input']:24}{task.get('train', 0) or 'few':>14}   {', '.join(task['metrics'])}")
+        print(
+            f"{name:8}{task['input']:24}{task.get('train', 0) or 'few':>14}   {', '.join(task['metrics'])}"
+        )
 
 # %% [markdown]
 # Read three lines with care. **QNLI** pairs a question with a *sentence* of the passage, not with the passage. **STS-B**'s
@@ -660,6 +761,7 @@ claims_table("03")
 #
 # {{exercise:03.4}}
 
+
 # %%
 def my_answer_f1(predicted, gold):
     return ...
@@ -669,6 +771,7 @@ check("03.4", my_answer_f1)
 
 # %% [markdown]
 # {{exercise:03.5}}
+
 
 # %%
 def my_pack(a, b, length):
@@ -680,6 +783,7 @@ check("03.5", my_pack)
 # %% [markdown]
 # {{exercise:03.6}}
 
+
 # %%
 def my_matthews(true, predicted):
     return ...
@@ -689,6 +793,7 @@ check("03.6", my_matthews)
 
 # %% [markdown]
 # {{exercise:03.7}}
+
 
 # %%
 def my_new_weights(task, H, n):

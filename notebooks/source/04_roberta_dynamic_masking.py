@@ -102,6 +102,7 @@ print("positions", count_after_padding(ids, pad_token_id=1)[0].tolist())
 #
 # {{exercise:04.1}}
 
+
 # %%
 def my_selection(sequences, examples, epoch, copies, count, draw):
     return ...
@@ -112,6 +113,7 @@ check("04.1", my_selection)
 # %% [markdown]
 # {{exercise:04.2}}
 
+
 # %%
 def my_fraction(length, count, epochs, copies):
     return ...
@@ -121,6 +123,7 @@ check("04.2", my_fraction)
 
 # %% [markdown]
 # {{exercise:04.3}}
+
 
 # %%
 def my_positions(input_ids, pad_id):
@@ -186,10 +189,15 @@ compare(roberta_for_masked_lm("base", vocab_size=2_000, **small))
 with torch.device("meta"):  # shapes without memory
     ours, berts = roberta("base"), bert("base")
 tables = ours.embeddings, berts.embeddings
-rows = {name: [getattr(table, name).num_embeddings for table in tables] for name in ("token", "position", "segment")}
+rows = {
+    name: [getattr(table, name).num_embeddings for table in tables]
+    for name in ("token", "position", "segment")
+}
 for name, (more, fewer) in rows.items():
     print(f"{name:9} {fewer:6,} rows → {more:6,} rows: {(more - fewer) * 768:+12,} parameters")
-print(f"{'all':9} {count_parameters(berts):,} → {count_parameters(ours):,}: {count_parameters(ours) - count_parameters(berts):+,}")
+print(
+    f"{'all':9} {count_parameters(berts):,} → {count_parameters(ours):,}: {count_parameters(ours) - count_parameters(berts):+,}"
+)
 
 # %% [markdown]
 # Nothing is left over. "An optimised architecture" it is not: the blocks have the same shape, down to the last number.
@@ -252,7 +260,9 @@ coverage_chart(0.15, epochs, 10, simulated=counted)
 # %%
 from course_lib.lectures.lecture_04.experiments import LossCurve, train_scheme
 
-print(f"{LIVE.stories} stories, {LIVE.steps:,} steps of {LIVE.batch_size} sequences, {LIVE.epochs:.0f} epochs")
+print(
+    f"{LIVE.stories} stories, {LIVE.steps:,} steps of {LIVE.batch_size} sequences, {LIVE.epochs:.0f} epochs"
+)
 live = {}
 for scheme in SCHEMES:
     curve = LossCurve(material, LIVE.steps, looks=1)
@@ -261,11 +271,15 @@ for scheme in SCHEMES:
     live[scheme] = curve.points[-1]
 
 # %%
-print(f"{'one seed, just now':20}{'training loss':>15}{'same stories,':>15}{'new stories':>13}{'masked-token':>14}")
+print(
+    f"{'one seed, just now':20}{'training loss':>15}{'same stories,':>15}{'new stories':>13}{'masked-token':>14}"
+)
 print(f"{'':20}{'own masks':>15}{'new masks':>15}{'loss':>13}{'accuracy':>14}")
 for scheme, end in live.items():
-    print(f"{scheme:20}{end['train_loss']:15.2f}{end['retold_loss']:15.2f}"
-          f"{end['heldout_loss']:13.2f}{end['heldout_accuracy']:14.1%}")
+    print(
+        f"{scheme:20}{end['train_loss']:15.2f}{end['retold_loss']:15.2f}"
+        f"{end['heldout_loss']:13.2f}{end['heldout_accuracy']:14.1%}"
+    )
 
 # %% [markdown]
 # Read the first row from left to right. With static masking the training loss is almost nothing: the model has
@@ -288,7 +302,12 @@ curves = {
     scheme: [[(p["step"], p["heldout_loss"]) for p in run["curve"]] for run in runs]
     for scheme, runs in result["runs"][few].items()
 }
-curves_chart(curves, x_title="step", y_title="loss on new stories, nats", title=f"{few}, forty epochs, five seeds")
+curves_chart(
+    curves,
+    x_title="step",
+    y_title="loss on new stories, nats",
+    title=f"{few}, forty epochs, five seeds",
+)
 
 # %% [markdown]
 # *With static masking the loss on new stories climbs (its training loss, not shown, falls to nearly nothing
@@ -325,8 +344,13 @@ figure.update_yaxes(range=[0, 1])
 from statistics import mean
 
 for name in result["runs"]:
-    by_scheme = {scheme: mean(values) for scheme, values in outcome(result, "heldout_accuracy", name).items()}
-    gain = {f"dynamic − {other}": by_scheme["dynamic"] - by_scheme[other] for other in ("static", "ten copies")}
+    by_scheme = {
+        scheme: mean(values) for scheme, values in outcome(result, "heldout_accuracy", name).items()
+    }
+    gain = {
+        f"dynamic − {other}": by_scheme["dynamic"] - by_scheme[other]
+        for other in ("static", "ten copies")
+    }
     print(f"{name:15}", "   ".join(f"{k}: {100 * v:+.1f} points" for k, v in gain.items()))
 
 # %% [markdown]
@@ -374,8 +398,15 @@ for name in result["runs"]:
 from course_lib.text.packing import INPUT_FORMATS, input_sequences
 
 stories = world.documents(world.stories(2_000, seed=0))
-padding = {name: input_sequences(name, stories, special, 64).padding_share for name in INPUT_FORMATS}
-bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_title="fraction of positions")
+padding = {
+    name: input_sequences(name, stories, special, 64).padding_share for name in INPUT_FORMATS
+}
+bar_chart(
+    padding,
+    percent=True,
+    title="Padding, stories in sequences of 64",
+    y_title="fraction of positions",
+)
 
 # %% [markdown]
 # *Pairs of single sentences waste most of each sequence; sequences that run across documents waste least.*
@@ -407,6 +438,7 @@ bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_
 from course_lib.objectives.pretraining import split_batch
 from course_lib.lectures.lecture_04.experiments import small_roberta
 
+
 def gradient(parts, naive=False):
     model = small_roberta(LIVE, world, seed=0).double().train()
     for part in parts:
@@ -415,11 +447,16 @@ def gradient(parts, naive=False):
         (loss / len(parts) if naive else loss).backward()
     return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
+
 large = pretraining_batches(material.train, special, batch_size=64)(0)
 whole = gradient([large])
-for name, found in (("four parts, global count", gradient(split_batch(large, 4))),
-                    ("four parts, mean of means", gradient(split_batch(large, 4), naive=True))):
-    print(f"{name:28} largest difference {(found - whole).abs().max() / whole.abs().max():.1e} of the largest entry")
+for name, found in (
+    ("four parts, global count", gradient(split_batch(large, 4))),
+    ("four parts, mean of means", gradient(split_batch(large, 4), naive=True)),
+):
+    print(
+        f"{name:28} largest difference {(found - whole).abs().max() / whole.abs().max():.1e} of the largest entry"
+    )
 
 # %% [markdown]
 # The first is rounding error of float64 numbers. The second is a different gradient: a part with few selected positions
@@ -447,7 +484,9 @@ for name, found in (("four parts, global count", gradient(split_batch(large, 4))
 from course_lib.train.schedule import adam_trace, warmup_then_linear
 
 jump = [1.0] * 100 + [10.0] * 100
-traces = {f"β₂ = {beta}": [list(enumerate(adam_trace(jump, betas=(0.9, beta))))] for beta in (0.999, 0.98)}
+traces = {
+    f"β₂ = {beta}": [list(enumerate(adam_trace(jump, betas=(0.9, beta))))] for beta in (0.999, 0.98)
+}
 curves_chart(
     traces, x_title="step", y_title="size of the step ÷ learning rate",
     title="A jump in the gradient, seen by Adam",
@@ -462,10 +501,20 @@ curves_chart(
 
 # %%
 schedule = {
-    name: [[(step, 1e4 * top * warmup_then_linear(step, 500_000, climb / 500_000)) for step in range(0, 500_000, 1_000)]]
+    name: [
+        [
+            (step, 1e4 * top * warmup_then_linear(step, 500_000, climb / 500_000))
+            for step in range(0, 500_000, 1_000)
+        ]
+    ]
     for name, top, climb in (("base", 6e-4, 24_000), ("large", 4e-4, 30_000))
 }
-curves_chart(schedule, x_title="step", y_title="learning rate × 10⁴", title="RoBERTa's learning rate (Table 9)")
+curves_chart(
+    schedule,
+    x_title="step",
+    y_title="learning rate × 10⁴",
+    title="RoBERTa's learning rate (Table 9)",
+)
 
 # %% [markdown]
 # *The smaller model takes the higher rate and the shorter climb; exchanging the two is a common slip.*
@@ -551,7 +600,7 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # A *development set* has known answers: authors look at it as often as they like and choose settings by it. The
 # answers of a *test set* are kept back, and a server gives the score. The two do not compare. GLUE is nine tasks on
 # English sentences with one average; WNLI is one of them, so small and odd that many leave it out.
-# 
+#
 # Before you compare two numbers, ask four questions. Development or test set? One model or several averaged
 # (an *ensemble*)? Extra data? Which average? Three comparisons that circulate, each wrong in at least one of them:
 #
@@ -589,6 +638,7 @@ claims_table("04")
 #
 # {{exercise:04.4}}
 
+
 # %%
 def my_bpe(word, merges):
     return ...
@@ -599,6 +649,7 @@ check("04.4", my_bpe)
 # %% [markdown]
 # {{exercise:04.5}}
 
+
 # %%
 def my_average(row, recipe):
     return ...
@@ -608,6 +659,7 @@ check("04.5", my_average)
 
 # %% [markdown]
 # {{exercise:04.6}}
+
 
 # %%
 def my_large_loss(losses, selected, sequences, tokens):

@@ -28,7 +28,13 @@ from course_lib import (
     MicroWorld, albert, albert_for_pretraining, bert, check, claims_table, compare, count_parameters, hint,
     load_pretrained, published, quiz, reveal, show,
 )  # fmt: skip
-from course_lib.family.albert import SHARING, AlbertConfig, FactorisedEmbeddings, albert_encoder, sharing_plan
+from course_lib.family.albert import (
+    SHARING,
+    AlbertConfig,
+    FactorisedEmbeddings,
+    albert_encoder,
+    sharing_plan,
+)
 from course_lib.teaching import (
     LiveLoss,
     bar_chart,
@@ -107,6 +113,7 @@ except RuntimeError as error:
 #
 # {{exercise:05.1}}
 
+
 # %%
 def my_embedding(ids, table, projection):
     return ...
@@ -116,6 +123,7 @@ check("05.1", my_embedding)
 
 # %% [markdown]
 # {{exercise:05.4}}
+
 
 # %%
 def my_order_pairs(documents, rng):
@@ -165,7 +173,11 @@ show(albert_encoder)
 # one sentence gets a random partner and the label 1. Ours leaves it out, unless you ask for `as_released`.
 
 # %%
-from course_lib.objectives.sentence_order import make_ordered_pairs, ordered_pairs_of_document, sentence_order_loss
+from course_lib.objectives.sentence_order import (
+    make_ordered_pairs,
+    ordered_pairs_of_document,
+    sentence_order_loss,
+)
 
 show(ordered_pairs_of_document, sentence_order_loss)
 
@@ -173,7 +185,13 @@ show(ordered_pairs_of_document, sentence_order_loss)
 # ## Is it right?
 
 # %%
-small = {"num_layers": 4, "hidden_size": 128, "num_heads": 2, "intermediate_size": 512, "embedding_size": 32}
+small = {
+    "num_layers": 4,
+    "hidden_size": 128,
+    "num_heads": 2,
+    "intermediate_size": 512,
+    "embedding_size": 32,
+}
 compare(albert_for_pretraining("base", vocab_size=2_000, **small))
 
 # %% [markdown]
@@ -187,7 +205,9 @@ with torch.device("meta"):
     berts = {size: count_parameters(bert(size)) for size in ("base", "large")}
     for size in ("base", "large", "xlarge", "xxlarge"):
         count, like = count_parameters(albert(size)), "base" if size == "base" else "large"
-        print(f"ALBERT-{size:8}{count:13,}   {berts[like] / count:5.1f} times fewer than BERT-{like}")
+        print(
+            f"ALBERT-{size:8}{count:13,}   {berts[like] / count:5.1f} times fewer than BERT-{like}"
+        )
 
 # %% [markdown]
 # "12 times fewer" holds for the blocks of the base model alone; the whole model has {{number:times_smaller}} times
@@ -249,15 +269,19 @@ both = {
 }
 text = torch.randint(5, 1_000, (1, 128))
 
+
 def reading(model):
     with torch.no_grad():
         model(text)
+
 
 readers = [Contender(name, lambda m=model: lambda: reading(m), 128) for name, model in both.items()]
 timed = measure(readers, rounds=7, seconds=0.4)
 for row in timed:
     slow, fast = (1e3 * 128 / rate for rate in row.middle_half)
-    print(f"{row.name:26}{1e3 * 128 / row.median:7.1f} ms a text (middle half {fast:.1f} to {slow:.1f})")
+    print(
+        f"{row.name:26}{1e3 * 128 / row.median:7.1f} ms a text (middle half {fast:.1f} to {slow:.1f})"
+    )
 print(f"ratio {timed[1].median / timed[0].median:.2f}")
 
 # %% [markdown]
@@ -295,8 +319,15 @@ world = MicroWorld.load()
 material = prepare_pairs(LIVE, world)
 bags = guesses(material)
 for task, found in bags.items():
-    named = {"majority class": "commoner label", "words in both": "shared", "words by segment": "ordered"}
-    print(f"{task}: {found['pairs']} pairs;", ", ".join(f"{name} {found[k]:.1%}" for name, k in named.items()))
+    named = {
+        "majority class": "commoner label",
+        "words in both": "shared",
+        "words by segment": "ordered",
+    }
+    print(
+        f"{task}: {found['pairs']} pairs;",
+        ", ".join(f"{name} {found[k]:.1%}" for name, k in named.items()),
+    )
 bar_chart(
     {f"{task}, words in both": found["shared"] for task, found in bags.items()}, percent=True,
     title="Bag-of-words baseline: words in both segments", y_title="accuracy",
@@ -338,7 +369,7 @@ for task, end in live.items():
 
 # %% [markdown]
 # ### Five seeds, and longer
-# 
+#
 # The row "none" is the same training on MLM alone.
 
 # %%
@@ -352,8 +383,18 @@ for task in tasks["runs"]:
     print(f"{task:14}" + "".join(f"{cell:>28}" for cell in cells))
 
 # %%
-groups = {f"trained on {a}, tested on {b}": outcome(tasks, b)[a] for a in ("NSP", "SOP") for b in ("NSP", "SOP")}
-dots_chart(groups, percent=True, title="Accuracy on pairs of new stories", y_title="accuracy", levels={"chance level": 0.5})
+groups = {
+    f"trained on {a}, tested on {b}": outcome(tasks, b)[a]
+    for a in ("NSP", "SOP")
+    for b in ("NSP", "SOP")
+}
+dots_chart(
+    groups,
+    percent=True,
+    title="Accuracy on pairs of new stories",
+    y_title="accuracy",
+    levels={"chance level": 0.5},
+)
 
 # %% [markdown]
 # *Each dot is a seed. On NSP, the majority class (NotNext) would score {{number:commoner_nsp}}.*
@@ -379,7 +420,9 @@ stories = world.documents(world.stories(LIVE.stories, seed=0))
 openings = {tuple(story[0][:4]) for story in stories}
 pairs = material.train["NSP"]
 first_of_b = pairs.token_type_ids.argmax(dim=1).tolist()
-opens = torch.tensor([tuple(ids[b : b + 4].tolist()) in openings for ids, b in zip(pairs.input_ids, first_of_b)])
+opens = torch.tensor(
+    [tuple(ids[b : b + 4].tolist()) in openings for ids, b in zip(pairs.input_ids, first_of_b)]
+)
 for name, which in (("B begins like a story's opening", opens), ("B begins otherwise", ~opens)):
     label = pairs.next_sentence_label[which].float()
     print(f"{name:32}{len(label):7,} pairs of NSP, {label.mean():.0%} of them NotNext")
@@ -466,11 +509,15 @@ encoders = {"one block, trained": model.encoder, "one block, random": deep.eval(
 distances = {}
 with torch.no_grad():
     for name, encoder in encoders.items():
-        states = encoder(batch.input_ids, batch.attention_mask, batch.token_type_ids, output_hidden_states=True)
+        states = encoder(
+            batch.input_ids, batch.attention_mask, batch.token_type_ids, output_hidden_states=True
+        )
         distances[name] = layer_distances(states.hidden_states, batch.attention_mask)
 try:
     real = load_pretrained("all-MiniLM-L6-v2", instead="the two small models above")
-    ids = torch.tensor([real.tokenizer.encode("the heron waited by the bank until the river was quiet.")])
+    ids = torch.tensor(
+        [real.tokenizer.encode("the heron waited by the bank until the river was quiet.")]
+    )
     with torch.no_grad():
         states = real.encoder(ids, output_hidden_states=True).hidden_states
     distances["MiniLM, six blocks"] = layer_distances(states, torch.ones_like(ids))
@@ -536,7 +583,7 @@ tokens_row(shown, masked.action[0, :28].tolist())
 # 4,096, n-gram masks, SOP.
 #
 # ### Reading its GLUE row
-# 
+#
 # GLUE is a set of nine tasks on English sentences; here are eight (without WNLI).
 #
 # | | MNLI | QNLI | QQP | RTE | SST-2 | MRPC | CoLA | STS-B |
@@ -577,6 +624,7 @@ claims_table("05")
 #
 # {{exercise:05.2}}
 
+
 # %%
 def albert_parameters(V, P, E, H, F, L, sharing):
     return ...
@@ -586,6 +634,7 @@ check("05.2", albert_parameters)
 
 # %% [markdown]
 # {{exercise:05.3}}
+
 
 # %%
 def my_shared_layers(x, make_block, num_layers, num_groups):
@@ -597,6 +646,7 @@ check("05.3", my_shared_layers)
 # %% [markdown]
 # {{exercise:05.5}}
 
+
 # %%
 def my_ngram_lengths(u, longest):
     return ...
@@ -606,6 +656,7 @@ check("05.5", my_ngram_lengths)
 
 # %% [markdown]
 # {{exercise:05.6}}
+
 
 # %%
 def stack_flops(T, H, F, L, sharing):

@@ -63,7 +63,10 @@ words = ["captain", "sailor", "baker"]
 logits = torch.tensor([6.0, 4.0, 0.0])
 for T in (1.0, 2.0, 4.0):
     probabilities = (logits / T).softmax(-1)
-    print(f"T = {T:.0f}:  " + "   ".join(f"{w} {p:.3f}" for w, p in zip(words, probabilities.tolist())))
+    print(
+        f"T = {T:.0f}:  "
+        + "   ".join(f"{w} {p:.3f}" for w, p in zip(words, probabilities.tolist()))
+    )
 
 # %% [markdown]
 # Dividing the logits by a **temperature** T before the softmax flattens the distribution. At T = 1 baker is nearly
@@ -96,11 +99,13 @@ print(f"KL {kl:.4f} = cross-entropy {cross_entropy:.4f} - the teacher's own entr
 # %%
 from course_lib.kernels.distillation import soft_target_loss
 
+
 def gradient_norm(T, factor):
     generator = torch.Generator().manual_seed(0)
     mine = (2 * torch.randn(64, 1_000, generator=generator)).requires_grad_()
     loss = soft_target_loss(mine, 2 * torch.randn(64, 1_000, generator=generator), T)
     return torch.autograd.grad(factor * loss, mine)[0].norm().item()
+
 
 temperatures = [1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0]
 gradient_chart(
@@ -122,6 +127,7 @@ gradient_chart(
 #
 # {{exercise:06.1}}
 
+
 # %%
 def my_soften(logits, temperature):
     return ...
@@ -131,6 +137,7 @@ check("06.1", my_soften)
 
 # %% [markdown]
 # {{exercise:06.2}}
+
 
 # %%
 def my_soft_loss(student_logits, teacher_logits, temperature):
@@ -150,7 +157,12 @@ check("06.2", my_soft_loss)
 # counted from 0: first and last, and evenly between.
 
 # %%
-from course_lib.family.distilbert import initialise_from, distilbert_encoder, every_other_layer, spread_layers
+from course_lib.family.distilbert import (
+    initialise_from,
+    distilbert_encoder,
+    every_other_layer,
+    spread_layers,
+)
 
 show(distilbert_encoder, spread_layers, initialise_from)
 
@@ -261,7 +273,9 @@ material = prepare(world)
 live = {"the teacher": masked_accuracy(teacher, material)}
 for name in ("triple loss", "alone"):
     print(name)
-    student, history = train_student(STUDENTS[name], material, teacher, steps=200, callbacks=[LiveLoss()])
+    student, history = train_student(
+        STUDENTS[name], material, teacher, steps=200, callbacks=[LiveLoss()]
+    )
     live[name] = masked_accuracy(student, material)
     if name == "triple loss":
         taught = student
@@ -286,8 +300,12 @@ from course_lib.teaching.results import in_words, read_result
 found = read_result("06_distilbert")
 words_found, jobs = outcome(found, "masked_accuracy"), outcome(found, "job_accuracy")
 
+
 def called(run):
-    return run.replace("fresh weights", "random initialisation").replace("fresh", "random initialisation")
+    return run.replace("fresh weights", "random initialisation").replace(
+        "fresh", "random initialisation"
+    )
+
 
 for name in STUDENTS:
     print(f"{called(name):36}{in_words(words_found[name]):>26}{in_words(jobs[name]):>26}")
@@ -326,7 +344,9 @@ ablation_chart(
 # ### Which layers to initialise from
 
 # %%
-starts = {name.removeprefix("begin: "): v for name, v in words_found.items() if name.startswith("begin: ")}
+starts = {
+    name.removeprefix("begin: "): v for name, v in words_found.items() if name.startswith("begin: ")
+}
 for name, values in starts.items():
     print(f"{called(name):24}{in_words(values):>26}")
 
@@ -350,17 +370,23 @@ from course_lib.bench import Contender, measure
 third = {"hidden_size": 256, "num_heads": 4, "intermediate_size": 1_024, "vocab_size": 1_000}
 pair = {"12 layers": bert("base", **third), "6 layers": distilbert("base", **third)}
 
+
 def readers(batch):
     text = torch.randint(5, 1_000, (batch, 64))
+
     def reading(model):
         with torch.no_grad():
             model(text)
+
     return [Contender(name, lambda m=m: lambda: reading(m), batch * 64) for name, m in pair.items()]
+
 
 speed = {batch: measure(readers(batch), rounds=5, seconds=0.3) for batch in (1, 32)}
 for batch, (whole, half) in speed.items():
     times = [1e3 * 64 * batch / row.median for row in (whole, half)]
-    print(f"batch {batch:2}: {times[0]:7.1f} ms and {times[1]:7.1f} ms, {half.median / whole.median:.2f} times faster")
+    print(
+        f"batch {batch:2}: {times[0]:7.1f} ms and {times[1]:7.1f} ms, {half.median / whole.median:.2f} times faster"
+    )
 
 # %% [markdown]
 # Second guess. The paper's own measurement is 668 against 410 seconds, **1.63 times** faster (Table 3: one CPU, batch
@@ -378,8 +404,12 @@ texts = torch.randint(5, 1_000, (8, 64))
 kept = {name: activation_bytes(model, texts) / 1e6 for name, model in pair.items()}
 sizes = {name: 4 * count_parameters(model) / 1e6 for name, model in pair.items()}
 for name in pair:
-    print(f"{name:10}{sizes[name]:7.1f} MB of weights{kept[name]:8.1f} MB of activations stored for the backward pass")
-print(f"{1 - sizes['6 layers'] / sizes['12 layers']:.0%} fewer weights, {1 - kept['6 layers'] / kept['12 layers']:.0%} less activations")
+    print(
+        f"{name:10}{sizes[name]:7.1f} MB of weights{kept[name]:8.1f} MB of activations stored for the backward pass"
+    )
+print(
+    f"{1 - sizes['6 layers'] / sizes['12 layers']:.0%} fewer weights, {1 - kept['6 layers'] / kept['12 layers']:.0%} less activations"
+)
 
 # %% [markdown]
 # (The weights shrink by {{number:narrow_fewer}} in this narrow copy, not by 40%: with 1,000 words instead of 30,522 the embedding
@@ -404,7 +434,9 @@ for name, shape in shapes.items():
     with torch.device("meta"):
         weights = count_parameters(bert("base", **{k: getattr(shape, k) for k in (
             "num_layers", "hidden_size", "num_heads", "intermediate_size")}))  # fmt: skip
-    print(f"{name:12}{shape.num_layers:7}{shape.hidden_size:7}{weights:14,}{encoder_flops(shape, 128) / 1e9:22.2f} G")
+    print(
+        f"{name:12}{shape.num_layers:7}{shape.hidden_size:7}{weights:14,}{encoder_flops(shape, 128) / 1e9:22.2f} G"
+    )
 
 # %% [markdown]
 # BERT-small costs a little more than MiniLM and has more weights. Now what MiniLM *knows*: pairs of sentences that mean
@@ -420,6 +452,7 @@ unlike = [("the ferry was late because of fog", "the fog machine was late for th
           ("the soup is too salty", "the sea is salty and so are tears")]  # fmt: skip
 strange = [(alike[i][0], alike[(i + 1) % 3][1]) for i in range(3)]
 
+
 def similarity(encoder, tokenizer, a, b):
     means = []
     for text in (a, b):
@@ -428,14 +461,21 @@ def similarity(encoder, tokenizer, a, b):
             means.append(encoder(ids).last_hidden_state.mean(dim=1))
     return torch.cosine_similarity(*means).item()
 
+
 # %%
 try:
-    real = load_pretrained("all-MiniLM-L6-v2", instead="nothing: this comparison needs real weights")
+    real = load_pretrained(
+        "all-MiniLM-L6-v2", instead="nothing: this comparison needs real weights"
+    )
     torch.manual_seed(0)
     random = bert("base", **{k: getattr(real.encoder.config, k) for k in (
         "vocab_size", "num_layers", "hidden_size", "num_heads", "intermediate_size")}).eval()  # fmt: skip
     for name, encoder in (("MiniLM", real.encoder), ("random", random)):
-        for kind, pairs in (("same meaning", alike), ("unrelated", strange), ("same words", unlike)):
+        for kind, pairs in (
+            ("same meaning", alike),
+            ("unrelated", strange),
+            ("same words", unlike),
+        ):
             values = [similarity(encoder, real.tokenizer, a, b) for a, b in pairs]
             print(f"{name:8}{kind:14}" + "".join(f"{value:7.2f}" for value in values))
 except FileNotFoundError as missing:
@@ -487,7 +527,9 @@ show(attention_loss, hidden_loss, tinybert_loss)
 
 # %% tags=["nbval-check-output"]
 a, b = torch.tensor([9.0, 3.0, 0.0]), torch.tensor([9.0, 0.0, 0.0])
-print(f"mean squared error of attention weights {((a.softmax(-1) - b.softmax(-1)) ** 2).mean():.6f}, of attention scores {((a - b) ** 2).mean():.1f}")
+print(
+    f"mean squared error of attention weights {((a.softmax(-1) - b.softmax(-1)) ** 2).mean():.6f}, of attention scores {((a - b) ** 2).mean():.1f}"
+)
 
 # %% [markdown]
 # ### Who learns from whom
@@ -516,7 +558,11 @@ from course_lib.text.augmentation import augment
 
 grown = augment(material.task[:1], teacher, world.special, copies=3)
 for row in grown.sequences.input_ids:
-    print(" ".join(world.tokenizer.token(i) for i in row.tolist() if i not in world.special.never_masked)[:110])
+    print(
+        " ".join(
+            world.tokenizer.token(i) for i in row.tolist() if i not in world.special.never_masked
+        )[:110]
+    )
 
 # %% [markdown]
 # The first line is the text, the others are variants: four words in ten are replaced, each by one of the fifteen words
@@ -536,7 +582,12 @@ for name, values in job.items():
     print(f"{name:36}{in_words(values)}")
 
 # %%
-ablation_chart({"unstated-fact probe": job}, percent=True, title="Students half as deep and half as wide", x_title="accuracy")
+ablation_chart(
+    {"unstated-fact probe": job},
+    percent=True,
+    title="Students half as deep and half as wide",
+    x_title="accuracy",
+)
 
 # %% [markdown]
 # *Each dot is a seed.*
@@ -577,7 +628,13 @@ points = [
     *({"name": f"2×64, {run}", "x": tiny["runs"][run][0]["parameters"], "y": mean(job[run]), "low": min(job[run]),
        "high": max(job[run])} for run in ("without attention", "alone")),
 ]  # fmt: skip
-tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Quality against size", percent=True)
+tradeoff_chart(
+    points,
+    x="weights",
+    y="unstated-fact probe, accuracy",
+    title="Quality against size",
+    percent=True,
+)
 
 # %% [markdown]
 # *Dots: means over seeds, bars: least and most. Upper left is good. The wide students, like the teacher here, were
@@ -627,6 +684,7 @@ claims_table("06")
 #
 # {{exercise:06.3}}
 
+
 # %%
 def my_triple_loss(student, teacher, real, labels, weights, temperature):
     return ...
@@ -636,6 +694,7 @@ check("06.3", my_triple_loss)
 
 # %% [markdown]
 # {{exercise:06.4}}
+
 
 # %%
 def my_begin(student, teacher):
@@ -647,6 +706,7 @@ check("06.4", my_begin)
 # %% [markdown]
 # {{exercise:06.5}}
 
+
 # %%
 def my_layer_losses(student, teacher, mapping, matrix, real):
     return ...
@@ -656,6 +716,7 @@ check("06.5", my_layer_losses)
 
 # %% [markdown]
 # {{exercise:06.6}}
+
 
 # %%
 def my_misprint(row, printed, again):

@@ -80,7 +80,10 @@ for i in range(tokens):
 
 # %% tags=["nbval-check-output"]
 query, key = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 3.0])  # of the tokens i and j
-position_key, position_query = torch.tensor([0.0, 2.0]), torch.tensor([1.0, -1.0])  # of the row of i − j
+position_key, position_query = (
+    torch.tensor([0.0, 2.0]),
+    torch.tensor([1.0, -1.0]),
+)  # of the row of i − j
 c2c = query @ key
 c2p = query @ position_key
 p2c = position_query @ key
@@ -106,6 +109,7 @@ print(f"sum {c2c + c2p + p2c:.0f}, divided by sqrt(3 · 2): {(c2c + c2p + p2c) /
 #
 # {{exercise:08.1}}
 
+
 # %%
 def my_rows(tokens, span):
     return ...
@@ -115,6 +119,7 @@ check("08.1", my_rows)
 
 # %% [markdown]
 # {{exercise:08.2}}
+
 
 # %%
 def my_scores(query, key, position_key, position_query, delta):
@@ -134,7 +139,11 @@ check("08.2", my_scores)
 # tokens with a query, usually all T.
 
 # %%
-from course_lib.kernels.disentangled import disentangled_attention_reference, score_parts, score_scale
+from course_lib.kernels.disentangled import (
+    disentangled_attention_reference,
+    score_parts,
+    score_scale,
+)
 
 show(score_parts, score_scale, disentangled_attention_reference)
 
@@ -163,7 +172,13 @@ show(FusedProjections, SeparateProjections)
 # Both generations against the reference implementation, outputs and gradients.
 
 # %%
-small = {"vocab_size": 2_000, "num_layers": 3, "hidden_size": 96, "num_heads": 4, "intermediate_size": 384}
+small = {
+    "vocab_size": 2_000,
+    "num_layers": 3,
+    "hidden_size": 96,
+    "num_heads": 4,
+    "intermediate_size": 384,
+}
 torch.manual_seed(0)
 compare(deberta("base", span=16, **small))
 
@@ -193,7 +208,9 @@ with torch.no_grad():
     theirs.encoder.rel_embeddings.weight.zero_()
     theirs.encoder.rel_embeddings.weight[span + 1] = 50 * torch.randn(8)  # the row of distance 1
     seen = theirs(torch.full((1, tokens), 3), output_attentions=True).attentions[0][0, 0]
-odd = (seen - seen.median(dim=1, keepdim=True).values).abs() > 1e-6  # an attention weight unlike the others of its line
+odd = (
+    seen - seen.median(dim=1, keepdim=True).values
+).abs() > 1e-6  # an attention weight unlike the others of its line
 print("where row k + 1 acts, as (i, j):", [tuple(at) for at in odd.nonzero().tolist()])
 
 # %% [markdown]
@@ -392,11 +409,17 @@ loss = masked_lm_loss(model(**batch.inputs), batch.targets)["total"]
 loss.backward()
 before = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
 clipped = model(**batch.inputs).logits
-print(f"clipping: gradient {before:.2f} cut to 0.10; outputs changed by {(clipped - plain).abs().max():.1e}, as no step was taken")
+print(
+    f"clipping: gradient {before:.2f} cut to 0.10; outputs changed by {(clipped - plain).abs().max():.1e}, as no step was taken"
+)
 for step in (0, 1e-4, 1e-2):
     torch.manual_seed(0)
-    _, moved = sift_loss(lambda: model(**batch.inputs).logits, model.encoder.embeddings.norm, step=step)
-    print(f"SiFT, climbing by {step}: perturbed outputs differ by {moved:.1e} nats a token; this is added to the loss")
+    _, moved = sift_loss(
+        lambda: model(**batch.inputs).logits, model.encoder.embeddings.norm, step=step
+    )
+    print(
+        f"SiFT, climbing by {step}: perturbed outputs differ by {moved:.1e} nats a token; this is added to the loss"
+    )
 
 # %% [markdown]
 # (The authors' code climbs by 0.0001 from a random perturbation of 0.01: most of what the second line shows is the random
@@ -460,6 +483,7 @@ claims_table("08")
 #
 # {{exercise:08.3}}
 
+
 # %%
 def my_bucket(distance, buckets, furthest, exact):
     return ...
@@ -469,6 +493,7 @@ check("08.3", my_bucket)
 
 # %% [markdown]
 # {{exercise:08.4}}
+
 
 # %%
 def my_decoder(x, positions, block, masked):
@@ -480,6 +505,7 @@ check("08.4", my_decoder)
 # %% [markdown]
 # {{exercise:08.5}}
 
+
 # %%
 def my_perturb(embeddings, perturbation, gradient, step):
     return ...
@@ -489,6 +515,7 @@ check("08.5", my_perturb)
 
 # %% [markdown]
 # {{exercise:08.6}}
+
 
 # %%
 def my_extra(L, d, k, shared):

@@ -77,9 +77,15 @@ here = machine()
 bandwidth = memory_rate()
 peak = here["gflops_float32"]
 print(f"matrix products, float32: {peak:,} GFLOP/s", end="")
-print(f"; bfloat16: {here['gflops_bfloat16']:,} GFLOP/s" if here["gflops_bfloat16"] else "; no bfloat16 of its own")
+print(
+    f"; bfloat16: {here['gflops_bfloat16']:,} GFLOP/s"
+    if here["gflops_bfloat16"]
+    else "; no bfloat16 of its own"
+)
 print(f"memory, read and written: {bandwidth:.0f} GB/s")
-print(f"ridge: {peak / bandwidth:.0f} FLOPs a byte keep both busy; {4 * peak / bandwidth / 2:.0f} multiply-adds a number")
+print(
+    f"ridge: {peak / bandwidth:.0f} FLOPs a byte keep both busy; {4 * peak / bandwidth / 2:.0f} multiply-adds a number"
+)
 
 # %% [markdown]
 # Below the ridge a kernel is **memory-bound**, above it **compute-bound**. A kernel of arithmetic intensity I can reach at
@@ -98,6 +104,7 @@ print(f"ridge: {peak / bandwidth:.0f} FLOPs a byte keep both busy; {4 * peak / b
 # later cell needs your answers.
 #
 # {{exercise:14.1}}
+
 
 # %%
 def my_bound(flops, bytes_moved, peak, bandwidth):
@@ -119,7 +126,10 @@ check("14.1", my_bound)
 from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
 
 torch.manual_seed(0)
-hidden, embeddings = torch.randn(8, 128, 128, requires_grad=True), torch.randn(4_096, 128, requires_grad=True)
+hidden, embeddings = (
+    torch.randn(8, 128, 128, requires_grad=True),
+    torch.randn(4_096, 128, requires_grad=True),
+)
 labels = torch.where(torch.rand(8, 128) < 0.15, torch.randint(4_096, (8, 128)), -100)
 
 
@@ -132,13 +142,17 @@ def step_of(loss):
 
 
 steps = {"reference": step_of(masked_loss_reference), "fast": step_of(masked_loss)}
-traffic_chart({name: by_kind(traffic(step)) for name, step in steps.items()}, title="Masked-language-model loss")
+traffic_chart(
+    {name: by_kind(traffic(step)) for name, step in steps.items()},
+    title="Masked-language-model loss",
+)
 
 # %% [markdown]
 # *Bytes that operations read and write, by kind. The lower pair of bars is the twin you are about to write.*
 
 # %% [markdown]
 # {{exercise:14.2}}
+
 
 # %%
 def my_masked_loss(hidden, head, labels):
@@ -163,6 +177,7 @@ for name, step in steps.items():
 # numbers that are a *function* of (seed, epoch, example, position), for a whole batch at once.
 #
 # {{exercise:14.3}}
+
 
 # %%
 def my_numbers(seed, epoch, examples, tokens):
@@ -194,6 +209,7 @@ show(masking.random_bits)
 #
 # {{exercise:14.4}}
 
+
 # %%
 def my_skew(by_distance):
     return ...
@@ -217,7 +233,10 @@ twins = {
     "reference": lambda: disentangled.disentangled_attention_reference(*given),
     "fast": lambda: disentangled.disentangled_attention(*given),
 }
-traffic_chart({name: by_kind(traffic(step)) for name, step in twins.items()}, title="Disentangled attention, 8×128")
+traffic_chart(
+    {name: by_kind(traffic(step)) for name, step in twins.items()},
+    title="Disentangled attention, 8×128",
+)
 
 # %% [markdown]
 # *Bytes by kind of operation. The gathers shrink; as much comes from rows of the position embeddings that no two of 128 tokens
@@ -232,6 +251,7 @@ traffic_chart({name: by_kind(traffic(step)) for name, step in twins.items()}, ti
 # forgotten after use?
 #
 # {{exercise:14.5}}
+
 
 # %%
 def my_online_softmax(scores, values, chunk):
@@ -267,6 +287,7 @@ show(choosing)
 #
 # {{exercise:14.6}}
 
+
 # %%
 def my_real_only(layer, x, mask):
     return ...
@@ -294,8 +315,13 @@ def unpadded():
     model(ids, mask, remove_padding=True)
 
 
-rows = [Contender(name, lambda f=f: f, int(mask.sum())) for name, f in (("padded", padded), ("unpadded", unpadded))]
-print(f"padding: {1 - mask.float().mean():.0%} of all positions; limit of all but attention {1 / mask.float().mean():.2f}×")
+rows = [
+    Contender(name, lambda f=f: f, int(mask.sum()))
+    for name, f in (("padded", padded), ("unpadded", unpadded))
+]
+print(
+    f"padding: {1 - mask.float().mean():.0%} of all positions; limit of all but attention {1 / mask.float().mean():.2f}×"
+)
 print(as_table(measure(rows, rounds=5, seconds=0.3), "padded"))
 
 # %% [markdown]
@@ -305,6 +331,7 @@ print(as_table(measure(rows, rounds=5, seconds=0.3), "padded"))
 # is confident leaves. "Twice as fast" is usually counted in FLOPs; on a clock it shows only if the batch really shrinks.
 #
 # {{exercise:14.7}}
+
 
 # %%
 def my_early_exit(x, layers, exits, confident):
@@ -353,7 +380,10 @@ weight = torch.randn_like(got)
 grads = [torch.autograd.grad((out * weight).sum(), given[:5]) for out in (wanted, got)]
 print(f"disentangled attention: output {(wanted - got).abs().max():.0e}, "
       f"gradients {max((a - b).abs().max() for a, b in zip(*grads)):.0e}")  # fmt: skip
-out, packed = model(ids, mask).last_hidden_state, model(ids, mask, remove_padding=True).last_hidden_state
+out, packed = (
+    model(ids, mask).last_hidden_state,
+    model(ids, mask, remove_padding=True).last_hidden_state,
+)
 print(f"padding removed: output {((out - packed) * mask[..., None]).abs().max():.0e} (float32)")
 
 # %% [markdown]
@@ -395,7 +425,11 @@ speed_chart(stored)
 
 # %%
 for title, remark in stored["remarks"].items():
-    told = [line for line in remark.splitlines() if any(w in line for w in ("goal", "its best", "in chunks /"))]
+    told = [
+        line
+        for line in remark.splitlines()
+        if any(w in line for w in ("goal", "its best", "in chunks /"))
+    ]
     print("\n    ".join([title, *told]) + "\n" if told else "", end="")
 
 # %% [markdown]

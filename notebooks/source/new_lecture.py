@@ -2,9 +2,9 @@
 
     make new-lecture NB=09 NAME=spans_and_entities
 
-writes course_lib/lectures/lecture_NN/ (exercises/, claims.py, numbers.py, quiz.toml), the sources
-of the page and the deck, and the file of the answers that tests try. Nothing that exists is
-touched. Then `make notebooks NB=NN` executes the page; the README's table wants a line."""
+writes course_lib/lectures/lecture_NN/ (exercises/ and exercises.toml, claims.py, numbers.py,
+quiz.toml), the sources of the page and the deck, and the file of the answers that tests try.
+Nothing that exists is touched. Then `make notebooks NB=NN` executes the page; the README's table wants a line."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ from course_lib.teaching.exercises.form import Exercise
 
 EXERCISES: tuple[Exercise, ...] = ()
 '''
+
+WRITTEN = "What a student reads of each exercise; code, cases and known mistakes are in exercises/."
 
 CLAIMS = '''"""The claims of lecture {number}: what is said, what is so, how it is settled."""
 
@@ -177,6 +179,7 @@ def files(number: str, name: str) -> dict[str, str]:
     return {
         f"{room}/__init__.py": ROOM.format(number=number),
         f"{room}/exercises/__init__.py": EXERCISES.format(number=number),
+        f"{room}/exercises.toml": f"# {WRITTEN}\n",
         f"{room}/claims.py": CLAIMS.format(number=number),
         f"{room}/numbers.py": NUMBERS.format(number=number),
         f"{room}/quiz.toml": QUIZ.format(),

@@ -8,7 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Numbers, Wrong
 
 
@@ -50,28 +59,7 @@ def at_real_tokens(function: Answer, *given: Tensor) -> Any:
 HIDE = "scores = scores.masked_fill(padding, torch.finfo(scores.dtype).min)"
 
 ATTENTION = Exercise(
-    id="02.2",
-    title="Attention that does not look at padding",
-    purpose="the one operation in which tokens meet",
-    difficulty=3,
-    minutes=15,
-    signature="my_attention(q, k, v, attention_mask)",
-    statement=(
-        "`q`, `k`, `v` have shape (B, A, T, D): batch, heads, tokens, head size. `attention_mask` "
-        "(B, T) is 1 at real tokens and 0 at padding. Return the output of each query, (B, A, T, "
-        "D): scaled dot products, a softmax, a weighted sum of the values, and nothing of what "
-        "stands at padding. The output of padded *queries* is not looked at, but it must be "
-        "finite. Do not call a ready-made attention."
-    ),
-    hints=(
-        "First without the mask: attention scores of shape (B, A, T, T), one for each query (rows) "
-        "and key (columns).",
-        "Divide the scores by the square root of D. The softmax runs over the last axis.",
-        "Before the softmax, give every padded key a very negative score: "
-        "scores.masked_fill(padding, torch.finfo(scores.dtype).min).",
-        "padding must line up with the keys: (attention_mask == 0)[:, None, None, :] has shape "
-        "(B, 1, 1, T).",
-    ),
+    **written("02.2"),
     solution=attend,
     returns=Numbers("output", shape="B A T D", tol=1e-5),
     library=(

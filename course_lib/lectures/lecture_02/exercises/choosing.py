@@ -9,7 +9,16 @@ from torch import Tensor
 
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.teaching.exercises.drawing import from_generator
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers
 
 
@@ -95,30 +104,7 @@ NUMBER = "min(max_predictions, max(1, round(rate * length)))"
 ORDER = "order = torch.randperm(len(eligible), generator=generator)"
 
 CHOOSING = Exercise(
-    id="02.4",
-    title="Which positions, and how many",
-    purpose="a rule that looks like 15% and is not quite",
-    difficulty=3,
-    minutes=15,
-    signature="my_choose(input_ids, special, rate, max_predictions, generator)",
-    statement=(
-        "`input_ids` (T,) is one packed sequence: [CLS], words, [SEP], perhaps more words and a "
-        "second [SEP], then padding. Return a bool tensor (T,), True at the positions selected for "
-        "prediction. Their number is fixed first, as in BERT's released generator: `rate` times "
-        "the number of real tokens, rounded as Python's `round` does, at least 1, at most "
-        "`max_predictions`. [CLS] and [SEP] count as real tokens there, yet neither they nor "
-        "padding may be selected; if there are fewer words than the number says, all are selected. "
-        "Every word is equally likely. `special` has `.pad`, `.cls`, `.sep` and `.never_masked`. "
-        "Draw from `generator`."
-    ),
-    hints=(
-        "Two questions, one after the other: how many, then which.",
-        "How many: length = int((input_ids != special.pad).sum()), then min(max_predictions, "
-        "max(1, round(rate * length))).",
-        "Which: list the eligible positions, shuffle them with torch.randperm(n, "
-        "generator=generator), take the first.",
-        "torch.isin(input_ids, torch.tensor(special.never_masked)) marks what may not be selected.",
-    ),
+    **written("02.4"),
     solution=choose,
     returns=Numbers("selection", shape="T", kind="bool"),
     see="course_lib.kernels.masking.count_to_predict and mask_tokens_reference",

@@ -5,7 +5,16 @@ from __future__ import annotations
 from functools import partial
 
 from course_lib.config import BertConfig, published
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, omitted
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    omitted,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -41,26 +50,7 @@ SHARED = (
 )
 
 COUNT = Exercise(
-    id="02.1",
-    title="Count BERT by hand",
-    purpose="to know where the weights are",
-    difficulty=2,
-    minutes=12,
-    signature="parameter_count(config)",
-    statement=(
-        "Write a function that gives the number of parameters of BERT's encoder with its pooler, a "
-        "whole number, from the sizes alone. `config` has `vocab_size` (V), `hidden_size` (H), "
-        "`num_layers` (L), `num_heads` (A), `intermediate_size` (F), `max_positions` (P) and "
-        "`type_vocab_size`. Leave out the MLM and NSP heads. Build no model."
-    ),
-    hints=(
-        "Three groups: the embeddings once, the block L times, the pooler once.",
-        "A linear layer from m to n has m·n weights and n biases. A LayerNorm of width H has 2H "
-        "numbers.",
-        "A block: four linear layers H to H, one H to F, one F to H, two LayerNorms. A plays no "
-        "part: the heads divide the H columns among them.",
-        "With V=10, H=4, L=1, F=8, P=6 and 2 segments: embeddings 80, block 172, pooler 20: 272.",
-    ),
+    **written("02.1"),
     solution=parameter_count,
     returns=Number("number of parameters", kind="int"),
     see="course_lib.encoder.count_parameters counts a model that has been built",

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -41,28 +41,7 @@ NLL = "-words.log_softmax(-1).gather(1, labels.flatten().clamp(min=0)[:, None])"
 SELECTED = "(labels.flatten() != -100)[:, None]"
 
 LOSS = Exercise(
-    id="02.6",
-    title="One loss from two tasks",
-    purpose="what BERT's pre-training makes small",
-    difficulty=2,
-    minutes=12,
-    signature="my_loss(prediction_logits, labels, nsp_logits, nsp_label)",
-    statement=(
-        "`prediction_logits` (B, T, V) are the logits of every position; `labels` (B, T) hold the "
-        "original word's id at the positions selected for prediction and −100 elsewhere; "
-        "`nsp_logits` (B, 2) are those of IsNext and NotNext; `nsp_label` (B,) is 0 for IsNext, 1 "
-        "for NotNext. Return one number, a tensor from which a gradient can flow: the mean of "
-        "−log P(word) over the selected positions of the batch, plus the mean of −log P(true "
-        "label) over the pairs."
-    ),
-    hints=(
-        "F.cross_entropy(logits, labels) is the mean of −log P: it does the softmax and the "
-        "logarithm itself.",
-        "It wants (number, classes) and (number,): flatten B and T into one axis.",
-        "ignore_index=-100 leaves out positions that are not selected, in the sum and in the "
-        "count.",
-        "The pairs are a second call with the same function; add the two.",
-    ),
+    **written("02.6"),
     solution=joint_loss,
     returns=Number("loss", "nats", grad=True),
     gradient=("prediction_logits", "nsp_logits"),

@@ -8,7 +8,16 @@ import torch
 from torch import Tensor
 
 from course_lib.teaching.exercises.drawing import from_generator
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number, Numbers
 
 
@@ -90,26 +99,7 @@ FATE = "torch.rand(input_ids.shape, generator=generator)"
 REPLACED = "(fate >= 0.8) & (fate < 0.9)"
 
 MASKING = Exercise(
-    id="02.3",
-    title="The 80/10/10 rule",
-    purpose="why a selected word is not always hidden",
-    difficulty=2,
-    minutes=12,
-    signature="my_mask(input_ids, selected, mask_id, vocab_size, generator)",
-    statement=(
-        "`selected` (N, T) says which positions of `input_ids` (N, T) are selected for prediction. "
-        "Return the ids the model sees: each selected position becomes `mask_id` with probability "
-        "0.8, an id drawn evenly from the whole vocabulary (`0 … vocab_size − 1`) with 0.1, and "
-        "stays with 0.1. All other ids stay, and so does `input_ids` itself. Draw from `generator`."
-    ),
-    hints=(
-        "One number from 0 to 1 for each position decides between the three: torch.rand(shape, "
-        "generator=generator).",
-        "Below 0.8: [MASK]. From 0.8 up to 0.9: a random id. The rest needs no code.",
-        "Start from input_ids.clone(), and join each condition with `selected &`.",
-        "torch.randint(vocab_size, shape, generator=generator) draws a candidate for every "
-        "position; use only those you need.",
-    ),
+    **written("02.3"),
     solution=corrupt,
     returns=Numbers("ids", shape="N T", kind="int"),
     see="course_lib.kernels.masking.mask_tokens_reference selects and corrupts in one go",

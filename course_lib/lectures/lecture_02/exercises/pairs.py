@@ -11,7 +11,16 @@ from typing import Any
 import torch
 
 from course_lib.teaching.exercises.drawing import from_generator
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Wrong
 
 Pair = tuple[str, str, int]
@@ -132,26 +141,7 @@ OTHER = "(a, rng.choice(rng.choice(others)), 1)"
 PAIRWISE = "        for a, following in pairwise(document):"
 
 PAIRS = Exercise(
-    id="02.5",
-    title="Make the sentence pairs",
-    purpose="data with labels nobody had to write",
-    difficulty=2,
-    minutes=12,
-    signature="my_pairs(documents, rng)",
-    statement=(
-        "`documents` is a list of documents, each a list of at least two sentences (strings). Go "
-        "through them in order. Each sentence that has a next one becomes `a` of one triple `(a, "
-        "b, label)`: with probability one half `b` is the next sentence and the label 0 (IsNext); "
-        "otherwise `b` is a random sentence of a random *other* document and the label 1 "
-        "(NotNext). Every choice is drawn for each pair by itself. Return the list of triples. "
-        "Draw from `rng`, a `random.Random`."
-    ),
-    hints=(
-        "zip(document, document[1:]) walks over each sentence together with the next one.",
-        "Draw the label for each pair: rng.random() < 0.5.",
-        "For a random b choose the document first, from a list without the present one, then the "
-        "sentence: rng.choice.",
-    ),
+    **written("02.5"),
     solution=pairs,
     returns=MADE,
     see="course_lib.objectives.next_sentence.pairs_of_document (a, b: runs of sentences)",

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Other, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Other,
+    Stage,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Items
 
 
@@ -114,25 +123,7 @@ PIECE = "pieces.append(prefix + word[start : start + length])"
 LOOK = "if prefix + word[start : start + n] in vocab"
 
 WORDS = Exercise(
-    id="02.7",
-    title="WordPiece for one word",
-    purpose="how 30,522 pieces spell every word, almost",
-    difficulty=3,
-    minutes=15,
-    signature="my_wordpiece(word, vocab, max_chars)",
-    statement=(
-        "Split one lower-case word into pieces of `vocab` (a set of strings) the way BERT does: "
-        "from the left, always the longest piece that fits. Pieces after the first stand in the "
-        "vocabulary, and in the result, with `##` in front. Return the list of pieces. "
-        'Where no piece fits, the result is `["[UNK]"]` for the whole word; so it is for a word of '
-        "more than `max_chars` characters."
-    ),
-    hints=(
-        "Keep a start position. Try the end at the last letter first, then one letter less each "
-        "time.",
-        "At start 0 look up word[start:end]; later look up '##' + word[start:end].",
-        "When no end fits, return ['[UNK]'] at once: no going back, no half words.",
-    ),
+    **written("02.7"),
     solution=wordpiece,
     returns=Items("pieces", of="pieces (strings)"),
     library=(

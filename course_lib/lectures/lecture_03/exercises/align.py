@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Items
 from course_lib.text.english import ENTITY_TAGS
 
@@ -51,30 +51,7 @@ rest = partial(Edit, "-100")  # what the solution gives all other positions
 FIRST = "word is not None and word != before"
 
 ALIGN = Exercise(
-    id="03.1",
-    title="Labels for pieces",
-    purpose="to train a tagger on words with a model that reads pieces",
-    difficulty=1,
-    minutes=8,
-    signature="my_align(labels, word_ids)",
-    statement=(
-        "A sentence has a label for each word; a model has an output for each position. `labels` "
-        "are the words' labels as numbers (0 is O, 1 is B-PER, 2 is I-PER, and so on). `word_ids` "
-        "says of each position which word it belongs to: `[None, 0, 1, 1, None]` is [CLS], a word "
-        "of one piece, a word of two, [SEP]. `None` is a special token or padding. Words are "
-        "counted from 0. Return a list with a whole number for each position: the first piece of a "
-        "word carries the word's label, everything else −100, which the loss leaves out "
-        "(`ignore_index`). Words at the end for which the sequence is too short are simply not "
-        "there."
-    ),
-    hints=(
-        "Go through `word_ids` once, and append one number each time.",
-        "A piece is the first of its word if the position before it belongs to another word, or to "
-        "none.",
-        "Keep the word number of the position before. 0 is a word: ask `word is not None`, not "
-        "`if word`.",
-        "labels [3, 0] and word_ids [None, 0, 0, 1, None] give [-100, 3, -100, 0, -100].",
-    ),
+    **written("03.1"),
     solution=align_labels,
     returns=Items("labels", of="whole numbers, one for each position"),
     see="course_lib.text.features.tagged_sequences (it finds the first pieces by their offsets in "

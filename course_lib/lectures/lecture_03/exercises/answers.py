@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -47,7 +47,7 @@ def overlap(draw: Draw, repeat: bool = False) -> list[list[str]]:
     return draw.python.sample([said, gold], 2)
 
 
-def written(*pairs: tuple[str, str]) -> Callable[[Draw], list[Case]]:
+def word_pairs(*pairs: tuple[str, str]) -> Callable[[Draw], list[Case]]:
     """Two answers each, with drawn words for {a} to {d}, a capital where the letter is one."""
 
     def cases(draw: Draw) -> list[Case]:
@@ -64,7 +64,7 @@ def overlapping(draw: Draw, number: int = 5, repeat: bool = False) -> list[Case]
 
 
 def repeated(draw: Draw) -> list[Case]:
-    fixed = written(
+    fixed = word_pairs(
         ("{a} {a} {b}", "{a} {b}"), ("{a} {b}", "{b} {a} {a} {c}"), ("{b} {b} {a}", "{b} {b}")
     )
     return [*fixed(draw), *overlapping(draw, 3, repeat=True)]
@@ -101,31 +101,7 @@ hits = partial(Edit, "(Counter(said) & Counter(true)).total()")
 score = partial(Edit, "2 * P * R / (P + R)")
 
 ANSWERS = Exercise(
-    id="03.4",
-    title="How right is an answer?",
-    purpose="SQuAD's F1, with all its small print",
-    difficulty=2,
-    minutes=12,
-    signature="my_answer_f1(predicted, gold)",
-    statement=(
-        "Both are texts. First make each comparable: lower case; without punctuation (each "
-        "character of `string.punctuation` goes, and leaves no gap; other signs stay); then "
-        "without the words `a`, `an` and `the`. Split what is left at spaces. Precision is the "
-        "fraction of the predicted words that the gold answer has too, recall the fraction of the "
-        "gold words that were predicted. A word is shared as often as both have it. Return F1 = "
-        "2PR / (P + R), from 0 to 1, and 0 where no word is shared. Where one of the two has no "
-        "words left, the result is 1 if the other has none either, else 0: that is how *no "
-        "answer* is scored."
-    ),
-    hints=(
-        'text.translate(str.maketrans("", "", string.punctuation)) removes punctuation.',
-        "Split at spaces, then keep the words that are none of the three articles.",
-        "Counter(a) & Counter(b), from collections, keeps each word as often as both have it; "
-        ".total() adds up.",
-        "F1 can be written without P and R: 2 · shared / (words of the one + words of the other).",
-        '"The old, old wall" and "an old wall" become old old wall and old wall: 2 · 2 / (3 + 2) = '
-        "0.8.",
-    ),
+    **written("03.4"),
     solution=token_f1,
     helpers=(words_of,),
     returns=Number("F1"),
@@ -142,20 +118,20 @@ ANSWERS = Exercise(
     ),
     stages=(
         Stage("right, wrong, and a part",
-              written(("{a} {b}", "{a} {b}"), ("{a} {b}", "{c} {d}"), ("{a}", "{a} {b} {c}"),
+              word_pairs(("{a} {b}", "{a} {b}"), ("{a} {b}", "{c} {d}"), ("{a}", "{a} {b} {c}"),
                       ("{a} {b} {c} {d}", "{b} {c}"))),
         Stage("some words are shared", overlapping),
         Stage("words that come twice", repeated),
         Stage("capitals and articles",
-              written(("{A} {B}", "{a} {b} {c}"), ("the {a} {b}", "{a} {b}"),
+              word_pairs(("{A} {B}", "{a} {b} {c}"), ("the {a} {b}", "{a} {b}"),
                       ("The {a} {b}", "{a} {b} a"), ("{a} an {b}", "A {B} {c}"),
                       ("the pint {a}", "{a} paint {b}"))),
         Stage("punctuation",
-              written(("{a} {b}.", "{a} {b} {c}"), ("{a}-{b}", "{a} {b}"),
+              word_pairs(("{a} {b}.", "{a} {b} {c}"), ("{a}-{b}", "{a} {b}"),
                       ('"the {a}" ({b})', "{a}, {b}"), ("{a} 3.5", "{a}'s 35 {b}"),
                       ("{a}_{b} {c}", "{a}{b}"), ("£5 {a}", "5 {a} {c}"))),
         Stage("empty answers",
-              written(("", ""), ("", "{a} {b}"), ("{a} {b}", ""), ("the", "{a}"), ("The.", ""))),
+              word_pairs(("", ""), ("", "{a} {b}"), ("{a} {b}", ""), ("the", "{a}"), ("The.", ""))),
         Stage("thirty drawn pairs", anything),
     ),
     mistakes=(

@@ -10,7 +10,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Items
 
 
@@ -104,28 +104,7 @@ def given(span: str, say: str) -> Edit:
 
 
 BEST = Exercise(
-    id="03.3",
-    title="The best span",
-    purpose="two vectors of logits become an answer",
-    difficulty=2,
-    minutes=12,
-    signature="my_best_span(start_logits, end_logits, allowed, longest)",
-    statement=(
-        "One sequence of T tokens: [CLS] question [SEP] passage [SEP] and padding. `start_logits` "
-        "and `end_logits` (T,) say how well each token would start and end the answer; they may be "
-        "negative. `allowed` (T,) is True at the tokens of the passage. Return (i, j), the "
-        "positions of the first and the last token of the span with the greatest start_logits[i] + "
-        "end_logits[j]. Both ends are allowed positions, j ≥ i, and the span has at most `longest` "
-        "tokens, i and j included. Of equally good spans take the one that starts first, of those "
-        "the shortest."
-    ),
-    hints=(
-        "Two loops, over i and over j, and the best sum so far.",
-        "Which pairs count? allowed[i] and allowed[j] and i <= j.",
-        "The span has j − i + 1 tokens, so at most `longest` means j − i < longest.",
-        "Begin with a best sum of -float('inf'), since all sums may be negative, and replace it "
-        "only by a greater one: then of equal spans the first stays.",
-    ),
+    **written("03.3"),
     solution=best_span,
     returns=Items("span", of="two positions, (start, end)"),
     see="course_lib.objectives.spans.best_spans (a whole batch at once, with the score and that of "

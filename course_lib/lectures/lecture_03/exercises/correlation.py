@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 from course_lib.train.task_metrics import accuracy, f1
 
@@ -81,28 +81,7 @@ WRONG_SUMS = (
 )  # fmt: skip
 
 CORRELATION = Exercise(
-    id="03.6",
-    title="What accuracy hides",
-    purpose="a score that pays nothing for always saying the majority class",
-    difficulty=2,
-    minutes=10,
-    signature="my_matthews(true, predicted)",
-    statement=(
-        "CoLA asks whether a sentence is acceptable English (1) or not (0); it is scored by "
-        "Matthews' correlation. Both arguments are lists of 0 and 1. Count four cells: a, 1 called "
-        "1; b, 0 called 1; c, 1 called 0; d, 0 called 0. Return  \n"
-        "(a·d − b·c) / √((a + b)(a + c)(d + b)(d + c)),  \n"
-        "and 0 where that is 0/0. Predict before you check: of 100 sentences 85 are acceptable. "
-        "One model calls all acceptable; another recognises 75 of the 85 and 8 of the other 15. "
-        "Which has the better accuracy, which the better F1, and which would you use? The last "
-        "stage tells you."
-    ),
-    hints=(
-        "zip(true, predicted) gives pairs; count how often each of the four occurs.",
-        "The four sums below the root: called 1, truly 1, truly 0, called 0.",
-        "One of the sums is 0 if a class is missing on one side. Ask for that before you divide.",
-        "a = 4, b = 2, c = 1, d = 3: (12 − 2) / √(6 · 5 · 5 · 4) = 10 / 24.49 = 0.408.",
-    ),
+    **written("03.6"),
     solution=matthews,
     returns=Number("correlation"),
     see="course_lib.train.task_metrics.matthews (for any number of classes)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Items
 
 
@@ -53,29 +53,7 @@ def row(tokens: str, segments: str, say: str, *more: tuple[str, str]) -> Edit:
 
 
 CUTTING = Exercise(
-    id="03.5",
-    title="What is cut",
-    purpose="premise and hypothesis in one sequence, neither of them lost",
-    difficulty=2,
-    minutes=12,
-    signature="my_pack(a, b, length)",
-    statement=(
-        "`a` and `b` are lists of tokens, a premise and a hypothesis. Return two lists with "
-        "`length` entries each. The tokens: `[CLS] a [SEP] b [SEP]`, then `[PAD]` up to `length`. "
-        "The segment ids: 0 for `[CLS]`, a and its `[SEP]`; 1 for b and its `[SEP]`; 0 for the "
-        "padding. A pair that does not fit loses tokens one at a time, from the end of the text "
-        "that is longer at that moment; where both are equally long, from b. `length` is at least "
-        "5."
-    ),
-    hints=(
-        "How many positions are left for the two texts? Three are taken.",
-        "A while loop: as long as both together have too many, shorten the longer one.",
-        "list.pop() takes the last token off. Work on copies: a, b = list(a), list(b).",
-        "Build first = ['[CLS]', *a, '[SEP]'] and second = [*b, '[SEP]']; their lengths give the "
-        "segment ids.",
-        "With 5 and 3 tokens and length 9, six positions are left: 3 and 3. With length 8: 3 and "
-        "2.",
-    ),
+    **written("03.5"),
     solution=pack_cut,
     returns=(Items("tokens", of="tokens, one for each position"),
              Items("segment ids", of="whole numbers, one for each position")),

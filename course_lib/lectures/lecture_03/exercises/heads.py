@@ -10,7 +10,7 @@ import torch
 from course_lib.config import BertConfig, published
 from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -70,30 +70,7 @@ POOLED = 'task in ("classify", "pair", "rate")'
 
 
 HEADS = Exercise(
-    id="03.7",
-    title="How little is new",
-    purpose="what fine-tuning adds to a pre-trained model, in weights",
-    difficulty=2,
-    minutes=10,
-    signature="my_new_weights(task, H, n)",
-    statement=(
-        "A pre-trained BERT, pooler included, gives H numbers for each token. Fine-tuning puts one "
-        "linear layer on top, with a bias for each logit. Return how many weights and biases are "
-        'new. `task` is one of five:  \n`"classify"`: a text into n classes, a logit for each;  \n'
-        '`"pair"`: two texts into n classes, likewise;  \n`"rate"`: how alike two texts are, on a '
-        'scale of n grades, learnt as a number (regression);  \n`"tag"`: n kinds of entities in '
-        'BIO tags, for every token;  \n`"answer"`: the start and the end of an answer in a passage '
-        "(n is None).  \n"
-        "Predict before you check: what fraction of BERT-base (109,482,240 weights) is it? The "
-        "last stage tells you."
-    ),
-    hints=(
-        "How many logits does the layer give at a time? Each needs H weights and a bias.",
-        "A pair goes through BERT in one sequence, and [CLS] is read: as for one text.",
-        "BIO tags: B- and I- of each kind, and O. The same layer serves every token.",
-        "An answer has two logits a token, start and end; a number is one output.",
-        "With H = 10: three classes 3 · 11 = 33, two kinds of entities 5 · 11 = 55, an answer 22.",
-    ),
+    **written("03.7"),
     solution=new_weights,
     returns=Number("number of new weights"),
     see="course_lib.heads.BertForClassification, BertForTokenClassification and "

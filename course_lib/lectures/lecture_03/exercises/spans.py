@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Items
 from course_lib.train.span_metrics import Span
 
@@ -52,33 +52,7 @@ def given(spans: str, say: str) -> Edit:
 
 
 SPANS = Exercise(
-    id="03.2",
-    title="From tags to entities",
-    purpose="a tagger is judged by whole entities, not by words",
-    difficulty=3,
-    minutes=15,
-    signature="my_spans(tags)",
-    statement=(
-        "Read the entities off the tags of one sentence. `tags` has one for each word: `O`, "
-        "`B-kind` for the first word of an entity, `I-kind` for its further words. Return a list "
-        "(or a set) of tuples (kind, first, last): the kind without B- or I-, and the positions of "
-        "the first and the last word, counted from 0, both included. "
-        "`O B-PER I-PER O B-LOC` has two: ('PER', 1, 2) and ('LOC', 4, 4). A kind may contain a "
-        "hyphen itself: that of `B-art-film` is `art-film`.  \n"
-        "Models also write what no annotator would: an I- that continues nothing, at the start, "
-        "behind O, or behind an entity of another kind. It begins an entity, as a B- would; that "
-        "is how CoNLL's scorer and seqeval read it."
-    ),
-    hints=(
-        "Go through the words and keep what is open: the kind and the first word of an entity, or "
-        "nothing.",
-        "At each word ask first: does it go on with what is open? Only an I- of the same kind "
-        "does. Anything else closes it.",
-        'tag[2:] is the kind, tag[0] the letter; or mark, _, kind = tag.partition("-").',
-        "Close an entity in two places: where another tag ends it, and at the end of the sentence. "
-        "Or let one O follow the tags: [*tags, 'O'].",
-        "I-PER B-PER I-LOC has three: ('PER', 0, 0), ('PER', 1, 1), ('LOC', 2, 2).",
-    ),
+    **written("03.2"),
     solution=entity_spans,
     returns=Items("entities", of="tuples (kind, first, last), such as ('PER', 0, 1)",
                   ordered=False),

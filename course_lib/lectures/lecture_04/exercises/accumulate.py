@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -57,26 +57,7 @@ def weighted(by: str) -> tuple[Edit, Edit]:
 
 
 ACCUMULATE = Exercise(
-    id="04.6",
-    title="One loss from many parts",
-    purpose="a batch of 8,000 on a machine that holds 32",
-    difficulty=2,
-    minutes=8,
-    signature="my_large_loss(losses, selected, sequences, tokens)",
-    statement=(
-        "A large batch was read in parts. Of each part you know the mean loss over the positions "
-        "selected for prediction (`losses`), how many these are (`selected`), and how many "
-        "sequences and tokens it had. Return the loss of the large batch as if it had been read at "
-        "once: the mean over all its selected positions. A part in which nothing is selected has "
-        "the loss nan, not a number. If nothing is selected in any part, the loss is 0."
-    ),
-    hints=(
-        "What is the *sum* of the losses in one part? Its mean times how many were selected.",
-        "Add these sums, and divide once by how many were selected in all parts together.",
-        "0 · nan is nan: add up only the parts with selected > 0. And divide by max(1, "
-        "sum(selected)).",
-        "Means 2.0 and 6.0, selected 3 and 1: (3 · 2.0 + 1 · 6.0) / 4 = 3.0.",
-    ),
+    **written("04.6"),
     solution=large_batch_loss,
     returns=Number("loss of the large batch"),
     see="course_lib.objectives.pretraining.split_batch, which tells every part the whole's count",

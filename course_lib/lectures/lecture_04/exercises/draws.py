@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from course_lib.teaching.exercises.calling import Guarded
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Items, Wrong
 
 Number = Callable[[int, int, int], float]  # (epoch, example, position) -> [0, 1)
@@ -96,32 +96,7 @@ NEVER = 'not in ("[PAD]", "[CLS]", "[SEP]")'
 EXAMPLE = "draw(number, example, t)"
 
 DRAWS = Exercise(
-    id="04.1",
-    title="Three ways to draw a mask",
-    purpose="a mask nobody has to store, and nobody can lose",
-    difficulty=3,
-    minutes=12,
-    signature="my_selection(sequences, examples, epoch, copies, count, draw)",
-    statement=(
-        "Return the positions that are selected for prediction in each sequence of a batch: a list "
-        "of lists of whole numbers. `sequences` are lists of tokens (strings); sequence `i` is "
-        "number `examples[i]` of the training set. `draw(epoch, example, position)` gives a number "
-        "from 0 to 1, always the same for the same three. Of each sequence take the `count` "
-        "positions with the smallest draws; `[CLS]`, `[SEP]` and `[PAD]` may not be selected. "
-        "`copies` says how often the mask changes over the epochs 0, 1, 2, …: `copies=1` is static "
-        "masking, one mask for ever; `copies=10` ten masks read in turn, beginning with that of "
-        "epoch 0 and then again from the start; `None` is dynamic masking, a new mask in every "
-        "epoch. Keep nothing between calls."
-    ),
-    hints=(
-        "Only one line knows about the three schemes: the number that stands in draw's first "
-        "place. The rest is the same for all.",
-        "That number is epoch for None, and epoch % copies otherwise.",
-        "For each sequence list the eligible positions first: [t for t, token in "
-        "enumerate(sequence) if token not in ('[CLS]', '[SEP]', '[PAD]')].",
-        "draws = {t: draw(number, examples[i], t) for t in words}; then sorted(words, "
-        "key=draws.__getitem__)[:count] takes the smallest.",
-    ),
+    **written("04.1"),
     solution=selected_positions,
     returns=OUT,
     see="course_lib.objectives.pretraining.pretraining_batches (mask_copies) and mask_sequences",

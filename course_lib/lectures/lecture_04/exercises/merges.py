@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Other, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Other,
+    Stage,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Items
 
 Pair = tuple[str, str]
@@ -124,28 +133,7 @@ RUNS = [x + n * "a" + y for n in (2, 3, 4, 5, 7) for x, y in (("", ""), ("b", "c
 FIRST = "min(known, key=rank.__getitem__)"
 
 MERGES = Exercise(
-    id="04.4",
-    title="Byte-pair encoding of one word",
-    purpose="how RoBERTa cuts every text into pieces, none unknown",
-    difficulty=3,
-    minutes=15,
-    signature="my_bpe(word, merges)",
-    statement=(
-        "Cut one word into pieces the way GPT-2 and RoBERTa do. Begin with its letters (in the "
-        "real thing: its bytes). `merges` is a list of pairs `(left, right)` in the order in which "
-        "they were learned. Of all pairs of neighbours in the word that stand in `merges`, take "
-        "the one that stands *first* there, and join every occurrence of it, from the left. Then "
-        "look again, until no pair of neighbours stands in `merges`. Return the list of pieces."
-    ),
-    hints=(
-        "Give every pair its rank: {pair: place for place, pair in enumerate(merges)}.",
-        "A round: list the pairs of neighbours, zip(pieces, pieces[1:]), keep those with a rank, "
-        "take the smallest rank. No pair left: you are done.",
-        "Joining: walk over the pieces with a while loop. Where pieces[i] and pieces[i + 1] are "
-        "the pair, append both as one and go on with i + 2; otherwise append one and go on with "
-        "i + 1.",
-        "'abcab' with a·b, then ab·c: a·b·c·a·b, ab·c·ab, abc·ab.",
-    ),
+    **written("04.4"),
     solution=bpe,
     helpers=(join,),
     returns=Items("list of pieces", of="pieces, each a string"),

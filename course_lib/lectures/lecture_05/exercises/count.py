@@ -6,7 +6,16 @@ from itertools import product
 
 from course_lib.config import published
 from course_lib.family.albert import AlbertConfig
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, omitted
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    omitted,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -44,30 +53,7 @@ FEEDING = '1 if sharing in ("all", "feed_forward") else L'
 ALL_NARROW = "In ALBERT all three embeddings are E wide, and the projection comes after their sum."
 
 COUNT = Exercise(
-    id="05.2",
-    title="Count an ALBERT",
-    purpose="to see what each of the two savings saves",
-    difficulty=3,
-    minutes=15,
-    signature="albert_parameters(V, P, E, H, F, L, sharing)",
-    statement=(
-        "Give the number of parameters of ALBERT's encoder with its pooler, a whole number, from "
-        "the sizes alone: V word pieces, P positions, 2 segments, embedding size E, hidden size H "
-        "of the L layers, F of the feed-forward part. The embeddings and their LayerNorm are E "
-        'wide; one linear layer with a bias leads to H. `sharing` is `"all"` (one block for all '
-        'layers), `"attention"` or `"feed_forward"` (that half once, the other in each layer) or '
-        '`"none"`. The LayerNorm after a half belongs to that half. Leave out the heads. Build no '
-        "model."
-    ),
-    hints=(
-        "Four groups: the embeddings, the projection, the halves of the blocks, the pooler.",
-        "A linear layer from m to n has m·n weights and n biases. A LayerNorm of width w has 2w "
-        "numbers.",
-        "Half one: four linear layers H to H and a LayerNorm. Half two: H to F, F to H and a "
-        "LayerNorm. Each half exists once or L times, whatever the other does.",
-        'With V=10, P=6, E=3, H=4, F=8, L=2 and "all": embeddings 60, projection 16, halves 88 and '
-        '84, pooler 20: 268. With "attention" the second half exists twice: 352.',
-    ),
+    **written("05.2"),
     solution=albert_parameters,
     returns=Number("number of parameters", kind="int"),
     see="course_lib.encoder.count_parameters counts a model that has been built",

@@ -9,7 +9,16 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Numbers
 
 
@@ -68,23 +77,7 @@ BENT = "The two factors stand for one matrix V×H, so nothing may come between t
 SCALED = "The original Transformer scales its embeddings so; BERT and ALBERT do not."
 
 EMBEDDING = Exercise(
-    id="05.1",
-    title="A table in two factors",
-    purpose="where ALBERT saves without losing much",
-    difficulty=1,
-    minutes=8,
-    signature="my_embedding(ids, table, projection)",
-    statement=(
-        "`ids` (B, T) are whole numbers, `table` has shape (V, E) and `projection` (E, H). Return "
-        "the vector of every token, a tensor (B, T, H) from which gradients reach table and "
-        "projection: its row of the table, led from width E to width H. No positions, no segments, "
-        "no LayerNorm, no bias. Never make a matrix of V×H numbers on the way: one stage looks."
-    ),
-    hints=(
-        "Two steps: look up, then multiply. After the first step the shape is (B, T, E).",
-        "A tensor of ids is an index: table[ids] has a row for each id, also for repeated ones.",
-        "(B, T, E) @ (E, H) gives (B, T, H): the row stands on the left, the matrix on the right.",
-    ),
+    **written("05.1"),
     solution=embed,
     returns=Numbers("result", shape="B T H"),
     gradient=("table", "projection"),

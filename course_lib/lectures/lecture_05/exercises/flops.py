@@ -5,7 +5,16 @@ from __future__ import annotations
 from itertools import product
 
 from course_lib.config import published
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, omitted
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    omitted,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -34,26 +43,7 @@ RETURN = "return L * layer"
 ONCE = "The weights are stored once, but every layer multiplies with them again: sharing saves no "
 
 FLOPS = Exercise(
-    id="05.6",
-    title="What sharing does not save",
-    purpose="to settle whether ALBERT is faster, on paper",
-    difficulty=3,
-    minutes=12,
-    signature="stack_flops(T, H, F, L, sharing)",
-    statement=(
-        "Count the FLOPs of a stack of L layers for one text of T tokens, a whole number. A "
-        "multiply-add counts as two. Count the matrix products only: the four projections H to H "
-        "of attention, its two products of tokens with tokens (all heads together), and the two "
-        "feed-forward layers. No biases, norms or softmax, no backward pass. `sharing` is "
-        '`"all"`, `"attention"`, `"feed_forward"` or `"none"`.'
-    ),
-    hints=(
-        "A matrix product (m, k) · (k, n) has m·n·k multiply-adds, so 2·m·n·k FLOPs.",
-        "A layer H to H on T tokens: (T, H) · (H, H). Queries with keys: (T, H) · (H, T), all "
-        "heads together; attention weights with values: (T, T) · (T, H).",
-        "With T=2, H=3, F=4, L=1: projections 144, products 48, feed-forward 96: 288.",
-        "Ask of `sharing`: does a layer compute less because its weights are used elsewhere too?",
-    ),
+    **written("05.6"),
     solution=stack_flops,
     returns=Number("number of FLOPs", kind="int"),
     see="course_lib.config.encoder_flops takes a configuration; how layers share does not enter",

@@ -8,7 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Wrong, kind_of
 
 MakeBlock = Callable[[], Callable[[Tensor], Tensor]]
@@ -112,27 +121,7 @@ RAN = (
 BLOCKS = "blocks = [make_block() for _ in range(num_groups)]"
 
 LAYERS = Exercise(
-    id="05.3",
-    title="Few blocks, many layers",
-    purpose="what sharing changes, and what it does not",
-    difficulty=2,
-    minutes=12,
-    signature="my_shared_layers(x, make_block, num_layers, num_groups)",
-    statement=(
-        "`make_block()` gives a new block with weights of its own; `block(x)` gives the next "
-        "states, of the shape of `x`. Run `num_layers` layers in `num_groups` groups. A group is a "
-        "run of neighbouring layers, all groups are equally long, and all layers of a group run "
-        "*the same* block. Return the list of all `num_layers + 1` states, `x` first. ALBERT is "
-        "the case of one group; BERT is the case of as many groups as layers."
-    ),
-    hints=(
-        "First one group: make the block before the loop, and call it num_layers times, each time "
-        "on the last state.",
-        "A group has size = num_layers // num_groups layers. Make num_groups blocks in a list.",
-        "With 6 layers in 2 groups the layers 0 to 5 run the blocks 0, 0, 0, 1, 1, 1: layer // "
-        "size.",
-        "Keep a list states = [x] and append what blocks[layer // size] makes of states[-1].",
-    ),
+    **written("05.3"),
     solution=shared_layers,
     returns=Exact("states", what="a list of tensors"),
     see="course_lib.family.albert.sharing_plan and course_lib.encoder.Stack (halves of blocks)",

@@ -5,7 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Numbers
 
 
@@ -45,27 +54,7 @@ GEOMETRIC = (
 )
 
 NGRAMS = Exercise(
-    id="05.5",
-    title="How many words to hide together",
-    purpose="ALBERT's n-gram masking begins with a length",
-    difficulty=2,
-    minutes=10,
-    signature="my_ngram_lengths(u, longest)",
-    statement=(
-        "ALBERT hides runs of 1 to `longest` words; a run of n words has a probability "
-        "proportional to 1/n. `u` (n,) holds numbers drawn evenly from 0 up to, not including, 1. "
-        "Turn each into a length: lay the probabilities of the lengths 1, 2, 3 … side by side from "
-        "0 to 1, and see in which part u lies. Return the lengths (n,), a tensor or a list of "
-        "whole numbers (integers, not floats)."
-    ),
-    hints=(
-        "The weights are 1, 1/2, 1/3 …, up to 1/longest. Divide them by their sum.",
-        "For longest=3 the probabilities are 6/11, 3/11, 2/11, and the parts end at 6/11, 9/11 "
-        "and 1.",
-        "torch.cumsum gives the ends. The length is one more than the number of ends that u has "
-        "reached.",
-        "(u[:, None] >= ends[:-1]).sum(1) counts them, for all u at once.",
-    ),
+    **written("05.5"),
     solution=ngram_lengths,
     returns=Numbers("lengths", shape="n", kind="int"),
     see=(

@@ -11,7 +11,16 @@ from typing import Any
 import torch
 
 from course_lib.teaching.exercises.drawing import from_generator
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Wrong, kind_of
 
 Document = Sequence[Sequence[int]]  # sentences of ids
@@ -153,28 +162,7 @@ HALVES = "first, second = list(chain(*document[:split])), list(chain(*document[s
 SHORT, APPEND = "if len(document) < 2:\n            continue", "pairs.append(pair)"
 
 ORDER = Exercise(
-    id="05.4",
-    title="In order, or swapped?",
-    purpose="pairs that the topic cannot give away",
-    difficulty=2,
-    minutes=12,
-    signature="my_order_pairs(documents, rng)",
-    statement=(
-        "`documents` is a list of documents, each a list of sentences, each a list of ids. Make "
-        "one triple `(a, b, label)` of each document, in order of the documents: draw a split with "
-        "at least one sentence on each side, join the sentences before it to one list of ids and "
-        "those after it to another. With probability one half these are `a` and `b`, in order, "
-        "label 0; otherwise the two change places, label 1. A document of one sentence gives "
-        "nothing. Draw from `rng`, a `random.Random`, anew for each choice."
-    ),
-    hints=(
-        "Skip documents of one sentence; then split = rng.randint(1, len(document) - 1). Both ends "
-        "are included.",
-        "first = document[:split] and second = document[split:] are lists of sentences. One loop, "
-        "or sum(first, []), joins them.",
-        "Draw once for each document: where rng.random() < 0.5, (second, first, 1), else (first, "
-        "second, 0).",
-    ),
+    **written("05.4"),
     solution=order_pairs,
     returns=Exact("pairs", what="a list of (a, b, label)"),
     see="course_lib.objectives.sentence_order.ordered_pairs_of_document (segments cut to length)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -27,26 +27,7 @@ def far_apart(draw: Draw) -> list[Case]:
 
 
 SOFTEN = Exercise(
-    id="06.1",
-    title="A softer answer",
-    purpose="what a temperature does to a teacher's answer",
-    difficulty=1,
-    minutes=5,
-    signature="my_soften(logits, temperature)",
-    statement=(
-        "`logits` (N, V) are those of V choices at N positions. Return two tensors: the softened "
-        "probabilities (N, V), the softmax of the logits divided by `temperature`; and the entropy "
-        "of each row (N,) in nats, −Σ p · log p: how undecided the answer is, from 0 (certain) to "
-        "log V (no idea)."
-    ),
-    hints=(
-        "Divide first, then softmax over the last axis.",
-        "The entropy is a sum over the same axis, with a minus: one number a row.",
-        "Where p is 0, p · log p counts as 0, but Python makes it nan. (logits / "
-        "temperature).log_softmax(-1) gives log p without ever taking the logarithm of 0.",
-        "Logits 2 and 0: T = 1 gives 0.881 and 0.119, entropy 0.365; T = 2 gives 0.731 and 0.269, "
-        "entropy 0.582.",
-    ),
+    **written("06.1"),
     solution=soften,
     returns=(Numbers("probabilities", shape="N V"), Numbers("entropy", "nats", shape="N")),
     see="course_lib.kernels.distillation.soft_target_loss (which softens both networks' logits)",

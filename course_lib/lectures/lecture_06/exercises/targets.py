@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -32,29 +32,7 @@ STUDENT, TEACHER = "student_logits / temperature", "teacher_logits.detach() / te
 KL = "teacher.exp() * (teacher - student)"
 
 TARGETS = Exercise(
-    id="06.2",
-    title="Answer as your teacher does",
-    purpose="the loss that distillation is named for",
-    difficulty=3,
-    minutes=15,
-    signature="my_soft_loss(student_logits, teacher_logits, temperature)",
-    statement=(
-        "Both logits are (N, V). Soften both by T = `temperature` and return T² · KL(teacher ‖ "
-        "student), a mean over the N positions, in nats: KL = Σ teacher · (log teacher − log "
-        "student), a sum over the V choices. Return a tensor of one number, through which a "
-        "gradient reaches the student's logits and none the teacher's. This page has just shown "
-        "why T² stands there."
-    ),
-    hints=(
-        "Divide both logits by T, then log_softmax(-1): two tensors of log-probabilities, (N, V).",
-        "The teacher's probabilities are the exp of its log-probabilities. Multiply them by the "
-        "difference of the logarithms, and sum over the last axis.",
-        "Mean over the positions, times T². Write .detach() behind the teacher's logits.",
-        'Or in one call: F.kl_div(student, teacher, reduction="batchmean", log_target=True), both '
-        "log-probabilities, the student first.",
-        "One position, logits (2, 0) of the student and (0, 0) of the teacher: T = 1 gives 0.434, "
-        "T = 2 gives 4 · 0.120 = 0.480.",
-    ),
+    **written("06.2"),
     solution=soft_loss,
     returns=Number("loss", "nats"),
     library=("course_lib.kernels.distillation:soft_target_loss",),

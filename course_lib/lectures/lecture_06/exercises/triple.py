@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.heads import MaskedLMOutput
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -88,33 +88,7 @@ def by_rows(x: Tensor, where: Tensor) -> Tensor:
 SOFT, COS = "mean_over(kl, real)", "mean_over(1 - cosines, real)"
 MLM = "mean_over(nll, labels != -100)"
 TRIPLE = Exercise(
-    id="06.3",
-    title="Three losses, each at its places",
-    purpose="what DistilBERT learns from",
-    difficulty=3,
-    minutes=20,
-    signature="my_triple_loss(student, teacher, real, labels, weights, temperature)",
-    statement=(
-        "`student` and `teacher` are what two networks computed of one batch: `.logits` (B, T, V) "
-        "and `.hidden_states`, a tuple of (B, T, H), the embeddings first. `real` (B, T) is true "
-        "at real tokens and false at padding; `labels` (B, T) hold the original word where one was "
-        "masked, −100 elsewhere. Return weights[0] · soft + weights[1] · mlm + weights[2] · "
-        "cosine.  \n"
-        "soft: T² · KL(teacher ‖ student) of exercise 06.2, over all real tokens.  \n"
-        "mlm: −log P(original word), at T = 1, over the masked positions; 0 if there are none.  \n"
-        "cosine: 1 − cosine of the two *last* hidden states, over all real tokens.  \n"
-        "Each is a mean over its positions in the whole batch. A gradient must reach the student, "
-        "and none the teacher. You may use `course_lib.kernels.distillation.soft_target_loss`."
-    ),
-    hints=(
-        "x[real] picks the real tokens of (B, T, …) and gives (N, …): pick first, then the loss.",
-        "masked = labels != -100 picks the masked positions in the same way. F.cross_entropy with "
-        'reduction="sum", divided by max(1, how many), is 0 where nothing was masked.',
-        "F.cosine_similarity(a, b, dim=-1) of the two last states, (N, H) each, gives (N,). "
-        "The loss is 1 minus it, averaged.",
-        "The weights stand as they are: nothing is divided by their sum. Write .detach() behind "
-        "what comes from the teacher.",
-    ),
+    **written("06.3"),
     solution=triple_loss,
     helpers=(mean_over,),
     returns=Number("loss", "nats"),

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 
 from course_lib.files import data_path
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Table
 
 Row = Mapping[str, float]  # "score", "compute" and, where known, "steps"
@@ -86,30 +86,7 @@ VALUE = 'mine["compute"] / row["compute"]'
 REACHED = 'mine["score"] >= row["score"] - LEVEL'
 
 COMPUTE = Exercise(
-    id="07.6",
-    title="A quarter of whose compute?",
-    purpose="to read a claim of efficiency with its denominator",
-    difficulty=2,
-    minutes=10,
-    signature="my_shares(model, rows)",
-    statement=(
-        '"The same quality for a quarter of the compute" names no rival. `rows` maps a model to '
-        'its row: `row["score"]` (GLUE, development sets), `row["compute"]` (FLOPs of '
-        'pre-training) and, in some tables, `row["steps"]`. Return a dictionary with every *other* '
-        "model that `model` reaches, and the fraction of that model's compute that `model` used. "
-        f"To reach means to score at least as much, or less by at most {LEVEL} points. All stages "
-        "but the last draw their numbers at random; the last is ELECTRA's Tables 1 and 2. When it "
-        "passes, import `printed_rows` from "
-        '`course_lib.lectures.lecture_07.exercises.compute` and look at `my_shares("ELECTRA-400K", '
-        "printed_rows())`: against whom is it a quarter, and what does it say about BERT-large?"
-    ),
-    hints=(
-        'mine = rows[model] is the row of the model; mine["compute"] stands above the line.',
-        "One loop over rows.items(), with two conditions: another model, and one that is reached.",
-        f'It is reached if mine["score"] >= row["score"] - {LEVEL}.',
-        "The tables: ELECTRA-400K scores 89.0 with 7.1e20 FLOPs, RoBERTa-500K 88.9 with 3.2e21: "
-        "0.22. BERT-large scores 84.0 with 1.9e20: reached too, with 3.7 times its compute.",
-    ),
+    **written("07.6"),
     solution=compute_shares,
     returns=Table("dictionary"),
     see="printed_rows of this exercise's file gives the rows of the last stage",

@@ -11,7 +11,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.teaching.exercises.drawing import from_torch
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Items, Numbers, Wrong
 
 
@@ -121,28 +130,7 @@ P, DRAW, PUT = (
 RAW = "A logit is not a probability: exponentiate and normalise, with softmax."
 
 CORRUPTING = Exercise(
-    id="07.2",
-    title="Corrupt a text",
-    purpose="the one step between the two networks",
-    difficulty=3,
-    minutes=12,
-    signature="my_corrupt(input_ids, predict_at, logits)",
-    statement=(
-        "The generator predicts at N selected positions. `input_ids` (B, T) is what it read; "
-        "`predict_at` (N,) counts through the batch: position t of row b is the number b·T + t; "
-        "`logits` (N, V) are its logits. Draw *one word* for each position, from the generator's "
-        "distribution, and put it in. Return the new ids, (B, T). A selected position usually "
-        "shows `[MASK]`, but not always. All other tokens stay, `input_ids` itself is not changed, "
-        "and no gradient may flow through the draw. Use torch's own random numbers, unseeded."
-    ),
-    hints=(
-        "Three steps: probabilities, draws, putting in. logits.softmax(dim=-1) are the "
-        "probabilities.",
-        "torch.multinomial(p, 1) draws one word a row; its shape is (N, 1): squeeze(1).",
-        "input_ids.flatten() counts as predict_at does. Make a copy with clone(), then "
-        "copy[predict_at] = words.",
-        "view_as(input_ids) gives the rows back. Ids are whole numbers and carry no gradient.",
-    ),
+    **written("07.2"),
     solution=corrupt,
     returns=IDS,
     library=(

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -47,26 +47,7 @@ SIGMOID_FIRST = (
 )
 
 JUDGING = Exercise(
-    id="07.3",
-    title="The discriminator's loss",
-    purpose="a question about every token, and none about padding",
-    difficulty=2,
-    minutes=10,
-    signature="my_judge_loss(logits, labels, attention_mask)",
-    statement=(
-        "All three are (B, T). `logits` holds one logit a token, above zero for *replaced*: "
-        "P(replaced) is its sigmoid. `labels` are 1 for replaced and 0 for original. "
-        "`attention_mask` is 1 for real tokens and 0 for padding. Return the mean of −log P(true "
-        "label) over all real tokens of the batch, in nats, as a tensor that a gradient can flow "
-        "from. Logits can be very large."
-    ),
-    hints=(
-        "A tensor of True and False picks: logits[attention_mask.bool()] has one axis, the real "
-        "tokens.",
-        "F.binary_cross_entropy_with_logits(logits, targets) does sigmoid, logarithm and mean.",
-        "It wants the targets as floating-point numbers: labels[real].to(logits.dtype).",
-        "A logit of 0 is a guess: it costs ln 2 = 0.693, whatever the label.",
-    ),
+    **written("07.3"),
     solution=judge_loss,
     returns=Number("loss", "nats"),
     see="course_lib.objectives.replaced_tokens.replaced_token_loss (only_masked asks 15% instead)",

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -63,27 +63,7 @@ class ZerosAndOnes(Numbers):
 RULE = "(corrupted_ids != original_ids).long()"
 
 LABELS = Exercise(
-    id="07.1",
-    title="Which tokens were replaced?",
-    purpose="what the discriminator is asked, exactly",
-    difficulty=1,
-    minutes=8,
-    signature="my_labels(original_ids, masked_ids, corrupted_ids)",
-    statement=(
-        "By hand first. The text is *the gardener waters the roses*. `gardener` and `roses` are "
-        "masked; the generator draws `nurse` and `roses`. Write a label under each of the five "
-        "words: 1 for replaced, 0 for original.  \n"
-        "Then as a function, for ids of shape (B, T): `original_ids`, `masked_ids` (what the "
-        "generator read) and `corrupted_ids` (what the discriminator reads). Return the labels, a "
-        "tensor of shape (B, T). Not all three inputs are needed."
-    ),
-    hints=(
-        "By hand: 0 1 0 0 0. The generator drew `roses`, and `roses` is what stood there.",
-        "The question is about the text: does another word stand here now? It is not: was this "
-        "position masked?",
-        "Two tensors of one shape are compared position by position: a != b.",
-        "(…).long() turns True and False into 1 and 0.",
-    ),
+    **written("07.1"),
     solution=labels,
     returns=ZerosAndOnes("labels", shape="B T"),
     see="course_lib.objectives.replaced_tokens.replaced_labels (it has the true words of the "

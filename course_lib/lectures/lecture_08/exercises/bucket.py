@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from course_lib.kernels.positions import log_bucket
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -68,33 +68,7 @@ CEIL = "(fraction * left).ceil().long()"
 WHERE = "torch.where(distance.abs() <= exact, distance, far * distance.sign())"
 
 BUCKET = Exercise(
-    id="08.3",
-    title="Buckets that widen",
-    purpose="near distances exactly, far ones roughly, and where the line runs",
-    difficulty=3,
-    minutes=15,
-    signature="my_bucket(distance, buckets, furthest, exact)",
-    statement=(
-        "`log_bucket` gives half of the k buckets to near distances. Choose the line yourself: "
-        "distances up to `exact` keep their own number as bucket. Then k − 1 − `exact` buckets are "
-        "left (`buckets` is k), and what is further is spread over them:  \n"
-        "bucket = `exact` + ceil(fraction · (how many are left)).  \n"
-        "The fraction grows with the logarithm of the distance, from 0 at `exact` to 1 at "
-        "`furthest` − 1. What is further than that stays in bucket k − 1. The bucket of −d is "
-        "minus that of d. `distance` is a tensor of whole numbers of any shape; return whole "
-        "numbers of that shape. A copy of `log_bucket` with one name changed will not do."
-    ),
-    hints=(
-        "Work with distance.abs() and put the sign back at the end: distance.sign().",
-        "The fraction: log(size / exact) / log((furthest − 1) / exact) goes from 0 to 1. size must "
-        "not be below exact: clamp.",
-        "Buckets 1 to exact are taken by the near distances; buckets − 1 − exact are left, up to "
-        "bucket k − 1.",
-        "torch.where(distance.abs() <= exact, distance, …) keeps the near ones; "
-        ".clamp(max=buckets − 1) ends the far ones.",
-        "With k = 8, furthest = 65 and exact = 4, three buckets are left. 16 is half of the way "
-        "from 4 to 64, by logarithm: 4 + ceil(1.5) = 6. 64 and 1,000 are in bucket 7.",
-    ),
+    **written("08.3"),
     solution=bucket,
     returns=Numbers("tensor of buckets", kind="int"),
     see="course_lib.kernels.positions.log_bucket: exact is half of the buckets, and nothing ends",

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from course_lib.config import BertConfig
 from course_lib.encoder import Block
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -52,31 +52,7 @@ END = "query[masked]"
 ADDED = "has added it already, and normalised the sum"
 
 DECODER = Exercise(
-    id="08.4",
-    title="Three visits",
-    purpose="the query, and key and value, kept apart",
-    difficulty=3,
-    minutes=15,
-    signature="my_decoder(x, positions, block, masked)",
-    statement=(
-        "Write an enhanced mask decoder that visits the last block *three* times and answers for "
-        "the masked tokens alone. `x` (B, T, H) is what the last block reads; row t of `positions` "
-        "(P, H) is the vector of position t, and P can be more than T; `masked` (B, T) is True "
-        "where a token is masked, in each sequence at other positions and not equally often. A "
-        "visit is `block.attend(x, asking=query)[0]`, and then `block.feed(…)` of that. In "
-        "`attend`, `query` (B, T, H) attends to x; it adds `query` to the attention's output and "
-        "normalises the sum itself. The first query is x plus the positions; what comes out is the "
-        "next query. Key and value are made of x at every visit. Return the vectors of the masked "
-        "tokens after the third visit, a tensor (N, H), sequence after sequence."
-    ),
-    hints=(
-        "Two variables: x, which is key and value and never changes, and the query, which does.",
-        "positions[: x.shape[1]] are the positions that the sequence has; (T, H) is added to every "
-        "sequence.",
-        "A visit: query = block.feed(block.attend(x, asking=query)[0]). Three of them.",
-        "Every token may have a query, since queries do not read each other: pick at the end. "
-        "query[masked] is (N, H).",
-    ),
+    **written("08.4"),
     solution=decode,
     returns=Numbers("result", shape="N H"),
     see="course_lib.family.deberta.EnhancedMaskDecoder: two visits, and queries for some tokens",

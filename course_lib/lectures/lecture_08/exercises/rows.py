@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from course_lib.kernels.positions import position_rows
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -38,25 +38,7 @@ def extremes(draw: Draw) -> list[Case]:
 RULE = "(distance + span).clamp(0, 2 * span - 1)"
 
 ROWS = Exercise(
-    id="08.1",
-    title="Which row?",
-    purpose="one table of distances, and how every pair of tokens finds its row",
-    difficulty=1,
-    minutes=6,
-    signature="my_rows(tokens, span)",
-    statement=(
-        "A sequence has `tokens` tokens. The table of distances has 2·`span` rows, numbered from "
-        "0; distance 0 has row `span`. Return δ, a tensor of whole numbers of shape (`tokens`, "
-        "`tokens`): entry (i, j) is the row of the distance i − j. What is further than the table "
-        "reaches looks up its first or last row."
-    ),
-    hints=(
-        "torch.arange(tokens) holds the positions 0, 1, 2, …",
-        "position[:, None] − position[None, :] is the table of all i − j, with i down and j "
-        "across.",
-        "Distance plus span, and then .clamp(lowest, highest). Which row is the last of 2·span?",
-        "my_rows(3, 1) is [[1, 0, 0], [1, 1, 0], [1, 1, 1]]: two rows, 0 and 1.",
-    ),
+    **written("08.1"),
     solution=delta,
     returns=Numbers("table δ", shape="tokens tokens", kind="int"),
     see=(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 GIGA = 1e9
@@ -33,23 +33,7 @@ def product_and_sum(draw: Draw) -> list[Case]:
 
 
 BOUND = Exercise(
-    id="14.1",
-    title="The roof, in seconds",
-    purpose="two numbers that say how fast a kernel can get",
-    difficulty=1,
-    minutes=5,
-    signature="my_bound(flops, bytes_moved, peak, bandwidth)",
-    statement=(
-        "A kernel does `flops` FLOPs and must move `bytes_moved` bytes. The machine does `peak` "
-        "GFLOP/s and moves `bandwidth` GB/s, both at the same time. Return the least number of "
-        "seconds that the kernel takes. A copy has no FLOPs at all: `flops` can be 0."
-    ),
-    hints=(
-        "How long would it take if memory were infinitely fast? If arithmetic were?",
-        "flops / (peak · 10⁹) and bytes_moved / (bandwidth · 10⁹), both in seconds.",
-        "Both go on at once, so the longer one decides: max.",
-        "2·10⁹ FLOPs and 10⁹ bytes at 100 GFLOP/s and 20 GB/s: 0.02 and 0.05 seconds, so 0.05.",
-    ),
+    **written("14.1"),
     solution=least_seconds,
     returns=Number("time", "seconds", tol=2e-8),  # the times are from 10⁻⁵ to 0.2
     see="course_lib.bench.roofline.Placed.share compares a measured time with this one",

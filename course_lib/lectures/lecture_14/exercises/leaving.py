@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number, Numbers
 
 Step = Callable[[Tensor], Tensor]
@@ -104,30 +113,7 @@ SHRINK = "rows, x = rows[~done], x[~done]"
 ONCE = ((SHRINK, "pass"), (SURE, f"({SURE}) & (used == 0)"))  # nobody leaves the batch
 
 LEAVING = Exercise(
-    id="14.7",
-    title="Who is done may leave",
-    purpose="an early exit that shows on the clock, not only on paper",
-    difficulty=3,
-    minutes=15,
-    signature="my_early_exit(x, layers, exits, confident)",
-    statement=(
-        "`x` has B rows. `layers` is a list of functions from rows to rows, `exits` a list, as "
-        "long, of functions from rows to logits (C for each row); `confident(logits)` is True for "
-        "the rows that are confident. After each layer its exit is asked, and rows that are "
-        "confident take its logits and leave. At the last exit everybody leaves. Return two "
-        "tensors in the batch's own order: the logits (B, C), and how many layers each row went "
-        "through (B,). A layer may be given *only rows that have not left*: it counts. When all "
-        "have left, stop."
-    ),
-    hints=(
-        "Keep a tensor with the numbers of the rows that are still under way: at first "
-        "torch.arange(B). It shrinks together with x.",
-        "done = confident(logits). The rows done belong to the numbers under_way[done]: write "
-        "their logits and depth at these places.",
-        "Then x = x[~done] and under_way = under_way[~done], before the next layer.",
-        "At the last layer done is True for all, whatever confident says. How many classes there "
-        "are, you know after the first exit.",
-    ),
+    **written("14.7"),
     solution=early_exit,
     returns=(
         Numbers("logits", shape="B C"),

@@ -10,7 +10,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number
 
 Head = Callable[[Tensor], Tensor]
@@ -59,26 +68,7 @@ def rows_given(function: Answer, hidden: Tensor, head: Head, labels: Tensor) -> 
 
 
 LOSS = Exercise(
-    id="14.2",
-    title="Only where a word is asked",
-    purpose="to leave out 85% of the largest product",
-    difficulty=2,
-    minutes=8,
-    signature="my_masked_loss(hidden, head, labels)",
-    statement=(
-        "`hidden` (B, T, H) are the last hidden states; `head` is a function that gives V logits "
-        "for each row of H numbers, whatever axes stand before; `labels` (B, T) are token ids, and "
-        "−100 where nothing is selected for prediction. Return the mean of −ln P(token) over the "
-        "selected positions, with its gradient. The head may be given *the selected rows only*: it "
-        "counts. Where nothing is selected at all, return 0."
-    ),
-    hints=(
-        "selected = labels != -100 is a (B, T) tensor of True and False; hidden[selected] is "
-        "(K, H).",
-        "head(hidden[selected]) has K rows; labels[selected] are their tokens, in the same order.",
-        "F.cross_entropy(logits, tokens) is the mean of −ln P. Of no rows at all it is 0 / 0.",
-        'reduction="sum" gives a sum; divide it by max(K, 1).',
-    ),
+    **written("14.2"),
     solution=masked_loss,
     returns=Number("loss"),
     library=(

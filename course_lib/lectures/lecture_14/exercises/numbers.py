@@ -13,7 +13,7 @@ from torch import Tensor
 
 from course_lib.kernels.masking import CHOICE, as_uniform, random_bits
 from course_lib.teaching.exercises.calling import global_states
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Wrong
 
 
@@ -154,31 +154,7 @@ UNIFORM = (  # 24,000 numbers: six standard deviations of the difference of two 
 )
 
 NUMBERS = Exercise(
-    id="14.3",
-    title="Numbers without a stream",
-    purpose="masks that can be made again, anywhere, and are never stored",
-    difficulty=3,
-    minutes=15,
-    signature="my_numbers(seed, epoch, examples, tokens)",
-    statement=(
-        "Return a float tensor (N, `tokens`) of numbers from 0 up to, not including, 1. `examples` "
-        "(N,) holds the numbers of the sequences in their corpus. Number t of a row is a *function "
-        "of (`seed`, `epoch`, example, t)* and of nothing else: not of the batch's order, of who "
-        "else is in it, or of what was drawn before. Another seed, epoch, example or position "
-        "gives another number, also where sums agree: epoch 2 of example 3 is not epoch 3 of "
-        "example 2. Each tenth of [0, 1) is hit equally often. Leave the global generators as they "
-        "are. Numpy is welcome; a loop over rows is slow, but counts as right."
-    ),
-    hints=(
-        "The easy way, slow: a generator of its own for each row, whose seed is made of three "
-        "numbers. np.random.default_rng([seed, epoch, example]) mixes a list of whole numbers.",
-        "The fast way is a hash: whole-number steps that move every bit, such as `x ^= x >> 30` "
-        "and `x *= m` with a large odd m, on unsigned 64-bit numbers: np.uint64.",
-        "Begin with the seed; add the epoch and hash; add the example and hash; add the position "
-        "and hash. Hashed between, sums cannot meet.",
-        "examples[:, None] and np.arange(tokens) broadcast to (N, tokens).",
-        "The upper 53 bits make a number below 1: `(bits >> np.uint64(11)) * 2.0**-53`.",
-    ),
+    **written("14.3"),
     solution=numbers,
     returns=Numbers("numbers", shape="N tokens"),
     library=(

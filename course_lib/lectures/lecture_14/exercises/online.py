@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from course_lib.teaching.exercises.calling import Guarded
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Numbers, Wrong
 
 
@@ -131,28 +131,7 @@ def expect_chunks(function: Guarded, scores: Tensor, values: Tensor, chunk: int)
 SHRINK = "shrink = (before - largest).exp()"
 
 ONLINE = Exercise(
-    id="14.5",
-    title="A softmax in pieces",
-    purpose="the idea that keeps the T × T matrix out of memory",
-    difficulty=4,
-    minutes=15,
-    signature="my_online_softmax(scores, values, chunk)",
-    statement=(
-        "Return, in torch, `softmax(scores) @ values` for `scores` (T,) and `values` (T, D): the "
-        "attention output of one query, (D,). You may look at `chunk` scores and their values at a "
-        "time, in order, each chunk once; the last can be shorter. No operation may work on more "
-        "numbers than a chunk and its values have. Scores can be near 1,000 or −1,000, where exp "
-        "overflows or gives 0; they can rise or fall steeply. No score is infinite."
-    ),
-    hints=(
-        "Keep three things: the largest score so far, the sum of the weights so far, the output so "
-        "far (not yet divided).",
-        "Weights of a chunk: exp(s − largest so far). Then no weight is above 1.",
-        "A chunk with a larger score comes: what was kept was made with exp(s − old). Multiplied "
-        "by exp(old − new) it is made with exp(s − new). That holds for the sum and the output.",
-        "Begin with the largest score at −infinity: exp(−infinity − new) is 0, and 0 is what has "
-        "been added up. Divide at the end.",
-    ),
+    **written("14.5"),
     solution=online_softmax,
     returns=Numbers("output", shape="D"),
     see="course_lib.kernels.disentangled_triton does this for blocks of queries, forward and "

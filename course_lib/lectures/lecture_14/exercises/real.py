@@ -7,7 +7,16 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, each
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number, Numbers
 
 Layer = Callable[[Tensor], Tensor]
@@ -74,27 +83,7 @@ def rows_given(function: Answer, layer: Layer, x: Tensor, mask: Tensor) -> int:
 LEFT = "torch.arange(mask.shape[1]) < mask.sum(1, keepdim=True)"  # as many at the front as are real
 
 REAL = Exercise(
-    id="14.6",
-    title="Leave the padding out",
-    purpose="half of a batch, half of the time",
-    difficulty=2,
-    minutes=8,
-    signature="my_real_only(layer, x, mask)",
-    statement=(
-        "`layer` is a function that treats each row of H numbers by itself, whatever axes stand "
-        "before, and gives W numbers for it; W can be H or not. `x` is (B, T, H); `mask` (B, T) is "
-        "1 at real tokens and 0 at padding, which may stand *anywhere*. Return (B, T, W): the "
-        "layer's outcome at real tokens, zeros at padding. The layer may be given *real tokens "
-        "only*: it counts. Gradients must come through, and `x` stays as it is. A sequence can be "
-        "all padding, and so can a batch."
-    ),
-    hints=(
-        "real = mask != 0 is (B, T), True at real tokens. x[real] is the list of them, (N, H).",
-        "The layer takes that list: layer(x[real]) is (N, W), also where N is 0.",
-        "Put it back into zeros of shape (B, T, W): out[real] = done. The same mask, the same "
-        "order.",
-        "done.new_zeros(B, T, done.shape[-1]) has the number format and the width of the outcome.",
-    ),
+    **written("14.6"),
     solution=real_only,
     returns=Numbers("outcome", shape="B T W"),
     library=(

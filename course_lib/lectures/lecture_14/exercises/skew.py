@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Numbers, Wrong
 
 
@@ -54,27 +54,7 @@ def of_one_head(function: Answer, heads: Tensor, head: int) -> Any:
 ENTRIES = Numbers("entries", shape="T T")
 
 SKEW = Exercise(
-    id="14.4",
-    title="Look up by shifting",
-    purpose="a gather that moves nothing",
-    difficulty=3,
-    minutes=12,
-    signature="my_skew(by_distance)",
-    statement=(
-        "`by_distance` (T, 2T − 1), T at least 2, has a row for each token i and a column for each "
-        "distance j − i, from −(T − 1) to T − 1; its rows lie one after another in memory. Return "
-        "the tensor (T, T) whose entry (i, j) is that of i and j: column j − i + T − 1 of row i. "
-        "As a *view*: no number is copied, no index is made."
-    ),
-    hints=(
-        "Write down where in memory entry (i, j) lies: i·(2T − 1) + (j − i + T − 1). Sort by i "
-        "and by j.",
-        "It is i·(2T − 2) + j + (T − 1): one step of j is one number on, one step of i 2T − 2.",
-        "tensor.as_strided(shape, steps, first) is the view with these steps. Or: flatten with "
-        "view(-1), cut T − 1 off at the front and one at the end, view in rows of 2T − 2.",
-        "as_strided counts `first` from the beginning of the memory, and a tensor can begin "
-        "later: by_distance.storage_offset().",
-    ),
+    **written("14.4"),
     solution=skew,
     returns=ENTRIES,
     library=("course_lib.kernels.disentangled:_skew",),

@@ -43,6 +43,11 @@ def as_text(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
+def signed(points: float, digits: int = 1) -> str:
+    """A difference in points with its sign, a true minus."""
+    return f"{points:+.{digits}f}".replace("-", "−")
+
+
 def exercise_minutes(lecture: str) -> int:
     """How many minutes all exercises of a lecture take."""
     return sum(found.minutes for found in room(lecture, "exercises").EXERCISES)

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import lru_cache
 from statistics import mean
-from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from course_lib.config import BertConfig, published
-from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
 from course_lib.family.roberta import RobertaConfig, roberta
 from course_lib.objectives.coverage import coverage
 from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.averages import glue_average
-from course_lib.teaching.claims import Claim, Settled, all_near, is_, near, printed, result
+from course_lib.teaching.claims import (
+    Claim,
+    Settled,
+    all_near,
+    difference,
+    in_points,
+    is_,
+    near,
+    parameters,
+    printed,
+    result,
+)
 
 from .experiments import SCHEMES, outcome
 
@@ -80,31 +88,20 @@ def _arithmetic() -> Settled:
 # ================================================================ what dynamic masking is worth
 
 
-def _points(differences: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {points:+.1f}" for name, points in differences.items())
-
-
-def _difference(table: str, row: str, against: str) -> dict[str, float]:
-    """Points by which one printed row exceeds another, by column."""
-    rows = printed("roberta")[table]
-    cells = zip(rows["columns"], rows[row], rows[against], strict=True)
-    return {name: round(a - b, 2) for name, a, b in cells}
-
-
 def _dynamic_in_the_paper() -> Settled:
-    gained = _difference("masking", "dynamic", "static")
-    said = f"dynamic against ten copies, Table 1: {_points(gained)}"
+    gained = difference("roberta", "masking", "dynamic", "static")
+    said = f"dynamic against ten copies, Table 1: {in_points(gained)}"
     return Settled(tuple(gained.values()), said)
 
 
-def _over_ten_copies(of: str) -> list[float]:
-    """For each seed, held-out accuracy with dynamic masks less that with ten copies."""
+def gained_over(scheme: str, of: str) -> list[float]:
+    """For each seed, held-out accuracy with dynamic masks less that with another scheme."""
     reached = outcome(result("04_masking_schemes"), "heldout_accuracy", of)
-    return [a - b for a, b in zip(reached["dynamic"], reached["ten copies"], strict=True)]
+    return [a - b for a, b in zip(reached["dynamic"], reached[scheme], strict=True)]
 
 
 def _dynamic_here() -> Settled:
-    gained = _over_ten_copies("400 stories")
+    gained = gained_over("ten copies", "400 stories")
     said = (
         f"dynamic over ten copies, held-out masked-token accuracy: {100 * mean(gained):+.1f} "
         f"points (from {100 * min(gained):+.1f} to {100 * max(gained):+.1f}, n {len(gained)})"
@@ -114,7 +111,7 @@ def _dynamic_here() -> Settled:
 
 def _with_more_text() -> Settled:
     """By how much the gain over ten copies shrinks with four times the stories, read as often."""
-    gains = {of: mean(_over_ten_copies(of)) for of in ("400 stories", "1,600 stories")}
+    gains = {of: mean(gained_over("ten copies", of)) for of in ("400 stories", "1,600 stories")}
     few, many = gains.values()
     said = ", ".join(f"{100 * gain:+.1f} points with {of}" for of, gain in gains.items())
     return Settled(few - many, f"dynamic over ten copies: {said}, each read for forty epochs")
@@ -140,19 +137,19 @@ def _one_mask_here() -> Settled:
 
 
 def _without_nsp() -> Settled:
-    gained = _difference("input_formats", "full-sentences", "segment-pair")
-    return Settled(tuple(gained.values()), f"full sentences without NSP: {_points(gained)}")
+    gained = difference("roberta", "input_formats", "full-sentences", "segment-pair")
+    return Settled(tuple(gained.values()), f"full sentences without NSP: {in_points(gained)}")
 
 
 def _length_against_nsp() -> Settled:
     """Columns of Table 2 in which short inputs cost more than NSP does."""
-    short = _difference("input_formats", "segment-pair", "sentence-pair")
-    nsp = _difference("input_formats", "full-sentences", "segment-pair")
+    short = difference("roberta", "input_formats", "segment-pair", "sentence-pair")
+    nsp = difference("roberta", "input_formats", "full-sentences", "segment-pair")
     more = sum(short[column] > nsp[column] for column in short)
     order = printed("albert")["sentence_loss"]["intrinsic"]["NSP"][2]
     said = (
-        f"single sentences cost {_points(short)}; leaving out NSP gains {_points(nsp)}. A model "
-        f"trained on NSP reaches {order}% on the order of two segments (ALBERT, Table 5)"
+        f"single sentences cost {in_points(short)}; leaving out NSP gains {in_points(nsp)}. A "
+        f"model trained on NSP reaches {order}% on the order of two segments (ALBERT, Table 5)"
     )
     return Settled(more, said)
 
@@ -163,21 +160,23 @@ def _length_against_nsp() -> Settled:
 def _bert_large_averages() -> Settled:
     rows = printed("glue")
     names = ("bert_large_leaderboard", "bert_large_test", "bert_large_dev")
-    found = {name: _average(rows[name]) for name in names}
+    found = {name: average(name) for name in names}
     said = "; ".join(f"{found[name]:.2f} {rows[name]['recipe']}" for name in names)
     base = rows["bert_base_test"]["scores"]["MNLI"][0]
     said += f". {base} is BERT-base on MNLI alone"
     return Settled(tuple(found.values()), said)
 
 
-def _average(row: Mapping[str, Any]) -> float:
-    return round(glue_average(row["scores"], row["recipe"]), 2)
+def average(row: str) -> float:
+    """The mean of a printed GLUE row, by the row's own recipe."""
+    found = printed("glue")[row]
+    return round(glue_average(found["scores"], found["recipe"]), 2)
 
 
 def _dev_averages() -> Settled:
     rows = printed("glue")
     found = {
-        rows[name]["model"]: _average(rows[name])
+        rows[name]["model"]: average(name)
         for name in ("bert_large_dev", "xlnet_large_dev", "roberta_large_dev", "roberta_base_dev")
     }
     said = ", ".join(f"{model} {value:.2f}" for model, value in found.items())
@@ -186,9 +185,9 @@ def _dev_averages() -> Settled:
 
 def _two_79_6() -> Settled:
     rows = printed("glue")
-    test = _average(rows["bert_base_test"])
+    test = average("bert_base_test")
     dev = round(glue_average(rows["distilbert_dev"]["scores"], "dev-8"), 2)
-    own = _average(rows["distilbert_dev"])
+    own = average("distilbert_dev")
     said = f"BERT-base, test: {test}; DistilBERT, eight development sets: {dev}, nine: {own:.1f}"
     return Settled((test, dev), said)
 
@@ -218,15 +217,15 @@ def _dev_against_dev() -> Settled:
     }
     race = printed("roberta")["race"]
     said = (
-        f"{_points(gained)}; RACE, test against test, {race['roberta'] - race['bert_large']:+.1f}"
+        f"{in_points(gained)}; RACE, test against test, {race['roberta'] - race['bert_large']:+.1f}"
     )
     return Settled(tuple(gained.values()), said)
 
 
 def _early_share() -> Settled:
     """Of RoBERTa's gain over BERT-large, the fraction already there on BERT's own text."""
-    first = _difference("stages", "roberta_16GB_100k", "bert_large")
-    whole = _difference("stages", "roberta_160GB_500k", "bert_large")
+    first = difference("roberta", "stages", "roberta_16GB_100k", "bert_large")
+    whole = difference("roberta", "stages", "roberta_160GB_500k", "bert_large")
     shares = {name: first[name] / whole[name] for name in whole}
     said = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
     said = f"fraction of the whole gain that 16 GB and 100,000 steps bring: {said}"
@@ -309,13 +308,8 @@ def _accumulation() -> Settled:
 # ================================================================ what is in the model
 
 
-def _parameters(model: Callable[..., nn.Module], size: str) -> int:
-    with torch.device("meta"):  # counts without filling 355 million numbers
-        return count_parameters(model(size))
-
-
 def _size() -> Settled:
-    counts = tuple(_parameters(roberta, size) for size in ("base", "large"))
+    counts = tuple(parameters(roberta, size) for size in ("base", "large"))
     return Settled(counts, f"{counts[0]:,} and {counts[1]:,} with the pooler")
 
 
@@ -328,7 +322,7 @@ def _where_they_differ() -> Settled:
         (getattr(ours, rows) - getattr(theirs, rows)) * H
         for rows in ("vocab_size", "max_positions", "type_vocab_size")
     )
-    whole = _parameters(roberta, "base") - _parameters(bert, "base")
+    whole = parameters(roberta, "base") - parameters(bert, "base")
     said = f"{whole:,} more: vocabulary {parts[0]:+,}, positions {parts[1]:+,}, types {parts[2]:+,}"
     rest = whole - sum(parts)
     return Settled((*parts, rest), f"{said}, blocks and all else {rest:+,}")

@@ -35,7 +35,7 @@ def test_four_heads_read_what_they_should() -> None:
     panels = re.findall(r'<g transform="translate\(\d+,\d+\)">(.*?)</g>', svg)
     assert len(panels) == 4 and all("the same pre-trained encoder" in one for one in panels)
     read = [re.findall(r'class="(read|unread)"', one) for one in panels]
-    tokens = [re.findall(r'font-family="[^"]*">([^<]*)<', one) for one in panels]
+    tokens = [re.findall(r'style="font-family[^"]*">([^<]*)<', one) for one in panels]
     for panel, (marks, names) in enumerate(zip(read, tokens, strict=True)):
         assert len(marks) == len(names) and names[0] == "[CLS]" and names[-1] == "[SEP]"
         chosen = [name for name, mark in zip(names, marks, strict=True) if mark == "read"]

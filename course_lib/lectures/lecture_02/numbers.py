@@ -21,12 +21,12 @@ from course_lib.kernels.masking import KEPT, MASKED, RANDOM, count_to_predict
 from course_lib.objectives.coverage import coverage
 from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.pretraining import pretraining_loss
-from course_lib.teaching.claims import printed
+from course_lib.teaching.claims import difference, printed
 from course_lib.teaching.results import read_result
 from course_lib.text import english
 from course_lib.text.wordpiece import longest_match
 
-from .claims import CLAIMS, epochs, lost, tokens_in_all
+from .claims import CLAIMS, epochs, tokens_in_all
 from .experiments import outcome
 from .recipes import LIVE, LONG, Material, prepare
 
@@ -191,7 +191,7 @@ def _level(name: str) -> Callable[[], str]:
 
 
 def _lost(change: str, task: str, than: str = "full") -> Callable[[], str]:
-    return lambda: f"{lost(change, than)[task]:.1f}"
+    return lambda: f"{difference('bert', 'ablation_tasks', than, change)[task]:.1f}"
 
 
 def _gap(run: str) -> Callable[[], str]:

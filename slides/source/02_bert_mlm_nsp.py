@@ -295,8 +295,8 @@ def two_pairs() -> str:
     labels = sequences.next_sentence_label.tolist()
     pairs = "".join(_one_pair(sequences, labels.index(label), label) for label in (0, 1))
     said = (
-        "Underlined: in both passages. A coin decides; for NotNext, B is from <em>another</em> "
-        "document."
+        "Underlined: in both passages. Each label has probability ½; for NotNext, B is from "
+        "<em>another</em> document."
     )
     return f'{pairs}<p style="font-size:22px">{said}</p>'
 

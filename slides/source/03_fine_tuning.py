@@ -197,15 +197,16 @@ def first_pieces() -> str:
             arrow(left + 4, 42, left + 4, 34, right - 10, 34, right - 10, 42, tip=False),
         ]
     for k, number in enumerate(ids):
-        x, asked = step * k, labels[k] >= 0
+        x, labelled = step * k, labels[k] >= 0
         token = escape(tokenizer.token(number))
-        look = {"fill": SHADED, "ink": BLUE} if asked else {"dash": "5 4"}
+        look = {"fill": SHADED, "ink": BLUE} if labelled else {"dash": "5 4"}
         middle = x + step / 2 - 2
         parts += [
             rect(x, 50, step - 4, 40, token, size=15, mono=True, wide=2, **look),
-            words(middle, 122, row.names[labels[k]] if asked else "–", 18, style=BOLD * asked),
+            words(middle, 122, row.names[labels[k]] if labelled else "–", 18,
+                  style=BOLD * labelled),
             words(middle, 150, f"{labels[k]}".replace("-", "−"), 17,
-                  style=MONO if asked else MONO + MUTED),
+                  style=MONO if labelled else MONO + MUTED),
         ]  # fmt: skip
     return svg(1150, 160, *parts, says="words, tokens, tags and their numbers of one sentence")
 
@@ -267,9 +268,9 @@ def what_was_cut() -> str:
         task = _train(name)
         assert task.cut.texts == 0  # as the notes say
         rows.append((said, f"{len(task)}", f"{task.cut.length}", f"{task.cut.texts}"))
-    asked = _train("qa")
-    said = f"{len(asked.questions)} in {len(asked)} windows"
-    rows.append(("questions", said, f"{asked.cut.length}", f"{asked.cut.texts}"))
+    windows = _train("qa")
+    said = f"{len(windows.questions)} in {len(windows)} windows"
+    rows.append(("questions", said, f"{windows.cut.length}", f"{windows.cut.texts}"))
     return table(("to learn from", "how many", "positions", "cut"), rows, size=20)
 
 
@@ -341,10 +342,10 @@ def _parity() -> list[tuple[str, float, float]]:
         ours = head_on(course().encoder, part).eval()
         theirs = to_transformers(ours).eval()
         targets, inputs = targets_of(part), text_inputs(part)
-        asked = {key: targets[value] for key, value in theirs_say.items()}
+        wanted = {key: targets[value] for key, value in theirs_say.items()}
         with torch.no_grad():
             loss = LOSSES[type(part)](ours(**inputs), targets)["total"].item()
-            other = theirs(**inputs, **asked).loss.item()
+            other = theirs(**inputs, **wanted).loss.item()
         assert abs(loss - other) < 1e-5, name
         found.append((type(theirs).__name__, loss, other))
     return found

@@ -344,11 +344,11 @@ def _strip(rows: PackedSequences, number: int, x: float, y: float) -> str:
 
 
 def accumulation() -> str:
-    shares, right, wrong = numbers.added()
-    count = sum(asked for asked, _ in PARTS)
+    parts, right, wrong = numbers.added()
+    count = sum(selected for selected, _ in PARTS)
     rows = [
-        (f"part {k}", str(asked), f"{loss:.1f}", f"{asked} · {loss:.1f} / {count} = {share:.1f}")
-        for k, ((asked, loss), share) in enumerate(zip(PARTS, shares, strict=True), start=1)
+        (f"part {k}", str(n), f"{loss:.1f}", f"{n} · {loss:.1f} / {count} = {part:.1f}")
+        for k, ((n, loss), part) in enumerate(zip(PARTS, parts, strict=True), start=1)
     ]
     rows.append(
         ("<strong>together</strong>", str(count), f"<s>{wrong:.1f}</s>",

@@ -143,7 +143,7 @@ def read_task(name: str, split: str, tokenizer: Tokenizer) -> Task:
 
 
 def pair_sequences(pairs: Sequence[english.Pair], tokenizer: Tokenizer) -> LabelledSequences:
-    """Premises and hypotheses as rows [CLS] premise [SEP] hypothesis [SEP]."""
+    """Premises and hypotheses as sequences [CLS] premise [SEP] hypothesis [SEP]."""
     return text_sequences(
         [pair.premise for pair in pairs], [pair.label for pair in pairs], english.RELATIONS,
         tokenizer, LENGTH, second=[pair.hypothesis for pair in pairs],
@@ -362,7 +362,7 @@ def _probe(vectors: Sequence[Any], labels: Sequence[Any]) -> float:
     return linear_probe(vectors[0], labels[0], vectors[1], labels[1])
 
 
-PLATEAU = {  # name -> (tokens a row, standard deviation of the initialisation)
+PLATEAU = {  # name -> (tokens a sequence, standard deviation of the initialisation)
     "32 tokens, sd 0.05": (32, 0.05),
     "32 tokens, sd 0.02": (32, 0.02),
     "128 tokens, sd 0.05": (128, 0.05),
@@ -410,8 +410,8 @@ def plateau_run(ready: Pretraining, length: int, sd: float) -> dict[str, list[fl
 
 
 def unigram_loss(ready: Pretraining) -> float:
-    """What a model pays a hidden token that knows how frequent each token is, and nothing else:
-    the plateau's height, in nats."""
+    """The loss, in nats, of a model that knows how frequent each token is, and nothing else: the
+    plateau's height."""
     counts = ready.train.input_ids[ready.train.attention_mask.bool()].bincount(
         minlength=ready.special.vocab_size
     )
@@ -426,7 +426,7 @@ ALPHAS = [round(-0.5 + 0.1 * k, 1) for k in range(21)]
 
 def build_loss_line() -> dict[str, Any]:
     """What data/results/03_loss_line.json holds: the loss between start and end of fine-tuning and
-    beyond both, from pre-trained and from random weights (Hao et al. 2019, in miniature)."""
+    beyond both, from pre-trained weights and from random initialisation (after Hao et al. 2019)."""
     lines = {start: loss_line(start) for start in STARTS[:2]}
     return {**about(), "task": LINE_TASK, "lines": lines}
 
@@ -532,15 +532,15 @@ def build_checkpoint() -> dict[str, Any]:
 
 
 def as_trained_accuracy(model: Any, ready: Pretraining) -> float:
-    """Share of the chosen held-out tokens found when they are masked as in training: a tenth of
-    them stay as they are, which is easy, and a tenth become another token."""
+    """Masked-token accuracy on held-out text when it is masked as in training: a tenth of the
+    selected tokens stay as they are, which is easy, and a tenth become another token."""
     mix, precision = ready.recipe.objective.mix, ready.recipe.training.precision
     scores = evaluate(model, ready.heldout, ready.special, precision=precision, mix=mix)
     return scores.masked_accuracy
 
 
 def commonest_accuracy(ready: Pretraining) -> float:
-    """Share of the hidden held-out tokens that always naming the commonest token finds."""
+    """Masked-token accuracy on held-out text of always naming the commonest token."""
     hidden = evaluation_mask(ready.heldout, ready.special)
     return Unigram(ready.reading.documents[0]).accuracy(ready.heldout, hidden.selected)
 
@@ -549,23 +549,23 @@ FIRST_SEQUENCES = 100
 
 
 def first_sequences_accuracy(model: Any, heldout: PackedSequences, special: SpecialIds) -> float:
-    """What `measure` finds in the first held-out rows alone, in float32: quick to do again."""
+    """What `measure` finds in the first held-out sequences alone, in float32: quick to do again."""
     return evaluate(model, heldout[:FIRST_SEQUENCES], special, precision="float32").masked_accuracy
 
 
 CARD = """# {name}
 
-A small BERT for teaching, trained from random weights on technical English: {num_layers} layers,
-{hidden_size} wide, {num_heads} heads, {parameters:,} weights, a WordPiece vocabulary of its own
-({vocabulary:,} pieces, lower case), rows of up to {length} tokens. On top is the head for masked
-words; there is no pooler. `load_pretrained("{name}")` reads it, and so does transformers
+A small BERT for teaching, trained from random initialisation on technical English:
+{num_layers} layers, {hidden_size} wide, {num_heads} heads, {parameters:,} weights, a WordPiece
+vocabulary of its own ({vocabulary:,} pieces, lower case), sequences of up to {length} tokens. On top is the masked-LM
+head; there is no pooler. `load_pretrained("{name}")` reads it, and so does transformers
 (`BertForMaskedLM`).
 
 ## Data
 
 Whole paragraphs of prose from the docstrings of Python's standard library and of the packages that
-the course installs, doubles removed: {words:,} words to learn from, {rows:,} rows. One paragraph in
-twenty, chosen by its hash, was held out. The text itself is not shipped;
+the course installs, doubles removed: {words:,} words to learn from, {rows:,} sequences. One
+paragraph in twenty, selected by its hash, was held out. The text itself is not shipped;
 `python -m course_lib.text.documentation` builds it from what is installed.
 
 - read: {packages}
@@ -574,10 +574,11 @@ twenty, chosen by its hash, was held out. The text itself is not shipped;
 
 ## Recipe
 
-`data/recipes/course_bert.toml`, run by `python -m course_lib.teaching.results 03`. Masked words
+`data/recipes/course_bert.toml`, run by `python -m course_lib.teaching.results 03`. Masked LM
 alone, no pairs: {rate:.0%} of the tokens are selected for prediction, anew at every visit (dynamic
 masking). {steps:,} steps of
-{batch_size} rows; the first {short_steps:,} of them read as many tokens in rows of {short_length}.
+{batch_size} sequences; the first {short_steps:,} of them read as many tokens in sequences of
+{short_length}.
 {millions:.1f} million tokens in all, padding counted. AdamW, learning rate {learning_rate:g} after
 {warmup:.0%} of warm-up, then down to zero in a straight line; betas {betas}, weight decay
 {weight_decay:g}, seed {seed}. Other than in BERT: {settings}.
@@ -588,8 +589,8 @@ about {hours:.1f} hours.
 ## What it reaches
 
 Measured with the weights in this folder (stored as float16, read back as float32, computed with in
-{precision}) on at most {heldout:,} held-out rows: {rate:.0%} of their tokens are selected. One run,
-one seed.
+{precision}) on at most {heldout:,} held-out sequences: {rate:.0%} of their tokens are selected. One
+run, one seed.
 
 | | masked-token accuracy | loss, nats |
 |---|---|---|

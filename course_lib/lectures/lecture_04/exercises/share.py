@@ -35,7 +35,7 @@ RESULT = "1 - (1 - count / words) ** draws"
 
 SHARE = Exercise(
     id="04.2",
-    title="Asked at least once",
+    title="Coverage: selected at least once",
     purpose="what static masking never selects, in numbers",
     difficulty=2,
     minutes=10,

@@ -100,7 +100,7 @@ def byte_pieces_picture(
 
 
 def _checked(text: str, word: int | None) -> tuple[list[str], int]:
-    """The words of the text and the number of the chosen one."""
+    """The words of the text and the number of the one to merge."""
     from course_lib.text.byte_bpe import stand_ins
 
     longest = _longest(text)

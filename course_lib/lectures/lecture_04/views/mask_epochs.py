@@ -57,7 +57,7 @@ class MaskedEpochs(NamedTuple):
 def mask_epochs_view(
     tokenizer: WordPiece | ByteBPE, text: str = TEXT, second: str | None = None
 ) -> Live:
-    """Rows are epochs, columns tokens: what the model sees at each epoch, under a chosen scheme.
+    """Rows are epochs, columns tokens: what the model sees at each epoch, under one scheme.
 
     second: another text that follows in the same sequence; None leaves its box out. Controls: text,
     (second,) scheme, epochs (1 to 40), rate (a fraction), seed.
@@ -196,7 +196,7 @@ def _tokens(tokenizer: WordPiece | ByteBPE, ids: Tensor) -> list[str]:
 
 
 def _said(ways: Mapping[str, MaskedEpochs], scheme: str = "") -> str:
-    """How many tokens were selected at least once: under the chosen scheme, and under the
+    """How many tokens were selected at least once: under one scheme, and under the
     others."""
     one = next(iter(ways.values()))
     epochs, words = len(one.draws), sum(one.may)

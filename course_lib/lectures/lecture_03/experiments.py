@@ -557,9 +557,9 @@ CARD = """# {name}
 
 A small BERT for teaching, trained from random initialisation on technical English:
 {num_layers} layers, {hidden_size} wide, {num_heads} heads, {parameters:,} weights, a WordPiece
-vocabulary of its own ({vocabulary:,} pieces, lower case), sequences of up to {length} tokens. On top is the masked-LM
-head; there is no pooler. `load_pretrained("{name}")` reads it, and so does transformers
-(`BertForMaskedLM`).
+vocabulary of its own ({vocabulary:,} pieces, lower case), sequences of up to {length} tokens. On
+top is the masked-LM head; there is no pooler. `load_pretrained("{name}")` reads it, and so does
+transformers (`BertForMaskedLM`).
 
 ## Data
 

@@ -13,7 +13,6 @@ import pytest
 import torch
 from view_parts import drawn, labels_of, picture_of, plain
 
-import course_lib.lectures.lecture_03.views as views
 from course_lib.lectures.lecture_03.views import (
     answer_spans,
     cut_pairs,
@@ -463,21 +462,3 @@ def test_what_is_cut_is_said_in_words() -> None:
     for given in ((first, second, 4), ([], second, 9), (first, [], 9)):
         with pytest.raises(ValueError, match="expected"):
             cut_pairs.cut_picture(*given)
-
-
-# ---------------------------------------------------------------- all of them
-
-
-def test_the_package_offers_them() -> None:
-    for name in ("task_shapes", "tag_view", "span_chart", "span_table", "span_explorer",
-                 "learning_curves", "loss_line", "cut_view"):  # fmt: skip
-        for _ in range(2):  # also after the module of that name was loaded
-            assert callable(getattr(views, name))
-
-
-@pytest.mark.parametrize("name", ["span_pairs", "cut_pairs"])
-def test_every_control_has_a_name(root: Any, name: str) -> None:
-    (path,) = (root / "course_lib" / "lectures").glob(f"*/views/{name}.py")
-    source = path.read_text(encoding="utf-8")
-    controls = len(re.findall(r"w\.(?:IntSlider|FloatSlider)\(", source))
-    assert controls == len(re.findall(r"description=", source)) > 0

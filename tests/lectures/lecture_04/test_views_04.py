@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from html import unescape
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -346,12 +345,3 @@ def test_live_loss_says_which_run_it_is(monkeypatch: pytest.MonkeyPatch) -> None
     live(report)  # type: ignore[arg-type]
     assert shown[0].text.startswith("ten <copies>: step 1 of 1")
     assert "ten &lt;copies&gt;" in shown[0].html and live.drawn == 1 and live.values == [2.0]
-
-
-@pytest.mark.parametrize("name", ["mask_epochs", "byte_pieces"])
-def test_every_control_has_a_name(root: Path, name: str) -> None:
-    path = root / "course_lib" / "lectures" / "lecture_04" / "views" / f"{name}.py"
-    source = path.read_text(encoding="utf-8")
-    controls = len(re.findall(r"w\.(?:Text|IntSlider|Dropdown|SelectionSlider)\(", source))
-    named = len(re.findall(r"description=", source))
-    assert controls == named > 1

@@ -116,12 +116,13 @@ def sizes() -> str:
     steps = numbers.recipe().training.steps
     tokens = numbers.tokens_read() // steps
     ours = [len(_train(name)) for name in ("sentiment", "spam", "nli", "ner")]
-    low, high = (f"{rows}" for rows in after["batch"])
+    words_read = before["words_books"] + before["words_wikipedia"]
     rows = (
-        ("<strong>BERT</strong> reads", f"{_billions(before)} billion words",
+        ("<strong>BERT</strong> reads", f"{words_read / 1e9:.1f} billion words",
          f"{min(texts):,} to {max(texts):,} labelled texts (GLUE)"),
         ("for", f"{before['steps']:,} steps of {before['batch']} sequences",
-         f"{min(after['epochs'])} to {max(after['epochs'])} epochs, {low} or {high} texts a step"),
+         f"{min(after['epochs'])} to {max(after['epochs'])} epochs, "
+         f"{' or '.join(map(str, after['batch']))} texts a step"),
         ("<strong>ours</strong> reads",
          f"{result('03_checkpoint')['text']['words'] / 1e6:.1f} million words of documentation",
          f"{min(ours)} to {max(ours)} labelled texts"),
@@ -129,10 +130,6 @@ def sizes() -> str:
          f"{FINE.steps} steps of {FINE.batch_size} texts"),
     )  # fmt: skip
     return table(("", "pre-training", "fine-tuning, each task"), rows, numbers=False, size=22)
-
-
-def _billions(pretraining: dict[str, Any]) -> str:
-    return f"{(pretraining['words_books'] + pretraining['words_wikipedia']) / 1e9:.1f}"
 
 
 @lru_cache(maxsize=8)
@@ -329,10 +326,9 @@ def code_heads() -> str:
     return f'<div style="zoom:0.95">{code(source)}</div>'
 
 
-@lru_cache(maxsize=1)
-def _parity() -> list[tuple[str, float, float]]:
+def parity() -> str:
     """Of three tasks: transformers' class, our loss and theirs, same weights and same sequences."""
-    found = []
+    rows = []
     for name, theirs_say in (
         ("nli", {"labels": "classes"}),
         ("ner", {"labels": "token_labels"}),
@@ -347,15 +343,8 @@ def _parity() -> list[tuple[str, float, float]]:
             loss = LOSSES[type(part)](ours(**inputs), targets)["total"].item()
             other = theirs(**inputs, **wanted).loss.item()
         assert abs(loss - other) < 1e-5, name
-        found.append((type(theirs).__name__, loss, other))
-    return found
-
-
-def parity() -> str:
-    rows = [
-        (theirs, f"{loss:.6f}", f"{other:.6f}", f"{abs(loss - other):.1g}")
-        for theirs, loss, other in _parity()
-    ]
+        names = type(theirs).__name__, f"{loss:.6f}", f"{other:.6f}", f"{abs(loss - other):.1g}"
+        rows.append(names)
     return table(("head, on 12 test texts", "our loss", "transformers", "apart"), rows, size=21)
 
 

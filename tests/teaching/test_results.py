@@ -98,7 +98,7 @@ def test_a_stopped_result_goes_on_and_a_finished_one_is_read(small, tmp_path, mo
     monkeypatch.setenv("COURSE_LIB_CACHE", str(tmp_path))
     run = one_run("live", SMALL, small, seed=3)
     assert run["curve"][-1]["step"] == SMALL.steps and run["seed"] == 3
-    done = next((tmp_path / "results").glob("live-3-*.json"))
+    done = next((tmp_path / "results").glob("02-live-3-*.json"))
     done.write_text(json.dumps(run | {"seconds": 12345}))
     assert one_run("live", SMALL, small, seed=3)["seconds"] == 12345
     curve = AccuracyCurve(small, SMALL.steps, looks=24)

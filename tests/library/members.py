@@ -151,9 +151,9 @@ FIRST_GENERATION = {torch.float32: 1e-5, torch.float64: 1e-6}
 def as_deberta(
     kind: type[DebertaConfig], exact: bool, settings: dict[str, Any], draw: random.Random
 ) -> DebertaConfig:
+    span, furthest = draw.choice([(5, 9), (8, 33), (16, 20), (40, 64)])
     terms = draw.choice(SUBSETS)
     sizes = EXACT[1 + len(terms)] if exact else (8, 9, 11)
-    span, furthest = draw.choice([(5, 9), (8, 33), (16, 20), (40, 64)])
     settings = {
         **settings,
         "hidden_size": settings["num_heads"] * draw.choice(sizes),

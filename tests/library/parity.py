@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,9 +17,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.checkpoints import FAMILIES, from_transformers, their_name, to_transformers
+from course_lib.checkpoints import (
+    FAMILIES,
+    Pretrained,
+    from_transformers,
+    load,
+    load_pretrained,
+    save,
+    their_name,
+    to_transformers,
+)
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
+from course_lib.files import sha256_of
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 both_precisions = pytest.mark.parametrize("dtype", list(TOLERANCE), ids=["float32", "float64"])
@@ -373,3 +384,35 @@ def on_meta(make: Callable[[], nn.Module]) -> int:
         parameters = list(model.parameters())
     assert all(p.is_meta for p in parameters)
     return sum(p.numel() for p in parameters)
+
+
+def assert_saved_and_loaded(model: Any, file: Path) -> None:
+    """A file of ours: the same class, configuration, names, bits and answers; the same bytes when
+    saved again; and no other file beside it."""
+    digest = save(model, file)
+    assert digest == sha256_of(file) and list(file.parent.iterdir()) == [file]
+    again = load(file, sha256=digest)
+    assert type(again) is type(model) and same(model, again) and not again.training
+    assert type(again.config) is type(model.config) and again.config == model.config
+    assert_says_the_same(model, again)
+    assert_loaded(load_pretrained(file, sha256=digest), model)
+    assert save(again, file) == digest
+    file.unlink()
+
+
+def assert_loaded(found: Pretrained, model: Any) -> None:
+    assert found.source == "path" and found.tokenizer is None and not found.encoder.training
+    if isinstance(model, Encoder):
+        assert found.model is None and same(found.encoder, model)
+    else:
+        assert type(found.model) is type(model) and same(found.model, model)
+        assert found.model.encoder is found.encoder
+
+
+def assert_says_the_same(first: Any, second: Any) -> None:
+    """Not by bits: torch promises none between weights that lie at different addresses."""
+    ids = torch.tensor([[2, 7, 8, 3]])
+    with torch.no_grad():
+        one, other = first.eval()(ids), second.eval()(ids)
+    name = next(iter(vars(one)))  # last_hidden_state, or the words' scores
+    torch.testing.assert_close(getattr(one, name), getattr(other, name))

@@ -4,7 +4,9 @@ parity.py; what the members are, in members.py."""
 
 from __future__ import annotations
 
+import shutil
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,8 @@ from members import DEBERTA, MEMBERS
 from parity import (
     TOLERANCE,
     all_distances,
+    assert_loaded,
+    assert_saved_and_loaded,
     assert_there_and_back,
     both_backward,
     both_precisions,
@@ -28,7 +32,13 @@ from parity import (
     run,
 )
 
-from course_lib.checkpoints import FAMILIES, from_transformers, their_name, to_transformers
+from course_lib.checkpoints import (
+    FAMILIES,
+    from_transformers,
+    load_pretrained,
+    their_name,
+    to_transformers,
+)
 from course_lib.config import PUBLISHED, BertConfig, published
 from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.albert import AlbertConfig
@@ -133,12 +143,25 @@ def test_a_difference_is_seen(name: str):
 # ---------------------------------------------------------------- weights there and back
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+FORMATS = (torch.float32, torch.float64, torch.bfloat16)
+
+
 @every_kind
-def test_weights_there_and_back_are_bit_identical(name: str, kind: str, dtype: torch.dtype):
-    for seed in (2, 5, 11):
-        ours = drawn(name, kind, seed).to(dtype)
+def test_weights_there_and_back_are_bit_identical(name: str, kind: str):
+    for seed in MEMBERS[name].seeds:
+        ours = drawn(name, kind, seed).to(FORMATS[seed % 3])
         assert assert_there_and_back(ours).config == ours.config
+
+
+@every_kind
+def test_saved_and_loaded(tmp_path: Path, name: str, kind: str):
+    """In our format, and as transformers writes a folder."""
+    for i, seed in enumerate(MEMBERS[name].seeds[::3]):
+        ours = drawn(name, kind, seed).to(FORMATS[i % 3])
+        assert_saved_and_loaded(ours, tmp_path / "m.safetensors")
+        to_transformers(ours.float()).save_pretrained(tmp_path / "f")
+        assert_loaded(load_pretrained(tmp_path / "f"), ours)
+        shutil.rmtree(tmp_path / "f")
 
 
 THEIR_SIZES = {

@@ -149,7 +149,7 @@ FORMATS = (torch.float32, torch.float64, torch.bfloat16)
 @every_kind
 def test_weights_there_and_back_are_bit_identical(name: str, kind: str):
     for seed in MEMBERS[name].seeds:
-        ours = drawn(name, kind, seed).to(FORMATS[seed % 3])
+        ours = drawn(name, kind, seed).to(FORMATS[seed % 3]).train(seed % 2 == 0)
         assert assert_there_and_back(ours).config == ours.config
 
 
@@ -159,8 +159,9 @@ def test_saved_and_loaded(tmp_path: Path, name: str, kind: str):
     for i, seed in enumerate(MEMBERS[name].seeds[::3]):
         ours = drawn(name, kind, seed).to(FORMATS[i % 3])
         assert_saved_and_loaded(ours, tmp_path / "m.safetensors")
-        to_transformers(ours.float()).save_pretrained(tmp_path / "f")
-        assert_loaded(load_pretrained(tmp_path / "f"), ours)
+        to_transformers(ours).save_pretrained(tmp_path / "f")
+        half = FORMATS[i % 3] == torch.bfloat16  # such numbers save space on a disk
+        assert_loaded(load_pretrained(tmp_path / "f"), ours.float() if half else ours)
         shutil.rmtree(tmp_path / "f")
 
 

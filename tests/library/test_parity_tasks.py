@@ -16,6 +16,8 @@ from parity import (
     TOLERANCE,
     Case,
     all_distances,
+    assert_loaded,
+    assert_saved_and_loaded,
     assert_there_and_back,
     both_precisions,
     distance,
@@ -25,7 +27,6 @@ from parity import (
     largest,
     last_distances,
     pair_of_models,
-    same,
 )
 from torch import Tensor
 
@@ -280,35 +281,24 @@ def test_labels_names_go_along():
     assert from_transformers(to_transformers(nameless)).names == nameless.names
 
 
-@tasks
-def test_saved_and_loaded(tmp_path: Path, task: str):
-    """The file remembers the head, its labels and its dropout; the same model, the same bytes."""
-    ours = small(task)
+@every_head
+def test_saved_and_loaded(tmp_path: Path, member: str, task: str):
+    """The file remembers the head, its labels and its dropout; as does a folder of transformers."""
+    ours = made(member, task, MEMBERS[member].case(PADDED).config)
     if task in ("classes", "tokens"):
         ours.dropout.p = 0.25
-    digest = save(ours, tmp_path / "m.safetensors")
-    again = load(tmp_path / "m.safetensors", sha256=digest)
-    assert type(again) is type(ours) and again.config == ours.config
-    assert getattr(again, "names", ()) == getattr(ours, "names", ())
-    assert getattr(again, "dropout", None) == getattr(ours, "dropout", None) or (
-        again.dropout.p == ours.dropout.p
-    )
-    assert same(again, ours)
-    ids = torch.tensor([[2, 7, 8, 3]])
-    for name in TASKS[task].fields:  # not by bits: the weights lie at other addresses
-        torch.testing.assert_close(getattr(again(ids), name), getattr(ours.eval()(ids), name))
-    assert save(again, tmp_path / "n.safetensors") == digest
-    found = load_pretrained(tmp_path / "m.safetensors")
-    assert type(found.model) is type(ours) and found.encoder is found.model.encoder
-
-
-@every_head
-def test_a_folder_that_transformers_wrote(tmp_path: Path, member: str, task: str):
-    ours = made(member, task, MEMBERS[member].case(PADDED).config)
-    to_transformers(ours).save_pretrained(tmp_path)
-    found = load_pretrained(tmp_path).model
-    assert type(found) is type(ours) and getattr(found, "names", 0) == getattr(ours, "names", 0)
-    assert same(found, ours)
+    assert_saved_and_loaded(ours, tmp_path / "m.safetensors")
+    save(ours, tmp_path / "m.safetensors")
+    again = load(tmp_path / "m.safetensors")
+    to_transformers(ours).save_pretrained(tmp_path / "f")
+    found = load_pretrained(tmp_path / "f")
+    assert_loaded(found, ours)
+    for model in (again, found.model):
+        assert getattr(model, "names", ()) == getattr(ours, "names", ())
+    if task in ("classes", "tokens"):
+        assert again.dropout.p == 0.25
+        told = type(ours) in FAMILIES[MEMBERS[member].family].dropouts  # else it is the encoder's
+        assert found.model.dropout.p == (0.25 if told else ours.config.hidden_dropout)
 
 
 def say(folder: Path, **changes: Any) -> None:

@@ -52,6 +52,9 @@ class Member(NamedTuple):
     counts: dict[str, tuple[int | None, ...]]  # of the kinds with by_name; None: not printed
     # Models that began in transformers: settings in its words, and what they are in ours.
     began: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (({}, {}),)
+    # Of test_parity_tasks.py, those whose heads are alike in transformers: one dense layer, over a
+    # pooler like BERT's.
+    tasks: tuple[str, ...] = ("tokens", "answers")
     seeds: Sequence[int] = range(12)
     draw_exact: Configure | None = None  # in float64, where it is another than draw
     arrange: Callable[[Case, int], Case] = lambda case, seed: case
@@ -206,6 +209,7 @@ def move_a_distance(ours: Any, case: Case) -> None:
 
 # ---------------------------------------------------------------- the rows
 
+ALL_TASKS = ("classes", "regression", "tokens", "answers")
 BERT = Member(
     family="bert",
     published="bert",
@@ -218,6 +222,7 @@ BERT = Member(
         "encoder": Kind("BertModel", pooler=True, by_name=bert),
         "bare": Kind("BertModel", by_name=lambda size: Encoder(published("bert", size))),
     },
+    tasks=ALL_TASKS,
     varied=BOTH_GELUS,
     spoil=move_a_weight,
     counts={  # facts.md 0.1: the pre-training model, the encoder with pooler and without
@@ -260,6 +265,7 @@ ROBERTA = Member(
 ALBERT = Member(
     family="albert",
     published="albert",
+    tasks=ALL_TASKS,
     draw=as_albert,
     kinds={
         "pretraining": Kind(
@@ -317,6 +323,7 @@ DISTILBERT = Member(
 )
 TINYBERT = BERT._replace(
     published="tinybert",
+    tasks=(),  # BERT's
     draw=as_tinybert,
     kinds={
         "masked": Kind("BertForMaskedLM", BertForMaskedLM, by_name=tinybert_for_masked_lm),

@@ -1,4 +1,4 @@
-"""The bench measures what it says: contenders do their work in turns, and their figures are told."""
+"""The bench measures what it says: contenders do their work in turns, and figures are told."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ def in_float64(given):
     """The same numbers, computed with exactly."""
 
     def wide(x):
-        return x.detach().double().requires_grad_(x.requires_grad)
+        copy = x.detach().to(torch.float64, copy=True)
+        return copy.requires_grad_(x.requires_grad)
 
     return [None if x is None else wide(x) for x in given]
 
@@ -49,6 +50,7 @@ def compare(fast, slow, given, bound=None, of_each=False, rows=slice(None)):
     pairs = [(a, b) for a, b in zip(given, theirs, strict=True) if a is not None]
     largest = max(b.grad.abs().max().item() for _, b in pairs if b.grad is not None)
     for a, b in pairs:
+        assert torch.equal(a.double(), b), "what was given must not be changed"
         assert (a.grad is None) == (b.grad is None)
         if b.grad is not None:
             allowed = bound * b.grad.abs().max().item() if of_each else 2 * bound * largest

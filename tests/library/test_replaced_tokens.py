@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 import torch.nn.functional as F
+from objective_parts import draw_sequences, special_ids, within_five_sd
 
 from course_lib.family.electra import ElectraConfig, electra_from, fill_in
 from course_lib.objectives.pretraining import pretraining_batch, pretraining_batches, split_batch
@@ -20,22 +21,10 @@ from course_lib.objectives.replaced_tokens import (
     replaced_labels,
     replaced_token_loss,
 )
-from course_lib.objectives.sequences import PackedSequences, SpecialIds
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.train.loop import fit
 
-SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=60)
-
-
-def draw_sequences(count=24, tokens=16, seed=0):
-    """[CLS] words [SEP] padding, of drawn lengths."""
-    make = torch.Generator().manual_seed(seed)
-    ids = torch.randint(5, SPECIAL.vocab_size, (count, tokens), generator=make)
-    lengths = torch.randint(tokens // 2, tokens + 1, (count,), generator=make)
-    real = torch.arange(tokens) < lengths[:, None]
-    ids[:, 0] = SPECIAL.cls
-    ids[torch.arange(count), lengths - 1] = SPECIAL.sep
-    ids[~real] = SPECIAL.pad
-    return PackedSequences(ids, real.long(), torch.zeros_like(ids))
+SPECIAL = special_ids(60)
 
 
 def small_electra(size=0.5, seed=0, **changes):
@@ -73,7 +62,7 @@ def test_where_the_generator_draws_the_true_word_nothing_was_replaced():
 
 
 def test_labels_are_where_the_text_differs_from_the_original_and_nowhere_else():
-    sequences = draw_sequences()
+    sequences = draw_sequences(SPECIAL, 24, 16)
     batch = pretraining_batch(sequences, SPECIAL, rate=0.3, mix=PAPER_MIX)
     torch.manual_seed(0)
     outputs = small_electra(initializer_range=0.5)(**batch.inputs)
@@ -86,14 +75,12 @@ def test_labels_are_where_the_text_differs_from_the_original_and_nowhere_else():
 @pytest.mark.parametrize(("mix", "shown"), [(PAPER_MIX, 1.0), (RELEASED_MIX, 0.85)])
 def test_the_two_mixes(mix, shown):
     """How much of what is asked the generator sees as [MASK]; the rest is the word itself."""
-    sequences = draw_sequences(4_000)
+    sequences = draw_sequences(SPECIAL, 4_000, 16)
     batch = pretraining_batch(sequences, SPECIAL, mix=mix)
     became = batch.inputs["input_ids"].flatten()[batch.inputs["predict_at"]]
     masked = became == SPECIAL.mask
     assert torch.equal(became[~masked], batch.targets["labels"][~masked])
-    tries = len(masked)
-    bound = 5 * math.sqrt(shown * (1 - shown) / tries)
-    assert abs(masked.double().mean().item() - shown) <= bound
+    assert within_five_sd(int(masked.sum()), len(masked), shown)
 
 
 # ---------------------------------------------------------------- drawing
@@ -112,13 +99,9 @@ def test_replacements_follow_the_generators_distribution():
     hits = torch.bincount(drawn.flatten(), minlength=60)
     assert int(hits.sum()) == int(hits[words].sum()) == count
     for word, share in zip(words.tolist(), p.tolist(), strict=True):
-        bound = 5 * math.sqrt(count * share * (1 - share))
-        assert abs(int(hits[word]) - count * share) <= bound
-    again = fill_in(text, torch.arange(count), logits)
-    assert not torch.equal(again, drawn)  # another draw
-    assert (again == drawn).double().mean().item() == pytest.approx(
-        float(p.square().sum()), abs=5 * 0.5 / math.sqrt(count)
-    )  # an independent one: they agree as often as two independent draws do
+        assert within_five_sd(int(hits[word]), count, share)
+    again = fill_in(text, torch.arange(count), logits)  # an independent draw
+    assert within_five_sd(int((again == drawn).sum()), count, float(p.square().sum()))
 
 
 # ---------------------------------------------------------------- the loss
@@ -181,7 +164,7 @@ def test_every_real_token_counts_cls_and_sep_too_and_padding_never():
 
 
 def test_against_torchs_own_loss_on_real_batches():
-    batch = pretraining_batch(draw_sequences(), SPECIAL, rate=0.3, mix=PAPER_MIX)
+    batch = pretraining_batch(draw_sequences(SPECIAL, 24, 16), SPECIAL, rate=0.3, mix=PAPER_MIX)
     model = small_electra(initializer_range=0.3).double()
     torch.manual_seed(1)
     outputs = model(**batch.inputs)
@@ -232,7 +215,7 @@ def test_nothing_selected_is_zero_and_still_has_a_gradient():
 
 
 def test_lambda_stands_before_the_discriminators_loss():
-    batch = pretraining_batch(draw_sequences(), SPECIAL, mix=PAPER_MIX)
+    batch = pretraining_batch(draw_sequences(SPECIAL, 24, 16), SPECIAL, mix=PAPER_MIX)
     torch.manual_seed(0)
     outputs = small_electra()(**batch.inputs)
     found = electra_loss()(outputs, batch.targets)
@@ -257,7 +240,7 @@ def shares(vocab_size):
 def test_a_randomly_initialised_model_starts_at_ln_v_and_ln_2():
     """So the discriminator has 77% of the loss with BERT's vocabulary, and 0.13% were λ to stand
     before the generator's."""
-    batch = pretraining_batch(draw_sequences(200), SPECIAL, mix=PAPER_MIX)
+    batch = pretraining_batch(draw_sequences(SPECIAL, 200, 16), SPECIAL, mix=PAPER_MIX)
     torch.manual_seed(0)
     found = electra_loss()(small_electra()(**batch.inputs), batch.targets)
     assert found["mlm"].item() == pytest.approx(math.log(60), rel=0.02)
@@ -273,7 +256,7 @@ def test_a_randomly_initialised_model_starts_at_ln_v_and_ln_2():
 
 def test_the_generator_learns_nothing_from_the_discriminator():
     """Without tied tables: the discriminator's loss reaches the discriminator alone."""
-    batch = pretraining_batch(draw_sequences(), SPECIAL, mix=PAPER_MIX)
+    batch = pretraining_batch(draw_sequences(SPECIAL, 24, 16), SPECIAL, mix=PAPER_MIX)
     torch.manual_seed(0)
     config = small_electra().config
     model = electra_from(config, 0.5, tied="none")
@@ -302,7 +285,7 @@ def test_the_discriminator_learns_while_the_generator_only_guesses():
 def test_parts_of_a_batch_add_up(only_masked, unasked):
     """Uneven parts, and places that are not asked: shares of the whole's means, and of its
     gradients. The mean of the parts' own means is another number."""
-    batch = pretraining_batch(draw_sequences(), SPECIAL)
+    batch = pretraining_batch(draw_sequences(SPECIAL, 24, 16), SPECIAL)
     batch.targets["labels"][list(unasked)] = -100
     model = small_electra(initializer_range=0.1).double()
     model.generator.mlm.bias.data[9] = 1e4  # it is sure, so that all draws are the same

@@ -10,6 +10,8 @@ from torch.testing import assert_close
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 2e-2}
 every_format = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+MASKS = "none", "all real", "padding", "a row without real tokens"
+every_mask = pytest.mark.parametrize("kind", MASKS)
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 
 
@@ -18,6 +20,17 @@ def draw(*shapes, dtype=torch.float64, seed=0):
     generator = torch.Generator().manual_seed(seed)
     drawn = [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
     return [x.to(dtype).requires_grad_() for x in drawn]
+
+
+def draw_mask(kind, batch, tokens):
+    if kind == "none":
+        return None
+    mask = torch.ones(batch, tokens, dtype=torch.long)
+    if kind == "padding":
+        mask[0, tokens // 2 + 1 :] = 0
+    if kind == "a row without real tokens":
+        mask[0] = 0
+    return mask
 
 
 def in_float64(given):

@@ -76,13 +76,10 @@ def train(case, checkpoint=None, callbacks=(), steps=STEPS):
     return pair, history
 
 
-def weights(model):
-    return {name: value.clone() for name, value in model.state_dict().items()}
-
-
 def same_bits(a, b):
     """Of weights that were left alone; and of a run that is repeated, or stopped and resumed, on
     the same machine, with the same versions, precision and thread count."""
+    a, b = a.state_dict(), b.state_dict()
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
@@ -95,9 +92,9 @@ def test_the_teacher_never_moves_and_the_student_does(case):
     before = case()[0]
     modes = []
     pair, _ = train(case, callbacks=[lambda report: modes.append(modes_of(report.model))])
-    assert same_bits(weights(pair.teacher), weights(before.teacher))
+    assert same_bits(pair.teacher, before.teacher)
     assert all(p.grad is None and not p.requires_grad for p in pair.teacher.parameters())
-    for name, value in weights(pair.student).items():
+    for name, value in pair.student.state_dict().items():
         moved = not torch.equal(value, before.student.state_dict()[name])
         # Nothing asks the key's bias: the softmax is blind to it. But rounding may move it.
         assert moved or name.endswith("key.bias"), name
@@ -173,12 +170,8 @@ def test_both_answer_for_every_token_wherever_words_were_masked():
     alone = pair.teacher(*(batch.inputs[k] for k in ("input_ids", "attention_mask")))
     assert torch.equal(alone.logits, out.teacher.logits)
     assert not out.teacher.logits.requires_grad and out.student.logits.requires_grad
-
-
-def test_without_a_mask_every_token_is_real():
-    pair = distilbert_case()[0]
-    out = pair(torch.full((2, 5), 7))
-    assert out.real.dtype == torch.bool and out.real.all() and out.real.shape == (2, 5)
+    unmasked = pair(torch.full((2, 5), 7)).real  # without a mask every token is real
+    assert unmasked.dtype == torch.bool and unmasked.all() and unmasked.shape == (2, 5)
 
 
 def test_states_are_widened_by_the_one_matrix():
@@ -194,20 +187,14 @@ def test_states_are_widened_by_the_one_matrix():
 # ---------------------------------------------------------------- to the bit
 
 
-@every_case
-def test_the_same_seed_ends_in_the_same_weights(case):
-    (first, curve), (again, curve_again) = train(case), train(case)
-    assert curve.losses == curve_again.losses
-    assert same_bits(weights(first), weights(again))
+class Stop(Exception):
+    """The run is stopped, as if killed."""
 
 
 @every_case
-def test_stopping_and_going_on_changes_nothing(case, tmp_path):
+def test_repeated_or_stopped_and_resumed_it_ends_in_the_same_bits(case, tmp_path):
     whole, curve = train(case)
     path = tmp_path / "run.safetensors"
-
-    class Stop(Exception):
-        pass
 
     def stop(report):
         if report.step == 6:
@@ -215,9 +202,9 @@ def test_stopping_and_going_on_changes_nothing(case, tmp_path):
 
     with pytest.raises(Stop):
         train(case, path, [stop])
-    resumed, curve_resumed = train(case, path)
-    assert curve_resumed.losses == curve.losses
-    assert same_bits(weights(resumed), weights(whole))
+    for again, curve_again in (train(case), train(case, path)):
+        assert curve_again.losses == curve.losses
+        assert same_bits(again, whole)
 
 
 def test_a_batch_in_parts_is_refused():

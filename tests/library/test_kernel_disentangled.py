@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 import torch
-from kernel_parts import TOLERANCE, compare, every_format, watch
+from kernel_parts import TOLERANCE, compare, draw_mask, every_format, every_mask, watch
 
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
@@ -64,21 +64,10 @@ def draw(tokens, dtype=torch.float64, span=100, furthest=None, terms="both", ask
     return [q, k, v, *tables], position_rows(tokens, span, furthest)
 
 
-def draw_mask(kind, tokens):
-    if kind == "none":
-        return None
-    mask = torch.ones(BATCH, tokens, dtype=torch.long)
-    if kind == "padding":
-        mask[0, tokens // 2 + 1 :] = 0
-    if kind == "a row without real tokens":
-        mask[0] = 0
-    return mask
-
-
 def compare_paths(path, tokens, spans="wide", dtype=torch.float64, mask="none", at=None, **drawn):
     """Outputs and gradients against the reference; and without gradients, the same outputs."""
     given, rows = draw(tokens, dtype, *SPANS[spans], **drawn)
-    mask = draw_mask(mask, tokens)
+    mask = draw_mask(mask, BATCH, tokens)
 
     def fast(*given):
         return disentangled_attention(*given, rows, mask, at=at, path=path)
@@ -174,10 +163,10 @@ def test_paths_agree(tiles, path, spans, tokens, dtype):
 
 
 @every_format
-@pytest.mark.parametrize("mask", ["all real", "padding", "a row without real tokens"])
+@every_mask
 @both_paths
-def test_paths_agree_under_a_mask(tiles, path, mask, dtype):
-    compare_paths(path, 33, dtype=dtype, mask=mask)
+def test_paths_agree_under_a_mask(tiles, path, kind, dtype):
+    compare_paths(path, 33, dtype=dtype, mask=kind)
 
 
 @pytest.mark.parametrize("terms", ["c2p", "p2c", "none"])
@@ -198,7 +187,7 @@ def test_gradients_are_those_of_finite_differences(monkeypatch, kind):
     monkeypatch.setattr(kernel, "TILE", 2)
     given, rows = draw(5, span=3)
     given = [x.detach()[..., :2, :, :2].clone().requires_grad_() for x in given]
-    mask = draw_mask(kind, 5)
+    mask = draw_mask(kind, BATCH, 5)
 
     def mixed(*x):
         return disentangled_attention(*x, rows, mask, path="skewed")
@@ -220,7 +209,7 @@ def test_only_what_is_asked_for_gets_a_gradient():
 
 def test_what_a_hidden_key_holds_does_not_matter(tiles):
     (q, k, v, pk, pq), rows = draw(40)
-    mask = draw_mask("padding", 40)
+    mask = draw_mask("padding", BATCH, 40)
     poisoned = [x.detach().clone() for x in (k, v)]
     for x in poisoned:
         x[0, :, 21:] = 1e6

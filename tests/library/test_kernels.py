@@ -7,7 +7,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
-from kernel_parts import compare, draw, every_format, needs_gpu
+from kernel_parts import compare, draw, draw_mask, every_format, every_mask, needs_gpu
 
 from course_lib.kernels.attention import attention, attention_reference
 from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
@@ -16,21 +16,10 @@ from course_lib.kernels.masking import count_to_predict, mask_tokens, mask_token
 every_path = pytest.mark.parametrize("path", ["reference", "plain", "fused"])
 
 
-def draw_mask(kind, batch, tokens):
-    if kind == "none":
-        return None
-    mask = torch.ones(batch, tokens, dtype=torch.long)
-    if kind == "some":
-        mask[0, tokens // 2 + 1 :] = 0
-    if kind == "all":
-        mask[0] = 0
-    return mask
-
-
 @every_path
 @every_format
 @pytest.mark.parametrize("shape", [(1, 1, 1, 1), (2, 3, 7, 5), (3, 2, 33, 16)], ids=str)
-@pytest.mark.parametrize("kind", ["none", "full", "some", "all"])
+@every_mask
 def test_attention_twins_agree(path, dtype, shape, kind):
     mask = draw_mask(kind, shape[0], shape[2])
 
@@ -40,7 +29,7 @@ def test_attention_twins_agree(path, dtype, shape, kind):
         return output
 
     # A row without a single real token comes out uniform in both twins; its gradient means nothing.
-    rows = slice(1 if kind == "all" else 0, None)
+    rows = slice(1 if kind == "a row without real tokens" else 0, None)
     qkv = draw(*[shape] * 3, dtype=dtype)
     compare(lambda *given: attention(*given, mask, path=path), reference, qkv, rows=rows)
 
@@ -48,7 +37,7 @@ def test_attention_twins_agree(path, dtype, shape, kind):
 @every_path
 def test_fewer_queries_than_keys(path):
     q, k, v = (x.detach() for x in draw(*[(2, 3, 9, 5)] * 3))
-    mask = draw_mask("some", 2, 9)
+    mask = draw_mask("padding", 2, 9)
     whole = attention_reference(q, k, v, mask)[0]
     assert (attention(q[:, :, 2:4], k, v, mask, path=path) - whole[:, :, 2:4]).abs().max() <= 1e-10
 
@@ -67,7 +56,7 @@ def test_a_hidden_key_gets_no_weight_and_its_value_does_not_matter():
 @pytest.mark.parametrize("tokens", [5, 128, 513])
 def test_attention_on_a_gpu_agrees(tokens):
     q, k, v = (x.detach().cuda() for x in draw(*[(2, 3, tokens, 16)] * 3, dtype=torch.float32))
-    mask = draw_mask("some", 2, tokens).cuda()
+    mask = draw_mask("padding", 2, tokens).cuda()
     slow = attention_reference(q.double(), k.double(), v.double(), mask)[0]
     assert (attention(q, k, v, mask).double() - slow).abs().max() <= 1e-4
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
 import torch
 
+from course_lib import files
 from course_lib.bench import (
     Contender,
     Measured,
@@ -28,6 +30,7 @@ from course_lib.bench import (
     sharing,
     unpadding,
 )
+from course_lib.bench.roofline import Placed
 
 TINY = {"num_layers": 2, "hidden_size": 16, "num_heads": 2, "intermediate_size": 32}
 both_precisions = pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -191,17 +194,28 @@ def test_the_gpu_remark_counts_work_by_hand(monkeypatch, training, products):
 
 
 def test_the_command_measures_the_tables_asked_for_and_saves_them(monkeypatch, tmp_path, capsys):
+    (tmp_path / files.MANIFEST).write_text("", encoding="utf-8")
+    for module in (files, __main__):
+        monkeypatch.setattr(module, "data_root", lambda: tmp_path)
     monkeypatch.setattr(measuring, "matrix_product_rate", lambda precision: 100.0)
     monkeypatch.setattr(masking, "SHAPES", ((4, 16),))
+    point = Placed("loss", "fast", flops=2, unavoidable=1, moved=1, seconds=1.0)
+    monkeypatch.setattr(__main__, "placements", lambda: [point])
+    tables = masking.tables()
+    said = replace(tables[0], remark=lambda results, on: f"goal {on['gflops_float32']}")
+    monkeypatch.setitem(__main__.OF_ONE_KIND, "masking", lambda: [said, *tables[1:]])
     path = tmp_path / "speed.json"
-    arguments = ["--tables", "masking", "--rounds", "2", "--seconds", "0", "--json", str(path)]
-    __main__.main(arguments)
+    asked = ["--tables", "masking", "--rounds", "2", "--seconds", "0", "--json", str(path)]
+    __main__.main([*asked, "--store", "14_speed"])
     saved = json.loads(path.read_text(encoding="utf-8"))
     assert saved["machine"]["gflops_float32"] == 100
-    assert list(saved["tables"]) == [t.title for t in masking.tables()]
+    assert saved["remarks"] == {tables[0].title: "goal 100"}
+    assert list(saved["tables"]) == [t.title for t in tables]
     shown = capsys.readouterr().out
     for rows in saved["tables"].values():
         assert all(len(row["rates"]) == 2 and row["name"] in shown for row in rows)
+    stored = json.loads(files.data_path("results", "14_speed.json").read_text(encoding="utf-8"))
+    assert [Placed(**about) for about in stored.pop("points")] == [point] and stored == saved
 
 
 def test_without_a_choice_every_subject_is_measured(monkeypatch):

@@ -10,8 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib.bench import Contender, Table, __main__, roofline, summary
-from course_lib.bench.roofline import Placed
+from course_lib.bench import roofline, summary
 from course_lib.bench.traffic import Traffic, by_kind, kind_of, total, traffic
 
 N = 16
@@ -168,25 +167,6 @@ def test_placements_place_every_twin(small, monkeypatch):
 
 
 # ---- stored figures ------------------------------------------------------------------------------
-
-
-def test_store_writes_figures_remarks_and_manifest(tmp_path, monkeypatch):
-    from course_lib import files
-
-    (tmp_path / files.MANIFEST).write_text("", encoding="utf-8")
-    monkeypatch.setattr(files, "data_root", lambda: tmp_path)
-    monkeypatch.setattr(__main__, "data_root", lambda: tmp_path)
-    monkeypatch.setattr(__main__, "machine", lambda: {"gflops_float32": 1})
-    done = Contender("quick", lambda: lambda: None, tokens=1)
-    table = Table("T", [done, done], lambda results, on: f"goal {on['gflops_float32']}", turn=1e-4)
-    monkeypatch.setattr(__main__, "tables_of", lambda *_: [table])
-    point = Placed("loss", "fast", flops=2, unavoidable=1, moved=1, seconds=1.0)
-    monkeypatch.setattr(__main__, "placements", lambda: [point])
-    __main__.main(["--tables", "masking", "--rounds", "2", "--store", "14_speed"])
-    stored = json.loads(files.data_path("results", "14_speed.json").read_text(encoding="utf-8"))
-    assert stored["remarks"] == {"T": "goal 1"}
-    assert [Placed(**about) for about in stored["points"]] == [point]
-    assert [len(row["rates"]) for row in stored["tables"]["T"]] == [2, 2]
 
 
 def figures(*tables):

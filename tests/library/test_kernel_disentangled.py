@@ -182,19 +182,6 @@ def test_some_tokens_ask(path, dtype):
     compare_paths(path, 17, "buckets", dtype, "padding", at, asking=3)
 
 
-@pytest.mark.parametrize("kind", ["none", "padding"])
-def test_gradients_are_those_of_finite_differences(monkeypatch, kind):
-    monkeypatch.setattr(kernel, "TILE", 2)
-    given, rows = draw(5, span=3)
-    given = [x.detach()[..., :2, :, :2].clone().requires_grad_() for x in given]
-    mask = draw_mask(kind, BATCH, 5)
-
-    def mixed(*x):
-        return disentangled_attention(*x, rows, mask, path="skewed")
-
-    assert torch.autograd.gradcheck(mixed, given, nondet_tol=1e-12)
-
-
 def test_only_what_is_asked_for_gets_a_gradient():
     given, rows = draw(9)
     frozen = [x.detach() for x in given]

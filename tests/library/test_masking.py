@@ -276,14 +276,6 @@ def test_the_share_hidden_is_the_rate(max_words):
     assert (masked.selected.sum(dim=1) == 19).all()
 
 
-def test_a_word_longer_than_the_count_is_passed_over():
-    sequences, words = rows_of("SaaaaaabS", copies=200)  # 9 tokens: the count is 1
-    masked = mask_whole_words(sequences, SPECIAL, words)
-    assert (masked.selected.sum(dim=1) == 1).all() and masked.selected[:, 7].all()
-    sequences, words = rows_of("SaaaaaaaS")
-    assert len(mask_whole_words(sequences, SPECIAL, words, max_words=3).predict_at) == 0
-
-
 def test_sequences_with_nothing_to_mask_are_left_alone():
     sequences, words = rows_of("SS......")
     for max_words in (1, 3):

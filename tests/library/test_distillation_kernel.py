@@ -8,10 +8,9 @@ import math
 import pytest
 import torch
 from kernel_parts import TOLERANCE, compare, every_format, needs_gpu
-from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch import nn
 
+from course_lib.bench.traffic import traffic
 from course_lib.kernels import distillation as kernel
 from course_lib.kernels.distillation import (
     distillation_loss,
@@ -80,39 +79,23 @@ def test_against_torchs_kl_and_the_gradients_formula(temperature):
     assert (s.grad - temperature * (p - q) / 11).abs().max() < 1e-12
 
 
-def test_t_squared_keeps_the_gradients_size():
-    """From T = 1 to 8 the gradient of the KL shrinks about 64 times; with T² it hardly changes."""
-    torch.manual_seed(0)
-    s, t = (torch.randn(200, 10, dtype=F64, requires_grad=True) for _ in range(2))
-    sizes = {
-        T: torch.autograd.grad(soft_target_loss(s, t, T), s)[0].norm().item() for T in range(1, 9)
-    }
-    bare = {T: size / T**2 for T, size in sizes.items()}
-    assert all(0.7 < size / sizes[1] < 1.4 for size in sizes.values())
-    assert bare[8] < bare[1] / 40
-    assert all(bare[T + 1] < bare[T] for T in range(1, 8))
-
-
 def test_number_formats():
     s, t = (torch.randn(4, 9, dtype=torch.float64) for _ in range(2))
-    exact = soft_target_loss(s, t, 2.0)
-    assert exact.dtype == torch.float64
+    assert soft_target_loss(s, t, 2.0).dtype == torch.float64
     assert soft_target_loss(s, t.float(), 2.0).dtype == torch.float64
     low = s.bfloat16(), t.bfloat16()
     loss = soft_target_loss(*low, 2.0)
     assert loss.dtype == torch.float32  # only the scores given are rounded
-    assert loss.item() == pytest.approx(
-        soft_target_loss(*(x.double() for x in low), 2.0).item(), rel=1e-5
-    )
+    exact = soft_target_loss(*(x.double() for x in low), 2.0)
+    assert loss.item() == pytest.approx(exact.item(), rel=1e-5)
 
 
 @pytest.mark.parametrize("temperature", [0, -1.0, math.nan, math.inf])
-def test_a_temperature_that_is_none(temperature):
+@pytest.mark.parametrize("loss", [soft_target_loss, distillation_loss, distillation_loss_reference])
+def test_a_temperature_that_is_none(loss, temperature):
+    given = draw((2, 3, 4, 4)) if loss is not soft_target_loss else torch.zeros(2, 2, 3)
     with pytest.raises(ValueError, match="expected a number above 0"):
-        soft_target_loss(torch.zeros(2, 3), torch.zeros(2, 3), temperature)
-    for loss in (distillation_loss, distillation_loss_reference):
-        with pytest.raises(ValueError, match="expected a number above 0"):
-            loss(*draw((2, 3, 4, 4)), temperature)
+        loss(*given, temperature)
 
 
 @pytest.mark.parametrize("shapes", [((2, 3), (2, 4)), ((2, 3), (1, 3)), ((1, 2, 3), (1, 2, 3))])
@@ -170,45 +153,22 @@ def test_gradients_add_up_with_those_of_another_use_of_the_table():
     assert (totals[0] - totals[1]).abs().max() <= 1e-10
 
 
-class Recorded(TorchDispatchMode):
-    """Notes the largest tensor that is made, and how many matrix products are."""
-
-    def __init__(self):
-        super().__init__()
-        self.largest = self.products = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        sizes = [x.numel() for x in tree_leaves(result) if isinstance(x, Tensor)]
-        self.largest = max(self.largest, *sizes, 0)
-        self.products += func.overloadpacket in (torch.ops.aten.mm, torch.ops.aten.addmm,
-                                                 torch.ops.aten.addmm_)  # fmt: skip
-        return result
-
-
 def test_no_more_than_a_chunk_is_ever_held(monkeypatch):
-    N, V, rows = 60, 50, 8
+    N, V, rows = 60, 50, 8  # 60 positions in 8 chunks, of 8 rows at most
     monkeypatch.setattr(kernel, "CHUNK_BYTES", rows * V * 16)
-    largest = {}
-    for loss in (distillation_loss, distillation_loss_reference):
-        given = draw((N, V, 2, 2))
-        with Recorded() as seen:
-            loss(*given, 2.0).backward()
-        largest[loss] = seen.largest
-    # 60 positions in 8 chunks, of 8 rows at most.
-    assert largest[distillation_loss] == rows * V
-    assert largest[distillation_loss_reference] == N * V
+    given = draw((N, V, 2, 2))
+    for loss, most in ((distillation_loss, rows), (distillation_loss_reference, N)):
+        moved = traffic(lambda loss=loss: loss(*given, 2.0).backward())
+        assert max(op.written for op in moved) == most * V * 8
 
 
-def test_without_learning_there_are_only_the_products_of_the_forward_pass():
+@pytest.mark.parametrize(("learning", "products"), [(True, 4), (False, 2)])
+def test_without_learning_there_are_only_the_products_of_the_forward_pass(learning, products):
     given = draw((7, 33, 5, 9))
-    products = {}
-    for learning in (True, False):
-        with Recorded() as seen, torch.set_grad_enabled(learning):
-            loss = distillation_loss(*given, 2.0)
-        assert loss.requires_grad == learning
-        products[learning] = seen.products
-    assert products == {True: 4, False: 2}
+    with torch.set_grad_enabled(learning):
+        assert distillation_loss(*given, 2.0).requires_grad == learning
+        moved = traffic(lambda: distillation_loss(*given, 2.0))
+    assert sum(op.flops > 0 for op in moved) == products
 
 
 def test_gradients_of_gradients_are_refused():

@@ -64,9 +64,12 @@ def draw(tokens, dtype=torch.float64, span=100, furthest=None, terms="both", ask
     return [q, k, v, *tables], position_rows(tokens, span, furthest)
 
 
-def compare_paths(path, tokens, spans="wide", dtype=torch.float64, mask="none", at=None, **drawn):
+def compare_paths(
+    path, tokens, spans="wide", dtype=torch.float64, mask="none", at=None, wanted=range(5), **drawn
+):
     """Outputs and gradients against the reference; and without gradients, the same outputs."""
     given, rows = draw(tokens, dtype, *SPANS[spans], **drawn)
+    given = [x if x is None or n in wanted else x.detach() for n, x in enumerate(given)]
     mask = draw_mask(mask, BATCH, tokens)
 
     def fast(*given):
@@ -182,28 +185,9 @@ def test_some_tokens_ask(path, dtype):
     compare_paths(path, 17, "buckets", dtype, "padding", at, asking=3)
 
 
-def test_only_what_is_asked_for_gets_a_gradient():
-    given, rows = draw(9)
-    frozen = [x.detach() for x in given]
-    wanted, _ = draw(9)
-    whole = disentangled_attention(*wanted, rows, path="skewed")
-    whole.sum().backward()
-    alone = disentangled_attention(*frozen[:3], given[3], frozen[4], rows, path="skewed")
-    alone.sum().backward()
-    assert (alone - whole).abs().max() <= 1e-12
-    assert (given[3].grad - wanted[3].grad).abs().max() <= 1e-10
-
-
-def test_what_a_hidden_key_holds_does_not_matter(tiles):
-    (q, k, v, pk, pq), rows = draw(40)
-    mask = draw_mask("padding", BATCH, 40)
-    poisoned = [x.detach().clone() for x in (k, v)]
-    for x in poisoned:
-        x[0, :, 21:] = 1e6
-    with torch.no_grad():
-        clean = disentangled_attention(q, k, v, pk, pq, rows, mask, path="skewed")
-        same = disentangled_attention(q, *poisoned, pk, pq, rows, mask, path="skewed")
-    assert (clean - same).abs().max() <= 1e-12
+@pytest.mark.parametrize("wanted", [(3,), (0, 4), (1,), (2,)])
+def test_only_what_is_asked_for_gets_a_gradient(wanted):
+    compare_paths("skewed", 9, wanted=wanted)
 
 
 def test_under_autocast_the_gradients_come_in_the_short_format():
@@ -260,15 +244,8 @@ def test_every_rule_names_a_path_and_its_reason(rules, known):
     assert "triton" not in {choose(rules, torch.zeros(1, dtype=d), 64) for d in TOLERANCE}
 
 
-SMALL = {
-    "vocab_size": 20,
-    "hidden_size": 16,
-    "num_heads": 2,
-    "num_layers": 2,
-    "intermediate_size": 8,
-}
-
-
+SMALL = {"vocab_size": 20, "hidden_size": 16, "num_heads": 2, "num_layers": 2}
+SMALL["intermediate_size"] = 8
 MODELS = {
     "BERT": (
         lambda path: Encoder(BertConfig(**SMALL, kernels=path)),
@@ -306,7 +283,7 @@ def test_a_model_takes_the_path_its_configuration_names(monkeypatch, build, wher
     assert all((x - found[0]).abs().max() < 1e-5 for x in found)
 
 
-def test_a_path_that_does_not_exist():
+def test_a_path_that_cannot_be_taken():
     with pytest.raises(ValueError, match="kernels='quick' was given; expected 'auto' or"):
         BertConfig(kernels="quick")
     with pytest.raises(ValueError, match="reference, plain, fused"):
@@ -316,9 +293,6 @@ def test_a_path_that_does_not_exist():
     x = torch.zeros(1, 1, 2, 4)
     with pytest.raises(ValueError, match="kernels='quick'"):
         attention_kernel.attention(x, x, x, path="quick")
-
-
-def test_triton_needs_a_gpu():
     given, rows = draw(4)
     with pytest.raises(ValueError, match="'triton' was given for tensors on 'cpu'"):
         disentangled_attention(*given, rows, path="triton")

@@ -30,7 +30,6 @@ from course_lib.objectives.sentence_order import (
     ordered_pairs_of_document,
     sentence_order_loss,
 )
-from course_lib.objectives.sequences import pack
 
 SPECIAL = special_ids(1_000_000)
 
@@ -246,19 +245,6 @@ def test_bad_documents_are_refused(make, docs, length, says):
 def test_one_sentence_makes_no_pair(make, says):
     with pytest.raises(ValueError, match=says):
         make([[[7]]], SPECIAL, length=40)
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "says"),
-    [
-        ([], None, "empty segment"),
-        ([7], [], "empty segment"),
-        ([7] * 9, None, "expected at most length=8"),
-    ],
-)
-def test_text_that_does_not_fit_is_refused(a, b, says):
-    with pytest.raises(ValueError, match=says):
-        pack(a, b, SPECIAL, 8)
 
 
 # ---- losses and batches --------------------------------------------------------------------------

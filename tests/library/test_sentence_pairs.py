@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -58,14 +59,10 @@ def is_one_run(segment):
 
 def pairs_in(sequences):
     """The two segments and the label of each row, which is [CLS] a [SEP] b [SEP] and padding."""
-    columns = (
-        sequences.input_ids,
-        sequences.token_type_ids,
-        sequences.attention_mask,
-        sequences.sentence_order_label,
-    )
+    columns = "input_ids", "token_type_ids", "attention_mask", "sentence_order_label"
+    rows = zip(*(getattr(sequences, name).tolist() for name in columns), strict=True)
     found = []
-    for ids, types, mask, label in zip(*(column.tolist() for column in columns), strict=True):
+    for ids, types, mask, label in rows:
         first, last = (i for i, token in enumerate(ids) if token == SPECIAL.sep)
         assert [i for i, token in enumerate(ids) if token == SPECIAL.cls] == [0]
         padding = len(ids) - last - 1
@@ -95,12 +92,6 @@ def test_about_half_are_random_and_one_sentence_chunks_always():
     assert 0.5 < share < 0.75
     single = [[[1000 * d, 1000 * d + 1]] for d in range(1, 50)]
     assert (make_pairs(single, SPECIAL, length=16).next_sentence_label == NOT_NEXT).all()
-
-
-def test_every_sentence_of_a_document_is_used_as_own_text():
-    pairs = pairs_of_document(documents(5), 2, random.Random(0), 40, 0.0)
-    own = [w for a, b, label in pairs for w in (a + b if label == IS_NEXT else a)]
-    assert sorted(own) == words_of(documents(5)[2])
 
 
 def test_pairs_of_single_sentences_by_hand():
@@ -175,14 +166,6 @@ def test_shortened_pairs_keep_their_order():
     assert len(gaps) > 1  # some tokens were lost between the two
 
 
-def test_every_sentence_is_used_once_and_single_ones_are_left_out():
-    found = ordered_pairs_of_document(documents(3), 1, random.Random(0), 40, 0.0)
-    assert sorted(found[0][0] + found[0][1]) == words_of(documents(3)[1])
-    mixed = [*documents(5), [[7_000, 7_001]]]
-    firsts = [document_of(a) for a, _, _ in pairs_in(make_ordered_pairs(mixed, SPECIAL, length=40))]
-    assert 70 not in firsts and set(firsts) == {1, 2, 3, 4, 5}
-
-
 def kinds(pairs):
     """How many pairs are in order, swapped, or have a second segment from another document."""
     return Counter(
@@ -195,7 +178,7 @@ def test_as_released_a_single_sentence_gets_a_random_second_segment_with_label_1
     """1,000 documents, a pair each: 900 of six sentences, 100 of a single one."""
     mixed = documents(900) + [d[:1] for d in documents(1_000)[900:]]
     settings = {"length": 40, "short_share": 0.0}
-    released = pairs_in(make_ordered_pairs(mixed, SPECIAL, **settings, as_released=True))
+    released = pairs_in(as_released(mixed, SPECIAL, **settings))
     found = kinds(released)
     assert len(released) == 1_000 and found["random"] == 100
     assert within_sd(4, found["swapped"], 900, 0.5)
@@ -217,16 +200,19 @@ def test_same_seed_same_pairs_other_seed_others(make):
     assert made[0] == made[1] != made[2]
 
 
-def test_one_document_is_enough_unless_a_random_segment_may_be_needed():
-    assert len(make_ordered_pairs(documents(1), SPECIAL, length=40, short_share=0.0)) == 1
-    with pytest.raises(ValueError, match="expected at least two"):
-        make_ordered_pairs(documents(1), SPECIAL, length=40, as_released=True)
+@pytest.mark.parametrize(
+    ("pairs_of", "all_own"),
+    [(pairs_of_document, {IS_NEXT}), (ordered_pairs_of_document, {IN_ORDER, SWAPPED})],
+)
+def test_every_sentence_of_a_document_is_used_as_own_text(pairs_of, all_own):
+    pairs = pairs_of(documents(5), 2, random.Random(0), 40, 0.0)
+    own = [w for a, b, label in pairs for w in (a + b if label in all_own else a)]
+    assert sorted(own) == words_of(documents(5)[2])
 
 
 @pytest.mark.parametrize(
     ("docs", "length", "says"),
     [
-        ([], 40, r"0 document\(s\) were given; expected at least (one|two)"),
         ([[[7]], []], 40, "Document 1 is empty"),
         ([[[7]], [[8], []]], 40, "Document 1 is empty or holds an empty sentence"),
         (documents(3), 4, "expected at least 5"),
@@ -238,13 +224,21 @@ def test_bad_documents_are_refused(make, docs, length, says):
         make(docs, SPECIAL, length=length)
 
 
+as_released = partial(make_ordered_pairs, as_released=True)
+
+
 @pytest.mark.parametrize(
-    ("make", "says"),
-    [(make_pairs, "at least two"), (make_ordered_pairs, "No document gave a pair")],
+    ("make", "docs", "says"),
+    [
+        (make_pairs, documents(1), "expected at least two"),
+        (as_released, documents(1), "expected at least two"),
+        (make_ordered_pairs, [], r"0 document\(s\) were given; expected at least one"),
+        (make_ordered_pairs, [[[7]]], "No document gave a pair"),
+    ],
 )
-def test_one_sentence_makes_no_pair(make, says):
+def test_too_few_documents_are_refused(make, docs, says):
     with pytest.raises(ValueError, match=says):
-        make([[[7]]], SPECIAL, length=40)
+        make(docs, SPECIAL, length=40)
 
 
 # ---- losses and batches --------------------------------------------------------------------------

@@ -54,17 +54,6 @@ def test_where_the_generator_draws_the_true_word_nothing_was_replaced():
     assert (ORIGINAL, REPLACED) == (0, 1)
 
 
-def test_labels_are_where_the_text_differs_from_the_original_and_nowhere_else():
-    sequences = draw_sequences(SPECIAL, 24, 16)
-    batch = pretraining_batch(sequences, SPECIAL, rate=0.3, mix=PAPER_MIX)
-    torch.manual_seed(0)
-    outputs = small_electra(initializer_range=0.5)(**batch.inputs)
-    labels = replaced_labels(outputs.corrupted_ids, outputs.predict_at, batch.targets["labels"])
-    longest = labels.shape[1]
-    assert torch.equal(labels.bool(), outputs.corrupted_ids != sequences.input_ids[:, :longest])
-    assert 0 < int(labels.sum()) <= len(outputs.predict_at)
-
-
 @pytest.mark.parametrize(("mix", "shown"), [(PAPER_MIX, 1.0), (RELEASED_MIX, 0.85)])
 def test_the_two_mixes(mix, shown):
     """How much of what is asked the generator sees as [MASK]; the rest is the word itself."""
@@ -119,25 +108,26 @@ def two_texts(logits=None):
 def test_the_loss_by_hand():
     """Scores are ln of the odds that a token was replaced (the code's sign, not the paper's). Eight
     real tokens, [CLS] and [SEP] among them, one of them replaced; padding never counts."""
-    odds = torch.tensor([[1.0, 3.0, 3.0, 1 / 3, 1.0], [1.0, 1 / 3, 1.0, 99.0, 99.0]])
+    odds = torch.tensor([[2.0, 3.0, 3.0, 1 / 3, 4.0], [1.0, 1.0, 1 / 4, 99.0, 99.0]])
     outputs, targets = two_texts(odds.log())
-    real = [1 / 2, 1 / 4, 3 / 4, 3 / 4, 1 / 2, 1 / 2, 3 / 4, 1 / 2]  # P(the true label)
+    real = [1 / 3, 1 / 4, 3 / 4, 3 / 4, 1 / 5, 1 / 2, 1 / 2, 4 / 5]  # P(the true label)
     found = replaced_token_loss(outputs, targets)["rtd"]
     assert found.item() == pytest.approx(-sum(map(math.log, real)) / 8, rel=1e-6)
     found = replaced_token_loss(outputs, targets, only_masked=True)["rtd"]
-    assert found.item() == pytest.approx(-math.log(3 / 4), rel=1e-6)  # the two that were masked
+    masked = (math.log(3 / 4) + math.log(1 / 2)) / 2  # the two that were masked
+    assert found.item() == pytest.approx(-masked, rel=1e-6)
 
 
 def test_against_torchs_own_loss_on_real_batches():
-    batch = pretraining_batch(draw_sequences(SPECIAL, 24, 16), SPECIAL, rate=0.3, mix=PAPER_MIX)
-    outputs = small_electra(initializer_range=0.3).double()(**batch.inputs)
-    at = batch.inputs["predict_at"]
-    wanted = torch.zeros(outputs.logits.numel(), dtype=torch.float64)
-    wanted[at] = (outputs.corrupted_ids.flatten()[at] != batch.targets["labels"]).double()
+    """Replaced is where the text differs from the original, and nowhere else."""
+    sequences = draw_sequences(SPECIAL, 24, 16)
+    batch = pretraining_batch(sequences, SPECIAL, rate=0.3, mix=PAPER_MIX)
+    outputs = small_electra(initializer_range=0.5).double()(**batch.inputs)
     real = batch.inputs["attention_mask"].bool()
-    expected = F.binary_cross_entropy(
-        outputs.logits.sigmoid()[real], wanted.view_as(outputs.logits)[real]
-    )
+    replaced = outputs.corrupted_ids != sequences.input_ids[:, : real.shape[1]]
+    assert 0 < replaced.sum() <= len(outputs.predict_at)
+    said = outputs.logits.sigmoid()[real]
+    expected = F.binary_cross_entropy(said, replaced[real].double())
     found = replaced_token_loss(outputs, batch.targets)["rtd"]
     assert found.dtype == torch.float64
     assert found.item() == pytest.approx(expected.item(), rel=1e-9)
@@ -174,7 +164,6 @@ def test_nothing_selected_is_zero_and_still_has_a_gradient():
 
 def test_lambda_stands_before_the_discriminators_loss():
     batch = pretraining_batch(draw_sequences(SPECIAL, 24, 16), SPECIAL, mix=PAPER_MIX)
-    torch.manual_seed(0)
     outputs = small_electra()(**batch.inputs)
     found = electra_loss()(outputs, batch.targets)
     mlm, rtd = found["mlm"].item(), found["rtd"].item()
@@ -186,39 +175,22 @@ def test_lambda_stands_before_the_discriminators_loss():
     assert masked["rtd"] == replaced_token_loss(outputs, batch.targets, only_masked=True)["rtd"]
 
 
-def shares(vocab_size):
-    """The discriminator's part of the loss at the start: as the paper has it, and turned round."""
-    mlm, rtd = math.log(vocab_size), math.log(2)
-    return 50 * rtd / (mlm + 50 * rtd), rtd / (rtd + 50 * mlm)
-
-
 def test_a_randomly_initialised_model_starts_at_ln_v_and_ln_2():
     """So the discriminator has 77% of the loss with BERT's vocabulary, and 0.13% were λ to stand
     before the generator's."""
     batch = pretraining_batch(draw_sequences(SPECIAL, 200, 16), SPECIAL, mix=PAPER_MIX)
-    torch.manual_seed(0)
     found = electra_loss()(small_electra()(**batch.inputs), batch.targets)
     assert found["mlm"].item() == pytest.approx(math.log(60), rel=0.02)
     assert found["rtd"].item() == pytest.approx(math.log(2), rel=0.02)
-    paper, turned = shares(60)
-    measured = 50 * found["rtd"] / found["total"]
-    assert measured.item() == pytest.approx(paper, rel=0.02)
-    other = electra_loss(1.0, 50.0)(small_electra()(**batch.inputs), batch.targets)
-    assert (other["rtd"] / other["total"]).item() == pytest.approx(turned, rel=0.05)
-    paper, turned = shares(30_522)
-    assert (round(100 * paper), round(100 * turned, 2)) == (77, 0.13)
 
 
 def test_the_generator_learns_nothing_from_the_discriminator():
     """Without tied tables: the discriminator's loss reaches the discriminator alone."""
     batch = pretraining_batch(draw_sequences(SPECIAL, 24, 16), SPECIAL, mix=PAPER_MIX)
-    torch.manual_seed(0)
-    config = small_electra().config
-    model = electra_from(config, 0.5, tied="none")
+    model = electra_from(small_electra().config, 0.5, tied="none")
     loss = electra_loss(50.0, 0.0)(model(**batch.inputs), batch.targets)
     loss["total"].backward()
-    for parameter in model.generator.parameters():
-        assert parameter.grad is None or not parameter.grad.any()
+    assert not any(p.grad is not None and p.grad.any() for p in model.generator.parameters())
     assert any(p.grad is not None and p.grad.any() for p in model.discriminator.parameters())
 
 

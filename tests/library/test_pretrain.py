@@ -260,8 +260,7 @@ def test_short_sequences_come_first_with_as_many_tokens_a_step():
     assert all(sequences == 8 and 8 < tokens <= 32 for sequences, tokens in shapes[4:])
 
 
-@pytest.mark.parametrize("units", ["words", "runs"])
-def test_whole_words_are_hidden(units, monkeypatch):
+def test_whole_words_are_hidden_alone_or_in_runs(monkeypatch):
     """The micro-world's words are single pieces: give every second token to the word before."""
 
     def in_twos(tokenizer, input_ids, attention_mask):
@@ -269,26 +268,20 @@ def test_whole_words_are_hidden(units, monkeypatch):
         return torch.where(numbers >= 0, numbers // 2, numbers)
 
     monkeypatch.setattr(command, "word_numbers", in_twos)
-    ready = set_up(replace(small(), objective=ObjectivePart(units=units, mix=(1.0, 0.0, 0.0))))
-    words = in_twos(ready.reading.tokenizer, ready.train.input_ids, ready.train.attention_mask)
-    of_row = {
-        tuple(row.tolist()): word for row, word in zip(ready.train.input_ids, words, strict=True)
-    }
-    batch, halves, longest = batches_of(ready)(0), 0, 1
-    ids, at = batch.inputs["input_ids"], batch.inputs["predict_at"]
-    whole = ids.clone().flatten()
-    whole[at] = batch.targets["labels"]
-    for number, row in enumerate(whole.view_as(ids).tolist()):
-        word = next(w for r, w in of_row.items() if list(r[: len(row)]) == row)[: len(row)]
-        hidden = {int(p) % len(row) for p in at if int(p) // len(row) == number}
-        for place in hidden:
-            same = {p for p in range(len(row)) if word[p] == word[place]}
-            halves += not same <= hidden
-        run = [int(word[p]) for p in sorted(hidden)]
-        longest = max(longest, max(len([w for w in set(run) if 0 <= w - start < 3 and set(
-            range(start, w + 1)) <= set(run)]) for start in run))  # fmt: skip
-    assert halves == 0
-    assert units == "words" or longest > 1
+    neighbours = dict.fromkeys(("words", "runs"), 0)
+    for units in neighbours:
+        ready = set_up(replace(small(), objective=ObjectivePart(units=units, mix=(1.0, 0.0, 0.0))))
+        for number in range(4):
+            batch = batches_of(ready)(number)
+            ids, at = batch.inputs["input_ids"].clone(), batch.inputs["predict_at"]
+            ids.flatten()[at] = batch.targets["labels"]
+            hidden = ids != batch.inputs["input_ids"]
+            words = in_twos(ready.reading.tokenizer, ids, batch.inputs["attention_mask"])
+            for word, here in zip(words, hidden, strict=True):
+                taken = set(word[here].tolist())
+                assert taken and not taken & set(word[~here].tolist())  # no half of a word
+                neighbours[units] += sum(number + 1 in taken for number in taken)
+    assert neighbours["runs"] > 2 * neighbours["words"], neighbours
 
 
 def test_a_folder_of_ones_own_text(tmp_path):

@@ -247,11 +247,6 @@ def first_and_one_more(x: torch.Tensor, factor: float) -> tuple[torch.Tensor, to
     return first, first + 1
 
 
-def sum_and_largest(x: torch.Tensor, factor: float) -> tuple[float, float]:
-    total, largest = x.sum(), x.max()
-    return float(total), float(largest)
-
-
 def scaled_sum(x: torch.Tensor, factor: float) -> float:
     scale = 3.0 if factor > 100 else 1.0
     return float(x.sum() * scale)
@@ -280,14 +275,6 @@ IN_ALL_OR_ONE = {
     "mistakes": (
         Edit("x * factor", "x * factor + 1", "One too many in both."),
         Edit("first + 1", "first + 2", "One too many in the second."),
-    ),
-}
-LARGEST = {
-    "solution": sum_and_largest,
-    "returns": (Number("sum"), Number("largest")),
-    "mistakes": (
-        Edit("x.sum()", "x.mean()", "Mean."),
-        Edit("total, largest = x.sum(), x.max()", "total, largest = x.mean(), x.min()", "Both."),
     ),
 }
 IN_TWO_STAGES = {
@@ -320,6 +307,23 @@ NOT_ALONE = {
     ),
 }
 DECORATED = {"solution": decorated, "mistakes": (Edit("x * float", "x / float", "Divided."),)}
+YES = {
+    "stages": (
+        Stage("yes", toy_cases, lambda function, *case: bool(function(*case).sum() > -1e9),
+              Exact("positive sum")),
+    ),
+}  # fmt: skip
+ZERO = {
+    "stages": (Stage("zero", lambda draw: [(torch.zeros(2, 3), 2.0)]),),
+    "solution": lambda x, f: x * f,
+    "mistakes": (),
+}
+FUNCTIONS = {
+    "stages": (Stage("cases", lambda draw: [([abs, abs], 2.0), ([abs], 3.0)]),),
+    "solution": lambda fs, f: f,
+    "returns": Number("x"),
+    "mistakes": (),
+}
 ADDED = {"mistakes": (Other(lambda x, factor: x + factor, "Added."),)}
 
 
@@ -330,7 +334,6 @@ ADDED = {"mistakes": (Other(lambda x, factor: x + factor, "Added."),)}
         (BIGGER, lambda x, f: ((x - 1) * f, (x - 1).sum(-1)), "Both.", "One."),
         (BIGGER, lambda x, f: ((x - 1) * f, (x + 1).sum(-1)), "One.", "Both."),
         (IN_ALL_OR_ONE, lambda x, f: (x * f, x * f + 2), "in the second.", "in both."),
-        (LARGEST, lambda x, f: (x.mean(), x.min()), "Both.", "Mean."),
         # None that an earlier stage, which was passed, would have found.
         (IN_TWO_STAGES, lambda x, f: x.sum(), "Always one.", "A fraction."),
         (IN_THE_LAST_STAGE, lambda x, f: toy(x, f) + 1e5 * (f > 50), "Above 50.", "Always."),
@@ -338,6 +341,10 @@ ADDED = {"mistakes": (Other(lambda x, factor: x + factor, "Added."),)}
         (NOT_ALONE, lambda x, f: toy(x * f, f), "you have", "alone"),
         (DECORATED, lambda x, f: x / f, "Divided.", "Either"),
         (ADDED, lambda x, f: f + x, "Added.", "Either"),
+        # Nothing is named of yes and no, nor where all is zero; functions are not shown.
+        (YES, lambda x, f: toy(x, f) - 1e10, "Positive sum: you have False; it is True.", "too"),
+        (ZERO, lambda x, f: x * f + 1, "you have", "one too large"),
+        (FUNCTIONS, lambda fs, f: f + 0.123, "For factor = 3.0000: X: you have", "built-in"),
     ],
 )
 def test_the_mistake_that_explains_everything_is_named(
@@ -345,27 +352,6 @@ def test_the_mistake_that_explains_everything_is_named(
 ) -> None:
     message = toy_with(answer, **{"gradient": (), **changes}).message
     assert said in message and unsaid not in message, message
-
-
-def test_yes_and_no_suffer_nothing_that_numbers_can() -> None:
-    yes = Stage("yes", toy_cases, lambda function, *case: bool(function(*case).sum() > -1e9),
-                Exact("positive sum"))  # fmt: skip
-    report = toy_with(lambda x, f: toy(x, f) - 1e10, stages=(yes,), gradient=())
-    assert report.message == "Positive sum: you have False; it is True."
-
-
-def test_where_all_is_zero_nothing_is_named() -> None:
-    zero = Stage("zero", lambda draw: [(torch.zeros(2, 3), 2.0)])
-    changes = {"stages": (zero,), "solution": lambda x, f: x * f, "mistakes": (), "gradient": ()}
-    report = toy_with(lambda x, f: x * f + 1, **changes)
-    assert report.mistake == "unforeseen" and "you have" in report.message
-
-
-def test_functions_among_the_inputs_are_not_shown() -> None:
-    given = Stage("cases", lambda draw: [([abs, abs], 2.0), ([abs], 3.0)])
-    changes = {"solution": lambda fs, f: f, "returns": Number("x"), "mistakes": (), "gradient": ()}
-    message = toy_with(lambda fs, f: f + 0.123, stages=(given,), **changes).message
-    assert message.startswith("For factor = 3.0000: X: you have"), message
 
 
 def test_a_difference_in_the_seventh_digit_is_shown() -> None:

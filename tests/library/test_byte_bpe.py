@@ -19,7 +19,6 @@ from course_lib.text.byte_bpe import (
     SPECIAL_TOKENS,
     ByteBPE,
     Pair,
-    apply_merges,
     fast_byte_bpe,
     from_stand_ins,
     learn_merges,
@@ -78,18 +77,6 @@ def test_bytes_and_their_stand_ins():
     assert show_bytes("") == []
 
 
-def test_merges_are_applied_in_the_order_of_learning():
-    """Not the longest first: "ab" was learned after "bc", so "abc" is a, bc."""
-    ranks = {("b", "c"): 0, ("a", "b"): 1, ("bc", "d"): 2}
-    assert list(apply_merges("abcd", ranks)) == [
-        ["a", "b", "c", "d"],
-        ["a", "bc", "d"],
-        ["a", "bcd"],
-    ]
-    assert list(apply_merges("ab", ranks)) == [["a", "b"], ["ab"]]
-    assert list(apply_merges("x", ranks)) == [["x"]]
-
-
 @pytest.mark.parametrize(
     ("words", "merges"),
     [
@@ -144,29 +131,14 @@ def same_learned(texts: list[str], vocab_size: int, min_frequency: int = 2) -> B
     return ours
 
 
-@pytest.mark.parametrize("min_frequency", [1, 2, 3])
-@pytest.mark.parametrize(
-    "texts",
-    [
-        ["abcabcabc cbacba bcabca acbacb"],
-        ["low low lower newest widest", "newer wider lowest"],
-        ["aaaaaaa aaaa aaa aa a", "bababab abababa", "aabbaabb"],
-        ["zyx zxy yzx yxz xzy xyz " * 2],
-        ["東京 京東 é è ê ë éé èè", "😀😁 😁😀 😀😀"],
-        ["\n\n\n  \t\t \r\n a\n\n b", "  b  a"],
-        ["the cat's the cats' they're there 're", "12 21 112 211 1212"],
-    ],
-)  # fmt: skip
-def test_same_merges_on_texts_full_of_ties(texts: list[str], min_frequency: int):
-    assert same_learned(texts, 400, min_frequency).merges
-
-
 def test_same_merges_on_random_texts():
-    """1,000 drawn corpora of a few letters: nearly every merge is a tie, and words overlap."""
+    """1,000 drawn corpora of a few letters, of one byte or more: nearly every merge is a tie, and
+    words overlap."""
     learned = 0
     for seed in range(1_000):
         draw = random.Random(seed)
-        letters = draw.choice(["ab", "abc", "abcd", "abcdef"]) + draw.choice(["", " ", " é", "1 "])
+        letters = draw.choice(["ab", "abc", "abcd", "abcdef", "東京é", "😀😁", "'st"])
+        letters += draw.choice(["", " ", " é", "1 ", "\n "])
         texts = [
             "".join(draw.choices(letters, k=draw.randint(1, 60)))
             for _ in range(draw.randint(1, 6))

@@ -112,15 +112,6 @@ def test_nothing_is_lost(across: bool):
         assert (ids.gather(1, ends[:, None]) == SEP).all()
 
 
-def test_filled_sequences_are_mostly_full():
-    documents = drawn_documents()
-    sequences = pack_documents(documents, SPECIAL, 128)
-    assert sequences.padding_share < 0.2
-    pairs = [[sentence] for document in documents for sentence in document]
-    alone = sum(128 - 2 - len(pair[0]) for pair in pairs) / (128 * len(pairs))
-    assert sequences.padding_share < alone / 3  # against one sentence a row
-
-
 @pytest.mark.parametrize(
     ("documents", "length", "says"),
     [

@@ -59,6 +59,11 @@ def ids(tokenizer: WordPiece) -> list[int]:
     return pack(a, b, tokenizer.special, len(a) + len(b) + 3)[0]
 
 
+@pytest.fixture(scope="module")
+def names(tokenizer: WordPiece, ids: list[int]) -> list[str]:
+    return [tokenizer.token(i) for i in ids]
+
+
 # ---------------------------------------------------------------- the whole room
 
 
@@ -194,9 +199,8 @@ def test_attention_weights_are_the_models_own(model: Any, ids: list[int]) -> Non
 
 
 def test_attention_picture_has_every_token_and_is_small(
-    model: Any, ids: list[int], tokenizer: WordPiece
+    model: Any, ids: list[int], names: list[str]
 ) -> None:
-    names = [tokenizer.token(i) for i in ids]
     weights = attention.attention_weights(model, ids)
     shown = attention.attention_picture(weights, names, layer=2, head=3)
     svg = drawn(shown.html)
@@ -211,10 +215,7 @@ def test_attention_picture_has_every_token_and_is_small(
     assert len(drawn(shown.html)) < 30_000 and len(shown.html) < 45_000
 
 
-def test_attention_view_carries_all_weights(
-    model: Any, ids: list[int], tokenizer: WordPiece
-) -> None:
-    names = [tokenizer.token(i) for i in ids]
+def test_attention_view_carries_all_weights(model: Any, ids: list[int], names: list[str]) -> None:
     live = attention.attention_view(model, ids, names, layer=3, head=4)
     weights = attention.attention_weights(model, ids)
     view, T = live.widget, len(ids)
@@ -233,12 +234,11 @@ def test_attention_view_carries_all_weights(
 
 @pytest.mark.parametrize("kind", ["head", "model"])
 def test_bertviz_page_needs_nothing_from_outside(
-    model: Any, ids: list[int], tokenizer: WordPiece, kind: Any
+    model: Any, ids: list[int], names: list[str], kind: Any
 ) -> None:
     pytest.importorskip("bertviz")
     from course_lib.teaching import bertviz
 
-    names = [tokenizer.token(i) for i in ids]
     weights = attention.attention_weights(model, ids)
     html = bertviz.bertviz_page(weights, names, kind=kind)
     libraries = (bertviz._library("jquery", "jquery.min.js"), bertviz._library("d3", "d3.js"))
@@ -255,12 +255,12 @@ def test_bertviz_page_needs_nothing_from_outside(
 
 
 def test_bertviz_leaves_a_small_picture_in_the_notebook(
-    model: Any, ids: list[int], tokenizer: WordPiece
+    model: Any, ids: list[int], names: list[str]
 ) -> None:
     pytest.importorskip("bertviz")
     from course_lib.teaching.bertviz import bertviz_view
 
-    live = bertviz_view(model, ids, [tokenizer.token(i) for i in ids])
+    live = bertviz_view(model, ids, names)
     saved = live._repr_mimebundle_()
     assert len(live.widget.page) > 300_000  # the libraries travel to the live view …
     assert len(json.dumps(saved)) < 30_000  # … and not into the file

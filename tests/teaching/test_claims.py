@@ -112,11 +112,6 @@ def test_the_table_has_a_row_a_claim_and_says_what_was_measured():
     assert html.count("<tr>") == 4
 
 
-@pytest.mark.parametrize("lecture", HOME)
-def test_the_whole_table_is_drawn(lecture):
-    assert len(claims_table(lecture).rows) == len(claims(lecture))
-
-
 def some(**changes):
     usual = dict(id="x", they_say="a < b", who="w", it_is="i", how="computed", settled_by="s")
     checks = dict(settle=lambda: Settled(1, "one"), accepts=is_(1), rejected=2)

@@ -92,12 +92,6 @@ def test_the_review_unfolds():
     assert REVIEW[1].answer in repr(review("02"))
 
 
-def test_a_good_file_is_read(tmp_path):
-    (item,) = read_items(written(tmp_path, GOOD))
-    assert (item.number, item.question, len(item.choices)) == (1, "One?", 3)
-    assert [choice.correct for choice in item.choices] == [True, False, False]
-
-
 def written(folder, text):
     path = folder / "77.toml"
     path.write_text(text, encoding="utf-8")

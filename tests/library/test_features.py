@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -68,6 +67,26 @@ def test_of_a_pair_the_longer_text_is_cut():
     assert (cut.texts, cut.of, cut.lost, cut.length, cut.what) == (1, 2, 4, 9, "tokens")
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"texts": [], "labels": []}, "No texts were given"),
+        ({"labels": ["a"]}, "2 texts and 1 labels were given"),
+        ({"labels": ["a", "c"]}, "label 'c' was given; expected one of a, b"),
+        ({"labels": ["b", "b"]}, "all 2 texts have the label 'b'; expected at least two classes"),
+        ({"names": ("a", "b", "a")}, "names a, b, a were given; expected each of them once"),
+        ({"texts": ["ann", " \n"]}, "text 1, .* has no token"),
+        ({"second": ["lee"]}, "2 first and 1 second texts"),
+        ({"length": 2}, "length=2 was given; expected at least 3"),
+        ({"length": 4, "second": ["lee", "bob"]}, "length=4 was given; expected at least 5"),
+    ],
+)
+def test_bad_texts_are_refused(given: dict, message: str):
+    good = {"texts": ["ann", "lee"], "labels": ["a", "b"], "names": ("a", "b"), "length": 9}
+    with pytest.raises(ValueError, match=message):
+        text_sequences(**{**good, **given}, tokenizer=SMALL)
+
+
 # ---------------------------------------------------------------- a label a word
 
 
@@ -117,6 +136,22 @@ def test_sentences_without_tags_can_be_tagged():
         task.tags(said[:, :5])
     with pytest.raises(ValueError, match="tag -100 was given at a word; expected 0 to 6"):
         task.tags(task.labels)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sentences": []}, "No sentences were given"),
+        ({"kind": "words"}, "kind='words' was given; expected 'pos' or 'entities'"),
+        ({"kind": "pos"}, "every word has the tag 'NOUN'; .* give kind=None"),
+        ({"names": ("O", "B-LOC")}, "s: the tag 'B-PER' was given; expected one of O, B-LOC"),
+        ({"length": 2}, "length=2 was given; s begins with 'Ann'"),
+    ],
+)
+def test_bad_tagged_sentences_are_refused(given: dict, message: str):
+    good = {"sentences": [YORK], "kind": "entities", "tokenizer": SMALL, "length": 14}
+    with pytest.raises(ValueError, match=message):
+        tagged_sequences(**{**good, **given})
 
 
 def test_a_word_that_vanishes_is_refused():
@@ -184,62 +219,22 @@ def test_windows_that_overlap_enough_hold_every_answer(stride: int, k: int):
         assert question_sequences(questions, SMALL, 4 + room, stride).cut.texts
 
 
-def texts(**given):
-    return text_sequences(
-        **{
-            "texts": ["ann", "lee"],
-            "labels": ["a", "b"],
-            "names": ("a", "b"),
-            "length": 9,
-            **given,
-        },
-        tokenizer=SMALL,
-    )
-
-
-def tags(**given):
-    good = {"sentences": [YORK], "kind": "entities", "tokenizer": SMALL, "length": 14}
-    return tagged_sequences(**{**good, **given})
-
-
-def asked(**given):
-    good = {"questions": [WHERE], "tokenizer": SMALL, "length": 14, "stride": 4}
-    return question_sequences(**{**good, **given})
-
-
 @pytest.mark.parametrize(
-    ("make", "given", "message"),
+    ("given", "message"),
     [
-        (texts, {"texts": [], "labels": []}, "No texts were given"),
-        (texts, {"labels": ["a"]}, "2 texts and 1 labels were given"),
-        (texts, {"labels": ["a", "c"]}, "label 'c' was given; expected one of a, b"),
-        (
-            texts,
-            {"labels": ["b", "b"]},
-            "all 2 texts have the label 'b'; expected at least two classes",
-        ),
-        (texts, {"names": ("a", "b", "a")}, "names a, b, a were given; expected each of them once"),
-        (texts, {"texts": ["ann", " \n"]}, "text 1, .* has no token"),
-        (texts, {"second": ["lee"]}, "2 first and 1 second texts"),
-        (texts, {"length": 2}, "length=2 was given; expected at least 3"),
-        (texts, {"length": 4, "second": ["lee", "bob"]}, "length=4 was given; expected at least 5"),
-        (tags, {"sentences": []}, "No sentences were given"),
-        (tags, {"kind": "words"}, "kind='words' was given; expected 'pos' or 'entities'"),
-        (tags, {"kind": "pos"}, "every word has the tag 'NOUN'; .* give kind=None"),
-        (tags, {"names": ("O", "B-LOC")}, "s: the tag 'B-PER' was given; expected one of O, B-LOC"),
-        (tags, {"length": 2}, "length=2 was given; s begins with 'Ann'"),
-        (asked, {"questions": []}, "No questions were given"),
-        (asked, {"questions": [Question("q", " ", LEE)]}, "q: the question has no token"),
-        (asked, {"questions": [Question("q", "Who?", "\n")]}, "q: the passage has no token"),
-        (asked, {"length": 7}, "length=7 .* question of 4 tokens.*Expected at least 8"),
-        (asked, {"stride": 8}, "stride=8 .* room for 7 tokens.*gaps"),
-        (asked, {"stride": 0}, "stride=0 was given"),
-        (asked, {"stride": 2.5}, "stride=2.5 was given"),
+        ({"questions": []}, "No questions were given"),
+        ({"questions": [Question("q", " ", LEE)]}, "q: the question has no token"),
+        ({"questions": [Question("q", "Who?", "\n")]}, "q: the passage has no token"),
+        ({"length": 7}, "length=7 .* question of 4 tokens.*Expected at least 8"),
+        ({"stride": 8}, "stride=8 .* room for 7 tokens.*gaps"),
+        ({"stride": 0}, "stride=0 was given"),
+        ({"stride": 2.5}, "stride=2.5 was given"),
     ],
 )
-def test_what_makes_no_sequences_says_why(make: Callable, given: dict, message: str):
+def test_bad_questions_are_refused(given: dict, message: str):
+    good = {"questions": [WHERE], "tokenizer": SMALL, "length": 14, "stride": 4}
     with pytest.raises(ValueError, match=message):
-        make(**given)
+        question_sequences(**{**good, **given})
 
 
 # ---------------------------------------------------------------- the whole of data/english

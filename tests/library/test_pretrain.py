@@ -402,41 +402,38 @@ import os, signal, sys
 sys.path.insert(0, {root!r})
 import torch
 torch.set_num_threads({threads})
+from course_lib import files
 from course_lib.train import loop, pretrain
 kind, number, *arguments = sys.argv[1:]
 left = int(number)
 
-def now():
-    global left
-    left -= 1
-    return left == 0
-
-def die():
+def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
-if kind == "step":  # after the backward pass, before the update
-    whole_step = torch.optim.AdamW.step
-    torch.optim.AdamW.step = lambda self, *a, **k: die() if now() else whole_step(self, *a, **k)
-if kind == "write":  # inside a checkpoint write: half of the bytes are in the temporary file
-    whole_save = loop.save_run
-    def save_run(path, *rest):
-        if now():
-            import course_lib.files as files
-            def torn(descriptor):
-                os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
-                die()
-            files.os.fsync = torn
-        whole_save(path, *rest)
-    loop.save_run = save_run
-if kind == "line":  # inside a line of the log
-    whole_write = pretrain.Diary._write
-    def write(self, report, found):
-        if now():
-            with self.path.open("a") as file:
-                file.write('{{"step": 6, "total": 3.')
-            die()
-        whole_write(self, report, found)
-    pretrain.Diary._write = write
+def torn(descriptor):  # half of the bytes are in the temporary file
+    os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
+    die()
+
+def half_a_line(diary, *_):
+    with diary.path.open("a") as file:
+        file.write('{{"step": 6, "total": 3.')
+    die()
+
+owner, name, do = {{
+    "step": (torch.optim.AdamW, "step", die),  # after the backward pass, before the update
+    "write": (loop, "save_run", lambda *_: setattr(files.os, "fsync", torn)),
+    "line": (pretrain.Diary, "_write", half_a_line),
+}}[kind]
+whole = getattr(owner, name)
+
+def counted(*given, **named):
+    global left
+    left -= 1
+    if left == 0:
+        do(*given)
+    return whole(*given, **named)
+
+setattr(owner, name, counted)
 pretrain.main(arguments)
 """
 
@@ -474,7 +471,7 @@ def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path):
         if kind == "line":
             assert not (out / LOG).read_text().endswith("\n")
     lines = len(read_log(out / LOG))
-    process = run_driver("never", 0, recipe, "--out", out)
+    process = run_driver("step", 0, recipe, "--out", out)
     while process.poll() is None and len(read_log(out / LOG)) <= lines:
         time.sleep(0.001)
     process.kill()

@@ -15,7 +15,6 @@ from course_lib.heads import (
     BertForClassification,
     BertForQuestionAnswering,
     BertForTokenClassification,
-    ClassifierOutput,
     SpanOutput,
     TokenClassifierOutput,
 )
@@ -297,6 +296,8 @@ def test_accuracy_by_hand():
     model.classifier.bias.data = torch.tensor([0.0, 1.0, 0.0])
     shares = [(task.labels == c).double().mean().item() for c in range(3)]
     assert class_accuracy(model, task, batch_size=7) == pytest.approx(shares[1])
+    assert task_score(model, task) == pytest.approx(shares[1])
+    assert predicted_classes(model, task) == ["middle"] * 60
     assert task.commonest == pytest.approx(max(shares))
 
 
@@ -330,8 +331,6 @@ class Told(nn.Module):
         scores = self.table[input_ids]
         if self.kind == "tags":
             return TokenClassifierOutput(scores)
-        if self.kind == "classes":
-            return ClassifierOutput(scores.sum(dim=1))
         scores[:, 0] = torch.stack([attention_mask.sum(1), torch.zeros(len(input_ids))], dim=1)
         return SpanOutput(*scores.unbind(-1))
 
@@ -433,15 +432,6 @@ def test_answers_are_given_above_the_threshold():
         scores = answer_scores(model, task, threshold)
         assert (scores.has_answer.f1, scores.no_answer.f1) == (with_answer, without), threshold
         assert task_score(model, task, threshold) == scores.f1 == (with_answer + without) / 2
-
-
-def test_classes_are_scored_text_by_text():
-    ids = torch.tensor([[2, WORDS.id("ann"), 3], [2, WORDS.id("lee"), 3], [2, WORDS.id("."), 3]])
-    sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
-    task = LabelledSequences(sequences, torch.tensor([0, 1, 0]), ("no", "yes"))
-    model = Told("classes", {"ann": [1.0, 0.0], "lee": [0.0, 1.0], ".": [0.0, 1.0]})
-    assert predicted_classes(model, task) == ["no", "yes", "yes"]
-    assert task_score(model, task) == pytest.approx(2 / 3)
 
 
 # ---------------------------------------------------------------- outputs in batches

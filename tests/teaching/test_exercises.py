@@ -586,20 +586,6 @@ def test_a_report_says_in_words_what_colour_says() -> None:
     assert "1 &lt; 2 &amp; so on" in report._repr_html_()
 
 
-@pytest.mark.parametrize(
-    ("stages", "trouble", "status"),
-    [
-        ([Verdict("a", True)], "", "passed"),
-        ([Verdict("a", True), Verdict("b", False)], "", "wrong"),
-        ([Verdict("a", None)], "unanswered", "unanswered"),
-        ([Verdict("a", False)], "error", "error"),
-        ([], "", "wrong"),
-    ],
-)
-def test_the_status_of_a_report(stages: Any, trouble: Any, status: str) -> None:
-    assert Report("x", stages, trouble).status == status
-
-
 def test_check_shows_and_returns(capsys: Any) -> None:
     report = check("06.1", EXERCISES["06.1"].solution, seed=0)
     assert report.status == "passed"

@@ -36,11 +36,8 @@ def test_its_page_has_all_parts_and_a_compared_cell(
     new_lecture: ModuleType, notebook_builder: ModuleType, tmp_path: Path
 ) -> None:
     source = tmp_path / "77_a_name.py"
-    source.write_text(
-        new_lecture.page("77", "A name")
-        .replace("{{review:77}}", "")
-        .replace("{{number:layers}}", "12")
-    )
+    page = new_lecture.page("77", "A name")
+    source.write_text(page.replace("{{review:77}}", "").replace("{{number:layers}}", "12"))
     notebook = notebook_builder.read_source(source)
     prose = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     assert all(f"## {part}" in prose for part in new_lecture.PARTS) and "# A name" in prose

@@ -14,7 +14,7 @@ import drawing
 import torch
 from drawing import arrow, body_of, code, for_a_hall, large, rect, svg, table, words
 
-from course_lib import count_parameters, published
+from course_lib import bert, count_parameters, published
 from course_lib.config import BertConfig
 from course_lib.encoder import Stack
 from course_lib.family.albert import (
@@ -25,38 +25,33 @@ from course_lib.family.albert import (
     parameter_breakdown,
     sharing_plan,
 )
-from course_lib.lectures.lecture_05.experiments import (
-    LIVE,
-    WIDTHS,
-    outcome,
-)
+from course_lib.lectures.lecture_05.experiments import LIVE, WIDTHS
 from course_lib.lectures.lecture_05.numbers import (
     TOKENS,
     Sign,
-    _albert,
-    _base,
-    _bert,
-    _cell,
-    _factors,
-    _five,
-    _grid,
-    _lost,
-    _models,
-    _signs,
-    _tasks,
-    _toy,
-    _world,
+    albert_weights,
     average,
+    base,
+    factors,
+    grid_accuracy,
     guessed,
     hundredths,
-    millions,
-    signed,
+    mean_of_five,
+    models,
+    points_lost,
+    sentence_tasks,
+    sharing_grid,
+    the_world,
+    toy,
+    wrong_pair_signs,
 )
 from course_lib.objectives.masked_lm import mask_whole_words
 from course_lib.objectives.sentence_order import make_ordered_pairs
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import bar_chart, curves_chart, dots_chart, heat_chart, tokens_row
-from course_lib.teaching.claims import printed
+from course_lib.teaching.claims import parameters, printed
+from course_lib.teaching.numbers import millions, signed
+from course_lib.teaching.results import outcome
 from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILION, template
 from course_lib.text.wordpiece import word_numbers
 from course_lib.train.memory import activation_bytes
@@ -85,7 +80,7 @@ def _like(size: str) -> str:
 
 def cut_in_two() -> str:
     """The wide matrix; the narrow one and its projection. E and H on one scale, V cut short."""
-    config, (whole, narrow, matrix) = _base(), _factors()
+    config, (whole, narrow, matrix) = base(), factors()
     V, E = f"V = {config.vocab_size:,}", f"E = {config.embedding_size}"
     H, wide = f"H = {config.hidden_size}", 300
     thin = wide * config.embedding_size / config.hidden_size
@@ -111,7 +106,7 @@ def cut_in_two() -> str:
 
 def toy_factors() -> str:
     """The notebook's toy: three tokens, E = 2, H = 3; token 2 and its product are shaded."""
-    short, widen = _toy()
+    short, widen = toy()
     long = short @ widen
     blocks = (
         _matrix("embeddings, V×E", short.tolist(), 2),
@@ -156,11 +151,14 @@ def _plans() -> dict[str, tuple[list[tuple[int, int]], int]]:
     """For each way to share: the library's plan for four layers, and the size of a base model."""
     layers = {"num_layers": SHOWN_LAYERS}
     found = {
-        sharing: (sharing_plan(AlbertConfig(sharing=sharing, **layers)), _albert(sharing=sharing))
+        sharing: (
+            sharing_plan(AlbertConfig(sharing=sharing, **layers)),
+            albert_weights(sharing=sharing),
+        )
         for sharing in reversed(SHARING)
     }
     two = sharing_plan(AlbertConfig(num_groups=2, **layers))
-    return found | {"two groups": (two, _albert(groups=2))}
+    return found | {"two groups": (two, albert_weights(groups=2))}
 
 
 def plans() -> str:
@@ -203,7 +201,7 @@ def ladder() -> str:
     steps = {
         "BERT-base": _bert_base(),
         "factorised": published("albert", "base", AlbertConfig, sharing="none"),
-        "and one block": _base(),
+        "and one block": base(),
     }
     most = sum(parameter_breakdown(_bert_base()).values())
     lines = []
@@ -237,9 +235,9 @@ def four_sizes() -> str:
     paper = printed("albert")["sizes"]
     rows = []
     for size in SIZES:
-        config, count = published("albert", size, AlbertConfig), _albert(size)
+        config, count = published("albert", size, AlbertConfig), albert_weights(size)
         shape = f"{config.num_layers} × {config.hidden_size:,}"
-        fewer = f"{_bert(_like(size)) / count:.1f} times"
+        fewer = f"{parameters(bert, _like(size)) / count:.1f} times"
         rows.append((f"<strong>{size}</strong>", shape, f"{count:,}",
                      f"{fewer} (BERT-{_like(size)})", f"{paper[size] // 10**6}M"))  # fmt: skip
     head = ("ALBERT", "layers × width", "counted", "fewer than", "the paper says")
@@ -251,10 +249,10 @@ def four_sizes() -> str:
 
 def weights_and_work() -> str:
     """Two bars a model: its weights to one scale, its FLOPs to another."""
-    most = [max(pair[i] for pair in _models().values()) for i in (0, 1)]
+    most = [max(pair[i] for pair in models().values()) for i in (0, 1)]
     parts = [words(180, 18, "weights", 20, "start", BOLD),
              words(640, 18, f"FLOPs for {TOKENS} tokens", 20, "start", BOLD)]  # fmt: skip
-    for k, (name, (weights, work)) in enumerate(_models().items()):
+    for k, (name, (weights, work)) in enumerate(models().items()):
         y = 34 + 48 * k
         shared = name.startswith("ALBERT")
         look = {"fill": "#e0f3ed", "ink": "#00745a", "dash": "6 3"} if shared else {
@@ -300,7 +298,7 @@ def speed_and_score() -> Any:
     for name, throughput in overall["throughput"].items():
         family, size = ("bert", name[5:]) if name.startswith("bert") else ("", name)
         said, colour, symbol = MARKS[family]
-        count = _bert(size) if family else _albert(size)
+        count = parameters(bert, size) if family else albert_weights(size)
         y = overall[name][-1]
         figure.add_scatter(
             x=[throughput],
@@ -331,7 +329,7 @@ def lost_bars() -> Any:
 
     figure = go.Figure(layout={"template": template(), "barmode": "group", "bargap": 0.3})
     for width, colour, shape in (("128", ORANGE, "/"), ("768", BLUE, "")):
-        lost = _lost(width)
+        lost = points_lost(width)
         figure.add_bar(
             x=[SAID[part] for part in lost], y=list(lost.values()), name=f"E = {width}",
             text=[signed(-points) for points in lost.values()], textposition="outside",
@@ -371,14 +369,14 @@ def width_lines() -> Any:
 @lru_cache(maxsize=1)
 def _two_stories() -> tuple[list[str], list[str]]:
     """Two stories of the micro-world, a text a sentence."""
-    world = _world()
+    world = the_world()
     documents = [d for d in world.documents(world.stories(8, seed=4)) if len(d) == 5]
     first, second = ([_as_text(sentence) for sentence in d] for d in documents[:2])
     return first, second
 
 
 def _as_text(ids: Sequence[int]) -> str:
-    return " ".join(_world().tokenizer.token(i) for i in ids).replace(" .", ".")
+    return " ".join(the_world().tokenizer.token(i) for i in ids).replace(" .", ".")
 
 
 def a_story() -> str:
@@ -440,7 +438,7 @@ def shared_words() -> Any:
 
 def tested_on_both() -> Any:
     groups = {
-        f"trained on {a}, tested on {b}": outcome(_tasks(), b)[a]
+        f"trained on {a}, tested on {b}": outcome(sentence_tasks(), b)[a]
         for a in ("NSP", "SOP")
         for b in ("NSP", "SOP")
     }
@@ -456,7 +454,8 @@ def both_tables() -> str:
     rows = []
     for task, said in (("none", "MLM alone"), ("NSP", "NSP"), ("SOP", "SOP")):
         ours = [
-            _spread(outcome(_tasks(), what)[task]) for what in ("NSP", "SOP", "masked_accuracy")
+            _spread(outcome(sentence_tasks(), what)[task])
+            for what in ("NSP", "SOP", "masked_accuracy")
         ]
         hidden, nsp, sop = paper[task]
         rows.append((f"<strong>{said}</strong>", *ours, f"{nsp}", f"{sop}", f"{hidden}"))
@@ -474,7 +473,7 @@ def signs_table() -> str:
         "late": "<em>finally</em> in A, <em>first</em> in B",
         "neither": "neither",
     }
-    signs = _signs()
+    signs = wrong_pair_signs()
     rows = [
         (text, *(cell for task in ("NSP", "SOP") for cell in _sign_cells(signs[task][name])))
         for name, text in said.items()
@@ -484,7 +483,7 @@ def signs_table() -> str:
 
 
 def _sign_cells(sign: Sign) -> tuple[str, str]:
-    return f"{sign.share:.0%}", f"{sign.wrong:.0%}"
+    return f"{sign.fraction:.0%}", f"{sign.wrong:.0%}"
 
 
 def two_openings() -> str:
@@ -507,7 +506,7 @@ def two_openings() -> str:
 def grid() -> Any:
     """The notebook's chart, with the weights of each model in its cell."""
     figure = heat_chart(
-        [[100 * _cell(width, sharing) for sharing in SHARING] for width in WIDTHS],
+        [[100 * grid_accuracy(width, sharing) for sharing in SHARING] for width in WIDTHS],
         rows=[f"E = {width}" for width in WIDTHS], columns=[SAID[s] for s in SHARING],
         x_title="what the layers share",
     )  # fmt: skip
@@ -519,8 +518,8 @@ def grid() -> Any:
 
 
 def _in_cell(width: int, sharing: str) -> str:
-    weights = _grid()["runs"][f"E={width}, {sharing}"][0]["parameters"]
-    return f"<b>{_cell(width, sharing):.1%}</b><br>{weights / 1000:.0f}k"
+    weights = sharing_grid()["runs"][f"E={width}, {sharing}"][0]["parameters"]
+    return f"<b>{grid_accuracy(width, sharing):.1%}</b><br>{weights / 1000:.0f}k"
 
 
 # ---------------------------------------------------------------- 13: runs of words
@@ -544,13 +543,13 @@ def run_table() -> str:
 @lru_cache(maxsize=1)
 def _heldout_row() -> PackedSequences:
     """The row of the notebook: the first SOP pair of the held-out stories."""
-    world = _world()
+    world = the_world()
     told = world.documents(world.stories(LIVE.heldout, seed=0, split="heldout"))
     return make_ordered_pairs(told, world.special, length=LIVE.length)[:1]
 
 
 def two_masked_rows() -> str:
-    world, row = _world(), _heldout_row()
+    world, row = the_world(), _heldout_row()
     word_of = word_numbers(world.tokenizer, row.input_ids, row.attention_mask)
     lines = []
     for most in (1, printed("albert")["masking"]["longest"]):
@@ -586,7 +585,7 @@ def scores_bars() -> Any:
 def three_numbers() -> str:
     test = printed("glue")["albert_test"]
     rows = (
-        (f"{_five('base')}", "ALBERT-base: two SQuADs, MNLI, SST-2, RACE"),
+        (f"{mean_of_five('base')}", "ALBERT-base: two SQuADs, MNLI, SST-2, RACE"),
         (hundredths(average("albert_dev")), "xxlarge: eight GLUE tasks, dev, one model"),
         (f"{test['printed']}", f"GLUE test server, {test['model'].split(', ')[1]}"),
     )

@@ -22,20 +22,18 @@ from course_lib.family.electra import (
     generator_config,
 )
 from course_lib.lectures.lecture_07.ablation_steps import ABLATION_STEPS
-from course_lib.lectures.lecture_07.experiments import FULL, SEEDS, outcome
+from course_lib.lectures.lecture_07.experiments import FULL, SEEDS
 from course_lib.lectures.lecture_07.numbers import (
-    _bert_base,
-    _bert_steps,
-    _corruption,
-    _cost,
-    _fresh,
-    _here,
-    _kinds,
-    _paper,
-    _price,
-    _weight,
-    discs_share,
+    bert_encoder,
+    corruption_shown,
+    disc_fraction,
+    disc_weight,
     looks_at,
+    paper_score,
+    price,
+    slot_categories,
+    slot_percent,
+    untrained,
     variants,
 )
 from course_lib.lectures.lecture_07.views.corruptor import Corruption
@@ -45,16 +43,14 @@ from course_lib.objectives.replaced_tokens import (
     replaced_token_loss,
 )
 from course_lib.teaching import curves_chart, dots_chart
+from course_lib.teaching.numbers import signed
+from course_lib.teaching.results import outcome
 from course_lib.teaching.style import BLUE, GREEN, INK, ORANGE, VERMILION, template
 
 SIZES = ("small", "base", "large")
 BOLD = ' font-weight="650"'
 GEN, DISC = {"fill": "#e0f3ed", "ink": "#00745a"}, {"fill": "#fbe6da", "ink": VERMILION}
 TABLES = {"fill": "#fdf1d6", "ink": "#8a5f00"}
-
-
-def _signed(points: float) -> str:
-    return f"{points:+.1f}".replace("-", "−")
 
 
 def _spread(values: Sequence[float]) -> str:
@@ -148,14 +144,14 @@ def _hand_labels() -> list[int]:
 
 def two_weightings() -> str:
     """The two sums as bars of one length: which part is the discriminator's?"""
-    lam = _weight()
+    lam = disc_weight()
     parts = []
     shown = (
         (f"L_MLM + {lam} · L_Disc", "the paper", lam, 1, 0),
         (f"L_Disc + {lam} · L_MLM", "one lecture", 1, lam, 92),
     )
     for formula, who, disc, mlm, y in shown:
-        share = discs_share(disc, mlm)
+        share = disc_fraction(disc, mlm)
         wide = 800 * share
         parts += [
             words(0, y + 24, formula, 22, "start", f' style="{MONO}"'),
@@ -239,8 +235,8 @@ def counts_table() -> str:
                      f"{added:,}"))  # fmt: skip
     config = published("bert", "base")
     shape = f"{config.num_layers} × {config.hidden_size}"
-    rows.append(("BERT-base, no pooler", shape, f"{_bert_base():,}", "", ""))
-    assert _counts()["base"][0] == _bert_base()
+    rows.append(("BERT-base, no pooler", shape, f"{bert_encoder():,}", "", ""))
+    assert _counts()["base"][0] == bert_encoder()
     head = ("", "layers × widths", "encoder", "+ head", "generator adds")
     return table(head, rows, size=23)
 
@@ -263,7 +259,7 @@ def code_loss() -> str:
 
 def corruptor() -> str:
     """The shipped ELECTRA at work on a held-out story, as many lines as it takes."""
-    corruption = _corruption()
+    corruption = corruption_shown()
     wide = [
         max(52, 12 + 11.2 * max(len(row[i]) for row in (corruption.masked, corruption.filled)))
         for i in range(len(corruption.tokens))
@@ -336,7 +332,7 @@ def steps_table() -> str:
             f"<strong>{new}</strong>" if new != old else new
             for new, old in zip((reads, says, at), before, strict=True)
         ]
-        rows.append((f"<strong>{step}</strong>", *cells, f"{_cost(step):.2f}"))
+        rows.append((f"<strong>{step}</strong>", *cells, f"{cost(step):.2f}"))
     head = ("", "reads", "predicts", "where", "FLOPs of a step")
     return table(head, rows, numbers=False, size=23)
 
@@ -345,13 +341,15 @@ def paper_steps() -> Any:
     """Table 5 as points over BERT."""
     import plotly.graph_objects as go
 
-    gained = {step: round(_paper(step) - _paper("BERT"), 1) for step in ABLATION_STEPS[1:]}
+    gained = {
+        step: round(paper_score(step) - paper_score("BERT"), 1) for step in ABLATION_STEPS[1:]
+    }
     figure = go.Figure(layout={"template": template()})
     everywhere = [READS[step][2] == "all" for step in gained]
     figure.add_bar(
         x=[step.replace(" ", "<br>").replace("-", "-<br>", 1) for step in gained],
         y=list(gained.values()),
-        text=[f"{_signed(points)}<br>({_paper(step)})" for step, points in gained.items()],
+        text=[f"{signed(points)}<br>({paper_score(step)})" for step, points in gained.items()],
         textposition="outside", textfont_size=19, cliponaxis=False, constraintext="none",
         marker={
             "color": [VERMILION if every else "#f0b48f" for every in everywhere],
@@ -369,13 +367,13 @@ def paper_steps() -> Any:
 
 def measured_steps() -> Any:
     """The five ablation steps after equal steps, and BERT at ELECTRA's FLOPs."""
-    groups = {step: _kinds(step) for step in ABLATION_STEPS}
-    groups[f"BERT, {_bert_steps():,} steps"] = _kinds("BERT", "equal arithmetic")
+    groups = {step: slot_categories(step) for step in ABLATION_STEPS}
+    groups[f"BERT, {bert_steps():,} steps"] = slot_categories("BERT", "equal arithmetic")
     means = {name: mean(values) for name, values in groups.items()}
     assert min(means, key=lambda name: means[name]) == "ELECTRA"  # as the slide says
     figure = dots_chart(
         groups, percent=True, title="", y_title="slot-category probe",
-        levels={"random initialisation": _fresh("kinds")},
+        levels={"random initialisation": untrained("kinds")},
     )  # fmt: skip
     under = [text.replace(f", n {len(SEEDS)}", "") for text in figure.layout.xaxis.ticktext]
     figure.update_xaxes(ticktext=under)
@@ -387,10 +385,10 @@ def beside_the_paper() -> str:
     rows = [
         (
             f"<strong>{step}</strong>",
-            _spread(_kinds(step)),
-            _signed(_here(step) - _here("BERT")) if step != "BERT" else "",
-            f"{_paper(step)}",
-            _signed(_paper(step) - _paper("BERT")) if step != "BERT" else "",
+            _spread(slot_categories(step)),
+            signed(slot_percent(step) - slot_percent("BERT")) if step != "BERT" else "",
+            f"{paper_score(step)}",
+            signed(paper_score(step) - paper_score("BERT")) if step != "BERT" else "",
         )
         for step in ABLATION_STEPS
     ]
@@ -439,7 +437,7 @@ def prices() -> Any:
 
     figure = go.Figure(layout={"template": template()})
     for row, (name, side) in PRICED.items():
-        flops, glue = _price(row)
+        flops, glue = price(row)
         ours = "ELECTRA" in name
         colour = VERMILION if ours else ORANGE if "RoBERTa" in name else BLUE
         figure.add_scatter(
@@ -454,7 +452,7 @@ def prices() -> Any:
         )  # fmt: skip
     for below, above in (("bert_small", "electra_small"), ("bert_base", "electra_base"),
                          ("own_bert", "electra_400k")):  # fmt: skip
-        (x, low), (_, high) = _price(below), _price(above)
+        (x, low), (_, high) = price(below), price(above)
         figure.add_annotation(
             x=log10(x), y=high - 0.35, ax=log10(x), ay=low + 0.35, axref="x", ayref="y", text="",
             showarrow=True, arrowhead=2, arrowwidth=2, arrowcolor=INK,
@@ -479,7 +477,7 @@ def whose_compute() -> str:
         ("electra_base", "bert_large"),
         ("electra_base", "bert_base"),
     ):
-        (cost, glue), (other, score) = _price(above), _price(below)
+        (cost, glue), (other, score) = price(above), price(below)
         rows.append((f"<strong>{named[above]}</strong>", named[below],
                      f"<strong>{cost / other:.2f}</strong>", f"{glue}", f"{score}"))  # fmt: skip
     head = ("this one", "divided by", "FLOPs", "its GLUE", "the other's")

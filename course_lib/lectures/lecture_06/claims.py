@@ -253,26 +253,26 @@ def _gpu_hours() -> Settled:
 # ================================================================ what is kept
 
 
-def _rows() -> tuple[dict[str, float], dict[str, float]]:
+def table_1() -> tuple[dict[str, float], dict[str, float]]:
     """Table 1 of DistilBERT: BERT-base, with the README's MNLI, and DistilBERT."""
     rows = printed("glue")
     return rows["bert_base_dev_distilbert"]["scores"], rows["distilbert_dev"]["scores"]
 
 
-def _lost() -> dict[str, float]:
-    theirs, ours = _rows()
+def lost_by_task() -> dict[str, float]:
+    theirs, ours = table_1()
     return {task: round(ours[task] - theirs[task], 2) for task in ours}
 
 
 def _retained() -> Settled:
-    means = [glue_average(row, "dev-9") for row in _rows()]
+    means = [glue_average(row, "dev-9") for row in table_1()]
     kept = means[1] / means[0]
     return Settled(kept, f"{means[1]:.2f} / {means[0]:.2f} = {kept:.1%} of the mean of nine")
 
 
 def _by_task() -> Settled:
     """The tasks that lose more than three points."""
-    lost = dict(sorted(_lost().items(), key=lambda item: item[1]))
+    lost = dict(sorted(lost_by_task().items(), key=lambda item: item[1]))
     _, f1 = _squad("distilbert", "bert_base")
     said = ", ".join(f"{task} {points:+.1f}" for task, points in lost.items())
     said = f"{said}; mean {mean(lost.values()):+.1f}; SQuAD 1.1 F1 {f1:+.1f}"
@@ -281,7 +281,7 @@ def _by_task() -> Settled:
 
 def _row_means() -> Settled:
     """The mean of BERT-base's row with the printed MNLI, and with the README's."""
-    row, misprint = _rows()[0], printed("distilbert")["glue"]["bert_base_mnli"]
+    row, misprint = table_1()[0], printed("distilbert")["glue"]["bert_base_mnli"]
     means = tuple(
         round(glue_average({**row, "MNLI": score}, "dev-9"), 2) for score in (misprint, row["MNLI"])
     )
@@ -302,7 +302,7 @@ def _whose(task: str, score: float) -> str:
 
 def _compared_with() -> Settled:
     """The nine's means, and SST-2 and MNLI of BERT-base and DistilBERT, from one table."""
-    theirs, ours = _rows()
+    theirs, ours = table_1()
     means = [round(glue_average(row, "dev-9"), 1) for row in (theirs, ours)]
     found = (tuple(means), (theirs["SST-2"], ours["SST-2"]), (theirs["MNLI"], ours["MNLI"]))
     said = "; ".join(f"{a} against {b}" for a, b in found)
@@ -315,7 +315,7 @@ def _compared_with() -> Settled:
 
 
 def _over_elmo() -> Settled:
-    ours, elmo = _rows()[1]["STS-B"], printed("distilbert")["glue"]["elmo_sts_b"]
+    ours, elmo = table_1()[1]["STS-B"], printed("distilbert")["glue"]["elmo_sts_b"]
     return Settled(round(ours - elmo, 1), f"{ours} − {elmo} = {ours - elmo:.1f} points in Table 1")
 
 

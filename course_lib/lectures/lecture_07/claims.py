@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -134,7 +135,7 @@ def _left_as_they_are() -> Settled:
 # ================================================================ the loss
 
 
-def _narrow(width: int, **more: int) -> ElectraConfig:
+def _narrow(width: int, **more: Any) -> ElectraConfig:
     """One layer and one head of this width."""
     return ElectraConfig(
         num_layers=1, num_heads=1, hidden_size=width, intermediate_size=4 * width,

@@ -142,6 +142,8 @@ def _said(one: Softened) -> str:
 
 def _percent(probability: float) -> str:
     """One decimal; what is small, but not zero, does not become zero."""
+    if probability in (0, 1):
+        return f"{probability:.0%}"
     if probability < 0.0005:
         return "<0.1%"
     return ">99.9%" if probability > 0.9995 else f"{100 * probability:.1f}%"
@@ -169,40 +171,48 @@ def _named(word: str, truth: str | None) -> str:
 def temperature_picture(one: Softened) -> Html:
     """The bars at one temperature, and a sentence below."""
     said = _said(one)
-    head = (
-        f'<text x="{LEFT}" y="20" font-weight="700" font-size="14">T = {one.temperature:g}</text>'
-    )
-    bars = _names(one) + _bars(one, LEFT, 480)
-    drawing = svg_drawing(720, _height(one), _HATCH + head + bars, said)
     words = f'<p style="margin:6px 0 0">{escape(said)}</p>'
-    return Html(card(drawing + words, "temperature"), f"{_table([one])}\n{said}")
+    return Html(
+        card(temperature_panels([one], 720) + words, "temperature"), f"{_table([one])}\n{said}"
+    )
 
 
 def temperature_print(shown: Sequence[Softened]) -> Html:
     """Several temperatures side by side, for a page without a kernel."""
-    panel = (740 - LEFT) // len(shown)
-    parts = [_names(shown[0])]
-    for k, one in enumerate(shown):
-        x = LEFT + k * panel
-        parts.append(
-            f'<text x="{x}" y="20" font-weight="700" font-size="14">T = {one.temperature:g}</text>'
-        )
-        parts.append(_bars(one, x, panel - 62))
     said = [_said(one) for one in shown]
-    drawing = svg_drawing(740, _height(shown[0]), _HATCH + "".join(parts), " ".join(said))
     words = "".join(f'<p style="margin:4px 0 0">{escape(line)}</p>' for line in said)
-    html = card(svg_image(drawing, " ".join(said)) + words, "temperature", 780)
-    return Html(html, "\n".join([_table(shown), *said]))
+    drawing = svg_image(temperature_panels(shown), " ".join(said))
+    return Html(card(drawing + words, "temperature", 780), "\n".join([_table(shown), *said]))
+
+
+def temperature_panels(
+    shown: Sequence[Softened], wide: int = 740, titles: Sequence[str] = ()
+) -> str:
+    """SVG: a panel of bars for each, the words to the left of the first; titles: else "T = …"."""
+    panel = (wide - LEFT) // len(shown)
+    parts = [_HATCH, _names(shown[0])]
+    for k, one in enumerate(shown):
+        x, title = LEFT + k * panel, titles[k] if titles else f"T = {one.temperature:g}"
+        parts.append(
+            f'<text x="{x}" y="20" font-weight="700" font-size="14">{escape(title)}</text>'
+        )
+        parts.append(_bars(one, x, panel - (62 if len(shown) > 1 else 82)))
+    return svg_drawing(wide, _height(shown[0]), "".join(parts), " ".join(map(_said, shown)))
 
 
 def _height(one: Softened) -> int:
-    return TOP + ROW * (len(one.words) + 1) + 6
+    return TOP + ROW * len(_rows(one)) + 6
+
+
+def _rows(one: Softened) -> list[str]:
+    """The words, and what is left of the vocabulary."""
+    return [*one.words, REST] if one.size > len(one.words) else one.words
 
 
 def _names(one: Softened) -> str:
     """The words, to the left of the bars; the true one says so."""
     parts = []
-    for i, word in enumerate([*one.words, REST]):
+    for i, word in enumerate(_rows(one)):
         rest = i == len(one.words)
         look = 'fill="#555" font-style="italic"' if rest else 'font-family="ui-monospace,monospace"'
         bold = ' font-weight="700"' if not rest and word == one.truth else ""
@@ -217,7 +227,8 @@ def _names(one: Softened) -> str:
 def _bars(one: Softened, x: float, longest: float) -> str:
     """A bar a word from x on; 100% is `longest` pixels. Shape says what colour says."""
     parts = []
-    for i, probability in enumerate([*one.probabilities, one.rest]):
+    shown = zip(_rows(one), [*one.probabilities, one.rest], strict=False)
+    for i, (_, probability) in enumerate(shown):
         if i == len(one.words):
             look = 'fill="#f4f4f4" stroke="#555" stroke-dasharray="4 3"'
         elif one.words[i] == one.truth:
@@ -229,5 +240,5 @@ def _bars(one: Softened, x: float, longest: float) -> str:
             f'<rect x="{x}" y="{y + 2}" width="{wide:.1f}" height="{ROW - 8}" {look}/>'
             f'<text x="{x + wide + 6:.1f}" y="{y + 15}">{escape(_percent(probability))}</text>'
         )
-    axis = f'<path d="M{x} {TOP - 4}V{TOP + ROW * (len(one.words) + 1)}" stroke="#1a1a1a"/>'
+    axis = f'<path d="M{x} {TOP - 4}V{_height(one) - 6}" stroke="#1a1a1a"/>'
     return "".join(parts) + axis

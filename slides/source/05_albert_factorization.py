@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import lru_cache
 from html import escape
 from math import log10
-from statistics import mean, stdev
 from typing import Any
 
 import drawing
 import torch
-from drawing import arrow, body_of, code, for_a_hall, large, rect, svg, table, words
+from drawing import (
+    HATCH,
+    arrow,
+    body_of,
+    code,
+    for_a_hall,
+    grouped_bars,
+    large,
+    marked_points,
+    rect,
+    spread,
+    stacked_bars,
+    svg,
+    table,
+    words,
+)
 
 from course_lib import bert, count_parameters, published
 from course_lib.config import BertConfig
@@ -49,14 +62,13 @@ from course_lib.objectives.masked_lm import mask_whole_words
 from course_lib.objectives.sentence_order import make_ordered_pairs
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import bar_chart, curves_chart, dots_chart, heat_chart, tokens_row
-from course_lib.teaching.claims import parameters, printed
-from course_lib.teaching.numbers import millions, signed
+from course_lib.teaching.claims import parameters, printed, settled
+from course_lib.teaching.numbers import millions
 from course_lib.teaching.results import outcome
-from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILION, template
+from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILION
 from course_lib.text.wordpiece import word_numbers
 from course_lib.train.memory import activation_bytes
 
-HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
 SIZES = ("base", "large", "xlarge", "xxlarge")
 SAID = {"all": "all", "attention": "attention", "feed_forward": "feed-forward", "none": "nothing"}
 BOLD = ' font-weight="650"'
@@ -192,10 +204,6 @@ def code_stack() -> str:
     return f'<div style="zoom:0.9">{code(source)}</div>'
 
 
-PARTS = (("embeddings", HATCH, INK), ("projection", "#fff", INK), ("blocks", BLUE, "#fff"),
-         ("pooler", "#d9d9d9", INK))  # fmt: skip
-
-
 def ladder() -> str:
     """BERT-base, then one cut, then both, as bars of one scale."""
     steps = {
@@ -204,31 +212,16 @@ def ladder() -> str:
         "and one block": base(),
     }
     most = sum(parameter_breakdown(_bert_base()).values())
-    lines = []
+    models = []
     for name, config in steps.items():
         found = parameter_breakdown(config)
-        bars = "".join(
-            f'<span style="width:{100 * found[part] / most:.2f}%;background:{ground};color:{ink};'
-            "padding:4px 0;box-sizing:border-box;white-space:nowrap;overflow:hidden;"
-            f'text-align:center">{_in_bar(found[part], most, part)}</span>'
-            for part, ground, ink in PARTS
-        )
-        lines.append(
-            '<div style="display:flex;align-items:center;margin:0 0 8px;font-size:21px">'
-            f'<span style="flex:0 0 160px">{name}</span>'
-            f'<span style="display:flex;flex:1">{bars}</span>'
-            f'<strong style="flex:0 0 100px;text-align:right">{millions(sum(found.values()))}'
-            "</strong></div>"
-        )
-    return "".join(lines)
-
-
-def _in_bar(count: int, most: int, part: str) -> str:
-    if count / most < 0.05:
-        return "&nbsp;"
-    said = f"{part} {millions(count)}" if count / most > 0.5 else millions(count)
-    ground = "" if part == "blocks" else "background:#fff;padding:0 5px"
-    return f'<span style="{ground}">{said}</span>'
+        parts = [
+            (count / most, f"{part} {millions(count)}" if count > most / 2 else millions(count))
+            for part, count in found.items()
+        ]
+        models.append((name, parts, f"<strong>{millions(sum(found.values()))}</strong>"))
+    looks = ((HATCH, INK), ("#fff", INK), (BLUE, "#fff"), ("#d9d9d9", INK))
+    return stacked_bars(models, looks, left=160, right=100)
 
 
 def four_sizes() -> str:
@@ -286,65 +279,39 @@ def activations_stored() -> str:
     return table(("base, 4 texts", "weights", "activations stored"), rows, size=22)
 
 
-MARKS = {"bert": ("BERT-", BLUE, "square"), "": ("ALBERT-", "#00745a", "circle")}
-
-
 def speed_and_score() -> Any:
     """The paper's Table 2: for each model, throughput in training against its mean of tasks."""
-    import plotly.graph_objects as go
-
     overall = printed("albert")["overall"]
-    figure = go.Figure(layout={"template": template()})
+    points = []
     for name, throughput in overall["throughput"].items():
-        family, size = ("bert", name[5:]) if name.startswith("bert") else ("", name)
-        said, colour, symbol = MARKS[family]
-        count = parameters(bert, size) if family else albert_weights(size)
-        y = overall[name][-1]
-        figure.add_scatter(
-            x=[throughput],
-            y=[y],
-            mode="markers",
-            cliponaxis=False,
-            marker={"symbol": symbol, "size": 16, "color": colour},
-        )
-        left = throughput > 1 or name == "xlarge"
-        figure.add_annotation(
-            x=log10(throughput), y=y, text=f"{said}{size}, {count / 1e6:.0f}M", showarrow=False,
-            xanchor="right" if left else "left", xshift=-14 if left else 14, font_color=colour,
+        size = name.removeprefix("bert_")
+        family, symbol, colour, count = (
+            ("BERT", "square", BLUE, parameters(bert, size)) if size != name
+            else ("ALBERT", "circle", "#00745a", albert_weights(size))
         )  # fmt: skip
-    ticks = sorted(set(overall["throughput"].values()))
-    figure.update_xaxes(
-        type="log", title_text="training throughput, BERT-large = 1 (logarithmic)",
-        range=[log10(0.25), log10(7)], tickvals=ticks, ticktext=[f"{t:g}×" for t in ticks],
+        said = f"{family}-{size}, {count / 1e6:.0f}M"
+        side = -1 if throughput > 1 or name == "xlarge" else 1
+        points.append((throughput, overall[name][-1], said, symbol, colour, side))
+    ticks = {t: f"{t:g}×" for t in sorted(set(overall["throughput"].values()))}
+    return marked_points(
+        points, {}, "training throughput, BERT-large = 1", "mean of five tasks", (0.25, 7),
+        (79, 90), ticks,
     )  # fmt: skip
-    figure.update_yaxes(title_text="mean of five tasks", range=[79, 90])
-    return for_a_hall(figure, 1120, 400)
 
 
 # ---------------------------------------------------------------- 8: what it costs in points
 
 
 def lost_bars() -> Any:
-    import plotly.graph_objects as go
-
-    figure = go.Figure(layout={"template": template(), "barmode": "group", "bargap": 0.3})
-    for width, colour, shape in (("128", ORANGE, "/"), ("768", BLUE, "")):
-        lost = points_lost(width)
-        figure.add_bar(
-            x=[SAID[part] for part in lost], y=list(lost.values()), name=f"E = {width}",
-            text=[signed(-points) for points in lost.values()], textposition="outside",
-            textfont_size=19, cliponaxis=False, constraintext="none",
-            marker={
-                "color": colour,
-                "pattern": {"shape": shape, "fgcolor": "white", "solidity": 0.25},
-            },
-        )  # fmt: skip
-    figure.update_yaxes(
-        title_text="points lost", dtick=1, range=[-0.6, 3.4], zeroline=True, zerolinecolor=INK
-    )
-    legend = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "top", "font": {"size": 20}}
-    figure.update_layout(showlegend=True, legend=legend)
-    return for_a_hall(figure, 540, 390)
+    """The paper's Table 4: points won or lost by each way to share."""
+    groups = {
+        f"E = {width}": (
+            {SAID[part]: -points for part, points in points_lost(width).items()}, colour, shape
+        )
+        for width, colour, shape in (("128", ORANGE, "/"), ("768", BLUE, ""))
+    }  # fmt: skip
+    legend = {"x": 0, "y": 0, "xanchor": "left", "yanchor": "bottom"}
+    return grouped_bars(groups, (-3.4, 0.6), legend, 540, 390)
 
 
 def width_lines() -> Any:
@@ -454,17 +421,13 @@ def both_tables() -> str:
     rows = []
     for task, said in (("none", "MLM alone"), ("NSP", "NSP"), ("SOP", "SOP")):
         ours = [
-            _spread(outcome(sentence_tasks(), what)[task])
+            spread(outcome(sentence_tasks(), what)[task], "")
             for what in ("NSP", "SOP", "masked_accuracy")
         ]
         hidden, nsp, sop = paper[task]
         rows.append((f"<strong>{said}</strong>", *ours, f"{nsp}", f"{sop}", f"{hidden}"))
     head = ("trained with", "NSP", "SOP", "masked tokens", "paper: NSP", "SOP", "masked tokens")
     return table(head, rows, size=21)
-
-
-def _spread(values: Sequence[float]) -> str:
-    return f"{100 * mean(values):.1f} (sd {100 * stdev(values):.1f})"
 
 
 def signs_table() -> str:
@@ -525,18 +488,11 @@ def _in_cell(width: int, sharing: str) -> str:
 # ---------------------------------------------------------------- 13: runs of words
 
 
-def _runs() -> list[tuple[int, Fraction, Fraction]]:
-    """Length of a run, its probability, and the fraction of masked words in such runs."""
-    longest = printed("albert")["masking"]["longest"]
-    lengths = range(1, longest + 1)
-    total = sum(Fraction(1, n) for n in lengths)
-    chances = [Fraction(1, n) / total for n in lengths]
-    hidden = sum(n * p for n, p in zip(lengths, chances, strict=True))
-    return [(n, p, n * p / hidden) for n, p in zip(lengths, chances, strict=True)]
-
-
 def run_table() -> str:
-    rows = [(str(n), str(chance), str(share)) for n, chance, share in _runs()]
+    """Length of a run, its probability, and the fraction of masked words in such runs."""
+    chances = dict(enumerate(settled("05", "runs of words").value, start=1))
+    masked = sum(n * chance for n, chance in chances.items())
+    rows = [(str(n), str(chance), str(n * chance / masked)) for n, chance in chances.items()]
     return table(("run of", "probability", "of masked words"), rows, size=24)
 
 

@@ -310,7 +310,7 @@ def _dots(
             type="line", xref=axis, yref="paper", x0=level, x1=level, y0=0, y1=1,
             line={"dash": "dash", "color": INK, "width": 2},
         )  # fmt: skip
-    for_a_hall(figure, 1120, min(348, 80 + 44 * len(names))).update_annotations(font_size=16)
+    for_a_hall(figure, 1120, min(348, 80 + 42 * len(names))).update_annotations(font_size=16)
     figure.update_yaxes(ticktext=list(names.values()), tickfont_size=19)
     return figure.update_layout(margin={"t": 28, "b": 32, "l": 320})
 

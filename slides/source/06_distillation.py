@@ -94,7 +94,7 @@ SHOWN = (1.0, 2.0, 4.0)  # temperatures
 def label_and_teacher() -> str:
     """The label beside the teacher's answer at three temperatures."""
     answers = [soften(LOGITS, WORDS, T, top=3) for T in SHOWN]
-    label = answers[0]._replace(probabilities=[1.0, 0.0, 0.0])
+    label = answers[0]._replace(temperature=0.0, probabilities=[1.0, 0.0, 0.0])
     titles = ["the label", *(f"teacher, T = {T:g}" for T in SHOWN)]
     return large(temperature_panels([label, *answers], titles=titles))
 

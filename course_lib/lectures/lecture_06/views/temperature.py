@@ -142,8 +142,6 @@ def _said(one: Softened) -> str:
 
 def _percent(probability: float) -> str:
     """One decimal; what is small, but not zero, does not become zero."""
-    if probability in (0, 1):
-        return f"{probability:.0%}"
     if probability < 0.0005:
         return "<0.1%"
     return ">99.9%" if probability > 0.9995 else f"{100 * probability:.1f}%"
@@ -153,15 +151,14 @@ def _table(shown: Sequence[Softened]) -> str:
     """A line a word, a column a temperature."""
     heads = [f"T = {one.temperature:g}" for one in shown]
     lines = [f"{'':<22}" + "".join(f"{head:>9}" for head in heads)]
-    for i, word in enumerate(shown[0].words):
-        cells = "".join(f"{_percent(one.probabilities[i]):>9}" for one in shown)
+    for i, word in enumerate(_rows(shown[0])):
+        cells = "".join(f"{_percent([*one.probabilities, one.rest][i]):>9}" for one in shown)
         lines.append(f"{_named(word, shown[0].truth):<22}{cells}")
-    lines.append(f"{REST:<22}" + "".join(f"{_percent(one.rest):>9}" for one in shown))
     return "\n".join(lines)
 
 
 def _named(word: str, truth: str | None) -> str:
-    short = word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"
+    short = word if len(word) <= LETTERS or word == REST else word[: LETTERS - 1] + "…"
     return f"{short} (true)" if word == truth else short
 
 
@@ -216,7 +213,7 @@ def _names(one: Softened) -> str:
         rest = i == len(one.words)
         look = 'fill="#555" font-style="italic"' if rest else 'font-family="ui-monospace,monospace"'
         bold = ' font-weight="700"' if not rest and word == one.truth else ""
-        said = REST if rest else _named(word, one.truth)
+        said = _named(word, one.truth)
         parts.append(
             f'<text x="{LEFT - 8}" y="{TOP + ROW * i + 15}" text-anchor="end" {look}{bold}>'
             f"{escape(said)}</text>"
@@ -227,8 +224,7 @@ def _names(one: Softened) -> str:
 def _bars(one: Softened, x: float, longest: float) -> str:
     """A bar a word from x on; 100% is `longest` pixels. Shape says what colour says."""
     parts = []
-    shown = zip(_rows(one), [*one.probabilities, one.rest], strict=False)
-    for i, (_, probability) in enumerate(shown):
+    for i, probability in enumerate([*one.probabilities, one.rest][: len(_rows(one))]):
         if i == len(one.words):
             look = 'fill="#f4f4f4" stroke="#555" stroke-dasharray="4 3"'
         elif one.words[i] == one.truth:
@@ -236,9 +232,10 @@ def _bars(one: Softened, x: float, longest: float) -> str:
         else:
             look = f'fill="{BLUE}"'
         y, wide = TOP + ROW * i, max(longest * probability, 1)
+        said = _percent(probability) if one.temperature else f"{probability:.0%}"  # 0: a label
         parts.append(
             f'<rect x="{x}" y="{y + 2}" width="{wide:.1f}" height="{ROW - 8}" {look}/>'
-            f'<text x="{x + wide + 6:.1f}" y="{y + 15}">{escape(_percent(probability))}</text>'
+            f'<text x="{x + wide + 6:.1f}" y="{y + 15}">{escape(said)}</text>'
         )
     axis = f'<path d="M{x} {TOP - 4}V{_height(one) - 6}" stroke="#1a1a1a"/>'
     return "".join(parts) + axis

@@ -28,7 +28,6 @@ from drawing import (
 )
 
 from course_lib import bert, count_parameters, published
-from course_lib.config import BertConfig
 from course_lib.encoder import Stack
 from course_lib.family.albert import (
     SHARING,
@@ -72,19 +71,6 @@ from course_lib.train.memory import activation_bytes
 SIZES = ("base", "large", "xlarge", "xxlarge")
 SAID = {"all": "all", "attention": "attention", "feed_forward": "feed-forward", "none": "nothing"}
 BOLD = ' font-weight="650"'
-
-
-# ---------------------------------------------------------------- shapes and counts
-
-
-@lru_cache(maxsize=1)
-def _bert_base() -> BertConfig:
-    return published("bert", "base")
-
-
-def _like(size: str) -> str:
-    """The BERT that an ALBERT of this size is measured against."""
-    return "base" if size == "base" else "large"
 
 
 # ---------------------------------------------------------------- 2, 3: two factors
@@ -207,11 +193,11 @@ def code_stack() -> str:
 def ladder() -> str:
     """BERT-base, then one cut, then both, as bars of one scale."""
     steps = {
-        "BERT-base": _bert_base(),
+        "BERT-base": published("bert", "base"),
         "factorised": published("albert", "base", AlbertConfig, sharing="none"),
         "and one block": base(),
     }
-    most = sum(parameter_breakdown(_bert_base()).values())
+    most = parameters(bert, "base")
     models = []
     for name, config in steps.items():
         found = parameter_breakdown(config)
@@ -230,9 +216,10 @@ def four_sizes() -> str:
     for size in SIZES:
         config, count = published("albert", size, AlbertConfig), albert_weights(size)
         shape = f"{config.num_layers} × {config.hidden_size:,}"
-        fewer = f"{parameters(bert, _like(size)) / count:.1f} times"
+        against = "base" if size == "base" else "large"
+        fewer = f"{parameters(bert, against) / count:.1f} times"
         rows.append((f"<strong>{size}</strong>", shape, f"{count:,}",
-                     f"{fewer} (BERT-{_like(size)})", f"{paper[size] // 10**6}M"))  # fmt: skip
+                     f"{fewer} (BERT-{against})", f"{paper[size] // 10**6}M"))  # fmt: skip
     head = ("ALBERT", "layers × width", "counted", "fewer than", "the paper says")
     return table(head, rows, size=22)
 

@@ -131,7 +131,7 @@ def gradients() -> Any:
     return for_a_hall(figure, 690, 400, right=250)
 
 
-# ---------------------------------------------------------------- 5: a real teacher's doubt
+# ---------------------------------------------------------------- 5: a real teacher's soft targets
 
 
 def masked_text() -> str:
@@ -144,7 +144,7 @@ def soft_targets() -> str:
     return large(temperature_panels([softened(T) for T in IN_PRINT]))
 
 
-# ---------------------------------------------------------------- 6, 12: who begins as, learns from
+# ---------------------------------------------------------------- 6, 12: from which layers
 
 
 def _two_rows(
@@ -215,7 +215,7 @@ def three_places() -> str:
     step, left = 98, 236
     looks = (
         ("soft", "soft targets", BLUE, "#cfe5f3", lambda token: token != "[PAD]"),
-        ("mlm", "masked words", "#8a5f00", "#fdf1d6", lambda token: token == "[MASK]"),
+        ("mlm", "MLM", "#8a5f00", "#fdf1d6", lambda token: token == "[MASK]"),
         ("cosine", "cosine", "#00745a", "#e0f3ed", lambda token: token != "[PAD]"),
     )
     parts = [
@@ -351,7 +351,7 @@ def left_out() -> Any:
     return _both({name: said + changes.get(name, "") for name, said in SAID.items()}, reached)
 
 
-# ---------------------------------------------------------------- 11: which layers to begin with
+# ---------------------------------------------------------------- 11: initialised from
 
 
 @lru_cache(maxsize=1)

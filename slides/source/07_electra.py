@@ -156,19 +156,17 @@ def two_weightings() -> str:
         (f"L_Disc + {lam} · L_MLM", "one lecture", 1, lam, 92),
     )
     for formula, who, disc, mlm, y in shown:
-        share = disc_fraction(disc, mlm)
-        wide = 800 * share
+        part = disc_fraction(disc, mlm)
+        wide = 800 * part
         parts += [
             words(0, y + 24, formula, 22, "start", f' style="{MONO}"'),
             words(0, y + 52, who, 20, "start"),
-            rect(
-                330, y, max(wide, 3), 62, "discriminator" if share > 0.5 else "", **DISC, wide=2.5
-            ),
+            rect(330, y, max(wide, 3), 62, "discriminator" if part > 0.5 else "", **DISC, wide=2.5),
             rect(330 + wide, y, 800 - wide, 62, "generator", **GEN, wide=2, dash="7 4"),
         ]
-        digits = 1 if share > 0.01 else 2
-        said = f"{100 * share:.{digits}f}%"
-        if share > 0.5:
+        digits = 1 if part > 0.01 else 2
+        said = f"{100 * part:.{digits}f}%"
+        if part > 0.5:
             parts.append(words(330 + 20, y + 40, said, 24, "start", BOLD))
         else:
             parts.append(words(345, y + 40, f"← {said} discriminator", 24, "start", BOLD))

@@ -77,7 +77,7 @@ def _times_smaller() -> Settled:
 def _saved() -> Settled:
     against = {"base": "base", "large": "large", "xxlarge": "large"}
     saved = tuple(1 - parameters(albert, ours) / parameters(bert, b) for ours, b in against.items())
-    said = ", ".join(f"{size} {share:.1%}" for size, share in zip(against, saved, strict=True))
+    said = ", ".join(f"{size} {fewer:.1%}" for size, fewer in zip(against, saved, strict=True))
     return Settled(saved, f"fewer than the BERT of its size (xxlarge: than large): {said}")
 
 
@@ -314,15 +314,15 @@ def _three_kinds() -> Settled:
     """Fractions of pairs in order, swapped, and with a random B; and whether all of these are 1."""
     sequences = _ordered_pairs()
     kinds = [_kind(ids) for ids in sequences.input_ids]
-    shares = [kinds.count(kind) / len(kinds) for kind in ("in order", "swapped", "from elsewhere")]
+    parts = [kinds.count(kind) / len(kinds) for kind in ("in order", "swapped", "from elsewhere")]
     label = sequences.next_sentence_label
     assert label is not None
     labels = {int(y) for y, kind in zip(label, kinds, strict=True) if kind == "from elsewhere"}
     said = (
-        f"of {len(kinds):,} pairs {shares[0]:.1%} in order, {shares[1]:.1%} swapped, "
-        f"{shares[2]:.1%} with a b from elsewhere, labelled {' or '.join(map(str, labels))}"
+        f"of {len(kinds):,} pairs {parts[0]:.1%} in order, {parts[1]:.1%} swapped, "
+        f"{parts[2]:.1%} with a b from elsewhere, labelled {' or '.join(map(str, labels))}"
     )
-    return Settled((*shares, labels == {SWAPPED}), said)
+    return Settled((*parts, labels == {SWAPPED}), said)
 
 
 def _sentences_a_segment() -> Settled:
@@ -339,11 +339,11 @@ def _runs() -> Settled:
     """The exact probabilities of runs of 1, 2 and 3 words, beside a count of 20,000 drawn here."""
     longest = printed("albert")["masking"]["longest"]
     total = sum(Fraction(1, n) for n in range(1, longest + 1))
-    shares = tuple(Fraction(1, n) / total for n in range(1, longest + 1))
+    chances = tuple(Fraction(1, n) / total for n in range(1, longest + 1))
     drawn = run_lengths(0, 0, np.zeros(20_000, dtype=np.int64), np.arange(20_000), longest)
     counts = ", ".join(f"{(drawn == n).mean():.1%}" for n in range(1, longest + 1))
-    said = f"{', '.join(map(str, shares))}; drawn here: {counts}"
-    return Settled(shares, said)
+    said = f"{', '.join(map(str, chances))}; drawn here: {counts}"
+    return Settled(chances, said)
 
 
 # ================================================================ what this page measured

@@ -1,6 +1,6 @@
 """Lecture 05's experiments: which task on two segments, and what may be shared.
 
-`05_sentence_tasks`: the same small ALBERT trained on masked words alone, with NSP, with SOP; each
+`05_sentence_tasks`: the same small ALBERT trained with MLM alone, with NSP, with SOP; each
 tested on the pairs of both tasks. `05_sharing`: width of the embeddings against what is
 shared, at equal steps."""
 

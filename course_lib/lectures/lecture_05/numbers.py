@@ -115,7 +115,7 @@ def _documents() -> list[list[list[int]]]:
 
 @lru_cache(maxsize=1)
 def _training_pairs() -> dict[str, PackedSequences]:
-    """The training stories, cut for both questions, as in the notebook."""
+    """The training stories, cut for both tasks, as in the notebook."""
     length, special = LIVE.length, the_world().special
     return {
         "NSP": make_pairs(_documents(), special, length=length),
@@ -129,8 +129,8 @@ def _shown_signs(task: str) -> dict[str, torch.Tensor]:
     rows = _training_pairs()[task]
     openings = {tuple(story[0][:4]) for story in _documents()}
     starts = rows.token_type_ids.argmax(dim=1).tolist()
-    begun = [tuple(ids[b : b + 4].tolist()) for ids, b in zip(rows.input_ids, starts, strict=True)]
-    opens = torch.tensor([start in openings for start in begun])
+    found = [tuple(ids[b : b + 4].tolist()) for ids, b in zip(rows.input_ids, starts, strict=True)]
+    opens = torch.tensor([start in openings for start in found])
     late = _in_segment(rows, "finally", 0) & _in_segment(rows, "first", 1)
     return {"opens": opens, "late": late, "neither": ~(opens | late)}
 
@@ -362,7 +362,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         for name, number in printed("albert")["sizes"].items()
         if name.startswith("xxlarge")
     ),
-    "flops_xxlarge_of_large": lambda: f"{models()['ALBERT-xxlarge'][1] / models()['BERT-large'][1]:.1f}",
+    "flops_xxlarge_of_large": lambda: (
+        f"{models()['ALBERT-xxlarge'][1] / models()['BERT-large'][1]:.1f}"
+    ),
 }
 
 TYPED = {

@@ -192,7 +192,7 @@ def train_teacher(
     steps: int | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> tuple[BertForMaskedLM, History]:
-    """Pre-train the teacher on masked words."""
+    """Pre-train the teacher with MLM."""
     model = randomly_initialised_teacher(recipe, material.world)
     batches = pretraining_batches(
         material.train, material.world.special, batch_size=recipe.batch_size, seed=100

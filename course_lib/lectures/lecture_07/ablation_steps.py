@@ -36,7 +36,7 @@ class ReaderOutput:
     """What the generator said, and a reader that names words; N positions were masked."""
 
     prediction_logits: Tensor  # (N, V), the generator's
-    reader_logits: Tensor  # (N, V), or (B, T, V) where every word is asked
+    reader_logits: Tensor  # (N, V), or (B, T, V) where a word is predicted at every token
     corrupted_ids: Tensor  # (B, T), what the reader read
     predict_at: Tensor  # (N,)
     attention_mask: Tensor  # (B, T)

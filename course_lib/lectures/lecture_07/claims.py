@@ -288,8 +288,8 @@ def _tying() -> Settled:
 
 
 def _not_adversarial() -> Settled:
-    """Points of masked words that the adversarial generator falls behind; and how many of our
-    generator's weights the discriminator's loss reaches."""
+    """Points of masked-token accuracy that the adversarial generator falls behind; and how many of
+    our generator's weights the discriminator's loss reaches."""
     table = printed("electra")["adversarial"]
     model = electra_from(_narrow(16, vocab_size=50), size=1, tied="none")
     ids, at = torch.arange(5, 25)[None], torch.tensor([3, 8])

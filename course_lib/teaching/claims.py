@@ -143,6 +143,12 @@ def in_points(differences: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {points:+.1f}" for name, points in differences.items())
 
 
+def gained(paper: str, table: str, row: str, against: str, *columns: str) -> Settled:
+    """The differences of two printed rows: all are said, the value has those asked for, or all."""
+    found = difference(paper, table, row, against)
+    return Settled(tuple(found[name] for name in columns or found), in_points(found))
+
+
 @cache
 def parameters(model: Callable[[str], nn.Module], size: str) -> int:
     """Parameters of a published size, counted on the meta device: shapes without memory."""

@@ -38,6 +38,8 @@ SHOWN = {  # what stored names of recipes say, in the field's words
     "fresh weights": "random initialisation",
     "begin: ": "initialised from: ",
     "masked words": "MLM",
+    "place side by side": "position concatenated",
+    "decoder without places": "decoder without positions",
     "the teacher's answers": "soft targets",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,13 +11,13 @@ from statistics import mean
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from course_lib.encoder import count_parameters
 from course_lib.files import data_path
 
 from .page import card, inline
-from .results import in_words, read_result
+from .results import in_words, read_result, shown
 from .rooms import room
 
 How = Literal["computed", "measured", "cited"]
@@ -155,6 +156,22 @@ def parameters(model: Callable[[str], nn.Module], size: str) -> int:
         return count_parameters(model(size))
 
 
+def processor_time_ratios(first: nn.Module, second: nn.Module, ids: Tensor) -> list[float]:
+    """How many times the processor time of `first` `second` takes on ids, in each of 15 rounds.
+
+    In a round both run, in turns first; two more rounds before them warm up."""
+    ratios = []
+    with torch.no_grad():
+        for number in range(17):
+            spent = {}
+            for model in (first, second) if number % 2 else (second, first):
+                begun = time.process_time()
+                model(ids)
+                spent[model] = time.process_time() - begun
+            ratios.append(spent[second] / spent[first])
+    return ratios[2:]
+
+
 def near(expected: float, tolerance: float) -> Callable[[Any], bool]:
     """A checker: a number within `tolerance` of `expected`."""
     return lambda value: abs(value - expected) <= tolerance
@@ -199,8 +216,10 @@ def compared(
         run: [of[seed] - base[seed] for seed in sorted(of.keys() & base.keys())]
         for run, of in reached.items()
     }
-    said = "; ".join(f"{run} {verdict(points)}" for run, points in gained.items())
-    said = f"{called or measure}: {against} {in_words(list(base.values()))}; in points, {said}"
+    said = "; ".join(f"{shown(run)} {verdict(points)}" for run, points in gained.items())
+    said = (
+        f"{called or measure}: {shown(against)} {in_words(list(base.values()))}; in points, {said}"
+    )
     return Settled(tuple(mean(points) for points in gained.values()), said)
 
 

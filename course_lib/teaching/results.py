@@ -29,9 +29,19 @@ from .rooms import lectures_with, room
 
 __all__ = [
     "REPLAYED", "compared_runs", "in_words", "kept", "made_with", "outcome", "read_result",
-    "stored", "summary",
+    "shown", "stored", "summary",
 ]  # fmt: skip
 REPLAYED = 10  # steps of seed 0 that the test repeats
+SHOWN = {  # what stored names of recipes say, in the field's words
+    "equal arithmetic": "equal FLOPs",
+    "begin: fresh": "random initialisation",
+    "fresh weights": "random initialisation",
+    "begin: ": "initialised from: ",
+    "masked words": "MLM",
+    "place side by side": "position concatenated",
+    "decoder without places": "decoder without positions",
+    "the teacher's answers": "soft targets",
+}
 
 
 def made_with(world: MicroWorld, precision: str | None = None) -> dict[str, Any]:
@@ -94,6 +104,13 @@ def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
     """For each recipe of a results file that has the measure, what each seed reached."""
     runs = {name: runs for name, runs in found["runs"].items() if measure in runs[0]}
     return {name: [run[measure] for run in of] for name, of in runs.items()}
+
+
+def shown(recipe: str) -> str:
+    """A recipe's stored name as charts and tables show it."""
+    for stored_as, said in SHOWN.items():
+        recipe = recipe.replace(stored_as, said)
+    return recipe
 
 
 def summary(found: Mapping[str, Any], measures: Sequence[str], aside: Sequence[str] = ()) -> str:

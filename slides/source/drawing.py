@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import pairwise
+from math import log10
 from statistics import mean, stdev
 from typing import Any
 
@@ -18,14 +19,15 @@ from course_lib.teaching import bar_chart
 from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.page import inline
-from course_lib.teaching.style import BLUE, INK, ORANGE, rounded, template
+from course_lib.teaching.style import BLUE, INK, ORANGE, VERMILION, rounded, template
 from course_lib.teaching.svg import MONO, arrow, rect, words
 
 __all__ = [
     "MONO", "apart", "arrow", "bars", "body_of", "claims_rows", "code", "embeddings_and_blocks",
-    "exercise_list", "exercises_of", "for_a_hall", "grouped_bars", "large", "rect", "spread", "svg",
-    "table", "words",
+    "exercise_list", "exercises_of", "for_a_hall", "grouped_bars", "large", "marked_points",
+    "rect", "spread", "stacked_bars", "svg", "table", "words",
 ]  # fmt: skip
+DARK = {ORANGE: "#8a5f00", VERMILION: "#a04400"}  # in which words of these colours can be read
 HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
 
 
@@ -173,6 +175,61 @@ def embeddings_and_blocks(
         f'<span style="flex:0 0 {left}px">{name}</span>'
         f'<span style="display:flex;flex:1;{rest}">{drawn}</span>{right}</div>'
     )
+
+
+def stacked_bars(
+    models: Sequence[tuple[str, Sequence[tuple[float, str]], str]],
+    looks: Sequence[tuple[str, str]], left: int = 150, right: int = 110,
+) -> str:  # fmt: skip
+    """A bar a model, cut into its parts: name, for each part its fraction of the longest bar and
+    what is written in it, and what stands at the end. looks: ground and ink of each part."""
+    lines = []
+    for name, parts, end in models:
+        drawn = ""
+        for (fraction, said), (ground, ink) in zip(parts, looks, strict=True):
+            said = said if fraction > 0.06 else ""  # there is no room in a narrow part
+            plate = "background:#fff;padding:0 5px" if said and ground == HATCH else ""
+            drawn += (
+                f'<span style="width:{100 * fraction:.2f}%;background:{ground};color:{ink};'
+                "padding:4px 0;box-sizing:border-box;white-space:nowrap;overflow:hidden;"
+                f'text-align:center"><span style="{plate}">'
+                f"{said or '&nbsp;'}</span></span>"
+            )
+        lines.append(
+            '<div style="display:flex;align-items:center;margin:0 0 8px;font-size:21px">'
+            f'<span style="flex:0 0 {left}px">{name}</span>'
+            f'<span style="display:flex;flex:1">{drawn}</span>'
+            f'<span style="flex:0 0 {right}px;text-align:right">{end}</span></div>'
+        )
+    return "".join(lines)
+
+
+def marked_points(
+    points: Sequence[tuple[float, float, str, str, str, int]], shifts: Mapping[str, int],
+    x_title: str, y_title: str, x_range: Sequence[float], y_range: Sequence[float],
+    ticks: Mapping[float, str], height: int = 400,
+) -> Any:  # fmt: skip
+    """Named points over a logarithmic axis of prices: x, y, name, symbol, colour, and the side of
+    the mark where the name stands, 1 right, −1 left; shifts: of names, upwards in pixels."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure(layout={"template": template()})
+    for x, y, name, symbol, colour, side in points:
+        figure.add_scatter(
+            x=[x], y=[y], mode="markers", cliponaxis=False,
+            marker={"symbol": symbol, "size": 15, "color": colour},
+        )  # fmt: skip
+        figure.add_annotation(
+            x=log10(x), y=y, text=name, showarrow=False, xshift=14 * side,
+            xanchor="left" if side > 0 else "right", yshift=shifts.get(name, 0),
+            font_color=DARK.get(colour, colour),
+        )  # fmt: skip
+    figure.update_xaxes(
+        type="log", range=[log10(x) for x in x_range], title_text=f"{x_title} (logarithmic)",
+        tickvals=list(ticks), ticktext=list(ticks.values()),
+    )  # fmt: skip
+    figure.update_yaxes(title_text=y_title, range=list(y_range))
+    return for_a_hall(figure, 1120, height)
 
 
 def spread(values: Sequence[float], unit: str = "%") -> str:

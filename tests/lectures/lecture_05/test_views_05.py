@@ -1,30 +1,24 @@
-"""The views of lecture 05: the library's own numbers, in words and in the picture."""
+"""The view and the charts of lecture 05: the library's own numbers, in words and in the picture."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from view_parts import drawn, labels_of, picture_of, plain
+from view_parts import check_figure, drawn, labels_of, picture_of, plain
 
 from course_lib import bert, count_parameters
-from course_lib.config import BertConfig, encoder_flops
+from course_lib.config import BertConfig, encoder_flops, published
 from course_lib.family.albert import AlbertConfig, albert, parameter_breakdown
 from course_lib.lectures.lecture_05.views import calculator
 from course_lib.teaching import figures, run_charts, style
+from course_lib.train.metrics import layer_distances
 
-
-def check_figure(figure: Any) -> None:
-    """Every number finite, a title, and no wider than the page."""
-    assert all(math.isfinite(v) for t in figure.data for axis in (t.x, t.y) for v in axis)
-    assert figure.layout.title.text and figure.layout.width <= 760 and figure.layout.height <= 460
-    assert "NaN" not in json.dumps(figure.to_plotly_json(), default=list)
+# ---------------------------------------------------------------- charts
 
 
 def test_layers_in_two_panels() -> None:
@@ -50,25 +44,24 @@ def test_layers_that_do_not_fit_are_refused(models: Mapping[str, Any]) -> None:
 
 
 def test_layer_chart_takes_what_the_metric_gives() -> None:
-    from course_lib.train.metrics import layer_distances
-
     torch.manual_seed(0)
     model = albert("base", vocab_size=50, hidden_size=16, num_heads=2, num_layers=3).eval()
     ids = torch.arange(5, 15)[None]
     states = model(ids, output_hidden_states=True).hidden_states
     measured = layer_distances(states, torch.ones_like(ids))
-    figure = run_charts.layer_distance_chart({"fresh": measured}, title="Fresh weights")
+    figure = run_charts.layer_distance_chart({"fresh": measured}, title="Random initialisation")
     assert list(figure.data[0].y) == style.rounded(measured[0])
     assert list(figure.data[1].y) == style.rounded(measured[1])
 
 
-def test_heat_chart_writes_shares_as_percentages() -> None:
+def test_heat_chart_writes_fractions_as_percentages() -> None:
     figure = figures.heat_chart([[0.25, 0.5]], ["a"], ["x", "y"], percent=True)
     assert figure.data[0].texttemplate == "%{z:.1%}"
     assert figure.data[0].colorbar.tickformat == ".0%"
 
 
 # ---------------------------------------------------------------- parameters
+
 
 SHAPE: dict[str, Any] = {"vocab_size": 500, "hidden_size": 128, "num_heads": 2, "num_layers": 6}
 
@@ -152,17 +145,12 @@ def test_choosing_a_preset_moves_the_sliders_and_a_slider_leaves_it() -> None:
         live.controls["preset"].value = size
         assert live.controls["hidden_size"].value == hidden
         assert live.controls["preset"].value == size
-        total = sum(parameter_breakdown(albert_config(size)).values())
+        config = published("albert", size, AlbertConfig)
+        total = sum(parameter_breakdown(config).values())
         assert f"{total:,}" in picture_of(live)
     live.controls["embedding_size"].value = 768
     assert live.controls["preset"].value == calculator.OWN
     assert "E = 768" in picture_of(live)
-
-
-def albert_config(size: str) -> AlbertConfig:
-    from course_lib.config import published
-
-    return published("albert", size, AlbertConfig)
 
 
 def test_calculator_redraws_at_both_ends_of_every_control() -> None:
@@ -195,12 +183,3 @@ def test_groups_that_do_not_divide_give_a_message() -> None:
 def test_a_wide_embedding_saves_nothing() -> None:
     shown = calculator.parameter_picture(1_000, 512, 64, 1, sharing="none")
     assert "it saves nothing" in shown.text
-
-
-@pytest.mark.parametrize("name", ["calculator"])
-def test_every_control_has_a_name(root: Path, name: str) -> None:
-    (path,) = (root / "course_lib" / "lectures").glob(f"*/views/{name}.py")
-    source = path.read_text(encoding="utf-8")
-    controls = len(re.findall(r"w\.(?:Text|IntSlider|Dropdown|SelectionSlider)\(", source))
-    named = len(re.findall(r"description=", source))
-    assert controls == named > 1

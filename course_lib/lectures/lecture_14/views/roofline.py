@@ -51,7 +51,12 @@ class Point(Protocol):
 
 
 def roofline_chart(
-    roof: Mapping[str, float | None], points: Sequence[Point], by: str = "unavoidable"
+    roof: Mapping[str, float | None],
+    points: Sequence[Point],
+    by: str = "unavoidable",
+    *,
+    wide: float = WIDE,
+    high: float = ROOFLINE,
 ) -> Any:
     """FLOP/s against arithmetic intensity (FLOPs a byte), both logarithmic, under this machine's
     roof; below, kernels without matrix products by the bytes a second that they get through.
@@ -59,24 +64,25 @@ def roofline_chart(
     roof: "memory" in GB/s, "float32" and, where the machine has it, "bfloat16" in GFLOP/s. points:
     bench.roofline.placements(). A hollow marker is a reference, a filled one a fast twin, with a
     line from one to the other; the label says how many times less the fast one takes. by: a byte
-    that is "unavoidable" (inputs and outputs, once) or that is "moved" (by all operations).
+    that is "unavoidable" (inputs and outputs, once) or that is "moved" (by all operations). wide,
+    high: the figure's and its upper panel's pixels, for type of 13 pixels.
     Raises ValueError for no points, a roof without its parts and another `by`."""
     _check_roof(roof, points, by)
     drawn = looks(dict.fromkeys(point.name for point in points))
     placed = [point for point in points if point.intensity > 0]
     rest = list(dict.fromkeys(point.name for point in points if not point.intensity))
-    inner = ROOFLINE + (ABOVE + ROW * len(rest) if rest else 0)
+    inner = high + (ABOVE + ROW * len(rest) if rest else 0)
     figure = new_figure("The roofline of this machine", "", "")
     figure.update_layout(
-        width=WIDE, height=TOP + inner + BELOW,
+        width=wide, height=TOP + inner + BELOW,
         margin={"l": LEFT, "r": RIGHT, "t": TOP, "b": BELOW},
-        yaxis_domain=rounded([1 - ROOFLINE / inner, 1]), xaxis_anchor="y",
+        yaxis_domain=rounded([1 - high / inner, 1]), xaxis_anchor="y",
     )  # fmt: skip
     figure.add_annotation(
         x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", showarrow=False,
         text="hollow: reference   filled: fast twin   <b>2×</b>: it takes half the time",
     )  # fmt: skip
-    panel = _Panel(roof, placed, by, inner)
+    panel = _Panel(roof, placed, by, (wide - LEFT - RIGHT, high), inner)
     panel.draw_axes(figure)
     taken = [*panel.draw_roof(figure), *panel.draw_points(figure, drawn)]
     panel.draw_labels(figure, drawn, taken)
@@ -109,8 +115,10 @@ class _Panel:
     """The upper panel: where things are, in powers of ten and in pixels."""
 
     def __init__(
-        self, roof: Mapping[str, float | None], points: Sequence[Point], by: str, inner: float
-    ) -> None:
+        self, roof: Mapping[str, float | None], points: Sequence[Point], by: str,
+        area: tuple[float, float], inner: float,
+    ) -> None:  # fmt: skip
+        self.area = area
         self.inner = inner  # the figure's height between its margins
         self.memory = roof["memory"] or 0.0
         self.products = {p: rate for p in PRODUCTS if (rate := roof.get(p))}
@@ -122,7 +130,6 @@ class _Panel:
         # Room at the left for the slope's name.
         self.x = [math.log10(min(*x, self.ridge / 8)) - 0.1, math.log10(max(x)) + 0.5]
         self.y = [math.log10(min(y)) - 0.3, math.log10(max(y)) + 0.25]
-        self.area = (WIDE - LEFT - RIGHT, ROOFLINE)
 
     def intensity(self, point: Point) -> float:
         return point.intensity if self.by == "unavoidable" else point.traffic_intensity
@@ -308,7 +315,7 @@ class _Panel:
 
     def _paper(self, x: float, y: float) -> dict[str, Any]:
         """Pixels of the panel as fractions of the figure's inner area."""
-        low = 1 - ROOFLINE / self.inner
+        low = 1 - self.area[1] / self.inner
         across, up = rounded([x / self.area[0], low + y / self.inner], 5)
         return {"x": across, "y": up, "xref": "paper", "yref": "paper"}
 

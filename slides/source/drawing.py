@@ -107,6 +107,19 @@ def rect(
     return shape + words(x + w / 2, y + h / 2 + 0.35 * size, text, size, style=style)
 
 
+def grid(
+    values: Sequence[Sequence[Any]], x: float, y: float, step: tuple[float, float],
+    look: Callable[[Any, int, int], dict[str, Any]], gap: float = 4,
+) -> list[str]:  # fmt: skip
+    """A box for each value, row by row; look(value, row, column) says how rect() draws it."""
+    w, h = step
+    return [
+        rect(x + w * j, y + h * i, w - gap, h - gap, **look(value, i, j))
+        for i, row in enumerate(values)
+        for j, value in enumerate(row)
+    ]
+
+
 def words(
     x: float, y: float, text: str, size: int = 20, anchor: str = "middle", style: str = ""
 ) -> str:

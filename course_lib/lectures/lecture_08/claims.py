@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -62,7 +62,7 @@ def _scaled() -> Settled:
     entropy = tuple(drawn.entropy(scale) for scale in drawn.scales)
     given = ((None, None), (table, None), (table, table))
     counted = tuple(round(score_scale(HEAD, *tables) ** 2 / HEAD) for tables in given)
-    fresh = _share_at_the_start(deberta_v3), _share_at_the_start(deberta)
+    fresh = _variance_at_the_start(deberta_v3), _variance_at_the_start(deberta)
     tokens = drawn.scores.shape[-1]
     said = (
         f"entries of variance 1: variance {spread[0]:.2f} after sqrt(d), {spread[1]:.2f} after "
@@ -76,7 +76,7 @@ def _scaled() -> Settled:
 
 
 @torch.no_grad()
-def _share_at_the_start(make: Callable[..., Encoder]) -> float:
+def _variance_at_the_start(make: Callable[..., Encoder]) -> float:
     """Variance of a position term in the first block of an untrained small model, mean of both,
     as a fraction of that of content-to-content."""
     torch.manual_seed(0)
@@ -232,10 +232,19 @@ def _what_the_decoder_has() -> Settled:
     return Settled((len(weights), len(visits), reads, asks, *named), said)
 
 
+class Clipping(NamedTuple):
+    """A model's gradient clipped, and the same model's embeddings perturbed by SiFT."""
+
+    before: float  # the gradient's norm
+    after: float
+    changed: float  # the largest difference of an output, by clipping
+    apart: float  # of the printed formula from torch's clipping, as a fraction of `after`
+    perturbed: float  # how far SiFT's perturbation moves the outputs: symmetric KL, nats a token
+    longer: float  # times that with embeddings ten times as long
+
+
 @lru_cache(maxsize=1)
-def _clipped_and_perturbed() -> tuple[float, float, float, float]:
-    """What clipping changes in the outputs; how far the printed formula is from clipping; how far
-    SiFT's perturbation moves them, in nats; and times that with embeddings ten times as long."""
+def clipped_and_perturbed() -> Clipping:
     model, ids = _tiny(), torch.arange(5, 15)[None]
     embeddings: Any = model.encoder.embeddings
     weights = list(model.parameters())
@@ -249,13 +258,18 @@ def _clipped_and_perturbed() -> tuple[float, float, float, float]:
 
     with torch.no_grad():  # as it is read again after the clipping, to the bit
         before = answer()
-    F.cross_entropy(answer().flatten(0, 1), ids.flatten()).backward()
-    slopes = [one.grad.clone() for one in weights if one.grad is not None]
-    size, most = float(torch.stack([slope.norm() for slope in slopes]).norm()), 0.1
-    torch.nn.utils.clip_grad_norm_(weights, most)
-    cut = [one.grad for one in weights if one.grad is not None]
+    loss = F.cross_entropy(answer().flatten(0, 1), ids.flatten())
+    slopes = torch.autograd.grad(loss, weights, materialize_grads=True)
+    for weight, slope in zip(weights, slopes, strict=True):
+        weight.grad = slope.clone()
+    most = 0.1
+    size = float(torch.nn.utils.clip_grad_norm_(weights, most))
     formula = [slope / max(1.0, size / most) for slope in slopes]  # g / max(1, ‖g‖/γ)
-    apart = max(float((a - b).abs().max()) for a, b in zip(cut, formula, strict=True))
+    apart = max(
+        float((weight.grad - slope).abs().max())
+        for weight, slope in zip(weights, formula, strict=True)
+        if weight.grad is not None
+    )
     with torch.no_grad():
         changed = float((answer() - before).abs().max())
     perturbed = moved()
@@ -263,18 +277,18 @@ def _clipped_and_perturbed() -> tuple[float, float, float, float]:
     handle = embeddings.token.register_forward_hook(lambda *seen: 10 * seen[2])
     longer = moved()
     handle.remove()
-    return changed, apart / most, perturbed, longer / perturbed
+    return Clipping(size, most, changed, apart / most, perturbed, longer / perturbed)
 
 
 def _clipping_is_not_sift() -> Settled:
-    changed, apart, perturbed, longer = _clipped_and_perturbed()
+    found = clipped_and_perturbed()
     said = (
-        f"the printed formula gives what torch's clipping gives (to {apart:.0e}); it changes the "
-        f"outputs by {changed:g}. SiFT's perturbation moves them by a symmetric KL of "
-        f"{perturbed:.1e} nats a token; with embeddings ten times as long, {longer:.2f} times "
-        "as far"
+        f"the printed formula gives what torch's clipping gives (to {found.apart:.0e}); it changes "
+        f"the outputs by {found.changed:g}. SiFT's perturbation moves them by a symmetric KL of "
+        f"{found.perturbed:.1e} nats a token; with embeddings ten times as long, "
+        f"{found.longer:.2f} times as far"
     )
-    return Settled((changed, apart, perturbed, longer), said)
+    return Settled(found[2:], said)
 
 
 # ================================================================ size and cost
@@ -330,31 +344,23 @@ def _longer(tokens: int = 512) -> Settled:
 # ================================================================ what the paper reached
 
 
-def _ablation(*rows: str) -> dict[str, tuple[float, float, float]]:
+def paper_changes(row: str) -> tuple[float, ...]:
     """Points of MNLI (matched), SQuAD 2.0 (F1) and RACE against DeBERTa, by Table 4."""
-    table = printed("deberta")["ablation"]
-
-    def points(row: str) -> tuple[float, float, float]:
-        mnli, _, squad, race = table[row]
-        return mnli[0], squad[0], race
-
-    whole = points("deberta")
-    gained = {}
-    for row in rows:
-        mnli, squad, race = (round(a - b, 1) for a, b in zip(points(row), whole, strict=True))
-        gained[row] = mnli, squad, race
-    return gained
+    (mnli, _, squad, race), whole = (
+        printed("deberta")["ablation"][name] for name in (row, "deberta")
+    )
+    pairs = (mnli[0], whole[0][0]), (squad[0], whole[2][0]), (race, whole[3])
+    return tuple(round(a - b, 1) for a, b in pairs)
 
 
 def _without(*rows: str) -> Settled:
-    gained = _ablation(*rows)
+    gained = {row: paper_changes(row) for row in rows}
     said = "; ".join(
-        f"{row.replace('_', ' ')}: MNLI {a:+.1f}, SQuAD 2.0 {b:+.1f}, RACE {c:+.1f}".replace(
-            "-", "−"
-        )
+        f"{row.replace('_', ' ')}: MNLI {a:+.1f}, SQuAD 2.0 {b:+.1f}, RACE {c:+.1f}"
         for row, (a, b, c) in gained.items()
     )
-    return Settled(tuple(gained.values()), said.replace("roberta", "RoBERTa"))
+    said = said.replace("-", "−").replace("roberta", "RoBERTa")
+    return Settled(tuple(gained.values()), said)
 
 
 def _order() -> Settled:

@@ -181,6 +181,10 @@ SEED, EXAMPLES, PLACES, VISITS = 1, (5, 7, 9), 3, 40
 BATCH = (64, 128)
 
 
+def _selected_times_less(what: str) -> str:
+    return f"{_times_less(selected_traffic(), what):.1f}"
+
+
 def _mask_bytes() -> str:
     return amount(VISITS * torch.ones(BATCH, dtype=torch.bool).nbytes)
 
@@ -454,10 +458,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "visits": lambda: VISITS,
     **{f"held_{twin}": partial(_held, twin) for twin in ("reference", "fast")},
     **{f"limit_{size}": partial(_limit, size) for size in ("base", "mini", "tiny")},
-    **{
-        f"selected_{what}": lambda what=what: f"{_times_less(selected_traffic(), what):.1f}"
-        for what in ("flops", "moved")
-    },
+    **{f"selected_{what}": partial(_selected_times_less, what) for what in ("flops", "moved")},
 }
 
 TYPED = {

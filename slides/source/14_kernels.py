@@ -11,7 +11,7 @@ from typing import Any
 import drawing
 import numpy as np
 import torch
-from drawing import arrow, body_of, code, for_a_hall, rect, svg, table, words
+from drawing import arrow, body_of, code, for_a_hall, grid, rect, svg, table, words
 
 from course_lib import albert, bert, published
 from course_lib.bench.early_exit import Evenly
@@ -64,6 +64,11 @@ from course_lib.teaching.style import BLUE, INK, SKY
 BOLD = ' font-weight="650"'
 PALE, RULE_LINE = "#e3f0f8", "#dcdcdc"
 SOLID = {"fill": PALE, "ink": BLUE, "wide": 2}
+
+
+def _solid_if(solid: bool, text: str = "", **look: Any) -> dict[str, Any]:
+    """A box of a grid: what is computed, read or selected is solid, all else dashed."""
+    return {"text": text, **(SOLID if solid else {"dash": "3 3"}), **look}
 
 
 def _traffic_bars(twins: Twins) -> Any:
@@ -201,6 +206,10 @@ def two_draws() -> str:
         "one stream": (_by_stream(EXAMPLES), _by_stream([alone])),
         "a function": (_by_function(EXAMPLES, 0), _by_function([alone], 0)),
     }
+
+    def look(number: float, i: int, j: int) -> dict[str, Any]:
+        return {"text": f"{number:.4f}", "size": 19, **(SOLID if i == 1 else {})}
+
     parts = [words(x, 18, said, 20, "start", BOLD)
              for x, said in ((250, f"{alone} in a batch"), (680, f"{alone} alone"))]  # fmt: skip
     for row, (name, (batch, single)) in enumerate(drawn.items()):
@@ -208,22 +217,13 @@ def two_draws() -> str:
         same = np.array_equal(batch[1], single[0])
         assert same == (name == "a function")
         parts.append(words(0, y + 58, name, 22, "start", BOLD))
-        for i, example in enumerate(EXAMPLES):
-            parts.append(words(236, y + 23 + 35 * i, str(example), 20, "end"))
-            parts += [
-                _cell(250 + 104 * t, y + 35 * i, batch[i, t], example == alone)
-                for t in range(PLACES)
-            ]
+        parts += [words(236, y + 23 + 35 * i, str(n), 20, "end") for i, n in enumerate(EXAMPLES)]
         parts.append(words(666, y + 58, str(alone), 20, "end"))
-        parts += [_cell(680 + 104 * t, y + 35, single[0, t], True) for t in range(PLACES)]
+        parts += grid(batch, 250, y, (104, 35), look)
+        parts += grid(single, 680, y + 35, (104, 35), lambda x, i, j: look(x, 1, j))
         said = "the same" if same else "others"
         parts.append(words(1010, y + 58, said, 22, "start", BOLD))
     return svg(1150, 256, *parts, says="random numbers of one example in a batch, and alone")
-
-
-def _cell(x: float, y: float, share: float, strong: bool) -> str:
-    look = {"fill": PALE, "ink": BLUE, "wide": 2.5} if strong else {}
-    return rect(x, y, 98, 31, f"{share:.4f}", size=19, **look)
 
 
 def hash_code() -> str:
@@ -245,16 +245,11 @@ def shifted() -> str:
     parts += [words(left + step * (c + 0.5), 50, str(c - T + 1).replace("-", "−"), 19)
               for c in range(width)]  # fmt: skip
     parts += [words(right + step * (j + 0.5), 50, str(j), 19) for j in range(T)]
-    for i in range(T):
-        y = top + step * i
-        parts += [words(x - 14, y + 32, f"row {i}", 19, "end") for x in (left, right)]
-        for c in range(width):
-            place = i * width + c
-            look = SOLID if place in picked else {"dash": "3 4"}
-            parts.append(rect(left + step * c, y, step - 4, step - 4, str(place), **look))
-        for j in range(T):
-            box = (right + step * j, y, step - 4, step - 4)
-            parts.append(rect(*box, str(int(view[i, j])), **SOLID))
+    parts += [words(x - 14, top + 32 + step * i, f"row {i}", 19, "end")
+              for x in (left, right) for i in range(T)]  # fmt: skip
+    table_of = np.arange(T * width).reshape(T, width)
+    parts += grid(table_of, left, top, (step, step), lambda n, i, j: _solid_if(n in picked, str(n)))
+    parts += grid(view.tolist(), right, top, (step, step), lambda n, i, j: _solid_if(True, str(n)))
     jump = int(view[1, 0] - view[0, 0])
     along = int(view[0, 1] - view[0, 0])
     parts += [
@@ -310,22 +305,20 @@ def rules() -> str:
 
 def padding_picture() -> str:
     """Five rows with their padding, and the list of what is real."""
-    lengths, step, tall = (3, 8, 5, 2, 4), 34, 28
-    letters = "abcde"
-    parts = []
-    for row, length in enumerate(lengths):
-        for t in range(8):
-            look = SOLID if t < length else {"dash": "3 3"}
-            parts.append(rect(step * t, 30 * row, step - 4, tall - 2,
-                              letters[row] if t < length else "", size=17, **look))  # fmt: skip
-    place = 0
-    for row, length in sorted(enumerate(lengths), key=lambda pair: pair[1]):
-        for _ in range(length):
-            x, y = 400 + step * (place % 22), 12 + 44 * (place // 22)
-            parts.append(rect(x, y, step - 4, tall, letters[row], size=17, **SOLID))
-            place += 1
+    lengths, step = (3, 8, 5, 2, 4), 34
+    padded = [letter * length + " " * (8 - length)
+              for letter, length in zip("abcde", lengths, strict=True)]  # fmt: skip
+    real = "".join(
+        sorted("".join(padded).replace(" ", ""), key=lambda a: lengths["abcde".index(a)])
+    )
+
+    def look(letter: str, i: int, j: int) -> dict[str, Any]:
+        return _solid_if(letter != " ", letter.strip(), size=17)
+
+    parts = grid(padded, 0, 0, (step, 30), look)
+    parts += grid([real], 400, 12, (step, 32), look)
     parts += [arrow(290, 62, 386, 62),
-              words(400, 86, f"{place} of {8 * len(lengths)} positions; dense layers, norms, "
+              words(400, 86, f"{len(real)} of {8 * len(lengths)} positions; dense layers, norms, "
                     "GELU work on the list,", 20, "start"),
               words(400, 116, "attention on texts of one length at once", 20, "start")]  # fmt: skip
     return svg(1150, 150, *parts, says="a padded batch, and the list of its real tokens")
@@ -355,13 +348,10 @@ def _under_way() -> tuple[int, ...]:
 def leaving_picture() -> str:
     seen = _under_way()
     rows, step, wide = seen[0], 20, 126
-    parts = []
-    for k, count in enumerate(seen):
-        x = 90 + 2 * wide * k / 2
-        parts.append(words(x + wide / 2 - 4, 18, f"layer {k + 1}", 19, style=BOLD))
-        for row in range(rows):
-            look = SOLID if row < count else {"dash": "3 3"}
-            parts.append(rect(x, 28 + step * row, wide - 10, step - 3, **look))
+    parts = [words(90 + wide * (k + 0.5), 18, f"layer {k + 1}", 19, style=BOLD)
+             for k in range(len(seen))]  # fmt: skip
+    computed = [[row < count for count in seen] for row in range(rows)]
+    parts += grid(computed, 90, 28, (wide, step), lambda solid, i, j: _solid_if(solid))
     parts += [words(80, 44 + step * 3.5, "texts", 19, "end"),
               words(660, 60, f"solid: computed, {sum(seen)} of {rows * len(seen)} squares", 21,
                     "start"),
@@ -477,14 +467,13 @@ HALF = BYTES // 2  # a bfloat16
 def tiles() -> str:
     """Queries down, keys across: the band, and one program's way past three zones."""
     cells, size, owner = 12, 25, 6
-    parts = []
-    for i in range(cells):
-        for j in range(cells):
-            inside = abs(i - j) <= 2
-            look = {"fill": "#fdf1d6", "ink": "#8a5f00"} if inside else {"dash": "2 3"}
-            if i == owner:
-                look |= {"wide": 3, "ink": BLUE, "dash": ""}
-            parts.append(rect(50 + size * j, 34 + size * i, size - 3, size - 3, **look))
+
+    def look(_: None, i: int, j: int) -> dict[str, Any]:
+        inside = abs(i - j) <= 2
+        shown = {"fill": "#fdf1d6", "ink": "#8a5f00"} if inside else {"dash": "2 3"}
+        return shown | ({"wide": 3, "ink": BLUE, "dash": ""} if i == owner else {})
+
+    parts = grid([[None] * cells] * cells, 50, 34, (size, size), look)
     y = 34 + size * (owner + 0.5)
     parts += [
         words(50, 20, "keys, a block at a time", 18, "start"), words(40, y + 6, "own", 18, "end"),

@@ -120,8 +120,8 @@ class FusedProjections(nn.Module):
         self.position_query = nn.Linear(H, H) if "p2c" in config.terms else None
 
     def forward(self, x: Tensor, query_states: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """x (B, T, H), query_states (B, K, H) if not x -> query (B, A, K, D), key and value (B, A, T,
-        D)."""
+        """x (B, T, H), query_states (B, K, H) if not x -> query (B, A, K, D), key and value
+        (B, A, T, D)."""
         parts = self.fused(x).unflatten(-1, (self.num_heads, 3, -1))  # (B, T, A, 3, D)
         q, k, v = parts.transpose(1, 2).unbind(3)  # each (B, A, T, D)
         if query_states is not None:
@@ -204,8 +204,9 @@ class DisentangledAttention(nn.Module):
         query_states: Tensor | None = None,
         at: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """x (B, T, H), mask (B, T) -> output (B, K, H), and if asked weights and scores (B, A, K,
-        T). `query_states` (B, K, H): the queries' vectors, if not x; `at` (B, K): their positions."""
+        """x (B, T, H), mask (B, T) -> output (B, K, H), and on request attention weights and scores
+        (B, A, K, T). query_states (B, K, H): what queries are made from, if not x; at (B, K): their
+        positions."""
         q, k, v = self.projections(x, None if query_states is x else query_states)
         position_key, position_query, rows = self.positions(x)
         dropout = self.config.attention_dropout if self.training else 0.0

@@ -540,7 +540,7 @@ def _exit_times() -> str:
 
 def distrust() -> str:
     padding = padded_batch()[1]
-    slow, fast = twins_of("masked-word loss")
+    slow, fast = twins_of("masked-LM loss")
     rows = (
         ("“Shared weights make ALBERT faster.”", "Does it do fewer FLOPs?", _albert_counts()),
         ("“Early exit saves half.”", "Half of what, FLOPs or time?",
@@ -548,7 +548,7 @@ def distrust() -> str:
         ("“Fused attention is the fast one.”", "Where? At which length, which direction?",
          _plain_wins()),
         ("“This kernel reaches more GFLOP/s.”", "Does anybody read what it computes?",
-         f"masked-word loss: the reference does {slow.sum.flops / fast.sum.flops:.1f} times the "
+         f"masked-LM loss: the reference does {slow.sum.flops / fast.sum.flops:.1f} times the "
          "work for the same loss"),
         ("“Twice as fast without padding.”", "How much was padding? 1/(1 − p) limits dense layers.",
          f"p = {padding:.0%} here: at most {1 / (1 - padding):.2f} times"),

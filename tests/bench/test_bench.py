@@ -105,7 +105,7 @@ def test_the_remark_compares_with_the_best_peer_and_with_the_machine():
     assert f"{80 * pretraining.training_flops_per_token('tiny') / 1e9:.0%}" in said
 
 
-# ---- the masked-word loss ------------------------------------------------------------------------
+# ---- the masked-LM loss ------------------------------------------------------------------------
 
 
 def test_logits_where_selected_give_the_peer_the_same_loss_and_gradients():

@@ -14,6 +14,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.bench.masked_loss import masked_only_limit
+from course_lib.bench.summary import in_todays_words
 from course_lib.config import encoder_flops, published
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaConfig
@@ -43,7 +44,7 @@ def _masked_only() -> Settled:
     )
 
 
-def _operations(work: Callable[[], Any]) -> int:
+def _flops(work: Callable[[], Any]) -> int:
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         work()
     return int(counter.get_total_flops())
@@ -57,18 +58,18 @@ def _padding() -> Settled:
     lengths = torch.tensor([8, 16, 24, 32, 40, 48, 56, 64]) * 2
     T = int(lengths.max())
     mask = (torch.arange(T) < lengths[:, None]).long()
-    share = 1 - float(mask.float().mean())
+    padding = 1 - float(mask.float().mean())
     ids = torch.full(mask.shape, 7) * mask
-    padded = _operations(lambda: model(ids, mask))
-    packed = _operations(lambda: model(ids, mask, remove_padding=True))
+    padded = _flops(lambda: model(ids, mask))
+    packed = _flops(lambda: model(ids, mask, remove_padding=True))
     c = model.config
     pairs = 4 * c.num_layers * c.hidden_size  # FLOPs of attention's products for a pair
     linear = (padded - pairs * mask.numel() * T) / (packed - pairs * int((lengths**2).sum()))
     said = (
-        f"{share:.0%} padding, 1/(1 − p) = {1 / (1 - share):.2f}: FLOPs {linear:.2f}× fewer "
+        f"{padding:.0%} padding, 1/(1 − p) = {1 / (1 - padding):.2f}: FLOPs {linear:.2f}× fewer "
         f"in the linear part, {padded / packed:.2f}× with attention"
     )
-    return Settled((linear * (1 - share), padded / packed * (1 - share)), said)
+    return Settled((linear * (1 - padding), padded / packed * (1 - padding)), said)
 
 
 def _intensities() -> Settled:
@@ -88,14 +89,14 @@ def _position_products() -> Settled:
     rows = position_rows(TOKENS, config.span)
     usual = encoder_flops(config, TOKENS)
 
-    def share(path: str) -> float:
+    def added(path: str) -> float:
         def attend() -> Any:
             return disentangled_attention(x, x, x, table, table, rows, path=path)
 
         content = 4 * TOKENS * TOKENS * A * D
-        return L * (_operations(attend) - content) / usual
+        return L * (_flops(attend) - content) / usual
 
-    found = share("reference"), share("gathered")
+    found = added("reference"), added("gathered")
     said = (
         f"at {TOKENS} tokens {found[0]:.0%} with all {2 * config.span:,} rows, {found[1]:.1%} with "
         f"the {len(rows.unique())} that occur"
@@ -106,9 +107,15 @@ def _position_products() -> Settled:
 # ================================================================ goals, and the stored run
 
 
+def _stored(run: str) -> dict[str, Any]:
+    """A stored run of the bench; NotHere where it has not been made."""
+    return in_todays_words(result(run))
+
+
 def _remarks(begins: str) -> dict[str, str]:
     """The remarks of the tables whose titles begin so; NotHere where there are none."""
-    found = {t: said for t, said in result("14_speed")["remarks"].items() if t.startswith(begins)}
+    remarks = _stored("14_speed")["remarks"]
+    found = {t: said for t, said in remarks.items() if t.startswith(begins)}
     if not found:
         raise NotHere(f"the stored run has no table “{begins}…”")
     return found
@@ -126,7 +133,7 @@ def _met(reached: float, goal: float, unit: str = "×") -> str:
 
 def _rates(title: str, run: str = "14_speed") -> dict[str, float]:
     """Median rates of a table's rows, in its order."""
-    tables = result(run)["tables"]
+    tables = _stored(run)["tables"]
     if title not in tables:
         raise NotHere(f"the stored run has no table “{title}”")
     return {row["name"]: median(row["rates"]) for row in tables[title]}
@@ -143,12 +150,12 @@ def _step() -> Settled:
         (shipped,), (best,) = (
             _numbers(remark, rf"ours / {who}(?: \(.*\))? N×")[0] for who in ("shipped", "its best")
         )
-        ((share,),) = _numbers(remark, "N% of the matrix products")
+        ((percent,),) = _numbers(remark, "N% of the matrix products")
         goals = STEP_GOALS.get(size, (1.0, 1.0))
         found += [shipped, best]
         said.append(
             f"{size}: {_met(shipped, goals[0])} as shipped, {_met(best, goals[1])} at its best, "
-            f"{share:.0f}% of the matrix products"
+            f"{percent:.0f}% of the matrix products"
         )
     return Settled(tuple(found), "; ".join(said))
 
@@ -161,7 +168,7 @@ def _masking() -> Settled:
     found, said = [], []
     for kind, goal in MASKING_GOALS.items():
         rates = _rates(f"{kind}, 64×512 tokens")
-        ours = "… word numbers ready" if "words" in kind else "ours: mask_rows(...).labels"
+        ours = "… word numbers ready" if "words" in kind else "ours: mask_sequences(...).labels"
         found.append(rates[ours] / next(iter(rates.values())))
         said.append(f"{kind.removeprefix('Masking ')} {_met(found[-1], goal)}")
     return Settled(tuple(found), "; ".join(said))
@@ -185,8 +192,8 @@ def _padding_removed() -> Settled:
     """Of 1/(1 − p), what the linear part reached, at every fraction of padding."""
     found, said = [], []
     for title, remark in _remarks("Padding removed").items():
-        shares = _numbers(remark, r"linear part N× \(goal N×, limit N×\)")
-        reached = [gain / limit for gain, _, limit in shares]
+        gains = _numbers(remark, r"linear part N× \(goal N×, limit N×\)")
+        reached = [gain / limit for gain, _, limit in gains]
         found += reached
         size = ", ".join(title.split(", ")[3:])
         said.append(f"{size}: {_met(min(reached), PADDING_GOAL, '')} at worst")
@@ -218,10 +225,10 @@ def _exit() -> Settled:
     """Of the ratio of FLOPs, what the clock shows."""
     found, said = [], []
     for title, remark in _remarks("Early exit").items():
-        ((share,),) = _numbers(remark, "N of what they promise")
-        found.append(share)
+        ((reached,),) = _numbers(remark, "N of what they promise")
+        found.append(reached)
         _, layers, *_, precision = title.split(", ")
-        said.append(f"{layers} {precision} {_met(share, EXIT_GOAL, '')}")
+        said.append(f"{layers} {precision} {_met(reached, EXIT_GOAL, '')}")
     return Settled(tuple(found), "; ".join(said))
 
 

@@ -17,7 +17,7 @@ from course_lib.bench.early_exit import flop_ratio
 from course_lib.bench.masked_loss import masked_only_limit
 from course_lib.bench.measuring import peak_bytes
 from course_lib.bench.roofline import Case, cases
-from course_lib.bench.summary import COMPARED, SpeedRow, speed_rows
+from course_lib.bench.summary import COMPARED, SpeedRow, in_todays_words, speed_rows
 from course_lib.bench.traffic import Traffic, by_kind, total, traffic
 from course_lib.config import published
 from course_lib.kernels import disentangled
@@ -41,7 +41,7 @@ BYTES = 4  # of a float32
 @lru_cache(maxsize=1)
 def stored_run() -> dict[str, Any]:
     """The stored run of the bench on a processor."""
-    return read_result("14_speed")
+    return in_todays_words(read_result("14_speed"))
 
 
 def measured_on() -> str:
@@ -320,12 +320,12 @@ def _holds_more() -> str:
 
 def is_seen(one: Counted) -> bool:
     """Masks are made by numpy, which traffic() does not see."""
-    return bool(one.sum.flops) or one.name == "ELECTRA's draw"
+    return bool(one.sum.flops) or one.name == "ELECTRA's sampling"
 
 
 def _least_work() -> str:
     """The fast masked-word loss does fewer FLOPs a byte than its reference."""
-    slow, fast = twins_of("masked-word loss")
+    slow, fast = twins_of("masked-LM loss")
     assert fast.intensity < slow.intensity
     return f"{slow.intensity:.0f} to {fast.intensity:.0f}"
 

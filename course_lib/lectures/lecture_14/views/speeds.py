@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from course_lib.bench.summary import in_todays_words
 from course_lib.teaching.chart_parts import log_ticks
 from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
 from course_lib.teaching.playgrounds import playground
@@ -37,6 +38,7 @@ def speed_chart(found: Mapping[str, Any], table: str | None = None) -> Live:
     table that is not among them."""
     import ipywidgets as w
 
+    found = in_todays_words(found)
     titles = _titles(found)
     first = table or titles[0]
     controls = {

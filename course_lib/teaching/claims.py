@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from statistics import mean
 from typing import Any, Literal
 
+import torch
+from torch import Tensor, nn
+
+from course_lib.encoder import count_parameters
 from course_lib.files import data_path
 
 from .page import card, inline
-from .results import in_words, read_result
+from .results import in_words, read_result, shown
 from .rooms import room
 
 How = Literal["computed", "measured", "cited"]
@@ -58,6 +63,10 @@ class Claim:
                 "accepts, any other to have both and a rejected value. Add or remove them."
             )
 
+
+computed, measured, cited = (
+    partial(Claim, how="computed"), partial(Claim, how="measured"), partial(Claim, how="cited")
+)  # fmt: skip
 
 COLUMNS = ("they say", "who", "it is", "you measured", "settled by")
 
@@ -122,6 +131,41 @@ def printed(paper: str) -> dict[str, Any]:
     return tomllib.loads(data_path("papers", f"{paper}.toml").read_text(encoding="utf-8"))
 
 
+def difference(paper: str, table: str, row: str, against: str, digits: int = 2) -> dict[str, float]:
+    """Points by which one printed row of a paper's table exceeds another, by column."""
+    rows = printed(paper)[table]
+    cells = zip(rows["columns"], rows[row], rows[against], strict=True)
+    return {column: round(a - b, digits) for column, a, b in cells}
+
+
+def in_points(differences: Mapping[str, float]) -> str:
+    """Differences as a claim's detail says them: "QNLI +3.5, MNLI-m +0.5"."""
+    return ", ".join(f"{name} {points:+.1f}" for name, points in differences.items())
+
+
+@cache
+def parameters(model: Callable[[str], nn.Module], size: str) -> int:
+    """Parameters of a published size, counted on the meta device: shapes without memory."""
+    with torch.device("meta"):
+        return count_parameters(model(size))
+
+
+def processor_time_ratios(first: nn.Module, second: nn.Module, ids: Tensor) -> list[float]:
+    """How many times the processor time of `first` `second` takes on ids, in each of 15 rounds.
+
+    In a round both run, in turns first; two more rounds before them warm up."""
+    ratios = []
+    with torch.no_grad():
+        for number in range(17):
+            spent = {}
+            for model in (first, second) if number % 2 else (second, first):
+                begun = time.process_time()
+                model(ids)
+                spent[model] = time.process_time() - begun
+            ratios.append(spent[second] / spent[first])
+    return ratios[2:]
+
+
 def near(expected: float, tolerance: float) -> Callable[[Any], bool]:
     """A checker: a number within `tolerance` of `expected`."""
     return lambda value: abs(value - expected) <= tolerance
@@ -166,8 +210,10 @@ def compared(
         run: [of[seed] - base[seed] for seed in sorted(of.keys() & base.keys())]
         for run, of in reached.items()
     }
-    said = "; ".join(f"{run} {verdict(points)}" for run, points in gained.items())
-    said = f"{called or measure}: {against} {in_words(list(base.values()))}; in points, {said}"
+    said = "; ".join(f"{shown(run)} {verdict(points)}" for run, points in gained.items())
+    said = (
+        f"{called or measure}: {shown(against)} {in_words(list(base.values()))}; in points, {said}"
+    )
     return Settled(tuple(mean(points) for points in gained.values()), said)
 
 
@@ -178,6 +224,14 @@ def claims(lecture: str) -> tuple[Claim, ...]:
     """
     entries: tuple[Claim, ...] = room(lecture, "claims").CLAIMS
     return entries
+
+
+@cache
+def settled(lecture: str, id: str) -> Settled:
+    """What comes out of one claim of a lecture that is computed or measured."""
+    settle = next(entry.settle for entry in claims(lecture) if entry.id == id)
+    assert settle is not None, f"claim {id} of lecture {lecture} is cited: nothing to settle"
+    return settle()
 
 
 def claims_table(lecture: str, only: Sequence[str] | None = None) -> ClaimsTable:

@@ -15,9 +15,8 @@ from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
 from course_lib.kernels.disentangled import disentangled_attention_reference, score_parts
 from course_lib.kernels.positions import position_rows, row_table
 from course_lib.lectures.lecture_08.claims import clipped_and_perturbed, paper_changes
-from course_lib.lectures.lecture_08.experiments import LENGTH, NARROW, RECIPES, small_model
+from course_lib.lectures.lecture_08.experiments import RECIPES, small_model
 from course_lib.lectures.lecture_08.numbers import (
-    DISTANCES_ONLY,
     KEY_J,
     QUERY,
     QUERY_I,
@@ -29,15 +28,12 @@ from course_lib.lectures.lecture_08.numbers import (
     SPAN,
     TOKENS,
     TOY,
-    WITH_POSITIONS,
     ahead,
     masked_accuracy,
     seeds_below,
-    signed,
     sizes_of_models,
     step_time,
     steps,
-    stored_queue,
     three_products,
     toy_maps,
     which_delta,
@@ -46,9 +42,11 @@ from course_lib.lectures.lecture_08.numbers import (
 from course_lib.lectures.lecture_08.views.distance_buckets import delta_drawing, distance_rows
 from course_lib.lectures.lecture_08.views.score_spread import score_variance_drawing
 from course_lib.objectives.sift import sift_loss
-from course_lib.teaching import ablation_chart, curves_chart
+from course_lib.teaching import ablation_chart, curves_chart, queue_chart
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import printed
+from course_lib.teaching.numbers import signed
+from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, GREY, INK, VERMILION
 
 BOLD = ' font-weight="650"'
@@ -323,7 +321,7 @@ def beside_the_paper() -> str:
 
 def queue_text() -> str:
     """The first two sentences of a row: workers masked, things drawn anew; below, who it was."""
-    line = _queue_line(stored_queue()["words"])
+    line = _queue_line(stored("08_queue")["words"])
     return svg(1150, 104, *line, says="two sentences of the queue with their workers masked")
 
 
@@ -374,26 +372,13 @@ def code_decoder() -> str:
     )  # without the saving at masked places
 
 
-def _chance() -> float:
-    return 1 / len(stored_queue()["words"])
-
-
 def queue_lines() -> Any:
-    """The fraction of workers named right along training; the seeds' mean and range."""
-    short = dict(WITH_POSITIONS)
-    short |= {
-        name: f"distances to {n}" for name, n in zip(DISTANCES_ONLY, (LENGTH, NARROW), strict=True)
-    }
-    curves = {said: [run["curve"] for run in stored_queue()["runs"][name]]
-              for name, said in short.items()}  # fmt: skip
-    figure = curves_chart(
-        curves, x_title="training step", y_title="workers named", title="", percent=True,
-        levels={"chance level": _chance()},
-    )  # fmt: skip
-    labels = [a for a in figure.layout.annotations if a.xref == "paper"]
-    for label, y in zip(labels, (1.02, 0.91, 0.80, 0.42, 0.31, 0.13), strict=True):
-        label.y = y  # those that end at the same height, one under another
-    return for_a_hall(figure, 1120, 350, right=260)
+    """The page's chart: the fraction of workers named right along training."""
+    figure = for_a_hall(queue_chart(stored("08_queue")), 1120, 350, right=500)
+    labels = sorted((a for a in figure.layout.annotations if a.xref == "paper"), key=lambda a: -a.y)
+    for label, y in zip(labels, (1.02, 0.9, 0.78, 0.5, 0.37, 0.24, 0.11), strict=True):
+        label.update(y=y, text=label.text.replace("<br>", " "))  # one line each, one under another
+    return figure
 
 
 # ---------------------------------------------------------------- 17: SiFT

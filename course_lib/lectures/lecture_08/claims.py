@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import mean
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.config import encoder_flops, published
-from course_lib.encoder import Encoder, count_parameters
+from course_lib.encoder import Encoder
 from course_lib.family.deberta import (
     DebertaConfig,
     DebertaForMaskedLM,
@@ -31,17 +31,21 @@ from course_lib.kernels.positions import position_rows, row_table, score_scale
 from course_lib.objectives.sift import sift_loss
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import (
-    Claim,
     Settled,
     all_near,
+    cited,
     compared,
+    computed,
     is_,
+    measured,
     near,
+    parameters,
     printed,
     result,
 )
+from course_lib.teaching.results import outcome
 
-from .experiments import LENGTH, NARROW, outcome
+from .experiments import LENGTH, NARROW
 from .views import score_statistics
 
 HEAD = 64  # width of a head at the published sizes
@@ -294,14 +298,8 @@ def _clipping_is_not_sift() -> Settled:
 # ================================================================ size and cost
 
 
-@lru_cache(maxsize=8)
-def _count(of: Callable[..., Encoder], size: str, **changes: Any) -> int:
-    with torch.device("meta"):  # counts without filling a hundred million numbers
-        return count_parameters(of(size, **changes))
-
-
 def _sizes() -> Settled:
-    found = tuple(_count(deberta, size) for size in ("base", "large"))
+    found = tuple(parameters(deberta, size) for size in ("base", "large"))
     said = f"{found[0]:,}; DeBERTa-large {found[1]:,}"
     return Settled(found, said)
 
@@ -313,14 +311,18 @@ def _extra() -> Settled:
     formula = 2 * L * d * d + 2 * k * d
     usual = published("roberta", "base", RobertaConfig)
     tables = (usual.max_positions + usual.type_vocab_size) * d
-    counted = _count(deberta, "base") - (_count(roberta, "base", pooler=False) - tables)
+    counted = parameters(deberta, "base") - (
+        parameters(partial(roberta, pooler=False), "base") - tables
+    )
     said = f"{formula:,} by the formula ({2 * L * d * d:,} + {2 * k * d:,}), {counted:,} counted"
     return Settled((counted, formula), said)
 
 
 def _shared() -> Settled:
     """Millions of parameters saved where positions pass through the content's projections."""
-    own, shared = (_count(deberta_v3, "base", shared_projections=one) for one in (False, True))
+    own, shared = (
+        parameters(partial(deberta_v3, shared_projections=one), "base") for one in (False, True)
+    )
     rows = printed("deberta")["second_generation"]
     less = rows["base"]["parameters"] - rows["shared_projections"]["parameters"]
     said = f"{own - shared:,} fewer at base size; the table's rows differ by {less} million"
@@ -449,11 +451,13 @@ def _decoder() -> Settled:
 LECTURE_000, LECTURE_001, LECTURE_003 = (
     f"source lecture {number}" for number in ("000", "001", "003")
 )
-_HERE: dict[str, Any] = {"how": "measured"}
-_BOTH = "differences in DeBERTa's Table 4; two layers, equal steps, data/results/08_positions.json"
+_BOTH = (
+    "differences in DeBERTa's Table 4; two layers, equal steps, data/results/08_positions.json: a "
+    "regression check"
+)
 
 CLAIMS = (
-    Claim(
+    computed(
         id="E33",
         they_say="three scores are added and divided by sqrt(d)",
         who=LECTURE_000,
@@ -464,7 +468,6 @@ CLAIMS = (
             "normalised. In the first the table starts so small that content-to-content is nearly "
             "all"
         ),
-        how="computed",
         settled_by="random queries, keys, tables; untrained models, through score_parts, here",
         settle=_scaled,
         accepts=lambda found: (
@@ -474,18 +477,17 @@ CLAIMS = (
         ),
         rejected=(1.0, 0.33, 3.7, 3.7, 1, 1, 1, 1.0, 1.0),
     ),
-    Claim(
+    computed(
         id="E98",
         they_say="attention scores are computed separately",
         who=LECTURE_003,
         it_is="three attention scores are computed, and *summed* before one softmax",
-        how="computed",
         settled_by="weights of our attention against one softmax and against three, here",
         settle=_one_softmax,
         accepts=lambda found: found[0] < 1e-5 and found[1] > 0.01,
         rejected=(0.5, 0.0),
     ),
-    Claim(
+    computed(
         id="E34",
         they_say="one P_ij for both terms, cut at −k and k",
         who=LECTURE_000,
@@ -493,13 +495,12 @@ CLAIMS = (
             "row numbers from 0 to 2k − 1: 2k rows, not 2k + 1. The paper's two terms look up two "
             "rows, δ(i, j) and δ(j, i); in using one for both the lecture agrees with the code"
         ),
-        how="computed",
         settled_by="the table of six tokens with k = 2, here",
         settle=_rows_of_six,
         accepts=is_(((0, 1, 2, 3), 5, 30)),
         rejected=((0, 1, 2, 3, 4), 5, 0),
     ),
-    Claim(
+    measured(
         id="δ(j, i)",
         they_say="the third term looks up δ(j, i)",
         who="DeBERTa, equation 4",
@@ -509,7 +510,6 @@ CLAIMS = (
             "model, unless the table is symmetric. A table of its own would only have its rows "
             "turned, but for the far end"
         ),
-        how="measured",
         settled_by=(
             "transformers, run here with one row of its table set; the authors' file "
             "DeBERTa/deberta/disentangled_attention.py (microsoft/DeBERTa) reads the same"
@@ -518,7 +518,7 @@ CLAIMS = (
         accepts=is_((((1,), (1,)), ((1,), (1,)), tuple(range(8, 20)))),
         rejected=(((1,), (-1,)), ((1,), (-1,)), tuple(range(8, 20))),
     ),
-    Claim(
+    measured(
         id="E35",
         they_say="enhanced mask decoder: softmax(W [h ; p]), position embedding concatenated",
         who=LECTURE_000,
@@ -526,10 +526,9 @@ CLAIMS = (
             "no concatenation: the absolute position is added to the *query* in two more visits of "
             "the last block; key and value stay the same. But concatenation gives the position, too"
         ),
-        how="measured",
         settled_by=(
             "the weights of our decoder, and what passes through the last block, here; "
-            "data/results/08_queue.json"
+            "data/results/08_queue.json: a regression check"
         ),
         settle=_what_the_decoder_has,
         accepts=lambda found: (
@@ -537,7 +536,7 @@ CLAIMS = (
         ),
         rejected=(2, 0, True, True, 1.0, 1.0, 0.1),  # a matrix for [h ; p], and no visit
     ),
-    Claim(
+    computed(
         id="E36",
         they_say="SiFT: g / max(1, ‖g‖/γ)",
         who=LECTURE_000,
@@ -545,7 +544,6 @@ CLAIMS = (
             "that is gradient clipping, which leaves the present outputs as they are. SiFT "
             "perturbs the normalised embeddings and trains for the same outputs"
         ),
-        how="computed",
         settled_by="both on a small DeBERTa, here",
         settle=_clipping_is_not_sift,
         accepts=lambda found: (
@@ -553,7 +551,7 @@ CLAIMS = (
         ),
         rejected=(0.0, 0.0, 0.0, 1.0),  # SiFT, were it clipping
     ),
-    Claim(
+    computed(
         id="E50",
         they_say="DeBERTa > RoBERTa > ELECTRA > BERT",
         who=LECTURE_001,
@@ -561,13 +559,12 @@ CLAIMS = (
             "ELECTRA and XLNet come before RoBERTa; ALBERT-xxlarge, which the table leaves out, "
             "averages 89.96"
         ),
-        how="computed",
         settled_by="DeBERTa's Table 1; the mean of ALBERT's row in its Table 9",
         settle=_order,
         accepts=is_((("DeBERTa", "ELECTRA", "XLNet", "RoBERTa", "BERT"), 89.96)),
         rejected=(("DeBERTa", "RoBERTa", "ELECTRA", "BERT"), 89.96),
     ),
-    Claim(
+    computed(
         id="E98 SuperGLUE",
         they_say="state of the art on SuperGLUE",
         who="source lectures 001 and 003",
@@ -575,13 +572,12 @@ CLAIMS = (
             "the model of 1.5 billion parameters with SiFT (which it used on GLUE, too: appendix, "
             "Table 12), not the sizes one meets: 0.1 above people alone, 0.5 as an ensemble"
         ),
-        how="computed",
         settled_by="differences of DeBERTa's SuperGLUE scores",
         settle=_superglue,
         accepts=is_((0.1, 0.5)),
         rejected=(-0.1, 0.5),
     ),
-    Claim(
+    measured(
         id="equal steps",
         they_say="at equal text and steps DeBERTa is ahead",
         who="DeBERTa, Table 4",
@@ -600,9 +596,8 @@ CLAIMS = (
             and -0.05 < value[3] < 0
         ),
         rejected=(((-1.4, -3.0, -4.9),), 0.068, 0.012, 0.068),  # as at equal steps
-        **_HERE,
     ),
-    Claim(
+    measured(
         id="each term",
         they_say="both position terms help",
         who="DeBERTa, Table 4",
@@ -622,9 +617,8 @@ CLAIMS = (
             and value[3] < -0.3
         ),
         rejected=(((-0.4, -1.2, -2.4), (-0.3, -1.7, -2.1)), -0.4, -0.3, -0.5),  # another score
-        **_HERE,
     ),
-    Claim(
+    measured(
         id="decoder here",
         they_say="the enhanced mask decoder helps by absolute positions",
         who="DeBERTa, Table 4 and section 3.2",
@@ -643,53 +637,48 @@ CLAIMS = (
             and -0.03 < value[3] < 0
         ),
         rejected=(((-0.2, -1.2, -1.4),), -0.05, -0.05, -0.05),  # were it the positions
-        **_HERE,
     ),
-    Claim(
+    computed(
         id="DeBERTa and RTD",
         they_say="pre-trained by replaced-token detection, DeBERTa is better still",
         who="DeBERTa, Table 15",
         it_is="so: 1.8 and 2.3 points of MNLI at base size; v3 is pre-trained that way",
-        how="computed",
         settled_by="DeBERTa's Table 15 against its scores at base size",
         settle=_replaced_tokens,
         accepts=is_((1.8, 2.3)),
         rejected=(0.0, 0.0),
     ),
-    Claim(
+    computed(
         id="size of DeBERTa",
         they_say="DeBERTa-base: 134 million parameters",
         who="DeBERTa, Table 13",
         it_is="138.6 million with every weight of the released shape; large has 405.2 million",
-        how="computed",
         settled_by="models built here",
         settle=_sizes,
         accepts=is_((138_601_728, 405_163_008)),
         rejected=(134_000_000, 405_163_008),
     ),
-    Claim(
+    computed(
         id="extra parameters",
         they_say="2Ld² + 2kd more parameters than BERT or RoBERTa",
         who="DeBERTa, appendix A.7",
         it_is="14.9 million at base size, to the last unit: two matrices a layer, and the table",
-        how="computed",
         settled_by="the formula; DeBERTa-base less a RoBERTa-base without positions and segments",
         settle=_extra,
         accepts=is_((14_942_208, 14_942_208)),
         rejected=(786_432, 786_432),  # the table alone
     ),
-    Claim(
+    computed(
         id="shared projections",
         they_say="sharing the projections takes DeBERTa-base from 134 to 120 million",
         who="DeBERTa, Table 13",
         it_is="so: nearly all of the extra goes, and by the table no score is lost",
-        how="computed",
         settled_by="models of the second generation built here, with and without",
         settle=_shared,
         accepts=near(14.17, 0.01),
         rejected=0.0,
     ),
-    Claim(
+    measured(
         id="30% more",
         they_say="30% more computation than BERT or RoBERTa",
         who="DeBERTa, appendix A.7",
@@ -699,54 +688,49 @@ CLAIMS = (
         ),
         settled_by=(
             "FLOPs of two products with 2k rows, base size; time of a training step, "
-            "data/results/08_positions.json"
+            "data/results/08_positions.json: a regression check"
         ),
         settle=_longer,
         accepts=lambda value: (
             abs(value[0] - 0.2) < 0.005 and 1.3 < value[1] < 4 and value[1] > value[2]
         ),
         rejected=(0.2, 1.3, 1.3),
-        **_HERE,
     ),
-    Claim(
+    computed(
         id="slip 3 abstract",
         they_say="+2.3 on SQuAD 2.0 over RoBERTa's 88.4",
         who="DeBERTa, abstract",
         it_is="RoBERTa has 89.4 in the paper's own Table 2: +1.3",
-        how="computed",
         settled_by="the abstract and Table 2 of DeBERTa",
         settle=_gain_on_squad,
         accepts=is_((2.3, 1.3)),
         rejected=(2.3, 2.3),
     ),
-    Claim(
+    computed(
         id="slip 3 QNLI",
         they_say="RoBERTa: QNLI 93.9",
         who="DeBERTa, Table 1",
         it_is="94.7; with 93.9 RoBERTa's mean falls from 88.9 to the 88.8 that the table prints",
-        how="computed",
         settled_by="RoBERTa's Table 5, and the mean of its eight scores",
         settle=_cell_of_roberta,
         accepts=is_((94.7, 88.9, 88.8)),
         rejected=(93.9, 88.8, 88.8),
     ),
-    Claim(
+    cited(
         id="slip 3 average",
         they_say="DeBERTa-large: 90.00 on average",
         who="DeBERTa, Table 1",
         it_is="the row's own eight scores have the mean 89.9",
-        how="cited",
         settled_by="cited: DeBERTa (He et al. 2020), the row of Table 1",
     ),
-    Claim(
+    cited(
         id="slip 3 letters",
         they_say="−C2P leaves out term (c), −P2C term (b)",
         who="DeBERTa, section 5.2.1",
         it_is="the other way round: in equation 4 content-to-position is (b)",
-        how="cited",
         settled_by="cited: DeBERTa, equation 4 and section 5.2.1",
     ),
-    Claim(
+    measured(
         id="queue here",
         they_say="words with like neighbours need absolute positions",
         who="DeBERTa, section 3.2",
@@ -754,10 +738,12 @@ CLAIMS = (
             "so here: BERT names all eight workers; distances alone, near or far, stay at chance "
             "level, five times as many steps or not"
         ),
-        settled_by="a queue that only absolute positions decide, data/results/08_queue.json",
+        settled_by=(
+            "a queue that only absolute positions decide, data/results/08_queue.json: a regression "
+            "check"
+        ),
         settle=lambda: _queue((FAR, f"{FAR}, longer", "BERT")),
         accepts=lambda value: max(value[:2]) < 0.2 and value[2] > 0.6,
         rejected=(0.875, 0.875, 0.875),  # were distances enough at once
-        **_HERE,
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
 from statistics import mean
 from typing import Any
@@ -14,8 +14,9 @@ from course_lib import bert, count_parameters, published, to_transformers
 from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta, deberta_v3
 from course_lib.kernels.disentangled import ScoreParts, score_parts, score_scale
 from course_lib.kernels.positions import position_rows, row_table
-from course_lib.teaching.claims import claims, printed
-from course_lib.teaching.results import read_result
+from course_lib.teaching.claims import claims, printed, settled
+from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.results import outcome, stored
 from course_lib.text.world import MicroWorld
 
 from .claims import paper_changes
@@ -27,23 +28,14 @@ from .experiments import (
     QUEUE_RECIPES,
     SEEDS,
     STORIES,
-    outcome,
     small_model,
 )
 from .views.distance_buckets import DistanceRows, distance_rows
 from .views.score_spread import score_statistics
 
 
-def signed(points: float) -> str:
-    return f"{points:+.1f}".replace("-", "−")
-
-
 def whole(number: float) -> str:
     return f"{number:.0f}".replace("-", "−")
-
-
-def _percent(values: Sequence[float]) -> str:
-    return f"{mean(values):.0%}"
 
 
 def _in_letters(number: int) -> str:
@@ -203,29 +195,17 @@ def _apart_from_theirs() -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _settled(claim: str) -> Any:
-    """What settles a claim of this lecture, as a value."""
-    settle = next(one for one in claims("08") if one.id == claim).settle
-    assert settle is not None, claim
-    return settle().value
-
-
 @lru_cache(maxsize=1)
 def which_delta() -> tuple[Any, Any, tuple[int, ...]]:
     """Distances at which row k + 1 acts in transformers, (c2p, p2c) of both generations; and those
     at which the paper's form cannot be had by turning the table (k = 8, 20 tokens)."""
-    first, second, unlike = _settled("δ(j, i)")
+    first, second, unlike = settled("08", "δ(j, i)").value
     assert first == second == ((1,), (1,))  # as the slide says
     return first, second, unlike
 
 
-@lru_cache(maxsize=1)
-def _found() -> dict[str, Any]:
-    return read_result("08_positions")
-
-
 def masked_accuracy(name: str) -> list[float]:
-    return outcome(_found(), "masked_accuracy")[name]
+    return outcome(stored("08_positions"), "masked_accuracy")[name]
 
 
 def ahead(better: str, worse: str) -> list[float]:
@@ -236,12 +216,12 @@ def ahead(better: str, worse: str) -> list[float]:
 
 
 def steps(name: str) -> int:
-    return int(_found()["recipes"][name]["steps"])
+    return int(stored("08_positions")["recipes"][name]["steps"])
 
 
 def step_time(name: str = "DeBERTa") -> float:
     """Times as long as a step of BERT."""
-    seconds = _found()["step_seconds"]
+    seconds = stored("08_positions")["step_seconds"]
     return float(seconds[name] / seconds["BERT"])
 
 
@@ -249,7 +229,7 @@ def _at_equal_time() -> str:
     """What BERT reaches in no more than DeBERTa's time; the slide says that it is ahead."""
     assert steps("BERT, equal time") / steps("BERT") <= step_time()
     assert mean(ahead("BERT, equal time", "DeBERTa")) > 0
-    return _percent(masked_accuracy("BERT, equal time"))
+    return percent(masked_accuracy("BERT, equal time"))
 
 
 def _equal_time_seeds() -> str:
@@ -320,11 +300,6 @@ def _second_saves() -> str:
     return f"{((first[0] - first[1]) - (second[0] - second[1])) / 1e6:.1f}"
 
 
-@lru_cache(maxsize=1)
-def stored_queue() -> dict[str, Any]:
-    return read_result("08_queue")
-
-
 WITH_POSITIONS = {
     "BERT": "BERT",
     f"distances to {NARROW}, place side by side": "side by side",
@@ -337,7 +312,7 @@ LONGER = f"distances to {LENGTH}, no decoder, longer"
 
 
 def _named(name: str) -> list[float]:
-    return outcome(stored_queue(), "accuracy")[name]
+    return outcome(stored("08_queue"), "accuracy")[name]
 
 
 def _all_workers() -> str:
@@ -347,13 +322,13 @@ def _all_workers() -> str:
 
 
 def _workers() -> str:
-    assert len(stored_queue()["words"]) == 8  # as the guesses say
+    assert len(stored("08_queue")["words"]) == 8  # as the guesses say
     return "eight"
 
 
 def _all_from(name: str) -> int:
     """The step from which on even the slowest seed names all."""
-    curves = [run["curve"] for run in stored_queue()["runs"][name]]
+    curves = [run["curve"] for run in stored("08_queue")["runs"][name]]
     return max(next(step for step, named in curve if named > 0.99) for curve in curves)
 
 
@@ -370,13 +345,12 @@ def _longer_end() -> str:
 
 def _longer_best() -> str:
     """The highest that a seed of the long run ever has on the way."""
-    return (
-        f"{max(named for run in stored_queue()['runs'][LONGER] for _, named in run['curve']):.0%}"
-    )
+    curves = (run["curve"] for run in stored("08_queue")["runs"][LONGER])
+    return f"{max(named for curve in curves for _, named in curve):.0%}"
 
 
 def _accuracy(recipe: str) -> str:
-    return _percent(masked_accuracy(recipe))
+    return percent(masked_accuracy(recipe))
 
 
 def _superglue(who: str) -> float:
@@ -426,7 +400,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "claims_in_all": lambda: len(claims("08")),
     "concat_from": lambda: _all_from(f"distances to {NARROW}, place side by side"),
     "content_attends": lambda: _attends_most(0),
-    "cost_formula": lambda: f"{_settled('30% more')[0]:.0%}",
+    "cost_formula": lambda: f"{settled('08', '30% more').value[0]:.0%}",
     "cost_paper": lambda: f"{printed('deberta')['cost']['more_compute']:.0%}",
     "decoder_from": lambda: _all_from(f"distances to {NARROW}, decoder"),
     "decoder_time": _decoder_time,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -21,7 +22,16 @@ from course_lib.family.deberta import DebertaConfig
 from course_lib.kernels.disentangled import disentangled_attention
 from course_lib.kernels.masking import count_to_predict
 from course_lib.kernels.positions import position_rows
-from course_lib.teaching.claims import Claim, NotHere, Settled, all_near, near, result
+from course_lib.teaching.claims import (
+    Claim,
+    NotHere,
+    Settled,
+    all_near,
+    computed,
+    measured,
+    near,
+    result,
+)
 
 TOKENS, RATE = 128, 0.15
 RUN = "data/results/14_speed.json"
@@ -261,21 +271,20 @@ def _all_above(least: float) -> Callable[[Any], bool]:
     return lambda value: len(value) > 0 and min(value) > least
 
 
-_GOAL: dict[str, Any] = {"who": "this course's goal", "how": "measured"}
+goal = partial(measured, who="this course's goal")
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim(
+    computed(
         id="intensity",
         they_say="a processor with more FLOP/s is faster in proportion",
         who="often said",
         it_is="at what is compute-bound; whatever touches each number once is memory-bound",
-        how="computed",
         settled_by="arithmetic intensity, FLOPs over bytes, of a product and of a sum",
         settle=_intensities,
         accepts=all_near((4_096 / 6, 1 / 12), 0.01),
         rejected=(4_096 / 6, 4_096 / 6),  # as if a sum were compute-bound
     ),
-    Claim(
+    computed(
         id="limit masked only",
         they_say="15% are selected, so a step can be 1/0.15 = 6.7 times as fast",
         who="a tempting slip",
@@ -284,7 +293,6 @@ CLAIMS: tuple[Claim, ...] = (
             "blocks stay. (The course's step goes further: of the last block, too, it computes "
             "most at the selected positions alone.)"
         ),
-        how="computed",
         settled_by="FLOPs of BERT's blocks and head, and the course's count of masked tokens",
         settle=_masked_only,
         accepts=lambda value: (
@@ -292,18 +300,17 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         rejected=(1 / RATE,) * 4,
     ),
-    Claim(
+    computed(
         id="limit padding",
         they_say="removing a fraction p of padding gains at most 1/(1 − p)",
         who="this page",
         it_is="in what treats tokens one by one; attention works on pairs and may gain more",
-        how="computed",
         settled_by="FLOPs counted while BERT runs, padded and not",
         settle=_padding,
         accepts=lambda value: abs(value[0] - 1) < 1e-6 and 1 < value[1] < 1.2,
         rejected=(1.2, 1.2),
     ),
-    Claim(
+    computed(
         id="position products",
         they_say="30% more computation than BERT or RoBERTa",
         who="DeBERTa, appendix A.7",
@@ -311,13 +318,12 @@ CLAIMS: tuple[Claim, ...] = (
             "in short texts most rows of the position embeddings are out of reach; what remains "
             "is a few percent"
         ),
-        how="computed",
         settled_by="FLOPs counted while the reference and the gathered path run",
         settle=_position_products,
         accepts=all_near((0.216, 0.054), 0.002),
         rejected=(0.30, 0.30),
     ),
-    Claim(
+    goal(
         id="goal step",
         they_say="pre-training 8 and 12 times transformers as shipped, 2 and 4 times its best",
         it_is="ours is ahead of both at mini and tiny; by how much, the stored run says",
@@ -325,9 +331,8 @@ CLAIMS: tuple[Claim, ...] = (
         settle=_step,
         accepts=_all_above(1),
         rejected=(8.0, 0.9),
-        **_GOAL,
     ),
-    Claim(
+    goal(
         id="goal masking",
         they_say="masking 10 times as fast as transformers' collator, whole words 20 times",
         it_is="a whole batch at once beats a sequence at a time; the stored run says by how much",
@@ -335,9 +340,8 @@ CLAIMS: tuple[Claim, ...] = (
         settle=_masking,
         accepts=_all_above(2),
         rejected=(10.0, 1.0),
-        **_GOAL,
     ),
-    Claim(
+    goal(
         id="goal DeBERTa",
         they_say="DeBERTa 1.3 to 3 times as fast as transformers', at most sizes",
         it_is="ours is ahead wherever a goal was set; the stored run says which were met",
@@ -345,9 +349,8 @@ CLAIMS: tuple[Claim, ...] = (
         settle=_deberta,
         accepts=_all_above(1),
         rejected=(2.0, 0.9),
-        **_GOAL,
     ),
-    Claim(
+    goal(
         id="goal GPU",
         they_say="on a GPU at 8,192 tokens 5 times transformers forward, 2 times with backward",
         it_is="ahead, as no matrix of all pairs is written; the stored run says by how much",
@@ -355,46 +358,41 @@ CLAIMS: tuple[Claim, ...] = (
         settle=_gpu,
         accepts=_all_above(1),
         rejected=(5.0, 0.9),
-        **_GOAL,
     ),
-    Claim(
+    goal(
         id="goal padding",
         they_say="without padding, 0.9 of the limit 1/(1 − p) in the linear part",
         it_is="most of the limit is reached; the stored run says how much",
-        settled_by=f"a block without attention, {RUN}",
+        settled_by=f"a block without attention, {RUN}: a regression check",
         settle=_padding_removed,
         accepts=lambda value: len(value) > 0 and min(value) > 0.6 and max(value) < 1.3,
         rejected=(0.9, 0.3),
-        **_GOAL,
     ),
-    Claim(
+    goal(
         id="goal distillation",
         they_say="the distillation loss in 1/5 of the memory, and 1.2 times as fast",
         it_is="less memory at every size; the stored run says what it gains in time",
-        settled_by=f"a vocabulary of 30,522, forward and backward, {RUN}",
+        settled_by=f"a vocabulary of 30,522, forward and backward, {RUN}: a regression check",
         settle=_distillation,
         accepts=lambda value: len(value) > 0 and min(value[::2]) > 0.9 and min(value[1::2]) > 2,
         rejected=(1.2, 1.0),
-        **_GOAL,
     ),
-    Claim(
+    goal(
         id="goal exit",
         they_say="early exit saves on the clock 0.85 of what it saves in FLOPs",
         it_is="most of it, as sequences are taken out of the batch; the stored run says how much",
-        settled_by=f"32 sequences that leave evenly, {RUN}",
+        settled_by=f"32 sequences that leave evenly, {RUN}: a regression check",
         settle=_exit,
         accepts=lambda value: len(value) > 0 and min(value) > 0.5 and max(value) < 1.2,
         rejected=(0.85, 0.2),
-        **_GOAL,
     ),
-    Claim(
+    measured(
         id="fused backward",
         they_say="fused attention is the faster one",
         who="often said",
         it_is=(
             "not in training on a CPU in bfloat16: its backward pass is slow, plain products win"
         ),
-        how="measured",
         settled_by=f"both paths at 128 tokens, {RUN}",
         settle=_fused_backward,
         accepts=lambda value: value[1] > 1,

@@ -566,7 +566,8 @@ def test_queues_that_cannot_be_drawn_say_why() -> None:
 
 
 def test_the_rows_of_dots_serve_the_outcome_of_positions() -> None:
-    from course_lib.lectures.lecture_08.experiments import RECIPES, outcome
+    from course_lib.lectures.lecture_08.experiments import RECIPES
+    from course_lib.teaching.results import outcome
 
     found = {
         "runs": {
@@ -576,7 +577,7 @@ def test_the_rows_of_dots_serve_the_outcome_of_positions() -> None:
     }
     reached = outcome(found, "masked_accuracy")
     figure = run_charts.ablation_chart(
-        {"equal steps": reached}, title="t", x_title="share right", percent=True
+        {"equal steps": reached}, title="t", x_title="accuracy", percent=True
     )
     rows = [name.replace("<br>", " ") for name in figure.layout.yaxis.ticktext]
     assert rows == list(RECIPES)

@@ -66,17 +66,17 @@ def _scaled() -> Settled:
     entropy = tuple(drawn.entropy(scale) for scale in drawn.scales)
     given = ((None, None), (table, None), (table, table))
     counted = tuple(round(score_scale(HEAD, *tables) ** 2 / HEAD) for tables in given)
-    fresh = _variance_at_the_start(deberta_v3), _variance_at_the_start(deberta)
+    start = _variance_at_the_start(deberta_v3), _variance_at_the_start(deberta)
     tokens = drawn.scores.shape[-1]
     said = (
         f"entries of variance 1: variance {spread[0]:.2f} after sqrt(d), {spread[1]:.2f} after "
         f"sqrt(3d); softmax of {entropy[0]:.2f} and {entropy[1]:.2f} nats ({tokens} equal "
         f"probabilities have {math.log(tokens):.2f}). With one, two and three terms our code "
         f"divides by the root of {counted[0]}d, {counted[1]}d, {counted[2]}d. At random "
-        f"initialisation a position term has {fresh[0]:.0%} of the variance of content-to-content "
-        f"(second generation), {fresh[1]:.2%} (first)"
+        f"initialisation a position term has {start[0]:.0%} of the variance of content-to-content "
+        f"(second generation), {start[1]:.2%} (first)"
     )
-    return Settled((*spread, *entropy, *counted, *fresh), said)
+    return Settled((*spread, *entropy, *counted, *start), said)
 
 
 @torch.no_grad()
@@ -159,8 +159,8 @@ def _unlike(tokens: int = 20, span: int = 8) -> tuple[int, ...]:
     key = torch.randn(1, 1, tokens, HEAD, generator=draw)
     table = torch.randn(1, 2 * span, HEAD, generator=draw)
     rows = position_rows(tokens, span)
-    asks = table[0, row_table(rows).T]  # (T, T, D): of the pair (i, j), the row δ(j, i)
-    paper = (asks * key[0, 0]).sum(-1)  # (T, T)
+    queries = table[0, row_table(rows).T]  # (T, T, D): of the pair (i, j), the row δ(j, i)
+    paper = (queries * key[0, 0]).sum(-1)  # (T, T)
     turned = torch.cat([table[:, -1:], table[:, 1:].flip(1)], dim=1)  # row k + m <-> row k − m
     code = score_parts(key, key, None, turned, rows).position_to_content
     assert code is not None
@@ -221,19 +221,19 @@ def _what_the_decoder_has() -> Settled:
         before = model(torch.arange(5, 15)[None]).hidden_states[-2]
     visits = [(x, asking) for x, asking in seen if asking is not None]
     reads = all(torch.equal(x, before) for x, _ in visits)
-    asks = any(torch.equal(asking, before) for _, asking in visits)
+    queries = any(torch.equal(asking, before) for _, asking in visits)
     weights = {name: tuple(one.shape) for name, one in decoder.named_parameters()}
     said = ", ".join(f"{name} {shape}" for name, shape in weights.items())
     said = (
         f"of its own the decoder has {said}; it visits the last block {len(visits)} times more, "
         f"key and value made from the same input: {'yes' if reads else 'no'}; the query: "
-        f"{'yes' if asks else 'no'}"
+        f"{'yes' if queries else 'no'}"
     )
     reached = outcome(result("08_queue"), "accuracy")
     named = tuple(mean(reached[NEAR + way]) for way in ("decoder", *OTHER_WAYS))
     said += f". Of a queue {named[0]:.0%} is named with it, {named[1]:.0%} by concatenation, "
     said += f"{named[2]:.0%} with neither"
-    return Settled((len(weights), len(visits), reads, asks, *named), said)
+    return Settled((len(weights), len(visits), reads, queries, *named), said)
 
 
 class Clipping(NamedTuple):

@@ -48,7 +48,7 @@ class PositionRecipe:
     """A small BERT or DeBERTa, 128 wide, on a fixed finite set of stories.
 
     kind: "absolute" (BERT) or "disentangled"; the rest of the first block belongs to the second.
-    places: False leaves the decoder's two visits, but its absolute places at zero."""
+    places: False leaves the decoder's two visits, but its position embeddings at zero."""
 
     kind: str = "disentangled"
     steps: int = 1_200
@@ -92,9 +92,9 @@ class PositionMaterial:
 def prepare(world: MicroWorld | None = None) -> PositionMaterial:
     """Draw the stories (seed 0 of each split) and pack them."""
     world = world or MicroWorld.load()
-    told, unseen = world.stories(STORIES, seed=0), world.stories(HELDOUT, seed=0, split="heldout")
+    train, heldout = world.stories(STORIES, seed=0), world.stories(HELDOUT, seed=0, split="heldout")
     return PositionMaterial(
-        world, story_sequences(world, told, LENGTH), story_sequences(world, unseen, LENGTH)
+        world, story_sequences(world, train, LENGTH), story_sequences(world, heldout, LENGTH)
     )
 
 
@@ -254,16 +254,16 @@ def queue_model(recipe: QueueRecipe, world: MicroWorld, seed: int) -> nn.Module:
     return deberta_masked_lm(encoder, recipe.decoder == "query")
 
 
-def queue_batch(told: Queues, special_mask: int) -> Batch:
+def queue_batch(drawn: Queues, special_mask: int) -> Batch:
     """Every worker masked, and selected for prediction."""
-    count, tokens = told.sequences.input_ids.shape
-    at = (torch.arange(count)[:, None] * tokens + told.at).flatten()  # (N·8,)
-    masked = told.sequences.input_ids.flatten().clone()
+    count, tokens = drawn.sequences.input_ids.shape
+    at = (torch.arange(count)[:, None] * tokens + drawn.at).flatten()  # (N·8,)
+    masked = drawn.sequences.input_ids.flatten().clone()
     labels = masked[at]
     masked[at] = special_mask
     inputs = {
         "input_ids": masked.view(count, tokens),
-        "attention_mask": told.sequences.attention_mask,
+        "attention_mask": drawn.sequences.attention_mask,
         "predict_at": at,
     }
     return Batch(inputs, {"labels": labels})

@@ -190,7 +190,7 @@ def _mask_bytes() -> str:
 
 
 def view_of_three() -> Tensor:
-    """The library's view (3, 3) of a table (3, 5) that holds the places of its numbers."""
+    """The library's view (3, 3) of a table (3, 5) that holds its numbers' positions in memory."""
     T = 3
     places = torch.arange(float(T * (2 * T - 1))).view(1, T, -1)
     return disentangled._skew(places, T)[0].int()

@@ -109,7 +109,7 @@ def test_a_sentence_names_the_three_numbers_of_the_strongest_key() -> None:
     shown = three_scores.draw_score_maps(HALVES, 1)
     share = 100 * torch.tensor([1.25, -2.0, 1.25]).softmax(-1)[0].item()
     said = (
-        "“<a>” (position 1) looks most at “[CLS]” (position 0, distance 1 − 0 = 1): "
+        "“<a>” (position 1) attends most to “[CLS]” (position 0, distance 1 − 0 = 1): "
         "content-to-content 1.00 + content-to-position 0.50 + position-to-content −0.25 = 1.25, "
         f"which the softmax makes {share:.0f}%."
     )
@@ -185,7 +185,7 @@ def test_score_maps_redraw_at_every_control(encoder: Encoder, tokenizer: WordPie
     for name, value in ends:
         before = picture_of(live)
         controls[name].value = value
-        assert picture_of(live) != before and "looks most at" in picture_of(live), name
+        assert picture_of(live) != before and "attends most to" in picture_of(live), name
     assert (controls["layer"].max, controls["head"].max, controls["position"].max) == (2, 3, 10)
     controls["position"].value = 10
     controls["text"].value = "the [MASK] rose"

@@ -7,10 +7,9 @@ key token's, both counted from 0 (He et al. 2020, equation 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
-from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
+from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
 from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.style import BLUE, cividis
 
@@ -165,8 +164,7 @@ def bucket_picture(found: DistanceRows, distance: int, *, as_image: bool = False
     content = _FILLS + _axes(found) + _zones(found) + _staircase(found) + _mark(found, distance)
     drawing = svg_drawing(WIDE, TOP + HIGH + 72, content, label)
     drawing = svg_image(drawing, label) if as_image else drawing
-    words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
-    return Html(card(drawing + _key() + words, "distance-buckets", 780), "\n".join(said))
+    return Html(card(drawing + _key() + paragraphs(said), "distance-buckets", 780), "\n".join(said))
 
 
 def _bucket_words(found: DistanceRows, distance: int) -> list[str]:
@@ -350,13 +348,12 @@ def delta_picture(
     said = _delta_words(table, span, i, j)
     label = " ".join(said)
     drawing = svg_image(drawing, label) if as_image else drawing
-    words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
     lines = []
     for name, values in (("δ(i, j)", table), ("δ(j, i)", zip(*table, strict=True))):
         lines.append(f"{name}, a line a query token i:")
         lines += [" ".join(f"{value:2}" for value in row) for row in values]
     text = "\n".join(lines)
-    return Html(card(drawing + words, "delta-tables", 780), f"{text}\n{label}")
+    return Html(card(drawing + paragraphs(said), "delta-tables", 780), f"{text}\n{label}")
 
 
 def delta_drawing(tokens: int, span: int, i: int, j: int) -> str:

@@ -10,10 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
 from typing import TYPE_CHECKING
 
-from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image, table_row
+from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image, table_row
 from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.style import BLUE, GREEN, VERMILION
 
@@ -127,8 +126,7 @@ def score_variance_picture(
     said = _said(measured, tokens)
     drawing = score_variance_drawing(head_size, tokens, seed)
     drawing = svg_image(drawing, " ".join(said)) if as_image else drawing
-    words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
-    html = card(drawing + _table(measured) + words, "score-variance", 780)
+    html = card(drawing + _table(measured) + paragraphs(said), "score-variance", 780)
     return Html(html, "\n".join([*(" ".join(line) for line in _cells(measured)), *said]))
 
 

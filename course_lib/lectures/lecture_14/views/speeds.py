@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from course_lib.bench.summary import in_todays_words
 from course_lib.teaching.chart_parts import log_ticks
-from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
+from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
 from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.style import BLUE, INK, rounded
 
@@ -83,7 +83,7 @@ def speed_picture(found: Mapping[str, Any], table: str, *, as_image: bool = Fals
     drawing = speed_drawing(found, table)
     if as_image:
         drawing = svg_image(drawing, f"{table}: {said[0]}")
-    html = [_title(table), drawing, *map(_paragraph, said)]
+    html = [_title(table), drawing, paragraphs(said)]
     text = [table, *map(_line, rows), *said]
     for other in _titles(found) if as_image else []:
         if other != table:
@@ -146,10 +146,6 @@ def _line(row: Speed) -> str:
 
 def _title(table: str) -> str:
     return f'<p style="margin:0 0 4px;font-weight:700">{escape(table)}</p>'
-
-
-def _paragraph(line: str) -> str:
-    return f'<p style="margin:6px 0 0;white-space:pre-line">{escape(line)}</p>'
 
 
 def _folded(table: str, rows: Sequence[Speed], remark: str) -> str:

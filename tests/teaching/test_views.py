@@ -675,3 +675,20 @@ def test_a_long_text_keeps_its_mask_in_sight() -> None:
         assert "[MASK]" in shown and len(shown) <= 94
         assert ("…" in shown) and all(w in [*words, "[MASK]", "…"] for w in shown.split())
     assert _around_the_mask("short [MASK]") == "short [MASK]"
+
+
+# ---------------------------------------------------------------- the lectures' views
+
+CONTROL = re.compile(
+    r"\bw\.(?:Text|IntSlider|FloatSlider|Dropdown|SelectionSlider|Checkbox|Button)\("
+)
+LIVE = {
+    path.stem: code
+    for path in sorted(Path(page.__file__).parents[1].glob("lectures/*/views/*.py"))
+    if CONTROL.search(code := path.read_text(encoding="utf-8"))
+}
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_every_control_has_a_name(name: str) -> None:
+    assert len(CONTROL.findall(LIVE[name])) == len(re.findall(r"description=", LIVE[name]))

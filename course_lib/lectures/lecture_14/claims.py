@@ -12,10 +12,10 @@ from statistics import median
 from typing import Any
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.bench.masked_loss import masked_only_limit
 from course_lib.bench.summary import in_todays_words
+from course_lib.bench.traffic import total, traffic
 from course_lib.config import encoder_flops, published
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaConfig
@@ -55,9 +55,8 @@ def _masked_only() -> Settled:
 
 
 def _flops(work: Callable[[], Any]) -> int:
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        work()
-    return int(counter.get_total_flops())
+    with torch.no_grad():
+        return total(traffic(work)).flops
 
 
 def _padding() -> Settled:

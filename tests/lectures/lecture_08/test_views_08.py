@@ -6,14 +6,12 @@ import json
 import math
 import re
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from view_parts import drawn, labels_of, picture_of, plain
 
-import course_lib.lectures.lecture_08.views as views
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta_encoder
 from course_lib.family.deberta import deberta_masked_lm as masked_lm
@@ -557,14 +555,6 @@ def test_a_recipe_may_train_longer_and_no_label_leaves_the_figure() -> None:
     assert max(note.y for note in figure.layout.annotations) == high
 
 
-def test_queues_that_cannot_be_drawn_say_why() -> None:
-    with pytest.raises(ValueError, match="no points"):
-        run_charts.queue_chart({"words": ["a"], "runs": {}})
-    broken = {"words": ["a"], "runs": {"BERT": [{"curve": [[20, math.nan]]}]}}
-    with pytest.raises(ValueError, match="all of them numbers"):
-        run_charts.queue_chart(broken)
-
-
 def test_the_rows_of_dots_serve_the_outcome_of_positions() -> None:
     from course_lib.lectures.lecture_08.experiments import RECIPES
     from course_lib.teaching.results import outcome
@@ -582,22 +572,3 @@ def test_the_rows_of_dots_serve_the_outcome_of_positions() -> None:
     rows = [name.replace("<br>", " ") for name in figure.layout.yaxis.ticktext]
     assert rows == list(RECIPES)
     assert figure.layout.height <= 460 and len({t.marker.symbol for t in figure.data}) > 5
-
-
-# ---------------------------------------------------------------- all of them
-
-
-def test_the_package_offers_them() -> None:
-    for name in ("score_maps", "draw_score_maps", "attention_parts", "bucket_chart",
-                 "delta_tables", "score_variance", "score_statistics"):  # fmt: skip
-        for _ in range(2):  # also after the module of that name was loaded
-            assert callable(getattr(views, name))
-
-
-@pytest.mark.parametrize("name", ["three_scores", "distance_buckets", "score_spread"])
-def test_every_control_has_a_name(root: Path, name: str) -> None:
-    (path,) = (root / "course_lib" / "lectures").glob(f"*/views/{name}.py")
-    source = path.read_text(encoding="utf-8")
-    kinds = "Text|IntSlider|FloatSlider|Dropdown|SelectionSlider|Checkbox"
-    controls = len(re.findall(rf"w\.(?:{kinds})\(", source))
-    assert controls == len(re.findall(r"description=", source)) > 0

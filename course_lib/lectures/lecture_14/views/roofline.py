@@ -6,7 +6,7 @@ What differs in colour differs in marker too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from course_lib.teaching.chart_parts import (
@@ -156,21 +156,14 @@ class _Panel:
 
     def draw_roof(self, figure: Any) -> list[Box]:
         """Memory's slope, a flat line for each precision; returns what labels must not cover."""
-        import plotly.graph_objects as go
-
         taken: list[Box] = []
         left, right = 10 ** self.x[0], 10 ** self.x[1]
         top = max(self.products.values())
         for precision, rate in self.products.items():
             ink, dashes = PRODUCTS[precision]
             bend = max(left, rate / self.memory)
-            figure.add_trace(
-                go.Scatter(
-                    x=rounded([bend, right]), y=rounded([rate] * 2), mode="lines",
-                    name=f"{precision} products", hoverinfo="skip",
-                    line={"color": ink, "dash": dashes, "width": 2.2},
-                )
-            )  # fmt: skip
+            line = {"color": ink, "dash": dashes, "width": 2.2}
+            _add_line(figure, f"{precision} products", [bend, right], [rate] * 2, line)
             text = f"{precision} products: {number(rounded([rate], 3)[0], False)} GFLOP/s"
             at = self.pixels(right, rate)
             wide = LETTER * len(text)
@@ -181,13 +174,9 @@ class _Panel:
             self.texts.append((at[0] - wide, at[1] + 1, at[0], at[1] + 20))
             taken += self._along((bend, rate), (right, rate))
         taken += self._slope(figure, left, top)
-        figure.add_trace(
-            go.Scatter(
-                x=rounded([self.ridge] * 2), y=rounded([10 ** self.y[0], self.products["float32"]]),
-                name="ridge", mode="lines", line={"color": GREY, "dash": "dot", "width": 1.4},
-                hoverinfo="skip",
-            )
-        )  # fmt: skip
+        line = {"color": GREY, "dash": "dot", "width": 1.4}
+        ends = [10 ** self.y[0], self.products["float32"]]
+        _add_line(figure, "ridge", [self.ridge] * 2, ends, line)
         foot = self.pixels(self.ridge, 10 ** self.y[0])
         said = f"ridge: {number(rounded([self.ridge], 2)[0], False)} a byte"
         figure.add_annotation(
@@ -201,17 +190,11 @@ class _Panel:
 
     def _slope(self, figure: Any, left: float, top: float) -> list[Box]:
         """Memory's limit, its name along it; returns the pixels they take."""
-        import plotly.graph_objects as go
-
         start = max(left, 10 ** self.y[0] / self.memory)
         end = min(top / self.memory, 10 ** self.x[1])
         ends = [(x, x * self.memory) for x in (start, end)]
-        figure.add_trace(
-            go.Scatter(
-                x=rounded(x for x, _ in ends), y=rounded(y for _, y in ends), mode="lines",
-                name="memory", line={"color": INK, "width": 2.2}, hoverinfo="skip",
-            )
-        )  # fmt: skip
+        x, y = zip(*ends, strict=True)
+        _add_line(figure, "memory", x, y, {"color": INK, "width": 2.2})
         (x0, y0), (x1, y1) = (self.pixels(*end) for end in ends)
         angle = math.atan2(y1 - y0, x1 - x0)
         text = f"memory: {number(rounded([self.memory], 3)[0], False)} GB/s"
@@ -232,31 +215,19 @@ class _Panel:
 
     def draw_points(self, figure: Any, drawn: Mapping[str, Look]) -> list[Box]:
         """Markers, and a line from each reference to its fast twins."""
-        import plotly.graph_objects as go
-
         taken: list[Box] = []
         for point in self.points:
             if point.twin != "fast" or (slow := _reference(point, self.points)) is None:
                 continue
             ends = [(self.intensity(p), p.gflops) for p in (slow, point)]
             ink = drawn[point.name].colour
-            line = {"color": ink, "width": 1.5}
-            figure.add_trace(
-                go.Scatter(
-                    x=rounded(x for x, _ in ends), y=rounded(y for _, y in ends), mode="lines",
-                    name=f"{point.name}, from reference to fast", line=line, hoverinfo="skip",
-                )
-            )  # fmt: skip
+            name, line = f"{point.name}, from reference to fast", {"color": ink, "width": 1.5}
+            x, y = zip(*ends, strict=True)
+            _add_line(figure, name, x, y, line)
             taken += self._along(*ends)
         for point in self.points:
-            figure.add_trace(
-                go.Scatter(
-                    x=rounded([self.intensity(point)]), y=rounded([point.gflops]), mode="markers",
-                    name=_full(point), marker=_marker(point, drawn[point.name]),
-                    hovertemplate=f"{_full(point)}: {_duration(point.seconds)}, %{{x}} a byte, "
-                    "%{y} GFLOP/s<extra></extra>",
-                )
-            )  # fmt: skip
+            at = (self.intensity(point), point.gflops)
+            _add_marker(figure, point, *at, "%{x} a byte, %{y} GFLOP/s", drawn[point.name])
             x, y = self.pixels(self.intensity(point), point.gflops)
             taken.append((x - 7, y - 7, x + 7, y + 7))
         return taken
@@ -377,11 +348,32 @@ def _duration(seconds: float) -> str:
     return f"{rounded([1e3 * seconds], 3)[0]:,g} ms"
 
 
-def _marker(point: Point, look: Look) -> dict[str, Any]:
+def _add_line(
+    figure: Any, name: str, x: Iterable[float], y: Iterable[float], line: dict[str, Any],
+    **axes: str,
+) -> None:  # fmt: skip
+    import plotly.graph_objects as go
+
+    given = {"name": name, "mode": "lines", "line": line, "hoverinfo": "skip", **axes}
+    figure.add_trace(go.Scatter(x=rounded(x), y=rounded(y), **given))
+
+
+def _add_marker(
+    figure: Any, point: Point, x: float, y: float, said: str, look: Look, **axes: str
+) -> None:
     """Hollow for a reference, filled for a fast twin."""
+    import plotly.graph_objects as go
+
     fill = look.colour if point.twin == "fast" else "white"
-    return {"symbol": look.symbol, "size": 11, "color": fill,
-            "line": {"color": look.colour, "width": 2}}  # fmt: skip
+    edge = {"color": look.colour, "width": 2}
+    figure.add_trace(
+        go.Scatter(
+            x=rounded([x]), y=rounded([y]), mode="markers", name=_full(point),
+            marker={"symbol": look.symbol, "size": 11, "color": fill, "line": edge},
+            hovertemplate=f"{_full(point)}: {_duration(point.seconds)}, {said}<extra></extra>",
+            **axes,
+        )
+    )  # fmt: skip
 
 
 def _around(half: float) -> Iterator[tuple[float, float]]:
@@ -408,11 +400,9 @@ def _draw_strip(
     points: Sequence[Point],
     names: Sequence[str],
     drawn: Mapping[str, Look],
-    share: float,
+    high: float,
 ) -> None:
     """The lower panel: kernels without matrix products in rows, by bytes a second."""
-    import plotly.graph_objects as go
-
     rows = {name: [p for p in points if p.name == name] for name in names}
     rates = [p.gigabytes for row in rows.values() for p in row]
     span = [math.log10(min([*rates, memory])) - 0.25, math.log10(max([*rates, memory])) + 0.35]
@@ -422,11 +412,11 @@ def _draw_strip(
             "domain": [NAMES, 1], "title": {"text": "GB/s of inputs and outputs"},
         },
         yaxis2={
-            "domain": rounded([0, share]), "anchor": "x2", "range": [len(rows) - 0.5, -0.5],
+            "domain": rounded([0, high]), "anchor": "x2", "range": [len(rows) - 0.5, -0.5],
             "tickvals": [], "showgrid": False,
         },
     )  # fmt: skip
-    top = {"y": rounded([share])[0], "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    top = {"y": rounded([high])[0], "yref": "paper", "yanchor": "bottom", "showarrow": False}
     figure.add_annotation(
         **top, x=0, xref="paper", xanchor="left", yshift=20,
         text="<b>Without matrix products</b> there are no FLOPs to count: bytes a second",
@@ -435,30 +425,17 @@ def _draw_strip(
         **top, x=rounded([math.log10(memory)])[0], xref="x2", xanchor="center",
         text=f"memory: {number(rounded([memory], 3)[0], False)} GB/s",
     )  # fmt: skip
-    figure.add_trace(
-        go.Scatter(
-            x=rounded([memory] * 2), y=[-0.5, len(rows) - 0.5], mode="lines", name="memory",
-            line={"color": INK, "width": 2.2}, xaxis="x2", yaxis="y2", hoverinfo="skip",
-        )
-    )  # fmt: skip
+    below = {"xaxis": "x2", "yaxis": "y2"}
+    ends = [-0.5, len(rows) - 0.5]
+    _add_line(figure, "memory", [memory] * 2, ends, {"color": INK, "width": 2.2}, **below)
     for place, (name, row) in enumerate(rows.items()):
         look = drawn[name]
-        figure.add_trace(
-            go.Scatter(
-                x=rounded(p.gigabytes for p in row), y=[place] * len(row), mode="lines",
-                line={"color": look.colour, "width": 1.5}, xaxis="x2", yaxis="y2",
-                name=f"{name}, from reference to fast", hoverinfo="skip",
-            )
-        )  # fmt: skip
+        line = {"color": look.colour, "width": 1.5}
+        ends = [p.gigabytes for p in row]
+        name = f"{name}, from reference to fast"
+        _add_line(figure, name, ends, [place] * len(row), line, **below)
         for point in row:
-            figure.add_trace(
-                go.Scatter(
-                    x=rounded([point.gigabytes]), y=[place], mode="markers", name=_full(point),
-                    marker=_marker(point, look), xaxis="x2", yaxis="y2",
-                    hovertemplate=f"{_full(point)}: {_duration(point.seconds)}, %{{x}} GB/s"
-                    "<extra></extra>",
-                )
-            )  # fmt: skip
+            _add_marker(figure, point, point.gigabytes, place, "%{x} GB/s", look, **below)
         fast = next((p for p in row if p.twin == "fast"), row[0])
         figure.add_annotation(
             x=NAMES, xref="paper", y=place, yref="y2", xanchor="right", xshift=-8, showarrow=False,

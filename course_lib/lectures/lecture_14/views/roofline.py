@@ -193,8 +193,8 @@ class _Panel:
         start = max(left, 10 ** self.y[0] / self.memory)
         end = min(top / self.memory, 10 ** self.x[1])
         ends = [(x, x * self.memory) for x in (start, end)]
-        x, y = zip(*ends, strict=True)
-        _add_line(figure, "memory", x, y, {"color": INK, "width": 2.2})
+        across, up = zip(*ends, strict=True)
+        _add_line(figure, "memory", across, up, {"color": INK, "width": 2.2})
         (x0, y0), (x1, y1) = (self.pixels(*end) for end in ends)
         angle = math.atan2(y1 - y0, x1 - x0)
         text = f"memory: {number(rounded([self.memory], 3)[0], False)} GB/s"
@@ -222,8 +222,8 @@ class _Panel:
             ends = [(self.intensity(p), p.gflops) for p in (slow, point)]
             ink = drawn[point.name].colour
             name, line = f"{point.name}, from reference to fast", {"color": ink, "width": 1.5}
-            x, y = zip(*ends, strict=True)
-            _add_line(figure, name, x, y, line)
+            across, up = zip(*ends, strict=True)
+            _add_line(figure, name, across, up, line)
             taken += self._along(*ends)
         for point in self.points:
             at = (self.intensity(point), point.gflops)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from course_lib.teaching.chart_parts import (
     Box,
@@ -20,6 +20,9 @@ from course_lib.teaching.chart_parts import (
 )
 from course_lib.teaching.style import GREY, INK, VERMILION, Look, looks, rounded
 
+if TYPE_CHECKING:
+    from course_lib.bench.roofline import Placed
+
 WIDE = 760  # pixels
 ROOFLINE = 400  # pixels, the upper panel's height
 LEFT, RIGHT, TOP = 70, 30, 60
@@ -29,30 +32,9 @@ LETTER = 6.7  # pixels a letter of a label is wide, about
 PRODUCTS = {"float32": (INK, "solid"), "bfloat16": (VERMILION, "dash")}
 
 
-class Point(Protocol):
-    """A kernel's twin, counted and timed (bench.roofline.Placed)."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def twin(self) -> str: ...
-    @property
-    def how(self) -> str: ...
-    @property
-    def intensity(self) -> float: ...
-    @property
-    def traffic_intensity(self) -> float: ...
-    @property
-    def gflops(self) -> float: ...
-    @property
-    def gigabytes(self) -> float: ...
-    @property
-    def seconds(self) -> float: ...
-
-
 def roofline_chart(
     roof: Mapping[str, float | None],
-    points: Sequence[Point],
+    points: Sequence[Placed],
     by: str = "unavoidable",
     *,
     wide: float = WIDE,
@@ -91,7 +73,7 @@ def roofline_chart(
     return figure
 
 
-def _check_roof(roof: Mapping[str, float | None], points: Sequence[Point], by: str) -> None:
+def _check_roof(roof: Mapping[str, float | None], points: Sequence[Placed], by: str) -> None:
     if not points:
         raise ValueError("roofline_chart was given no points; expected some, as placements() does.")
     if by not in ("unavoidable", "moved"):
@@ -115,7 +97,7 @@ class _Panel:
     """The upper panel: where things are, in powers of ten and in pixels."""
 
     def __init__(
-        self, roof: Mapping[str, float | None], points: Sequence[Point], by: str,
+        self, roof: Mapping[str, float | None], points: Sequence[Placed], by: str,
         area: tuple[float, float], inner: float,
     ) -> None:  # fmt: skip
         self.area = area
@@ -131,7 +113,7 @@ class _Panel:
         self.x = [math.log10(min(*x, self.ridge / 8)) - 0.1, math.log10(max(x)) + 0.5]
         self.y = [math.log10(min(y)) - 0.3, math.log10(max(y)) + 0.25]
 
-    def intensity(self, point: Point) -> float:
+    def intensity(self, point: Placed) -> float:
         return point.intensity if self.by == "unavoidable" else point.traffic_intensity
 
     def pixels(self, x: float, y: float) -> tuple[float, float]:
@@ -256,8 +238,8 @@ class _Panel:
                 )  # fmt: skip
 
     def _arranged(
-        self, order: Sequence[Point], taken: Sequence[Box]
-    ) -> list[tuple[Point, float, float, list[Box], float]]:
+        self, order: Sequence[Placed], taken: Sequence[Box]
+    ) -> list[tuple[Placed, float, float, list[Box], float]]:
         """Each label's middle in pixels, the line to it, and how far it is from its marker: the
         nearest place where it covers nothing and its line crosses no text."""
         texts, full = list(self.texts), [*taken, *self.texts]
@@ -315,20 +297,20 @@ def _leader(x: float, y: float, dx: float, dy: float, half: float) -> list[Box]:
 # ---------------------------------------------------------------- points
 
 
-def _reference(point: Point, points: Sequence[Point]) -> Point | None:
+def _reference(point: Placed, points: Sequence[Placed]) -> Placed | None:
     same = (p for p in points if p.name == point.name and p.twin == "reference")
     return next(same, None)
 
 
-def _has_fast(point: Point, points: Sequence[Point]) -> bool:
+def _has_fast(point: Placed, points: Sequence[Placed]) -> bool:
     return any(p.name == point.name and p.twin == "fast" for p in points)
 
 
-def _full(point: Point) -> str:
+def _full(point: Placed) -> str:
     return ", ".join(part for part in (point.name, point.twin, point.how) if part)
 
 
-def _label(point: Point, points: Sequence[Point]) -> str:
+def _label(point: Placed, points: Sequence[Placed]) -> str:
     """The name, and how many times less it takes than its reference."""
     name = f"{point.name}, {point.how}" if point.how else point.name
     slow = _reference(point, points)
@@ -359,7 +341,7 @@ def _add_line(
 
 
 def _add_marker(
-    figure: Any, point: Point, x: float, y: float, said: str, look: Look, **axes: str
+    figure: Any, point: Placed, x: float, y: float, said: str, look: Look, **axes: str
 ) -> None:
     """Hollow for a reference, filled for a fast twin."""
     import plotly.graph_objects as go
@@ -397,7 +379,7 @@ def _box(x: float, y: float, half: float) -> Box:
 def _draw_strip(
     figure: Any,
     memory: float,
-    points: Sequence[Point],
+    points: Sequence[Placed],
     names: Sequence[str],
     drawn: Mapping[str, Look],
     high: float,

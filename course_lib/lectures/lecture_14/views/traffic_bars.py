@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from course_lib.teaching.chart_parts import new_figure
 from course_lib.teaching.style import CYCLE, GREY, PATTERNS, rounded
+
+if TYPE_CHECKING:
+    from course_lib.bench.traffic import Traffic
 
 WIDE = 760  # pixels
 WAYS = ("read", "written")
@@ -16,19 +19,11 @@ REST = "all other"
 UNITS = {"GB": 1e9, "MB": 1e6, "kB": 1e3, "bytes": 1.0}
 
 
-class Moved(Protocol):
-    """What is counted of a kind of operation (bench.traffic.Traffic)."""
-
-    @property
-    def flops(self) -> int: ...
-    @property
-    def read(self) -> int: ...
-    @property
-    def written(self) -> int: ...
-
-
 def traffic_chart(
-    twins: Mapping[str, Mapping[str, Moved]], title: str = "Bytes moved", *, together: bool = False
+    twins: Mapping[str, Mapping[str, Traffic]],
+    title: str = "Bytes moved",
+    *,
+    together: bool = False,
 ) -> Any:
     """Bytes read and bytes written, a bar each, stacked by kind of operation, for every twin.
 
@@ -38,15 +33,15 @@ def traffic_chart(
     for a slide. Raises ValueError where a twin moves nothing."""
     import plotly.graph_objects as go
 
-    moved = {twin: _moved(kinds.values()) for twin, kinds in twins.items()}
+    moved = {twin: _sum(kinds.values(), "moved") for twin, kinds in twins.items()}
     if not twins or not all(moved.values()):
         raise ValueError(
             "traffic_chart was given "
             f"{', '.join(f'{twin}: {count} bytes' for twin, count in moved.items()) or 'no twin'}; "
             "expected twin -> kind -> what it moves, as by_kind(traffic(step)) gives it."
         )
-    rows = [(twin, way) for twin in twins for way in ([""] if together else WAYS)]
-    sums = [_moved(twins[twin].values(), way) for twin, way in rows]
+    rows = [(twin, way) for twin in twins for way in (["moved"] if together else WAYS)]
+    sums = [_sum(twins[twin].values(), way) for twin, way in rows]
     places = [place + 0.35 * (place // 2) * (not together) for place in range(len(rows))]
     longest = max(sums)
     unit, size = next((u, s) for u, s in UNITS.items() if longest >= s)
@@ -66,7 +61,7 @@ def traffic_chart(
             )
         )  # fmt: skip
     for place, (twin, _), count in zip(places, rows, sums, strict=True):
-        flops = sum(one.flops for one in twins[twin].values())
+        flops = _sum(twins[twin].values(), "flops")
         also = f", {flops / 1e9:.2f} GFLOP" if together and flops else ""
         figure.add_annotation(
             x=rounded([count / size])[0], y=place, xanchor="left", xshift=4,
@@ -79,7 +74,7 @@ def traffic_chart(
         title={"y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 14}},
     )  # fmt: skip
     figure.update_xaxes(range=rounded([0, (1.4 if together else 1.14) * longest / size]))
-    ticks = [f"<b>{twin}</b>  {way}" for twin, way in rows]
+    ticks = [f"<b>{twin}</b>  {way * (not together)}" for twin, way in rows]
     figure.update_yaxes(
         range=[places[-1] + 0.6, -0.6], tickvals=places, ticktext=ticks, showgrid=False
     )
@@ -90,34 +85,33 @@ def traffic_chart(
     return figure
 
 
-def _kinds(twins: Mapping[str, Mapping[str, Moved]]) -> list[str]:
+def _kinds(twins: Mapping[str, Mapping[str, Traffic]]) -> list[str]:
     """The kinds with a colour of their own, the one that moves most first; then the rest."""
     moved: dict[str, int] = {}
     for kinds in twins.values():
         for kind, one in kinds.items():
-            moved[kind] = moved.get(kind, 0) + _moved([one])
+            moved[kind] = moved.get(kind, 0) + one.moved
     order = sorted((kind for kind in moved if moved[kind]), key=lambda kind: -moved[kind])
     return order if len(order) <= MOST_KINDS else [*order[:MOST_KINDS], REST]
 
 
-def _bytes(kinds: Mapping[str, Moved], way: str, kind: str, shown: Sequence[str]) -> int:
+def _bytes(kinds: Mapping[str, Traffic], way: str, kind: str, shown: Sequence[str]) -> int:
     chosen = [kind] if kind != REST else [k for k in kinds if k not in shown]
-    return _moved((kinds[k] for k in chosen if k in kinds), way)
+    return _sum((kinds[k] for k in chosen if k in kinds), way)
 
 
-def _moved(counted: Iterable[Moved], way: str = "") -> int:
-    """Bytes read, bytes written, or both."""
-    return sum(getattr(one, which) for one in counted for which in ([way] if way else WAYS))
+def _sum(counted: Iterable[Traffic], what: str) -> int:
+    return sum(getattr(one, what) for one in counted)
 
 
-def _compared(twins: Mapping[str, Mapping[str, Moved]], moved: Mapping[str, int]) -> str:
+def _compared(twins: Mapping[str, Mapping[str, Traffic]], moved: Mapping[str, int]) -> str:
     """The last twin beside the first, in bytes and in the FLOPs of its matrix products."""
     first, *_, last = [*twins, *twins]
     before, after = moved[first], moved[last]
     if first == last:
         return f"{first} moves {amount(before)}."
     said = f"{first} moves {amount(before)}, {last} {amount(after)}: {_ratio(before, after)}."
-    work = [sum(one.flops for one in twins[twin].values()) for twin in (first, last)]
+    work = [_sum(twins[twin].values(), "flops") for twin in (first, last)]
     if not min(work):
         return said
     same = abs(work[0] - work[1]) < 0.005 * work[0]

@@ -34,7 +34,7 @@ CLAIMS = '''"""The claims of lecture {number}: what is said, what is so, how it 
 from __future__ import annotations
 
 from course_lib.config import published
-from course_lib.teaching.claims import Claim, Settled, is_
+from course_lib.teaching.claims import Settled, computed, is_
 
 
 def _layers() -> Settled:
@@ -43,12 +43,11 @@ def _layers() -> Settled:
 
 
 CLAIMS = (
-    Claim(
+    computed(
         id="layers",
         they_say="BERT-base has twelve layers",
         who="Devlin et al. 2019, section 3",
         it_is="twelve",
-        how="computed",
         settled_by="the published sizes in course_lib/config.py",
         settle=_layers,
         accepts=is_(12),

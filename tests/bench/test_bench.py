@@ -59,11 +59,11 @@ def test_the_table_shows_every_row_with_its_ratio():
 
 def test_flops_per_token_by_hand():
     # tiny: a block of 4·128² + 2·128·512 and attention of 2·128·128; of the last block all keys and
-    # values, the rest only for [CLS] and the 15% asked; head 0.15·(128² + 128·8192). Rows have
-    # not all the same number asked; the table of asked positions is as wide as the fullest.
+    # values, the rest only for [CLS] and the 15% selected; head 0.15·(128² + 128·8192). Rows have
+    # not all the same number selected; the table of these positions is as wide as the fullest.
     first = 65_536 + 131_072 + 2 * 128 * 128
-    share = (0.15 * 128 + 1) / 128
-    last = 2 * 128**2 + share * (2 * 128**2 + 131_072 + 2 * 128 * 128)
+    selected = (0.15 * 128 + 1) / 128
+    last = 2 * 128**2 + selected * (2 * 128**2 + 131_072 + 2 * 128 * 128)
     by_hand = 6 * (first + last + 0.15 * (16_384 + 1_048_576))
     counted = pretraining.training_flops_per_token("tiny")
     assert counted == pytest.approx(by_hand, rel=0.02)

@@ -33,6 +33,7 @@ from course_lib.teaching import (
     style,
     tokens,
 )
+from course_lib.teaching.quizzes import Choice, QuizItem
 from course_lib.text.wordpiece import WordPiece
 
 WORDS = "the river rose over its bank after spring rain and old bridge was closed she went to a"
@@ -602,32 +603,25 @@ def test_progress_works_as_callback_of_fit(tokenizer: WordPiece) -> None:
 # ---------------------------------------------------------------- quiz
 
 
-def quiz_items() -> list[Any]:
-    choices = [
-        {"text": "15%", "correct": False, "why": "That share is *chosen*."},
-        {"text": "`80%` & more", "correct": True, "why": "The rest is split."},
-    ]
-    return [SimpleNamespace(number=1, question="How many become [MASK]?", choices=choices)]
+QUIZ = [
+    QuizItem(1, "How many become [MASK]?", (
+        Choice("15%", False, "That many are *selected*."),
+        Choice("`80%` & more", True, "The rest is split."),
+    )),
+]  # fmt: skip
 
 
 def test_quiz_is_live_and_unfolds_without_a_kernel() -> None:
-    live = quiz_widget.quiz_view(quiz_items())
+    live = quiz_widget.quiz_view(QUIZ)
     assert [c["correct"] for c in live.widget.items[0]["choices"]] == [False, True]
     html = live.static.html
     assert html.count("<details>") == 1 and "<summary>Answer</summary>" in html
     before, after = html.split("<details>")
-    assert "That share is" not in before and "That share is <em>chosen</em>." in after
+    assert "That many" not in before and "That many are <em>selected</em>." in after
     assert "80%</code> &amp; more" in before
     assert "✓ right" in after and "✗ wrong" in after
     for wanted in ("'fieldset'", "'legend'", "type: 'radio'", "aria-live", "focus-visible"):
         assert wanted in live.widget._esm + live.widget._css
-
-
-def test_a_quiz_item_needs_a_right_choice() -> None:
-    items = quiz_items()
-    items[0].choices[1]["correct"] = False
-    with pytest.raises(ValueError, match="no right choice"):
-        quiz_widget.quiz_view(items)
 
 
 # ---------------------------------------------------------------- compare

@@ -67,7 +67,7 @@ class Evenly:
 
     def __call__(self, logits: Tensor) -> Tensor:
         self.left_at.append(len(logits))
-        stay = self.left_at[0] * (self.layers - len(self.left_at)) // self.layers
+        stay = _staying(self.left_at[0], len(self.left_at), self.layers)
         return torch.arange(len(logits)) < len(logits) - stay
 
 
@@ -100,13 +100,19 @@ def on_cls(head: nn.Module) -> Exit:
     return lambda x: head(x[:, 0])  # (B, T, H) -> (B, C)
 
 
+def under_way(layers: int, batch: int = ROWS) -> list[int]:
+    """How many texts each layer sees when they leave evenly."""
+    return [_staying(batch, passed, layers) for passed in range(layers)]
+
+
+def _staying(batch: int, passed: int, layers: int) -> int:
+    """Of a batch, those still under way after so many of the layers' exits."""
+    return batch * (layers - passed) // layers
+
+
 def flop_ratio(layers: int) -> float:
     """FLOPs at full depth over those of texts that leave evenly: each costs its layers."""
-    classifier, under_way, rows = Evenly(layers), ROWS, []
-    for _ in range(layers):
-        rows.append(under_way)
-        under_way -= int(classifier(torch.zeros(under_way, CLASSES)).sum())
-    return layers * ROWS / sum(rows)
+    return layers * ROWS / sum(under_way(layers))
 
 
 def remark(size: Shape, results: Sequence[Measured], on: dict[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from html import escape
 from math import log10
 from typing import Any
@@ -14,7 +13,7 @@ import torch
 from drawing import arrow, body_of, code, for_a_hall, grid, rect, svg, table, words
 
 from course_lib import albert, bert, published
-from course_lib.bench.early_exit import Evenly
+from course_lib.bench.early_exit import under_way
 from course_lib.bench.roofline import Placed
 from course_lib.bench.summary import COMPARED, SpeedRow
 from course_lib.config import encoder_flops
@@ -335,18 +334,8 @@ def padding_code() -> str:
 # ---------------------------------------------------------------- 11: who is done may leave
 
 
-@lru_cache(maxsize=1)
-def _under_way() -> tuple[int, ...]:
-    """Rows that each layer of the roofline's early exit sees, as its rigged classifier says."""
-    layers, batch = 4, 8
-    classifier, left = Evenly(layers), torch.arange(batch)
-    while len(left):
-        left = left[~classifier(left[:, None].float())]
-    return tuple(classifier.left_at)
-
-
 def leaving_picture() -> str:
-    seen = _under_way()
+    seen = under_way(layers=4, batch=8)  # as the roofline's early exit
     rows, step, wide = seen[0], 20, 126
     parts = [words(90 + wide * (k + 0.5), 18, f"layer {k + 1}", 19, style=BOLD)
              for k in range(len(seen))]  # fmt: skip

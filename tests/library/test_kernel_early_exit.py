@@ -206,4 +206,4 @@ def test_both_bench_contenders_do_their_work(monkeypatch, precision):
 def test_the_remark_sets_time_beside_flops():
     results = [Measured(name, [rate] * 2) for name, rate in (("full", 100), ("early", 144))]
     said = bench.remark({"num_layers": 4}, results, {})
-    assert said.startswith("time 1.44× less, operations 1.60× fewer: 0.90 of")
+    assert said.startswith("time 1.44× less, FLOPs 1.60× fewer: 0.90 of")

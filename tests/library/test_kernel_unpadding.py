@@ -312,7 +312,7 @@ def test_on_a_gpu():
 # ---- the bench -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("share", unpadding_bench.SHARES)
+@pytest.mark.parametrize("share", unpadding_bench.PADDING)
 @pytest.mark.parametrize(("batch", "tokens"), unpadding_bench.BATCHES)
 def test_the_bench_pads_what_it_says(batch, tokens, share):
     mask = unpadding_bench.padded_mask(batch, tokens, share)
@@ -343,7 +343,7 @@ def test_every_bench_contender_does_its_work(monkeypatch, precision):
         step()
         assert len(seen) >= 6 and set(seen) <= {max(seen), 6}  # the peer's pooler sees 6 rows
         tokens_seen[contender.name] = max(seen)
-    real = [int(unpadding_bench.padded_mask(6, 20, s).sum()) for s in unpadding_bench.SHARES]
+    real = [int(unpadding_bench.padded_mask(6, 20, s).sum()) for s in unpadding_bench.PADDING]
     assert list(tokens_seen.values()) == [120, 120, *real, 120, *real]
     for contender in unpadding_bench.attention_contenders(6, 20, precision):
         contender.make()()

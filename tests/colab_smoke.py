@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from course_lib import teaching
+from course_lib.teaching.quizzes import read_quiz
 from course_lib.teaching.rooms import lectures_with, room
 
 ROOMS = (teaching, *(room(lecture, "views") for lecture in lectures_with("views")))
@@ -18,14 +19,6 @@ views = SimpleNamespace(**{name: getattr(place, name) for place in ROOMS for nam
 WORDS = ["the", "river", "rose", "over", "its", "bank", "after", "rain"]
 TOKENS = ["[CLS]", "the", "river", "rose", "[SEP]"]
 LOSSES = {"total": [6.0, 5.0, 4.0], "mlm": [5.3, 4.4, 3.5], "nsp": [0.7, 0.6, 0.5]}
-ITEM = {
-    "number": 1,
-    "question": "Which share is hidden?",
-    "choices": [
-        {"text": "15%", "correct": True, "why": "As in the paper."},
-        {"text": "80%", "correct": False, "why": "That is the share of [MASK] among them."},
-    ],
-}
 
 
 @lru_cache(maxsize=1)
@@ -168,7 +161,7 @@ LIVE: dict[str, Callable[[], Any]] = {  # with a widget and a picture
     "span_explorer": lambda: views.span_explorer(*question()),
     "cut_view": lambda: views.cut_view(WORDS, WORDS[:2], length=9),
     "prediction_slider": watched,
-    "quiz_view": lambda: views.quiz_view([ITEM]),
+    "quiz_view": lambda: views.quiz_view(read_quiz("02")),
 }
 FIGURES: dict[str, Callable[[], Any]] = {
     "plot_loss": lambda: views.plot_loss(history()),

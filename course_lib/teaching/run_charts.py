@@ -22,6 +22,7 @@ from .chart_parts import (
     span,
     wrapped,
 )
+from .results import shown
 from .style import INK, WIDTH, Look, looks, rounded, thinned
 
 Points = Sequence[tuple[float, float]]  # of one run: (x, y), …
@@ -213,7 +214,7 @@ def queue_chart(found: Mapping[str, Any]) -> Any:
     steps are on a logarithmic axis: one recipe may train much longer than the others.
     Raises ValueError as curves_chart does.
     """
-    curves = {name: [run["curve"] for run in runs] for name, runs in found["runs"].items()}
+    curves = {shown(name): [run["curve"] for run in runs] for name, runs in found["runs"].items()}
     workers = len(found["words"])
     figure = curves_chart(
         curves, x_title="training step; a line ends where training ends",

@@ -4,7 +4,8 @@
 
 writes course_lib/lectures/lecture_NN/ (exercises/ and exercises.toml, claims.py, numbers.py,
 quiz.toml), the sources of the page and the deck, and the file of the answers that tests try.
-Nothing that exists is touched. Then `make notebooks NB=NN` executes the page; the README's table wants a line."""
+Nothing that exists is touched. Then `make notebooks NB=NN` executes the page; the README's table
+wants a line."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ CLAIMS = '''"""The claims of lecture {number}: what is said, what is so, how it 
 from __future__ import annotations
 
 from course_lib.config import published
-from course_lib.teaching.claims import Claim, Settled, is_
+from course_lib.teaching.claims import Settled, computed, is_
 
 
 def _layers() -> Settled:
@@ -45,12 +46,11 @@ def _layers() -> Settled:
 
 
 CLAIMS = (
-    Claim(
+    computed(
         id="layers",
         they_say="BERT-base has twelve layers",
         who="Devlin et al. 2019, section 3",
         it_is="twelve",
-        how="computed",
         settled_by="the published sizes in course_lib/config.py",
         settle=_layers,
         accepts=is_(12),

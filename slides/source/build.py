@@ -321,15 +321,10 @@ def copy_assets(folder: Path) -> None:
     """reveal.js, MathJax and plotly.js, taken from the installed packages that carry them."""
     reveal = _package("sphinx_revealjs") / "_static" / "revealjs"
     mathjax = _package("jupyter_server_mathjax") / "static"
-    for name in (
-        "dist/reset.css",
-        "dist/reveal.css",
-        "dist/reveal.js",
-        "plugin/notes/notes.js",
-        "LICENSE",
-    ):
+    parts = "dist/reset.css dist/reveal.css dist/reveal.js plugin/notes/notes.js LICENSE"
+    for name in parts.split():
         _copy(reveal / name, folder / "reveal" / name)
-    for name in (
+    for name in [
         "MathJax.js",
         "config",
         "jax",
@@ -337,7 +332,7 @@ def copy_assets(folder: Path) -> None:
         "extensions",
         "localization/en",
         "LICENSE",
-    ):
+    ]:
         _copy(mathjax / name, folder / "mathjax" / name)
     _copy(_package("plotly") / "package_data" / "plotly.min.js", folder / "plotly.min.js")
     (folder / "deck.css").write_text(style_sheet(), encoding="utf-8")

@@ -88,6 +88,19 @@ def apart(figure: Any, gap: float = 0.085) -> Any:
     return figure
 
 
+def grid(
+    values: Sequence[Sequence[Any]], x: float, y: float, step: tuple[float, float],
+    look: Callable[[Any, int, int], dict[str, Any]], gap: float = 4,
+) -> list[str]:  # fmt: skip
+    """A box for each value, row by row; look(value, row, column) says how rect() draws it."""
+    w, h = step
+    return [
+        rect(x + w * j, y + h * i, w - gap, h - gap, **look(value, i, j))
+        for i, row in enumerate(values)
+        for j, value in enumerate(row)
+    ]
+
+
 # ---- pictures -----------------------------------------------------------------------------------
 
 

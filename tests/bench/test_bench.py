@@ -130,7 +130,7 @@ REMARKS = {
     "early exit": (
         partial(early_exit.remark, {"num_layers": 4}),
         (100, 144),
-        "time 1.44× less, operations 1.60× fewer: 0.90 of",
+        "time 1.44× less, FLOPs 1.60× fewer: 0.90 of",
     ),
     "corruption": (corruption.remark, (110, 100, 55), "ours 1.10×, torch's 2.00×"),
     "masked loss": (

@@ -47,7 +47,7 @@ def small(monkeypatch):
     monkeypatch.setattr(disentangled_gpu, "FORMAT", torch.float32)
 
 
-# ---- pre-training and the masked-word loss -------------------------------------------------------
+# ---- pre-training and the masked-LM loss --------------------------------------------------------
 
 
 def test_flops_per_token_by_hand():
@@ -312,7 +312,7 @@ def test_every_corruption_contender_does_its_work(small, monkeypatch, precision)
 # ---- padding removed -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("share", unpadding.SHARES)
+@pytest.mark.parametrize("share", unpadding.PADDING)
 @pytest.mark.parametrize(("batch", "tokens"), unpadding.BATCHES)
 def test_batches_are_padded_as_they_say(batch, tokens, share):
     mask = unpadding.padded_mask(batch, tokens, share)
@@ -336,7 +336,7 @@ def test_every_unpadding_contender_computes_as_many_tokens_as_it_says(
         seen = [call.given[0].shape[:-1].numel() for call in calls]
         assert len(seen) >= 6 and set(seen) <= {max(seen), 6}  # the peer's pooler sees 6 rows
         most.append(max(seen))
-    real = [int(unpadding.padded_mask(6, 20, share).sum()) for share in unpadding.SHARES]
+    real = [int(unpadding.padded_mask(6, 20, share).sum()) for share in unpadding.PADDING]
     assert most == [120, 120, *real, 120, *real]
 
 

@@ -159,8 +159,8 @@ def test_placements_place_every_twin(small, monkeypatch):
     assert len(found) == 2 * 9 + 1
     assert {p.twin for p in found} == {"reference", "fast"}
     without = {p.name for p in found if not p.flops}
-    assert without == {"ELECTRA's draw", "masking single tokens", "choosing whole words"}
-    both = {p.twin: p for p in found if p.name == "masked-word loss"}
+    assert without == {"ELECTRA's sampling", "masking single tokens", "choosing whole words"}
+    both = {p.twin: p for p in found if p.name == "masked-LM loss"}
     assert both["fast"].flops < 0.35 * both["reference"].flops
     assert both["fast"].unavoidable == both["reference"].unavoidable
     assert {p.how for p in found if p.name == "attention"} == {"", "plain", "fused"}

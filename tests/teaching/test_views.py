@@ -34,6 +34,7 @@ from course_lib.teaching import (
     style,
     tokens,
 )
+from course_lib.teaching.quizzes import Choice, QuizItem
 from course_lib.text.wordpiece import WordPiece
 
 WORDS = "the river rose over its bank after spring rain and old bridge was closed she went to a"
@@ -109,14 +110,6 @@ class Silent(torch.nn.Module):
         return SimpleNamespace(attentions=())
 
 
-def quiz_items(right: bool = True) -> list[Any]:
-    choices = [
-        {"text": "15%", "correct": False, "why": "That share is *chosen*."},
-        {"text": "`80%` & more", "correct": right, "why": "The rest is split."},
-    ]
-    return [SimpleNamespace(number=1, question="How many become [MASK]?", choices=choices)]
-
-
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
@@ -134,7 +127,6 @@ def quiz_items(right: bool = True) -> list[Any]:
         ),
         (lambda *_: predictions.prediction_slider([]), "at least one"),
         (lambda *_: style.colour("gpt"), "has no colour yet"),
-        (lambda *_: quiz_widget.quiz_view(quiz_items(right=False)), "no right choice"),
     ],
 )
 def test_what_cannot_be_shown_says_why(ask: Any, message: str, model: Any, ids: list[int]) -> None:
@@ -590,13 +582,21 @@ def test_progress_works_as_callback_of_fit(tokenizer: WordPiece) -> None:
 # ---------------------------------------------------------------- quiz
 
 
+QUIZ = [
+    QuizItem(1, "How many become [MASK]?", (
+        Choice("15%", False, "That many are *selected*."),
+        Choice("`80%` & more", True, "The rest is split."),
+    )),
+]  # fmt: skip
+
+
 def test_quiz_is_live_and_unfolds_without_a_kernel() -> None:
-    live = quiz_widget.quiz_view(quiz_items())
+    live = quiz_widget.quiz_view(QUIZ)
     assert [c["correct"] for c in live.widget.items[0]["choices"]] == [False, True]
     html = live.static.html
     assert html.count("<details>") == 1 and "<summary>Answer</summary>" in html
     before, after = html.split("<details>")
-    assert "That share is" not in before and "That share is <em>chosen</em>." in after
+    assert "That many" not in before and "That many are <em>selected</em>." in after
     assert "80%</code> &amp; more" in before
     assert "✓ right" in after and "✗ wrong" in after
     for wanted in ("'fieldset'", "'legend'", "type: 'radio'", "aria-live", "focus-visible"):

@@ -7,20 +7,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import Any
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.bench.masked_loss import masked_only_limit
+from course_lib.bench.summary import in_todays_words
+from course_lib.bench.traffic import total, traffic
 from course_lib.config import encoder_flops, published
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaConfig
 from course_lib.kernels.disentangled import disentangled_attention
 from course_lib.kernels.masking import count_to_predict
 from course_lib.kernels.positions import position_rows
-from course_lib.teaching.claims import Claim, NotHere, Settled, all_near, near, result
+from course_lib.teaching.claims import (
+    Claim,
+    NotHere,
+    Settled,
+    all_near,
+    computed,
+    measured,
+    near,
+    result,
+)
 
 TOKENS, RATE = 128, 0.15
 RUN = "data/results/14_speed.json"
@@ -43,10 +54,9 @@ def _masked_only() -> Settled:
     )
 
 
-def _operations(work: Callable[[], Any]) -> int:
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        work()
-    return int(counter.get_total_flops())
+def _flops(work: Callable[[], Any]) -> int:
+    with torch.no_grad():
+        return total(traffic(work)).flops
 
 
 def _padding() -> Settled:
@@ -57,18 +67,18 @@ def _padding() -> Settled:
     lengths = torch.tensor([8, 16, 24, 32, 40, 48, 56, 64]) * 2
     T = int(lengths.max())
     mask = (torch.arange(T) < lengths[:, None]).long()
-    share = 1 - float(mask.float().mean())
+    padding = 1 - float(mask.float().mean())
     ids = torch.full(mask.shape, 7) * mask
-    padded = _operations(lambda: model(ids, mask))
-    packed = _operations(lambda: model(ids, mask, remove_padding=True))
+    padded = _flops(lambda: model(ids, mask))
+    packed = _flops(lambda: model(ids, mask, remove_padding=True))
     c = model.config
     pairs = 4 * c.num_layers * c.hidden_size  # FLOPs of attention's products for a pair
     linear = (padded - pairs * mask.numel() * T) / (packed - pairs * int((lengths**2).sum()))
     said = (
-        f"{share:.0%} padding, 1/(1 − p) = {1 / (1 - share):.2f}: FLOPs {linear:.2f}× fewer "
+        f"{padding:.0%} padding, 1/(1 − p) = {1 / (1 - padding):.2f}: FLOPs {linear:.2f}× fewer "
         f"in the linear part, {padded / packed:.2f}× with attention"
     )
-    return Settled((linear * (1 - share), padded / packed * (1 - share)), said)
+    return Settled((linear * (1 - padding), padded / packed * (1 - padding)), said)
 
 
 def _intensities() -> Settled:
@@ -88,14 +98,14 @@ def _position_products() -> Settled:
     rows = position_rows(TOKENS, config.span)
     usual = encoder_flops(config, TOKENS)
 
-    def share(path: str) -> float:
+    def added(path: str) -> float:
         def attend() -> Any:
             return disentangled_attention(x, x, x, table, table, rows, path=path)
 
         content = 4 * TOKENS * TOKENS * A * D
-        return L * (_operations(attend) - content) / usual
+        return L * (_flops(attend) - content) / usual
 
-    found = share("reference"), share("gathered")
+    found = added("reference"), added("gathered")
     said = (
         f"at {TOKENS} tokens {found[0]:.0%} with all {2 * config.span:,} rows, {found[1]:.1%} with "
         f"the {len(rows.unique())} that occur"
@@ -106,9 +116,15 @@ def _position_products() -> Settled:
 # ================================================================ goals, and the stored run
 
 
+def _stored(run: str) -> dict[str, Any]:
+    """A stored run of the bench; NotHere where it has not been made."""
+    return in_todays_words(result(run))
+
+
 def _remarks(begins: str) -> dict[str, str]:
     """The remarks of the tables whose titles begin so; NotHere where there are none."""
-    found = {t: said for t, said in result("14_speed")["remarks"].items() if t.startswith(begins)}
+    remarks = _stored("14_speed")["remarks"]
+    found = {t: said for t, said in remarks.items() if t.startswith(begins)}
     if not found:
         raise NotHere(f"the stored run has no table “{begins}…”")
     return found
@@ -126,7 +142,7 @@ def _met(reached: float, goal: float, unit: str = "×") -> str:
 
 def _rates(title: str, run: str = "14_speed") -> dict[str, float]:
     """Median rates of a table's rows, in its order."""
-    tables = result(run)["tables"]
+    tables = _stored(run)["tables"]
     if title not in tables:
         raise NotHere(f"the stored run has no table “{title}”")
     return {row["name"]: median(row["rates"]) for row in tables[title]}
@@ -143,12 +159,12 @@ def _step() -> Settled:
         (shipped,), (best,) = (
             _numbers(remark, rf"ours / {who}(?: \(.*\))? N×")[0] for who in ("shipped", "its best")
         )
-        ((share,),) = _numbers(remark, "N% of the matrix products")
+        ((percent,),) = _numbers(remark, "N% of the matrix products")
         goals = STEP_GOALS.get(size, (1.0, 1.0))
         found += [shipped, best]
         said.append(
             f"{size}: {_met(shipped, goals[0])} as shipped, {_met(best, goals[1])} at its best, "
-            f"{share:.0f}% of the matrix products"
+            f"{percent:.0f}% of the matrix products"
         )
     return Settled(tuple(found), "; ".join(said))
 
@@ -161,7 +177,7 @@ def _masking() -> Settled:
     found, said = [], []
     for kind, goal in MASKING_GOALS.items():
         rates = _rates(f"{kind}, 64×512 tokens")
-        ours = "… word numbers ready" if "words" in kind else "ours: mask_rows(...).labels"
+        ours = "… word numbers ready" if "words" in kind else "ours: mask_sequences(...).labels"
         found.append(rates[ours] / next(iter(rates.values())))
         said.append(f"{kind.removeprefix('Masking ')} {_met(found[-1], goal)}")
     return Settled(tuple(found), "; ".join(said))
@@ -185,8 +201,8 @@ def _padding_removed() -> Settled:
     """Of 1/(1 − p), what the linear part reached, at every fraction of padding."""
     found, said = [], []
     for title, remark in _remarks("Padding removed").items():
-        shares = _numbers(remark, r"linear part N× \(goal N×, limit N×\)")
-        reached = [gain / limit for gain, _, limit in shares]
+        gains = _numbers(remark, r"linear part N× \(goal N×, limit N×\)")
+        reached = [gain / limit for gain, _, limit in gains]
         found += reached
         size = ", ".join(title.split(", ")[3:])
         said.append(f"{size}: {_met(min(reached), PADDING_GOAL, '')} at worst")
@@ -218,10 +234,10 @@ def _exit() -> Settled:
     """Of the ratio of FLOPs, what the clock shows."""
     found, said = [], []
     for title, remark in _remarks("Early exit").items():
-        ((share,),) = _numbers(remark, "N of what they promise")
-        found.append(share)
+        ((reached,),) = _numbers(remark, "N of what they promise")
+        found.append(reached)
         _, layers, *_, precision = title.split(", ")
-        said.append(f"{layers} {precision} {_met(share, EXIT_GOAL, '')}")
+        said.append(f"{layers} {precision} {_met(reached, EXIT_GOAL, '')}")
     return Settled(tuple(found), "; ".join(said))
 
 
@@ -254,21 +270,20 @@ def _all_above(least: float) -> Callable[[Any], bool]:
     return lambda value: len(value) > 0 and min(value) > least
 
 
-_GOAL: dict[str, Any] = {"who": "this course's goal", "how": "measured"}
+goal = partial(measured, who="this course's goal")
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim(
+    computed(
         id="intensity",
         they_say="a processor with more FLOP/s is faster in proportion",
         who="often said",
         it_is="at what is compute-bound; whatever touches each number once is memory-bound",
-        how="computed",
         settled_by="arithmetic intensity, FLOPs over bytes, of a product and of a sum",
         settle=_intensities,
         accepts=all_near((4_096 / 6, 1 / 12), 0.01),
         rejected=(4_096 / 6, 4_096 / 6),  # as if a sum were compute-bound
     ),
-    Claim(
+    computed(
         id="limit masked only",
         they_say="15% are selected, so a step can be 1/0.15 = 6.7 times as fast",
         who="a tempting slip",
@@ -277,7 +292,6 @@ CLAIMS: tuple[Claim, ...] = (
             "blocks stay. (The course's step goes further: of the last block, too, it computes "
             "most at the selected positions alone.)"
         ),
-        how="computed",
         settled_by="FLOPs of BERT's blocks and head, and the course's count of masked tokens",
         settle=_masked_only,
         accepts=lambda value: (
@@ -285,18 +299,17 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         rejected=(1 / RATE,) * 4,
     ),
-    Claim(
+    computed(
         id="limit padding",
         they_say="removing a fraction p of padding gains at most 1/(1 − p)",
         who="this page",
         it_is="in what treats tokens one by one; attention works on pairs and may gain more",
-        how="computed",
         settled_by="FLOPs counted while BERT runs, padded and not",
         settle=_padding,
         accepts=lambda value: abs(value[0] - 1) < 1e-6 and 1 < value[1] < 1.2,
         rejected=(1.2, 1.2),
     ),
-    Claim(
+    computed(
         id="position products",
         they_say="30% more computation than BERT or RoBERTa",
         who="DeBERTa, appendix A.7",
@@ -304,13 +317,12 @@ CLAIMS: tuple[Claim, ...] = (
             "in short texts most rows of the position embeddings are out of reach; what remains "
             "is a few percent"
         ),
-        how="computed",
         settled_by="FLOPs counted while the reference and the gathered path run",
         settle=_position_products,
         accepts=all_near((0.216, 0.054), 0.002),
         rejected=(0.30, 0.30),
     ),
-    Claim(
+    goal(
         id="goal step",
         they_say="pre-training 8 and 12 times transformers as shipped, 2 and 4 times its best",
         it_is="ours is ahead of both at mini and tiny; by how much, the stored run says",
@@ -318,9 +330,8 @@ CLAIMS: tuple[Claim, ...] = (
         settle=_step,
         accepts=_all_above(1),
         rejected=(8.0, 0.9),
-        **_GOAL,
     ),
-    Claim(
+    goal(
         id="goal masking",
         they_say="masking 10 times as fast as transformers' collator, whole words 20 times",
         it_is="a whole batch at once beats a sequence at a time; the stored run says by how much",
@@ -328,9 +339,8 @@ CLAIMS: tuple[Claim, ...] = (
         settle=_masking,
         accepts=_all_above(2),
         rejected=(10.0, 1.0),
-        **_GOAL,
     ),
-    Claim(
+    goal(
         id="goal DeBERTa",
         they_say="DeBERTa 1.3 to 3 times as fast as transformers', at most sizes",
         it_is="ours is ahead wherever a goal was set; the stored run says which were met",
@@ -338,9 +348,8 @@ CLAIMS: tuple[Claim, ...] = (
         settle=_deberta,
         accepts=_all_above(1),
         rejected=(2.0, 0.9),
-        **_GOAL,
     ),
-    Claim(
+    goal(
         id="goal GPU",
         they_say="on a GPU at 8,192 tokens 5 times transformers forward, 2 times with backward",
         it_is="ahead, as no matrix of all pairs is written; the stored run says by how much",
@@ -348,46 +357,41 @@ CLAIMS: tuple[Claim, ...] = (
         settle=_gpu,
         accepts=_all_above(1),
         rejected=(5.0, 0.9),
-        **_GOAL,
     ),
-    Claim(
+    goal(
         id="goal padding",
         they_say="without padding, 0.9 of the limit 1/(1 − p) in the linear part",
         it_is="most of the limit is reached; the stored run says how much",
-        settled_by=f"a block without attention, {RUN}",
+        settled_by=f"a block without attention, {RUN}: a regression check",
         settle=_padding_removed,
         accepts=lambda value: len(value) > 0 and min(value) > 0.6 and max(value) < 1.3,
         rejected=(0.9, 0.3),
-        **_GOAL,
     ),
-    Claim(
+    goal(
         id="goal distillation",
         they_say="the distillation loss in 1/5 of the memory, and 1.2 times as fast",
         it_is="less memory at every size; the stored run says what it gains in time",
-        settled_by=f"a vocabulary of 30,522, forward and backward, {RUN}",
+        settled_by=f"a vocabulary of 30,522, forward and backward, {RUN}: a regression check",
         settle=_distillation,
         accepts=lambda value: len(value) > 0 and min(value[::2]) > 0.9 and min(value[1::2]) > 2,
         rejected=(1.2, 1.0),
-        **_GOAL,
     ),
-    Claim(
+    goal(
         id="goal exit",
         they_say="early exit saves on the clock 0.85 of what it saves in FLOPs",
         it_is="most of it, as sequences are taken out of the batch; the stored run says how much",
-        settled_by=f"32 sequences that leave evenly, {RUN}",
+        settled_by=f"32 sequences that leave evenly, {RUN}: a regression check",
         settle=_exit,
         accepts=lambda value: len(value) > 0 and min(value) > 0.5 and max(value) < 1.2,
         rejected=(0.85, 0.2),
-        **_GOAL,
     ),
-    Claim(
+    measured(
         id="fused backward",
         they_say="fused attention is the faster one",
         who="often said",
         it_is=(
             "not in training on a CPU in bfloat16: its backward pass is slow, plain products win"
         ),
-        how="measured",
         settled_by=f"both paths at 128 tokens, {RUN}",
         settle=_fused_backward,
         accepts=lambda value: value[1] > 1,

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from course_lib import teaching
+from course_lib.teaching.quizzes import read_quiz
 from course_lib.teaching.rooms import lectures_with, room
 
 ROOMS = (teaching, *(room(lecture, "views") for lecture in lectures_with("views")))
@@ -18,14 +19,6 @@ views = SimpleNamespace(**{name: getattr(place, name) for place in ROOMS for nam
 WORDS = ["the", "river", "rose", "over", "its", "bank", "after", "rain"]
 TOKENS = ["[CLS]", "the", "river", "rose", "[SEP]"]
 LOSSES = {"total": [6.0, 5.0, 4.0], "mlm": [5.3, 4.4, 3.5], "nsp": [0.7, 0.6, 0.5]}
-ITEM = {
-    "number": 1,
-    "question": "Which share is hidden?",
-    "choices": [
-        {"text": "15%", "correct": True, "why": "As in the paper."},
-        {"text": "80%", "correct": False, "why": "That is the share of [MASK] among them."},
-    ],
-}
 
 
 @lru_cache(maxsize=1)
@@ -145,13 +138,32 @@ def curves_of_training_sizes() -> dict[str, Any]:
     return {"nli": starts, "ner": starts, "baselines": {"nli": {"bag of words": 0.4}}}
 
 
-VIEWS: dict[str, Callable[[], Any]] = {
-    "show": lambda: views.show(views.tokens_row),
-    "Html": lambda: views.Html("<b>bold</b>", "bold"),
-    "Live": lambda: views.Live(None, views.Html("<b>bold</b>", "bold")),
-    "caption": lambda: views.caption("What to see."),
-    "check_machine": views.check_machine,
-    "colour": lambda: views.colour("bert"),
+LIVE: dict[str, Callable[[], Any]] = {  # with a widget and a picture
+    "temperature_view": lambda: views.temperature_view(
+        [2.0, 1.0, 0.0], ["river", "bank", "rain"], truth="bank"
+    ),
+    "layer_map_view": lambda: views.layer_map_view(2, 4),
+    "corruptor_view": lambda: views.corruptor_view(electra(), tokenizer(), " ".join(WORDS)),
+    "score_maps": lambda: views.score_maps(deberta(), tokenizer(), "the river rose"),
+    "bucket_chart": views.bucket_chart,
+    "delta_tables": views.delta_tables,
+    "score_variance": views.score_variance,
+    "speed_chart": lambda: views.speed_chart(speeds()),
+    "attention_view": lambda: views.attention_view(encoder(), ids(), TOKENS),
+    "bertviz_view": lambda: views.bertviz_view(encoder(), ids(), TOKENS),
+    "masking_playground": lambda: views.masking_playground(tokenizer(), "the river rose"),
+    "embedding_stack_view": lambda: views.embedding_stack_view(
+        encoder(), tokenizer(), "the river rose", "over its bank"
+    ),
+    "mask_epochs_view": lambda: views.mask_epochs_view(tokenizer(), "the river rose over its bank"),
+    "parameter_calculator": views.parameter_calculator,
+    "byte_pieces_view": lambda: views.byte_pieces_view(byte_bpe(), wordpiece=tokenizer()),
+    "span_explorer": lambda: views.span_explorer(*question()),
+    "cut_view": lambda: views.cut_view(WORDS, WORDS[:2], length=9),
+    "prediction_slider": watched,
+    "quiz_view": lambda: views.quiz_view(read_quiz("02")),
+}
+FIGURES: dict[str, Callable[[], Any]] = {
     "plot_loss": lambda: views.plot_loss(history()),
     "accuracy_chart": lambda: views.accuracy_chart(
         [1, 2, 3], [0.2, 0.5, 0.7], unigram=0.1, count_model=0.4, oracle=0.9
@@ -191,24 +203,6 @@ VIEWS: dict[str, Callable[[], Any]] = {
         x_title="share",
         percent=True,
     ),
-    "temperature_view": lambda: views.temperature_view(
-        [2.0, 1.0, 0.0], ["river", "bank", "rain"], truth="bank"
-    ),
-    "layer_map_view": lambda: views.layer_map_view(2, 4),
-    "corruptor_view": lambda: views.corruptor_view(electra(), tokenizer(), " ".join(WORDS)),
-    "corrupt_and_detect": lambda: views.corrupt_and_detect(electra(), tokenizer(), " ".join(WORDS)),
-    "score_maps": lambda: views.score_maps(deberta(), tokenizer(), "the river rose"),
-    "measure_scores": lambda: views.measure_scores(deberta(), tokenizer(), "the river rose"),
-    "draw_score_maps": lambda: views.draw_score_maps(
-        views.measure_scores(deberta(), tokenizer(), "the river rose")
-    ),
-    "attention_parts": lambda: (
-        views.attention_parts(deberta(), ids()[None], torch.ones(1, len(TOKENS)), 1).content.shape
-    ),
-    "bucket_chart": views.bucket_chart,
-    "delta_tables": views.delta_tables,
-    "score_variance": views.score_variance,
-    "score_statistics": lambda: views.score_statistics(16, 3),
     "queue_chart": lambda: views.queue_chart(queue_results()),
     "traffic_chart": lambda: views.traffic_chart(
         {"reference": traffic_of(torch.softmax), "fast": traffic_of(torch.amax)}, title="Two ways"
@@ -216,75 +210,41 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "roofline_chart": lambda: views.roofline_chart(
         {"float32": 100.0, "bfloat16": None, "memory": 20.0}, placed()
     ),
-    "speed_chart": lambda: views.speed_chart(speeds()),
-    "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
-    "tokens_legend": views.tokens_legend,
-    "attention_view": lambda: views.attention_view(encoder(), ids(), TOKENS),
-    "attention_picture": lambda: views.attention_picture(
-        views.attention_weights(encoder(), ids()), TOKENS
-    ),
-    "attention_weights": lambda: views.attention_weights(encoder(), ids()).shape,
-    "bertviz_view": lambda: views.bertviz_view(encoder(), ids(), TOKENS),
-    "masking_playground": lambda: views.masking_playground(tokenizer(), "the river rose"),
-    "embedding_stack_view": lambda: views.embedding_stack_view(
-        encoder(), tokenizer(), "the river rose", "over its bank"
-    ),
-    "mask_epochs_view": lambda: views.mask_epochs_view(tokenizer(), "the river rose over its bank"),
-    "parameter_calculator": views.parameter_calculator,
-    "byte_pieces_view": lambda: views.byte_pieces_view(byte_bpe(), wordpiece=tokenizer()),
-    "task_shapes": views.task_shapes,
-    "tag_view": lambda: views.tag_view(["Ada", "sang"], ["B-PER", "O"], ["B-PER", "B-LOC"]),
-    "span_chart": lambda: views.span_chart(*question(), answer=(5, 6)),
-    "span_table": lambda: views.span_table(*question(), longest=2),
-    "span_explorer": lambda: views.span_explorer(*question()),
     "learning_curves": lambda: views.learning_curves(curves_of_training_sizes()),
     "loss_line": lambda: views.loss_line(
         {"random": {"alpha": [0, 0.5, 1], "train_loss": [1, 0.5, 0], "test_score": [0.3, 0.5, 0.6]}}
     ),
-    "cut_view": lambda: views.cut_view(WORDS, WORDS[:2], length=9),
-    "prediction_slider": watched,
+}
+VIEWS = {
+    **LIVE,
+    **FIGURES,
+    "show": lambda: views.show(views.tokens_row),
+    "Html": lambda: views.Html("<b>bold</b>", "bold"),
+    "Live": lambda: views.Live(None, views.Html("<b>bold</b>", "bold")),
+    "caption": lambda: views.caption("What to see."),
+    "check_machine": views.check_machine,
+    "colour": lambda: views.colour("bert"),
+    "corrupt_and_detect": lambda: views.corrupt_and_detect(electra(), tokenizer(), " ".join(WORDS)),
+    "measure_scores": lambda: views.measure_scores(deberta(), tokenizer(), "the river rose"),
+    "draw_score_maps": lambda: views.draw_score_maps(
+        views.measure_scores(deberta(), tokenizer(), "the river rose")
+    ),
+    "attention_parts": lambda: (
+        views.attention_parts(deberta(), ids()[None], torch.ones(1, len(TOKENS)), 1).content.shape
+    ),
+    "score_statistics": lambda: views.score_statistics(16, 3),
+    "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
+    "tokens_legend": views.tokens_legend,
+    "attention_picture": lambda: views.attention_picture(
+        views.attention_weights(encoder(), ids()), TOKENS
+    ),
+    "attention_weights": lambda: views.attention_weights(encoder(), ids()).shape,
+    "task_shapes": views.task_shapes,
+    "tag_view": lambda: views.tag_view(["Ada", "sang"], ["B-PER", "O"], ["B-PER", "B-LOC"]),
+    "span_chart": lambda: views.span_chart(*question(), answer=(5, 6)),
+    "span_table": lambda: views.span_table(*question(), longest=2),
     "WatchWord": watched,
     "predict_masked": lambda: views.predict_masked(model(), tokenizer(), "the [MASK] rose"),
     "ProgressBar": lambda: after_a_report(views.ProgressBar()),
     "LiveLoss": lambda: after_a_report(views.LiveLoss()),
-    "quiz_view": lambda: views.quiz_view([ITEM]),
 }
-LIVE = (
-    "attention_view",
-    "bertviz_view",
-    "masking_playground",
-    "embedding_stack_view",
-    "mask_epochs_view",
-    "parameter_calculator",
-    "byte_pieces_view",
-    "temperature_view",
-    "layer_map_view",
-    "corruptor_view",
-    "score_maps",
-    "bucket_chart",
-    "delta_tables",
-    "score_variance",
-    "speed_chart",
-    "span_explorer",
-    "cut_view",
-    "prediction_slider",
-    "quiz_view",
-)
-FIGURES = (
-    "plot_loss",
-    "accuracy_chart",
-    "bar_chart",
-    "coverage_chart",
-    "heat_chart",
-    "curves_chart",
-    "dots_chart",
-    "tradeoff_chart",
-    "gradient_chart",
-    "ablation_chart",
-    "layer_distance_chart",
-    "queue_chart",
-    "traffic_chart",
-    "roofline_chart",
-    "learning_curves",
-    "loss_line",
-)

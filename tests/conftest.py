@@ -6,9 +6,12 @@ import importlib.util
 import os
 import platform
 import random
+import re
 import shutil
 import sys
+import unicodedata
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -60,6 +63,31 @@ def english_texts() -> list[str]:
     texts += [item.text for item in (*english.tagged_sentences(), *english.passages())]
     random.Random(0).shuffle(texts)
     return texts
+
+
+@pytest.fixture(scope="session")
+def old_characters() -> list[str]:
+    """Every character that Unicode 3.2 had in its present category, on which all tables agree; of
+    the long runs of one kind only the ends."""
+    old, category = unicodedata.ucd_3_2_0, unicodedata.category
+    codes = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    dull = re.compile("[\u4e20-\u9f00\uac10-\ud700\ue010-\uf8f0\U000f0010-\U0010fff0]")
+    chars = [c for c in map(chr, codes) if old.category(c) == category(c) != "Cn"]
+    chars = [char for char in chars if not dull.match(char)]
+    assert len(chars) > 10_000
+    return chars
+
+
+@pytest.fixture(scope="session")
+def minilm_folder() -> Path:
+    """Where the published MiniLM's vocabulary lies; a skip where its wheel is not installed."""
+    from course_lib.teaching.machine import MINILM
+
+    try:
+        files = metadata.files(MINILM) or []
+    except metadata.PackageNotFoundError:
+        pytest.skip(f"{MINILM} is not installed")
+    return next(Path(str(f.locate())).parent for f in files if f.name == "vocab.txt")
 
 
 @pytest.fixture(scope="session")

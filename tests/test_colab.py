@@ -14,8 +14,9 @@ import pytest
 from limits import AGAINST_HANGING
 from nbclient import NotebookClient
 
+from course_lib.teaching.page import WIDGET_VIEW
+
 ROOT = Path(__file__).resolve().parent.parent
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 COLAB = {"ipywidgets": "7.7.1", "plotly": "5.24.1", "anywidget": "0.9.21", "IPython": "7.34.0"}
 # What those need, at a version that goes with them; the rest comes from this environment.
 WITH_THEM = (

@@ -15,6 +15,8 @@ from lab import offline_context, take_picture
 from limits import AGAINST_HANGING
 from playwright.sync_api import Browser, Page
 
+from course_lib.teaching.numbers import filled
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted((ROOT / "slides" / "source").glob("[0-9][0-9]_*.md"))
 CDN = re.compile(r"cdn\.|cdnjs|jsdelivr|unpkg\.com|googleapis|gstatic|esm\.sh|@import")
@@ -195,6 +197,15 @@ def test_placeholders_are_resolved(deck_builder: ModuleType, tmp_path: Path) -> 
     assert r"\(x^2\)" in deck.slides[0].content
     assert "Say it with 3." in deck.slides[0].notes
     assert deck.minutes == 2
+
+
+def test_a_picture_of_the_same_name_is_not_taken_for_a_number(
+    deck_builder: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "03_trial.md").write_text(GOOD.replace("three", "cap"))
+    (tmp_path / "03_trial.py").write_text("def cap(): return '<svg/>'\n")
+    deck = deck_builder.read(tmp_path / "03_trial.md")
+    assert filled("03", "Say it with {{ number:cap }}.") in deck.slides[0].notes
 
 
 @pytest.mark.parametrize(

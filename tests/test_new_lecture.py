@@ -21,13 +21,13 @@ def test_every_file_of_an_empty_lecture_can_be_read(
 ) -> None:
     (tmp_path / "notebooks" / "source").mkdir(parents=True)
     laid = new_lecture.lay(tmp_path, "77", "a_name")
-    assert len(laid) == 9
+    assert len(laid) == 11
     for path in map(tmp_path.joinpath, laid):
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".py":
             ast.parse(text)
         if path.suffix == ".toml":
-            assert tomllib.loads(text)["item"]
+            assert ("item" in tomllib.loads(text)) == (path.name == "quiz.toml")
     with pytest.raises(ValueError, match="exists already"):
         new_lecture.lay(tmp_path, "77", "another")
 
@@ -36,12 +36,8 @@ def test_its_page_has_all_parts_and_a_compared_cell(
     new_lecture: ModuleType, notebook_builder: ModuleType, tmp_path: Path
 ) -> None:
     source = tmp_path / "77_a_name.py"
-    source.write_text(
-        new_lecture.page("77", "A name")
-        .replace("{{review:77}}", "")
-        .replace('"77"', '"02"')  # quiz and claims: lecture 77 has no room here
-        .replace("{{number:layers}}", "12")
-    )
+    page = new_lecture.page("77", "A name").replace('"77"', '"02"')  # 77 has no quiz, no claims
+    source.write_text(page.replace("{{review:77}}", "").replace("{{number:layers}}", "12"))
     notebook = notebook_builder.read_source(source)
     prose = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     assert all(f"## {part}" in prose for part in new_lecture.PARTS) and "# A name" in prose

@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from course_lib.teaching.numbers import NumberError, number
+from course_lib.teaching.page import WIDGET_VIEW
 
 SOURCE = """# %% [markdown]
 # # A title
@@ -17,7 +18,6 @@ SOURCE = """# %% [markdown]
 # %% tags=["nbval-check-output"]
 print(1 + 1)
 """
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 @pytest.fixture

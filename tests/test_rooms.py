@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import course_lib
+
 LIBRARY = (
     "files", "kernels", "config", "encoder", "heads", "family", "objectives", "text",
     "checkpoints", "train",
@@ -94,20 +96,20 @@ def test_the_law(room: str, other: str, allowed: bool) -> None:
 
 
 def test_no_two_modules_of_the_library_import_each_other(root: Path) -> None:
-    names = {
-        ".".join(("course_lib", *path.relative_to(root / "course_lib").with_suffix("").parts)): path
-        for path in modules(root)
-        if path.name != "__init__.py"
-    }
+    paths = [path.relative_to(root) for path in modules(root) if path.name != "__init__.py"]
+    names = [".".join(path.with_suffix("").parts) for path in paths]
     reads = {}
-    for name, path in names.items():
-        tree, module = ast.parse(path.read_text(encoding="utf-8")), tuple(name.split(".")[1:])
+    for name, path in zip(names, paths, strict=True):
+        tree = ast.parse((root / path).read_text(encoding="utf-8"))
+        module = tuple(name.split(".")[1:])
         found = {n for node in ast.walk(tree) for n in _absolute_names(node, module)}
-        reads[name] = {
-            n for n in names if n != name and any(f"{f}.".startswith(f"{n}.") for f in found)
-        }
+        reads[name] = {n for n in names if any(f"{f}.".startswith(f"{n}.") for f in found)} - {name}
     circles = [(a, b) for a in reads for b in reads[a] if a < b and a in reads[b]]
     assert not circles
+
+
+def test_every_name_of_the_front_door_is_there() -> None:
+    assert all(getattr(course_lib, name) for name in course_lib.__all__)
 
 
 def test_the_library_is_small(root: Path) -> None:
@@ -118,19 +120,6 @@ def test_the_library_is_small(root: Path) -> None:
     ]
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
     assert lines <= MOST_LINES
-
-
-def test_the_library_is_importable_alone(root: Path) -> None:
-    names = [f"course_lib.{name}" for name in LIBRARY]
-    others = ("teaching", "bench", "lectures")
-    ask = (
-        f"import sys, importlib; [importlib.import_module(n) for n in {names}]; "
-        f"print([n for n in sys.modules if n.split('.')[:2][-1] in {others}])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", ask], cwd=root, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(
@@ -149,19 +138,20 @@ def test_imports_are_read_in_every_form(source: str, expected: set[str]) -> None
     assert imported_rooms(source, ("text", "world")) == expected
 
 
-def test_importing_the_package_loads_nothing_heavy(tmp_path: Path, root: Path) -> None:
-    ask = f"import sys, course_lib; print([n for n in {HEAVY} if n in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", ask], cwd=root, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
-
-
-def test_building_a_model_loads_nothing_heavy(root: Path) -> None:
-    ask = (
-        "import sys; from course_lib import bert; bert('tiny'); "
-        f"print([n for n in {HEAVY} if n in sys.modules])"
-    )
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        ("import course_lib", HEAVY),
+        ("from course_lib import bert; bert('tiny')", HEAVY),
+        (
+            "; ".join(f"import course_lib.{name}" for name in LIBRARY),
+            tuple(f"course_lib.{name}" for name in ("teaching", "bench", "lectures")),
+        ),
+    ],
+    ids=["the package", "a model", "the library"],
+)
+def test_no_more_is_loaded_than_is_used(code: str, unwanted: tuple[str, ...], root: Path) -> None:
+    ask = f"import sys; {code}; print([n for n in {unwanted} if n in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", ask], cwd=root, capture_output=True, text=True, check=True
     )

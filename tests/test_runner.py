@@ -1,4 +1,4 @@
-"""What the tests of the pages do with one that hangs, and what every part inherits."""
+"""The runner: what it counts, what it does with a page that hangs, what every part inherits."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ PID = "import os\nopen('{}.pid', 'w').write(str(os.getpid()));"
 
 
 def place_with(folder: Path, **pages: list[str]) -> wheel_under_test.Place:
-    """A place whose notebooks have these cells; each writes its kernel's process number first."""
-    for name, cells in pages.items():
-        code = [nbformat.v4.new_code_cell(text) for text in (PID.format(name), *cells)]
-        notebook = nbformat.v4.new_notebook(cells=code)
+    """A place whose notebooks have these cells; those that print are compared, with 3."""
+    for name, texts in pages.items():
+        cells = [nbformat.v4.new_code_cell(text) for text in texts]
+        for cell in cells:
+            if cell.source.startswith("print"):
+                cell.metadata["tags"], cell.execution_count = ["nbval-check-output"], 1
+                cell.outputs = [nbformat.v4.new_output("stream", text="3\n")]
+        notebook = nbformat.v4.new_notebook(cells=cells)
         notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
         nbformat.write(notebook, folder / f"{name}.ipynb")
     home, budget = folder / "home", folder / "budget.json"
@@ -34,6 +38,30 @@ def kernel_runs(folder: Path, page: str) -> bool:
     return psutil.pid_exists(int((folder / f"{page}.pid").read_text()))
 
 
+def test_runner_counts_failures_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_mixed.py").write_text(
+        "import pytest\ndef test_good(): pass\ndef test_bad(): assert 0\n"
+        "def test_left_out(): pytest.skip('here')\n"
+    )
+    mixed = run.pytest(str(tmp_path), cwd=tmp_path)
+    assert mixed == run.Outcome(passed=1, failed=1, skipped=1)
+    monkeypatch.setattr(run, "PARTS", {"mixed": lambda: mixed})
+    assert run.main(["mixed"]) == 1
+    assert "1 passed, 1 failed, 1 skipped" in capsys.readouterr().out
+    assert run.main(["nonsense"]) == 2
+    assert run.pytest(str(tmp_path / "absent"), cwd=tmp_path).failed == 1
+
+
+def test_notebook_run_compares_tagged_outputs_and_sees_errors(tmp_path: Path) -> None:
+    """The very command that runs the course's notebooks, on one that is wrong in two ways."""
+    place = place_with(tmp_path, wrong=["print(3)", "print(4)", "1 / 0", "5"])
+    assert run.run_notebooks(place) == run.Outcome(passed=2, failed=2)
+    seconds, peak = json.loads(place.budget.read_text())["wrong.ipynb"]
+    assert seconds > 0 and peak > 10 * 2**20
+
+
 def test_a_page_that_hangs_or_loses_its_kernel_is_one_failure(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -41,11 +69,12 @@ def test_a_page_that_hangs_or_loses_its_kernel_is_one_failure(
     dies = ["import os\nos._exit(1)", "1"]
     deaf = ["try:\n    while True: pass\nexcept KeyboardInterrupt: pass", "2"]
     hangs = ["while True: pass", "3"]
-    place = place_with(tmp_path, a_hangs=hangs, b_deaf=deaf, c_dies=dies, d=["4"])
+    pages = {"a_hangs": hangs, "b_deaf": deaf, "c_dies": dies, "d": ["4"]}
+    place = place_with(tmp_path, **{k: [PID.format(k), *v] for k, v in pages.items()})
     assert run.run_notebooks(place, seconds=10) == run.Outcome(passed=3 + 2, failed=3)
     told = capfd.readouterr().out
     assert "Cell 1 hung" in told and "the kernel died" in told
-    assert not any(kernel_runs(tmp_path, page) for page in ("a_hangs", "b_deaf", "c_dies", "d"))
+    assert not any(kernel_runs(tmp_path, page) for page in pages)
     assert set(json.loads(place.budget.read_text())) == {p.name for p in tmp_path.glob("*.ipynb")}
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import re
 import subprocess
 import sys
 import tomllib
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
-import nbformat
 import pytest
-import run
 import wheel_under_test
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from test_colab import COLAB
 
 ON_CONDA = {"torch": "pytorch"}  # what conda-forge calls differently
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^+\s]+)$")
@@ -73,12 +72,9 @@ def test_environment_yml_states_the_same_ranges(
 
 def test_ranges_admit_what_colab_has(project: dict) -> None:
     """August 2026. An upgrade of one of these would break a running Colab session."""
-    colab = {
-        "torch": "2.11.0", "transformers": "5.15.0", "ipywidgets": "7.7.1", "plotly": "5.24.1",
-        "anywidget": "0.9.21", "ipython": "7.34.0", "numpy": "2.1.3",
-    }  # fmt: skip
+    colab = COLAB | {"torch": "2.11.0", "transformers": "5.15.0", "numpy": "2.1.3"}
     for name, version in colab.items():
-        assert requirements(project)[name].specifier.contains(version), name
+        assert requirements(project)[canonicalize_name(name)].specifier.contains(version), name
 
 
 def test_this_run_uses_the_pinned_versions(pins: dict[str, str]) -> None:
@@ -129,28 +125,12 @@ def _only_basics(folder: Path) -> str:
     tools = folder / "tools"
     tools.mkdir()
     for name in ("sh", "id", "touch", "echo", "env"):
-        (tools / name).symlink_to(
-            f"/bin/{name}" if Path(f"/bin/{name}").exists() else f"/usr/bin/{name}"
-        )
+        places = (Path(folder, name) for folder in ("/bin", "/usr/bin"))
+        (tools / name).symlink_to(next(filter(Path.exists, places)))
     return str(tools)
 
 
 # --- the first cell ---------------------------------------------------------------------------
-
-
-class Shell:
-    """Stands for IPython: notes what the cell asks of it."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, str]] = []
-
-    def run_line_magic(self, name: str, line: str) -> None:
-        self.asked.append((name, line))
-
-
-class Distribution:
-    def __init__(self, version: str) -> None:
-        self.version = version
 
 
 @pytest.mark.parametrize(
@@ -160,15 +140,16 @@ class Distribution:
 def test_first_cell_installs_only_when_missing_or_too_old(
     installed: list[str], installs: bool, notebook_builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shell = Shell()
-    found = [Distribution(version) for version in installed]
+    asked: list[tuple[str, ...]] = []
+    shell = SimpleNamespace(run_line_magic=lambda *given: asked.append(given))
+    found = [SimpleNamespace(version=version) for version in installed]
     monkeypatch.setattr(importlib.metadata, "distributions", lambda name: found)
     line = notebook_builder.first_cell()
     assert "\n" not in line
     for _ in range(2):  # a second run asks no more than the first
         exec(line, {"get_ipython": lambda: shell})
     expected = ("pip", f"install -q git+{notebook_builder.repository()}")
-    assert shell.asked == ([expected, expected] if installs else [])
+    assert asked == ([expected, expected] if installs else [])
 
 
 def test_first_cell_never_forces_an_upgrade(notebook_builder) -> None:
@@ -230,51 +211,9 @@ def test_network_guard_refuses_and_logs(tmp_path: Path) -> None:
 def test_no_file_names_this_machine(root: Path) -> None:
     """Registries, home folders and temporary paths belong to pip's own configuration, not here."""
     suspicious = re.compile(r"--(extra-)?index-url|find-links|file:///|/home/\w|/root/|/Users/\w")
-    for name in (
-        "pyproject.toml",
-        "setup.py",
-        "constraints.txt",
-        "environment.yml",
-        "Makefile",
-        ".ci/run",
-    ):
+    names = "pyproject.toml setup.py constraints.txt environment.yml Makefile .ci/run"
+    for name in names.split():
         assert not suspicious.search((root / name).read_text(encoding="utf-8")), name
-
-
-# --- the runner -------------------------------------------------------------------------------
-
-
-def test_runner_counts_failures_and_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "test_mixed.py").write_text(
-        "import pytest\ndef test_good(): pass\ndef test_bad(): assert 0\n"
-        "def test_left_out(): pytest.skip('here')\n"
-    )
-    mixed = run.pytest(str(tmp_path), cwd=tmp_path)
-    assert mixed == run.Outcome(passed=1, failed=1, skipped=1)
-    monkeypatch.setattr(run, "PARTS", {"mixed": lambda: mixed})
-    assert run.main(["mixed"]) == 1
-    assert "1 passed, 1 failed, 1 skipped" in capsys.readouterr().out
-    assert run.main(["nonsense"]) == 2
-    assert run.pytest(str(tmp_path / "absent"), cwd=tmp_path).failed == 1
-
-
-def test_notebook_run_compares_tagged_outputs_and_sees_errors(tmp_path: Path) -> None:
-    """The very command that runs the course's notebooks, on one that is wrong in two ways."""
-    cells = [nbformat.v4.new_code_cell(text) for text in ("print(3)", "print(4)", "1 / 0", "5")]
-    for cell in cells[:2]:
-        cell.metadata["tags"], cell.execution_count = ["nbval-check-output"], 1
-        cell.outputs = [nbformat.v4.new_output("stream", text="3\n")]
-    place = wheel_under_test.Place(
-        tmp_path, tmp_path, tmp_path, tmp_path / "b.json", tmp_path / "n"
-    )
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
-    nbformat.write(notebook, tmp_path / "wrong.ipynb")
-    assert run.run_notebooks(place) == run.Outcome(passed=2, failed=2)
-    seconds, peak = json.loads(place.budget.read_text())["wrong.ipynb"]
-    assert seconds > 0 and peak > 10 * 2**20
 
 
 def test_ci_script_requires_the_browser_and_runs_make_test(root: Path) -> None:

@@ -78,30 +78,17 @@ class Place:
         return good, "the notebooks import the built wheel" + ("" if good else f": {done}")
 
 
-def prepare(folder: Path, notebooks: Path = ROOT / "notebooks") -> Place:
+def prepare(folder: Path) -> Place:
     """Build, install beside nothing else, copy the notebooks next to nothing."""
     folder = folder.resolve()
-    place = Place(
-        folder / "empty",
-        folder / "installed",
-        folder / "home",
-        folder / "budget.json",
-        folder / "network.log",
-    )
+    names = ("empty", "installed", "home", "budget.json", "network.log")
+    place = Place(*(folder / name for name in names))
     for made in (place.empty, place.home):
         made.mkdir(parents=True)
     place.network_log.touch()
     wheel = build_wheel(folder / "wheel")
-    _run(
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        str(place.installed),
-        str(wheel),
-    )
-    for notebook in sorted(notebooks.glob("*.ipynb")):
+    install = ("pip", "install", "-q", "--no-deps", "--no-index")
+    _run(*install, "--target", str(place.installed), str(wheel))
+    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
         shutil.copy(notebook, place.empty)
     return place

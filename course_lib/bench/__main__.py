@@ -1,4 +1,4 @@
-"""The command: measure the tables asked for, print each, and save all as JSON."""
+"""The command: measure the chosen tables, print each, and save all as JSON."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from course_lib.kernels.attention import attention
-from course_lib.train.precision import FORMATS, native_bfloat16
+from course_lib.train.precision import FORMATS
 
-from .measuring import Contender, Measured, Step, Table
+from .measuring import Contender, Measured, Step, Table, contenders_of, precisions
 
 LENGTHS = (32, 64, 128, 256, 512)
 TOKENS = 4_096  # in a batch, whatever the length
@@ -33,7 +33,6 @@ Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 def tables() -> list[Table]:
     """One a number format and length: forward only, then forward and backward, without dropout and
     with it."""
-    precisions = ["float32", *(["bfloat16"] if native_bfloat16() else [])]
     return [
         Table(
             f"Attention alone, {what}, {TOKENS // tokens}×{tokens} tokens, {precision}",
@@ -41,7 +40,7 @@ def tables() -> list[Table]:
             remark,
             turn=0.1,
         )
-        for precision in precisions
+        for precision in precisions()
         for what, settings in KINDS.items()
         for tokens in LENGTHS
     ]
@@ -57,10 +56,8 @@ def contenders(
         "ours, plain": partial(attention, dropout=dropout, path="plain"),
         "ours, fused": partial(attention, dropout=dropout, path="fused"),
     }
-    return [
-        Contender(name, partial(working, attend, tokens, precision, training), TOKENS)
-        for name, attend in ways.items()
-    ]
+    makes = {name: partial(working, way, tokens, precision, training) for name, way in ways.items()}
+    return contenders_of(makes, TOKENS)
 
 
 def peer(kind: str, dropout: float) -> Attend:

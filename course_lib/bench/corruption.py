@@ -1,4 +1,4 @@
-"""ELECTRA's corruption: what drawing a word at each masked position adds to the generator's own
+"""ELECTRA's corruption: what sampling a token at each masked position adds to the generator's own
 forward pass.
 
 The generator predicts at the masked positions only. Sampling reads every logit once more, so it is
@@ -22,10 +22,18 @@ from course_lib.family.electra import (
     generator_config,
 )
 from course_lib.heads import BertForMaskedLM
-from course_lib.train.precision import FORMATS, native_bfloat16
+from course_lib.train.precision import FORMATS
 
 from .inputs import random_sequences
-from .measuring import Contender, Measured, Step, Table
+from .measuring import (
+    Contender,
+    Measured,
+    Step,
+    Table,
+    contenders_of,
+    forward_only,
+    precisions,
+)
 
 ROWS, TOKENS, RATE = 32, 128, 0.15
 SIZES = ("small", "base")
@@ -34,8 +42,7 @@ Fill = Callable[[Tensor, Tensor, Tensor], Tensor]  # ids, positions, logits -> n
 
 def tables() -> list[Table]:
     """One a published generator, in each number format worth using here."""
-    precisions = ["float32", *(["bfloat16"] if native_bfloat16() else [])]
-    return [_table(size, precision) for precision in precisions for size in SIZES]
+    return [_table(size, precision) for precision in precisions() for size in SIZES]
 
 
 def _table(size: str, precision: str) -> Table:
@@ -52,13 +59,11 @@ def contenders(config: ElectraConfig, precision: str) -> list[Contender]:
     """The generator alone, with the course's sampling, and with torch's."""
     fills: dict[str, Fill | None] = {
         "the generator's forward pass": None,
-        "… and the draw: fill_in": fill_in,
+        "… and sampling: fill_in": fill_in,
         "… and torch's softmax and multinomial instead": torch_fill_in,
     }
-    return [
-        Contender(name, partial(corrupting, config, precision, fill), ROWS * TOKENS)
-        for name, fill in fills.items()
-    ]
+    makes = {name: partial(corrupting, config, precision, fill) for name, fill in fills.items()}
+    return contenders_of(makes, ROWS * TOKENS)
 
 
 def torch_fill_in(input_ids: Tensor, predict_at: Tensor, logits: Tensor) -> Tensor:
@@ -76,19 +81,18 @@ def corrupting(config: ElectraConfig, precision: str, fill: Fill | None) -> Step
     count = round(RATE * ids.numel())
     predict_at = torch.randperm(ids.numel())[:count].sort().values
 
-    def step() -> None:
-        with torch.inference_mode():
-            logits = generator(ids, predict_at=predict_at).logits  # (N, V)
-            if fill is not None:
-                fill(ids, predict_at, logits)
+    def work() -> None:
+        logits = generator(ids, predict_at=predict_at).logits  # (N, V)
+        if fill is not None:
+            fill(ids, predict_at, logits)
 
-    return step
+    return forward_only(work)
 
 
 def remark(results: Sequence[Measured], on: dict[str, Any]) -> str:
     """Time with sampling over time without it; the goal is 1.10 at most."""
     alone, ours, torchs = (r.median for r in results)
     return (
-        f"time with the draw / without: ours {alone / ours:.2f}×, torch's {alone / torchs:.2f}× "
+        f"time with sampling / without: ours {alone / ours:.2f}×, torch's {alone / torchs:.2f}× "
         "(goal: 1.10× or less)"
     )

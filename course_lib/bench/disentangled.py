@@ -14,15 +14,14 @@ from typing import Any
 from torch import nn
 
 from course_lib.family.deberta import deberta_v3
-from course_lib.train.precision import native_bfloat16
 
-from .inputs import SPECIAL
-from .measuring import Contender, Measured, Step, Table
+from .inputs import SPECIAL, peer_v3, shape
+from .measuring import Contender, Measured, Step, Table, contenders_of, precisions
 from .sharing import Shape, inference, peer_bert, training
 
 SIZES = ((1, 64), (1, 128), (8, 128), (1, 512), (8, 512))
 TRAINING = ((8, 128), (4, 512))
-SHAPE: Shape = {"num_layers": 4, "hidden_size": 768, "num_heads": 12, "intermediate_size": 3_072}
+SHAPE = shape(4, 768)
 # What ours, as the rules choose, should reach beside transformers' DeBERTa: times as quick.
 GOALS: dict[tuple[str, str, int, int], float] = {
     ("inference", "float32", 1, 64): 2.0,
@@ -41,11 +40,10 @@ STEPS: dict[str, Callable[..., Step]] = {"inference": inference, "training step"
 
 def tables() -> list[Table]:
     """One a size, in each number format worth using here: inference, then the training step."""
-    precisions = ["float32", *(["bfloat16"] if native_bfloat16() else [])]
     cases = [
         (what, precision, batch, tokens)
         for what, sizes in (("inference", SIZES), ("training step", TRAINING))
-        for precision in precisions
+        for precision in precisions()
         for batch, tokens in sizes
     ]
     return [_table(*case) for case in cases]
@@ -62,50 +60,32 @@ def _table(what: str, precision: str, batch: int, tokens: int) -> Table:
 
 
 def contenders(
-    what: str, precision: str, batch: int, tokens: int, shape: Shape = SHAPE
+    what: str, precision: str, batch: int, tokens: int, size: Shape = SHAPE
 ) -> list[Contender]:
     """The peer, ours by the reference, ours by the rules, and the limit: BERT."""
     V = SPECIAL.vocab_size
     off: dict[str, Any] = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
     makes: dict[str, Callable[[], nn.Module]] = {
-        "transformers' DebertaV2Model, eager": lambda: peer_deberta(shape),
+        "transformers' DebertaV2Model, eager": lambda: peer_deberta(size),
         'ours, kernels="reference"': lambda: deberta_v3(
-            vocab_size=V, kernels="reference", **shape, **off
+            vocab_size=V, kernels="reference", **size, **off
         ),
-        'ours, kernels="auto"': lambda: deberta_v3(vocab_size=V, **shape, **off),
-        "transformers' BertModel, sdpa": lambda: peer_bert(shape),
+        'ours, kernels="auto"': lambda: deberta_v3(vocab_size=V, **size, **off),
+        "transformers' BertModel, sdpa": lambda: peer_bert(size),
     }
 
     def built(make: Callable[[], nn.Module]) -> Step:
         return STEPS[what](make(), batch=batch, precision=precision, tokens=tokens)
 
-    return [Contender(name, partial(built, make), batch * tokens) for name, make in makes.items()]
+    steps = {name: partial(built, make) for name, make in makes.items()}
+    return contenders_of(steps, batch * tokens)
 
 
-def peer_deberta(shape: Shape) -> nn.Module:
-    """transformers' DeBERTa of the second generation, set as deberta-v3 is; it has eager attention
-    only."""
-    from transformers import DebertaV2Config, DebertaV2Model
+def peer_deberta(size: Shape) -> nn.Module:
+    """transformers' DeBERTa of the second generation; it has eager attention only."""
+    from transformers import DebertaV2Model
 
-    return DebertaV2Model(
-        DebertaV2Config(
-            vocab_size=SPECIAL.vocab_size,
-            hidden_size=shape["hidden_size"],
-            num_hidden_layers=shape["num_layers"],
-            num_attention_heads=shape["num_heads"],
-            intermediate_size=shape["intermediate_size"],
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-            type_vocab_size=0,
-            relative_attention=True,
-            position_buckets=256,
-            max_relative_positions=-1,
-            norm_rel_ebd="layer_norm",
-            share_att_key=True,
-            pos_att_type=["c2p", "p2c"],
-            position_biased_input=False,
-        )
-    )
+    return DebertaV2Model(peer_v3(*size.values()))
 
 
 def remark(goal: float | None, tokens: int, results: Sequence[Measured], on: dict[str, Any]) -> str:

@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from course_lib.kernels.disentangled import disentangled_attention_reference
 from course_lib.kernels.positions import position_rows
 
-from .measuring import Contender, Measured, Step, Table
+from .inputs import peer_v3
+from .measuring import Contender, Measured, Step, Table, contenders_of
 
 LENGTHS = (256, 1_024, 4_096, 8_192)
 HEADS, SIZE = 12, 64
@@ -56,9 +57,8 @@ def contenders(tokens: int, training: bool) -> list[Contender]:
     }
     if find_spec("triton") is not None:
         makers["ours, in Triton"] = partial(our_module, triton_kernel)
-    rows = [
-        Contender(name, partial(work, m, tokens, training), tokens) for name, m in makers.items()
-    ]
+    makes = {name: partial(work, maker, tokens, training) for name, maker in makers.items()}
+    rows = contenders_of(makes, tokens)
     others = {"disentangled_flash": disentangled_flash, "flashdeberta": flash_deberta}
     for package, maker in others.items():
         row = Contender(f"{package}, a layer", partial(work, maker, tokens, training), tokens)
@@ -99,25 +99,8 @@ def work(maker: Callable[[int, bool], Call], tokens: int, training: bool) -> Ste
 
 def config() -> Any:
     """DeBERTa-v3-base's attention; the rest of the layer as small as it can be."""
-    from transformers import DebertaV2Config
-
-    return DebertaV2Config(
-        vocab_size=16,
-        hidden_size=HEADS * SIZE,
-        num_hidden_layers=1,
-        num_attention_heads=HEADS,
-        intermediate_size=16,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        max_position_embeddings=FURTHEST,
-        type_vocab_size=0,
-        relative_attention=True,
-        position_buckets=SPAN,
-        pos_att_type=["p2c", "c2p"],
-        share_att_key=True,
-        norm_rel_ebd="layer_norm",
-        position_biased_input=False,
-    )
+    changes = {"position_buckets": SPAN, "max_position_embeddings": FURTHEST}
+    return peer_v3(1, HEADS * SIZE, HEADS, 16, vocab_size=16, **changes)
 
 
 def _module() -> tuple[Any, Tensor]:

@@ -1,5 +1,5 @@
 """The distillation loss over a whole vocabulary, forward and backward: torch's own functions on all
-scores, the course's reference, and its chunked twin that never holds them all.
+logits, the course's reference, and its chunked twin that never holds them all.
 
 Both heads' last product is inside what is timed, as the chunked loss contains it. Memory is counted
 in a step of its own, beside the inputs and weights."""
@@ -15,9 +15,18 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.kernels.distillation import distillation_loss, distillation_loss_reference
-from course_lib.train.precision import FORMATS, native_bfloat16
+from course_lib.train.precision import FORMATS
 
-from .measuring import Contender, Measured, Step, Table, against_the_limit, peak_bytes
+from .measuring import (
+    Contender,
+    Measured,
+    Step,
+    Table,
+    against_the_limit,
+    contenders_of,
+    peak_bytes,
+    precisions,
+)
 
 POSITIONS = (1_024, 4_096)
 VOCABULARY, WIDTH = 30_522, 768  # of student and teacher: DistilBERT and BERT-base
@@ -27,8 +36,7 @@ Loss = Callable[..., Tensor]
 
 def tables() -> list[Table]:
     """One a number of positions, in each number format worth using here."""
-    precisions = ["float32", *(["bfloat16"] if native_bfloat16() else [])]
-    return [_table(count, precision) for precision in precisions for count in POSITIONS]
+    return [_table(count, precision) for precision in precisions() for count in POSITIONS]
 
 
 def _table(count: int, precision: str) -> Table:
@@ -45,13 +53,11 @@ def contenders(count: int, precision: str) -> list[Contender]:
     """Peer, reference and chunked; a "token" is a position."""
     losses: dict[str, Loss] = {
         "torch's log_softmax and nn.KLDivLoss": peer_loss,
-        "ours, all scores: soft_target_loss": distillation_loss_reference,
+        "ours, all logits: soft_target_loss": distillation_loss_reference,
         "ours, in chunks: distillation_loss": distillation_loss,
     }
-    return [
-        Contender(name, partial(training, loss, count, precision), count)
-        for name, loss in losses.items()
-    ]
+    makes = {name: partial(training, loss, count, precision) for name, loss in losses.items()}
+    return contenders_of(makes, count)
 
 
 def peer_loss(

@@ -16,39 +16,45 @@ from torch import Tensor, nn
 from course_lib.config import published
 from course_lib.encoder import Stack
 from course_lib.kernels.early_exit import Exit, Layer, early_exit
-from course_lib.train.precision import FORMATS, native_bfloat16
+from course_lib.train.precision import FORMATS
 
-from .measuring import Contender, Measured, Step, Table
+from .inputs import shape
+from .measuring import (
+    Contender,
+    Measured,
+    Step,
+    Table,
+    contenders_of,
+    forward_only,
+    precisions,
+)
 
 ROWS, TOKENS, CLASSES = 32, 128, 3
 GOAL = 0.85
 Shape = dict[str, Any]
-DEEP: Shape = {"num_layers": 12, "hidden_size": 256, "num_heads": 4, "intermediate_size": 1_024}
-WIDE: Shape = {"num_layers": 4, "hidden_size": 768, "num_heads": 12, "intermediate_size": 3_072}
+DEEP, WIDE = shape(12, 256), shape(4, 768)
 
 
 def tables() -> list[Table]:
     """Twelve narrow layers, and four of base width, in each number format worth using here."""
-    precisions = ["float32", *(["bfloat16"] if native_bfloat16() else [])]
-    return [_table(shape, precision) for precision in precisions for shape in (DEEP, WIDE)]
+    return [_table(size, precision) for precision in precisions() for size in (DEEP, WIDE)]
 
 
-def _table(shape: Shape, precision: str) -> Table:
+def _table(size: Shape, precision: str) -> Table:
     return Table(
-        f"Early exit, {shape['num_layers']}×{shape['hidden_size']}, {ROWS}×{TOKENS} tokens, "
+        f"Early exit, {size['num_layers']}×{size['hidden_size']}, {ROWS}×{TOKENS} tokens, "
         f"{precision}",
-        contenders(shape, precision),
-        partial(remark, shape),
+        contenders(size, precision),
+        partial(remark, size),
         turn=0.5,
     )
 
 
-def contenders(shape: Shape, precision: str) -> list[Contender]:
+def contenders(size: Shape, precision: str) -> list[Contender]:
     """The same layers and exits; at full depth no exit is confident but the last."""
-    return [
-        Contender("full depth", partial(leaving, shape, precision, False), ROWS * TOKENS),
-        Contender("rows leave evenly", partial(leaving, shape, precision, True), ROWS * TOKENS),
-    ]
+    early = {"full depth": False, "texts leave evenly": True}
+    makes = {name: partial(leaving, size, precision, leave) for name, leave in early.items()}
+    return contenders_of(makes, ROWS * TOKENS)
 
 
 class Evenly:
@@ -61,54 +67,59 @@ class Evenly:
 
     def __call__(self, logits: Tensor) -> Tensor:
         self.left_at.append(len(logits))
-        stay = self.left_at[0] * (self.layers - len(self.left_at)) // self.layers
+        stay = _staying(self.left_at[0], len(self.left_at), self.layers)
         return torch.arange(len(logits)) < len(logits) - stay
 
 
-def leaving(shape: Shape, precision: str, early: bool) -> Step:
+def leaving(size: Shape, precision: str, early: bool) -> Step:
     """Forward only; an exit is a small classifier on [CLS]."""
     torch.manual_seed(0)
-    config = published("bert", "base", **shape)
+    config = published("bert", "base", **size)
     stack = Stack(config).eval().to(FORMATS[precision])
     heads = [nn.Linear(config.hidden_size, CLASSES).to(FORMATS[precision]) for _ in stack.plan]
-    layers: list[Layer] = [_as_layer(block) for block in stack.blocks]
-    exits: list[Exit] = [_on_cls(head) for head in heads]
+    layers: list[Layer] = [as_layer(block) for block in stack.blocks]
+    exits: list[Exit] = [on_cls(head) for head in heads]
     x = torch.randn(ROWS, TOKENS, config.hidden_size).to(FORMATS[precision])
     mask = torch.ones(ROWS, TOKENS, dtype=torch.long)
 
     def nobody(logits: Tensor) -> Tensor:
         return torch.zeros(len(logits), dtype=torch.bool)
 
-    def step() -> None:
-        judge: Callable[[Tensor], Tensor] = Evenly(len(layers)) if early else nobody
-        with torch.inference_mode():
-            early_exit(x, layers, exits, judge, mask)
+    def work() -> None:
+        confident: Callable[[Tensor], Tensor] = Evenly(len(layers)) if early else nobody
+        early_exit(x, layers, exits, confident, mask)
 
-    return step
+    return forward_only(work)
 
 
-def _as_layer(block: nn.Module) -> Layer:
+def as_layer(block: nn.Module) -> Layer:
     return lambda x, mask: block(x, mask)[0]
 
 
-def _on_cls(head: nn.Module) -> Exit:
+def on_cls(head: nn.Module) -> Exit:
     return lambda x: head(x[:, 0])  # (B, T, H) -> (B, C)
+
+
+def under_way(layers: int, batch: int = ROWS) -> list[int]:
+    """How many texts each layer sees when they leave evenly."""
+    return [_staying(batch, passed, layers) for passed in range(layers)]
+
+
+def _staying(batch: int, passed: int, layers: int) -> int:
+    """Of a batch, those still under way after so many of the layers' exits."""
+    return batch * (layers - passed) // layers
 
 
 def flop_ratio(layers: int) -> float:
     """FLOPs at full depth over those of texts that leave evenly: each costs its layers."""
-    judge, under_way, rows = Evenly(layers), ROWS, []
-    for _ in range(layers):
-        rows.append(under_way)
-        under_way -= int(judge(torch.zeros(under_way, CLASSES)).sum())
-    return layers * ROWS / sum(rows)
+    return layers * ROWS / sum(under_way(layers))
 
 
-def remark(shape: Shape, results: Sequence[Measured], on: dict[str, Any]) -> str:
+def remark(size: Shape, results: Sequence[Measured], on: dict[str, Any]) -> str:
     """The gain in time over the gain in FLOPs; the goal is 0.85 at least."""
     full, early = (r.median for r in results)
-    gain, flops = early / full, flop_ratio(shape["num_layers"])
+    gain, flops = early / full, flop_ratio(size["num_layers"])
     return (
-        f"time {gain:.2f}× less, operations {flops:.2f}× fewer: {gain / flops:.2f} of what they "
+        f"time {gain:.2f}× less, FLOPs {flops:.2f}× fewer: {gain / flops:.2f} of what they "
         f"promise (goal: {GOAL} or more)"
     )

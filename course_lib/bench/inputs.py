@@ -14,6 +14,31 @@ FIRST_PIECE = 6_000  # ids from here on go on with a word
 PIECES = 0.2  # fraction of the tokens that do, about that of English in BERT's vocabulary
 
 
+def shape(layers: int, width: int) -> dict[str, int]:
+    """A BERT with heads of 64 and a feed-forward part four times as wide, as published ones."""
+    heads = {"num_layers": layers, "hidden_size": width, "num_heads": max(1, width // 64)}
+    return {**heads, "intermediate_size": 4 * width}
+
+
+def peer_v3(layers: int, width: int, heads: int, intermediate: int, **changes: Any) -> Any:
+    """transformers' settings of a DeBERTa as deberta-v3 is; dropout is off."""
+    from transformers import DebertaV2Config
+
+    v3: dict[str, Any] = dict(
+        vocab_size=SPECIAL.vocab_size, type_vocab_size=0, max_relative_positions=-1,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, relative_attention=True,
+        position_buckets=256, norm_rel_ebd="layer_norm", share_att_key=True,
+        pos_att_type=["c2p", "p2c"], position_biased_input=False,
+    )  # fmt: skip
+    return DebertaV2Config(
+        num_hidden_layers=layers,
+        hidden_size=width,
+        num_attention_heads=heads,
+        intermediate_size=intermediate,
+        **(v3 | changes),
+    )
+
+
 def random_sequences(count: int, tokens: int) -> PackedSequences:
     """Full sequences of words and pieces of words: what is in them does not change the time."""
     generator = torch.Generator().manual_seed(0)

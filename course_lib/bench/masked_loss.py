@@ -19,10 +19,10 @@ from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
 from course_lib.objectives.sequences import Batch
 from course_lib.train.loop import adamw
 
-from .measuring import Contender, Measured, Step, Table, peak_bytes
-from .pretraining import TOKENS, our_batch, our_step, peer_model
+from .measuring import Contender, Measured, Step, Table, contenders_of, peak_bytes
+from .pretraining import TOKENS, our_batch, our_step, peer_model, update
 
-VOCABULARY, ASKED = 30_522, 0.15
+VOCABULARY, SELECTED = 30_522, 0.15
 ROWS = {"base": 4, "mini": 16, "tiny": 32}
 GOALS = {"base": 1.15, "mini": 2.0, "tiny": 3.3}
 
@@ -31,7 +31,7 @@ def tables() -> list[Table]:
     """One a size of BERT."""
     return [
         Table(
-            f"Masked-word loss in a training step, {size}, {rows}×{TOKENS} tokens, "
+            f"Masked-LM loss in a training step, {size}, {rows}×{TOKENS} tokens, "
             f"V={VOCABULARY:,}, float32",
             contenders(size, rows),
             partial(remark, size),
@@ -43,13 +43,13 @@ def tables() -> list[Table]:
 def contenders(size: str, rows: int) -> list[Contender]:
     """transformers as it is, transformers with only the head changed, and the course's step."""
     makes: dict[str, Callable[[], Step]] = {
-        "transformers' BertForMaskedLM, all scores": lambda: peer(size, rows, all_logits),
-        "… scores where asked only": lambda: peer(size, rows, selected_logits),
-        "ours, scores where asked only": lambda: our_step(
+        "transformers' BertForMaskedLM, all logits": lambda: peer(size, rows, all_logits),
+        "… logits at the selected positions only": lambda: peer(size, rows, selected_logits),
+        "ours, logits at the selected positions only": lambda: our_step(
             size, "float32", vocab_size=VOCABULARY, count=rows
         ),
     }
-    return [Contender(name, make, rows * TOKENS) for name, make in makes.items()]
+    return contenders_of(makes, rows * TOKENS)
 
 
 def all_logits(model: Any, batch: Batch) -> Tensor:
@@ -75,10 +75,7 @@ def peer(size: str, rows: int, loss: Callable[[Any, Batch], Tensor]) -> Step:
 
     def step() -> None:
         nonlocal visit
-        loss(model, our_batch(visit, rows)).backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model, optimizer, loss(model, our_batch(visit, rows)))
         visit += 1
 
     return step
@@ -89,7 +86,7 @@ def memory_ratio(width: int = 64, tokens: int = 512) -> float:
     torch.manual_seed(0)
     hidden = torch.randn(1, tokens, width, requires_grad=True)
     table = torch.randn(VOCABULARY, width) / 8
-    labels = torch.where(torch.rand(1, tokens) < ASKED, 7, -100)
+    labels = torch.where(torch.rand(1, tokens) < SELECTED, 7, -100)
 
     def held(loss: Callable[..., Tensor]) -> int:
         def head(x: Tensor) -> Tensor:
@@ -111,10 +108,11 @@ def masked_only_limit(config: BertConfig, tokens: int = 128, rate: float = 0.15)
 
 def remark(size: str, results: Sequence[Measured], on: dict[str, Any]) -> str:
     """What the change of the head alone gives, its goal and limit, and the whole of ours."""
-    every, asked, course = (r.median for r in results)
+    every, selected, course = (r.median for r in results)
     limit = masked_only_limit(published("bert", size))
     return (
-        f"scores where asked / all {asked / every:.2f}× (goal {GOALS[size]:.2f}×, limit by "
-        f"arithmetic {limit:.2f}×)   ours / transformers' {course / every:.2f}×   memory of the "
-        f"loss {memory_ratio():.1f}× less (goal 6.5×)"
+        f"logits at the selected positions / all {selected / every:.2f}× "
+        f"(goal {GOALS[size]:.2f}×, limit by FLOPs {limit:.2f}×)   "
+        f"ours / transformers' {course / every:.2f}×   "
+        f"memory of the loss {memory_ratio():.1f}× less (goal 6.5×)"
     )

@@ -16,10 +16,9 @@ from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.wordpiece import word_numbers
 
 from .inputs import SPECIAL, our_tokenizer, peer_collator, random_sequences
-from .measuring import Contender, Step, Table
+from .measuring import Contender, Step, Table, contenders_of
 
 SHAPES = ((256, 128), (64, 512))  # sequences × tokens
-Make = Callable[[], Step]
 
 
 def tables() -> list[Table]:
@@ -42,16 +41,16 @@ def plain_contenders(sequences: PackedSequences) -> list[Contender]:
         collate = peer_collator()
         return lambda: collate.torch_mask_tokens(ids.clone(), **known)
 
-    return _all_of(
-        sequences,
+    return contenders_of(
         {
             "transformers' masking collator": lambda: _collating(False, sequences, {}),
-            "… told which tokens are special": lambda: _collating(False, sequences, known),
+            "… given which tokens are special": lambda: _collating(False, sequences, known),
             "… and its masking function alone": alone,
-            "ours: mask_rows(...).labels": lambda: _visiting(
+            "ours: mask_sequences(...).labels": lambda: _visiting(
                 lambda visit: mask_sequences(sequences, SPECIAL, epoch=visit)
             ),
         },
+        ids.numel(),
     )
 
 
@@ -72,13 +71,12 @@ def word_contenders(sequences: PackedSequences) -> list[Contender]:
 
         return _visiting(mask)
 
-    return _all_of(
-        sequences,
+    return contenders_of(
         {
             "transformers' whole-word collator ([MASK] only)": lambda: _collating(
                 True, sequences, where
             ),
-            "… told which tokens are special": lambda: _collating(True, sequences, known),
+            "… given which tokens are special": lambda: _collating(True, sequences, known),
             "… and its masking function alone": alone,
             "ours, [MASK] only, word numbers found each time": lambda: ours(
                 ready=False, mix=(1.0, 0.0, 0.0)
@@ -87,6 +85,7 @@ def word_contenders(sequences: PackedSequences) -> list[Contender]:
             "… 80/10/10: mask_whole_words(...).labels": ours,
             "… runs of up to three words (ALBERT)": lambda: ours(max_words=3),
         },
+        ids.numel(),
     )
 
 
@@ -129,7 +128,3 @@ def _visiting(mask: Callable[[int], Masked]) -> Step:
         _ = mask(visit).labels
 
     return step
-
-
-def _all_of(sequences: PackedSequences, make: dict[str, Make]) -> list[Contender]:
-    return [Contender(name, build, sequences.input_ids.numel()) for name, build in make.items()]

@@ -6,7 +6,7 @@ import platform
 import statistics
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from importlib.metadata import version
@@ -29,6 +29,26 @@ class Contender:
     name: str
     make: Callable[[], Step]
     tokens: int
+
+
+def contenders_of(makes: Mapping[str, Callable[[], Step]], tokens: int) -> list[Contender]:
+    """Rows by name, all on the same tokens."""
+    return [Contender(name, make, tokens) for name, make in makes.items()]
+
+
+def precisions() -> list[str]:
+    """float32, and bfloat16 where this processor multiplies it itself."""
+    return ["float32", *(["bfloat16"] if native_bfloat16() else [])]
+
+
+def forward_only(work: Step) -> Step:
+    """The work without a graph for gradients."""
+
+    def step() -> None:
+        with torch.inference_mode():
+            work()
+
+    return step
 
 
 @dataclass

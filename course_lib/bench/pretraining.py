@@ -19,7 +19,7 @@ from course_lib.train.loop import adamw, train_step
 from course_lib.train.precision import choose_precision, computing_in
 
 from .inputs import SPECIAL, peer_collator, random_sequences
-from .measuring import Contender, Measured, Step, Table, against_the_limit
+from .measuring import Contender, Measured, Step, Table, against_the_limit, contenders_of
 
 ROWS, TOKENS = 32, 128
 
@@ -125,6 +125,14 @@ def peer_model(
     return BertForMaskedLM(config).train()
 
 
+def update(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    """Backward, clipping and the optimiser, for a peer's step."""
+    loss.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+
+
 def peer_step(
     size: str,
     *,
@@ -150,10 +158,7 @@ def peer_step(
         nonlocal visit
         with computing_in(precision):
             loss = forward(**inputs()).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model, optimizer, loss)
         loss.item()
         visit += 1
 
@@ -163,37 +168,21 @@ def peer_step(
 def pretraining_ladder(size: str, compiled: bool = True) -> list[Contender]:
     """From the peer as shipped to ours, one change a row."""
     fast = choose_precision()
-    rungs: list[tuple[str, Callable[[], Step]]] = [
-        ("transformers as shipped", lambda: peer_step(size)),
-        (f"… under {fast} autocast", lambda: peer_step(size, precision=fast)),
-        (
-            "… tuned: no dropout, fused AdamW, quick masking",
-            lambda: peer_step(size, precision=fast, tuned=True),
-        ),
-        (
-            "… tuned, eager attention",
-            lambda: peer_step(size, precision=fast, tuned=True, attention="eager"),
-        ),
-    ]
+    tuned = partial(peer_step, size, precision=fast, tuned=True)
+    rungs: dict[str, Callable[[], Step]] = {
+        "transformers as shipped": partial(peer_step, size),
+        f"… under {fast} autocast": partial(peer_step, size, precision=fast),
+        "… tuned: no dropout, fused AdamW, quick masking": tuned,
+        "… tuned, eager attention": partial(tuned, attention="eager"),
+    }
     if compiled:
-        rungs += [
-            (
-                "… tuned and compiled",
-                lambda: peer_step(size, precision=fast, tuned=True, compiled=True),
-            ),
-            (
-                "… tuned, eager attention, compiled",
-                lambda: peer_step(
-                    size, precision=fast, tuned=True, attention="eager", compiled=True
-                ),
-            ),
-        ]
-    rungs += [
-        ("ours in float32", lambda: our_step(size, "float32")),
-        (f"ours in {fast}, fused attention", lambda: our_step(size, fast, "fused")),
-        (
-            f"ours in {fast}, by the rules (the course's step)",
-            lambda: our_step(size, fast),
-        ),
-    ]
-    return [Contender(name, make, ROWS * TOKENS) for name, make in rungs]
+        rungs["… tuned and compiled"] = partial(tuned, compiled=True)
+        rungs["… tuned, eager attention, compiled"] = partial(
+            tuned, attention="eager", compiled=True
+        )
+    rungs |= {
+        "ours in float32": partial(our_step, size, "float32"),
+        f"ours in {fast}, fused attention": partial(our_step, size, fast, "fused"),
+        f"ours in {fast}, by the rules (the course's step)": partial(our_step, size, fast),
+    }
+    return contenders_of(rungs, ROWS * TOKENS)

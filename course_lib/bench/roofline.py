@@ -30,8 +30,8 @@ from course_lib.kernels.sampling import sample_tokens, sample_tokens_reference
 from course_lib.kernels.unit_masking import select_words, select_words_reference
 from course_lib.kernels.unpadding import Packing, packed_attention, packed_attention_reference
 
-from .early_exit import Evenly
-from .inputs import SPECIAL, random_sequences
+from .early_exit import Evenly, as_layer, on_cls
+from .inputs import SPECIAL, random_sequences, shape
 from .masking import numbers_of
 from .traffic import total, traffic
 from .unpadding import padded_mask
@@ -159,7 +159,7 @@ def cases(small: bool = True) -> Iterator[Case]:
     batch = 8 if small else 32
     makers = (
         _masked_loss, _distillation, _attention, _disentangled, _unpadding, _early_exit,
-        _draw, _single_tokens, _whole_words,
+        _sampling, _single_tokens, _whole_words,
     )  # fmt: skip
     for make in makers:
         with torch.random.fork_rng(devices=[]):
@@ -180,7 +180,7 @@ def _masked_loss(batch: int) -> Case:
         return work
 
     return Case(
-        "masked-word loss",
+        "masked-LM loss",
         [hidden, table, labels],
         {"reference": twin(masked_loss_reference), "fast": twin(masked_loss)},
     )
@@ -239,18 +239,11 @@ def _unpadding(batch: int) -> Case:
 
 def _early_exit(batch: int) -> Case:
     depth = 4
-    config = published(
-        "bert",
-        "base",
-        num_layers=depth,
-        hidden_size=WIDTH,
-        num_heads=4,
-        intermediate_size=4 * WIDTH,
-    )
+    config = published("bert", "base", **shape(depth, WIDTH))
     stack = Stack(config).eval()
     heads = nn.ModuleList(nn.Linear(WIDTH, 3) for _ in range(depth))
-    layers: list[Layer] = [_layer(block) for block in stack.blocks]
-    exits = [_on_cls(head) for head in heads]
+    layers: list[Layer] = [as_layer(block) for block in stack.blocks]
+    exits = [on_cls(head) for head in heads]
     x = torch.randn(batch, TOKENS, WIDTH)
     twins: dict[str, Work] = {
         "reference": lambda: [early_exit_reference(x, layers, exits, Evenly(depth)).logits],
@@ -260,22 +253,14 @@ def _early_exit(batch: int) -> Case:
     return Case("early exit", [x, *weights], twins)
 
 
-def _layer(block: nn.Module) -> Layer:
-    return lambda x, mask: block(x, mask)[0]
-
-
-def _on_cls(head: nn.Module) -> Callable[[Tensor], Tensor]:
-    return lambda x: head(x[:, 0])  # (B, T, H) -> (B, C)
-
-
-def _draw(batch: int) -> Case:
+def _sampling(batch: int) -> Case:
     positions = round(0.15 * batch * 4 * TOKENS)
     given: list[Any] = [2 * torch.randn(positions, WORDS), torch.rand(positions)]
     twins: dict[str, Work] = {
         "reference": lambda: [sample_tokens_reference(*given)],
         "fast": lambda: [sample_tokens(*given)],
     }
-    return Case("ELECTRA's draw", given, twins)
+    return Case("ELECTRA's sampling", given, twins)
 
 
 def _single_tokens(batch: int) -> Case:

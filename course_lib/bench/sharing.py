@@ -16,27 +16,35 @@ from torch import Tensor, nn
 from course_lib.config import encoder_flops, published
 from course_lib.family.albert import albert
 from course_lib.train.loop import adamw
-from course_lib.train.precision import FORMATS, computing_in, native_bfloat16
+from course_lib.train.precision import FORMATS, computing_in
 
-from .inputs import SPECIAL, random_sequences
-from .measuring import Contender, Measured, Step, Table, against_the_limit
+from .inputs import SPECIAL, random_sequences, shape
+from .measuring import (
+    Contender,
+    Measured,
+    Step,
+    Table,
+    against_the_limit,
+    contenders_of,
+    forward_only,
+    precisions,
+)
 
 TOKENS = 128
 Shape = dict[str, Any]
-LARGE: Shape = {"num_layers": 12, "hidden_size": 768, "num_heads": 12, "intermediate_size": 3_072}
+LARGE = shape(12, 768)
 # Four models with gradients and Adam's averages stand side by side: these fit into 1.5 GB.
-SMALL: Shape = {"num_layers": 12, "hidden_size": 384, "num_heads": 6, "intermediate_size": 1_536}
+SMALL = shape(12, 384)
 
 
 def tables() -> list[Table]:
     """Inference at base width, one sequence and eight; a training step at half that width."""
-    precisions = ["float32", *(["bfloat16"] if native_bfloat16() else [])]
     made = []
-    for precision in precisions:
+    for precision in precisions():
         for batch in (1, 8):
             step = partial(inference, batch=batch, precision=precision)
             made.append(_table("inference", LARGE, batch, precision, step, flops_factor=1))
-    for precision in precisions:
+    for precision in precisions():
         step = partial(training, batch=8, precision=precision)
         made.append(_table("training step", SMALL, 8, precision, step, flops_factor=3))
     return made
@@ -44,35 +52,32 @@ def tables() -> list[Table]:
 
 def _table(
     what: str,
-    shape: Shape,
+    size: Shape,
     batch: int,
     precision: str,
     step: Callable[[nn.Module], Step],
     flops_factor: int,
 ) -> Table:
-    size = f"12×{shape['hidden_size']}, {batch}×{TOKENS} tokens, {precision}"
-    flops = (
-        flops_factor * encoder_flops(published("bert", "base", **shape), TOKENS) / TOKENS
-    )  # a token
+    flops = encoder_flops(published("bert", "base", **size), TOKENS) / TOKENS  # a token, forward
     return Table(
-        f"Weights shared or not, {what}, {size}",
-        contenders(shape, batch, step),
-        partial(remark, flops, precision),
+        f"Weights shared or not, {what}, 12×{size['hidden_size']}, {batch}×{TOKENS} tokens, "
+        f"{precision}",
+        contenders(size, batch, step),
+        partial(remark, flops_factor * flops, precision),
     )
 
 
-def contenders(shape: Shape, batch: int, step: Callable[[nn.Module], Step]) -> list[Contender]:
+def contenders(size: Shape, batch: int, step: Callable[[nn.Module], Step]) -> list[Contender]:
     """Both kinds, transformers' and ours: each model is built, then `step` makes its work."""
     V = SPECIAL.vocab_size
     makes: dict[str, Callable[[], nn.Module]] = {
-        "transformers' BertModel, own weights": lambda: peer_bert(shape),
-        "transformers' AlbertModel, one block": lambda: peer_albert(shape),
-        "ours, own weights": lambda: albert("base", sharing="none", vocab_size=V, **shape),
-        "ours, one block": lambda: albert("base", vocab_size=V, **shape),
+        "transformers' BertModel, own weights": lambda: peer_bert(size),
+        "transformers' AlbertModel, one block": lambda: peer_albert(size),
+        "ours, own weights": lambda: albert("base", sharing="none", vocab_size=V, **size),
+        "ours, one block": lambda: albert("base", vocab_size=V, **size),
     }
-    return [
-        Contender(name, partial(_built, make, step), batch * TOKENS) for name, make in makes.items()
-    ]
+    steps = {name: partial(_built, make, step) for name, make in makes.items()}
+    return contenders_of(steps, batch * TOKENS)
 
 
 def _built(make: Callable[[], nn.Module], step: Callable[[nn.Module], Step]) -> Step:
@@ -80,36 +85,31 @@ def _built(make: Callable[[], nn.Module], step: Callable[[nn.Module], Step]) -> 
     return step(make())
 
 
-def peer_bert(shape: Shape) -> nn.Module:
+def peer_bert(size: Shape) -> nn.Module:
     """transformers' BERT: tables as wide as the blocks, no projection."""
     from transformers import BertConfig, BertModel
 
     dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    return BertModel(BertConfig(vocab_size=SPECIAL.vocab_size, **_peer_names(shape), **dropout))
+    return BertModel(BertConfig(vocab_size=SPECIAL.vocab_size, **_peer_names(size), **dropout))
 
 
-def peer_albert(shape: Shape) -> nn.Module:
+def peer_albert(size: Shape) -> nn.Module:
     """transformers' ALBERT; its dropout is off as it comes."""
     from transformers import AlbertConfig, AlbertModel
 
-    return AlbertModel(AlbertConfig(vocab_size=SPECIAL.vocab_size, **_peer_names(shape)))
+    return AlbertModel(AlbertConfig(vocab_size=SPECIAL.vocab_size, **_peer_names(size)))
 
 
-def _peer_names(shape: Shape) -> Shape:
+def _peer_names(size: Shape) -> Shape:
     names = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"}
-    return {names.get(name, name): value for name, value in shape.items()}
+    return {names.get(name, name): value for name, value in size.items()}
 
 
 def inference(model: nn.Module, batch: int, precision: str, tokens: int = TOKENS) -> Step:
     """Forward only; in bfloat16 the weights themselves are bfloat16."""
     model = model.eval().to(FORMATS[precision])
     ids = random_sequences(batch, tokens).input_ids
-
-    def step() -> None:
-        with torch.inference_mode():
-            model(ids)
-
-    return step
+    return forward_only(lambda: model(ids))
 
 
 def training(model: nn.Module, batch: int, precision: str, tokens: int = TOKENS) -> Step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -9,26 +10,42 @@ from typing import Any, NamedTuple
 # How a table's title begins -> how its peer's row and ours begin.
 COMPARED = {
     "Pre-training step": ("transformers as shipped", "ours in"),
-    "Masked-word loss": ("transformers' BertForMaskedLM", "ours, scores"),
+    "Masked-LM loss": ("transformers' BertForMaskedLM", "ours, logits"),
     "Masking single tokens": ("transformers' masking collator", "ours"),
     "Masking whole words": ("transformers' whole-word collator", "… word numbers ready"),
     "Disentangled attention on a GPU": ("transformers'", "ours, in Triton"),
     "Disentangled attention": ("transformers' DebertaV2Model", 'ours, kernels="auto"'),
     "Padding removed": ("transformers' BertModel", "ours, padding removed, 50%"),
     "Distillation loss": ("torch's", "ours, in chunks"),
-    "Corruption by ELECTRA": ("… and torch's", "… and the draw"),
-    "Early exit": ("full depth", "rows leave evenly"),
+    "Corruption by ELECTRA": ("… and torch's", "… and sampling"),
+    "Early exit": ("full depth", "texts leave evenly"),
     "Weights shared or not": ("transformers' AlbertModel", "ours, one block"),
 }
-# Stored figures keep the names of their day; the README says today's.
+# Stored figures keep the names of their day; what is shown has today's.
 TODAY = {
     "Masked-word loss": "Masked-LM loss",
-    "all scores": "all logits",
+    "masked-word loss": "masked-LM loss",
     "scores where asked only": "logits at the selected positions only",
+    "scores where asked / all": "logits at the selected positions / all",
+    "all scores": "all logits",
+    "limit by arithmetic": "limit by FLOPs",
     "mask_rows": "mask_sequences",
-    "the draw:": "sampling:",
+    "told which tokens": "given which tokens",
+    "and the draw:": "and sampling:",
+    "with the draw": "with sampling",
+    "ELECTRA's draw": "ELECTRA's sampling",
     "rows leave evenly": "texts leave evenly",
+    "operations ": "FLOPs ",
+    "rows of one length": "texts of one length",
 }
+
+
+def in_todays_words(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored run with today's names of tables, rows and kernels, and in its remarks."""
+    text = json.dumps(found, ensure_ascii=False)
+    for old, new in TODAY.items():
+        text = text.replace(old, new)
+    return json.loads(text)  # type: ignore[no-any-return]
 
 
 class SpeedRow(NamedTuple):
@@ -53,10 +70,11 @@ def speed_rows(found: Mapping[str, Any]) -> list[SpeedRow]:
             f"speed_rows was given {sorted(found)}; expected machine and tables, as `python -m "
             "course_lib.bench --json` saves them."
         )
+    tables = in_todays_words(found)["tables"]
     return [
-        _row(title, found["tables"][title], *COMPARED[kind])
+        _row(title, tables[title], *COMPARED[kind])
         for kind in COMPARED
-        for title in found["tables"]
+        for title in tables
         if kind == next((known for known in COMPARED if title.startswith(known)), None)
     ]
 
@@ -86,7 +104,7 @@ def readme_table(found: Mapping[str, Any]) -> str:
     lines = ["| what | size | peer | ours | ours / peer |", "|---|---|---|---|---|"]
     for row in speed_rows(found):
         what, peer, ours = (
-            _today(name.removeprefix("… and ").removeprefix("… "))
+            name.removeprefix("… and ").removeprefix("… ")
             for name in (row.what, row.peer, row.ours)
         )
         lines.append(
@@ -99,12 +117,6 @@ def readme_table(found: Mapping[str, Any]) -> str:
         f"{on['threads']} threads, torch {on['torch']}, transformers {on['transformers']}, "
         f"{on['date']}.\n"
     )
-
-
-def _today(name: str) -> str:
-    for old, new in TODAY.items():
-        name = name.replace(old, new)
-    return name
 
 
 def _times(ratio: float) -> str:

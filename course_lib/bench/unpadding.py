@@ -24,29 +24,31 @@ from course_lib.kernels.unpadding import (
     packed_attention_reference,
     shared_rows_attention,
 )
-from course_lib.train.precision import FORMATS, native_bfloat16
+from course_lib.train.precision import FORMATS
 
-from .inputs import SPECIAL, random_sequences
-from .measuring import Contender, Measured, Step, Table
+from .inputs import SPECIAL, random_sequences, shape
+from .measuring import (
+    Contender,
+    Measured,
+    Step,
+    Table,
+    contenders_of,
+    forward_only,
+    precisions,
+)
 from .sharing import peer_bert
 
 BATCHES = ((32, 128), (8, 512))
-SHARES = (0.25, 0.5, 0.75)  # of padding, about
-SHAPE: dict[str, Any] = {
-    "num_layers": 2,
-    "hidden_size": 768,
-    "num_heads": 12,
-    "intermediate_size": 3_072,
-}  # of base width; more layers would multiply every time alike
+PADDING = (0.25, 0.5, 0.75)  # fractions of a batch, about
+SHAPE = shape(2, 768)  # of base width; more layers would multiply every time alike
 GOAL = 0.9
 Attend = Callable[..., Tensor]
 
 
 def tables() -> list[Table]:
     """One a batch and number format: whole encoder and linear part; then attention alone."""
-    precisions = ["float32", *(["bfloat16"] if native_bfloat16() else [])]
     made = []
-    for precision in precisions:
+    for precision in precisions():
         for batch, tokens in BATCHES:
             size = f"{SHAPE['num_layers']}×{SHAPE['hidden_size']}, {batch}×{tokens}, {precision}"
             made.append(
@@ -65,17 +67,17 @@ def tables() -> list[Table]:
             attention_contenders(batch, tokens, precision),
             turn=0.1,
         )
-        for precision in precisions
+        for precision in precisions()
     ]
     return made
 
 
-def padded_mask(batch: int, tokens: int, share: float) -> Tensor:
+def padded_mask(batch: int, tokens: int, padding: float) -> Tensor:
     """(B, T): rows of all lengths up to T, T among them, with about that fraction of padding.
 
     Lengths are T·u^k for u evenly spread over 0 to 1: their mean is T/(k + 1)."""
     u = (torch.arange(batch) + 0.5) / batch
-    lengths = (tokens * u ** (share / (1 - share))).round().clamp(min=2)
+    lengths = (tokens * u ** (padding / (1 - padding))).round().clamp(min=2)
     lengths[-1] = tokens
     shuffled = lengths[torch.randperm(batch, generator=torch.Generator().manual_seed(0))]
     return (torch.arange(tokens) < shuffled[:, None]).long()
@@ -83,61 +85,47 @@ def padded_mask(batch: int, tokens: int, share: float) -> Tensor:
 
 def contenders(batch: int, tokens: int, precision: str) -> list[Contender]:
     """The padded ones once, as their time does not depend on how much is padding."""
-    half = 0.5
+    sizes = (batch, tokens)
     makes: dict[str, Callable[[], Step]] = {
-        "transformers' BertModel (sdpa), padded": partial(peer, batch, tokens, half, precision),
-        "ours, padded": partial(encoding, batch, tokens, half, precision, False),
+        "transformers' BertModel (sdpa), padded": partial(peer, *sizes, 0.5, precision),
+        "ours, padded": partial(encoding, *sizes, 0.5, precision, False),
     }
-    for share in SHARES:
-        makes[f"ours, padding removed, {share:.0%} padding"] = partial(
-            encoding, batch, tokens, share, precision, True
-        )
-    makes["linear part, padded"] = partial(linear_part, batch, tokens, half, precision, False)
-    for share in SHARES:
-        makes[f"linear part, padding removed, {share:.0%} padding"] = partial(
-            linear_part, batch, tokens, share, precision, True
-        )
-    return [Contender(name, make, batch * tokens) for name, make in makes.items()]
+    for p in PADDING:
+        name = f"ours, padding removed, {p:.0%} padding"
+        makes[name] = partial(encoding, *sizes, p, precision, True)
+    makes["linear part, padded"] = partial(linear_part, *sizes, 0.5, precision, False)
+    for p in PADDING:
+        name = f"linear part, padding removed, {p:.0%} padding"
+        makes[name] = partial(linear_part, *sizes, p, precision, True)
+    return contenders_of(makes, batch * tokens)
 
 
 def attention_contenders(batch: int, tokens: int, precision: str) -> list[Contender]:
     """Both ways of keeping attention to the real tokens, and the padded batch."""
     ways = {
         "padded: packed_attention_reference": packed_attention_reference,
-        "rows of one length together: packed_attention": packed_attention,
+        "texts of one length together: packed_attention": packed_attention,
         "texts share a row: shared_rows_attention": shared_rows_attention,
     }
-    return [
-        Contender(name, partial(attending, way, batch, tokens, precision), batch * tokens)
-        for name, way in ways.items()
-    ]
+    makes = {name: partial(attending, w, batch, tokens, precision) for name, w in ways.items()}
+    return contenders_of(makes, batch * tokens)
 
 
-def peer(batch: int, tokens: int, share: float, precision: str) -> Step:
+def peer(batch: int, tokens: int, padding: float, precision: str) -> Step:
     """transformers' model, which knows padding only as a mask."""
     torch.manual_seed(0)
     model = peer_bert(SHAPE).eval().to(FORMATS[precision])
-    ids, mask = random_sequences(batch, tokens).input_ids, padded_mask(batch, tokens, share)
-
-    def step() -> None:
-        with torch.inference_mode():
-            model(ids, attention_mask=mask)
-
-    return step
+    ids, mask = random_sequences(batch, tokens).input_ids, padded_mask(batch, tokens, padding)
+    return forward_only(lambda: model(ids, attention_mask=mask))
 
 
-def encoding(batch: int, tokens: int, share: float, precision: str, removed: bool) -> Step:
+def encoding(batch: int, tokens: int, padding: float, precision: str, removed: bool) -> Step:
     """Ours, forward only; finding the real tokens is part of the step."""
     torch.manual_seed(0)
     config = published("bert", "base", vocab_size=SPECIAL.vocab_size, **SHAPE)
     model = Encoder(config).eval().to(FORMATS[precision])
-    ids, mask = random_sequences(batch, tokens).input_ids, padded_mask(batch, tokens, share)
-
-    def step() -> None:
-        with torch.inference_mode():
-            model(ids, mask, remove_padding=removed)
-
-    return step
+    ids, mask = random_sequences(batch, tokens).input_ids, padded_mask(batch, tokens, padding)
+    return forward_only(lambda: model(ids, mask, remove_padding=removed))
 
 
 class NoAttention(SelfAttention):
@@ -147,7 +135,7 @@ class NoAttention(SelfAttention):
         return self.output(self.query(x).add_(self.key(x)).add_(self.value(x))), None, None
 
 
-def linear_part(batch: int, tokens: int, share: float, precision: str, removed: bool) -> Step:
+def linear_part(batch: int, tokens: int, padding: float, precision: str, removed: bool) -> Step:
     """One block without attention, on the padded batch or on the list of real tokens."""
     torch.manual_seed(0)
     config = published("bert", "base", **{**SHAPE, "num_layers": 1})
@@ -156,13 +144,8 @@ def linear_part(batch: int, tokens: int, share: float, precision: str, removed: 
     stack.eval().to(FORMATS[precision])
     x = torch.randn(batch, tokens, config.hidden_size).to(FORMATS[precision])
     if removed:
-        x = Packing(padded_mask(batch, tokens, share)).unpad(x)  # (N, H)
-
-    def step() -> None:
-        with torch.inference_mode():
-            stack(x)
-
-    return step
+        x = Packing(padded_mask(batch, tokens, padding)).unpad(x)  # (N, H)
+    return forward_only(lambda: stack(x))
 
 
 def attending(attend: Attend, batch: int, tokens: int, precision: str) -> Step:
@@ -170,22 +153,17 @@ def attending(attend: Attend, batch: int, tokens: int, precision: str) -> Step:
     packing = Packing(padded_mask(batch, tokens, 0.5))
     shape = (len(packing.positions), SHAPE["hidden_size"])
     query, key, value = (torch.randn(shape).to(FORMATS[precision]) for _ in range(3))
-
-    def step() -> None:
-        with torch.inference_mode():
-            attend(query, key, value, packing, SHAPE["num_heads"])
-
-    return step
+    return forward_only(lambda: attend(query, key, value, packing, SHAPE["num_heads"]))
 
 
 def remark(batch: int, tokens: int, results: Sequence[Measured], on: dict[str, Any]) -> str:
     """Gains over the padded batch beside the limit, and the goal for the linear part."""
     medians = [r.median for r in results]
-    peers, padded, *whole = medians[: 2 + len(SHARES)]
-    linear_padded, *linear = medians[2 + len(SHARES) :]
+    peers, padded, *whole = medians[: 2 + len(PADDING)]
+    linear_padded, *linear = medians[2 + len(PADDING) :]
     lines = []
-    for share, ours, part in zip(SHARES, whole, linear, strict=True):
-        limit = 1 / padded_mask(batch, tokens, share).float().mean().item()
+    for padding, ours, part in zip(PADDING, whole, linear, strict=True):
+        limit = 1 / padded_mask(batch, tokens, padding).float().mean().item()
         lines.append(
             f"padding {1 - 1 / limit:.0%}: {ours / peers:.2f}× transformers', {ours / padded:.2f}× "
             f"ours padded; linear part {part / linear_padded:.2f}× (goal {GOAL * limit:.2f}×, "

@@ -119,14 +119,14 @@ class FusedProjections(nn.Module):
         self.position_key = nn.Linear(H, H, bias=False) if "c2p" in config.terms else None
         self.position_query = nn.Linear(H, H) if "p2c" in config.terms else None
 
-    def forward(self, x: Tensor, asking: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """x (B, T, H), asking (B, K, H) if not x -> query (B, A, K, D), key and value (B, A, T,
-        D)."""
+    def forward(self, x: Tensor, query_states: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """x (B, T, H), query_states (B, K, H) if not x -> query (B, A, K, D), key and value
+        (B, A, T, D)."""
         parts = self.fused(x).unflatten(-1, (self.num_heads, 3, -1))  # (B, T, A, 3, D)
         q, k, v = parts.transpose(1, 2).unbind(3)  # each (B, A, T, D)
-        if asking is not None:
+        if query_states is not None:
             weight = self.fused.weight.unflatten(0, (self.num_heads, 3, -1))[:, 0]  # (A, D, H)
-            q = split_heads(F.linear(asking, weight.flatten(0, 1)), self.num_heads)
+            q = split_heads(F.linear(query_states, weight.flatten(0, 1)), self.num_heads)
         query_bias, value_bias = (
             bias.view(self.num_heads, 1, -1).to(q.dtype)
             for bias in (self.query_bias, self.value_bias)
@@ -150,9 +150,9 @@ class SeparateProjections(nn.Module):
         self.position_key = nn.Linear(H, H) if own and "c2p" in config.terms else None
         self.position_query = nn.Linear(H, H) if own and "p2c" in config.terms else None
 
-    def forward(self, x: Tensor, asking: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor, query_states: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """As FusedProjections."""
-        q = self.query(x if asking is None else asking)
+        q = self.query(x if query_states is None else query_states)
         projected = (q, self.key(x), self.value(x))
         q, k, v = (split_heads(y, self.num_heads) for y in projected)
         return q, k, v
@@ -201,12 +201,13 @@ class DisentangledAttention(nn.Module):
         x: Tensor,
         mask: Tensor | None = None,
         keep_weights: bool = False,
-        asking: Tensor | None = None,
+        query_states: Tensor | None = None,
         at: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """x (B, T, H), mask (B, T) -> output (B, K, H), and if asked weights and scores (B, A, K,
-        T). `asking` (B, K, H): the queries' vectors, if not x; `at` (B, K): their positions."""
-        q, k, v = self.projections(x, None if asking is x else asking)
+        """x (B, T, H), mask (B, T) -> output (B, K, H), and on request attention weights and scores
+        (B, A, K, T). query_states (B, K, H): what queries are made from, if not x; at (B, K): their
+        positions."""
+        q, k, v = self.projections(x, None if query_states is x else query_states)
         position_key, position_query, rows = self.positions(x)
         dropout = self.config.attention_dropout if self.training else 0.0
         given = q, k, v, position_key, position_query, rows, mask, dropout, at
@@ -306,13 +307,13 @@ class EnhancedMaskDecoder(nn.Module):
         self, x: Tensor, block: Block, mask: Tensor | None = None, only_at: Tensor | None = None
     ) -> Tensor:
         """x (B, T, H), what the last block read -> (B, T, H), or (B, K, H) at `only_at`."""
-        asking = x + self.position.weight[: x.shape[1]]  # (B, T, H)
+        query_states = x + self.position.weight[: x.shape[1]]  # (B, T, H)
         if only_at is not None:
-            asking = take(asking, only_at)
+            query_states = take(query_states, only_at)
         for _ in range(self.visits):
-            attended, _, _ = block.attend(x, mask, False, only_at, asking)
-            asking = block.feed(attended)
-        return asking
+            attended, _, _ = block.attend(x, mask, False, only_at, query_states)
+            query_states = block.feed(attended)
+        return query_states
 
 
 class DebertaForMaskedLM(nn.Module):

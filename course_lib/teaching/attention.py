@@ -78,7 +78,7 @@ def attention_picture(
     svg = attention_svg(matrix, tokens, f"layer {layer}, head {head}")
     said = [f"{token} → {tokens[_largest(row)]}" for token, row in zip(tokens, matrix, strict=True)]
     text = (
-        f"Attention of layer {layer}, head {head}; each token and what it looks at most: "
+        f"Attention of layer {layer}, head {head}; each token and what it attends to most: "
         + "; ".join(said)
     )
     return Html(card(svg_image(svg, text), "attention-static"), text)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from html import escape
 from statistics import mean
 from typing import Any, Literal, NamedTuple
 
+import torch
+from torch import Tensor, nn
+
+from course_lib.encoder import count_parameters
 from course_lib.files import data_path
 
 from .page import card, inline
-from .results import in_words, read_result
-from .rooms import room
+from .results import in_words, read_result, shown
+from .rooms import room, room_file
 
 How = Literal["computed", "measured", "regression check", "cited"]
 Verdict = Literal["true", "true under a condition", "false", "not settled here"]
@@ -66,6 +71,29 @@ class Claim:
                 f"claim {self.id} is {self.how}; expected a cited claim to have no settle and "
                 "accepts, any other to have both and a rejected value. Add or remove them."
             )
+
+
+class Check(NamedTuple):
+    """How a claim is settled here: the three last fields of a Claim."""
+
+    settle: Callable[[], Settled]
+    accepts: Callable[[Any], bool]
+    rejected: Any
+
+
+def entries(lecture: str, checks: Mapping[str, Check]) -> tuple[Claim, ...]:
+    """The claims that the room's claims.toml tells, in its order, each with its check if any.
+
+    Raises ValueError for a check of what the file does not have."""
+    path = room_file(lecture, "claims.toml")
+    told = tomllib.loads(path.read_text(encoding="utf-8"))
+    if strange := checks.keys() - told.keys():
+        raise ValueError(
+            f"lecture {lecture} has checks for {', '.join(sorted(strange))}; its claims.toml has "
+            f"{', '.join(told)}."
+        )
+    settled_here = {id: check._asdict() for id, check in checks.items()}
+    return tuple(Claim(id=id, **text, **settled_here.get(id, {})) for id, text in told.items())
 
 
 class Row(NamedTuple):
@@ -162,6 +190,47 @@ def printed(paper: str) -> dict[str, Any]:
     return tomllib.loads(data_path("papers", f"{paper}.toml").read_text(encoding="utf-8"))
 
 
+def difference(paper: str, table: str, row: str, against: str, digits: int = 2) -> dict[str, float]:
+    """Points by which one printed row of a paper's table exceeds another, by column."""
+    rows = printed(paper)[table]
+    cells = zip(rows["columns"], rows[row], rows[against], strict=True)
+    return {column: round(a - b, digits) for column, a, b in cells}
+
+
+def in_points(differences: Mapping[str, float]) -> str:
+    """Differences as a claim's detail says them: "QNLI +3.5, MNLI-m +0.5"."""
+    return ", ".join(f"{name} {points:+.1f}" for name, points in differences.items())
+
+
+def gained(paper: str, table: str, row: str, against: str, *columns: str) -> Settled:
+    """The differences of two printed rows: all are said, the value has those asked for, or all."""
+    found = difference(paper, table, row, against)
+    return Settled(tuple(found[name] for name in columns or found), in_points(found))
+
+
+@cache
+def parameters(model: Callable[[str], nn.Module], size: str) -> int:
+    """Parameters of a published size, counted on the meta device: shapes without memory."""
+    with torch.device("meta"):
+        return count_parameters(model(size))
+
+
+def processor_time_ratios(first: nn.Module, second: nn.Module, ids: Tensor) -> list[float]:
+    """How many times the processor time of `first` `second` takes on ids, in each of 15 rounds.
+
+    In a round both run, in turns first; two more rounds before them warm up."""
+    ratios = []
+    with torch.no_grad():
+        for number in range(17):
+            spent = {}
+            for model in (first, second) if number % 2 else (second, first):
+                begun = time.process_time()
+                model(ids)
+                spent[model] = time.process_time() - begun
+            ratios.append(spent[second] / spent[first])
+    return ratios[2:]
+
+
 def near(expected: float, tolerance: float) -> Callable[[Any], bool]:
     """A checker: a number within `tolerance` of `expected`."""
     return lambda value: abs(value - expected) <= tolerance
@@ -206,8 +275,10 @@ def compared(
         run: [of[seed] - base[seed] for seed in sorted(of.keys() & base.keys())]
         for run, of in reached.items()
     }
-    said = "; ".join(f"{run} {verdict(points)}" for run, points in gained.items())
-    said = f"{called or measure}: {against} {in_words(list(base.values()))}; in points, {said}"
+    said = "; ".join(f"{shown(run)} {verdict(points)}" for run, points in gained.items())
+    said = (
+        f"{called or measure}: {shown(against)} {in_words(list(base.values()))}; in points, {said}"
+    )
     return Settled(tuple(mean(points) for points in gained.values()), said)
 
 
@@ -218,6 +289,14 @@ def claims(lecture: str) -> tuple[Claim, ...]:
     """
     entries: tuple[Claim, ...] = room(lecture, "claims").CLAIMS
     return entries
+
+
+@cache
+def settled(lecture: str, id: str) -> Settled:
+    """What comes out of one claim of a lecture that is computed or measured."""
+    settle = next(entry.settle for entry in claims(lecture) if entry.id == id)
+    assert settle is not None, f"claim {id} of lecture {lecture} is cited: nothing to settle"
+    return settle()
 
 
 def claims_table(lecture: str, only: Sequence[str] | None = None) -> ClaimsTable:

@@ -86,8 +86,8 @@ def embedding_picture(
     hidden = stages["sum"].shape[1]
     said = (
         f"The first {min(DIMS, hidden)} of {hidden} numbers a token. Each stage has its own scale: "
-        "dark is negative, yellow positive. LayerNorm gives every token mean 0 and deviation 1, "
-        "then its learned gain and shift."
+        "dark is negative, yellow positive. LayerNorm gives every token mean 0 and standard "
+        "deviation 1, then its learned gain and shift."
     )
     below = f'<p style="margin:6px 0 0;color:#444">{said}</p>'
     strips = _strips(stages, tokens, where)
@@ -132,7 +132,7 @@ def _name(i: int, token: str, chosen: bool) -> str:
 
 
 def _numbers(stages: Mapping[str, Tensor], token: str, where: Ids) -> str:
-    """A table of the first numbers of one token, stage by stage, with mean and deviation over H."""
+    """A table of the first numbers of one token, stage by stage; mean and sd over H."""
     few = min(WRITTEN, stages["sum"].shape[1])
     head = [f"“{token}”, position {where[2]}", *map(str, range(few)), "", "mean", "sd"]
     sides = ["left"] + ["right"] * (len(head) - 1)

@@ -79,7 +79,7 @@ def accuracy_chart(
     oracle: float,
     long_run: Curve | None = None,
     log_x: bool = False,
-    title: str = "Masked words predicted right, held-out stories",
+    title: str = "Masked-token accuracy on held-out stories",
 ) -> Any:
     """The model's accuracy over its steps, between three levels.
 
@@ -164,7 +164,7 @@ def coverage_chart(
     dynamic.
 
     rate: fraction of positions selected an epoch. simulated: for the name of a line, the fractions
-    counted after pass 1, 2, …; drawn as markers. Raises ValueError for another name.
+    counted after epoch 1, 2, …; drawn as markers. Raises ValueError for another name.
     """
     from course_lib.objectives.coverage import coverage
 
@@ -324,18 +324,18 @@ def _name_points(
         )  # fmt: skip
 
 
-def _add_marks(figure: Any, shares: Sequence[float], look: Look, size: int, name: str) -> None:
-    """Markers at every pass up to ten, then at every fifth: enough to compare with the line."""
+def _add_marks(figure: Any, fractions: Sequence[float], look: Look, size: int, name: str) -> None:
+    """Markers at every epoch up to ten, then at every fifth: enough to compare with the line."""
     import plotly.graph_objects as go
 
-    at = [k for k in range(1, len(shares) + 1) if k <= 10 or k % 5 == 0]
+    at = [k for k in range(1, len(fractions) + 1) if k <= 10 or k % 5 == 0]
     marker = {
         "symbol": look.symbol,
         "size": size,
         "color": "white",
         "line": {"color": look.colour, "width": 2},
     }
-    y = rounded(shares[k - 1] for k in at)
+    y = rounded(fractions[k - 1] for k in at)
     figure.add_trace(go.Scatter(x=at, y=y, name=name, mode="markers", marker=marker))
 
 

@@ -7,8 +7,9 @@ there lists digits that a text of the lecture holds with another meaning, and wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from statistics import mean
 from typing import Any
 
 from .rooms import lectures_with, room
@@ -43,9 +44,23 @@ def as_text(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
+def signed(points: float, digits: int = 1) -> str:
+    """A difference in points with its sign, a true minus."""
+    return f"{points:+.{digits}f}".replace("-", "−")
+
+
 def exercise_minutes(lecture: str) -> int:
     """How many minutes all exercises of a lecture take."""
     return sum(found.minutes for found in room(lecture, "exercises").EXERCISES)
+
+
+def millions(count: int) -> str:
+    return f"{count / 1e6:.1f}M"
+
+
+def percent(values: Sequence[float]) -> str:
+    """The mean over seeds of values from 0 to 1."""
+    return f"{mean(values):.0%}"
 
 
 def filled(lecture: str, text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -61,6 +61,12 @@ def card(content: str, kind: str, width: int = 760) -> str:
     """A light box around HTML; `kind` becomes its class."""
     style = f"{CARD};max-width:{width}px;box-sizing:border-box"
     return f'<div class="course-view {kind}" style="{style}">{content}</div>'
+
+
+def paragraphs(lines: Iterable[str]) -> str:
+    """Sentences below a picture, line ends kept."""
+    style = "margin:6px 0 0;white-space:pre-line"
+    return "".join(f'<p style="{style}">{escape(line)}</p>' for line in lines)
 
 
 def note(message: str) -> str:

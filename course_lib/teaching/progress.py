@@ -192,8 +192,8 @@ def _said(report: Report) -> str:
 
 
 def _bar(report: Report) -> str:
-    share = 100 * report.step / report.steps
+    done = 100 * report.step / report.steps
     track = "background:#e4e4e4;border-radius:4px;height:8px;max-width:720px;margin:4px 0"
-    fill = f"background:#0072B2;border-radius:4px;height:8px;width:{share:.1f}%"
+    fill = f"background:#0072B2;border-radius:4px;height:8px;width:{done:.1f}%"
     words = f'<div style="font:13px system-ui,sans-serif">{_said(report)}</div>'
     return f'<div><div style="{track}"><div style="{fill}"></div></div>{words}</div>'

@@ -8,46 +8,30 @@ from html import escape
 from typing import Any
 
 from .page import Html, Live, card, inline
+from .quizzes import QuizItem
 
 
-def quiz_view(items: Sequence[Any]) -> Live:
-    """items: each with .number, .question and .choices; a choice has text, correct and why.
-
-    Choices may be objects or dictionaries. Raises ValueError for no items, or for one without a
-    right choice.
-    """
+def quiz_view(items: Sequence[QuizItem]) -> Live:
+    """The items as a widget. Raises ValueError for none."""
     if not items:
         raise ValueError("quiz_view was given no items; expected at least one.")
-    plain = [_item(item) for item in items]
-    widget = _widget_class()(items=plain)
+    widget = _widget_class()(items=[_as_html(item) for item in items])
     return Live(widget, quiz_text(items), {"view": widget})
 
 
-def quiz_text(items: Sequence[Any]) -> Html:
+def quiz_text(items: Sequence[QuizItem]) -> Html:
     """The questions, each with its choices, and an answer that unfolds."""
-    plain = [_item(item) for item in items]
-    html = card("".join(_unfolding(item) for item in plain), "quiz-text")
+    html = card("".join(_unfolding(_as_html(item)) for item in items), "quiz-text")
     return Html(html, "\n\n".join(_in_words(item) for item in items))
 
 
-def _field(thing: Any, name: str) -> Any:
-    return thing[name] if isinstance(thing, dict) else getattr(thing, name)
-
-
-def _item(item: Any) -> dict[str, Any]:
+def _as_html(item: QuizItem) -> dict[str, Any]:
     """An item as HTML pieces that the widget and the text share."""
     choices = [
-        {
-            "text": inline(str(_field(choice, "text"))),
-            "correct": bool(_field(choice, "correct")),
-            "why": inline(str(_field(choice, "why"))),
-        }
-        for choice in _field(item, "choices")
+        {"text": inline(choice.text), "correct": choice.correct, "why": inline(choice.why)}
+        for choice in item.choices
     ]
-    number = str(_field(item, "number"))
-    if not any(choice["correct"] for choice in choices):
-        raise ValueError(f"Quiz item {number} has no right choice; expected at least one.")
-    return {"number": number, "question": inline(str(_field(item, "question"))), "choices": choices}
+    return {"number": str(item.number), "question": inline(item.question), "choices": choices}
 
 
 def _unfolding(item: dict[str, Any]) -> str:
@@ -64,10 +48,10 @@ def _unfolding(item: dict[str, Any]) -> str:
     )
 
 
-def _in_words(item: Any) -> str:
-    lines = [f"{_field(item, 'number')}. {_field(item, 'question')}"]
-    for letter, choice in zip("abcdefgh", _field(item, "choices"), strict=False):
-        lines.append(f"   {letter}) {_field(choice, 'text')}")
+def _in_words(item: QuizItem) -> str:
+    lines = [f"{item.number}. {item.question}"]
+    for letter, choice in zip("abcdefgh", item.choices, strict=False):
+        lines.append(f"   {letter}) {choice.text}")
     return "\n".join(lines)
 
 

@@ -13,7 +13,9 @@ import json
 import platform
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,21 @@ from course_lib.train.precision import choose_precision
 
 from .rooms import lectures_with, room
 
-__all__ = ["REPLAYED", "in_words", "kept", "made_with", "read_result"]
+__all__ = [
+    "REPLAYED", "compared_runs", "in_words", "kept", "made_with", "outcome", "read_result",
+    "shown", "stored", "summary",
+]  # fmt: skip
 REPLAYED = 10  # steps of seed 0 that the test repeats
+SHOWN = {  # what stored names of recipes say, in the field's words
+    "equal arithmetic": "equal FLOPs",
+    "begin: fresh": "random initialisation",
+    "fresh weights": "random initialisation",
+    "begin: ": "initialised from: ",
+    "masked words": "MLM",
+    "place side by side": "position concatenated",
+    "decoder without places": "decoder without positions",
+    "the teacher's answers": "soft targets",
+}
 
 
 def made_with(world: MicroWorld, precision: str | None = None) -> dict[str, Any]:
@@ -63,6 +78,66 @@ def kept(
     write_atomic(done, json.dumps(outcome))
     print(f"  {name}: done", flush=True)
     return outcome
+
+
+def compared_runs(
+    recipes: Mapping[str, Any],
+    seeds: Sequence[int],
+    world: MicroWorld,
+    run: Callable[[Any, int], dict[str, Any]],
+    *,
+    precision: str | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """What the results file of a comparison holds: every recipe (a dataclass) run with every seed.
+
+    run: of recipe and seed; more: what the file says besides, such as its replay."""
+    return {
+        "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
+        **made_with(world, precision),
+        **more,
+        "runs": {name: [run(recipe, seed) for seed in seeds] for name, recipe in recipes.items()},
+    }
+
+
+def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
+    """For each recipe of a results file that has the measure, what each seed reached."""
+    runs = {name: runs for name, runs in found["runs"].items() if measure in runs[0]}
+    return {name: [run[measure] for run in of] for name, of in runs.items()}
+
+
+def shown(recipe: str) -> str:
+    """A recipe's stored name as charts and tables show it."""
+    for stored_as, said in SHOWN.items():
+        recipe = recipe.replace(stored_as, said)
+    return recipe
+
+
+def summary(found: Mapping[str, Any], measures: Sequence[str], aside: Sequence[str] = ()) -> str:
+    """What each recipe reached, in words, a line each, below what the file says `aside`."""
+    lines = [f"{what}: {found[what]}" for what in aside if what in found]
+    for name, runs in found["runs"].items():
+        reached = {k: [run[k] for run in runs] for k in measures if k in runs[0]}
+        said = ", ".join(f"{k} {in_words(values)}" for k, values in reached.items())
+        about = {"steps": found["recipes"][name].get("steps"), "weights": runs[0].get("parameters")}
+        size = ", ".join(f"{count:,} {what}" for what, count in about.items() if count)
+        lines.append(f"{name} ({size}): {said}")
+    return "\n".join(lines)
+
+
+@lru_cache(maxsize=16)
+def stored(name: str) -> dict[str, Any]:
+    """A results file that sentences and slides say numbers of: read once, not to be changed.
+
+    Raises RuntimeError, with the command that makes it, for one that is not there."""
+    try:
+        return read_result(name)
+    except FileNotFoundError as missing:
+        raise RuntimeError(
+            f"data/results/{name}.json is not there, and what is shown here reads it. "
+            f"`python -m course_lib.teaching.results {name[:2]}` makes it (up to hours on two "
+            "cores)."
+        ) from missing
 
 
 def in_words(values: Sequence[float]) -> str:

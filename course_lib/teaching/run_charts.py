@@ -22,6 +22,7 @@ from .chart_parts import (
     span,
     wrapped,
 )
+from .results import shown
 from .style import INK, WIDTH, Look, looks, rounded, thinned
 
 Points = Sequence[tuple[float, float]]  # of one run: (x, y), …
@@ -71,7 +72,8 @@ def dots_chart(
     percent: bool = False,
     levels: Mapping[str, float] | None = None,
 ) -> Any:
-    """Every value a dot, one a seed; their mean a bar; mean, deviation and number in words.
+    """Every value a dot, one a seed; their mean a bar; mean, standard deviation and number in
+    words.
 
     groups: name -> values; percent: they lie in 0 to 1. levels: {name: y}, level lines.
     Raises ValueError for a group without values and for what is no number.
@@ -212,7 +214,7 @@ def queue_chart(found: Mapping[str, Any]) -> Any:
     steps are on a logarithmic axis: one recipe may train much longer than the others.
     Raises ValueError as curves_chart does.
     """
-    curves = {name: [run["curve"] for run in runs] for name, runs in found["runs"].items()}
+    curves = {shown(name): [run["curve"] for run in runs] for name, runs in found["runs"].items()}
     workers = len(found["words"])
     figure = curves_chart(
         curves, x_title="training step; a line ends where training ends",
@@ -328,7 +330,7 @@ def _add_dots(figure: Any, place: int, values: Sequence[float], name: str, look:
 
 
 def _under(name: str, values: Sequence[float], percent: bool, width: int) -> str:
-    """A name and, in words, the mean of its values, their deviation and their number."""
+    """A name and, in words, the mean of its values, their standard deviation and number."""
     mean = number(fmean(values), percent)
     if len(values) == 1:
         return f"{wrapped(name, width)}<br><b>{mean}</b><br>(one run)"
@@ -385,7 +387,7 @@ def _add_row(
 def _label_row(
     figure: Any, axis: str, place: int, values: Sequence[float], percent: bool, across: list[float]
 ) -> None:
-    """Mean and deviation in words, above the bar; kept inside the panel."""
+    """Mean and standard deviation in words, above the bar; kept inside the panel."""
     mean = fmean(values)
     spread = f" (sd {number(stdev(values), percent)})" if len(values) > 1 else " (one run)"
     at = (mean - across[0]) / (across[1] - across[0])

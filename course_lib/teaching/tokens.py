@@ -15,7 +15,7 @@ PLAIN, MASKED, REPLACED, KEPT = 0, 1, 2, 3
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<s>", "</s>", "<pad>", "<unk>", "<mask>")
 SAID = {
     PLAIN: "",
-    MASKED: "hidden by [MASK]",
+    MASKED: "replaced by [MASK]",
     REPLACED: "replaced by a random token",
     KEPT: "kept, but selected",
 }
@@ -65,7 +65,7 @@ def tokens_row(
 
 def tokens_legend() -> str:
     """HTML: one small box of each kind with its meaning."""
-    kinds = (("[CLS]", PLAIN, "special token"), ("[MASK]", MASKED, "hidden"),
+    kinds = (("[CLS]", PLAIN, "special token"), ("[MASK]", MASKED, "masked"),
              ("word", REPLACED, "replaced"), ("word", KEPT, "kept, but selected"))  # fmt: skip
     parts = (f"{box(t, a)}<span>{said}</span>&emsp;" for t, a, said in kinds)
     return f'<div style="font-size:12px;color:#444;margin-top:4px">{"".join(parts)}</div>'

@@ -554,7 +554,7 @@ span_explorer(*drawn)
 # ### Where the course's BERT comes from
 #
 # Real pre-trained weights have read billions of words. Ours read under two million, the documentation of Python and of the
-# packages that this course installs, {{number:passes}} times over, each time with other tokens selected for prediction (dynamic masking): {{number:million_tokens}} million
+# packages that this course installs, {{number:epochs}} times over, each time with other tokens selected for prediction (dynamic masking): {{number:million_tokens}} million
 # tokens, in {{number:minutes}} minutes on two processor cores. The recipe is in the repository, and one command runs it:
 #
 #     python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert
@@ -645,8 +645,8 @@ learning_curves(
 )
 
 # %% [markdown]
-# *Lines are means of five seeds, bands reach from the worst to the best seed, each dot is one.* On names, {{number:few}} sentences
-# after pre-training ({{number:few_score}}) are worth more than {{number:most}} without ({{number:names_fresh}}): read the picture sideways, and you see how
+# *Lines are means of five seeds, bands reach from the worst to the best seed, each dot is one.* On names, {{number:few_sentences}} sentences
+# after pre-training ({{number:few_score}}) are worth more than {{number:train_sentences}} without ({{number:names_random_init}}): read the picture sideways, and you see how
 # many labels pre-training saves. On pairs
 # the lines lie close together: they begin at chance, a third, and with all {{number:train_pairs}} pairs end at {{number:pairs_range_curves}}, below the bag-of-words baseline ({{number:pairs_words}}).
 
@@ -659,8 +659,8 @@ learning_curves(
 # %% [markdown]
 # *A BERT pre-trained on the micro-world's stories (lecture 06 uses it again) and the same shape from random initialisation; three seeds;
 # chance is a third.* Here pre-training has read of the very people and things of which the statements speak, and with thousands
-# of pairs it begins to show: {{number:world_ours}}
-# against {{number:world_fresh}} at {{number:world_pairs}} pairs, though one seed of three stayed behind.
+# of pairs it begins to show: {{number:world_pretrained}}
+# against {{number:world_random_init}} at {{number:world_pairs}} pairs, though one seed of three stayed behind.
 #
 # ### Frozen or fine-tuned?
 #
@@ -700,8 +700,8 @@ loss_line(line["lines"])
 # downhill without a bump, and both end near zero: *fitting* is no problem from any start. The pre-trained start does not even
 # begin lower (its head is random, too). What differs is what the end is worth on new text. The paper's other finding, a wider
 # valley after pre-training, does not show here: half a way beyond the end neither loss has risen by more than {{number:rise}} nats. And
-# the two paths are not equally long: with its larger learning rate the pre-trained one went {{number:way_ours}} from start to end, the randomly initialised one
-# {{number:way_fresh}} (the length of the difference of all weights). One line and one seed settle nothing.
+# the two paths are not equally long: with its larger learning rate the pre-trained one went {{number:distance_ours}} from start to end, the randomly initialised one
+# {{number:distance_random_init}} (the length of the difference of all weights). One line and one seed settle nothing.
 #
 # ## What others reached
 #

@@ -46,7 +46,7 @@ from course_lib.lectures.lecture_04.views import byte_pieces_view, mask_epochs_v
 # 2. A small model reads {{number:stories}} stories for forty epochs with static masking, another with dynamic masking.
 #    Which reaches the lower *training* loss, and which the higher *masked-token accuracy* (the fraction of selected
 #    tokens predicted right) on new stories?
-# 3. Pairs of single sentences, packed into sequences of {{number:row}} positions: what fraction is padding?
+# 3. Pairs of single sentences, packed into sequences of {{number:sequence_length}} positions: what fraction is padding?
 
 # %%
 my_guesses = {
@@ -240,7 +240,7 @@ print({scheme: f"{shares[-1]:.1%}" for scheme, shares in counted.items()})
 coverage_chart(0.15, epochs, 10, simulated=counted)
 
 # %% [markdown]
-# *Static masking stays at {{number:one_draw}}; ten copies stop at {{number:ten_copies}} after ten epochs; dynamic
+# *Static masking stays at {{number:ever_static}}; ten copies stop at {{number:ever_ten_copies}} after ten epochs; dynamic
 # masking approaches 100%.*
 
 # %% [markdown]
@@ -339,7 +339,7 @@ figure = dots_chart(
 figure.update_yaxes(range=[0, 1])
 
 # %% [markdown]
-# *Static masking is still last; dynamic masking gains {{number:fresh_over_one_more}} points, before {{number:fresh_over_one}}.
+# *Static masking is still last; dynamic masking gains {{number:dynamic_over_static_more}} points, before {{number:dynamic_over_static}}.
 # Ten copies and dynamic masking overlap.*
 
 # %%
@@ -394,7 +394,7 @@ for name in result["runs"]:
 # | full-sentences | consecutive sentences until it is full, also across documents | no |
 # | doc-sentences | the same, but a sequence ends with its document | no |
 #
-# How much of it is padding? Third guess. We pack {{number:packed}} stories into sequences of {{number:row}} positions.
+# How much of it is padding? Third guess. We pack {{number:packed}} stories into sequences of {{number:sequence_length}} positions.
 
 # %%
 from course_lib.text.packing import INPUT_FORMATS, input_sequences

@@ -225,7 +225,7 @@ print({sharing: f"{count / 1e6:.1f}M" for sharing, count in counts.items()})
 
 # %% [markdown]
 # Two thirds of a block are feed-forward. Sharing attention alone leaves {{number:attention_shared}}, sharing
-# feed-forward alone {{number:feed_shared}}.
+# feed-forward alone {{number:feed_forward_shared}}.
 #
 # ## See it
 #
@@ -337,7 +337,7 @@ bar_chart(
 
 # %% [markdown]
 # *NSP is nearly solved by shared words; on SOP the same baseline is at chance level.* ("Majority class" above: always
-# the more frequent label, {{number:commoner_nsp}} for NSP, where a single leftover sentence always gets a random B.)
+# the more frequent label, {{number:majority_nsp}} for NSP, where a single leftover sentence always gets a random B.)
 
 # %% [markdown]
 # It cannot do better: swapping two segments does not change which words they share. Topic is out of the game.
@@ -399,7 +399,7 @@ dots_chart(
 )
 
 # %% [markdown]
-# *Each dot is a seed. On NSP, the majority class (NotNext) would score {{number:commoner_nsp}}.*
+# *Each dot is a seed. On NSP, the majority class (NotNext) would score {{number:majority_nsp}}.*
 
 # %% [markdown]
 # ALBERT's own figures (Table 5, accuracy on held-out pairs):
@@ -412,7 +412,7 @@ dots_chart(
 #
 # One row agrees: the model without a pair objective is near chance level on both. Both cross-tests differ. Trained on
 # SOP, a model reaches 78.9% on NSP in the paper and {{number:sop_on_nsp}} here, where the majority class alone makes
-# {{number:commoner_nsp}}: both segments of SOP are of one story, so it never had to compare topics. And our
+# {{number:majority_nsp}}: both segments of SOP are of one story, so it never had to compare topics. And our
 # NSP-trained model is far above chance level on swapped pairs; theirs is not (52.0). Before you believe that it has
 # understood order, look for a shortcut. In NSP a wrong B is taken from a random place of another story, also from its
 # *beginning*. A true continuation never starts with an opening. We count:
@@ -438,7 +438,7 @@ for name, which in (("B begins like a story's opening", opens), ("B begins other
 # what such tests measure: whatever is easiest.
 #
 # The last column of the table has a lesson of its own. After these few steps the model without a pair objective has
-# the best masked-token accuracy, {{number:words_none}} against {{number:words_nsp}} and {{number:words_sop}}: the
+# the best masked-token accuracy, {{number:masked_none}} against {{number:masked_nsp}} and {{number:masked_sop}}: the
 # second objective costs a short training something. In the paper's long one the three are close (54.9, 54.5, 54.0).
 #
 # ### Width against sharing
@@ -470,7 +470,7 @@ heat_chart(
 # %% [markdown]
 # Here the width decides. At E = {{number:wide_E}} sharing hardly matters: the four columns lie within
 # {{number:wide_spread}} points, about the spread of the seeds; two layers have little to share. At E =
-# {{number:narrow_E}} sharing attention costs {{number:attention_narrow}} points, feed-forward {{number:feed_narrow}}:
+# {{number:narrow_E}} sharing attention costs {{number:attention_narrow}} points, feed-forward {{number:feed_forward_narrow}}:
 # here attention is the half that hurts, the reverse of the paper's. Three seeds of two layers are no argument against
 # it.
 #

@@ -117,7 +117,7 @@ gradient_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Random logits of 64 positions and 1,000 words. Without the factor the gradient at T = 8 is {{number:fades}} times smaller
+# *Random logits of 64 positions and 1,000 words. Without the factor the gradient at T = 8 is {{number:gradient_fades}} times smaller
 # than at T = 1. With it, it falls to {{number:gradient_left}}, most of that before T = 3, and then hardly changes: 1/T² is exact only for
 # large T.*
 
@@ -253,7 +253,7 @@ temperature_view(said, names, truth=hidden)
 #
 # So T must be chosen: high enough that the second and third words are heard, low enough that the thousand others do not
 # drown them. The students of this page use T = {{number:temperature}}. Here that gives the captain {{number:captain_2}}, and
-# {{number:rest_2}} to all words after the sixth together, next to nothing to each. DistilBERT's program softens *both*
+# {{number:others_2}} to all words after the sixth together, next to nothing to each. DistilBERT's program softens *both*
 # distributions, and uses T = 1 once the student is trained.
 #
 # ## Measure it
@@ -320,18 +320,18 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Each dot is a seed, each bar a mean. The teacher, of four layers: masked-token accuracy {{number:teacher_found}}; fine-tuned, {{number:teacher_jobs}}
+# *Each dot is a seed, each bar a mean. The teacher, of four layers: masked-token accuracy {{number:teacher_masked}}; fine-tuned, {{number:teacher_facts}}
 # on the unstated-fact probe (one run).*
 
 # %% [markdown]
 # The *initialisation* decides nearly everything: from two of its teacher's layers a student's masked-token accuracy is
-# {{number:spread_words}} after {{number:steps}} steps; with random initialisation {{number:fresh_words}} with the teacher's losses, {{number:alone_words}} without.
-# In points, against all three losses: without soft targets {{number:soft_words}}, without MLM {{number:mlm_words}},
-# without cosine {{number:cosine_words}}. Initialised from the teacher's layers and trained with MLM only: {{number:untaught_words}}.
+# {{number:spread_masked}} after {{number:steps}} steps; with random initialisation {{number:random_masked}} with the teacher's losses, {{number:alone_masked}} without.
+# In points, against all three losses: without soft targets {{number:without_soft}}, without MLM {{number:without_mlm}},
+# without cosine {{number:without_cosine}}. Initialised from the teacher's layers and trained with MLM only: {{number:untaught_masked}}.
 #
-# The probe tells something else. All that are initialised from their teacher come out alike ({{number:half_jobs}} with all three
-# losses; the teacher has {{number:teacher_jobs}}). With random initialisation the taught student reaches {{number:fresh_jobs}}, the one alone
-# {{number:alone_jobs}}: its masked-token accuracy is no higher, and still its vectors serve the probe better. Which of the losses did
+# The probe tells something else. All that are initialised from their teacher come out alike ({{number:half_facts}} with all three
+# losses; the teacher has {{number:teacher_facts}}). With random initialisation the taught student reaches {{number:random_facts}}, the one alone
+# {{number:alone_facts}}: its masked-token accuracy is no higher, and still its vectors serve the probe better. Which of the losses did
 # that, this table cannot say.
 #
 # The paper's own figures (Table 4, change of the mean over nine GLUE tasks against the whole recipe):
@@ -353,8 +353,8 @@ for name, values in starts.items():
     print(f"{called(name):24}{in_words(values):>26}")
 
 # %% [markdown]
-# Here the *top* two layers are the best to initialise from: {{number:top_words}}, against {{number:spread_words}} for layers spread over the
-# depth and {{number:bottom_words}} for the bottom two. The student's head is its teacher's, and was trained on the output of the top
+# Here the *top* two layers are the best to initialise from: {{number:top_masked}}, against {{number:spread_masked}} for layers spread over the
+# depth and {{number:bottom_masked}} for the bottom two. The student's head is its teacher's, and was trained on the output of the top
 # layers. Which layers one takes is not a detail; the paper tried only one way against random initialisation, and six of
 # twelve layers may behave differently from two of four.
 #

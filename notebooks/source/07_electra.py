@@ -46,7 +46,7 @@ from course_lib.lectures.lecture_07.views import corruptor_view
 #
 # 1. The generator fills {{number:rate}} of the positions and guesses right in {{number:right_of_ten}} of 10. What fraction of
 #    the tokens that the discriminator reads has really been replaced?
-# 2. The two losses are added, one of them times {{number:lam}}. Which one?
+# 2. The two losses are added, one of them times {{number:disc_weight}}. Which one?
 # 3. An ELECTRA-base and a BERT-base are both trained and both used. Which of the two *reads a text* faster?
 
 # %%
@@ -80,7 +80,7 @@ for before, gap, after in zip(text, masked, filled):
 # ### Two losses of different size
 #
 # At the start both networks are at their chance loss. With {{number:vocab}} words the generator's is ln {{number:vocab}};
-# with two labels the discriminator's is ln 2. The paper minimises L_MLM + λ·L_Disc with λ = {{number:lam}}.
+# with two labels the discriminator's is ln 2. The paper minimises L_MLM + λ·L_Disc with λ = {{number:disc_weight}}.
 # Some lectures print L_Disc + λ·L_MLM.
 
 # %% tags=["nbval-check-output"]
@@ -266,7 +266,7 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 # **ROC-AUC** takes a replaced and an original token at random: how often has the replaced one the higher P(replaced)?
 # Chance level is 50%. (Where {{number:long_replaced_first}} of the tokens are replaced, always answering so gives a loss of
 # {{number:constant_loss}}.) For one and the same discriminator, a better generator's replacements are fewer (first guess:
-# {{number:rate}} · 0.6 = {{number:replaced_share}}) and harder to detect. The shipped pair is better in *both* networks.
+# {{number:rate}} · 0.6 = {{number:guess_replaced}}) and harder to detect. The shipped pair is better in *both* networks.
 #
 # ### From BERT to ELECTRA in five steps
 #
@@ -325,7 +325,7 @@ ablation_chart(
 )
 
 # %% [markdown]
-# *Each dot is a seed, each bar a mean. Random initialisation: {{number:fresh_kinds}}.*
+# *Each dot is a seed, each bar a mean. Random initialisation: {{number:random_slots}}.*
 
 # %%
 equal = {
@@ -347,16 +347,16 @@ dots_chart(equal, percent=True, title="Slot-category probe, equal FLOPs", y_titl
 #   most labels are "original". In our world nearly every masked word can be inferred from the rest of its story, so each
 #   one teaches. In real text many are easy and many cannot be guessed, and "all tokens" weighs more.
 # - *Short training.* After {{number:steps}} steps the generator's masked-token accuracy is {{number:electra_generator}}, the
-#   discriminator's ROC-AUC {{number:told_apart}}. The shipped ELECTRA, {{number:long_steps}} steps, has a ROC-AUC of
-#   {{number:long_auc_last}}, and {{number:long_kinds_last}} on the slot-category probe (its result file); BERT is past that
+#   discriminator's ROC-AUC {{number:auc}}. The shipped ELECTRA, {{number:long_steps}} steps, has a ROC-AUC of
+#   {{number:long_auc_last}}, and {{number:long_slots_last}} on the slot-category probe (its result file); BERT is past that
 #   after {{number:bert_steps}} steps. The paper trains for hundreds of thousands of steps.
 # - *Two layers.* The last layer of a discriminator is for one yes or no. A deep network has room below it.
 #
-# Predicting at all tokens does not help by itself: All-tokens MLM and Replace MLM are level ({{number:all_words_kinds}} and
-# {{number:replace_kinds}}), at {{number:all_tokens_cost}} times the FLOPs.
+# Predicting at all tokens does not help by itself: All-tokens MLM and Replace MLM are level ({{number:all_words_slots}} and
+# {{number:replace_slots}}), at {{number:all_tokens_cost}} times the FLOPs.
 #
-# And the unstated-fact probe? Random initialisation reaches *more* ({{number:fresh_jobs}}) than any trained encoder here,
-# and BERT falls from {{number:bert_jobs}} to {{number:bert_jobs_flops}} with more steps. A guess, not tested: random vectors
+# And the unstated-fact probe? Random initialisation reaches *more* ({{number:random_facts}}) than any trained encoder here,
+# and BERT falls from {{number:bert_facts}} to {{number:bert_facts_flops}} with more steps. A guess, not tested: random vectors
 # keep every name apart, so the probe can memorise them; training first pulls names together, as names. Conclude nothing
 # about learning from it.
 #
@@ -395,14 +395,14 @@ dots_chart(
 
 # %% [markdown]
 # - *A generator twice as wide* has a higher masked-token accuracy; the discriminator gains a little on the slot-category
-#   probe ({{number:half_kinds}} against {{number:electra_kinds}}, less than the spread).
-# - *Without shared embeddings* each seed is worse than the same seed with them: {{number:untied_kinds}} against
-#   {{number:electra_kinds}}. That agrees with the paper.
+#   probe ({{number:half_slots}} against {{number:electra_slots}}, less than the spread).
+# - *Without shared embeddings* each seed is worse than the same seed with them: {{number:untied_slots}} against
+#   {{number:electra_slots}}. That agrees with the paper.
 # - *λ on the generator's loss*, the form of the source lecture: the discriminator learns its own task badly, a ROC-AUC of
-#   {{number:wrong_apart}} against {{number:told_apart}}. It does not stay at chance level: Adam divides every weight's
+#   {{number:wrong_auc}} against {{number:auc}}. It does not stay at chance level: Adam divides every weight's
 #   gradient by its usual size, so a small loss still moves the weights that only the discriminator has. What λ decides is which gradient prevails in the
 #   *shared* embeddings. And now look at the first column: with the generator's gradient prevailing there, the same encoder
-#   has *more* on the slot-category probe, {{number:wrong_kinds}}. In our small world embeddings trained by predicting words
+#   has *more* on the slot-category probe, {{number:wrong_slots}}. In our small world embeddings trained by predicting words
 #   help this probe more than a discriminator that works. Which of the two you call better depends on what you measure.
 #
 # In the paper generators of a quarter to a half of the discriminator's width are best (Figure 3), an adversarial

@@ -381,7 +381,7 @@ for name, values in outcome(queue, "accuracy").items():
     print(f"{name:36}{in_words(values)} after {queue['recipes'][name]['steps']} steps")
 
 # %% [markdown]
-# Distances alone do not name the queue in {{number:queue_short}} steps, with k = {{number:narrow}} or with k = {{number:far}}: {{number:untold}},
+# Distances alone do not name the queue in {{number:queue_short}} steps, with k = {{number:narrow}} or with k = {{number:far}}: {{number:distances_only}},
 # chance level. In principle they could: the sequences have 58 tokens, so with k = {{number:far}} every token sees how far away
 # `[CLS]` is. Five times as many steps do not find it either (the line "longer"). Why not, we do not know (we tried one
 # learning rate); that something can be computed does not mean that training finds it. With the absolute position given, it

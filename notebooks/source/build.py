@@ -35,6 +35,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
+from course_lib.files import write_atomic
 from course_lib.teaching.exercises import exercise
 from course_lib.teaching.numbers import filled
 from course_lib.teaching.quizzes import review_markdown
@@ -45,7 +46,12 @@ from page_parts import say_where
 SOURCES = Path(__file__).resolve().parent
 NOTEBOOKS = SOURCES.parent
 ROOT = NOTEBOOKS.parent
-KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+METADATA = {
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"
+    },
+    "language_info": {"name": "python"},
+}  # fmt: skip
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab and in Colab
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 AGAINST_HANGING = 30 * 60  # seconds a cell may take; a page takes 120 where nothing else runs
@@ -96,9 +102,7 @@ def read_source(path: Path) -> nbformat.NotebookNode:
         if cell.cell_type == "markdown":
             cell.source = _links(cell.source, path.stem)
     notebook.cells = cells
-    notebook.metadata = nbformat.from_dict(
-        {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
-    )
+    notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
 
@@ -152,9 +156,7 @@ def _publishing() -> dict[str, str]:
 
 def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Keep what a reader without a kernel can see, and nothing that differs by machine."""
-    notebook.metadata = nbformat.from_dict(
-        {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
-    )
+    notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
@@ -233,7 +235,7 @@ def build(source: Path) -> None:
     notebook = clean(execute(read_source(source), source.name))
     nbformat.validate(notebook)
     text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-    _write(saved(source), text)
+    write_atomic(saved(source), text)
     size = len(text.encode("utf-8"))
     print(
         f"{saved(source).name}: {time.monotonic() - started:.0f} s, {size / 1000:.0f} kB",
@@ -243,12 +245,6 @@ def build(source: Path) -> None:
         raise SystemExit(
             f"{saved(source).name} has {size:,} bytes, more than {LARGEST:,}: {_heaviest(notebook)}"
         )
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.tmp{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
 
 
 def _heaviest(notebook: nbformat.NotebookNode) -> str:

@@ -2,9 +2,10 @@
 
     make new-lecture NB=09 NAME=spans_and_entities
 
-writes course_lib/lectures/lecture_NN/ (exercises/, claims.py, numbers.py, quiz.toml), the sources
-of the page and the deck, and the file of the answers that tests try. Nothing that exists is
-touched. Then `make notebooks NB=NN` executes the page; the README's table wants a line."""
+writes course_lib/lectures/lecture_NN/ (exercises/ and exercises.toml, claims.py and claims.toml,
+numbers.py, quiz.toml), the sources of the page and the deck, and the file of the answers that tests
+try. Nothing that exists is touched. Then `make notebooks NB=NN` executes the page; the README's
+table wants a line."""
 
 from __future__ import annotations
 
@@ -29,12 +30,14 @@ from course_lib.teaching.exercises.form import Exercise
 EXERCISES: tuple[Exercise, ...] = ()
 '''
 
-CLAIMS = '''"""The claims of lecture {number}: what is said, what is so, how it is settled."""
+WRITTEN = "What a student reads of each exercise; code, cases and known mistakes are in exercises/."
+
+CLAIMS = '''"""How the claims of lecture {number} are settled; claims.toml tells them."""
 
 from __future__ import annotations
 
 from course_lib.config import published
-from course_lib.teaching.claims import Claim, Settled, is_
+from course_lib.teaching.claims import Check, Settled, entries, is_
 
 
 def _layers() -> Settled:
@@ -42,20 +45,17 @@ def _layers() -> Settled:
     return Settled(layers, f"{{layers}} layers")
 
 
-CLAIMS = (
-    Claim(
-        id="layers",
-        they_say="BERT-base has twelve layers",
-        who="Devlin et al. 2019, section 3",
-        it_is="twelve",
-        how="computed",
-        settled_by="the published sizes in course_lib/config.py",
-        settle=_layers,
-        accepts=is_(12),
-        rejected=24,
-    ),
-)
+CLAIMS = entries("{number}", {{"layers": Check(_layers, is_(12), 24)}})
 '''
+
+TOLD = """["layers"]
+they_say = "BERT-base has twelve layers"
+who = "Devlin et al. 2019, section 3"
+it_is = "twelve"
+verdict = "true"
+how = "computed"
+settled_by = "the published sizes in course_lib/config.py"
+"""
 
 NUMBERS = '''"""The measured numbers that sentences of lecture {number} repeat."""
 
@@ -179,7 +179,9 @@ def files(number: str, name: str) -> dict[str, str]:
     return {
         f"{room}/__init__.py": ROOM.format(number=number),
         f"{room}/exercises/__init__.py": EXERCISES.format(number=number),
+        f"{room}/exercises.toml": f"# {WRITTEN}\n",
         f"{room}/claims.py": CLAIMS.format(number=number),
+        f"{room}/claims.toml": TOLD,
         f"{room}/numbers.py": NUMBERS.format(number=number),
         f"{room}/quiz.toml": QUIZ.format(),
         f"notebooks/source/{source}.py": page(number, title),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from math import log
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import drawing
@@ -17,36 +17,28 @@ from drawing import (
     bars,
     body_of,
     code,
+    embeddings_and_blocks,
     for_a_hall,
+    grouped_bars,
     large,
     rect,
+    spread,
     svg,
     table,
     words,
-)  # fmt: skip
+)
 
 from course_lib import MicroWorld, make_pairs, mask_sequences, published
 from course_lib.encoder import Block, Embeddings, FeedForward
 from course_lib.kernels.attention import attention_reference
 from course_lib.lectures.lecture_02 import numbers
-from course_lib.lectures.lecture_02.claims import lost
 from course_lib.lectures.lecture_02.experiments import RUNS, outcome
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import accuracy_chart, tokens_row
-from course_lib.teaching.claims import printed
-from course_lib.teaching.style import (
-    BLUE,
-    FAINT,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PURPLE,
-    VERMILION,
-    rounded,
-    template,
-)  # fmt: skip
-from course_lib.teaching.tokens import KEPT, MASKED, REPLACED, box
+from course_lib.teaching.claims import difference, printed
+from course_lib.teaching.numbers import signed
+from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION
+from course_lib.teaching.tokens import KEPT, MASKED, REPLACED, box, tokens_legend
 
 PALE = {"blue": "#e3f0f8", "orange": "#fdf1d6", "green": "#e0f3ed", "grey": "#f2f2f2"}
 WORLD = MicroWorld.load()
@@ -265,19 +257,11 @@ def counted_parameters() -> str:
 
 def parts_of_parameters() -> str:
     """For each size, how much of it is embeddings and how much is blocks."""
-    hatch = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
     lines = []
     for size in SIZES:
         found = numbers.counts(size)
-        drawn = []
-        for group, ground, ink in (("embeddings", hatch, INK), ("blocks", BLUE, "#fff")):
-            part = found[group] / found["with both heads"]
-            look = f"width:{100 * part:.1f}%;background:{ground};color:{ink};padding:3px 0 3px 8px"
-            look += ";box-sizing:border-box;white-space:nowrap;overflow:hidden"
-            drawn.append(f'<span style="{look}">{part:.0%}</span>')
-        name = f'<span style="flex:0 0 90px">{size}</span>'
-        both = _flex(drawn, f"flex:1;background:{FAINT}")
-        lines.append(_flex((name, both), "align-items:center;margin:0 0 7px;font-size:20px"))
+        parts = [found[group] / found["with both heads"] for group in ("embeddings", "blocks")]
+        lines.append(embeddings_and_blocks(size, [(part, f"{part:.0%}") for part in parts]))
     return "".join(lines)
 
 
@@ -292,17 +276,7 @@ def masked_row() -> str:
 
 
 def legend() -> str:
-    kinds = (
-        ("[MASK]", MASKED, "hidden"),
-        ("word", REPLACED, "another word"),
-        ("word", KEPT, "left as it is, but predicted"),
-    )
-    parts = (
-        f'<span style="white-space:nowrap"><span style="zoom:1.3">{box(token, kind)}</span> '
-        f"{said}</span>"
-        for token, kind, said in kinds
-    )
-    return _flex(parts, "flex-wrap:wrap;gap:8px 26px;font-size:20px;margin:16px 0 0")
+    return f'<div style="zoom:1.55">{tokens_legend()}</div>'
 
 
 def masked_bars() -> Any:
@@ -321,8 +295,8 @@ def two_pairs() -> str:
     labels = sequences.next_sentence_label.tolist()
     pairs = "".join(_one_pair(sequences, labels.index(label), label) for label in (0, 1))
     said = (
-        "Underlined: in both passages. A coin decides; for NotNext, B is from <em>another</em> "
-        "document."
+        "Underlined: in both passages. Each label has probability ½; for NotNext, B is from "
+        "<em>another</em> document."
     )
     return f'{pairs}<p style="font-size:22px">{said}</p>'
 
@@ -401,7 +375,7 @@ def two_sequences() -> str:
 
 def slip_table() -> str:
     rows = [
-        (f"−log P({name})", *(f"{move:+.1f} {'↑' if move > 0 else '↓'}".replace("-", "−")
+        (f"−log P({name})", *(f"{signed(move)} {'↑' if move > 0 else '↓'}"
                               for move in numbers.step(label)))
         for name, label in (("NotNext", 1), ("IsNext", 0))
     ]  # fmt: skip
@@ -436,14 +410,9 @@ def by_seed() -> str:
     rows = []
     for name, (recipe, seeds) in RUNS.items():
         reached = outcome(numbers.result(), name)
-        spreads = (_spread(reached[measure]) for measure in ("gap_closed", "pair_accuracy"))
+        spreads = (spread(reached[measure]) for measure in ("gap_closed", "pair_accuracy"))
         rows.append((name, f"{recipe.steps:,}", str(len(seeds)), *spreads))
     return table(("", "steps", "seeds", "gap closed", "NSP accuracy"), rows, size=22)
-
-
-def _spread(values: Sequence[float]) -> str:
-    around = f" (sd {100 * stdev(values):.1f})" if len(values) > 1 else ""
-    return f"{100 * mean(values):.1f}%{around}"
 
 
 # ---------------------------------------------------------------- 15, 16: the real one
@@ -476,22 +445,12 @@ CHANGES = (
 
 def ablations() -> Any:
     """Points lost against the full BERT-base, by task and by what was taken away."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure(layout={"template": template(), "barmode": "group", "bargap": 0.28})
-    for change, name, colour, shape in CHANGES:
-        points = {task: -less for task, less in lost(change).items()}
-        figure.add_bar(
-            x=list(points), y=rounded(points.values()), name=name, textposition="outside",
-            text=[f"{value:+.1f}".replace("-", "−") for value in points.values()],
-            textfont_size=18, cliponaxis=False, constraintext="none", marker_color=colour,
-            marker_pattern={"shape": shape, "fgcolor": "white", "solidity": 0.25},
-        )  # fmt: skip
-    figure.update_yaxes(title_text="points", range=[-13, 0.4], zeroline=True, zerolinecolor=INK)
-    figure.update_xaxes(side="top", ticks="", showline=False)
-    legend = {"x": 0, "y": 0, "xanchor": "left", "yanchor": "bottom", "font": {"size": 20}}
-    figure.update_layout(showlegend=True, legend=legend)
-    return for_a_hall(figure, 1120, 380)
+    groups = {
+        name: (difference("bert", "ablation_tasks", change, "full"), colour, shape)
+        for change, name, colour, shape in CHANGES
+    }
+    legend = {"x": 0, "y": 0, "xanchor": "left", "yanchor": "bottom"}
+    return grouped_bars(groups, [-13, 0.4], legend, height=380)
 
 
 # ---------------------------------------------------------------- 17, 18: to keep

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
-from statistics import mean, stdev
 from typing import Any
 
 import drawing
 import torch
-from drawing import apart, arrow, body_of, code, for_a_hall, large, rect, svg, table, words
+from drawing import (
+    apart,
+    arrow,
+    bars,
+    body_of,
+    code,
+    for_a_hall,
+    large,
+    rect,
+    spread,
+    svg,
+    table,
+    words,
+)
 
 from course_lib import to_transformers
 from course_lib.heads import (
@@ -18,6 +29,7 @@ from course_lib.heads import (
     BertForQuestionAnswering,
     BertForTokenClassification,
 )
+from course_lib.lectures.lecture_03 import numbers
 from course_lib.lectures.lecture_03.claims import PRINTED_ANSWERS
 from course_lib.lectures.lecture_03.experiments import (
     COURSE,
@@ -31,27 +43,24 @@ from course_lib.lectures.lecture_03.numbers import (
     CAP,
     END_LOGITS,
     HEADS,
-    OURS,
     PASSAGE,
     ROOM,
     SCORED,
     SHOWN_PAIR,
     START_LOGITS,
-    _baselines,
-    _best,
-    _course,
-    _recipe,
-    _scores,
-    _sizes,
+    best,
     best_rule,
+    course,
     intro,
     result,
+    scores,
 )
-from course_lib.lectures.lecture_03.views import learning_curves, loss_line
+from course_lib.lectures.lecture_03.views import learning_curves, loss_line, tag_view, task_shapes
 from course_lib.lectures.lecture_03.views.cut_pairs import cut_picture
 from course_lib.objectives.spans import best_spans
-from course_lib.teaching import bar_chart, curves_chart
+from course_lib.teaching import curves_chart
 from course_lib.teaching.claims import printed
+from course_lib.teaching.numbers import signed
 from course_lib.teaching.style import BLUE, GREY, INK, ORANGE, VERMILION
 from course_lib.text import english
 from course_lib.text.features import tagged_sequences
@@ -65,9 +74,7 @@ MONO = f' style="{drawing.MONO}"'
 SHADED = "#cfe5f3"  # vectors that are read, ends that are predicted
 
 
-@lru_cache(maxsize=1)
-def _fine() -> TuningRecipe:
-    return TuningRecipe("", "")
+FINE = TuningRecipe("", "")
 
 
 # ---------------------------------------------------------------- 2: two stages
@@ -106,88 +113,43 @@ def sizes() -> str:
     paper, glue = printed("bert"), printed("glue")["tasks"]
     before, after = paper["pretraining"], paper["finetuning"]
     texts = [task["train"] for task in glue.values() if "train" in task]
-    recipe = _recipe()
-    steps = recipe.training.steps
-    tokens = recipe.training.batch_size * recipe.text.length
+    steps = numbers.recipe().training.steps
+    tokens = numbers.tokens_read() // steps
     ours = [len(_train(name)) for name in ("sentiment", "spam", "nli", "ner")]
-    low, high = (f"{rows}" for rows in after["batch"])
+    words_read = before["words_books"] + before["words_wikipedia"]
     rows = (
-        ("<strong>BERT</strong> reads", f"{_billions(before)} billion words",
+        ("<strong>BERT</strong> reads", f"{words_read / 1e9:.1f} billion words",
          f"{min(texts):,} to {max(texts):,} labelled texts (GLUE)"),
         ("for", f"{before['steps']:,} steps of {before['batch']} sequences",
-         f"{min(after['epochs'])} to {max(after['epochs'])} epochs, {low} or {high} texts a step"),
+         f"{min(after['epochs'])} to {max(after['epochs'])} epochs, "
+         f"{' or '.join(map(str, after['batch']))} texts a step"),
         ("<strong>ours</strong> reads",
          f"{result('03_checkpoint')['text']['words'] / 1e6:.1f} million words of documentation",
          f"{min(ours)} to {max(ours)} labelled texts"),
         ("for", f"{steps:,} steps of {tokens:,} tokens",
-         f"{_fine().steps} steps of {_fine().batch_size} texts"),
+         f"{FINE.steps} steps of {FINE.batch_size} texts"),
     )  # fmt: skip
     return table(("", "pre-training", "fine-tuning, each task"), rows, numbers=False, size=22)
 
 
-def _billions(pretraining: dict[str, Any]) -> str:
-    return f"{(pretraining['words_books'] + pretraining['words_wikipedia']) / 1e9:.1f}"
-
-
 @lru_cache(maxsize=8)
 def _train(name: str) -> Any:
-    return read_task(name, "train", _course().tokenizer)
+    return read_task(name, "train", course().tokenizer)
 
 
 # ---------------------------------------------------------------- 3: four heads
 
-ENCODER, VECTORS, HEAD = 112, 84, 38  # from the top of a panel to each, pixels
-PANEL = 556
-
 
 def four_heads() -> str:
-    """Which of the encoder's vectors a task reads: filled; the others are empty and dashed."""
-    panels = (
-        ("a text → a class", "[CLS] the soup was cold [SEP]", {0: "negative"}),
-        ("a pair → a class", "[CLS] all slept [SEP] one woke [SEP]", {0: "contradiction"}),
-        ("every word → a tag", "[CLS] Ines moved to Turin [SEP]",
-         {1: "B-PER", 2: "O", 3: "O", 4: "B-LOC"}),
-        ("two vectors → start and end", "[CLS] when ? [SEP] it opens at noon [SEP]",
-         {0: "none, or", 4: "", 5: "", 6: "start", 7: "end"}),
-    )  # fmt: skip
-    parts = [
-        f'<g transform="translate({(PANEL + 38) * (k % 2)},{226 * (k // 2)})">{_panel(*one)}</g>'
-        for k, one in enumerate(panels)
-    ]
-    return svg(1150, 430, *parts, says="four tasks and the vectors that their heads read")
-
-
-def _panel(title: str, text: str, answers: dict[int, str]) -> str:
-    tokens = text.split()
-    wide = [14 + 9.7 * len(token) for token in tokens]
-    space = (PANEL - sum(wide)) / (len(tokens) - 1)
-    lefts = [sum(wide[:k]) + k * space for k in range(len(tokens))]
-    parts = [
-        words(0, 16, title, 21, "start", BOLD),
-        rect(0, ENCODER, PANEL, 36, "the same pre-trained encoder", size=18, fill="#e3f0f8",
-             ink=BLUE, wide=2),
-    ]  # fmt: skip
-    for k, (token, left, w) in enumerate(zip(tokens, lefts, wide, strict=True)):
-        middle = left + w / 2
-        read = k in answers
-        look = {"fill": BLUE, "ink": INK} if read else {"fill": "#fff", "dash": "3 3"}
-        parts += [
-            rect(left, ENCODER + 46, w, 32, token, size=16, mono=True),
-            rect(middle - 7, VECTORS, 14, 27, **look),
-        ]
-        if read:
-            parts.append(arrow(middle, VECTORS - 2, middle, HEAD + 24))
-            x, anchor = (0, "start") if k == 0 else (middle, "middle")
-            parts.append(words(x, HEAD + 16, answers[k], 18, anchor, BOLD))
-    return "".join(parts)
+    return task_shapes().inner
 
 
 # ---------------------------------------------------------------- 4: how little is new
 
 
 def new_weights() -> str:
-    whole, *base = _sizes()["base"]
-    _, *ours = _sizes()["ours"]
+    whole, *base = numbers.sizes()["base"]
+    _, *ours = numbers.sizes()["ours"]
     rows = [
         (name, f"{new:,}", f"{whole // new:,}", f"{small:,}")
         for name, new, small in zip(HEADS, base, ours, strict=True)
@@ -218,7 +180,7 @@ SHOWN_SENTENCE = 103  # as in the notebook: two entities side by side
 def first_pieces() -> str:
     """A training sentence: its words over its tokens, and each token's label below."""
     sentence = english.tagged_sentences("train")[SHOWN_SENTENCE]
-    tokenizer = _course().tokenizer
+    tokenizer = course().tokenizer
     row = tagged_sequences([sentence], "entities", tokenizer, 40)
     ids = row.sequences.input_ids[0, : int(row.sequences.attention_mask.sum())].tolist()
     labels, first = row.labels[0].tolist(), row.first[0]
@@ -232,15 +194,16 @@ def first_pieces() -> str:
             arrow(left + 4, 42, left + 4, 34, right - 10, 34, right - 10, 42, tip=False),
         ]
     for k, number in enumerate(ids):
-        x, asked = step * k, labels[k] >= 0
+        x, labelled = step * k, labels[k] >= 0
         token = escape(tokenizer.token(number))
-        look = {"fill": SHADED, "ink": BLUE} if asked else {"dash": "5 4"}
+        look = {"fill": SHADED, "ink": BLUE} if labelled else {"dash": "5 4"}
         middle = x + step / 2 - 2
         parts += [
             rect(x, 50, step - 4, 40, token, size=15, mono=True, wide=2, **look),
-            words(middle, 122, row.names[labels[k]] if asked else "–", 18, style=BOLD * asked),
+            words(middle, 122, row.names[labels[k]] if labelled else "–", 18,
+                  style=BOLD * labelled),
             words(middle, 150, f"{labels[k]}".replace("-", "−"), 17,
-                  style=MONO if asked else MONO + MUTED),
+                  style=MONO if labelled else MONO + MUTED),
         ]  # fmt: skip
     return svg(1150, 160, *parts, says="words, tokens, tags and their numbers of one sentence")
 
@@ -266,22 +229,7 @@ SAID = [*TRUE[:6], "O", *TRUE[7:]]  # one word wrong
 
 def two_taggings() -> str:
     """The true tags above, those of a tagger below; brackets are entities, ✗ is a wrong word."""
-    step = 115
-    parts = []
-    for k, word in enumerate(NAMED):
-        wrong = TRUE[k] != SAID[k]
-        parts.append(rect(step * k, 66, step - 8, 44, word, wide=3.5 if wrong else 1.5,
-                          ink=VERMILION if wrong else "#8a8a8a"))  # fmt: skip
-    for y, tags, ys, side in ((30, TRUE, (48, 56), "true"), (160, SAID, (128, 120), "said")):
-        parts += [
-            words(step * k + 53, y, f"{'✗ ' * (side == 'said' and tag != TRUE[k])}{tag}", 20,
-                  style=BOLD if tag != "O" else MUTED)
-            for k, tag in enumerate(tags)
-        ]  # fmt: skip
-        for _, first, last in bio_spans(tags):
-            left, right = step * first + 3, step * (last + 1) - 11
-            parts.append(arrow(left, ys[1], left, ys[0], right, ys[0], right, ys[1], tip=False))
-    return svg(1150, 172, *parts, says="true tags above ten words, a tagger's below; one is wrong")
+    return large(tag_view(NAMED, SAID, TRUE).inner, 1.75)
 
 
 def tag_scores() -> str:
@@ -302,7 +250,7 @@ def tag_scores() -> str:
 
 def cut_pair() -> str:
     """A training pair in a sequence that is too short for it."""
-    pair, tokenizer = english.nli_pairs("train")[SHOWN_PAIR], _course().tokenizer
+    pair, tokenizer = english.nli_pairs("train")[SHOWN_PAIR], course().tokenizer
     first, second = (
         [tokenizer.token(i) for i in tokenizer.encode(text)]
         for text in (pair.premise, pair.hypothesis)
@@ -317,9 +265,9 @@ def what_was_cut() -> str:
         task = _train(name)
         assert task.cut.texts == 0  # as the notes say
         rows.append((said, f"{len(task)}", f"{task.cut.length}", f"{task.cut.texts}"))
-    asked = _train("qa")
-    said = f"{len(asked.questions)} in {len(asked)} windows"
-    rows.append(("questions", said, f"{asked.cut.length}", f"{asked.cut.texts}"))
+    windows = _train("qa")
+    said = f"{len(windows.questions)} in {len(windows)} windows"
+    rows.append(("questions", said, f"{windows.cut.length}", f"{windows.cut.texts}"))
     return table(("to learn from", "how many", "positions", "cut"), rows, size=20)
 
 
@@ -329,7 +277,7 @@ def what_was_cut() -> str:
 def span_grid() -> str:
     """Start plus end for every pair of words: below the diagonal impossible, far from it too long;
     the best span without a cap is dashed, the best with it shaded."""
-    loose, capped = ((int(f.start), int(f.end)) for f in (_best(8), _best(CAP)))
+    loose, capped = ((int(f.start), int(f.end)) for f in (best(8), best(CAP)))
     x0, y0, wide, high = 128, 62, 66, 36
     parts = [words(0, 22, "start", 20, "start", BOLD), words(x0, 22, "end →", 20, "start", BOLD)]
     for k, word in enumerate(PASSAGE, 1):
@@ -378,33 +326,25 @@ def code_heads() -> str:
     return f'<div style="zoom:0.95">{code(source)}</div>'
 
 
-@lru_cache(maxsize=1)
-def _parity() -> list[tuple[str, float, float]]:
+def parity() -> str:
     """Of three tasks: transformers' class, our loss and theirs, same weights and same sequences."""
-    found = []
+    rows = []
     for name, theirs_say in (
         ("nli", {"labels": "classes"}),
         ("ner", {"labels": "token_labels"}),
         ("qa", {"start_positions": "start", "end_positions": "end"}),
     ):
-        part = read_task(name, "test", _course().tokenizer)[:12]
-        ours = head_on(_course().encoder, part).eval()
+        part = read_task(name, "test", course().tokenizer)[:12]
+        ours = head_on(course().encoder, part).eval()
         theirs = to_transformers(ours).eval()
         targets, inputs = targets_of(part), text_inputs(part)
-        asked = {key: targets[value] for key, value in theirs_say.items()}
+        wanted = {key: targets[value] for key, value in theirs_say.items()}
         with torch.no_grad():
             loss = LOSSES[type(part)](ours(**inputs), targets)["total"].item()
-            other = theirs(**inputs, **asked).loss.item()
+            other = theirs(**inputs, **wanted).loss.item()
         assert abs(loss - other) < 1e-5, name
-        found.append((type(theirs).__name__, loss, other))
-    return found
-
-
-def parity() -> str:
-    rows = [
-        (theirs, f"{loss:.6f}", f"{other:.6f}", f"{abs(loss - other):.1g}")
-        for theirs, loss, other in _parity()
-    ]
+        names = type(theirs).__name__, f"{loss:.6f}", f"{other:.6f}", f"{abs(loss - other):.1g}"
+        rows.append(names)
     return table(("head, on 12 test texts", "our loss", "transformers", "apart"), rows, size=21)
 
 
@@ -442,28 +382,31 @@ def printed_names() -> str:
 
 def lecture_offsets() -> str:
     rows = [
-        (f"“{escape(answer)}”", f"{start}–{end}", f"{at}–{at + len(answer)}", _shift(at - start))
+        (f"“{escape(answer)}”", f"{start}–{end}", f"{at}–{at + len(answer)}", signed(at - start, 0))
         for answer, start, end, at in PRINTED_ANSWERS
     ]
     return table(("lecture 002", "at", "it stands at", "off by"), rows, size=21)
 
 
-def _shift(characters: int) -> str:
-    return f"{characters:+d}".replace("-", "−")
-
-
 # ---------------------------------------------------------------- 11: the checkpoint, the plateau
+
+
+def _plateau_losses() -> dict[str, list[tuple[int, float]]]:
+    """For each run the steps at which its loss was written down, and the loss."""
+    found = result("03_plateau")
+    every = {name: found["steps"] // len(run["loss"]) for name, run in found["runs"].items()}
+    return {
+        name: [(every[name] * k, loss) for k, loss in enumerate(run["loss"], 1)]
+        for name, run in found["runs"].items()
+    }
 
 
 def plateau() -> Any:
     """Training losses of the first steps, begun in four ways, and that of frequencies alone."""
     found = result("03_plateau")
-    curves = {}
-    for name, run in found["runs"].items():
-        every = found["steps"] // len(run["loss"])
-        curves[name] = [[(every * (k + 1), loss) for k, loss in enumerate(run["loss"])]]
     figure = curves_chart(
-        curves, levels={"frequencies alone": found["unigram"]}, title="",
+        {name: [losses] for name, losses in _plateau_losses().items()},
+        levels={"frequencies alone": found["unigram"]}, title="",
         x_title=f"steps of {found['tokens_a_step']:,} tokens", y_title="training loss, nats",
     )  # fmt: skip
     return apart(for_a_hall(figure, 690, 370, right=235).update_annotations(font_size=17), 0.3)
@@ -476,25 +419,21 @@ def off_the_plateau() -> str:
     """For each run the steps after which its loss is so far under that of frequencies."""
     found = result("03_plateau")
     rows = []
-    for name, run in found["runs"].items():
-        every = found["steps"] // len(run["loss"])
-        low = (k for k, loss in enumerate(run["loss"], 1) if loss < found["unigram"] - UNDER)
-        first = next(low, None)
-        said = f"{every * first:,} steps" if first else f"not in {found['steps']:,}"
-        rows.append((name, said))
+    for name, losses in _plateau_losses().items():
+        first = next((step for step, loss in losses if loss < found["unigram"] - UNDER), None)
+        rows.append((name, f"{first:,} steps" if first else f"not in {found['steps']:,}"))
     assert sum("not" in said for _, said in rows) == len(rows) - 1  # as the notes say
     return table((f"{UNDER:g} nat under it", "after"), rows, size=20)
 
 
 def our_checkpoint() -> str:
     found = result("03_checkpoint")
-    shape, reached = _course().encoder.config, found["reached"]
-    tokens = _recipe().training.steps * _recipe().training.batch_size * _recipe().text.length
+    shape, reached = course().encoder.config, found["reached"]
     rows = (
         ("layers × width", f"{shape.num_layers} × {shape.hidden_size}"),
         ("weights", f"{found['parameters'] / 1e6:.1f}M"),
         ("words of text", f"{found['text']['words'] / 1e6:.1f}M"),
-        ("tokens read", f"{tokens / 1e6:.0f}M"),
+        ("tokens read", f"{numbers.tokens_read() / 1e6:.0f}M"),
         ("masked-token accuracy", f"<strong>{reached['heldout_accuracy']:.1%}</strong>"),
         ("by the commonest token", f"{found['commonest']:.1%}"),
     )
@@ -510,10 +449,9 @@ RULES = {"nothing": "majority class", "length": "lengths", "words": "bags of<br>
 
 def pair_rules() -> Any:
     """Test accuracy of baselines on NLI pairs, and the level a hypothesis alone must not pass."""
-    rules = _baselines()["nli", "accuracy"]
-    figure = bar_chart(
-        {said: rules[rule] for rule, said in RULES.items()}, percent=True, y_title="accuracy"
-    )
+    rules = numbers.baselines()["nli", "accuracy"]
+    values = {said: rules[rule] for rule, said in RULES.items()}
+    figure = bars(values, (GREY, GREY, ORANGE, BLUE), 690, 380, percent=True, y_title="accuracy")
     figure.add_shape(
         type="line", x0=2.6, x1=3.4, y0=LIMIT, y1=LIMIT, line={"color": INK, "dash": "dot"}
     )
@@ -521,10 +459,8 @@ def pair_rules() -> Any:
         x=3.4, y=LIMIT, text=f"limit {LIMIT:.0%}", showarrow=False, xanchor="right",
         yanchor="bottom",
     )  # fmt: skip
-    figure.update_traces(marker_color=[GREY, GREY, ORANGE, BLUE])
     figure.update_xaxes(tickangle=0, tickfont_size=17)
-    figure.update_yaxes(range=[0, 0.55])
-    return for_a_hall(figure, 690, 380)
+    return figure.update_yaxes(range=[0, 0.55]).update_annotations(font_size=20)
 
 
 LIMIT = 0.45  # accuracy that the hypothesis alone may reach, by the data sheet
@@ -536,7 +472,7 @@ def other_rules() -> str:
         if task != "nli":
             rule, score = best_rule(task)
             rows.append((said, RULE_NAMES[rule], f"{score:.0%}"))
-            assert _baselines()[data, measure][rule] == score
+            assert numbers.baselines()[data, measure][rule] == score
     return table(("", "best baseline", ""), rows, numbers=False, size=20)
 
 
@@ -549,20 +485,16 @@ def worth() -> str:
     """Every task from every start: mean of the seeds, and their standard deviation."""
     rows = []
     for task, (said, *_) in SCORED.items():
-        rule, at_random = best_rule(task)[1], _scores(task, OURS[1]) + _scores(task, STARTS[3])
+        rule, at_random = best_rule(task)[1], scores(task, STARTS[1]) + scores(task, STARTS[3])
         cells = []
-        for start in (OURS[1], OURS[0], STARTS[3], STARTS[2]):
-            found = _scores(task, start)
-            shown = _spread(found) if found else "–"
+        for start in (STARTS[1], STARTS[0], STARTS[3], STARTS[2]):
+            found = scores(task, start)
+            shown = spread(found, "") if found else "–"
             clear = found and min(found) > max(rule, *at_random)
             cells.append(f"<strong>{shown}</strong>" if clear else shown)
         rows.append((said, f"{100 * rule:.0f}", *cells))
     head = ("test, %", "baseline", "ours, random init", "ours", "MiniLM, random init", "MiniLM")
     return table(head, rows, size=22)
-
-
-def _spread(values: Sequence[float]) -> str:
-    return f"{100 * mean(values):.1f} (sd {100 * stdev(values):.1f})"
 
 
 # ---------------------------------------------------------------- 14: learning curves
@@ -595,12 +527,10 @@ def features_table() -> str:
 
 def layers() -> Any:
     """A linear classifier on the frozen vectors of each layer, two encoders, two tasks."""
-    found = result("03_features")["layers"]
     curves = {}
     for task, said in (("ner", "names"), ("sentiment", "reviews")):
         for start in (MINILM, COURSE):
-            values = [v for name, v in found[start][task].items() if name.startswith("layer")]
-            curves[f"{said}, {start}"] = [list(enumerate(values))]
+            curves[f"{said}, {start}"] = [list(enumerate(numbers.by_layer(task, start)))]
     figure = curves_chart(
         curves, percent=True, title="", x_title="layer, 0: the embeddings", y_title="test accuracy"
     )
@@ -614,16 +544,6 @@ def layers() -> Any:
 def line() -> Any:
     figure = loss_line(result("03_loss_line")["lines"])
     return for_a_hall(figure, 1120, 400).update_layout(margin_t=70).update_annotations(font_size=18)
-
-
-def _highest_between(start: str) -> str:
-    """Where the loss between before and after is highest: at the start, as the slide says."""
-    found = result("03_loss_line")["lines"][start]
-    inner = [
-        loss for a, loss in zip(found["alpha"], found["train_loss"], strict=True) if 0 <= a <= 1
-    ]
-    assert inner == sorted(inner, reverse=True)
-    return f"{inner[0]:.1f}"
 
 
 # ---------------------------------------------------------------- GLUE, names, answers

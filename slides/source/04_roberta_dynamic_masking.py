@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator
 from html import escape
 from itertools import pairwise
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import drawing
 import torch
-from drawing import MONO, apart, arrow, code, for_a_hall, large, rect, svg, table, words
+from drawing import (
+    apart,
+    arrow,
+    code,
+    embeddings_and_blocks,
+    for_a_hall,
+    grouped_bars,
+    large,
+    rect,
+    spread,
+    svg,
+    table,
+    words,
+)
 
-from course_lib import (
-    count_parameters,
-    pretraining_batches,
-)
+from course_lib import count_parameters, pretraining_batches
 from course_lib.family.roberta import count_after_padding
-from course_lib.lectures.lecture_04.experiments import (
-    LIVE,
-    RECIPES,
-    SCHEMES,
-)
+from course_lib.lectures.lecture_04 import numbers
+from course_lib.lectures.lecture_04.claims import average
+from course_lib.lectures.lecture_04.experiments import LIVE, RECIPES, SCHEMES
 from course_lib.lectures.lecture_04.numbers import (
     FEW,
     MORE,
@@ -31,81 +38,60 @@ from course_lib.lectures.lecture_04.numbers import (
     PARTS,
     ROBERTA_BETA2,
     STAGES,
-    _average,
-    _by_frequency,
-    _counted,
-    _difference,
-    _ends,
-    _epochs_by_schedule,
-    _filled,
-    _gain,
-    _models,
-    _rate,
-    added,
     bpe,
+    ends,
+    gain,
+    paper,
     power,
-    result,
-    signed,
-    table_rows,
     world,
 )
-from course_lib.lectures.lecture_04.views.mask_epochs import MaskedEpochs, all_schemes
+from course_lib.lectures.lecture_04.views.byte_pieces import word_merges
+from course_lib.lectures.lecture_04.views.mask_epochs import legend, mask_epochs_print
 from course_lib.objectives.coverage import coverage
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import coverage_chart, curves_chart, dots_chart, tokens_row
-from course_lib.teaching.claims import printed
+from course_lib.teaching.claims import difference, printed
+from course_lib.teaching.numbers import signed
 from course_lib.teaching.style import BLUE, FAINT, GREEN, INK, ORANGE, VERMILION, template
-from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, box
+from course_lib.teaching.tokens import PLAIN
 from course_lib.train.schedule import adam_trace, warmup_then_linear
 
 WAYS = tuple(SCHEMES)  # static, ten copies, dynamic
-HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
 
 
 # ---------------------------------------------------------------- 2: the model
 
 
 def size_bars() -> str:
-    """Both models as bars of one scale: the token table, and all else."""
-    most = max(map(count_parameters, _models().values()))
-    return "".join(_size_bar(name, model, most) for name, model in _models().items())
-
-
-def _size_bar(name: str, model: Any, most: int) -> str:
-    tokens, blocks = model.embeddings.token.weight.numel(), count_parameters(model.stack)
-    parts = (
-        (tokens, HATCH, INK, "background:#fff;padding:0 6px", f"tokens {tokens / 1e6:.1f}M"),
-        (blocks, BLUE, "#fff", "", f"blocks {blocks / 1e6:.1f}M"),
-    )
-    bars = "".join(
-        f'<span style="width:{100 * size / most:.2f}%;background:{ground};color:{ink};'
-        'padding:4px 0 4px 10px;box-sizing:border-box;white-space:nowrap;overflow:hidden">'
-        f'<span style="{plate}">{said}</span></span>'
-        for size, ground, ink, plate, said in parts
-    )
-    total = f"<strong>{count_parameters(model) / 1e6:.1f}M</strong>"
-    return (
-        '<div style="display:flex;align-items:center;margin:0 0 7px;font-size:21px">'
-        f'<span style="flex:0 0 172px">{name}</span>'
-        f'<span style="display:flex;flex:1">{bars}</span>'
-        f'<span style="flex:0 0 96px;text-align:right">{total}</span></div>'
-    )
+    """Both models as bars of one scale: the embedding matrix, and the blocks."""
+    whole = {name: count_parameters(model) for name, model in numbers.models().items()}
+    lines = []
+    for name, model in numbers.models().items():
+        parts = {"tokens": model.embeddings.token, "blocks": model.stack}
+        counts = {said: count_parameters(part) for said, part in parts.items()}
+        drawn = [
+            (count / max(whole.values()), f"{said} {count / 1e6:.1f}M")
+            for said, count in counts.items()
+        ]
+        total = f"<strong>{whole[name] / 1e6:.1f}M</strong>"
+        lines.append(embeddings_and_blocks(name, drawn, left=172, total=total))
+    return "".join(lines)
 
 
 def three_tables() -> str:
     """Rows of the three tables, and what the difference costs."""
-    width = _models()["BERT-base"].config.hidden_size
+    width = numbers.models()["BERT-base"].config.hidden_size
     lines, found = [], 0
     for name, said in (("token", "pieces"), ("position", "positions"), ("segment", "segments")):
-        theirs, ours = table_rows(name)
+        theirs, ours = numbers.table_rows(name)
         found += (ours - theirs) * width
-        lines.append((said, f"{theirs:,}", f"{ours:,}", _plus((ours - theirs) * width)))
-    both = [count_parameters(model) for model in _models().values()]
-    lines.append(("all else", "", "", _plus(both[1] - both[0] - found)))
+        lines.append((said, f"{theirs:,}", f"{ours:,}", _more((ours - theirs) * width)))
+    both = [count_parameters(model) for model in numbers.models().values()]
+    lines.append(("all else", "", "", _more(both[1] - both[0] - found)))
     return table(("embedding rows for", "BERT", "RoBERTa", "parameters"), lines, size=21)
 
 
-def _plus(number: int) -> str:
+def _more(number: int) -> str:
     return f"{number:+,}".replace("-", "−")
 
 
@@ -122,12 +108,12 @@ def positions() -> str:
     for i, token in enumerate(READ):
         dash = "5 4" if i >= pad else ""
         parts.append(rect(190 + 104 * i, 2, 96, 34, escape(token), size=18, mono=True, dash=dash))
-    for k, (said, numbers, fill) in enumerate(rows):
+    for k, (said, counted, fill) in enumerate(rows):
         y = 44 + 40 * k
         parts.append(words(0, y + 24, said, 19, "start"))
         parts += [
             rect(190 + 104 * i, y, 96, 34, str(n), fill=fill, size=18, dash="5 4" * (i >= pad))
-            for i, n in enumerate(numbers)
+            for i, n in enumerate(counted)
         ]
     return svg(1040, 122, *parts, says="positions from 0, and after the padding's id")
 
@@ -135,85 +121,19 @@ def positions() -> str:
 # ---------------------------------------------------------------- 3, 4: masks over epochs
 
 SHOWN = 12  # epochs: from the eleventh on, ten copies repeat
-CELL = (23, 18)
-
-
-@lru_cache(maxsize=1)
-def _ways() -> dict[str, MaskedEpochs]:
-    from course_lib.lectures.lecture_04.views.mask_epochs import TEXT
-
-    return all_schemes(world().tokenizer, TEXT, epochs=SHOWN)
 
 
 def masks_over_epochs() -> str:
-    """Three grids: rows are epochs, columns tokens; below, what was ever selected."""
-    hatch = (
-        '<defs><pattern id="deck-hidden" width="7" height="7" patternUnits="userSpaceOnUse" '
-        'patternTransform="rotate(45)"><rect width="7" height="7" fill="#fff6e3"/>'
-        f'<rect width="3.5" height="7" fill="{ORANGE}"/></pattern></defs>'
-    )
-    top, (_, high) = 112, CELL
-    parts = [hatch, words(88, top + high * SHOWN + 22, "ever", 16, "end")]
-    parts += [words(88, top + high * (p + 0.5) + 6, f"epoch {p + 1}", 15, "end")
-              for p in range(SHOWN)]  # fmt: skip
-    for k, (name, way) in enumerate(_ways().items()):
-        parts += _grid(name, way, 98 + 354 * k, top)
-    return svg(1152, top + high * SHOWN + 30, *parts, says="selected tokens, epoch by epoch")
-
-
-def _grid(name: str, way: MaskedEpochs, x: int, top: int) -> list[str]:
-    wide, high = CELL
-    style = ' font-weight="650"'
-    parts = [words(x, 18, f"{name}: {way.selected} of {sum(way.may)} selected", 20, "start", style)]
-    for k, i in enumerate(may := [i for i, may in enumerate(way.may) if may]):
-        middle = x + wide * (k + 0.5)
-        at = f"translate({middle + 4:.0f},{top - 6}) rotate(-58)"
-        parts.append(f'<text transform="{at}" font-size="16" style="{MONO}">{way.tokens[i]}</text>')
-        sign, ink = ("✓", "#00745a") if way.times[i] else ("–", "#b04e00")
-        look = f' fill="{ink}" font-weight="700"'
-        parts.append(words(middle, top + high * SHOWN + 22, sign, 18, style=look))
-        parts += [
-            _cell(x + wide * k, top + high * p, actions[i]) for p, actions in enumerate(way.actions)
-        ]
-    repeated = [p for p, draw in enumerate(way.draws) if draw < p]
-    if repeated:  # one dashed frame around the epochs that bring no new mask
-        first, many = repeated[0], len(repeated)
-        parts.append(
-            f'<rect x="{x - 2}" y="{top + high * first - 1}" width="{wide * len(may) + 4}" '
-            f'height="{high * many}" fill="none" stroke="{INK}" stroke-dasharray="6 4" '
-            'stroke-width="1.8"/>'
-        )
-    return parts
-
-
-def _cell(x: float, y: float, action: int) -> str:
-    """One token in one epoch; shape says what colour says."""
-    w, h = CELL[0] - 2, CELL[1] - 2
-    looks = {
-        PLAIN: 'fill="#ececec"',
-        MASKED: 'fill="url(#deck-hidden)" stroke="#8a5f00"',
-        REPLACED: f'fill="#fff" stroke="{VERMILION}" stroke-width="2"',
-        KEPT: 'fill="#eef9f5" stroke="#007a59" stroke-width="2" stroke-dasharray="2 2"',
-    }
-    drawn = f'<rect x="{x + 1}" y="{y + 1}" width="{w}" height="{h}" {looks[action]}/>'
-    if action == REPLACED:
-        inner = f'x="{x + 5}" y="{y + 5}" width="{w - 8}" height="{h - 8}"'
-        drawn += f"<rect {inner} {looks[action]}/>"
-    return drawn
+    return mask_epochs_print(world().tokenizer, epochs=SHOWN).inner
 
 
 def mask_legend() -> str:
-    """What the cells mean, in the boxes of the notebook."""
-    kinds = (("[MASK]", MASKED, "masked"), ("word", REPLACED, "replaced"),
-             ("word", KEPT, "kept, but selected"))  # fmt: skip
-    parts = "".join(
-        f'<span style="white-space:nowrap"><span style="zoom:1.2">{box(token, kind)}</span> {said}'
-        "</span>"
-        for token, kind, said in kinds
-    )
+    """What the cells mean, as the notebook says it; and the frame."""
     frame = f'<span style="border:2px dashed {INK};padding:0 9px">&nbsp;</span> no new mask'
-    style = "display:flex;flex-wrap:wrap;gap:6px 30px;font-size:20px;margin:4px 0 14px"
-    return f'<div style="{style}">{parts}<span>{frame}</span></div>'
+    style = "display:flex;gap:30px;font-size:20px;align-items:center;margin:4px 0 10px"
+    return (
+        f'<div style="{style}"><span style="zoom:1.25">{legend()}</span><span>{frame}</span></div>'
+    )
 
 
 def code_draw() -> str:
@@ -223,14 +143,14 @@ def code_draw() -> str:
 
 
 def coverage_lines() -> Any:
-    figure = coverage_chart(_rate(), int(LIVE.epochs), 10, simulated=_counted())
+    figure = coverage_chart(paper()["rate"], int(LIVE.epochs), 10, simulated=numbers.counted())
     return for_a_hall(figure, 690, 430, right=212)
 
 
 def coverage_table() -> str:
     """The formula's fractions after some epochs."""
-    shown = (1, 2, 10, _epochs_by_schedule(), int(LIVE.epochs))
-    shares = [coverage(_rate(), max(shown), copies) for copies in SCHEMES.values()]
+    shown = (1, 2, 10, numbers.epochs_by_schedule(), int(LIVE.epochs))
+    shares = [coverage(paper()["rate"], max(shown), copies) for copies in SCHEMES.values()]
     rows = [(str(n), *(f"{one[n - 1]:.1%}" for one in shares)) for n in shown]
     return table(("epochs", "static", "ten", "dynamic"), rows, size=20)
 
@@ -241,14 +161,14 @@ def coverage_table() -> str:
 def loss_curves() -> Any:
     curves = {
         way: [[(p["step"], p["heldout_loss"]) for p in run["curve"]] for run in runs]
-        for way, runs in result()["runs"][FEW].items()
+        for way, runs in numbers.result()["runs"][FEW].items()
     }
     # What the slide says about this figure: worse than word frequencies with one mask only.
-    ends = {way: mean(values) for way, values in _ends("heldout_loss").items()}
-    assert ends["static"] > _by_frequency() > ends["ten copies"] > ends["dynamic"]
+    last = {way: mean(values) for way, values in ends("heldout_loss").items()}
+    assert last["static"] > numbers.by_frequency() > last["ten copies"] > last["dynamic"]
     figure = curves_chart(
         curves, x_title="step", y_title="loss (nats)", title="",
-        levels={"word frequencies": _by_frequency()},
+        levels={"word frequencies": numbers.by_frequency()},
     )  # fmt: skip
     return apart(for_a_hall(figure, 1120, 310, right=230), gap=0.8)
 
@@ -259,20 +179,16 @@ def losses() -> str:
     rows = []
     for way in WAYS:
         cells = [
-            f"{mean(_ends(m)[way]):.3f}" if m == "train_loss" else f"{mean(_ends(m)[way]):.2f}"
+            f"{mean(ends(m)[way]):.3f}" if m == "train_loss" else f"{mean(ends(m)[way]):.2f}"
             for m in ("train_loss", "retold_loss", "heldout_loss")
         ]
-        rows.append((f"<strong>{way}</strong>", *cells, _spread(_ends("heldout_accuracy")[way])))
+        rows.append((f"<strong>{way}</strong>", *cells, spread(ends("heldout_accuracy")[way])))
     return table(head, rows, size=22)
-
-
-def _spread(values: Sequence[float]) -> str:
-    return f"{mean(values):.1%} (sd {100 * stdev(values):.1f})"
 
 
 def _dots(of: str) -> Any:
     figure = dots_chart(
-        _ends("heldout_accuracy", of), percent=True, title="", y_title="masked-token accuracy"
+        ends("heldout_accuracy", of), percent=True, title="", y_title="masked-token accuracy"
     )
     figure.update_yaxes(range=[0, 1], tickformat=".0%")
     figure.update_xaxes(tickfont_size=17)
@@ -290,9 +206,9 @@ def dots_more() -> Any:
 def gains() -> str:
     """What dynamic masking gains, with little and with four times the text."""
     for other in WAYS[:2]:  # what slide and notes say: the distance shrinks
-        assert _gain(other, FEW) > _gain(other, MORE) > 0
+        assert gain(other, FEW) > gain(other, MORE) > 0
     rows = [
-        (f"against {name}", *(f"{signed(_gain(way, of))} points" for of in RECIPES))
+        (f"against {name}", *(f"{signed(gain(way, of))} points" for of in RECIPES))
         for way, name in (("static", "static"), ("ten copies", "ten copies"))
     ]
     return table(("dynamic", *RECIPES), rows, size=22)
@@ -306,7 +222,8 @@ def masking_table() -> str:
     said = {"published": "BERT as published", "static": "their own, ten copies",
             "dynamic": "their own, dynamic"}  # fmt: skip
     lines = [(name, *map(str, rows[key])) for key, name in said.items()]
-    gained = (f"<strong>{signed(d)}</strong>" for d in _difference("masking", "dynamic", "static"))
+    gains = difference("roberta", "masking", "dynamic", "static")
+    gained = (f"<strong>{signed(d)}</strong>" for d in gains.values())
     lines.append(("<strong>dynamic against ten</strong>", *gained))
     return table(("masks", *rows["columns"]), lines, size=23)
 
@@ -320,25 +237,12 @@ FORMATS = {  # row of Table 2: how it is named and drawn
 
 def format_bars() -> Any:
     """Points won or lost against segment pairs with NSP."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure(layout={"template": template(), "barmode": "group", "bargap": 0.25})
-    for key, (name, colour, shape) in FORMATS.items():
-        points = _difference("input_formats", key, "segment-pair")
-        figure.add_bar(
-            x=printed("roberta")["input_formats"]["columns"], y=points, name=name,
-            text=[signed(p) for p in points], textposition="outside", textfont_size=18,
-            cliponaxis=False, constraintext="none",
-            marker={
-                "color": colour,
-                "pattern": {"shape": shape, "fgcolor": "white", "solidity": 0.25},
-            },
-        )  # fmt: skip
-    figure.update_yaxes(title_text="points", range=[-3, 2], zeroline=True, zerolinecolor=INK)
-    figure.update_xaxes(side="top", ticks="", showline=False)
-    legend = {"orientation": "h", "x": 0, "y": -0.02, "yanchor": "top", "font": {"size": 20}}
-    figure.update_layout(showlegend=True, legend=legend)
-    return for_a_hall(figure, 1120, 390)
+    groups = {
+        name: (difference("roberta", "input_formats", key, "segment-pair"), colour, shape)
+        for key, (name, colour, shape) in FORMATS.items()
+    }
+    legend = {"orientation": "h", "x": 0, "y": -0.02, "yanchor": "top"}
+    return grouped_bars(groups, [-3, 2], legend)
 
 
 def _stage(key: str) -> str:
@@ -354,7 +258,8 @@ def stage_bars() -> Any:
     figure = go.Figure(layout={"template": template(), "barmode": "stack", "bargap": 0.35})
     tasks = printed("roberta")["stages"]["columns"]
     for before, key in pairwise(["bert_large", *STAGES]):
-        points, (colour, shape) = _difference("stages", key, before), STAGES[key]
+        points = list(difference("roberta", "stages", key, before).values())
+        colour, shape = STAGES[key]
         figure.add_bar(
             y=tasks, x=points, orientation="h", name=_stage(key), width=0.6,
             text=[signed(p) for p in points] if colour == BLUE else None, textposition="inside",
@@ -364,7 +269,7 @@ def stage_bars() -> Any:
                 "pattern": {"shape": shape, "fgcolor": "white", "solidity": 0.3},
             },
         )  # fmt: skip
-    whole = _difference("stages", key, "bert_large")
+    whole = list(difference("roberta", "stages", key, "bert_large").values())
     for task, gained in zip(tasks, whole, strict=True):
         figure.add_annotation(x=gained, y=task, text=signed(gained), showarrow=False, xshift=30)
     figure.update_yaxes(autorange="reversed", ticks="", showline=False)
@@ -375,21 +280,18 @@ def stage_bars() -> Any:
     return for_a_hall(figure, 690, 410)
 
 
-def _flops(run: str) -> str:
-    return f"{printed('roberta')['compute'][run]:.1e}".replace("e+", "e")
-
-
 def cost() -> str:
     """What it took, beside BERT-large."""
-    theirs, ours = printed("bert")["pretraining"], printed("roberta")["settings"]["large"]
+    theirs, ours = paper(), printed("roberta")["settings"]["large"]
     data = [v for v in printed("roberta")["data"].values() if isinstance(v, int)]
+    flops = printed("roberta")["compute"]
     rows = (
         ("text, GB", str(printed("roberta")["data"]["books_and_wikipedia"]), str(sum(data))),
         ("batch size", f"{theirs['batch']:,}", f"{ours['batch']:,}"),
         ("steps", f"{theirs['steps']:,}", f"{ours['steps']:,}"),
         ("learning rate", power(theirs["learning_rate"]), power(ours["learning_rate"])),
         ("β₂", str(theirs["beta2"]), str(ROBERTA_BETA2)),
-        ("FLOPs", _flops("bert_large"), _flops("roberta_500k")),
+        ("FLOPs", *(power(flops[run], 1) for run in ("bert_large", "roberta_500k"))),
     )
     return table(("large", "BERT", "RoBERTa"), rows, size=20)
 
@@ -400,7 +302,7 @@ def cost() -> str:
 def four_formats() -> str:
     """Three sequences of each format as strips, and how much of all is padding."""
     parts = [words(816, 16, "padding, all sequences", 18, "start")]
-    for k, (name, rows) in enumerate(_filled().items()):
+    for k, (name, rows) in enumerate(numbers.filled().items()):
         y = 30 + 98 * k
         nsp = "no NSP" if rows.next_sentence_label is None else "NSP"
         parts += [
@@ -442,11 +344,11 @@ def _strip(rows: PackedSequences, number: int, x: float, y: float) -> str:
 
 
 def accumulation() -> str:
-    shares, right, wrong = added()
-    count = sum(asked for asked, _ in PARTS)
+    parts, right, wrong = numbers.added()
+    count = sum(selected for selected, _ in PARTS)
     rows = [
-        (f"part {k}", str(asked), f"{loss:.1f}", f"{asked} · {loss:.1f} / {count} = {share:.1f}")
-        for k, ((asked, loss), share) in enumerate(zip(PARTS, shares, strict=True), start=1)
+        (f"part {k}", str(n), f"{loss:.1f}", f"{n} · {loss:.1f} / {count} = {part:.1f}")
+        for k, ((n, loss), part) in enumerate(zip(PARTS, parts, strict=True), start=1)
     ]
     rows.append(
         ("<strong>together</strong>", str(count), f"<s>{wrong:.1f}</s>",
@@ -469,7 +371,7 @@ def batch_table() -> str:
 
 def jump() -> Any:
     gradients = [1.0] * 100 + [10.0] * 100
-    betas = (printed("bert")["pretraining"]["beta2"], ROBERTA_BETA2)
+    betas = (paper()["beta2"], ROBERTA_BETA2)
     traces = {
         f"β₂ {beta}": [list(enumerate(adam_trace(gradients, betas=(0.9, beta))))] for beta in betas
     }
@@ -506,22 +408,7 @@ WORD = " sentence"
 
 def merges() -> str:
     """One word from its bytes to its pieces, a row a merge."""
-    steps = bpe().word_steps(WORD)
-    rows = [_merge_row(steps[0], "bytes")]
-    for before, after in pairwise(steps):
-        at = next(i for i, piece in enumerate(after) if piece != before[i])
-        rank = bpe().ranks[before[at], before[at + 1]] + 1
-        rows.append(_merge_row(after, f"merge {rank:,}: {before[at]} + {before[at + 1]}"))
-    return "".join(rows)
-
-
-def _merge_row(pieces: Sequence[str], said: str) -> str:
-    boxes = "".join(box(piece) for piece in pieces)
-    return (
-        '<div style="display:flex;align-items:center;gap:16px;margin:0 0 7px">'
-        f'<span style="zoom:1.35;line-height:1.2;white-space:nowrap">{boxes}</span>'
-        f'<span style="font-size:19px;{MONO};white-space:nowrap">{escape(said)}</span></div>'
-    )
+    return large(word_merges(bpe(), WORD)[1], 1.12)
 
 
 def odd_pieces() -> str:
@@ -539,11 +426,11 @@ def four_averages() -> str:
     ensemble = glue["roberta_test"]["printed"]
     rows = (
         ("eight dev sets, one model",
-         (("BERT-large", _average("bert_large_dev")), ("RoBERTa", _average("roberta_large_dev")))),
+         (("BERT-large", average("bert_large_dev")), ("RoBERTa", average("roberta_large_dev")))),
         ("BERT's Table 1: nine test numbers",
-         (("BERT-large", _average("bert_large_test")),)),
+         (("BERT-large", average("bert_large_test")),)),
         ("leaderboard: nine test sets",
-         (("BERT-large", _average("bert_large_leaderboard")), ("RoBERTa, ensemble", ensemble))),
+         (("BERT-large", average("bert_large_leaderboard")), ("RoBERTa, ensemble", ensemble))),
         ("one test set alone, MNLI",
          (("BERT-base", glue["bert_base_test"]["scores"]["MNLI"][0]),)),
     )  # fmt: skip

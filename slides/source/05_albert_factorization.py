@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import lru_cache
 from html import escape
 from math import log10
-from statistics import mean, stdev
 from typing import Any
 
 import drawing
 import torch
-from drawing import arrow, body_of, code, for_a_hall, large, rect, svg, table, words
+from drawing import (
+    HATCH,
+    arrow,
+    body_of,
+    code,
+    for_a_hall,
+    grouped_bars,
+    large,
+    marked_points,
+    rect,
+    spread,
+    stacked_bars,
+    svg,
+    table,
+    words,
+)
 
-from course_lib import count_parameters, published
-from course_lib.config import BertConfig
+from course_lib import bert, count_parameters, published
 from course_lib.encoder import Stack
 from course_lib.family.albert import (
     SHARING,
@@ -25,59 +37,40 @@ from course_lib.family.albert import (
     parameter_breakdown,
     sharing_plan,
 )
-from course_lib.lectures.lecture_05.experiments import (
-    LIVE,
-    WIDTHS,
-    outcome,
-)
+from course_lib.lectures.lecture_05.experiments import LIVE, WIDTHS
 from course_lib.lectures.lecture_05.numbers import (
     TOKENS,
     Sign,
-    _albert,
-    _base,
-    _bert,
-    _cell,
-    _factors,
-    _five,
-    _grid,
-    _lost,
-    _models,
-    _signs,
-    _tasks,
-    _toy,
-    _world,
+    albert_weights,
     average,
+    base,
+    factors,
+    grid_accuracy,
     guessed,
     hundredths,
-    millions,
-    signed,
+    mean_of_five,
+    models,
+    points_lost,
+    sentence_tasks,
+    sharing_grid,
+    the_world,
+    toy,
+    wrong_pair_signs,
 )
 from course_lib.objectives.masked_lm import mask_whole_words
 from course_lib.objectives.sentence_order import make_ordered_pairs
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import bar_chart, curves_chart, dots_chart, heat_chart, tokens_row
-from course_lib.teaching.claims import printed
-from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILION, template
+from course_lib.teaching.claims import parameters, printed, settled
+from course_lib.teaching.numbers import millions
+from course_lib.teaching.results import outcome
+from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILION
 from course_lib.text.wordpiece import word_numbers
 from course_lib.train.memory import activation_bytes
 
-HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
 SIZES = ("base", "large", "xlarge", "xxlarge")
 SAID = {"all": "all", "attention": "attention", "feed_forward": "feed-forward", "none": "nothing"}
 BOLD = ' font-weight="650"'
-
-
-# ---------------------------------------------------------------- shapes and counts
-
-
-@lru_cache(maxsize=1)
-def _bert_base() -> BertConfig:
-    return published("bert", "base")
-
-
-def _like(size: str) -> str:
-    """The BERT that an ALBERT of this size is measured against."""
-    return "base" if size == "base" else "large"
 
 
 # ---------------------------------------------------------------- 2, 3: two factors
@@ -85,7 +78,7 @@ def _like(size: str) -> str:
 
 def cut_in_two() -> str:
     """The wide matrix; the narrow one and its projection. E and H on one scale, V cut short."""
-    config, (whole, narrow, matrix) = _base(), _factors()
+    config, (whole, narrow, matrix) = base(), factors()
     V, E = f"V = {config.vocab_size:,}", f"E = {config.embedding_size}"
     H, wide = f"H = {config.hidden_size}", 300
     thin = wide * config.embedding_size / config.hidden_size
@@ -111,7 +104,7 @@ def cut_in_two() -> str:
 
 def toy_factors() -> str:
     """The notebook's toy: three tokens, E = 2, H = 3; token 2 and its product are shaded."""
-    short, widen = _toy()
+    short, widen = toy()
     long = short @ widen
     blocks = (
         _matrix("embeddings, V×E", short.tolist(), 2),
@@ -156,11 +149,14 @@ def _plans() -> dict[str, tuple[list[tuple[int, int]], int]]:
     """For each way to share: the library's plan for four layers, and the size of a base model."""
     layers = {"num_layers": SHOWN_LAYERS}
     found = {
-        sharing: (sharing_plan(AlbertConfig(sharing=sharing, **layers)), _albert(sharing=sharing))
+        sharing: (
+            sharing_plan(AlbertConfig(sharing=sharing, **layers)),
+            albert_weights(sharing=sharing),
+        )
         for sharing in reversed(SHARING)
     }
     two = sharing_plan(AlbertConfig(num_groups=2, **layers))
-    return found | {"two groups": (two, _albert(groups=2))}
+    return found | {"two groups": (two, albert_weights(groups=2))}
 
 
 def plans() -> str:
@@ -194,54 +190,36 @@ def code_stack() -> str:
     return f'<div style="zoom:0.9">{code(source)}</div>'
 
 
-PARTS = (("embeddings", HATCH, INK), ("projection", "#fff", INK), ("blocks", BLUE, "#fff"),
-         ("pooler", "#d9d9d9", INK))  # fmt: skip
-
-
 def ladder() -> str:
     """BERT-base, then one cut, then both, as bars of one scale."""
     steps = {
-        "BERT-base": _bert_base(),
+        "BERT-base": published("bert", "base"),
         "factorised": published("albert", "base", AlbertConfig, sharing="none"),
-        "and one block": _base(),
+        "and one block": base(),
     }
-    most = sum(parameter_breakdown(_bert_base()).values())
-    lines = []
+    most = parameters(bert, "base")
+    models = []
     for name, config in steps.items():
         found = parameter_breakdown(config)
-        bars = "".join(
-            f'<span style="width:{100 * found[part] / most:.2f}%;background:{ground};color:{ink};'
-            "padding:4px 0;box-sizing:border-box;white-space:nowrap;overflow:hidden;"
-            f'text-align:center">{_in_bar(found[part], most, part)}</span>'
-            for part, ground, ink in PARTS
-        )
-        lines.append(
-            '<div style="display:flex;align-items:center;margin:0 0 8px;font-size:21px">'
-            f'<span style="flex:0 0 160px">{name}</span>'
-            f'<span style="display:flex;flex:1">{bars}</span>'
-            f'<strong style="flex:0 0 100px;text-align:right">{millions(sum(found.values()))}'
-            "</strong></div>"
-        )
-    return "".join(lines)
-
-
-def _in_bar(count: int, most: int, part: str) -> str:
-    if count / most < 0.05:
-        return "&nbsp;"
-    said = f"{part} {millions(count)}" if count / most > 0.5 else millions(count)
-    ground = "" if part == "blocks" else "background:#fff;padding:0 5px"
-    return f'<span style="{ground}">{said}</span>'
+        parts = [
+            (count / most, f"{part} {millions(count)}" if count > most / 2 else millions(count))
+            for part, count in found.items()
+        ]
+        models.append((name, parts, f"<strong>{millions(sum(found.values()))}</strong>"))
+    looks = ((HATCH, INK), ("#fff", INK), (BLUE, "#fff"), ("#d9d9d9", INK))
+    return stacked_bars(models, looks, left=160, right=100)
 
 
 def four_sizes() -> str:
     paper = printed("albert")["sizes"]
     rows = []
     for size in SIZES:
-        config, count = published("albert", size, AlbertConfig), _albert(size)
+        config, count = published("albert", size, AlbertConfig), albert_weights(size)
         shape = f"{config.num_layers} × {config.hidden_size:,}"
-        fewer = f"{_bert(_like(size)) / count:.1f} times"
+        against = "base" if size == "base" else "large"
+        fewer = f"{parameters(bert, against) / count:.1f} times"
         rows.append((f"<strong>{size}</strong>", shape, f"{count:,}",
-                     f"{fewer} (BERT-{_like(size)})", f"{paper[size] // 10**6}M"))  # fmt: skip
+                     f"{fewer} (BERT-{against})", f"{paper[size] // 10**6}M"))  # fmt: skip
     head = ("ALBERT", "layers × width", "counted", "fewer than", "the paper says")
     return table(head, rows, size=22)
 
@@ -251,10 +229,10 @@ def four_sizes() -> str:
 
 def weights_and_work() -> str:
     """Two bars a model: its weights to one scale, its FLOPs to another."""
-    most = [max(pair[i] for pair in _models().values()) for i in (0, 1)]
+    most = [max(pair[i] for pair in models().values()) for i in (0, 1)]
     parts = [words(180, 18, "weights", 20, "start", BOLD),
              words(640, 18, f"FLOPs for {TOKENS} tokens", 20, "start", BOLD)]  # fmt: skip
-    for k, (name, (weights, work)) in enumerate(_models().items()):
+    for k, (name, (weights, work)) in enumerate(models().items()):
         y = 34 + 48 * k
         shared = name.startswith("ALBERT")
         look = {"fill": "#e0f3ed", "ink": "#00745a", "dash": "6 3"} if shared else {
@@ -288,65 +266,39 @@ def activations_stored() -> str:
     return table(("base, 4 texts", "weights", "activations stored"), rows, size=22)
 
 
-MARKS = {"bert": ("BERT-", BLUE, "square"), "": ("ALBERT-", "#00745a", "circle")}
-
-
 def speed_and_score() -> Any:
     """The paper's Table 2: for each model, throughput in training against its mean of tasks."""
-    import plotly.graph_objects as go
-
     overall = printed("albert")["overall"]
-    figure = go.Figure(layout={"template": template()})
+    points = []
     for name, throughput in overall["throughput"].items():
-        family, size = ("bert", name[5:]) if name.startswith("bert") else ("", name)
-        said, colour, symbol = MARKS[family]
-        count = _bert(size) if family else _albert(size)
-        y = overall[name][-1]
-        figure.add_scatter(
-            x=[throughput],
-            y=[y],
-            mode="markers",
-            cliponaxis=False,
-            marker={"symbol": symbol, "size": 16, "color": colour},
-        )
-        left = throughput > 1 or name == "xlarge"
-        figure.add_annotation(
-            x=log10(throughput), y=y, text=f"{said}{size}, {count / 1e6:.0f}M", showarrow=False,
-            xanchor="right" if left else "left", xshift=-14 if left else 14, font_color=colour,
+        size = name.removeprefix("bert_")
+        family, symbol, colour, count = (
+            ("BERT", "square", BLUE, parameters(bert, size)) if size != name
+            else ("ALBERT", "circle", "#00745a", albert_weights(size))
         )  # fmt: skip
-    ticks = sorted(set(overall["throughput"].values()))
-    figure.update_xaxes(
-        type="log", title_text="training throughput, BERT-large = 1 (logarithmic)",
-        range=[log10(0.25), log10(7)], tickvals=ticks, ticktext=[f"{t:g}×" for t in ticks],
+        said = f"{family}-{size}, {count / 1e6:.0f}M"
+        side = -1 if throughput > 1 or name == "xlarge" else 1
+        points.append((throughput, overall[name][-1], said, symbol, colour, side))
+    ticks = {t: f"{t:g}×" for t in sorted(set(overall["throughput"].values()))}
+    return marked_points(
+        points, {}, "training throughput, BERT-large = 1", "mean of five tasks", (0.25, 7),
+        (79, 90), ticks,
     )  # fmt: skip
-    figure.update_yaxes(title_text="mean of five tasks", range=[79, 90])
-    return for_a_hall(figure, 1120, 400)
 
 
 # ---------------------------------------------------------------- 8: what it costs in points
 
 
 def lost_bars() -> Any:
-    import plotly.graph_objects as go
-
-    figure = go.Figure(layout={"template": template(), "barmode": "group", "bargap": 0.3})
-    for width, colour, shape in (("128", ORANGE, "/"), ("768", BLUE, "")):
-        lost = _lost(width)
-        figure.add_bar(
-            x=[SAID[part] for part in lost], y=list(lost.values()), name=f"E = {width}",
-            text=[signed(-points) for points in lost.values()], textposition="outside",
-            textfont_size=19, cliponaxis=False, constraintext="none",
-            marker={
-                "color": colour,
-                "pattern": {"shape": shape, "fgcolor": "white", "solidity": 0.25},
-            },
-        )  # fmt: skip
-    figure.update_yaxes(
-        title_text="points lost", dtick=1, range=[-0.6, 3.4], zeroline=True, zerolinecolor=INK
-    )
-    legend = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "top", "font": {"size": 20}}
-    figure.update_layout(showlegend=True, legend=legend)
-    return for_a_hall(figure, 540, 390)
+    """The paper's Table 4: points won or lost by each way to share."""
+    groups = {
+        f"E = {width}": (
+            {SAID[part]: -points for part, points in points_lost(width).items()}, colour, shape
+        )
+        for width, colour, shape in (("128", ORANGE, "/"), ("768", BLUE, ""))
+    }  # fmt: skip
+    legend = {"x": 0, "y": 0, "xanchor": "left", "yanchor": "bottom"}
+    return grouped_bars(groups, (-3.4, 0.6), legend, 540, 390)
 
 
 def width_lines() -> Any:
@@ -371,14 +323,14 @@ def width_lines() -> Any:
 @lru_cache(maxsize=1)
 def _two_stories() -> tuple[list[str], list[str]]:
     """Two stories of the micro-world, a text a sentence."""
-    world = _world()
+    world = the_world()
     documents = [d for d in world.documents(world.stories(8, seed=4)) if len(d) == 5]
     first, second = ([_as_text(sentence) for sentence in d] for d in documents[:2])
     return first, second
 
 
 def _as_text(ids: Sequence[int]) -> str:
-    return " ".join(_world().tokenizer.token(i) for i in ids).replace(" .", ".")
+    return " ".join(the_world().tokenizer.token(i) for i in ids).replace(" .", ".")
 
 
 def a_story() -> str:
@@ -440,7 +392,7 @@ def shared_words() -> Any:
 
 def tested_on_both() -> Any:
     groups = {
-        f"trained on {a}, tested on {b}": outcome(_tasks(), b)[a]
+        f"trained on {a}, tested on {b}": outcome(sentence_tasks(), b)[a]
         for a in ("NSP", "SOP")
         for b in ("NSP", "SOP")
     }
@@ -456,16 +408,13 @@ def both_tables() -> str:
     rows = []
     for task, said in (("none", "MLM alone"), ("NSP", "NSP"), ("SOP", "SOP")):
         ours = [
-            _spread(outcome(_tasks(), what)[task]) for what in ("NSP", "SOP", "masked_accuracy")
+            spread(outcome(sentence_tasks(), what)[task], "")
+            for what in ("NSP", "SOP", "masked_accuracy")
         ]
         hidden, nsp, sop = paper[task]
         rows.append((f"<strong>{said}</strong>", *ours, f"{nsp}", f"{sop}", f"{hidden}"))
     head = ("trained with", "NSP", "SOP", "masked tokens", "paper: NSP", "SOP", "masked tokens")
     return table(head, rows, size=21)
-
-
-def _spread(values: Sequence[float]) -> str:
-    return f"{100 * mean(values):.1f} (sd {100 * stdev(values):.1f})"
 
 
 def signs_table() -> str:
@@ -474,7 +423,7 @@ def signs_table() -> str:
         "late": "<em>finally</em> in A, <em>first</em> in B",
         "neither": "neither",
     }
-    signs = _signs()
+    signs = wrong_pair_signs()
     rows = [
         (text, *(cell for task in ("NSP", "SOP") for cell in _sign_cells(signs[task][name])))
         for name, text in said.items()
@@ -484,7 +433,7 @@ def signs_table() -> str:
 
 
 def _sign_cells(sign: Sign) -> tuple[str, str]:
-    return f"{sign.share:.0%}", f"{sign.wrong:.0%}"
+    return f"{sign.fraction:.0%}", f"{sign.wrong:.0%}"
 
 
 def two_openings() -> str:
@@ -507,7 +456,7 @@ def two_openings() -> str:
 def grid() -> Any:
     """The notebook's chart, with the weights of each model in its cell."""
     figure = heat_chart(
-        [[100 * _cell(width, sharing) for sharing in SHARING] for width in WIDTHS],
+        [[100 * grid_accuracy(width, sharing) for sharing in SHARING] for width in WIDTHS],
         rows=[f"E = {width}" for width in WIDTHS], columns=[SAID[s] for s in SHARING],
         x_title="what the layers share",
     )  # fmt: skip
@@ -519,38 +468,31 @@ def grid() -> Any:
 
 
 def _in_cell(width: int, sharing: str) -> str:
-    weights = _grid()["runs"][f"E={width}, {sharing}"][0]["parameters"]
-    return f"<b>{_cell(width, sharing):.1%}</b><br>{weights / 1000:.0f}k"
+    weights = sharing_grid()["runs"][f"E={width}, {sharing}"][0]["parameters"]
+    return f"<b>{grid_accuracy(width, sharing):.1%}</b><br>{weights / 1000:.0f}k"
 
 
 # ---------------------------------------------------------------- 13: runs of words
 
 
-def _runs() -> list[tuple[int, Fraction, Fraction]]:
-    """Length of a run, its probability, and the fraction of masked words in such runs."""
-    longest = printed("albert")["masking"]["longest"]
-    lengths = range(1, longest + 1)
-    total = sum(Fraction(1, n) for n in lengths)
-    chances = [Fraction(1, n) / total for n in lengths]
-    hidden = sum(n * p for n, p in zip(lengths, chances, strict=True))
-    return [(n, p, n * p / hidden) for n, p in zip(lengths, chances, strict=True)]
-
-
 def run_table() -> str:
-    rows = [(str(n), str(chance), str(share)) for n, chance, share in _runs()]
+    """Length of a run, its probability, and the fraction of masked words in such runs."""
+    chances = dict(enumerate(settled("05", "runs of words").value, start=1))
+    masked = sum(n * chance for n, chance in chances.items())
+    rows = [(str(n), str(chance), str(n * chance / masked)) for n, chance in chances.items()]
     return table(("run of", "probability", "of masked words"), rows, size=24)
 
 
 @lru_cache(maxsize=1)
 def _heldout_row() -> PackedSequences:
     """The row of the notebook: the first SOP pair of the held-out stories."""
-    world = _world()
+    world = the_world()
     told = world.documents(world.stories(LIVE.heldout, seed=0, split="heldout"))
     return make_ordered_pairs(told, world.special, length=LIVE.length)[:1]
 
 
 def two_masked_rows() -> str:
-    world, row = _world(), _heldout_row()
+    world, row = the_world(), _heldout_row()
     word_of = word_numbers(world.tokenizer, row.input_ids, row.attention_mask)
     lines = []
     for most in (1, printed("albert")["masking"]["longest"]):
@@ -586,7 +528,7 @@ def scores_bars() -> Any:
 def three_numbers() -> str:
     test = printed("glue")["albert_test"]
     rows = (
-        (f"{_five('base')}", "ALBERT-base: two SQuADs, MNLI, SST-2, RACE"),
+        (f"{mean_of_five('base')}", "ALBERT-base: two SQuADs, MNLI, SST-2, RACE"),
         (hundredths(average("albert_dev")), "xxlarge: eight GLUE tasks, dev, one model"),
         (f"{test['printed']}", f"GLUE test server, {test['model'].split(', ')[1]}"),
     )

@@ -7,28 +7,37 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from html import escape
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import Any
 
 import drawing
 import torch
-from drawing import arrow, body_of, code, for_a_hall, rect, svg, table, words
+from drawing import (
+    HATCH,
+    arrow,
+    body_of,
+    code,
+    for_a_hall,
+    grouped_bars,
+    large,
+    rect,
+    stacked_bars,
+    svg,
+    table,
+    words,
+)
 
 from course_lib import published
 from course_lib.config import encoder_flops
-from course_lib.family.distilbert import (
-    initialise_from,
-    spread_layers,
-)
+from course_lib.family.distilbert import initialise_from, spread_layers
 from course_lib.family.tinybert import layer_mapping
 from course_lib.kernels.distillation import soft_target_loss
+from course_lib.lectures.lecture_06.claims import table_1
 from course_lib.lectures.lecture_06.experiments import (
     HELDOUT,
     LENGTH,
     PRECISION,
     STARTS,
-    TINIES,
     TINY,
-    outcome,
     randomly_initialised_student,
 )
 from course_lib.lectures.lecture_06.numbers import (
@@ -36,52 +45,45 @@ from course_lib.lectures.lecture_06.numbers import (
     MODELS,
     STUDENT,
     WORDS,
-    _begun,
-    _doubt,
-    _found,
-    _gradient,
-    _jobs,
-    _kept,
-    _lost,
-    _parts,
-    _rows,
-    _share,
-    _taught,
-    _teacher,
-    _times,
-    _world,
     apart,
     as_list,
-    chosen,
+    gradient_norm,
+    initial_layers,
+    masked_story,
+    narrow_reached,
+    narrow_students,
+    of_bert_base,
     paper_changes,
-    signed,
+    parts_of,
+    reached,
+    reached_from,
     softened,
+    stored_activations,
+    students,
+    task_changes,
     teacher_run,
-    tiny,
-    tiny_change,
-    toy,
+    the_teacher,
+    the_world,
+    times_on_a_cpu,
 )
-from course_lib.objectives.distillation import (
-    PUBLISHED_WEIGHTS,
-    attention_loss,
-    distilbert_loss,
-)
+from course_lib.lectures.lecture_06.views.temperature import IN_PRINT, soften, temperature_panels
+from course_lib.objectives.distillation import PUBLISHED_WEIGHTS, attention_loss, distilbert_loss
 from course_lib.objectives.sequences import PackedSequences
-from course_lib.teaching import gradient_chart, tradeoff_chart
+from course_lib.teaching import ablation_chart, gradient_chart, tradeoff_chart
 from course_lib.teaching.averages import glue_average
-from course_lib.teaching.claims import printed
-from course_lib.teaching.style import BLUE, INK, ORANGE, SKY
+from course_lib.teaching.claims import printed, settled
+from course_lib.teaching.numbers import millions, signed
+from course_lib.teaching.results import outcome
+from course_lib.teaching.style import BLUE, INK, ORANGE
 from course_lib.text.augmentation import augment
 from course_lib.text.tasks import unstated_facts
 from course_lib.text.world import story_sequences
 from course_lib.train.metrics import evaluate
 
 TOKENS = 128  # of the text whose FLOPs are counted
+PROBE = "unstated-fact probe"
 BOLD = ' font-weight="650"'
 PALE, FAINT = "#e3f0f8", "#8a8a8a"
-
-
-# ---------------------------------------------------------------- what is read, what is counted
 
 
 # ---------------------------------------------------------------- 2, 3: by hand
@@ -89,43 +91,12 @@ PALE, FAINT = "#e3f0f8", "#8a8a8a"
 SHOWN = (1.0, 2.0, 4.0)  # temperatures
 
 
-def _share_bars(
-    names: Sequence[str],
-    panels: Sequence[tuple[str, Sequence[float]]],
-    looks: Callable[[int, int], dict[str, Any]],
-    said: Callable[[float], str],
-    left: float,
-    row: int,
-    says: str,
-) -> str:
-    """Panels of bars side by side, the names once; looks: of panel and row; said: a probability."""
-    tall, gap = row * len(names), (1150 - left) / len(panels)
-    parts = [
-        words(left - 14, 38 + row * (i + 0.5), name, 21, "end") for i, name in enumerate(names)
-    ]
-    for k, (title, probabilities) in enumerate(panels):
-        x = left + gap * k
-        parts += [words(x, 20, title, 20, "start", BOLD), arrow(x, 32, x, 36 + tall, tip=False)]
-        for i, share in enumerate(probabilities):
-            y, wide = 36 + row * i, max((gap - 92) * share, 2)
-            parts.append(rect(x, y, wide, row - 10, **looks(k, i), wide=2))
-            parts.append(words(x + wide + 8, y + row / 2 + 2, said(share), 20, "start"))
-    return svg(1150, 40 + tall, *parts, says=says)
-
-
-PLAIN_BAR = {"fill": "#cfe5f3", "ink": BLUE}
-OPEN_BAR = {"fill": "#fff", "ink": INK, "dash": "6 3"}
-
-
-def label_and_shares() -> str:
+def label_and_teacher() -> str:
     """The label beside the teacher's answer at three temperatures."""
-    panels = [("the label", [1.0, 0.0, 0.0])]
-    panels += [(f"teacher, T = {T:g}", toy(T)) for T in SHOWN]
-    return _share_bars(
-        WORDS, panels, lambda panel, _: PLAIN_BAR if panel else OPEN_BAR,
-        lambda share: f"{share:.0f}" if share in (0, 1) else f"{share:.3f}", 116, 50,
-        "a label, and a teacher's answer at three temperatures",
-    )  # fmt: skip
+    answers = [soften(LOGITS, WORDS, T, top=3) for T in SHOWN]
+    label = answers[0]._replace(temperature=0.0, probabilities=[1.0, 0.0, 0.0])
+    titles = ["the label", *(f"teacher, T = {T:g}" for T in SHOWN)]
+    return large(temperature_panels([label, *answers], titles=titles))
 
 
 def _kl() -> float:
@@ -152,37 +123,28 @@ TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 def gradients() -> Any:
     figure = gradient_chart(
         {
-            "KL alone": [_gradient(T) / T**2 for T in TEMPERATURES],
-            "T² · KL": [_gradient(T) for T in TEMPERATURES],
+            "KL alone": [gradient_norm(T) / T**2 for T in TEMPERATURES],
+            "T² · KL": [gradient_norm(T) for T in TEMPERATURES],
         },
         TEMPERATURES,
     )
     return for_a_hall(figure, 690, 400, right=250)
 
 
-# ---------------------------------------------------------------- 5: a real teacher's doubt
+# ---------------------------------------------------------------- 5: a real teacher's soft targets
 
 
-def doubt_text() -> str:
-    said = escape(_doubt()[0].replace(" .", ".")).replace("[MASK]", "<strong>[MASK]</strong>")
+def masked_text() -> str:
+    said = escape(masked_story()[0].replace(" .", ".")).replace("[MASK]", "<strong>[MASK]</strong>")
     return f'<p style="font-size:23px">{said}</p>'
 
 
-def doubt() -> str:
-    """The likeliest words at three temperatures; the true one in orange, all others together."""
-    shown = [softened(T) for T in (1.0, 2.0, 8.0)]
-    names = [f"{w} (true)" if w == shown[0].truth else w for w in shown[0].words]
-    true = shown[0].words.index(shown[0].truth)
-    looks = {true: {"fill": "#f7cf7a", "ink": "#8a5f00"}, len(names): OPEN_BAR}
-    return _share_bars(
-        [*names, "all other words"],
-        [(f"T = {one.temperature:g}", [*one.probabilities, one.rest]) for one in shown],
-        lambda _, row: looks.get(row, PLAIN_BAR), lambda share: f"{share:.1%}", 190, 44,
-        "the teacher's likeliest words at three temperatures",
-    )  # fmt: skip
+def soft_targets() -> str:
+    """The notebook's picture: the likeliest words at three temperatures, the true one hatched."""
+    return large(temperature_panels([softened(T) for T in IN_PRINT]))
 
 
-# ---------------------------------------------------------------- 6, 12: who begins as, learns from
+# ---------------------------------------------------------------- 6, 12: from which layers
 
 
 def _two_rows(
@@ -253,7 +215,7 @@ def three_places() -> str:
     step, left = 98, 236
     looks = (
         ("soft", "soft targets", BLUE, "#cfe5f3", lambda token: token != "[PAD]"),
-        ("mlm", "masked words", "#8a5f00", "#fdf1d6", lambda token: token == "[MASK]"),
+        ("mlm", "MLM", "#8a5f00", "#fdf1d6", lambda token: token == "[MASK]"),
         ("cosine", "cosine", "#00745a", "#e0f3ed", lambda token: token != "[PAD]"),
     )
     parts = [
@@ -282,55 +244,23 @@ def code_losses() -> str:
 
 # ---------------------------------------------------------------- 8: is it right?
 
-HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
-
 
 def four_models() -> str:
     """A bar a model: embeddings hatched, blocks plain, pooler grey."""
-    most = _parts("BERT-base").all
-    looks = ((HATCH, INK), (BLUE, "#fff"), ("#d9d9d9", INK))
-    lines = []
+    most = parts_of("BERT-base").all
+    models = []
     for name in MODELS:
-        found = _parts(name)
-        bars = "".join(
-            f'<span style="width:{100 * count / most:.2f}%;background:{ground};color:{ink};'
-            "padding:4px 0;box-sizing:border-box;white-space:nowrap;overflow:hidden;"
-            f'text-align:center">{_in_bar(count, most, ground)}</span>'
-            for count, (ground, ink) in zip(found, looks, strict=True)
-        )
-        lines.append(
-            '<div style="display:flex;align-items:center;margin:0 0 8px;font-size:21px">'
-            f'<span style="flex:0 0 140px">{name}</span>'
-            f'<span style="display:flex;flex:1">{bars}</span>'
-            f'<span style="flex:0 0 150px;text-align:right">{found.all:,}</span>'
-            f'<strong style="flex:0 0 76px;text-align:right">{_share(name)}</strong></div>'
-        )
-    return "".join(lines)
-
-
-def _in_bar(count: int, most: int, ground: str) -> str:
-    if count / most < 0.07:
-        return "&nbsp;"
-    inside = "background:#fff;padding:0 5px" if ground == HATCH else ""
-    return f'<span style="{inside}">{count / 1e6:.1f}M</span>'
-
-
-def _cut() -> dict[str, int]:
-    """What BERT-base has and DistilBERT has not; the last line must be nothing."""
-    config, student = published("bert", "base"), published("distilbert", "base")
-    whole, half = _parts("BERT-base"), _parts("DistilBERT")
-    missing = config.num_layers - student.num_layers
-    segments = config.type_vocab_size * config.hidden_size
-    blocks = whole.blocks * missing // config.num_layers
-    rest = whole.all - half.all - blocks - segments - whole.pooler
-    return {
-        "six blocks": blocks, "segment embeddings": segments, "pooler": whole.pooler,
-        "anything else": rest,
-    }  # fmt: skip
+        found = parts_of(name)
+        parts = [(count / most, millions(count)) for count in found]
+        models.append((name, parts, f"{found.all:,} &ensp;<strong>{of_bert_base(name)}</strong>"))
+    return stacked_bars(models, ((HATCH, INK), (BLUE, "#fff"), ("#d9d9d9", INK)), 140, 226)
 
 
 def what_was_cut() -> str:
-    rows = [(name, f"{count:,}") for name, count in _cut().items()]
+    """What BERT-base has and DistilBERT has not, as a claim settles it."""
+    names = ("six blocks", "segment embeddings", "pooler", "anything else")
+    counts = settled("06", "E105").value
+    rows = [(name, f"{count:,}") for name, count in zip(names, counts, strict=True)]
     return table(("gone", "parameters"), rows, size=22)
 
 
@@ -344,18 +274,19 @@ def _flops(family: str, size: str) -> float:
 def speeds() -> str:
     speed = printed("distilbert")["speed"]
     whole, half = _flops("bert", "base"), _flops("distilbert", "base")
-    weights = [4 * _parts(name).all / 1e6 for name in ("BERT-base", "DistilBERT")]
+    weights = [4 * parts_of(name).all / 1e6 for name in ("BERT-base", "DistilBERT")]
     gpu = printed("tinybert")["speed"]["distilbert_6"]
+    kept, less = stored_activations()
     rows = (
         (f"FLOPs, {TOKENS} tokens", f"{whole:.2f} G", f"{half:.2f} G", f"{whole / half:.2f}",
          "formula"),
         ("seconds, CPU, batch 1", f"{speed['bert_base']}", f"{speed['distilbert']}",
-         f"<strong>{_times():.2f}</strong>", "DistilBERT, Table 3"),
+         f"<strong>{times_on_a_cpu():.2f}</strong>", "DistilBERT, Table 3"),
         ("time, K80 GPU", "", "", f"{gpu:.2f}", "TinyBERT, Table 1"),
         ("file of weights", f"{weights[0]:.0f} MB", f"{weights[1]:.0f} MB",
          f"{weights[0] / weights[1]:.2f}", "counted, 4 bytes each"),
-        ("stored activations", f"{_kept()[0]:.0f} MB", f"{_kept()[1]:.0f} MB",
-         f"{_kept()[0] / _kept()[1]:.2f}", "counted, a third as wide"),
+        ("stored activations", f"{kept:.0f} MB", f"{less:.0f} MB", f"{kept / less:.2f}",
+         "counted, a third as wide"),
     )  # fmt: skip
     return table(("", "12 layers", "6 layers", "times less", "who says so"), rows, size=23)
 
@@ -363,73 +294,35 @@ def speeds() -> str:
 # ---------------------------------------------------------------- rows of dots
 
 
-class Panel(NamedTuple):
-    """An axis for rows of dots: its title, where it lies, its ends, its ticks and a level."""
-
-    title: str
-    x: float
-    wide: float
-    low: float
-    high: float
-    ticks: tuple[float, ...]
-    level: float | None = None
-
-
-def _across(panel: Panel, value: float) -> float:
-    return panel.x + panel.wide * (value - panel.low) / (panel.high - panel.low)
-
-
-def _panel(panel: Panel, bottom: float) -> list[str]:
-    """Title, ticks with faint lines, and the teacher's level as a dashed line."""
-    parts = [words(panel.x, 18, panel.title, 17, "start", BOLD)]
-    for tick in panel.ticks:
-        x = _across(panel, tick)
-        parts.append(f'<path d="M{x:.1f} 32V{bottom}" stroke="#dcdcdc"/>')
-        parts.append(words(x, bottom + 20, f"{tick:.0%}", 17))
-    if panel.level is not None:
-        x = _across(panel, panel.level)
-        parts.append(arrow(x, 32, x, bottom, tip=False, dash="7 4"))
-        parts.append(words(x, 20, "teacher", 16))
-    return parts
+def _dots(
+    names: Mapping[str, str], panels: Mapping[str, Mapping[str, Any]], levels: Sequence[float]
+) -> Any:
+    """The notebook's chart: a panel a measure, a row a recipe; dashed: the teacher's level."""
+    groups = {
+        what: {said: values[name] for name, said in names.items()}
+        for what, values in panels.items()
+    }
+    figure = ablation_chart(groups, percent=True, title="", x_title="")
+    low, high = figure.layout.xaxis.range
+    figure.update_xaxes(range=[low, max(high, max(levels) + 0.02)])
+    for axis, level in zip(("x", "x2"), levels, strict=False):
+        figure.add_shape(
+            type="line", xref=axis, yref="paper", x0=level, x1=level, y0=0, y1=1,
+            line={"dash": "dash", "color": INK, "width": 2},
+        )  # fmt: skip
+    for_a_hall(figure, 1120, min(348, 80 + 42 * len(names))).update_annotations(font_size=16)
+    figure.update_yaxes(ticktext=list(names.values()), tickfont_size=19)
+    return figure.update_layout(margin={"t": 28, "b": 32, "l": 320})
 
 
-def _dots(panel: Panel, y: float, values: Sequence[float], hollow: bool) -> list[str]:
-    """A dot a seed, a bar at their mean, and the mean in words on the emptier side."""
-    fill, at = "#fff" if hollow else SKY, _across(panel, mean(values))
-    parts = [
-        f'<circle cx="{_across(panel, v):.1f}" cy="{y}" r="7" fill="{fill}" stroke="{INK}" '
-        'stroke-width="1.5" fill-opacity="0.85"/>'
-        for v in values
-    ]
-    parts.append(f'<path d="M{at:.1f} {y - 14}V{y + 14}" stroke="{INK}" stroke-width="3"/>')
-    right = at < panel.x + 0.5 * panel.wide
-    edge = _across(panel, max(values) if right else min(values))
-    x, anchor = (edge + 14, "start") if right else (edge - 14, "end")
-    said = f"{mean(values):.1%}"
-    halo = ' paint-order="stroke" stroke="#fff" stroke-width="6"'
-    return [*parts, words(x, y + 7, said, 19, anchor, halo)]
-
-
-def _rows_of_dots(
-    names: Mapping[str, str],
-    panels: Sequence[tuple[Panel, Mapping[str, Sequence[float]]]],
-    columns: Sequence[tuple[str, float, Mapping[str, str]]] = (),
-    hollow: Sequence[str] = (),
-    left: float = 300,
-    step: float = 42,
-    says: str = "",
-) -> str:
-    """A row a recipe: its name, its dots in each panel, and words in further columns."""
-    bottom = 36 + step * len(names)
-    parts = [part for panel, _ in panels for part in _panel(panel, bottom)]
-    parts += [words(x, 18, title, 19, "end", BOLD) for title, x, _ in columns]
-    for row, (name, said) in enumerate(names.items()):
-        y = 36 + step * (row + 0.5)
-        parts.append(words(left - 12, y + 7, said, 20, "end"))
-        for panel, values in panels:
-            parts += _dots(panel, y, values[name], name in hollow)
-        parts += [words(x, y + 7, found.get(name, "–"), 20, "end") for _, x, found in columns]
-    return svg(1150, int(bottom + 28), *parts, says=says)
+def _both(names: Mapping[str, str], reach: Callable[[str], Mapping[str, Any]]) -> Any:
+    """Both measures of students, beside the teacher's."""
+    teacher = teacher_run()
+    return _dots(
+        names,
+        {"masked-token accuracy": reach("masked_accuracy"), PROBE: reach("job_accuracy")},
+        (teacher["masked_accuracy"], teacher["job_accuracy"]),
+    )
 
 
 # ---------------------------------------------------------------- 10: leave one out
@@ -437,7 +330,7 @@ def _rows_of_dots(
 SAID = {
     "triple loss": "all three losses",
     "without soft targets": "without soft targets",
-    "without masked words": "without masked words",
+    "without masked words": "without MLM",
     "without cosine": "without cosine",
     "fresh weights": "all three, random init.",
     "teacher's layers, masked words only": "its layers, MLM only",
@@ -449,65 +342,41 @@ TABLE_4 = {
     "without cosine": "without_cosine",
     "fresh weights": "fresh_weights",
 }
-UNTAUGHT = ("teacher's layers, masked words only", "alone")  # no teacher's losses: hollow dots
 
 
-def _two_panels() -> tuple[Panel, Panel]:
-    """Both measures, with the teacher's level."""
-    teacher = teacher_run()
-    hidden = Panel("masked-token accuracy", 300, 340, 0.15, 1.0, (0.2, 0.4, 0.6, 0.8, 1.0),
-                   teacher["masked_accuracy"])  # fmt: skip
-    jobs = Panel("unstated-fact probe", 690, 300, 0.5, 0.85, (0.5, 0.6, 0.7, 0.8),
-                 teacher["job_accuracy"])  # fmt: skip
-    return hidden, jobs
-
-
-def left_out() -> str:
-    """Both measures of each student, and the paper's change."""
+def left_out() -> Any:
+    """Both measures of each student, and in its name the paper's change."""
     paper = printed("distilbert")["ablation"]
-    changes = {name: signed(paper[row], 2) for name, row in TABLE_4.items()}
-    changes["triple loss"] = "0"
-    hidden, jobs = _two_panels()
-    return _rows_of_dots(
-        SAID,
-        [(hidden, _found("masked_accuracy")), (jobs, _found("job_accuracy"))],
-        [("paper, points", 1140, changes)],
-        UNTAUGHT,
-        says="masked-token accuracy and unstated-fact probe of students that miss one thing each",
-    )
+    changes = {name: f" ({signed(paper[row], 2)})" for name, row in TABLE_4.items()}
+    return _both({name: said + changes.get(name, "") for name, said in SAID.items()}, reached)
 
 
-# ---------------------------------------------------------------- 11: which layers to begin with
+# ---------------------------------------------------------------- 11: initialised from
 
 
 @lru_cache(maxsize=1)
 def _heldout() -> PackedSequences:
     """The new stories on which results were measured."""
-    world = _world()
+    world = the_world()
     return story_sequences(world, world.stories(HELDOUT, seed=0, split="heldout"), LENGTH)
 
 
 @lru_cache(maxsize=8)
 def _before(name: str) -> float:
     """Masked-token accuracy of a student that is initialised, and has not made a step."""
-    world = _world()
-    student = randomly_initialised_student(STARTS[name], _teacher(), world, 0).eval()
+    world = the_world()
+    student = randomly_initialised_student(STARTS[name], the_teacher(), world, 0).eval()
     return evaluate(student, _heldout(), world.special, precision=PRECISION).masked_accuracy
 
 
-def starts() -> str:
-    said = {
-        name: f"{name}: {as_list(chosen(name))}" if chosen(name) else "random initialisation"
-        for name in STARTS
-    }
-    hidden, jobs = _two_panels()
-    before = {name: f"{_before(name):.1%}" for name in STARTS}
-    return _rows_of_dots(
-        said,
-        [(hidden, _begun("masked_accuracy")), (jobs, _begun("job_accuracy"))],
-        [("tokens, step 0", 1140, before)],
-        says="both measures of students initialised from other layers",
-    )
+def initialisations() -> Any:
+    """Both measures, and in the name the layers and the masked-token accuracy at step 0."""
+    names = {}
+    for name in STARTS:
+        layers = initial_layers(name)
+        said = f"{name}: {as_list(layers)}" if layers else "random initialisation"
+        names[name] = f"{said} ({_before(name):.1%})"
+    return _both(names, reached_from)
 
 
 # ---------------------------------------------------------------- 12, 13: TinyBERT's losses
@@ -592,10 +461,10 @@ def two_stages() -> str:
 @lru_cache(maxsize=1)
 def _variants() -> list[list[str]]:
     """The first text of the task, and three variants of it, as words."""
-    world = _world()
+    world = the_world()
     # The first stories of the task are those of any longer draw from the same seed.
     task = unstated_facts(world, world.stories(40, seed=0), LENGTH)[:1]
-    grown = augment(task, _teacher(), world.special, copies=3)
+    grown = augment(task, the_teacher(), world.special, copies=3)
     never = world.special.never_masked
     return [[world.tokenizer.token(i) for i in row if i not in never]
             for row in grown.sequences.input_ids.tolist()]  # fmt: skip
@@ -638,18 +507,15 @@ PRINTED = {
 }
 
 
-def parts_worth() -> str:
-    jobs, taught = _jobs(), tiny()["taught_by"]
-    panel = Panel("unstated-fact probe, accuracy", 270, 500, 0.5, 0.85, (0.5, 0.6, 0.7, 0.8),
-                  taught["job_accuracy"])  # fmt: skip
-    ours = {name: signed(100 * mean(tiny_change(name))) for name in TINIES} | {"all": "0"}
+def parts_worth() -> Any:
+    """The probe of each student; in its name the paper's change."""
     changes = paper_changes("losses")
-    paper = {name: changes[row] for name, row in PRINTED.items()} | {"all": "0"}
-    return _rows_of_dots(
-        TINY_SAID, [(panel, jobs)], [("ours, points", 950, ours), ("paper, points", 1140, paper)],
-        ("alone", "without the teacher's answers"), left=270,
-        says="unstated-fact probe of students that miss one part each",
-    )  # fmt: skip
+    names = {
+        name: said + (f" ({changes[PRINTED[name]]})" if name in PRINTED else "")
+        for name, said in TINY_SAID.items()
+    }
+    taught_by = narrow_students()["taught_by"]["job_accuracy"]
+    return _dots(names, {PROBE: narrow_reached()}, (taught_by,))
 
 
 # ---------------------------------------------------------------- 16: quality against size
@@ -660,8 +526,11 @@ def tradeoff() -> Any:
     teacher = teacher_run()
     points = [{"name": "teacher, fine-tuned", "x": teacher["parameters"],
                "y": teacher["job_accuracy"]}]  # fmt: skip
-    for found, shape, runs in ((_taught(), "2×128", ("triple loss", "alone")),
-                               (tiny(), "2×64", ("without attention", "alone"))):  # fmt: skip
+    shown = (
+        (students(), "2×128", ("triple loss", "alone")),
+        (narrow_students(), "2×64", ("without attention", "alone")),
+    )
+    for found, shape, runs in shown:
         jobs = outcome(found, "job_accuracy")
         points += [
             {"name": f"{shape}, {run}", "x": found["runs"][run][0]["parameters"],
@@ -683,26 +552,15 @@ def tradeoff() -> Any:
 # ---------------------------------------------------------------- 17: reading the table
 
 
-def by_task() -> str:
-    """A bar a task, to the left where points are lost."""
-    parts, zero, scale = [], 456, 36
-    for row, (task, points) in enumerate(_lost().items()):
-        y, wide = 4 + 48 * row, scale * abs(points)
-        look = {"fill": "#dff1fb", "ink": INK} if points < 0 else {
-            "fill": "#fff", "ink": "#00745a", "dash": "6 3"}  # fmt: skip
-        x = zero - wide if points < 0 else zero
-        parts.append(rect(x, y, wide, 32, **look, wide=2))
-        end, anchor = (x - 8, "end") if points < 0 else (x + wide + 8, "start")
-        name, side = (zero + 12, "start") if points < 0 else (zero - 12, "end")
-        parts += [words(end, y + 24, signed(points), 20, anchor),
-                  words(name, y + 24, task, 20, side)]  # fmt: skip
-    parts.append(arrow(zero, 0, zero, 436, tip=False))
-    return svg(650, 440, *parts, says="points that DistilBERT loses or gains on nine tasks")
+def by_task() -> Any:
+    return grouped_bars(
+        {"DistilBERT": (task_changes(), BLUE, "")}, (-11, 5), {}, 690, 400
+    ).update_layout(showlegend=False)
 
 
 def _mean_with(mnli: float) -> str:
     """The mean of BERT-base's nine scores, were this its MNLI."""
-    return f"{glue_average({**_rows()[0], 'MNLI': mnli}, 'dev-9'):.2f}"
+    return f"{glue_average({**table_1()[0], 'MNLI': mnli}, 'dev-9'):.2f}"
 
 
 def misprint() -> str:

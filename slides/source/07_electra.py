@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
-from html import escape
 from math import log10
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import drawing
 import torch
-from drawing import MONO, apart, arrow, body_of, code, for_a_hall, rect, svg, table, words
+from drawing import (
+    MONO,
+    apart,
+    arrow,
+    body_of,
+    code,
+    for_a_hall,
+    large,
+    marked_points,
+    rect,
+    spread,
+    svg,
+    table,
+    words,
+)
 
 from course_lib import count_parameters, electra, published
 from course_lib.family.electra import (
@@ -22,48 +34,37 @@ from course_lib.family.electra import (
     generator_config,
 )
 from course_lib.lectures.lecture_07.ablation_steps import ABLATION_STEPS
-from course_lib.lectures.lecture_07.experiments import FULL, SEEDS, outcome
+from course_lib.lectures.lecture_07.experiments import FULL, SEEDS
 from course_lib.lectures.lecture_07.numbers import (
-    _bert_base,
-    _bert_steps,
-    _corruption,
-    _cost,
-    _fresh,
-    _here,
-    _kinds,
-    _paper,
-    _price,
-    _weight,
-    discs_share,
+    bert_encoder,
+    bert_steps,
+    corruption_shown,
+    cost,
+    disc_fraction,
+    disc_weight,
     looks_at,
+    paper_score,
+    price,
+    slot_categories,
+    slot_percent,
+    untrained,
     variants,
 )
-from course_lib.lectures.lecture_07.views.corruptor import Corruption
+from course_lib.lectures.lecture_07.views.corruptor import ROWS, corruption_tables
 from course_lib.objectives.replaced_tokens import (
     electra_loss,
     replaced_labels,
     replaced_token_loss,
 )
 from course_lib.teaching import curves_chart, dots_chart
+from course_lib.teaching.numbers import signed
+from course_lib.teaching.results import outcome
 from course_lib.teaching.style import BLUE, GREEN, INK, ORANGE, VERMILION, template
 
 SIZES = ("small", "base", "large")
 BOLD = ' font-weight="650"'
 GEN, DISC = {"fill": "#e0f3ed", "ink": "#00745a"}, {"fill": "#fbe6da", "ink": VERMILION}
 TABLES = {"fill": "#fdf1d6", "ink": "#8a5f00"}
-
-
-def _signed(points: float) -> str:
-    return f"{points:+.1f}".replace("-", "−")
-
-
-def _spread(values: Sequence[float]) -> str:
-    if len(values) == 1:
-        return f"{100 * values[0]:.1f}"
-    return f"{100 * mean(values):.1f} (sd {100 * stdev(values):.1f})"
-
-
-# ---------------------------------------------------------------- 1: the guesses
 
 
 # ---------------------------------------------------------------- 2: two networks
@@ -148,26 +149,24 @@ def _hand_labels() -> list[int]:
 
 def two_weightings() -> str:
     """The two sums as bars of one length: which part is the discriminator's?"""
-    lam = _weight()
+    lam = disc_weight()
     parts = []
     shown = (
         (f"L_MLM + {lam} · L_Disc", "the paper", lam, 1, 0),
         (f"L_Disc + {lam} · L_MLM", "one lecture", 1, lam, 92),
     )
     for formula, who, disc, mlm, y in shown:
-        share = discs_share(disc, mlm)
-        wide = 800 * share
+        part = disc_fraction(disc, mlm)
+        wide = 800 * part
         parts += [
             words(0, y + 24, formula, 22, "start", f' style="{MONO}"'),
             words(0, y + 52, who, 20, "start"),
-            rect(
-                330, y, max(wide, 3), 62, "discriminator" if share > 0.5 else "", **DISC, wide=2.5
-            ),
+            rect(330, y, max(wide, 3), 62, "discriminator" if part > 0.5 else "", **DISC, wide=2.5),
             rect(330 + wide, y, 800 - wide, 62, "generator", **GEN, wide=2, dash="7 4"),
         ]
-        digits = 1 if share > 0.01 else 2
-        said = f"{100 * share:.{digits}f}%"
-        if share > 0.5:
+        digits = 1 if part > 0.01 else 2
+        said = f"{100 * part:.{digits}f}%"
+        if part > 0.5:
             parts.append(words(330 + 20, y + 40, said, 24, "start", BOLD))
         else:
             parts.append(words(345, y + 40, f"← {said} discriminator", 24, "start", BOLD))
@@ -239,8 +238,8 @@ def counts_table() -> str:
                      f"{added:,}"))  # fmt: skip
     config = published("bert", "base")
     shape = f"{config.num_layers} × {config.hidden_size}"
-    rows.append(("BERT-base, no pooler", shape, f"{_bert_base():,}", "", ""))
-    assert _counts()["base"][0] == _bert_base()
+    rows.append(("BERT-base, no pooler", shape, f"{bert_encoder():,}", "", ""))
+    assert _counts()["base"][0] == bert_encoder()
     head = ("", "layers × widths", "encoder", "+ head", "generator adds")
     return table(head, rows, size=23)
 
@@ -262,41 +261,8 @@ def code_loss() -> str:
 
 
 def corruptor() -> str:
-    """The shipped ELECTRA at work on a held-out story, as many lines as it takes."""
-    corruption = _corruption()
-    wide = [
-        max(52, 12 + 11.2 * max(len(row[i]) for row in (corruption.masked, corruption.filled)))
-        for i in range(len(corruption.tokens))
-    ]
-    parts, x, y = [], 0.0, 0
-    for i, width in enumerate(wide):
-        if i == 0 or x + width > 1150:
-            y, x = (y + 152 if i else 0), 150.0
-            for said, down in (("masked", 26), ("generator", 68), ("P(replaced)", 110)):
-                parts.append(words(138, y + down, said, 19, "end"))
-        parts += _column(corruption, i, x, y, width)
-        x += width + 4
-    return svg(
-        1150, y + 130, *parts, says="a story with gaps, filled, and P(replaced) of each token"
-    )
-
-
-def _column(corruption: Corruption, i: int, x: float, y: float, wide: float) -> list[str]:
-    """One token: with the gap, as filled, and P(replaced), as shade and number."""
-    gap: dict[str, Any] = {}
-    filled: dict[str, Any] = {}
-    if corruption.selected[i]:
-        gap = {"fill": "#fdeecb", "ink": "#8a5f00", "wide": 2.5, "dash": "6 3"}
-        other = corruption.replaced[i]
-        filled = {"ink": VERMILION, "wide": 4} if other else {"ink": GREEN, "wide": 3}
-    p = corruption.p_replaced[i]
-    shade = round(255 - 165 * p)
-    return [
-        rect(x, y, wide, 38, escape(corruption.masked[i]), mono=True, size=18, **gap),
-        rect(x, y + 42, wide, 38, escape(corruption.filled[i]), mono=True, size=18, **filled),
-        rect(x, y + 84, wide, 38, f"{100 * p:.0f}", size=19, fill=f"rgb({shade},{shade},255)",
-             ink="#8a8a8a", wide=3 if corruption.called[i] else 1),
-    ]  # fmt: skip
+    """The notebook's rows but the text, of a held-out story by the shipped ELECTRA."""
+    return large(corruption_tables(corruption_shown(), 1080, ROWS[1:]), 1.24)
 
 
 # ---------------------------------------------------------------- 9: a long run
@@ -336,7 +302,7 @@ def steps_table() -> str:
             f"<strong>{new}</strong>" if new != old else new
             for new, old in zip((reads, says, at), before, strict=True)
         ]
-        rows.append((f"<strong>{step}</strong>", *cells, f"{_cost(step):.2f}"))
+        rows.append((f"<strong>{step}</strong>", *cells, f"{cost(step):.2f}"))
     head = ("", "reads", "predicts", "where", "FLOPs of a step")
     return table(head, rows, numbers=False, size=23)
 
@@ -345,13 +311,15 @@ def paper_steps() -> Any:
     """Table 5 as points over BERT."""
     import plotly.graph_objects as go
 
-    gained = {step: round(_paper(step) - _paper("BERT"), 1) for step in ABLATION_STEPS[1:]}
+    gained = {
+        step: round(paper_score(step) - paper_score("BERT"), 1) for step in ABLATION_STEPS[1:]
+    }
     figure = go.Figure(layout={"template": template()})
     everywhere = [READS[step][2] == "all" for step in gained]
     figure.add_bar(
         x=[step.replace(" ", "<br>").replace("-", "-<br>", 1) for step in gained],
         y=list(gained.values()),
-        text=[f"{_signed(points)}<br>({_paper(step)})" for step, points in gained.items()],
+        text=[f"{signed(points)}<br>({paper_score(step)})" for step, points in gained.items()],
         textposition="outside", textfont_size=19, cliponaxis=False, constraintext="none",
         marker={
             "color": [VERMILION if every else "#f0b48f" for every in everywhere],
@@ -369,13 +337,13 @@ def paper_steps() -> Any:
 
 def measured_steps() -> Any:
     """The five ablation steps after equal steps, and BERT at ELECTRA's FLOPs."""
-    groups = {step: _kinds(step) for step in ABLATION_STEPS}
-    groups[f"BERT, {_bert_steps():,} steps"] = _kinds("BERT", "equal arithmetic")
+    groups = {step: slot_categories(step) for step in ABLATION_STEPS}
+    groups[f"BERT, {bert_steps():,} steps"] = slot_categories("BERT", "equal arithmetic")
     means = {name: mean(values) for name, values in groups.items()}
     assert min(means, key=lambda name: means[name]) == "ELECTRA"  # as the slide says
     figure = dots_chart(
         groups, percent=True, title="", y_title="slot-category probe",
-        levels={"random initialisation": _fresh("kinds")},
+        levels={"random initialisation": untrained("kinds")},
     )  # fmt: skip
     under = [text.replace(f", n {len(SEEDS)}", "") for text in figure.layout.xaxis.ticktext]
     figure.update_xaxes(ticktext=under)
@@ -387,10 +355,10 @@ def beside_the_paper() -> str:
     rows = [
         (
             f"<strong>{step}</strong>",
-            _spread(_kinds(step)),
-            _signed(_here(step) - _here("BERT")) if step != "BERT" else "",
-            f"{_paper(step)}",
-            _signed(_paper(step) - _paper("BERT")) if step != "BERT" else "",
+            spread(slot_categories(step), ""),
+            signed(slot_percent(step) - slot_percent("BERT")) if step != "BERT" else "",
+            f"{paper_score(step)}",
+            signed(paper_score(step) - paper_score("BERT")) if step != "BERT" else "",
         )
         for step in ABLATION_STEPS
     ]
@@ -413,7 +381,7 @@ def variants_table() -> str:
         (
             CHANGED[name],
             f"{costs[name] / costs['generator 1/4']:.2f}",
-            *(_spread(outcome(found, m)[name]) for m in ("auc", "kinds", "words_by_generator")),
+            *(spread(outcome(found, m)[name], "") for m in ("auc", "kinds", "words_by_generator")),
         )
         for name in found["runs"]
     ]
@@ -433,39 +401,31 @@ PRICED = {  # row -> name, and where the name stands: right or left of its mark
 }  # fmt: skip
 
 
+SHIFTED = {"electra_1750k": 12, "roberta_500k": -12}  # names upwards, so that they do not touch
+
+
 def prices() -> Any:
     """Tables 1 and 2: FLOPs of pre-training against the GLUE mean; arrows at equal price."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure(layout={"template": template()})
+    points = []
     for row, (name, side) in PRICED.items():
-        flops, glue = _price(row)
         ours = "ELECTRA" in name
         colour = VERMILION if ours else ORANGE if "RoBERTa" in name else BLUE
-        figure.add_scatter(
-            x=[flops], y=[glue], mode="markers", cliponaxis=False,
-            marker={"symbol": "circle" if ours else "square", "size": 15, "color": colour},
-        )  # fmt: skip
-        figure.add_annotation(
-            x=log10(flops), y=glue, text=f"{name}, {glue}", showarrow=False, xshift=14 * side,
-            xanchor="left" if side > 0 else "right",
-            yshift={"electra_1750k": 12, "roberta_500k": -12}.get(row, 0),
-            font_color="#8a5f00" if colour == ORANGE else "#a04400" if ours else colour,
-        )  # fmt: skip
+        flops, glue = price(row)
+        symbol = "circle" if ours else "square"
+        points.append((flops, glue, f"{name}, {glue}", symbol, colour, side))
+    shifts = {f"{PRICED[row][0]}, {price(row)[1]}": up for row, up in SHIFTED.items()}
+    figure = marked_points(
+        points, shifts, "FLOPs of pre-training", "GLUE, development mean", (10**17.9, 10**22.7),
+        (74, 91), {10.0**n: f"10<sup>{n}</sup>" for n in range(18, 23)}, height=410,
+    )  # fmt: skip
     for below, above in (("bert_small", "electra_small"), ("bert_base", "electra_base"),
                          ("own_bert", "electra_400k")):  # fmt: skip
-        (x, low), (_, high) = _price(below), _price(above)
+        (x, low), (_, high) = price(below), price(above)
         figure.add_annotation(
             x=log10(x), y=high - 0.35, ax=log10(x), ay=low + 0.35, axref="x", ayref="y", text="",
             showarrow=True, arrowhead=2, arrowwidth=2, arrowcolor=INK,
         )  # fmt: skip
-    figure.update_xaxes(
-        type="log", range=[17.9, 22.7], title_text="FLOPs of pre-training (logarithmic)",
-        tickvals=[10.0**n for n in range(18, 23)],
-        ticktext=[f"10<sup>{n}</sup>" for n in range(18, 23)],
-    )  # fmt: skip
-    figure.update_yaxes(title_text="GLUE, development mean", range=[74, 91])
-    return for_a_hall(figure, 1120, 410)
+    return figure
 
 
 def whose_compute() -> str:
@@ -479,7 +439,7 @@ def whose_compute() -> str:
         ("electra_base", "bert_large"),
         ("electra_base", "bert_base"),
     ):
-        (cost, glue), (other, score) = _price(above), _price(below)
+        (cost, glue), (other, score) = price(above), price(below)
         rows.append((f"<strong>{named[above]}</strong>", named[below],
                      f"<strong>{cost / other:.2f}</strong>", f"{glue}", f"{score}"))  # fmt: skip
     head = ("this one", "divided by", "FLOPs", "its GLUE", "the other's")

@@ -8,64 +8,46 @@ from statistics import mean, stdev
 from typing import Any
 
 import drawing
-import torch
-from drawing import MONO, arrow, body_of, code, for_a_hall, rect, svg, table, words
-from torch import Tensor
+from drawing import MONO, arrow, body_of, code, for_a_hall, grid, rect, svg, table, words
 
 from course_lib import MicroWorld
-from course_lib.family.deberta import (
-    DebertaForMaskedLM,
-    EnhancedMaskDecoder,
-    deberta,
-    deberta_masked_lm,
-)
-from course_lib.kernels.disentangled import (
-    disentangled_attention_reference,
-    score_parts,
-)
+from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
+from course_lib.kernels.disentangled import disentangled_attention_reference, score_parts
 from course_lib.kernels.positions import position_rows, row_table
-from course_lib.lectures.lecture_08.experiments import (
-    LENGTH,
-    NARROW,
-    RECIPES,
-    small_model,
-)
+from course_lib.lectures.lecture_08.claims import clipped_and_perturbed, paper_changes
+from course_lib.lectures.lecture_08.experiments import RECIPES, small_model
 from course_lib.lectures.lecture_08.numbers import (
-    ASKING,
-    ASKS,
-    DISTANCE_ASKS,
-    DISTANCE_OFFERS,
-    OFFERS,
+    KEY_J,
+    QUERY,
+    QUERY_I,
+    ROW_KEY,
+    ROW_QUERY,
     SHOWN_FURTHEST,
     SHOWN_SPAN,
     SHOWN_TOKENS,
     SPAN,
     TOKENS,
-    TOLD,
     TOY,
-    UNTOLD,
-    _ahead,
-    _longer,
-    _one_score,
-    _queue,
-    _reached,
-    _sizes,
-    _steps,
-    _whole,
-    paper_changes,
+    ahead,
+    masked_accuracy,
     seeds_below,
-    signed,
+    sizes_of_models,
+    step_time,
+    steps,
+    three_products,
     toy_maps,
     which_delta,
+    whole,
 )
-from course_lib.lectures.lecture_08.views import score_statistics
-from course_lib.lectures.lecture_08.views.distance_buckets import distance_rows
-from course_lib.lectures.lecture_08.views.score_spread import BIN, EDGE, histogram
+from course_lib.lectures.lecture_08.views.distance_buckets import delta_drawing, distance_rows
+from course_lib.lectures.lecture_08.views.score_spread import score_variance_drawing
 from course_lib.objectives.sift import sift_loss
-from course_lib.teaching import curves_chart
+from course_lib.teaching import ablation_chart, curves_chart, queue_chart
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import printed
-from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION, template
+from course_lib.teaching.numbers import signed
+from course_lib.teaching.results import stored
+from course_lib.teaching.style import BLUE, GREY, INK, VERMILION
 
 BOLD = ' font-weight="650"'
 WORD = {"fill": "#e3eef6", "ink": BLUE}
@@ -127,21 +109,17 @@ def which_row() -> str:
     for n in range(TOKENS):
         parts.append(words(left + cell * (n + 0.5), 50, str(n), 19, style=f' fill="{GREY}"'))
         parts.append(words(left - 16, top + cell * n + 32, str(n), 19, style=f' fill="{GREY}"'))
-    for i, line in enumerate(delta.tolist()):
-        parts += [
-            rect(left + cell * j, top + cell * i, cell - 3, cell - 3, str(row),
-                 fill=ROW_FILLS[row], wide=1, size=22, mono=True)
-            for j, row in enumerate(line)
-        ]  # fmt: skip
+    parts += grid(delta.tolist(), left, top, (cell, cell), _row_look)
     x, step = 480, 56
     parts += [words(x, 148, "distance i − j", 20, "start", BOLD),
               words(x, 262, "row of the table", 20, "start", BOLD)]  # fmt: skip
-    for n, row in enumerate(rows.tolist()):
-        at = x + step * n
-        parts += [words(at + 25, 186, _whole(n - TOKENS + 1), 20),
-                  rect(at, 196, step - 4, 42, str(row), fill=ROW_FILLS[row], wide=1, size=22,
-                       mono=True)]  # fmt: skip
+    parts += [words(x + 25 + step * n, 186, whole(n - TOKENS + 1), 20) for n in range(len(rows))]
+    parts += grid([rows.tolist()], x, 196, (step, 46), _row_look)
     return svg(1120, 370, *parts, says="the row of every pair of six tokens, and of every distance")
+
+
+def _row_look(row: int, i: int, j: int) -> dict[str, Any]:
+    return {"text": str(row), "fill": ROW_FILLS[row], "wide": 1, "size": 22, "mono": True}
 
 
 # ---------------------------------------------------------------- 4: one score
@@ -150,22 +128,20 @@ def which_row() -> str:
 def one_score() -> str:
     """The three products written out, a line each."""
     shown = (
-        ("content-to-content", "c2c", ("query of i", ASKS), ("key of j", OFFERS)),
-        ("content-to-position", "c2p", ("query of i", ASKS), ("key of the row", DISTANCE_OFFERS)),
-        ("position-to-content", "p2c", ("query of the row", DISTANCE_ASKS), ("key of j", OFFERS)),
+        ("content-to-content", "c2c", ("query of i", QUERY_I), ("key of j", KEY_J)),
+        ("content-to-position", "c2p", ("query of i", QUERY_I), ("key of the row", ROW_KEY)),
+        ("position-to-content", "p2c", ("query of the row", ROW_QUERY), ("key of j", KEY_J)),
     )
     rows = []
-    for (name, short, left, right), found in zip(shown, _one_score(), strict=True):
+    for (name, short, left, right), found in zip(shown, three_products(), strict=True):
         cells = [
             f'{who} <span style="{MONO};white-space:nowrap">'
-            f"({', '.join(_whole(x) for x in v)})</span>"
+            f"({', '.join(whole(x) for x in v)})</span>"
             for who, v in (left, right)
         ]
-        rows.append(
-            (f"<strong>{name}</strong>", short, *cells, f"<strong>{_whole(found)}</strong>")
-        )
-    total = sum(_one_score())
-    rows.append(("<strong>sum</strong>", "", "", "", f"<strong>{_whole(total)}</strong>"))
+        rows.append((f"<strong>{name}</strong>", short, *cells, f"<strong>{whole(found)}</strong>"))
+    total = sum(three_products())
+    rows.append(("<strong>sum</strong>", "", "", "", f"<strong>{whole(total)}</strong>"))
     return table(("", "", "query", "key", "product"), rows, numbers=False, size=24)
 
 
@@ -178,6 +154,10 @@ def three_maps() -> str:
     largest = max(float(one.abs().max()) for one in maps)
     titles = ("content-to-content", "content-to-position", "position-to-content", "sum")
     cell, top, gap, left = 56, 74, 56, 76
+
+    def score_look(score: float, i: int, j: int) -> dict[str, Any]:
+        return {"text": whole(score), "fill": _shade(score / largest), "wide": 1, "size": 23}
+
     for n, (title, values) in enumerate(zip(titles, maps, strict=True)):
         x = left + n * (4 * cell + gap)
         if n:
@@ -185,26 +165,21 @@ def three_maps() -> str:
         parts.append(words(x + 2 * cell, 22, title, 22, style=BOLD))
         for j, word in enumerate(TOY):
             parts.append(words(x + cell * (j + 0.5), top - 12, word, 18))
-        for i, line in enumerate(values.tolist()):
-            parts += [
-                rect(x + cell * j, top + cell * i, cell - 3, cell - 3, _whole(value),
-                     fill=_shade(value / largest), wide=1, size=23)
-                for j, value in enumerate(line)
-            ]  # fmt: skip
+        parts += grid(values.tolist(), x, top, (cell, cell), score_look)
         frame = (
-            f'x="{x - 4}" y="{top + cell * ASKING - 4}" width="{4 * cell + 5}" height="{cell + 5}"'
+            f'x="{x - 4}" y="{top + cell * QUERY - 4}" width="{4 * cell + 5}" height="{cell + 5}"'
         )
         parts.append(f'<rect {frame} rx="6" fill="none" stroke="{VERMILION}" stroke-width="4"/>')
     for i, word in enumerate(TOY):
-        style = BOLD if i == ASKING else ""
+        style = BOLD if i == QUERY else ""
         parts.append(words(left - 12, top + cell * i + 34, word, 20, "end", style))
     return svg(1150, 306, *parts, says="three maps of scores of four words, and their sum")
 
 
-def _shade(share: float) -> str:
+def _shade(part: float) -> str:
     """From white to blue above zero, to orange below it; the number stands in the cell."""
-    strength = abs(share) * 0.75
-    end = (86, 156, 214) if share >= 0 else (230, 159, 0)
+    strength = abs(part) * 0.75
+    end = (86, 156, 214) if part >= 0 else (230, 159, 0)
     mixed = [round(255 + (c - 255) * strength) for c in end]
     return f"rgb({','.join(map(str, mixed))})"
 
@@ -214,8 +189,8 @@ def _shade(share: float) -> str:
 
 def code_scores() -> str:
     parts = body_of(score_parts, start="content =").rsplit("\nreturn", 1)[0]
-    whole = body_of(disentangled_attention_reference).splitlines()
-    chosen = [line for line in whole if line.startswith(("total =", "scores =", "weights ="))]
+    lines = body_of(disentangled_attention_reference).splitlines()
+    chosen = [line for line in lines if line.startswith(("total =", "scores =", "weights ="))]
     return code("\n".join([parts, "", *chosen]))
 
 
@@ -224,27 +199,14 @@ def code_scores() -> str:
 
 def buckets() -> Any:
     """Rows against distances, a small table: cut off, and in buckets that widen."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure(layout={"template": template()})
-    looks = (("first: cut off", None, BLUE, "solid"),
-             ("second: widens", SHOWN_FURTHEST, VERMILION, "dash"))  # fmt: skip
-    for _name, furthest, colour, dash in looks:
+    curves = {}
+    for name, furthest in (("first: cut off", None), ("second: widens", SHOWN_FURTHEST)):
         found = distance_rows(SHOWN_TOKENS, SHOWN_SPAN, furthest)
-        figure.add_scatter(
-            x=list(range(-found.most, found.most + 1)), y=found.rows, mode="lines",
-            line={"color": colour, "width": 4, "dash": dash, "shape": "hvh"},
-        )  # fmt: skip
-    figure.add_annotation(x=9, y=2 * SHOWN_SPAN - 1, text="first: cut off", font_color=BLUE,
-                          showarrow=False, xanchor="right", yshift=18, xshift=-10)  # fmt: skip
-    figure.add_annotation(x=20, y=12.3, text="second: widens", font_color="#a04400",
-                          showarrow=False, xanchor="left")  # fmt: skip
-    figure.update_xaxes(title_text="distance i − j", dtick=16, tick0=0, zeroline=False)
-    figure.update_yaxes(
-        title_text="row", range=[-0.8, 2 * SHOWN_SPAN + 0.9],
-        tickvals=[0, SHOWN_SPAN, 2 * SHOWN_SPAN - 1], zeroline=False,
-    )  # fmt: skip
-    figure.update_layout(showlegend=False)
+        curves[name] = [list(enumerate(found.rows, start=-found.most))]
+    figure = curves_chart(curves, x_title="distance i − j", y_title="row", title="")
+    figure.update_traces(line={"shape": "hvh", "width": 4})
+    figure.layout.annotations = ()
+    figure.update_layout(showlegend=True, legend={"x": 0.02, "y": 0.98})
     return for_a_hall(figure, 660, 420)
 
 
@@ -253,161 +215,51 @@ def buckets() -> Any:
 
 def sizes() -> str:
     rows = []
-    for name, (whole, vocabulary, places, projections) in _sizes().items():
+    for name, (every, vocabulary, places, projections) in sizes_of_models().items():
         assert vocabulary and places  # the names above are those of the weights
-        rest = whole - vocabulary - places - projections
+        rest = every - vocabulary - places - projections
         rows.append((f"<strong>{name}</strong>", f"{vocabulary:,}", f"{places:,}",
-                     f"{projections:,}", f"{rest:,}", f"<strong>{whole:,}</strong>"))  # fmt: skip
+                     f"{projections:,}", f"{rest:,}", f"<strong>{every:,}</strong>"))  # fmt: skip
     head = ("", "token embeddings", "positions", "projections", "the rest", "all")
     return table(head, rows, size=22)
 
 
 # ---------------------------------------------------------------- 9: δ(i, j) or δ(j, i)
 
-SEEN_TOKENS, SEEN_SPAN = 5, 4  # as in the claim
-
-
-def _acts(transposed: bool) -> Tensor:
-    """Where a third term acts whose table has row k + 1 alone, (T, T)."""
-    marked = torch.zeros(1, 2 * SEEN_SPAN, 1)
-    marked[0, SEEN_SPAN + 1] = 1
-    key = torch.ones(1, 1, SEEN_TOKENS, 1)
-    rows = position_rows(SEEN_TOKENS, SEEN_SPAN)
-    found = score_parts(key, key, None, marked, rows).position_to_content
-    assert found is not None
-    return found[0, 0].T if transposed else found[0, 0]
-
 
 def both_deltas() -> str:
-    """Two grids: where row k + 1 acts by equation 4, and where in the released code."""
+    """The row of each pair, k = 4: by the released code at the left, by equation 4 at the right."""
     which_delta()
-    shown = (
-        ("equation 4: δ(j, i)", "acts where j − i = 1", _acts(True), 60),
-        ("released code: δ(i, j)", "acts where i − j = 1", _acts(False), 400),
-    )
-    parts, cell, top = [], 46, 66
-    for title, where, values, x in shown:
-        parts += [words(x + 2.5 * cell, 24, title, 22, style=BOLD),
-                  words(x + 2.5 * cell, 50, where, 20)]  # fmt: skip
-        for i, line in enumerate(values.tolist()):
-            for j, value in enumerate(line):
-                look: dict[str, Any] = {"ink": "#c4c4c4"}
-                if value:
-                    look = {"text": "●", "fill": "#efd3e3", "ink": "#8f4a72", "wide": 3, "size": 18}
-                parts.append(rect(x + cell * j, top + cell * i, cell - 4, cell - 4, **look))
-        parts.append(words(x + 2.5 * cell, top + 5 * cell + 24, "j: key →", 18))
-        parts.append(f'<text transform="translate({x - 14},{top + 2.5 * cell}) rotate(-90)" '
-                     'text-anchor="middle" font-size="18">← i: query</text>')  # fmt: skip
-    return svg(660, 328, *parts, says="row k + 1 acts above the diagonal, or below it")
+    return drawing.large(delta_drawing(5, 4, 2, 1), 1.4)
 
 
 # ---------------------------------------------------------------- 10: why sqrt(3d)
 
-HEAD = 64
 
-
-def spread() -> Any:
-    """Densities of scores of random vectors: one term, three by sqrt(d), three by sqrt(3d)."""
-    import plotly.graph_objects as go
-
-    one, three = score_statistics(HEAD, 1), score_statistics(HEAD, 3)
-    plain, scaled = three.scales
-    figure = go.Figure(layout={"template": template()})
-    lines = (
-        (one.scores / plain, BLUE, "solid", 9),
-        (three.scores / plain, VERMILION, "dot", 4),
-        (three.scores / scaled, INK, "dash", 4),
-    )
-    middles = [-EDGE + BIN * (n + 0.5) for n in range(round(2 * EDGE / BIN))]
-    for scores, colour, dash, wide in lines:
-        figure.add_scatter(x=middles, y=histogram(scores), mode="lines",
-                           line={"color": colour, "dash": dash, "width": wide})  # fmt: skip
-    for x, y, text, colour in (
-        (0.9, 0.375, "one, ÷ √d (wide)<br>three, ÷ √(3d) (dashed)", INK),
-        (2.6, 0.115, "three, ÷ √d<br>(dotted)", "#a04400"),
-    ):
-        figure.add_annotation(x=x, y=y, text=text, font_color=colour, showarrow=False,
-                              xanchor="left", align="left")  # fmt: skip
-    figure.update_xaxes(title_text="score of a pair", range=[-EDGE, EDGE], zeroline=False)
-    figure.update_yaxes(title_text="density", range=[0, 0.46], dtick=0.2)
-    figure.update_layout(showlegend=False)
-    return for_a_hall(figure, 680, 400)
-
-
-def spread_table() -> str:
-    one, three = score_statistics(HEAD, 1), score_statistics(HEAD, 3)
-    plain, scaled = three.scales
-    rows = [
-        (name, f"{found.variance(scale):.2f}", f"{found.entropy(scale):.2f}")
-        for name, found, scale in (
-            ("one, ÷ √d", one, plain),
-            ("three, ÷ √d", three, plain),
-            ("three, ÷ √(3d)", three, scaled),
-        )
-    ]
-    return table(("terms", "variance", "entropy"), rows, size=20)
+def spread() -> str:
+    return drawing.large(score_variance_drawing(), 1.3)
 
 
 # ---------------------------------------------------------------- 11: measured: added or apart
 
 
-def _rows_of_dots(
-    names: Mapping[str, str], low: float, high: float, ticks: Sequence[float], *,
-    columns: Mapping[str, Mapping[str, str]] | None = None, left: int = 330, wide: int = 640,
-    filled: Mapping[str, str] | None = None, step: int = 48, says: str = "",
-) -> str:  # fmt: skip
-    """A row a recipe: its name, a dot a seed, a bar at their mean; further columns in words."""
-    top = 34
-    bottom = top + step * len(names)
-
-    def across(value: float) -> float:
-        return left + wide * (value - low) / (high - low)
-
-    parts = [words(left, 20, "masked-token accuracy, held-out stories", 19, "start", BOLD)]
-    for tick in ticks:
-        parts.append(f'<path d="M{across(tick):.1f} {top}V{bottom}" stroke="#dcdcdc"/>')
-        parts.append(words(across(tick), bottom + 22, f"{tick:.0%}", 18))
-    for n, (title, cells) in enumerate((columns or {}).items()):
-        x = 1140 - 130 * (len(columns or {}) - 1 - n)
-        parts.append(words(x, 20, title, 19, "end", BOLD))
-        for row, name in enumerate(names):
-            parts.append(words(x, top + step * (row + 0.5) + 7, cells.get(name, ""), 20, "end"))
-    for row, (name, said) in enumerate(names.items()):
-        y, values = top + step * (row + 0.5), _reached(name)
-        parts.append(words(left - 14, y + 7, said, 20, "end"))
-        colour = (filled or {}).get(name, "#fff")
-        for value in values:
-            assert low <= value <= high, (name, value)
-            parts.append(
-                f'<circle cx="{across(value):.1f}" cy="{y}" r="8" fill="{colour}" '
-                f'stroke="{INK}" stroke-width="1.5" fill-opacity="0.85"/>'
-            )
-        x = across(mean(values))
-        parts.append(f'<path d="M{x:.1f} {y - 15}V{y + 15}" stroke="{INK}" stroke-width="3"/>')
-        right = mean(values) < (low + high) / 2
-        edge = across(max(values) if right else min(values))
-        at, anchor = (edge + 16, "start") if right else (edge - 16, "end")
-        halo = ' paint-order="stroke" stroke="#fff" stroke-width="6"'
-        parts.append(words(at, y + 7, f"{mean(values):.1%}", 20, anchor, halo))
-    return svg(1150, bottom + 32, *parts, says=says)
+def _ablation(names: Mapping[str, str]) -> Any:
+    """The page's rows of dots, for some of the recipes."""
+    reached = {said: masked_accuracy(name) for name, said in names.items()}
+    x_title = "masked-token accuracy, held-out stories"
+    figure = ablation_chart({"": reached}, title="", x_title=x_title, percent=True)
+    figure.update_yaxes(ticktext=list(reached))  # one line each: here is room
+    return for_a_hall(figure, 1120, max(280, 86 + 46 * len(names)))
 
 
-def measured() -> str:
+def measured() -> Any:
     """BERT and DeBERTa at equal steps, and BERT for as long as DeBERTa takes."""
-    assert min(_ahead("DeBERTa", "BERT")) > 0  # in every seed, as the slide says
-    said = {
-        name: f"{label}, {_steps(name):,} steps"
-        for name, label in (("BERT", "BERT"), ("DeBERTa", "DeBERTa"), ("BERT, equal time", "BERT"))
-    }
-    times = {
-        name: f"{_steps(name) * (_longer() if name == 'DeBERTa' else 1) / _steps('BERT'):.1f}"
-        for name in said
-    }
-    return _rows_of_dots(
-        said, 0.78, 0.94, (0.8, 0.85, 0.9), columns={"time (BERT’s = 1)": times},
-        filled={"DeBERTa": PURPLE, "BERT": BLUE, "BERT, equal time": BLUE},
-        step=66, says="masked-token accuracy of BERT and DeBERTa, at equal steps and at equal time",
-    )  # fmt: skip
+    assert min(ahead("DeBERTa", "BERT")) > 0  # in every seed, as the slide says
+    shown = {}
+    for name, label in (("BERT", "BERT"), ("DeBERTa", "DeBERTa"), ("BERT, equal time", "BERT")):
+        time = steps(name) * (step_time() if name == "DeBERTa" else 1) / steps("BERT")
+        shown[name] = f"{label}, {steps(name):,} steps (time {time:.1f})"
+    return _ablation(shown)
 
 
 # ---------------------------------------------------------------- 12, 13: what each part is worth
@@ -422,13 +274,9 @@ PARTS = {
 }
 
 
-def parts_worth() -> str:
-    assert mean(_reached("no distances")) < 0.6  # far left of the figure, as the slide says
-    return _rows_of_dots(
-        PARTS, 0.78, 0.94, (0.8, 0.85, 0.9), columns={"blocks to a prediction": _blocks()},
-        filled={"DeBERTa": PURPLE, "BERT": BLUE},
-        says="masked-token accuracy of DeBERTa, without each of its parts, and of BERT",
-    )  # fmt: skip
+def parts_worth() -> Any:
+    assert mean(masked_accuracy("no distances")) < 0.6  # far left of the figure, as the slide says
+    return _ablation({name: f"{said} ({_blocks()[name]} blocks)" for name, said in PARTS.items()})
 
 
 @lru_cache(maxsize=1)
@@ -453,7 +301,7 @@ PRINTED = {
 def beside_the_paper() -> str:
     rows = []
     for name in [n for n in PARTS if n != "DeBERTa"]:
-        points = [-p for p in _ahead("DeBERTa", name)]
+        points = [-p for p in ahead("DeBERTa", name)]
         theirs = PRINTED.get(name)
         rows.append(
             (
@@ -473,7 +321,7 @@ def beside_the_paper() -> str:
 
 def queue_text() -> str:
     """The first two sentences of a row: workers masked, things drawn anew; below, who it was."""
-    line = _queue_line(_queue()["words"])
+    line = _queue_line(stored("08_queue")["words"])
     return svg(1150, 104, *line, says="two sentences of the queue with their workers masked")
 
 
@@ -524,63 +372,25 @@ def code_decoder() -> str:
     )  # without the saving at masked places
 
 
-def _chance() -> float:
-    return 1 / len(_queue()["words"])
-
-
 def queue_lines() -> Any:
-    """The fraction of workers named right along training; the seeds' mean and range."""
-    short = dict(TOLD)
-    short |= {name: f"distances to {n}" for name, n in zip(UNTOLD, (LENGTH, NARROW), strict=True)}
-    curves = {said: [run["curve"] for run in _queue()["runs"][name]]
-              for name, said in short.items()}  # fmt: skip
-    figure = curves_chart(
-        curves, x_title="training step", y_title="workers named", title="", percent=True,
-        levels={"chance level": _chance()},
-    )  # fmt: skip
-    labels = [a for a in figure.layout.annotations if a.xref == "paper"]
-    for label, y in zip(labels, (1.02, 0.91, 0.80, 0.42, 0.31, 0.13), strict=True):
-        label.y = y  # those that end at the same height, one under another
-    return for_a_hall(figure, 1120, 350, right=260)
+    """The page's chart: the fraction of workers named right along training."""
+    figure = for_a_hall(queue_chart(stored("08_queue")), 1120, 350, right=500)
+    labels = sorted((a for a in figure.layout.annotations if a.xref == "paper"), key=lambda a: -a.y)
+    for label, y in zip(labels, (1.02, 0.9, 0.78, 0.5, 0.37, 0.24, 0.11), strict=True):
+        label.update(y=y, text=label.text.replace("<br>", " "))  # one line each, one under another
+    return figure
 
 
 # ---------------------------------------------------------------- 17: SiFT
 
 
-@lru_cache(maxsize=1)
-def _clipped_and_perturbed() -> tuple[float, float, float, float]:
-    """A gradient's size before clipping and after; what that changes in the outputs; how far
-    SiFT's perturbation moves them, in nats."""
-    torch.manual_seed(0)
-    shape: dict[str, Any] = {
-        "vocab_size": 50, "num_layers": 2, "hidden_size": 32, "num_heads": 2,
-        "intermediate_size": 64, "max_positions": 16, "span": 16, "initializer_range": 0.2,
-    }  # fmt: skip
-    model = deberta_masked_lm(deberta("base", **shape)).eval()
-    assert isinstance(model, DebertaForMaskedLM)
-    ids = torch.arange(5, 15)[None]
-    plain = model(ids).logits
-    loss = torch.nn.functional.cross_entropy(plain.flatten(0, 1), ids.flatten())
-    weights = [p for p in model.parameters() if p.requires_grad]
-    for weight, slope in zip(
-        weights, torch.autograd.grad(loss, weights, allow_unused=True), strict=True
-    ):
-        weight.grad = slope
-    before = float(torch.nn.utils.clip_grad_norm_(weights, 0.1))
-    with torch.no_grad():
-        changed = float((model(ids).logits - plain).abs().max())
-    assert changed == 0
-    perturbed = sift_loss(lambda: model(ids).logits, model.encoder.embeddings.norm)[1]
-    return before, 0.1, changed, float(perturbed.detach())
-
-
 def clipping_and_sift() -> str:
-    before, after, changed, perturbed = _clipped_and_perturbed()
+    found = clipped_and_perturbed()
     rows = [
-        ("<strong>clipping</strong>", "the gradient", f"{before:.1f} → {after:g}",
-         f"<strong>unchanged ({changed:g})</strong>"),
+        ("<strong>clipping</strong>", "the gradient", f"{found.before:.1f} → {found.after:g}",
+         f"<strong>unchanged ({found.changed:g})</strong>"),
         ("<strong>SiFT</strong>", "normalised embeddings", "perturbation",
-         f"<strong>KL {perturbed:.5f}</strong>"),
+         f"<strong>KL {found.perturbed:.5f}</strong>"),
     ]  # fmt: skip
     return table(("", "touches", "", "outputs now"), rows, numbers=False, size=22)
 
@@ -595,24 +405,13 @@ def code_sift() -> str:
 
 def order() -> Any:
     """Table 1: means of eight development sets at large size; ALBERT's row beside them."""
-    import plotly.graph_objects as go
-
     scores = {k: v for k, v in printed("deberta")["order"].items() if isinstance(v, float)}
     scores["ALBERT"] = round(glue_average(printed("glue")["albert_dev"]["scores"], "dev-8"), 2)
     scores = dict(sorted(scores.items(), key=lambda item: item[1]))
-    figure = go.Figure(layout={"template": template()})
-    colours = {"DeBERTa": PURPLE, "ELECTRA": VERMILION, "RoBERTa": ORANGE, "BERT": BLUE,
-               "ALBERT": GREEN}  # fmt: skip
-    figure.add_bar(
-        x=list(scores.values()), y=list(scores), orientation="h",
-        text=[f"{v}" for v in scores.values()],
-        textposition="outside", textfont_size=20, cliponaxis=False,
-        marker={"color": [colours.get(n, GREY) for n in scores],
-                "pattern": {"shape": ["/" if n == "ALBERT" else "" for n in scores],
-                            "fgcolor": "white", "solidity": 0.3}},
-    )  # fmt: skip
-    figure.update_xaxes(range=[82, 91.5], title_text="mean of eight GLUE tasks (axis from 82)")
-    return for_a_hall(figure, 620, 400)
+    figure = drawing.bars(scores, [], 620, 400, y_title="mean of eight GLUE tasks")
+    patterns = ["/" if name == "ALBERT" else "" for name in scores]
+    figure.update_traces(text=list(scores.values()), marker_pattern_shape=patterns)
+    return figure.update_yaxes(range=[82, 91.5])
 
 
 # ---------------------------------------------------------------- 19, 20: to keep

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from html import escape
 from math import log10
-from typing import Any, NamedTuple
+from typing import Any
 
 import drawing
 import numpy as np
 import torch
-from drawing import arrow, body_of, code, rect, svg, table, words
+from drawing import arrow, body_of, code, for_a_hall, grid, rect, svg, table, words
 
 from course_lib import albert, bert, published
-from course_lib.bench.early_exit import Evenly, flop_ratio
+from course_lib.bench.early_exit import under_way
 from course_lib.bench.roofline import Placed
 from course_lib.bench.summary import COMPARED, SpeedRow
-from course_lib.bench.traffic import Traffic, total
 from course_lib.config import encoder_flops
 from course_lib.kernels import disentangled
 from course_lib.kernels.choosing import ATTENTION, DISENTANGLED
@@ -27,9 +24,9 @@ from course_lib.kernels.masked_loss import masked_loss
 from course_lib.kernels.masking import CHOICE, as_uniform, random_bits
 from course_lib.lectures.lecture_14.exercises.real import real_only
 from course_lib.lectures.lecture_14.numbers import (
+    BYTES,
     CHUNK,
     EXAMPLES,
-    GPU,
     HEADS,
     LONG,
     PLACES,
@@ -37,115 +34,50 @@ from course_lib.lectures.lecture_14.numbers import (
     SIZES,
     VALUES,
     Counted,
-    _band,
-    _counted,
-    _padded,
-    _pieces,
-    _ridge,
-    _roof,
-    _seen,
-    _size,
-    _stored,
-    _sum_intensity,
-    _twins,
-    _where,
-    a_number,
-    asked_kinds,
+    Twins,
+    all_counted,
+    band,
+    exit_gains,
+    is_seen,
     ladder_titles,
-    measured_on,
+    multiply_adds,
+    padded_batch,
     ratio_of,
     rows_of,
+    selected_traffic,
+    softmax_pieces,
     square,
+    stored_roof,
+    stored_run,
+    twins_of,
     view_of_three,
     when,
 )
+from course_lib.lectures.lecture_14.views import roofline_chart, traffic_chart
 from course_lib.lectures.lecture_14.views.roofline import times
-from course_lib.lectures.lecture_14.views.speeds import speeds
-from course_lib.teaching.style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
+from course_lib.lectures.lecture_14.views.speeds import speed_drawing, speeds, where_measured
+from course_lib.lectures.lecture_14.views.traffic_bars import amount
+from course_lib.teaching.results import read_result
+from course_lib.teaching.style import BLUE, INK, SKY
 
 BOLD = ' font-weight="650"'
-PALE, SOFT, RULE_LINE = "#e3f0f8", "#8a8a8a", "#dcdcdc"
+PALE, RULE_LINE = "#e3f0f8", "#dcdcdc"
+SOLID = {"fill": PALE, "ink": BLUE, "wide": 2}
 
 
-# ---------------------------------------------------------------- what is read
+def _solid_if(solid: bool, text: str = "", **look: Any) -> dict[str, Any]:
+    """A box of a grid: what is computed, read or selected is solid, all else dashed."""
+    return {"text": text, **(SOLID if solid else {"dash": "3 3"}), **look}
 
 
-# ---------------------------------------------------------------- what is counted
+def _traffic_bars(twins: Twins) -> Any:
+    figure = for_a_hall(traffic_chart(twins, together=True), 1120, 36 + 27 * len(twins))
+    return figure.update_layout(margin_t=32, margin_b=4)
 
 
-# ---------------------------------------------------------------- bars of traffic
-
-MOST = 4  # kinds with a look of their own
-REST = "all other"
-LOOKS = (  # fill, ink, the pattern drawn over the fill
-    ("#bcdcf0", BLUE, ""),
-    ("#f7cdb5", VERMILION, "M0 8 8 0"),
-    ("#bfe5d8", GREEN, "M4 0V8"),
-    ("#ecd3e2", PURPLE, "M0 4H8"),
-)
-REST_LOOK = ("#e6e6e6", SOFT, "M0 0 8 8")
-
-
-def _pattern(k: int, look: tuple[str, str, str]) -> str:
-    fill, ink, path = look
-    return (
-        f'<pattern id="kind{k}" width="8" height="8" patternUnits="userSpaceOnUse"><rect width="8" '
-        f'height="8" fill="{fill}"/><path d="{path}" stroke="{ink}" stroke-width="1" '
-        'stroke-opacity="0.6"/></pattern>'
-    )
-
-
-def _traffic_bars(twins: Mapping[str, Mapping[str, Traffic]], left: int = 130) -> str:
-    """A bar a twin, by kind of operation; bytes and FLOPs of matrix products at its right."""
-    sums = {name: total(kinds.values()) for name, kinds in twins.items()}
-    shown = _most_moving(twins.values())
-    looks = dict(zip(shown, LOOKS, strict=False)) | {REST: REST_LOOK}
-    ids = {kind: k for k, kind in enumerate(looks)}
-    scale = (870 - left) / max(one.moved for one in sums.values())
-    parts = ["<defs>", *(_pattern(ids[kind], look) for kind, look in looks.items()), "</defs>"]
-    x = float(left)
-    for kind, (_, ink, _) in looks.items():
-        if any(_part(kinds, kind, shown) for kinds in twins.values()):
-            parts.append(rect(x, 2, 24, 22, fill=f"url(#kind{ids[kind]})", ink=ink))
-            parts.append(words(x + 32, 20, kind, 19, "start"))
-            x += 58 + 10.2 * len(kind)
-    for row, (name, kinds) in enumerate(twins.items()):
-        y, x = 36 + 46 * row, float(left)
-        parts.append(words(left - 12, y + 26, name, 20, "end"))
-        for kind, (_, ink, _) in looks.items():
-            wide = scale * _part(kinds, kind, shown)
-            if wide:
-                parts.append(
-                    f'<rect x="{x:.1f}" y="{y}" width="{wide:.1f}" height="38" '
-                    f'fill="url(#kind{ids[kind]})" stroke="{ink}" stroke-width="1.2"/>'
-                )
-            x += wide
-        parts.append(words(x + 10, y + 26, f"<tspan{BOLD}>{_size(sums[name].moved)}</tspan>"
-                           f"{_operations(sums[name].flops)}", 20, "start"))  # fmt: skip
-    says = "; ".join(f"{name} moves {_size(one.moved)}" for name, one in sums.items())
-    return svg(1150, 36 + 46 * len(twins), *parts, says=says)
-
-
-def _operations(flops: int) -> str:
-    return f", {flops / 1e9:.2f} GFLOP" if flops else ""
-
-
-def _most_moving(twins: Any) -> list[str]:
-    moved: dict[str, int] = {}
-    for kinds in twins:
-        for kind, one in kinds.items():
-            moved[kind] = moved.get(kind, 0) + one.moved
-    return sorted(moved, key=lambda kind: -moved[kind])[:MOST]
-
-
-def _part(kinds: Mapping[str, Traffic], kind: str, shown: Sequence[str]) -> int:
-    chosen = [kind] if kind != REST else [k for k in kinds if k not in shown]
-    return sum(kinds[k].moved for k in chosen if k in kinds)
-
-
-def _bars_of(name: str) -> str:
+def _bars_of(name: str) -> Any:
     """Bars of one of the roofline's cases."""
-    return _traffic_bars({one.how or one.twin: one.kinds for one in _twins(name)})
+    return _traffic_bars({one.how or one.twin: one.kinds for one in twins_of(name)})
 
 
 def _blank(source: str, missing: str) -> str:
@@ -178,107 +110,41 @@ def two_numbers() -> str:
 
 def this_machine() -> str:
     """Memory, arithmetic, and what goes on while one number travels."""
-    roof = _roof()
-    rate = f"{roof['memory']:.0f} GB/s" if roof else ""
-    speed = f"{roof['float32']:,.0f} GFLOP/s" if roof else ""
-    look = {"wide": 2, "size": 22}
+    roof = stored_roof()
     parts = [
         rect(0, 20, 250, 96, fill=PALE, ink=BLUE, wide=2),
         words(125, 62, "memory", 24, style=BOLD), words(125, 94, "every tensor", 19),
-        arrow(250, 68, 512, 68), words(381, 54, rate, 22, style=BOLD),
+        arrow(250, 68, 512, 68), words(381, 54, f"{roof['memory']:.0f} GB/s", 22, style=BOLD),
         words(381, 96, "one number: 4 bytes", 19),
         rect(516, 20, 250, 96, fill="#fdf1d6", ink="#8a5f00", wide=2),
-        words(641, 62, "arithmetic", 24, style=BOLD), words(641, 94, speed, 20),
+        words(641, 62, "arithmetic", 24, style=BOLD),
+        words(641, 94, f"{roof['float32']:,.0f} GFLOP/s", 20),
+        rect(826, 20, 324, 96, dash="6 4", ink=INK, wide=2),
+        words(988, 60, f"{multiply_adds()} multiply-adds", 24, style=BOLD),
+        words(988, 92, "while one number arrives", 20),
     ]  # fmt: skip
-    if roof:
-        parts += [
-            rect(826, 20, 324, 96, dash="6 4", ink=INK, **look),
-            words(988, 60, f"{a_number(roof)} multiply-adds", 24, style=BOLD),
-            words(988, 92, "while one number arrives", 20),
-        ]
     return svg(1150, 124, *parts, says="memory brings numbers to the arithmetic")
 
 
 # ---------------------------------------------------------------- 3, 13: the roofline
 
 
-class Axes(NamedTuple):
-    """Logarithmic axes in pixels."""
-
-    left: float
-    right: float
-    top: float
-    bottom: float
-    x: tuple[float, float]  # FLOPs a byte, both ends
-    y: tuple[float, float]  # GFLOP/s
-
-    def at(self, x: float, y: float) -> tuple[float, float]:
-        across = log10(x / self.x[0]) / log10(self.x[1] / self.x[0])
-        up = log10(y / self.y[0]) / log10(self.y[1] / self.y[0])
-        return (
-            self.left + across * (self.right - self.left),
-            self.bottom - up * (self.bottom - self.top),
-        )
+def _below_roof(points: Sequence[Placed], high: int) -> Any:
+    zoom = 1.5  # from the notebook's size of type to a hall's
+    figure = roofline_chart(stored_roof(), points, wide=1120 / zoom, high=high / zoom)
+    return for_a_hall(figure, 1120, high + 90).update_layout(margin={"b": 66})
 
 
-def _tens(low: float, high: float) -> list[float]:
-    return [10.0**k for k in range(-3, 7) if low <= 10.0**k <= high]
-
-
-def _axes(axes: Axes, roof: Mapping[str, float]) -> list[str]:
-    """Ticks, the slope of memory, and a flat line for each number format."""
-    parts = []
-    for tick in _tens(*axes.x):
-        x, _ = axes.at(tick, axes.y[0])
-        parts += [f'<path d="M{x:.1f} {axes.top}V{axes.bottom}" stroke="{RULE_LINE}"/>',
-                  words(x, axes.bottom + 22, f"{tick:g}", 18)]  # fmt: skip
-    for tick in _tens(*axes.y):
-        _, y = axes.at(axes.x[0], tick)
-        parts += [f'<path d="M{axes.left} {y:.1f}H{axes.right}" stroke="{RULE_LINE}"/>',
-                  words(axes.left - 10, y + 6, f"{tick:g}", 18, "end")]  # fmt: skip
-    parts.append(words(axes.left, axes.top - 14, "GFLOP/s", 18, "start"))
-    parts.append(words(axes.right, axes.bottom + 48, "FLOPs a byte", 18, "end"))
-    for name, dash in (("float32", ""), ("bfloat16", "9 5")):
-        if name not in roof:
-            continue
-        bend = roof[name] / roof["memory"]
-        x0, y = axes.at(bend, roof[name])
-        parts.append(arrow(x0, y, axes.right, y, tip=False, dash=dash))
-        name_at = x0 + 0.45 * (axes.right - x0)  # clear of slope and marks
-        parts.append(words(name_at, y - 11, f"{name}: {roof[name]:,.0f}", 18, "start"))
-    highest = max(rate for name, rate in roof.items() if name != "memory")
-    start = max(axes.x[0], axes.y[0] / roof["memory"])
-    ends = [axes.at(x, x * roof["memory"]) for x in (start, highest / roof["memory"])]
-    parts.append(arrow(*ends[0], *ends[1], tip=False))
-    x, y = (a + 0.45 * (b - a) for a, b in zip(*ends, strict=True))
-    parts.append(words(x - 12, y - 8, f"memory: {roof['memory']:.0f} GB/s", 18, "end"))
-    foot, top = (axes.at(_ridge(roof), y) for y in (axes.y[0], roof["float32"]))
-    parts.append(arrow(*foot, *top, tip=False, dash="2 5"))
-    parts.append(words(foot[0] + 8, foot[1] - 8, f"ridge: {_ridge(roof):.0f}", 18, "start"))
-    return parts
-
-
-def the_roof() -> str:
-    """The roof of the stored machine, with a sum and three products below it."""
-    roof = _roof()
-    if not roof:
-        return ""
-    most = max(square(SIZES[-1])[0] / square(SIZES[-1])[2], 10 * _ridge(roof))
-    high = max(rate for name, rate in roof.items() if name != "memory")
-    axes = Axes(80, 1130, 30, 330, (0.03, 1.3 * most), (0.8 * 0.03 * roof["memory"], 2 * high))
-    marks = [("a sum", _sum_intensity())]
-    marks += [(f"product, n = {n:,}", (f := square(n))[0] / f[2]) for n in SIZES]
-    parts = _axes(axes, roof)
-    for name, intensity in marks:
-        reach = min(roof["float32"], intensity * roof["memory"])
-        x, y = axes.at(intensity, reach)
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8" fill="{ORANGE}" stroke="{INK}" '
-                     'stroke-width="1.5"/>')  # fmt: skip
-        if reach < roof["float32"]:
-            parts.append(words(x - 14, y - 10, name, 18, "end"))
-        else:
-            parts.append(words(x, y + 28, name, 18, "end" if x > 1050 else "middle"))
-    return svg(1150, 384, *parts, says="the roofline: a slope of memory, a flat line of arithmetic")
+def the_roof() -> Any:
+    """The roof of the stored machine, with a sum and three products where they touch it."""
+    roof = stored_roof()
+    done = {"sum": square(SIZES[1])[1:]}
+    done |= {f"product, n = {n:,}": square(n)[::2] for n in SIZES}
+    points = []
+    for name, (flops, moved) in done.items():
+        seconds = max(flops / roof["float32"], moved / roof["memory"]) / 1e9
+        points.append(Placed(name, "fast", flops, moved, moved, seconds))
+    return _below_roof(points, 270)
 
 
 # ---------------------------------------------------------------- 4: three ways
@@ -311,11 +177,11 @@ def three_ways() -> str:
 # ---------------------------------------------------------------- 5: only selected positions
 
 
-def asked_bars() -> str:
-    return _traffic_bars(asked_kinds())
+def selected_bars() -> Any:
+    return _traffic_bars(selected_traffic())
 
 
-def asked_code() -> str:
+def selected_code() -> str:
     return _blank(body_of(masked_loss), "hidden.flatten(0, 1)[at]")
 
 
@@ -339,6 +205,10 @@ def two_draws() -> str:
         "one stream": (_by_stream(EXAMPLES), _by_stream([alone])),
         "a function": (_by_function(EXAMPLES, 0), _by_function([alone], 0)),
     }
+
+    def look(number: float, i: int, j: int) -> dict[str, Any]:
+        return {"text": f"{number:.4f}", "size": 19, **(SOLID if i == 1 else {})}
+
     parts = [words(x, 18, said, 20, "start", BOLD)
              for x, said in ((250, f"{alone} in a batch"), (680, f"{alone} alone"))]  # fmt: skip
     for row, (name, (batch, single)) in enumerate(drawn.items()):
@@ -346,22 +216,13 @@ def two_draws() -> str:
         same = np.array_equal(batch[1], single[0])
         assert same == (name == "a function")
         parts.append(words(0, y + 58, name, 22, "start", BOLD))
-        for i, example in enumerate(EXAMPLES):
-            parts.append(words(236, y + 23 + 35 * i, str(example), 20, "end"))
-            parts += [
-                _cell(250 + 104 * t, y + 35 * i, batch[i, t], example == alone)
-                for t in range(PLACES)
-            ]
+        parts += [words(236, y + 23 + 35 * i, str(n), 20, "end") for i, n in enumerate(EXAMPLES)]
         parts.append(words(666, y + 58, str(alone), 20, "end"))
-        parts += [_cell(680 + 104 * t, y + 35, single[0, t], True) for t in range(PLACES)]
+        parts += grid(batch, 250, y, (104, 35), look)
+        parts += grid(single, 680, y + 35, (104, 35), lambda x, i, j: look(x, 1, j))
         said = "the same" if same else "others"
         parts.append(words(1010, y + 58, said, 22, "start", BOLD))
     return svg(1150, 256, *parts, says="random numbers of one example in a batch, and alone")
-
-
-def _cell(x: float, y: float, share: float, strong: bool) -> str:
-    look = {"fill": PALE, "ink": BLUE, "wide": 2.5} if strong else {}
-    return rect(x, y, 98, 31, f"{share:.4f}", size=19, **look)
 
 
 def hash_code() -> str:
@@ -383,18 +244,11 @@ def shifted() -> str:
     parts += [words(left + step * (c + 0.5), 50, str(c - T + 1).replace("-", "−"), 19)
               for c in range(width)]  # fmt: skip
     parts += [words(right + step * (j + 0.5), 50, str(j), 19) for j in range(T)]
-    for i in range(T):
-        y = top + step * i
-        parts += [words(x - 14, y + 32, f"row {i}", 19, "end") for x in (left, right)]
-        for c in range(width):
-            place = i * width + c
-            look = {"fill": PALE, "ink": BLUE, "wide": 2} if place in picked else {"dash": "3 4"}
-            parts.append(rect(left + step * c, y, step - 4, step - 4, str(place), **look))
-        for j in range(T):
-            parts.append(
-                rect(right + step * j, y, step - 4, step - 4, str(int(view[i, j])), fill=PALE,
-                     ink=BLUE, wide=2)
-            )  # fmt: skip
+    parts += [words(x - 14, top + 32 + step * i, f"row {i}", 19, "end")
+              for x in (left, right) for i in range(T)]  # fmt: skip
+    table_of = np.arange(T * width).reshape(T, width)
+    parts += grid(table_of, left, top, (step, step), lambda n, i, j: _solid_if(n in picked, str(n)))
+    parts += grid(view.tolist(), right, top, (step, step), lambda n, i, j: _solid_if(True, str(n)))
     jump = int(view[1, 0] - view[0, 0])
     along = int(view[0, 1] - view[0, 0])
     parts += [
@@ -405,7 +259,7 @@ def shifted() -> str:
     return svg(1150, 222, *parts, says="nine of fifteen numbers, read by steps of four and one")
 
 
-def shifted_bars() -> str:
+def shifted_bars() -> Any:
     return _bars_of("disentangled attention")
 
 
@@ -418,7 +272,7 @@ def shifted_code() -> str:
 
 def pieces_table() -> str:
     rows = []
-    for number, one in enumerate(_pieces()):
+    for number, one in enumerate(softmax_pieces()):
         shrink = "" if number == 0 else f"{one.shrink:.4f}"
         values = VALUES[CHUNK * number : CHUNK * (number + 1)]
         rows.append((", ".join(f"{s:g}" for s in one.scores), ", ".join(f"{v:g}" for v in values),
@@ -427,7 +281,7 @@ def pieces_table() -> str:
     return table(head, rows, size=23)
 
 
-def attention_bars() -> str:
+def attention_bars() -> Any:
     return _bars_of("attention")
 
 
@@ -450,30 +304,27 @@ def rules() -> str:
 
 def padding_picture() -> str:
     """Five rows with their padding, and the list of what is real."""
-    lengths, step, tall = (3, 8, 5, 2, 4), 34, 28
-    letters = "abcde"
-    parts = []
-    for row, length in enumerate(lengths):
-        for t in range(8):
-            look = {"fill": PALE, "ink": BLUE, "wide": 2} if t < length else {"dash": "3 3"}
-            parts.append(rect(step * t, 30 * row, step - 4, tall - 2,
-                              letters[row] if t < length else "", size=17, **look))  # fmt: skip
-    place = 0
-    for row, length in sorted(enumerate(lengths), key=lambda pair: pair[1]):
-        for _ in range(length):
-            x, y = 400 + step * (place % 22), 12 + 44 * (place // 22)
-            parts.append(rect(x, y, step - 4, tall, letters[row], size=17, fill=PALE, ink=BLUE,
-                              wide=2))  # fmt: skip
-            place += 1
+    lengths, step = (3, 8, 5, 2, 4), 34
+    padded = [letter * length + " " * (8 - length)
+              for letter, length in zip("abcde", lengths, strict=True)]  # fmt: skip
+    real = "".join(
+        sorted("".join(padded).replace(" ", ""), key=lambda a: lengths["abcde".index(a)])
+    )
+
+    def look(letter: str, i: int, j: int) -> dict[str, Any]:
+        return _solid_if(letter != " ", letter.strip(), size=17)
+
+    parts = grid(padded, 0, 0, (step, 30), look)
+    parts += grid([real], 400, 12, (step, 32), look)
     parts += [arrow(290, 62, 386, 62),
-              words(400, 86, f"{place} of {8 * len(lengths)} positions; dense layers, norms, "
+              words(400, 86, f"{len(real)} of {8 * len(lengths)} positions; dense layers, norms, "
                     "GELU work on the list,", 20, "start"),
               words(400, 116, "attention on texts of one length at once", 20, "start")]  # fmt: skip
     return svg(1150, 150, *parts, says="a padded batch, and the list of its real tokens")
 
 
-def padding_bars() -> str:
-    return _traffic_bars(_padded().twins)
+def padding_bars() -> Any:
+    return _traffic_bars(padded_batch()[0])
 
 
 def padding_code() -> str:
@@ -483,26 +334,13 @@ def padding_code() -> str:
 # ---------------------------------------------------------------- 11: who is done may leave
 
 
-@lru_cache(maxsize=1)
-def _under_way() -> tuple[int, ...]:
-    """Rows that each layer of the roofline's early exit sees, as its rigged classifier says."""
-    layers, batch = 4, 8
-    classifier, left = Evenly(layers), torch.arange(batch)
-    while len(left):
-        left = left[~classifier(left[:, None].float())]
-    return tuple(classifier.left_at)
-
-
 def leaving_picture() -> str:
-    seen = _under_way()
+    seen = under_way(layers=4, batch=8)  # as the roofline's early exit
     rows, step, wide = seen[0], 20, 126
-    parts = []
-    for k, count in enumerate(seen):
-        x = 90 + 2 * wide * k / 2
-        parts.append(words(x + wide / 2 - 4, 18, f"layer {k + 1}", 19, style=BOLD))
-        for row in range(rows):
-            look = {"fill": PALE, "ink": BLUE, "wide": 2} if row < count else {"dash": "3 3"}
-            parts.append(rect(x, 28 + step * row, wide - 10, step - 3, **look))
+    parts = [words(90 + wide * (k + 0.5), 18, f"layer {k + 1}", 19, style=BOLD)
+             for k in range(len(seen))]  # fmt: skip
+    computed = [[row < count for count in seen] for row in range(rows)]
+    parts += grid(computed, 90, 28, (wide, step), lambda solid, i, j: _solid_if(solid))
     parts += [words(80, 44 + step * 3.5, "texts", 19, "end"),
               words(660, 60, f"solid: computed, {sum(seen)} of {rows * len(seen)} squares", 21,
                     "start"),
@@ -513,7 +351,7 @@ def leaving_picture() -> str:
     return svg(1150, 28 + step * rows + 6, *parts, says="a batch that shrinks from layer to layer")
 
 
-def leaving_bars() -> str:
+def leaving_bars() -> Any:
     return _bars_of("early exit")
 
 
@@ -536,14 +374,12 @@ def _difference(reference: Counted, fast: Counted) -> str:
 
 def right_rows() -> str:
     rows = []
-    for name in dict.fromkeys(one.name for one in _counted()):
-        reference, *fast = _twins(name)
+    for name in dict.fromkeys(one.name for one in all_counted()):
+        reference, *fast = twins_of(name)
         for one in fast:
-            moved = (reference.sum.moved, one.sum.moved)
-            rows.append((f"{name}{f', {one.how}' if one.how else ''}",
-                         *(map(_size, moved) if _seen(reference) else ("–", "–")),
-                         *(map(_size, (reference.held, one.held))
-                           if _seen(reference) else ("–", "–")),
+            sizes = (reference.sum.moved, one.sum.moved, reference.held, one.held)
+            said = map(amount, sizes) if is_seen(reference) else "––––"
+            rows.append((f"{name}{f', {one.how}' if one.how else ''}", *said,
                          f"<strong>{_difference(reference, one)}</strong>"))  # fmt: skip
     head = ("", "moved, reference", "fast", "held at once, reference", "fast", "difference")
     return table(head, rows, size=19)
@@ -551,64 +387,11 @@ def right_rows() -> str:
 
 # ---------------------------------------------------------------- 13: kernels below the roof
 
-KERNEL_INKS = (BLUE, VERMILION, GREEN, PURPLE, "#8a5f00", INK)
 
-
-def _with_products() -> list[str]:
-    return [n for n in dict.fromkeys(one.name for one in _counted()) if _twins(n)[0].sum.flops]
-
-
-def _points() -> list[Placed]:
-    """Timed points, where the stored run holds them."""
-    return [Placed(**point) for point in (_stored() or {}).get("points", [])]
-
-
-def kernels_on_the_roof() -> str:
-    """Timed kernels below the roof; without times, their intensities as marks at its foot."""
-    roof = _roof()
-    if not roof:
-        return ""
-    names, points = _with_products(), _points()
-    counted = [one for one in _counted() if one.name in names]
-    span = [one.intensity for one in counted] + [_ridge(roof)]
-    high = max(rate for name, rate in roof.items() if name != "memory")
-    low = min([p.gflops for p in points if p.name in names] or [roof["float32"] / 40])
-    axes = Axes(76, 690, 30, 400, (_ridge(roof) / 30, max(span) * 1.6), (low / 2.5, high * 2))
-    parts = _axes(axes, roof)
-    for k, name in enumerate(names):
-        level = axes.y[0] * (axes.y[1] / axes.y[0]) ** (0.09 * (k + 1))
-        ends = [(p, axes.at(p.intensity, p.gflops)) for p in points if p.name == name] or [
-            (p, axes.at(p.intensity, level)) for p in counted if p.name == name
-        ]
-        (_, first), *others = ends
-        parts += [arrow(*first, *other, tip=False) for _, other in others]
-        parts += [_letter(*at, "ABCDEF"[k], KERNEL_INKS[k], p.twin == "fast") for p, at in ends]
-    return svg(1150, 452, *parts, *_named(names), says="kernels and the stored machine's roof")
-
-
-def _named(names: Sequence[str]) -> list[str]:
-    """Letters, the fast twin's FLOPs a byte, and times less where there are times."""
-    points = _points()
-    parts = [words(1036, 42, "a byte", 19, "end", BOLD)]
-    parts += [words(1150, 42, "time less", 19, "end", BOLD)] if points else []
-    for k, name in enumerate(names):
-        y = 80 + 52 * k
-        parts += [_letter(740, y, "ABCDEF"[k], KERNEL_INKS[k], True),
-                  words(762, y + 7, name, 19, "start"),
-                  words(1036, y + 7, f"{_twins(name)[-1].intensity:.0f}", 19, "end")]  # fmt: skip
-        if points:
-            slow, *quick = (p for p in points if p.name == name)
-            said = ", ".join(f"{p.how} {times(slow.seconds / p.seconds)}".strip() for p in quick)
-            parts.append(words(1150, y + (7 if len(quick) == 1 else 32), said, 19, "end"))
-    return parts
-
-
-def _letter(x: float, y: float, letter: str, ink: str, filled: bool) -> str:
-    return (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="13" fill="{ink if filled else "#fff"}" '
-        f'stroke="{ink}" stroke-width="2.5"/>'
-        + words(x, y + 6, letter, 16, style=f'{BOLD} fill="{"#fff" if filled else ink}"')
-    )
+def kernels_on_the_roof() -> Any:
+    """The timed kernels that have matrix products, below the stored machine's roof."""
+    points = [Placed(**point) for point in stored_run()["points"]]
+    return _below_roof([point for point in points if point.flops], 360)
 
 
 # ---------------------------------------------------------------- 14: against the peers
@@ -654,10 +437,7 @@ def _ratio_mark(x: float, y: float, row: SpeedRow) -> str:
 
 
 def against_peers() -> str:
-    found = _stored()
-    if found is None:
-        return ""
-    return _ratio_dots(found, [kind for kind in COMPARED if "GPU" not in kind])
+    return _ratio_dots(stored_run(), [kind for kind in COMPARED if "GPU" not in kind])
 
 
 # ---------------------------------------------------------------- 15: the ladder
@@ -665,56 +445,24 @@ def against_peers() -> str:
 
 def ladder() -> str:
     """One pre-training step, from the peer as shipped to ours, in tokens a second."""
-    found = _stored()
-    titles = ladder_titles(found) if found else []
-    if not titles or found is None:
-        return ""
-    rows = speeds(found, titles[0])
-    left, step = 524, 38
-    scale = (1000 - left) / max(row.high for row in rows)
-    parts = []
-    for k, row in enumerate(rows):
-        y, ours = step * k, row.name.startswith("ours")
-        fill, ink, dash = ("#cfe5f3", BLUE, "") if ours else ("#fff", INK, "6 3")
-        name = row.name.replace(" (the course's step)", "")
-        parts += [words(left - 12, y + 23, escape(name), 19, "end"),
-                  rect(left, y, scale * row.median, step - 9, fill=fill, ink=ink, wide=2,
-                       dash=dash),
-                  arrow(left + scale * row.low, y + (step - 9) / 2, left + scale * row.high,
-                        y + (step - 9) / 2, tip=False),
-                  words(left + scale * row.high + 10, y + 22, f"{row.median:,.0f}", 19, "start"),
-                  words(1150, y + 22, times(row.ratio), 19, "end", BOLD)]  # fmt: skip
-    return svg(1150, step * len(rows), *parts, says=titles[0])
-
-
-def ladder_said() -> str:
-    """The first table's title, its remark, machine and date."""
-    found = _stored()
-    titles = ladder_titles(found) if found else []
-    if not titles or found is None:
-        return ""
-    remark = re.sub(r"\s{2,}", "; ", found.get("remarks", {}).get(titles[0], ""))
-    first = f"<strong>{escape(remark)}</strong><br>" if remark else ""
-    lines = escape(f"{titles[0]}; tokens a second, medians. {measured_on()}")
-    return f'<p style="font-size:22px">{first}{lines}</p>'
+    return drawing.large(speed_drawing(stored_run(), ladder_titles()[0]), 1.4)
 
 
 # ---------------------------------------------------------------- 16: on a GPU
 
-HALF = 2  # bytes of a bfloat16
+HALF = BYTES // 2  # a bfloat16
 
 
 def tiles() -> str:
     """Queries down, keys across: the band, and one program's way past three zones."""
     cells, size, owner = 12, 25, 6
-    parts = []
-    for i in range(cells):
-        for j in range(cells):
-            inside = abs(i - j) <= 2
-            look = {"fill": "#fdf1d6", "ink": "#8a5f00"} if inside else {"dash": "2 3"}
-            if i == owner:
-                look |= {"wide": 3, "ink": BLUE, "dash": ""}
-            parts.append(rect(50 + size * j, 34 + size * i, size - 3, size - 3, **look))
+
+    def look(_: None, i: int, j: int) -> dict[str, Any]:
+        inside = abs(i - j) <= 2
+        shown = {"fill": "#fdf1d6", "ink": "#8a5f00"} if inside else {"dash": "2 3"}
+        return shown | ({"wide": 3, "ink": BLUE, "dash": ""} if i == owner else {})
+
+    parts = grid([[None] * cells] * cells, 50, 34, (size, size), look)
     y = 34 + size * (owner + 0.5)
     parts += [
         words(50, 20, "keys, a block at a time", 18, "start"), words(40, y + 6, "own", 18, "end"),
@@ -724,10 +472,10 @@ def tiles() -> str:
 
 
 def gpu_memory() -> str:
-    scores, band = HEADS * LONG * LONG * HALF, 2 * HEADS * LONG * _band() * HALF
+    scores, inside = HEADS * LONG * LONG * HALF, 2 * HEADS * LONG * band() * HALF
     rows = (
-        ("one matrix of all pairs", "T²", _size(scores)),
-        ("both scores in the band", f"2 · T · {_band():,}", _size(band)),
+        ("one matrix of all pairs", "T²", amount(scores)),
+        ("both scores in the band", f"2 · T · {band():,}", amount(inside)),
         ("largest, both sums", "", "not in memory"),
     )
     return table((f"{LONG:,} tokens, {HEADS} heads", "a head", "bfloat16"), rows, size=21)
@@ -735,41 +483,34 @@ def gpu_memory() -> str:
 
 def gpu_figures() -> str:
     """The stored run on a GPU, or that there is none."""
-    found = _stored(GPU)
-    if found is None:
+    try:
+        found = read_result("14_gpu")
+    except FileNotFoundError:
         return "<p><strong>No GPU figures are stored with this course yet.</strong></p>"
     dots = _ratio_dots(found, ["Disentangled attention on a GPU"])
-    return f'{dots}<p style="font-size:19px;margin:0">{escape(_where(found))}</p>'
+    return f'{dots}<p style="font-size:19px;margin:0">{escape(where_measured(found))}</p>'
 
 
 # ---------------------------------------------------------------- 17: whose speed?
 
 
+def _rates(start: str) -> list[dict[str, float]]:
+    """The medians of all stored tables whose title begins so, by the contenders' names."""
+    return [{row.name: row.median for row in speeds(stored_run(), title)}
+            for title in stored_run()["tables"] if title.startswith(start)]  # fmt: skip
+
+
 def _plain_wins() -> str:
     """How often plain attention beats the fused one in the stored run's tables."""
-    found = _stored()
-    if found is None:
-        return ""
-    titles = [title for title in found["tables"] if title.startswith("Attention alone")]
-    wins = 0
-    for title in titles:
-        rate = {row.name: row.median for row in speeds(found, title)}
-        wins += rate["ours, plain"] > rate["ours, fused"]
-    return f"plain products are quicker in {wins} of {len(titles)} tables, CPU" if titles else ""
+    tables = _rates("Attention alone")
+    wins = sum(rate["ours, plain"] > rate["ours, fused"] for rate in tables)
+    return f"plain products are quicker in {wins} of {len(tables)} tables, CPU"
 
 
 def _albert_time() -> str:
     """Shared against own weights, both ours, at inference."""
-    found = _stored()
-    if found is None:
-        return ""
-    ratios = []
-    for title in found["tables"]:
-        if title.startswith("Weights shared or not, inference"):
-            rate = {row.name: row.median for row in speeds(found, title)}
-            ratios.append(rate["ours, one block"] / rate["ours, own weights"])
-    if not ratios:
-        return ""
+    tables = _rates("Weights shared or not, inference")
+    ratios = [rate["ours, one block"] / rate["ours, own weights"] for rate in tables]
     return f"; one block on the clock: {min(ratios):.2f} to {max(ratios):.2f} times as quick"
 
 
@@ -782,17 +523,13 @@ def _albert_counts() -> str:
 
 
 def _exit_times() -> str:
-    found = _stored()
-    rows = rows_of("Early exit", found) if found else []
-    if not rows:
-        return f"FLOPs {flop_ratio(4):.2f} times fewer at four layers"
-    kept = [row.ratio / flop_ratio(int(row.size.split("×", 1)[0])) for row in rows]
-    return f"the clock shows {min(kept):.0%} to {max(kept):.0%} of the gain in FLOPs"
+    won = exit_gains().values()
+    return f"the clock shows {min(won):.0%} to {max(won):.0%} of the gain in FLOPs"
 
 
 def distrust() -> str:
-    padding = _padded().padding
-    slow, fast = _twins("masked-word loss")
+    padding = padded_batch()[1]
+    slow, fast = twins_of("masked-LM loss")
     rows = (
         ("“Shared weights make ALBERT faster.”", "Does it do fewer FLOPs?", _albert_counts()),
         ("“Early exit saves half.”", "Half of what, FLOPs or time?",
@@ -800,7 +537,7 @@ def distrust() -> str:
         ("“Fused attention is the fast one.”", "Where? At which length, which direction?",
          _plain_wins()),
         ("“This kernel reaches more GFLOP/s.”", "Does anybody read what it computes?",
-         f"masked-word loss: the reference does {slow.sum.flops / fast.sum.flops:.1f} times the "
+         f"masked-LM loss: the reference does {slow.sum.flops / fast.sum.flops:.1f} times the "
          "work for the same loss"),
         ("“Twice as fast without padding.”", "How much was padding? 1/(1 − p) limits dense layers.",
          f"p = {padding:.0%} here: at most {1 / (1 - padding):.2f} times"),

@@ -34,7 +34,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -196,14 +196,14 @@ class Shown:
         return _figure(self._call(name), f"figure-{self.figures}", sentence)
 
     def _number(self, name: str) -> str:
-        numbers: dict[str, Callable[[], Any]] = getattr(self.module, "NUMBERS", {})
-        function = getattr(self.module, name, None) or numbers.get(name)
-        if function:
-            return as_text(function())
+        """The lecture's number; a function beside the deck only where the lecture has none."""
         try:
             return number(self.path.stem[:2], name)
         except NumberError as error:
-            raise DeckError(str(error)) from error
+            function = getattr(self.module, name, None)
+            if function is None:
+                raise DeckError(str(error)) from error
+            return as_text(function())
 
     def _call(self, name: str) -> Any:
         function = getattr(self.module, name, None)
@@ -321,15 +321,10 @@ def copy_assets(folder: Path) -> None:
     """reveal.js, MathJax and plotly.js, taken from the installed packages that carry them."""
     reveal = _package("sphinx_revealjs") / "_static" / "revealjs"
     mathjax = _package("jupyter_server_mathjax") / "static"
-    for name in (
-        "dist/reset.css",
-        "dist/reveal.css",
-        "dist/reveal.js",
-        "plugin/notes/notes.js",
-        "LICENSE",
-    ):
+    parts = "dist/reset.css dist/reveal.css dist/reveal.js plugin/notes/notes.js LICENSE"
+    for name in parts.split():
         _copy(reveal / name, folder / "reveal" / name)
-    for name in (
+    for name in [
         "MathJax.js",
         "config",
         "jax",
@@ -337,7 +332,7 @@ def copy_assets(folder: Path) -> None:
         "extensions",
         "localization/en",
         "LICENSE",
-    ):
+    ]:
         _copy(mathjax / name, folder / "mathjax" / name)
     _copy(_package("plotly") / "package_data" / "plotly.min.js", folder / "plotly.min.js")
     (folder / "deck.css").write_text(style_sheet(), encoding="utf-8")

@@ -10,15 +10,25 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import pairwise
+from math import log10
+from statistics import mean, stdev
 from typing import Any
 
 from course_lib import claims_table
 from course_lib.teaching import bar_chart
 from course_lib.teaching.exercises import all_exercises
+from course_lib.teaching.numbers import signed
 from course_lib.teaching.page import inline
-from course_lib.teaching.style import INK
+from course_lib.teaching.style import BLUE, INK, ORANGE, VERMILION, rounded, template
+from course_lib.teaching.svg import MONO, arrow, rect, words
 
-MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+__all__ = [
+    "MONO", "apart", "arrow", "bars", "body_of", "claims_rows", "code", "embeddings_and_blocks",
+    "exercise_list", "exercises_of", "for_a_hall", "grouped_bars", "large", "marked_points",
+    "rect", "spread", "stacked_bars", "svg", "table", "words",
+]  # fmt: skip
+DARK = {ORANGE: "#8a5f00", VERMILION: "#a04400"}  # in which words of these colours can be read
+HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
 
 
 def large(inner: str, zoom: float = 1.5) -> str:
@@ -78,6 +88,19 @@ def apart(figure: Any, gap: float = 0.085) -> Any:
     return figure
 
 
+def grid(
+    values: Sequence[Sequence[Any]], x: float, y: float, step: tuple[float, float],
+    look: Callable[[Any, int, int], dict[str, Any]], gap: float = 4,
+) -> list[str]:  # fmt: skip
+    """A box for each value, row by row; look(value, row, column) says how rect() draws it."""
+    w, h = step
+    return [
+        rect(x + w * j, y + h * i, w - gap, h - gap, **look(value, i, j))
+        for i, row in enumerate(values)
+        for j, value in enumerate(row)
+    ]
+
+
 # ---- pictures -----------------------------------------------------------------------------------
 
 
@@ -90,38 +113,6 @@ def svg(width: int, height: int, *parts: str, says: str) -> str:
         f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="{escape(says)}" font-size="20" fill="{INK}" style="display:block" '
         f'font-family="inherit">{arrow}{"".join(parts)}</svg>'
-    )
-
-
-def rect(
-    x: float, y: float, w: float, h: float, text: str = "", *, fill: str = "#fff",
-    ink: str = "#8a8a8a", wide: float = 1.5, dash: str = "", size: int = 20, mono: bool = False,
-) -> str:  # fmt: skip
-    """A box with its words in the middle."""
-    style = f' style="{MONO}"' if mono else ""
-    dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    shape = (
-        f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="6" fill="{fill}" stroke="{ink}" '
-        f'stroke-width="{wide}"{dashes}/>'
-    )
-    return shape + words(x + w / 2, y + h / 2 + 0.35 * size, text, size, style=style)
-
-
-def words(
-    x: float, y: float, text: str, size: int = 20, anchor: str = "middle", style: str = ""
-) -> str:
-    if not text:
-        return ""
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}"{style}>{text}</text>'
-
-
-def arrow(*points: float, tip: bool = True, dash: str = "") -> str:
-    """A line through x, y, x, y, …, with a tip at its end."""
-    path = " ".join(f"{x} {y}" for x, y in zip(points[::2], points[1::2], strict=True))
-    marker = ' marker-end="url(#tip)"' if tip else ""
-    dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    return (
-        f'<polyline points="{path}" fill="none" stroke="{INK}" stroke-width="1.8"{marker}{dashes}/>'
     )
 
 
@@ -154,3 +145,107 @@ def bars(
     if colours:
         figure.update_traces(marker_color=list(colours))
     return for_a_hall(figure, width, height)
+
+
+def grouped_bars(
+    groups: Mapping[str, tuple[Mapping[str, float], str, str]], y_range: Sequence[float],
+    legend: Mapping[str, Any], width: int = 1120, height: int = 390,
+) -> Any:  # fmt: skip
+    """Differences in points, a bar a group at every column: name -> (column -> points, colour,
+    pattern)."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure(layout={"template": template(), "barmode": "group", "bargap": 0.27})
+    for name, (points, colour, shape) in groups.items():
+        figure.add_bar(
+            x=list(points), y=rounded(points.values()), name=name, textposition="outside",
+            text=[signed(value) for value in points.values()], textfont_size=18,
+            cliponaxis=False, constraintext="none", marker_color=colour,
+            marker_pattern={"shape": shape, "fgcolor": "white", "solidity": 0.25},
+        )  # fmt: skip
+    figure.update_yaxes(title_text="points", range=y_range, zeroline=True, zerolinecolor=INK)
+    figure.update_xaxes(side="top", ticks="", showline=False)
+    figure.update_layout(showlegend=True, legend={"font": {"size": 20}, **legend})
+    return for_a_hall(figure, width, height)
+
+
+def embeddings_and_blocks(
+    name: str, parts: Sequence[tuple[float, str]], left: int = 90, total: str = ""
+) -> str:
+    """A model as a bar: the embeddings hatched, the blocks solid. parts: of each the fraction of
+    the whole bar, and what is written in it."""
+    looks = ((HATCH, INK, "background:#fff;padding:0 6px"), (BLUE, "#fff", ""))
+    drawn = "".join(
+        f'<span style="width:{100 * share:.2f}%;background:{ground};color:{ink};box-sizing:'
+        'border-box;padding:4px 0 4px 10px;white-space:nowrap;overflow:hidden">'
+        f'<span style="{plate}">{said}</span></span>'
+        for (share, said), (ground, ink, plate) in zip(parts, looks, strict=True)
+    )
+    rest = "" if total else "background:#d9d9d9"
+    right = f'<span style="flex:0 0 96px;text-align:right">{total}</span>' if total else ""
+    return (
+        '<div style="display:flex;align-items:center;margin:0 0 7px;font-size:21px">'
+        f'<span style="flex:0 0 {left}px">{name}</span>'
+        f'<span style="display:flex;flex:1;{rest}">{drawn}</span>{right}</div>'
+    )
+
+
+def stacked_bars(
+    models: Sequence[tuple[str, Sequence[tuple[float, str]], str]],
+    looks: Sequence[tuple[str, str]], left: int = 150, right: int = 110,
+) -> str:  # fmt: skip
+    """A bar a model, cut into its parts: name, for each part its fraction of the longest bar and
+    what is written in it, and what stands at the end. looks: ground and ink of each part."""
+    lines = []
+    for name, parts, end in models:
+        drawn = ""
+        for (fraction, said), (ground, ink) in zip(parts, looks, strict=True):
+            said = said if fraction > 0.06 else ""  # there is no room in a narrow part
+            plate = "background:#fff;padding:0 5px" if said and ground == HATCH else ""
+            drawn += (
+                f'<span style="width:{100 * fraction:.2f}%;background:{ground};color:{ink};'
+                "padding:4px 0;box-sizing:border-box;white-space:nowrap;overflow:hidden;"
+                f'text-align:center"><span style="{plate}">'
+                f"{said or '&nbsp;'}</span></span>"
+            )
+        lines.append(
+            '<div style="display:flex;align-items:center;margin:0 0 8px;font-size:21px">'
+            f'<span style="flex:0 0 {left}px">{name}</span>'
+            f'<span style="display:flex;flex:1">{drawn}</span>'
+            f'<span style="flex:0 0 {right}px;text-align:right">{end}</span></div>'
+        )
+    return "".join(lines)
+
+
+def marked_points(
+    points: Sequence[tuple[float, float, str, str, str, int]], shifts: Mapping[str, int],
+    x_title: str, y_title: str, x_range: Sequence[float], y_range: Sequence[float],
+    ticks: Mapping[float, str], height: int = 400,
+) -> Any:  # fmt: skip
+    """Named points over a logarithmic axis of prices: x, y, name, symbol, colour, and the side of
+    the mark where the name stands, 1 right, −1 left; shifts: of names, upwards in pixels."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure(layout={"template": template()})
+    for x, y, name, symbol, colour, side in points:
+        figure.add_scatter(
+            x=[x], y=[y], mode="markers", cliponaxis=False,
+            marker={"symbol": symbol, "size": 15, "color": colour},
+        )  # fmt: skip
+        figure.add_annotation(
+            x=log10(x), y=y, text=name, showarrow=False, xshift=14 * side,
+            xanchor="left" if side > 0 else "right", yshift=shifts.get(name, 0),
+            font_color=DARK.get(colour, colour),
+        )  # fmt: skip
+    figure.update_xaxes(
+        type="log", range=[log10(x) for x in x_range], title_text=f"{x_title} (logarithmic)",
+        tickvals=list(ticks), ticktext=list(ticks.values()),
+    )  # fmt: skip
+    figure.update_yaxes(title_text=y_title, range=list(y_range))
+    return for_a_hall(figure, 1120, height)
+
+
+def spread(values: Sequence[float], unit: str = "%") -> str:
+    """The mean of values from 0 to 1 in percent, and their standard deviation over seeds."""
+    around = f" (sd {100 * stdev(values):.1f})" if len(values) > 1 else ""
+    return f"{100 * mean(values):.1f}{unit}{around}"

@@ -10,12 +10,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib.bench import Contender, Table, __main__, roofline, summary
-from course_lib.bench.roofline import Placed
+from course_lib.bench import roofline, summary
 from course_lib.bench.traffic import Traffic, by_kind, kind_of, total, traffic
 
 N = 16
-A, B = torch.randn(N, N), torch.randn(N, N)
+A, B, OWN = (torch.randn(N, N) for _ in range(3))
 MATRIX = N * N * 4  # bytes
 
 
@@ -24,26 +23,42 @@ def moved(step):
     return found.read, found.written, found.flops
 
 
-@pytest.mark.parametrize("product", [lambda: A @ B, lambda: A.t() @ B, lambda: F.linear(A, B)])
-def test_a_matrix_product_moves_three_matrices(product):
-    assert moved(product) == (2 * MATRIX, MATRIX, 2 * N**3)
+TABLE, AT = torch.randn(1_000, N), torch.arange(3)
+ROWS = 3 * N * 4  # bytes of the three that are looked up
+WHERE = torch.zeros(N, 2, dtype=torch.long)
 
 
-def test_products_without_autograd_and_into_a_tensor_count_the_same():
+def without_autograd():
     with torch.inference_mode():
-        assert moved(lambda: F.linear(A, B)) == (2 * MATRIX, MATRIX, 2 * N**3)
-    assert moved(lambda: torch.mm(A, B, out=torch.empty(N, N))) == (2 * MATRIX, MATRIX, 2 * N**3)
+        F.linear(A, B)
+
+
+PRODUCT = 2 * MATRIX, MATRIX, 2 * N**3  # read, written, FLOPs
+LOOK_UP = AT.nbytes + ROWS, ROWS, 0
+MOVED = [
+    (lambda: A @ B, PRODUCT),
+    (lambda: A.t() @ B, PRODUCT),
+    (lambda: F.linear(A, B), PRODUCT),
+    (without_autograd, PRODUCT),
+    (lambda: torch.mm(A, B, out=torch.empty(N, N)), PRODUCT),
     # In place the total is read as well as the factors.
-    assert moved(lambda: torch.zeros(N, N).addmm_(A, B)) == (3 * MATRIX, 2 * MATRIX, 2 * N**3)
+    (lambda: torch.zeros(N, N).addmm_(A, B), (3 * MATRIX, 2 * MATRIX, 2 * N**3)),
+    (lambda: A + B, (2 * MATRIX, MATRIX, 0)),
+    (lambda: A.clone().add_(B), (3 * MATRIX, 2 * MATRIX, 0)),
+    (lambda: torch.empty(N, N).copy_(A), (MATRIX, MATRIX, 0)),
+    (lambda: torch.softmax(A, -1), (MATRIX, MATRIX, 0)),
+    (lambda: torch.exp(OWN, out=OWN), (MATRIX, MATRIX, 0)),  # read, though it is out
+    (lambda: A[:1].expand(N, N) + B, (MATRIX + N * 4, MATRIX, 0)),  # in memory it is once
+    (lambda: F.embedding(AT, TABLE), LOOK_UP),
+    (lambda: TABLE[AT], LOOK_UP),
+    (lambda: TABLE.index_copy_(0, AT, A[:3]), LOOK_UP),
+    (lambda: A.gather(1, WHERE), (WHERE.nbytes + 2 * N * 4, 2 * N * 4, 0)),
+]
 
 
-def test_elementwise_work_has_no_flops_and_in_place_reads_and_writes():
-    assert moved(lambda: A + B) == (2 * MATRIX, MATRIX, 0)
-    assert moved(lambda: A.clone().add_(B)) == (3 * MATRIX, 2 * MATRIX, 0)
-    assert moved(lambda: torch.empty(N, N).copy_(A)) == (MATRIX, MATRIX, 0)
-    assert moved(lambda: torch.softmax(A, -1)) == (MATRIX, MATRIX, 0)
-    both = A.clone()
-    assert moved(lambda: torch.exp(both, out=both)) == (MATRIX, MATRIX, 0)  # read, though it is out
+@pytest.mark.parametrize(("step", "expected"), MOVED, ids=range(len(MOVED)))
+def test_what_an_operation_moves_and_computes(step, expected):
+    assert moved(step) == expected
 
 
 def test_views_and_reserved_memory_count_nothing():
@@ -52,21 +67,6 @@ def test_views_and_reserved_memory_count_nothing():
         torch.empty_like(x), A.split(4), A.detach()
 
     assert traffic(step) == []
-    # Expanded along a dimension, it is in memory once.
-    row = A[:1]
-    assert moved(lambda: row.expand(N, N) + B) == (MATRIX + N * 4, MATRIX, 0)
-
-
-def test_look_ups_read_what_they_ask_for():
-    table, at = torch.randn(1_000, N), torch.arange(3)
-    rows = 3 * N * 4
-    assert moved(lambda: F.embedding(at, table)) == (at.nbytes + rows, rows, 0)
-    assert moved(lambda: table[at]) == (at.nbytes + rows, rows, 0)
-    where = torch.zeros(N, 2, dtype=torch.long)
-    assert moved(lambda: A.gather(1, where)) == (where.nbytes + 2 * N * 4, 2 * N * 4, 0)
-    filled = torch.zeros(1_000, N)
-    new = torch.randn(3, N)
-    assert moved(lambda: filled.index_copy_(0, at, new)) == (at.nbytes + rows, rows, 0)
 
 
 def test_backward_is_seen_too():
@@ -159,33 +159,14 @@ def test_placements_place_every_twin(small, monkeypatch):
     assert len(found) == 2 * 9 + 1
     assert {p.twin for p in found} == {"reference", "fast"}
     without = {p.name for p in found if not p.flops}
-    assert without == {"ELECTRA's draw", "masking single tokens", "choosing whole words"}
-    both = {p.twin: p for p in found if p.name == "masked-word loss"}
+    assert without == {"ELECTRA's sampling", "masking single tokens", "choosing whole words"}
+    both = {p.twin: p for p in found if p.name == "masked-LM loss"}
     assert both["fast"].flops < 0.35 * both["reference"].flops
     assert both["fast"].unavoidable == both["reference"].unavoidable
     assert {p.how for p in found if p.name == "attention"} == {"", "plain", "fused"}
 
 
 # ---- stored figures ------------------------------------------------------------------------------
-
-
-def test_store_writes_figures_remarks_and_manifest(tmp_path, monkeypatch):
-    from course_lib import files
-
-    (tmp_path / files.MANIFEST).write_text("", encoding="utf-8")
-    monkeypatch.setattr(files, "data_root", lambda: tmp_path)
-    monkeypatch.setattr(__main__, "data_root", lambda: tmp_path)
-    monkeypatch.setattr(__main__, "machine", lambda: {"gflops_float32": 1})
-    done = Contender("quick", lambda: lambda: None, tokens=1)
-    table = Table("T", [done, done], lambda results, on: f"goal {on['gflops_float32']}", turn=1e-4)
-    monkeypatch.setattr(__main__, "tables_of", lambda *_: [table])
-    point = Placed("loss", "fast", flops=2, unavoidable=1, moved=1, seconds=1.0)
-    monkeypatch.setattr(__main__, "placements", lambda: [point])
-    __main__.main(["--tables", "masking", "--rounds", "2", "--store", "14_speed"])
-    stored = json.loads(files.data_path("results", "14_speed.json").read_text(encoding="utf-8"))
-    assert stored["remarks"] == {"T": "goal 1"}
-    assert [Placed(**about) for about in stored["points"]] == [point]
-    assert [len(row["rates"]) for row in stored["tables"]["T"]] == [2, 2]
 
 
 def figures(*tables):

@@ -109,10 +109,9 @@ def offline_context(browser: Browser) -> Iterator[tuple[Context, list[str]]]:
 
 @dataclass
 class Server:
-    """A running JupyterLab: its address, its folder of notebooks, its kernels' network log."""
+    """A running JupyterLab: its address and its kernels' network log."""
 
     url: str
-    folder: Path
     network_log: Path
     process: subprocess.Popen
     token: str
@@ -166,7 +165,7 @@ def jupyterlab(folder: Path, notebooks: list[Path]) -> Iterator[Server]:
             stderr=server_log,
         )
         try:
-            server = Server(f"http://127.0.0.1:{port}", served, log, process, token)
+            server = Server(f"http://127.0.0.1:{port}", log, process, token)
             _wait_until_up(server.url, process, folder / "server.log")
             yield server
         finally:

@@ -1,4 +1,4 @@
-"""What the parity tests of all families share: drawn models and batches, and measured distances.
+"""What the parity tests share: drawn models and batches, and measured distances.
 
 Configurations are drawn. Only real rows (positions that are not padding) are compared; dropout is
 off. Outputs: max|difference| <= tol * max(1, max|reference|). Gradients of a mean loss: every entry
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,11 +17,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.checkpoints import FAMILIES, from_transformers, their_name, to_transformers
+from course_lib.checkpoints import (
+    FAMILIES,
+    Pretrained,
+    from_transformers,
+    load,
+    load_pretrained,
+    save,
+    their_name,
+    to_transformers,
+)
 from course_lib.config import BertConfig
+from course_lib.encoder import Encoder
+from course_lib.files import sha256_of
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
-DRAWN = range(12)
 both_precisions = pytest.mark.parametrize("dtype", list(TOLERANCE), ids=["float32", "float64"])
 
 Configure = Callable[[dict[str, Any], random.Random], Any]
@@ -44,8 +55,12 @@ class Case(NamedTuple):
     pair: Tensor  # (B,)
 
     @property
+    def mask(self) -> Tensor:
+        return self.inputs["attention_mask"]
+
+    @property
     def real(self) -> Tensor:
-        return self.inputs["attention_mask"].bool()
+        return self.mask.bool()
 
     @property
     def to_predict(self) -> Tensor:
@@ -98,7 +113,7 @@ def drawn_weights(model: Any, sd: float) -> Any:
     torch.manual_seed(1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            centre = 1.0 if "norm" in name and name.endswith("weight") else 0.0
+            centre = 1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0
             parameter.normal_(centre, sd)
     return model
 
@@ -111,24 +126,29 @@ def pair_of_models(make: Callable[[Any], Any], case: Case, dtype: torch.dtype) -
 
 # ---------------------------------------------------------------- running
 
-LOGITS = {
-    "words": ("prediction_logits", "logits"),
-    "pair": ("seq_relationship_logits", "sop_logits"),
-}
+# By transformers' names; ours answer to all that name the same thing.
+ONE_A_ROW = ("pooler_output", "seq_relationship_logits", "sop_logits")
+ONE_A_TOKEN = (
+    "last_hidden_state", "prediction_logits", "logits", "start_logits", "end_logits",
+)  # fmt: skip
 
 
 def run(model: Any, case: Case, **more: bool) -> Any:
     return model(**case.inputs, output_hidden_states=True, output_attentions=True, **more)
 
 
-def logits_of(outputs: Any) -> dict[str, Tensor]:
-    """The scores of the heads that a model has, whatever the library calls them."""
-    found = {}
-    for head, names in LOGITS.items():
-        for name in names:
-            if getattr(outputs, name, None) is not None:
-                found[head] = getattr(outputs, name)
-    return found
+def first_of(outputs: Any, *names: str) -> Any:
+    """The first output of these names that there is."""
+    given = (getattr(outputs, name, None) for name in names)
+    return next((output for output in given if output is not None), None)
+
+
+def words_of(outputs: Any) -> Any:
+    return first_of(outputs, "prediction_logits", "logits")
+
+
+def pair_of(outputs: Any) -> Any:
+    return first_of(outputs, "seq_relationship_logits", "sop_logits")
 
 
 def loss_of(outputs: Any, case: Case) -> Tensor:
@@ -137,24 +157,33 @@ def loss_of(outputs: Any, case: Case) -> Tensor:
     With heads: mean over the asked positions plus, where there is a pair head, mean over the pairs.
     Of an encoder alone: mean squared distance of its states, and of the pooler's, from a target.
     """
-    logits = logits_of(outputs)
-    if not logits:
-        pooled = pooled_of(outputs)
-        return _squares(outputs.last_hidden_state[case.real]) + (
-            0 if pooled is None else _squares(pooled)
-        )
-    loss = F.cross_entropy(logits["words"].flatten(0, 1), case.labels.flatten())
-    return loss + F.cross_entropy(logits["pair"], case.pair) if "pair" in logits else loss
-
-
-def pooled_of(outputs: Any) -> Tensor | None:
-    """The pooler's output; some of transformers' encoders do not even have the field."""
-    return getattr(outputs, "pooler_output", None)
+    words, pair, pooled = words_of(outputs), pair_of(outputs), first_of(outputs, "pooler_output")
+    if words is None:
+        states = _squares(outputs.last_hidden_state[case.real])
+        return states if pooled is None else states + _squares(pooled)
+    loss = F.cross_entropy(words.flatten(0, 1), case.labels.flatten())
+    return loss if pair is None else loss + F.cross_entropy(pair, case.pair)
 
 
 def _squares(x: Tensor) -> Tensor:
     noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     return (x - noise.to(x.dtype)).square().mean()
+
+
+def replaced_in(case: Case) -> Tensor:
+    """(B, T) bool: of the asked positions those with an even word; in the others the generator
+    drew the word that stood there.
+
+    Some tenths of the tokens, as in ELECTRA. With as many replaced as original tokens of almost one
+    score, the mean's gradient is a small rest of large terms, and transformers' own in float32 is
+    3e-5 from its own in float64."""
+    return (case.labels != -100) & (case.labels % 2 == 0)
+
+
+def replaced_loss(outputs: Any, case: Case) -> Tensor:
+    """Of a discriminator: mean over the real tokens."""
+    scores = outputs.logits[case.real]
+    return F.binary_cross_entropy_with_logits(scores, replaced_in(case)[case.real].to(scores.dtype))
 
 
 def scores_of(reference: Any, case: Case) -> tuple[Tensor, ...]:
@@ -165,14 +194,16 @@ def scores_of(reference: Any, case: Case) -> tuple[Tensor, ...]:
         batch, tokens, _ = output.shape
         projected.append(output.view(batch, tokens, case.config.num_heads, -1).transpose(1, 2))
 
-    attend = [part for part in reference.modules() if hasattr(part, "query")]
-    parts = [part for a in attend for part in (a.query, a.key)]
-    attend = [part for part in reference.modules() if hasattr(part, "q_lin")]  # DistilBERT's words
-    parts += [part for a in attend for part in (a.q_lin, a.k_lin)]
-    hooks = [part.register_forward_hook(keep) for part in parts]
+    hooks = [
+        getattr(part, name).register_forward_hook(keep)
+        for part in reference.modules()
+        for name in ("query", "key", "q_lin", "k_lin")  # the last two are DistilBERT's words
+        if hasattr(part, name)
+    ]
     reference(**case.inputs)
     for hook in hooks:
         hook.remove()
+    assert len(projected) == 2 * case.config.num_layers
     scale = case.config.head_size**-0.5
     pairs = zip(projected[::2], projected[1::2], strict=True)
     return tuple(query @ key.transpose(-1, -2) * scale for query, key in pairs)
@@ -188,49 +219,53 @@ def distance(ours: Tensor, reference: Tensor) -> float:
     return ((ours - reference).abs().max() / reference.abs().max().clamp(min=1)).item()
 
 
+def last_distances(ours: Any, theirs: Any, case: Case) -> dict[str, float]:
+    """Of what stands at the end: states, pooler, logits, whichever transformers gives."""
+    found = {}
+    for name in (*ONE_A_ROW, *ONE_A_TOKEN):
+        reference = getattr(theirs, name, None)
+        if reference is not None:
+            a_token = name in ONE_A_TOKEN and reference.shape[:2] == case.real.shape
+            at = case.real if a_token else ...
+            found[name] = distance(getattr(ours, name)[at], reference[at])
+    assert found
+    return found
+
+
 def output_distances(
-    ours: Any, theirs: Any, case: Case, scores: tuple[Tensor, ...] | None = None
+    ours: Any, theirs: Any, case: Case, scores: tuple[Tensor, ...] = ()
 ) -> dict[str, float]:
     """The distance of every output that transformers gives, on real rows."""
     assert len(theirs.attentions) == case.config.num_layers  # sdpa would have returned none
-    assert len(ours.attentions) == len(theirs.attentions)
-    assert len(ours.hidden_states) == len(theirs.hidden_states) == case.config.num_layers + 1
+    assert len(theirs.hidden_states) == case.config.num_layers + 1
     real = case.real
 
     def rows(weights: Tensor) -> Tensor:
         return weights.transpose(1, 2)[real]  # (B, A, T, T) -> (real queries, A, T)
 
-    mine, reference = logits_of(ours), logits_of(theirs)
-    assert mine.keys() == reference.keys()
-    found = {}
-    if "words" in reference:
-        found["words"] = distance(mine["words"][real], reference["words"][real])
-    if "pair" in reference:
-        found["pair"] = distance(mine["pair"], reference["pair"])
+    found = last_distances(ours, theirs, case)
     for i, (a, b) in enumerate(zip(ours.hidden_states, theirs.hidden_states, strict=True)):
         found[f"hidden_states {i}"] = distance(a[real], b[real])
     for i, (a, b) in enumerate(zip(ours.attentions, theirs.attentions, strict=True)):
         found[f"attentions {i}"] = distance(rows(a), rows(b))
-    for i, (a, b) in enumerate(zip(ours.attention_scores or (), scores or (), strict=True)):
+    for i, (a, b) in enumerate(zip(ours.attention_scores or (), scores, strict=True)):
         key = real[:, None, None, :].expand_as(a)  # hidden keys hold "minus infinity" in both
         found[f"attention_scores {i}"] = distance(rows(a * key), rows(b * key))
     return found
 
 
 @torch.no_grad()
-def all_distances(ours: Any, theirs: Any, case: Case) -> dict[str, float]:
-    """Every output of a model with heads: also the scores, the pooler, and the fast path."""
-    mine = run(ours, case, output_attention_scores=True)
-    scores = scores_of(theirs, case)
-    assert len(scores) == case.config.num_layers
-    found = output_distances(mine, run(theirs, case), case, scores)
-    base = getattr(theirs, theirs.base_model_prefix)
-    pooled, expected = (pooled_of(m(**case.inputs)) for m in (ours.encoder, base))
-    assert (pooled is None) == (expected is None)
-    if pooled is not None:
-        found["pooler"] = distance(pooled, expected)
-    plain = logits_of(ours(**case.inputs))["words"]  # the path that keeps no weights
-    found["without weights"] = distance(plain[case.real], logits_of(mine)["words"][case.real])
+def all_distances(ours: Any, theirs: Any, case: Case, scores: bool = True) -> dict[str, float]:
+    """Every output, the scores before the softmax, the pooler under a head, and the fast path."""
+    mine, reference = run(ours, case, output_attention_scores=scores), run(theirs, case)
+    found = output_distances(mine, reference, case, scores_of(theirs, case) if scores else ())
+    fast = last_distances(ours(**case.inputs), reference, case)  # the path that keeps no weights
+    found |= {f"{name} without weights": value for name, value in fast.items()}
+    if not isinstance(ours, Encoder):
+        base = theirs.base_model(**case.inputs)
+        assert (ours.encoder.pooler is None) == (first_of(base, "pooler_output") is None)
+        inside = last_distances(ours.encoder(**case.inputs), base, case)
+        found |= {f"{name} of the encoder": value for name, value in inside.items()}
     return found
 
 
@@ -244,24 +279,31 @@ def largest(found: dict[str, float]) -> float:
 def both_backward(
     ours: Any, theirs: Any, case: Case, loss: Callable[[Any, Case], Tensor] = loss_of
 ) -> float:
-    """Gradients of the same mean loss in both: the largest distance between them, printed."""
+    """Gradients of the same mean loss in both: the largest distance between them."""
     for model in (ours, theirs):
-        loss(model(**case.inputs), case).backward()
-    worst = gradient_distance(ours, theirs)
-    print(f"largest distance {worst:.1e} of the largest gradient entry")
-    return worst
+        backward(model, loss(model(**case.inputs), case), case)
+    return gradient_distance(ours, theirs)
+
+
+def backward(model: Any, loss: Tensor, case: Case) -> None:
+    """Every weight has a gradient afterwards, but for a DeBERTa's without terms: nothing reaches
+    its table of distances."""
+    model.zero_grad(set_to_none=True)
+    loss.backward()
+    if getattr(case.config, "terms", None) == ():
+        for p in model.parameters():
+            p.grad = torch.zeros_like(p) if p.grad is None else p.grad
 
 
 def gradient_distance(ours: Any, theirs: Any) -> float:
     """max|difference| over every entry of every gradient, in parts of the largest entry."""
     family = FAMILIES[theirs.config.model_type]
     reference = {n.removeprefix(family.prefix): p.grad for n, p in theirs.named_parameters()}
-    return _gradients_apart(
-        {their_name(n, family): p.grad for n, p in ours.named_parameters()}, reference
-    )
+    found = {their_name(n, family): p.grad for n, p in ours.named_parameters()}
+    return gradients_apart(found, reference)
 
 
-def _gradients_apart(found: dict[str, Any], reference: dict[str, Any]) -> float:
+def gradients_apart(found: dict[str, Any], reference: dict[str, Any]) -> float:
     assert found.keys() == reference.keys()
     assert all(torch.isfinite(grad).all() for grad in (*found.values(), *reference.values()))
     most = max(grad.abs().max().item() for grad in reference.values())
@@ -276,20 +318,20 @@ def chosen_against_full(ours: Any, case: Case) -> dict[str, float]:
     """`predict_at` against the same model's whole output: scores and gradients."""
     found = {}
     gradients: list[dict[str, Tensor | None]] = []
-    full = logits_of(ours(**case.inputs))
+    full = ours(**case.inputs)
+    wanted = words_of(full).flatten(0, 1)[case.to_predict]
     for at_selected in (False, True):
-        ours.zero_grad(set_to_none=True)
         outputs = ours(**case.inputs, predict_at=case.to_predict if at_selected else None)
-        logits = logits_of(outputs)
-        words = logits["words"] if at_selected else logits["words"].flatten(0, 1)[case.to_predict]
+        words, pair = words_of(outputs), pair_of(outputs)
+        words = words if at_selected else words.flatten(0, 1)[case.to_predict]
         loss = F.cross_entropy(words, case.labels.flatten()[case.to_predict])
-        if "pair" in logits:
-            loss = loss + F.cross_entropy(logits["pair"], case.pair)
-            found["pair"] = distance(logits["pair"], full["pair"])
-        loss.backward()
-        found["words"] = distance(words, full["words"].flatten(0, 1)[case.to_predict])
+        if pair is not None:
+            loss = loss + F.cross_entropy(pair, case.pair)
+            found["pair"] = distance(pair, pair_of(full))
+        backward(ours, loss, case)
+        found["words"] = distance(words, wanted)
         gradients.append({name: p.grad for name, p in ours.named_parameters()})
-    return {**found, "gradients": _gradients_apart(gradients[1], gradients[0])}
+    return {**found, "gradients": gradients_apart(gradients[1], gradients[0])}
 
 
 @torch.no_grad()
@@ -312,18 +354,25 @@ def only_at_against_full(encoder: Any, case: Case) -> dict[str, float]:
 # ---------------------------------------------------------------- there and back
 
 
-def assert_there_and_back(ours: Any) -> None:
-    """To transformers and back: the same class, mode, types, names and bits."""
+def same(first: nn.Module, second: nn.Module) -> bool:
+    """The same names, types and bits."""
+    one, other = first.state_dict(), second.state_dict()
+    return list(one) == list(other) and all(
+        value.dtype == other[name].dtype and torch.equal(value, other[name])
+        for name, value in one.items()
+    )
+
+
+def assert_there_and_back(ours: Any) -> Any:
+    """To transformers and back: the same class, mode, types, names and bits, in other memory."""
     theirs = to_transformers(ours)
     assert theirs.config._attn_implementation == ("sdpa" if theirs._supports_sdpa else "eager")
     back = from_transformers(theirs)
     assert type(back) is type(ours) and back.training == ours.training
-    first, second = ours.state_dict(), back.state_dict()
-    assert list(first) == list(second)
-    for name, value in first.items():
-        assert second[name].dtype == value.dtype and torch.equal(value, second[name]), name
-    again = to_transformers(back).state_dict()
-    assert all(torch.equal(value, again[name]) for name, value in theirs.state_dict().items())
+    assert same(ours, back) and same(theirs, to_transformers(back))
+    places = [{p.data_ptr() for p in model.parameters()} for model in (ours, theirs, back)]
+    assert len(set.union(*places)) == sum(map(len, places))  # a change in one reaches no other
+    return back
 
 
 def on_meta(make: Callable[[], nn.Module]) -> int:
@@ -335,3 +384,35 @@ def on_meta(make: Callable[[], nn.Module]) -> int:
         parameters = list(model.parameters())
     assert all(p.is_meta for p in parameters)
     return sum(p.numel() for p in parameters)
+
+
+def assert_saved_and_loaded(model: Any, file: Path) -> None:
+    """A file of ours: the same class, configuration, names, bits and answers; the same bytes when
+    saved again; and no other file beside it."""
+    digest = save(model, file)
+    assert digest == sha256_of(file) and list(file.parent.iterdir()) == [file]
+    again = load(file, sha256=digest)
+    assert type(again) is type(model) and same(model, again) and not again.training
+    assert type(again.config) is type(model.config) and again.config == model.config
+    assert_says_the_same(model, again)
+    assert_loaded(load_pretrained(file, sha256=digest), model)
+    assert save(again, file) == digest
+    file.unlink()
+
+
+def assert_loaded(found: Pretrained, model: Any) -> None:
+    assert found.source == "path" and found.tokenizer is None and not found.encoder.training
+    if isinstance(model, Encoder):
+        assert found.model is None and same(found.encoder, model)
+    else:
+        assert type(found.model) is type(model) and same(found.model, model)
+        assert found.model.encoder is found.encoder
+
+
+def assert_says_the_same(first: Any, second: Any) -> None:
+    """Not by bits: torch promises none between weights that lie at different addresses."""
+    ids = torch.tensor([[2, 7, 8, 3]])
+    with torch.no_grad():
+        one, other = first.eval()(ids), second.eval()(ids)
+    name = next(iter(vars(one)))  # last_hidden_state, or the words' scores
+    torch.testing.assert_close(getattr(one, name), getattr(other, name))

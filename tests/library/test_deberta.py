@@ -17,16 +17,15 @@ from course_lib.encoder import Block, Encoder, take
 from course_lib.family.deberta import (
     DebertaConfig,
     DebertaForMaskedLM,
-    DebertaV2Config,
     EnhancedMaskDecoder,
     FusedProjections,
     SeparateProjections,
     deberta,
-    deberta_encoder,
     deberta_masked_lm,
     deberta_v3,
 )
 from course_lib.heads import BertForMaskedLM
+from course_lib.kernels.positions import log_bucket, position_rows
 
 SIZES: dict[str, Any] = {
     "vocab_size": 30, "hidden_size": 12, "num_heads": 3, "num_layers": 2, "intermediate_size": 20,
@@ -344,15 +343,15 @@ def test_a_copy_keeps_its_own():
 # ---------------------------------------------------------------- the last layer at some places
 
 
-@pytest.mark.parametrize("layers", [1, 3])
-@pytest.mark.parametrize("convolution", [0, 3])
-def test_only_at_is_taking_afterwards(convolution: int, layers: int):
-    encoder = encoder_of(2, convolution=convolution, num_layers=layers)
-    assert close(states(encoder, only_at=AT), take(states(encoder), AT))
-
-
-def test_only_at_in_the_first_generation():
-    encoder = encoder_of()
+@pytest.mark.parametrize(
+    ("generation", "changes"),
+    [
+        (1, {}),
+        *((2, {"convolution": c, "num_layers": layers}) for c in (0, 3) for layers in (1, 3)),
+    ],
+)
+def test_only_at_is_taking_afterwards(generation: int, changes: dict[str, int]):
+    encoder = encoder_of(generation, **changes)
     assert close(states(encoder, only_at=AT), take(states(encoder), AT))
 
 
@@ -363,19 +362,12 @@ TEXT = torch.tensor([[2, 9, 8, 7, 3, 11, 4]])
 
 
 @both_generations
-def test_without_terms_order_is_not_seen(generation: int):
-    encoder = encoder_of(generation, terms=())
+@pytest.mark.parametrize("terms", [(), ("c2p",), ("p2c",), ("c2p", "p2c")])
+def test_order_is_seen_through_the_terms_alone(generation: int, terms: tuple[str, ...]):
+    encoder = encoder_of(generation, terms=terms)
     assert encoder.embeddings.position is None
     moved = states(encoder, TEXT[:, ORDER], None)
-    assert close(moved, states(encoder, TEXT, None)[:, ORDER])
-
-
-@both_generations
-@pytest.mark.parametrize("terms", [("c2p",), ("p2c",), ("c2p", "p2c")])
-def test_with_any_term_order_is_seen(generation: int, terms: tuple[str, ...]):
-    encoder = encoder_of(generation, terms=terms)
-    moved = states(encoder, TEXT[:, ORDER], None)
-    assert not close(moved, states(encoder, TEXT, None)[:, ORDER])
+    assert close(moved, states(encoder, TEXT, None)[:, ORDER]) == (terms == ())
 
 
 def test_the_convolution_sees_order_by_itself():
@@ -384,57 +376,47 @@ def test_the_convolution_sees_order_by_itself():
     assert not close(moved, states(encoder, TEXT, None)[:, ORDER])
 
 
+PADDING = torch.zeros(1, 3, dtype=torch.long)
+LATER = torch.cat([PADDING, TEXT], 1)
+LATER_MASK = torch.cat([PADDING, torch.ones_like(TEXT)], 1)
+
+
 @pytest.mark.parametrize(
     ("generation", "changes"), [(1, {}), (2, {}), (2, {"convolution": 3}), (1, {"num_layers": 1})]
 )
 def test_only_distances_count(generation: int, changes: dict[str, Any]):
     """The same text three places further on, after padding: the same states."""
     encoder = encoder_of(generation, **changes)
-    pad = torch.zeros(1, 3, dtype=torch.long)
-    later, mask = torch.cat([pad, TEXT], 1), torch.cat([pad, torch.ones_like(TEXT)], 1)
-    assert close(states(encoder, later, mask)[:, 3:], states(encoder, TEXT, None))
+    assert close(states(encoder, LATER, LATER_MASK)[:, 3:], states(encoder, TEXT, None))
 
 
 def test_the_decoder_knows_positions():
     """And with it, the same text further on is another text."""
     model = words_of()
-    pad = torch.zeros(1, 3, dtype=torch.long)
-    later, mask = torch.cat([pad, TEXT], 1), torch.cat([pad, torch.ones_like(TEXT)], 1)
     with torch.no_grad():
-        assert not close(model(later, mask).logits[:, 3:], model(TEXT).logits)
+        assert not close(model(LATER, LATER_MASK).logits[:, 3:], model(TEXT).logits)
 
 
-# ---------------------------------------------------------------- settings that do not fit
+# ---------------------------------------------------------------- which row a distance has
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"terms": ("p2p",)}, r"terms=\('p2p',\) was given; expected some of c2p, p2c, each once"),
-        ({"terms": ("c2p", "c2p")}, r"terms=.* expected some of c2p, p2c, each once"),
-        ({"span": 0}, r"span=0 was given; expected a whole number of at least 1"),
-        ({"span": 2.5}, r"span=2\.5 was given"),
-    ],
-)
-def test_settings_of_both_generations(changes: dict[str, Any], says: str):
-    for kind in (DebertaConfig, DebertaV2Config):
-        with pytest.raises(ValueError, match=says):
-            kind(**changes)
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"convolution": 2}, r"convolution=2 was given; expected 0, or an odd number"),
-        ({"convolution": -1}, r"convolution=-1 was given"),
-        ({"conv_act": "relu"}, r"conv_act='relu' was given; expected 'tanh' or 'gelu'"),
-        ({"span": 1}, r"buckets=1 and furthest=512 were given; expected at least 2 buckets"),
-        ({"span": 20, "furthest": 11}, r"buckets=20 and furthest=11 were given"),
-    ],
-)
-def test_settings_of_the_second_generation(changes: dict[str, Any], says: str):
-    with pytest.raises(ValueError, match=says):
-        DebertaV2Config(**changes)
+@pytest.mark.parametrize("buckets", [2, 3, 6, 7, 10, 11, 32, 64, 256])
+def test_buckets(buckets: int):
+    """The same bucket for every distance; for furthest − 1 the last one, to the last bit."""
+    transformers = pytest.importorskip("transformers")
+    theirs = transformers.models.deberta_v2.modeling_deberta_v2.make_log_bucket_position
+    for furthest in (*range(buckets // 2 + 2, buckets // 2 + 40), 128, 512, 1000):
+        if furthest - 1 <= buckets // 2:
+            continue
+        distances = torch.arange(-furthest, furthest + 1)
+        found = log_bucket(distances, buckets, furthest)
+        assert torch.equal(found, theirs(distances, buckets, furthest).long())
+        assert torch.equal(found, -found.flip(0))
+        ends = log_bucket(torch.tensor([1 - furthest, furthest - 1]), buckets, furthest)
+        last = max(1, 2 * (buckets // 2) - 1)  # k − 1, if k is even
+        assert ends.tolist() == [-last, last]
+        rows = position_rows(furthest, buckets, furthest)
+        assert ((rows[1:] - rows[:-1]) >= 0).all() and rows.max() < 2 * buckets
 
 
 def test_terms_read_from_a_file_are_a_tuple_again():
@@ -443,11 +425,6 @@ def test_terms_read_from_a_file_are_a_tuple_again():
 
 
 def test_segments_are_there_where_the_configuration_says_so():
-    config = DebertaConfig(**{**SIZES, "type_vocab_size": 2})
-    encoder = drawn(deberta_encoder(config))
+    encoder = encoder_of(type_vocab_size=2)
     types = (torch.arange(7) > 3).long().expand_as(IDS)
-    with torch.no_grad():
-        other = encoder(IDS, MASK, types).last_hidden_state
-    assert not close(other, states(encoder))
-    with pytest.raises(ValueError, match="this model has no segments: leave it out"):
-        encoder_of()(IDS, MASK, types)
+    assert not close(states(encoder), states(encoder, token_type_ids=types))

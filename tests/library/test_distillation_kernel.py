@@ -7,10 +7,10 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from kernel_parts import TOLERANCE, compare, every_format, needs_gpu
+from torch import nn
 
+from course_lib.bench.traffic import traffic
 from course_lib.kernels import distillation as kernel
 from course_lib.kernels.distillation import (
     distillation_loss,
@@ -18,29 +18,39 @@ from course_lib.kernels.distillation import (
     soft_target_loss,
 )
 
-# Largest error of a gradient against float64, relative to its largest entry. bfloat16 rounds to 8
-# bits, so its scores are off by up to 2^-9 of themselves: with scores up to about 10, and T = 0.5,
-# the softmax is off by some hundredths.
-TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 5e-2}
+# Of student and teacher. bfloat16 rounds to 8 bits, so its scores are off by up to 2^-9 of
+# themselves: with scores up to about 10, and T = 0.5, the softmax is off by some hundredths. A
+# teacher's scores in bfloat16 may be rounded the other way once divided by T.
+F64, F32, BF16 = TOLERANCE
+BOUNDS = {
+    (F64, F64): 1e-10, (F32, F32): 1e-5, (BF16, BF16): 5e-2, (F32, BF16): 2e-2, (F32, F64): 1e-5,
+}  # fmt: skip
 SHAPES = [(1, 1, 1, 1), (1, 4, 3, 2), (7, 33, 5, 9), (50, 130, 16, 24)]  # N, V, H, H'
 TEMPERATURES = [0.5, 1.0, 2.0, 8.0]
+every_temperature = pytest.mark.parametrize("temperature", TEMPERATURES)
+both_twins = pytest.mark.parametrize("loss", [distillation_loss, distillation_loss_reference])
 
 
-def draw(shape, dtype=torch.float64, teacher_dtype=None):
+def draw(shape, dtype=F64, teacher_dtype=None):
     """The six tensors; those of the student require gradients."""
     count, words, width, teacher_width = shape
     generator = torch.Generator().manual_seed(0)
     drawn = []
     for wide, kind in ((width, dtype), (teacher_width, teacher_dtype or dtype)):
         for size in ((count, wide), (words, wide), (words,)):
-            x = torch.randn(size, generator=generator, dtype=torch.float64)
+            x = torch.randn(size, generator=generator, dtype=F64)
             drawn.append((x * 2 / wide**0.5 if len(size) == 2 and size[0] == words else x).to(kind))
     return [x.requires_grad_() for x in drawn[:3]] + drawn[3:]
 
 
-def in_float64(given):
-    """The same numbers, computed with exactly."""
-    return [x.detach().double().requires_grad_(x.requires_grad) for x in given]
+def compare_twins(given, temperature=2.0, bound=None):
+    return compare(
+        lambda *x: distillation_loss(*x, temperature),
+        lambda *x: distillation_loss_reference(*x, temperature),
+        given,
+        bound,
+        of_each=True,
+    )
 
 
 @pytest.fixture(params=["one chunk", "chunks that do not come out even"])
@@ -55,56 +65,37 @@ def chunks(request, monkeypatch):
 # ---- soft_target_loss ----------------------------------------------------------------------------
 
 
-def test_by_hand():
-    """Teacher (1/2, 1/2), student (1/4, 3/4): ½ ln 2 + ½ ln ⅔. At T the scores are divided by T, so
-    with T-fold scores the KL is the same and the factor T² is all that changes."""
-    student = torch.tensor([[0.25, 0.75]], dtype=torch.float64).log()
-    teacher = torch.tensor([[0.5, 0.5]], dtype=torch.float64).log()
-    by_hand = 0.5 * math.log(2) + 0.5 * math.log(2 / 3)
-    for T in TEMPERATURES:
-        loss = soft_target_loss(student * T, teacher * T, T)
-        assert loss.item() == pytest.approx(T**2 * by_hand, rel=1e-12)
-    twice = soft_target_loss(student.repeat(2, 1), teacher.repeat(2, 1), 1.0)
-    assert twice.item() == pytest.approx(by_hand, rel=1e-12)  # a mean, not a sum
-
-
-def test_gradient_by_formula_and_none_to_the_teacher():
-    """T · (softmax(s/T) − softmax(t/T)) / N."""
-    s, t = (torch.randn(3, 5, dtype=torch.float64, requires_grad=True) for _ in range(2))
-    soft_target_loss(s, t, 2.0).backward()
+@every_temperature
+def test_against_torchs_kl_and_the_gradients_formula(temperature):
+    """T · (softmax(s/T) − softmax(t/T)) / N, and nothing to the teacher."""
+    torch.manual_seed(0)
+    s, t = ((2 * torch.randn(11, 30, dtype=F64)).requires_grad_() for _ in range(2))
+    p, q = ((x.detach() / temperature).softmax(-1) for x in (s, t))
+    loss = soft_target_loss(s, t, temperature)
+    expected = nn.KLDivLoss(reduction="batchmean")(p.log(), q) * temperature**2
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-9)
+    loss.backward()
     assert t.grad is None
-    by_formula = 2.0 * ((s / 2).softmax(-1) - (t / 2).softmax(-1)).detach() / 3
-    assert (s.grad - by_formula).abs().max() < 1e-14
+    assert (s.grad - temperature * (p - q) / 11).abs().max() < 1e-12
 
 
 def test_number_formats():
     s, t = (torch.randn(4, 9, dtype=torch.float64) for _ in range(2))
-    exact = soft_target_loss(s, t, 2.0)
-    assert exact.dtype == torch.float64
+    assert soft_target_loss(s, t, 2.0).dtype == torch.float64
     assert soft_target_loss(s, t.float(), 2.0).dtype == torch.float64
     low = s.bfloat16(), t.bfloat16()
     loss = soft_target_loss(*low, 2.0)
     assert loss.dtype == torch.float32  # only the scores given are rounded
-    assert loss.item() == pytest.approx(
-        soft_target_loss(*(x.double() for x in low), 2.0).item(), rel=1e-5
-    )
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
-def test_no_positions_cost_nothing(dtype):
-    s = torch.zeros(0, 5, dtype=dtype, requires_grad=True)
-    loss = soft_target_loss(s, s.detach(), 2.0)
-    loss.backward()
-    assert loss.item() == 0 and s.grad.shape == (0, 5)
+    exact = soft_target_loss(*(x.double() for x in low), 2.0)
+    assert loss.item() == pytest.approx(exact.item(), rel=1e-5)
 
 
 @pytest.mark.parametrize("temperature", [0, -1.0, math.nan, math.inf])
-def test_a_temperature_that_is_none(temperature):
+@pytest.mark.parametrize("loss", [soft_target_loss, distillation_loss, distillation_loss_reference])
+def test_a_temperature_that_is_none(loss, temperature):
+    given = draw((2, 3, 4, 4)) if loss is not soft_target_loss else torch.zeros(2, 2, 3)
     with pytest.raises(ValueError, match="expected a number above 0"):
-        soft_target_loss(torch.zeros(2, 3), torch.zeros(2, 3), temperature)
-    for loss in (distillation_loss, distillation_loss_reference):
-        with pytest.raises(ValueError, match="expected a number above 0"):
-            loss(*draw((2, 3, 4, 4)), temperature)
+        loss(*given, temperature)
 
 
 @pytest.mark.parametrize("shapes", [((2, 3), (2, 4)), ((2, 3), (1, 3)), ((1, 2, 3), (1, 2, 3))])
@@ -116,77 +107,29 @@ def test_scores_that_cannot_be_compared(shapes):
 # ---- the twins -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("temperature", TEMPERATURES)
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@every_temperature
+@pytest.mark.parametrize("formats", BOUNDS, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_twins_agree(chunks, shape, dtype, temperature):
-    ours = draw(shape, dtype)
-    theirs = in_float64(ours)
-    fast = distillation_loss(*ours, temperature)
-    slow = distillation_loss_reference(*theirs, temperature)
-    assert fast.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
-    bound = TOLERANCE[dtype]
-    assert abs(fast.item() - slow.item()) <= bound * max(1.0, abs(slow.item()))
-    (-2.5 * fast).backward()  # as with a weight before the loss
-    (-2.5 * slow).backward()
-    for a, b in zip(ours[:3], theirs[:3], strict=True):
-        assert a.grad.dtype == dtype and a.grad.shape == a.shape
-        assert (a.grad.double() - b.grad).abs().max() <= bound * b.grad.abs().max()
+def test_twins_agree(chunks, shape, formats, temperature):
+    found = compare_twins(draw(shape, *formats), temperature, BOUNDS[formats])
+    assert found.dtype == (F64 if F64 in formats else F32)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "teacher_dtype"),
-    [(torch.float32, torch.bfloat16), (torch.float32, torch.float64)],
-    ids=str,
-)
-def test_a_teacher_in_another_format(chunks, dtype, teacher_dtype):
-    ours, theirs = (draw((7, 33, 5, 9), dtype, teacher_dtype) for _ in range(2))
-    fast = distillation_loss(*ours, 2.0)
-    slow = distillation_loss_reference(*theirs, 2.0)
-    assert fast.dtype == slow.dtype
-    fast.backward()
-    slow.backward()
-    for a, b in zip(ours[:3], theirs[:3], strict=True):
-        # A teacher's scores in bfloat16 may be rounded the other way once divided by T.
-        bound = 2e-2 if teacher_dtype == torch.bfloat16 else 1e-5
-        assert (a.grad - b.grad).abs().max() <= bound * b.grad.abs().max()
-
-
-def test_gradients_are_those_of_the_loss(chunks):
-    given = draw((14, 33, 3, 2))
-    assert torch.autograd.gradcheck(lambda *x: distillation_loss(*x, *given[3:], 2.0), given[:3])
-
-
-@pytest.mark.parametrize("loss", [distillation_loss, distillation_loss_reference])
-def test_no_positions(loss):
-    given = draw((0, 5, 3, 2))
+@every_format
+@both_twins
+def test_no_positions_cost_nothing(loss, dtype):
+    given = draw((0, 5, 3, 2), dtype)
     value = loss(*given, 2.0)
     value.backward()
     assert value.item() == 0
     assert all(x.grad.shape == x.shape and not x.grad.any() for x in given[:3])
 
 
-@pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (0, 2), ()])
-def test_gradients_only_where_they_are_wanted(chunks, wanted):
-    ours = [x.detach().requires_grad_(n in wanted) for n, x in enumerate(draw((7, 130, 5, 9)))]
-    theirs = in_float64(ours)
-    fast, slow = distillation_loss(*ours, 2.0), distillation_loss_reference(*theirs, 2.0)
-    assert fast.requires_grad == bool(wanted)
-    assert fast.item() == pytest.approx(slow.item(), rel=1e-12)
-    if wanted:
-        fast.backward()
-        slow.backward()
-    for a, b in zip(ours, theirs, strict=True):
-        assert (a.grad is None) == (b.grad is None)
-        assert a.grad is None or (a.grad - b.grad).abs().max() <= 1e-10
-
-
-def test_nothing_reaches_the_teacher():
-    given = [x.detach().requires_grad_() for x in draw((7, 33, 5, 9))]
-    distillation_loss(*given, 2.0).backward()
-    assert all(x.grad is not None for x in given[:3]) and all(x.grad is None for x in given[3:])
-    frozen = [x.detach().requires_grad_(n > 2) for n, x in enumerate(given)]
-    assert not distillation_loss(*frozen, 2.0).requires_grad
+@pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (0, 2), (), range(6), (3, 4, 5)], ids=str)
+def test_gradients_only_where_they_are_wanted_and_never_to_the_teacher(chunks, wanted):
+    given = [x.detach().requires_grad_(n in wanted) for n, x in enumerate(draw((7, 130, 5, 9)))]
+    compare_twins(given)
+    assert [n for n, x in enumerate(given) if x.grad is not None] == [n for n in wanted if n < 3]
 
 
 def test_a_second_backward_pass_gives_the_same_again():
@@ -210,45 +153,22 @@ def test_gradients_add_up_with_those_of_another_use_of_the_table():
     assert (totals[0] - totals[1]).abs().max() <= 1e-10
 
 
-class Recorded(TorchDispatchMode):
-    """Notes the largest tensor that is made, and how many matrix products are."""
-
-    def __init__(self):
-        super().__init__()
-        self.largest = self.products = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        sizes = [x.numel() for x in tree_leaves(result) if isinstance(x, Tensor)]
-        self.largest = max(self.largest, *sizes, 0)
-        self.products += func.overloadpacket in (torch.ops.aten.mm, torch.ops.aten.addmm,
-                                                 torch.ops.aten.addmm_)  # fmt: skip
-        return result
-
-
 def test_no_more_than_a_chunk_is_ever_held(monkeypatch):
-    N, V, rows = 60, 50, 8
+    N, V, rows = 60, 50, 8  # 60 positions in 8 chunks, of 8 rows at most
     monkeypatch.setattr(kernel, "CHUNK_BYTES", rows * V * 16)
-    largest = {}
-    for loss in (distillation_loss, distillation_loss_reference):
-        given = draw((N, V, 2, 2))
-        with Recorded() as seen:
-            loss(*given, 2.0).backward()
-        largest[loss] = seen.largest
-    # 60 positions in 8 chunks, of 8 rows at most.
-    assert largest[distillation_loss] == rows * V
-    assert largest[distillation_loss_reference] == N * V
+    given = draw((N, V, 2, 2))
+    for loss, most in ((distillation_loss, rows), (distillation_loss_reference, N)):
+        moved = traffic(lambda loss=loss: loss(*given, 2.0).backward())
+        assert max(op.written for op in moved) == most * V * 8
 
 
-def test_without_learning_there_are_only_the_products_of_the_forward_pass():
+@pytest.mark.parametrize(("learning", "products"), [(True, 4), (False, 2)])
+def test_without_learning_there_are_only_the_products_of_the_forward_pass(learning, products):
     given = draw((7, 33, 5, 9))
-    products = {}
-    for learning in (True, False):
-        with Recorded() as seen, torch.set_grad_enabled(learning):
-            loss = distillation_loss(*given, 2.0)
-        assert loss.requires_grad == learning
-        products[learning] = seen.products
-    assert products == {True: 4, False: 2}
+    with torch.set_grad_enabled(learning):
+        assert distillation_loss(*given, 2.0).requires_grad == learning
+        moved = traffic(lambda: distillation_loss(*given, 2.0))
+    assert sum(op.flops > 0 for op in moved) == products
 
 
 def test_gradients_of_gradients_are_refused():
@@ -261,35 +181,26 @@ def test_gradients_of_gradients_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "dtype", "says"),
     [
-        ({0: (7, 4)}, r"student_hidden.*expected \(N, H\), \(V, H\) and \(V,\)"),
-        ({5: (32,)}, r"teacher_hidden.*expected \(N, H\), \(V, H\) and \(V,\)"),
-        ({0: (1, 7, 5)}, r"expected \(N, H\), \(V, H\) and \(V,\)"),
-        ({3: (6, 9)}, "the same positions and the same vocabulary"),
-        ({4: (32, 9), 5: (32,)}, "the same positions and the same vocabulary"),
+        ({0: (7, 4)}, F64, r"student_hidden.*expected \(N, H\), \(V, H\) and \(V,\)"),
+        ({5: (32,)}, F64, r"teacher_hidden.*expected \(N, H\), \(V, H\) and \(V,\)"),
+        ({0: (1, 7, 5)}, F64, r"expected \(N, H\), \(V, H\) and \(V,\)"),
+        ({3: (6, 9)}, F64, "the same positions and the same vocabulary"),
+        ({4: (32, 9), 5: (32,)}, F64, "the same positions and the same vocabulary"),
+        ({0: (7, 5)}, F32, "expected one number format"),
     ],
 )
-def test_shapes_that_do_not_fit(change, says):
-    given = [torch.zeros(change.get(n, x.shape)) for n, x in enumerate(draw((7, 33, 5, 9)))]
-    for loss in (distillation_loss, distillation_loss_reference):
-        with pytest.raises(ValueError, match=says):
-            loss(*given, 2.0)
-
-
-def test_formats_that_do_not_fit():
+@both_twins
+def test_what_does_not_fit_is_refused(loss, change, dtype, says):
     given = draw((7, 33, 5, 9))
-    given[0] = given[0].float()
-    for loss in (distillation_loss, distillation_loss_reference):
-        with pytest.raises(ValueError, match="expected one number format"):
-            loss(*given, 2.0)
+    for n, shape in change.items():
+        given[n] = torch.zeros(shape, dtype=dtype)
+    with pytest.raises(ValueError, match=says):
+        loss(*given, 2.0)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@needs_gpu
 def test_twins_agree_on_a_gpu(chunks):
-    ours = [x.detach().cuda().requires_grad_(x.requires_grad) for x in draw((50, 130, 16, 24))]
-    theirs = in_float64(ours)
-    distillation_loss(*ours, 2.0).backward()
-    distillation_loss_reference(*theirs, 2.0).backward()
-    for a, b in zip(ours[:3], theirs[:3], strict=True):
-        assert (a.grad - b.grad).abs().max() <= 1e-10
+    on_gpu = (x.detach().cuda().requires_grad_(x.requires_grad) for x in draw(SHAPES[-1]))
+    compare_twins(list(on_gpu))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from objective_parts import draw_sequences, special_ids
 from torch import nn
 
 from course_lib.config import BertConfig
@@ -13,11 +14,11 @@ from course_lib.family.tinybert import fit_matrix, layer_mapping, tinybert_encod
 from course_lib.heads import BertForClassification, BertForMaskedLM
 from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
 from course_lib.objectives.pretraining import pretraining_batch, pretraining_batches
-from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
+from course_lib.objectives.sequences import Batch
 from course_lib.train.distilling import Taught
 from course_lib.train.loop import fit
 
-SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=40)
+SPECIAL = special_ids(40)
 SHAPE = {
     "vocab_size": 40, "num_heads": 2, "max_positions": 12, "hidden_dropout": 0.1,
     "attention_dropout": 0.1, "initializer_range": 0.1,
@@ -26,15 +27,6 @@ BIG = BertConfig(**SHAPE, hidden_size=16, num_layers=2, intermediate_size=32)
 NARROW = BertConfig(**SHAPE, hidden_size=8, num_layers=1, intermediate_size=16)
 INNER = {"attention": 0.0, "hidden": 0.0, "embedding": 0.0}
 STEPS = 12
-
-
-def draw_sequences(count=32, tokens=12):
-    make = torch.Generator().manual_seed(0)
-    ids = torch.randint(5, 40, (count, tokens), generator=make)
-    real = torch.arange(tokens) < torch.randint(6, tokens + 1, (count, 1), generator=make)
-    ids[:, 0] = SPECIAL.cls
-    ids[~real] = SPECIAL.pad
-    return PackedSequences(ids, real.long(), torch.zeros_like(ids))
 
 
 def distilbert_case(**weights):
@@ -67,7 +59,7 @@ def classifier_case():
 
 
 def word_batches(**settings):
-    return pretraining_batches(draw_sequences(), SPECIAL, batch_size=8, **settings)
+    return pretraining_batches(draw_sequences(SPECIAL, 32, 12), SPECIAL, batch_size=8, **settings)
 
 
 CASES = {"DistilBERT": distilbert_case, "TinyBERT": tinybert_case, "classifiers": classifier_case}
@@ -84,13 +76,10 @@ def train(case, checkpoint=None, callbacks=(), steps=STEPS):
     return pair, history
 
 
-def weights(model):
-    return {name: value.clone() for name, value in model.state_dict().items()}
-
-
 def same_bits(a, b):
     """Of weights that were left alone; and of a run that is repeated, or stopped and resumed, on
     the same machine, with the same versions, precision and thread count."""
+    a, b = a.state_dict(), b.state_dict()
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
@@ -103,9 +92,9 @@ def test_the_teacher_never_moves_and_the_student_does(case):
     before = case()[0]
     modes = []
     pair, _ = train(case, callbacks=[lambda report: modes.append(modes_of(report.model))])
-    assert same_bits(weights(pair.teacher), weights(before.teacher))
+    assert same_bits(pair.teacher, before.teacher)
     assert all(p.grad is None and not p.requires_grad for p in pair.teacher.parameters())
-    for name, value in weights(pair.student).items():
+    for name, value in pair.student.state_dict().items():
         moved = not torch.equal(value, before.student.state_dict()[name])
         # Nothing asks the key's bias: the softmax is blind to it. But rounding may move it.
         assert moved or name.endswith("key.bias"), name
@@ -126,7 +115,7 @@ def test_the_teacher_stays_in_evaluation_mode():
     assert pair.train() is pair and modes_of(pair) == (True, True, False)
     pair.eval()
     assert modes_of(pair) == (False, False, False)
-    sequences = draw_sequences(4)
+    sequences = draw_sequences(SPECIAL, 4, 12)
     pair.train()  # the teacher, without dropout, says the same twice; the student does not
     first, second = (pair(sequences.input_ids, sequences.attention_mask) for _ in range(2))
     assert torch.equal(first.teacher.logits, second.teacher.logits)
@@ -148,7 +137,7 @@ def test_the_student_comes_nearer(case):
 
 @torch.no_grad()
 def entropy_of_the_teacher(pair):
-    sequences = draw_sequences()
+    sequences = draw_sequences(SPECIAL, 32, 12)
     p = pair.teacher(sequences.input_ids, sequences.attention_mask).logits.softmax(-1)
     return -(p * p.log()).sum(-1).mean().item()
 
@@ -169,7 +158,7 @@ def test_a_student_of_one_shape_with_its_teacher_cannot_share_its_weights():
 
 def test_both_answer_for_every_token_wherever_words_were_masked():
     pair = distilbert_case()[0].eval()
-    batch = pretraining_batch(draw_sequences(4), SPECIAL)
+    batch = pretraining_batch(draw_sequences(SPECIAL, 4, 12), SPECIAL)
     out = pair(**batch.inputs)
     tokens = batch.inputs["input_ids"].shape[1]
     for said, layers in ((out.student, 1), (out.teacher, 2)):
@@ -181,17 +170,13 @@ def test_both_answer_for_every_token_wherever_words_were_masked():
     alone = pair.teacher(*(batch.inputs[k] for k in ("input_ids", "attention_mask")))
     assert torch.equal(alone.logits, out.teacher.logits)
     assert not out.teacher.logits.requires_grad and out.student.logits.requires_grad
-
-
-def test_without_a_mask_every_token_is_real():
-    pair = distilbert_case()[0]
-    out = pair(torch.full((2, 5), 7))
-    assert out.real.dtype == torch.bool and out.real.all() and out.real.shape == (2, 5)
+    unmasked = pair(torch.full((2, 5), 7)).real  # without a mask every token is real
+    assert unmasked.dtype == torch.bool and unmasked.all() and unmasked.shape == (2, 5)
 
 
 def test_states_are_widened_by_the_one_matrix():
     pair = tinybert_case()[0].eval()
-    sequences = draw_sequences(4)
+    sequences = draw_sequences(SPECIAL, 4, 12)
     out = pair(sequences.input_ids, sequences.attention_mask)
     assert len(out.widened) == len(out.student.hidden_states) == 2
     for wide, state in zip(out.widened, out.student.hidden_states, strict=True):
@@ -202,20 +187,14 @@ def test_states_are_widened_by_the_one_matrix():
 # ---------------------------------------------------------------- to the bit
 
 
-@every_case
-def test_the_same_seed_ends_in_the_same_weights(case):
-    (first, curve), (again, curve_again) = train(case), train(case)
-    assert curve.losses == curve_again.losses
-    assert same_bits(weights(first), weights(again))
+class Stop(Exception):
+    """The run is stopped, as if killed."""
 
 
 @every_case
-def test_stopping_and_going_on_changes_nothing(case, tmp_path):
+def test_repeated_or_stopped_and_resumed_it_ends_in_the_same_bits(case, tmp_path):
     whole, curve = train(case)
     path = tmp_path / "run.safetensors"
-
-    class Stop(Exception):
-        pass
 
     def stop(report):
         if report.step == 6:
@@ -223,9 +202,9 @@ def test_stopping_and_going_on_changes_nothing(case, tmp_path):
 
     with pytest.raises(Stop):
         train(case, path, [stop])
-    resumed, curve_resumed = train(case, path)
-    assert curve_resumed.losses == curve.losses
-    assert same_bits(weights(resumed), weights(whole))
+    for again, curve_again in (train(case), train(case, path)):
+        assert curve_again.losses == curve.losses
+        assert same_bits(again, whole)
 
 
 def test_a_batch_in_parts_is_refused():

@@ -56,7 +56,7 @@ def test_a_module_by_hand(tmp_path: Path):
     (tmp_path / "m.py").write_text(MODULE, encoding="utf-8")
     assert module_paragraphs(tmp_path / "m.py") == [
         "A small module that exists only so that its words can be read by a test.",
-        "See Thing and code for the many details of this page.".replace("Thing", "package.Thing"),
+        "See package.Thing and code for the many details of this page.",
         "A box holds things, and it does so until the box is emptied by somebody.",
         "How many things fit into the box before it is full to the brim.",
         "Open the box, which makes a noise that nobody has ever heard before.",

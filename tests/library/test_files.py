@@ -63,3 +63,14 @@ def test_a_damaged_manifest_is_refused(data):
     manifest.write_text(manifest.read_text()[:30])
     with pytest.raises(files.DamagedDataError, match=r"MANIFEST.* expected a SHA-256"):
         files.data_path("words.txt")
+
+
+def test_the_manifest_lists_exactly_the_files_of_data_as_they_are(root):
+    data = root / "data"
+    here = {
+        path.relative_to(data).as_posix(): files.sha256_of(path)
+        for path in data.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and ".tmp" not in path.name
+    }
+    del here[files.MANIFEST]
+    assert files.read_manifest(data) == here, "run `python -m course_lib.files --write-manifest`"

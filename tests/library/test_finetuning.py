@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,14 +12,14 @@ from torch import nn
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
 from course_lib.heads import (
+    BertForClassification,
     BertForQuestionAnswering,
     BertForTokenClassification,
-    ClassifierOutput,
     SpanOutput,
     TokenClassifierOutput,
 )
 from course_lib.objectives.classification import classification_loss
-from course_lib.objectives.pretraining import counted_together, split_batch
+from course_lib.objectives.pretraining import split_batch
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.english import Answer, Question, TaggedSentence
 from course_lib.text.features import question_sequences, tagged_sequences
@@ -43,11 +44,17 @@ from course_lib.train.finetuning import (
     text_inputs,
 )
 
+WORDS = WordPiece.from_words(
+    ["ann", "bob", "lee", "york", "rome", "##shire", "met", "is", "in", "who", "where", ".", "?"]
+)
 CONFIG = BertConfig(
-    vocab_size=30, hidden_size=16, num_layers=1, num_heads=2, intermediate_size=32,
-    max_positions=10, hidden_dropout=0.1, initializer_range=0.1,
+    vocab_size=30, hidden_size=24, num_layers=2, num_heads=2, intermediate_size=48,
+    max_positions=24, hidden_dropout=0.0, attention_dropout=0.0, initializer_range=0.1,
 )  # fmt: skip
 NAMES = ("low", "middle", "high")
+TAGS = ("O", "B-PER", "I-PER", "B-LOC")
+PLACES = ("york", "yorkshire", "rome")
+POOLER = {"encoder.pooler.dense.weight", "encoder.pooler.dense.bias"}
 
 
 def toy(count=60, seed=0):
@@ -61,185 +68,6 @@ def toy(count=60, seed=0):
     return LabelledSequences(
         PackedSequences(ids * mask, mask, torch.zeros_like(ids)), labels, NAMES
     )
-
-
-def encoder(pooler=False):
-    torch.manual_seed(0)
-    return Encoder(CONFIG, pooler=Pooler(CONFIG) if pooler else None)
-
-
-def bits(model):
-    return {name: value.clone() for name, value in model.state_dict().items()}
-
-
-def same_bits(a, b):
-    """Of weights that were left alone; and of a run that is repeated, on the same machine, with
-    the same versions, precision and thread count."""
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
-
-
-def test_it_learns_a_toy_and_the_encoder_given_stays_as_it_is():
-    given, task = encoder(), toy()
-    given.requires_grad_(False)  # a frozen encoder, such as a teacher's, is trained in its copy
-    before = bits(given)
-    # From some fresh weights a hundred steps are too few; which they are, torch's version decides.
-    model = finetune(given, task, steps=300, learning_rate=1e-2, precision="float32")
-    assert class_accuracy(model, task) == 1.0 and class_accuracy(model, toy(seed=1)) > 0.9
-    assert same_bits(bits(given), before) and given.pooler is None
-    assert not any(p.requires_grad for p in given.parameters())
-    for name, value in bits(model.encoder).items():
-        if name in before and not name.endswith("key.bias"):
-            assert not torch.equal(value, before[name]), name  # the whole encoder was trained
-    assert model.names == NAMES and not model.training
-    said = predicted_classes(model, task)
-    assert said == [NAMES[n] for n in task.labels.tolist()]
-
-
-def test_the_same_seed_ends_in_the_same_weights():
-    runs = [
-        bits(finetune(encoder(), toy(), steps=4, seed=seed, precision="float32"))
-        for seed in (0, 0, 1)
-    ]
-    assert same_bits(runs[0], runs[1]) and not same_bits(runs[0], runs[2])
-
-
-def test_a_pooler_is_kept_where_there_is_one_and_drawn_where_not():
-    given = encoder(pooler=True)
-    model = classifier_on(given, 3)
-    assert model.encoder is not given
-    assert torch.equal(model.encoder.pooler.dense.weight, given.pooler.dense.weight)
-    fresh = classifier_on(encoder(), 3).encoder.pooler.dense
-    assert fresh.weight.abs().max() <= 2 * CONFIG.initializer_range and not fresh.bias.any()
-    one, same, other = (classifier_on(encoder(), 3, seed) for seed in (4, 4, 5))
-    assert same_bits(bits(one), bits(same))
-    assert not torch.equal(one.classifier.weight, other.classifier.weight)
-
-
-# ---------------------------------------------------------------- batches
-
-
-def row_numbers(task, batch):
-    """Which of the task's texts a batch holds."""
-    ids = batch.inputs["input_ids"]
-    wide = torch.nn.functional.pad(ids, (0, task.sequences.input_ids.shape[1] - ids.shape[1]))
-    same = (wide[:, None] == task.sequences.input_ids[None]).all(-1)
-    assert (same.sum(1) == 1).all()
-    return same.int().argmax(1).tolist()
-
-
-def test_an_epoch_visits_each_text_once():
-    task = toy(60)
-    batches = labelled_batches(task, 12, seed=3)
-    epochs = [
-        [n for step in range(5 * e, 5 * e + 5) for n in row_numbers(task, batches(step))]
-        for e in range(2)
-    ]
-    for epoch in epochs:
-        assert sorted(epoch) == list(range(60))
-    assert epochs[0] != epochs[1]  # in another order
-
-
-def test_what_fills_no_batch_is_left_for_another_epoch():
-    task = toy(10)
-    batches = labelled_batches(task, 4)
-    seen = [row_numbers(task, batches(0)) + row_numbers(task, batches(1))]
-    assert len(set(seen[0])) == 8
-    many = {n for step in range(40) for n in row_numbers(task, batches(step))}
-    assert many == set(range(10))
-
-
-def test_a_batch_is_a_function_of_the_step_and_carries_its_labels():
-    task = toy()
-    batches = labelled_batches(task, 16, seed=1)
-    late = batches(7)
-    batches(2)
-    again = labelled_batches(task, 16, seed=1)(7)
-    assert all(torch.equal(late.inputs[name], again.inputs[name]) for name in late.inputs)
-    which = row_numbers(task, late)
-    assert torch.equal(late.targets["classes"], task.labels[which])
-    assert row_numbers(task, labelled_batches(task, 16, seed=2)(7)) != which
-
-
-def test_texts_are_cut_to_the_longest():
-    task = toy()
-    short = task[task.sequences.attention_mask.sum(1) == 7]
-    inputs = text_inputs(short)
-    assert {x.shape[1] for x in inputs.values()} == {7}
-    assert torch.equal(inputs["input_ids"], short.sequences.input_ids[:, :7])
-
-
-@pytest.mark.parametrize("batch_size", [0, 61])
-def test_a_batch_that_cannot_be_filled_is_refused(batch_size):
-    with pytest.raises(ValueError, match=f"batch_size={batch_size} was given for 60 texts"):
-        labelled_batches(toy(), batch_size)
-    with pytest.raises(ValueError, match="batch_size=16 was given for 10 texts"):
-        finetune(encoder(), toy(10), steps=1)
-
-
-# ---------------------------------------------------------------- accuracy
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_accuracy_leaves_the_mode_as_it_was(training):
-    model = classifier_on(encoder(), 3).train(training)
-    assert class_accuracy(model, toy()) == class_accuracy(model, toy())  # without dropout
-    assert model.training is training and model.encoder.training is training
-    broken = toy()
-    broken.sequences.input_ids[5, 1] = 99
-    with pytest.raises(ValueError, match="expected numbers from 0 to 29"):
-        class_accuracy(model, broken)
-    assert model.training is training
-
-
-def test_accuracy_by_hand():
-    """A classifier that always says class 1, in parts of seven texts."""
-    task, model = toy(), classifier_on(encoder(), 3)
-    torch.nn.init.zeros_(model.classifier.weight)
-    model.classifier.bias.data = torch.tensor([0.0, 1.0, 0.0])
-    expected = (task.labels == 1).double().mean().item()
-    assert class_accuracy(model, task, batch_size=7) == pytest.approx(expected)
-    assert max((task.labels == c).double().mean().item() for c in range(3)) == pytest.approx(
-        task.commonest
-    )
-
-
-def test_the_loss_is_the_mean_of_minus_log_p():
-    class Said:
-        logits = torch.tensor([[3.0, 1.0], [1.0, 1.0]]).log()
-
-    targets = {"classes": torch.tensor([0, 1])}
-    by_hand = -(torch.tensor(3 / 4).log() + torch.tensor(1 / 2).log()) / 2
-    assert classification_loss(Said, targets)["total"].item() == pytest.approx(by_hand.item())
-    part = {**targets, "num_classes": torch.tensor(8)}  # of a batch of eight texts
-    found = classification_loss(Said, part)["total"]
-    assert found.item() == pytest.approx(by_hand.item() * 2 / 8)
-
-
-def test_parts_of_a_batch_add_up():
-    task, model = toy(12), classifier_on(encoder(), 3).eval()
-    batches = labelled_batches(task, 4)
-    parts = counted_together([batches(step) for step in range(3)])
-    added = sum(classification_loss(model(**p.inputs), p.targets)["total"] for p in parts)
-    whole = classification_loss(model(**text_inputs(task)), {"classes": task.labels})["total"]
-    assert added.item() == pytest.approx(whole.item(), rel=1e-5)
-
-
-# ---------------------------------------------------------------- tags and answers
-
-WORDS = WordPiece.from_words(
-    ["ann", "bob", "lee", "york", "rome", "##shire", "met", "is", "in", "who", "where", ".", "?"]
-)
-SMALL = BertConfig(
-    vocab_size=WORDS.vocab_size, hidden_size=24, num_layers=2, num_heads=2, intermediate_size=48,
-    max_positions=24, hidden_dropout=0.0, attention_dropout=0.0, initializer_range=0.1,
-)  # fmt: skip
-TAGS = ("O", "B-PER", "I-PER", "B-LOC")
-PLACES = ("york", "yorkshire", "rome")
-
-
-def small_encoder(pooler=False):
-    torch.manual_seed(0)
-    return Encoder(SMALL, pooler=Pooler(SMALL) if pooler else None)
 
 
 def sentences(count, seed=0):
@@ -281,78 +109,208 @@ def asking(count=64, seed=0):
     return question_sequences(questions, WORDS, 24, 8)
 
 
-KINDS = {"tags": tagging, "answers": asking}
-HEADS = {"tags": BertForTokenClassification, "answers": BertForQuestionAnswering}
+KINDS = {"classes": toy, "tags": tagging, "answers": asking}
+HEADS = {
+    "classes": BertForClassification,
+    "tags": BertForTokenClassification,
+    "answers": BertForQuestionAnswering,
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def tune(task, steps, encoder=None, **more):
+def encoder(pooler=False, **changes):
+    torch.manual_seed(0)
+    config = replace(CONFIG, **changes)
+    return Encoder(config, pooler=Pooler(config) if pooler else None)
+
+
+def bits(model):
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def same_bits(a, b):
+    """Of weights that were left alone; and of a run that is repeated, on the same machine, with
+    the same versions, precision and thread count."""
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def tune(task, steps, given=None, **more):
     losses = []
     model = finetune(
-        encoder or small_encoder(), task, steps=steps, learning_rate=1e-2, precision="float32",
+        given or encoder(), task, steps=steps, learning_rate=1e-2, precision="float32",
         callbacks=[lambda report: losses.append(report.losses["total"])], **more,
     )  # fmt: skip
     return model, losses
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_tags_and_answers_are_learnt_and_the_encoder_given_stays_as_it_is(kind):
-    task, given = KINDS[kind](), small_encoder(pooler=True)
+@every_kind
+def test_it_learns_what_can_be_learnt_and_leaves_the_encoder_given_as_it_is(kind):
+    task, given = KINDS[kind](), encoder(pooler=True)
+    given.requires_grad_(False)  # a frozen encoder, such as a teacher's, is trained in its copy
     before = bits(given)
-    model, losses = tune(task, 100, given)
-    assert isinstance(model, HEADS[kind]) and model.encoder.pooler is None
+    # From some fresh weights a hundred steps are too few; which they are, torch's version decides.
+    model, losses = tune(task, 300 if kind == "classes" else 100, given)
+    assert isinstance(model, HEADS[kind]) and not model.training
+    assert (model.encoder.pooler is None) == (kind != "classes")
     assert losses[-1] < 0.1 * losses[0]
     assert task_score(model, task) == 1.0
     assert task_score(model, KINDS[kind](seed=1)) > 0.9  # texts it has not seen
     assert task_score(head_on(given, task), task) < 0.7
-    assert same_bits(bits(given), before)
+    assert same_bits(bits(given), before) and not any(p.requires_grad for p in given.parameters())
+    for name, value in bits(model.encoder).items():
+        if not name.endswith("key.bias"):
+            assert not torch.equal(value, before[name]), name  # the whole encoder was trained
+    if kind == "classes":
+        assert predicted_classes(model, task) == [NAMES[n] for n in task.labels.tolist()]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_same_seed_ends_in_the_same_weights_for_every_kind(kind):
+@every_kind
+def test_the_same_seed_ends_in_the_same_weights(kind):
     task = KINDS[kind]()
     runs = [bits(tune(task, 3, seed=seed)[0]) for seed in (0, 0, 1)]
     assert same_bits(runs[0], runs[1]) and not same_bits(runs[0], runs[2])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_frozen_encoder_keeps_its_bits_and_the_head_learns(kind):
-    task, given = KINDS[kind](), small_encoder()
+@pytest.mark.parametrize("pooler", [True, False])
+@every_kind
+def test_of_a_frozen_encoder_the_head_learns_and_a_pooler_that_was_missing(kind, pooler):
+    task, given = KINDS[kind](), encoder(pooler)
     fresh = bits(head_on(given, task))
     model, losses = tune(task, 40, given, frozen=True)
     assert losses[-1] < losses[0]
-    for name, value in bits(model).items():
-        assert torch.equal(value, fresh[name]) is name.startswith("encoder."), name
-
-
-@pytest.mark.parametrize("pooler", [True, False])
-def test_of_a_frozen_encoder_a_pooler_that_was_missing_learns(pooler):
-    given = encoder(pooler)
-    fresh = bits(classifier_on(given, 3))
-    model = finetune(given, toy(), steps=5, precision="float32", frozen=True)
     moved = {name for name, value in bits(model).items() if not torch.equal(value, fresh[name])}
-    assert {"classifier.weight", "classifier.bias"} <= moved
-    rest = {name for name in moved if not name.startswith("classifier.")}
-    assert rest == (
-        set() if pooler else {"encoder.pooler.dense.weight", "encoder.pooler.dense.bias"}
-    )
+    head = {name for name in fresh if not name.startswith("encoder.")}
+    assert moved == head | (POOLER if kind == "classes" and not pooler else set())
+
+
+def test_a_pooler_is_kept_where_there_is_one_and_drawn_where_not():
+    given = encoder(pooler=True)
+    model = classifier_on(given, 3)
+    assert model.encoder is not given
+    assert torch.equal(model.encoder.pooler.dense.weight, given.pooler.dense.weight)
+    fresh = classifier_on(encoder(), 3).encoder.pooler.dense
+    assert fresh.weight.abs().max() <= 2 * CONFIG.initializer_range and not fresh.bias.any()
+    one, same, other = (classifier_on(encoder(), 3, seed) for seed in (4, 4, 5))
+    assert same_bits(bits(one), bits(same))
+    assert not torch.equal(one.classifier.weight, other.classifier.weight)
 
 
 def test_heads_keep_the_names_of_their_labels():
     assert head_on(encoder(), toy()).names == NAMES
-    assert head_on(small_encoder(), tagging()).names == TAGS
+    assert head_on(encoder(), tagging()).names == TAGS
     assert classifier_on(encoder(), 2).names == ("LABEL_0", "LABEL_1")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_batches_carry_the_targets_of_their_sequences(kind):
+# ---------------------------------------------------------------- batches
+
+
+def row_numbers(task, batch):
+    """Which of the task's texts a batch holds."""
+    ids = batch.inputs["input_ids"]
+    wide = torch.nn.functional.pad(ids, (0, task.sequences.input_ids.shape[1] - ids.shape[1]))
+    same = (wide[:, None] == task.sequences.input_ids[None]).all(-1)
+    assert (same.sum(1) == 1).all()
+    return same.int().argmax(1).tolist()
+
+
+@pytest.mark.parametrize("count", [60, 62])
+def test_an_epoch_visits_each_text_once(count):
+    """What fills no batch is left for another epoch."""
+    task = toy(count)
+    batches = labelled_batches(task, 12, seed=3)
+    epochs = [
+        [n for step in range(5 * e, 5 * e + 5) for n in row_numbers(task, batches(step))]
+        for e in range(20)
+    ]
+    assert all(len(set(epoch)) == 60 for epoch in epochs)
+    assert epochs[0] != epochs[1]  # in another order
+    assert {n for epoch in epochs for n in epoch} == set(range(count))
+
+
+@every_kind
+def test_a_batch_is_a_function_of_the_step_and_carries_its_targets(kind):
     task = KINDS[kind]()
-    batch = labelled_batches(task, 8, seed=1)(2)
-    part = task[torch.tensor(row_numbers(task, batch))]
-    assert batch.targets.keys() == targets_of(part).keys()
-    for name, value in targets_of(part).items():
-        assert torch.equal(batch.targets[name], value)
+    batches = labelled_batches(task, 8, seed=1)
+    late = batches(7)
+    batches(2)
+    again = labelled_batches(task, 8, seed=1)(7)
+    assert all(torch.equal(late.inputs[name], again.inputs[name]) for name in late.inputs)
+    which = row_numbers(task, late)
+    assert row_numbers(task, labelled_batches(task, 8, seed=2)(7)) != which
+    expected = targets_of(task[torch.tensor(which)])
+    assert late.targets.keys() == expected.keys()
+    assert all(torch.equal(late.targets[name], value) for name, value in expected.items())
     if kind == "tags":
-        assert batch.targets["token_labels"].shape == batch.inputs["input_ids"].shape
+        assert late.targets["token_labels"].shape == late.inputs["input_ids"].shape
+    if kind == "classes":
+        assert torch.equal(late.targets["classes"], task.labels[which])
+
+
+def test_texts_are_cut_to_the_longest():
+    task = toy()
+    short = task[task.sequences.attention_mask.sum(1) == 7]
+    inputs = text_inputs(short)
+    assert {x.shape[1] for x in inputs.values()} == {7}
+    assert torch.equal(inputs["input_ids"], short.sequences.input_ids[:, :7])
+
+
+@pytest.mark.parametrize("batch_size", [0, 61])
+def test_a_batch_that_cannot_be_filled_is_refused(batch_size):
+    with pytest.raises(ValueError, match=f"batch_size={batch_size} was given for 60 texts"):
+        labelled_batches(toy(), batch_size)
+    with pytest.raises(ValueError, match="batch_size=16 was given for 10 texts"):
+        finetune(encoder(), toy(10), steps=1)
+
+
+@every_kind
+def test_parts_of_a_batch_add_up(kind):
+    """As parts of one batch they are padded alike: a span's softmax goes over padding, too."""
+    task = KINDS[kind](12)
+    model, loss = head_on(encoder(), task).eval(), LOSSES[type(task)]
+    whole = labelled_batches(task, 7)(0)
+    parts = split_batch(whole, 3)
+    added = sum(loss(model(**p.inputs), p.targets)["total"] for p in parts)
+    together = loss(model(**whole.inputs), whole.targets)["total"]
+    assert added.item() == pytest.approx(together.item(), rel=1e-5)
+
+
+# ---------------------------------------------------------------- accuracy
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_accuracy_leaves_the_mode_as_it_was(training):
+    model = classifier_on(encoder(hidden_dropout=0.1), 3).train(training)
+    assert class_accuracy(model, toy()) == class_accuracy(model, toy())  # without dropout
+    assert model.training is training and model.encoder.training is training
+    broken = toy()
+    broken.sequences.input_ids[5, 1] = 99
+    with pytest.raises(ValueError, match="expected numbers from 0 to 29"):
+        class_accuracy(model, broken)
+    assert model.training is training
+
+
+def test_accuracy_by_hand():
+    """A classifier that always says class 1, in parts of seven texts."""
+    task, model = toy(), classifier_on(encoder(), 3)
+    torch.nn.init.zeros_(model.classifier.weight)
+    model.classifier.bias.data = torch.tensor([0.0, 1.0, 0.0])
+    shares = [(task.labels == c).double().mean().item() for c in range(3)]
+    assert class_accuracy(model, task, batch_size=7) == pytest.approx(shares[1])
+    assert task_score(model, task) == pytest.approx(shares[1])
+    assert predicted_classes(model, task) == ["middle"] * 60
+    assert task.commonest == pytest.approx(max(shares))
+
+
+def test_the_loss_is_the_mean_of_minus_log_p():
+    class Said:
+        logits = torch.tensor([[3.0, 1.0], [1.0, 1.0]]).log()
+
+    targets = {"classes": torch.tensor([0, 1])}
+    by_hand = -(torch.tensor(3 / 4).log() + torch.tensor(1 / 2).log()) / 2
+    assert classification_loss(Said, targets)["total"].item() == pytest.approx(by_hand.item())
+    part = {**targets, "num_classes": torch.tensor(8)}  # of a batch of eight texts
+    found = classification_loss(Said, part)["total"]
+    assert found.item() == pytest.approx(by_hand.item() * 2 / 8)
 
 
 # ---------------------------------------------------------------- scores by hand
@@ -364,10 +322,8 @@ class Told(nn.Module):
 
     def __init__(self, kind, scores):
         super().__init__()
-        self.kind, self.table = (
-            kind,
-            torch.zeros(WORDS.vocab_size, len(next(iter(scores.values())))),
-        )
+        self.kind = kind
+        self.table = torch.zeros(WORDS.vocab_size, len(next(iter(scores.values()))))
         for token, values in scores.items():
             self.table[WORDS.id(token)] = torch.tensor(values)
 
@@ -375,8 +331,6 @@ class Told(nn.Module):
         scores = self.table[input_ids]
         if self.kind == "tags":
             return TokenClassifierOutput(scores)
-        if self.kind == "classes":
-            return ClassifierOutput(scores.sum(dim=1))
         scores[:, 0] = torch.stack([attention_mask.sum(1), torch.zeros(len(input_ids))], dim=1)
         return SpanOutput(*scores.unbind(-1))
 
@@ -397,9 +351,8 @@ def test_tags_are_read_off_first_pieces():
         sentence("lee .", "B-PER O"),
         sentence("ann met ann lee ann lee ann .", "B-PER O B-PER I-PER B-PER I-PER B-PER O"),
     ]
-    task = tagged_sequences(
-        told, "entities", WORDS, 9, TAGS
-    )  # of the last sentence seven words fit
+    # Of the last sentence seven words fit.
+    task = tagged_sequences(told, "entities", WORDS, 9, TAGS)
     model = Told("tags", LETTERS)
     said = [
         ["B-PER", "I-PER", "O", "O", "B-LOC", "O"],  # not the O of ##shire
@@ -424,9 +377,8 @@ def test_sentences_without_tags_take_the_names_of_the_model():
     told = [sentence("ann lee .", "O O O")]
     model = Told("tags", LETTERS)
     model.names = TAGS
-    assert predicted_tags(model, tagged_sequences(told, None, WORDS, 8)) == [
-        ["B-PER", "I-PER", "O"]
-    ]
+    task = tagged_sequences(told, None, WORDS, 8)
+    assert predicted_tags(model, task) == [["B-PER", "I-PER", "O"]]
 
 
 PASSAGE = "Ann met Bob in York. Lee is in Rome."
@@ -482,22 +434,13 @@ def test_answers_are_given_above_the_threshold():
         assert task_score(model, task, threshold) == scores.f1 == (with_answer + without) / 2
 
 
-def test_classes_are_scored_text_by_text():
-    ids = torch.tensor([[2, WORDS.id("ann"), 3], [2, WORDS.id("lee"), 3], [2, WORDS.id("."), 3]])
-    sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
-    task = LabelledSequences(sequences, torch.tensor([0, 1, 0]), ("no", "yes"))
-    model = Told("classes", {"ann": [1.0, 0.0], "lee": [0.0, 1.0], ".": [0.0, 1.0]})
-    assert predicted_classes(model, task) == ["no", "yes", "yes"]
-    assert task_score(model, task) == pytest.approx(2 / 3)
-
-
 # ---------------------------------------------------------------- outputs in batches
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["tags", "answers"])
 def test_outputs_are_padded_to_the_sequences_and_do_not_depend_on_the_batch(kind):
     task = KINDS[kind](12)
-    model = head_on(small_encoder(), task).train()
+    model = head_on(encoder(), task).train()
     names = ["logits"] if kind == "tags" else ["start_logits", "end_logits"]
     length = task.sequences.input_ids.shape[1]
     for batch_size in (1, 5, 64):
@@ -512,15 +455,3 @@ def test_outputs_are_padded_to_the_sequences_and_do_not_depend_on_the_batch(kind
                 torch.testing.assert_close(scores[n, :used], alone)
             model.train()
     assert not found[0][:, int(task.sequences.attention_mask.sum(1).max()) :].any()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_parts_of_a_batch_add_up_for_every_kind(kind):
-    """As parts of one batch they are padded alike: a span's softmax goes over padding, too."""
-    task = KINDS[kind](12)
-    model, loss = head_on(small_encoder(), task).eval(), LOSSES[type(task)]
-    whole = labelled_batches(task, 7)(0)
-    parts = split_batch(whole, 3)
-    added = sum(loss(model(**p.inputs), p.targets)["total"] for p in parts)
-    together = loss(model(**whole.inputs), whole.targets)["total"]
-    assert added.item() == pytest.approx(together.item(), rel=1e-5)

@@ -4,9 +4,11 @@ rows of its table against transformers', and the rules that choose a path."""
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import pytest
 import torch
+from kernel_parts import TOLERANCE, compare, draw_mask, every_format, every_mask, watch
 
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
@@ -30,7 +32,7 @@ from course_lib.kernels.disentangled import (
 from course_lib.kernels.positions import log_bucket, position_rows, row_table
 
 # bfloat16 rounds to 8 bits at every product, sum and weight.
-TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 4e-2}
+BOUNDS = {**TOLERANCE, torch.bfloat16: 4e-2}
 SPANS = {"wide": (100, None), "clamped": (4, None), "buckets": (8, 32)}  # span, furthest
 BATCH, HEADS, WIDTH = 2, 3, 8
 
@@ -62,40 +64,24 @@ def draw(tokens, dtype=torch.float64, span=100, furthest=None, terms="both", ask
     return [q, k, v, *tables], position_rows(tokens, span, furthest)
 
 
-def draw_mask(kind, tokens):
-    if kind == "none":
-        return None
-    mask = torch.ones(BATCH, tokens, dtype=torch.long)
-    if kind == "padding":
-        mask[0, tokens // 2 + 1 :] = 0
-    if kind == "a row without real tokens":
-        mask[0] = 0
-    return mask
+def compare_paths(
+    path, tokens, spans="wide", dtype=torch.float64, mask="none", at=None, wanted=range(5), **drawn
+):
+    """Outputs and gradients against the reference; and without gradients, the same outputs."""
+    given, rows = draw(tokens, dtype, *SPANS[spans], **drawn)
+    given = [x if x is None or n in wanted else x.detach() for n, x in enumerate(given)]
+    mask = draw_mask(mask, BATCH, tokens)
 
+    def fast(*given):
+        return disentangled_attention(*given, rows, mask, at=at, path=path)
 
-def in_float64(given):
-    return [None if x is None else x.detach().double().requires_grad_() for x in given]
+    def slow(*given):
+        return disentangled_attention_reference(*given, rows, mask, at=at)[0]
 
-
-def compare(path, given, rows, dtype, mask=None, at=None):
-    """Outputs and gradients against the reference on the same numbers in float64."""
-    theirs = in_float64(given)
-    fast = disentangled_attention(*given, rows, mask, at=at, path=path)
-    slow = disentangled_attention_reference(*theirs, rows, mask, at=at)[0]
-    assert fast.shape == slow.shape and fast.dtype == dtype
-    bound = TOLERANCE[dtype]
-    assert (fast.double() - slow).abs().max() <= bound * max(1, slow.abs().max().item())
+    found = compare(fast, slow, given, BOUNDS[dtype])
+    assert found.dtype == dtype
     with torch.no_grad():
-        again = disentangled_attention(*given, rows, mask, at=at, path=path)
-    assert (fast - again).abs().max() <= bound
-    upstream = torch.linspace(-1, 1, fast.numel(), dtype=torch.float64).view_as(slow)
-    (fast.double() * upstream).mean().backward()
-    (slow * upstream).mean().backward()
-    pairs = [(a.grad, b.grad) for a, b in zip(given, theirs, strict=True) if a is not None]
-    pairs = [(a, b) for a, b in pairs if b is not None]
-    largest = max(b.abs().max().item() for _, b in pairs)
-    for a, b in pairs:
-        assert a is not None and (a.double() - b).abs().max() <= 2 * bound * largest
+        assert (found - fast(*given)).abs().max() <= BOUNDS[dtype]
 
 
 # ---- the terms -----------------------------------------------------------------------------------
@@ -106,15 +92,11 @@ def test_the_terms_pair_by_pair():
     (q, k, _, pk, pq), rows = draw(5, span=3)
     q, k, pk, pq = (x.detach() for x in (q, k, pk, pq))
     parts = score_parts(q, k, pk, pq, rows)
-    for b in range(BATCH):
-        for a in range(HEADS):
-            for i in range(5):
-                for j in range(5):
-                    row = min(max(i - j + 3, 0), 5)
-                    by_hand = (q[b, a, i] @ k[b, a, j], q[b, a, i] @ pk[a, row])
-                    by_hand += (k[b, a, j] @ pq[a, row],)
-                    for part, value in zip(parts, by_hand, strict=True):
-                        assert part[b, a, i, j].item() == pytest.approx(value.item(), abs=1e-12)
+    for b, a, i, j in product(range(BATCH), range(HEADS), range(5), range(5)):
+        row = min(max(i - j + 3, 0), 5)
+        by_hand = q[b, a, i] @ k[b, a, j], q[b, a, i] @ pk[a, row], k[b, a, j] @ pq[a, row]
+        for part, value in zip(parts, by_hand, strict=True):
+            assert part[b, a, i, j].item() == pytest.approx(value.item(), abs=1e-12)
 
 
 def test_the_three_terms_together_have_variance_3d():
@@ -172,81 +154,40 @@ def test_rows_that_cannot_be(settings):
 
 # ---- the twins -----------------------------------------------------------------------------------
 
+both_paths = pytest.mark.parametrize("path", ["gathered", "skewed"])
 
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+
+@every_format
 @pytest.mark.parametrize("tokens", [1, 2, 17, 65])
 @pytest.mark.parametrize("spans", SPANS)
-@pytest.mark.parametrize("path", ["gathered", "skewed"])
+@both_paths
 def test_paths_agree(tiles, path, spans, tokens, dtype):
-    given, rows = draw(tokens, dtype, *SPANS[spans])
-    compare(path, given, rows, dtype)
+    compare_paths(path, tokens, spans, dtype)
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
-@pytest.mark.parametrize("kind", ["all real", "padding", "a row without real tokens"])
-@pytest.mark.parametrize("path", ["gathered", "skewed"])
+@every_format
+@every_mask
+@both_paths
 def test_paths_agree_under_a_mask(tiles, path, kind, dtype):
-    given, rows = draw(33, dtype)
-    compare(path, given, rows, dtype, draw_mask(kind, 33))
+    compare_paths(path, 33, dtype=dtype, mask=kind)
 
 
 @pytest.mark.parametrize("terms", ["c2p", "p2c", "none"])
 @pytest.mark.parametrize("path", DISENTANGLED_PATHS[:3])
 def test_paths_agree_without_a_term(tiles, path, terms):
-    given, rows = draw(20, terms=terms)
-    compare(path, given, rows, torch.float64, draw_mask("padding", 20))
+    compare_paths(path, 20, mask="padding", terms=terms)
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@every_format
 @pytest.mark.parametrize("path", ["auto", "gathered", "skewed"])
 def test_some_tokens_ask(path, dtype):
-    given, rows = draw(17, dtype, *SPANS["buckets"], asking=3)
     at = torch.tensor([[0, 16, 5], [3, 3, 9]])
-    compare(path, given, rows, dtype, draw_mask("padding", 17), at)
+    compare_paths(path, 17, "buckets", dtype, "padding", at, asking=3)
 
 
-@pytest.mark.parametrize("kind", ["none", "padding"])
-def test_gradients_are_those_of_finite_differences(monkeypatch, kind):
-    monkeypatch.setattr(kernel, "TILE", 2)
-    given, rows = draw(5, span=3)
-    given = [x.detach()[..., :2, :, :2].clone().requires_grad_() for x in given]
-    mask = draw_mask(kind, 5)
-
-    def mixed(*x):
-        return disentangled_attention(*x, rows, mask, path="skewed")
-
-    assert torch.autograd.gradcheck(mixed, given, nondet_tol=1e-12)
-
-
-def test_only_what_is_asked_for_gets_a_gradient():
-    given, rows = draw(9)
-    frozen = [x.detach() for x in given]
-    wanted, _ = draw(9)
-    whole = disentangled_attention(*wanted, rows, path="skewed")
-    whole.sum().backward()
-    alone = disentangled_attention(*frozen[:3], given[3], frozen[4], rows, path="skewed")
-    alone.sum().backward()
-    assert (alone - whole).abs().max() <= 1e-12
-    assert (given[3].grad - wanted[3].grad).abs().max() <= 1e-10
-
-
-def test_inputs_are_left_as_they_were(tiles):
-    given, rows = draw(40)
-    before = [x.detach().clone() for x in given]
-    disentangled_attention(*given, rows, draw_mask("padding", 40), path="skewed").sum().backward()
-    assert all(torch.equal(a, b) for a, b in zip(given, before, strict=True))
-
-
-def test_what_a_hidden_key_holds_does_not_matter(tiles):
-    (q, k, v, pk, pq), rows = draw(40)
-    mask = draw_mask("padding", 40)
-    poisoned = [x.detach().clone() for x in (k, v)]
-    for x in poisoned:
-        x[0, :, 21:] = 1e6
-    with torch.no_grad():
-        clean = disentangled_attention(q, k, v, pk, pq, rows, mask, path="skewed")
-        same = disentangled_attention(q, *poisoned, pk, pq, rows, mask, path="skewed")
-    assert (clean - same).abs().max() <= 1e-12
+@pytest.mark.parametrize("wanted", [(3,), (0, 4), (1,), (2,)])
+def test_only_what_is_asked_for_gets_a_gradient(wanted):
+    compare_paths("skewed", 9, wanted=wanted)
 
 
 def test_under_autocast_the_gradients_come_in_the_short_format():
@@ -303,64 +244,46 @@ def test_every_rule_names_a_path_and_its_reason(rules, known):
     assert "triton" not in {choose(rules, torch.zeros(1, dtype=d), 64) for d in TOLERANCE}
 
 
-def watch(monkeypatch, module, names):
-    called = []
-    for name in names:
-        plain = getattr(module, name)
-
-        def watched(*args, plain=plain, name=name, **known):
-            called.append(name)
-            return plain(*args, **known)
-
-        monkeypatch.setattr(module, name, watched)
-    return called
-
-
-SMALL = {
-    "vocab_size": 20,
-    "hidden_size": 16,
-    "num_heads": 2,
-    "num_layers": 2,
-    "intermediate_size": 8,
+SMALL = {"vocab_size": 20, "hidden_size": 16, "num_heads": 2, "num_layers": 2}
+SMALL["intermediate_size"] = 8
+MODELS = {
+    "BERT": (
+        lambda path: Encoder(BertConfig(**SMALL, kernels=path)),
+        (attention_kernel, ATTENTION),
+        {"reference": "attention_reference", "plain": "_plain", "fused": None},
+        ({}, {"remove_padding": True}),
+    ),
+    "DeBERTa": (
+        lambda path: deberta_v3(**SMALL, span=4, furthest=8, kernels=path),
+        (kernel, DISENTANGLED),
+        {
+            "reference": "disentangled_attention_reference",
+            "gathered": "_gathered",
+            "skewed": "_skewed",
+        },
+        ({},),
+    ),
 }
 
 
-def test_bert_takes_the_path_its_configuration_names(monkeypatch):
-    called = watch(monkeypatch, attention_kernel, ("attention_reference", "_plain"))
-    ids = torch.arange(12).view(2, 6)
-    found = {}
-    for path in ("auto", *ATTENTION_PATHS):
+@pytest.mark.parametrize("build, where, functions, hows", MODELS.values(), ids=MODELS)
+def test_a_model_takes_the_path_its_configuration_names(monkeypatch, build, where, functions, hows):
+    module, rules = where
+    called = watch(monkeypatch, module, *filter(None, functions.values()))
+    ids, found = torch.arange(12).view(2, 6), []
+    assert choose(DISENTANGLED, torch.zeros(1), 6) == "skewed"
+    for path in (*functions, "auto"):
         called.clear()
         torch.manual_seed(0)
         with torch.no_grad():
-            model = Encoder(BertConfig(**SMALL, kernels=path)).eval()
-            found[path] = model(ids).last_hidden_state
-            packed = model(ids, torch.ones_like(ids), remove_padding=True).last_hidden_state
-        assert (packed - found[path]).abs().max() < 1e-5
-        wanted = {"reference": "attention_reference", "plain": "_plain"}
-        assert path == "auto" or called == [wanted[path]] * 4 if path in wanted else not called
-    assert all((x - found["reference"]).abs().max() < 1e-5 for x in found.values())
+            model = build(path).eval()
+            found += [model(ids, torch.ones_like(ids), **how).last_hidden_state for how in hows]
+        name = functions[choose(rules, torch.zeros(1), 6) if path == "auto" else path]
+        assert [call.name for call in called] == [name] * (2 * len(hows) if name else 0)
+    assert all((x - found[0]).abs().max() < 1e-5 for x in found)
 
 
-def test_deberta_takes_the_path_its_configuration_names(monkeypatch):
-    called = watch(
-        monkeypatch, kernel, ("disentangled_attention_reference", "_gathered", "_skewed")
-    )
-    ids = torch.arange(12).view(2, 6)
-    found = {}
-    for path in ("auto", "reference", "gathered", "skewed"):
-        called.clear()
-        torch.manual_seed(0)
-        with torch.no_grad():
-            model = deberta_v3(**SMALL, span=4, furthest=8, kernels=path).eval()
-            found[path] = model(ids).last_hidden_state
-        name = "skewed" if path == "auto" else path
-        wanted = "disentangled_attention_reference" if name == "reference" else f"_{name}"
-        assert called == [wanted] * 2
-    assert all((x - found["reference"]).abs().max() < 1e-5 for x in found.values())
-
-
-def test_a_path_that_does_not_exist():
+def test_a_path_that_cannot_be_taken():
     with pytest.raises(ValueError, match="kernels='quick' was given; expected 'auto' or"):
         BertConfig(kernels="quick")
     with pytest.raises(ValueError, match="reference, plain, fused"):
@@ -370,9 +293,6 @@ def test_a_path_that_does_not_exist():
     x = torch.zeros(1, 1, 2, 4)
     with pytest.raises(ValueError, match="kernels='quick'"):
         attention_kernel.attention(x, x, x, path="quick")
-
-
-def test_triton_needs_a_gpu():
     given, rows = draw(4)
     with pytest.raises(ValueError, match="'triton' was given for tensors on 'cpu'"):
         disentangled_attention(*given, rows, path="triton")

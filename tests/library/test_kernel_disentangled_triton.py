@@ -108,9 +108,4 @@ def test_every_head_size_with_its_own_blocks(own_blocks, size, dtype):
 @needs_gpu
 def test_the_same_bits_on_many_processors(own_blocks):
     inputs, upstream = cases.draw(4, 12, 1_024, 64, 512, dtype=torch.bfloat16)
-    given = kernel.disentangled_attention_triton, inputs, upstream, position_rows(1_024, 256, 512)
-    mixed, gradients = cases.outputs_and_gradients(*given)
-    for _ in range(3):
-        again, gradients_again = cases.outputs_and_gradients(*given)
-        assert torch.equal(mixed, again)
-        assert all(torch.equal(a, b) for a, b in zip(gradients, gradients_again, strict=True))
+    cases.check_same_bits(inputs, upstream, position_rows(1_024, 256, 512), times=3)

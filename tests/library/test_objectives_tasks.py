@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED
@@ -23,14 +24,21 @@ LOG2 = math.log(2)
 
 def said(**scores: Any) -> Any:
     """What a model answered."""
-    return SimpleNamespace(
-        **{n: torch.as_tensor(x, dtype=torch.float64) for n, x in scores.items()}
-    )
+    wide = {name: torch.as_tensor(x, dtype=torch.float64) for name, x in scores.items()}
+    return SimpleNamespace(**wide)
 
 
 def drawn(*shape: int, seed: int = 0) -> Tensor:
     make = torch.Generator().manual_seed(seed)
     return torch.randn(shape, generator=make, dtype=torch.float64)
+
+
+def token_loss(logits: Any, labels: Tensor, **more: Tensor) -> Tensor:
+    return token_classification_loss(said(logits=logits), {"token_labels": labels, **more})["total"]
+
+
+def value_loss(logits: Any, values: list[float]) -> Tensor:
+    return regression_loss(said(logits=logits), {"values": torch.tensor(values)})["total"]
 
 
 # ---------------------------------------------------------------- labels of tokens
@@ -39,31 +47,15 @@ def drawn(*shape: int, seed: int = 0) -> Tensor:
 def test_token_labels_by_hand():
     """Three to one for the right label, then even: the mean of log 4/3 and log 2."""
     scores = [[[0.0, 9.0], [math.log(3), 0.0], [5.0, 5.0]]]
-    labels = torch.tensor([[IGNORED, 0, 1]])
-    found = token_classification_loss(said(logits=scores), {"token_labels": labels})["total"]
+    found = token_loss(scores, torch.tensor([[IGNORED, 0, 1]]))
     assert found.item() == pytest.approx((math.log(4 / 3) + LOG2) / 2)
 
 
-def test_what_is_not_selected_does_not_count():
+def test_token_labels_against_torchs_own_loss():
     scores, labels = drawn(3, 7, 4), torch.randint(4, (3, 7))
     labels[:, ::2] = IGNORED
-    loss = token_classification_loss(said(logits=scores), {"token_labels": labels})["total"]
-    moved = torch.where(labels[..., None] == IGNORED, 100.0, scores)
-    same = token_classification_loss(said(logits=moved), {"token_labels": labels})["total"]
-    assert loss.item() == pytest.approx(same.item(), rel=1e-12)
-    moved = scores.clone()
-    moved[0, 1] += torch.arange(4)
-    other = token_classification_loss(said(logits=moved), {"token_labels": labels})["total"]
-    assert not torch.isclose(loss, other)
-
-
-def test_rows_in_another_order_and_logits_raised_alike():
-    scores, labels = drawn(4, 5, 3), torch.randint(3, (4, 5))
-    loss = token_classification_loss(said(logits=scores), {"token_labels": labels})["total"]
-    order = torch.tensor([2, 0, 3, 1])
-    for logits, tags in ((scores[order], labels[order]), (scores + drawn(4, 5, 1), labels)):
-        again = token_classification_loss(said(logits=logits), {"token_labels": tags})["total"]
-        assert again.item() == pytest.approx(loss.item(), abs=1e-12)
+    expected = F.cross_entropy(scores.flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
+    assert token_loss(scores, labels).item() == pytest.approx(expected.item(), rel=1e-12)
 
 
 def test_unequal_parts_add_up_to_the_whole():
@@ -72,17 +64,11 @@ def test_unequal_parts_add_up_to_the_whole():
     labels[0, 2], labels[1] = 1, torch.tensor([0, 1, 2, 0, 1, 2])
     scores = drawn(3, 6, 3)
     batch = Batch({"input_ids": torch.arange(18).view(3, 6)}, {"token_labels": labels})
-    whole = token_classification_loss(said(logits=scores), batch.targets)["total"]
-    parts = split_batch(batch, 3)  # the last asks nothing at all
-    losses = [
-        token_classification_loss(said(logits=scores[[i]]), part.targets)["total"]
-        for i, part in enumerate(parts)
-    ]
+    whole = token_loss(scores, labels)
+    parts = zip(scores.split(1), split_batch(batch, 3), strict=True)  # the last asks nothing at all
+    losses = [token_classification_loss(said(logits=x), part.targets)["total"] for x, part in parts]
     assert sum(losses).item() == pytest.approx(whole.item()) and losses[2] == 0
-    row_means = [
-        token_classification_loss(said(logits=scores[[i]]), {"token_labels": labels[[i]]})["total"]
-        for i in range(2)
-    ]
+    row_means = [token_loss(scores[[i]], labels[[i]]) for i in range(2)]
     assert abs(sum(row_means).item() / 2 - whole.item()) > 0.01
 
 
@@ -90,76 +76,61 @@ def test_unequal_parts_add_up_to_the_whole():
 
 
 def test_regression_by_hand():
-    found = regression_loss(said(logits=[[1.0], [4.0]]), {"values": torch.tensor([3.0, 5.0])})
-    assert found["total"].item() == 2.5  # of 4 and 1
-    parts = counted_together([
-        Batch({}, {"values": torch.tensor([3.0])}), Batch({}, {"values": torch.tensor([5.0])})
-    ])  # fmt: skip
+    assert value_loss([[1.0], [4.0]], [3.0, 5.0]) == 2.5  # of 4 and 1
+    assert value_loss([[1.0], [4.0]], [3, 5]) == 2.5  # whole numbers
+    batches = [Batch({}, {"values": torch.tensor([value])}) for value in (3.0, 5.0)]
+    parts = zip((1.0, 4.0), counted_together(batches), strict=True)
     losses = [
-        regression_loss(said(logits=[[score]]), part.targets)["total"].item()
-        for score, part in zip((1.0, 4.0), parts, strict=True)
+        regression_loss(said(logits=[[x]]), part.targets)["total"].item() for x, part in parts
     ]
     assert losses == [2.0, 0.5]
+    short = SimpleNamespace(logits=torch.zeros(2, 1, dtype=torch.bfloat16))
+    assert regression_loss(short, {"values": torch.ones(2)})["total"].dtype == torch.float32
 
 
-def test_whole_numbers_and_short_formats():
-    whole = regression_loss(said(logits=[[1.0], [4.0]]), {"values": torch.tensor([3, 5])})
-    assert whole["total"].item() == 2.5
-    short = SimpleNamespace(logits=torch.tensor([[1.0], [4.0]], dtype=torch.bfloat16))
-    assert (
-        regression_loss(short, {"values": torch.tensor([3.0, 5.0])})["total"].dtype == torch.float32
-    )
+# ---------------------------------------------------------------- targets that do not fit
+
+LOSSES = {
+    "values": regression_loss,
+    "classes": classification_loss,
+    "token_labels": token_classification_loss,
+}
+SHAPES = r"expected \(B, 1\) and \(B,\): one number a text"
+LOST = "expected finite numbers, and none of -100"
+OUTSIDE = "were given; expected numbers from 0 to 2"
 
 
 @pytest.mark.parametrize(
-    ("logits", "values"),
+    ("name", "logits", "target", "says"),
     [
-        (torch.zeros(2, 3), torch.zeros(2)),
-        (torch.zeros(2), torch.zeros(2)),
-        (torch.zeros(2, 1), torch.zeros(2, 1)),  # would spread to (2, 2)
-        (torch.zeros(2, 1), torch.zeros(3)),
+        ("values", (2, 3), torch.zeros(2), SHAPES),
+        ("values", (2,), torch.zeros(2), SHAPES),
+        ("values", (2, 1), torch.zeros(2, 1), SHAPES),  # would spread to (2, 2)
+        ("values", (2, 1), torch.zeros(3), SHAPES),
+        *(("values", (2, 1), [1.0, bad], LOST) for bad in (math.nan, math.inf, -100.0)),
+        *(("classes", (2, 3), [1, bad], f"classes from .* {OUTSIDE}") for bad in (3, -1, -99)),
+        *(
+            ("token_labels", (1, 3, 3), [[IGNORED, 2, bad]], f"token_labels from .* {OUTSIDE}")
+            for bad in (3, -1, -99)
+        ),
+        (
+            "token_labels",
+            (2, 4, 3),
+            [[IGNORED] * 4] * 2,
+            "all -100, ignored; expected at least one",
+        ),
+        ("token_labels", (2, 4, 3), [[0] * 5] * 2, r"\(2, 5\) .* expected \(2, 4\).*same length"),
+        ("classes", (2, 3), [0, 1, 2], r"classes of shape \(3,\) .* expected \(2,\)"),
     ],
 )
-def test_shapes_that_are_no_regression(logits: Tensor, values: Tensor):
-    with pytest.raises(ValueError, match=r"expected \(B, 1\) and \(B,\): one number a text"):
-        regression_loss(SimpleNamespace(logits=logits), {"values": values})
+def test_targets_that_do_not_fit_are_refused(name, logits, target, says):
+    with pytest.raises(ValueError, match=says):
+        LOSSES[name](said(logits=torch.zeros(logits)), {name: torch.as_tensor(target)})
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -100.0])
-def test_values_that_are_no_numbers(bad: float):
-    with pytest.raises(ValueError, match="expected finite numbers, and none of -100"):
-        regression_loss(said(logits=[[0.0], [0.0]]), {"values": torch.tensor([1.0, bad])})
-
-
-# ---------------------------------------------------------------- labels that do not fit
-
-
-@pytest.mark.parametrize("label", [3, -1, -99])
-def test_a_label_outside_the_classes(label: int):
-    with pytest.raises(
-        ValueError, match=r"classes from .* were given; expected numbers from 0 to 2"
-    ):
-        classification_loss(said(logits=drawn(2, 3)), {"classes": torch.tensor([1, label])})
-    tags = torch.tensor([[IGNORED, 2, label]])
-    with pytest.raises(ValueError, match=r"token_labels from .*; expected numbers from 0 to 2"):
-        token_classification_loss(said(logits=drawn(1, 3, 3)), {"token_labels": tags})
-
-
-def test_nothing_selected_at_all():
+def test_a_part_that_asks_nothing_costs_nothing():
     nothing = torch.full((2, 4), IGNORED)
-    with pytest.raises(ValueError, match=r"all -100, ignored; expected at least one label"):
-        token_classification_loss(said(logits=drawn(2, 4, 3)), {"token_labels": nothing})
-    part = {"token_labels": nothing, "num_token_labels": torch.tensor(5)}  # others ask
-    assert token_classification_loss(said(logits=drawn(2, 4, 3)), part)["total"] == 0
-
-
-def test_labels_of_another_length():
-    with pytest.raises(ValueError, match=r"shape \(2, 5\) .* expected \(2, 4\).*same length"):
-        token_classification_loss(
-            said(logits=drawn(2, 4, 3)), {"token_labels": torch.zeros(2, 5, dtype=torch.long)}
-        )
-    with pytest.raises(ValueError, match=r"classes of shape \(3,\) .* expected \(2,\)"):
-        classification_loss(said(logits=drawn(2, 3)), {"classes": torch.tensor([0, 1, 2])})
+    assert token_loss(drawn(2, 4, 3), nothing, num_token_labels=torch.tensor(5)) == 0  # others ask
 
 
 # ---------------------------------------------------------------- answers: the loss
@@ -174,21 +145,6 @@ def test_span_loss_by_hand():
     assert found["total"].item() == pytest.approx(LOG2)
     found = span_loss(scores, {"start": torch.tensor([1]), "end": torch.tensor([2])})
     assert found["total"].item() == pytest.approx((2 * LOG2 + LOG2) / 2)
-
-
-def test_the_biases_of_span_change_no_answer():
-    """All starts raised alike: the same loss, the same best span, the same margin over silence."""
-    start, end = drawn(3, 8), drawn(3, 8, seed=1)
-    targets = {"start": torch.tensor([0, 2, 5]), "end": torch.tensor([0, 2, 7])}
-    allowed = torch.ones(3, 8, dtype=torch.bool)
-    allowed[:, 0] = False
-    losses, spans = [], []
-    for s, e in ((start, end), (start + 3, end - 2)):
-        losses.append(span_loss(said(start_logits=s, end_logits=e), targets)["total"].item())
-        spans.append(best_spans(s, e, allowed))
-    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
-    assert torch.equal(spans[0].start, spans[1].start) and torch.equal(spans[0].end, spans[1].end)
-    assert torch.allclose(spans[0].margin, spans[1].margin)
 
 
 def test_parts_of_questions_add_up():
@@ -265,45 +221,29 @@ def test_best_spans_are_those_of_a_double_loop(seed: int, dtype: torch.dtype):
         assert 0 <= found.end[row] - found.start[row] < longest
 
 
-def test_the_drawn_searches_hold_every_kind():
-    searches = [draw_search(seed) for seed in range(30)]
-    assert any(longest < 5 for *_, longest in searches)
-    assert any(longest > start.shape[1] for start, *_, longest in searches)
-    binding = [
-        not torch.equal(best_spans(s, e, a, n).score, best_spans(s, e, a, 99).score)
-        for s, e, a, n in searches
-    ]
-    assert any(binding) and not all(binding)
-    crossed = [bool((e.argmax(1) < s.argmax(1)).any()) for s, e, _, _ in searches]
-    assert any(crossed)  # the best end stands before the best start
-
-
-def test_ties_go_to_the_first_and_shortest():
-    flat = torch.zeros(1, 6)
-    allowed = torch.tensor([[False, False, True, True, True, True]])
-    found = best_spans(flat, flat, allowed)
-    assert (found.start.item(), found.end.item()) == (2, 2)
-    end = torch.tensor([[0.0, 0.0, 0.0, 1.0, 0.0, 1.0]])
-    found = best_spans(flat, end, allowed)
-    assert (found.start.item(), found.end.item()) == (2, 3)
-
-
-def test_the_best_end_before_the_best_start():
-    """Each end by itself would give the span 4 to 1; together they give one that reads forwards."""
-    start = torch.tensor([[0.0, 2.0, 0.0, 0.0, 5.0, 0.0]])
-    end = torch.tensor([[0.0, 5.0, 0.0, 0.0, 1.0, 0.0]])
-    allowed = torch.arange(6)[None] > 0
-    found = best_spans(start, end, allowed)
-    assert (found.start.item(), found.end.item(), found.score.item()) == (1, 1, 7)
-
-
-def test_where_no_answer_may_stand():
-    """The question's tokens have the best scores, and count for nothing; neither does padding."""
-    start = end = torch.tensor([[1.0, 9.0, 9.0, 2.0, 1.0, 50.0]])
-    allowed = torch.tensor([[False, False, False, True, True, False]])
-    found = best_spans(start, end, allowed)
-    assert (found.start.item(), found.end.item(), found.score.item()) == (3, 3, 4)
-    assert found.null_score.item() == 2
+@pytest.mark.parametrize(
+    ("start", "end", "allowed", "expected"),
+    [
+        # Ties go to the first and shortest.
+        ([0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0], range(2, 6), (2, 2, 0)),
+        ([0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 0, 1], range(2, 6), (2, 3, 1)),
+        # Each end by itself would give 4 to 1; together they give one that reads forwards.
+        ([0, 2, 0, 0, 5, 0], [0, 5, 0, 0, 1, 0], range(1, 6), (1, 1, 7)),
+        # The question's tokens have the best scores, and count for nothing; neither does padding.
+        ([1, 9, 9, 2, 1, 50], [1, 9, 9, 2, 1, 50], (3, 4), (3, 3, 4)),
+        # Three tokens at the longest: 1 to 5 would be better.
+        ([0, 5, 0, 2, 0, 0], [0, 1, 0, 0, 0, 6], range(1, 6), (3, 5, 8)),
+    ],
+)
+def test_best_spans_by_hand(start: list, end: list, allowed: Any, expected: tuple):
+    found = best_spans(
+        torch.tensor([start]).float(),
+        torch.tensor([end]).float(),
+        torch.tensor([[t in allowed for t in range(6)]]),
+        longest=3,
+    )
+    assert (found.start.item(), found.end.item(), found.score.item()) == expected
+    assert found.null_score.item() == start[0] + end[0]
 
 
 def test_the_threshold_decides_between_span_and_silence():

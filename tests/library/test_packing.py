@@ -14,28 +14,29 @@ from course_lib.text.packing import INPUT_FORMATS, input_sequences, pack_documen
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=1_000)
 CLS, SEP, PAD = SPECIAL.cls, SPECIAL.sep, SPECIAL.pad
+TENS, TWENTIES = list(range(10, 20)), list(range(20, 40))
 
 
-def test_pair_by_hand():
-    ids, types, mask = pack_pair([10, 11], [20, 21, 22], SPECIAL, 10)
-    assert ids == [CLS, 10, 11, SEP, 20, 21, 22, SEP, PAD, PAD]
-    assert types == [0, 0, 0, 0, 1, 1, 1, 1, 0, 0]
-    assert mask == [1] * 8 + [0] * 2
-
-
-def test_single_text_by_hand():
-    ids, types, mask = pack_pair([10, 11], None, SPECIAL, 5)
-    assert (ids, types, mask) == ([CLS, 10, 11, SEP, PAD], [0] * 5, [1, 1, 1, 1, 0])
-
-
-def test_truncation_takes_from_the_longer():
-    a, b = list(range(10, 20)), list(range(20, 40))
-    ids, *_ = pack_pair(a, b, SPECIAL, 12, truncate=True)
-    assert ids == [CLS, 10, 11, 12, 13, 14, SEP, 20, 21, 22, 23, SEP]
-    short, *_ = pack_pair([10, 11], b, SPECIAL, 12, truncate=True)
-    assert short == [CLS, 10, 11, SEP, 20, 21, 22, 23, 24, 25, 26, SEP]
-    alone, *_ = pack_pair(a, None, SPECIAL, 6, truncate=True)
-    assert alone == [CLS, 10, 11, 12, 13, SEP]
+@pytest.mark.parametrize(
+    ("a", "b", "length", "row", "second"),
+    [
+        ([10, 11], [20, 21, 22], 10, [CLS, 10, 11, SEP, 20, 21, 22, SEP, PAD, PAD], 4),
+        ([10, 11], None, 5, [CLS, 10, 11, SEP, PAD], 0),
+        # Truncation takes from the longer.
+        (TENS, TWENTIES, 12, [CLS, *TENS[:5], SEP, *TWENTIES[:4], SEP], 5),
+        (TENS[:2], TWENTIES, 12, [CLS, 10, 11, SEP, *TWENTIES[:7], SEP], 8),
+        (TENS, None, 6, [CLS, *TENS[:4], SEP], 0),
+    ],
+)
+def test_pairs_and_texts_by_hand(
+    a: list[int], b: list[int] | None, length: int, row: list[int], second: int
+):
+    ids, types, mask = pack_pair(a, b, SPECIAL, length, truncate=True)
+    used = length - row.count(PAD)
+    assert ids == row and mask == [1] * used + [0] * (length - used)
+    assert types == [0] * (used - second) + [1] * second + [0] * (length - used)
+    if len(a) + len(b or []) < length:  # it fits
+        assert pack_pair(a, b, SPECIAL, length) == (ids, types, mask)
 
 
 def test_truncation_at_both_ends():
@@ -50,11 +51,6 @@ def test_truncation_at_both_ends():
     assert len(set(fronts)) > 5
     again, *_ = pack_pair(text, None, SPECIAL, 52, truncate=True, seed=3)
     assert again[1] - 100 == fronts[3]
-
-
-def test_truncation_leaves_what_fits():
-    fits = pack_pair([10], [20], SPECIAL, 8)
-    assert pack_pair([10], [20], SPECIAL, 8, truncate=True) == fits
 
 
 @pytest.mark.parametrize("truncate", [True, False])
@@ -116,15 +112,6 @@ def test_nothing_is_lost(across: bool):
         assert (ids.gather(1, ends[:, None]) == SEP).all()
 
 
-def test_filled_sequences_are_mostly_full():
-    documents = drawn_documents()
-    sequences = pack_documents(documents, SPECIAL, 128)
-    assert sequences.padding_share < 0.2
-    pairs = [[sentence] for document in documents for sentence in document]
-    alone = sum(128 - 2 - len(pair[0]) for pair in pairs) / (128 * len(pairs))
-    assert sequences.padding_share < alone / 3  # against one sentence a row
-
-
 @pytest.mark.parametrize(
     ("documents", "length", "says"),
     [
@@ -142,6 +129,23 @@ def test_bad_documents(documents: list, length: int, says: str):
 # ---- the four input formats ----------------------------------------------------------------------
 
 TOY = [[[10, 11], [12, 13, 14]], [[15, 16]], [[17], [18, 19]]]
+OF_DOCUMENTS = [[CLS, 10, 11, 12, 13, 14, SEP], [CLS, 15, 16, SEP], [CLS, 17, 18, 19, SEP]]
+LONGER = [[[10, 11], [12], [13, 14]], [[15]]]  # than a row: its last row ends with the document
+
+
+@pytest.mark.parametrize(
+    ("format", "documents", "length", "rows"),
+    [
+        ("full-sentences", TOY, 8, [OF_DOCUMENTS[0], [CLS, 15, 16, SEP, 17, 18, 19, SEP]]),
+        ("doc-sentences", TOY, 8, OF_DOCUMENTS),
+        ("doc-sentences", LONGER, 5, [[CLS, 10, 11, 12, SEP], [CLS, 13, 14, SEP], [CLS, 15, SEP]]),
+    ],
+)
+def test_formats_of_sentences_by_hand(format: str, documents: list, length: int, rows: list):
+    sequences = input_sequences(format, documents, SPECIAL, length)
+    assert sequences.input_ids.tolist() == [row + [PAD] * (length - len(row)) for row in rows]
+    assert sequences.padding_share == pytest.approx(1 - sum(map(len, rows)) / (length * len(rows)))
+    assert sequences.next_sentence_label is None and not sequences.token_type_ids.any()
 
 
 def numbered_documents(count: int, sentences: int, words: int) -> list[list[list[int]]]:
@@ -155,43 +159,10 @@ def numbered_documents(count: int, sentences: int, words: int) -> list[list[list
 def segments(sequences: PackedSequences) -> list[tuple[list[int], list[int]]]:
     """Segments A and B of each row of pairs, without special tokens."""
     parts = []
-    for ids, types in zip(
-        sequences.input_ids.tolist(), sequences.token_type_ids.tolist(), strict=True
-    ):
-        words = [(i, t) for i, t in zip(ids, types, strict=True) if i not in (CLS, SEP, PAD)]
+    for row in torch.stack([sequences.input_ids, sequences.token_type_ids], dim=-1).tolist():
+        words = [(i, t) for i, t in row if i not in (CLS, SEP, PAD)]
         parts.append(([i for i, t in words if t == 0], [i for i, t in words if t == 1]))
     return parts
-
-
-def test_full_sentences_by_hand():
-    sequences = input_sequences("full-sentences", TOY, SPECIAL, 8)
-    assert sequences.input_ids.tolist() == [
-        [CLS, 10, 11, 12, 13, 14, SEP, PAD],
-        [CLS, 15, 16, SEP, 17, 18, 19, SEP],
-    ]
-    assert (
-        sequences.padding_share == pytest.approx(1 / 16) and sequences.next_sentence_label is None
-    )
-
-
-def test_doc_sentences_by_hand():
-    sequences = input_sequences("doc-sentences", TOY, SPECIAL, 8)
-    assert sequences.input_ids.tolist() == [
-        [CLS, 10, 11, 12, 13, 14, SEP, PAD],
-        [CLS, 15, 16, SEP, PAD, PAD, PAD, PAD],
-        [CLS, 17, 18, 19, SEP, PAD, PAD, PAD],
-    ]
-    assert (
-        sequences.padding_share == pytest.approx(8 / 24) and sequences.next_sentence_label is None
-    )
-    assert not sequences.token_type_ids.any()
-    # A document longer than a row is cut at sentences, and its last row ends with it.
-    longer = input_sequences("doc-sentences", [[[10, 11], [12], [13, 14]], [[15]]], SPECIAL, 5)
-    assert longer.input_ids.tolist() == [
-        [CLS, 10, 11, 12, SEP],
-        [CLS, 13, 14, SEP, PAD],
-        [CLS, 15, SEP, PAD, PAD],
-    ]
 
 
 def test_no_sequence_of_doc_sentences_goes_beyond_its_document():
@@ -209,9 +180,8 @@ def test_sentence_pairs_hold_one_sentence_each_and_say_whether_it_is_the_next():
     sequences = input_sequences("sentence-pair", documents, SPECIAL, 32)
     sentences = {tuple(s): (d, n) for d, text in enumerate(documents) for n, s in enumerate(text)}
     drawn, own = [], []
-    for (a, b), label in zip(
-        segments(sequences), sequences.next_sentence_label.tolist(), strict=True
-    ):
+    rows = zip(segments(sequences), sequences.next_sentence_label.tolist(), strict=True)
+    for (a, b), label in rows:
         (of_a, at_a), (of_b, at_b) = sentences[tuple(a)], sentences[tuple(b)]
         assert (label == 0) == (of_a == of_b) and (label == 1 or at_b == at_a + 1)
         drawn += [label] if at_a < 5 else []  # the last one has no next: no coin is thrown
@@ -229,9 +199,8 @@ def test_segment_pairs_are_berts_without_short_ones():
     assert torch.equal(sequences.input_ids, same.input_ids)
     assert torch.equal(sequences.next_sentence_label, same.next_sentence_label)
     # Documents of one sentence as long as the room: A and B are cut until the row is full.
-    whole = input_sequences(
-        "segment-pair", numbered_documents(5, sentences=1, words=8), SPECIAL, 11
-    )
+    single = numbered_documents(5, sentences=1, words=8)
+    whole = input_sequences("segment-pair", single, SPECIAL, 11)
     assert whole.padding_share == 0 and (whole.next_sentence_label == 1).all()
 
 
@@ -266,7 +235,5 @@ def test_bad_input_of_every_format(format: str):
 
 
 def test_an_unknown_format():
-    with pytest.raises(
-        ValueError, match="format='pairs' was given; expected one of segment-pair, "
-    ):
+    with pytest.raises(ValueError, match="format='pairs' was given; expected one of segment-pair"):
         input_sequences("pairs", TOY, SPECIAL, 8)

@@ -142,11 +142,7 @@ WRONG = [
     ("[model]", "[objective]\nmix = [1.0, 1.0, 0.0]\n[model]", "expected 1"),
     ("[model]", '[objective]\nunits = "letters"\n[model]', "units='letters' was given"),
     ("steps = 12", "steps = 4\nshort_steps = 5", "short_steps=5 was given for 4 steps"),
-    (
-        "steps = 12",
-        "short_steps = 5\nshort_length = 9",
-        "short_length=9 was given for sequences of 32",
-    ),
+    ("steps = 12", "short_steps = 5\nshort_length = 9", "short_length=9 was given for sequences"),
     ("[training]", '[objective]\nunits = "words"\n[training]\nshort_steps = 2', "half a word"),
 ]
 
@@ -234,11 +230,10 @@ def theirs_agree(folder: Path, model, sequences: PackedSequences):
     given = {"input_ids": sequences.input_ids, "attention_mask": sequences.attention_mask}
     if "distilbert" not in name.lower() and model.config.type_vocab_size > 1:
         given["token_type_ids"] = sequences.token_type_ids
-    mine, other = model(**given), theirs(**given)
-    ours = getattr(mine, "prediction_logits", None)
-    ours = mine.logits if ours is None else ours
-    scores = getattr(other, "prediction_logits", None)
-    scores = other.logits if scores is None else scores
+    ours, scores = (
+        said.prediction_logits if hasattr(said, "prediction_logits") else said.logits
+        for said in (model(**given), theirs(**given))
+    )  # fmt: skip
     real = sequences.attention_mask.bool()
     assert (ours[real] - scores[real]).abs().max() < 1e-4
 
@@ -265,8 +260,7 @@ def test_short_sequences_come_first_with_as_many_tokens_a_step():
     assert all(sequences == 8 and 8 < tokens <= 32 for sequences, tokens in shapes[4:])
 
 
-@pytest.mark.parametrize("units", ["words", "runs"])
-def test_whole_words_are_hidden(units, monkeypatch):
+def test_whole_words_are_hidden_alone_or_in_runs(monkeypatch):
     """The micro-world's words are single pieces: give every second token to the word before."""
 
     def in_twos(tokenizer, input_ids, attention_mask):
@@ -274,26 +268,20 @@ def test_whole_words_are_hidden(units, monkeypatch):
         return torch.where(numbers >= 0, numbers // 2, numbers)
 
     monkeypatch.setattr(command, "word_numbers", in_twos)
-    ready = set_up(replace(small(), objective=ObjectivePart(units=units, mix=(1.0, 0.0, 0.0))))
-    words = in_twos(ready.reading.tokenizer, ready.train.input_ids, ready.train.attention_mask)
-    of_row = {
-        tuple(row.tolist()): word for row, word in zip(ready.train.input_ids, words, strict=True)
-    }
-    batch, halves, longest = batches_of(ready)(0), 0, 1
-    ids, at = batch.inputs["input_ids"], batch.inputs["predict_at"]
-    whole = ids.clone().flatten()
-    whole[at] = batch.targets["labels"]
-    for number, row in enumerate(whole.view_as(ids).tolist()):
-        word = next(w for r, w in of_row.items() if list(r[: len(row)]) == row)[: len(row)]
-        hidden = {int(p) % len(row) for p in at if int(p) // len(row) == number}
-        for place in hidden:
-            same = {p for p in range(len(row)) if word[p] == word[place]}
-            halves += not same <= hidden
-        run = [int(word[p]) for p in sorted(hidden)]
-        longest = max(longest, max(len([w for w in set(run) if 0 <= w - start < 3 and set(
-            range(start, w + 1)) <= set(run)]) for start in run))  # fmt: skip
-    assert halves == 0
-    assert units == "words" or longest > 1
+    neighbours = dict.fromkeys(("words", "runs"), 0)
+    for units in neighbours:
+        ready = set_up(replace(small(), objective=ObjectivePart(units=units, mix=(1.0, 0.0, 0.0))))
+        for number in range(4):
+            batch = batches_of(ready)(number)
+            ids, at = batch.inputs["input_ids"].clone(), batch.inputs["predict_at"]
+            ids.flatten()[at] = batch.targets["labels"]
+            hidden = ids != batch.inputs["input_ids"]
+            words = in_twos(ready.reading.tokenizer, ids, batch.inputs["attention_mask"])
+            for word, here in zip(words, hidden, strict=True):
+                taken = set(word[here].tolist())
+                assert taken and not taken & set(word[~here].tolist())  # no half of a word
+                neighbours[units] += sum(number + 1 in taken for number in taken)
+    assert neighbours["runs"] > 2 * neighbours["words"], neighbours
 
 
 def test_a_folder_of_ones_own_text(tmp_path):
@@ -312,9 +300,8 @@ def test_a_folder_of_ones_own_text(tmp_path):
     kept = load_pretrained(tmp_path / "out" / "model")
     assert kept.tokenizer.encode("boats sink") and kept.model.config.vocab_size <= 90
     again = replace(own, vocabulary=str(tmp_path / "out" / "model" / "vocab.txt"))
-    assert (
-        set_up(replace(small(), text=again)).special == set_up(replace(small(), text=own)).special
-    )
+    special, same = (set_up(replace(small(), text=text)).special for text in (own, again))
+    assert special == same
 
     with pytest.raises(FileNotFoundError, match=r"text \(.txt, UTF-8\) that exists"):
         set_up(replace(small(), text=replace(own, source=str(tmp_path / "nowhere"))))
@@ -415,41 +402,38 @@ import os, signal, sys
 sys.path.insert(0, {root!r})
 import torch
 torch.set_num_threads({threads})
+from course_lib import files
 from course_lib.train import loop, pretrain
 kind, number, *arguments = sys.argv[1:]
 left = int(number)
 
-def now():
-    global left
-    left -= 1
-    return left == 0
-
-def die():
+def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
-if kind == "step":  # after the backward pass, before the update
-    whole_step = torch.optim.AdamW.step
-    torch.optim.AdamW.step = lambda self, *a, **k: die() if now() else whole_step(self, *a, **k)
-if kind == "write":  # inside a checkpoint write: half of the bytes are in the temporary file
-    whole_save = loop.save_run
-    def save_run(path, *rest):
-        if now():
-            import course_lib.files as files
-            def torn(descriptor):
-                os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
-                die()
-            files.os.fsync = torn
-        whole_save(path, *rest)
-    loop.save_run = save_run
-if kind == "line":  # inside a line of the log
-    whole_write = pretrain.Diary._write
-    def write(self, report, found):
-        if now():
-            with self.path.open("a") as file:
-                file.write('{{"step": 6, "total": 3.')
-            die()
-        whole_write(self, report, found)
-    pretrain.Diary._write = write
+def torn(descriptor):  # half of the bytes are in the temporary file
+    os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
+    die()
+
+def half_a_line(diary, *_):
+    with diary.path.open("a") as file:
+        file.write('{{"step": 6, "total": 3.')
+    die()
+
+owner, name, do = {{
+    "step": (torch.optim.AdamW, "step", die),  # after the backward pass, before the update
+    "write": (loop, "save_run", lambda *_: setattr(files.os, "fsync", torn)),
+    "line": (pretrain.Diary, "_write", half_a_line),
+}}[kind]
+whole = getattr(owner, name)
+
+def counted(*given, **named):
+    global left
+    left -= 1
+    if left == 0:
+        do(*given)
+    return whole(*given, **named)
+
+setattr(owner, name, counted)
 pretrain.main(arguments)
 """
 
@@ -471,13 +455,14 @@ def without_rate(path: Path):
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a POSIX signal")
 def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path):
-    """One run, killed in a step, inside a checkpoint's write, inside a line of its log, and once at
-    whatever it was doing. Promised on the same machine, with the same versions, precision and
-    thread count."""
+    """One run, killed in a step and inside a checkpoint's write, before and after there is a first
+    one, inside a line of its log, and once at whatever it was doing. Promised on the same machine,
+    with the same versions, precision and thread count."""
     recipe, whole, out = file(), tmp_path / "whole", tmp_path / "out"
     main([str(recipe), "--out", str(whole), "--device", "cpu"])
     draw = random.Random(6)
-    moments = [("step", draw.randint(4, 6)), ("write", draw.randint(2, 3)), ("line", 2)]
+    moments = [("step", draw.randint(1, 3)), ("write", 1)]
+    moments += [("step", draw.randint(4, 6)), ("write", draw.randint(2, 3)), ("line", 2)]
     for kind, number in moments:
         process = run_driver(kind, number, recipe, "--out", out)
         assert process.wait(timeout=AGAINST_HANGING) == -signal.SIGKILL, kind
@@ -486,7 +471,7 @@ def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path):
         if kind == "line":
             assert not (out / LOG).read_text().endswith("\n")
     lines = len(read_log(out / LOG))
-    process = run_driver("never", 0, recipe, "--out", out)
+    process = run_driver("step", 0, recipe, "--out", out)
     while process.poll() is None and len(read_log(out / LOG)) <= lines:
         time.sleep(0.001)
     process.kill()

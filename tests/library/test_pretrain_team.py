@@ -1,7 +1,7 @@
 """Two processes do what one does with the same batches: DDP and FSDP, over gloo on loopback.
 
 As a program this file is what each of the two processes runs:
-torchrun --nproc_per_node 2 tests/test_pretrain_team.py FOLDER"""
+torchrun --nproc_per_node 2 tests/library/test_pretrain_team.py FOLDER"""
 
 from __future__ import annotations
 
@@ -17,29 +17,15 @@ import torch
 from limits import AGAINST_HANGING
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from test_pretrain import SMALL, small
 
 from course_lib.family.bert import bert_for_pretraining
 from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.train.loop import fit
-from course_lib.train.pretrain import (
-    LOG,
-    RESULTS,
-    batches_of,
-    main,
-    pretrain,
-    read_log,
-    set_up,
-)
-from course_lib.train.pretrain_recipe import (
-    ModelPart,
-    ObjectivePart,
-    PretrainRecipe,
-    TextPart,
-    TrainingPart,
-    read_recipe,
-)
+from course_lib.train.pretrain import LOG, RESULTS, batches_of, main, pretrain, read_log, set_up
+from course_lib.train.pretrain_recipe import read_recipe
 from course_lib.train.state import whole_weights
 from course_lib.train.team import ALONE, Alone, Team, choose_device, join, part_of
 
@@ -47,7 +33,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=40)
 STEPS, HALF = 50, 25
 CLOSE = 1e-4  # of losses in nats, and of weights
-SMALL = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 64}
 STILL = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
 MEMBERS = {  # family, size, objective: each has parts that the others lack
     "albert": ("base", "mlm+sop", {"embedding_size": 16}),
@@ -108,10 +93,9 @@ def found(model, losses) -> dict[str, torch.Tensor]:
 def train_member(family: str, team: Alone = ALONE) -> dict[str, torch.Tensor]:
     """A few steps of a member on the micro-world, by its own objective."""
     size, objective, settings = MEMBERS[family]
-    recipe = PretrainRecipe(
-        "small", "", ModelPart(family, size, {**SMALL, **STILL, **settings}),
-        ObjectivePart(objective), TextPart("world", 150, length=32, heldout=40),
-        TrainingPart(steps=4, batch_size=9, accumulate=2, precision="float32"),
+    recipe = small(
+        family, objective, size=size, settings={**STILL, **settings}, steps=4, batch_size=9,
+        accumulate=2, precision="float32",
     )  # fmt: skip
     ready, training = set_up(recipe), recipe.training
     history = fit(

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 import torch.nn.functional as F
+from objective_parts import draw_sequences, special_ids, within_five_sd
 
 from course_lib.family.electra import ElectraConfig, electra_from, fill_in
 from course_lib.objectives.pretraining import pretraining_batch, pretraining_batches, split_batch
@@ -20,22 +21,10 @@ from course_lib.objectives.replaced_tokens import (
     replaced_labels,
     replaced_token_loss,
 )
-from course_lib.objectives.sequences import PackedSequences, SpecialIds
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.train.loop import fit
 
-SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=60)
-
-
-def draw_sequences(count=24, tokens=16, seed=0):
-    """[CLS] words [SEP] padding, of drawn lengths."""
-    make = torch.Generator().manual_seed(seed)
-    ids = torch.randint(5, SPECIAL.vocab_size, (count, tokens), generator=make)
-    lengths = torch.randint(tokens // 2, tokens + 1, (count,), generator=make)
-    real = torch.arange(tokens) < lengths[:, None]
-    ids[:, 0] = SPECIAL.cls
-    ids[torch.arange(count), lengths - 1] = SPECIAL.sep
-    ids[~real] = SPECIAL.pad
-    return PackedSequences(ids, real.long(), torch.zeros_like(ids))
+SPECIAL = special_ids(60)
 
 
 def small_electra(size=0.5, seed=0, **changes):
@@ -51,14 +40,6 @@ def small_electra(size=0.5, seed=0, **changes):
 # ---------------------------------------------------------------- labels
 
 
-def test_labels_by_hand():
-    """ "a cat sat": two words asked; one is exchanged, at the other the generator is right."""
-    corrupted = torch.tensor([[2, 10, 21, 12, 3], [2, 13, 14, 3, 0]])
-    at, true = torch.tensor([2, 3, 6]), torch.tensor([11, 12, 13])
-    assert replaced_labels(corrupted, at, true).tolist() == [[0, 0, 1, 0, 0], [0, 0, 0, 0, 0]]
-    assert (ORIGINAL, REPLACED) == (0, 1)
-
-
 def test_where_the_generator_draws_the_true_word_nothing_was_replaced():
     """Shares of the line from 0 to 1 decide what is drawn: words 7 and 8 with even chances."""
     text, at = torch.tensor([[2, 4, 4, 3]]), torch.tensor([1, 2])
@@ -70,30 +51,18 @@ def test_where_the_generator_draws_the_true_word_nothing_was_replaced():
     assert replaced_labels(right_then_wrong, at, true).tolist() == [[0, 0, 1, 0]]
     both_right = fill_in(text, at, logits, uniforms=torch.tensor([0.2, 0.3]))
     assert not replaced_labels(both_right, at, true).any()
-
-
-def test_labels_are_where_the_text_differs_from_the_original_and_nowhere_else():
-    sequences = draw_sequences()
-    batch = pretraining_batch(sequences, SPECIAL, rate=0.3, mix=PAPER_MIX)
-    torch.manual_seed(0)
-    outputs = small_electra(initializer_range=0.5)(**batch.inputs)
-    labels = replaced_labels(outputs.corrupted_ids, outputs.predict_at, batch.targets["labels"])
-    longest = labels.shape[1]
-    assert torch.equal(labels.bool(), outputs.corrupted_ids != sequences.input_ids[:, :longest])
-    assert 0 < int(labels.sum()) <= len(outputs.predict_at)
+    assert (ORIGINAL, REPLACED) == (0, 1)
 
 
 @pytest.mark.parametrize(("mix", "shown"), [(PAPER_MIX, 1.0), (RELEASED_MIX, 0.85)])
 def test_the_two_mixes(mix, shown):
     """How much of what is asked the generator sees as [MASK]; the rest is the word itself."""
-    sequences = draw_sequences(4_000)
+    sequences = draw_sequences(SPECIAL, 4_000, 16)
     batch = pretraining_batch(sequences, SPECIAL, mix=mix)
     became = batch.inputs["input_ids"].flatten()[batch.inputs["predict_at"]]
     masked = became == SPECIAL.mask
     assert torch.equal(became[~masked], batch.targets["labels"][~masked])
-    tries = len(masked)
-    bound = 5 * math.sqrt(shown * (1 - shown) / tries)
-    assert abs(masked.double().mean().item() - shown) <= bound
+    assert within_five_sd(int(masked.sum()), len(masked), shown)
 
 
 # ---------------------------------------------------------------- drawing
@@ -112,13 +81,9 @@ def test_replacements_follow_the_generators_distribution():
     hits = torch.bincount(drawn.flatten(), minlength=60)
     assert int(hits.sum()) == int(hits[words].sum()) == count
     for word, share in zip(words.tolist(), p.tolist(), strict=True):
-        bound = 5 * math.sqrt(count * share * (1 - share))
-        assert abs(int(hits[word]) - count * share) <= bound
-    again = fill_in(text, torch.arange(count), logits)
-    assert not torch.equal(again, drawn)  # another draw
-    assert (again == drawn).double().mean().item() == pytest.approx(
-        float(p.square().sum()), abs=5 * 0.5 / math.sqrt(count)
-    )  # an independent one: they agree as often as two independent draws do
+        assert within_five_sd(int(hits[word]), count, share)
+    again = fill_in(text, torch.arange(count), logits)  # an independent draw
+    assert within_five_sd(int((again == drawn).sum()), count, float(p.square().sum()))
 
 
 # ---------------------------------------------------------------- the loss
@@ -140,60 +105,29 @@ def two_texts(logits=None):
     return outputs, {"labels": torch.tensor([11, 13])}
 
 
-def test_a_discriminator_without_an_opinion_loses_ln_2():
-    outputs, targets = two_texts()
-    for only_masked in (False, True):
-        loss = replaced_token_loss(outputs, targets, only_masked=only_masked)
-        assert loss["rtd"].item() == loss["total"].item() == pytest.approx(math.log(2))
-
-
 def test_the_loss_by_hand():
-    """Scores are ln of the odds that a token was replaced. Eight real tokens, one replaced."""
-    odds = torch.tensor([[1.0, 3.0, 3.0, 1 / 3, 1.0], [1.0, 1 / 3, 1.0, 99.0, 99.0]])
+    """Scores are ln of the odds that a token was replaced (the code's sign, not the paper's). Eight
+    real tokens, [CLS] and [SEP] among them, one of them replaced; padding never counts."""
+    odds = torch.tensor([[2.0, 3.0, 3.0, 1 / 3, 4.0], [1.0, 1.0, 1 / 4, 99.0, 99.0]])
     outputs, targets = two_texts(odds.log())
-    real = [1 / 2, 1 / 4, 3 / 4, 3 / 4, 1 / 2, 1 / 2, 3 / 4, 1 / 2]  # P(the true label)
+    real = [1 / 3, 1 / 4, 3 / 4, 3 / 4, 1 / 5, 1 / 2, 1 / 2, 4 / 5]  # P(the true label)
     found = replaced_token_loss(outputs, targets)["rtd"]
     assert found.item() == pytest.approx(-sum(map(math.log, real)) / 8, rel=1e-6)
     found = replaced_token_loss(outputs, targets, only_masked=True)["rtd"]
-    assert found.item() == pytest.approx(-math.log(3 / 4), rel=1e-6)  # the two that were masked
-
-
-def test_the_sign_is_that_of_the_code_not_of_the_paper():
-    """Above zero means replaced: raising the score of a replaced token lowers the loss."""
-    outputs, targets = two_texts(torch.zeros(2, 5, requires_grad=True))
-    slope = torch.autograd.grad(replaced_token_loss(outputs, targets)["rtd"], outputs.logits)[0]
-    expected = torch.full((2, 5), 1 / 16)
-    expected[0, 2], expected[1, 3:] = -1 / 16, 0.0
-    assert (slope - expected).abs().max() < 1e-7
-
-
-def test_every_real_token_counts_cls_and_sep_too_and_padding_never():
-    outputs, targets = two_texts()
-    base = replaced_token_loss(outputs, targets)["rtd"]
-    for b in range(2):
-        for t in range(5):
-            logits = torch.zeros(2, 5)
-            logits[b, t] = 4.0
-            changed = replaced_token_loss(two_texts(logits)[0], targets)["rtd"]
-            assert (changed == base) == (outputs.attention_mask[b, t] == 0), (b, t)
-            masked_only = replaced_token_loss(two_texts(logits)[0], targets, only_masked=True)
-            assert (masked_only["rtd"] == base) == ((b, t) not in [(0, 2), (1, 1)])
+    masked = (math.log(3 / 4) + math.log(1 / 2)) / 2  # the two that were masked
+    assert found.item() == pytest.approx(-masked, rel=1e-6)
 
 
 def test_against_torchs_own_loss_on_real_batches():
-    batch = pretraining_batch(draw_sequences(), SPECIAL, rate=0.3, mix=PAPER_MIX)
-    model = small_electra(initializer_range=0.3).double()
-    torch.manual_seed(1)
-    outputs = model(**batch.inputs)
-    at, true = batch.inputs["predict_at"].tolist(), batch.targets["labels"].tolist()
-    wanted = torch.zeros(outputs.logits.numel(), dtype=torch.float64)
-    for place, word in zip(at, true, strict=True):
-        wanted[place] = float(outputs.corrupted_ids.flatten()[place] != word)
-    weight = batch.inputs["attention_mask"].double()
-    per_token = F.binary_cross_entropy(
-        outputs.logits.sigmoid(), wanted.view_as(outputs.logits), reduction="none"
-    )
-    expected = (per_token * weight).sum() / weight.sum()
+    """Replaced is where the text differs from the original, and nowhere else."""
+    sequences = draw_sequences(SPECIAL, 24, 16)
+    batch = pretraining_batch(sequences, SPECIAL, rate=0.3, mix=PAPER_MIX)
+    outputs = small_electra(initializer_range=0.5).double()(**batch.inputs)
+    real = batch.inputs["attention_mask"].bool()
+    replaced = outputs.corrupted_ids != sequences.input_ids[:, : real.shape[1]]
+    assert 0 < replaced.sum() <= len(outputs.predict_at)
+    said = outputs.logits.sigmoid()[real]
+    expected = F.binary_cross_entropy(said, replaced[real].double())
     found = replaced_token_loss(outputs, batch.targets)["rtd"]
     assert found.dtype == torch.float64
     assert found.item() == pytest.approx(expected.item(), rel=1e-9)
@@ -206,12 +140,10 @@ def test_a_position_whose_word_is_unknown_does_not_count():
         outputs.logits, outputs.corrupted_ids, torch.tensor([6]),
         outputs.attention_mask * torch.tensor([[1, 1, 0, 1, 1], [1, 1, 1, 1, 1]]),
     )  # fmt: skip
+    known = {"labels": torch.tensor([13])}
     for only_masked in (False, True):
         found = replaced_token_loss(outputs, unknown, only_masked=only_masked)["rtd"]
-        expected = replaced_token_loss(
-            without, {"labels": torch.tensor([13])}, only_masked=only_masked
-        )
-        assert found == expected["rtd"]
+        assert found == replaced_token_loss(without, known, only_masked=only_masked)["rtd"]
     assert outputs.attention_mask[0, 2] == 1  # the mask it was given is left alone
 
 
@@ -220,9 +152,8 @@ def test_nothing_selected_is_zero_and_still_has_a_gradient():
     nothing = judged(
         outputs.logits, outputs.corrupted_ids, torch.tensor([]).long(), outputs.attention_mask
     )
-    loss = replaced_token_loss(nothing, {"labels": torch.tensor([]).long()}, only_masked=True)[
-        "rtd"
-    ]
+    targets = {"labels": torch.tensor([]).long()}
+    loss = replaced_token_loss(nothing, targets, only_masked=True)["rtd"]
     assert loss.item() == 0
     loss.backward()
     assert (outputs.logits.grad == 0).all()
@@ -232,55 +163,37 @@ def test_nothing_selected_is_zero_and_still_has_a_gradient():
 
 
 def test_lambda_stands_before_the_discriminators_loss():
-    batch = pretraining_batch(draw_sequences(), SPECIAL, mix=PAPER_MIX)
-    torch.manual_seed(0)
+    batch = pretraining_batch(draw_sequences(SPECIAL, 24, 16), SPECIAL, mix=PAPER_MIX)
     outputs = small_electra()(**batch.inputs)
     found = electra_loss()(outputs, batch.targets)
-    assert found["total"].item() == pytest.approx(
-        found["mlm"].item() + 50 * found["rtd"].item(), rel=1e-6
-    )
+    mlm, rtd = found["mlm"].item(), found["rtd"].item()
+    assert found["total"].item() == pytest.approx(mlm + 50 * rtd, rel=1e-6)
     other = electra_loss(3.0, 7.0)(outputs, batch.targets)
-    assert other["total"].item() == pytest.approx(
-        7 * found["mlm"].item() + 3 * found["rtd"].item(), rel=1e-6
-    )
+    assert other["total"].item() == pytest.approx(7 * mlm + 3 * rtd, rel=1e-6)
     assert other["mlm"] == found["mlm"] and other["rtd"] == found["rtd"]  # named bare, unweighted
     masked = electra_loss(only_masked=True)(outputs, batch.targets)
     assert masked["rtd"] == replaced_token_loss(outputs, batch.targets, only_masked=True)["rtd"]
 
 
-def shares(vocab_size):
-    """The discriminator's part of the loss at the start: as the paper has it, and turned round."""
-    mlm, rtd = math.log(vocab_size), math.log(2)
-    return 50 * rtd / (mlm + 50 * rtd), rtd / (rtd + 50 * mlm)
-
-
 def test_a_randomly_initialised_model_starts_at_ln_v_and_ln_2():
     """So the discriminator has 77% of the loss with BERT's vocabulary, and 0.13% were λ to stand
     before the generator's."""
-    batch = pretraining_batch(draw_sequences(200), SPECIAL, mix=PAPER_MIX)
-    torch.manual_seed(0)
+    batch = pretraining_batch(draw_sequences(SPECIAL, 200, 16), SPECIAL, mix=PAPER_MIX)
     found = electra_loss()(small_electra()(**batch.inputs), batch.targets)
     assert found["mlm"].item() == pytest.approx(math.log(60), rel=0.02)
     assert found["rtd"].item() == pytest.approx(math.log(2), rel=0.02)
-    paper, turned = shares(60)
-    measured = 50 * found["rtd"] / found["total"]
-    assert measured.item() == pytest.approx(paper, rel=0.02)
-    other = electra_loss(1.0, 50.0)(small_electra()(**batch.inputs), batch.targets)
-    assert (other["rtd"] / other["total"]).item() == pytest.approx(turned, rel=0.05)
-    paper, turned = shares(30_522)
-    assert (round(100 * paper), round(100 * turned, 2)) == (77, 0.13)
+    mlm, rtd = math.log(30_522), math.log(2)
+    assert round(50 * rtd / (mlm + 50 * rtd), 2) == 0.77
+    assert round(rtd / (rtd + 50 * mlm), 4) == 0.0013
 
 
 def test_the_generator_learns_nothing_from_the_discriminator():
     """Without tied tables: the discriminator's loss reaches the discriminator alone."""
-    batch = pretraining_batch(draw_sequences(), SPECIAL, mix=PAPER_MIX)
-    torch.manual_seed(0)
-    config = small_electra().config
-    model = electra_from(config, 0.5, tied="none")
+    batch = pretraining_batch(draw_sequences(SPECIAL, 24, 16), SPECIAL, mix=PAPER_MIX)
+    model = electra_from(small_electra().config, 0.5, tied="none")
     loss = electra_loss(50.0, 0.0)(model(**batch.inputs), batch.targets)
     loss["total"].backward()
-    for parameter in model.generator.parameters():
-        assert parameter.grad is None or not parameter.grad.any()
+    assert not any(p.grad is not None and p.grad.any() for p in model.generator.parameters())
     assert any(p.grad is not None and p.grad.any() for p in model.discriminator.parameters())
 
 
@@ -302,7 +215,7 @@ def test_the_discriminator_learns_while_the_generator_only_guesses():
 def test_parts_of_a_batch_add_up(only_masked, unasked):
     """Uneven parts, and places that are not asked: shares of the whole's means, and of its
     gradients. The mean of the parts' own means is another number."""
-    batch = pretraining_batch(draw_sequences(), SPECIAL)
+    batch = pretraining_batch(draw_sequences(SPECIAL, 24, 16), SPECIAL)
     batch.targets["labels"][list(unasked)] = -100
     model = small_electra(initializer_range=0.1).double()
     model.generator.mlm.bias.data[9] = 1e4  # it is sure, so that all draws are the same
@@ -327,12 +240,15 @@ def test_parts_of_a_batch_add_up(only_masked, unasked):
 # ---------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize("weights", [(-1.0, 1.0), (50.0, float("nan")), (float("inf"), 1.0)])
-def test_weights_that_are_none_are_refused(weights):
-    with pytest.raises(ValueError, match="expected finite numbers of at least 0"):
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ((-1.0, 1.0), "expected finite numbers of at least 0"),
+        ((50.0, math.nan), "expected finite numbers of at least 0"),
+        ((math.inf, 1.0), "expected finite numbers of at least 0"),
+        ((0.0, 0.0), "all weights are 0"),
+    ],
+)
+def test_weights_that_are_none_are_refused(weights, says):
+    with pytest.raises(ValueError, match=says):
         electra_loss(*weights)
-
-
-def test_no_loss_at_all_is_refused():
-    with pytest.raises(ValueError, match="all weights are 0"):
-        electra_loss(0.0, 0.0)

@@ -6,18 +6,19 @@ import math
 
 import pytest
 import torch
+from kernel_parts import needs_gpu
 
 from course_lib.kernels import sampling as kernel
 from course_lib.kernels.sampling import PIECE, sample_tokens, sample_tokens_reference
 
-TWINS = [sample_tokens_reference, sample_tokens]
 INF = math.inf
 # Vocabularies around the length of a run, and BERT's.
 SHAPES = [(1, 1), (5, 2), (40, PIECE - 1), (40, PIECE), (40, PIECE + 1), (9, 1_000), (6, 30_522)]
+both_twins = pytest.mark.parametrize("draw_words", [sample_tokens_reference, sample_tokens])
 
 
-def draw(count, words, seed=0, spread=3.0):
-    generator = torch.Generator().manual_seed(seed)
+def draw(count, words, spread=3.0):
+    generator = torch.Generator().manual_seed(0)
     logits = torch.randn(count, words, generator=generator, dtype=torch.float64) * spread
     return logits, torch.rand(count, generator=generator, dtype=torch.float64)
 
@@ -28,19 +29,24 @@ def tiles(request, monkeypatch):
     monkeypatch.setattr(kernel, "TILE_BYTES", 2**30 if request.param == "whole" else 1)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def check_twins(logits, uniforms):
+    before = logits.clone()
+    drawn = sample_tokens(logits, uniforms)
+    assert drawn.dtype == torch.int64 and drawn.shape == logits.shape[:1]
+    assert torch.equal(drawn, sample_tokens_reference(logits, uniforms))
+    assert torch.equal(logits, before) and not drawn.requires_grad
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (0, 9)], ids=str)
 def test_twins_agree_exactly(tiles, shape):
     logits, uniforms = draw(*shape)
-    drawn = sample_tokens(logits, uniforms)
-    assert drawn.dtype == torch.int64 and drawn.shape == shape[:1]
-    assert torch.equal(drawn, sample_tokens_reference(logits, uniforms))
+    check_twins(logits.requires_grad_(), uniforms)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 7, 8])
 def test_the_last_tile_may_be_shorter(monkeypatch, rows):
-    logits, uniforms = draw(8, 300)
     monkeypatch.setattr(kernel, "TILE_BYTES", rows * 3 * PIECE * 8)
-    assert torch.equal(sample_tokens(logits, uniforms), sample_tokens_reference(logits, uniforms))
+    check_twins(*draw(8, 300))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
@@ -57,7 +63,7 @@ def test_narrow_formats_miss_by_rounding_only(tiles, dtype, words):
     assert ((begin - 1e-5 <= uniforms) & (uniforms <= end + 1e-5)).all()
 
 
-@pytest.mark.parametrize("draw_words", TWINS)
+@both_twins
 @pytest.mark.parametrize("add", [-700.0, -95.0, 0.0, 95.0, 700.0])
 def test_only_differences_of_logits_count(draw_words, add):
     """exp(±95) leaves float32's range, exp(±700) nearly float64's."""
@@ -74,7 +80,7 @@ def test_rows_of_very_different_height_in_one_tile():
     assert torch.equal(sample_tokens(logits + heights, uniforms), expected)
 
 
-@pytest.mark.parametrize("draw_words", TWINS)
+@both_twins
 def test_by_hand(draw_words):
     """Pieces end at 1/8, 4/8, 8/8; a share on an end belongs to the next word."""
     logits = torch.tensor([1.0, 3.0, 4.0], dtype=torch.float64).log().expand(6, 3)
@@ -82,9 +88,17 @@ def test_by_hand(draw_words):
     assert draw_words(logits, uniforms).tolist() == [0, 0, 1, 1, 2, 2]
     alike = torch.zeros(4, 4)  # four of a quarter: ends are exact
     assert draw_words(alike, torch.tensor([0, 0.25, 0.5, 0.75])).tolist() == [0, 1, 2, 3]
+    assert draw_words(torch.tensor([[-4.0]]), torch.tensor([0.9])).tolist() == [0]
+    begin = torch.zeros(2, 1_000)
+    begin[:, 700:] = -INF  # the last uniform number draws the last possible word
+    assert draw_words(begin, torch.tensor([0.0, 1 - 2**-24])).tolist() == [0, 699]
+    wanted = torch.tensor([0, 3, 299, 128, 127])
+    one_hot = torch.full((5, 300), -1e4).scatter(1, wanted[:, None], 1e4)
+    for uniform in (0.0, 0.3, 1 - 2**-24):
+        assert torch.equal(draw_words(one_hot, torch.full((5,), uniform)), wanted)
 
 
-@pytest.mark.parametrize("draw_words", TWINS)
+@both_twins
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("words", [5, PIECE, 2 * PIECE + 7])
 def test_a_word_that_cannot_be_is_never_drawn(draw_words, dtype, words):
@@ -103,46 +117,6 @@ def test_a_word_that_cannot_be_is_never_drawn(draw_words, dtype, words):
     assert not hidden[rows, draw_words(logits, largest)].any()
 
 
-@pytest.mark.parametrize("draw_words", TWINS)
-def test_the_last_uniforms_draw_the_last_possible_word(draw_words):
-    logits = torch.zeros(2, 1_000)
-    logits[:, 700:] = -INF
-    uniforms = torch.tensor([0.0, 1 - 2**-24])
-    assert draw_words(logits, uniforms).tolist() == [0, 699]
-
-
-@pytest.mark.parametrize("draw_words", TWINS)
-def test_one_hot_and_single_words(draw_words):
-    wanted = torch.tensor([0, 3, 299, 128, 127])
-    logits = torch.full((5, 300), -1e4).scatter(1, wanted[:, None], 1e4)
-    for uniform in (0.0, 0.3, 1 - 2**-24):
-        assert torch.equal(draw_words(logits, torch.full((5,), uniform)), wanted)
-    assert draw_words(torch.tensor([[-4.0]]), torch.tensor([0.9])).tolist() == [0]
-
-
-@pytest.mark.parametrize("draw_words", TWINS)
-def test_no_positions(draw_words):
-    drawn = draw_words(torch.zeros(0, 9), torch.zeros(0))
-    assert drawn.shape == (0,) and drawn.dtype == torch.int64
-
-
-def test_frequencies_follow_the_distribution():
-    """χ² over 40 words: with 39 degrees of freedom its mean is 39 and its standard deviation √78;
-    five of them above the mean is the bound. Draws that are off by a word would give thousands."""
-    draws = 20_000
-    logits, _ = draw(1, 40, spread=1.0)
-    uniforms = torch.rand(draws, generator=torch.Generator().manual_seed(1))
-    for given in (logits, logits.float()):
-        drawn = sample_tokens(given.expand(draws, 40), uniforms)
-        seen = torch.bincount(drawn, minlength=40)
-        expected = draws * given[0].softmax(-1)
-        assert expected.min() > 5  # else χ² is no χ²
-        chi_square = ((seen - expected) ** 2 / expected).sum().item()
-        assert chi_square < 39 + 5 * math.sqrt(78)
-        shifted = ((seen.roll(1) - expected) ** 2 / expected).sum().item()
-        assert shifted > 1_000  # the test can fail
-
-
 def test_evenly_spread_uniforms_give_every_word_its_probability():
     """With shares 0, 1/n, 2/n … a word is drawn n·p times, to within one."""
     n = 4_096
@@ -153,14 +127,7 @@ def test_evenly_spread_uniforms_give_every_word_its_probability():
     assert ((seen - n * logits[0].softmax(-1)).abs() <= 1).all()
 
 
-def test_the_logits_are_left_alone_and_nothing_flows_back():
-    logits, uniforms = draw(5, 300)
-    before = logits.clone()
-    drawn = sample_tokens(logits.requires_grad_(), uniforms)
-    assert torch.equal(logits, before) and not drawn.requires_grad
-
-
-@pytest.mark.parametrize("draw_words", TWINS)
+@both_twins
 def test_rows_that_do_not_lie_side_by_side(draw_words):
     logits, uniforms = draw(300, 6)
     assert torch.equal(
@@ -168,36 +135,30 @@ def test_rows_that_do_not_lie_side_by_side(draw_words):
     )
 
 
-@pytest.mark.parametrize("draw_words", TWINS)
+ROWS = torch.zeros(2, 3)
+HALF = torch.tensor([0.5, 0.5])
+OFF = [torch.tensor([0.5, uniform]) for uniform in (-0.1, 1.0, 2.0, math.nan)]
+LOST = [torch.tensor([[0.0, 1, 2], row]) for row in ([-INF] * 3, [math.nan, 0, 0], [INF, 0, 0])]
+
+
+@both_twins
 @pytest.mark.parametrize(
     ("logits", "uniforms", "says"),
     [
-        ((2, 3, 4), (2,), r"expected \(N, V\)"),
-        ((2, 3), (3,), r"expected \(N, V\)"),
-        ((2, 3), (2, 1), r"expected \(N, V\)"),
-        ((2, 0), (2,), "V at least 1"),
+        (torch.zeros(2, 3, 4), HALF, r"expected \(N, V\)"),
+        (ROWS, torch.zeros(3), r"expected \(N, V\)"),
+        (ROWS, torch.zeros(2, 1), r"expected \(N, V\)"),
+        (torch.zeros(2, 0), HALF, "V at least 1"),
+        *((ROWS, off_the_line, "from 0 up to, not including, 1") for off_the_line in OFF),
+        *((nothing_to_draw, HALF, "Has training diverged") for nothing_to_draw in LOST),
     ],
 )
-def test_shapes_that_do_not_fit(draw_words, logits, uniforms, says):
+def test_what_cannot_be_drawn_from_is_refused(draw_words, logits, uniforms, says):
     with pytest.raises(ValueError, match=says):
-        draw_words(torch.zeros(logits), torch.zeros(uniforms))
+        draw_words(logits, uniforms)
 
 
-@pytest.mark.parametrize("draw_words", TWINS)
-@pytest.mark.parametrize("uniform", [-0.1, 1.0, 2.0, math.nan])
-def test_uniforms_off_the_line(draw_words, uniform):
-    with pytest.raises(ValueError, match="from 0 up to, not including, 1"):
-        draw_words(torch.zeros(2, 3), torch.tensor([0.5, uniform]))
-
-
-@pytest.mark.parametrize("draw_words", TWINS)
-@pytest.mark.parametrize("row", [[-INF] * 3, [math.nan, 0, 0], [INF, 0, 0]])
-def test_rows_of_which_nothing_can_be_drawn(draw_words, row):
-    with pytest.raises(ValueError, match="Has training diverged"):
-        draw_words(torch.tensor([[0.0, 1.0, 2.0], row]), torch.tensor([0.5, 0.5]))
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@needs_gpu
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_twins_agree_on_a_gpu(shape):
     logits, uniforms = draw(*shape)

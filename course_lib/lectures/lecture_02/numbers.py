@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from math import log
 from statistics import mean
 from typing import Any
@@ -21,12 +21,12 @@ from course_lib.kernels.masking import KEPT, MASKED, RANDOM, count_to_predict
 from course_lib.objectives.coverage import coverage
 from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.pretraining import pretraining_loss
-from course_lib.teaching.claims import printed
-from course_lib.teaching.results import read_result
+from course_lib.teaching.claims import difference, printed
+from course_lib.teaching.results import stored
 from course_lib.text import english
 from course_lib.text.wordpiece import longest_match
 
-from .claims import CLAIMS, epochs, lost, tokens_in_all
+from .claims import CLAIMS, epochs, tokens_in_all
 from .experiments import outcome
 from .recipes import LIVE, LONG, Material, prepare
 
@@ -159,16 +159,17 @@ def loss_of(words: Mapping[str, float], pairs: Mapping[str, float]) -> dict[str,
 
 
 @cache
-def _review() -> dict[str, str]:
-    """The two sequences of the review question, each alone and as one batch."""
+def _review(part: str) -> str:
+    """Of the review question, one of its two sequences, or the batch of both."""
     (a, b, c), (one, two) = ([-log(p) for p in d.values()] for d in (REVIEW_WORDS, REVIEW_PAIRS))
     first, second = (a + b) / 2 + one, c + two
     batch = loss_of(REVIEW_WORDS, REVIEW_PAIRS) | {"mean": (first + second) / 2}
-    return {
+    said = {
         "first": f"({a:.3f} + {b:.3f})/2 + {one:.3f} = {first:.3f}",
         "second": f"{c:.3f} + {two:.3f} = {second:.3f}",
         **{name: f"{loss:.3f}" for name, loss in batch.items()},
     }
+    return said[part]
 
 
 def step(label: int) -> list[float]:
@@ -181,9 +182,8 @@ def step(label: int) -> list[float]:
 # ---------------------------------------------------------------- measured, and printed
 
 
-@cache
 def result() -> dict[str, Any]:
-    return read_result("02_pretraining")
+    return stored("02_pretraining")
 
 
 def _level(name: str) -> Callable[[], str]:
@@ -191,7 +191,7 @@ def _level(name: str) -> Callable[[], str]:
 
 
 def _lost(change: str, task: str, than: str = "full") -> Callable[[], str]:
-    return lambda: f"{lost(change, than)[task]:.1f}"
+    return lambda: f"{difference('bert', 'ablation_tasks', than, change)[task]:.1f}"
 
 
 def _gap(run: str) -> Callable[[], str]:
@@ -234,12 +234,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "first_for_third": lambda: f"{attention()['scores'][0, 2]:.3f}",
     "first_weights": lambda: ", ".join(f"{w:.3f}" for w in attention()["weights"][0]),
     "loss_total": lambda: f"{loss_of(WORDS, PAIRS)['total']:.3f}",
-    "review_first": lambda: _review()["first"],
-    "review_second": lambda: _review()["second"],
-    "review_mlm": lambda: _review()["mlm"],
-    "review_nsp": lambda: _review()["nsp"],
-    "review_total": lambda: _review()["total"],
-    "review_mean": lambda: _review()["mean"],
+    **{
+        f"review_{part}": partial(_review, part)
+        for part in ("first", "second", "mlm", "nsp", "total", "mean")
+    },
     # masking, and pairs
     "masked_of_thousand": lambda: f"{masked_of_thousand()['[MASK]']:.0f}",
     "selected_of_thousand": lambda: f"{sum(masked_of_thousand().values()):.0f}",
@@ -256,9 +254,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     ),
     "gap_live": _gap("live"),
     "gap_long": _gap("long"),
-    "unigram": _level("unigram"),
-    "count_model": _level("count_model"),
-    "oracle": _level("oracle"),
+    **{level: _level(level) for level in ("unigram", "count_model", "oracle")},
     "bag_of_words": _level("bag_of_words_pairs"),
     "positions_measured": lambda: f"{result()['levels']['positions']:,}",
     "course_layers": lambda: COURSE.num_layers,
@@ -269,10 +265,15 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "tokens_billions": lambda: f"{tokens_in_all() / 1e9:.1f}",
     "epochs": lambda: f"{epochs():.1f}",
     "epochs_all_long": lambda: f"{epochs(short=0):.1f}",
-    "nsp_qnli": _lost("no_nsp", "QNLI"),
-    "nsp_mnli": _lost("no_nsp", "MNLI-m"),
-    "nsp_mrpc": _lost("no_nsp", "MRPC"),
-    "nsp_squad": _lost("no_nsp", "SQuAD"),
+    **{
+        f"nsp_{name}": _lost("no_nsp", task)
+        for name, task in (
+            ("qnli", "QNLI"),
+            ("mnli", "MNLI-m"),
+            ("mrpc", "MRPC"),
+            ("squad", "SQuAD"),
+        )
+    },
     "direction_mrpc": _lost(LEFT_TO_RIGHT, "MRPC", than="no_nsp"),
     "direction_squad": _lost(LEFT_TO_RIGHT, "SQuAD", than="no_nsp"),
     "both_squad": _lost(LEFT_TO_RIGHT, "SQuAD"),

@@ -17,7 +17,9 @@ def bert_drawing() -> Html:
     """From token ids to two answers, bottom up; the shapes stand at the right."""
     middles = [LEFT + WIDE * (i + 0.5) / len(SEQUENCE) for i in range(len(SEQUENCE))]
     cls, masked = middles[0], middles[SEQUENCE.index("[MASK]")]
-    parts = [_box(x - 31, 356, 62, 26, token, "grey") for x, token in zip(middles, SEQUENCE, strict=True)]
+    parts = [
+        _box(x - 31, 356, 62, 26, token, "grey") for x, token in zip(middles, SEQUENCE, strict=True)
+    ]
     parts += [_arrow(x, 354, 332) for x in middles]
     parts += [
         _box(LEFT, 296, WIDE, 34, "embeddings: token + segment + position, LayerNorm", "orange"),

@@ -22,7 +22,15 @@ from course_lib.heads import (
 )
 from course_lib.objectives.spans import best_spans
 from course_lib.teaching.averages import AVERAGES, glue_average
-from course_lib.teaching.claims import Claim, Settled, is_, printed, result
+from course_lib.teaching.claims import (
+    Check,
+    Settled,
+    entries,
+    is_,
+    parameters,
+    printed,
+    result,
+)
 from course_lib.teaching.results import in_words
 from course_lib.text import english
 from course_lib.text.english import ENTITY_TAGS, UPOS
@@ -68,8 +76,7 @@ def _half_an_hour() -> Settled:
     table, readme = printed("bert")["squad"], printed("bert")["readme_finetuning"]
     said_f1 = readme["squad_1_dev_f1"]
     found = tuple(round(said_f1 - table[f"{size}_1_dev"][1], 2) for size in ("large", "base"))
-    with torch.device("meta"):
-        weights = count_parameters(bert("large"))
+    weights = parameters(bert, "large")
     said = (
         f"{said_f1} is {found[0]:+.1f} from BERT-large's development F1, {found[1]:+.1f} from "
         f"BERT-base's. The large one's {weights / 1e6:.0f} million weights, their gradient and "
@@ -102,8 +109,7 @@ def _not_bert() -> Settled:
     families = Counter(name.partition("-")[0] for name in UNDER_BERT)
     config: BertConfig = published("distilbert", "base", DistilBertConfig)
     layers = config.num_layers, published("bert", "base").num_layers
-    with torch.device("meta"):
-        size, usual = (count_parameters(make("base")) for make in (distilbert, bert))
+    size, usual = (parameters(make, "base") for make in (distilbert, bert))
     said = (
         f"{families['distilbert']} of {len(UNDER_BERT)} names say distilbert: {layers[0]} layers "
         f"and {size / 1e6:.0f} million weights, BERT-base has {layers[1]} and {usual / 1e6:.0f}"
@@ -360,296 +366,49 @@ def _valley() -> Settled:
     return Settled(ours < at_random, said)
 
 
-LECTURE_002, LECTURE_004 = "source lecture 002", "source lecture 004"
-DATA_SHEET = "the course's own data sheet, data/english"
-
-CLAIMS = (
-    Claim(
-        id="a small layer",
-        they_say="only a small layer is added",
-        who=f"BERT, section 4; {LECTURE_004}",
-        it_is=(
-            "so: a few thousand new weights, and the pooler is BERT's own. But *all* of BERT's "
-            "weights are trained with them"
+CLAIMS = entries(
+    "03",
+    {
+        # with a new pooler
+        "a small layer": Check(_new_weights, is_((2_307, 6_921, 1_538)), (592_899, 6_921, 1_538)),
+        # nothing to choose
+        "E108": Check(_changed_settings, is_((("batch", "learning_rate", "epochs"), 18)), ((), 1)),
+        "little labelled data": Check(
+            _worth, is_((True, True, False, False)), (True, True, True, True)
         ),
-        how="computed",
-        settled_by="models built here; with a bias a score, as in the code",
-        settle=_new_weights,
-        accepts=is_((2_307, 6_921, 1_538)),
-        rejected=(592_899, 6_921, 1_538),  # with a new pooler
-    ),
-    Claim(
-        id="E108",
-        they_say="most hyper-parameters stay as in pre-training",
-        who=LECTURE_004,
-        it_is=(
-            "except batch size, learning rate and epochs. Warm-up, and whether Adam corrects its "
-            "bias, matter for stability"
+        "the last layer": Check(_last_layer, is_((True, True)), (False, False)),
+        "a wider valley": Check(_valley, is_(False), True),
+        # were it BERT-base
+        "E74": Check(_half_an_hour, is_((0.1, 2.5)), (2.5, 0.1)),
+        "runs of MRPC": Check(_runs_of_mrpc, is_((0.2, 4)), (4, 0.2)),
+        "E93": Check(_not_bert, is_((0, 6, 12)), (2, 12, 12)),
+        # of a set whose writing gives labels away
+        "hypothesis only": Check(_hypothesis_alone, lambda value: max(value) < 0.45, (0.61, 0.61)),
+        "words alone": Check(
+            _words_alone,
+            lambda value: value[0] < 0.65 and value[1] < 0.5 < value[2],
+            (0.9, 0.9, 0.9),
         ),
-        how="computed",
-        settled_by="BERT, section 4.1 and appendix A.3 against A.2",
-        settle=_changed_settings,
-        accepts=is_((("batch", "learning_rate", "epochs"), 18)),
-        rejected=((), 1),  # nothing to choose
-    ),
-    Claim(
-        id="little labelled data",
-        they_say="with pre-training, strong performance from minimal task-specific data",
-        who=LECTURE_002,
-        it_is=(
-            "it depends on the task: names and parts of speech gain in every seed; what follows "
-            "from what, nobody learns from 288 pairs, nor answers from 144 questions"
+        # were they the same, every word would be in an entity
+        "E73": Check(
+            _tags, lambda value: value[0] == 0 and value[1] < 0.5 and value[2] == 1, (7, 1.0, 1.0)
         ),
-        how="measured",
-        settled_by="data/results/03_tasks.json: four starts, three to five seeds",
-        settle=_worth,
-        accepts=is_((True, True, False, False)),
-        rejected=(True, True, True, True),
-    ),
-    Claim(
-        id="the last layer",
-        they_say="frozen, the last four layers together beat the last alone (96.1 against 94.9)",
-        who="BERT, Table 7",
-        it_is=(
-            "so here, too. In MiniLM a layer in the middle knows most about names: the last one "
-            "was trained for whole sentences"
+        # were F1 the accuracy over words
+        "E92": Check(
+            _entity_table,
+            lambda value: value[:3] == (0, 0.2, 0.3) and value[3] > 0.7 and value[4] == 0,
+            (0, 0.2, 0.3, 0.0, 0.8),
         ),
-        how="measured",
-        settled_by="data/results/03_features.json: a linear classifier on every layer",
-        settle=_last_layer,
-        accepts=is_((True, True)),
-        rejected=(False, False),
-    ),
-    Claim(
-        id="a wider valley",
-        they_say="fine-tuning from pre-trained weights ends in a wider valley",
-        who="Hao and others 2019",
-        it_is=(
-            "not seen on our one line. But the two paths are not equally long, as the learning "
-            "rates differ, and it is one line, one seed, a small model"
+        "both ends count": Check(_both_ends_count, is_((1, 3, True)), (0, 2, False)),
+        # were the printed places right
+        "E89": Check(_offsets, is_((True, (10, -3, 5), 0)), (True, (0, 0, 0), 0)),
+        "E90": Check(_yes_or_no, is_((0.0, True)), (1.0, True)),
+        "people": Check(_people, is_((0.6, 2.0, -6.3)), (2.0, 2.0, 2.0)),
+        # 65.1 read as 15.1 above chance
+        "E78": Check(_without_wnli, is_((0.0, 80.52, 82.45, 0.0)), (15.1, 80.52, 80.52, 1.0)),
+        "unequal tasks": Check(
+            _unequal_tasks, is_((157, ("CoLA", "MRPC", "STS-B", "RTE"))), (1, ())
         ),
-        how="measured",
-        settled_by="data/results/03_loss_line.json",
-        settle=_valley,
-        accepts=is_(False),
-        rejected=True,
-    ),
-    Claim(
-        id="E74",
-        they_say="fine-tuned in 30 minutes, 91% F1",
-        who=LECTURE_002,
-        it_is=(
-            "BERT-*large* on one Cloud TPU with 64 GB, and F1 on SQuAD 1.1's *development* set: "
-            "no promise for a laptop"
-        ),
-        how="computed",
-        settled_by="README of the released code; BERT, Table 2",
-        settle=_half_an_hour,
-        accepts=is_((0.1, 2.5)),
-        rejected=(2.5, 0.1),  # were it BERT-base
-    ),
-    Claim(
-        id="runs of MRPC",
-        they_say="wider is better, even on MRPC, 86.7 → 86.9",
-        who="BERT, Table 6",
-        it_is=(
-            "a gain of 0.2 says nothing where runs of one model differ by 4: on small sets several "
-            "seeds are needed, and the mean with its spread"
-        ),
-        how="computed",
-        settled_by="differences in Table 6; README of the released code",
-        settle=_runs_of_mrpc,
-        accepts=is_((0.2, 4)),
-        rejected=(4, 0.2),
-    ),
-    Claim(
-        id="E93",
-        they_say="examples of sentiment and of answers, under the heading BERT",
-        who=LECTURE_002,
-        it_is="DistilBERT in both, fine-tuned by others: a heading should name the model",
-        how="computed",
-        settled_by="the names of the models in the examples' code; the published shapes",
-        settle=_not_bert,
-        accepts=is_((0, 6, 12)),
-        rejected=(2, 12, 12),
-    ),
-    Claim(
-        id="hypothesis only",
-        they_say="the hypothesis alone tells no label of a pair",
-        who=DATA_SHEET,
-        it_is="so: a classifier that never sees a premise stays under 45%, at about chance",
-        how="measured",
-        settled_by="a logistic regression over the hypothesis's words, here",
-        settle=_hypothesis_alone,
-        accepts=lambda value: max(value) < 0.45,
-        rejected=(0.61, 0.61),  # of a set whose writing gives labels away
-    ),
-    Claim(
-        id="words alone",
-        they_say="a bag-of-words baseline is near chance on reviews and pairs",
-        who=DATA_SHEET,
-        it_is=(
-            "nearly so: it is a little above chance level, 50% and 33%. Messages are easier: "
-            "spam has words of its own"
-        ),
-        how="measured",
-        settled_by="a logistic regression over each text's words, here",
-        settle=_words_alone,
-        accepts=lambda value: value[0] < 0.65 and value[1] < 0.5 < value[2],
-        rejected=(0.9, 0.9, 0.9),
-    ),
-    Claim(
-        id="E73",
-        they_say="POS tagging: a softmax over predefined entity categories",
-        who=LECTURE_002,
-        it_is=(
-            "over tags, one for each word; entity categories belong to named entities. In the same "
-            "file: aligned *pairs*, not Paris; *False*, not Fales; DeepSeek, *designed*"
-        ),
-        how="measured",
-        settled_by="the tags of data/english/tagged.jsonl",
-        settle=_tags,
-        accepts=lambda value: value[0] == 0 and value[1] < 0.5 and value[2] == 1,
-        rejected=(7, 1.0, 1.0),  # were they the same, every word would be in an entity
-    ),
-    Claim(
-        id="E92",
-        they_say="“name entity recognition”: from TagLM 91.93 to Flair 93.09, BERT 92.4 and 92.8",
-        who=LECTURE_002,
-        it_is=(
-            "the numbers are right, the name is *named* entity. It is F1 of whole entities, not "
-            "accuracy of words; and BERT read as much of the document as fits, so a rerun on "
-            "single sentences is another experiment"
-        ),
-        how="computed",
-        settled_by="the lecture's table against BERT, Table 7; data/english/tagged.jsonl",
-        settle=_entity_table,
-        accepts=lambda value: value[:3] == (0, 0.2, 0.3) and value[3] > 0.7 and value[4] == 0,
-        rejected=(0, 0.2, 0.3, 0.0, 0.8),  # were F1 the accuracy over words
-    ),
-    Claim(
-        id="both ends count",
-        they_say="precipitation: the answers are (17, 17) and (77, 79)",
-        who=LECTURE_002,
-        it_is="so: positions of words, the last one included. A slice in Python would leave it out",
-        how="computed",
-        settled_by="the words of the answers printed beside them",
-        settle=_both_ends_count,
-        accepts=is_((1, 3, True)),
-        rejected=(0, 2, False),
-    ),
-    Claim(
-        id="E89",
-        they_say="“the Moon” from 93 to 101, and two more answers with their offsets",
-        who=LECTURE_002,
-        it_is=(
-            "in the context as printed they begin at 103, 597 and 225; no one shift explains it, "
-            "so another text was used. That the length fits proves nothing. (The offsets of the "
-            "names, in another example, are right)"
-        ),
-        how="computed",
-        settled_by=(
-            "end − start, and `text[start:end] == answer` for every stretch of data/english"
-        ),
-        settle=_offsets,
-        accepts=is_((True, (10, -3, 5), 0)),
-        rejected=(True, (0, 0, 0), 0),  # were the printed places right
-    ),
-    Claim(
-        id="E90",
-        they_say="asked yes or no, it answers “There is no”, with a score of 0.25",
-        who=LECTURE_002,
-        it_is=(
-            "a failure: extractive answering copies a span or says nothing, it cannot answer yes "
-            "or no. The low score hints at that: the other two answers have 0.44 and 0.53"
-        ),
-        how="computed",
-        settled_by="every span of our passage that has such a question, and best_spans, here",
-        settle=_yes_or_no,
-        accepts=is_((0.0, True)),
-        rejected=(1.0, True),
-    ),
-    Claim(
-        id="people",
-        they_say="BERT answers better than people, F1 93.2 against 91.2",
-        who="follows from BERT, Table 2",
-        it_is=(
-            "on SQuAD 1.1, where an answer always stands in the text, and by seven models trained "
-            "on more than SQuAD. On SQuAD 2.0, which has questions without one, people are ahead"
-        ),
-        how="computed",
-        settled_by="BERT's Tables 2 and 3; people's scores as the papers print them",
-        settle=_people,
-        accepts=is_((0.6, 2.0, -6.3)),
-        rejected=(2.0, 2.0, 2.0),
-    ),
-    Claim(
-        id="E75",
-        they_say="QNLI: a question and a paragraph",
-        who=LECTURE_002,
-        it_is="a question and one *sentence* of the paragraph: does it hold the answer?",
-        how="cited",
-        settled_by="cited: BERT (Devlin et al. 2018), appendix B.1; GLUE (Wang et al. 2018)",
-    ),
-    Claim(
-        id="E76",
-        they_say="STS-B: scores from 1 to 5",
-        who=f"{LECTURE_002}, after the text of GLUE",
-        it_is=(
-            "from 0 to 5, says the readme that comes with the data. Where two texts disagree, the "
-            "smallest and the largest label decide: one line, once you have the file"
-        ),
-        how="cited",
-        settled_by="cited: readme of the STS Benchmark, which GLUE hands on with the data",
-    ),
-    Claim(
-        id="E77",
-        they_say="GLUE also has a Chinese version, CLUE",
-        who=LECTURE_002,
-        it_is=(
-            "a benchmark of its own, modelled on GLUE: nine tasks on texts that were Chinese from "
-            "the start, by other people. The scores cannot be compared"
-        ),
-        how="cited",
-        settled_by="cited: CLUE (Xu et al. 2020, arXiv 2004.05986), abstract",
-    ),
-    Claim(
-        id="E78",
-        they_say="GLUE has nine tasks (and eight are described)",
-        who=LECTURE_002,
-        it_is=(
-            "the ninth is WNLI. BERT leaves it out of its average and says why: the majority "
-            "class alone scores 65.1, which is what its own row has"
-        ),
-        how="computed",
-        settled_by="BERT, footnote 9 and appendix B.1; its row on the leaderboard",
-        settle=_without_wnli,
-        accepts=is_((0.0, 80.52, 82.45, 0.0)),
-        rejected=(15.1, 80.52, 80.52, 1.0),  # 65.1 read as 15.1 above chance
-    ),
-    Claim(
-        id="unequal tasks",
-        they_say="one average for all of GLUE",
-        who="BERT, Table 1",
-        it_is="every task counts alike, be it learnt from 2,500 examples or 392,000",
-        how="computed",
-        settled_by="sizes of the training sets in BERT's Table 1",
-        settle=_unequal_tasks,
-        accepts=is_((157, ("CoLA", "MRPC", "STS-B", "RTE"))),
-        rejected=(1, ()),
-    ),
-    Claim(
-        id="GLUE's progress",
-        they_say="from 80.5 to 89.4 on GLUE's leaderboard",
-        who="follows from the papers of BERT and ALBERT",
-        it_is=(
-            "two thirds of it, one model against one: the later rows of a leaderboard are several "
-            "models a task, with tricks for single tasks"
-        ),
-        how="computed",
-        settled_by="the rows of both in data/papers/glue.toml",
-        settle=_progress,
-        accepts=is_((8.9, 5.9)),
-        rejected=(8.9, 8.9),
-    ),
+        "GLUE's progress": Check(_progress, is_((8.9, 5.9)), (8.9, 8.9)),
+    },
 )

@@ -9,7 +9,7 @@ vectors, layer by layer. `03_loss_line`: the loss along the line from start to e
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from functools import cache, partial
@@ -143,7 +143,7 @@ def read_task(name: str, split: str, tokenizer: Tokenizer) -> Task:
 
 
 def pair_sequences(pairs: Sequence[english.Pair], tokenizer: Tokenizer) -> LabelledSequences:
-    """Premises and hypotheses as rows [CLS] premise [SEP] hypothesis [SEP]."""
+    """Premises and hypotheses as sequences [CLS] premise [SEP] hypothesis [SEP]."""
     return text_sequences(
         [pair.premise for pair in pairs], [pair.label for pair in pairs], english.RELATIONS,
         tokenizer, LENGTH, second=[pair.hypothesis for pair in pairs],
@@ -184,13 +184,12 @@ def some_of(task: Task, examples: int, seed: int) -> Task:
 def one_run(recipe: TuningRecipe, seed: int, split: str = "test") -> dict[str, float]:
     """Fine-tune and score; finished runs are read from the cache."""
 
-    def run() -> dict[str, Any]:
-        return _run(recipe, seed, split)
-
     settings = {"seed": seed, "split": split, "precision": choose_precision(), **asdict(recipe)}
     if recipe.start in (COURSE, MINILM):
         settings["weights"] = weights_of(recipe.start)
-    return kept(f"03-{recipe.task}", settings, MicroWorld.load(), run)
+    return kept(
+        f"03-{recipe.task}", settings, MicroWorld.load(), partial(_run, recipe, seed, split)
+    )
 
 
 def _run(recipe: TuningRecipe, seed: int, split: str) -> dict[str, float]:
@@ -227,8 +226,7 @@ def world_encoder(start: str, seed: int) -> Encoder:
 @cache
 def weights_of(start: str) -> str:
     """The SHA-256 of a start's weights: a run belongs to them."""
-    name = start.removesuffix(", random init")
-    return load_pretrained(NAMES[name]).sha256
+    return load_pretrained(NAMES[start.removesuffix(", random init")]).sha256
 
 
 # ---------------------------------------------------------------- the results
@@ -326,9 +324,10 @@ def _entity_f1(test: Sequence[english.TaggedSentence], said: Sequence[Sequence[s
 def build_features() -> dict[str, Any]:
     """What data/results/03_features.json holds: a linear classifier on frozen vectors of each layer
     (BERT, Table 7, in miniature), and frozen against fine-tuned."""
-    layers: dict[str, Any] = {}
-    for start in (COURSE, MINILM):
-        layers[start] = {task: frozen_scores(start, task) for task in ("sentiment", "ner")}
+    layers = {
+        start: {task: frozen_scores(start, task) for task in ("sentiment", "ner")}
+        for start in (COURSE, MINILM)
+    }
     return {**about(), "layers": layers}
 
 
@@ -339,14 +338,16 @@ def frozen_scores(start: str, task: str) -> dict[str, float]:
     encoder, _ = pretrained(start)
     sets = [english_task(task, split, start) for split in ("train", "test")]
     vectors, labels = zip(*(_vectors(encoder, part) for part in sets), strict=True)
-    H, found = encoder.config.hidden_size, {}
-    count = vectors[0].shape[-1] // H
-    for layer in range(count):
-        found[f"layer {layer}"] = _probe(
-            [v[:, layer * H : (layer + 1) * H] for v in vectors], labels
-        )
-    found["last four"] = _probe([v[:, -4 * H :] for v in vectors], labels)
-    return found
+    H = encoder.config.hidden_size
+    parts = {
+        f"layer {layer}": slice(layer * H, (layer + 1) * H)
+        for layer in range(vectors[0].shape[-1] // H)
+    } | {"last four": slice(-4 * H, None)}
+    (train, test), (true, truth) = vectors, labels
+    return {
+        name: linear_probe(train[:, part], true, test[:, part], truth)
+        for name, part in parts.items()
+    }
 
 
 def _vectors(encoder: Encoder, task: Any) -> tuple[Any, Any]:
@@ -358,15 +359,8 @@ def _vectors(encoder: Encoder, task: Any) -> tuple[Any, Any]:
     return (states * real).sum(dim=1) / real.sum(dim=1), task.labels
 
 
-def _probe(vectors: Sequence[Any], labels: Sequence[Any]) -> float:
-    return linear_probe(vectors[0], labels[0], vectors[1], labels[1])
-
-
-PLATEAU = {  # name -> (tokens a row, standard deviation of the initialisation)
-    "32 tokens, sd 0.05": (32, 0.05),
-    "32 tokens, sd 0.02": (32, 0.02),
-    "128 tokens, sd 0.05": (128, 0.05),
-    "128 tokens, sd 0.02": (128, 0.02),
+PLATEAU = {  # name -> (tokens a sequence, standard deviation of the initialisation)
+    f"{length} tokens, sd {sd}": (length, sd) for length in (32, 128) for sd in (0.05, 0.02)
 }
 PLATEAU_STEPS, PLATEAU_TOKENS = 1_200, 4_096
 
@@ -377,12 +371,8 @@ def build_plateau() -> dict[str, Any]:
     ready = set_up(read_recipe(data_root() / "recipes" / "course_bert.toml"))
     runs = {}
     for name, (length, sd) in PLATEAU.items():
-        settings = {
-            "length": length,
-            "sd": sd,
-            "steps": PLATEAU_STEPS,
-            "corpus": ready.reading.about,
-        }
+        settings = {"length": length, "sd": sd, "steps": PLATEAU_STEPS,
+                    "corpus": ready.reading.about}  # fmt: skip
         runs[name] = kept("03-plateau", settings, MicroWorld.load(),
                           partial(plateau_run, ready, length, sd))  # fmt: skip
     return {"steps": PLATEAU_STEPS, "tokens_a_step": PLATEAU_TOKENS, "runs": runs,
@@ -410,12 +400,13 @@ def plateau_run(ready: Pretraining, length: int, sd: float) -> dict[str, list[fl
 
 
 def unigram_loss(ready: Pretraining) -> float:
-    """What a model pays a hidden token that knows how frequent each token is, and nothing else:
-    the plateau's height, in nats."""
-    counts = ready.train.input_ids[ready.train.attention_mask.bool()].bincount(
-        minlength=ready.special.vocab_size
+    """The loss, in nats, of a model that knows how frequent each token is, and nothing else: the
+    plateau's height."""
+    counts = (
+        ready.train.input_ids[ready.train.attention_mask.bool()]
+        .bincount(minlength=ready.special.vocab_size)
+        .double()
     )
-    counts = counts.double()
     counts[list(ready.special.never_masked)] = 0
     share = counts[counts > 0] / counts.sum()
     return float(-(share * share.log()).sum())
@@ -426,7 +417,7 @@ ALPHAS = [round(-0.5 + 0.1 * k, 1) for k in range(21)]
 
 def build_loss_line() -> dict[str, Any]:
     """What data/results/03_loss_line.json holds: the loss between start and end of fine-tuning and
-    beyond both, from pre-trained and from random weights (Hao et al. 2019, in miniature)."""
+    beyond both, from pre-trained weights and from random initialisation (after Hao et al. 2019)."""
     lines = {start: loss_line(start) for start in STARTS[:2]}
     return {**about(), "task": LINE_TASK, "lines": lines}
 
@@ -483,11 +474,9 @@ def replay() -> list[float]:
 
 def about() -> dict[str, Any]:
     """What every file records beside its runs."""
-    recipe = asdict(TuningRecipe("", ""))
-    weights = {start: weights_of(start) for start in (COURSE, MINILM)}
     return {
-        "recipe": recipe,
-        "weights": weights,
+        "recipe": asdict(TuningRecipe("", "")),
+        "weights": {start: weights_of(start) for start in (COURSE, MINILM)},
         "seeds": len(SEEDS),
         **made_with(MicroWorld.load()),
     }
@@ -532,15 +521,15 @@ def build_checkpoint() -> dict[str, Any]:
 
 
 def as_trained_accuracy(model: Any, ready: Pretraining) -> float:
-    """Share of the chosen held-out tokens found when they are masked as in training: a tenth of
-    them stay as they are, which is easy, and a tenth become another token."""
+    """Masked-token accuracy on held-out text when it is masked as in training: a tenth of the
+    selected tokens stay as they are, which is easy, and a tenth become another token."""
     mix, precision = ready.recipe.objective.mix, ready.recipe.training.precision
     scores = evaluate(model, ready.heldout, ready.special, precision=precision, mix=mix)
     return scores.masked_accuracy
 
 
 def commonest_accuracy(ready: Pretraining) -> float:
-    """Share of the hidden held-out tokens that always naming the commonest token finds."""
+    """Masked-token accuracy on held-out text of always naming the commonest token."""
     hidden = evaluation_mask(ready.heldout, ready.special)
     return Unigram(ready.reading.documents[0]).accuracy(ready.heldout, hidden.selected)
 
@@ -549,23 +538,23 @@ FIRST_SEQUENCES = 100
 
 
 def first_sequences_accuracy(model: Any, heldout: PackedSequences, special: SpecialIds) -> float:
-    """What `measure` finds in the first held-out rows alone, in float32: quick to do again."""
+    """What `measure` finds in the first held-out sequences alone, in float32: quick to do again."""
     return evaluate(model, heldout[:FIRST_SEQUENCES], special, precision="float32").masked_accuracy
 
 
 CARD = """# {name}
 
-A small BERT for teaching, trained from random weights on technical English: {num_layers} layers,
-{hidden_size} wide, {num_heads} heads, {parameters:,} weights, a WordPiece vocabulary of its own
-({vocabulary:,} pieces, lower case), rows of up to {length} tokens. On top is the head for masked
-words; there is no pooler. `load_pretrained("{name}")` reads it, and so does transformers
-(`BertForMaskedLM`).
+A small BERT for teaching, trained from random initialisation on technical English:
+{num_layers} layers, {hidden_size} wide, {num_heads} heads, {parameters:,} weights, a WordPiece
+vocabulary of its own ({vocabulary:,} pieces, lower case), sequences of up to {length} tokens. On
+top is the masked-LM head; there is no pooler. `load_pretrained("{name}")` reads it, and so does
+transformers (`BertForMaskedLM`).
 
 ## Data
 
 Whole paragraphs of prose from the docstrings of Python's standard library and of the packages that
-the course installs, doubles removed: {words:,} words to learn from, {rows:,} rows. One paragraph in
-twenty, chosen by its hash, was held out. The text itself is not shipped;
+the course installs, doubles removed: {words:,} words to learn from, {rows:,} sequences. One
+paragraph in twenty, selected by its hash, was held out. The text itself is not shipped;
 `python -m course_lib.text.documentation` builds it from what is installed.
 
 - read: {packages}
@@ -574,10 +563,11 @@ twenty, chosen by its hash, was held out. The text itself is not shipped;
 
 ## Recipe
 
-`data/recipes/course_bert.toml`, run by `python -m course_lib.teaching.results 03`. Masked words
+`data/recipes/course_bert.toml`, run by `python -m course_lib.teaching.results 03`. Masked LM
 alone, no pairs: {rate:.0%} of the tokens are selected for prediction, anew at every visit (dynamic
 masking). {steps:,} steps of
-{batch_size} rows; the first {short_steps:,} of them read as many tokens in rows of {short_length}.
+{batch_size} sequences; the first {short_steps:,} of them read as many tokens in sequences of
+{short_length}.
 {millions:.1f} million tokens in all, padding counted. AdamW, learning rate {learning_rate:g} after
 {warmup:.0%} of warm-up, then down to zero in a straight line; betas {betas}, weight decay
 {weight_decay:g}, seed {seed}. Other than in BERT: {settings}.
@@ -588,8 +578,8 @@ about {hours:.1f} hours.
 ## What it reaches
 
 Measured with the weights in this folder (stored as float16, read back as float32, computed with in
-{precision}) on at most {heldout:,} held-out rows: {rate:.0%} of their tokens are selected. One run,
-one seed.
+{precision}) on at most {heldout:,} held-out sequences: {rate:.0%} of their tokens are selected. One
+run, one seed.
 
 | | masked-token accuracy | loss, nats |
 |---|---|---|
@@ -663,17 +653,16 @@ def summary(found: Mapping[str, Any]) -> str:
         return f"held-out: {json.dumps(found['reached'])}"
     if "unigram" in found:
         return "\n".join(f"{name:22} {run['loss'][-1]:.2f}" for name, run in found["runs"].items())
-    if "runs" in found:
-        return "\n".join(
-            f"{task:10} {start:22} {in_words([run['score'] for run in runs])}"
-            for task, starts in found["runs"].items()
-            for start, runs in starts.items()
-        )
-    if "curves" in found:
-        return "\n".join(
-            f"{task:10} {start:22} {n:5} {in_words(scores)}"
-            for task, starts in found["curves"].items()
-            for start, sizes in starts.items()
-            for n, scores in sizes.items()
-        )
+    if scores := found.get("runs") or found.get("curves"):
+        return "\n".join(_each(scores))
     return json.dumps(found.get("layers") or found.get("lines"))
+
+
+def _each(scores: Any, name: str = "") -> Iterator[str]:
+    """A line for each list of scores, or of runs with scores, at whatever depth."""
+    if isinstance(scores, Mapping):
+        for part, inner in scores.items():
+            yield from _each(inner, f"{name}{part:23}")
+    else:
+        values = [one["score"] if isinstance(one, Mapping) else one for one in scores]
+        yield f"{name}{in_words(values)}"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import chain
-from math import prod
 from statistics import mean
 from typing import Any
 
@@ -19,37 +18,37 @@ from course_lib.heads import (
     BertForTokenClassification,
 )
 from course_lib.objectives.spans import Spans, best_spans
-from course_lib.teaching.claims import claims, printed
-from course_lib.teaching.results import read_result
+from course_lib.teaching.claims import claims, printed, settled
+from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.results import stored as result
 from course_lib.text import english
 from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
-from course_lib.train.span_metrics import span_scores
-from course_lib.train.task_metrics import accuracy
 
 from .experiments import COURSE, MINILM, STARTS, WORLD_NLI, rise_beyond
 
-
-def _signed(points: float, digits: int = 1) -> str:
-    return f"{points:+.{digits}f}".replace("-", "−")
+AT_RANDOM = STARTS[1]  # the shape of the course's BERT, from random initialisation
 
 
-@lru_cache(maxsize=1)
-def _course() -> Any:
+@cache
+def course() -> Any:
     """The course's checkpoint: encoder and tokenizer."""
     return load_pretrained("course-bert")
 
 
-@lru_cache(maxsize=1)
-def _recipe() -> PretrainRecipe:
+@cache
+def recipe() -> PretrainRecipe:
     return read_recipe(data_path("recipes", "course_bert.toml"))
 
 
-def _rows_share() -> str:
-    """Rows that three passes over MNLI read, of those that BERT's pre-training reads."""
-    before = printed("bert")["pretraining"]
-    share = 3 * printed("glue")["tasks"]["MNLI"]["train"] / (before["steps"] * before["batch"])
-    return f"{share:.1%}"
+def _settled(claim: str, part: int) -> Callable[[], Any]:
+    return lambda: settled("03", claim).value[part]
 
+
+def _settled_points(claim: str, part: int) -> Callable[[], str]:
+    return lambda: signed(settled("03", claim).value[part])
+
+
+# ---------------------------------------------------------------- what is new, and what is read
 
 HEADS: dict[str, Callable[[Any], Any]] = {
     "sentiment: 2": lambda encoder: BertForClassification(encoder, 2),
@@ -59,48 +58,57 @@ HEADS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@lru_cache(maxsize=1)
-def _sizes() -> dict[str, tuple[int, ...]]:
+@cache
+def sizes() -> dict[str, tuple[int, ...]]:
     """Weights of an encoder of BERT-base's shape and of ours, then of each head on it."""
     with torch.device("meta"):  # counts without memory
         shapes = {"base": bert("base"), "ours": bert("mini", vocab_size=8_192, max_positions=128)}
-        return {
-            name: (count_parameters(encoder), *(_on(encoder, head) for head in HEADS.values()))
+        counts = {
+            name: [
+                count_parameters(encoder),
+                *(count_parameters(h(encoder)) for h in HEADS.values()),
+            ]
             for name, encoder in shapes.items()
         }
+    return {name: (whole, *(n - whole for n in both)) for name, (whole, *both) in counts.items()}
 
 
-def _on(encoder: Any, head: Callable[[Any], Any]) -> int:
-    return count_parameters(head(encoder)) - count_parameters(encoder)
+def _pooler() -> int:
+    """Weights of the pooler that a classifier on our checkpoint gets anew."""
+    width = course().encoder.config.hidden_size
+    assert course().encoder.pooler is None  # as the notes say
+    return width * width + width
 
 
-def _runs_a_task() -> int:
-    """Runs, if every combination of the values is tried."""
-    return prod(len(v) for v in printed("bert")["finetuning"].values() if isinstance(v, list))
+def _mnli_sequences() -> str:
+    """Sequences that three epochs of MNLI read, of those that BERT's pre-training reads."""
+    before = printed("bert")["pretraining"]
+    read = 3 * printed("glue")["tasks"]["MNLI"]["train"]
+    return f"{read / (before['steps'] * before['batch']):.1%}"
 
 
-@lru_cache(maxsize=1)
-def _silent() -> tuple[float, float]:
-    """Words right, and F1, of a tagger that finds nothing in the test sentences."""
-    truth = [sentence.entities for sentence in english.tagged_sentences("test")]
-    silent = [["O"] * len(tags) for tags in truth]
-    right = accuracy(chain.from_iterable(truth), chain.from_iterable(silent))
-    return right, span_scores(truth, silent).f1
+def _times_words() -> int:
+    """Words that BERT's pre-training had, for each of ours."""
+    paper = printed("bert")["pretraining"]
+    ours = result("03_checkpoint")["text"]["words"]
+    return 100 * round((paper["words_books"] + paper["words_wikipedia"]) / ours / 100)
 
+
+def _texts(read: Callable[[str], Sequence[Any]], split: str = "train") -> Callable[[], int]:
+    return lambda: len(read(split))
+
+
+# ---------------------------------------------------------------- a pair, and an answer
 
 SHOWN_PAIR, ROOM = 3, 24
-
 PASSAGE = ["Along", "cracks", "the", "stone", "is", "eaten", "away", "first"]
-
 START_LOGITS = (0.4, 2.0, 1.5, 0.1, 0.3, 0.0, 0.2, 0.4, 0.9)  # [CLS] comes first
-
 END_LOGITS = (0.9, 0.2, 2.5, 0.0, 0.8, 0.1, 0.0, 0.6, 3.0)
-
 CAP = 3
 
 
-@lru_cache(maxsize=2)
-def _best(longest: int) -> Spans:
+@cache
+def best(longest: int) -> Spans:
     allowed = torch.ones(1, len(START_LOGITS), dtype=torch.bool)
     allowed[0, 0] = False
     return best_spans(torch.tensor([START_LOGITS]), torch.tensor([END_LOGITS]), allowed, longest)
@@ -114,11 +122,9 @@ def intro() -> dict[str, Any]:
     return english.examples()["entities"][0]
 
 
-@lru_cache(maxsize=16)
-def _settled(claim: str) -> Any:
-    one = next(one for one in claims("03") if one.id == claim)
-    assert one.settle is not None
-    return one.settle()
+def _second_name() -> str:
+    """Where the second name of the self-introduction stands."""
+    return "{start}–{end}".format(**intro()["entities"][1])
 
 
 def _question() -> str:
@@ -129,43 +135,50 @@ def _question() -> str:
 
 def _spans_counted() -> str:
     """How many spans the passage of that question has, as the claim counts them."""
-    value, said = _settled("E90").value, _settled("E90").detail
-    assert value == (0.0, True)  # as the slide says
-    return said.split()[1]
+    found = settled("03", "E90")
+    assert found.value == (0.0, True)  # as the slide says
+    return found.detail.split()[1]
 
 
-OURS = COURSE, f"{COURSE}, random init"  # starts of one shape
+# ---------------------------------------------------------------- the checkpoint, the plateau
 
 
-@lru_cache(maxsize=8)
-def result(name: str) -> dict[str, Any]:
-    try:
-        return read_result(name)
-    except FileNotFoundError as missing:
-        raise RuntimeError(
-            f"data/results/{name}.json is not there, and this slide shows what it holds. "
-            "`python -m course_lib.teaching.results 03` makes it (hours on two cores)."
-        ) from missing
+def tokens_read() -> int:
+    """Tokens that the course's checkpoint was trained on, padding counted."""
+    return recipe().training.steps * recipe().training.batch_size * recipe().text.length
 
 
-def _minutes() -> str:
-    """How long the run takes at its median speed."""
-    tokens = _recipe().training.steps * _recipe().training.batch_size * _recipe().text.length
-    return f"{tokens / result('03_checkpoint')['tokens_per_second'] / 60:.0f}"
+def _epochs() -> str:
+    sequences = recipe().training.steps * recipe().training.batch_size
+    return f"{sequences / result('03_checkpoint')['rows']:.0f}"
 
 
 def _look(after: int) -> int:
-    """The last step in short rows at which the run was measured, or the first after it."""
-    every = _recipe().reports.evaluate_every
-    return every * (_recipe().training.short_steps // every + after)
+    """The last step in short sequences at which the run was measured, or the first after it."""
+    every = recipe().reports.evaluate_every
+    return every * (recipe().training.short_steps // every + after)
 
 
-def _found_at(step: int) -> str:
-    """Hidden tokens of held-out rows found after so many steps."""
+def _accuracy_at(step: int) -> str:
+    """Masked-token accuracy on held-out sequences after so many steps."""
     curve = result("03_checkpoint")["curve"]
     measured = {line["step"]: line for line in curve if "heldout_accuracy" in line}
     return f"{measured[step]['heldout_accuracy']:.0%}"
 
+
+def _left_plateau() -> str:
+    """The first step written down whose loss is a nat below what frequencies explain."""
+    low = result("03_plateau")["unigram"] - 1
+    curve = (line for line in result("03_checkpoint")["curve"] if "total" in line)
+    return f"{next(line['step'] for line in curve if line['total'] < low):,}"
+
+
+def _plateau_end(which: Callable[[Sequence[float]], float]) -> str:
+    """The last training losses of the runs on the plateau: of the first, or of the others."""
+    return f"{which([run['loss'][-1] for run in result('03_plateau')['runs'].values()]):.1f}"
+
+
+# ---------------------------------------------------------------- the tasks
 
 # task -> what it is called, and the data and measure of its baselines
 SCORED = {
@@ -178,8 +191,8 @@ SCORED = {
 }
 
 
-@lru_cache(maxsize=1)
-def _baselines() -> dict[tuple[str, str], dict[str, float]]:
+@cache
+def baselines() -> dict[tuple[str, str], dict[str, float]]:
     """(data, measure) -> rule -> its score on the test texts."""
     found: dict[tuple[str, str], dict[str, float]] = {}
     for data, measure, rule, score in result("03_tasks")["baselines"]:
@@ -188,42 +201,48 @@ def _baselines() -> dict[tuple[str, str], dict[str, float]]:
 
 
 def best_rule(task: str) -> tuple[str, float]:
-    rules = _baselines()[SCORED[task][1:]]
-    best = max(rules, key=lambda rule: rules[rule])
-    return best, rules[best]
+    return max(baselines()[SCORED[task][1:]].items(), key=lambda one: one[1])
 
 
-def _scores(task: str, start: str) -> list[float]:
+def scores(task: str, start: str) -> list[float]:
     return [run["score"] for run in result("03_tasks")["runs"][task].get(start, [])]
 
 
-def _share(task: str, start: str) -> str:
-    return f"{mean(_scores(task, start)):.0%}"
+def _score(task: str, start: str) -> Callable[[], str]:
+    return lambda: percent(scores(task, start))
 
 
-def _gain(task: str) -> float:
-    """Points that pre-training our small BERT adds."""
-    before, after = (mean(_scores(task, start)) for start in (OURS[1], OURS[0]))
-    return 100 * (after - before)
+def _gain(task: str, clear: bool) -> str:
+    """Points that pre-training adds to our small BERT; clear: every pre-trained run is better than
+    every one from random initialisation, as the slide says."""
+    after, before = (scores(task, start) for start in STARTS[:2])
+    assert (min(after) > max(before)) == clear, task
+    return signed(100 * (mean(after) - mean(before)), 0 if clear else 1)
 
 
-def _clear_gain(task: str) -> str:
-    """The same, of a task where every pre-trained run is better than every random one."""
-    assert min(_scores(task, OURS[0])) > max(_scores(task, OURS[1])), task  # as the slide says
-    return _signed(_gain(task), 0)
+def _under_baseline(task: str, rule: str, starts: Sequence[str]) -> Callable[[], str]:
+    """The best baseline's score, which none of the starts reaches in the mean."""
+
+    def say() -> str:
+        best, score = best_rule(task)
+        assert best == rule and all(mean(scores(task, start)) < score for start in starts), task
+        return f"{score:.0%}"
+
+    return say
 
 
-def _no_clear_gain(task: str) -> str:
-    """The same, of a task where the runs overlap."""
-    assert min(_scores(task, OURS[0])) <= max(_scores(task, OURS[1])), task  # as the slide says
-    return _signed(_gain(task))
+def _range(task: str, starts: Iterable[str]) -> str:
+    """From the lowest to the highest mean of these starts, in percent."""
+    means = [mean(scores(task, start)) for start in starts]
+    return f"{min(means):.0%} to {max(means):.0%}"
 
 
-def _under_rule(task: str, starts: Sequence[str]) -> str:
-    """The best simple rule's score, which none of the starts reaches in the mean."""
-    rule = best_rule(task)[1]
-    assert all(mean(_scores(task, start)) < rule for start in starts), task  # as the slide says
-    return f"{rule:.0%}"
+def _validation_apart() -> str:
+    """By how much the rate that was passed over was ahead of the one taken, in points."""
+    tasks = result("03_tasks")
+    rates = tasks["passed_over"]["rate"], tasks["rates"][COURSE]
+    ahead, taken = (mean(tasks["tuning"][COURSE][f"{rate:g}"]) for rate in rates)
+    return f"{100 * (ahead - taken):.1f}"
 
 
 def _points(task: str, start: str) -> list[tuple[int, float]]:
@@ -232,124 +251,49 @@ def _points(task: str, start: str) -> list[tuple[int, float]]:
     return sorted((int(n), mean(scores)) for n, scores in found.items())
 
 
-def _few_against_all() -> tuple[int, float, int, float]:
-    """Names: the fewest sentences with which our BERT is as good as its shape from random weights
-    with all, and those."""
-    most = _points("ner", OURS[1])[-1]
-    few = next(point for point in _points("ner", OURS[0]) if point[1] >= most[1])
-    return (*few, *most)
+def _few() -> tuple[int, float]:
+    """Names: the fewest sentences with which our BERT is as good as its shape from random
+    initialisation with all, and its score."""
+    goal = _points("ner", AT_RANDOM)[-1][1]
+    return next(point for point in _points("ner", COURSE) if point[1] >= goal)
 
 
 def _world(start: str) -> str:
     """The micro-world's pairs right, with rising numbers of them to learn from."""
-    points = _points(WORLD_NLI, start)
-    return ", ".join(f"{score:.0%} with {n:,}" for n, score in points)
+    return ", ".join(f"{score:.0%} with {n:,}" for n, score in _points(WORLD_NLI, start))
 
 
-def _by_layer(task: str, start: str) -> list[float]:
+# ---------------------------------------------------------------- layers, and the line
+
+
+def by_layer(task: str, start: str) -> list[float]:
+    """Accuracy of a linear classifier on the frozen vectors of each layer."""
     found = result("03_features")["layers"][start][task]
-    return [share for name, share in found.items() if name.startswith("layer")]
+    return [score for name, score in found.items() if name.startswith("layer")]
 
 
-def _best_layer(task: str, start: str) -> tuple[int, float]:
-    """The layer whose frozen vectors tell most; not the last one, as the slide says."""
-    shares = _by_layer(task, start)
-    best = max(range(len(shares)), key=shares.__getitem__)
-    assert best < len(shares) - 1
-    return best, shares[best]
+def _best_layer(start: str) -> tuple[int, float]:
+    """The layer whose frozen vectors tell most of names; not the last one, as the slide says."""
+    found = by_layer("ner", start)
+    layer = found.index(max(found))
+    assert layer < len(found) - 1
+    return layer, found[layer]
 
 
-def _on_the_line(start: str, what: str, alpha: float) -> float:
-    found = result("03_loss_line")["lines"][start]
-    return float(found[what][found["alpha"].index(alpha)])
+def _line(start: str) -> dict[str, Any]:
+    return result("03_loss_line")["lines"][start]
 
 
-def _best_on_the_line(start: str) -> str:
-    """The best test score on the line, and where it is."""
-    found = result("03_loss_line")["lines"][start]
-    best, at = max(zip(found["test_score"], found["alpha"], strict=True))
-    return f"{best:.0%} at α = {at:g}"
+def _at_the_end(start: str, what: str, form: str) -> Callable[[], str]:
+    """On the line, at α = 1: after fine-tuning."""
+    return lambda: format(_line(start)[what][_line(start)["alpha"].index(1.0)], form)
 
 
-def _glue(name: str, what: str) -> Any:
-    return printed("glue")["tasks"][name][what]
-
-
-def _split(read: Callable[[str], Sequence[Any]], split: str) -> int:
-    return len(read(split))
-
-
-def _pooler() -> int:
-    """Weights of the pooler that a classifier on our checkpoint gets anew."""
-    width = _course().encoder.config.hidden_size
-    assert _course().encoder.pooler is None  # as the notes say
-    return width * width + width
-
-
-def _times_words() -> int:
-    """Words that BERT's pre-training had, for each of ours."""
-    paper = printed("bert")["pretraining"]
-    ours = result("03_checkpoint")["text"]["words"]
-    return round((paper["words_books"] + paper["words_wikipedia"]) / ours)
-
-
-def _place(which: int) -> str:
-    one = intro()["entities"][which]
-    return f"{one['start']}–{one['end']}"
-
-
-CHECKPOINT, PLATEAU, TASKS, CURVES = (
-    read_result(f"03_{name}") for name in ("checkpoint", "plateau", "tasks", "curves")
-)
-LINE = read_result("03_loss_line")["lines"]
-TRAINING: dict[str, Any] = CHECKPOINT["recipe"]["training"]
-TOKENS = TRAINING["steps"] * TRAINING["batch_size"] * CHECKPOINT["recipe"]["text"]["length"]
-SHORT, *OTHERS = [run["loss"][-1] for run in PLATEAU["runs"].values()]
-
-
-def _passes() -> str:
-    rows = TRAINING["steps"] * TRAINING["batch_size"]
-    return f"{rows / CHECKPOINT['rows']:.0f}"
-
-
-def _left_plateau() -> str:
-    """The first step written down whose loss is a nat below what frequencies explain."""
-    losses = ((line["step"], line["total"]) for line in CHECKPOINT["curve"] if "total" in line)
-    return f"{next(step for step, loss in losses if loss < PLATEAU['unigram'] - 1):,}"
-
-
-def _score(task: str, start: str) -> float:
-    return mean(run["score"] for run in TASKS["runs"][task][start])
-
-
-def _rule(what: str, sees: str) -> float:
-    """A baseline's score, of the row with these words."""
-    return next(row[-1] for row in TASKS["baselines"] if (row[0], row[2]) == (what, sees))
-
-
-def _world_of_page(start: str) -> float:
-    sizes = CURVES["curves"]["world nli"][start]
-    return mean(sizes[max(sizes, key=int)])
-
-
-def _validation_apart() -> str:
-    """By how much the rate that was passed over was ahead of the one taken, in points."""
-    rates = TASKS["passed_over"]["rate"], TASKS["rates"][COURSE]
-    ahead, taken = (mean(TASKS["tuning"][COURSE][f"{rate:g}"]) for rate in rates)
-    return f"{100 * (ahead - taken):.1f}"
-
-
-def _few() -> tuple[str, str]:
-    """The fewest sentences with which the pre-trained one is as good as the random one with all."""
-    ours, fresh = (CURVES["curves"]["ner"][start] for start in STARTS[:2])
-    goal = mean(list(fresh.values())[-1])
-    return next((n, f"{mean(scores):.0%}") for n, scores in ours.items() if mean(scores) >= goal)
-
-
-def _range(scores: Iterable[float]) -> str:
-    """From the lowest to the highest, in percent."""
-    low, *_, high = sorted(scores)
-    return f"{low:.0%} to {high:.0%}"
+def _best_on_the_line() -> str:
+    """The best test score on the line of our BERT, and where it is."""
+    found = _line(COURSE)
+    score, at = max(zip(found["test_score"], found["alpha"], strict=True))
+    return f"{score:.0%} at α = {at:g}"
 
 
 TYPED = {
@@ -361,113 +305,111 @@ TYPED = {
 }
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "million_tokens": lambda: f"{TOKENS / 1e6:.0f}",
-    "passes": _passes,
-    "minutes": lambda: f"{TOKENS / CHECKPOINT['tokens_per_second'] / 60:.0f}",
-    "plateau_steps": lambda: f"{PLATEAU['steps']:,}",
-    "plateau_short": lambda: f"{SHORT:.1f}",
-    "plateau_least": lambda: f"{min(OTHERS):.1f}",
-    "plateau_most": lambda: f"{max(OTHERS):.1f}",
-    "short_steps": lambda: f"{TRAINING['short_steps']:,}",
-    "left_plateau": _left_plateau,
-    "rate_ours": lambda: f"{TASKS['rates'][COURSE]:g}",
-    "rate_others": lambda: "{:g}".format(*{TASKS["rates"][start] for start in STARTS[1:]}),
-    "rate_passed_over": lambda: f"{TASKS['passed_over']['rate']:g}",
-    "validation_apart": _validation_apart,
-    "names_passed_over": lambda: f"{mean(TASKS['passed_over']['ner']):.0%}",
-    "names_ours": lambda: f"{_score('ner', COURSE):.0%}",
-    "few": lambda: _few()[0],
-    "few_score": lambda: _few()[1],
-    "names_fresh": lambda: f"{_score('ner', STARTS[1]):.0%}",
-    "way_ours": lambda: f"{LINE[COURSE]['distance']:.0f}",
-    "way_fresh": lambda: f"{LINE[STARTS[1]]['distance']:.0f}",
-    "rise": lambda: f"{max(map(rise_beyond, LINE.values())):.3f}",
-    "list_of_names": lambda: f"{_rule('tagged', 'list of names'):.0%}",
-    "pairs_words": lambda: f"{_rule('nli', 'words'):.0%}",
-    "pairs_range": lambda: _range(_score("nli", start) for start in STARTS),
-    "pairs_range_curves": lambda: _range(_score("nli", start) for start in STARTS[:3]),
-    "never_answer": lambda: f"{_rule('passages', 'no answer'):.0%}",
-    "world_ours": lambda: f"{_world_of_page('pre-trained'):.0%}",
-    "world_fresh": lambda: f"{_world_of_page('random init'):.0%}",
-    "bert_over_elmo": lambda: _signed(_settled("E92").value[1]),
-    "best_layer": lambda: _best_layer("ner", MINILM)[0],
-    "best_layer_ours": lambda: f"{_best_layer('ner', COURSE)[1]:.1%}",
-    "best_layer_score": lambda: f"{_best_layer('ner', MINILM)[1]:.1%}",
+    "claims_in_all": lambda: len(claims("03")),
+    # what is new, and what is read
+    "new_for_three": lambda: sizes()["base"][2],
+    "old_weights": lambda: f"{sizes()['base'][0] / 1e6:.0f}",
+    "times_weights": lambda: round(sizes()["base"][0] / count_parameters(course().encoder)),
+    "times_words": _times_words,
+    "pooler": _pooler,
+    "mnli_sequences": _mnli_sequences,
+    "runs_a_task": _settled("E108", 1),
+    "train_messages": _texts(english.messages),
+    "train_pairs": _texts(english.nli_pairs),
+    "train_passages": _texts(english.passages),
+    "train_questions": _texts(english.questions),
+    "train_reviews": _texts(english.reviews),
+    "train_sentences": _texts(english.tagged_sentences),
+    "test_sentences": _texts(english.tagged_sentences, "test"),
+    "train_answers": lambda: sum(bool(q.answers) for q in english.questions("train")),
+    # a pair, and an answer
+    "cut_at": lambda: ROOM,
     "cap": lambda: CAP,
-    "capped": lambda: _text_of(_best(CAP)),
-    "capped_score": lambda: f"{_best(CAP).score.item():.1f}",
-    "checkpoint_minutes": _minutes,
+    "capped": lambda: _text_of(best(CAP)),
+    "capped_score": lambda: f"{best(CAP).score.item():.1f}",
+    "loose": lambda: _text_of(best(8)),
+    "loose_score": lambda: f"{best(8).score.item():.1f}",
+    "margin": lambda: signed(best(CAP).margin.item()),
+    "null_end": lambda: END_LOGITS[0],
+    "null_score": lambda: f"{best(CAP).null_score.item():.1f}",
+    "null_start": lambda: START_LOGITS[0],
+    "spans_counted": _spans_counted,
+    "second_name": _second_name,
+    "venus": _question,
+    # the checkpoint, the plateau
+    "million_tokens": lambda: f"{tokens_read() / 1e6:.0f}",
+    "epochs": _epochs,
+    "minutes": lambda: f"{tokens_read() / result('03_checkpoint')['tokens_per_second'] / 60:.0f}",
     "checkpoint_reached": lambda: f"{result('03_checkpoint')['reached']['heldout_accuracy']:.1%}",
     "checkpoint_trained": lambda: f"{result('03_checkpoint')['as_trained']:.1%}",
-    "claims_in_all": lambda: len(claims("03")),
-    "cut_at": lambda: ROOM,
-    "eight_mean": lambda: _settled("E78").value[2],
-    "entity_words": lambda: f"{1 - _silent()[0]:.0%}",
+    "short_steps": lambda: f"{recipe().training.short_steps:,}",
+    "last_short": lambda: _look(0),
+    "first_long": lambda: _look(1),
+    "accuracy_short": lambda: _accuracy_at(_look(0)),
+    "accuracy_long": lambda: _accuracy_at(_look(1)),
+    "left_plateau": _left_plateau,
+    "plateau_steps": lambda: f"{result('03_plateau')['steps']:,}",
+    "plateau_short": lambda: _plateau_end(lambda losses: losses[0]),
+    "plateau_least": lambda: _plateau_end(lambda losses: min(losses[1:])),
+    "plateau_most": lambda: _plateau_end(lambda losses: max(losses[1:])),
+    "unigram": lambda: f"{result('03_plateau')['unigram']:.1f}",
+    # the tasks
+    "rate_ours": lambda: f"{result('03_tasks')['rates'][COURSE]:g}",
+    "rate_others": lambda: "{:g}".format(*{result("03_tasks")["rates"][s] for s in STARTS[1:]}),
+    "rate_passed_over": lambda: f"{result('03_tasks')['passed_over']['rate']:g}",
+    "validation_apart": _validation_apart,
+    "names_passed_over": lambda: percent(result("03_tasks")["passed_over"]["ner"]),
+    "names_ours": _score("ner", COURSE),
+    "names_random_init": _score("ner", AT_RANDOM),
+    "pairs_ours": _score("nli", COURSE),
+    "pairs_random_init": _score("nli", AT_RANDOM),
+    "pairs_minilm": _score("nli", MINILM),
+    "reviews_minilm": _score("sentiment", MINILM),
+    "gain_names": lambda: _gain("ner", clear=True),
+    "gain_pos": lambda: _gain("pos", clear=True),
+    "gain_reviews": lambda: _gain("sentiment", clear=False),
+    "pairs_range": lambda: _range("nli", STARTS),
+    "pairs_range_curves": lambda: _range("nli", STARTS[:3]),
+    "list_of_names": _under_baseline("ner", "list of names", STARTS[:2]),
+    "pairs_words": _under_baseline("nli", "words", STARTS),
+    "never_answer": _under_baseline("qa", "no answer", STARTS[:2]),
+    "folds_hypothesis": lambda: f"{baselines()['nli', 'accuracy, ten folds']['hypothesis']:.0%}",
+    "few_sentences": lambda: _few()[0],
+    "few_score": lambda: f"{_few()[1]:.0%}",
+    "world_pairs": lambda: _points(WORLD_NLI, "pre-trained")[-1][0],
+    "world_pretrained": lambda: f"{_points(WORLD_NLI, 'pre-trained')[-1][1]:.0%}",
+    "world_random_init": lambda: f"{_points(WORLD_NLI, 'random init')[-1][1]:.0%}",
+    "world_nli_pretrained": lambda: _world("pre-trained"),
+    "world_nli_random_init": lambda: _world("random init"),
+    # layers, and the line
+    "best_layer": lambda: _best_layer(MINILM)[0],
+    "best_layer_score": lambda: f"{_best_layer(MINILM)[1]:.1%}",
+    "best_layer_ours": lambda: f"{_best_layer(COURSE)[1]:.1%}",
+    "last_layer_score": lambda: f"{by_layer('ner', MINILM)[-1]:.1%}",
     "features_frozen": lambda: printed("bert")["features"]["concatenated_last_four"],
     "features_tuned": lambda: printed("bert")["features"]["fine_tuned"],
-    "first_long": lambda: _look(1),
-    "flair_over_bert": lambda: _signed(_settled("E92").value[2]),
-    "folds_hypothesis": lambda: f"{_baselines()['nli', 'accuracy, ten folds']['hypothesis']:.0%}",
-    "found_long": lambda: _found_at(_look(1)),
-    "found_short": lambda: _found_at(_look(0)),
-    "gain_ner": lambda: _clear_gain("ner"),
-    "gain_pos": lambda: _clear_gain("pos"),
-    "gain_reviews": lambda: _no_clear_gain("sentiment"),
-    "glue_ratio": lambda: _settled("unequal tasks").value[0],
-    "last_layer_score": lambda: f"{_by_layer('ner', MINILM)[-1]:.1%}",
-    "last_short": lambda: _look(0),
-    "line_best": lambda: _best_on_the_line(OURS[0]),
-    "line_end_fresh": lambda: f"{_on_the_line(OURS[1], 'train_loss', 1.0):.3f}",
-    "line_end_ours": lambda: f"{_on_the_line(OURS[0], 'train_loss', 1.0):.3f}",
-    "line_score_fresh": lambda: f"{_on_the_line(OURS[1], 'test_score', 1.0):.0%}",
-    "line_score_ours": lambda: f"{_on_the_line(OURS[0], 'test_score', 1.0):.0%}",
-    "loose": lambda: _text_of(_best(8)),
-    "loose_score": lambda: f"{_best(8).score.item():.1f}",
-    "margin": lambda: _signed(_best(CAP).margin.item()),
-    "mnli_texts": lambda: _glue("MNLI", "train"),
-    "most": lambda: _few_against_all()[2],
-    "most_score": lambda: f"{_few_against_all()[3]:.0%}",
-    "mrpc_gain": lambda: _settled("runs of MRPC").value[0],
-    "mrpc_range": lambda: _settled("runs of MRPC").value[1],
-    "ner_fresh": lambda: _share("ner", OURS[1]),
-    "ner_ours": lambda: _share("ner", OURS[0]),
-    "new_for_three": lambda: _sizes()["base"][2],
-    "nine_mean": lambda: _settled("E78").value[1],
-    "nli_fresh": lambda: _share("nli", OURS[1]),
-    "nli_minilm": lambda: _share("nli", MINILM),
-    "nli_ours": lambda: _share("nli", OURS[0]),
-    "null_end": lambda: END_LOGITS[0],
-    "null_score": lambda: f"{_best(CAP).null_score.item():.1f}",
-    "null_start": lambda: START_LOGITS[0],
-    "old_weights": lambda: f"{_sizes()['base'][0] / 1e6:.0f}",
-    "over_people_one": lambda: _signed(_settled("people").value[0]),
-    "over_people_seven": lambda: _signed(_settled("people").value[1]),
-    "pooler": lambda: _pooler(),
-    "reviews_minilm": lambda: _share("sentiment", MINILM),
-    "rows_share": _rows_share,
-    "rule_answers": lambda: _under_rule("qa", OURS),
-    "rule_names": lambda: _under_rule("ner", OURS),
-    "rule_pairs": lambda: _under_rule("nli", (*STARTS,)),
-    "runs_a_task": _runs_a_task,
-    "silent_f1": lambda: f"{_silent()[1]:.0f}",
-    "silent_words": lambda: f"{_silent()[0]:.0%}",
-    "spans_counted": _spans_counted,
-    "test_sentences": lambda: _split(english.tagged_sentences, "test"),
-    "times_weights": lambda: round(_sizes()["base"][0] / count_parameters(_course().encoder)),
-    "times_words": lambda: round(_times_words(), -2),
-    "train_answers": lambda: sum(bool(q.answers) for q in english.questions("train")),
-    "train_messages": lambda: _split(english.messages, "train"),
-    "train_pairs": lambda: _split(english.nli_pairs, "train"),
-    "train_passages": lambda: _split(english.passages, "train"),
-    "train_questions": lambda: _split(english.questions, "train"),
-    "train_reviews": lambda: _split(english.reviews, "train"),
-    "train_sentences": lambda: _split(english.tagged_sentences, "train"),
-    "true_second": lambda: _place(1),
-    "under_people": lambda: _signed(_settled("people").value[2]),
-    "unigram": lambda: f"{result('03_plateau')['unigram']:.1f}",
-    "venus": _question,
-    "wnli_majority": lambda: _glue("WNLI", "majority"),
-    "world_pairs": lambda: _points(WORLD_NLI, "pre-trained")[-1][0],
-    "world_nli_after": lambda: _world("pre-trained"),
-    "world_nli_before": lambda: _world("random init"),
+    "distance_ours": lambda: f"{_line(COURSE)['distance']:.0f}",
+    "distance_random_init": lambda: f"{_line(AT_RANDOM)['distance']:.0f}",
+    "rise": lambda: f"{max(rise_beyond(_line(start)) for start in STARTS[:2]):.3f}",
+    "line_best": _best_on_the_line,
+    "line_loss_ours": _at_the_end(COURSE, "train_loss", ".3f"),
+    "line_loss_random_init": _at_the_end(AT_RANDOM, "train_loss", ".3f"),
+    "line_score_ours": _at_the_end(COURSE, "test_score", ".0%"),
+    "line_score_random_init": _at_the_end(AT_RANDOM, "test_score", ".0%"),
+    # names, benchmarks, people
+    "entity_words": lambda: f"{1 - settled('03', 'E92').value[3]:.0%}",
+    "silent_words": lambda: f"{settled('03', 'E92').value[3]:.0%}",
+    "silent_f1": lambda: f"{settled('03', 'E92').value[4]:.0f}",
+    "bert_over_elmo": _settled_points("E92", 1),
+    "flair_over_bert": _settled_points("E92", 2),
+    "mrpc_gain": _settled("runs of MRPC", 0),
+    "mrpc_range": _settled("runs of MRPC", 1),
+    "glue_ratio": _settled("unequal tasks", 0),
+    "nine_mean": _settled("E78", 1),
+    "eight_mean": _settled("E78", 2),
+    "mnli_texts": lambda: printed("glue")["tasks"]["MNLI"]["train"],
+    "wnli_majority": lambda: printed("glue")["tasks"]["WNLI"]["majority"],
+    "over_people_one": _settled_points("people", 0),
+    "over_people_seven": _settled_points("people", 1),
+    "under_people": _settled_points("people", 2),
 }

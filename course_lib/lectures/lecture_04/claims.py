@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import lru_cache
 from statistics import mean
-from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from course_lib.config import BertConfig, published
-from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
 from course_lib.family.roberta import RobertaConfig, roberta
 from course_lib.objectives.coverage import coverage
 from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.averages import glue_average
-from course_lib.teaching.claims import Claim, Settled, all_near, is_, near, printed, result
+from course_lib.teaching.claims import (
+    Check,
+    Settled,
+    all_near,
+    difference,
+    entries,
+    gained,
+    in_points,
+    is_,
+    near,
+    parameters,
+    printed,
+    result,
+)
 
 from .experiments import SCHEMES, outcome
 
@@ -57,17 +67,11 @@ def _different_masks(scheme: str, epochs: int) -> int:
     return min(len(masks.unique(dim=0)) for masks in seen)
 
 
-def _first_three() -> Settled:
-    counts = {scheme: _different_masks(scheme, 3) for scheme in SCHEMES}
-    said = "different masks in the first three epochs: "
-    said += ", ".join(f"{count} {scheme}" for scheme, count in counts.items())
-    return Settled(counts["ten copies"], said)
-
-
-def _all_forty() -> Settled:
-    counts = tuple(_different_masks(scheme, EPOCHS) for scheme in ("ten copies", "dynamic"))
-    said = f"a sequence meets {counts[0]} different masks in {EPOCHS} epochs with ten copies, "
-    return Settled(counts, f"{said}{counts[1]} with dynamic masking")
+def _masks_met(epochs: int, *schemes: str) -> Settled:
+    """How many different masks a sequence meets in its first epochs, under these schemes."""
+    counts = tuple(_different_masks(scheme, epochs) for scheme in schemes)
+    listed = ", ".join(f"{n} {scheme}" for n, scheme in zip(counts, schemes, strict=True))
+    return Settled(counts, f"different masks that a sequence meets in {epochs} epochs: {listed}")
 
 
 def _arithmetic() -> Settled:
@@ -80,31 +84,14 @@ def _arithmetic() -> Settled:
 # ================================================================ what dynamic masking is worth
 
 
-def _points(differences: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {points:+.1f}" for name, points in differences.items())
-
-
-def _difference(table: str, row: str, against: str) -> dict[str, float]:
-    """Points by which one printed row exceeds another, by column."""
-    rows = printed("roberta")[table]
-    cells = zip(rows["columns"], rows[row], rows[against], strict=True)
-    return {name: round(a - b, 2) for name, a, b in cells}
-
-
-def _dynamic_in_the_paper() -> Settled:
-    gained = _difference("masking", "dynamic", "static")
-    said = f"dynamic against ten copies, Table 1: {_points(gained)}"
-    return Settled(tuple(gained.values()), said)
-
-
-def _over_ten_copies(of: str) -> list[float]:
-    """For each seed, held-out accuracy with dynamic masks less that with ten copies."""
+def gained_over(scheme: str, of: str) -> list[float]:
+    """For each seed, held-out accuracy with dynamic masks less that with another scheme."""
     reached = outcome(result("04_masking_schemes"), "heldout_accuracy", of)
-    return [a - b for a, b in zip(reached["dynamic"], reached["ten copies"], strict=True)]
+    return [a - b for a, b in zip(reached["dynamic"], reached[scheme], strict=True)]
 
 
 def _dynamic_here() -> Settled:
-    gained = _over_ten_copies("400 stories")
+    gained = gained_over("ten copies", "400 stories")
     said = (
         f"dynamic over ten copies, held-out masked-token accuracy: {100 * mean(gained):+.1f} "
         f"points (from {100 * min(gained):+.1f} to {100 * max(gained):+.1f}, n {len(gained)})"
@@ -114,7 +101,7 @@ def _dynamic_here() -> Settled:
 
 def _with_more_text() -> Settled:
     """By how much the gain over ten copies shrinks with four times the stories, read as often."""
-    gains = {of: mean(_over_ten_copies(of)) for of in ("400 stories", "1,600 stories")}
+    gains = {of: mean(gained_over("ten copies", of)) for of in ("400 stories", "1,600 stories")}
     few, many = gains.values()
     said = ", ".join(f"{100 * gain:+.1f} points with {of}" for of, gain in gains.items())
     return Settled(few - many, f"dynamic over ten copies: {said}, each read for forty epochs")
@@ -139,20 +126,15 @@ def _one_mask_here() -> Settled:
 # ================================================================ what the pairs do
 
 
-def _without_nsp() -> Settled:
-    gained = _difference("input_formats", "full-sentences", "segment-pair")
-    return Settled(tuple(gained.values()), f"full sentences without NSP: {_points(gained)}")
-
-
 def _length_against_nsp() -> Settled:
     """Columns of Table 2 in which short inputs cost more than NSP does."""
-    short = _difference("input_formats", "segment-pair", "sentence-pair")
-    nsp = _difference("input_formats", "full-sentences", "segment-pair")
+    short = difference("roberta", "input_formats", "segment-pair", "sentence-pair")
+    nsp = difference("roberta", "input_formats", "full-sentences", "segment-pair")
     more = sum(short[column] > nsp[column] for column in short)
     order = printed("albert")["sentence_loss"]["intrinsic"]["NSP"][2]
     said = (
-        f"single sentences cost {_points(short)}; leaving out NSP gains {_points(nsp)}. A model "
-        f"trained on NSP reaches {order}% on the order of two segments (ALBERT, Table 5)"
+        f"single sentences cost {in_points(short)}; leaving out NSP gains {in_points(nsp)}. A "
+        f"model trained on NSP reaches {order}% on the order of two segments (ALBERT, Table 5)"
     )
     return Settled(more, said)
 
@@ -163,21 +145,23 @@ def _length_against_nsp() -> Settled:
 def _bert_large_averages() -> Settled:
     rows = printed("glue")
     names = ("bert_large_leaderboard", "bert_large_test", "bert_large_dev")
-    found = {name: _average(rows[name]) for name in names}
+    found = {name: average(name) for name in names}
     said = "; ".join(f"{found[name]:.2f} {rows[name]['recipe']}" for name in names)
     base = rows["bert_base_test"]["scores"]["MNLI"][0]
     said += f". {base} is BERT-base on MNLI alone"
     return Settled(tuple(found.values()), said)
 
 
-def _average(row: Mapping[str, Any]) -> float:
-    return round(glue_average(row["scores"], row["recipe"]), 2)
+def average(row: str) -> float:
+    """The mean of a printed GLUE row, by the row's own recipe."""
+    found = printed("glue")[row]
+    return round(glue_average(found["scores"], found["recipe"]), 2)
 
 
 def _dev_averages() -> Settled:
     rows = printed("glue")
     found = {
-        rows[name]["model"]: _average(rows[name])
+        rows[name]["model"]: average(name)
         for name in ("bert_large_dev", "xlnet_large_dev", "roberta_large_dev", "roberta_base_dev")
     }
     said = ", ".join(f"{model} {value:.2f}" for model, value in found.items())
@@ -186,9 +170,9 @@ def _dev_averages() -> Settled:
 
 def _two_79_6() -> Settled:
     rows = printed("glue")
-    test = _average(rows["bert_base_test"])
+    test = average("bert_base_test")
     dev = round(glue_average(rows["distilbert_dev"]["scores"], "dev-8"), 2)
-    own = _average(rows["distilbert_dev"])
+    own = average("distilbert_dev")
     said = f"BERT-base, test: {test}; DistilBERT, eight development sets: {dev}, nine: {own:.1f}"
     return Settled((test, dev), said)
 
@@ -218,15 +202,15 @@ def _dev_against_dev() -> Settled:
     }
     race = printed("roberta")["race"]
     said = (
-        f"{_points(gained)}; RACE, test against test, {race['roberta'] - race['bert_large']:+.1f}"
+        f"{in_points(gained)}; RACE, test against test, {race['roberta'] - race['bert_large']:+.1f}"
     )
     return Settled(tuple(gained.values()), said)
 
 
 def _early_share() -> Settled:
     """Of RoBERTa's gain over BERT-large, the fraction already there on BERT's own text."""
-    first = _difference("stages", "roberta_16GB_100k", "bert_large")
-    whole = _difference("stages", "roberta_160GB_500k", "bert_large")
+    first = difference("roberta", "stages", "roberta_16GB_100k", "bert_large")
+    whole = difference("roberta", "stages", "roberta_160GB_500k", "bert_large")
     shares = {name: first[name] / whole[name] for name in whole}
     said = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
     said = f"fraction of the whole gain that 16 GB and 100,000 steps bring: {said}"
@@ -309,13 +293,8 @@ def _accumulation() -> Settled:
 # ================================================================ what is in the model
 
 
-def _parameters(model: Callable[..., nn.Module], size: str) -> int:
-    with torch.device("meta"):  # counts without filling 355 million numbers
-        return count_parameters(model(size))
-
-
 def _size() -> Settled:
-    counts = tuple(_parameters(roberta, size) for size in ("base", "large"))
+    counts = tuple(parameters(roberta, size) for size in ("base", "large"))
     return Settled(counts, f"{counts[0]:,} and {counts[1]:,} with the pooler")
 
 
@@ -328,7 +307,7 @@ def _where_they_differ() -> Settled:
         (getattr(ours, rows) - getattr(theirs, rows)) * H
         for rows in ("vocab_size", "max_positions", "type_vocab_size")
     )
-    whole = _parameters(roberta, "base") - _parameters(bert, "base")
+    whole = parameters(roberta, "base") - parameters(bert, "base")
     said = f"{whole:,} more: vocabulary {parts[0]:+,}, positions {parts[1]:+,}, types {parts[2]:+,}"
     rest = whole - sum(parts)
     return Settled((*parts, rest), f"{said}, blocks and all else {rest:+,}")
@@ -377,377 +356,66 @@ def _mended() -> Settled:
     return Settled(mended, f"{said}, which most machines leave out")
 
 
-LECTURE_000, LECTURE_001 = "source lecture 000", "source lecture 001"
-LECTURE_002, LECTURE_003 = "source lecture 002", "source lecture 003"
-
-CLAIMS = (
-    Claim(
-        id="E79",
-        they_say="RoBERTa optimised BERT's training and its architecture",
-        who=LECTURE_002,
-        it_is=(
-            "the architecture was held fixed: vocabulary, position numbers and segment types are "
-            "all that differs"
+CLAIMS = entries(
+    "04",
+    {
+        # a block more
+        "E79": Check(
+            _where_they_differ,
+            is_((15_162_624, 1_536, -768, 0)),
+            (15_162_624, 1_536, -768, 7_087_872),
         ),
-        how="computed",
-        settled_by="counting both models, built from the published sizes",
-        settle=_where_they_differ,
-        accepts=is_((15_162_624, 1_536, -768, 0)),
-        rejected=(15_162_624, 1_536, -768, 7_087_872),  # a block more
-    ),
-    Claim(
-        id="E82",
-        they_say="RoBERTa has 125 parameters as base, 355 as large",
-        who=LECTURE_002,
-        it_is="millions of them: 124.6M and 355.4M with the pooler",
-        how="computed",
-        settled_by="counting models of the published sizes",
-        settle=_size,
-        accepts=is_((124_645_632, 355_359_744)),
-        rejected=(125, 355),
-    ),
-    Claim(
-        id="larger vocabulary",
-        they_say="the larger vocabulary adds about 15M parameters to base, 20M to large",
-        who="RoBERTa (Liu et al. 2019), section 4.4",
-        it_is="so: 15.2M and 20.2M",
-        how="computed",
-        settled_by="rows of the two vocabularies times the width",
-        settle=_larger_vocabulary,
-        accepts=all_near((15e6, 20e6), 0.5e6),
-        rejected=(15e6, 15e6),
-    ),
-    Claim(
-        id="no unknown piece",
-        they_say="byte-level pieces write any text without an unknown token",
-        who="RoBERTa, section 4.4",
-        it_is="so: every text is bytes, and each of the 256 bytes is a piece",
-        how="measured",
-        settled_by="a tokenizer trained here on ten plain words, on texts in other scripts",
-        settle=_unknown_pieces,
-        accepts=is_((0, len(ODD_TEXTS))),
-        rejected=(4, 2),
-    ),
-    Claim(
-        id="E01",
-        they_say="BERT sees each example with the same mask in every epoch",
-        who=LECTURE_000,
-        it_is=(
-            "the text was copied ten times, each copy with its own mask: by RoBERTa's count of 40 "
-            "epochs each mask was met four times (by BERT's own two lengths, 13 epochs, about once)"
+        "E82": Check(_size, is_((124_645_632, 355_359_744)), (125, 355)),
+        "larger vocabulary": Check(_larger_vocabulary, all_near((15e6, 20e6), 0.5e6), (15e6, 15e6)),
+        "no unknown piece": Check(_unknown_pieces, is_((0, len(ODD_TEXTS))), (4, 2)),
+        "E01": Check(_coverage, near(0.803, 0.01), 0.15),
+        "E53": Check(lambda: _masks_met(3, *SCHEMES), is_((1, 3, 3)), (1, 1, 3)),
+        "E94": Check(
+            lambda: _masks_met(EPOCHS, "ten copies", "dynamic"), is_((10, EPOCHS)), (1, EPOCHS)
         ),
-        how="measured",
-        settled_by="masking 30,000 positions 40 times in three ways, here",
-        settle=_coverage,
-        accepts=near(0.803, 0.01),
-        rejected=0.15,
-    ),
-    Claim(
-        id="E53",
-        they_say="epochs 1, 2 and 3 of BERT hide the same word",
-        who=LECTURE_001,
-        it_is="with ten copies three different masks",
-        how="measured",
-        settled_by="counting different masks of 300 sequences, here",
-        settle=_first_three,
-        accepts=is_(3),
-        rejected=1,
-    ),
-    Claim(
-        id="E94",
-        they_say="the mask changes every epoch, in BERT it is static",
-        who=LECTURE_003,
-        it_is="it is drawn anew whenever a sequence is fed in; BERT had ten masks a text",
-        how="measured",
-        settled_by="counting different masks of 300 sequences, here",
-        settle=_all_forty,
-        accepts=is_((10, EPOCHS)),
-        rejected=(1, EPOCHS),
-    ),
-    Claim(
-        id="mask arithmetic",
-        they_say="one, ten and forty masks ever select 15%, 80.3% and 99.85% of the positions",
-        who="this page",
-        it_is="so: a position escapes k masks with probability 0.85 to the power k",
-        how="computed",
-        settled_by="the printed rate",
-        settle=_arithmetic,
-        accepts=all_near((15.0, 80.3, 99.85), 0.02),
-        rejected=(15.0, 100.0, 100.0),  # fractions added up
-    ),
-    Claim(
-        id="E02",
-        they_say="dynamic masking makes N × E training examples out of N",
-        who=LECTURE_000,
-        it_is=(
-            "the text stays the same N; only the selected positions vary. The gain the authors "
-            "measured is under half a point, and a loss on MNLI"
+        # fractions added up
+        "mask arithmetic": Check(
+            _arithmetic, all_near((15.0, 80.3, 99.85), 0.02), (15.0, 100.0, 100.0)
         ),
-        how="computed",
-        settled_by="differences in RoBERTa's Table 1",
-        settle=_dynamic_in_the_paper,
-        accepts=is_((0.4, -0.3, 0.4)),
-        rejected=(2.4, -0.3, 0.1),  # against BERT as published: other things changed too
-    ),
-    Claim(
-        id="dynamic masking",
-        they_say="dynamic masking is comparable to static masking (ten copies) or slightly better",
-        who="RoBERTa, section 4.1",
-        it_is=(
-            "so here too: about three points of masked-token accuracy, for two layers that read "
-            "400 stories for forty epochs"
+        # against BERT as published: other things changed too
+        "E02": Check(
+            lambda: gained("roberta", "masking", "dynamic", "static"),
+            is_((0.4, -0.3, 0.4)),
+            (2.4, -0.3, 0.1),
         ),
-        how="measured",
-        settled_by="data/results/04_masking_schemes.json",
-        settle=_dynamic_here,
-        accepts=lambda gained: -0.01 < gained < 0.08,
-        rejected=0.37,  # what it gains over a single mask
-    ),
-    Claim(
-        id="larger data",
-        they_say="dynamic masking becomes crucial with larger data",
-        who="RoBERTa, section 4.1",
-        it_is=(
-            "not here: with four times the stories, read as often, it gains less. What makes "
-            "masks run out is reading the same text again"
+        # what it gains over a single mask
+        "dynamic masking": Check(_dynamic_here, lambda gained: -0.01 < gained < 0.08, 0.37),
+        # the gain grows
+        "larger data": Check(_with_more_text, lambda shrunk: 0 < shrunk < 0.08, -0.02),
+        # what a model shows that learns the stories, not the mask
+        "one mask": Check(
+            _one_mask_here, lambda losses: losses[0] < 0.1 and losses[1] > 3, (1.4, 1.4)
         ),
-        how="measured",
-        settled_by="data/results/04_masking_schemes.json",
-        settle=_with_more_text,
-        accepts=lambda shrunk: 0 < shrunk < 0.08,
-        rejected=-0.02,  # the gain grows
-    ),
-    Claim(
-        id="one mask",
-        they_say="BERT was trained with static masking, one mask for each text",
-        who="source lectures 000, 001 and 003",
-        it_is=(
-            "no (see E01). What it would have done shows in small: a model that meets one mask "
-            "forty times memorises the masked tokens, and learns little else"
+        # what single sentences lose
+        "E55": Check(
+            lambda: gained("roberta", "input_formats", "full-sentences", "segment-pair"),
+            lambda gained: min(gained) < 0 < max(gained) < 1,
+            (1.7, 2.5, 1.1, 0.8, 1.2),
         ),
-        how="measured",
-        settled_by="data/results/04_masking_schemes.json",
-        settle=_one_mask_here,
-        accepts=lambda losses: losses[0] < 0.1 and losses[1] > 3,
-        rejected=(1.4, 1.4),  # what a model shows that learns the stories, not the mask
-    ),
-    Claim(
-        id="E55",
-        they_say="the next-sentence task hurt performance",
-        who="source lectures 001 and 002",
-        it_is=(
-            "leaving it out matches or slightly improves, in the authors' words: three columns "
-            "gain, one stays, one loses"
+        "E99": Check(_length_against_nsp, is_(5), 0),
+        "large batches": Check(_best_batch, is_({2_000}), {8_000}),
+        "accumulation": Check(_accumulation, lambda error: error < 1e-10, 0.05),
+        # without BERT's own
+        "five corpora": Check(_gigabytes, is_(161), 145),
+        "more data": Check(_early_share, lambda share: 0.5 < share < 1, 0.1),
+        "E03": Check(
+            _settings, is_(((6e-4, 24_000), (4e-4, 30_000))), ((6e-4, 30_000), (6e-4, 30_000))
         ),
-        how="computed",
-        settled_by="differences in RoBERTa's Table 2",
-        settle=_without_nsp,
-        accepts=lambda gained: min(gained) < 0 < max(gained) < 1,
-        rejected=(1.7, 2.5, 1.1, 0.8, 1.2),  # what single sentences lose
-    ),
-    Claim(
-        id="E99",
-        they_say="long contiguous text was more important than the next-sentence task",
-        who=LECTURE_003,
-        it_is=(
-            "so, in every column of the table; and what NSP teaches is topic, by ALBERT's test "
-            "of order"
+        "E80": Check(_times_berts_compute, near(17, 0.5), 4.5),
+        "E81": Check(_large_over_base, is_(4.0), 280 / 96),
+        "E04": Check(
+            _bert_large_averages, all_near((80.5, 82.1, 84.05), 0.051), (84.6, 84.6, 84.6)
         ),
-        how="computed",
-        settled_by="differences in RoBERTa's Table 2; ALBERT's Table 5",
-        settle=_length_against_nsp,
-        accepts=is_(5),
-        rejected=0,
-    ),
-    Claim(
-        id="large batches",
-        they_say="larger batches are better, so 8,000 texts at once",
-        who="source lectures 000 and 003",
-        it_is=(
-            "at equal epochs 2,000 is best of the three tried; 8,000 was taken because many "
-            "machines can share it"
-        ),
-        how="computed",
-        settled_by="RoBERTa's Table 3",
-        settle=_best_batch,
-        accepts=is_({2_000}),
-        rejected={8_000},
-    ),
-    Claim(
-        id="accumulation",
-        they_say="gradients of small batches, added up, are the gradient of the large one",
-        who="RoBERTa, section 4.3",
-        it_is="so, if every part is divided by the count of the whole batch, not by its own",
-        how="measured",
-        settled_by="a matrix and 32 positions, later ones selected less often, in float64, here",
-        settle=_accumulation,
-        accepts=lambda error: error < 1e-10,
-        rejected=0.05,
-    ),
-    Claim(
-        id="five corpora",
-        they_say="RoBERTa read more than 160 GB of text, ten times BERT's",
-        who="RoBERTa, section 3.2",
-        it_is="so: 161 GB in five corpora, of which BERT's is one",
-        how="computed",
-        settled_by="adding up the printed sizes",
-        settle=_gigabytes,
-        accepts=is_(161),
-        rejected=145,  # without BERT's own
-    ),
-    Claim(
-        id="more data",
-        they_say="more data and longer training are what makes RoBERTa better",
-        who=LECTURE_001,
-        it_is=(
-            "so, but most of the gain came with BERT's own 16 GB, of which 800 instead of 256 "
-            "million sequences were read (in tokens about ten times as much); ten times the data, "
-            "at equal steps, adds less than half a point"
-        ),
-        how="computed",
-        settled_by="differences in RoBERTa's Table 4",
-        settle=_early_share,
-        accepts=lambda share: 0.5 < share < 1,
-        rejected=0.1,
-    ),
-    Claim(
-        id="E03",
-        they_say="RoBERTa's learning rate is 6e-4 with 30,000 steps of warm-up",
-        who=LECTURE_000,
-        it_is="two models mixed: 6e-4 and 24,000 for base, 4e-4 and 30,000 for large",
-        how="computed",
-        settled_by="RoBERTa's Table 9",
-        settle=_settings,
-        accepts=is_(((6e-4, 24_000), (4e-4, 30_000))),
-        rejected=((6e-4, 30_000), (6e-4, 30_000)),
-    ),
-    Claim(
-        id="E80",
-        they_say="RoBERTa cost 1,024 V100 for one day, four to five times BERT",
-        who=LECTURE_002,
-        it_is=(
-            "that day is the run of 100,000 steps on BERT's text; the model with the scores ran "
-            "500,000 steps on 160 GB and took 17 times BERT-large's FLOPs by ELECTRA's count, "
-            "about 50 times if BERT's steps of 128 tokens are counted as such"
-        ),
-        how="computed",
-        settled_by="FLOPs as counted in ELECTRA's Table 2",
-        settle=_times_berts_compute,
-        accepts=near(17, 0.5),
-        rejected=4.5,
-    ),
-    Claim(
-        id="E81",
-        they_say="BERT took 8 V100 for 12 days as base, 280 V100 for one day as large",
-        who=LECTURE_002,
-        it_is=(
-            "the paper says 4 Cloud TPUs and 16, four days each; figures in V100 are other "
-            "people's estimates, and do not even keep the ratio"
-        ),
-        how="computed",
-        settled_by="BERT, section A.2",
-        settle=_large_over_base,
-        accepts=is_(4.0),
-        rejected=280 / 96,
-    ),
-    Claim(
-        id="E04",
-        they_say="GLUE: RoBERTa 88.5, BERT-large 84.6",
-        who=LECTURE_000,
-        it_is=(
-            "88.5 is an ensemble on the test sets. BERT-large is 80.5 (leaderboard), 82.1 (test, "
-            "nine numbers) or 84.05 (eight development sets), by recipe"
-        ),
-        how="computed",
-        settled_by="averaging the printed rows by each recipe",
-        settle=_bert_large_averages,
-        accepts=all_near((80.5, 82.1, 84.05), 0.051),
-        rejected=(84.6, 84.6, 84.6),
-    ),
-    Claim(
-        id="dev average",
-        they_say="RoBERTa-large averages 88.9 on GLUE",
-        who="later papers, of RoBERTa's Table 5",
-        it_is="so, for one model on eight development sets; the paper itself prints no average",
-        how="computed",
-        settled_by="averaging the printed row",
-        settle=_dev_averages,
-        accepts=near(88.9, 0.051),
-        rejected=88.5,
-    ),
-    Claim(
-        id="two 79.6",
-        they_say="79.6 is BERT-base's GLUE average",
-        who="BERT, Table 1",
-        it_is=(
-            "so, by nine test numbers; DistilBERT's eight development sets average 79.6 as well, "
-            "and that says nothing about who is better"
-        ),
-        how="computed",
-        settled_by="averaging the printed rows by each recipe",
-        settle=_two_79_6,
-        accepts=all_near((79.6, 79.6), 0.001),
-        rejected=(79.6, 77.0),
-    ),
-    Claim(
-        id="E05",
-        they_say="SQuAD 1.1: 94.6 against 93.2",
-        who=LECTURE_000,
-        it_is=(
-            "94.6 is one model on the development set; 93.2 is BERT's ensemble of seven, with "
-            "TriviaQA, on the test set. Like for like 94.6 against 90.9"
-        ),
-        how="computed",
-        settled_by="RoBERTa's Table 6; BERT's Table 2",
-        settle=lambda: _squad("1"),
-        accepts=is_((3.7,)),
-        rejected=(1.4,),
-    ),
-    Claim(
-        id="E06",
-        they_say="SQuAD 2.0: 89.4 against 83.1",
-        who=LECTURE_000,
-        it_is=("development against test. Development: 89.4 against 81.8; test: 89.8 against 83.1"),
-        how="computed",
-        settled_by="RoBERTa's Table 6; BERT's Table 3",
-        settle=lambda: _squad("2"),
-        accepts=is_((7.6, 6.7)),
-        rejected=(6.3, 6.3),
-    ),
-    Claim(
-        id="E54",
-        they_say="RoBERTa gains 6.3 on SQuAD 2.0, 3.5 on MNLI, 1.5 on SST-2",
-        who=LECTURE_001,
-        it_is=(
-            "BERT's column is test, RoBERTa's is development. On development sets: 7.6, 3.6, 3.2 "
-            "(2.7 with the 93.7 of Table 4). RACE, +11.2, is test against test and right"
-        ),
-        how="computed",
-        settled_by="RoBERTa's Tables 5 to 7",
-        settle=_dev_against_dev,
-        accepts=is_((7.6, 3.6, 3.2)),
-        rejected=(6.3, 3.5, 1.5),
-    ),
-    Claim(
-        id="E97",
-        they_say="RoBERTa is the BERT one takes by default today",
-        who=LECTURE_003,
-        it_is=(
-            "an opinion of its time: ELECTRA and DeBERTa reach more at the same size, DeBERTa-v3 "
-            "more again"
-        ),
-        how="cited",
-        settled_by="cited: DeBERTa (He et al. 2020), Table 1; DeBERTa-v3 (He et al. 2021)",
-    ),
-    Claim(
-        id="E100",
-        they_say="headings begin with üöÄ, ‚ö°, üß©",
-        who=LECTURE_003,
-        it_is="emoji in UTF-8, whose bytes were read as MacRoman letters",
-        how="computed",
-        settled_by="writing the letters back as bytes, and reading these as UTF-8",
-        settle=_mended,
-        accepts=is_(("🚀", "⚡", "🧩", "🏆", "🎓")),
-        rejected=BROKEN,
-    ),
+        "dev average": Check(_dev_averages, near(88.9, 0.051), 88.5),
+        "two 79.6": Check(_two_79_6, all_near((79.6, 79.6), 0.001), (79.6, 77.0)),
+        "E05": Check(lambda: _squad("1"), is_((3.7,)), (1.4,)),
+        "E06": Check(lambda: _squad("2"), is_((7.6, 6.7)), (6.3, 6.3)),
+        "E54": Check(_dev_against_dev, is_((7.6, 3.6, 3.2)), (6.3, 3.5, 1.5)),
+        "E100": Check(_mended, is_(("🚀", "⚡", "🧩", "🏆", "🎓")), BROKEN),
+    },
 )

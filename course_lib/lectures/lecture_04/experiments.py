@@ -1,4 +1,4 @@
-"""Lecture 04's experiment: one static mask, ten copies, a fresh mask at every visit.
+"""Lecture 04's experiment: static masking, ten copies, dynamic masking.
 
 A small RoBERTa reads the same few stories forty times, as BERT read its corpus by the paper's
 count. All else is equal: only the draw of the mask differs between the schemes."""
@@ -55,7 +55,7 @@ LIVE = RECIPES["400 stories"]
 
 @dataclass(frozen=True)
 class MaskingMaterial:
-    """What a run reads and is measured on: one story a row, [CLS] story [SEP]."""
+    """What a run reads and is measured on: one story a sequence, [CLS] story [SEP]."""
 
     world: MicroWorld
     train: PackedSequences
@@ -75,7 +75,7 @@ def prepare_masking(recipe: MaskingRecipe, world: MicroWorld | None = None) -> M
 
 
 def small_roberta(recipe: MaskingRecipe, world: MicroWorld, seed: int) -> BertForMaskedLM:
-    """Fresh weights, no dropout."""
+    """From random initialisation, no dropout."""
     torch.manual_seed(seed)
     pad = world.special.pad
     return roberta_for_masked_lm(
@@ -103,7 +103,7 @@ class LossCurve:
             self.points.append({"step": report.step, **self.measure(report.model)})
 
     def measure(self, model: Any) -> dict[str, float]:
-        """Losses in nats a hidden word. The training loss is that of the last steps' own masks;
+        """Losses in nats a selected position. `train_loss` is that of the last steps' own masks;
         `retold_loss` is of the same training stories under masks that no scheme has drawn."""
         special = self.material.world.special
         unseen = evaluate(model, self.material.heldout, special, precision=self.precision)

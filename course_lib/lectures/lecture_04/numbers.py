@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from statistics import mean
 from typing import Any
 
@@ -13,7 +13,6 @@ from course_lib import (
     ByteBPE,
     MicroWorld,
     bert,
-    claims_table,
     count_parameters,
     documentation_slice,
     masked_lm_loss,
@@ -27,95 +26,109 @@ from course_lib.objectives.coverage import coverage, simulated_coverage
 from course_lib.objectives.pretraining import counted_together, split_batch
 from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching.averages import glue_average
-from course_lib.teaching.claims import claims, printed
-from course_lib.teaching.results import read_result
+from course_lib.teaching.claims import claims, difference, printed, settled
+from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, GREEN, GREY, ORANGE
 from course_lib.text.packing import INPUT_FORMATS, input_sequences
 from course_lib.train.metrics import evaluation_mask
 
+from .claims import average, gained_over
 from .experiments import LIVE, RECIPES, SCHEMES, SEEDS, MaskingMaterial, outcome, prepare_masking
 
 FEW, MORE = RECIPES  # the two amounts of text
-
 ROBERTA_BETA2 = 0.98  # RoBERTa, section 3.1 and Table 9
-
-ROW, PACKED = 64, 2_000  # positions and stories, where rows are filled
-
-
-def signed(points: float) -> str:
-    return f"{points:+.1f}".replace("-", "−")
+POSITIONS, PACKED = 64, 2_000  # positions and stories, where sequences are filled
+BERT, ROBERTA = "BERT-base", "RoBERTa-base"
 
 
-@lru_cache(maxsize=1)
-def world() -> MicroWorld:
-    return MicroWorld.load()
+def paper() -> dict[str, Any]:
+    """BERT's printed pre-training."""
+    return printed("bert")["pretraining"]
 
 
-@lru_cache(maxsize=1)
-def _material() -> MaskingMaterial:
-    return prepare_masking(LIVE, world())
+def power(rate: float, digits: int = 0) -> str:
+    return f"{rate:.{digits}e}".replace("e-0", "e-").replace("e+", "e")
 
 
-@lru_cache(maxsize=1)
-def result() -> dict[str, Any]:
-    try:
-        return read_result("04_masking_schemes")
-    except FileNotFoundError as missing:
-        raise RuntimeError(
-            "data/results/04_masking_schemes.json is not there, and this slide shows what it "
-            "holds. `python -m course_lib.teaching.results 04` makes it (an hour on two cores)."
-        ) from missing
+# ---------------------------------------------------------------- what is in the model
 
 
-def _settled(claim: str) -> str:
-    return claims_table("04", only=[claim]).rows[0].measured
-
-
-@lru_cache(maxsize=1)
-def _models() -> dict[str, Any]:
+@cache
+def models() -> dict[str, Any]:
     """Both encoders on the meta device: shapes without memory."""
     with torch.device("meta"):
-        return {"BERT-base": bert("base"), "RoBERTa-base": roberta("base")}
+        return {BERT: bert("base"), ROBERTA: roberta("base")}
 
 
 def table_rows(name: str) -> list[int]:
     """Rows of one table of embeddings, of BERT and of RoBERTa."""
-    return [getattr(model.embeddings, name).num_embeddings for model in _models().values()]
+    return [getattr(model.embeddings, name).num_embeddings for model in models().values()]
 
 
-def _more_by_pieces() -> int:
+def _more_by_pieces() -> str:
     theirs, ours = table_rows("token")
-    return (ours - theirs) * _models()["BERT-base"].config.hidden_size
+    return f"{(ours - theirs) * models()[BERT].config.hidden_size:,}"
 
 
-@lru_cache(maxsize=1)
-def _counted() -> dict[str, list[float]]:
-    material = _material()
+def _millions(*names: str) -> str:
+    """Of one model; of two, how many more the first has."""
+    one, other = (count_parameters(models()[name]) for name in (*names, *names)[:2])
+    return f"{(one - other or one) / 1e6:.1f}"
+
+
+# ---------------------------------------------------------------- masks over epochs
+
+
+@cache
+def world() -> MicroWorld:
+    return MicroWorld.load()
+
+
+@cache
+def _material() -> MaskingMaterial:
+    return prepare_masking(LIVE, world())
+
+
+@cache
+def counted() -> dict[str, list[float]]:
+    """For each scheme, the fraction of positions selected at least once, epoch by epoch, counted on
+    the stories themselves."""
     return {
-        way: simulated_coverage(
-            material.train, world().special, int(LIVE.epochs), copies=copies, rate=_rate()
+        scheme: simulated_coverage(
+            _material().train, world().special, int(LIVE.epochs), copies=copies,
+            rate=paper()["rate"],
         )
-        for way, copies in SCHEMES.items()
-    }
+        for scheme, copies in SCHEMES.items()
+    }  # fmt: skip
 
 
-def _rate() -> float:
-    return float(printed("bert")["pretraining"]["rate"])
-
-
-def _epochs_by_schedule() -> int:
+def epochs_by_schedule() -> int:
     """How often BERT read its text by its own two lengths: settled by a claim of lecture 02."""
-    claim = next(claim for claim in claims("02") if claim.id == "slip 4 epochs")
-    assert claim.settle is not None
-    return round(claim.settle().value)
+    return round(settled("02", "slip 4 epochs").value)
 
 
-def _ends(measure: str, of: str = FEW) -> dict[str, list[float]]:
+def _ever(masks: int, digits: int = 1) -> Callable[[], str]:
+    """Positions selected at least once under so many masks."""
+    said = "{:." + str(digits) + "%}"
+    return lambda: said.format(coverage(paper()["rate"], masks)[-1]).replace(".0%", "%")
+
+
+# ---------------------------------------------------------------- measured
+
+
+@cache
+def result() -> dict[str, Any]:
+    return stored("04_masking_schemes")
+
+
+def ends(measure: str, of: str = FEW) -> dict[str, list[float]]:
+    """What the seeds of each scheme reached."""
     return outcome(result(), measure, of)
 
 
-@lru_cache(maxsize=1)
-def _by_frequency() -> float:
+@cache
+def by_frequency() -> float:
     """The held-out loss of one who knows how often each word occurs (+1), only."""
     material, special = _material(), world().special
     ids = material.train.input_ids
@@ -125,18 +138,33 @@ def _by_frequency() -> float:
     return -float((counts / counts.sum())[original_ids].log().mean())
 
 
-def _gain(over: str, of: str) -> float:
+def gain(over: str, of: str) -> float:
     """Points of held-out accuracy that dynamic masking gains over a scheme, mean over seeds."""
-    ends = _ends("heldout_accuracy", of)
-    return 100 * (mean(ends["dynamic"]) - mean(ends[over]))
+    return 100 * mean(gained_over(over, of))
 
 
 def _range_over_ten(of: str) -> str:
     """Points that dynamic masking gains over ten copies: the least and the most of the seeds."""
-    ends = _ends("heldout_accuracy", of)
-    gains = [100 * (a - b) for a, b in zip(ends["dynamic"], ends["ten copies"], strict=True)]
+    gains = gained_over("ten copies", of)
     assert min(gains) > 0  # the page: at every seed
-    return f"{min(gains):.1f} to {max(gains):.1f}"
+    return f"{100 * min(gains):.1f} to {100 * max(gains):.1f}"
+
+
+# ---------------------------------------------------------------- formats, and large batches
+
+
+@cache
+def filled() -> dict[str, PackedSequences]:
+    """The stories of the notebook in the four formats."""
+    documents = world().documents(world().stories(PACKED, seed=0))
+    return {
+        name: input_sequences(name, documents, world().special, POSITIONS)
+        for name in INPUT_FORMATS
+    }  # fmt: skip
+
+
+def _padding(name: str) -> Callable[[], str]:
+    return lambda: f"{filled()[name].padding_share:.0%}"
 
 
 def _selected_in_parts() -> str:
@@ -146,109 +174,34 @@ def _selected_in_parts() -> str:
     return f"{min(counts)} to {max(counts)}"
 
 
-def _millions(model: str) -> str:
-    return f"{count_parameters(_models()[model]) / 1e6:.1f}"
+PARTS = (
+    (3, 2.0),
+    (1, 6.0),
+)  # selected positions of a part, and their mean loss: the notebook's sum
 
 
-def _base_more() -> int:
-    theirs, ours = (count_parameters(model) for model in _models().values())
-    return ours - theirs
-
-
-def _difference(name: str, row: str, against: str) -> list[float]:
-    rows = printed("roberta")[name]
-    return [round(a - b, 1) for a, b in zip(rows[row], rows[against], strict=True)]
-
-
-def _told_by_nsp(task: str) -> str:
-    """The accuracy of a model trained on NSP on a pair task (ALBERT, Table 5)."""
-    found = printed("albert")["sentence_loss"]["intrinsic"]["NSP"]
-    return f"{found[('words', 'NSP', 'SOP').index(task)]:.1f}%"
-
-
-STAGES = {  # rows of Table 4, one after the other: how each is drawn
-    "roberta_16GB_100k": (BLUE, ""),
-    "roberta_160GB_100k": (ORANGE, "/"),
-    "roberta_160GB_300k": (GREEN, "x"),
-    "roberta_160GB_500k": (GREY, "."),
-}
-
-
-def _first_share(which: Callable[[Sequence[float]], float]) -> str:
-    stages = list(STAGES)
-    first, whole = (_difference("stages", key, "bert_large") for key in (stages[0], stages[-1]))
-    return f"{which([a / b for a, b in zip(first, whole, strict=True)]):.0%}"
-
-
-def _times(run: str) -> str:
-    compute = printed("roberta")["compute"]
-    return f"{compute[run] / compute['bert_large']:.1f}"
-
-
-def _times_with_short_steps() -> str:
-    """RoBERTa's FLOPs over BERT-large's, of whose steps most were of short sequences."""
-    steps, compute = printed("bert")["pretraining"], printed("roberta")["compute"]
-    large, short = published("bert", "large"), steps["short_share"]
-    long, brief = (encoder_flops(large, steps[f"{kind}_length"]) for kind in ("long", "short"))
-    spent = (short * brief + (1 - short) * long) / long
-    return f"{compute['roberta_500k'] / compute['bert_large'] / spent:.0f}"
-
-
-def _more_read(unit: str) -> str:
-    """What RoBERTa read in 100,000 steps on BERT's text over what BERT read."""
-    bert = printed("bert")["pretraining"]
-    short = bert["short_share"]
-    mean_length = short * bert["short_length"] + (1 - short) * bert["long_length"]
-    lengths = (bert["long_length"] / mean_length) if unit == "tokens" else 1
-    sequences = (
-        100_000 * printed("roberta")["settings"]["large"]["batch"] / (bert["steps"] * bert["batch"])
-    )
-    return f"{sequences * lengths:.1f}"
-
-
-def power(rate: float) -> str:
-    return f"{rate:.0e}".replace("e-0", "e-")
-
-
-@lru_cache(maxsize=1)
-def _filled() -> dict[str, PackedSequences]:
-    """The stories of the notebook in the four formats."""
-    documents = world().documents(world().stories(PACKED, seed=0))
-    return {name: input_sequences(name, documents, world().special, ROW) for name in INPUT_FORMATS}
-
-
-def _padding(name: str) -> str:
-    return f"{_filled()[name].padding_share:.0%}"
-
-
-PARTS = ((3, 2.0), (1, 6.0))  # words asked of a part, and their mean loss: the notebook's sum
-
-
-@lru_cache(maxsize=1)
+@cache
 def added() -> tuple[list[float], float, float]:
-    """The parts' shares by the library, their sum, and the mean of their means."""
+    """What each part adds by the library, their sum, and the mean of their means."""
     outputs, parts = [], []
-    for asked, loss in PARTS:
-        right = torch.tensor(-loss).exp()  # the same for every word of the part
-        logits = torch.stack([right, 1 - right]).log().expand(asked, 2)
+    for selected, loss in PARTS:
+        right = torch.tensor(-loss).exp()  # the same for every position of the part
+        logits = torch.stack([right, 1 - right]).log().expand(selected, 2)
         outputs.append(MaskedLMOutput(logits))
-        parts.append(Batch({}, {"labels": torch.zeros(asked, dtype=torch.long)}))
-    shares = [
+        parts.append(Batch({}, {"labels": torch.zeros(selected, dtype=torch.long)}))
+    losses = [
         float(masked_lm_loss(output, part.targets)["total"])
         for output, part in zip(outputs, counted_together(parts), strict=True)
     ]
-    return shares, sum(shares), mean(loss for _, loss in PARTS)
+    return losses, sum(losses), mean(loss for _, loss in PARTS)
 
 
-def _warmup(size: str) -> str:
-    s = printed("roberta")["settings"][size]
-    return f"{power(s['learning_rate'])} after {s['warmup']:,}"
-
+# ---------------------------------------------------------------- bytes
 
 ODD = "Ça marche: naïve café at 25 °C"
 
 
-@lru_cache(maxsize=1)
+@cache
 def bpe() -> ByteBPE:
     """Learned from the documentation, as in the notebook (counting pairs, no gradient)."""
     return train_byte_bpe(documentation_slice(paragraphs=400).paragraphs, 2_000)
@@ -261,101 +214,143 @@ def odd_counts() -> str:
     return f"{len(ODD)} characters, {len(ODD.encode())} bytes, {len(ids)} pieces, {unknown} unknown"
 
 
-def _average(row: str) -> float:
-    rows = printed("glue")[row]
-    return glue_average(rows["scores"], rows["recipe"])
+# ---------------------------------------------------------------- the paper's tables
+
+STAGES = {  # rows of Table 4, one after the other: how each is drawn
+    "roberta_16GB_100k": (BLUE, ""),
+    "roberta_160GB_100k": (ORANGE, "/"),
+    "roberta_160GB_300k": (GREEN, "x"),
+    "roberta_160GB_500k": (GREY, "."),
+}
 
 
-def _as_told(what: str) -> str:
-    glue = printed("glue")
-    return {
-        "roberta": f"{glue['roberta_test']['printed']}",
-        "bert": f"{glue['bert_base_test']['scores']['MNLI'][0]}",
-        "two": f"{glue_average(glue['distilbert_dev']['scores'], 'dev-8'):.1f}",
-    }[what]
+def _first_stage(which: Callable[[Sequence[float]], float]) -> str:
+    """Of RoBERTa's gain over BERT-large, the fraction that the first stage brings."""
+    first, *_, last = (difference("roberta", "stages", key, "bert_large") for key in STAGES)
+    return f"{which([first[task] / last[task] for task in last]):.0%}"
 
 
-def _share(way: str, epochs: int | None = None) -> str:
-    share = coverage(_rate(), epochs or int(LIVE.epochs), SCHEMES[way])[-1]
-    return f"{share:.1%}".replace(".0%", "%")
+def _times(run: str) -> Callable[[], str]:
+    flops = printed("roberta")["compute"]
+    return lambda: f"{flops[run] / flops['bert_large']:.1f}"
+
+
+def _times_with_short_steps() -> str:
+    """RoBERTa's FLOPs over BERT-large's, of whose steps most were of short sequences."""
+    flops, large = printed("roberta")["compute"], published("bert", "large")
+    short = paper()["short_share"]
+    long, brief = (encoder_flops(large, paper()[f"{kind}_length"]) for kind in ("long", "short"))
+    spent = (short * brief + (1 - short) * long) / long
+    return f"{flops['roberta_500k'] / flops['bert_large'] / spent:.0f}"
+
+
+def _more_read(unit: str) -> str:
+    """What RoBERTa read in 100,000 steps on BERT's text over what BERT read."""
+    short = paper()["short_share"]
+    mean_length = short * paper()["short_length"] + (1 - short) * paper()["long_length"]
+    lengths = paper()["long_length"] / mean_length if unit == "tokens" else 1
+    batch = printed("roberta")["settings"]["large"]["batch"]
+    return f"{100_000 * batch / (paper()['steps'] * paper()['batch']) * lengths:.1f}"
+
+
+def _warmup(size: str) -> str:
+    s = printed("roberta")["settings"][size]
+    return f"{power(s['learning_rate'])} after {s['warmup']:,}"
+
+
+def _told_by_nsp(task: str) -> str:
+    """The accuracy of a model trained on NSP on a pair task (ALBERT, Table 5)."""
+    found = printed("albert")["sentence_loss"]["intrinsic"]["NSP"]
+    return f"{found[('words', 'NSP', 'SOP').index(task)]:.1f}%"
+
+
+def _dev_8_of_distilbert() -> str:
+    return f"{glue_average(printed('glue')['distilbert_dev']['scores'], 'dev-8'):.1f}"
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "accumulated": lambda: _settled("accumulation"),
-    "added_millions": lambda: printed("roberta")["vocabulary"]["base"] // 10**6,
-    "asked_right": lambda: f"{added()[1]:.1f}",
-    "asked_wrong": lambda: f"{added()[2]:.1f}",
-    "base_more": lambda: f"{_base_more() / 1e6:.1f}",
-    "bert_dev": lambda: f"{_average('bert_large_dev'):.2f}",
-    "bert_pieces": lambda: table_rows("token")[0],
-    "bert_millions": lambda: _millions("BERT-base"),
-    "best_batch": lambda: min(printed("roberta")["batch"]["rows"], key=lambda row: row[3])[0],
-    "beta2_bert": lambda: str(printed("bert")["pretraining"]["beta2"]),
-    "beta2_roberta": lambda: str(ROBERTA_BETA2),
-    "by_frequency": lambda: f"{_by_frequency():.1f}",
-    "by_schedule": lambda: f"{coverage(_rate(), _epochs_by_schedule())[-1]:.0%}",
     "claims_in_all": lambda: len(claims("04")),
-    "counted_static": lambda: f"{_counted()['static'][-1]:.1%}",
-    "dynamic_found": lambda: f"{mean(_ends('heldout_accuracy')['dynamic']):.0%}",
-    "epochs": lambda: int(LIVE.epochs),
-    "epochs_by_schedule": _epochs_by_schedule,
-    "escapes": lambda: f"{1 - _rate():g}",
-    "few": lambda: FEW,
-    "first_least": lambda: _first_share(min),
-    "first_most": lambda: _first_share(max),
-    "fresh_draws": lambda: _share("dynamic"),
-    "fresh_over_one": lambda: signed(_gain("static", FEW)),
-    "fresh_over_one_more": lambda: signed(_gain("static", MORE)),
-    "fresh_over_ten": lambda: signed(_gain("ten copies", FEW)),
-    "fresh_over_ten_more": lambda: signed(_gain("ten copies", MORE)),
-    "gigabytes": lambda: printed("roberta")["data"]["books_and_wikipedia"],
-    "gpus": lambda: printed("roberta")["hardware"]["roberta_v100"],
-    "largest_batch": lambda: max(row[0] for row in printed("roberta")["batch"]["rows"]),
-    "longest_text": lambda: _models()["RoBERTa-base"].config.longest_text,
-    "more": lambda: MORE,
-    "more_parameters": lambda: f"{_more_by_pieces():,}",
-    "nsp_order": lambda: _told_by_nsp("SOP"),
-    "nsp_topic": lambda: _told_by_nsp("NSP"),
-    "odd_counts": odd_counts,
-    "one_draw": lambda: _share("static"),
-    "our_pieces": lambda: bpe().vocab_size,
-    "over_ten_range": lambda: _range_over_ten(FEW),
-    "over_ten_range_more": lambda: _range_over_ten(MORE),
-    "packed": lambda: PACKED,
-    "padding_doc": lambda: _padding("doc-sentences"),
-    "padding_full": lambda: _padding("full-sentences"),
-    "padding_pair": lambda: _padding("segment-pair"),
-    "padding_single": lambda: _padding("sentence-pair"),
-    "paper_gains": lambda: ", ".join(map(signed, _difference("masking", "dynamic", "static"))),
-    "position_rows": lambda: table_rows("position")[1],
-    "rate": lambda: f"{_rate():.0%}",
-    "remembers_bert": lambda: round(1 / (1 - printed("bert")["pretraining"]["beta2"])),
-    "remembers_roberta": lambda: round(1 / (1 - ROBERTA_BETA2)),
-    "roberta_dev": lambda: f"{_average('roberta_large_dev'):.2f}",
-    "roberta_millions": lambda: _millions("RoBERTa-base"),
+    # what is in the model
+    "bert_millions": lambda: _millions(BERT),
+    "roberta_millions": lambda: _millions(ROBERTA),
+    "base_more": lambda: _millions(ROBERTA, BERT),
+    "bert_pieces": lambda: table_rows("token")[0],
     "roberta_pieces": lambda: table_rows("token")[1],
-    "row": lambda: ROW,
-    "selected_in_parts": _selected_in_parts,
+    "position_rows": lambda: table_rows("position")[1],
+    "more_parameters": _more_by_pieces,
+    "longest_text": lambda: models()[ROBERTA].config.longest_text,
+    "width": lambda: models()[BERT].config.hidden_size,
+    # masks over epochs
+    "rate": lambda: f"{paper()['rate']:.0%}",
+    "escapes": lambda: f"{1 - paper()['rate']:g}",
+    "epochs": lambda: int(LIVE.epochs),
+    "epochs_by_schedule": epochs_by_schedule,
+    "ever_static": _ever(1),
+    "ever_two_masks": _ever(2, digits=2),
+    "ever_ten_copies": _ever(10),
+    "ever_by_schedule": lambda: _ever(epochs_by_schedule(), digits=0)(),
+    "ever_dynamic": _ever(int(LIVE.epochs)),
+    "counted_static": lambda: f"{counted()['static'][-1]:.1%}",
+    # measured
+    "few": lambda: FEW,
+    "more": lambda: MORE,
+    "stories": lambda: LIVE.stories,
+    "steps": lambda: LIVE.steps,
     "seeds": lambda: len(SEEDS[FEW]),
     "seeds_more": lambda: len(SEEDS[MORE]),
-    "sequences_more": lambda: _more_read("sequences"),
-    "static_found": lambda: f"{mean(_ends('heldout_accuracy')['static']):.0%}",
-    "static_retold": lambda: f"{mean(_ends('retold_loss')['static']):.1f}",
-    "static_train": lambda: f"{mean(_ends('train_loss')['static']):.3f}",
-    "steps": lambda: LIVE.steps,
-    "stories": lambda: LIVE.stories,
-    "ten_copies": lambda: _share("ten copies"),
-    "times_short": lambda: _times("roberta_100k"),
-    "times_whole": lambda: _times("roberta_500k"),
-    "times_whole_short": _times_with_short_steps,
-    "tokens_more": lambda: _more_read("tokens"),
-    "told_bert": lambda: _as_told("bert"),
-    "told_roberta": lambda: _as_told("roberta"),
-    "two_79": lambda: _as_told("two"),
-    "two_passes": lambda: f"{coverage(_rate(), 2)[-1]:.2%}",
+    "accuracy_static": lambda: percent(ends("heldout_accuracy")["static"]),
+    "accuracy_dynamic": lambda: percent(ends("heldout_accuracy")["dynamic"]),
+    "loss_own_mask": lambda: f"{mean(ends('train_loss')['static']):.3f}",
+    "loss_other_masks": lambda: f"{mean(ends('retold_loss')['static']):.1f}",
+    "by_frequency": lambda: f"{by_frequency():.1f}",
+    "dynamic_over_static": lambda: signed(gain("static", FEW)),
+    "dynamic_over_static_more": lambda: signed(gain("static", MORE)),
+    "dynamic_over_ten": lambda: signed(gain("ten copies", FEW)),
+    "dynamic_over_ten_more": lambda: signed(gain("ten copies", MORE)),
+    "over_ten_range": lambda: _range_over_ten(FEW),
+    "over_ten_range_more": lambda: _range_over_ten(MORE),
+    # formats, large batches, bytes
+    "sequence_length": lambda: POSITIONS,
+    "packed": lambda: PACKED,
+    "padding_pair": _padding("segment-pair"),
+    "padding_single": _padding("sentence-pair"),
+    "padding_full": _padding("full-sentences"),
+    "padding_doc": _padding("doc-sentences"),
+    "selected_in_parts": _selected_in_parts,
+    "accumulated": lambda: settled("04", "accumulation").detail,
+    "loss_together": lambda: f"{added()[1]:.1f}",
+    "loss_of_means": lambda: f"{added()[2]:.1f}",
+    "odd_counts": odd_counts,
+    "our_pieces": lambda: bpe().vocab_size,
+    # the papers' tables
+    "paper_gains": lambda: ", ".join(
+        map(signed, difference("roberta", "masking", "dynamic", "static").values())
+    ),
+    "nsp_order": lambda: _told_by_nsp("SOP"),
+    "nsp_topic": lambda: _told_by_nsp("NSP"),
+    "best_batch": lambda: min(printed("roberta")["batch"]["rows"], key=lambda row: row[3])[0],
+    "largest_batch": lambda: max(row[0] for row in printed("roberta")["batch"]["rows"]),
+    "beta2_bert": lambda: str(paper()["beta2"]),
+    "beta2_roberta": lambda: str(ROBERTA_BETA2),
+    "remembers_bert": lambda: round(1 / (1 - paper()["beta2"])),
+    "remembers_roberta": lambda: round(1 / (1 - ROBERTA_BETA2)),
     "warmup_base": lambda: _warmup("base"),
     "warmup_large": lambda: _warmup("large"),
-    "width": lambda: _models()["BERT-base"].config.hidden_size,
+    "added_millions": lambda: printed("roberta")["vocabulary"]["base"] // 10**6,
+    "gigabytes": lambda: printed("roberta")["data"]["books_and_wikipedia"],
+    "gpus": lambda: printed("roberta")["hardware"]["roberta_v100"],
+    "first_stage_least": lambda: _first_stage(min),
+    "first_stage_most": lambda: _first_stage(max),
+    "times_short": _times("roberta_100k"),
+    "times_whole": _times("roberta_500k"),
+    "times_whole_short": _times_with_short_steps,
+    "sequences_more": lambda: _more_read("sequences"),
+    "tokens_more": lambda: _more_read("tokens"),
+    "bert_dev": lambda: f"{average('bert_large_dev'):.2f}",
+    "roberta_dev": lambda: f"{average('roberta_large_dev'):.2f}",
+    "told_bert": lambda: str(printed("glue")["bert_base_test"]["scores"]["MNLI"][0]),
+    "told_roberta": lambda: str(printed("glue")["roberta_test"]["printed"]),
+    "two_79": _dev_8_of_distilbert,
 }
 
 TYPED = {

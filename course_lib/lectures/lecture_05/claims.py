@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from statistics import mean, median
@@ -15,51 +14,52 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib.config import BertConfig, encoder_flops, published
+from course_lib.config import encoder_flops, published
 from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.albert import AlbertConfig, albert, albert_encoder
 from course_lib.family.bert import bert
 from course_lib.kernels.unit_masking import run_lengths
 from course_lib.objectives.sentence_order import SWAPPED, make_ordered_pairs
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
-from course_lib.teaching.claims import Claim, Settled, all_near, is_, near, printed, result
-from course_lib.teaching.results import in_words
+from course_lib.teaching.claims import (
+    Check,
+    Settled,
+    all_near,
+    entries,
+    in_points,
+    is_,
+    near,
+    parameters,
+    printed,
+    processor_time_ratios,
+    result,
+)
+from course_lib.teaching.results import in_words, outcome
 from course_lib.train.memory import activation_bytes
-
-from .experiments import outcome
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=30_000)
 SIZES = ("base", "large", "xlarge", "xxlarge")
 TOKENS = 128  # of the text whose FLOPs are counted
+COLUMNS = ("SQuAD 1.1", "SQuAD 2.0", "MNLI", "SST-2", "RACE", "Avg")  # of most tables
 
 # ================================================================ how large ALBERT is
 
 
-@lru_cache(maxsize=8)
-def _parameters(size: str, of: Callable[[str], Encoder] = albert) -> int:
-    with torch.device("meta"):  # counts without filling 335 million numbers
-        return count_parameters(of(size))
-
-
-def _millions(size: str) -> float:
-    return round(_parameters(size) / 1e6, 1)
-
-
 def _xxlarge() -> Settled:
-    count, table = _parameters("xxlarge"), printed("albert")["sizes"]
+    count, table = parameters(albert, "xxlarge"), printed("albert")["sizes"]
     off = (table["xxlarge"] - count) / 1e6
     return Settled(count, f"{count:,} with the pooler: the printed number is {off:.0f}M too many")
 
 
 def _all_sizes() -> Settled:
-    counts = tuple(_millions(size) for size in SIZES)
+    counts = tuple(round(parameters(albert, size) / 1e6, 1) for size in SIZES)
     said = ", ".join(f"{size} {count}M" for size, count in zip(SIZES, counts, strict=True))
     return Settled(counts, said)
 
 
 def _printed_sizes() -> Settled:
     """How many of the paper's three numbers for one model lie within a million of its count."""
-    table, count = printed("albert")["sizes"], _parameters("xxlarge")
+    table, count = printed("albert")["sizes"], parameters(albert, "xxlarge")
     three = [table[name] for name in table if name.startswith("xxlarge")]
     right = sum(abs(number - count) < 1e6 for number in three)
     said = ", ".join(f"{number / 1e6:.0f}M" for number in three)
@@ -68,7 +68,7 @@ def _printed_sizes() -> Settled:
 
 def _times_smaller() -> Settled:
     """How many times the parameters of ALBERT-base BERT-base has: all of them."""
-    whole = _parameters("base", bert) / _parameters("base")
+    whole = parameters(bert, "base") / parameters(albert, "base")
     with torch.device("meta"):
         blocks = count_parameters(bert().stack) / count_parameters(albert().stack)
     return Settled(whole, f"whole model {whole:.2f} times smaller, its blocks {blocks:g} times")
@@ -76,8 +76,8 @@ def _times_smaller() -> Settled:
 
 def _saved() -> Settled:
     against = {"base": "base", "large": "large", "xxlarge": "large"}
-    saved = tuple(1 - _parameters(ours) / _parameters(b, bert) for ours, b in against.items())
-    said = ", ".join(f"{size} {share:.1%}" for size, share in zip(against, saved, strict=True))
+    saved = tuple(1 - parameters(albert, ours) / parameters(bert, b) for ours, b in against.items())
+    said = ", ".join(f"{size} {fewer:.1%}" for size, fewer in zip(against, saved, strict=True))
     return Settled(saved, f"fewer than the BERT of its size (xxlarge: than large): {said}")
 
 
@@ -122,24 +122,25 @@ def _same_flops() -> Settled:
     return Settled(theirs / ours, said)
 
 
+def _against_bert(size: str, bert_size: str) -> tuple[float, float]:
+    """An ALBERT as a fraction of a BERT: in weights, and in FLOPs by formula."""
+    configs = published("albert", size, AlbertConfig), published("bert", bert_size)
+    ours, theirs = (encoder_flops(config, TOKENS) for config in configs)
+    return parameters(albert, size) / parameters(bert, bert_size), ours / theirs
+
+
 def _weights_and_flops() -> Settled:
-    """ALBERT-base as a fraction of BERT-base: in weights, and in FLOPs by formula."""
-    ours = published("albert", "base", AlbertConfig)
-    flops = encoder_flops(ours, TOKENS) / encoder_flops(published("bert", "base"), TOKENS)
-    weights = _parameters("base") / _parameters("base", bert)
-    said = f"of BERT-base: {weights:.1%} of the weights, {flops:.0%} of the FLOPs"
-    return Settled(flops, said)
+    weights, flops = _against_bert("base", "base")
+    return Settled(flops, f"of BERT-base: {weights:.1%} of the weights, {flops:.0%} of the FLOPs")
 
 
 def _xxlarge_against_large() -> Settled:
-    ours: BertConfig = published("albert", "xxlarge", AlbertConfig)
-    theirs: BertConfig = published("bert", "large")
-    flops = encoder_flops(ours, TOKENS) / encoder_flops(theirs, TOKENS)
-    weights = _parameters("xxlarge") / _parameters("large", bert)
+    weights, flops = _against_bert("xxlarge", "large")
+    counted = encoder_flops(published("albert", "xxlarge", AlbertConfig), TOKENS) / 1e9
     speed = printed("albert")["overall"]["throughput"]["xxlarge"]
     said = (
         f"of BERT-large: {weights:.0%} of the weights, {flops:.1f} times the FLOPs "
-        f"({encoder_flops(ours, TOKENS) / 1e9:.0f} G for {TOKENS} tokens); printed speed {speed}"
+        f"({counted:.0f} G for {TOKENS} tokens); printed speed {speed}"
     )
     return Settled((flops, speed), said)
 
@@ -154,34 +155,18 @@ def _twelve(sharing: str, hidden: int = 128) -> Encoder:
 
 
 @lru_cache(maxsize=1)
-def _timed() -> tuple[float, float, float]:
-    """How many times the processor time of one block used twelve times twelve blocks take.
-
-    Median, least and most of 15 rounds; in each both are run, in turns first.
-    """
-    ids, stacks = (
-        torch.ones(4, 64, dtype=torch.long),
-        (_twelve("all").eval(), _twelve("none").eval()),
-    )
-    ratios = []
-    with torch.no_grad():
-        for number in range(-2, 15):  # two rounds to warm up
-            spent = [0.0, 0.0]
-            for which in (0, 1) if number % 2 else (1, 0):
-                begun = time.process_time()
-                _ = stacks[which](ids)
-                spent[which] = time.process_time() - begun
-            ratios.append(spent[1] / spent[0])
-    return median(ratios[2:]), min(ratios[2:]), max(ratios[2:])
+def _timed() -> list[float]:
+    shared, own = (_twelve(sharing).eval() for sharing in ("all", "none"))
+    return processor_time_ratios(shared, own, torch.ones(4, 64, dtype=torch.long))
 
 
 def _one_block_twelve_times() -> Settled:
-    ratio, least, most = _timed()
+    ratios = _timed()
     said = (
-        f"twelve blocks take {ratio:.2f} times as long as one block twelve times "
-        f"(median of 15 rounds, from {least:.2f} to {most:.2f})"
+        f"twelve blocks take {median(ratios):.2f} times as long as one block twelve times "
+        f"(median of {len(ratios)} rounds, from {min(ratios):.2f} to {max(ratios):.2f})"
     )
-    return Settled(ratio, said)
+    return Settled(median(ratios), said)
 
 
 def _activations(sharing: str, hidden: int = 128) -> int:
@@ -222,30 +207,19 @@ def _rows(*names: str) -> dict[str, Any]:
 
 def _cells(row: Sequence[Any]) -> dict[str, float]:
     """A printed row by column; of SQuAD the F1."""
-    columns = ("SQuAD 1.1", "SQuAD 2.0", "MNLI", "SST-2", "RACE", "Avg")
     first = [cell[0] if isinstance(cell, list) else cell for cell in row]
-    return dict(zip(columns, first, strict=True))
+    return dict(zip(COLUMNS, first, strict=True))
 
 
-def _gains(row: Sequence[Any], against: Sequence[Any]) -> dict[str, float]:
-    ours, theirs = _cells(row), _cells(against)
-    return {column: round(ours[column] - theirs[column], 2) for column in ours}
-
-
-def _points(gains: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {points:+.1f}" for name, points in gains.items())
-
-
-def _xxlarge_scores() -> Settled:
-    rows = _rows("overall")
-    gains = _gains(rows["xxlarge"], rows["bert_large"])
-    return Settled(tuple(gains.values())[:5], _points(gains))
-
-
-def _equal_time() -> Settled:
-    rows = _rows("equal_time")
-    gains = _gains(rows["xxlarge"], rows["bert_large"])
-    return Settled(gains["Avg"], f"125,000 steps against 400,000: {_points(gains)}")
+def _gained(
+    table: Sequence[str], row: str, against: str, columns: Sequence[str] = ("Avg",), said: str = ""
+) -> Settled:
+    """Points of one printed row over another, in all columns; the value: in these."""
+    rows = _rows(*table)
+    ours, theirs = _cells(rows[row]), _cells(rows[against])
+    gains = {column: round(ours[column] - theirs[column], 2) for column in COLUMNS}
+    found = tuple(gains[column] for column in columns)
+    return Settled(found if len(found) > 1 else found[0], said + in_points(gains))
 
 
 def _best(*names: str) -> Settled:
@@ -271,24 +245,6 @@ def _cost_of_sharing() -> Settled:
     said = ", ".join(f"E={width} {part} {points:+.1f}" for (width, part), points in lost.items())
     said = f"average lost: {said.replace('feed_forward', 'feed-forward')}"
     return Settled(tuple(lost.values()), said)
-
-
-def _sop_downstream() -> Settled:
-    rows = _rows("sentence_loss", "downstream")
-    gains = _gains(rows["SOP"], rows["NSP"])
-    return Settled(gains["Avg"], f"SOP against NSP: {_points(gains)}")
-
-
-def _extra_data() -> Settled:
-    rows = _rows("extra_data")
-    gains = _gains(rows["with"], rows["without"])
-    return Settled((gains["SQuAD 2.0"], gains["Avg"]), _points(gains))
-
-
-def _no_dropout() -> Settled:
-    rows = _rows("dropout")
-    gains = _gains(rows["without"], rows["with"])
-    return Settled(gains["Avg"], f"without dropout: {_points(gains)}")
 
 
 # ================================================================ the paper's own slips
@@ -320,14 +276,11 @@ def _two_mnli() -> Settled:
 
 def _copied_cell() -> Settled:
     table = printed("albert")["squad_2_test"]
-    same = [name for name in ("xlnet", "roberta") if table[name] == table["bert_large"]]
-    own = table["bert_large_in_its_own_paper"]
-    cell, right = ("/".join(map(str, pair)) for pair in (table["bert_large"], own))
-    said = (
-        f"printed {cell}, which is also the cell of {', '.join(same)}; in BERT's own paper {right}"
-    )
-    said = said.replace("xlnet", "XLNet")
-    return Settled(tuple(own), said)
+    cell, own = table["bert_large"], table["bert_large_in_its_own_paper"]
+    names = {"xlnet": "XLNet", "roberta": "RoBERTa"}
+    same = ", ".join(name for row, name in names.items() if table[row] == cell)
+    said = f"printed {cell[0]}/{cell[1]}, which is also the cell of {same}; in BERT's own paper "
+    return Settled(tuple(own), said + "/".join(map(str, own)))
 
 
 # ================================================================ two segments
@@ -358,18 +311,18 @@ def _kind(ids: Tensor) -> str:
 
 
 def _three_kinds() -> Settled:
-    """Shares of pairs in order, swapped, and with a random B; and whether all of these are 1."""
+    """Fractions of pairs in order, swapped, and with a random B; and whether all of these are 1."""
     sequences = _ordered_pairs()
     kinds = [_kind(ids) for ids in sequences.input_ids]
-    shares = [kinds.count(kind) / len(kinds) for kind in ("in order", "swapped", "from elsewhere")]
+    parts = [kinds.count(kind) / len(kinds) for kind in ("in order", "swapped", "from elsewhere")]
     label = sequences.next_sentence_label
     assert label is not None
     labels = {int(y) for y, kind in zip(label, kinds, strict=True) if kind == "from elsewhere"}
     said = (
-        f"of {len(kinds):,} pairs {shares[0]:.1%} in order, {shares[1]:.1%} swapped, "
-        f"{shares[2]:.1%} with a b from elsewhere, labelled {' or '.join(map(str, labels))}"
+        f"of {len(kinds):,} pairs {parts[0]:.1%} in order, {parts[1]:.1%} swapped, "
+        f"{parts[2]:.1%} with a b from elsewhere, labelled {' or '.join(map(str, labels))}"
     )
-    return Settled((*shares, labels == {SWAPPED}), said)
+    return Settled((*parts, labels == {SWAPPED}), said)
 
 
 def _sentences_a_segment() -> Settled:
@@ -383,14 +336,14 @@ def _sentences_a_segment() -> Settled:
 
 
 def _runs() -> Settled:
-    """The exact shares of runs of 1, 2 and 3 words, beside a count of 20,000 drawn here."""
+    """The exact probabilities of runs of 1, 2 and 3 words, beside a count of 20,000 drawn here."""
     longest = printed("albert")["masking"]["longest"]
     total = sum(Fraction(1, n) for n in range(1, longest + 1))
-    shares = tuple(Fraction(1, n) / total for n in range(1, longest + 1))
+    chances = tuple(Fraction(1, n) / total for n in range(1, longest + 1))
     drawn = run_lengths(0, 0, np.zeros(20_000, dtype=np.int64), np.arange(20_000), longest)
     counts = ", ".join(f"{(drawn == n).mean():.1%}" for n in range(1, longest + 1))
-    said = f"{', '.join(map(str, shares))}; drawn here: {counts}"
-    return Settled(shares, said)
+    said = f"{', '.join(map(str, chances))}; drawn here: {counts}"
+    return Settled(chances, said)
 
 
 # ================================================================ what this page measured
@@ -416,413 +369,100 @@ def _bags(kind: str) -> Settled:
     return Settled(found, f"NSP {found[0]:.1%}, SOP {found[1]:.1%} of held-out pairs")
 
 
-LECTURE_000, LECTURE_001 = "source lecture 000", "source lecture 001"
-LECTURE_004 = "source lecture 004"
-
-CLAIMS = (
-    Claim(
-        id="factorised",
-        they_say="23M numbers become 3.94M, 83% fewer",
-        who="source lectures 000 and 001",
-        it_is="so: V × H becomes V × E + E × H",
-        how="computed",
-        settled_by="the published sizes",
-        settle=_factorised,
-        accepts=near(0.829, 0.0005),
-        rejected=1 - 128 / 768,  # the second matrix forgotten
-    ),
-    Claim(
-        id="E07",
-        they_say="h = E₂E₁[x], with E₁ of V × E and E₂ of E × H",
-        who=LECTURE_000,
-        it_is="these shapes do not fit: E₁[x] is a row of E numbers, so it stands first, E₁[x]·E₂",
-        how="measured",
-        settled_by="both orders in torch, here",
-        settle=_table_then_projection,
-        accepts=is_((True, (768,))),
-        rejected=(False, (768,)),
-    ),
-    Claim(
-        id="best E",
-        they_say="an embedding of 128 is the best where all is shared",
-        who="ALBERT (Lan et al. 2019), section 4.4",
-        it_is=(
-            "so by Table 3, by 0.3 points over 768, from one run each; where nothing is shared "
-            "768 is best"
+CLAIMS = entries(
+    "05",
+    {
+        # the second matrix forgotten
+        "factorised": Check(_factorised, near(0.829, 0.0005), 1 - 128 / 768),
+        "E07": Check(_table_then_projection, is_((True, (768,))), (False, (768,))),
+        "best E": Check(_best_widths, is_(("128", "768")), ("768", "768")),
+        "E10": Check(_times_smaller, near(9.37, 0.05), 12.0),
+        # of the rounded counts
+        "E56": Check(_times_smaller, near(9.37, 0.05), 110 / 12),
+        "E49": Check(_saved, all_near((0.893, 0.947, 0.336), 0.001), (0.8, 0.8, 0.8)),
+        "E107": Check(_all_sizes, is_((11.7, 17.7, 58.7, 222.6)), (11.0, 18.0, 223.0)),
+        "E09": Check(_xxlarge, is_(222_595_584), 235_000_000),
+        "slip 2 size": Check(_printed_sizes, is_(0), 1),
+        "E47": Check(_same_flops, near(1.0, 1e-9), 1.7),
+        "one block twelve times": Check(
+            _one_block_twelve_times, lambda ratio: 0.7 < ratio < 1.4, 1.7
         ),
-        how="computed",
-        settled_by="ALBERT's Table 3",
-        settle=_best_widths,
-        accepts=is_(("128", "768")),
-        rejected=("768", "768"),
-    ),
-    Claim(
-        id="E10",
-        they_say="sharing makes the parameters L times fewer",
-        who=LECTURE_000,
-        it_is="true of the blocks, 12 times; the whole model, with embeddings, 9.4 times",
-        how="computed",
-        settled_by="counting both models, built from the published sizes",
-        settle=_times_smaller,
-        accepts=near(9.37, 0.05),
-        rejected=12.0,
-    ),
-    Claim(
-        id="E56",
-        they_say="ALBERT-base is (the number is lost) smaller than BERT-base",
-        who=LECTURE_001,
-        it_is="9.4 times",
-        how="computed",
-        settled_by="counting both models, built from the published sizes",
-        settle=_times_smaller,
-        accepts=near(9.37, 0.05),
-        rejected=110 / 12,  # of the rounded counts
-    ),
-    Claim(
-        id="E49",
-        they_say="ALBERT: 80% fewer parameters",
-        who=LECTURE_000,
-        it_is="89% fewer as base, 95% as large; xxlarge has 34% fewer than BERT-large",
-        how="computed",
-        settled_by="counting the models, built from the published sizes",
-        settle=_saved,
-        accepts=all_near((0.893, 0.947, 0.336), 0.001),
-        rejected=(0.8, 0.8, 0.8),
-    ),
-    Claim(
-        id="E107",
-        they_say="11M, 18M and 223M parameters",
-        who=LECTURE_004,
-        it_is="11.7M, 17.7M and 222.6M with the pooler; xlarge, 58.7M, is left out",
-        how="computed",
-        settled_by="counting the models, built from the published sizes",
-        settle=_all_sizes,
-        accepts=is_((11.7, 17.7, 58.7, 222.6)),
-        rejected=(11.0, 18.0, 223.0),
-    ),
-    Claim(
-        id="E09",
-        they_say="ALBERT-xxlarge has 235M parameters",
-        who="source lectures 000 and 001, after ALBERT's Table 1",
-        it_is="222.6M by the configuration",
-        how="computed",
-        settled_by="counting a model of the published sizes",
-        settle=_xxlarge,
-        accepts=is_(222_595_584),
-        rejected=235_000_000,
-    ),
-    Claim(
-        id="slip 2 size",
-        they_say="xxlarge has 235M parameters, or 233M, or 225M",
-        who="ALBERT, Table 1, section 3.2, Table 12",
-        it_is="none of the three: 222.6M with the pooler, 205.8M without",
-        how="computed",
-        settled_by="counting a model of the published sizes",
-        settle=_printed_sizes,
-        accepts=is_(0),
-        rejected=1,
-    ),
-    Claim(
-        id="E47",
-        they_say="ALBERT is 1.7 times faster at inference, because it shares parameters",
-        who=LECTURE_000,
-        it_is=(
-            "no: the same FLOPs. 1.7 is *training* throughput, of ALBERT-large against "
-            "BERT-large, on many machines that have fewer gradients to exchange"
+        # the fraction of the weights
+        "E106": Check(_weights_and_flops, is_(1.0), 0.107),
+        "activations": Check(_same_activations, is_(1.0), 1 / 12),
+        "E57": Check(_twice_as_wide, lambda ratio: 1.5 < ratio < 2.2, 1.0),
+        "E08": Check(
+            _xxlarge_against_large,
+            lambda value: abs(value[0] - 7.88) < 0.05 and value[1] == 0.3,
+            (7.88, 1.7),
         ),
-        how="measured",
-        settled_by="counting the FLOPs of both models while they run, here",
-        settle=_same_flops,
-        accepts=near(1.0, 1e-9),
-        rejected=1.7,
-    ),
-    Claim(
-        id="one block twelve times",
-        they_say="one block used twelve times is faster than twelve blocks",
-        who="follows from source lecture 000, 1.7 times faster at inference",
-        it_is="no: it takes about the same time",
-        how="measured",
-        settled_by="twelve layers of width 128, processor time, here",
-        settle=_one_block_twelve_times,
-        accepts=lambda ratio: 0.7 < ratio < 1.4,
-        rejected=1.7,
-    ),
-    Claim(
-        id="E106",
-        they_say="ALBERT is smaller and faster; it needs less memory and less computation",
-        who=LECTURE_004,
-        it_is=(
-            "smaller, yes; the computation is the same. Of the memory only that of weights, "
-            "gradients and the optimiser shrinks"
+        # over ALBERT-base
+        "xxlarge scores": Check(
+            lambda: _gained(["overall"], "xxlarge", "bert_large", COLUMNS[:5]),
+            is_((1.9, 3.1, 1.4, 2.2, 8.4)),
+            (4.8, 8.1, 6.4, 4.9, 18.3),
         ),
-        how="computed",
-        settled_by="counting weights, and FLOPs by formula",
-        settle=_weights_and_flops,
-        accepts=is_(1.0),
-        rejected=0.107,  # the share of the weights
-    ),
-    Claim(
-        id="activations",
-        they_say="with a shared block fewer activations are stored for the backward pass",
-        who="follows from source lecture 004, less memory",
-        it_is="no: every layer stores its own activations, whoever owns the weights",
-        how="measured",
-        settled_by="bytes of activations stored by a forward pass, here",
-        settle=_same_activations,
-        accepts=is_(1.0),
-        rejected=1 / 12,
-    ),
-    Claim(
-        id="E57",
-        they_say="larger hidden sizes fit into the same memory",
-        who=LECTURE_001,
-        it_is="the weights do; the activations of a training step grow with the hidden size",
-        how="measured",
-        settled_by="bytes of activations stored at two widths, here",
-        settle=_twice_as_wide,
-        accepts=lambda ratio: 1.5 < ratio < 2.2,
-        rejected=1.0,
-    ),
-    Claim(
-        id="E08",
-        they_say="xxlarge beats BERT-large with similar parameters and much faster training",
-        who=LECTURE_000,
-        it_is=(
-            "two thirds of the parameters, 7.9 times the FLOPs, and three times *slower* "
-            "through the data; it is better, also at equal time"
+        # at equal steps
+        "equal time": Check(
+            (
+                lambda: _gained(
+                    ["equal_time"], "xxlarge", "bert_large", said="125,000 steps against 400,000: "
+                )
+            ),
+            is_(1.5),
+            3.5,
         ),
-        how="computed",
-        settled_by="FLOPs by formula; ALBERT's Table 2",
-        settle=_xxlarge_against_large,
-        accepts=lambda value: abs(value[0] - 7.88) < 0.05 and value[1] == 0.3,
-        rejected=(7.88, 1.7),
-    ),
-    Claim(
-        id="xxlarge scores",
-        they_say="xxlarge gains 1.9, 3.1, 1.4, 2.2 and 8.4 points over BERT-large",
-        who="ALBERT, section 4.3",
-        it_is="so, at equal steps: SQuAD 1.1 and 2.0 (F1), MNLI, SST-2, RACE",
-        how="computed",
-        settled_by="differences in ALBERT's Table 2",
-        settle=_xxlarge_scores,
-        accepts=is_((1.9, 3.1, 1.4, 2.2, 8.4)),
-        rejected=(4.8, 8.1, 6.4, 4.9, 18.3),  # over ALBERT-base
-    ),
-    Claim(
-        id="equal time",
-        they_say="trained for the same hours, xxlarge is 1.5 points better than BERT-large",
-        who="ALBERT, section 4.7",
-        it_is="so: 88.7 against 87.2, most of it from RACE; MNLI is equal",
-        how="computed",
-        settled_by="differences in ALBERT's Table 6",
-        settle=_equal_time,
-        accepts=is_(1.5),
-        rejected=3.5,  # at equal steps
-    ),
-    Claim(
-        id="sharing",
-        they_say="what sharing loses, it loses by the feed-forward layers",
-        who="ALBERT, section 4.5",
-        it_is=(
-            "so: attention alone costs −0.1 and 0.7 points, the feed-forward layers alone 1.4 and "
-            "2.8, both 1.5 and 2.5"
+        "sharing": Check(
+            _cost_of_sharing, is_((-0.1, 1.4, 1.5, 0.7, 2.8, 2.5)), (1.4, -0.1, 1.5, 2.8, 0.7, 2.5)
         ),
-        how="computed",
-        settled_by="differences in ALBERT's Table 4",
-        settle=_cost_of_sharing,
-        accepts=is_((-0.1, 1.4, 1.5, 0.7, 2.8, 2.5)),
-        rejected=(1.4, -0.1, 1.5, 2.8, 0.7, 2.5),
-    ),
-    Claim(
-        id="depth",
-        they_say="a shared block gets better by being used more often, up to a point",
-        who="ALBERT, section A.1",
-        it_is="so: the average rises up to 24 layers and falls at 48, with the same parameters",
-        how="computed",
-        settled_by="ALBERT's Table 11",
-        settle=lambda: _best("depth", "layers"),
-        accepts=is_("24"),
-        rejected="48",
-    ),
-    Claim(
-        id="width",
-        they_say="wider is better, up to a point",
-        who="ALBERT, section A.1",
-        it_is="so, with three layers: best at 4,096, worse at 6,144",
-        how="computed",
-        settled_by="ALBERT's Table 12",
-        settle=lambda: _best("width", "hidden"),
-        accepts=is_("4096"),
-        rejected="6144",
-    ),
-    Claim(
-        id="extra data",
-        they_say="more text gives a significant boost",
-        who="ALBERT, section 4.8",
-        it_is=(
-            "0.7 points on average, but both SQuADs lose: they are made from Wikipedia, and the "
-            "new text is not (the authors' guess)"
+        "depth": Check(lambda: _best("depth", "layers"), is_("24"), "48"),
+        "width": Check(lambda: _best("width", "hidden"), is_("4096"), "6144"),
+        "extra data": Check(
+            lambda: _gained(["extra_data"], "with", "without", ("SQuAD 2.0", "Avg")),
+            lambda gained: gained[0] < 0 < gained[1],
+            (0.8, 0.7),
         ),
-        how="computed",
-        settled_by="differences in ALBERT's Table 7",
-        settle=_extra_data,
-        accepts=lambda gained: gained[0] < 0 < gained[1],
-        rejected=(0.8, 0.7),
-    ),
-    Claim(
-        id="dropout",
-        they_say="removing dropout helps",
-        who="ALBERT, section 4.8",
-        it_is="so, by 0.3 points on average, for xxlarge after a million steps",
-        how="computed",
-        settled_by="differences in ALBERT's Table 8",
-        settle=_no_dropout,
-        accepts=is_(0.3),
-        rejected=-0.3,
-    ),
-    Claim(
-        id="slip 2 depth",
-        they_say="ALBERT-xxlarge has 12 layers and scores 94.1, 88.1, 88.0, 95.2, 82.3",
-        who="ALBERT, Tables 1 and 2",
-        it_is="these are the scores that Table 13 gives for 24 layers; the averages are equal",
-        how="computed",
-        settled_by="comparing the printed rows",
-        settle=_which_depth,
-        accepts=is_(["24"]),
-        rejected=["12"],
-    ),
-    Claim(
-        id="slip 2 MNLI",
-        they_say="ALBERT-base scores 81.6 on MNLI, or 82.0",
-        who="ALBERT, Tables 2, 3 and 7 against 4 and 5",
-        it_is="one model, two numbers; which of them was measured cannot be told",
-        how="computed",
-        settled_by="comparing the printed rows",
-        settle=_two_mnli,
-        accepts=is_(2),
-        rejected=1,
-    ),
-    Claim(
-        id="slip 2 SQuAD",
-        they_say="BERT-large has 89.1 F1 and 86.3 exact match on the test set of SQuAD 2.0",
-        who="ALBERT, Table 10",
-        it_is="83.1 and 80.0; the printed cell is XLNet's, from the line below",
-        how="computed",
-        settled_by="comparing the printed cells; BERT's Table 3",
-        settle=_copied_cell,
-        accepts=is_((83.1, 80.0)),
-        rejected=(89.1, 86.3),
-    ),
-    Claim(
-        id="runs of words",
-        they_say="n-grams of up to three words are masked, n words with probability ∝ 1/n",
-        who="ALBERT, section 4.1",
-        it_is="that makes 6/11, 3/11 and 2/11",
-        how="computed",
-        settled_by="an exact sum; and the lengths our masking draws",
-        settle=_runs,
-        accepts=is_((Fraction(6, 11), Fraction(3, 11), Fraction(2, 11))),
-        rejected=(Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)),
-    ),
-    Claim(
-        id="E11",
-        they_say="P(order) = σ(W h of [CLS]); the others are swapped pairs of sentences",
-        who=LECTURE_000,
-        it_is=(
-            "a softmax of two logits from the *pooled* vector; segments, not sentences; and the "
-            "released generator has a third kind, a random b, wherever one sentence is left over"
+        "dropout": Check(
+            lambda: _gained(["dropout"], "without", "with", said="without dropout: "),
+            is_(0.3),
+            -0.3,
         ),
-        how="measured",
-        settled_by="pairs made by our version of the released rule, counted here",
-        settle=_three_kinds,
-        accepts=lambda value: 0.02 < value[2] < 0.2 and value[3] and max(value[:2]) < 0.5,
-        rejected=(0.5, 0.5, 0.0, True),
-    ),
-    Claim(
-        id="E109",
-        they_say="SOP is about two consecutive sentences",
-        who=LECTURE_004,
-        it_is="about two consecutive segments, each as many sentences as fit",
-        how="measured",
-        settled_by="counting in pairs of length 128, here",
-        settle=_sentences_a_segment,
-        accepts=lambda count: count > 1.5,
-        rejected=1.0,
-    ),
-    Claim(
-        id="SOP downstream",
-        they_say="SOP improves the average by one point over NSP",
-        who="ALBERT, section 4.6",
-        it_is="by 0.9, most of it from SQuAD 2.0 and RACE; SST-2, one sentence, loses",
-        how="computed",
-        settled_by="differences in ALBERT's Table 5",
-        settle=_sop_downstream,
-        accepts=near(0.9, 0.001),
-        rejected=1.1,  # over no sentence loss
-    ),
-    Claim(
-        id="NSP by words",
-        they_say="NSP can be solved from the topic, SOP cannot",
-        who="ALBERT, section 3.1",
-        it_is="so here: a bag-of-words baseline solves NSP, and is at chance level on SOP",
-        how="measured",
-        settled_by="logistic regression on shared words, data/results/05_sentence_tasks.json",
-        settle=lambda: _bags("shared"),
-        accepts=lambda value: value[0] > 0.9 and 0.4 < value[1] < 0.6,
-        rejected=(0.95, 0.95),
-    ),
-    Claim(
-        id="SOP by words",
-        they_say="SOP needs an understanding of coherence",
-        who="ALBERT, section 3.1",
-        it_is=(
-            "not in the micro-world: its stories open and close with recognisable sentences, "
-            "so which words stand in which segment gives the order away"
+        "slip 2 depth": Check(_which_depth, is_(["24"]), ["12"]),
+        "slip 2 MNLI": Check(_two_mnli, is_(2), 1),
+        "slip 2 SQuAD": Check(_copied_cell, is_((83.1, 80.0)), (89.1, 86.3)),
+        "runs of words": Check(
+            _runs,
+            is_((Fraction(6, 11), Fraction(3, 11), Fraction(2, 11))),
+            (Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)),
         ),
-        how="measured",
-        settled_by="the same with the segments kept apart, data/results/05_sentence_tasks.json",
-        settle=lambda: _bags("ordered"),
-        accepts=lambda value: value[1] > 0.95,
-        rejected=(0.5, 0.5),
-    ),
-    Claim(
-        id="NSP on SOP",
-        they_say="a model trained on NSP is at chance level on SOP: 52.0%",
-        who="ALBERT, Table 5",
-        it_is=(
-            "not here: it is right on most pairs, probably because our stories run in fixed steps "
-            "and NSP's random b is often out of step. The 52% belong to the paper's text, not the "
-            "task"
+        "E11": Check(
+            _three_kinds,
+            lambda value: 0.02 < value[2] < 0.2 and value[3] and max(value[:2]) < 0.5,
+            (0.5, 0.5, 0.0, True),
         ),
-        how="measured",
-        settled_by="five seeds, data/results/05_sentence_tasks.json",
-        settle=lambda: _answers("NSP", "SOP"),
-        accepts=lambda accuracy: 0.7 < accuracy <= 1,
-        rejected=0.52,
-    ),
-    Claim(
-        id="SOP on NSP",
-        they_say="a model trained on SOP does well on NSP: 78.9%",
-        who="ALBERT, Table 5",
-        it_is=(
-            "less well here, about 60%: both segments of SOP are of one story, so it never learns "
-            "whether topics agree"
+        "E109": Check(_sentences_a_segment, lambda count: count > 1.5, 1.0),
+        # over no sentence loss
+        "SOP downstream": Check(
+            (
+                lambda: _gained(
+                    ["sentence_loss", "downstream"], "SOP", "NSP", said="SOP against NSP: "
+                )
+            ),
+            near(0.9, 0.001),
+            1.1,
         ),
-        how="measured",
-        settled_by="five seeds, data/results/05_sentence_tasks.json",
-        settle=lambda: _answers("SOP", "NSP"),
-        accepts=lambda accuracy: 0.5 < accuracy < 0.7,
-        rejected=0.789,
-    ),
-    Claim(
-        id="harder question",
-        they_say="SOP is the harder task: 86.5% against 90.5% for NSP",
-        who="ALBERT, Table 5",
-        it_is="the other way round here, for the reason above: the world decides what is hard",
-        how="measured",
-        settled_by="each task's own model, data/results/05_sentence_tasks.json",
-        settle=_own_question,
-        accepts=lambda difference: difference > 0.05,
-        rejected=-0.04,
-    ),
+        "NSP by words": Check(
+            lambda: _bags("shared"),
+            lambda value: value[0] > 0.9 and 0.4 < value[1] < 0.6,
+            (0.95, 0.95),
+        ),
+        "SOP by words": Check(lambda: _bags("ordered"), lambda value: value[1] > 0.95, (0.5, 0.5)),
+        "NSP on SOP": Check(
+            lambda: _answers("NSP", "SOP"), lambda accuracy: 0.7 < accuracy <= 1, 0.52
+        ),
+        "SOP on NSP": Check(
+            lambda: _answers("SOP", "NSP"), lambda accuracy: 0.5 < accuracy < 0.7, 0.789
+        ),
+        "harder question": Check(_own_question, lambda difference: difference > 0.05, -0.04),
+    },
 )

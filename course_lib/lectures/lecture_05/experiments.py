@@ -1,14 +1,14 @@
-"""Lecture 05's experiments: which question about two segments, and what may be shared.
+"""Lecture 05's experiments: which task on two segments, and what may be shared.
 
-`05_sentence_tasks`: the same small ALBERT trained on masked words alone, with NSP, with SOP; each
-tested on the pairs of both questions. `05_sharing`: width of the embeddings against what is
+`05_sentence_tasks`: the same small ALBERT trained with MLM alone, with NSP, with SOP; each
+tested on the pairs of both tasks. `05_sharing`: width of the embeddings against what is
 shared, at equal steps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from statistics import mean
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,7 +21,9 @@ from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
 from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
 from course_lib.objectives.sequences import PackedSequences
-from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
+from course_lib.teaching import results
+from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.results import outcome as outcome  # where page 05 imports it from
 from course_lib.text.world import MicroWorld
 from course_lib.train.baselines import bag_of_words_accuracy
 from course_lib.train.loop import Callback, History, Objective, fit
@@ -45,7 +47,7 @@ class AlbertRecipe:
     initializer_range: float = 0.05
 
 
-# What is learned beside the masked words, and with which loss. "none" reads NSP's pairs.
+# What is learned beside MLM, and with which loss. "none" reads NSP's pairs.
 TASKS: dict[str, Objective] = {
     "none": masked_lm_loss,
     "NSP": pretraining_loss,
@@ -53,7 +55,7 @@ TASKS: dict[str, Objective] = {
 }
 LIVE = AlbertRecipe(steps=1_000, num_layers=2)
 TASK_SEEDS = range(5)
-# Masked words alone: a question about pairs, learned beside them, slows them down.
+# MLM alone: a task on pairs, learned beside it, slows it down.
 GRID = AlbertRecipe(steps=1_000, num_layers=2, task="none")
 WIDTHS = (32, 128)
 GRID_SEEDS = range(3)
@@ -84,7 +86,7 @@ def prepare_pairs(recipe: AlbertRecipe, world: MicroWorld | None = None) -> Pair
 
 
 def small_albert(recipe: AlbertRecipe, world: MicroWorld, seed: int) -> BertForPreTraining:
-    """Fresh weights, 128 wide, no dropout."""
+    """Random initialisation, 128 wide, no dropout."""
     torch.manual_seed(seed)
     config = AlbertConfig(
         vocab_size=world.special.vocab_size, max_positions=recipe.length, pad_token_id=0,
@@ -118,7 +120,7 @@ def train_albert(
 
 
 def measure(model: BertForPreTraining, material: PairMaterial) -> dict[str, float]:
-    """Held-out accuracy on hidden words (of SOP's pairs) and on the pairs of both questions."""
+    """Held-out masked-token accuracy (on SOP's pairs), and accuracy on the pairs of both tasks."""
     special = material.world.special
     nsp = evaluate(model, material.heldout["NSP"], special)
     sop = evaluate(model, material.heldout["SOP"], special)
@@ -150,19 +152,19 @@ def replay(recipe: AlbertRecipe, material: PairMaterial) -> list[float]:
 
 
 def guesses(material: PairMaterial) -> dict[str, dict[str, float]]:
-    """What needs no Transformer: always the commoner label; a bag of the words both segments
+    """What needs no Transformer: the majority class; a bag of the words both segments
     share; and a bag that keeps apart which words stand in which segment."""
     found = {}
     for task in ("NSP", "SOP"):
         train, heldout = material.train[task], material.heldout[task]
         label = heldout.next_sentence_label
         assert label is not None
-        share = label.float().mean().item()
+        swapped = label.float().mean().item()
         bags = {
             kind: bag_of_words_accuracy(train, heldout, material.world.special, kind=kind)
             for kind in ("shared", "ordered")
         }
-        found[task] = {"commoner label": max(share, 1 - share), **bags, "pairs": len(heldout)}
+        found[task] = {"commoner label": max(swapped, 1 - swapped), **bags, "pairs": len(heldout)}
     return found
 
 
@@ -180,44 +182,25 @@ def grid_recipes() -> dict[str, AlbertRecipe]:
     }
 
 
-def _build(
-    recipes: Mapping[str, AlbertRecipe], seeds: Sequence[int], material: PairMaterial
+def _compared(
+    recipes: Mapping[str, AlbertRecipe], seeds: Sequence[int], material: PairMaterial, **more: Any
 ) -> dict[str, Any]:
-    return {
-        "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
-        **made_with(material.world),
-        "replay": replay(list(recipes.values())[-1], material),
-        "runs": {
-            name: [one_run(recipe, material, seed) for seed in seeds]
-            for name, recipe in recipes.items()
-        },
-    }
+    return compared_runs(
+        recipes, seeds, material.world, lambda recipe, seed: one_run(recipe, material, seed),
+        replay=replay(list(recipes.values())[-1], material), **more,
+    )  # fmt: skip
 
 
 def build_tasks() -> dict[str, Any]:
     """What data/results/05_sentence_tasks.json holds."""
     material = prepare_pairs(LIVE)
-    return {**_build(task_recipes(), TASK_SEEDS, material), "guesses": guesses(material)}
+    return _compared(task_recipes(), TASK_SEEDS, material, guesses=guesses(material))
 
 
 def build_grid() -> dict[str, Any]:
     """What data/results/05_sharing.json holds."""
-    return _build(grid_recipes(), GRID_SEEDS, prepare_pairs(GRID))
+    return _compared(grid_recipes(), GRID_SEEDS, prepare_pairs(GRID))
 
 
-def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
-    """For each recipe, what each seed reached: "masked_accuracy", "NSP", "SOP" …"""
-    return {name: [run[measure] for run in runs] for name, runs in found["runs"].items()}
-
-
-def summary(found: Mapping[str, Any]) -> str:
-    """The outcome, a line a recipe."""
-    lines = [f"guesses: {found['guesses']}"] if "guesses" in found else []
-    for name, runs in found["runs"].items():
-        measured = {k: [run[k] for run in runs] for k in ("masked_accuracy", "NSP", "SOP")}
-        said = ", ".join(f"{k} {in_words(values)}" for k, values in measured.items())
-        lines.append(f"{name} ({mean(run['parameters'] for run in runs):,.0f} weights): {said}")
-    return "\n".join(lines)
-
-
+summary = partial(results.summary, measures=("masked_accuracy", "NSP", "SOP"), aside=("guesses",))
 RESULTS = {"05_sentence_tasks": build_tasks, "05_sharing": build_grid}

@@ -15,42 +15,29 @@ from course_lib.family.albert import SHARING, AlbertConfig, albert, parameter_br
 from course_lib.objectives.sentence_order import make_ordered_pairs
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching.averages import glue_average
-from course_lib.teaching.claims import claims, printed
-from course_lib.teaching.results import read_result
+from course_lib.teaching.claims import claims, parameters, printed
+from course_lib.teaching.numbers import millions, percent, signed
+from course_lib.teaching.results import outcome, stored
 
-from .experiments import GRID, GRID_SEEDS, LIVE, TASK_SEEDS, WIDTHS, outcome
+from .experiments import GRID, GRID_SEEDS, LIVE, TASK_SEEDS, WIDTHS
 
 TOKENS = 128  # of the text whose FLOPs are counted
 
 
-def signed(points: float, digits: int = 1) -> str:
-    return f"{points:+.{digits}f}".replace("-", "−")
-
-
-def millions(count: int) -> str:
-    return f"{count / 1e6:.1f}M"
-
-
 @lru_cache(maxsize=1)
-def _base() -> AlbertConfig:
+def base() -> AlbertConfig:
     return published("albert", "base", AlbertConfig)
 
 
 @lru_cache(maxsize=16)
-def _albert(size: str = "base", sharing: str = "all", groups: int = 1) -> int:
+def albert_weights(size: str = "base", sharing: str = "all", groups: int = 1) -> int:
     with torch.device("meta"):  # shapes without memory
         return count_parameters(albert(size, sharing=sharing, num_groups=groups))
 
 
-@lru_cache(maxsize=2)
-def _bert(size: str) -> int:
-    with torch.device("meta"):
-        return count_parameters(bert(size))
-
-
-def _factors() -> tuple[int, int, int]:
+def factors() -> tuple[int, int, int]:
     """Parameters of the whole embedding matrix, of the narrow one, and of the projection."""
-    config = _base()
+    config = base()
     V, E, H = config.vocab_size, config.embedding_size, config.hidden_size
     return V * H, V * E, E * H
 
@@ -61,13 +48,13 @@ TOY = (
 )
 
 
-def _toy() -> tuple[torch.Tensor, torch.Tensor]:
+def toy() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.tensor(TOY[0]), torch.tensor(TOY[1])
 
 
 def wrong_order() -> str:
     """What PyTorch says when the matrix stands before the row."""
-    short, widen = _toy()
+    short, widen = toy()
     try:
         _ = widen @ short[2]
     except RuntimeError as error:
@@ -76,18 +63,19 @@ def wrong_order() -> str:
 
 
 @lru_cache(maxsize=1)
-def _models() -> dict[str, tuple[int, int]]:
+def models() -> dict[str, tuple[int, int]]:
     """Weights, and FLOPs for one text, of five published models."""
     found = {}
-    for size in ("base", "large"):
-        found[f"BERT-{size}"] = (_bert(size), encoder_flops(published("bert", size), TOKENS))
-        config = published("albert", size, AlbertConfig)
-        found[f"ALBERT-{size}"] = (_albert(size), encoder_flops(config, TOKENS))
-    config = published("albert", "xxlarge", AlbertConfig)
-    return found | {"ALBERT-xxlarge": (_albert("xxlarge"), encoder_flops(config, TOKENS))}
+    for size in ("base", "large", "xxlarge"):
+        if size != "xxlarge":
+            flops = encoder_flops(published("bert", size), TOKENS)
+            found[f"BERT-{size}"] = parameters(bert, size), flops
+        flops = encoder_flops(published("albert", size, AlbertConfig), TOKENS)
+        found[f"ALBERT-{size}"] = albert_weights(size), flops
+    return found
 
 
-def _lost(width: str) -> dict[str, float]:
+def points_lost(width: str) -> dict[str, float]:
     """Points of the five-task mean that sharing a half, or all, loses."""
     rows = printed("albert")["sharing"][width]
     parts = ("attention", "feed_forward", "all")
@@ -95,51 +83,40 @@ def _lost(width: str) -> dict[str, float]:
 
 
 @lru_cache(maxsize=1)
-def _world() -> MicroWorld:
+def the_world() -> MicroWorld:
     return MicroWorld.load()
 
 
-@lru_cache(maxsize=1)
-def _tasks() -> dict[str, Any]:
-    return _read("05_sentence_tasks")
+def sentence_tasks() -> dict[str, Any]:
+    return stored("05_sentence_tasks")
 
 
-@lru_cache(maxsize=1)
-def _grid() -> dict[str, Any]:
-    return _read("05_sharing")
-
-
-def _read(name: str) -> dict[str, Any]:
-    try:
-        return read_result(name)
-    except FileNotFoundError as missing:
-        raise RuntimeError(
-            f"data/results/{name}.json is not there, and this slide shows what it holds. "
-            "`python -m course_lib.teaching.results 05` makes it (an hour or less on two cores)."
-        ) from missing
+def sharing_grid() -> dict[str, Any]:
+    return stored("05_sharing")
 
 
 def guessed(task: str, what: str) -> float:
-    return float(_tasks()["guesses"][task][what])
+    return float(sentence_tasks()["guesses"][task][what])
 
 
 class Sign(NamedTuple):
-    """Of the pairs of a task: how many show a sign, and which fraction of these has the label 1."""
+    """How many pairs of a task show a sign, which fraction of all they are, and which fraction of
+    them has the label 1."""
 
     pairs: int
-    share: float
+    fraction: float
     wrong: float
 
 
 @lru_cache(maxsize=1)
 def _documents() -> list[list[list[int]]]:
-    return _world().documents(_world().stories(LIVE.stories, seed=0))
+    return the_world().documents(the_world().stories(LIVE.stories, seed=0))
 
 
 @lru_cache(maxsize=1)
 def _training_pairs() -> dict[str, PackedSequences]:
-    """The training stories, cut for both questions, as in the notebook."""
-    length, special = LIVE.length, _world().special
+    """The training stories, cut for both tasks, as in the notebook."""
+    length, special = LIVE.length, the_world().special
     return {
         "NSP": make_pairs(_documents(), special, length=length),
         "SOP": make_ordered_pairs(_documents(), special, length=length),
@@ -152,8 +129,8 @@ def _shown_signs(task: str) -> dict[str, torch.Tensor]:
     rows = _training_pairs()[task]
     openings = {tuple(story[0][:4]) for story in _documents()}
     starts = rows.token_type_ids.argmax(dim=1).tolist()
-    begun = [tuple(ids[b : b + 4].tolist()) for ids, b in zip(rows.input_ids, starts, strict=True)]
-    opens = torch.tensor([start in openings for start in begun])
+    found = [tuple(ids[b : b + 4].tolist()) for ids, b in zip(rows.input_ids, starts, strict=True)]
+    opens = torch.tensor([start in openings for start in found])
     late = _in_segment(rows, "finally", 0) & _in_segment(rows, "first", 1)
     return {"opens": opens, "late": late, "neither": ~(opens | late)}
 
@@ -165,7 +142,7 @@ def _labels(task: str) -> torch.Tensor:
 
 
 @lru_cache(maxsize=1)
-def _signs() -> dict[str, dict[str, Sign]]:
+def wrong_pair_signs() -> dict[str, dict[str, Sign]]:
     """Both tasks' signs counted; each is always label 1, as the slide says."""
     found = {
         task: {
@@ -189,17 +166,19 @@ def _opening_rule() -> float:
 
 def _in_segment(rows: PackedSequences, word: str, segment: int) -> torch.Tensor:
     """(N,) whether the word stands in the segment."""
-    here = (rows.input_ids == _world().tokenizer.id(word)) & (rows.token_type_ids == segment)
+    here = (rows.input_ids == the_world().tokenizer.id(word)) & (rows.token_type_ids == segment)
     return (here & rows.attention_mask.bool()).any(dim=1)
 
 
-def _cell(width: int, sharing: str) -> float:
-    return mean(outcome(_grid(), "masked_accuracy")[f"E={width}, {sharing}"])
+def grid_accuracy(width: int, sharing: str) -> float:
+    return mean(outcome(sharing_grid(), "masked_accuracy")[f"E={width}, {sharing}"])
 
 
 def _costs(sharing: str) -> list[float]:
     """Points lost by this way to share against none, at each width."""
-    return [100 * (_cell(width, "none") - _cell(width, sharing)) for width in WIDTHS]
+    return [
+        100 * (grid_accuracy(width, "none") - grid_accuracy(width, sharing)) for width in WIDTHS
+    ]
 
 
 def _attention_costs_more() -> str:
@@ -211,20 +190,25 @@ def _attention_costs_more() -> str:
 
 def _width_gains() -> list[float]:
     """Points gained by the wider embedding, for each way to share."""
-    return [100 * (_cell(WIDTHS[1], s) - _cell(WIDTHS[0], s)) for s in SHARING]
+    return [100 * (grid_accuracy(WIDTHS[1], s) - grid_accuracy(WIDTHS[0], s)) for s in SHARING]
+
+
+def _means_by_width() -> dict[str, float]:
+    """The mean of five tasks by embedding width in the paper's Table 3, all shared."""
+    rows = printed("albert")["embedding_size"]["all_shared"]
+    return {width: row[-1] for width, row in rows.items()}
 
 
 def _five_tasks_spread() -> float:
-    """The distance of best and worst width in the paper's Table 3, all shared."""
-    averages = [row[-1] for row in printed("albert")["embedding_size"]["all_shared"].values()]
-    return max(averages) - min(averages)
+    means = _means_by_width().values()
+    return max(means) - min(means)
 
 
 def average(row: str, recipe: str = "dev-8") -> float:
     return glue_average(printed("glue")[row]["scores"], recipe)
 
 
-def _five(row: str) -> float:
+def mean_of_five(row: str) -> float:
     """The paper's own mean of five tasks, as printed; its recipe gives the same."""
     overall = printed("albert")["overall"]
     scores = dict(zip(overall["columns"][:-1], overall[row][:-1], strict=True))
@@ -238,12 +222,12 @@ def hundredths(value: float) -> str:
 
 
 def _percent(task: str, tested: str) -> str:
-    return f"{mean(outcome(_tasks(), tested)[task]):.0%}"
+    return percent(outcome(sentence_tasks(), tested)[task])
 
 
 def _paper_pairs(task: str, tested: str) -> float:
     row = printed("albert")["sentence_loss"]["intrinsic"][task]
-    return float(row[("words", "NSP", "SOP").index(tested)])
+    return float(row[("masked tokens", "NSP", "SOP").index(tested)])
 
 
 def _overall(row: str) -> float:
@@ -256,32 +240,32 @@ def _throughput(row: str) -> str:
 
 def _best_width() -> tuple[str, str]:
     """The width with the best mean where all is shared, and its lead over the widest (Table 3)."""
-    means = {w: row[-1] for w, row in printed("albert")["embedding_size"]["all_shared"].items()}
+    means = _means_by_width()
     best = max(means, key=lambda width: means[width])
     return best, f"{means[best] - means[max(means, key=int)]:.1f}"
 
 
-def _feed_share() -> float:
+def _feed_forward_fraction() -> float:
     """The feed-forward half's fraction of a block."""
-    H, F = _base().hidden_size, _base().intermediate_size
+    H, F = base().hidden_size, base().intermediate_size
     half = 2 * H * F + F + H + 2 * H  # with its LayerNorm
-    return half / parameter_breakdown(_base())["blocks"]
+    return half / _block()
 
 
 def _wide_spread() -> float:
     """Points between the best and the worst way to share, at the wide E."""
-    cells = [100 * _cell(WIDTHS[1], sharing) for sharing in SHARING]
-    return max(cells) - min(cells)
+    reached = [100 * grid_accuracy(WIDTHS[1], sharing) for sharing in SHARING]
+    return max(reached) - min(reached)
 
 
-def _work(model: str) -> str:
+def _flops(model: str) -> str:
     """Billions of FLOPs for one text, of four digits at most."""
-    flops = _models()[model][1] / 1e9
+    flops = models()[model][1] / 1e9
     return f"{flops:.0f}" if flops > 100 else f"{flops:.1f}"
 
 
-def _xxlarge_block() -> int:
-    return parameter_breakdown(published("albert", "xxlarge", AlbertConfig))["blocks"]
+def _block(size: str = "base") -> int:
+    return parameter_breakdown(published("albert", size, AlbertConfig))["blocks"]
 
 
 def _downstream(task: str) -> float:
@@ -289,25 +273,25 @@ def _downstream(task: str) -> float:
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "E": lambda: _base().embedding_size,
-    "H": lambda: _base().hidden_size,
-    "V": lambda: _base().vocab_size,
-    "albert_base": lambda: millions(_albert()),
-    "attention_128": lambda: signed(-_lost("128")["attention"]),
-    "attention_768": lambda: signed(-_lost("768")["attention"]),
-    "attention_against_feed": _attention_costs_more,
+    "E": lambda: base().embedding_size,
+    "H": lambda: base().hidden_size,
+    "V": lambda: base().vocab_size,
+    "albert_base": lambda: millions(albert_weights()),
+    "attention_128": lambda: signed(-points_lost("128")["attention"]),
+    "attention_768": lambda: signed(-points_lost("768")["attention"]),
+    "attention_against_feed_forward": _attention_costs_more,
     "attention_narrow": lambda: f"{_costs('attention')[0]:.1f}",
-    "attention_shared": lambda: millions(_albert(sharing="attention")),
+    "attention_shared": lambda: millions(albert_weights(sharing="attention")),
     "bag_nsp": lambda: f"{guessed('NSP', 'shared'):.0%}",
     "bag_sop": lambda: f"{guessed('SOP', 'shared'):.0%}",
     "base_loses": lambda: f"{_overall('bert_base') - _overall('base'):.1f}",
-    "bert_base": lambda: millions(_bert("base")),
+    "bert_base": lambda: millions(parameters(bert, "base")),
     "best_by": lambda: _best_width()[1],
     "best_width": lambda: _best_width()[0],
-    "block": lambda: parameter_breakdown(_base())["blocks"],
-    "both_factors": lambda: sum(_factors()[1:]),
+    "block": _block,
+    "both_factors": lambda: sum(factors()[1:]),
     "claims_in_all": lambda: len(claims("05")),
-    "commoner_nsp": lambda: f"{guessed('NSP', 'commoner label'):.0%}",
+    "majority_nsp": lambda: f"{guessed('NSP', 'commoner label'):.0%}",
     "depth_24": lambda: printed("albert")["depth"]["layers"]["24"][-1],
     "depth_48": lambda: printed("albert")["depth"]["layers"]["48"][-1],
     "dev_albert": lambda: hundredths(average("albert_dev")),
@@ -315,28 +299,28 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "ensemble": lambda: printed("glue")["albert_test"]["printed"],
     "equal_time_bert": lambda: printed("albert")["equal_time"]["bert_large"][-1],
     "equal_time_xxlarge": lambda: printed("albert")["equal_time"]["xxlarge"][-1],
-    "feed_narrow": lambda: f"{_costs('feed_forward')[0]:.1f}",
-    "feed_share": lambda: f"{_feed_share():.0%}",
-    "feed_shared": lambda: millions(_albert(sharing="feed_forward")),
-    "five_base": lambda: _five("base"),
+    "feed_forward_narrow": lambda: f"{_costs('feed_forward')[0]:.1f}",
+    "feed_forward_part": lambda: f"{_feed_forward_fraction():.0%}",
+    "feed_forward_shared": lambda: millions(albert_weights(sharing="feed_forward")),
+    "five_base": lambda: mean_of_five("base"),
     "five_tasks_spread": lambda: f"{_five_tasks_spread():.1f}",
     "grid_layers": lambda: GRID.num_layers,
     "grid_seeds": lambda: len(GRID_SEEDS),
     "grid_steps": lambda: GRID.steps,
-    "large_fewer": lambda: round(_bert("large") / _albert("large")),
-    "lost_all_128": lambda: f"{_lost('128')['all']:.1f}",
-    "lost_all_768": lambda: f"{_lost('768')['all']:.1f}",
-    "matrix": lambda: _factors()[2],
-    "narrow": lambda: _factors()[1],
-    "narrow_250k": lambda: millions(250_000 * _base().embedding_size + _factors()[2]),
+    "large_fewer": lambda: round(parameters(bert, "large") / albert_weights("large")),
+    "lost_all_128": lambda: f"{points_lost('128')['all']:.1f}",
+    "lost_all_768": lambda: f"{points_lost('768')['all']:.1f}",
+    "projection": lambda: factors()[2],
+    "narrow_embedding": lambda: factors()[1],
+    "narrow_250k": lambda: millions(250_000 * base().embedding_size + factors()[2]),
     "narrow_E": lambda: WIDTHS[0],
-    "narrow_none": lambda: f"{_cell(WIDTHS[0], 'none'):.0%}",
+    "narrow_none": lambda: f"{grid_accuracy(WIDTHS[0], 'none'):.0%}",
     "nsp_gain": lambda: f"{_downstream('NSP') - _downstream('none'):.1f}",
     "nsp_on_nsp": lambda: _percent("NSP", "NSP"),
     "nsp_on_sop": lambda: _percent("NSP", "SOP"),
-    "one_block": lambda: millions(parameter_breakdown(_base())["blocks"]),
-    "opening_fraction": lambda: f"{_signs()['NSP']['opens'].share:.1%}",
-    "opening_pairs": lambda: _signs()["NSP"]["opens"].pairs,
+    "one_block": lambda: millions(_block()),
+    "opening_fraction": lambda: f"{wrong_pair_signs()['NSP']['opens'].fraction:.1%}",
+    "opening_pairs": lambda: wrong_pair_signs()["NSP"]["opens"].pairs,
     "opening_rule": lambda: f"{_opening_rule():.0%}",
     "ordered_sop": lambda: f"{guessed('SOP', 'ordered'):.0%}",
     "paper_nsp_on_sop": lambda: str(_paper_pairs("NSP", "SOP")),
@@ -351,34 +335,36 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "speed_xxlarge": lambda: _throughput("xxlarge"),
     "steps": lambda: LIVE.steps,
     "stories": lambda: LIVE.stories,
-    "table_saved": lambda: f"{1 - sum(_factors()[1:]) / _factors()[0]:.0%}",
-    "times_smaller": lambda: f"{_bert('base') / _albert():.1f}",
-    "twelve_blocks": lambda: millions(_base().num_layers * parameter_breakdown(_base())["blocks"]),
-    "whole_250k": lambda: millions(250_000 * _base().hidden_size),
+    "embedding_saved": lambda: f"{1 - sum(factors()[1:]) / factors()[0]:.0%}",
+    "times_smaller": lambda: f"{parameters(bert, 'base') / albert_weights():.1f}",
+    "twelve_blocks": lambda: millions(base().num_layers * _block()),
+    "whole_250k": lambda: millions(250_000 * base().hidden_size),
     "wide_E": lambda: WIDTHS[1],
-    "wide_all": lambda: f"{_cell(WIDTHS[1], 'all'):.0%}",
+    "wide_all": lambda: f"{grid_accuracy(WIDTHS[1], 'all'):.0%}",
     "wide_spread": lambda: f"{_wide_spread():.1f}",
     "width_large": lambda: published("bert", "large").hidden_size,
     "width_least": lambda: f"{min(_width_gains()):.0f}",
     "width_most": lambda: f"{max(_width_gains()):.0f}",
     "width_xxlarge": lambda: published("albert", "xxlarge", AlbertConfig).hidden_size,
-    "words_none": lambda: _percent("none", "masked_accuracy"),
-    "words_nsp": lambda: _percent("NSP", "masked_accuracy"),
-    "words_sop": lambda: _percent("SOP", "masked_accuracy"),
-    "work_base": lambda: f"{_models()['ALBERT-base'][1] / 1e9:.2f}",
-    "work_bert_large": lambda: _work("BERT-large"),
-    "work_xxlarge": lambda: _work("ALBERT-xxlarge"),
+    "masked_none": lambda: _percent("none", "masked_accuracy"),
+    "masked_nsp": lambda: _percent("NSP", "masked_accuracy"),
+    "masked_sop": lambda: _percent("SOP", "masked_accuracy"),
+    "flops_base": lambda: f"{models()['ALBERT-base'][1] / 1e9:.2f}",
+    "flops_bert_large": lambda: _flops("BERT-large"),
+    "flops_xxlarge": lambda: _flops("ALBERT-xxlarge"),
     "wrong_order": wrong_order,
-    "xxlarge": lambda: millions(_albert("xxlarge")),
-    "xxlarge_block": lambda: millions(_xxlarge_block()),
+    "xxlarge": lambda: millions(albert_weights("xxlarge")),
+    "xxlarge_block": lambda: millions(_block("xxlarge")),
     "xxlarge_gains": lambda: f"{_overall('xxlarge') - _overall('bert_large'):.1f}",
-    "xxlarge_of_large": lambda: f"{_albert('xxlarge') / _bert('large'):.0%}",
+    "xxlarge_of_large": lambda: f"{albert_weights('xxlarge') / parameters(bert, 'large'):.0%}",
     "xxlarge_printed": lambda: ", ".join(
         f"{number // 10**6}M"
         for name, number in printed("albert")["sizes"].items()
         if name.startswith("xxlarge")
     ),
-    "xxlarge_work": lambda: f"{_models()['ALBERT-xxlarge'][1] / _models()['BERT-large'][1]:.1f}",
+    "flops_xxlarge_of_large": lambda: (
+        f"{models()['ALBERT-xxlarge'][1] / models()['BERT-large'][1]:.1f}"
+    ),
 }
 
 TYPED = {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from statistics import mean, median
 from typing import Any
@@ -28,22 +27,23 @@ from course_lib.objectives.distillation import (
 )
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import (
-    Claim,
+    Check,
     Settled,
     all_near,
     compared,
+    entries,
     is_,
     near,
+    parameters,
     printed,
+    processor_time_ratios,
     result,
 )
-from course_lib.teaching.results import in_words
+from course_lib.teaching.results import in_words, outcome
 from course_lib.train.distilling import Taught
 from course_lib.train.memory import activation_bytes
 
-from .experiments import outcome
-
-TOKENS = 128  # of the text whose operations are counted
+TOKENS = 128  # of the text whose FLOPs are counted
 ADAM = 16  # bytes a weight of float32 takes in training: itself, its gradient, two moments
 
 # ================================================================ the loss
@@ -61,7 +61,7 @@ def _gradient(temperature: float) -> float:
 def _temperature_squared() -> Settled:
     """Gradient at T=8 as a fraction of that at T=1: without the factor T², and with it."""
     of_one = {T: _gradient(T) / _gradient(1) for T in (2, 8)}
-    said = ", ".join(f"at T={T} {share / T**2:.1%} without T²" for T, share in of_one.items())
+    said = ", ".join(f"at T={T} {norm / T**2:.1%} without T²" for T, norm in of_one.items())
     said = f"gradient of the soft targets, of that at T=1: {said}, {of_one[8]:.0%} with it"
     return Settled((of_one[8] / 8**2, of_one[8]), said)
 
@@ -107,18 +107,13 @@ def _one_alpha() -> Settled:
     return Settled(left, said)
 
 
-def _ablation() -> Settled:
-    """What each part is worth by Table 4: soft, cosine, masked words, the initialisation."""
-    table = {k: v for k, v in printed("distilbert")["ablation"].items() if isinstance(v, float)}
+def _left_out(*rows: str) -> Settled:
+    """Points lost by DistilBERT's Table 4 where a part is left out: of these rows, else of all."""
     names = {"without_soft": "soft targets", "without_cosine": "cosine"}
-    names |= {"without_mlm": "masked words", "fresh_weights": "the teacher's weights"}
-    said = ", ".join(f"without {names[key]} {change:+.2f}" for key, change in table.items())
-    return Settled(tuple(table.values()), said)
-
-
-def _without_mlm() -> Settled:
-    lost = printed("distilbert")["ablation"]["without_mlm"]
-    return Settled(lost, f"without it {lost:+.2f} points of the macro score, the least of three")
+    names |= {"without_mlm": "MLM", "fresh_weights": "the teacher's weights"}
+    lost = {row: printed("distilbert")["ablation"][row] for row in rows or names}
+    said = ", ".join(f"without {names[row]} {points:+.2f}" for row, points in lost.items())
+    return Settled(tuple(lost.values()), f"points of the macro score: {said}")
 
 
 def _terms_of_the_code() -> Settled:
@@ -150,14 +145,8 @@ def _sign() -> Settled:
 # ================================================================ size and speed
 
 
-@lru_cache(maxsize=8)
-def _parameters(of: Callable[..., Encoder], size: str = "base") -> int:
-    with torch.device("meta"):  # counts without filling 110 million numbers
-        return count_parameters(of(size))
-
-
 def _smaller() -> Settled:
-    ours, theirs = _parameters(distilbert), _parameters(bert)
+    ours, theirs = parameters(distilbert, "base"), parameters(bert, "base")
     said = f"{ours:,} against {theirs:,}: {1 - ours / theirs:.1%} fewer"
     return Settled(1 - ours / theirs, said)
 
@@ -171,7 +160,8 @@ def _what_was_cut() -> Settled:
     six = count_parameters(whole.stack) * 6 // config.num_layers
     pooler = count_parameters(whole.pooler)
     segments = config.type_vocab_size * config.hidden_size
-    rest = _parameters(bert) - _parameters(distilbert) - six - segments - pooler
+    cut = parameters(bert, "base") - parameters(distilbert, "base")
+    rest = cut - six - segments - pooler
     said = (
         f"six blocks {six:,}, segment embeddings {segments:,}, pooler {pooler:,}, all else {rest:,}"
     )
@@ -206,20 +196,11 @@ def _stack(layers: int) -> Encoder:
 
 
 @lru_cache(maxsize=2)
-def _timed(batch: int, rounds: int = 9) -> float:
+def _timed(batch: int) -> float:
     """How many times the processor time of six layers twelve take: the median of the rounds."""
     torch.manual_seed(0)
-    ids, stacks = torch.ones(batch, 16, dtype=torch.long), (_stack(6), _stack(12))
-    ratios = []
-    with torch.no_grad():
-        for number in range(-2, rounds):  # two rounds to warm up
-            spent = [0.0, 0.0]
-            for which in (0, 1) if number % 2 else (1, 0):
-                begun = time.process_time()
-                _ = stacks[which](ids)
-                spent[which] = time.process_time() - begun
-            ratios.append(spent[1] / spent[0])
-    return median(ratios[2:])
+    ids = torch.ones(batch, 16, dtype=torch.long)
+    return median(processor_time_ratios(_stack(6), _stack(12), ids))
 
 
 def _half_the_layers() -> Settled:
@@ -237,28 +218,28 @@ def _sixth(layers: int, **more: Any) -> BertConfig:
 
 
 @lru_cache(maxsize=1)
-def _memory() -> tuple[float, float, tuple[float, float]]:
-    """The student's share of its teacher's weights, of what a forward pass keeps, and of both
-    together in training at batch 1 and 32."""
+def _memory() -> tuple[float, float, tuple[float, ...]]:
+    """The student as a fraction of its teacher: in weights, in activations stored for the backward
+    pass, and in both together in training at batch 1 and 32."""
     torch.manual_seed(0)
     pair = Encoder(_sixth(6, type_vocab_size=0)), bert("tiny", **vars(_sixth(12)))
     weights = [count_parameters(model) for model in pair]
-    kept = [activation_bytes(model, torch.ones(4, 64, dtype=torch.long)) for model in pair]
+    stored = [activation_bytes(model, torch.ones(4, 64, dtype=torch.long)) for model in pair]
     whole = tuple(
-        (ADAM * weights[0] + batch / 4 * kept[0]) / (ADAM * weights[1] + batch / 4 * kept[1])
+        (ADAM * weights[0] + batch / 4 * stored[0]) / (ADAM * weights[1] + batch / 4 * stored[1])
         for batch in (1, 32)
     )
-    return weights[0] / weights[1], kept[0] / kept[1], (whole[0], whole[1])
+    return weights[0] / weights[1], stored[0] / stored[1], whole
 
 
 def _less_memory() -> Settled:
-    weights, kept, whole = _memory()
+    weights, stored, whole = _memory()
     said = (
         f"of a BERT at a sixth of the width, half the layers save {1 - weights:.0%} of the "
-        f"weights, {1 - kept:.0%} of what a training step keeps beside them; of both together "
-        f"{1 - whole[0]:.0%} at batch 1, {1 - whole[1]:.0%} at batch 32"
+        f"weights, {1 - stored:.0%} of the activations that a training step stores; of both "
+        f"together {1 - whole[0]:.0%} at batch 1, {1 - whole[1]:.0%} at batch 32"
     )
-    return Settled((weights, kept), said)
+    return Settled((weights, stored), said)
 
 
 def _gpu_hours() -> Settled:
@@ -271,37 +252,35 @@ def _gpu_hours() -> Settled:
 # ================================================================ what is kept
 
 
-def _rows() -> tuple[dict[str, float], dict[str, float]]:
+def table_1() -> tuple[dict[str, float], dict[str, float]]:
     """Table 1 of DistilBERT: BERT-base, with the README's MNLI, and DistilBERT."""
     rows = printed("glue")
     return rows["bert_base_dev_distilbert"]["scores"], rows["distilbert_dev"]["scores"]
 
 
-def _lost() -> dict[str, float]:
-    theirs, ours = _rows()
+def lost_by_task() -> dict[str, float]:
+    theirs, ours = table_1()
     return {task: round(ours[task] - theirs[task], 2) for task in ours}
 
 
 def _retained() -> Settled:
-    means = [glue_average(row, "dev-9") for row in _rows()]
-    share = means[1] / means[0]
-    return Settled(share, f"{means[1]:.2f} / {means[0]:.2f} = {share:.1%} of the mean of nine")
+    means = [glue_average(row, "dev-9") for row in table_1()]
+    kept = means[1] / means[0]
+    return Settled(kept, f"{means[1]:.2f} / {means[0]:.2f} = {kept:.1%} of the mean of nine")
 
 
 def _by_task() -> Settled:
     """The tasks that lose more than three points."""
-    lost = dict(sorted(_lost().items(), key=lambda item: item[1]))
-    theirs, ours = (
-        printed("distilbert")["downstream"][f"{name}_squad"] for name in ("bert_base", "distilbert")
-    )
+    lost = dict(sorted(lost_by_task().items(), key=lambda item: item[1]))
+    _, f1 = _squad("distilbert", "bert_base")
     said = ", ".join(f"{task} {points:+.1f}" for task, points in lost.items())
-    said = f"{said}; mean {mean(lost.values()):+.1f}; SQuAD 1.1 F1 {ours[1] - theirs[1]:+.1f}"
+    said = f"{said}; mean {mean(lost.values()):+.1f}; SQuAD 1.1 F1 {f1:+.1f}"
     return Settled(tuple(task for task, points in lost.items() if points < -3), said)
 
 
 def _row_means() -> Settled:
     """The mean of BERT-base's row with the printed MNLI, and with the README's."""
-    row, misprint = _rows()[0], printed("distilbert")["glue"]["bert_base_mnli"]
+    row, misprint = table_1()[0], printed("distilbert")["glue"]["bert_base_mnli"]
     means = tuple(
         round(glue_average({**row, "MNLI": score}, "dev-9"), 2) for score in (misprint, row["MNLI"])
     )
@@ -322,7 +301,7 @@ def _whose(task: str, score: float) -> str:
 
 def _compared_with() -> Settled:
     """The nine's means, and SST-2 and MNLI of BERT-base and DistilBERT, from one table."""
-    theirs, ours = _rows()
+    theirs, ours = table_1()
     means = [round(glue_average(row, "dev-9"), 1) for row in (theirs, ours)]
     found = (tuple(means), (theirs["SST-2"], ours["SST-2"]), (theirs["MNLI"], ours["MNLI"]))
     said = "; ".join(f"{a} against {b}" for a, b in found)
@@ -335,11 +314,11 @@ def _compared_with() -> Settled:
 
 
 def _over_elmo() -> Settled:
-    ours, elmo = _rows()[1]["STS-B"], printed("distilbert")["glue"]["elmo_sts_b"]
+    ours, elmo = table_1()[1]["STS-B"], printed("distilbert")["glue"]["elmo_sts_b"]
     return Settled(round(ours - elmo, 1), f"{ours} − {elmo} = {ours - elmo:.1f} points in Table 1")
 
 
-def _downstream(ours: str, theirs: str) -> tuple[float, float]:
+def _squad(ours: str, theirs: str) -> tuple[float, float]:
     """Points of SQuAD 1.1, exact match and F1, by which one row of Table 2 exceeds another."""
     table = printed("distilbert")["downstream"]
     pairs = zip(table[f"{ours}_squad"], table[f"{theirs}_squad"], strict=True)
@@ -348,12 +327,12 @@ def _downstream(ours: str, theirs: str) -> tuple[float, float]:
 
 
 def _twice() -> Settled:
-    gained = _downstream("distilbert_twice", "distilbert")
+    gained = _squad("distilbert_twice", "distilbert")
     return Settled(gained, f"exact match {gained[0]:+.1f}, F1 {gained[1]:+.1f}, on SQuAD 1.1 alone")
 
 
 def _squad_gap() -> Settled:
-    exact, f1 = (-points for points in _downstream("distilbert", "bert_base"))
+    exact, f1 = _squad("bert_base", "distilbert")
     return Settled((exact, f1), f"{exact} points of exact match and {f1} of F1 in Table 2")
 
 
@@ -401,15 +380,14 @@ def _logits_or_probabilities() -> Settled:
 
 def _tiny_kept() -> Settled:
     table = printed("tinybert")["glue"]
-    share = table["tinybert_4"] / table["teacher"]
-    without = table["bert_tiny"]
-    said = f"{table['tinybert_4']} / {table['teacher']} = {share:.2%} of the mean of the test sets"
-    return Settled(share, f"{said}; the same shape without a teacher has {without}")
+    kept = table["tinybert_4"] / table["teacher"]
+    said = f"{table['tinybert_4']} / {table['teacher']} = {kept:.2%} of the mean of the test sets"
+    return Settled(kept, f"{said}; the same shape without a teacher has {table['bert_tiny']}")
 
 
 def _tiny_size() -> Settled:
     """How many times smaller than BERT-base TinyBERT-4 is: with its matrix, and as it is used."""
-    model, whole = _parameters(tinybert, "4"), _parameters(bert)
+    model, whole = parameters(tinybert, "4"), parameters(bert, "base")
     with_matrix = model + _matrix_size()
     times = whole / with_matrix, whole / model
     said = (
@@ -438,30 +416,31 @@ def _tiny_flops() -> Settled:
     return Settled(ours / 1e9, said)
 
 
-def _changes(table: str, of: str) -> dict[str, float]:
-    """Points that each row of an ablation of TinyBERT differs from the row `of`."""
-    rows = {k: v for k, v in printed("tinybert")[table].items() if isinstance(v, float)}
-    return {name: round(rows[name] - rows[of], 1) for name in rows if name != of}
+def _tiny_rows(table: str) -> dict[str, float]:
+    return {k: v for k, v in printed("tinybert")[table].items() if isinstance(v, float)}
 
 
-def _in_order(changes: Mapping[str, float]) -> str:
+def _changes(table: str) -> tuple[dict[str, float], str]:
+    """Points that each row of an ablation of TinyBERT differs from all, and in words."""
+    rows = _tiny_rows(table)
+    changes = {name: round(rows[name] - rows["all"], 1) for name in rows if name != "all"}
     ordered = sorted(changes.items(), key=lambda item: item[1])
-    return ", ".join(f"{name.replace('_', ' ')} {points:+.1f}" for name, points in ordered)
+    said = ", ".join(f"{name.replace('_', ' ')} {points:+.1f}" for name, points in ordered)
+    return changes, f"points: {said}"
 
 
 def _tiny_losses() -> Settled:
-    changes = _changes("losses", "all")
-    ordered = tuple(sorted(changes, key=lambda name: changes[name]))
-    return Settled((ordered[0], changes[ordered[0]]), f"points: {_in_order(changes)}")
+    changes, said = _changes("losses")
+    return Settled(min(changes.items(), key=lambda item: item[1]), said)
 
 
 def _tiny_stages() -> Settled:
-    changes = _changes("stages", "all")
-    return Settled(tuple(changes.values()), f"points: {_in_order(changes)}")
+    changes, said = _changes("stages")
+    return Settled(tuple(changes.values()), said)
 
 
 def _tiny_mapping() -> Settled:
-    rows = {k: v for k, v in printed("tinybert")["mapping"].items() if isinstance(v, float)}
+    rows = _tiny_rows("mapping")
     said = ", ".join(f"{kind} {score}" for kind, score in rows.items())
     return Settled(max(rows, key=lambda kind: rows[kind]), said)
 
@@ -469,7 +448,7 @@ def _tiny_mapping() -> Settled:
 # ================================================================ what our own runs reached
 
 
-MEASURES = {"masked_accuracy": "masked-token accuracy", "job_accuracy": "unstated-fact probe"}
+MEASURES = {"job_accuracy": "unstated-fact probe", "masked_accuracy": "masked-token accuracy"}
 
 
 def _students(
@@ -478,21 +457,14 @@ def _students(
     return compared("06_distilbert", measure, runs, against, MEASURES[measure])
 
 
-def _begun_here() -> Settled:
-    ways = [f"begin: {way}" for way in ("every other", "bottom", "top", "fresh")]
-    return _students(ways, against="begin: spread")
-
-
 def _kept_here() -> Settled:
     """What the student has of its teacher's accuracy: on the probe, and on masked tokens."""
     teacher = result("06_teacher")["runs"]["teacher"][0]
     kept, said = [], []
-    for measure in ("job_accuracy", "masked_accuracy"):
+    for measure, called in MEASURES.items():
         reached = outcome(result("06_distilbert"), measure)["triple loss"]
         kept.append(mean(reached) / teacher[measure])
-        said.append(
-            f"{MEASURES[measure]} {in_words(reached)} of {teacher[measure]:.1%}: {kept[-1]:.1%}"
-        )
+        said.append(f"{called} {in_words(reached)} of {teacher[measure]:.1%}: {kept[-1]:.1%}")
     return Settled(tuple(kept), "; ".join(said))
 
 
@@ -500,6 +472,7 @@ def _tinies(runs: Sequence[str]) -> Settled:
     return compared("06_tinybert", "job_accuracy", runs, "all", MEASURES["job_accuracy"])
 
 
+STARTS = tuple(f"begin: {way}" for way in ("every other", "bottom", "top", "fresh"))
 LEFT_OUT = ("without soft targets", "without cosine", "without masked words")
 PARTS = (
     "without attention",
@@ -508,502 +481,106 @@ PARTS = (
     "without both layer losses",
     "without the teacher's answers",
 )
-LECTURE_000, LECTURE_001 = "source lecture 000", "source lecture 001"
-LECTURE_002, LECTURE_003 = "source lecture 002", "source lecture 003"
-LECTURE_004 = "source lecture 004"
 
-CLAIMS = (
-    Claim(
-        id="E12",
-        they_say="loss = α · hard + (1−α) · soft + β · cosine, with labels y and no T²",
-        who=LECTURE_000,
-        it_is=(
-            "three weights of their own; the hard part is that of the masked words; student and "
-            "teacher are both softened by T, and the code multiplies by T²"
+CLAIMS = entries(
+    "06",
+    {
+        # a gradient that did not shrink
+        "E12": Check(
+            _temperature_squared, lambda value: value[0] < 0.05 and 0.5 < value[1] < 2, (1.0, 64.0)
         ),
-        how="computed",
-        settled_by="gradients of the soft-target loss on fixed random logits",
-        settle=_temperature_squared,
-        accepts=lambda value: value[0] < 0.05 and 0.5 < value[1] < 2,
-        rejected=(1.0, 64.0),  # a gradient that did not shrink
-    ),
-    Claim(
-        id="E84",
-        they_say="loss = α · soft + (1−α) · hard",
-        who=LECTURE_002,
-        it_is="distillation's general form; DistilBERT adds three losses, none tied to another",
-        how="computed",
-        settled_by="the published weights",
-        settle=_one_alpha,
-        accepts=near(0.125, 1e-9),
-        rejected=0.0,
-    ),
-    Claim(
-        id="E95",
-        they_say="loss = L_ce + L_cosine",
-        who=LECTURE_003,
-        it_is="L_mlm is missing, though of the three it matters least",
-        how="computed",
-        settled_by="DistilBERT's Table 4",
-        settle=_without_mlm,
-        accepts=near(-0.31, 1e-9),
-        rejected=0.0,
-    ),
-    Claim(
-        id="E59",
-        they_say="loss = 0.5 · KL + 0.5 · MLM",
-        who=LECTURE_001,
-        it_is="the cosine is missing; the published weights are 5, 2 and 1",
-        how="computed",
-        settled_by="the command in the README of the released code",
-        settle=_weights,
-        accepts=is_((0.625, 0.25, 0.125)),
-        rejected=(0.5, 0.5, 0.0),
-    ),
-    Claim(
-        id="triple loss",
-        they_say="distillation, masked words and cosine are combined",
-        who="DistilBERT (Sanh et al. 2019), section 2",
-        it_is="so; soft targets and cosine over all real tokens, the last layer's vectors compared",
-        how="computed",
-        settled_by="our loss on a randomly initialised student and teacher, here",
-        settle=_three_terms,
-        accepts=is_(("soft", "mlm", "cosine")),
-        rejected=("soft", "mlm"),
-    ),
-    Claim(
-        id="slip 1 sign",
-        they_say="L_ce = Σ t · log s",
-        who="DistilBERT, section 2",
-        it_is="−Σ t · log s: a minus sign was lost in print",
-        how="computed",
-        settled_by="the printed sum for three words",
-        settle=_sign,
-        accepts=lambda value: value[1] < value[0] < 0,
-        rejected=(0.8, 1.97),  # with the sign put back, the agreeing student is the smaller
-    ),
-    Claim(
-        id="E58",
-        they_say=(
-            'teacher = BertModel.from_pretrained("bert-base"), DistilBertModel(num_layers=6), '
-            "logits [0.7, 0.2, 0.1], KL of softmax(student / T)"
+        "E84": Check(_one_alpha, near(0.125, 1e-9), 0.0),
+        "E95": Check(lambda: _left_out("without_mlm"), is_((-0.31,)), (0.0,)),
+        "E59": Check(_weights, is_((0.625, 0.25, 0.125)), (0.5, 0.5, 0.0)),
+        "triple loss": Check(_three_terms, is_(("soft", "mlm", "cosine")), ("soft", "mlm")),
+        # with the sign put back, the agreeing student is the smaller
+        "slip 1 sign": Check(_sign, lambda value: value[1] < value[0] < 0, (0.8, 1.97)),
+        "E58": Check(
+            _terms_of_the_code, is_((False, False, False, True)), (True, True, True, True)
         ),
-        who=LECTURE_001,
-        it_is=(
-            "no checkpoint has that name; the class takes a configuration, with n_layers; it gives "
-            "hidden states, not logits; the three numbers are probabilities; and KL wants the "
-            "student's *log*-probabilities, times T²"
+        "ablation": Check(
+            _left_out, is_((-2.96, -1.46, -0.31, -3.69)), (-0.31, -1.46, -2.96, -3.69)
         ),
-        how="computed",
-        settled_by="the names we know, an encoder's output, torch's kl_div, here",
-        settle=_terms_of_the_code,
-        accepts=is_((False, False, False, True)),
-        rejected=(True, True, True, True),
-    ),
-    Claim(
-        id="ablation",
-        they_say="the soft targets matter most of the losses, the masked words least",
-        who="DistilBERT, Table 4",
-        it_is="so; and initialising from the teacher's layers matters more than any of them",
-        how="computed",
-        settled_by="DistilBERT's Table 4",
-        settle=_ablation,
-        accepts=is_((-2.96, -1.46, -0.31, -3.69)),
-        rejected=(-0.31, -1.46, -2.96, -3.69),
-    ),
-    Claim(
-        id="97% kept",
-        they_say="97% of BERT's performance is kept",
-        who="DistilBERT, abstract; source lectures 001 to 004",
-        it_is="96.9% of the mean of nine development sets, WNLI among them",
-        how="computed",
-        settled_by="the two rows of DistilBERT's Table 1",
-        settle=_retained,
-        accepts=near(0.969, 0.001),
-        rejected=0.99,
-    ),
-    Claim(
-        id="E14",
-        they_say="95% of BERT's performance is kept",
-        who=LECTURE_000,
-        it_is="97%, or 96.9% to one decimal",
-        how="computed",
-        settled_by="the two rows of DistilBERT's Table 1",
-        settle=_retained,
-        accepts=near(0.969, 0.001),
-        rejected=0.95,
-    ),
-    Claim(
-        id="E96",
-        they_say="usually less than 3% lost, for twice the speed",
-        who=LECTURE_003,
-        it_is="2.5 points on average, but 9.4 on RTE, 5.0 on CoLA; 1.63 times the speed on a CPU",
-        how="computed",
-        settled_by="differences in DistilBERT's Tables 1 and 2",
-        settle=_by_task,
-        accepts=is_(("RTE", "CoLA")),
-        rejected=(),
-    ),
-    Claim(
-        id="E60",
-        they_say="BERT, DistilBERT: GLUE 79.6 and 77.0, SST-2 94.9 and 92.7, MNLI 86.7 and 82.2",
-        who=LECTURE_001,
-        it_is=(
-            "79.5 and 77.0, 92.7 and 91.3, 84.7 and 82.2: the other numbers are of BERT-large, of "
-            "test sets, or of BERT-base in DistilBERT's column"
+        "97% kept": Check(_retained, near(0.969, 0.001), 0.99),
+        "E14": Check(_retained, near(0.969, 0.001), 0.95),
+        "E96": Check(_by_task, is_(("RTE", "CoLA")), ()),
+        "E60": Check(
+            _compared_with,
+            is_(((79.5, 77.0), (92.7, 91.3), (84.7, 82.2))),
+            ((79.6, 77.0), (94.9, 92.7), (86.7, 82.2)),
         ),
-        how="computed",
-        settled_by="the rows of DistilBERT's Table 1, and those of BERT's",
-        settle=_compared_with,
-        accepts=is_(((79.5, 77.0), (92.7, 91.3), (84.7, 82.2))),
-        rejected=((79.6, 77.0), (94.9, 92.7), (86.7, 82.2)),
-    ),
-    Claim(
-        id="slip 1 MNLI",
-        they_say="BERT-base has 86.7 on MNLI, and a mean of 79.5",
-        who="DistilBERT, Table 1",
-        it_is="84.7, as in the README of the code: only with that is the mean 79.5",
-        how="computed",
-        settled_by="the mean of the printed row, both ways",
-        settle=_row_means,
-        accepts=is_((79.72, 79.5)),
-        rejected=(79.5, 79.28),  # were 86.7 right
-    ),
-    Claim(
-        id="slip 1 STS-B",
-        they_say="DistilBERT is up to 19 points better than ELMo on STS-B",
-        who="DistilBERT, section 4",
-        it_is="16.5 by its own table",
-        how="computed",
-        settled_by="a difference in DistilBERT's Table 1",
-        settle=_over_elmo,
-        accepts=is_(16.5),
-        rejected=19,
-    ),
-    Claim(
-        id="slip 1 gap",
-        they_say="on SQuAD DistilBERT is within 3.9 points of BERT",
-        who="DistilBERT, section 4",
-        it_is="within 3.5 of exact match and 2.7 of F1: neither is 3.9",
-        how="computed",
-        settled_by="differences in DistilBERT's Table 2",
-        settle=_squad_gap,
-        accepts=is_((3.5, 2.7)),
-        rejected=(3.9, 3.9),
-    ),
-    Claim(
-        id="slip 1 twice",
-        they_say="with a second distillation SQuAD reaches 79.8 F1 and 70.4 exact match",
-        who="DistilBERT, section 4",
-        it_is="86.9 and 79.1 by its table",
-        how="computed",
-        settled_by="DistilBERT's Table 2",
-        settle=_twice_in_the_text,
-        accepts=is_((86.9, 79.1)),
-        rejected=(79.8, 70.4),
-    ),
-    Claim(
-        id="slip 1 task",
-        they_say="STS-B is sentiment analysis",
-        who="DistilBERT, Table 3",
-        it_is="it asks how alike two sentences are, from 0 to 5",
-        how="cited",
-        settled_by="cited: the GLUE benchmark's list of tasks",
-    ),
-    Claim(
-        id="40% smaller",
-        they_say="40% smaller: 66M against 110M",
-        who="DistilBERT, abstract; source lectures 000, 002, 003 and 004",
-        it_is="39.4% fewer parameters",
-        how="computed",
-        settled_by="counting both models, built from the published sizes",
-        settle=_smaller,
-        accepts=near(0.394, 0.0005),
-        rejected=0.5,  # half the layers
-    ),
-    Claim(
-        id="E105",
-        they_say="NSP is removed: listed under architecture",
-        who=LECTURE_004,
-        it_is="an objective; what the architecture loses is six layers, segments and the pooler",
-        how="computed",
-        settled_by="counting both models, part by part",
-        settle=_what_was_cut,
-        accepts=is_((42_527_232, 1_536, 590_592, 0)),
-        rejected=(42_527_232, 1_536, 590_592, 1_538),  # a pair head more
-    ),
-    Claim(
-        id="60% faster",
-        they_say="60% faster",
-        who="DistilBERT, abstract; source lectures 001 to 004",
-        it_is="1.63 times as fast by its Table 3; counted as time, 39% less",
-        how="computed",
-        settled_by="the seconds of DistilBERT's Table 3",
-        settle=_printed_speed,
-        accepts=near(1.63, 0.005),
-        rejected=2.5,  # 60% less time
-    ),
-    Claim(
-        id="E15",
-        they_say="inference is twice as fast",
-        who=LECTURE_000,
-        it_is="1.63 times in the paper's own timing; 2 is the FLOPs, or a K80 GPU",
-        how="computed",
-        settled_by="the seconds of DistilBERT's Table 3",
-        settle=_printed_speed,
-        accepts=near(1.63, 0.005),
-        rejected=2.0,
-    ),
-    Claim(
-        id="half the layers",
-        they_say="half the layers take half the time",
-        who="follows from source lecture 000, twice as fast",
-        it_is="about so for the layers alone, at any batch; what else a program does is not halved",
-        how="measured",
-        settled_by="twelve and six layers of width 128, processor time, here",
-        settle=_half_the_layers,
-        accepts=lambda ratios: all(1.5 < ratio < 2.6 for ratio in ratios),
-        rejected=(1.0, 1.0),
-    ),
-    Claim(
-        id="E83",
-        they_say="40% less memory",
-        who=LECTURE_002,
-        it_is=(
-            "40% fewer *parameters*; the activations stored for the backward pass go with layers "
-            "and batch, and are halved"
+        # were 86.7 right
+        "slip 1 MNLI": Check(_row_means, is_((79.72, 79.5)), (79.5, 79.28)),
+        "slip 1 STS-B": Check(_over_elmo, is_(16.5), 19),
+        "slip 1 gap": Check(_squad_gap, is_((3.5, 2.7)), (3.9, 3.9)),
+        "slip 1 twice": Check(_twice_in_the_text, is_((86.9, 79.1)), (79.8, 70.4)),
+        # half the layers
+        "40% smaller": Check(_smaller, near(0.394, 0.0005), 0.5),
+        # a pair head more
+        "E105": Check(
+            _what_was_cut, is_((42_527_232, 1_536, 590_592, 0)), (42_527_232, 1_536, 590_592, 1_538)
         ),
-        how="measured",
-        settled_by="weights, and bytes of stored activations, in a narrow copy of both, here",
-        settle=_less_memory,
-        accepts=lambda value: abs(value[0] - 0.61) < 0.01 and 0.45 < value[1] < 0.55,
-        rejected=(0.61, 0.61),
-    ),
-    Claim(
-        id="E104",
-        they_say="compressed without retraining from scratch, with minimal resources",
-        who=LECTURE_004,
-        it_is="the student reads all of BERT's text: 720 GPU hours, and the teacher came first",
-        how="computed",
-        settled_by="DistilBERT, section 3: the GPUs times the hours",
-        settle=_gpu_hours,
-        accepts=is_(720),
-        rejected=90,
-    ),
-    Claim(
-        id="E13",
-        they_say="second phase: distillation for the task, as part of the training",
-        who=LECTURE_000,
-        it_is=(
-            "an extra experiment, on SQuAD alone: +1.1 F1. DistilBERT is distilled once, before "
-            "any task; TinyBERT has a second phase"
+        # 60% less time
+        "60% faster": Check(_printed_speed, near(1.63, 0.005), 2.5),
+        "E15": Check(_printed_speed, near(1.63, 0.005), 2.0),
+        "half the layers": Check(
+            _half_the_layers, lambda ratios: all(1.5 < ratio < 2.6 for ratio in ratios), (1.0, 1.0)
         ),
-        how="computed",
-        settled_by="differences in DistilBERT's Table 2",
-        settle=_twice,
-        accepts=is_((1.4, 1.1)),
-        rejected=(0.0, 0.0),
-    ),
-    Claim(
-        id="E16",
-        they_say="TinyBERT's layer loss is MSE(FFN of the student, FFN of the teacher)",
-        who=LECTURE_000,
-        it_is=(
-            "MSE(H_S · W_h, H_T), of the layers' outputs: widths 312 and 768 cannot be compared "
-            "without W_h, which is learnt"
+        "E83": Check(
+            _less_memory,
+            lambda value: abs(value[0] - 0.61) < 0.01 and 0.45 < value[1] < 0.55,
+            (0.61, 0.61),
         ),
-        how="computed",
-        settled_by="both in torch, here",
-        settle=_widths,
-        accepts=is_((True, (5, 768))),
-        rejected=(False, (5, 312)),
-    ),
-    Claim(
-        id="fit matrix",
-        they_say="a learnt matrix widens the student's vectors",
-        who="TinyBERT (Jiao et al. 2020), equation 8",
-        it_is="240,384 numbers as released, with a bias, thrown away after the training",
-        how="computed",
-        settled_by="counting the matrix",
-        settle=_matrix,
-        accepts=is_(240_384),
-        rejected=239_616,  # without the bias
-    ),
-    Claim(
-        id="E17",
-        they_say="attention loss on A, not said which; no embedding and no prediction loss",
-        who=LECTURE_000,
-        it_is=(
-            "on the attention scores *before* the softmax; and there are four losses: attention, "
-            "hidden states, embeddings, predictions"
+        "E104": Check(_gpu_hours, is_(720), 90),
+        "E13": Check(_twice, is_((1.4, 1.1)), (0.0, 0.0)),
+        "E16": Check(_widths, is_((True, (5, 768))), (False, (5, 312))),
+        # without the bias
+        "fit matrix": Check(_matrix, is_(240_384), 239_616),
+        "E17": Check(
+            _logits_or_probabilities, lambda found: found[0] > 1_000 * found[1] > 0, (1.0, 1.0)
         ),
-        how="computed",
-        settled_by="TinyBERT, equations 7 to 11; gradients of six attention scores, here",
-        settle=_logits_or_probabilities,
-        accepts=lambda found: found[0] > 1_000 * found[1] > 0,
-        rejected=(1.0, 1.0),
-    ),
-    Claim(
-        id="E18",
-        they_say="three progressive steps: general, for the task, augmentation",
-        who=LECTURE_000,
-        it_is=(
-            "two stages; augmentation belongs to the second, and the prediction loss is left out "
-            "of the first"
+        # the same shape without a teacher
+        "TinyBERT kept": Check(_tiny_kept, lambda kept: 0.968 < kept < 0.97, 70.2 / 79.5),
+        "TinyBERT size": Check(_tiny_size, all_near((7.50, 7.63), 0.01), (9.4, 9.4)),
+        "TinyBERT FLOPs": Check(_tiny_flops, near(1.25, 0.01), 22.35 / 9.4),
+        "TinyBERT losses": Check(
+            _tiny_losses, is_(("without_both_layer_losses", -19.3)), ("without_prediction", -2.1)
         ),
-        how="cited",
-        settled_by="cited: TinyBERT, section 3.2 and its footnote",
-    ),
-    Claim(
-        id="TinyBERT kept",
-        they_say="TinyBERT-4 keeps more than 96.8% of its teacher",
-        who="TinyBERT, abstract",
-        it_is="96.9% of the mean of the test sets; other tasks and split than DistilBERT's 97%",
-        how="computed",
-        settled_by="means in TinyBERT's Table 1",
-        settle=_tiny_kept,
-        accepts=lambda share: 0.968 < share < 0.97,
-        rejected=70.2 / 79.5,  # the same shape without a teacher
-    ),
-    Claim(
-        id="TinyBERT size",
-        they_say="7.5 times smaller than BERT-base",
-        who="TinyBERT, abstract",
-        it_is="so with the matrix counted, 13.3% of BERT-base; 7.6 times as it is used",
-        how="computed",
-        settled_by="counting both models and the matrix",
-        settle=_tiny_size,
-        accepts=all_near((7.50, 7.63), 0.01),
-        rejected=(9.4, 9.4),
-    ),
-    Claim(
-        id="TinyBERT FLOPs",
-        they_say="1.2B FLOPs",
-        who="TinyBERT, Table 1",
-        it_is="1.25 by formula, 17.9 times fewer than BERT-base: time shrinks less, 9.4 times",
-        how="computed",
-        settled_by="FLOPs by formula",
-        settle=_tiny_flops,
-        accepts=near(1.25, 0.01),
-        rejected=22.35 / 9.4,
-    ),
-    Claim(
-        id="TinyBERT losses",
-        they_say="the losses of the layers matter most: 56.3 without them, 75.6 with all",
-        who="TinyBERT, ablation of the distillation objectives",
-        it_is="so: 19.3 points; without attention alone 4.6, without hidden states alone 2.7",
-        how="computed",
-        settled_by="differences in that table",
-        settle=_tiny_losses,
-        accepts=is_(("without_both_layer_losses", -19.3)),
-        rejected=("without_prediction", -2.1),
-    ),
-    Claim(
-        id="TinyBERT stages",
-        they_say="general distillation, task distillation and augmentation all help",
-        who="TinyBERT, ablation of the learning procedure",
-        it_is="so: 3.1, 7.1 and 7.2 points are lost without them",
-        how="computed",
-        settled_by="differences in that table",
-        settle=_tiny_stages,
-        accepts=is_((-3.1, -7.1, -7.2)),
-        rejected=(-7.2, -7.1, -3.1),
-    ),
-    Claim(
-        id="TinyBERT mapping",
-        they_say="every third layer of the teacher is the best choice to learn from",
-        who="TinyBERT, effects of the mapping function",
-        it_is="so: 75.6, the last four layers 70.9, the first four 71.3",
-        how="computed",
-        settled_by="that table",
-        settle=_tiny_mapping,
-        accepts=is_("uniform"),
-        rejected="top",
-    ),
-    Claim(
-        id="kept here",
-        they_say="half the layers keep 97%",
-        who="DistilBERT, abstract",
-        it_is="all of it on the unstated-fact probe, 87% of masked-token accuracy, after 400 steps",
-        how="measured",
-        settled_by="three students and their teacher, data/results/06_distilbert.json",
-        settle=_kept_here,
-        accepts=lambda kept: kept[0] > 0.95 and 0.8 < kept[1] < 0.92,
-        rejected=(97.0, 97.0),
-    ),
-    Claim(
-        id="losses here",
-        they_say="left out, soft targets cost 2.96 points, the cosine 1.46, masked words 0.31",
-        who="DistilBERT, Table 4",
-        it_is=(
-            "the same first place: soft targets cost most, though 1.3 points only; masked words "
-            "come next, the cosine is not seen"
+        "TinyBERT stages": Check(_tiny_stages, is_((-3.1, -7.1, -7.2)), (-7.2, -7.1, -3.1)),
+        "TinyBERT mapping": Check(_tiny_mapping, is_("uniform"), "top"),
+        "kept here": Check(
+            _kept_here, lambda kept: kept[0] > 0.95 and 0.8 < kept[1] < 0.92, (97.0, 97.0)
         ),
-        how="measured",
-        settled_by="the same seeds of each, data/results/06_distilbert.json",
-        settle=lambda: _students(LEFT_OUT),
-        accepts=lambda value: value[0] < value[2] < 0 and abs(value[1]) < 0.005,
-        rejected=(-2.96, -1.46, -0.31),  # points of another score
-    ),
-    Claim(
-        id="losses here, task",
-        they_say="left out, soft targets cost 2.96 points, the cosine 1.46, masked words 0.31",
-        who="DistilBERT, Table 4, which fine-tunes",
-        it_is=("not told here: all that are initialised from the teacher come out alike"),
-        how="measured",
-        settled_by="the same students, fine-tuned on the unstated-fact probe",
-        settle=lambda: _students(LEFT_OUT, "job_accuracy"),
-        accepts=lambda value: max(map(abs, value)) < 0.01,
-        rejected=(-2.96, -1.46, -0.31),
-    ),
-    Claim(
-        id="initialisation here",
-        they_say="a student is initialised from every other layer of its teacher: 3.69 points",
-        who="DistilBERT, Table 4",
-        it_is=(
-            "not here: the top layers are the best to initialise from, the bottom ones worse; "
-            "random initialisation stays far behind"
+        # points of another score
+        "losses here": Check(
+            lambda: _students(LEFT_OUT),
+            lambda value: value[0] < value[2] < 0 and abs(value[1]) < 0.005,
+            (-2.96, -1.46, -0.31),
         ),
-        how="measured",
-        settled_by="the same seeds of each, data/results/06_distilbert.json",
-        settle=_begun_here,
-        accepts=lambda value: value[2] > 0.05 and value[1] < -0.05 and value[3] < -0.4,
-        rejected=(0.0, 0.0, 0.0, -3.69),
-    ),
-    Claim(
-        id="a teacher here",
-        they_say="a student learns more from a teacher than from the words alone",
-        who="follows from DistilBERT, Table 4",
-        it_is=("so here too, by 1.5 points; without the teacher's layers nearly all is lost"),
-        how="measured",
-        settled_by="the same seeds of each, data/results/06_distilbert.json",
-        settle=lambda: _students(("teacher's layers, masked words only", "alone")),
-        accepts=lambda value: -0.03 < value[0] < 0 and value[1] < -0.4,
-        rejected=(-2.96, -3.69),
-    ),
-    Claim(
-        id="second phase here",
-        they_say="distilling for the task as well helps: +1.1 F1",
-        who="DistilBERT, Table 2; source lecture 000",
-        it_is=("not told here: soft targets and labels differ by less than the seeds do"),
-        how="measured",
-        settled_by="soft targets against labels, data/results/06_tinybert.json",
-        settle=lambda: _tinies(("without the teacher's answers", "alone")),
-        accepts=lambda value: abs(value[0]) < 0.05,
-        rejected=(-1.1, -1.1),
-    ),
-    Claim(
-        id="TinyBERT losses here",
-        they_say="without the losses of the layers 19.3 points are lost, without predictions 2.1",
-        who="TinyBERT, ablation of the distillation objectives",
-        it_is=(
-            "not here: without the attention loss the small student is *better* in every seed; in "
-            "so few steps the losses get in each other's way"
+        "losses here, task": Check(
+            lambda: _students(LEFT_OUT, "job_accuracy"),
+            lambda value: max(map(abs, value)) < 0.01,
+            (-2.96, -1.46, -0.31),
         ),
-        how="measured",
-        settled_by="the same seeds of each, data/results/06_tinybert.json",
-        settle=lambda: _tinies(PARTS),
-        accepts=lambda value: value[0] > 0.1 and value[3] > 0,
-        rejected=(-4.6, -2.7, -1.5, -19.3, -2.1),
-    ),
+        "initialisation here": Check(
+            lambda: _students(STARTS, against="begin: spread"),
+            lambda value: value[2] > 0.05 and value[1] < -0.05 and value[3] < -0.4,
+            (0.0, 0.0, 0.0, -3.69),
+        ),
+        "a teacher here": Check(
+            lambda: _students(("teacher's layers, masked words only", "alone")),
+            lambda value: -0.03 < value[0] < 0 and value[1] < -0.4,
+            (-2.96, -3.69),
+        ),
+        "second phase here": Check(
+            lambda: _tinies(("without the teacher's answers", "alone")),
+            lambda value: abs(value[0]) < 0.05,
+            (-1.1, -1.1),
+        ),
+        "TinyBERT losses here": Check(
+            lambda: _tinies(PARTS),
+            lambda value: value[0] > 0.1 and value[3] > 0,
+            (-4.6, -2.7, -1.5, -19.3, -2.1),
+        ),
+    },
 )

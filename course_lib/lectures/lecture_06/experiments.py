@@ -1,16 +1,15 @@
 """Lecture 06's experiments: one teacher, and what makes its students good.
 
 `06_teacher`: a BERT of four layers, pre-trained; its weights are shipped in data/checkpoints/.
-`06_distilbert`: students of half its depth, each loss left out in turn, and each way to begin.
+`06_distilbert`: students of half its depth, each loss left out in turn, and each initialisation.
 `06_tinybert`: narrower students that learn its inner steps, then a task, each part left out in
 turn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
-from statistics import mean
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -34,7 +33,9 @@ from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences
-from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
+from course_lib.teaching import results
+from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.results import outcome as outcome  # where page 06 imports it from
 from course_lib.text.augmentation import augment
 from course_lib.text.tasks import LabelledSequences, unstated_facts
 from course_lib.text.world import MicroWorld, story_sequences
@@ -191,7 +192,7 @@ def train_teacher(
     steps: int | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> tuple[BertForMaskedLM, History]:
-    """Pre-train the teacher on masked words."""
+    """Pre-train the teacher with MLM."""
     model = randomly_initialised_teacher(recipe, material.world)
     batches = pretraining_batches(
         material.train, material.world.special, batch_size=recipe.batch_size, seed=100
@@ -204,7 +205,7 @@ def train_teacher(
 
 
 def masked_accuracy(model: BertForMaskedLM, material: Material) -> float:
-    """Share of held-out hidden words found."""
+    """Held-out masked-token accuracy."""
     found = evaluate(model, material.heldout, material.world.special, precision=PRECISION)
     return found.masked_accuracy
 
@@ -235,13 +236,11 @@ def build_teacher() -> dict[str, Any]:
     trained = kept("06-teacher", asdict(recipe), material.world, run, files=[path])
     write_manifest(data_root())
     _, first = train_teacher(recipe, material, steps=REPLAYED)
-    return {
-        "recipes": {"teacher": asdict(recipe)},
-        **made_with(material.world, PRECISION),
-        "replay": first.losses["total"],
-        "runs": {"teacher": [trained]},
-        "weights": {"file": "/".join(CHECKPOINT), "sha256": sha256_of(path)},
-    }
+    return compared_runs(
+        {"teacher": recipe}, (0,), material.world, lambda *_: trained, precision=PRECISION,
+        replay=first.losses["total"],
+        weights={"file": "/".join(CHECKPOINT), "sha256": sha256_of(path)},
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------- DistilBERT
@@ -250,7 +249,7 @@ def build_teacher() -> dict[str, Any]:
 def randomly_initialised_student(
     recipe: StudentRecipe, teacher: BertForMaskedLM, world: MicroWorld, seed: int
 ) -> BertForMaskedLM:
-    """The student before its training, begun as the recipe says."""
+    """The student before its training, initialised as the recipe says."""
     torch.manual_seed(seed)
     student = BertForMaskedLM(distilbert_encoder(DistilBertConfig(**_shape(recipe, world))))
     choose = BEGINNINGS[recipe.begin]
@@ -320,16 +319,11 @@ def build_distilbert() -> dict[str, Any]:
     material, teacher = prepare(), micro_teacher()
     recipes = STUDENTS | {f"begin: {name}": recipe for name, recipe in STARTS.items()}
     _, first = train_student(FULL, material, teacher, steps=REPLAYED)
-    return {
-        "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
-        **made_with(material.world, PRECISION),
-        "teacher": teacher_hash(),
-        "replay": first.losses["total"],
-        "runs": {
-            name: [student_run(recipe, material, teacher, seed) for seed in SEEDS]
-            for name, recipe in recipes.items()
-        },
-    }
+    return compared_runs(
+        recipes, SEEDS, material.world,
+        lambda recipe, seed: student_run(recipe, material, teacher, seed),
+        precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------- TinyBERT
@@ -362,9 +356,8 @@ def general_stage(
     steps: int | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> tuple[Taught, History]:
-    """Stage one: a fresh student learns its teacher's inner steps on plain stories, nothing hidden.
-
-    Returns student, teacher and matrix, as they were trained, and the loss curve."""
+    """Stage one: a randomly initialised student learns its teacher's inner steps on plain stories,
+    without masks. Returns student, teacher and matrix, as they were trained, and the loss curve."""
     torch.manual_seed(seed)
     config = BertConfig(**_shape(recipe, material.world, hidden_size=recipe.hidden_size))
     student = tinybert_encoder(config)
@@ -459,38 +452,22 @@ def build_tinybert() -> dict[str, Any]:
     material, teacher = prepare(), micro_teacher()
     lesson = prepare_lesson(material, teacher)
     _, first = general_stage(TINY, material, teacher, steps=REPLAYED)
-    return {
-        "recipes": {name: asdict(recipe) for name, recipe in TINIES.items()},
-        **made_with(material.world, PRECISION),
-        "teacher": teacher_hash(),
-        "replay": first.losses["total"],
-        "taught_by": {
-            "job_accuracy": class_accuracy(lesson.teacher, material.task_heldout),
-            "commonest": material.task_heldout.commonest,
-            "texts": len(material.task_heldout),
-        },
-        "runs": {
-            name: [tiny_run(recipe, material, teacher, lesson, seed) for seed in SEEDS]
-            for name, recipe in TINIES.items()
-        },
+    taught_by = {
+        "job_accuracy": class_accuracy(lesson.teacher, material.task_heldout),
+        "commonest": material.task_heldout.commonest,
+        "texts": len(material.task_heldout),
     }
+    return compared_runs(
+        TINIES, SEEDS, material.world,
+        lambda recipe, seed: tiny_run(recipe, material, teacher, lesson, seed),
+        precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
+        taught_by=taught_by,
+    )  # fmt: skip
 
 
-def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
-    """For each recipe, what each seed reached: "masked_accuracy", "job_accuracy"."""
-    return {name: [run[measure] for run in runs] for name, runs in found["runs"].items()}
-
-
-def summary(found: Mapping[str, Any]) -> str:
-    """The outcome, a line a recipe."""
-    lines = [f"taught by: {found['taught_by']}"] if "taught_by" in found else []
-    for name, runs in found["runs"].items():
-        measures = [k for k in ("masked_accuracy", "job_accuracy") if k in runs[0]]
-        said = ", ".join(f"{k} {in_words([run[k] for run in runs])}" for k in measures)
-        lines.append(f"{name} ({mean(run['parameters'] for run in runs):,.0f} weights): {said}")
-    return "\n".join(lines)
-
-
+summary = partial(
+    results.summary, measures=("masked_accuracy", "job_accuracy"), aside=("taught_by",)
+)
 RESULTS = {
     "06_teacher": build_teacher,
     "06_distilbert": build_distilbert,

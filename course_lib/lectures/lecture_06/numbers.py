@@ -25,12 +25,14 @@ from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.distillation import soft_target_loss
 from course_lib.objectives.distillation import tinybert_loss
 from course_lib.teaching.averages import glue_average
-from course_lib.teaching.claims import claims, printed, verdict
-from course_lib.teaching.results import read_result
+from course_lib.teaching.claims import claims, printed, settled, verdict
+from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.results import outcome, stored
 from course_lib.text.tasks import unstated_facts
 from course_lib.text.world import story_sequences
 from course_lib.train.memory import activation_bytes
 
+from .claims import lost_by_task, table_1
 from .experiments import (
     BEGINNINGS,
     FULL,
@@ -43,48 +45,30 @@ from .experiments import (
     Material,
     general_stage,
     micro_teacher,
-    outcome,
 )
 from .views.temperature import soften
 
 
-def signed(points: float, digits: int = 1) -> str:
-    return f"{points:+.{digits}f}".replace("-", "−")
+def students() -> dict[str, Any]:
+    return stored("06_distilbert")
 
 
-def _read(name: str) -> dict[str, Any]:
-    try:
-        return read_result(name)
-    except FileNotFoundError as missing:
-        raise RuntimeError(
-            f"data/results/{name}.json is not there, and this slide shows what it holds. "
-            "`python -m course_lib.teaching.results 06` makes it (an hour or less on two cores)."
-        ) from missing
+def narrow_students() -> dict[str, Any]:
+    return stored("06_tinybert")
 
 
-@lru_cache(maxsize=1)
-def _taught() -> dict[str, Any]:
-    return _read("06_distilbert")
-
-
-@lru_cache(maxsize=1)
-def tiny() -> dict[str, Any]:
-    return _read("06_tinybert")
-
-
-@lru_cache(maxsize=1)
 def teacher_run() -> dict[str, Any]:
-    run: dict[str, Any] = _read("06_teacher")["runs"]["teacher"][0]
+    run: dict[str, Any] = stored("06_teacher")["runs"]["teacher"][0]
     return run
 
 
 @lru_cache(maxsize=1)
-def _world() -> MicroWorld:
+def the_world() -> MicroWorld:
     return MicroWorld.load()
 
 
 @lru_cache(maxsize=1)
-def _teacher() -> BertForMaskedLM:
+def the_teacher() -> BertForMaskedLM:
     return micro_teacher()
 
 
@@ -99,7 +83,7 @@ MODELS: dict[str, tuple[Callable[..., Encoder], str]] = {
 class Parts(NamedTuple):
     """Parameters of an encoder by its parts."""
 
-    tables: int
+    embeddings: int
     blocks: int
     pooler: int
 
@@ -109,7 +93,7 @@ class Parts(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _parts(name: str) -> Parts:
+def parts_of(name: str) -> Parts:
     of, size = MODELS[name]
     with torch.device("meta"):  # shapes without memory
         model = of(size)
@@ -117,8 +101,8 @@ def _parts(name: str) -> Parts:
     return Parts(count_parameters(model.embeddings), count_parameters(model.stack), pooler)
 
 
-def _share(name: str) -> str:
-    return f"{_parts(name).all / _parts('BERT-base').all:.0%}"
+def of_bert_base(name: str) -> str:
+    return f"{parts_of(name).all / parts_of('BERT-base').all:.0%}"
 
 
 WORDS = ("captain", "sailor", "baker")
@@ -127,7 +111,7 @@ LOGITS, STUDENT = (6.0, 4.0, 0.0), (3.0, 3.0, 0.0)
 
 
 def toy(temperature: float, logits: Sequence[float] = LOGITS) -> list[float]:
-    """The shares of the three words, in their order."""
+    """The probabilities of the three words, in their order."""
     return soften(logits, WORDS, temperature, top=3).probabilities
 
 
@@ -138,7 +122,8 @@ def _ratio(temperature: float) -> str:
 
 
 def apart() -> tuple[list[tuple[float, float, float]], float, float]:
-    """For each word both shares and its term of the KL; cross-entropy; the teacher's entropy."""
+    """For each word both probabilities and its term of the KL; cross-entropy; the teacher's
+    entropy."""
     t, s = torch.tensor(toy(1.0)), torch.tensor(toy(1.0, STUDENT))
     terms = t * (t / s).log()
     rows = list(zip(t.tolist(), s.tolist(), terms.tolist(), strict=True))
@@ -146,34 +131,34 @@ def apart() -> tuple[list[tuple[float, float, float]], float, float]:
 
 
 @lru_cache(maxsize=16)
-def _gradient(temperature: float) -> float:
-    """The norm of T²·KL's gradient for the notebook's random scores; no weight is trained."""
+def gradient_norm(temperature: float) -> float:
+    """The norm of T²·KL's gradient for the notebook's random logits; no weight is trained."""
     draw = torch.Generator().manual_seed(0)
     mine = (2 * torch.randn(64, 1_000, generator=draw)).requires_grad_()
     theirs = 2 * torch.randn(64, 1_000, generator=draw)
     return torch.autograd.grad(soft_target_loss(mine, theirs, temperature), mine)[0].norm().item()
 
 
-STORY = 11  # of 40 new ones: a gap that leaves the teacher in some doubt
+STORY = 11  # of 40 new ones: a masked word of which the teacher is not certain
 
 
 @lru_cache(maxsize=1)
-def _doubt() -> tuple[str, str, torch.Tensor]:
-    """A story with a gap, the hidden word, and the teacher's scores (V,) for the gap."""
-    world = _world()
-    *halves, hidden = world.stories(40, seed=3, split="heldout")[STORY].with_gap("fact")
+def masked_story() -> tuple[str, str, torch.Tensor]:
+    """A story with one [MASK], the masked word, and the teacher's logits (V,) for it."""
+    world = the_world()
+    *halves, masked = world.stories(40, seed=3, split="heldout")[STORY].with_gap("fact")
     text = " ".join(halves)
     ids = torch.tensor([world.tokenizer.encode(text)])
     with torch.no_grad():
-        scores = _teacher()(ids).logits[0, ids[0].tolist().index(world.special.mask)]
-    return text, hidden, scores
+        logits = the_teacher()(ids).logits[0, ids[0].tolist().index(world.special.mask)]
+    return text, masked, logits
 
 
 @lru_cache(maxsize=8)
 def softened(temperature: float, top: int = 6) -> Any:
-    world, (_, hidden, scores) = _world(), _doubt()
+    world, (_, masked, logits) = the_world(), masked_story()
     names = [world.tokenizer.token(i) for i in range(world.special.vocab_size)]
-    return soften(scores, names, temperature, top=top, truth=hidden)
+    return soften(logits, names, temperature, top=top, truth=masked)
 
 
 def _runners_up() -> str:
@@ -187,14 +172,14 @@ def as_list(layers: Sequence[int]) -> str:
 
 
 def _same_as_its_teacher() -> float:
-    """A student with all of its teacher's layers: how far its scores are from the teacher's."""
-    teacher, text = _teacher(), _doubt()[0]
+    """A student with all of its teacher's layers: how far its logits are from the teacher's."""
+    teacher, text = the_teacher(), masked_story()[0]
     shape = {name: getattr(teacher.config, name) for name in (
         "vocab_size", "max_positions", "num_layers", "hidden_size", "num_heads",
         "intermediate_size")}  # fmt: skip
     student = BertForMaskedLM(distilbert_encoder(DistilBertConfig(**shape)))
     initialise_from(student, teacher, range(teacher.config.num_layers)).eval()
-    ids = torch.tensor([_world().tokenizer.encode(text)])
+    ids = torch.tensor([the_world().tokenizer.encode(text)])
     with torch.no_grad():
         return (student(ids).logits - teacher(ids).logits).abs().max().item()
 
@@ -203,64 +188,62 @@ NARROW = {"hidden_size": 256, "num_heads": 4, "intermediate_size": 1_024, "vocab
 
 
 @lru_cache(maxsize=1)
-def _kept() -> tuple[float, float]:
-    """Megabytes that a forward pass keeps for the way back, twelve layers and six: the notebook's
-    pair, a third as wide as base, eight texts of 64 tokens."""
+def stored_activations() -> tuple[float, float]:
+    """Megabytes stored for the backward pass by twelve layers and by six: the notebook's pair, a
+    third as wide as base, eight texts of 64 tokens."""
     torch.manual_seed(0)
     texts = torch.randint(5, 1_000, (8, 64))
     whole, half = (activation_bytes(of("base", **NARROW), texts) for of in (bert, distilbert))
     return whole / 1e6, half / 1e6
 
 
-def _less_kept() -> str:
-    whole, half = _kept()
+def _fewer(whole: float, half: float) -> str:
     return f"{1 - half / whole:.0%}"
 
 
 def _narrow_fewer() -> str:
     """How many fewer weights the narrow copy of DistilBERT has than that of BERT-base."""
     with torch.device("meta"):
-        whole, half = (count_parameters(of("base", **NARROW)) for of in (bert, distilbert))
-    return f"{1 - half / whole:.0%}"
+        return _fewer(*(count_parameters(of("base", **NARROW)) for of in (bert, distilbert)))
 
 
-def _times() -> float:
+def times_on_a_cpu() -> float:
     """By the paper's own clock."""
-    speed = printed("distilbert")["speed"]
-    return float(speed["bert_base"] / speed["distilbert"])
+    return float(settled("06", "60% faster").value)
 
 
-def _found(measure: str) -> dict[str, list[float]]:
-    return outcome(_taught(), measure)
+def reached(measure: str) -> dict[str, list[float]]:
+    return outcome(students(), measure)
 
 
 def _change(name: str, measure: str, against: str = "triple loss") -> list[float]:
     """Gained against another recipe, one number a seed that both have."""
-    runs = _taught()["runs"]
+    runs = students()["runs"]
     base = {run["seed"]: run[measure] for run in runs[against]}
     return [run[measure] - base[run["seed"]] for run in runs[name] if run["seed"] in base]
 
 
 def _points(name: str, measure: str) -> str:
-    said = verdict(_change(name, measure)).replace("-", "−")
+    said = verdict(_change(name, measure))
     return re.sub(r"^[+−](0\.0) ", r"\1 ", said)
 
 
-def _begun(measure: str) -> dict[str, list[float]]:
-    return {name: _found(measure)[f"begin: {name}"] for name in STARTS}
+def reached_from(measure: str) -> dict[str, list[float]]:
+    """By the teacher's layers that a student is initialised from."""
+    return {name: reached(measure)[f"begin: {name}"] for name in STARTS}
 
 
 def _top_is_best() -> str:
-    """What the student of the top layers finds; the slide says that no other finds more."""
-    found = {name: mean(values) for name, values in _begun("masked_accuracy").items()}
-    assert found["top"] == max(found.values())
-    return f"{found['top']:.0%}"
+    """The student of the top layers; the slide says that no other reaches more."""
+    means = {name: mean(values) for name, values in reached_from("masked_accuracy").items()}
+    assert means["top"] == max(means.values())
+    return f"{means['top']:.0%}"
 
 
-def chosen(name: str) -> tuple[int, ...]:
-    """The teacher's layers, counted from 0, that this student begins as."""
+def initial_layers(name: str) -> tuple[int, ...]:
+    """The teacher's layers, counted from 0, that this student is initialised from."""
     choose = BEGINNINGS[name]
-    depth = _teacher().config.num_layers
+    depth = the_teacher().config.num_layers
     return () if choose is None else tuple(choose(depth, FULL.num_layers))
 
 
@@ -272,7 +255,7 @@ def _mappings() -> str:
     )
 
 
-def does_not_fit() -> str:
+def _does_not_fit() -> str:
     """What PyTorch says when a narrow vector is taken from a wide one."""
     small, whole = published("tinybert", "4"), published("bert", "base")
     mine, theirs = (torch.zeros(1, 5, c.hidden_size) for c in (small, whole))
@@ -294,34 +277,36 @@ def paper_changes(part: str, of: str = "all") -> dict[str, str]:
     return {name: signed(score - rows[of]) for name, score in rows.items()}
 
 
-def _jobs() -> dict[str, list[float]]:
-    return outcome(tiny(), "job_accuracy")
+def narrow_reached() -> dict[str, list[float]]:
+    """The narrow students on the unstated-fact probe."""
+    return outcome(narrow_students(), "job_accuracy")
 
 
-def tiny_change(name: str) -> list[float]:
+def narrow_change(name: str) -> list[float]:
     """Gained against the whole recipe, a number a seed."""
-    return [a - b for a, b in zip(_jobs()[name], _jobs()["all"], strict=True)]
+    found = narrow_reached()
+    return [a - b for a, b in zip(found[name], found["all"], strict=True)]
 
 
 def _best_without_attention() -> str:
     """What that student reaches; the slide says that it is the best of all in every seed."""
-    jobs = _jobs()
-    for seed, reached in enumerate(jobs["without attention"]):
-        assert reached == max(values[seed] for values in jobs.values()), seed
-    return f"{mean(jobs['without attention']):.0%}"
+    found = narrow_reached()
+    for seed, value in enumerate(found["without attention"]):
+        assert value == max(values[seed] for values in found.values()), seed
+    return percent(found["without attention"])
 
 
 def _alone_no_worse() -> str:
     """What a student alone reaches; the slide says that all parts together do no better."""
-    jobs = _jobs()
-    assert mean(jobs["all"]) <= mean(jobs["alone"])
-    return _percent(jobs["alone"])
+    found = narrow_reached()
+    assert mean(found["all"]) <= mean(found["alone"])
+    return percent(found["alone"])
 
 
 @lru_cache(maxsize=1)
 def _first_losses() -> dict[str, float]:
     """The three inner losses of a student that has not made a step, on 64 plain stories."""
-    world, teacher = _world(), _teacher()
+    world, teacher = the_world(), the_teacher()
     rows = story_sequences(world, world.stories(64, seed=0), LENGTH)
     nothing = unstated_facts(world, world.stories(40, seed=0), LENGTH)
     material = Material(world, rows, rows, nothing, nothing)
@@ -333,39 +318,22 @@ def _first_losses() -> dict[str, float]:
     return {name: value.item() for name, value in losses.items() if name != "total"}
 
 
-def _rows() -> tuple[dict[str, float], dict[str, float]]:
-    """Table 1: BERT-base, with the README's MNLI, and DistilBERT."""
-    rows = printed("glue")
-    return rows["bert_base_dev_distilbert"]["scores"], rows["distilbert_dev"]["scores"]
+def task_changes() -> dict[str, float]:
+    """Points by which DistilBERT differs from BERT-base in Table 1, the greatest loss first."""
+    return dict(sorted(lost_by_task().items(), key=lambda item: item[1]))
 
 
-def _lost() -> dict[str, float]:
-    """Points by which DistilBERT differs from BERT-base, the greatest loss first."""
-    theirs, ours = _rows()
-    lost = {task: ours[task] - theirs[task] for task in ours}
-    return dict(sorted(lost.items(), key=lambda item: item[1]))
+def _masked_tokens(name: str) -> str:
+    return percent(reached("masked_accuracy")[name])
 
 
-def _retained() -> str:
-    theirs, ours = (glue_average(row, "dev-9") for row in _rows())
-    return f"{ours / theirs:.1%}"
-
-
-def _percent(values: Sequence[float]) -> str:
-    return f"{mean(values):.0%}"
-
-
-def _words(name: str) -> str:
-    return _percent(_found("masked_accuracy")[name])
-
-
-def _job(name: str) -> str:
-    return _percent(_found("job_accuracy")[name])
+def _facts(name: str) -> str:
+    return percent(reached("job_accuracy")[name])
 
 
 def _tiny_size() -> str:
-    """The narrow student's share of the teacher's weights."""
-    return f"{tiny()['runs']['all'][0]['parameters'] / teacher_run()['parameters']:.0%}"
+    """The narrow student's weights, as a fraction of the teacher's."""
+    return f"{narrow_students()['runs']['all'][0]['parameters'] / teacher_run()['parameters']:.0%}"
 
 
 def _in_letters(number: int) -> str:
@@ -373,8 +341,12 @@ def _in_letters(number: int) -> str:
 
 
 def _starts_range() -> str:
-    """Points between the best and the worst mean on the task, of those begun as layers."""
-    means = [mean(values) for name, values in _begun("job_accuracy").items() if chosen(name)]
+    """Points between the best and the worst mean on the task, of those initialised from layers."""
+    means = [
+        mean(values)
+        for name, values in reached_from("job_accuracy").items()
+        if initial_layers(name)
+    ]
     return f"{100 * (max(means) - min(means)):.1f}"
 
 
@@ -383,101 +355,96 @@ def _head_width(family: str, size: str) -> int:
     return config.hidden_size // config.num_heads
 
 
-def _gpu_hours() -> int:
-    training = printed("distilbert")["training"]
-    return int(training["gpus"] * training["hours"])
-
-
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "alone_jobs": lambda: _job("alone"),
-    "alone_words": lambda: _words("alone"),
+    "alone_facts": lambda: _facts("alone"),
+    "alone_masked": lambda: _masked_tokens("alone"),
     "base_width": lambda: published("bert", "base").hidden_size,
-    "bert_mean": lambda: f"{glue_average(_rows()[0], 'dev-9'):.1f}",
-    "bottom_words": lambda: _percent(_begun("masked_accuracy")["bottom"]),
+    "bert_mean": lambda: f"{glue_average(table_1()[0], 'dev-9'):.1f}",
+    "bottom_masked": lambda: percent(reached_from("masked_accuracy")["bottom"]),
     "captain_1": lambda: f"{softened(1.0).probabilities[0]:.0%}",
     "captain_2": lambda: f"{softened(2.0).probabilities[0]:.0%}",
     "claims_in_all": lambda: len(claims("06")),
     "copies": lambda: TINY.copies,
-    "cosine_words": lambda: _points("without cosine", "masked_accuracy"),
+    "without_cosine": lambda: _points("without cosine", "masked_accuracy"),
     "cross_entropy": lambda: f"{apart()[1]:.4f}",
-    "distil_mean": lambda: f"{glue_average(_rows()[1], 'dev-9'):.1f}",
-    "distil_share": lambda: _share("DistilBERT"),
-    "does_not_fit": does_not_fit,
+    "distilbert_mean": lambda: f"{glue_average(table_1()[1], 'dev-9'):.1f}",
+    "distilbert_of_bert": lambda: of_bert_base("DistilBERT"),
+    "does_not_fit": _does_not_fit,
     "entropy": lambda: f"{apart()[2]:.4f}",
     "every_other": lambda: as_list(every_other_layer(12, 6)),
-    "every_words": lambda: _percent(_begun("masked_accuracy")["every other"]),
-    "fades": lambda: round(_gradient(1.0) / (_gradient(8.0) / 8**2)),
-    "fewer": lambda: f"{1 - _parts('DistilBERT').all / _parts('BERT-base').all:.0%}",
+    "every_other_masked": lambda: percent(reached_from("masked_accuracy")["every other"]),
+    "gradient_fades": lambda: round(gradient_norm(1.0) / (gradient_norm(8.0) / 8**2)),
+    "fewer": lambda: _fewer(parts_of("BERT-base").all, parts_of("DistilBERT").all),
     "first_attention": lambda: f"{_first_losses()['attention']:.1f}",
     "first_embedding": lambda: f"{_first_losses()['embedding']:.1f}",
     "first_hidden": lambda: f"{_first_losses()['hidden']:.1f}",
-    "fresh_gain": lambda: f"{100 * mean(_change('fresh weights', 'job_accuracy', 'alone')):.0f}",
-    "fresh_jobs": lambda: _job("fresh weights"),
-    "fresh_words": lambda: _words("fresh weights"),
-    "gpu_hours": _gpu_hours,
-    "gradient_left": lambda: f"{_gradient(8.0) / _gradient(1.0):.0%}",
-    "half_jobs": lambda: f"{mean(_found('job_accuracy')['triple loss']):.1%}",
-    "kept_width": lambda: NARROW["hidden_size"],
+    "random_gain": lambda: f"{100 * mean(_change('fresh weights', 'job_accuracy', 'alone')):.0f}",
+    "random_facts": lambda: _facts("fresh weights"),
+    "random_masked": lambda: _masked_tokens("fresh weights"),
+    "gpu_hours": lambda: settled("06", "E104").value,
+    "gradient_left": lambda: f"{gradient_norm(8.0) / gradient_norm(1.0):.0%}",
+    "half_facts": lambda: f"{mean(reached('job_accuracy')['triple loss']):.1%}",
+    "narrow_width": lambda: NARROW["hidden_size"],
     "labelled": lambda: LABELLED,
-    "less_kept": _less_kept,
-    "less_time": lambda: f"{1 - 1 / _times():.0%}",
+    "fewer_activations": lambda: _fewer(*stored_activations()),
+    "less_time": lambda: f"{1 - 1 / times_on_a_cpu():.0%}",
     "mappings": _mappings,
     "matrix_shape": lambda: f"{_matrix().in_features} × {_matrix().out_features}",
     "matrix_size": lambda: count_parameters(_matrix()),
-    "mlm_words": lambda: _points("without masked words", "masked_accuracy"),
-    "most_lost": lambda: f"{-min(_lost().values()):.1f}",
+    "without_mlm": lambda: _points("without masked words", "masked_accuracy"),
+    "most_lost": lambda: f"{-min(task_changes().values()):.1f}",
     "narrow_fewer": _narrow_fewer,
     "paper_augment": lambda: paper_changes("stages")["without_augmentation"],
     "paper_bottom": lambda: paper_changes("mapping", "uniform")["bottom"],
-    "paper_fresh": lambda: signed(printed("distilbert")["ablation"]["fresh_weights"], 2),
+    "paper_random": lambda: signed(printed("distilbert")["ablation"]["fresh_weights"], 2),
     "paper_general": lambda: paper_changes("stages")["without_general"],
     "paper_task": lambda: paper_changes("stages")["without_task"],
     "paper_top": lambda: paper_changes("mapping", "uniform")["top"],
     "ratio_1": lambda: _ratio(1.0),
     "ratio_2": lambda: _ratio(2.0),
     "ratio_4": lambda: _ratio(4.0),
-    "rest_2": lambda: f"{softened(2.0).rest:.0%}",
-    "rest_8": lambda: f"{softened(8.0).rest:.0%}",
-    "retained": _retained,
+    "others_2": lambda: f"{softened(2.0).rest:.0%}",
+    "others_8": lambda: f"{softened(8.0).rest:.0%}",
+    "retained": lambda: f"{settled('06', '97% kept').value:.1%}",
     "runners_up": _runners_up,
     "same_as_teacher": lambda: f"{_same_as_its_teacher():.5f}",
-    "scores": lambda: ", ".join(f"{w} {x:g}" for w, x in zip(WORDS, LOGITS, strict=True)),
+    "toy_logits": lambda: ", ".join(f"{w} {x:g}" for w, x in zip(WORDS, LOGITS, strict=True)),
     "seeds": lambda: _in_letters(len(SEEDS)),
-    "soft_words": lambda: _points("without soft targets", "masked_accuracy"),
+    "without_soft": lambda: _points("without soft targets", "masked_accuracy"),
     "spread": lambda: as_list(spread_layers(12, 6)),
-    "spread_words": lambda: _percent(_begun("masked_accuracy")["spread"]),
-    "starts_range": _starts_range,
+    "spread_masked": lambda: percent(reached_from("masked_accuracy")["spread"]),
+    "initialisations_range": _starts_range,
     "steps": lambda: FULL.steps,
     "stories": lambda: STORIES,
-    "tb_4": lambda: str(printed("tinybert")["glue"]["tinybert_4"]),
-    "tb_6": lambda: printed("tinybert")["glue"]["tinybert_6"],
-    "tb_teacher": lambda: printed("tinybert")["glue"]["teacher"],
-    "tb_tiny": lambda: printed("tinybert")["glue"]["bert_tiny"],
-    "teacher_found": lambda: f"{teacher_run()['masked_accuracy']:.0%}",
-    "teacher_jobs": lambda: f"{teacher_run()['job_accuracy']:.1%}",
-    "teacher_layers": lambda: _in_letters(_teacher().config.num_layers),
+    "tinybert_4": lambda: str(printed("tinybert")["glue"]["tinybert_4"]),
+    "tinybert_6": lambda: printed("tinybert")["glue"]["tinybert_6"],
+    "tinybert_teacher": lambda: printed("tinybert")["glue"]["teacher"],
+    "tinybert_untaught": lambda: printed("tinybert")["glue"]["bert_tiny"],
+    "teacher_masked": lambda: f"{teacher_run()['masked_accuracy']:.0%}",
+    "teacher_facts": lambda: f"{teacher_run()['job_accuracy']:.1%}",
+    "teacher_layers": lambda: _in_letters(the_teacher().config.num_layers),
     "teacher_weights": lambda: teacher_run()["parameters"],
-    "teacher_width": lambda: _teacher().config.hidden_size,
+    "teacher_width": lambda: the_teacher().config.hidden_size,
     "temperature": lambda: f"{FULL.temperature:g}",
-    "times_cpu": lambda: f"{_times():.2f}",
-    "tiny_all": lambda: _percent(_jobs()["all"]),
+    "times_cpu": lambda: f"{times_on_a_cpu():.2f}",
+    "tiny_all": lambda: percent(narrow_reached()["all"]),
     "tiny_alone": _alone_no_worse,
     "tiny_best": _best_without_attention,
-    "tiny_fifth": _tiny_size,
-    "tiny_gained": lambda: f"{100 * mean(tiny_change('without attention')):.0f}",
+    "tiny_of_teacher": _tiny_size,
+    "tiny_gained": lambda: f"{100 * mean(narrow_change('without attention')):.0f}",
     "tiny_general": lambda: TINY.general,
     "tiny_head": lambda: _head_width("tinybert", "4"),
     "tiny_inner": lambda: TINY.inner,
-    "tiny_labels": lambda: _percent(_jobs()["without the teacher's answers"]),
-    "tiny_neither": lambda: _percent(_jobs()["without both layer losses"]),
+    "tiny_labels": lambda: percent(narrow_reached()["without the teacher's answers"]),
+    "tiny_neither": lambda: percent(narrow_reached()["without both layer losses"]),
     "tiny_paper": lambda: paper_changes("losses")["without_attention"].removeprefix("−"),
     "tiny_prediction": lambda: TINY.prediction,
-    "tiny_share": lambda: _share("TinyBERT-4"),
-    "tiny_teacher": lambda: f"{tiny()['taught_by']['job_accuracy']:.1%}",
-    "tiny_weights": lambda: tiny()["runs"]["all"][0]["parameters"],
+    "tinybert_of_bert": lambda: of_bert_base("TinyBERT-4"),
+    "tiny_teacher": lambda: f"{narrow_students()['taught_by']['job_accuracy']:.1%}",
+    "tiny_weights": lambda: narrow_students()["runs"]["all"][0]["parameters"],
     "tiny_width": lambda: published("tinybert", "4").hidden_size,
-    "top_words": _top_is_best,
-    "untaught_words": lambda: _words("teacher's layers, masked words only"),
+    "top_masked": _top_is_best,
+    "untaught_masked": lambda: _masked_tokens("teacher's layers, masked words only"),
 }
 
 TYPED = {

@@ -36,7 +36,7 @@ class ReaderOutput:
     """What the generator said, and a reader that names words; N positions were masked."""
 
     prediction_logits: Tensor  # (N, V), the generator's
-    reader_logits: Tensor  # (N, V), or (B, T, V) where every word is asked
+    reader_logits: Tensor  # (N, V), or (B, T, V) where a word is predicted at every token
     corrupted_ids: Tensor  # (B, T), what the reader read
     predict_at: Tensor  # (N,)
     attention_mask: Tensor  # (B, T)
@@ -107,12 +107,12 @@ def all_tokens_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Te
 def ablation_step(
     name: str, config: ElectraConfig, size: float = 1 / 4
 ) -> tuple[nn.Module, Objective]:
-    """The model of one stone with fresh weights, and its loss; `kept_encoder` is what is tested.
+    """The model of one step, randomly initialised, and its loss; `kept_encoder` is what is tested.
 
     config: of the network that is kept; size: of its generator. Raises ValueError for another
     name."""
     if name not in ABLATION_STEPS:
-        raise ValueError(f"stone {name!r} was given; expected one of {', '.join(ABLATION_STEPS)}.")
+        raise ValueError(f"step {name!r} was given; expected one of {', '.join(ABLATION_STEPS)}.")
     if name == "BERT":
         return BertForMaskedLM(electra_encoder(config)), masked_lm_loss
     both = electra_from(config, size)
@@ -126,7 +126,7 @@ def ablation_step(
 def kept_encoder(model: nn.Module) -> Encoder:
     """The encoder that is kept once pre-training is over, itself, not a copy.
 
-    Raises ValueError for a model that is none of the stones'."""
+    Raises ValueError for a model of none of these steps."""
     kept = model.discriminator if isinstance(model, Electra) else model
     kept = kept.reader if isinstance(kept, WordReader) else kept
     encoder = getattr(kept, "encoder", None)

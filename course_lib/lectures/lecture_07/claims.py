@@ -30,7 +30,16 @@ from course_lib.objectives.replaced_tokens import (
     replaced_labels,
 )
 from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
-from course_lib.teaching.claims import Claim, Settled, all_near, compared, is_, near, printed
+from course_lib.teaching.claims import (
+    Check,
+    Settled,
+    all_near,
+    compared,
+    entries,
+    is_,
+    near,
+    printed,
+)
 from course_lib.text.world import MicroWorld, story_sequences
 
 from .ablation_steps import ABLATION_STEPS
@@ -125,17 +134,19 @@ def _left_as_they_are() -> Settled:
 # ================================================================ the loss
 
 
+def _narrow(width: int, **more: Any) -> ElectraConfig:
+    """One layer and one head of this width."""
+    return ElectraConfig(
+        num_layers=1, num_heads=1, hidden_size=width, intermediate_size=4 * width,
+        embedding_size=width, **more,
+    )  # fmt: skip
+
+
 @lru_cache(maxsize=1)
 def _first_losses() -> tuple[float, float]:
     """Both losses, in nats, of a narrow ELECTRA with BERT's vocabulary before it has learnt."""
     torch.manual_seed(0)
-    shape: dict[str, Any] = {
-        "hidden_size": 64,
-        "num_heads": 1,
-        "intermediate_size": 256,
-        "embedding_size": 64,
-    }
-    model = electra_from(ElectraConfig(num_layers=1, **shape)).eval()
+    model = electra_from(_narrow(64)).eval()
     ids = torch.randint(1_000, model.config.vocab_size, (4, 32))
     at = torch.arange(0, ids.numel(), 7)
     masked = ids.flatten().clone()
@@ -146,16 +157,16 @@ def _first_losses() -> tuple[float, float]:
     return float(found["mlm"]), float(found["rtd"])
 
 
-def _shares_at_the_start() -> Settled:
+def _loss_at_the_start() -> Settled:
     """The discriminator's part of the loss at the start: λ before its loss, before the other."""
     weight = printed("electra")["loss"]["disc_weight"]
     mlm, rtd = math.log(ElectraConfig().vocab_size), math.log(2)
     paper = weight * rtd / (weight * rtd + mlm)
     lecture = rtd / (rtd + weight * mlm)
-    fresh = _first_losses()
+    found = _first_losses()
     said = (
-        f"ln 30,522 = {mlm:.1f} and ln 2 = {rtd:.2f} (random initialisation: {fresh[0]:.1f}, "
-        f"{fresh[1]:.2f}): the discriminator has {paper:.0%} of the loss, or {lecture:.2%}"
+        f"ln 30,522 = {mlm:.1f} and ln 2 = {rtd:.2f} (random initialisation: {found[0]:.1f}, "
+        f"{found[1]:.2f}): the discriminator has {paper:.0%} of the loss, or {lecture:.2%}"
     )
     return Settled((paper, lecture), said)
 
@@ -194,9 +205,14 @@ def _quarter_of_whose() -> Settled:
     return Settled(found, said)
 
 
+def _against(ours: dict[str, float], theirs: dict[str, float]) -> tuple[float, float]:
+    """GLUE points over another row, and FLOPs as a multiple of its."""
+    return round(ours["glue"] - theirs["glue"], 1), ours["flops"] / theirs["flops"]
+
+
 def _base_against_large() -> Settled:
     ours, theirs = _rows("small")["electra_base"], _rows("large")["bert_large"]
-    found = round(ours["glue"] - theirs["glue"], 1), ours["flops"] / theirs["flops"]
+    found = _against(ours, theirs)
     said = f"{ours['glue']} against {theirs['glue']}, with {found[1]:.2f} times the FLOPs"
     return Settled(found, said)
 
@@ -204,7 +220,7 @@ def _base_against_large() -> Settled:
 def _small_against_small() -> Settled:
     rows = _rows("small")
     ours, bert, gpt = (rows[name] for name in ("electra_small", "bert_small", "gpt"))
-    found = round(ours["glue"] - bert["glue"], 1), ours["flops"] / bert["flops"]
+    found = _against(ours, bert)
     said = (
         f"{ours['glue']} against {bert['glue']}, {found[1]:g} times the FLOPs; GPT "
         f"{gpt['glue']} with {gpt['flops'] / ours['flops']:.0f} times as many"
@@ -255,13 +271,13 @@ def _all_tokens() -> Settled:
     """The fraction of ELECTRA's gain over BERT that predicting a word at every token brings."""
     points = _steps_in_the_paper()
     gain = points["ELECTRA"] - points["BERT"]
-    share = (points["All-tokens MLM"] - points["BERT"]) / gain
-    part = (points["ELECTRA"] - points["ELECTRA 15%"]) / gain
+    brought = (points["All-tokens MLM"] - points["BERT"]) / gain
+    lost = (points["ELECTRA"] - points["ELECTRA 15%"]) / gain
     said = (
-        f"all-tokens MLM has {share:.0%} of the {gain:.1f} points; with 15% in the loss, ELECTRA "
-        f"loses {part:.0%} of them"
+        f"all-tokens MLM has {brought:.0%} of the {gain:.1f} points; with 15% in the loss, ELECTRA "
+        f"loses {lost:.0%} of them"
     )
-    return Settled(share, said)
+    return Settled(brought, said)
 
 
 def _tying() -> Settled:
@@ -271,16 +287,10 @@ def _tying() -> Settled:
 
 
 def _not_adversarial() -> Settled:
-    """Points of masked words that the adversarial generator falls behind; and how many of our
-    generator's weights the discriminator's loss reaches."""
+    """Points of masked-token accuracy that the adversarial generator falls behind; and how many of
+    our generator's weights the discriminator's loss reaches."""
     table = printed("electra")["adversarial"]
-    shape: dict[str, Any] = {
-        "hidden_size": 16,
-        "num_heads": 1,
-        "intermediate_size": 64,
-        "embedding_size": 16,
-    }
-    model = electra_from(ElectraConfig(vocab_size=50, num_layers=1, **shape), size=1, tied="none")
+    model = electra_from(_narrow(16, vocab_size=50), size=1, tied="none")
     ids, at = torch.arange(5, 25)[None], torch.tensor([3, 8])
     loss = electra_loss()(model(ids, predict_at=at), {"labels": ids.flatten()[at]})["rtd"]
     weights = list(model.generator.parameters())
@@ -306,8 +316,9 @@ def _name_of_the_checkpoint() -> Settled:
 # ================================================================ what our own runs reached
 
 
-MEASURES = {"kinds": "slot-category probe", "jobs": "unstated-fact probe"}
-MEASURES["auc"] = "ROC-AUC"
+MEASURES = {
+    "kinds": "slot-category probe", "jobs": "unstated-fact probe", "auc": "ROC-AUC",
+}  # fmt: skip
 FULL = "generator 1/4"  # of the variants: embeddings all tied, λ on the discriminator
 
 
@@ -321,299 +332,66 @@ def _variants(runs: Sequence[str], measure: str = "kinds") -> Settled:
     return compared("07_variants", measure, runs, FULL, MEASURES[measure])
 
 
-LECTURE_000, LECTURE_001 = "source lecture 000", "source lecture 001"
-_ELECTRA: dict[str, Any] = {"who": LECTURE_000, "how": "computed"}
-
-CLAIMS = (
-    Claim(
-        id="E52",
-        they_say="replace token detection",
-        who="source lectures 000 and 001",
-        it_is="replaced token detection, RTD: what is detected is which tokens *were* replaced",
-        how="cited",
-        settled_by="cited: ELECTRA (Clark et al. 2020), section 2",
-    ),
-    Claim(
-        id="E32",
-        they_say="words are replaced instead of masked",
-        who=LECTURE_000,
-        it_is="both: the generator reads [MASK]; only the discriminator never sees one",
-        how="measured",
-        settled_by="what each network of our trained ELECTRA reads, here",
-        settle=_read_by_each,
-        accepts=is_((True, 0)),
-        rejected=(False, 0),
-    ),
-    Claim(
-        id="E61",
-        they_say="labels [0, 0, 1, 0, 0, 0], 1 = replaced",
-        who=LECTURE_001,
-        it_is=(
-            "the code's convention; the paper's D is P(original). And where the generator samples "
-            "the true word, nothing was replaced: label 0"
+CLAIMS = entries(
+    "07",
+    {
+        "E32": Check(_read_by_each, is_((True, 0)), (False, 0)),
+        # every masked position called replaced
+        "E61": Check(_right_draws, lambda value: 0 < value[0] < 1 and value[1] == 1.0, (0.9, 0.0)),
+        "slip 7 sign": Check(
+            _two_conventions, lambda found: found[0] < 1e-6 and found[1] > 0.1, (0.5, 0.0)
         ),
-        how="measured",
-        settled_by="labels of the words that our trained ELECTRA samples, here",
-        settle=_right_draws,
-        accepts=lambda value: 0 < value[0] < 1 and value[1] == 1.0,
-        rejected=(0.9, 0.0),  # every masked position called replaced
-    ),
-    Claim(
-        id="slip 7 sign",
-        they_say="D is the probability that a token is original; the code's labels say replaced",
-        who="ELECTRA, section 2, against the released code",
-        it_is="the same loss, with the sign of the logit turned; one must not mix the two",
-        how="computed",
-        settled_by="both losses on fixed random logits",
-        settle=_two_conventions,
-        accepts=lambda found: found[0] < 1e-6 and found[1] > 0.1,
-        rejected=(0.5, 0.0),
-    ),
-    Claim(
-        id="slip 7 mask",
-        they_say="every selected position becomes [MASK]",
-        who="ELECTRA, section 2",
-        it_is="in the released code 85% of them; 15% stay as they are, and no random words",
-        how="measured",
-        settled_by="the released mix on 300 sequences, counted here",
-        settle=_left_as_they_are,
-        accepts=all_near((0.85, 0.15), 0.02),
-        rejected=(1.0, 0.0),
-    ),
-    Claim(
-        id="E29",
-        they_say="L = L_disc + λ · L_MLM with λ = 50",
-        who=LECTURE_000,
-        it_is=(
-            "L_MLM + λ · L_disc: a yes or no is a small loss beside one word of 30,522, and λ "
-            "lifts it"
+        "slip 7 mask": Check(_left_as_they_are, all_near((0.85, 0.15), 0.02), (1.0, 0.0)),
+        "E29": Check(_loss_at_the_start, all_near((0.770, 0.0013), 0.001), (0.0013, 0.770)),
+        # were [MASK] the trouble
+        "ablation steps": Check(
+            _step_by_step, is_((0.0, 0.2, 0.2, 2.1, 2.8)), (0.0, 2.1, 2.1, 0.2, 2.8)
         ),
-        how="computed",
-        settled_by="both losses before any learning: ln V and ln 2, and at random initialisation",
-        settle=_shares_at_the_start,
-        accepts=all_near((0.770, 0.0013), 0.001),
-        rejected=(0.0013, 0.770),
-    ),
-    Claim(
-        id="ablation steps",
-        they_say="from BERT to ELECTRA in steps: 82.2, 82.4, 82.4, 84.3, 85.0",
-        who="ELECTRA, Table 5",
-        it_is="no [MASK] in what is read: 0.2 points; every token in the loss: most of the rest",
-        how="computed",
-        settled_by="differences in ELECTRA's Table 5",
-        settle=_step_by_step,
-        accepts=is_((0.0, 0.2, 0.2, 2.1, 2.8)),
-        rejected=(0.0, 2.1, 2.1, 0.2, 2.8),  # were [MASK] the trouble
-    ),
-    Claim(
-        id="all tokens",
-        they_say="the gain comes from learning from all tokens, not from 15%",
-        who="ELECTRA, Table 5; source lectures 000 and 001",
-        it_is="so for the most part: predicting words everywhere brings three quarters of it",
-        how="computed",
-        settled_by="differences in ELECTRA's Table 5",
-        settle=_all_tokens,
-        accepts=near(0.75, 0.005),
-        rejected=0.15,
-    ),
-    Claim(
-        id="generator size",
-        they_say="a generator of a quarter to half the discriminator's width is best",
-        who="ELECTRA, section 3.2",
-        it_is="so, of those the authors tried: as large as the discriminator is not better",
-        how="cited",
-        settled_by="cited: ELECTRA, section 3.2",
-    ),
-    Claim(
-        id="tying",
-        they_say="generator and discriminator share their embeddings",
-        who="ELECTRA, section 3.2; source lecture 000",
-        it_is="83.6 without, 84.3 with token embeddings, 84.4 with all weights: the former do it",
-        how="computed",
-        settled_by="the scores in ELECTRA's section 3.2",
-        settle=_tying,
-        accepts=is_((83.6, 84.3, 84.4)),
-        rejected=(84.4, 84.3, 83.6),
-    ),
-    Claim(
-        id="not adversarial",
-        they_say="trained against the discriminator, as in a GAN, the generator was worse",
-        who="ELECTRA, section 3.2",
-        it_is="masked-token accuracy 58% against 65%; ELECTRA's learns from its own loss alone",
-        how="computed",
-        settled_by="the accuracies in ELECTRA's section 3.2; gradients of our model, here",
-        settle=_not_adversarial,
-        accepts=is_((-7, 0)),
-        rejected=(7, 20),
-    ),
-    Claim(
-        id="E31",
-        they_say="faster training and inference",
-        settled_by="FLOPs of the blocks by formula",
-        it_is=(
-            "inference costs the same as BERT's of that size, and a training step *more*; what is "
-            "gained, is gained for the same FLOPs"
+        "all tokens": Check(_all_tokens, near(0.75, 0.005), 0.15),
+        "tying": Check(_tying, is_((83.6, 84.3, 84.4)), (84.4, 84.3, 83.6)),
+        "not adversarial": Check(_not_adversarial, is_((-7, 0)), (7, 20)),
+        "E31": Check(
+            _same_size, lambda value: value[0] == 1.0 and 1.05 < value[1] < 1.3, (0.25, 0.25)
         ),
-        settle=_same_size,
-        accepts=lambda value: value[0] == 1.0 and 1.05 < value[1] < 1.3,
-        rejected=(0.25, 0.25),
-        **_ELECTRA,
-    ),
-    Claim(
-        id="E30",
-        they_say="ELECTRA-large reaches BERT-large with 25% of its training compute",
-        settled_by="FLOPs in ELECTRA's Table 2",
-        it_is=(
-            "it reaches *RoBERTa* and XLNet with less than a quarter of theirs; BERT-large it "
-            "outdoes by 5 points, with 3.7 times its FLOPs"
+        "E30": Check(_quarter_of_whose, all_near((3.74, 0.222), 0.01), (0.25, 0.25)),
+        # BERT-base against BERT-large
+        "base against large": Check(
+            _base_against_large, all_near((1.1, 0.337), 0.001), (-1.8, 0.337)
         ),
-        settle=_quarter_of_whose,
-        accepts=all_near((3.74, 0.222), 0.01),
-        rejected=(0.25, 0.25),
-        **_ELECTRA,
-    ),
-    Claim(
-        id="base against large",
-        they_say="ELECTRA-base is competitive with BERT-large",
-        who=LECTURE_001,
-        it_is="better by 1.1 points, with a third of the FLOPs",
-        how="computed",
-        settled_by="ELECTRA's Tables 1 and 2",
-        settle=_base_against_large,
-        accepts=all_near((1.1, 0.337), 0.001),
-        rejected=(-1.8, 0.337),  # BERT-base against BERT-large
-    ),
-    Claim(
-        id="small against small",
-        they_say="ELECTRA-small is better than BERT-small",
-        who="ELECTRA, Table 1; source lecture 001",
-        it_is="by 4.8 points with the same FLOPs; it is also ahead of GPT",
-        how="computed",
-        settled_by="ELECTRA's Table 1",
-        settle=_small_against_small,
-        accepts=is_((4.8, 1.0)),
-        rejected=(-1.0, 1.0),  # after 6.25% of the steps
-    ),
-    Claim(
-        id="large, same FLOPs",
-        they_say="with the same compute ELECTRA is better",
-        who="ELECTRA, Table 2; source lecture 001",
-        it_is="so: 1.8 points over the authors' own BERT; trained longer, ahead of RoBERTa",
-        how="computed",
-        settled_by="ELECTRA's Table 2",
-        settle=_large_longer,
-        accepts=is_(1.8),
-        rejected=5.0,  # over the published BERT-large, which had fewer FLOPs
-    ),
-    Claim(
-        id="E45 ELECTRA",
-        they_say="ELECTRA-base: GLUE 81.6",
-        settled_by="ELECTRA's Table 1; the README of the released code",
-        it_is=(
-            "85.1 on development sets, 82.7 on test sets. One row of a table that mixes recipes; "
-            "only this row is read here"
+        # after 6.25% of the steps
+        "small against small": Check(_small_against_small, is_((4.8, 1.0)), (-1.0, 1.0)),
+        # over the published BERT-large, which had fewer FLOPs
+        "large, same FLOPs": Check(_large_longer, is_(1.8), 5.0),
+        "E45 ELECTRA": Check(_scores_of_base, is_((85.1, 82.7)), (81.6, 81.6)),
+        "E46 ELECTRA": Check(_cost_of_base, is_(1.0), 0.25),
+        "E63": Check(_name_of_the_checkpoint, is_((False, True)), (True, False)),
+        # points of another score
+        "ablation here": Check(
+            lambda: _steps_here("kinds"),
+            lambda value: max(value) < 0 and max(value[1], value[3]) < min(value[0], value[2]),
+            (0.2, 0.2, 2.1, 2.8),
         ),
-        settle=_scores_of_base,
-        accepts=is_((85.1, 82.7)),
-        rejected=(81.6, 81.6),
-        **_ELECTRA,
-    ),
-    Claim(
-        id="E46 ELECTRA",
-        they_say="ELECTRA-base: a quarter of BERT-base's training cost",
-        settled_by="FLOPs in ELECTRA's Table 1",
-        it_is="the same cost; it is better for it. Only this row of the column is read here",
-        settle=_cost_of_base,
-        accepts=is_(1.0),
-        rejected=0.25,
-        **_ELECTRA,
-    ),
-    Claim(
-        id="E63",
-        they_say="google/electra-base-discriminative",
-        who=LECTURE_001,
-        it_is="google/electra-base-discriminator",
-        how="computed",
-        settled_by="the names that load_pretrained knows, which are the repository's",
-        settle=_name_of_the_checkpoint,
-        accepts=is_((False, True)),
-        rejected=(True, False),
-    ),
-    Claim(
-        id="ablation here",
-        they_say="over BERT, in points: 0.2, 0.2, 2.1 with all tokens, 2.8 ELECTRA",
-        who="ELECTRA, Table 5",
-        it_is=(
-            "not here: after 800 steps BERT is ahead of every other ablation step, and the two "
-            "that predict replaced or not are last"
+        "ablation here, texts": Check(
+            lambda: _steps_here("jobs"),
+            lambda value: max(map(abs, value)) < 0.05,
+            (0.2, 0.2, 2.1, 2.8),
         ),
-        how="measured",
-        settled_by="the slot-category probe, data/results/07_stepping_stones.json",
-        settle=lambda: _steps_here("kinds"),
-        accepts=lambda value: max(value) < 0 and max(value[1], value[3]) < min(value[0], value[2]),
-        rejected=(0.2, 0.2, 2.1, 2.8),  # points of another score
-    ),
-    Claim(
-        id="ablation here, texts",
-        they_say="over BERT, in points: 0.2, 0.2, 2.1 with all tokens, 2.8 ELECTRA",
-        who="ELECTRA, Table 5",
-        it_is=("not told here: all are within a few points, and all below random initialisation"),
-        how="measured",
-        settled_by="the unstated-fact probe, data/results/07_stepping_stones.json",
-        settle=lambda: _steps_here("jobs"),
-        accepts=lambda value: max(map(abs, value)) < 0.05,
-        rejected=(0.2, 0.2, 2.1, 2.8),
-    ),
-    Claim(
-        id="ablation here, FLOPs",
-        they_say="at equal FLOPs: the same points",
-        who="ELECTRA, Table 5",
-        it_is=("not here: BERT, with 1,310 steps, is further ahead than at equal steps"),
-        how="measured",
-        settled_by="as many steps as cost what ELECTRA's do, data/results/07_stepping_stones.json",
-        settle=lambda: _steps_here("kinds", "equal arithmetic"),
-        accepts=lambda value: value[0] < -0.3,
-        rejected=(2.8,),
-    ),
-    Claim(
-        id="generator size here",
-        they_say="a generator of a quarter to half the discriminator's width is best",
-        who="ELECTRA, section 3.2",
-        it_is=(
-            "a half has a higher masked-token accuracy; the discriminator gains less than the "
-            "seeds differ"
+        "ablation here, FLOPs": Check(
+            lambda: _steps_here("kinds", "equal arithmetic"), lambda value: value[0] < -0.3, (2.8,)
         ),
-        how="measured",
-        settled_by="a half against a quarter, data/results/07_variants.json",
-        settle=lambda: _variants(("generator 1/2",)),
-        accepts=lambda value: abs(value[0]) < 0.1,
-        rejected=(2.0,),  # widths, not differences
-    ),
-    Claim(
-        id="tying here",
-        they_say="nothing shared 83.6, the token embeddings shared 84.3, all weights 84.4",
-        who="ELECTRA, section 3.2",
-        it_is=(
-            "so here too: without shared embeddings each seed is worse than the same seed with them"
+        # widths, not differences
+        "generator size here": Check(
+            lambda: _variants(("generator 1/2",)), lambda value: abs(value[0]) < 0.1, (2.0,)
         ),
-        how="measured",
-        settled_by="three seeds each, data/results/07_variants.json",
-        settle=lambda: _variants(("untied",)),
-        accepts=lambda value: -0.2 < value[0] < -0.03,
-        rejected=(83.6,),  # a score, not a difference
-    ),
-    Claim(
-        id="λ here",
-        they_say="L = L_disc + λ · L_MLM with λ = 50",
-        who="source lecture 000",
-        it_is=(
-            "λ belongs to the discriminator: on the generator, the ROC-AUC is far lower, though "
-            "above chance level"
+        # a score, not a difference
+        "tying here": Check(
+            lambda: _variants(("untied",)), lambda value: -0.2 < value[0] < -0.03, (83.6,)
         ),
-        how="measured",
-        settled_by="the same ELECTRA with λ on either loss, data/results/07_variants.json",
-        settle=lambda: _variants(("λ on the generator",), "auc"),
-        accepts=lambda value: -0.25 < value[0] < -0.1,
-        rejected=(-50.0,),  # λ, not a difference
-    ),
+        # λ, not a difference
+        "λ here": Check(
+            lambda: _variants(("λ on the generator",), "auc"),
+            lambda value: -0.25 < value[0] < -0.1,
+            (-50.0,),
+        ),
+    },
 )

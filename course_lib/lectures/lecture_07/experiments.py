@@ -1,14 +1,15 @@
 """Lecture 07's experiments: from BERT to ELECTRA at equal steps, its two ends also at equal
-arithmetic.
+FLOPs.
 
-`07_stepping_stones`: the five stones, all else equal. `07_variants`: ELECTRA with other generators,
-with other ties between its two networks, and with λ on the other loss. What is tested is the
-encoder that is kept, frozen: what a linear probe finds in its vectors."""
+`07_stepping_stones`: the five ablation steps, all else equal. `07_variants`: ELECTRA with other
+generators, with other ties between its two networks, and with λ on the other loss. What is tested
+is the encoder that is kept, frozen: what a linear probe finds in its vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from statistics import mean
 from typing import Any
 
@@ -23,7 +24,9 @@ from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.replaced_tokens import PAPER_MIX, electra_loss, replaced_labels
 from course_lib.objectives.sequences import Batch, PackedSequences
-from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
+from course_lib.teaching import results
+from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.results import outcome as outcome  # where page 07 imports it from
 from course_lib.text.tasks import LabelledSequences, SlotCategories, slot_categories, unstated_facts
 from course_lib.text.world import MicroWorld, story_sequences
 from course_lib.train.flops import step_flops
@@ -41,9 +44,9 @@ LAST = 50  # steps over which a training loss is averaged
 
 @dataclass(frozen=True)
 class ElectraRecipe:
-    """A stone of two layers, 128 wide, on a fixed finite set of stories.
+    """An ablation step of two layers, 128 wide, on a fixed finite set of stories.
 
-    generator: its width, as a share of the discriminator's; weights: of L_MLM and of L_Disc."""
+    generator: its width, as a fraction of the discriminator's; weights: of L_MLM and of L_Disc."""
 
     stone: str = "ELECTRA"
     steps: int = 800
@@ -61,7 +64,7 @@ FULL = ElectraRecipe()
 LONG = ElectraRecipe(steps=4_000)  # the one that is shipped
 CHECKPOINTS, NETWORKS = ("checkpoints",), ("micro_electra_generator", "micro_electra_discriminator")
 EQUAL_STEPS = {name: replace(FULL, stone=name) for name in ABLATION_STEPS}
-ENDS = ("BERT", "ELECTRA")  # also compared at equal arithmetic
+ENDS = ("BERT", "ELECTRA")  # also compared at equal FLOPs
 SEEDS = range(3)
 VARIANTS = {
     "generator 1/4": FULL,
@@ -73,7 +76,7 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class ElectraMaterial:
-    """What the stones read, and what their vectors are asked."""
+    """What the ablation steps read, and what their vectors are probed for."""
 
     world: MicroWorld
     train: PackedSequences
@@ -99,7 +102,7 @@ def prepare(world: MicroWorld | None = None) -> ElectraMaterial:
 
 
 def small_config(recipe: ElectraRecipe, world: MicroWorld) -> ElectraConfig:
-    """The network that is kept: two layers, 128 wide, tables of the same width, no dropout."""
+    """The network that is kept: two layers, 128 wide, embeddings of the same width, no dropout."""
     return ElectraConfig(
         vocab_size=world.special.vocab_size, max_positions=LENGTH, num_layers=2, hidden_size=128,
         num_heads=2, intermediate_size=512, embedding_size=128, hidden_dropout=0.0,
@@ -110,7 +113,7 @@ def small_config(recipe: ElectraRecipe, world: MicroWorld) -> ElectraConfig:
 def randomly_initialised(
     recipe: ElectraRecipe, world: MicroWorld, seed: int
 ) -> tuple[nn.Module, Objective]:
-    """The model of a recipe with fresh weights, and its loss."""
+    """The model of a recipe, randomly initialised, and its loss."""
     torch.manual_seed(seed)
     config = small_config(recipe, world)
     if recipe.stone == "ELECTRA":
@@ -120,7 +123,7 @@ def randomly_initialised(
 
 
 def batches_of(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> Any:
-    """Masked stories; every chosen position becomes [MASK], as in the paper."""
+    """Masked stories; every selected position becomes [MASK], as in the paper."""
     return pretraining_batches(
         material.train, material.world.special, batch_size=recipe.batch_size, rate=recipe.rate,
         seed=seed + 100, mix=PAPER_MIX,
@@ -146,7 +149,7 @@ def train_ablation_step(
 
 @torch.no_grad()
 def discriminator_logits(model: Electra, batches: Sequence[Batch]) -> tuple[Tensor, Tensor]:
-    """The discriminator's score and the label of every real token of these batches: (tokens,)."""
+    """The discriminator's logit and the label of every real token of these batches: (tokens,)."""
     logits, labels = [], []
     for batch in batches:
         out = model(**batch.inputs)
@@ -158,15 +161,16 @@ def discriminator_logits(model: Electra, batches: Sequence[Batch]) -> tuple[Tens
 
 
 def area_under_curve(logits: Tensor, labels: Tensor) -> float:
-    """How often a replaced token has a higher score than an original one: 0.5 is a coin, 1 is
-    always."""
+    """How often a replaced token has a higher logit than an original one: 0.5 is chance level, 1
+    is always."""
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(labels.numpy(), logits.float().numpy()))
 
 
 def measure(model: nn.Module, material: ElectraMaterial, seed: int = 0) -> dict[str, float]:
-    """What the kept encoder's vectors hold: jobs of heroes, kinds of words; and where there are
+    """What both probes find in the kept encoder's vectors ("kinds" is the slot-category probe,
+    "jobs" the unstated-fact probe); and where there are
     two networks, how well each does its own work on held-out stories."""
     encoder = kept_encoder(model).eval()
     found = {
@@ -191,7 +195,7 @@ def measure(model: nn.Module, material: ElectraMaterial, seed: int = 0) -> dict[
 
 
 def untrained(material: ElectraMaterial, seeds: Sequence[int] = range(3)) -> list[dict[str, float]]:
-    """The same measures of fresh weights: what any training must beat."""
+    """The same measures at random initialisation: what any training must beat."""
     recipe = EQUAL_STEPS["BERT"]
     return [
         measure(randomly_initialised(recipe, material.world, seed)[0], material) for seed in seeds
@@ -199,7 +203,7 @@ def untrained(material: ElectraMaterial, seeds: Sequence[int] = range(3)) -> lis
 
 
 def flops_a_step(recipe: ElectraRecipe, material: ElectraMaterial) -> int:
-    """Operations of a training step, mean of five batches, generator included."""
+    """FLOPs of a training step, mean of five batches, generator included."""
     model, loss = randomly_initialised(recipe, material.world, 0)
     batches = batches_of(recipe, material, 0)
     return round(mean(step_flops(model, loss, batches(step)) for step in range(5)))
@@ -207,7 +211,7 @@ def flops_a_step(recipe: ElectraRecipe, material: ElectraMaterial) -> int:
 
 def equal_flops(costs: Mapping[str, int]) -> dict[str, ElectraRecipe]:
     """BERT with as many steps as cost what ELECTRA's steps cost, and ELECTRA itself; costs: of one
-    step, by stone."""
+    step, by ablation step."""
     return {
         name: replace(FULL, stone=name, steps=round(FULL.steps * costs["ELECTRA"] / costs[name]))
         for name in ENDS
@@ -227,10 +231,9 @@ def one_run(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> dict
     return kept(f"07-{recipe.stone}", {"seed": seed, **asdict(recipe)}, material.world, run)
 
 
-def replay(material: ElectraMaterial) -> list[float]:
+def replay(recipe: ElectraRecipe, material: ElectraMaterial) -> list[float]:
     """The first losses of ELECTRA, seed 0, in float32: alike on every machine to six digits."""
-    _, history = train_ablation_step(FULL, material, steps=REPLAYED)
-    return history.losses["total"]
+    return train_ablation_step(recipe, material, steps=REPLAYED)[1].losses["total"]
 
 
 def build_ablation_steps() -> dict[str, Any]:
@@ -239,56 +242,35 @@ def build_ablation_steps() -> dict[str, Any]:
     costs = {name: flops_a_step(recipe, material) for name, recipe in EQUAL_STEPS.items()}
     recipes = {f"equal steps: {name}": recipe for name, recipe in EQUAL_STEPS.items()}
     recipes |= {f"equal arithmetic: {s}": recipe for s, recipe in equal_flops(costs).items()}
-    return {
-        "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
-        **made_with(material.world, PRECISION),
-        "replay": replay(material),
-        "flops_a_step": costs,
-        "untrained": untrained(material),
-        "runs": {
-            name: [one_run(recipe, material, seed) for seed in SEEDS]
-            for name, recipe in recipes.items()
-        },
-    }
+    return _compared(recipes, material, flops_a_step=costs, untrained=untrained(material))
 
 
 def build_variants() -> dict[str, Any]:
     """What data/results/07_variants.json holds."""
     material = prepare()
-    return {
-        "recipes": {name: asdict(recipe) for name, recipe in VARIANTS.items()},
-        **made_with(material.world, PRECISION),
-        "replay": replay(material),
-        "flops_a_step": {name: flops_a_step(r, material) for name, r in VARIANTS.items()},
-        "runs": {
-            name: [one_run(recipe, material, seed) for seed in SEEDS]
-            for name, recipe in VARIANTS.items()
-        },
-    }
+    costs = {name: flops_a_step(recipe, material) for name, recipe in VARIANTS.items()}
+    return _compared(VARIANTS, material, flops_a_step=costs)
 
 
-def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
-    """For each recipe that has the measure, what each seed reached: "kinds", "jobs", "auc" …"""
-    runs = {name: runs for name, runs in found["runs"].items() if measure in runs[0]}
-    return {name: [run[measure] for run in of] for name, of in runs.items()}
+def _compared(
+    recipes: Mapping[str, ElectraRecipe], material: ElectraMaterial, **more: Any
+) -> dict[str, Any]:
+    return compared_runs(
+        recipes, SEEDS, material.world, lambda recipe, seed: one_run(recipe, material, seed),
+        precision=PRECISION, replay=replay(FULL, material), **more,
+    )  # fmt: skip
 
 
-def summary(found: Mapping[str, Any]) -> str:
-    """The outcome, a line a recipe."""
-    lines = [f"fresh weights: {found['untrained'][0]}"] if "untrained" in found else []
-    for name, runs in found["runs"].items():
-        measures = [k for k in ("kinds", "jobs", "auc", "words_by_generator") if k in runs[0]]
-        said = ", ".join(f"{k} {in_words([run[k] for run in runs])}" for k in measures)
-        steps = found["recipes"][name]["steps"]
-        lines.append(f"{name} ({steps} steps): {said}")
-    return "\n".join(lines)
+summary = partial(
+    results.summary, measures=("kinds", "jobs", "auc", "words_by_generator"), aside=("untrained",)
+)
 
 
 # ---------------------------------------------------------------- the one that is shipped
 
 
 def micro_electra() -> Electra:
-    """The ELECTRA that the course ships, frozen: both networks, sharing their tables."""
+    """The ELECTRA that the course ships, frozen: both networks, sharing their embeddings."""
     generator, discriminator = (load(data_path(*CHECKPOINTS, f"{n}.safetensors")) for n in NETWORKS)
     assert isinstance(generator, BertForMaskedLM)
     assert isinstance(discriminator, BertForReplacedTokens)
@@ -318,14 +300,10 @@ def build_electra() -> dict[str, Any]:
 
     trained = kept("07-electra", asdict(LONG), material.world, run, files=paths)
     write_manifest(data_root())
-    _, first = train_ablation_step(LONG, material, steps=REPLAYED)
-    return {
-        "recipes": {"ELECTRA": asdict(LONG)},
-        **made_with(material.world, PRECISION),
-        "replay": first.losses["total"],
-        "runs": {"ELECTRA": [trained["about"]]},
-        "weights": trained["weights"],
-    }
+    return compared_runs(
+        {"ELECTRA": LONG}, (0,), material.world, lambda *_: trained["about"], precision=PRECISION,
+        replay=replay(LONG, material), weights=trained["weights"],
+    )  # fmt: skip
 
 
 RESULTS = {

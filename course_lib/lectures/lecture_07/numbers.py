@@ -10,15 +10,15 @@ from typing import Any
 
 import torch
 
-from course_lib import MicroWorld, bert, count_parameters, electra, published
-from course_lib.config import encoder_flops
-from course_lib.family.electra import GENERATOR_SIZE, ElectraConfig, generator_config
+from course_lib import MicroWorld, bert, count_parameters, electra
+from course_lib.family.electra import ElectraConfig
 from course_lib.objectives.replaced_tokens import RELEASED_MIX
-from course_lib.teaching.claims import claims, printed
-from course_lib.teaching.results import read_result
+from course_lib.teaching.claims import claims, printed, settled
+from course_lib.teaching.numbers import percent
+from course_lib.teaching.results import outcome, stored
 
 from .exercises.steps import published_step, training_step
-from .experiments import FULL, LONG, SEEDS, micro_electra, outcome
+from .experiments import FULL, LONG, SEEDS, micro_electra
 from .views.corruptor import Corruption, corrupt_and_detect
 
 TOKENS = 128  # of the text whose FLOPs are counted
@@ -26,12 +26,12 @@ TOKENS = 128  # of the text whose FLOPs are counted
 GUESSED_RIGHT = 4  # of ten masked words, in the first guess
 
 
-def _replaced_share() -> str:
-    """What the first guess asks for: the share masked, less what was guessed right."""
+def _fraction_replaced() -> str:
+    """What the first guess asks for: the fraction masked, less what was guessed right."""
     return f"{FULL.rate * (1 - GUESSED_RIGHT / 10):.0%}"
 
 
-def _weight() -> int:
+def disc_weight() -> int:
     return int(printed("electra")["loss"]["disc_weight"])
 
 
@@ -40,7 +40,8 @@ def _at_the_start() -> tuple[float, float]:
     return log(ElectraConfig().vocab_size), log(2)
 
 
-def discs_share(disc_weight: float, mlm_weight: float) -> float:
+def disc_fraction(disc_weight: float, mlm_weight: float) -> float:
+    """The discriminator's part of the loss of networks that guess."""
     mlm, disc = _at_the_start()
     return disc_weight * disc / (disc_weight * disc + mlm_weight * mlm)
 
@@ -50,18 +51,11 @@ def _adversarial(who: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _bert_base() -> int:
+def bert_encoder() -> int:
     """BERT-base's encoder without its pooler."""
     with torch.device("meta"):
         model = bert("base")
         return count_parameters(model) - count_parameters(model.pooler)
-
-
-def _step_adds() -> float:
-    """The generator's FLOPs, as a fraction of the discriminator's, base, blocks forward."""
-    config = published("electra", "base", ElectraConfig)
-    small = generator_config(config, GENERATOR_SIZE["base"])
-    return encoder_flops(small, TOKENS) / encoder_flops(config, TOKENS)
 
 
 def _base_step_adds() -> str:
@@ -81,7 +75,7 @@ def _parameters(size: str) -> tuple[int, int, int]:
     return count_parameters(model.discriminator.encoder), head, adds
 
 
-STORY, SHARE, DRAW = (4, 1), 0.2, 1  # seed and number of a held-out story; fraction masked; seed
+STORY, MASKED, SEED = (4, 1), 0.2, 1  # seed and number of a held-out story; fraction masked; seed
 
 
 @lru_cache(maxsize=1)
@@ -90,71 +84,51 @@ def _world() -> MicroWorld:
 
 
 @lru_cache(maxsize=1)
-def _corruption() -> Corruption:
+def corruption_shown() -> Corruption:
     seed, number = STORY
     story = _world().stories(number + 1, seed=seed, split="heldout")[number]
     text = " ".join(story.sentences[:3])
-    return corrupt_and_detect(micro_electra(), _world().tokenizer, text, SHARE, DRAW)
+    return corrupt_and_detect(micro_electra(), _world().tokenizer, text, MASKED, SEED)
 
 
-def _said_of_the_story() -> dict[str, str]:
+def _story_counts() -> dict[str, int]:
     """Counts of the picture, for slide and notes."""
-    corruption = _corruption()
-    pairs = list(zip(corruption.selected, corruption.replaced, corruption.called, strict=True))
-    hidden = sum(selected for selected, _, _ in pairs)
-    replaced = sum(r for _, r, _ in pairs)
-    found = sum(r and c for _, r, c in pairs)
-    alarms = sum(c and not r for _, r, c in pairs)
+    shown = corruption_shown()
+    pairs = list(zip(shown.replaced, shown.called, strict=True))
+    masked, replaced = sum(shown.selected), sum(shown.replaced)
     return {
-        "hidden": str(hidden), "replaced": str(replaced), "right": str(hidden - replaced),
-        "found": str(found), "alarms": str(alarms),
+        "hidden": masked, "replaced": replaced, "right": masked - replaced,
+        "found": pairs.count((True, True)), "alarms": pairs.count((False, True)),
     }  # fmt: skip
 
 
-def _story_count(name: str) -> Callable[[], str]:
-    def count() -> str:
-        return _said_of_the_story()[name]
-
-    return count
-
-
-def _read(name: str) -> dict[str, Any]:
-    try:
-        return read_result(name)
-    except FileNotFoundError as missing:
-        raise RuntimeError(
-            f"data/results/{name}.json is not there, and this slide shows what it holds. "
-            "`python -m course_lib.teaching.results 07` makes it (hours on two cores)."
-        ) from missing
-
-
-@lru_cache(maxsize=1)
-def _long() -> dict[str, Any]:
-    return _read("07_electra")["runs"]["ELECTRA"][0]
-
-
 def looks_at(measure: str) -> list[tuple[float, float]]:
-    return [(look["step"], look[measure]) for look in _long()["curve"]]
+    """What the shipped ELECTRA reached, by step."""
+    curve = stored("07_electra")["runs"]["ELECTRA"][0]["curve"]
+    return [(look["step"], look[measure]) for look in curve]
 
 
-def _first_look(measure: str, last: bool = False) -> str:
-    return f"{looks_at(measure)[-1 if last else 0][1]:.0%}"
+def _look(measure: str, which: int) -> str:
+    return f"{looks_at(measure)[which][1]:.0%}"
 
 
-@lru_cache(maxsize=1)
-def _found() -> dict[str, Any]:
-    return _read("07_stepping_stones")
+def _steps() -> dict[str, Any]:
+    return stored("07_stepping_stones")
 
 
-def _cost(step: str) -> float:
+def variants() -> dict[str, Any]:
+    return stored("07_variants")
+
+
+def cost(step: str) -> float:
     """FLOPs of a step, as a multiple of BERT's."""
-    costs = _found()["flops_a_step"]
+    costs = _steps()["flops_a_step"]
     return float(costs[step] / costs["BERT"])
 
 
 def _all_tokens_cost() -> str:
     """FLOPs of a step with all tokens predicted, as a multiple of those with the masked ones."""
-    return f"{_cost('All-tokens MLM') / _cost('Replace MLM'):.1f}"
+    return f"{cost('All-tokens MLM') / cost('Replace MLM'):.1f}"
 
 
 def _constant_loss() -> str:
@@ -163,60 +137,51 @@ def _constant_loss() -> str:
     return f"{-p * log(p) - (1 - p) * log(1 - p):.2f}"
 
 
-def _paper(step: str) -> float:
+def paper_score(step: str) -> float:
     return float(printed("electra")["stones"][step])
 
 
-def _all_tokens_share() -> str:
-    """Of ELECTRA's gain over BERT, what predicting words everywhere brings (Table 5)."""
-    start = _paper("BERT")
-    return f"{(_paper('All-tokens MLM') - start) / (_paper('ELECTRA') - start):.0%}"
+def slot_categories(step: str, setting: str = "equal steps") -> list[float]:
+    """The slot-category probe of each seed."""
+    return outcome(_steps(), "kinds")[f"{setting}: {step}"]
 
 
-def _kinds(step: str, setting: str = "equal steps") -> list[float]:
-    return outcome(_found(), "kinds")[f"{setting}: {step}"]
+def _slots(step: str, setting: str = "equal steps") -> str:
+    return percent(slot_categories(step, setting))
 
 
-def _percent_kinds(step: str, setting: str = "equal steps") -> str:
-    return f"{mean(_kinds(step, setting)):.0%}"
-
-
-def _bert_steps() -> int:
+def bert_steps() -> int:
     """As many of BERT's steps as cost what ELECTRA's steps cost."""
-    return int(_found()["recipes"]["equal arithmetic: BERT"]["steps"])
+    return int(_steps()["recipes"]["equal arithmetic: BERT"]["steps"])
 
 
-def _fresh(measure: str) -> float:
-    return mean(one[measure] for one in _found()["untrained"])
+def untrained(measure: str) -> float:
+    """At random initialisation."""
+    return mean(one[measure] for one in _steps()["untrained"])
 
 
-def _here(step: str) -> float:
+def slot_percent(step: str) -> float:
     """In percent, as printed, so that differences are those of the printed numbers."""
-    return round(100 * mean(_kinds(step)), 1)
+    return round(100 * mean(slot_categories(step)), 1)
 
 
 def _less(better: str, worse: str) -> str:
     """Points by which one ablation step is ahead of another here."""
-    points = _here(better) - _here(worse)
-    assert points > 0, (better, worse)
-    return f"{points:.1f}"
+    ahead = slot_percent(better) - slot_percent(worse)
+    assert ahead > 0, (better, worse)
+    return f"{ahead:.1f}"
 
 
-def _bert_jobs(setting: str) -> str:
-    """BERT on the second probe."""
-    return f"{mean(outcome(_found(), 'jobs')[f'{setting}: BERT']):.0%}"
+def _bert_facts(setting: str) -> str:
+    """BERT on the unstated-fact probe."""
+    return percent(outcome(_steps(), "jobs")[f"{setting}: BERT"])
 
 
-def _jobs() -> list[float]:
-    """What each trained recipe reached on the second probe, in the mean over its seeds."""
-    found = [mean(of) for of in outcome(_found(), "jobs").values()]
-    assert max(found) < _fresh("jobs")  # as the notes say
+def _facts() -> list[float]:
+    """What each trained recipe reached on the unstated-fact probe, in the mean over its seeds."""
+    found = [mean(of) for of in outcome(_steps(), "jobs").values()]
+    assert max(found) < untrained("jobs")  # as the notes say
     return found
-
-
-@lru_cache(maxsize=1)
-def variants() -> dict[str, Any]:
-    return _read("07_variants")
 
 
 def _variant(name: str, measure: str = "kinds") -> float:
@@ -224,18 +189,18 @@ def _variant(name: str, measure: str = "kinds") -> float:
 
 
 def _wrong_term(measure: str) -> str:
-    """With λ on the wrong term: telling apart gets worse and kinds better, as the slide says."""
+    """With λ on the wrong term: ROC-AUC falls, the slot-category probe rises, as the slide says."""
     wrong, right = (_variant(name, measure) for name in ("λ on the generator", "generator 1/4"))
     assert (wrong > right) == (measure == "kinds")
     return f"{wrong:.0%}"
 
 
-def _untied_kinds() -> str:
+def _untied() -> str:
     assert _variant("untied") < _variant("generator 1/4")
     return f"{_variant('untied'):.0%}"
 
 
-def _price(row: str) -> tuple[float, float]:
+def price(row: str) -> tuple[float, float]:
     """FLOPs of pre-training and GLUE mean of a row of Tables 1 and 2."""
     paper = printed("electra")
     found = paper["small"].get(row) or paper["large"][row]
@@ -244,96 +209,97 @@ def _price(row: str) -> tuple[float, float]:
 
 
 def _quotient(above: str, below: str) -> float:
-    return _price(above)[0] / _price(below)[0]
+    return price(above)[0] / price(below)[0]
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
     "adversarial": lambda: _adversarial("adversarial"),
     "all_tokens_cost": _all_tokens_cost,
-    "all_tokens_share": _all_tokens_share,
-    "all_words_kinds": lambda: _percent_kinds("All-tokens MLM"),
+    "all_tokens_part": lambda: f"{settled('07', 'all tokens').value:.0%}",
+    "all_words_slots": lambda: _slots("All-tokens MLM"),
     "all_words_lose": lambda: _less("Replace MLM", "All-tokens MLM"),
     "all_yes_no_lose": lambda: _less("ELECTRA 15%", "ELECTRA"),
-    "base_gain": lambda: f"{_price('electra_base')[1] - _price('bert_base')[1]:.1f}",
+    "base_gain": lambda: f"{price('electra_base')[1] - price('bert_base')[1]:.1f}",
     "base_percent_of_large": lambda: f"{_quotient('electra_base', 'bert_large'):.0%}",
     "base_step_adds": _base_step_adds,
     "base_of_large": lambda: f"{_quotient('electra_base', 'bert_large'):.2f}",
-    "bert_jobs": lambda: _bert_jobs("equal steps"),
-    "bert_jobs_flops": lambda: _bert_jobs("equal arithmetic"),
-    "bert_kinds": lambda: _percent_kinds("BERT"),
-    "bert_kinds_flops": lambda: _percent_kinds("BERT", "equal arithmetic"),
-    "bert_small": lambda: _price("bert_small")[1],
-    "bert_steps": _bert_steps,
+    "bert_facts": lambda: _bert_facts("equal steps"),
+    "bert_facts_flops": lambda: _bert_facts("equal arithmetic"),
+    "bert_slots": lambda: _slots("BERT"),
+    "bert_slots_flops": lambda: _slots("BERT", "equal arithmetic"),
+    "bert_small": lambda: price("bert_small")[1],
+    "bert_steps": bert_steps,
     "best_from": lambda: f"{printed('electra')['generator']['best'][0]:g}",
     "best_to": lambda: f"{printed('electra')['generator']['best'][1]:g}",
     "by_mlm": lambda: _adversarial("mlm"),
     "claims_in_all": lambda: len(claims("07")),
     "constant_loss": _constant_loss,
-    "cost_electra": lambda: f"{_cost('ELECTRA'):.2f}",
+    "cost_electra": lambda: f"{cost('ELECTRA'):.2f}",
     "electra_generator": lambda: f"{_variant('generator 1/4', 'words_by_generator'):.0%}",
-    "electra_kinds": lambda: _percent_kinds("ELECTRA"),
+    "electra_slots": lambda: _slots("ELECTRA"),
     "encoder_small": lambda: _parameters("small")[0],
     "encoder_large": lambda: _parameters("large")[0],
-    "encoder_base": _bert_base,
-    "fresh_jobs": lambda: f"{_fresh('jobs'):.0%}",
-    "fresh_kinds": lambda: f"{_fresh('kinds'):.0%}",
+    "encoder_base": bert_encoder,
+    "random_facts": lambda: f"{untrained('jobs'):.0%}",
+    "random_slots": lambda: f"{untrained('kinds'):.0%}",
     "generator_adds": lambda: f"{_parameters('base')[2] / 1e6:.2f}",
     "head_base": lambda: _parameters("base")[1],
-    "glue_400k": lambda: _price("electra_400k")[1],
-    "glue_base": lambda: _price("electra_base")[1],
-    "glue_bert_large": lambda: _price("bert_large")[1],
-    "glue_roberta": lambda: _price("roberta_500k")[1],
-    "half_kinds": lambda: f"{_variant('generator 1/2'):.0%}",
+    "glue_400k": lambda: price("electra_400k")[1],
+    "glue_base": lambda: price("electra_base")[1],
+    "glue_bert_large": lambda: price("bert_large")[1],
+    "glue_roberta": lambda: price("roberta_500k")[1],
+    "half_slots": lambda: f"{_variant('generator 1/2'):.0%}",
     "inference": lambda: f"{printed('electra')['inference']['electra_base'] / 1e9:.0f}",
-    "jobs_least": lambda: f"{min(_jobs()):.0%}",
-    "jobs_most": lambda: f"{max(_jobs()):.0%}",
-    "lam": _weight,
-    "large_gain": lambda: f"{_price('electra_400k')[1] - _price('own_bert')[1]:.1f}",
-    "last_gain": lambda: f"{_paper('ELECTRA') - _paper('All-tokens MLM'):.1f}",
+    "facts_least": lambda: f"{min(_facts()):.0%}",
+    "facts_most": lambda: f"{max(_facts()):.0%}",
+    "disc_weight": disc_weight,
+    "large_gain": lambda: f"{price('electra_400k')[1] - price('own_bert')[1]:.1f}",
+    "last_gain": lambda: f"{paper_score('ELECTRA') - paper_score('All-tokens MLM'):.1f}",
     "left_alone": lambda: f"{RELEASED_MIX[2]:.0%}",
-    "long_auc_first": lambda: _first_look("auc"),
-    "long_auc_last": lambda: _first_look("auc", last=True),
+    "long_auc_first": lambda: _look("auc", 0),
+    "long_auc_last": lambda: _look("auc", -1),
     "long_first_step": lambda: looks_at("auc")[0][0],
-    "long_gen_last": lambda: _first_look("words_by_generator", last=True),
-    "long_kinds_first": lambda: _first_look("kinds"),
-    "long_kinds_last": lambda: _first_look("kinds", last=True),
-    "long_replaced_first": lambda: f"{looks_at('replaced')[0][1]:.0%}",
-    "long_replaced_last": lambda: f"{looks_at('replaced')[-1][1]:.0%}",
+    "long_gen_last": lambda: _look("words_by_generator", -1),
+    "long_slots_first": lambda: _look("kinds", 0),
+    "long_slots_last": lambda: _look("kinds", -1),
+    "long_replaced_first": lambda: _look("replaced", 0),
+    "long_replaced_last": lambda: _look("replaced", -1),
     "long_steps": lambda: LONG.steps,
     "micro_vocab": lambda: _world().tokenizer.vocab_size,
-    "no_mask_gain": lambda: f"{_paper('Replace MLM') - _paper('BERT'):.1f}",
+    "no_mask_gain": lambda: f"{paper_score('Replace MLM') - paper_score('BERT'):.1f}",
     "no_mask_loses": lambda: _less("BERT", "Replace MLM"),
     "of_large": lambda: f"{_quotient('electra_400k', 'bert_large'):.1f}",
     "of_roberta": lambda: f"{_quotient('electra_400k', 'roberta_500k'):.2f}",
     "rate": lambda: f"{FULL.rate:.0%}",
-    "replace_kinds": lambda: _percent_kinds("Replace MLM"),
-    "replaced_share": _replaced_share,
+    "replace_slots": lambda: _slots("Replace MLM"),
+    "guess_replaced": _fraction_replaced,
     "right_of_ten": lambda: GUESSED_RIGHT,
     "seeds": lambda: len(SEEDS),
-    "share_lecture": lambda: f"{discs_share(1, _weight()):.2%}",
-    "share_paper": lambda: f"{discs_share(_weight(), 1):.0%}",
+    "disc_part_lecture": lambda: f"{disc_fraction(1, disc_weight()):.2%}",
+    "disc_part_paper": lambda: f"{disc_fraction(disc_weight(), 1):.0%}",
     "shortest": lambda: printed("electra")["shortest"]["glue"],
-    "small_gain": lambda: f"{_price('electra_small')[1] - _price('bert_small')[1]:.1f}",
+    "small_gain": lambda: f"{price('electra_small')[1] - price('bert_small')[1]:.1f}",
     "start_disc": lambda: f"{_at_the_start()[1]:.3f}",
     "start_mlm": lambda: f"{_at_the_start()[0]:.2f}",
-    "step_adds": lambda: f"{_step_adds():.0%}",
+    "step_adds": lambda: f"{settled('07', 'E31').value[1] - 1:.0%}",
     "steps": lambda: FULL.steps,
-    "story_share": lambda: f"{SHARE:.0%}",
+    "story_rate": lambda: f"{MASKED:.0%}",
     "tied_all": lambda: printed("electra")["tying"]["all"],
     "tied_none": lambda: printed("electra")["tying"]["none"],
     "tied_tokens": lambda: printed("electra")["tying"]["tokens"],
-    "told_apart": lambda: f"{_variant('generator 1/4', 'auc'):.0%}",
-    "untied_kinds": _untied_kinds,
+    "auc": lambda: f"{_variant('generator 1/4', 'auc'):.0%}",
+    "untied_slots": _untied,
     "vocab": lambda: ElectraConfig().vocab_size,
-    "whole_gain": lambda: f"{_paper('ELECTRA') - _paper('BERT'):.1f}",
+    "whole_gain": lambda: f"{paper_score('ELECTRA') - paper_score('BERT'):.1f}",
     "words_at_all": lambda: _less("All-tokens MLM", "ELECTRA"),
     "words_at_masked": lambda: _less("Replace MLM", "ELECTRA 15%"),
-    "wrong_apart": lambda: _wrong_term("auc"),
-    "wrong_kinds": lambda: _wrong_term("kinds"),
-    **{
-        f"story_{name}": _story_count(name)
-        for name in ("hidden", "replaced", "right", "found", "alarms")
-    },
+    "wrong_auc": lambda: _wrong_term("auc"),
+    "wrong_slots": lambda: _wrong_term("kinds"),
+    "story_alarms": lambda: _story_counts()["alarms"],
+    "story_found": lambda: _story_counts()["found"],
+    "story_masked": lambda: _story_counts()["hidden"],
+    "story_replaced": lambda: _story_counts()["replaced"],
+    "story_right": lambda: _story_counts()["right"],
 }
 
 TYPED = {

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.config import encoder_flops, published
-from course_lib.encoder import Encoder, count_parameters
+from course_lib.encoder import Encoder
 from course_lib.family.deberta import (
     DebertaConfig,
     DebertaForMaskedLM,
@@ -31,17 +31,20 @@ from course_lib.kernels.positions import position_rows, row_table, score_scale
 from course_lib.objectives.sift import sift_loss
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import (
-    Claim,
+    Check,
     Settled,
     all_near,
     compared,
+    entries,
     is_,
     near,
+    parameters,
     printed,
     result,
 )
+from course_lib.teaching.results import outcome
 
-from .experiments import LENGTH, NARROW, outcome
+from .experiments import LENGTH, NARROW
 from .views import score_statistics
 
 HEAD = 64  # width of a head at the published sizes
@@ -62,21 +65,21 @@ def _scaled() -> Settled:
     entropy = tuple(drawn.entropy(scale) for scale in drawn.scales)
     given = ((None, None), (table, None), (table, table))
     counted = tuple(round(score_scale(HEAD, *tables) ** 2 / HEAD) for tables in given)
-    fresh = _share_at_the_start(deberta_v3), _share_at_the_start(deberta)
+    start = _variance_at_the_start(deberta_v3), _variance_at_the_start(deberta)
     tokens = drawn.scores.shape[-1]
     said = (
         f"entries of variance 1: variance {spread[0]:.2f} after sqrt(d), {spread[1]:.2f} after "
         f"sqrt(3d); softmax of {entropy[0]:.2f} and {entropy[1]:.2f} nats ({tokens} equal "
         f"probabilities have {math.log(tokens):.2f}). With one, two and three terms our code "
         f"divides by the root of {counted[0]}d, {counted[1]}d, {counted[2]}d. At random "
-        f"initialisation a position term has {fresh[0]:.0%} of the variance of content-to-content "
-        f"(second generation), {fresh[1]:.2%} (first)"
+        f"initialisation a position term has {start[0]:.0%} of the variance of content-to-content "
+        f"(second generation), {start[1]:.2%} (first)"
     )
-    return Settled((*spread, *entropy, *counted, *fresh), said)
+    return Settled((*spread, *entropy, *counted, *start), said)
 
 
 @torch.no_grad()
-def _share_at_the_start(make: Callable[..., Encoder]) -> float:
+def _variance_at_the_start(make: Callable[..., Encoder]) -> float:
     """Variance of a position term in the first block of an untrained small model, mean of both,
     as a fraction of that of content-to-content."""
     torch.manual_seed(0)
@@ -155,8 +158,8 @@ def _unlike(tokens: int = 20, span: int = 8) -> tuple[int, ...]:
     key = torch.randn(1, 1, tokens, HEAD, generator=draw)
     table = torch.randn(1, 2 * span, HEAD, generator=draw)
     rows = position_rows(tokens, span)
-    asks = table[0, row_table(rows).T]  # (T, T, D): of the pair (i, j), the row δ(j, i)
-    paper = (asks * key[0, 0]).sum(-1)  # (T, T)
+    queries = table[0, row_table(rows).T]  # (T, T, D): of the pair (i, j), the row δ(j, i)
+    paper = (queries * key[0, 0]).sum(-1)  # (T, T)
     turned = torch.cat([table[:, -1:], table[:, 1:].flip(1)], dim=1)  # row k + m <-> row k − m
     code = score_parts(key, key, None, turned, rows).position_to_content
     assert code is not None
@@ -217,25 +220,34 @@ def _what_the_decoder_has() -> Settled:
         before = model(torch.arange(5, 15)[None]).hidden_states[-2]
     visits = [(x, asking) for x, asking in seen if asking is not None]
     reads = all(torch.equal(x, before) for x, _ in visits)
-    asks = any(torch.equal(asking, before) for _, asking in visits)
+    queries = any(torch.equal(asking, before) for _, asking in visits)
     weights = {name: tuple(one.shape) for name, one in decoder.named_parameters()}
     said = ", ".join(f"{name} {shape}" for name, shape in weights.items())
     said = (
         f"of its own the decoder has {said}; it visits the last block {len(visits)} times more, "
         f"key and value made from the same input: {'yes' if reads else 'no'}; the query: "
-        f"{'yes' if asks else 'no'}"
+        f"{'yes' if queries else 'no'}"
     )
     reached = outcome(result("08_queue"), "accuracy")
     named = tuple(mean(reached[NEAR + way]) for way in ("decoder", *OTHER_WAYS))
     said += f". Of a queue {named[0]:.0%} is named with it, {named[1]:.0%} by concatenation, "
     said += f"{named[2]:.0%} with neither"
-    return Settled((len(weights), len(visits), reads, asks, *named), said)
+    return Settled((len(weights), len(visits), reads, queries, *named), said)
+
+
+class Clipping(NamedTuple):
+    """A model's gradient clipped, and the same model's embeddings perturbed by SiFT."""
+
+    before: float  # the gradient's norm
+    after: float
+    changed: float  # the largest difference of an output, by clipping
+    apart: float  # of the printed formula from torch's clipping, as a fraction of `after`
+    perturbed: float  # how far SiFT's perturbation moves the outputs: symmetric KL, nats a token
+    longer: float  # times that with embeddings ten times as long
 
 
 @lru_cache(maxsize=1)
-def _clipped_and_perturbed() -> tuple[float, float, float, float]:
-    """What clipping changes in the outputs; how far the printed formula is from clipping; how far
-    SiFT's perturbation moves them, in nats; and times that with embeddings ten times as long."""
+def clipped_and_perturbed() -> Clipping:
     model, ids = _tiny(), torch.arange(5, 15)[None]
     embeddings: Any = model.encoder.embeddings
     weights = list(model.parameters())
@@ -249,13 +261,18 @@ def _clipped_and_perturbed() -> tuple[float, float, float, float]:
 
     with torch.no_grad():  # as it is read again after the clipping, to the bit
         before = answer()
-    F.cross_entropy(answer().flatten(0, 1), ids.flatten()).backward()
-    slopes = [one.grad.clone() for one in weights if one.grad is not None]
-    size, most = float(torch.stack([slope.norm() for slope in slopes]).norm()), 0.1
-    torch.nn.utils.clip_grad_norm_(weights, most)
-    cut = [one.grad for one in weights if one.grad is not None]
+    loss = F.cross_entropy(answer().flatten(0, 1), ids.flatten())
+    slopes = torch.autograd.grad(loss, weights, materialize_grads=True)
+    for weight, slope in zip(weights, slopes, strict=True):
+        weight.grad = slope.clone()
+    most = 0.1
+    size = float(torch.nn.utils.clip_grad_norm_(weights, most))
     formula = [slope / max(1.0, size / most) for slope in slopes]  # g / max(1, ‖g‖/γ)
-    apart = max(float((a - b).abs().max()) for a, b in zip(cut, formula, strict=True))
+    apart = max(
+        float((weight.grad - slope).abs().max())
+        for weight, slope in zip(weights, formula, strict=True)
+        if weight.grad is not None
+    )
     with torch.no_grad():
         changed = float((answer() - before).abs().max())
     perturbed = moved()
@@ -263,31 +280,25 @@ def _clipped_and_perturbed() -> tuple[float, float, float, float]:
     handle = embeddings.token.register_forward_hook(lambda *seen: 10 * seen[2])
     longer = moved()
     handle.remove()
-    return changed, apart / most, perturbed, longer / perturbed
+    return Clipping(size, most, changed, apart / most, perturbed, longer / perturbed)
 
 
 def _clipping_is_not_sift() -> Settled:
-    changed, apart, perturbed, longer = _clipped_and_perturbed()
+    found = clipped_and_perturbed()
     said = (
-        f"the printed formula gives what torch's clipping gives (to {apart:.0e}); it changes the "
-        f"outputs by {changed:g}. SiFT's perturbation moves them by a symmetric KL of "
-        f"{perturbed:.1e} nats a token; with embeddings ten times as long, {longer:.2f} times "
-        "as far"
+        f"the printed formula gives what torch's clipping gives (to {found.apart:.0e}); it changes "
+        f"the outputs by {found.changed:g}. SiFT's perturbation moves them by a symmetric KL of "
+        f"{found.perturbed:.1e} nats a token; with embeddings ten times as long, "
+        f"{found.longer:.2f} times as far"
     )
-    return Settled((changed, apart, perturbed, longer), said)
+    return Settled(found[2:], said)
 
 
 # ================================================================ size and cost
 
 
-@lru_cache(maxsize=8)
-def _count(of: Callable[..., Encoder], size: str, **changes: Any) -> int:
-    with torch.device("meta"):  # counts without filling a hundred million numbers
-        return count_parameters(of(size, **changes))
-
-
 def _sizes() -> Settled:
-    found = tuple(_count(deberta, size) for size in ("base", "large"))
+    found = tuple(parameters(deberta, size) for size in ("base", "large"))
     said = f"{found[0]:,}; DeBERTa-large {found[1]:,}"
     return Settled(found, said)
 
@@ -299,14 +310,18 @@ def _extra() -> Settled:
     formula = 2 * L * d * d + 2 * k * d
     usual = published("roberta", "base", RobertaConfig)
     tables = (usual.max_positions + usual.type_vocab_size) * d
-    counted = _count(deberta, "base") - (_count(roberta, "base", pooler=False) - tables)
+    counted = parameters(deberta, "base") - (
+        parameters(partial(roberta, pooler=False), "base") - tables
+    )
     said = f"{formula:,} by the formula ({2 * L * d * d:,} + {2 * k * d:,}), {counted:,} counted"
     return Settled((counted, formula), said)
 
 
 def _shared() -> Settled:
     """Millions of parameters saved where positions pass through the content's projections."""
-    own, shared = (_count(deberta_v3, "base", shared_projections=one) for one in (False, True))
+    own, shared = (
+        parameters(partial(deberta_v3, shared_projections=one), "base") for one in (False, True)
+    )
     rows = printed("deberta")["second_generation"]
     less = rows["base"]["parameters"] - rows["shared_projections"]["parameters"]
     said = f"{own - shared:,} fewer at base size; the table's rows differ by {less} million"
@@ -330,31 +345,23 @@ def _longer(tokens: int = 512) -> Settled:
 # ================================================================ what the paper reached
 
 
-def _ablation(*rows: str) -> dict[str, tuple[float, float, float]]:
+def paper_changes(row: str) -> tuple[float, ...]:
     """Points of MNLI (matched), SQuAD 2.0 (F1) and RACE against DeBERTa, by Table 4."""
-    table = printed("deberta")["ablation"]
-
-    def points(row: str) -> tuple[float, float, float]:
-        mnli, _, squad, race = table[row]
-        return mnli[0], squad[0], race
-
-    whole = points("deberta")
-    gained = {}
-    for row in rows:
-        mnli, squad, race = (round(a - b, 1) for a, b in zip(points(row), whole, strict=True))
-        gained[row] = mnli, squad, race
-    return gained
+    (mnli, _, squad, race), whole = (
+        printed("deberta")["ablation"][name] for name in (row, "deberta")
+    )
+    pairs = (mnli[0], whole[0][0]), (squad[0], whole[2][0]), (race, whole[3])
+    return tuple(round(a - b, 1) for a, b in pairs)
 
 
 def _without(*rows: str) -> Settled:
-    gained = _ablation(*rows)
+    gained = {row: paper_changes(row) for row in rows}
     said = "; ".join(
-        f"{row.replace('_', ' ')}: MNLI {a:+.1f}, SQuAD 2.0 {b:+.1f}, RACE {c:+.1f}".replace(
-            "-", "−"
-        )
+        f"{row.replace('_', ' ')}: MNLI {a:+.1f}, SQuAD 2.0 {b:+.1f}, RACE {c:+.1f}"
         for row, (a, b, c) in gained.items()
     )
-    return Settled(tuple(gained.values()), said.replace("roberta", "RoBERTa"))
+    said = said.replace("-", "−").replace("roberta", "RoBERTa")
+    return Settled(tuple(gained.values()), said)
 
 
 def _order() -> Settled:
@@ -440,318 +447,119 @@ def _decoder() -> Settled:
     return _with(_without("without_decoder"), _positions(runs, "DeBERTa"))
 
 
-LECTURE_000, LECTURE_001, LECTURE_003 = (
-    f"source lecture {number}" for number in ("000", "001", "003")
-)
-_HERE: dict[str, Any] = {"how": "measured"}
-_BOTH = "differences in DeBERTa's Table 4; two layers, equal steps, data/results/08_positions.json"
-
-CLAIMS = (
-    Claim(
-        id="E33",
-        they_say="three scores are added and divided by sqrt(d)",
-        who=LECTURE_000,
-        it_is=(
-            "by sqrt(3d), and the 3 counts the terms that are on: a sum of three has three times "
-            "the variance, and after sqrt(d) the softmax is sharper at random initialisation. "
-            "That holds for entries of variance 1, as in the second generation, whose table is "
-            "normalised. In the first the table starts so small that content-to-content is nearly "
-            "all"
+CLAIMS = entries(
+    "08",
+    {
+        "E33": Check(
+            _scaled,
+            (
+                lambda found: (
+                    all_near((3.0, 1.0, 2.9, 3.7, 1, 2, 3), 0.1)(found[:7])
+                    and 0.8 < found[7] < 1.2
+                    and 1e-4 < found[8] < 1e-3
+                )
+            ),
+            (1.0, 0.33, 3.7, 3.7, 1, 1, 1, 1.0, 1.0),
         ),
-        how="computed",
-        settled_by="random queries, keys, tables; untrained models, through score_parts, here",
-        settle=_scaled,
-        accepts=lambda found: (
-            all_near((3.0, 1.0, 2.9, 3.7, 1, 2, 3), 0.1)(found[:7])
-            and 0.8 < found[7] < 1.2
-            and 1e-4 < found[8] < 1e-3
+        "E98": Check(_one_softmax, lambda found: found[0] < 1e-5 and found[1] > 0.01, (0.5, 0.0)),
+        "E34": Check(_rows_of_six, is_(((0, 1, 2, 3), 5, 30)), ((0, 1, 2, 3, 4), 5, 0)),
+        "δ(j, i)": Check(
+            _which_delta,
+            is_((((1,), (1,)), ((1,), (1,)), tuple(range(8, 20)))),
+            (((1,), (-1,)), ((1,), (-1,)), tuple(range(8, 20))),
         ),
-        rejected=(1.0, 0.33, 3.7, 3.7, 1, 1, 1, 1.0, 1.0),
-    ),
-    Claim(
-        id="E98",
-        they_say="attention scores are computed separately",
-        who=LECTURE_003,
-        it_is="three attention scores are computed, and *summed* before one softmax",
-        how="computed",
-        settled_by="weights of our attention against one softmax and against three, here",
-        settle=_one_softmax,
-        accepts=lambda found: found[0] < 1e-5 and found[1] > 0.01,
-        rejected=(0.5, 0.0),
-    ),
-    Claim(
-        id="E34",
-        they_say="one P_ij for both terms, cut at −k and k",
-        who=LECTURE_000,
-        it_is=(
-            "row numbers from 0 to 2k − 1: 2k rows, not 2k + 1. The paper's two terms look up two "
-            "rows, δ(i, j) and δ(j, i); in using one for both the lecture agrees with the code"
+        # a matrix for [h ; p], and no visit
+        "E35": Check(
+            _what_the_decoder_has,
+            (
+                lambda found: (
+                    found[:4] == (1, 2, True, False) and min(found[4:6]) > 0.8 and found[6] < 0.3
+                )
+            ),
+            (2, 0, True, True, 1.0, 1.0, 0.1),
         ),
-        how="computed",
-        settled_by="the table of six tokens with k = 2, here",
-        settle=_rows_of_six,
-        accepts=is_(((0, 1, 2, 3), 5, 30)),
-        rejected=((0, 1, 2, 3, 4), 5, 0),
-    ),
-    Claim(
-        id="δ(j, i)",
-        they_say="the third term looks up δ(j, i)",
-        who="DeBERTa, equation 4",
-        it_is=(
-            "the released code looks up δ(i, j) in both terms. Both look up one table, so the "
-            "forms differ in which distances share a vector: with shared projections another "
-            "model, unless the table is symmetric. A table of its own would only have its rows "
-            "turned, but for the far end"
+        # SiFT, were it clipping
+        "E36": Check(
+            _clipping_is_not_sift,
+            (
+                lambda found: (
+                    found[0] == 0 and found[1] < 1e-4 and found[2] > 0 and abs(found[3] - 1) < 0.01
+                )
+            ),
+            (0.0, 0.0, 0.0, 1.0),
         ),
-        how="measured",
-        settled_by=(
-            "transformers, run here with one row of its table set; the authors' file "
-            "DeBERTa/deberta/disentangled_attention.py (microsoft/DeBERTa) reads the same"
+        "E50": Check(
+            _order,
+            is_((("DeBERTa", "ELECTRA", "XLNet", "RoBERTa", "BERT"), 89.96)),
+            (("DeBERTa", "RoBERTa", "ELECTRA", "BERT"), 89.96),
         ),
-        settle=_which_delta,
-        accepts=is_((((1,), (1,)), ((1,), (1,)), tuple(range(8, 20)))),
-        rejected=(((1,), (-1,)), ((1,), (-1,)), tuple(range(8, 20))),
-    ),
-    Claim(
-        id="E35",
-        they_say="enhanced mask decoder: softmax(W [h ; p]), position embedding concatenated",
-        who=LECTURE_000,
-        it_is=(
-            "no concatenation: the absolute position is added to the *query* in two more visits of "
-            "the last block; key and value stay the same. But concatenation gives the position, too"
+        "E98 SuperGLUE": Check(_superglue, is_((0.1, 0.5)), (-0.1, 0.5)),
+        # as at equal steps
+        "equal steps": Check(
+            _equal,
+            (
+                lambda value: (
+                    value[0] == ((-1.4, -3.0, -4.9),)
+                    and 0.02 < value[1] < 0.15
+                    and abs(value[2]) < 0.03
+                    and -0.05 < value[3] < 0
+                )
+            ),
+            (((-1.4, -3.0, -4.9),), 0.068, 0.012, 0.068),
         ),
-        how="measured",
-        settled_by=(
-            "the weights of our decoder, and what passes through the last block, here; "
-            "data/results/08_queue.json"
+        # another score
+        "each term": Check(
+            (
+                lambda: _with(
+                    _without("without_c2p", "without_p2c"),
+                    _positions(("without c2p", "without p2c", "no distances"), "DeBERTa"),
+                )
+            ),
+            (
+                lambda value: (
+                    value[0] == ((-0.4, -1.2, -2.4), (-0.3, -1.7, -2.1))
+                    and max(map(abs, value[1:3])) < 0.05
+                    and value[3] < -0.3
+                )
+            ),
+            (((-0.4, -1.2, -2.4), (-0.3, -1.7, -2.1)), -0.4, -0.3, -0.5),
         ),
-        settle=_what_the_decoder_has,
-        accepts=lambda found: (
-            found[:4] == (1, 2, True, False) and min(found[4:6]) > 0.8 and found[6] < 0.3
+        # were it the positions
+        "decoder here": Check(
+            _decoder,
+            (
+                lambda value: (
+                    value[0] == ((-0.2, -1.2, -1.4),)
+                    and value[1] < -0.03
+                    and abs(value[2]) < 0.02
+                    and -0.03 < value[3] < 0
+                )
+            ),
+            (((-0.2, -1.2, -1.4),), -0.05, -0.05, -0.05),
         ),
-        rejected=(2, 0, True, True, 1.0, 1.0, 0.1),  # a matrix for [h ; p], and no visit
-    ),
-    Claim(
-        id="E36",
-        they_say="SiFT: g / max(1, ‖g‖/γ)",
-        who=LECTURE_000,
-        it_is=(
-            "that is gradient clipping, which leaves the present outputs as they are. SiFT "
-            "perturbs the normalised embeddings and trains for the same outputs"
+        "DeBERTa and RTD": Check(_replaced_tokens, is_((1.8, 2.3)), (0.0, 0.0)),
+        "size of DeBERTa": Check(
+            _sizes, is_((138_601_728, 405_163_008)), (134_000_000, 405_163_008)
         ),
-        how="computed",
-        settled_by="both on a small DeBERTa, here",
-        settle=_clipping_is_not_sift,
-        accepts=lambda found: (
-            found[0] == 0 and found[1] < 1e-4 and found[2] > 0 and abs(found[3] - 1) < 0.01
+        # the table alone
+        "extra parameters": Check(_extra, is_((14_942_208, 14_942_208)), (786_432, 786_432)),
+        "shared projections": Check(_shared, near(14.17, 0.01), 0.0),
+        "30% more": Check(
+            _longer,
+            (
+                lambda value: (
+                    abs(value[0] - 0.2) < 0.005 and 1.3 < value[1] < 4 and value[1] > value[2]
+                )
+            ),
+            (0.2, 1.3, 1.3),
         ),
-        rejected=(0.0, 0.0, 0.0, 1.0),  # SiFT, were it clipping
-    ),
-    Claim(
-        id="E50",
-        they_say="DeBERTa > RoBERTa > ELECTRA > BERT",
-        who=LECTURE_001,
-        it_is=(
-            "ELECTRA and XLNet come before RoBERTa; ALBERT-xxlarge, which the table leaves out, "
-            "averages 89.96"
+        "slip 3 abstract": Check(_gain_on_squad, is_((2.3, 1.3)), (2.3, 2.3)),
+        "slip 3 QNLI": Check(_cell_of_roberta, is_((94.7, 88.9, 88.8)), (93.9, 88.8, 88.8)),
+        # were distances enough at once
+        "queue here": Check(
+            lambda: _queue((FAR, f"{FAR}, longer", "BERT")),
+            lambda value: max(value[:2]) < 0.2 and value[2] > 0.6,
+            (0.875, 0.875, 0.875),
         ),
-        how="computed",
-        settled_by="DeBERTa's Table 1; the mean of ALBERT's row in its Table 9",
-        settle=_order,
-        accepts=is_((("DeBERTa", "ELECTRA", "XLNet", "RoBERTa", "BERT"), 89.96)),
-        rejected=(("DeBERTa", "RoBERTa", "ELECTRA", "BERT"), 89.96),
-    ),
-    Claim(
-        id="E98 SuperGLUE",
-        they_say="state of the art on SuperGLUE",
-        who="source lectures 001 and 003",
-        it_is=(
-            "the model of 1.5 billion parameters with SiFT (which it used on GLUE, too: appendix, "
-            "Table 12), not the sizes one meets: 0.1 above people alone, 0.5 as an ensemble"
-        ),
-        how="computed",
-        settled_by="differences of DeBERTa's SuperGLUE scores",
-        settle=_superglue,
-        accepts=is_((0.1, 0.5)),
-        rejected=(-0.1, 0.5),
-    ),
-    Claim(
-        id="equal steps",
-        they_say="at equal text and steps DeBERTa is ahead",
-        who="DeBERTa, Table 4",
-        it_is=(
-            "by 1.4, 3.0 and 4.9 points over a RoBERTa that the authors trained beside it. Here, "
-            "too, in every seed; but with its attention alone, without the decoder, the seeds "
-            "disagree. And not at equal time: BERT takes more steps in it, and is ahead in every "
-            "seed"
-        ),
-        settled_by=f"{_BOTH}, and BERT for as long as DeBERTa takes",
-        settle=_equal,
-        accepts=lambda value: (
-            value[0] == ((-1.4, -3.0, -4.9),)
-            and 0.02 < value[1] < 0.15
-            and abs(value[2]) < 0.03
-            and -0.05 < value[3] < 0
-        ),
-        rejected=(((-1.4, -3.0, -4.9),), 0.068, 0.012, 0.068),  # as at equal steps
-        **_HERE,
-    ),
-    Claim(
-        id="each term",
-        they_say="both position terms help",
-        who="DeBERTa, Table 4",
-        it_is=(
-            "in the paper most where texts are long, on RACE. Here it cannot be told for each: one "
-            "alone does about as well as both. Without either, when only the decoder knows "
-            "positions, most is lost"
-        ),
-        settled_by=_BOTH,
-        settle=lambda: _with(
-            _without("without_c2p", "without_p2c"),
-            _positions(("without c2p", "without p2c", "no distances"), "DeBERTa"),
-        ),
-        accepts=lambda value: (
-            value[0] == ((-0.4, -1.2, -2.4), (-0.3, -1.7, -2.1))
-            and max(map(abs, value[1:3])) < 0.05
-            and value[3] < -0.3
-        ),
-        rejected=(((-0.4, -1.2, -2.4), (-0.3, -1.7, -2.1)), -0.4, -0.3, -0.5),  # another score
-        **_HERE,
-    ),
-    Claim(
-        id="decoder here",
-        they_say="the enhanced mask decoder helps by absolute positions",
-        who="DeBERTa, Table 4 and section 3.2",
-        it_is=(
-            "it helps much here, but hardly by positions: with all of them zero little is lost. "
-            "The two more visits make the model one block deeper: a prediction passes the first "
-            "block and the last one twice, and the last one's ordinary output feeds nothing. A "
-            "BERT of one block more comes near to DeBERTa"
-        ),
-        settled_by=_BOTH,
-        settle=_decoder,
-        accepts=lambda value: (
-            value[0] == ((-0.2, -1.2, -1.4),)
-            and value[1] < -0.03
-            and abs(value[2]) < 0.02
-            and -0.03 < value[3] < 0
-        ),
-        rejected=(((-0.2, -1.2, -1.4),), -0.05, -0.05, -0.05),  # were it the positions
-        **_HERE,
-    ),
-    Claim(
-        id="DeBERTa and RTD",
-        they_say="pre-trained by replaced-token detection, DeBERTa is better still",
-        who="DeBERTa, Table 15",
-        it_is="so: 1.8 and 2.3 points of MNLI at base size; v3 is pre-trained that way",
-        how="computed",
-        settled_by="DeBERTa's Table 15 against its scores at base size",
-        settle=_replaced_tokens,
-        accepts=is_((1.8, 2.3)),
-        rejected=(0.0, 0.0),
-    ),
-    Claim(
-        id="size of DeBERTa",
-        they_say="DeBERTa-base: 134 million parameters",
-        who="DeBERTa, Table 13",
-        it_is="138.6 million with every weight of the released shape; large has 405.2 million",
-        how="computed",
-        settled_by="models built here",
-        settle=_sizes,
-        accepts=is_((138_601_728, 405_163_008)),
-        rejected=(134_000_000, 405_163_008),
-    ),
-    Claim(
-        id="extra parameters",
-        they_say="2Ld² + 2kd more parameters than BERT or RoBERTa",
-        who="DeBERTa, appendix A.7",
-        it_is="14.9 million at base size, to the last unit: two matrices a layer, and the table",
-        how="computed",
-        settled_by="the formula; DeBERTa-base less a RoBERTa-base without positions and segments",
-        settle=_extra,
-        accepts=is_((14_942_208, 14_942_208)),
-        rejected=(786_432, 786_432),  # the table alone
-    ),
-    Claim(
-        id="shared projections",
-        they_say="sharing the projections takes DeBERTa-base from 134 to 120 million",
-        who="DeBERTa, Table 13",
-        it_is="so: nearly all of the extra goes, and by the table no score is lost",
-        how="computed",
-        settled_by="models of the second generation built here, with and without",
-        settle=_shared,
-        accepts=near(14.17, 0.01),
-        rejected=0.0,
-    ),
-    Claim(
-        id="30% more",
-        they_say="30% more computation than BERT or RoBERTa",
-        who="DeBERTa, appendix A.7",
-        it_is=(
-            "by the formula a fifth more FLOPs at 512 tokens; the gathers add no FLOPs, but take "
-            "time. A small model on a CPU takes longer by more, in part for its decoder"
-        ),
-        settled_by=(
-            "FLOPs of two products with 2k rows, base size; time of a training step, "
-            "data/results/08_positions.json"
-        ),
-        settle=_longer,
-        accepts=lambda value: (
-            abs(value[0] - 0.2) < 0.005 and 1.3 < value[1] < 4 and value[1] > value[2]
-        ),
-        rejected=(0.2, 1.3, 1.3),
-        **_HERE,
-    ),
-    Claim(
-        id="slip 3 abstract",
-        they_say="+2.3 on SQuAD 2.0 over RoBERTa's 88.4",
-        who="DeBERTa, abstract",
-        it_is="RoBERTa has 89.4 in the paper's own Table 2: +1.3",
-        how="computed",
-        settled_by="the abstract and Table 2 of DeBERTa",
-        settle=_gain_on_squad,
-        accepts=is_((2.3, 1.3)),
-        rejected=(2.3, 2.3),
-    ),
-    Claim(
-        id="slip 3 QNLI",
-        they_say="RoBERTa: QNLI 93.9",
-        who="DeBERTa, Table 1",
-        it_is="94.7; with 93.9 RoBERTa's mean falls from 88.9 to the 88.8 that the table prints",
-        how="computed",
-        settled_by="RoBERTa's Table 5, and the mean of its eight scores",
-        settle=_cell_of_roberta,
-        accepts=is_((94.7, 88.9, 88.8)),
-        rejected=(93.9, 88.8, 88.8),
-    ),
-    Claim(
-        id="slip 3 average",
-        they_say="DeBERTa-large: 90.00 on average",
-        who="DeBERTa, Table 1",
-        it_is="the row's own eight scores have the mean 89.9",
-        how="cited",
-        settled_by="cited: DeBERTa (He et al. 2020), the row of Table 1",
-    ),
-    Claim(
-        id="slip 3 letters",
-        they_say="−C2P leaves out term (c), −P2C term (b)",
-        who="DeBERTa, section 5.2.1",
-        it_is="the other way round: in equation 4 content-to-position is (b)",
-        how="cited",
-        settled_by="cited: DeBERTa, equation 4 and section 5.2.1",
-    ),
-    Claim(
-        id="queue here",
-        they_say="words with like neighbours need absolute positions",
-        who="DeBERTa, section 3.2",
-        it_is=(
-            "so here: BERT names all eight workers; distances alone, near or far, stay at chance "
-            "level, five times as many steps or not"
-        ),
-        settled_by="a queue that only absolute positions decide, data/results/08_queue.json",
-        settle=lambda: _queue((FAR, f"{FAR}, longer", "BERT")),
-        accepts=lambda value: max(value[:2]) < 0.2 and value[2] > 0.6,
-        rejected=(0.875, 0.875, 0.875),  # were distances enough at once
-        **_HERE,
-    ),
+    },
 )

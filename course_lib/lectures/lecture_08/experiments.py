@@ -1,14 +1,16 @@
-"""Lecture 08's experiments: does it help to keep word and place apart, and what is each part worth?
+"""Lecture 08's experiments: does it help to disentangle content and position; what is each part
+worth?
 
 `08_positions`: the same small BERT and DeBERTa on masked words, at equal steps and at equal time;
-DeBERTa without each of its parts. `08_queue`: a text in which only the absolute place tells the
-word, and four ways to let a model know it."""
+DeBERTa without each of its parts. `08_queue`: a text in which only the absolute position tells
+the word, and four ways to give it to a model."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from statistics import mean, median
 from typing import Any
 
@@ -28,7 +30,9 @@ from course_lib.heads import BertForMaskedLM, MaskedLMOutput
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import Batch, PackedSequences
-from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
+from course_lib.teaching import results
+from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.results import outcome as outcome  # where page 08 imports it from
 from course_lib.text.tasks import Queues, queues
 from course_lib.text.world import MicroWorld, story_sequences
 from course_lib.train.loop import Callback, History, Report, fit
@@ -44,7 +48,7 @@ class PositionRecipe:
     """A small BERT or DeBERTa, 128 wide, on a fixed finite set of stories.
 
     kind: "absolute" (BERT) or "disentangled"; the rest of the first block belongs to the second.
-    places: False leaves the decoder's two visits, but its absolute places at zero."""
+    places: False leaves the decoder's two visits, but its position embeddings at zero."""
 
     kind: str = "disentangled"
     steps: int = 1_200
@@ -88,9 +92,9 @@ class PositionMaterial:
 def prepare(world: MicroWorld | None = None) -> PositionMaterial:
     """Draw the stories (seed 0 of each split) and pack them."""
     world = world or MicroWorld.load()
-    told, unseen = world.stories(STORIES, seed=0), world.stories(HELDOUT, seed=0, split="heldout")
+    train, heldout = world.stories(STORIES, seed=0), world.stories(HELDOUT, seed=0, split="heldout")
     return PositionMaterial(
-        world, story_sequences(world, told, LENGTH), story_sequences(world, unseen, LENGTH)
+        world, story_sequences(world, train, LENGTH), story_sequences(world, heldout, LENGTH)
     )
 
 
@@ -106,7 +110,7 @@ def shape(world: MicroWorld, initializer_range: float, layers: int) -> dict[str,
 def small_model(
     recipe: PositionRecipe, world: MicroWorld, seed: int
 ) -> BertForMaskedLM | DebertaForMaskedLM:
-    """The model of a recipe with fresh weights. Neither has segments: stories are one text."""
+    """The model of a recipe, randomly initialised. Neither has segments: stories are one text."""
     torch.manual_seed(seed)
     common = shape(world, recipe.initializer_range, recipe.layers)
     if recipe.kind == "absolute":
@@ -173,16 +177,11 @@ def replay(material: PositionMaterial) -> list[float]:
 def build_positions() -> dict[str, Any]:
     """What data/results/08_positions.json holds."""
     material = prepare()
-    return {
-        "recipes": {name: asdict(recipe) for name, recipe in RECIPES.items()},
-        **made_with(material.world, PRECISION),
-        "replay": replay(material),
-        "step_seconds": kept("08-seconds", {}, material.world, lambda: step_seconds(material)),
-        "runs": {
-            name: [one_run(recipe, material, seed) for seed in SEEDS]
-            for name, recipe in RECIPES.items()
-        },
-    }
+    return compared_runs(
+        RECIPES, SEEDS, material.world, lambda recipe, seed: one_run(recipe, material, seed),
+        precision=PRECISION, replay=replay(material),
+        step_seconds=kept("08-seconds", {}, material.world, lambda: step_seconds(material)),
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------- who comes when: the queue
@@ -190,10 +189,10 @@ def build_positions() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class QueueRecipe:
-    """A DeBERTa that must say who comes at each place of a queue; or a BERT, kind "absolute".
+    """A DeBERTa that must say who comes at each position of a queue; or a BERT, kind "absolute".
 
-    decoder: how it learns the absolute place: "none"; "concat", the source lecture's reading, place
-    and word side by side before the softmax; "query", the enhanced mask decoder."""
+    decoder: how it gets the absolute position: "none"; "concat", the source lecture's reading,
+    concatenated to the hidden state before the softmax; "query", the enhanced mask decoder."""
 
     kind: str = "disentangled"
     decoder: str = "none"
@@ -244,7 +243,7 @@ class SideBySide(nn.Module):
 
 
 def queue_model(recipe: QueueRecipe, world: MicroWorld, seed: int) -> nn.Module:
-    """The model of a recipe with fresh weights."""
+    """The model of a recipe, randomly initialised."""
     torch.manual_seed(seed)
     common = shape(world, recipe.initializer_range, recipe.layers)
     if recipe.kind == "absolute":
@@ -255,16 +254,16 @@ def queue_model(recipe: QueueRecipe, world: MicroWorld, seed: int) -> nn.Module:
     return deberta_masked_lm(encoder, recipe.decoder == "query")
 
 
-def queue_batch(told: Queues, special_mask: int) -> Batch:
-    """Every worker hidden, and asked for."""
-    count, tokens = told.sequences.input_ids.shape
-    at = (torch.arange(count)[:, None] * tokens + told.at).flatten()  # (N·8,)
-    hidden = told.sequences.input_ids.flatten().clone()
-    labels = hidden[at]
-    hidden[at] = special_mask
+def queue_batch(drawn: Queues, special_mask: int) -> Batch:
+    """Every worker masked, and selected for prediction."""
+    count, tokens = drawn.sequences.input_ids.shape
+    at = (torch.arange(count)[:, None] * tokens + drawn.at).flatten()  # (N·8,)
+    masked = drawn.sequences.input_ids.flatten().clone()
+    labels = masked[at]
+    masked[at] = special_mask
     inputs = {
-        "input_ids": hidden.view(count, tokens),
-        "attention_mask": told.sequences.attention_mask,
+        "input_ids": masked.view(count, tokens),
+        "attention_mask": drawn.sequences.attention_mask,
         "predict_at": at,
     }
     return Batch(inputs, {"labels": labels})
@@ -293,11 +292,11 @@ def train_queue(
 
 @torch.no_grad()
 def queue_accuracy(model: nn.Module, world: MicroWorld, count: int = 100) -> list[float]:
-    """Share of rows in which each place of the queue is named right, (8,), on rows not seen."""
+    """Accuracy at each position of the queue, (8,), on held-out sequences."""
     batch = queue_batch(queues(world, count, seed=0), world.special.mask)
     guessed = model(**batch.inputs).logits.argmax(-1)
     right = (guessed == batch.targets["labels"]).view(count, -1).float()
-    return [round(share, 4) for share in right.mean(0).tolist()]
+    return [round(accuracy, 4) for accuracy in right.mean(0).tolist()]
 
 
 def one_queue(recipe: QueueRecipe, world: MicroWorld, seed: int) -> dict[str, Any]:
@@ -324,30 +323,13 @@ def build_queue() -> dict[str, Any]:
     """What data/results/08_queue.json holds."""
     world = MicroWorld.load()
     _, first = train_queue(QUEUE_RECIPES["BERT"], world, steps=REPLAYED)
-    return {
-        "recipes": {name: asdict(recipe) for name, recipe in QUEUE_RECIPES.items()},
-        **made_with(world, PRECISION),
-        "replay": first.losses["total"],
-        "words": queues(world, 1).words,
-        "runs": {
-            name: [one_queue(recipe, world, seed) for seed in SEEDS]
-            for name, recipe in QUEUE_RECIPES.items()
-        },
-    }
+    return compared_runs(
+        QUEUE_RECIPES, SEEDS, world, lambda recipe, seed: one_queue(recipe, world, seed),
+        precision=PRECISION, replay=first.losses["total"], words=queues(world, 1).words,
+    )  # fmt: skip
 
 
-def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
-    """For each recipe, what each seed reached: "masked_accuracy", "mlm_loss", "accuracy"."""
-    return {name: [run[measure] for run in runs] for name, runs in found["runs"].items()}
-
-
-def summary(found: Mapping[str, Any]) -> str:
-    """The outcome, a line a recipe."""
-    measure = "accuracy" if "words" in found else "masked_accuracy"
-    lines = [f"seconds a step: {found['step_seconds']}"] if "step_seconds" in found else []
-    for name, values in outcome(found, measure).items():
-        lines.append(f"{name} ({found['recipes'][name]['steps']} steps): {in_words(values)}")
-    return "\n".join(lines)
-
-
+summary = partial(
+    results.summary, measures=("masked_accuracy", "accuracy"), aside=("step_seconds",)
+)
 RESULTS = {"08_positions": build_positions, "08_queue": build_queue}

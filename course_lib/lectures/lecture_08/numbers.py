@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from statistics import mean
 from typing import Any
 
@@ -14,10 +14,12 @@ from course_lib import bert, count_parameters, published, to_transformers
 from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta, deberta_v3
 from course_lib.kernels.disentangled import ScoreParts, score_parts, score_scale
 from course_lib.kernels.positions import position_rows, row_table
-from course_lib.teaching.claims import claims, printed
-from course_lib.teaching.results import read_result
+from course_lib.teaching.claims import claims, printed, settled
+from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.results import outcome, stored
 from course_lib.text.world import MicroWorld
 
+from .claims import paper_changes
 from .experiments import (
     ABSOLUTE,
     FULL,
@@ -26,22 +28,14 @@ from .experiments import (
     QUEUE_RECIPES,
     SEEDS,
     STORIES,
-    outcome,
     small_model,
 )
 from .views.distance_buckets import DistanceRows, distance_rows
+from .views.score_spread import score_statistics
 
 
-def signed(points: float) -> str:
-    return f"{points:+.1f}".replace("-", "−")
-
-
-def _whole(number: float) -> str:
+def whole(number: float) -> str:
     return f"{number:.0f}".replace("-", "−")
-
-
-def _percent(values: Sequence[float]) -> str:
-    return f"{mean(values):.0%}"
 
 
 def _in_letters(number: int) -> str:
@@ -57,15 +51,15 @@ def _rows_used() -> str:
     return f"{used[0]} to {used[-1]}"
 
 
-ASKS, OFFERS = (2.0, 1.0), (1.0, 3.0)  # the notebook's: query of i, key of j
+QUERY_I, KEY_J = (2.0, 1.0), (1.0, 3.0)  # the notebook's: query of i, key of j
 
-DISTANCE_OFFERS, DISTANCE_ASKS = (0.0, 2.0), (1.0, -1.0)
+ROW_KEY, ROW_QUERY = (0.0, 2.0), (1.0, -1.0)
 
 
 @lru_cache(maxsize=1)
-def _one_score() -> tuple[float, float, float]:
+def three_products() -> tuple[float, float, float]:
     """The three products, by the library: a text of one token has one distance."""
-    given = (ASKS, OFFERS, DISTANCE_OFFERS, DISTANCE_ASKS)
+    given = (QUERY_I, KEY_J, ROW_KEY, ROW_QUERY)
     query, key, position_key, position_query = (torch.tensor(v).view(1, 1, 2) for v in given)
     parts = score_parts(query[None], key[None], position_key, position_query, torch.tensor([0]))
     first, second, third = (float(part) for part in parts if part is not None)
@@ -74,7 +68,7 @@ def _one_score() -> tuple[float, float, float]:
 
 def _scaled() -> float:
     one = torch.zeros(1)
-    return sum(_one_score()) / score_scale(len(ASKS), one, one)
+    return sum(three_products()) / score_scale(len(QUERY_I), one, one)
 
 
 TOY = ("the", "red", "boat", "sank")
@@ -86,7 +80,7 @@ TOY_POSITION_KEY = ((0, -1), (0, 1), (0, 0), (2, 0))
 
 TOY_POSITION_QUERY = ((0, 0), (0, 2), (0, 0), (1, 0))
 
-ASKING = TOY.index("boat")
+QUERY = TOY.index("boat")
 
 
 @lru_cache(maxsize=1)
@@ -106,17 +100,17 @@ def toy_maps() -> list[Tensor]:
 
 
 def _toy_weights() -> list[Tensor]:
-    """The asking token's shares: by the words alone, and by the sum; (T,) each."""
+    """The query token's attention weights: by content alone, and by the sum; (T,) each."""
     content, *_, total = toy_maps()
     one = torch.zeros(1)
     return [
-        (content[ASKING] / score_scale(2)).softmax(-1),
-        (total[ASKING] / score_scale(2, one, one)).softmax(-1),
+        (content[QUERY] / score_scale(2)).softmax(-1),
+        (total[QUERY] / score_scale(2, one, one)).softmax(-1),
     ]
 
 
-def _looks_most(which: int) -> str:
-    """Whom the asking token looks at most, and with what share."""
+def _attends_most(which: int) -> str:
+    """The key to which the query token attends most, with its attention weight."""
     weights = _toy_weights()[which]
     best = int(weights.argmax())
     return f"*{TOY[best]}* ({float(weights[best]):.0%})"
@@ -124,9 +118,9 @@ def _looks_most(which: int) -> str:
 
 def _same_row() -> str:
     """The number that two keys share in the second map, as the slide says."""
-    line = toy_maps()[1][ASKING].tolist()
+    line = toy_maps()[1][QUERY].tolist()
     assert line[0] == line[1] and TOY[:2] == ("the", "red")
-    return _whole(line[0])
+    return whole(line[0])
 
 
 SHOWN_TOKENS, SHOWN_SPAN, SHOWN_FURTHEST = 48, 8, 32
@@ -156,8 +150,8 @@ def _counted(model: torch.nn.Module, *parts: str) -> int:
 
 
 @lru_cache(maxsize=1)
-def _sizes() -> dict[str, tuple[int, int, int, int]]:
-    """For each model: all weights, the words' table, places or distances, their projections."""
+def sizes_of_models() -> dict[str, tuple[int, int, int, int]]:
+    """For each model: all weights, token embeddings, positions or distances, their projections."""
     found = {}
     with torch.device("meta"):  # shapes without memory
         models = {"BERT-base": bert("base"), "DeBERTa-base": deberta("base"),
@@ -175,7 +169,7 @@ def _sizes() -> dict[str, tuple[int, int, int, int]]:
 def _projections() -> str:
     config = published("deberta", "base", DebertaConfig)
     L, d = config.num_layers, config.hidden_size
-    found = _sizes()["DeBERTa-base"][3]
+    found = sizes_of_models()["DeBERTa-base"][3]
     assert found == 2 * L * d * d + L * d  # two matrices a layer, and one bias
     return f"{found / 1e6:.1f}"
 
@@ -201,107 +195,89 @@ def _apart_from_theirs() -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _settled(claim: str) -> Any:
-    """What settles a claim of this lecture, as a value."""
-    settle = next(one for one in claims("08") if one.id == claim).settle
-    assert settle is not None, claim
-    return settle().value
-
-
 @lru_cache(maxsize=1)
 def which_delta() -> tuple[Any, Any, tuple[int, ...]]:
     """Distances at which row k + 1 acts in transformers, (c2p, p2c) of both generations; and those
     at which the paper's form cannot be had by turning the table (k = 8, 20 tokens)."""
-    first, second, unlike = _settled("δ(j, i)")
+    first, second, unlike = settled("08", "δ(j, i)").value
     assert first == second == ((1,), (1,))  # as the slide says
     return first, second, unlike
 
 
-@lru_cache(maxsize=1)
-def _found() -> dict[str, Any]:
-    return read_result("08_positions")
+def masked_accuracy(name: str) -> list[float]:
+    return outcome(stored("08_positions"), "masked_accuracy")[name]
 
 
-def _reached(name: str) -> list[float]:
-    return outcome(_found(), "masked_accuracy")[name]
-
-
-def _ahead(better: str, worse: str) -> list[float]:
+def ahead(better: str, worse: str) -> list[float]:
     """Points between two recipes, a number a seed."""
-    return [100 * (a - b) for a, b in zip(_reached(better), _reached(worse), strict=True)]
+    return [
+        100 * (a - b) for a, b in zip(masked_accuracy(better), masked_accuracy(worse), strict=True)
+    ]
 
 
-def _steps(name: str) -> int:
-    return int(_found()["recipes"][name]["steps"])
+def steps(name: str) -> int:
+    return int(stored("08_positions")["recipes"][name]["steps"])
 
 
-def _longer(name: str = "DeBERTa") -> float:
+def step_time(name: str = "DeBERTa") -> float:
     """Times as long as a step of BERT."""
-    seconds = _found()["step_seconds"]
+    seconds = stored("08_positions")["step_seconds"]
     return float(seconds[name] / seconds["BERT"])
 
 
 def _at_equal_time() -> str:
     """What BERT reaches in no more than DeBERTa's time; the slide says that it is ahead."""
-    assert _steps("BERT, equal time") / _steps("BERT") <= _longer()
-    assert mean(_ahead("BERT, equal time", "DeBERTa")) > 0
-    return _percent(_reached("BERT, equal time"))
+    assert steps("BERT, equal time") / steps("BERT") <= step_time()
+    assert mean(ahead("BERT, equal time", "DeBERTa")) > 0
+    return percent(masked_accuracy("BERT, equal time"))
 
 
 def _equal_time_seeds() -> str:
     """In how many seeds BERT is ahead at equal time."""
-    return _in_letters(sum(points > 0 for points in _ahead("BERT, equal time", "DeBERTa")))
+    return _in_letters(seeds_below("DeBERTa", "BERT, equal time"))
 
 
 def _no_distances() -> str:
-    values = _reached("no distances")
+    values = masked_accuracy("no distances")
     return f"{min(values):.0%} to {max(values):.0%}"
 
 
-def _worse(name: str, than: str = "DeBERTa") -> str:
-    """Points that a recipe loses in the mean, above zero as the slide says."""
-    points = mean(_ahead(than, name))
-    assert points > 0, (name, than, points)
-    return f"{points:.1f}"
-
-
-def _without_p2c_gains() -> str:
-    """Points over the whole DeBERTa; the slide says: more, not less."""
-    points = mean(_ahead("without p2c", "DeBERTa"))
-    assert points > 0
+def _gain(better: str, worse: str) -> str:
+    """Points between two recipes in the mean, above zero as page and slides say."""
+    points = mean(ahead(better, worse))
+    assert points > 0, (better, worse, points)
     return f"{points:.1f}"
 
 
 def seeds_below(name: str, than: str = "DeBERTa") -> int:
-    """In how many seeds a recipe finds less than another."""
-    return sum(points > 0 for points in _ahead(than, name))
+    """In how many seeds a recipe's accuracy is below another's."""
+    return sum(points > 0 for points in ahead(than, name))
 
 
-def _kept_without_places() -> str:
-    """Of what the decoder brings, the share that stays with all places at zero."""
-    whole = mean(_ahead("DeBERTa", "without decoder"))
-    share = mean(_ahead("decoder without places", "without decoder")) / whole
-    assert share > 0.7  # "nearly all"
-    return f"{share:.0%}"
+def _kept_without_positions() -> str:
+    """Of what the decoder brings, the part that stays with all position embeddings at zero."""
+    whole = mean(ahead("DeBERTa", "without decoder"))
+    kept = mean(ahead("decoder without places", "without decoder")) / whole
+    assert kept > 0.7  # "nearly all"
+    return f"{kept:.0%}"
 
 
 def _against_bert() -> str:
     """Points between DeBERTa without its decoder and BERT; the slide says: about level."""
-    points = mean(_ahead("without decoder", "BERT"))
+    points = mean(ahead("without decoder", "BERT"))
     assert abs(points) < 3
     return signed(points)
 
 
 def _attention_gains() -> str:
     """Points of DeBERTa without its decoder over BERT; the page says: the seeds disagree."""
-    points = _ahead("without decoder", "BERT")
-    assert mean(points) > 0 > min(points)
-    return f"{mean(points):.1f}"
+    assert min(ahead("without decoder", "BERT")) < 0
+    return _gain("without decoder", "BERT")
 
 
 def _decoder_time() -> str:
     """Of the time that a step of DeBERTa takes longer than BERT's, the decoder's."""
-    return f"{(_longer() - _longer('without decoder')) / (_longer() - 1):.0%}"
+    return f"{(step_time() - step_time('without decoder')) / (step_time() - 1):.0%}"
 
 
 @lru_cache(maxsize=1)
@@ -314,142 +290,144 @@ def _more_weights() -> str:
 
 def _added_weights() -> str:
     """Millions of weights of the first generation for distances: projections and table."""
-    _, _, table, projections = _sizes()["DeBERTa-base"]
+    _, _, table, projections = sizes_of_models()["DeBERTa-base"]
     return f"{(table + projections) / 1e6:.1f}"
 
 
 def _second_saves() -> str:
     """Millions of weights, token embeddings aside, that the second generation has fewer."""
-    first, second = (_sizes()[name] for name in ("DeBERTa-base", "DeBERTa-v3-base"))
+    first, second = (sizes_of_models()[name] for name in ("DeBERTa-base", "DeBERTa-v3-base"))
     return f"{((first[0] - first[1]) - (second[0] - second[1])) / 1e6:.1f}"
 
 
-def paper_changes(row: str) -> list[float]:
-    """Points of MNLI (matched), SQuAD 2.0 (F1) and RACE against DeBERTa, by Table 4."""
-    rows = printed("deberta")["ablation"]
-    (mnli, _, squad, race), whole = rows[row], rows["deberta"]
-    return [mnli[0] - whole[0][0], squad[0] - whole[2][0], race - whole[3]]
-
-
-@lru_cache(maxsize=1)
-def _queue() -> dict[str, Any]:
-    return read_result("08_queue")
-
-
-TOLD = {
+WITH_POSITIONS = {
     "BERT": "BERT",
     f"distances to {NARROW}, place side by side": "side by side",
     f"distances to {NARROW}, decoder": "decoder",
 }
 
-UNTOLD = (f"distances to {LENGTH}, no decoder", f"distances to {NARROW}, no decoder")
+DISTANCES_ONLY = (f"distances to {LENGTH}, no decoder", f"distances to {NARROW}, no decoder")
 
 LONGER = f"distances to {LENGTH}, no decoder, longer"
 
 
 def _named(name: str) -> list[float]:
-    return outcome(_queue(), "accuracy")[name]
+    return outcome(stored("08_queue"), "accuracy")[name]
+
+
+def _all_workers() -> str:
+    """Whoever is given the position names all workers in every seed, after a hundred steps."""
+    assert all(min(_named(name)) > 0.99 and _all_from(name) <= 100 for name in WITH_POSITIONS)
+    return _workers()
 
 
 def _workers() -> str:
-    assert len(_queue()["words"]) == 8  # as the guesses say
+    assert len(stored("08_queue")["words"]) == 8  # as the guesses say
     return "eight"
 
 
 def _all_from(name: str) -> int:
     """The step from which on even the slowest seed names all."""
-    curves = [run["curve"] for run in _queue()["runs"][name]]
-    return max(next(step for step, share in curve if share > 0.99) for curve in curves)
+    curves = [run["curve"] for run in stored("08_queue")["runs"][name]]
+    return max(next(step for step, named in curve if named > 0.99) for curve in curves)
 
 
-def _all_named() -> str:
-    """Whoever is told the place names all workers in every seed."""
-    assert all(min(_named(name)) > 0.99 and _all_from(name) <= 100 for name in TOLD)
-    return _workers()
-
-
-def _untold() -> str:
-    values = [v for name in UNTOLD for v in _named(name)]
+def _distances_only() -> str:
+    values = [v for name in DISTANCES_ONLY for v in _named(name)]
     assert max(values) < 0.2
     return f"{mean(values):.1%}"
 
 
 def _longer_end() -> str:
-    assert QUEUE_RECIPES[LONGER].steps == 5 * QUEUE_RECIPES[UNTOLD[0]].steps  # "five times"
+    assert QUEUE_RECIPES[LONGER].steps == 5 * QUEUE_RECIPES[DISTANCES_ONLY[0]].steps  # "five times"
     return f"{mean(_named(LONGER)):.1%}"
 
 
 def _longer_best() -> str:
     """The highest that a seed of the long run ever has on the way."""
-    return f"{max(share for run in _queue()['runs'][LONGER] for _, share in run['curve']):.0%}"
+    curves = (run["curve"] for run in stored("08_queue")["runs"][LONGER])
+    return f"{max(named for curve in curves for _, named in curve):.0%}"
 
 
-def _superglue(name: str) -> float:
-    return float(printed("deberta")["superglue"][name])
+def _accuracy(recipe: str) -> str:
+    return percent(masked_accuracy(recipe))
 
 
-def _gain(where: str) -> str:
+def _superglue(who: str) -> float:
+    return float(printed("deberta")["superglue"][who])
+
+
+def _over_roberta(task: int) -> str:
+    """Points of MNLI, SQuAD 2.0 or RACE over RoBERTa on the same text, by Table 4."""
+    return signed(-paper_changes("roberta")[task])
+
+
+def _spread(which: int) -> str:
+    """Of the scores of three random terms after the division by √d, or by √(3d)."""
+    found = score_statistics(64)
+    scale = found.scales[which]
+    return f"{found.variance(scale):.2f} (entropy {found.entropy(scale):.2f} nats)"
+
+
+def _squad_gain(where: str) -> str:
+    """Points of F1 on SQuAD 2.0 over RoBERTa, as the abstract or Table 2 has it."""
     ours, theirs = printed("deberta")["large"]["squad_2"][0], printed("deberta")["roberta_cells"]
     return signed(ours - theirs[where])
 
 
-def _cost(of: str) -> str:
-    """The paper's share of further computation, or the claim's by formula."""
-    if of == "paper":
-        return f"{printed('deberta')['cost']['more_compute']:.0%}"
-    return f"{_settled('30% more')[0]:.0%}"
-
-
+GAINS = {  # number -> the recipe that is ahead, and the one behind
+    "c2p_loses": ("DeBERTa", "without c2p"),
+    "decoder_worth": ("DeBERTa", "without decoder"),
+    "depth_points": ("BERT, three blocks", "BERT"),
+    "gain_points": ("DeBERTa", "BERT"),
+    "p2c_gains": ("without p2c", "DeBERTa"),  # more without it, not less, as the slide says
+    "positions_worth": ("DeBERTa", "decoder without places"),
+    "three_blocks": ("DeBERTa", "BERT, three blocks"),
+}
+ACCURACIES = {
+    "bert_words": "BERT",
+    "deberta_words": "DeBERTa",
+    "three_blocks_words": "BERT, three blocks",
+}
 NUMBERS: dict[str, Callable[[], Any]] = {
     "added_weights": _added_weights,
     "against_bert": _against_bert,
-    "all_named": _all_named,
-    "alone_looks": lambda: _looks_most(0),
+    "all_named": _all_workers,
     "apart_first": lambda: f"{_apart_from_theirs()[0]:.7f}",
     "apart_second": lambda: f"{_apart_from_theirs()[1]:.7f}",
     "attention_gains": _attention_gains,
     "bert_from": lambda: _all_from("BERT"),
-    "bert_words": lambda: _percent(_reached("BERT")),
-    "beside_from": lambda: _all_from(f"distances to {NARROW}, place side by side"),
-    "c2p_loses": lambda: _worse("without c2p"),
     "claims_in_all": lambda: len(claims("08")),
-    "cost_formula": lambda: _cost("formula"),
-    "cost_paper": lambda: _cost("paper"),
-    "deberta_words": lambda: _percent(_reached("DeBERTa")),
+    "concat_from": lambda: _all_from(f"distances to {NARROW}, place side by side"),
+    "content_attends": lambda: _attends_most(0),
+    "cost_formula": lambda: f"{settled('08', '30% more').value[0]:.0%}",
+    "cost_paper": lambda: f"{printed('deberta')['cost']['more_compute']:.0%}",
     "decoder_from": lambda: _all_from(f"distances to {NARROW}, decoder"),
     "decoder_time": _decoder_time,
-    "decoder_worth": lambda: _worse("without decoder"),
-    "depth_points": lambda: _worse("BERT", "BERT, three blocks"),
-    "ensemble": lambda: _superglue("ensemble"),
+    "distances_only": _distances_only,
     "equal_time_seeds": _equal_time_seeds,
-    "equal_time_steps": lambda: _steps("BERT, equal time"),
+    "equal_time_steps": lambda: steps("BERT, equal time"),
     "equal_time_words": _at_equal_time,
     "far": lambda: LENGTH,
-    "first_weights": lambda: f"{_sizes()['DeBERTa-base'][0] / 1e6:.1f}",
-    "gain_abstract": lambda: _gain("squad_2_in_the_abstract"),
-    "gain_points": lambda: _worse("BERT"),
-    "gain_table": lambda: _gain("squad_2"),
-    "kept_without_places": _kept_without_places,
-    "longer": lambda: f"{_longer():.1f}",
+    "first_weights": lambda: f"{sizes_of_models()['DeBERTa-base'][0] / 1e6:.1f}",
+    "gain_abstract": lambda: _squad_gain("squad_2_in_the_abstract"),
+    "gain_table": lambda: _squad_gain("squad_2"),
+    "kept_without_positions": _kept_without_positions,
+    "longer": lambda: f"{step_time():.1f}",
     "longer_best": _longer_best,
     "longer_end": _longer_end,
-    "longer_without": lambda: f"{_longer('without decoder'):.1f}",
-    "mnli_gain": lambda: signed(-paper_changes("roberta")[0]),
+    "longer_without": lambda: f"{step_time('without decoder'):.1f}",
     "more_weights": _more_weights,
     "narrow": lambda: NARROW,
     "no_distances": _no_distances,
     "one_scaled": lambda: f"{_scaled():.2f}",
-    "one_sum": lambda: _whole(sum(_one_score())),
+    "one_sum": lambda: whole(sum(three_products())),
     "p2c_below": lambda: _in_letters(seeds_below("without p2c")),
-    "p2c_gains": _without_p2c_gains,
     "paper_p2c": lambda: signed(paper_changes("without_p2c")[2]),
-    "people": lambda: _superglue("human"),
-    "places_worth": lambda: _worse("decoder without places"),
     "printed_mean": lambda: f"{printed('deberta')['large']['glue']:.2f}",
     "projections": _projections,
     "queue_long": lambda: QUEUE_RECIPES[LONGER].steps,
-    "queue_short": lambda: QUEUE_RECIPES[UNTOLD[0]].steps,
-    "race_gain": lambda: signed(-paper_changes("roberta")[2]),
+    "queue_short": lambda: QUEUE_RECIPES[DISTANCES_ONLY[0]].steps,
     "real_mean": lambda: printed("deberta")["large"]["glue_recomputed"],
     "rows_used": _rows_used,
     "same_row": _same_row,
@@ -460,18 +438,15 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "shown_own": lambda: _shown().own[1],
     "shown_rows": lambda: 2 * SHOWN_SPAN,
     "shown_span": lambda: SHOWN_SPAN,
-    "single": lambda: _superglue("single"),
-    "squad_gain": lambda: signed(-paper_changes("roberta")[1]),
-    "steps": lambda: _steps("DeBERTa"),
+    "steps": lambda: steps("DeBERTa"),
     "stories": lambda: STORIES,
-    "sum_looks": lambda: _looks_most(1),
-    "three_blocks": lambda: _worse("BERT, three blocks"),
-    "three_blocks_words": lambda: _percent(_reached("BERT, three blocks")),
-    "time_ratio": lambda: f"{_steps('BERT, equal time') / _steps('BERT'):.1f}",
+    "spread_by_3d": lambda: _spread(1),
+    "spread_by_d": lambda: _spread(0),
+    "sum_attends": lambda: _attends_most(1),
+    "time_ratio": lambda: f"{steps('BERT, equal time') / steps('BERT'):.1f}",
     "toy_k": lambda: SPAN,
     "toy_rows": lambda: 2 * SPAN,
     "unlike_from": lambda: which_delta()[2][0],
-    "untold": _untold,
     "v1_rows": lambda: 2 * published("deberta", "base", DebertaConfig).span,
     "v1_span": lambda: published("deberta", "base", DebertaConfig).span,
     "v3_own": lambda: _v3_rows().own[1],
@@ -479,6 +454,13 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "v3_span": lambda: published("deberta-v3", "base", DebertaV2Config).span,
     "workers": _workers,
     "wrong_rows": lambda: 2 * SPAN + 1,
+    **{name: partial(_gain, *pair) for name, pair in GAINS.items()},
+    **{name: partial(_accuracy, recipe) for name, recipe in ACCURACIES.items()},
+    **{who: partial(_superglue, who) for who in ("single", "ensemble", "human")},
+    **{
+        f"{task}_gain": partial(_over_roberta, n)
+        for n, task in enumerate(("mnli", "squad", "race"))
+    },
 }
 
 TYPED = {

@@ -11,19 +11,27 @@ from statistics import median
 from typing import Any
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.bench.masked_loss import masked_only_limit
+from course_lib.bench.summary import in_todays_words
+from course_lib.bench.traffic import total, traffic
 from course_lib.config import encoder_flops, published
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaConfig
 from course_lib.kernels.disentangled import disentangled_attention
 from course_lib.kernels.masking import count_to_predict
 from course_lib.kernels.positions import position_rows
-from course_lib.teaching.claims import Claim, NotHere, Settled, all_near, near, result
+from course_lib.teaching.claims import (
+    Check,
+    NotHere,
+    Settled,
+    all_near,
+    entries,
+    near,
+    result,
+)
 
 TOKENS, RATE = 128, 0.15
-RUN = "data/results/14_speed.json"
 NUMBER = r"(\d+(?:\.\d+)?)"
 
 # ================================================================ what can be counted
@@ -43,10 +51,9 @@ def _masked_only() -> Settled:
     )
 
 
-def _operations(work: Callable[[], Any]) -> int:
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        work()
-    return int(counter.get_total_flops())
+def _flops(work: Callable[[], Any]) -> int:
+    with torch.no_grad():
+        return total(traffic(work)).flops
 
 
 def _padding() -> Settled:
@@ -57,18 +64,18 @@ def _padding() -> Settled:
     lengths = torch.tensor([8, 16, 24, 32, 40, 48, 56, 64]) * 2
     T = int(lengths.max())
     mask = (torch.arange(T) < lengths[:, None]).long()
-    share = 1 - float(mask.float().mean())
+    padding = 1 - float(mask.float().mean())
     ids = torch.full(mask.shape, 7) * mask
-    padded = _operations(lambda: model(ids, mask))
-    packed = _operations(lambda: model(ids, mask, remove_padding=True))
+    padded = _flops(lambda: model(ids, mask))
+    packed = _flops(lambda: model(ids, mask, remove_padding=True))
     c = model.config
     pairs = 4 * c.num_layers * c.hidden_size  # FLOPs of attention's products for a pair
     linear = (padded - pairs * mask.numel() * T) / (packed - pairs * int((lengths**2).sum()))
     said = (
-        f"{share:.0%} padding, 1/(1 − p) = {1 / (1 - share):.2f}: FLOPs {linear:.2f}× fewer "
+        f"{padding:.0%} padding, 1/(1 − p) = {1 / (1 - padding):.2f}: FLOPs {linear:.2f}× fewer "
         f"in the linear part, {padded / packed:.2f}× with attention"
     )
-    return Settled((linear * (1 - share), padded / packed * (1 - share)), said)
+    return Settled((linear * (1 - padding), padded / packed * (1 - padding)), said)
 
 
 def _intensities() -> Settled:
@@ -88,14 +95,14 @@ def _position_products() -> Settled:
     rows = position_rows(TOKENS, config.span)
     usual = encoder_flops(config, TOKENS)
 
-    def share(path: str) -> float:
+    def added(path: str) -> float:
         def attend() -> Any:
             return disentangled_attention(x, x, x, table, table, rows, path=path)
 
         content = 4 * TOKENS * TOKENS * A * D
-        return L * (_operations(attend) - content) / usual
+        return L * (_flops(attend) - content) / usual
 
-    found = share("reference"), share("gathered")
+    found = added("reference"), added("gathered")
     said = (
         f"at {TOKENS} tokens {found[0]:.0%} with all {2 * config.span:,} rows, {found[1]:.1%} with "
         f"the {len(rows.unique())} that occur"
@@ -106,9 +113,15 @@ def _position_products() -> Settled:
 # ================================================================ goals, and the stored run
 
 
+def _stored(run: str) -> dict[str, Any]:
+    """A stored run of the bench; NotHere where it has not been made."""
+    return in_todays_words(result(run))
+
+
 def _remarks(begins: str) -> dict[str, str]:
     """The remarks of the tables whose titles begin so; NotHere where there are none."""
-    found = {t: said for t, said in result("14_speed")["remarks"].items() if t.startswith(begins)}
+    remarks = _stored("14_speed")["remarks"]
+    found = {t: said for t, said in remarks.items() if t.startswith(begins)}
     if not found:
         raise NotHere(f"the stored run has no table “{begins}…”")
     return found
@@ -126,7 +139,7 @@ def _met(reached: float, goal: float, unit: str = "×") -> str:
 
 def _rates(title: str, run: str = "14_speed") -> dict[str, float]:
     """Median rates of a table's rows, in its order."""
-    tables = result(run)["tables"]
+    tables = _stored(run)["tables"]
     if title not in tables:
         raise NotHere(f"the stored run has no table “{title}”")
     return {row["name"]: median(row["rates"]) for row in tables[title]}
@@ -143,12 +156,12 @@ def _step() -> Settled:
         (shipped,), (best,) = (
             _numbers(remark, rf"ours / {who}(?: \(.*\))? N×")[0] for who in ("shipped", "its best")
         )
-        ((share,),) = _numbers(remark, "N% of the matrix products")
+        ((percent,),) = _numbers(remark, "N% of the matrix products")
         goals = STEP_GOALS.get(size, (1.0, 1.0))
         found += [shipped, best]
         said.append(
             f"{size}: {_met(shipped, goals[0])} as shipped, {_met(best, goals[1])} at its best, "
-            f"{share:.0f}% of the matrix products"
+            f"{percent:.0f}% of the matrix products"
         )
     return Settled(tuple(found), "; ".join(said))
 
@@ -161,7 +174,7 @@ def _masking() -> Settled:
     found, said = [], []
     for kind, goal in MASKING_GOALS.items():
         rates = _rates(f"{kind}, 64×512 tokens")
-        ours = "… word numbers ready" if "words" in kind else "ours: mask_rows(...).labels"
+        ours = "… word numbers ready" if "words" in kind else "ours: mask_sequences(...).labels"
         found.append(rates[ours] / next(iter(rates.values())))
         said.append(f"{kind.removeprefix('Masking ')} {_met(found[-1], goal)}")
     return Settled(tuple(found), "; ".join(said))
@@ -185,8 +198,8 @@ def _padding_removed() -> Settled:
     """Of 1/(1 − p), what the linear part reached, at every fraction of padding."""
     found, said = [], []
     for title, remark in _remarks("Padding removed").items():
-        shares = _numbers(remark, r"linear part N× \(goal N×, limit N×\)")
-        reached = [gain / limit for gain, _, limit in shares]
+        gains = _numbers(remark, r"linear part N× \(goal N×, limit N×\)")
+        reached = [gain / limit for gain, _, limit in gains]
         found += reached
         size = ", ".join(title.split(", ")[3:])
         said.append(f"{size}: {_met(min(reached), PADDING_GOAL, '')} at worst")
@@ -218,10 +231,10 @@ def _exit() -> Settled:
     """Of the ratio of FLOPs, what the clock shows."""
     found, said = [], []
     for title, remark in _remarks("Early exit").items():
-        ((share,),) = _numbers(remark, "N of what they promise")
-        found.append(share)
+        ((reached,),) = _numbers(remark, "N of what they promise")
+        found.append(reached)
         _, layers, *_, precision = title.split(", ")
-        said.append(f"{layers} {precision} {_met(share, EXIT_GOAL, '')}")
+        said.append(f"{layers} {precision} {_met(reached, EXIT_GOAL, '')}")
     return Settled(tuple(found), "; ".join(said))
 
 
@@ -254,143 +267,47 @@ def _all_above(least: float) -> Callable[[Any], bool]:
     return lambda value: len(value) > 0 and min(value) > least
 
 
-_GOAL: dict[str, Any] = {"who": "this course's goal", "how": "measured"}
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        id="intensity",
-        they_say="a processor with more FLOP/s is faster in proportion",
-        who="often said",
-        it_is="at what is compute-bound; whatever touches each number once is memory-bound",
-        how="computed",
-        settled_by="arithmetic intensity, FLOPs over bytes, of a product and of a sum",
-        settle=_intensities,
-        accepts=all_near((4_096 / 6, 1 / 12), 0.01),
-        rejected=(4_096 / 6, 4_096 / 6),  # as if a sum were compute-bound
-    ),
-    Claim(
-        id="limit masked only",
-        they_say="15% are selected, so a step can be 1/0.15 = 6.7 times as fast",
-        who="a tempting slip",
-        it_is=(
-            "the memory of the logits shrinks so; a step gains less, the larger the model, as its "
-            "blocks stay. (The course's step goes further: of the last block, too, it computes "
-            "most at the selected positions alone.)"
+CLAIMS = entries(
+    "14",
+    {
+        # as if a sum were compute-bound
+        "intensity": Check(
+            _intensities, all_near((4_096 / 6, 1 / 12), 0.01), (4_096 / 6, 4_096 / 6)
         ),
-        how="computed",
-        settled_by="FLOPs of BERT's blocks and head, and the course's count of masked tokens",
-        settle=_masked_only,
-        accepts=lambda value: (
-            all_near((1.22, 2.46, 4.18), 0.006)(value[:3]) and near(1 / RATE, 0.1)(value[3])
+        "limit masked only": Check(
+            _masked_only,
+            (
+                lambda value: (
+                    all_near((1.22, 2.46, 4.18), 0.006)(value[:3]) and near(1 / RATE, 0.1)(value[3])
+                )
+            ),
+            (1 / RATE,) * 4,
         ),
-        rejected=(1 / RATE,) * 4,
-    ),
-    Claim(
-        id="limit padding",
-        they_say="removing a fraction p of padding gains at most 1/(1 − p)",
-        who="this page",
-        it_is="in what treats tokens one by one; attention works on pairs and may gain more",
-        how="computed",
-        settled_by="FLOPs counted while BERT runs, padded and not",
-        settle=_padding,
-        accepts=lambda value: abs(value[0] - 1) < 1e-6 and 1 < value[1] < 1.2,
-        rejected=(1.2, 1.2),
-    ),
-    Claim(
-        id="position products",
-        they_say="30% more computation than BERT or RoBERTa",
-        who="DeBERTa, appendix A.7",
-        it_is=(
-            "in short texts most rows of the position embeddings are out of reach; what remains "
-            "is a few percent"
+        "limit padding": Check(
+            _padding, lambda value: abs(value[0] - 1) < 1e-6 and 1 < value[1] < 1.2, (1.2, 1.2)
         ),
-        how="computed",
-        settled_by="FLOPs counted while the reference and the gathered path run",
-        settle=_position_products,
-        accepts=all_near((0.216, 0.054), 0.002),
-        rejected=(0.30, 0.30),
-    ),
-    Claim(
-        id="goal step",
-        they_say="pre-training 8 and 12 times transformers as shipped, 2 and 4 times its best",
-        it_is="ours is ahead of both at mini and tiny; by how much, the stored run says",
-        settled_by=f"turns in one run, {RUN}",
-        settle=_step,
-        accepts=_all_above(1),
-        rejected=(8.0, 0.9),
-        **_GOAL,
-    ),
-    Claim(
-        id="goal masking",
-        they_say="masking 10 times as fast as transformers' collator, whole words 20 times",
-        it_is="a whole batch at once beats a sequence at a time; the stored run says by how much",
-        settled_by=f"64 sequences of 512 tokens, {RUN}",
-        settle=_masking,
-        accepts=_all_above(2),
-        rejected=(10.0, 1.0),
-        **_GOAL,
-    ),
-    Claim(
-        id="goal DeBERTa",
-        they_say="DeBERTa 1.3 to 3 times as fast as transformers', at most sizes",
-        it_is="ours is ahead wherever a goal was set; the stored run says which were met",
-        settled_by=f"four layers of base width on a processor, {RUN}",
-        settle=_deberta,
-        accepts=_all_above(1),
-        rejected=(2.0, 0.9),
-        **_GOAL,
-    ),
-    Claim(
-        id="goal GPU",
-        they_say="on a GPU at 8,192 tokens 5 times transformers forward, 2 times with backward",
-        it_is="ahead, as no matrix of all pairs is written; the stored run says by how much",
-        settled_by="turns in one run, data/results/14_gpu.json",
-        settle=_gpu,
-        accepts=_all_above(1),
-        rejected=(5.0, 0.9),
-        **_GOAL,
-    ),
-    Claim(
-        id="goal padding",
-        they_say="without padding, 0.9 of the limit 1/(1 − p) in the linear part",
-        it_is="most of the limit is reached; the stored run says how much",
-        settled_by=f"a block without attention, {RUN}",
-        settle=_padding_removed,
-        accepts=lambda value: len(value) > 0 and min(value) > 0.6 and max(value) < 1.3,
-        rejected=(0.9, 0.3),
-        **_GOAL,
-    ),
-    Claim(
-        id="goal distillation",
-        they_say="the distillation loss in 1/5 of the memory, and 1.2 times as fast",
-        it_is="less memory at every size; the stored run says what it gains in time",
-        settled_by=f"a vocabulary of 30,522, forward and backward, {RUN}",
-        settle=_distillation,
-        accepts=lambda value: len(value) > 0 and min(value[::2]) > 0.9 and min(value[1::2]) > 2,
-        rejected=(1.2, 1.0),
-        **_GOAL,
-    ),
-    Claim(
-        id="goal exit",
-        they_say="early exit saves on the clock 0.85 of what it saves in FLOPs",
-        it_is="most of it, as sequences are taken out of the batch; the stored run says how much",
-        settled_by=f"32 sequences that leave evenly, {RUN}",
-        settle=_exit,
-        accepts=lambda value: len(value) > 0 and min(value) > 0.5 and max(value) < 1.2,
-        rejected=(0.85, 0.2),
-        **_GOAL,
-    ),
-    Claim(
-        id="fused backward",
-        they_say="fused attention is the faster one",
-        who="often said",
-        it_is=(
-            "not in training on a CPU in bfloat16: its backward pass is slow, plain products win"
+        "position products": Check(
+            _position_products, all_near((0.216, 0.054), 0.002), (0.30, 0.30)
         ),
-        how="measured",
-        settled_by=f"both paths at 128 tokens, {RUN}",
-        settle=_fused_backward,
-        accepts=lambda value: value[1] > 1,
-        rejected=(0.8, 0.8),
-    ),
+        "goal step": Check(_step, _all_above(1), (8.0, 0.9)),
+        "goal masking": Check(_masking, _all_above(2), (10.0, 1.0)),
+        "goal DeBERTa": Check(_deberta, _all_above(1), (2.0, 0.9)),
+        "goal GPU": Check(_gpu, _all_above(1), (5.0, 0.9)),
+        "goal padding": Check(
+            _padding_removed,
+            lambda value: len(value) > 0 and min(value) > 0.6 and max(value) < 1.3,
+            (0.9, 0.3),
+        ),
+        "goal distillation": Check(
+            _distillation,
+            lambda value: len(value) > 0 and min(value[::2]) > 0.9 and min(value[1::2]) > 2,
+            (1.2, 1.0),
+        ),
+        "goal exit": Check(
+            _exit,
+            lambda value: len(value) > 0 and min(value) > 0.5 and max(value) < 1.2,
+            (0.85, 0.2),
+        ),
+        "fused backward": Check(_fused_backward, lambda value: value[1] > 1, (0.8, 0.8)),
+    },
 )

@@ -17,7 +17,7 @@ from course_lib.bench.early_exit import flop_ratio
 from course_lib.bench.masked_loss import masked_only_limit
 from course_lib.bench.measuring import peak_bytes
 from course_lib.bench.roofline import Case, cases
-from course_lib.bench.summary import COMPARED, SpeedRow, speed_rows
+from course_lib.bench.summary import COMPARED, SpeedRow, in_todays_words, speed_rows
 from course_lib.bench.traffic import Traffic, by_kind, total, traffic
 from course_lib.config import published
 from course_lib.kernels import disentangled
@@ -27,56 +27,39 @@ from course_lib.kernels.positions import position_rows
 from course_lib.teaching.results import read_result
 
 from .exercises.online import online_softmax
-from .views.roofline import times
-from .views.speeds import speeds
+from .views.roofline import ridge, times
+from .views.speeds import speeds, where_measured
+from .views.traffic_bars import amount
+
+Twins = dict[str, dict[str, Traffic]]  # twin -> kind of operation -> what it does and moves
 
 RATE = 0.15  # of the tokens that are selected for prediction
 
 BYTES = 4  # of a float32
 
-SPEED, GPU = "14_speed", "14_gpu"
 
-
-@lru_cache(maxsize=2)
-def _stored(name: str = SPEED) -> dict[str, Any] | None:
-    """A stored run of the bench; None where there is none, and what it holds is left out."""
-    try:
-        return read_result(name)
-    except FileNotFoundError:
-        return None
-
-
-def _where(found: Mapping[str, Any]) -> str:
-    on = found["machine"]
-    parts = [str(on["processor"]), f"{on['threads']} threads"]
-    parts += [str(on["gpu"])] if on.get("gpu") else []
-    return f"{', '.join(parts)}, torch {on['torch']}, {on['date']}"
+@lru_cache(maxsize=1)
+def stored_run() -> dict[str, Any]:
+    """The stored run of the bench on a processor."""
+    return in_todays_words(read_result("14_speed"))
 
 
 def measured_on() -> str:
-    found = _stored()
-    return f"Measured on {_where(found)}." if found else ""
+    return f"Measured on {where_measured(stored_run())}."
 
 
-def _roof() -> dict[str, float]:
+def stored_roof() -> dict[str, float]:
     """GFLOP/s of matrix products by number format, and GB/s of memory, of the stored run."""
-    found = _stored()
-    if found is None or "gigabytes_memory" not in found["machine"]:
-        return {}
-    on = found["machine"]
+    on = stored_run()["machine"]
     return {
         "memory": on["gigabytes_memory"],
-        **{name: on[f"gflops_{name}"] for name in ("float32", "bfloat16") if on[f"gflops_{name}"]},
+        **{name: on[f"gflops_{name}"] for name in ("float32", "bfloat16")},
     }
 
 
-def _ridge(roof: Mapping[str, float]) -> float:
-    return roof["float32"] / roof["memory"]
-
-
-def a_number(roof: Mapping[str, float]) -> str:
-    """Multiply-adds in the time that a float32 takes to arrive; a multiply-add counts as two."""
-    return f"{BYTES * _ridge(roof) / 2:.0f}"
+def multiply_adds() -> str:
+    """Those done while a float32 arrives from memory; a multiply-add counts as two FLOPs."""
+    return f"{BYTES * ridge(stored_roof()) / 2:.0f}"
 
 
 class Counted(NamedTuple):
@@ -100,7 +83,7 @@ class Counted(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _counted() -> tuple[Counted, ...]:
+def all_counted() -> tuple[Counted, ...]:
     """All of bench.roofline's cases, both twins."""
     return tuple(_one(case, twin) for case in cases() for twin in case.twins)
 
@@ -111,20 +94,12 @@ def _one(case: Case, twin: str) -> Counted:
     unavoidable = sum(x.nbytes for x in [*case.inputs, *outputs])
     kind, _, how = twin.partition(", ")
     moved = by_kind(traffic(work))
-    return Counted(case.name, kind, how, unavoidable, moved, peak_bytes(lambda: work()), outputs)
+    return Counted(case.name, kind, how, unavoidable, moved, peak_bytes(work), outputs)
 
 
-def _twins(name: str) -> list[Counted]:
+def twins_of(name: str) -> list[Counted]:
     """The reference first."""
-    return [one for one in _counted() if one.name == name]
-
-
-def _size(count: float) -> str:
-    """Bytes with three digits."""
-    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= size:
-            return f"{float(f'{count / size:.3g}'):,g} {unit}"
-    return f"{count:,.0f} bytes"
+    return [one for one in all_counted() if one.name == name]
 
 
 SIZES = (16, 256, 4_096)
@@ -135,8 +110,8 @@ def square(n: int) -> tuple[int, int, int]:
     return 2 * n**3, n * n, 3 * n * n * BYTES
 
 
-@lru_cache(maxsize=1)
-def _sum_intensity() -> float:
+def sum_intensity() -> float:
+    """FLOPs a byte of a sum, the same for every n."""
     flops, moved = square(256)[1:]
     return flops / moved
 
@@ -151,27 +126,24 @@ def _checked_product() -> str:
     return f"{found.flops:,} FLOPs, {found.moved:,} bytes"
 
 
-def _poor() -> str:
+def _memory_bound() -> str:
     """Which of the notebook's three products are memory-bound on the stored machine."""
-    roof = _roof()
-    if not roof:
-        return ""
-    low = [n for n in SIZES if square(n)[0] / square(n)[2] < _ridge(roof)]
+    low = [n for n in SIZES if square(n)[0] / square(n)[2] < ridge(stored_roof())]
     said = f"products up to n = {max(low):,} and every sum" if low else "every sum"
     return f"Of those drawn, memory-bound: {said}."
 
 
-class AskedFor(NamedTuple):
-    """The masked-word loss of the notebook: both twins, the rows asked for, of so many."""
+class SelectedOnly(NamedTuple):
+    """The notebook's masked-LM loss: both twins, and the selected positions, of so many."""
 
     steps: dict[str, Callable[[], Any]]
-    asked: int
-    rows: int
+    selected: int
+    positions: int
 
 
 @lru_cache(maxsize=1)
-def _asked_for() -> AskedFor:
-    """Forward and backward; gradients are asked for, nothing is trained."""
+def _selected_only() -> SelectedOnly:
+    """Forward and backward; gradients are computed, nothing is trained."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         hidden = torch.randn(8, 128, 128, requires_grad=True)
@@ -185,27 +157,23 @@ def _asked_for() -> AskedFor:
         )
 
     steps = {"reference": twin(masked_loss_reference), "fast": twin(masked_loss)}
-    return AskedFor(steps, int((labels != IGNORED).sum()), labels.numel())
+    return SelectedOnly(steps, int((labels != IGNORED).sum()), labels.numel())
 
 
 @lru_cache(maxsize=1)
-def asked_kinds() -> dict[str, dict[str, Traffic]]:
-    return {name: by_kind(traffic(step)) for name, step in _asked_for().steps.items()}
+def selected_traffic() -> Twins:
+    return {name: by_kind(traffic(step)) for name, step in _selected_only().steps.items()}
 
 
-def _asked_ratio(what: str) -> str:
-    sums = [getattr(total(kinds.values()), what) for kinds in asked_kinds().values()]
-    return f"{sums[0] / sums[1]:.1f}"
+def _held(twin: str) -> str:
+    """The most memory that a step of the masked-LM loss holds at once."""
+    return amount(peak_bytes(_selected_only().steps[twin]))
 
 
-@lru_cache(maxsize=1)
-def _asked_held() -> tuple[int, int]:
-    first, second = (peak_bytes(partial(_run, step)) for step in _asked_for().steps.values())
-    return first, second
-
-
-def _run(step: Callable[[], Any]) -> None:
-    step()
+def _times_less(twins: Twins, what: str) -> float:
+    """How many times fewer "flops", or less is "moved", by the second twin."""
+    first, second = (total(kinds.values()) for kinds in twins.values())
+    return float(getattr(first, what) / getattr(second, what))
 
 
 SEED, EXAMPLES, PLACES, VISITS = 1, (5, 7, 9), 3, 40
@@ -213,32 +181,30 @@ SEED, EXAMPLES, PLACES, VISITS = 1, (5, 7, 9), 3, 40
 BATCH = (64, 128)
 
 
+def _selected_times_less(what: str) -> str:
+    return f"{_times_less(selected_traffic(), what):.1f}"
+
+
 def _mask_bytes() -> str:
-    return _size(VISITS * torch.ones(BATCH, dtype=torch.bool).nbytes)
+    return amount(VISITS * torch.ones(BATCH, dtype=torch.bool).nbytes)
 
 
 def view_of_three() -> Tensor:
-    """The library's view (3, 3) of a table (3, 5) that holds the places of its numbers."""
+    """The library's view (3, 3) of a table (3, 5) that holds its numbers' positions in memory."""
     T = 3
     places = torch.arange(float(T * (2 * T - 1))).view(1, T, -1)
     return disentangled._skew(places, T)[0].int()
 
 
-def _gathered_share() -> str:
+def _gathered() -> str:
     """Of the reference's bytes, those of gathers."""
-    reference = _twins("disentangled attention")[0]
+    reference = twins_of("disentangled attention")[0]
     return f"{reference.kinds['gather'].moved / reference.sum.moved:.0%}"
-
-
-def _gathers_left() -> str:
-    fast = _twins("disentangled attention")[1]
-    gather = fast.kinds.get("gather", Traffic("gather"))
-    return _size(gather.moved)
 
 
 def ratio_of(name: str, what: str = "moved", which: int = 1) -> str:
     """How many times less the twin moves, or computes, than its reference."""
-    found = _twins(name)
+    found = twins_of(name)
     return f"{getattr(found[0].sum, what) / getattr(found[which].sum, what):.1f}"
 
 
@@ -256,7 +222,7 @@ class Kept(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _pieces() -> tuple[Kept, ...]:
+def softmax_pieces() -> tuple[Kept, ...]:
     """A line a chunk; the end is compared with the whole softmax and with exercise 14.5's."""
     scores, values = (torch.tensor(x, dtype=torch.float64) for x in (SCORES, VALUES))
     largest, added, mixed, kept = -torch.inf, 0.0, 0.0, []
@@ -275,19 +241,19 @@ def _pieces() -> tuple[Kept, ...]:
 
 
 def _pieces_end() -> str:
-    last = _pieces()[-1]
+    last = softmax_pieces()[-1]
     return f"{last.mixed:.3f} / {last.sum:.4f} = {last.mixed / last.sum:.3f}"
 
 
 def _first_pieces() -> str:
-    first = _pieces()[0]
+    first = softmax_pieces()[0]
     weights = " + ".join(f"e^{s - first.largest:g}".replace("-", "−") for s in first.scores)
     return f"{weights} = {first.sum:.4f}"
 
 
 def _shrink(number: int) -> str:
     """The factor of a later chunk, as a power of e."""
-    before, now = _pieces()[number - 1], _pieces()[number]
+    before, now = softmax_pieces()[number - 1], softmax_pieces()[number]
     return f"e^{before.largest - now.largest:g}".replace("-", "−")
 
 
@@ -309,15 +275,9 @@ def _taken(rules: Sequence[Rule], training: bool, dtype: torch.dtype = torch.bfl
         return choose(rules, torch.zeros(1, dtype=dtype, requires_grad=training), 128)
 
 
-class Padded(NamedTuple):
-    """The notebook's padded batch: what both ways move, and the fraction of padding."""
-
-    twins: dict[str, dict[str, Traffic]]
-    padding: float
-
-
 @lru_cache(maxsize=1)
-def _padded() -> Padded:
+def padded_batch() -> tuple[Twins, float]:
+    """The notebook's padded batch: what both ways move, and the fraction of padding."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = bert("mini", vocab_size=1_000).eval()
@@ -333,40 +293,39 @@ def _padded() -> Padded:
         name: by_kind(traffic(partial(forward, remove)))
         for name, remove in (("padded", False), ("unpadded", True))
     }
-    return Padded(twins, 1 - mask.float().mean().item())
+    return twins, 1 - mask.float().mean().item()
 
 
 def leaving_clock() -> str:
     """Time won beside FLOPs saved, of the stored run."""
-    found = _stored()
-    if found is None:
-        return ""
-    said = []
-    for row in rows_of("Early exit", found):
-        layers = int(row.size.split("×", 1)[0])
-        said.append(f"{row.ratio / flop_ratio(layers):.0%} ({row.size})")
-    promised = "; ".join(said)
-    return f"Of the promised gain, the clock shows {promised}." if said else ""
+    said = [f"{won:.0%} ({size})" for size, won in exit_gains().items()]
+    return f"Of the promised gain, the clock shows {'; '.join(said)}."
+
+
+def exit_gains() -> dict[str, float]:
+    """For each size of early exit, the gain in time as a fraction of that in FLOPs."""
+    rows = rows_of("Early exit", stored_run())
+    return {row.size: row.ratio / flop_ratio(int(row.size.split("×", 1)[0])) for row in rows}
 
 
 def _holds_more() -> str:
     """Twins that hold more at once than their reference."""
     found = [
         f"{one.name}, {one.how}".removesuffix(", ")
-        for one in _counted()
-        if one.twin == "fast" and _seen(one) and one.held > _twins(one.name)[0].held
+        for one in all_counted()
+        if one.twin == "fast" and is_seen(one) and one.held > twins_of(one.name)[0].held
     ]
     return "; ".join(found) or "none"
 
 
-def _seen(one: Counted) -> bool:
+def is_seen(one: Counted) -> bool:
     """Masks are made by numpy, which traffic() does not see."""
-    return bool(one.sum.flops) or one.name == "ELECTRA's draw"
+    return bool(one.sum.flops) or one.name == "ELECTRA's sampling"
 
 
 def _least_work() -> str:
     """The fast masked-word loss does fewer FLOPs a byte than its reference."""
-    slow, fast = _twins("masked-word loss")
+    slow, fast = twins_of("masked-LM loss")
     assert fast.intensity < slow.intensity
     return f"{slow.intensity:.0f} to {fast.intensity:.0f}"
 
@@ -381,38 +340,39 @@ def rows_of(kind: str, found: Mapping[str, Any]) -> list[SpeedRow]:
     ]
 
 
-def peers_said() -> str:
-    """How many sizes there are, and where the peer is quicker."""
-    found = _stored()
-    if found is None:
-        return ""
-    rows = speed_rows(found)
-    lost = [row for row in rows if row.ratio < 1]
-    return f"{len(rows)} sizes; slower than the peer in {len(lost) or 'none'}. {measured_on()}"
+def _lost() -> list[SpeedRow]:
+    """The sizes at which the peer is quicker."""
+    return [row for row in speed_rows(stored_run()) if row.ratio < 1]
+
+
+def _peers_said() -> str:
+    sizes, lost = len(speed_rows(stored_run())), len(_lost())
+    return f"{sizes} sizes; slower than the peer in {lost or 'none'}. {measured_on()}"
 
 
 def _peers_lost() -> str:
-    found = _stored()
-    if found is None:
-        return ""
-    lost = [row for row in speed_rows(found) if row.ratio < 1]
-    named = "; ".join(f"{row.what}, {row.size}: {times(row.ratio)}" for row in lost)
-    return f"Hollow ones by name: {named}." if lost else "No mark is hollow."
+    named = "; ".join(f"{row.what}, {row.size}: {times(row.ratio)}" for row in _lost())
+    return f"Hollow ones by name: {named}." if named else "No mark is hollow."
 
 
-def ladder_titles(found: Mapping[str, Any]) -> list[str]:
-    return [title for title in found["tables"] if title.startswith("Pre-training step")]
+def ladder_titles() -> list[str]:
+    return [title for title in stored_run()["tables"] if title.startswith("Pre-training step")]
+
+
+def _ladder_said() -> str:
+    return f"{ladder_titles()[0]}; tokens a second, medians. {measured_on()}"
+
+
+def _ladder_remark() -> str:
+    return re.sub(r"\s{2,}", "; ", stored_run()["remarks"][ladder_titles()[0]])
 
 
 def _ladder_others() -> str:
     """Ours against the peer as shipped, for the sizes that are not drawn."""
-    found = _stored()
-    if found is None:
-        return ""
     return "; ".join(
-        f"{title.removeprefix('Pre-training step, ')}: {times(speeds(found, title)[-1].ratio)} "
-        "the peer as shipped"
-        for title in ladder_titles(found)[1:]
+        f"{title.removeprefix('Pre-training step, ')}: "
+        f"{times(speeds(stored_run(), title)[-1].ratio)} the peer as shipped"
+        for title in ladder_titles()[1:]
     )
 
 
@@ -420,34 +380,19 @@ LONG, HEADS, SPAN, FURTHEST = 8_192, 12, 256, 512  # DeBERTa-v3-base's attention
 
 
 @lru_cache(maxsize=1)
-def _band() -> int:
+def band() -> int:
     """Distances from the last one in the first row to the first one in the last."""
     rows = position_rows(LONG, SPAN, FURTHEST)
     return len(rows) - int((rows == rows[0]).sum()) - int((rows == rows[-1]).sum()) + 2
 
 
-def _fast_peer() -> str:
+def _gains() -> str:
     """The widest and the narrowest gain of the stored run."""
-    found = _stored()
-    if found is None:
-        return ""
-    ratios = [row.ratio for row in speed_rows(found)]
+    ratios = [row.ratio for row in speed_rows(stored_run())]
     return (
         f"Against the peers: {times(min(ratios))} to {times(max(ratios))}, by kernel and size, "
         f"median {times(statistics.median(ratios))}."
     )
-
-
-def _machine_note() -> str:
-    roof = _roof()
-    if not roof:
-        return ""
-    return f"On the machine of the stored run: {a_number(roof)}."
-
-
-def _padded_ratio(what: str) -> float:
-    first, second = (total(kinds.values()) for kinds in _padded().twins.values())
-    return float(getattr(first, what) / getattr(second, what))
 
 
 def _limit(size: str) -> str:
@@ -457,67 +402,63 @@ def _limit(size: str) -> str:
 
 def _padding_worst() -> str:
     """Of the limit 1/(1 − p), what is reached in bfloat16 with three quarters padding, at worst."""
-    found = _stored()
-    if found is None:
-        return "a part"
     reached = []
-    for title, remark in found["remarks"].items():
+    for title, remark in stored_run()["remarks"].items():
         if title.startswith("Padding removed") and title.endswith("bfloat16"):
             last = remark.splitlines()[-1]
             gain, limit = re.findall(r"(?:linear part|limit) (\d+\.\d+)", last)
             reached.append(float(gain) / float(limit))
-    return f"{min(reached):.1f}" if reached else "a part"
+    return f"{min(reached):.1f}"
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "asked": lambda: _asked_for().asked,
-    "asked_flops": lambda: _asked_ratio("flops"),
-    "asked_limit": lambda: f"{_asked_for().rows / _asked_for().asked:.1f}",
-    "asked_moved": lambda: _asked_ratio("moved"),
-    "asked_rows": lambda: _asked_for().rows,
-    "band": lambda: _band(),
+    "band": band,
     "checked_product": _checked_product,
     "chunk": lambda: CHUNK,
     "exit_flops": lambda: ratio_of("early exit", "flops"),
     "exit_moved": lambda: ratio_of("early exit"),
-    "fast_peer": _fast_peer,
     "first_pieces": _first_pieces,
     "fused_moved": lambda: ratio_of("attention", which=2),
-    "gathered_share": _gathered_share,
-    "gathers_left": _gathers_left,
-    "held_fast": lambda: _size(_asked_held()[1]),
-    "held_reference": lambda: _size(_asked_held()[0]),
+    "gains": _gains,
+    "gathered": _gathered,
+    "gathers_left": lambda: amount(twins_of("disentangled attention")[1].kinds["gather"].moved),
     "holds_more": _holds_more,
     "ladder_others": _ladder_others,
+    "ladder_remark": _ladder_remark,
+    "ladder_said": _ladder_said,
     "least_work": _least_work,
     "leaving_clock": leaving_clock,
-    "machine_note": _machine_note,
     "mask_batch": lambda: f"{BATCH[0]} × {BATCH[1]}",
     "mask_bytes": _mask_bytes,
-    "padding": lambda: f"{_padded().padding:.0%}",
-    "padding_flops": lambda: f"{_padded_ratio('flops'):.2f}",
+    "measured_on": measured_on,
+    "memory_bound": _memory_bound,
+    "multiply_adds": multiply_adds,
+    "padding": lambda: f"{padded_batch()[1]:.0%}",
+    "padding_flops": lambda: f"{_times_less(padded_batch()[0], 'flops'):.2f}",
+    "padding_limit": lambda: f"{1 / (1 - padded_batch()[1]):.2f}",
     "padding_worst": _padding_worst,
-    "padding_limit": lambda: f"{1 / (1 - _padded().padding):.2f}",
     "peers_lost": _peers_lost,
-    "peers_said": peers_said,
+    "peers_said": _peers_said,
     "pieces_end": _pieces_end,
-    "poor": _poor,
+    "positions": lambda: _selected_only().positions,
     "rate": lambda: f"{RATE:.0%}",
     "row_1": lambda: ", ".join(map(str, view_of_three()[1].tolist())),
     "row_step": lambda: int(view_of_three()[1, 0] - view_of_three()[0, 0]),
     "rules_in_all": lambda: len(ATTENTION) + len(DISENTANGLED),
     "second_shrink": lambda: _shrink(1),
+    "selected": lambda: _selected_only().selected,
+    "selected_limit": lambda: f"{_selected_only().positions / _selected_only().selected:.1f}",
     "shifted_moved": lambda: ratio_of("disentangled attention"),
-    "sum_intensity": lambda: f"{_sum_intensity():.2f}",
+    "sum_intensity": lambda: f"{sum_intensity():.2f}",
     "taken_deberta": lambda: _taken(DISENTANGLED, False),
     "taken_inference": lambda: _taken(ATTENTION, False),
     "taken_training": lambda: _taken(ATTENTION, True),
     "third_shrink": lambda: _shrink(2),
-    "limit_base": partial(_limit, "base"),
-    "limit_mini": partial(_limit, "mini"),
-    "limit_tiny": partial(_limit, "tiny"),
     "unread": lambda: f"{1 - RATE:.0%}",
     "visits": lambda: VISITS,
+    **{f"held_{twin}": partial(_held, twin) for twin in ("reference", "fast")},
+    **{f"limit_{size}": partial(_limit, size) for size in ("base", "mini", "tiny")},
+    **{f"selected_{what}": partial(_selected_times_less, what) for what in ("flops", "moved")},
 }
 
 TYPED = {

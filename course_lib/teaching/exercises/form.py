@@ -7,6 +7,7 @@ import copy
 import inspect
 import random
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,6 +15,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from course_lib.teaching.rooms import room_file
 
 from .outputs import Out
 
@@ -42,6 +45,11 @@ class Draw:
     def generator(self) -> torch.Generator:
         """A new torch generator for the answer to draw from."""
         return torch.Generator().manual_seed(self.integer(0, 2**31))
+
+
+def each(case: Callable[..., Case], *given: Sequence[Any]) -> Callable[[Draw], list[Case]]:
+    """A stage's cases: case(draw, *x) for each x of `given`."""
+    return lambda draw: [case(draw, *x) for x in given]
 
 
 @dataclass(frozen=True)
@@ -97,9 +105,23 @@ def omitted(term: str, what: str, instead: str = "0") -> Edit:
     return Edit(term, instead, f"Left out: {what}.")
 
 
+def written(id: str) -> dict[str, Any]:
+    """What a student reads, as fields of the Exercise, from exercises.toml in the lecture's room.
+
+    Raises ValueError where the file has no such exercise."""
+    path = room_file(id[:2], "exercises.toml")
+    texts = tomllib.loads(path.read_text(encoding="utf-8"))
+    if id not in texts:
+        known = ", ".join(texts)
+        raise ValueError(f"exercise {id!r} was asked for; {path.name} of its lecture has {known}.")
+    return {"id": id, **texts[id]}
+
+
 @dataclass(frozen=True)
 class Exercise:
     """One exercise.
+
+    title to hints: what a student reads; `written` gives them.
 
     solution: kept here, in the exercise's own signature; helpers: functions of the same file that
     it calls and that edits may change too. returns: what comes out, one Out or several.

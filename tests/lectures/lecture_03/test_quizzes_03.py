@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 
 import pytest
 import torch
@@ -11,10 +10,10 @@ from quiz_parts import Quiz
 
 from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
-from course_lib.files import data_path
 from course_lib.heads import BertForClassification, SpanOutput
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.objectives.spans import best_spans, span_loss
+from course_lib.teaching.claims import printed
 from course_lib.text.english import ENTITY_KINDS, ENTITY_TAGS, TaggedSentence
 from course_lib.text.features import tagged_sequences
 from course_lib.text.packing import pack_pair
@@ -24,11 +23,8 @@ from course_lib.train.task_metrics import accuracy, f1, macro_f1, matthews, pear
 
 QUIZ = Quiz("03")
 item, answer = QUIZ.item, QUIZ.answer
-PAPERS = {
-    name: tomllib.loads(data_path("papers", f"{name}.toml").read_text(encoding="utf-8"))
-    for name in ("bert", "glue")
-}
-FEATURES = PAPERS["bert"]["features"]
+BERT, GLUE = printed("bert"), printed("glue")
+FEATURES = BERT["features"]
 
 
 def wrong(found):
@@ -104,7 +100,7 @@ def test_the_longer_text_is_cut():
 
 def test_the_artefact_is_no_luck():
     found, _ = item("hypotheses only")
-    deviation = math.sqrt(1 / 3 * 2 / 3 / 100)  # of a share among 100 pairs
+    deviation = math.sqrt(1 / 3 * 2 / 3 / 100)  # standard, of the accuracy on 100 pairs
     assert "61%" in found.question and (0.61 - 1 / 3) / deviation > 5
 
 
@@ -271,13 +267,13 @@ def test_the_settings_are_the_papers():
     assert all(f"{part}" in right.why for part in ("16 or 32", "5e-5, 3e-5 or 2e-5", "2, 3 or 4"))
     said = answer("What does fine-tuning cost")
     assert f"2 · 3 · 3 = {2 * 3 * 3} runs" in said
-    before = PAPERS["bert"]["pretraining"]
+    before = BERT["pretraining"]
     _, _, none = item("most hyper-parameters")[0].choices
     assert f"batches of {before['batch']}" in none.why and before["learning_rate"] == 1e-4
 
 
 def test_the_half_hour_is_of_the_large_model():
-    large = PAPERS["bert"]["whole_word_masking"]
+    large = BERT["whole_word_masking"]
     found, right = item("30 minutes")
     assert "BERT-large" in large["what"] and right.text.startswith("BERT-large")
     assert f"dev F1 {large['pieces'][0]}" in right.why and "SQuAD 1.1 dev" in right.text
@@ -285,10 +281,10 @@ def test_the_half_hour_is_of_the_large_model():
 
 
 def test_wnli_is_not_in_the_average():
-    row = PAPERS["glue"]["bert_large_leaderboard"]["scores"]
+    row = GLUE["bert_large_leaderboard"]["scores"]
     _, right = item("describes eight")
     assert str(row["WNLI"]) in right.text and str(row["WNLI"]) in answer("nine tasks")
-    assert "WNLI" not in PAPERS["glue"]["bert_large_test"]["scores"]
+    assert "WNLI" not in GLUE["bert_large_test"]["scores"]
     assert all(task in answer("nine tasks") for task in row) and len(row) == 9
 
 
@@ -304,11 +300,11 @@ def test_the_rows_of_the_table_are_subtracted():
     assert f"{score['Flair'] - score['BERT-large']:.1f} behind Flair" in right.text
     gap = f"{score['BERT-base'] - score['ELMo']:.1f}"
     assert f"{gap} above ELMo" in found.choices[1].why
-    printed = {"TagLM": 91.93, "ELMo": 92.22, "CVT": 92.61, "Flair": 93.09}
+    lecture = {"TagLM": 91.93, "ELMo": 92.22, "CVT": 92.61, "Flair": 93.09}
     said = answer("TagLM")
-    assert all(f"{name} {value}" in said for name, value in printed.items())
-    assert all(round(value, 1) == score[name] for name, value in printed.items() if name in score)
-    ranked = sorted(score | printed, key=(score | printed).__getitem__, reverse=True)
+    assert all(f"{name} {value}" in said for name, value in lecture.items())
+    assert all(round(value, 1) == score[name] for name, value in lecture.items() if name in score)
+    ranked = sorted(score | lecture, key=(score | lecture).__getitem__, reverse=True)
     assert ranked.index("BERT-base") == 3 and "fourth of six" in said and len(ranked) == 6
 
 

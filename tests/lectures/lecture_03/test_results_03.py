@@ -124,7 +124,7 @@ def test_the_first_held_out_sequences_give_what_they_gave(made, course):
     heldout = documentation("heldout")
     if heldout.hash != made["text"]["heldout_hash"]:
         pytest.skip("other versions are installed than the checkpoint has read: another text")
-    sentences = heldout.sentences()[:300]  # more documents than a hundred rows hold
+    sentences = heldout.sentences()[:300]  # more documents than a hundred sequences hold
     ids = [[i for s in document if (i := course.tokenizer.encode(s))] for document in sentences]
     rows = pack_documents([d for d in ids if d], course.tokenizer.special, 128)
     assert len(rows) > lecture_03.FIRST_SEQUENCES
@@ -152,9 +152,9 @@ def test_the_card_says_what_was_found():
     card = lecture_03.model_card(FOUND)
     for figure in (
         "4 layers", "256 wide", "4 heads", "5,432,100 weights", "8,192 pieces", "128 tokens",
-        "1,234,567 words", "23,456 rows", "python 3.12.1, numpy 2.2.0", "`a1b2`", "`c3d4`",
+        "1,234,567 words", "23,456 sequences", "python 3.12.1, numpy 2.2.0", "`a1b2`", "`c3d4`",
         "15% of the tokens", "0.9 and 0.98", "initializer_range 0.05", "bfloat16, 3 threads",
-        "torch 9.8.7: 12,346 tokens a second", "2,000 held-out rows", "| 43.2% | 2.346 |",
+        "torch 9.8.7: 12,346 tokens a second", "2,000 held-out sequences", "| 43.2% | 2.346 |",
         "| 43.3% | 2.340 |", "| 48.8% | |", "| 5.7% | |", "in\nbfloat16)", "`e5f6`", "CC BY 4.0",
     ):  # fmt: skip
         assert figure in card, figure
@@ -173,7 +173,7 @@ def test_the_card_knows_no_figure_of_its_own():
     other["recipe"]["training"].update(steps=77, batch_size=5, accumulate=2, short_steps=11)
     card = lecture_03.model_card(other)
     assert "| 50.0% | 2.000 |" in card and "43.2%" not in card
-    assert "77 steps of\n10 rows; the first 11 of them" in card and "0.1 million" in card
+    assert "77 steps of\n10 sequences; the first 11 of them" in card and "0.1 million" in card
 
 
 def test_the_shipped_card_is_that_of_the_file(made):

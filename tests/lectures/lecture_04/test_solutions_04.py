@@ -127,6 +127,6 @@ def test_the_hints_compute():
 
 
 def test_the_parts_add_up_to_the_mean_over_all():
-    losses, selected, sequences, tokens = accumulate.with_empty(Draw(5))[2]
+    losses, selected, sequences, tokens = accumulate.different(Draw(5), empty=True)[3]
     every = [x for x, n in zip(losses, selected, strict=True) for _ in range(n)]
     assert alike(accumulate.large_batch_loss(losses, selected, sequences, tokens), fmean(every))

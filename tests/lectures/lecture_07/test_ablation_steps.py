@@ -152,7 +152,7 @@ def grads(loss, parameters):
 
 
 def test_another_ablation_step_is_refused():
-    with pytest.raises(ValueError, match=r"stone 'XLNet' was given; expected one of BERT, Replace"):
+    with pytest.raises(ValueError, match=r"step 'XLNet' was given; expected one of BERT, Replace"):
         ablation_step("XLNet", CONFIG)
     with pytest.raises(ValueError, match=r"A Linear was given.*ablation_step"):
         kept_encoder(torch.nn.Linear(2, 2))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 
 import pytest
 import torch
@@ -17,13 +16,13 @@ from course_lib.family.electra import (
     electra,
     electra_encoder,
 )
-from course_lib.files import data_path
 from course_lib.lectures.lecture_07.exercises import compute, steps, weighing
 from course_lib.objectives.replaced_tokens import RELEASED_MIX
+from course_lib.teaching.claims import printed
 
 QUIZ = Quiz("07")
 item, answer = QUIZ.item, QUIZ.answer
-PAPER = tomllib.loads(data_path("papers", "electra.toml").read_text(encoding="utf-8"))
+PAPER = printed("electra")
 LARGE, SMALL, ABLATION_STEPS = PAPER["large"], PAPER["small"], PAPER["stones"]
 OURS = LARGE["electra_400k"]
 

@@ -6,14 +6,12 @@ import json
 import math
 import re
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from view_parts import drawn, labels_of, picture_of, plain
 
-import course_lib.lectures.lecture_08.views as views
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta_encoder
 from course_lib.family.deberta import deberta_masked_lm as masked_lm
@@ -109,7 +107,7 @@ def test_a_sentence_names_the_three_numbers_of_the_strongest_key() -> None:
     shown = three_scores.draw_score_maps(HALVES, 1)
     share = 100 * torch.tensor([1.25, -2.0, 1.25]).softmax(-1)[0].item()
     said = (
-        "“<a>” (position 1) looks most at “[CLS]” (position 0, distance 1 − 0 = 1): "
+        "“<a>” (position 1) attends most to “[CLS]” (position 0, distance 1 − 0 = 1): "
         "content-to-content 1.00 + content-to-position 0.50 + position-to-content −0.25 = 1.25, "
         f"which the softmax makes {share:.0f}%."
     )
@@ -185,7 +183,7 @@ def test_score_maps_redraw_at_every_control(encoder: Encoder, tokenizer: WordPie
     for name, value in ends:
         before = picture_of(live)
         controls[name].value = value
-        assert picture_of(live) != before and "looks most at" in picture_of(live), name
+        assert picture_of(live) != before and "attends most to" in picture_of(live), name
     assert (controls["layer"].max, controls["head"].max, controls["position"].max) == (2, 3, 10)
     controls["position"].value = 10
     controls["text"].value = "the [MASK] rose"
@@ -557,16 +555,9 @@ def test_a_recipe_may_train_longer_and_no_label_leaves_the_figure() -> None:
     assert max(note.y for note in figure.layout.annotations) == high
 
 
-def test_queues_that_cannot_be_drawn_say_why() -> None:
-    with pytest.raises(ValueError, match="no points"):
-        run_charts.queue_chart({"words": ["a"], "runs": {}})
-    broken = {"words": ["a"], "runs": {"BERT": [{"curve": [[20, math.nan]]}]}}
-    with pytest.raises(ValueError, match="all of them numbers"):
-        run_charts.queue_chart(broken)
-
-
 def test_the_rows_of_dots_serve_the_outcome_of_positions() -> None:
-    from course_lib.lectures.lecture_08.experiments import RECIPES, outcome
+    from course_lib.lectures.lecture_08.experiments import RECIPES
+    from course_lib.teaching.results import outcome
 
     found = {
         "runs": {
@@ -576,27 +567,8 @@ def test_the_rows_of_dots_serve_the_outcome_of_positions() -> None:
     }
     reached = outcome(found, "masked_accuracy")
     figure = run_charts.ablation_chart(
-        {"equal steps": reached}, title="t", x_title="share right", percent=True
+        {"equal steps": reached}, title="t", x_title="accuracy", percent=True
     )
     rows = [name.replace("<br>", " ") for name in figure.layout.yaxis.ticktext]
     assert rows == list(RECIPES)
     assert figure.layout.height <= 460 and len({t.marker.symbol for t in figure.data}) > 5
-
-
-# ---------------------------------------------------------------- all of them
-
-
-def test_the_package_offers_them() -> None:
-    for name in ("score_maps", "draw_score_maps", "attention_parts", "bucket_chart",
-                 "delta_tables", "score_variance", "score_statistics"):  # fmt: skip
-        for _ in range(2):  # also after the module of that name was loaded
-            assert callable(getattr(views, name))
-
-
-@pytest.mark.parametrize("name", ["three_scores", "distance_buckets", "score_spread"])
-def test_every_control_has_a_name(root: Path, name: str) -> None:
-    (path,) = (root / "course_lib" / "lectures").glob(f"*/views/{name}.py")
-    source = path.read_text(encoding="utf-8")
-    kinds = "Text|IntSlider|FloatSlider|Dropdown|SelectionSlider|Checkbox"
-    controls = len(re.findall(rf"w\.(?:{kinds})\(", source))
-    assert controls == len(re.findall(r"description=", source)) > 0

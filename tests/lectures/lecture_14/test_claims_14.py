@@ -133,7 +133,7 @@ def test_the_verdict_follows_the_number(a_stored_run):
 def test_the_padding_is_compared_with_its_limit(a_stored_run):
     found = BY_ID["goal padding"].settle()
     limits = [1 / unpadding.padded_mask(32, 128, share).float().mean().item()
-              for share in unpadding.SHARES]  # fmt: skip
+              for share in unpadding.PADDING]  # fmt: skip
     reached = [gain / limit for gain, limit in zip((1.3, 1.9, 3.5), limits, strict=True)]
     assert found.value[:3] == pytest.approx(reached, abs=0.01)
     assert found.detail.startswith("of 1/(1 − p), 32×128, float32: ")
@@ -171,7 +171,7 @@ def test_slower_than_the_peer_is_a_surprise(a_stored_run):
 
 
 def test_the_limit_is_that_of_a_head_that_is_counted():
-    """Backward has twice as many operations of blocks and head alike. The course's own step leaves
+    """Backward has twice as many FLOPs of blocks and head alike. The course's own step leaves
     out still more."""
     config = published("bert", "tiny", vocab_size=500, max_positions=32, kernels="plain")
     model, ids = BertForMaskedLM(Encoder(config)), torch.randint(5, 500, (4, 20))

@@ -85,8 +85,8 @@ def placed(name: str, twin: str, intensity: float, ms: float, how: str = "") -> 
 
 
 POINTS = [
-    placed("masked-word loss", "reference", 680, 90),
-    placed("masked-word loss", "fast", 102, 20),
+    placed("masked-LM loss", "reference", 680, 90),
+    placed("masked-LM loss", "fast", 102, 20),
     placed("attention", "reference", 32, 12),
     placed("attention", "fast", 32, 9, "plain"),
     placed("attention", "fast", 32, 3, "fused"),
@@ -96,8 +96,8 @@ POINTS = [
     placed("distillation loss", "fast", 1085, 120),
     placed("early exit", "reference", 940, 140),
     placed("early exit", "fast", 590, 80),
-    placed("ELECTRA's draw", "reference", 0, 50),
-    placed("ELECTRA's draw", "fast", 0, 4),
+    placed("ELECTRA's sampling", "reference", 0, 50),
+    placed("ELECTRA's sampling", "fast", 0, 4),
 ]
 
 
@@ -135,17 +135,17 @@ def test_points_stand_where_they_were_measured_hollow_and_filled() -> None:
     joined = drawn["early exit, from reference to fast"]
     assert list(joined.x) == pytest.approx([940, 590], rel=1e-3)
     moved = traces(roofline.roofline_chart(ROOF, POINTS, by="moved"))
-    assert list(moved["masked-word loss, fast"].x) == pytest.approx([102 / 4], rel=1e-3)
+    assert list(moved["masked-LM loss, fast"].x) == pytest.approx([102 / 4], rel=1e-3)
 
 
 def test_labels_name_each_fast_twin_with_its_gain() -> None:
     figure = roofline.roofline_chart(ROOF, POINTS)
     said = set(labels_of(figure))
     assert {"attention, fused <b>4.0×</b>", "attention, plain <b>1.3×</b>"} <= said
-    assert {"masked-word loss <b>4.5×</b>", "distillation loss <b>1.2×</b>"} <= said
-    assert "ELECTRA's draw <b>12×</b>" in said
+    assert {"masked-LM loss <b>4.5×</b>", "distillation loss <b>1.2×</b>"} <= said
+    assert "ELECTRA's sampling <b>12×</b>" in said
     alone = roofline.roofline_chart(ROOF, POINTS[:1])
-    assert "masked-word loss" in labels_of(alone)
+    assert "masked-LM loss" in labels_of(alone)
 
 
 @pytest.mark.parametrize("by", ["unavoidable", "moved"])
@@ -173,8 +173,8 @@ def test_kernels_without_products_stand_by_bytes_a_second() -> None:
     figure = roofline.roofline_chart(ROOF, POINTS)
     strip = {t.name: t for t in figure.data if t.xaxis == "x2"}
     assert list(strip["memory"].x) == [20, 20]
-    assert list(strip["ELECTRA's draw, fast"].x) == pytest.approx([2.5])  # 10 MB in 4 ms
-    assert list(strip["ELECTRA's draw, reference"].x) == pytest.approx([0.2])
+    assert list(strip["ELECTRA's sampling, fast"].x) == pytest.approx([2.5])  # 10 MB in 4 ms
+    assert list(strip["ELECTRA's sampling, reference"].x) == pytest.approx([0.2])
     assert any("Without matrix products" in text for text in labels_of(figure))
     plain_roof = roofline.roofline_chart(ROOF, POINTS[:-2])
     assert not [t for t in plain_roof.data if t.xaxis == "x2"]

@@ -8,7 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Numbers, Wrong
 
 
@@ -20,81 +29,37 @@ def attend(q: Tensor, k: Tensor, v: Tensor, attention_mask: Tensor) -> Tensor:
     return scores.softmax(dim=-1) @ v  # (B, A, T, D)
 
 
-# ---------------------------------------------------------------- cases, and what is looked at
-
-
 def case(draw: Draw, B: int, A: int, T: int, D: int, padded: bool = False) -> Case:
     lengths = draw.ids(2, T - 1, B, 1) if padded else torch.full((B, 1), T)
     q, k, v = (draw.normal(B, A, T, D) for _ in range(3))
     return q, k, v, (torch.arange(T) < lengths).long()
 
 
-def one_head(draw: Draw) -> list[Case]:
-    return [case(draw, 1, 1, T, D) for T, D in ((2, 3), (3, 5), (4, 2))]
-
-
-def several_heads(draw: Draw) -> list[Case]:
-    return [case(draw, *size) for size in ((2, 3, 5, 4), (3, 2, 7, 6))]
-
-
-def padded(draw: Draw) -> list[Case]:
-    return [case(draw, *size, True) for size in ((1, 1, 3, 2), (1, 2, 5, 3), (4, 3, 9, 4))]
-
-
-def output(function: Answer, q: Tensor, *given: Any) -> Tensor:
-    found = torch.as_tensor(function(q, *given))
-    if found.shape != q.shape:
-        raise Wrong(f"Your output has shape {tuple(found.shape)}; expected {tuple(q.shape)}.")
-    if bool((found.abs() > 1e6).any()):
-        raise Wrong("Your output holds values beyond a million: was the large negative number "
-                    "added after the softmax instead of before?", "known")  # fmt: skip
-    return found
+padded = each(case, (1, 1, 3, 2, True), (1, 2, 5, 3, True), (4, 3, 9, 4, True))
 
 
 def influence(function: Answer, q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     """How the output at real tokens changes when keys and values of the padding change."""
     padding = (mask == 0)[:, None, :, None]
     other_k, other_v = (torch.where(padding, 2 * x + 3, x) for x in (k, v))
-    change = output(function, q, other_k, other_v, mask) - output(function, q, k, v, mask)
+    other, found = (torch.as_tensor(function(q, *x, mask)) for x in ((other_k, other_v), (k, v)))
+    if bool((found.abs() > 1e6).any()):
+        raise Wrong("Your output holds values beyond a million: was the large negative number "
+                    "added after the softmax instead of before?", "known")  # fmt: skip
+    change = other - found
     return change.transpose(1, 2)[mask.bool()]  # (real tokens, A, D)
 
 
-def at_real_tokens(function: Answer, q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Any:
-    found = output(function, q, k, v, mask)
+def at_real_tokens(function: Answer, *given: Tensor) -> Any:
+    found, mask = torch.as_tensor(function(*given)), given[-1]
     finite = "numbers" if bool(torch.isfinite(found).all()) else "nan or infinite"
     return found.transpose(1, 2)[mask.bool()], finite
 
 
-OUTPUTS = (
-    Numbers("output at real tokens", tol=1e-5),
-    Exact("output at padded queries", what="numbers"),
-)
 HIDE = "scores = scores.masked_fill(padding, torch.finfo(scores.dtype).min)"
-WRITTEN_OUT = "Write it out: scores, mask, softmax, weighted sum."
 
 ATTENTION = Exercise(
-    id="02.2",
-    title="Attention that does not look at padding",
-    purpose="the one operation in which tokens meet",
-    difficulty=3,
-    minutes=15,
-    signature="my_attention(q, k, v, attention_mask)",
-    statement=(
-        "`q`, `k`, `v` have shape (B, A, T, D): batch, heads, tokens, head size. `attention_mask` "
-        "(B, T) is 1 at real tokens and 0 at padding. Return the output of each query, (B, A, T, "
-        "D): scaled dot products, a softmax, a weighted sum of the values, and nothing of what "
-        "stands at padding. The output of padded *queries* is not looked at, but it must be "
-        "finite. Do not call a ready-made attention."
-    ),
-    hints=(
-        "First without the mask: attention scores of shape (B, A, T, T), one for each query (rows) "
-        "and key (columns).",
-        "Divide the scores by the square root of D. The softmax runs over the last axis.",
-        "Before the softmax, give every padded key a very negative score: "
-        "scores.masked_fill(padding, torch.finfo(scores.dtype).min).",
-        "padding must line up with the keys: (attention_mask == 0)[:, None, None, :] has shape "
-        "(B, 1, 1, T).",
-    ),
+    **written("02.2"),
     solution=attend,
     returns=Numbers("output", shape="B A T D", tol=1e-5),
     library=(
@@ -103,7 +68,7 @@ ATTENTION = Exercise(
     ),
     forbidden=dict.fromkeys(
         ("scaled_dot_product_attention", "multi_head_attention_forward", "attention_reference"),
-        WRITTEN_OUT,
+        "Write it out: scores, mask, softmax, weighted sum.",
     ),
     when_raised=(
         ("boolean (mask|tensor)",
@@ -116,12 +81,14 @@ ATTENTION = Exercise(
          "Exchange the last two axes only: k.transpose(-1, -2)."),
     ),
     stages=(
-        Stage("one head, few tokens", one_head),
-        Stage("several sequences and heads", several_heads),
+        Stage("one head, few tokens", each(case, (1, 1, 2, 3), (1, 1, 3, 5), (1, 1, 4, 2))),
+        Stage("several sequences and heads", each(case, (2, 3, 5, 4), (3, 2, 7, 6))),
         Stage("padding has no influence", padded, influence,
               Numbers("change of the output at real tokens, when keys and values of the padding "
                       "change", tol=1e-5)),
-        Stage("padding", padded, at_real_tokens, OUTPUTS),
+        Stage("padding", padded, at_real_tokens, (
+            Numbers("output at real tokens", tol=1e-5),
+            Exact("output at padded queries", what="numbers"))),
     ),
     infinite="Not all of it is finite: the softmax of a row that is −inf throughout is nan.",
     mistakes=(
@@ -147,19 +114,15 @@ ATTENTION = Exercise(
              "These are the attention weights, (B, A, T, T). The output is their product with v."),
         Edit("scores.softmax(dim=-1) @ v", "scores.softmax(dim=-1).transpose(-1, -2) @ v",
              "The attention weights are transposed before they meet the values."),
-        Edit("attention_mask == 0", "attention_mask == 1",
-             "The mask is read the wrong way round: attention_mask is 1 at real tokens and 0 at "
-             "padding; your function hides the ones."),
-        Edit("attention_mask == 0", "attention_mask == 1",
-             "The mask is read the wrong way round: it is 1 at real tokens. Here no key is left, "
-             "and the softmax of −inf throughout is nan.",
-             more=(("torch.finfo(scores.dtype).min", "-math.inf"),)),
-        Edit(HIDE, "",
-             "The mask has no effect: real tokens attend to what stands at padding."),
-        Edit("[:, None, None, :]", "[:, None, :, None]",
-             "The mask hides the padded queries (rows of the scores). Nobody minds the output of a "
-             "padded query; what must be hidden are the padded *keys*: the last axis, "
-             "mask[:, None, None, :]."),
+        Edit("attention_mask == 0", "attention_mask == 1", "The mask is read the wrong way round: "
+             "attention_mask is 1 at real tokens and 0 at padding; your function hides the ones."),
+        Edit("attention_mask == 0", "attention_mask == 1", "The mask is read the wrong way round: "
+             "it is 1 at real tokens. Here no key is left, and the softmax of −inf throughout is "
+             "nan.", more=(("torch.finfo(scores.dtype).min", "-math.inf"),)),
+        Edit(HIDE, "", "The mask has no effect: real tokens attend to what stands at padding."),
+        Edit("[:, None, None, :]", "[:, None, :, None]", "The mask hides the padded queries (rows "
+             "of the scores). Nobody minds the output of a padded query; what must be hidden are "
+             "the padded *keys*: the last axis, mask[:, None, None, :]."),
         Edit("scores.softmax(dim=-1) @ v",
              "(scores.softmax(dim=-1) * attention_mask[:, None, None, :]) @ v",
              "The mask is multiplied in after the softmax, or into the values. The weights over "

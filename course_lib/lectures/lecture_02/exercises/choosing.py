@@ -9,7 +9,16 @@ from torch import Tensor
 
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.teaching.exercises.drawing import from_generator
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers
 
 
@@ -31,9 +40,6 @@ def choose(
     return selected
 
 
-# ---------------------------------------------------------------- cases, and what is looked at
-
-
 def case(draw: Draw, words: int, padding: int, rate: float = 0.15, most: int = 1000) -> Case:
     """[CLS] words [SEP] words [SEP] and padding; a single word stands in one segment."""
     pad, unk, cls, sep, mask = draw.python.sample(range(12), 5)
@@ -43,31 +49,11 @@ def case(draw: Draw, words: int, padding: int, rate: float = 0.15, most: int = 1
     return torch.tensor(row + [pad] * padding), special, rate, most, draw.generator()
 
 
-def one_word(draw: Draw) -> list[Case]:
-    return [case(draw, 1, 0, 1.0) for _ in range(3)]
-
-
-def one_word_and_padding(draw: Draw) -> list[Case]:
-    return [case(draw, 1, padding, 1.0) for padding in (1, 2)]
-
-
-def long_rows(draw: Draw) -> list[Case]:
-    return [case(draw, words, 9, 0.5) for words in (6, 20, 30)]
-
-
-def one_long_row(draw: Draw) -> list[Case]:
-    return [case(draw, 57, 5, 0.5)]
-
-
 def every_length(draw: Draw) -> list[Case]:
     """Rows and rates where halves occur, short rows, limits that are met."""
     lengths = [*range(1, 24), 27, 37, 46, 47, 66, 67, 86, 87, 97]
     rules = ((0.15, 1000), (0.25, 1000), (0.15, draw.integer(3, 6)))
     return [case(draw, n, draw.integer(0, 30), *rule) for n in lengths for rule in rules]
-
-
-def forty_words(draw: Draw) -> list[Case]:
-    return [case(draw, 40, 5, 0.4)]
 
 
 def selections(function: Answer, case: Case, calls: int) -> Tensor:
@@ -104,11 +90,8 @@ def where(function: Answer, row: Tensor, special: SpecialIds, *given: Any) -> An
     together = sum(a == b for a, b in zip(spans, found.sum(1).tolist(), strict=False)) / 200
     words = ~torch.isin(row, torch.tensor(special.never_masked))
     different = len(found.unique(dim=0)) > 1
-    return (
-        ("different" if different else "one and the same"),
-        together,
-        found.double().mean(0)[words],
-    )
+    distinct = "different" if different else "one and the same"
+    return distinct, together, found.double().mean(0)[words]
 
 
 WHERE = (
@@ -121,44 +104,21 @@ NUMBER = "min(max_predictions, max(1, round(rate * length)))"
 ORDER = "order = torch.randperm(len(eligible), generator=generator)"
 
 CHOOSING = Exercise(
-    id="02.4",
-    title="Which positions, and how many",
-    purpose="a rule that looks like 15% and is not quite",
-    difficulty=3,
-    minutes=15,
-    signature="my_choose(input_ids, special, rate, max_predictions, generator)",
-    statement=(
-        "`input_ids` (T,) is one packed sequence: [CLS], words, [SEP], perhaps more words and a "
-        "second [SEP], then padding. Return a bool tensor (T,), True at the positions selected for "
-        "prediction. Their number is fixed first, as in BERT's released generator: `rate` times "
-        "the number of real tokens, rounded as Python's `round` does, at least 1, at most "
-        "`max_predictions`. [CLS] and [SEP] count as real tokens there, yet neither they nor "
-        "padding may be selected; if there are fewer words than the number says, all are selected. "
-        "Every word is equally likely. `special` has `.pad`, `.cls`, `.sep` and `.never_masked`. "
-        "Draw from `generator`."
-    ),
-    hints=(
-        "Two questions, one after the other: how many, then which.",
-        "How many: length = int((input_ids != special.pad).sum()), then min(max_predictions, "
-        "max(1, round(rate * length))).",
-        "Which: list the eligible positions, shuffle them with torch.randperm(n, "
-        "generator=generator), take the first.",
-        "torch.isin(input_ids, torch.tensor(special.never_masked)) marks what may not be selected.",
-    ),
+    **written("02.4"),
     solution=choose,
     returns=Numbers("selection", shape="T", kind="bool"),
     see="course_lib.kernels.masking.count_to_predict and mask_tokens_reference",
     stages=(
-        Stage("a sequence of one word", one_word),
-        Stage("one word and padding", one_word_and_padding),
-        Stage("only words are selected", long_rows, not_words,
-              Items("selected special tokens", of="names")),
-        Stage("the number is fixed", one_long_row, whether_fixed,
+        Stage("a sequence of one word", each(case, *[(1, 0, 1.0)] * 3)),
+        Stage("one word and padding", each(case, (1, 1, 1.0), (1, 2, 1.0))),
+        Stage("only words are selected", each(case, *((words, 9, 0.5) for words in (6, 20, 30))),
+              not_words, Items("selected special tokens", of="names")),
+        Stage("the number is fixed", each(case, (57, 5, 0.5)), whether_fixed,
               Exact("number of selected positions in 30 calls")),
         Stage("the number follows the rule", every_length, how_many,
               Number("number of selected positions", kind="int")),
-        Stage("every word is equally likely", forty_words, where, WHERE),
-        from_generator(forty_words),
+        Stage("every word is equally likely", each(case, (40, 5, 0.4)), where, WHERE),
+        from_generator(each(case, (40, 5, 0.4))),
     ),
     mistakes=(
         Edit("torch.tensor(special.never_masked)", "torch.tensor([special.pad])", "[CLS] and [SEP] "
@@ -170,14 +130,11 @@ CHOOSING = Exercise(
         Edit("(~torch.isin(input_ids, never))",
              "((torch.arange(len(input_ids)) < length - 1) & (torch.arange(len(input_ids)) > 0))",
              "The [SEP] between two segments is selected: only the last one is left out."),
-        Edit("return selected", "return ~selected",
-             "True and False are exchanged: True where a position is selected."),
         Edit("selected[eligible[order[:number]]] = True",
              "selected[eligible] = torch.rand(len(eligible), generator=generator) < rate",
              "The number changes from call to call: each position is drawn by itself with the rate "
              "as its probability. BERT fixes the number first and then draws which."),
-        Edit("order = torch.randperm(len(eligible), generator=generator)",
-             "order = torch.randint(len(eligible), (number,), generator=generator)",
+        Edit(ORDER, "order = torch.randint(len(eligible), (number,), generator=generator)",
              "Sometimes fewer than the number: the same position can be drawn twice, or a [CLS] be "
              "drawn and then dropped."),
         Edit("round(rate", "int(rate",

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from course_lib.config import BertConfig, published
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, omitted
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    omitted,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -19,64 +30,34 @@ def parameter_count(config: BertConfig) -> int:
     return embeddings + L * (attention + feed_forward + norms) + pooler
 
 
-def drawn(draw: Draw, layers: int) -> BertConfig:
+def sizes(draw: Draw, layers: int) -> Case:
     heads = draw.integer(2, 5)
-    return BertConfig(
+    drawn = BertConfig(
         vocab_size=draw.integer(60, 200), hidden_size=heads * draw.integer(3, 9),
         num_layers=layers, num_heads=heads, intermediate_size=draw.integer(101, 199),
         max_positions=draw.integer(20, 50), type_vocab_size=draw.integer(3, 5),
     )  # fmt: skip
-
-
-def no_block(draw: Draw) -> list[Case]:
-    return [(drawn(draw, 0),) for _ in range(3)]
-
-
-def one_block(draw: Draw) -> list[Case]:
-    return [(drawn(draw, 1),) for _ in range(3)]
-
-
-def several_blocks(draw: Draw) -> list[Case]:
-    return [(drawn(draw, layers),) for layers in (2, 3, 5)]
+    return (drawn,)
 
 
 def published_sizes(draw: Draw) -> list[Case]:
     return [(published("bert", size),) for size in ("tiny", "base", "large")]
 
 
-ATTENTION = "attention = 4 * (H * H + H)"
+attention = partial(Edit, "4 * (H * H + H)")
 SHARED = (
     "Each head has its own H×H matrices. The A heads share one matrix: each has H/A of its columns"
 )
 
 COUNT = Exercise(
-    id="02.1",
-    title="Count BERT by hand",
-    purpose="to know where the weights are",
-    difficulty=2,
-    minutes=12,
-    signature="parameter_count(config)",
-    statement=(
-        "Write a function that gives the number of parameters of BERT's encoder with its pooler, a "
-        "whole number, from the sizes alone. `config` has `vocab_size` (V), `hidden_size` (H), "
-        "`num_layers` (L), `num_heads` (A), `intermediate_size` (F), `max_positions` (P) and "
-        "`type_vocab_size`. Leave out the MLM and NSP heads. Build no model."
-    ),
-    hints=(
-        "Three groups: the embeddings once, the block L times, the pooler once.",
-        "A linear layer from m to n has m·n weights and n biases. A LayerNorm of width H has 2H "
-        "numbers.",
-        "A block: four linear layers H to H, one H to F, one F to H, two LayerNorms. A plays no "
-        "part: the heads divide the H columns among them.",
-        "With V=10, H=4, L=1, F=8, P=6 and 2 segments: embeddings 80, block 172, pooler 20: 272.",
-    ),
+    **written("02.1"),
     solution=parameter_count,
     returns=Number("number of parameters", kind="int"),
     see="course_lib.encoder.count_parameters counts a model that has been built",
     stages=(
-        Stage("embeddings and pooler only (no blocks)", no_block),
-        Stage("one block", one_block),
-        Stage("several blocks", several_blocks),
+        Stage("embeddings and pooler only (no blocks)", each(sizes, *[(0,)] * 3)),
+        Stage("one block", each(sizes, *[(1,)] * 3)),
+        Stage("several blocks", each(sizes, (2,), (3,), (5,))),
         Stage("BERT-tiny, -base and -large", published_sizes),
     ),
     mistakes=(
@@ -94,29 +75,29 @@ COUNT = Exercise(
              "block, 2H each.", more=(("+ 2 * H", ""),)),
         Edit("2 * (H + H)", "2 * H", "Each LayerNorm was counted with H numbers; it has a gain and "
              "a bias, 2H.", more=(("+ 2 * H", "+ H"),)),
-        Edit(ATTENTION, "attention = 4 * H * H", "Left out: the biases of the linear layers. Each "
-             "has as many as it has outputs.",
-             more=(("(H * F + F) + (F * H + H)", "2 * H * F"), ("H * H + H\n", "H * H\n"))),
-        Edit(ATTENTION, "attention = 4 * H * H",
-             "Left out: the biases of query, key, value and output, 4H in a block."),
+        attention("4 * H * H",
+                  "Left out: the biases of the linear layers. Each has as many as it has outputs.",
+                  more=(("(H * F + F) + (F * H + H)", "2 * H * F"), ("H * H + H\n", "H * H\n"))),
+        attention("4 * H * H",
+                  "Left out: the biases of query, key, value and output, 4H in a block."),
         Edit("(H * F + F) + (F * H + H)", "2 * H * F",
              "Left out: the biases of the feed-forward layers, F + H in a block."),
         Edit("pooler = H * H + H", "pooler = H * H", "Left out: the pooler's bias, H."),
-        Edit(ATTENTION, "attention = 3 * (H * H + H)", "Left out: attention's output projection: "
-             "after the heads are joined, one more layer H to H."),
+        attention("3 * (H * H + H)", "Left out: attention's output projection: after the heads are "
+                  "joined, one more layer H to H."),
         Edit("(F * H + H)", "H", "The feed-forward part was given one matrix; it has two, H to F "
              "and back."),
         Edit("L * (", "(", "The block was counted once; there are L of them, each with its own "
              "weights."),
         Edit("+ pooler", "+ L * pooler", "The pooler was counted in every block; there is one, "
              "after the last."),
-        Edit(ATTENTION, "attention = (3 * config.num_heads + 1) * H * H + 4 * H", f"{SHARED}."),
-        Edit(ATTENTION, "attention = (3 * config.num_heads + 1) * (H * H + H)",
-             f"{SHARED}, and as much of its bias."),
-        Edit(ATTENTION, "attention = 4 * config.num_heads * H * H + 4 * H",
-             f"{SHARED}; the output projection is one matrix as well."),
-        Edit(ATTENTION, "attention = 4 * config.num_heads * (H * H + H)",
-             f"{SHARED}, and as much of its bias; the output projection is one matrix as well."),
+        attention("(3 * config.num_heads + 1) * H * H + 4 * H", f"{SHARED}."),
+        attention("(3 * config.num_heads + 1) * (H * H + H)",
+                  f"{SHARED}, and as much of its bias."),
+        attention("4 * config.num_heads * H * H + 4 * H",
+                  f"{SHARED}; the output projection is one matrix as well."),
+        attention("4 * config.num_heads * (H * H + H)", f"{SHARED}, and as much of its bias; the "
+                  "output projection is one matrix as well."),
         Edit("return embeddings", "return H * H + 5 * H + V + 2 + embeddings",
              "The MLM and NSP heads were counted; the exercise leaves them out."),
         Edit("return embeddings", "return H * H + 3 * H + V + embeddings",

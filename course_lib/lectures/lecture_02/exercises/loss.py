@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -35,51 +35,13 @@ def case(draw: Draw, T: int, V: int, selected: Sequence[int], nsp: Sequence[int]
     return logits.requires_grad_(), labels, pair.requires_grad_(), torch.tensor(nsp)
 
 
-def one_word(draw: Draw) -> list[Case]:
-    return [case(draw, T, V, (1,), (0,)) for T, V in ((1, 3), (3, 4), (4, 5))]
-
-
-def not_next(draw: Draw) -> list[Case]:
-    return [case(draw, 3, 4, (1,), (1,)) for _ in range(3)]
-
-
-def several_words(draw: Draw) -> list[Case]:
-    return [case(draw, T, 5, (3,), (0,)) for T in (5, 6, 7)]
-
-
-def a_batch(draw: Draw) -> list[Case]:
-    shapes = ((5, 6, (1, 3), (0, 1)), (9, 20, (1, 2, 3, 5), (0, 1, 1, 0)), (6, 4, (4, 1), (1, 1)))
-    return [case(draw, *shape) for shape in shapes]
-
-
 MLM = "F.cross_entropy(words, labels.flatten(), ignore_index=-100)"
 NSP = "F.cross_entropy(classes, nsp_label)"
 NLL = "-words.log_softmax(-1).gather(1, labels.flatten().clamp(min=0)[:, None])"
 SELECTED = "(labels.flatten() != -100)[:, None]"
 
 LOSS = Exercise(
-    id="02.6",
-    title="One loss from two tasks",
-    purpose="what BERT's pre-training makes small",
-    difficulty=2,
-    minutes=12,
-    signature="my_loss(prediction_logits, labels, nsp_logits, nsp_label)",
-    statement=(
-        "`prediction_logits` (B, T, V) are the logits of every position; `labels` (B, T) hold the "
-        "original word's id at the positions selected for prediction and −100 elsewhere; "
-        "`nsp_logits` (B, 2) are those of IsNext and NotNext; `nsp_label` (B,) is 0 for IsNext, 1 "
-        "for NotNext. Return one number, a tensor from which a gradient can flow: the mean of "
-        "−log P(word) over the selected positions of the batch, plus the mean of −log P(true "
-        "label) over the pairs."
-    ),
-    hints=(
-        "F.cross_entropy(logits, labels) is the mean of −log P: it does the softmax and the "
-        "logarithm itself.",
-        "It wants (number, classes) and (number,): flatten B and T into one axis.",
-        "ignore_index=-100 leaves out positions that are not selected, in the sum and in the "
-        "count.",
-        "The pairs are a second call with the same function; add the two.",
-    ),
+    **written("02.6"),
     solution=joint_loss,
     returns=Number("loss", "nats", grad=True),
     gradient=("prediction_logits", "nsp_logits"),
@@ -90,15 +52,17 @@ LOSS = Exercise(
         "course_lib.objectives.pretraining:pretraining_loss",
     ),
     when_raised=(
-        ("Expected target size|target batch_size|target tensor expected",
-         "cross_entropy looks for the words on axis 1: flatten (B, T, V) to (B·T, V), and the "
-         "labels to (B·T,)."),
+        ("Expected target size|target batch_size|target tensor expected", "cross_entropy looks for "
+         "the words on axis 1: flatten (B, T, V) to (B·T, V), and the labels to (B·T,)."),
     ),
     stages=(
-        Stage("one sequence, one selected word, IsNext", one_word),
-        Stage("a NotNext pair", not_next),
-        Stage("several selected words", several_words),
-        Stage("sequences with different numbers", a_batch),
+        Stage("one sequence, one selected word, IsNext",
+              each(case, *((T, V, (1,), (0,)) for T, V in ((1, 3), (3, 4), (4, 5))))),
+        Stage("a NotNext pair", each(case, *[(3, 4, (1,), (1,))] * 3)),
+        Stage("several selected words", each(case, *((T, 5, (3,), (0,)) for T in (5, 6, 7)))),
+        Stage("sequences with different numbers",
+              each(case, (5, 6, (1, 3), (0, 1)), (9, 20, (1, 2, 3, 5), (0, 1, 1, 0)),
+                   (6, 4, (4, 1), (1, 1)))),
     ),
     mistakes=(
         Edit("mlm + nsp", "mlm",
@@ -110,9 +74,8 @@ LOSS = Exercise(
         Edit(NSP, "F.cross_entropy(classes, 0 * nsp_label)",
              "The pair term is −log P(IsNext) whatever the label says (as one lecture prints it). "
              "On a NotNext pair it rewards the wrong answer; take −log P of the true label."),
-        Edit(NSP, "F.cross_entropy(classes, 1 - nsp_label)",
-             "The pair term reads the labels the wrong way round: 0 is IsNext and the first logit, "
-             "1 is NotNext and the second."),
+        Edit(NSP, "F.cross_entropy(classes, 1 - nsp_label)", "The pair term reads the labels the "
+             "wrong way round: 0 is IsNext and the first logit, 1 is NotNext and the second."),
         Edit(NSP, "F.binary_cross_entropy_with_logits(classes, F.one_hot(nsp_label, 2) + 0.0 * "
              "classes)", "The pair term treats the two logits as two questions of their own "
              "(sigmoid); IsNext and NotNext share one softmax."),
@@ -126,9 +89,8 @@ LOSS = Exercise(
              "Leave them out: ignore_index=-100."),
         Edit(MLM, "F.cross_entropy(words, labels.flatten().clamp(min=0), ignore_index=0)",
              "Word 0 is left out as if it were not selected. Only the label −100 says so."),
-        Edit(MLM, f"({NLL} * {SELECTED}).mean()",
-             "The sum over the selected positions is divided by the number of *all* positions; "
-             "divide by the number selected."),
+        Edit(MLM, f"({NLL} * {SELECTED}).mean()", "The sum over the selected positions is divided "
+             "by the number of *all* positions; divide by the number selected."),
         Edit(MLM, "torch.stack([F.cross_entropy(p, y) for p, y in zip(prediction_logits, labels)])"
              ".mean()", "Each sequence was averaged by itself, then the sequences: a word in a "
              "sequence with few selected positions weighs more than others. Average over all "

@@ -8,7 +8,16 @@ import torch
 from torch import Tensor
 
 from course_lib.teaching.exercises.drawing import from_generator
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number, Numbers
 
 
@@ -25,9 +34,6 @@ def corrupt(
     return corrupted
 
 
-# ---------------------------------------------------------------- cases, and what is looked at
-
-
 def case(draw: Draw, rows: int, length: int, rate: float) -> Case:
     """Ids crowded in the vocabulary's lower half: random ids can be told from borrowed ones."""
     vocab_size, mask_id = draw.integer(80, 160), draw.integer(3, 9)
@@ -36,16 +42,8 @@ def case(draw: Draw, rows: int, length: int, rate: float) -> Case:
     return ids, selected, mask_id, vocab_size, draw.generator()
 
 
-def nothing_selected(draw: Draw) -> list[Case]:
-    return [case(draw, rows, 6, 0.0) for rows in (1, 2, 30)]
-
-
-def some_selected(draw: Draw) -> list[Case]:
-    return [case(draw, rows, 40, 0.15) for rows in (2, 50)]
-
-
-def many_selected(draw: Draw) -> list[Case]:
-    return [case(draw, 250, 320, 0.5)]
+some_selected = each(case, (2, 40, 0.15), (50, 40, 0.15))
+many_selected = each(case, (250, 320, 0.5))
 
 
 def at_the_others(function: Answer, *given: Any) -> Tensor:
@@ -97,32 +95,17 @@ IDS = (
     Number("variation of how often an id is drawn (standard deviation / mean)", tol=0.12),
 )
 
+FATE = "torch.rand(input_ids.shape, generator=generator)"
+REPLACED = "(fate >= 0.8) & (fate < 0.9)"
+
 MASKING = Exercise(
-    id="02.3",
-    title="The 80/10/10 rule",
-    purpose="why a selected word is not always hidden",
-    difficulty=2,
-    minutes=12,
-    signature="my_mask(input_ids, selected, mask_id, vocab_size, generator)",
-    statement=(
-        "`selected` (N, T) says which positions of `input_ids` (N, T) are selected for prediction. "
-        "Return the ids the model sees: each selected position becomes `mask_id` with probability "
-        "0.8, an id drawn evenly from the whole vocabulary (`0 … vocab_size − 1`) with 0.1, and "
-        "stays with 0.1. All other ids stay, and so does `input_ids` itself. Draw from `generator`."
-    ),
-    hints=(
-        "One number from 0 to 1 for each position decides between the three: torch.rand(shape, "
-        "generator=generator).",
-        "Below 0.8: [MASK]. From 0.8 up to 0.9: a random id. The rest needs no code.",
-        "Start from input_ids.clone(), and join each condition with `selected &`.",
-        "torch.randint(vocab_size, shape, generator=generator) draws a candidate for every "
-        "position; use only those you need.",
-    ),
+    **written("02.3"),
     solution=corrupt,
     returns=Numbers("ids", shape="N T", kind="int"),
     see="course_lib.kernels.masking.mask_tokens_reference selects and corrupts in one go",
     stages=(
-        Stage("ids come back, the input is left alone", nothing_selected),
+        Stage("ids come back, the input is left alone",
+              each(case, (1, 6, 0.0), (2, 6, 0.0), (30, 6, 0.0))),
         Stage("positions not selected keep their ids", some_selected, at_the_others,
               Numbers("ids where nothing was selected", kind="int")),
         Stage("each position is drawn by itself", many_selected, together, TOGETHER),
@@ -135,24 +118,17 @@ MASKING = Exercise(
         Edit("selected & (fate < 0.8)", "fate < 0.8",
              "Positions that were not selected change too. The 80, 10 and 10 percent are of the "
              "selected positions, not of all: join every condition with `selected`."),
-        Edit("replaced = selected &", "replaced =",
-             "Random ids are written where nothing was selected: join every condition with "
-             "`selected`."),
-        Edit("corrupted = input_ids.clone()", "corrupted = input_ids",
-             "Your function writes into `input_ids`"),
-        Edit("torch.rand(input_ids.shape, generator=generator)",
-             "torch.rand(1, generator=generator).expand(input_ids.shape)",
+        Edit("replaced = selected &", "replaced =", "Random ids are written where nothing was "
+             "selected: join every condition with `selected`."),
+        Edit(FATE, "torch.rand(1, generator=generator).expand(input_ids.shape)",
              "One draw decides for all positions: it is all or nothing. Draw a number for each: "
              "torch.rand(input_ids.shape, generator=generator)."),
-        Edit("torch.rand(input_ids.shape, generator=generator)",
-             "torch.rand(len(input_ids), 1, generator=generator).expand(input_ids.shape)",
+        Edit(FATE, "torch.rand(len(input_ids), 1, generator=generator).expand(input_ids.shape)",
              "All positions of a row share one fate. Draw a number for each position: "
              "torch.rand(input_ids.shape, generator=generator)."),
-        Edit("torch.rand(input_ids.shape, generator=generator)",
-             "torch.rand(input_ids.shape, generator=torch.Generator().manual_seed(1))",
+        Edit(FATE, "torch.rand(input_ids.shape, generator=torch.Generator().manual_seed(1))",
              "Every generator gives the same: nothing is drawn from it, or it is seeded inside."),
-        Edit("torch.rand(input_ids.shape, generator=generator)",
-             "torch.linspace(0, 1, input_ids.numel()).reshape(input_ids.shape)",
+        Edit(FATE, "torch.linspace(0, 1, input_ids.numel()).reshape(input_ids.shape)",
              "Early positions are treated differently from late ones: the fate is dealt out in "
              "order. It must be drawn at random for each position."),
         Edit("fate = torch.rand(input_ids.shape, generator=generator)",
@@ -160,38 +136,31 @@ MASKING = Exercise(
              "fate[selected] = torch.randperm(many, generator=generator) / many",
              "The number of [MASK] is fixed and only their positions are drawn. Each position is "
              "drawn by itself, so the number varies, by about 4 in 100."),
-        Edit("fate < 0.8", "fate < 2",
-             "Every selected position becomes [MASK]. At fine-tuning there is no [MASK]: the "
-             "model would never have to say anything about a word that it sees.",
-             more=(("(fate >= 0.8)", "(fate > 2)"),)),
+        Edit("fate < 0.8", "fate < 2", "Every selected position becomes [MASK]. At fine-tuning "
+             "there is no [MASK]: the model would never have to say anything about a word that it "
+             "sees.", more=(("(fate >= 0.8)", "(fate > 2)"),)),
         Edit("return corrupted", "return input_ids.clone()",
              "Nothing is changed at all: was the result written into a copy that is not returned?"),
-        Edit("(fate >= 0.8) & (fate < 0.9)", "(fate > 2)",
+        Edit(REPLACED, "(fate > 2)",
              "The 10% of random ids are missing: those positions keep their word."),
-        Edit("(fate >= 0.8) & (fate < 0.9)", "(fate >= 0.8)",
-             "No selected position keeps its word: 10% should."),
-        Edit("(fate >= 0.8) & (fate < 0.9)", "(fate >= 0.8) & (fate < 0.82)",
-             "The random 10% are taken of the 20% that are left. They are 10% of all selected "
-             "positions: half of the rest."),
-        Edit("(fate >= 0.8) & (fate < 0.9)",
-             "(torch.rand(input_ids.shape, generator=generator) < 0.1)",
+        Edit(REPLACED, "(fate >= 0.8)", "No selected position keeps its word: 10% should."),
+        Edit(REPLACED, "(fate >= 0.8) & (fate < 0.82)", "The random 10% are taken of the 20% that "
+             "are left. They are 10% of all selected positions: half of the rest."),
+        Edit(REPLACED, "(torch.rand(input_ids.shape, generator=generator) < 0.1)",
              "The random ids are drawn over all selected positions after the masks, and replace "
              "some of them. One draw must decide between the three."),
-        Edit("(fate >= 0.8) & (fate < 0.9)", "(fate < 0.9)",
+        Edit(REPLACED, "(fate < 0.9)",
              "No [MASK] is left: the random ids are written over them. They are for numbers from "
              "0.8 to 0.9 only; a condition `< 0.9` alone holds below 0.8 too."),
-        Edit("fate < 0.8", "fate < 0.1",
-             "The 80% and the 10% are exchanged: 80% is for [MASK], 10% for random ids.",
-             more=(("(fate >= 0.8)", "(fate >= 0.1)"),)),
+        Edit("fate < 0.8", "fate < 0.1", "The 80% and the 10% are exchanged: 80% is for [MASK], "
+             "10% for random ids.", more=(("(fate >= 0.8)", "(fate >= 0.1)"),)),
         Edit("fate < 0.8", "fate < 1 / 3", "The three outcomes are equally likely; expected 80%, "
-             "10% and 10%.", more=(("(fate >= 0.8) & (fate < 0.9)",
-                                    "(fate >= 1 / 3) & (fate < 2 / 3)"),)),
+             "10% and 10%.", more=((REPLACED, "(fate >= 1 / 3) & (fate < 2 / 3)"),)),
         Edit("(fate < 0.8)", "(fate < 0.8 * 0.15)",
              "The 15% are drawn a second time. `selected` already is the result of that draw.",
-             more=(("(fate >= 0.8) & (fate < 0.9)", "(fate >= 0.12) & (fate < 0.135)"),)),
-        Edit("(vocab_size, input_ids.shape, ", "(vocab_size - 1, input_ids.shape, ",
-             "The last id of the vocabulary is never drawn. torch.randint leaves out its upper "
-             "end by itself."),
+             more=((REPLACED, "(fate >= 0.12) & (fate < 0.135)"),)),
+        Edit("(vocab_size, input_ids.shape, ", "(vocab_size - 1, input_ids.shape, ", "The last id "
+             "of the vocabulary is never drawn. torch.randint leaves out its upper end by itself."),
         Edit("(vocab_size, input_ids.shape, ", "(vocab_size + 1, input_ids.shape, ",
              "Random ids reach `vocab_size`; the vocabulary ends at `vocab_size − 1`."),
         Edit("(vocab_size, input_ids.shape, ", "(mask_id + 1, vocab_size, input_ids.shape, ",

@@ -11,8 +11,17 @@ from typing import Any
 import torch
 
 from course_lib.teaching.exercises.drawing import from_generator
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
-from course_lib.teaching.exercises.outputs import Exact, Items, Number, Wrong, kind_of
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
+from course_lib.teaching.exercises.outputs import Exact, Items, Number, Wrong
 
 Pair = tuple[str, str, int]
 
@@ -30,9 +39,6 @@ def pairs(documents: Sequence[Sequence[str]], rng: random.Random) -> list[Pair]:
     return made
 
 
-# ---------------------------------------------------------------- cases, and what is looked at
-
-
 def case(draw: Draw, number: int, longest: int, shortest: int = 2) -> Case:
     documents = [
         [f"sentence {s + 1} of document {d + 1}" for s in range(draw.integer(shortest, longest))]
@@ -41,30 +47,21 @@ def case(draw: Draw, number: int, longest: int, shortest: int = 2) -> Case:
     return documents, random.Random(draw.integer(0, 2**31))
 
 
-def a_few(draw: Draw) -> list[Case]:
-    return [case(draw, number, 9) for number in (9, 12, 15)]
-
-
-def many(draw: Draw) -> list[Case]:
-    return [case(draw, 60, 60, 40)]
-
-
-def long_ones(draw: Draw) -> list[Case]:
-    return [case(draw, number, 60, 40) for number in (5, 8)]
+a_few, long_ones = each(case, (9, 9), (12, 9), (15, 9)), each(case, (5, 60, 40), (8, 60, 40))
+many = each(case, (60, 60, 40))
+MADE = Items("pairs", of="(a, b, label)")
 
 
 def made_by(function: Answer, documents: list[list[str]], rng: random.Random) -> list[Pair]:
     """What the function returns, if it is a list of triples of sentences and a label."""
-    given = function(documents, rng)
-    if not isinstance(given, (list, tuple)):
-        raise Wrong(f"Your function returned {kind_of(given)}; expected a list of (a, b, label).")
+    made = MADE.read(function(documents, rng), [])
     known = {sentence for document in documents for sentence in document}
-    for x in given:
-        if not isinstance(x, (list, tuple)) or len(x) != 3 or x[2] not in (0, 1):
-            raise Wrong(f"One of your pairs is {x!r}; expected (a, b, label), label 0 or 1.")
-        if not all(isinstance(s, str) and s in known for s in x[:2]):
-            raise Wrong(f"One of your pairs is {x!r}; a and b must be sentences of the documents.")
-    return [(a, b, int(label)) for a, b, label in given]
+    for x in made:
+        triple = isinstance(x, (list, tuple)) and len(x) == 3 and x[2] in (0, 1)
+        if not triple or not all(isinstance(s, str) and s in known for s in x[:2]):
+            raise Wrong(f"One of your pairs is {x!r}; expected (a, b, label), a and b sentences of "
+                        "the documents, label 0 or 1.")  # fmt: skip
+    return [(a, b, int(label)) for a, b, label in made]
 
 
 def place(sentence: str) -> tuple[int, int]:
@@ -144,28 +141,9 @@ OTHER = "(a, rng.choice(rng.choice(others)), 1)"
 PAIRWISE = "        for a, following in pairwise(document):"
 
 PAIRS = Exercise(
-    id="02.5",
-    title="Make the sentence pairs",
-    purpose="data with labels nobody had to write",
-    difficulty=2,
-    minutes=12,
-    signature="my_pairs(documents, rng)",
-    statement=(
-        "`documents` is a list of documents, each a list of at least two sentences (strings). Go "
-        "through them in order. Each sentence that has a next one becomes `a` of one triple `(a, "
-        "b, label)`: with probability one half `b` is the next sentence and the label 0 (IsNext); "
-        "otherwise `b` is a random sentence of a random *other* document and the label 1 "
-        "(NotNext). Every choice is drawn for each pair by itself. Return the list of triples. "
-        "Draw from `rng`, a `random.Random`."
-    ),
-    hints=(
-        "zip(document, document[1:]) walks over each sentence together with the next one.",
-        "Draw the label for each pair: rng.random() < 0.5.",
-        "For a random b choose the document first, from a list without the present one, then the "
-        "sentence: rng.choice.",
-    ),
+    **written("02.5"),
     solution=pairs,
-    returns=Exact("pairs", what="a list of (a, b, label)"),
+    returns=MADE,
     see="course_lib.objectives.next_sentence.pairs_of_document (a, b: runs of sentences)",
     stages=(
         Stage("label 0 means that b follows a", a_few, after_zero,

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage
+from collections.abc import Callable
+from functools import partial
+
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Other,
+    Stage,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Items
 
 
@@ -24,31 +36,23 @@ def wordpiece(word: str, vocab: set[str], max_chars: int) -> list[str]:
     return pieces
 
 
-# ---------------------------------------------------------------- other ways to split
-
-
 def all_splits(word: str, vocab: set[str], start: int = 0) -> list[list[str]]:
     """Every way to spell the word in pieces, long first pieces first."""
     if start == len(word):
         return [[]]
-    starts = [("##" if start else "") + word[start:end] for end in range(len(word), start, -1)]
-    fitting = [piece for piece in starts if piece in vocab]
-    sizes = [len(piece.removeprefix("##")) for piece in fitting]
-    return [
-        [piece, *rest]
-        for piece, size in zip(fitting, sizes, strict=True)
-        for rest in all_splits(word, vocab, start + size)
-    ]
+    starts = {end: "##" * (start > 0) + word[start:end] for end in range(len(word), start, -1)}
+    fitting = [(piece, end) for end, piece in starts.items() if piece in vocab]
+    return [[piece, *rest] for piece, end in fitting for rest in all_splits(word, vocab, end)]
 
 
-def fewest(word: str, vocab: set[str], max_chars: int) -> list[str]:
-    splits = all_splits(word, vocab) if len(word) <= max_chars else []
-    return min(splits, key=len) if splits else ["[UNK]"]
+def best_of_all(key: Callable[[list[str]], int]) -> Answer:
+    """The first of the splits with the smallest key."""
 
+    def answer(word: str, vocab: set[str], max_chars: int) -> list[str]:
+        splits = all_splits(word, vocab) if len(word) <= max_chars else []
+        return min(splits, key=key, default=["[UNK]"])
 
-def going_back(word: str, vocab: set[str], max_chars: int) -> list[str]:
-    splits = all_splits(word, vocab) if len(word) <= max_chars else []
-    return splits[0] if splits else ["[UNK]"]
+    return answer
 
 
 def from_the_end(word: str, vocab: set[str], max_chars: int) -> list[str]:
@@ -63,10 +67,13 @@ def from_the_end(word: str, vocab: set[str], max_chars: int) -> list[str]:
     return pieces or ["[UNK]"]
 
 
-# ---------------------------------------------------------------- cases
-
-
-def spelled(draw: Draw, number: int, always: bool = False, longest: int = 9) -> list[Case]:
+def spelled(
+    draw: Draw,
+    number: int,
+    always: bool = False,
+    longest: int = 9,
+    limits: tuple[int, int] = (9, 12),
+) -> list[Case]:
     """Drawn words over three letters; the vocabulary holds short strings over them, some to begin
     a word, some to continue one. always: single letters too, so that something always fits."""
     cases: list[Case] = []
@@ -77,7 +84,7 @@ def spelled(draw: Draw, number: int, always: bool = False, longest: int = 9) -> 
         begin = {s for s in strings if draw.python.random() < 0.6}
         within = {"##" + s for s in strings if draw.python.random() < 0.6}
         word = "".join(draw.python.choices("abc", k=draw.integer(1, longest)))
-        cases.append((word, begin | within | letters | {"[UNK]"}, draw.integer(longest, 12)))
+        cases.append((word, begin | within | letters | {"[UNK]"}, draw.integer(*limits)))
     return cases
 
 
@@ -106,34 +113,17 @@ def too_long(draw: Draw) -> list[Case]:
     return [("a" * n, {"a", "##a"}, limit) for n in (limit - 1, limit, limit + 1)]
 
 
-def any_words(draw: Draw) -> list[Case]:
-    return [(word, vocab, draw.integer(5, 9)) for word, vocab, _ in spelled(draw, 150)]
+def stuck(then: str, say: str, endless: bool = False) -> Edit:
+    """Something else happens where nothing fits."""
+    old = 'if length is None:\n            return ["[UNK]"]'
+    return Edit(old, f"if length is None:\n            {then}", say, endless=endless)
 
 
-STUCK = 'if length is None:\n            return ["[UNK]"]'
 PIECE = "pieces.append(prefix + word[start : start + length])"
 LOOK = "if prefix + word[start : start + n] in vocab"
 
 WORDS = Exercise(
-    id="02.7",
-    title="WordPiece for one word",
-    purpose="how 30,522 pieces spell every word, almost",
-    difficulty=3,
-    minutes=15,
-    signature="my_wordpiece(word, vocab, max_chars)",
-    statement=(
-        "Split one lower-case word into pieces of `vocab` (a set of strings) the way BERT does: "
-        "from the left, always the longest piece that fits. Pieces after the first stand in the "
-        "vocabulary, and in the result, with `##` in front. Return the list of pieces. "
-        'Where no piece fits, the result is `["[UNK]"]` for the whole word; so it is for a word of '
-        "more than `max_chars` characters."
-    ),
-    hints=(
-        "Keep a start position. Try the end at the last letter first, then one letter less each "
-        "time.",
-        "At start 0 look up word[start:end]; later look up '##' + word[start:end].",
-        "When no end fits, return ['[UNK]'] at once: no going back, no half words.",
-    ),
+    **written("02.7"),
     solution=wordpiece,
     returns=Items("pieces", of="pieces (strings)"),
     library=(
@@ -145,48 +135,42 @@ WORDS = Exercise(
         Stage("the longest piece wins", longest_wins),
         Stage("nothing fits: one [UNK]", nothing_fits),
         Stage("too long: [UNK]", too_long),
-        Stage("drawn words", any_words),
+        Stage("drawn words", partial(spelled, number=150, limits=(5, 9))),
     ),
     mistakes=(
         Edit("range(len(word) - start, 0, -1)", "range(1, len(word) - start + 1)",
              "The shortest piece that fits is taken; it must be the longest."),
-        Edit(LOOK, "if word[start : start + n] in vocab",
-             "Continuing pieces are looked up without their ##: inside a word only pieces that "
-             "begin with ## may be used."),
+        Edit(LOOK, "if word[start : start + n] in vocab", "Continuing pieces are looked up without "
+             "their ##: inside a word only pieces that begin with ## may be used."),
         Edit('prefix = "##" if start else ""', 'prefix = ""', "The ## is missing: pieces after the "
              "first are looked up and written with ## in front."),
         Edit(PIECE, "pieces.append(word[start : start + length])",
              "The right pieces, written without ##: pieces after the first keep theirs."),
         Edit('prefix = "##" if start else ""', 'prefix = "##"',
              "The first piece is looked up with ## too; it stands without."),
-        Edit(STUCK, 'if length is None:\n            return [*pieces, "[UNK]"]',
-             "Where nothing fits, the pieces found so far are kept and [UNK] follows. The whole "
-             "word becomes one [UNK]."),
-        Edit(STUCK, "if length is None:\n            return pieces",
-             "Where nothing fits, the pieces found so far are returned and the rest of the word is "
-             "lost. The whole word becomes [UNK]."),
-        Edit(STUCK, "if length is None:\n            return [*pieces, prefix + word[start:]]",
-             "Where nothing fits, the rest of the word is kept as a piece of its own, though it is "
-             "not in the vocabulary. The whole word becomes [UNK]."),
-        Edit(STUCK, 'if length is None:\n            pieces.append("[UNK]"); start += 1; continue',
-             "Letters that fit nowhere become [UNK] one by one; the whole word does."),
-        Edit(STUCK, "if length is None:\n            start += 1; continue",
-             "Letters that fit nowhere are left out; the whole word becomes [UNK]."),
-        Edit(STUCK, "if length is None:\n            return []",
-             "Where nothing fits the list is empty; it is one [UNK]."),
-        Edit(STUCK, "length = length or 0", "The loop never ends where nothing fits.",
-             endless=True),
+        stuck('return [*pieces, "[UNK]"]', "Where nothing fits, the pieces found so far are kept "
+              "and [UNK] follows. The whole word becomes one [UNK]."),
+        stuck("return pieces", "Where nothing fits, the pieces found so far are returned and the "
+              "rest of the word is lost. The whole word becomes [UNK]."),
+        stuck("return [*pieces, prefix + word[start:]]",
+              "Where nothing fits, the rest of the word is kept as a piece of its own, though it "
+              "is not in the vocabulary. The whole word becomes [UNK]."),
+        stuck('pieces.append("[UNK]"); start += 1; continue',
+              "Letters that fit nowhere become [UNK] one by one; the whole word does."),
+        stuck("start += 1; continue",
+              "Letters that fit nowhere are left out; the whole word becomes [UNK]."),
+        stuck("return []", "Where nothing fits the list is empty; it is one [UNK]."),
+        stuck("length = 0", "The loop never ends where nothing fits.", endless=True),
         Edit("len(word) > max_chars", "False",
              "max_chars has no effect: a word with more characters becomes [UNK]."),
         Edit("len(word) > max_chars", "len(word) >= max_chars", "A word of exactly max_chars "
              "characters is still allowed; only longer ones become [UNK]."),
         Edit("pieces: list[str] = []", 'return [word] if word in vocab else ["[UNK]"]',
              "Words that are not in the vocabulary become [UNK] without being split."),
-        Other(from_the_end,
-              "The pieces are matched from the end of the word; begin at its start."),
-        Other(fewest, "You look for the split with the fewest pieces. WordPiece does not look "
-              "ahead: it takes the longest piece and lives with the consequences."),
-        Other(going_back, "Where nothing fits you go back and try a shorter piece before. "
-              "WordPiece never goes back: the word becomes [UNK]."),
+        Other(from_the_end, "The pieces are matched from the end of the word; begin at its start."),
+        Other(best_of_all(len), "You look for the split with the fewest pieces. WordPiece does not "
+              "look ahead: it takes the longest piece and lives with the consequences."),
+        Other(best_of_all(lambda split: 0), "Where nothing fits you go back and try a shorter "
+              "piece before. WordPiece never goes back: the word becomes [UNK]."),
     ),
 )  # fmt: skip

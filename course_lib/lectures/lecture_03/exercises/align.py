@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Items
 from course_lib.text.english import ENTITY_TAGS
 
@@ -21,9 +22,6 @@ def align_labels(labels: Sequence[int], word_ids: Sequence[int | None]) -> list[
     return aligned
 
 
-# ---------------------------------------------------------------- cases
-
-
 def case(draw: Draw, pieces: Sequence[int], padding: int = 0, cut: int = 0) -> Case:
     """pieces: of each word; cut: how many words at the end found no place in the sequence."""
     fit = pieces[: len(pieces) - cut]
@@ -35,18 +33,6 @@ def case(draw: Draw, pieces: Sequence[int], padding: int = 0, cut: int = 0) -> C
     return labels, [None, *words, None, *[None] * padding]
 
 
-def one_piece(draw: Draw) -> list[Case]:
-    return [case(draw, [1] * n) for n in (2, 4, 6)]
-
-
-def several_pieces(draw: Draw) -> list[Case]:
-    return [case(draw, pieces) for pieces in ([1, 3, 1], [2, 1, 1, 4, 1], [3, 2, 1, 2])]
-
-
-def padded(draw: Draw) -> list[Case]:
-    return [case(draw, [1, 2, 1], 3), case(draw, [2, 1, 3, 1, 1], 5)]
-
-
 def equal_neighbours(draw: Draw) -> list[Case]:
     """Neighbours with one label, of several pieces too; B- first, so that an I- shows."""
     a, b = draw.python.sample((1, 3, 5), 2)
@@ -56,71 +42,35 @@ def equal_neighbours(draw: Draw) -> list[Case]:
     ]
 
 
-def shortened(draw: Draw) -> list[Case]:
-    return [case(draw, [1, 2, 1, 2], cut=2), case(draw, [2, 1, 1, 3, 1], cut=1)]
-
-
 def anything(draw: Draw) -> list[Case]:
-    def pieces() -> list[int]:
-        return draw.python.choices((1, 1, 1, 2, 3), k=draw.integer(5, 9))
-
-    return [case(draw, pieces(), draw.integer(0, 4), draw.integer(0, 2)) for _ in range(30)]
+    pieces = [draw.python.choices((1, 1, 1, 2, 3), k=draw.integer(5, 9)) for _ in range(30)]
+    return [case(draw, found, draw.integer(0, 4), draw.integer(0, 2)) for found in pieces]
 
 
-# ---------------------------------------------------------------- the exercise
-
-REST = "aligned.append(-100)"  # what the solution does with all other positions
+rest = partial(Edit, "-100")  # what the solution gives all other positions
 FIRST = "word is not None and word != before"
 
-
-def rest(label: str, say: str) -> Edit:
-    """Positions that are no first piece get another label."""
-    return Edit(REST, f"aligned.append({label})", say)
-
-
 ALIGN = Exercise(
-    id="03.1",
-    title="Labels for pieces",
-    purpose="to train a tagger on words with a model that reads pieces",
-    difficulty=1,
-    minutes=8,
-    signature="my_align(labels, word_ids)",
-    statement=(
-        "A sentence has a label for each word; a model has an output for each position. `labels` "
-        "are the words' labels as numbers (0 is O, 1 is B-PER, 2 is I-PER, and so on). `word_ids` "
-        "says of each position which word it belongs to: `[None, 0, 1, 1, None]` is [CLS], a word "
-        "of one piece, a word of two, [SEP]. `None` is a special token or padding. Words are "
-        "counted from 0. Return a list with a whole number for each position: the first piece of a "
-        "word carries the word's label, everything else −100, which the loss leaves out "
-        "(`ignore_index`). Words at the end for which the sequence is too short are simply not "
-        "there."
-    ),
-    hints=(
-        "Go through `word_ids` once, and append one number each time.",
-        "A piece is the first of its word if the position before it belongs to another word, or to "
-        "none.",
-        "Keep the word number of the position before. 0 is a word: ask `word is not None`, not "
-        "`if word`.",
-        "labels [3, 0] and word_ids [None, 0, 0, 1, None] give [-100, 3, -100, 0, -100].",
-    ),
+    **written("03.1"),
     solution=align_labels,
     returns=Items("labels", of="whole numbers, one for each position"),
     see="course_lib.text.features.tagged_sequences (it finds the first pieces by their offsets in "
     "the text, and cuts what is too long)",
     when_raised=(
-        (r"NoneType",
-         "None has no number and is no position in a list: ask `word is None` before you look "
-         "labels[word] up."),
+        (r"NoneType", "None has no number and is no position in a list: ask `word is None` before "
+         "you look labels[word] up."),
         (r"list index out of range|index out of range",
          "A position beyond the end was read. labels has one entry a word, word_ids one a "
          "position: labels[word], not labels[position]."),
     ),
     stages=(
-        Stage("every word is one piece", one_piece),
-        Stage("words of several pieces", several_pieces),
-        Stage("padding", padded),
+        Stage("every word is one piece", each(case, *(([1] * n,) for n in (2, 4, 6)))),
+        Stage("words of several pieces",
+              each(case, ([1, 3, 1],), ([2, 1, 1, 4, 1],), ([3, 2, 1, 2],))),
+        Stage("padding", each(case, ([1, 2, 1], 3), ([2, 1, 3, 1, 1], 5))),
         Stage("neighbours with the same label", equal_neighbours),
-        Stage("a sequence that ends before the sentence", shortened),
+        Stage("a sequence that ends before the sentence",
+              each(case, ([1, 2, 1, 2], 0, 2), ([2, 1, 1, 3, 1], 0, 1))),
         Stage("thirty drawn sentences", anything),
     ),
     mistakes=(
@@ -133,22 +83,17 @@ ALIGN = Exercise(
         rest("-100 if word is None else labels[word] + 1",
              "The further pieces of a word carry its label + 1, whatever it is: O becomes B-PER, "
              "and an I- the next kind's B-. They get −100."),
-        rest("-100 if word is None else 0",
-             "The further pieces of a word carry 0, which is O. That teaches that a name ends "
-             "after its first piece. They get −100."),
-        rest("0 if word is None else -100",
-             "Special tokens and padding carry 0, which is O. They would be trained on and counted "
-             "as words: they get −100."),
-        rest("0 if aligned and word is None and before is None else -100",
-             "The padding carries 0, which is O. It would be trained on and counted as words: it "
-             "gets −100."),
-        rest("-1",
-             "−1 stands where −100 should. The loss leaves out −100, which is torch's default "
-             "(ignore_index); any other number is taken for a label."),
+        rest("-100 if word is None else 0", "The further pieces of a word carry 0, which is O. "
+             "That teaches that a name ends after its first piece. They get −100."),
+        rest("0 if word is None else -100", "Special tokens and padding carry 0, which is O. They "
+             "would be trained on and counted as words: they get −100."),
+        rest("0 if aligned and word is None and before is None else -100", "The padding carries 0, "
+             "which is O. It would be trained on and counted as words: it gets −100."),
+        rest("-1", "−1 stands where −100 should. The loss leaves out −100, which is torch's "
+             "default (ignore_index); any other number is taken for a label."),
         rest("100", "100 stands where −100 should: the sign is lost."),
-        rest("None",
-             "Your result holds None. What has no label gets −100: labels become a tensor, and a "
-             "tensor has no None."),
+        rest("None", "Your result holds None. What has no label gets −100: labels become a tensor, "
+             "and a tensor has no None."),
         Edit("for word in word_ids:", "for word, before in zip(word_ids, [*word_ids[1:], None]):",
              "The last piece of a word carries its label; BERT's rule takes the first.",
              more=(("before = word", "pass"),)),
@@ -160,22 +105,17 @@ ALIGN = Exercise(
              "A word whose label is that of the word before gets −100: you compare labels. Two "
              "words may well have the same label. Compare word numbers.",
              more=(("before = word", "before = None if word is None else labels[word]"),)),
-        Edit("word != before", "labels[word] not in aligned",
-             "Each label appears only once in your result: you remember labels that were seen. "
-             "Remember word numbers."),
-        Edit("word is not None and", "word and",
-             "The first word gets no label. Its number is 0, which `if word:` takes for nothing. "
-             "Ask `word is not None`."),
-        Edit(FIRST, "word != before",
-             "The [SEP] behind the words carries 0, which is O: None differs from the word before "
-             "it, too. Ask `word is not None` as well; it gets −100.",
+        Edit("word != before", "labels[word] not in aligned", "Each label appears only once in "
+             "your result: you remember labels that were seen. Remember word numbers."),
+        Edit("word is not None and", "word and", "The first word gets no label. Its number is 0, "
+             "which `if word:` takes for nothing. Ask `word is not None`."),
+        Edit(FIRST, "word != before", "The [SEP] behind the words carries 0, which is O: None "
+             "differs from the word before it, too. Ask `word is not None` as well; it gets −100.",
              more=(("labels[word]", "0 if word is None else labels[word]"),)),
-        Edit("labels[word]", "labels[word - 1]",
-             "Each word carries the label of the word before it. Words are counted from 0 here: "
-             "labels[word]."),
-        Edit("labels[word]", "word",
-             "The first pieces carry the number of their word; it should be its label, "
-             "labels[word]."),
+        Edit("labels[word]", "labels[word - 1]", "Each word carries the label of the word before "
+             "it. Words are counted from 0 here: labels[word]."),
+        Edit("labels[word]", "word", "The first pieces carry the number of their word; it should "
+             "be its label, labels[word]."),
         Edit("labels[word]", "labels[word] or -100",
              "Words with label 0 got −100. 0 is O, a label like any other: without it a model "
              "never learns that most words are no name. Does a condition take 0 for nothing?"),
@@ -184,17 +124,15 @@ ALIGN = Exercise(
         Edit("return aligned", "return [*aligned[1:], -100]",
              "All labels stand one position too far to the left. Position 0 is [CLS]; it has no "
              "word, and keeps its position with −100."),
-        Edit("return aligned", "return [-100, *aligned[:-1]]",
-             "All labels stand one position too far to the right. `word_ids` counts [CLS] "
-             "already."),
+        Edit("return aligned", "return [-100, *aligned[:-1]]", "All labels stand one position too "
+             "far to the right. `word_ids` counts [CLS] already."),
         Edit("return aligned", "real = sum(word is not None for word in word_ids)\n"
              "    return [-100, *labels[:real], *[-100] * len(word_ids)][:len(word_ids)]",
              "The labels stand side by side after [CLS], as if every word were one piece. "
              "`word_ids` says which word each position belongs to."),
         Edit("return aligned",
-             "return [x for x, word in zip(aligned, word_ids) if word is not None]",
-             "There is one label for each piece; special tokens and padding have positions too, "
-             "and get −100."),
+             "return [x for x, word in zip(aligned, word_ids) if word is not None]", "There is one "
+             "label for each piece; special tokens and padding have positions too, and get −100."),
         Edit("return aligned", "return list(labels)",
              "There is one label for each word; a model has one output for each position."),
         Edit("return aligned", "return [x for x in aligned if x != -100]",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re  # noqa: F401  (for the edits)
 import string
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -25,8 +27,6 @@ def token_f1(predicted: str, gold: str) -> float:
     P, R = hits / len(said), hits / len(true)
     return 2 * P * R / (P + R) if hits else 0.0
 
-
-# ---------------------------------------------------------------- cases
 
 # Plain words: no capitals, no punctuation, no letter sequence that is an article.
 PLAIN = ["stone", "bridge", "river", "mill", "copper", "ten", "silk", "green", "winter", "port",
@@ -47,57 +47,27 @@ def overlap(draw: Draw, repeat: bool = False) -> list[list[str]]:
     return draw.python.sample([said, gold], 2)
 
 
-def joined(*answers: list[str]) -> Case:
-    return tuple(" ".join(words) for words in answers)
+def word_pairs(*pairs: tuple[str, str]) -> Callable[[Draw], list[Case]]:
+    """Two answers each, with drawn words for {a} to {d}, a capital where the letter is one."""
+
+    def cases(draw: Draw) -> list[Case]:
+        words = dict(zip("abcd", draw.python.sample(PLAIN, 4), strict=True))
+        words |= {letter.upper(): word.title() for letter, word in words.items()}
+        return [(said.format(**words), gold.format(**words)) for said, gold in pairs]
+
+    return cases
 
 
-def whole(draw: Draw) -> list[Case]:
-    """Right, wrong, and a part."""
-    words = draw.python.sample(PLAIN, 6)
-    return [
-        joined(words[:2], words[:2]),
-        joined(words[:2], words[2:4]),
-        joined(words[:1], words[:3]),
-        joined(words[:4], words[1:3]),
-    ]
-
-
-def some_shared(draw: Draw) -> list[Case]:
-    return [joined(*overlap(draw)) for _ in range(5)]
+def overlapping(draw: Draw, number: int = 5, repeat: bool = False) -> list[Case]:
+    pairs = (overlap(draw, repeat) for _ in range(number))
+    return [(" ".join(said), " ".join(gold)) for said, gold in pairs]
 
 
 def repeated(draw: Draw) -> list[Case]:
-    a, b, c = draw.python.sample(PLAIN, 3)
-    fixed = [joined([a, a, b], [a, b]), joined([a, b], [b, a, a, c]), joined([b, b, a], [b, b])]
-    return [*fixed, *(joined(*overlap(draw, repeat=True)) for _ in range(3))]
-
-
-def capitals(draw: Draw) -> list[Case]:
-    a, b, c = draw.python.sample(PLAIN, 3)
-    return [
-        (f"{a} {b}".title(), f"{a} {b} {c}"),
-        (f"the {a} {b}", f"{a} {b}"),
-        (f"The {a} {b}", f"{a} {b} a"),
-        (f"{a} an {b}", f"A {b.upper()} {c}"),
-        (f"the pint {a}", f"{a} paint {b}"),
-    ]
-
-
-def punctuation(draw: Draw) -> list[Case]:
-    a, b, c = draw.python.sample(PLAIN, 3)
-    return [
-        (f"{a} {b}.", f"{a} {b} {c}"),
-        (f"{a}-{b}", f"{a} {b}"),
-        (f'"the {a}" ({b})', f"{a}, {b}"),
-        (f"{a} 3.5", f"{a}'s 35 {b}"),
-        (f"{a}_{b} {c}", f"{a}{b}"),
-        (f"£5 {a}", f"5 {a} {c}"),
-    ]
-
-
-def empty(draw: Draw) -> list[Case]:
-    a, b = draw.python.sample(PLAIN, 2)
-    return [("", ""), ("", f"{a} {b}"), (f"{a} {b}", ""), ("the", f"{a}"), ("The.", "")]
+    fixed = word_pairs(
+        ("{a} {a} {b}", "{a} {b}"), ("{a} {b}", "{b} {a} {a} {c}"), ("{b} {b} {a}", "{b} {b}")
+    )
+    return [*fixed(draw), *overlapping(draw, 3, repeat=True)]
 
 
 def dressed(draw: Draw, words: list[str]) -> str:
@@ -120,66 +90,18 @@ def anything(draw: Draw) -> list[Case]:
     return [(dressed(draw, said), dressed(draw, gold)) for said, gold in pairs]
 
 
-# ---------------------------------------------------------------- the exercise
-
 ARTICLES = 'not in ("a", "an", "the")'
 KEPT = f" if word {ARTICLES}"
-REMOVED = '.translate(str.maketrans("", "", string.punctuation))'
-HITS = "(Counter(said) & Counter(true)).total()"
-SCORE = "2 * P * R / (P + R)"
+WITHOUT = f'" ".join(word for word in {{}}{KEPT})'
 HARMONIC = "F1 is their harmonic mean, 2PR / (P + R)"
 IN_WORDS = "F1 is 2 · hits / (words of the one + words of the other)."
-
-
-def articles(split: str, say: str) -> Edit:
-    """Articles are removed in another way."""
-    return Edit("bare.split()" + KEPT, split, say)
-
-
-def before(kept: str, say: str) -> Edit:
-    """Articles are removed earlier."""
-    return Edit("bare.split()" + KEPT, "bare.split()", say, more=(("text.lower()", kept),))
-
-
-def marks(instead: str, say: str) -> Edit:
-    """What becomes of punctuation."""
-    return Edit("text.lower()" + REMOVED, instead, say)
-
-
-def hits(instead: str, say: str) -> Edit:
-    return Edit(HITS, instead, say)
-
-
-def score(instead: str, say: str) -> Edit:
-    return Edit(SCORE, instead, say)
-
+articles = partial(Edit, f"bare.split(){KEPT}")
+marks = partial(Edit, 'text.lower().translate(str.maketrans("", "", string.punctuation))')
+hits = partial(Edit, "(Counter(said) & Counter(true)).total()")
+score = partial(Edit, "2 * P * R / (P + R)")
 
 ANSWERS = Exercise(
-    id="03.4",
-    title="How right is an answer?",
-    purpose="SQuAD's F1, with all its small print",
-    difficulty=2,
-    minutes=12,
-    signature="my_answer_f1(predicted, gold)",
-    statement=(
-        "Both are texts. First make each comparable: lower case; without punctuation (each "
-        "character of `string.punctuation` goes, and leaves no gap; other signs stay); then "
-        "without the words `a`, `an` and `the`. Split what is left at spaces. Precision is the "
-        "fraction of the predicted words that the gold answer has too, recall the fraction of the "
-        "gold words that were predicted. A word is shared as often as both have it. Return F1 = "
-        "2PR / (P + R), from 0 to 1, and 0 where no word is shared. Where one of the two has no "
-        "words left, the result is 1 if the other has none either, else 0: that is how *no "
-        "answer* is scored."
-    ),
-    hints=(
-        'text.translate(str.maketrans("", "", string.punctuation)) removes punctuation.',
-        "Split at spaces, then keep the words that are none of the three articles.",
-        "Counter(a) & Counter(b), from collections, keeps each word as often as both have it; "
-        ".total() adds up.",
-        "F1 can be written without P and R: 2 · shared / (words of the one + words of the other).",
-        '"The old, old wall" and "an old wall" become old old wall and old wall: 2 · 2 / (3 + 2) = '
-        "0.8.",
-    ),
+    **written("03.4"),
     solution=token_f1,
     helpers=(words_of,),
     returns=Number("F1"),
@@ -189,19 +111,27 @@ ANSWERS = Exercise(
         "course_lib.train.span_metrics:_words_f1",
     ),
     when_raised=(
-        (r"division by zero",
-         "Nothing was shared, or an answer has no words left. Ask for these cases first: no shared "
-         "word gives 0, two empty answers give 1."),
+        (r"division by zero", "Nothing was shared, or an answer has no words left. Ask for these "
+         "cases first: no shared word gives 0, two empty answers give 1."),
         (r"total",
          "Counter.total() is there from Python 3.10 on; sum(counter.values()) does the same."),
     ),
     stages=(
-        Stage("right, wrong, and a part", whole),
-        Stage("some words are shared", some_shared),
+        Stage("right, wrong, and a part",
+              word_pairs(("{a} {b}", "{a} {b}"), ("{a} {b}", "{c} {d}"), ("{a}", "{a} {b} {c}"),
+                      ("{a} {b} {c} {d}", "{b} {c}"))),
+        Stage("some words are shared", overlapping),
         Stage("words that come twice", repeated),
-        Stage("capitals and articles", capitals),
-        Stage("punctuation", punctuation),
-        Stage("empty answers", empty),
+        Stage("capitals and articles",
+              word_pairs(("{A} {B}", "{a} {b} {c}"), ("the {a} {b}", "{a} {b}"),
+                      ("The {a} {b}", "{a} {b} a"), ("{a} an {b}", "A {B} {c}"),
+                      ("the pint {a}", "{a} paint {b}"))),
+        Stage("punctuation",
+              word_pairs(("{a} {b}.", "{a} {b} {c}"), ("{a}-{b}", "{a} {b}"),
+                      ('"the {a}" ({b})', "{a}, {b}"), ("{a} 3.5", "{a}'s 35 {b}"),
+                      ("{a}_{b} {c}", "{a}{b}"), ("£5 {a}", "5 {a} {c}"))),
+        Stage("empty answers",
+              word_pairs(("", ""), ("", "{a} {b}"), ("{a} {b}", ""), ("the", "{a}"), ("The.", ""))),
         Stage("thirty drawn pairs", anything),
     ),
     mistakes=(
@@ -209,13 +139,11 @@ ANSWERS = Exercise(
              "said, true = (sorted(set(words_of(text))) for text in (predicted, gold))",
              "Repeated words count once: sets forget how often. A word is shared as often as both "
              "answers have it, and both lengths count every word."),
-        hits("len({*said} & {*true})",
-             "A word that both answers have twice is one hit: a set forgets how often. It is "
-             "shared as often as both have it: Counter(a) & Counter(b)."),
-        hits("sum(word in true for word in said)",
-             "Each word of the prediction that occurs in the gold answer is a hit, however often "
-             "the gold answer has it. Then repeating a word pays. It is shared as often as *both* "
-             "have it."),
+        hits("len({*said} & {*true})", "A word that both answers have twice is one hit: a set "
+             "forgets how often. It is shared as often as both have it: Counter(a) & Counter(b)."),
+        hits("sum(word in true for word in said)", "Each word of the prediction that occurs in the "
+             "gold answer is a hit, however often the gold answer has it. Then repeating a word "
+             "pays. It is shared as often as *both* have it."),
         hits("sum(word in said for word in true)",
              "Each word of the gold answer that occurs in the prediction is a hit, however often "
              "the prediction has it. It is shared as often as *both* have it."),
@@ -228,12 +156,10 @@ ANSWERS = Exercise(
              "For precision you count predicted words that occur in the gold answer, for recall "
              "gold words that occur in the prediction. Then repeating a word costs nothing. Both "
              "have the same hits: each word as often as both answers have it."),
-        Edit("text.lower()", "text",
-             "Capital and small letters differ in your comparison; compare lower case.",
-             more=((ARTICLES, 'not in ("a", "an", "the", "A", "An", "The")'),)),
-        Edit("text.lower()", "text",
-             "Capital and small letters differ in your comparison, *The* and *the* too; compare "
-             "lower case."),
+        Edit("text.lower()", "text", "Capital and small letters differ in your comparison; compare "
+             "lower case.", more=((ARTICLES, 'not in ("a", "an", "the", "A", "An", "The")'),)),
+        Edit("text.lower()", "text", "Capital and small letters differ in your comparison, *The* "
+             "and *the* too; compare lower case."),
         articles("bare.split()",
                  "a, an and the are counted as words; they are left out, of both answers."),
         articles('bare.split() if word != "the"',
@@ -241,23 +167,22 @@ ANSWERS = Exercise(
         articles('bare.replace(" a ", " ").replace(" an ", " ").replace(" the ", " ").split()',
                  "Articles go only where a space stands on either side: the first and the last "
                  "word stay. Split first, then leave out words."),
-        articles('re.sub("an|a|the", "", bare).split()',
-                 "a, an and the are removed inside of words too (*paint* becomes *pint*). Only "
-                 "whole words are articles: split first, or ask for word borders, "
-                 "r'\\b(a|an|the)\\b'."),
+        articles('re.sub("an|a|the", "", bare).split()', "a, an and the are removed inside of "
+                 "words too (*paint* becomes *pint*). Only whole words are articles: split first, "
+                 "or ask for word borders, r'\\b(a|an|the)\\b'."),
         articles('re.sub("a|an|the", "", bare).split()',
                  "a, an and the are removed inside of words too (*paint* becomes *pint*, and *an* "
                  "leaves an n). Only whole words are articles: split first."),
-        before(f'" ".join(word for word in text.split(){KEPT}).lower()',
-               "Articles are removed before the text is made lower case, so that *The* stays."),
-        before(f'" ".join(word for word in text.lower().split(){KEPT})',
-               "Articles are removed before the punctuation, so that *the* in quotation marks or "
-               "brackets stays. Punctuation goes first."),
+        articles("bare.split()",
+                 "Articles are removed before the text is made lower case, so that *The* stays.",
+                 more=(("text.lower()", WITHOUT.format("text.split()") + ".lower()"),)),
+        articles("bare.split()", "Articles are removed before the punctuation, so that *the* in "
+                 "quotation marks or brackets stays. Punctuation goes first.",
+                 more=(("text.lower()", WITHOUT.format("text.lower().split()")),)),
         marks("text.lower()",
               "Punctuation stays with the words, so that *wall.* is not *wall*. Remove it."),
-        marks('re.sub("[.,]", "", text.lower())',
-              "Dots and commas go, other marks stay. Remove every character of "
-              "string.punctuation."),
+        marks('re.sub("[.,]", "", text.lower())', "Dots and commas go, other marks stay. Remove "
+              "every character of string.punctuation."),
         marks('re.sub(r"[^\\w\\s]", "", text.lower())',
               "The underscore stays (\\w takes it for a letter), and signs go that are not in "
               "string.punctuation, such as £. Remove exactly string.punctuation."),
@@ -295,18 +220,16 @@ ANSWERS = Exercise(
         score("float(said == true)",
               "This is exact match, all or nothing; F1 gives a fraction for a part."),
         score("float(hits)", "This is the number of shared words; expected F1, from 0 to 1."),
-        Edit("float(said == true)", "0.0",
-             "Two empty answers give 0. Where the text has no answer and the model gives none, it "
-             "is right: 1."),
+        Edit("float(said == true)", "0.0", "Two empty answers give 0. Where the text has no answer "
+             "and the model gives none, it is right: 1."),
         Edit("float(said == true)", "1.0",
              "An empty answer beside one with words gives 1. Nothing is shared: 0."),
         Edit("float(said == true)", "float(not predicted and not gold)",
              "You ask whether the texts are empty before they are normalised. *The.* has no words "
              "left either: ask afterwards."),
         Edit(f"[word for word in bare.split(){KEPT}]",
-             f'[*" ".join(word for word in bare.split(){KEPT})]',
-             "Characters are compared, not words: a text is a sequence of characters until you "
-             "split() it."),
+             f'[*" ".join(word for word in bare.split(){KEPT})]', "Characters are compared, not "
+             "words: a text is a sequence of characters until you split() it."),
         Edit(f"[word for word in bare.split(){KEPT}]", "[*text]",
              "Characters of the texts as they are given are compared, not words: split() first."),
     ),

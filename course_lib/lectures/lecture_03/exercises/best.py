@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
+from itertools import islice
 
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Items
 
 
@@ -27,15 +29,18 @@ def best_span(
     return found
 
 
-# ---------------------------------------------------------------- cases
+def case(
+    draw: Draw, question: int, passage: int, padding: int, longest: int, lower: int = 0,
+    outside: int = 0,
+) -> Case:  # fmt: skip
+    """[CLS] question [SEP] passage [SEP] and padding; no two sums are equal.
 
-
-def case(draw: Draw, question: int, passage: int, padding: int, longest: int) -> Case:
-    """[CLS] question [SEP] passage [SEP] and padding; no two sums are equal."""
+    lower: what all logits lose; outside: what those outside the passage gain."""
     first = question + 2
     allowed = torch.zeros(first + passage + 1 + padding, dtype=torch.bool)
     allowed[first : first + passage] = True
-    return 4 * draw.normal(len(allowed)), 4 * draw.normal(len(allowed)), allowed, longest
+    start, end = (4 * draw.normal(len(allowed)) + outside * ~allowed - lower for _ in range(2))
+    return start, end, allowed, longest
 
 
 def small(draw: Draw, longest: int = 100) -> Case:
@@ -44,43 +49,23 @@ def small(draw: Draw, longest: int = 100) -> Case:
     return start.where(allowed, -20.0), end.where(allowed, -20.0), allowed, longest
 
 
-def only(number: int, wanted: Callable[[Case], bool], make: Callable[[], Case]) -> list[Case]:
-    """So many of the cases made that have what is wanted."""
-    made = (drawn for drawn in iter(make, ()) if wanted(drawn))
-    return [next(made) for _ in range(number)]
+def ends(number: int, before_start: bool) -> Callable[[Draw], list[Case]]:
+    """So many cases in which the best end stands before the best start, or does not."""
 
+    def cases(draw: Draw) -> list[Case]:
+        drawn = (small(draw) for _ in iter(int, 1))
+        wanted = (x for x in drawn if bool(x[1].argmax() < x[0].argmax()) is before_start)
+        return list(islice(wanted, number))
 
-def turned(drawn: Case) -> bool:
-    return int(drawn[1].argmax()) < int(drawn[0].argmax())
-
-
-def agreeing(draw: Draw) -> list[Case]:
-    return only(3, lambda x: best_span(*x) == (x[0].argmax(), x[1].argmax()), lambda: small(draw))
-
-
-def end_before_start(draw: Draw) -> list[Case]:
-    def first(side: int) -> Callable[[Case], bool]:
-        return lambda x: turned(x) and best_span(*x)[side] != x[side].argmax()
-
-    one_token = only(1, lambda x: turned(x) and len({*best_span(*x)}) == 1, lambda: small(draw))
-    either = [only(2, first(side), lambda: small(draw)) for side in (0, 1)]
-    return [*either[0], *either[1], *one_token]
+    return cases
 
 
 def good_outside(draw: Draw) -> list[Case]:
     """Question, special tokens and padding score well, too; all sums are below zero in some."""
-    made = []
-    for lower, outside in ((0, 0), (15, 0), (0, 100)) * 5:
-        start, end, allowed, _ = case(
-            draw, draw.integer(2, 3), draw.integer(4, 6), draw.integer(0, 2), 100
-        )
-        shift = outside * ~allowed - lower
-        made.append((start + shift, end + shift, allowed, 100))
-    return made
-
-
-def short_ones(draw: Draw) -> list[Case]:
-    return [small(draw, longest) for longest in (2, 3, 1) * 5]
+    return [
+        case(draw, draw.integer(2, 3), draw.integer(4, 6), draw.integer(0, 2), 100, *shift)
+        for shift in ((0, 0), (15, 0), (0, 100)) * 5
+    ]
 
 
 def tied(draw: Draw) -> list[Case]:
@@ -94,30 +79,24 @@ def tied(draw: Draw) -> list[Case]:
 
 
 def anything(draw: Draw) -> list[Case]:
-    made = []
-    for lower in (0, 0, 15) * 10:
-        sizes = draw.integer(1, 3), draw.integer(4, 9), draw.integer(0, 3), draw.integer(1, 5)
-        start, end, allowed, longest = case(draw, *sizes)
-        made.append((start - lower, end - lower, allowed, longest))
-    return made
+    low, high = (1, 4, 0, 1), (3, 9, 3, 5)
+    sizes = ([*map(draw.integer, low, high), lower] for lower in (0, 0, 15) * 10)
+    return [case(draw, *size) for size in sizes]
 
-
-# ---------------------------------------------------------------- the exercise
 
 LISTS = "start_logits.tolist(), end_logits.tolist()"
+SOFTMAX = ".softmax(-1).tolist() for x in (start_logits, end_logits))"
 SUM = "s[i] + e[j]"
 SPAN = "i <= j < i + longest"
-I_LOOP, J_LOOP, EVERYWHERE = "for i in inside", "for j in inside", "range(len(s))"
+I_LOOP, J_LOOP = "for i in inside", "for j in inside"
+ANY_START, ANY_END = (I_LOOP, "for i in range(len(s))"), (J_LOOP, "for j in range(len(s))")
 BEST_START, BEST_END = "max(inside, key=s.__getitem__)", "max(inside, key=e.__getitem__)"
 ALONE = (
     "Each end is chosen by itself: the best start and the best end. They may not belong together: "
     "the end before the start, or far behind it. Compare pairs."
 )
 NULL = "The null answer, [CLS] with itself, is another question: it is compared afterwards."
-
-
-def worth(score: str, say: str) -> Edit:
-    return Edit(SUM, score, say)
+worth = partial(Edit, SUM)
 
 
 def given(span: str, say: str) -> Edit:
@@ -125,113 +104,79 @@ def given(span: str, say: str) -> Edit:
 
 
 BEST = Exercise(
-    id="03.3",
-    title="The best span",
-    purpose="two vectors of logits become an answer",
-    difficulty=2,
-    minutes=12,
-    signature="my_best_span(start_logits, end_logits, allowed, longest)",
-    statement=(
-        "One sequence of T tokens: [CLS] question [SEP] passage [SEP] and padding. `start_logits` "
-        "and `end_logits` (T,) say how well each token would start and end the answer; they may be "
-        "negative. `allowed` (T,) is True at the tokens of the passage. Return (i, j), the "
-        "positions of the first and the last token of the span with the greatest start_logits[i] + "
-        "end_logits[j]. Both ends are allowed positions, j ≥ i, and the span has at most `longest` "
-        "tokens, i and j included. Of equally good spans take the one that starts first, of those "
-        "the shortest."
-    ),
-    hints=(
-        "Two loops, over i and over j, and the best sum so far.",
-        "Which pairs count? allowed[i] and allowed[j] and i <= j.",
-        "The span has j − i + 1 tokens, so at most `longest` means j − i < longest.",
-        "Begin with a best sum of -float('inf'), since all sums may be negative, and replace it "
-        "only by a greater one: then of equal spans the first stays.",
-    ),
+    **written("03.3"),
     solution=best_span,
     returns=Items("span", of="two positions, (start, end)"),
     see="course_lib.objectives.spans.best_spans (a whole batch at once, with the score and that of "
     "the null answer)",
     when_raised=(
-        (r"ambiguous",
-         "An if asks one question, and a tensor has many answers. In a loop take one entry: "
-         "allowed[i]."),
+        (r"ambiguous", "An if asks one question, and a tensor has many answers. In a loop take one "
+         "entry: allowed[i]."),
         (r"index .* out of (bounds|range)",
          "A position beyond the sequence was read: j runs to min(i + longest, T) − 1 at most."),
         (r"Boolean value|bool.*subtract|`-` operator",
          "allowed holds True and False, which are not subtracted: ~allowed turns them round."),
     ),
     stages=(
-        Stage("best start, best end and best pair agree", agreeing),
-        Stage("the best end stands before the best start", end_before_start),
+        Stage("best start, best end and best pair agree", ends(3, before_start=False)),
+        Stage("the best end stands before the best start", ends(12, before_start=True)),
         Stage("good logits outside the passage", good_outside),
-        Stage("at most `longest` tokens", short_ones),
+        Stage("at most `longest` tokens", each(small, *[(2,), (3,), (1,)] * 5)),
         Stage("equally good spans", tied),
         Stage("thirty drawn sequences", anything),
     ),
     mistakes=(
         given(f"{BEST_START}, {BEST_END}", ALONE),
-        given(f"tuple(sorted(({BEST_START}, {BEST_END})))",
-              f"{ALONE} Turning the two round where they are reversed gives a span whose start was "
-              "never scored as one."),
+        given(f"tuple(sorted(({BEST_START}, {BEST_END})))", f"{ALONE} Turning the two round where "
+              "they are reversed gives a span whose start was never scored as one."),
         given(f"(i := {BEST_START}), max(i, {BEST_END})",
               f"{ALONE} Where the end comes first, giving the start alone is not the best either."),
         given(f"(i, j) if (i := {BEST_START}) <= (j := {BEST_END}) else (0, 0)",
               f"{ALONE} Where the end comes first you give none; there is still a best span."),
-        Edit(I_LOOP, f"for i in [{BEST_START}]",
-             "The best start is chosen first, then the best end for it. A slightly lower start may "
-             "have a much better end: compare all pairs."),
-        Edit(J_LOOP, f"for j in [{BEST_END}]",
-             "The best end is chosen first, then the best start for it. A slightly lower end may "
-             "have a much better start: compare all pairs."),
+        Edit(I_LOOP, f"for i in [{BEST_START}]", "The best start is chosen first, then the best "
+             "end for it. A slightly lower start may have a much better end: compare all pairs."),
+        Edit(J_LOOP, f"for j in [{BEST_END}]", "The best end is chosen first, then the best start "
+             "for it. A slightly lower end may have a much better start: compare all pairs."),
         Edit(SPAN, "j < i + longest",
              "Spans that end before they start are among your candidates: only j ≥ i."),
-        Edit(SPAN, "abs(j - i) < longest",
-             "Spans that end before they start are among your candidates, as long as both ends are "
-             "near each other: only j ≥ i."),
+        Edit(SPAN, "abs(j - i) < longest", "Spans that end before they start are among your "
+             "candidates, as long as both ends are near each other: only j ≥ i."),
         Edit(SPAN, "i < j < i + longest",
              "Spans of a single token are missing: j may be equal to i."),
-        Edit(I_LOOP, f"for i in {EVERYWHERE}",
-             "Question, special tokens and padding are among your candidates. Both ends must be "
-             "where `allowed` is True.", more=((J_LOOP, f"for j in {EVERYWHERE}"),)),
-        Edit(J_LOOP, f"for j in {EVERYWHERE}",
+        Edit(*ANY_START, "Question, special tokens and padding are among your candidates. Both "
+             "ends must be where `allowed` is True.", more=(ANY_END,)),
+        Edit(*ANY_END,
              "Only the start is kept to where `allowed` is True; the end must be there as well."),
-        Edit(I_LOOP, f"for i in {EVERYWHERE}",
+        Edit(*ANY_START,
              "Only the end is kept to where `allowed` is True; the start must be there as well."),
         Edit("if ok]", "if ok or n == 0]", f"[CLS] is among your candidates. {NULL}"),
-        Edit("if ok]", "if ok or allowed[n - 1]]",
-             "The [SEP] behind the passage is among your candidates. It belongs to segment 1, but "
-             "`allowed` is False there."),
+        Edit("if ok]", "if ok or allowed[n - 1]]", "The [SEP] behind the passage is among your "
+             "candidates. It belongs to segment 1, but `allowed` is False there."),
         Edit("best, found = -math.inf", "best, found = s[0] + e[0]",
              f"The span of [CLS] alone is among your candidates. {NULL}"),
         Edit(LISTS, "((x * allowed).tolist() for x in (start_logits, end_logits))",
              "Logits outside the passage became 0, as after logits * allowed. Logits may be "
              "negative, and then 0 is the best. Leave these positions out, or give them minus "
-             "infinity.",
-             more=((I_LOOP, f"for i in {EVERYWHERE}"), (J_LOOP, f"for j in {EVERYWHERE}"))),
+             "infinity.", more=(ANY_START, ANY_END)),
         Edit(SUM, "(s[i] + e[j] if allowed[i] and allowed[j] else -math.inf) if i <= j else 0.0",
              "Where all sums are negative, a pair outside wins: triu() leaves 0 below the "
              "diagonal, and 0 is the best then. Give these pairs minus infinity.",
-             more=((SPAN, "j < i + longest"), (I_LOOP, f"for i in {EVERYWHERE}"),
-                   (J_LOOP, f"for j in {EVERYWHERE}"))),
+             more=((SPAN, "j < i + longest"), ANY_START, ANY_END)),
         Edit(SPAN, "i <= j", "`longest` has no effect: a span has at most so many tokens."),
-        Edit(SPAN, "i <= j <= i + longest",
-             "Spans of longest + 1 tokens are among your candidates. From i to j there are "
-             "j − i + 1."),
-        Edit(SPAN, "i <= j < i + longest - 1",
-             "Spans of exactly `longest` tokens are missing. From i to j there are j − i + 1, and "
-             "so many are still allowed."),
-        Edit(SPAN, "i <= j",
-             "The best span of any length is found and then cut to `longest` tokens. Where it was "
-             "cut no answer ends: compare only spans that are short enough.",
+        Edit(SPAN, "i <= j <= i + longest", "Spans of longest + 1 tokens are among your "
+             "candidates. From i to j there are j − i + 1."),
+        Edit(SPAN, "i <= j < i + longest - 1", "Spans of exactly `longest` tokens are missing. "
+             "From i to j there are j − i + 1, and so many are still allowed."),
+        Edit(SPAN, "i <= j", "The best span of any length is found and then cut to `longest` "
+             "tokens. Where it was cut no answer ends: compare only spans that are short enough.",
              more=(("return found", "return found[0], min(found[1], found[0] + longest - 1)"),)),
         worth("s[i] * e[j]",
               "The two logits are multiplied. They may be negative, and two bad ones would make a "
               "good span. Add them (that is what multiplying their *probabilities* comes to)."),
-        Edit(LISTS, "(x.masked_fill(~allowed, -math.inf).softmax(-1).tolist() "
-             "for x in (start_logits, end_logits))",
+        Edit(LISTS, f"(x.masked_fill(~allowed, -math.inf){SOFTMAX}",
              "Probabilities are added. Then one sure end carries an impossible other one. Add the "
              "logits, which is to multiply the probabilities."),
-        Edit(LISTS, "(x.softmax(-1).tolist() for x in (start_logits, end_logits))",
+        Edit(LISTS, f"(x{SOFTMAX}",
              "Probabilities are added. Then one sure end carries an impossible other one. Add the "
              "logits: that is what multiplying the probabilities comes to."),
         worth("s[i]", "Only the start logits decide; the end logits have no effect."),
@@ -240,18 +185,15 @@ BEST = Exercise(
               "A span is worth its weaker end in your code; it is worth the sum of both."),
         worth("max(s[i], e[j])",
               "A span is worth its stronger end in your code; it is worth the sum of both."),
-        worth("s[j] + e[i]",
-              "Start and end logits are exchanged: the start is the position with a good *start* "
-              "logit."),
-        worth("(s[i] + e[j]) / (abs(j - i) + 1)",
-              "The sum is divided by the number of tokens. Long answers are not worth less: the "
-              "sum is all that counts."),
+        worth("s[j] + e[i]", "Start and end logits are exchanged: the start is the position with a "
+              "good *start* logit."),
+        worth("(s[i] + e[j]) / (abs(j - i) + 1)", "The sum is divided by the number of tokens. "
+              "Long answers are not worth less: the sum is all that counts."),
         worth("abs(s[i] + e[j])",
               "A large negative sum counts as much as a large positive one. Only large is good."),
         worth("-s[i] - e[j]", "This is the span with the lowest sum; expected the highest."),
-        Edit("best, found = -math.inf", "best, found = 0.0",
-             "Where all sums are negative you find nothing: the best sum so far begins at 0. Begin "
-             "with -float('inf')."),
+        Edit("best, found = -math.inf", "best, found = 0.0", "Where all sums are negative you find "
+             "nothing: the best sum so far begins at 0. Begin with -float('inf')."),
         Edit("score > best", "score >= best",
              "Of several spans with the same sum you give the last. Here it is the first that "
              "counts: take a span only if its sum is greater than the best, not if it is equal."),
@@ -264,18 +206,15 @@ BEST = Exercise(
         given("i, j + 1", "The end is one too large: the position behind the span, as in a Python "
               "slice. Expected is the position of its last token."),
         given("j, i", "The right two positions, the end first; expected (start, end)."),
-        given("i, j - i + 1",
-              "The second number is the length of the span; expected the position of its last "
-              "token."),
-        given("i - inside[0], j - inside[0]",
-              "The positions are counted from the first token of the passage; expected those in "
-              "the sequence, where [CLS] is 0."),
+        given("i, j - i + 1", "The second number is the length of the span; expected the position "
+              "of its last token."),
+        given("i - inside[0], j - inside[0]", "The positions are counted from the first token of "
+              "the passage; expected those in the sequence, where [CLS] is 0."),
         given("i, j, best", "Expected two positions, (start, end), without the score."),
         given("s[i], e[j]",
               "These are logits. They tell which span is the best; asked for is where it is."),
         given("best", "This is the best sum; asked for is where it is, (start, end)."),
-        given("i * len(s) + j",
-              "This is a position in the flattened table of T × T sums: divmod(n, T) gives the "
-              "two."),
+        given("i * len(s) + j", "This is a position in the flattened table of T × T sums: "
+              "divmod(n, T) gives the two."),
     ),
 )  # fmt: skip

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 from course_lib.train.task_metrics import accuracy, f1
 
@@ -18,9 +19,6 @@ def matthews(true: Sequence[int], predicted: Sequence[int]) -> float:
     return (a * d - b * c) / math.sqrt(below) if below else 0.0
 
 
-# ---------------------------------------------------------------- cases
-
-
 def labels(draw: Draw, a: int, b: int, c: int, d: int) -> Case:
     """Labels whose four cells are these."""
     pairs = [(1, 1)] * a + [(0, 1)] * b + [(1, 0)] * c + [(0, 0)] * d
@@ -28,29 +26,8 @@ def labels(draw: Draw, a: int, b: int, c: int, d: int) -> Case:
     return [t for t, _ in pairs], [p for _, p in pairs]
 
 
-def even(draw: Draw) -> list[Case]:
-    """All right, all wrong, and two classes of about one size."""
-    return [
-        labels(draw, 2, 0, 0, 3),
-        labels(draw, 0, 3, 2, 0),
-        labels(draw, 4, 2, 1, 3),
-        labels(draw, draw.integer(5, 7), 4, 2, draw.integer(3, 5)),
-    ]
-
-
-def rare(draw: Draw) -> list[Case]:
-    return [
-        labels(draw, draw.integer(40, 60), draw.integer(5, 8), draw.integer(1, 3), 2),
-        labels(draw, 3, draw.integer(2, 4), draw.integer(5, 7), draw.integer(30, 60)),
-        labels(draw, 6, draw.integer(12, 15), draw.integer(8, 9), 4),
-    ]
-
-
-def one_class(draw: Draw) -> list[Case]:
-    many, few = draw.integer(7, 9), draw.integer(1, 3)
-    cells = [(many, few, 0, 0), (0, 0, few, many), (many, 0, few, 0), (many, 0, 0, 0),
-             (0, 0, 0, few), (0, many, 0, 0)]  # fmt: skip
-    return [labels(draw, *cell) for cell in cells]
+one_class = each(labels, (8, 2, 0, 0), (0, 0, 2, 8), (8, 0, 2, 0), (8, 0, 0, 0), (0, 0, 0, 2),
+                 (0, 8, 0, 0))  # fmt: skip
 
 
 def anything(draw: Draw) -> list[Case]:
@@ -59,10 +36,7 @@ def anything(draw: Draw) -> list[Case]:
 
 
 LAZY, HONEST = (85, 15, 0, 0), (75, 7, 10, 8)  # the two models of the statement
-
-
-def two_models(draw: Draw) -> list[Case]:
-    return [labels(draw, *cells) for cells in (LAZY, HONEST)]
+two_models = each(labels, LAZY, HONEST)
 
 
 def what_accuracy_hides() -> str:
@@ -79,8 +53,6 @@ def what_accuracy_hides() -> str:
     )
 
 
-# ---------------------------------------------------------------- the exercise
-
 ABOVE, BELOW = "(a * d - b * c)", "math.sqrt(below)"
 SUMS = {"a + b": "called 1", "a + c": "truly 1", "d + b": "truly 0", "d + c": "called 0"}
 TWO_CELLS = "It looks at two of the four cells."
@@ -88,25 +60,9 @@ CHANCE = "By convention it is 0, as for chance."
 ONE_CLASS = "Where one class is missing among the true or among the predicted labels, you have"
 MIXED = ("The cells are mixed up above the line: right times right minus wrong times wrong, "
          "(1 called 1)·(0 called 0) − (0 called 1)·(1 called 0).")  # fmt: skip
-
-
-def instead(formula: str, say: str) -> Edit:
-    """Quite another score."""
-    return Edit(f"{ABOVE} / {BELOW} if below else 0.0", formula, say)
-
-
-def above(formula: str, say: str) -> Edit:
-    return Edit(ABOVE, formula, say)
-
-
-def below(formula: str, say: str) -> Edit:
-    return Edit(BELOW, formula, say)
-
-
-def undefined(value: str, say: str) -> Edit:
-    """What is returned for 0/0."""
-    return Edit("else 0.0", f"else {value}", say)
-
+# Quite another score; another formula above the line, or below; what is returned for 0/0.
+instead = partial(Edit, f"{ABOVE} / {BELOW} if below else 0.0")
+above, below, undefined = partial(Edit, ABOVE), partial(Edit, BELOW), partial(Edit, "0.0")
 
 WRONG_SUMS = (
     *(Edit(f"({gone})", "1", f"Below the root one of the four sums is missing: {gone}, all that "
@@ -125,38 +81,15 @@ WRONG_SUMS = (
 )  # fmt: skip
 
 CORRELATION = Exercise(
-    id="03.6",
-    title="What accuracy hides",
-    purpose="a score that pays nothing for always saying the majority class",
-    difficulty=2,
-    minutes=10,
-    signature="my_matthews(true, predicted)",
-    statement=(
-        "CoLA asks whether a sentence is acceptable English (1) or not (0); it is scored by "
-        "Matthews' correlation. Both arguments are lists of 0 and 1. Count four cells: a, 1 called "
-        "1; b, 0 called 1; c, 1 called 0; d, 0 called 0. Return  \n"
-        "(a·d − b·c) / √((a + b)(a + c)(d + b)(d + c)),  \n"
-        "and 0 where that is 0/0. Predict before you check: of 100 sentences 85 are acceptable. "
-        "One model calls all acceptable; another recognises 75 of the 85 and 8 of the other 15. "
-        "Which has the better accuracy, which the better F1, and which would you use? The last "
-        "stage tells you."
-    ),
-    hints=(
-        "zip(true, predicted) gives pairs; count how often each of the four occurs.",
-        "The four sums below the root: called 1, truly 1, truly 0, called 0.",
-        "One of the sums is 0 if a class is missing on one side. Ask for that before you divide.",
-        "a = 4, b = 2, c = 1, d = 3: (12 − 2) / √(6 · 5 · 5 · 4) = 10 / 24.49 = 0.408.",
-    ),
+    **written("03.6"),
     solution=matthews,
     returns=Number("correlation"),
     see="course_lib.train.task_metrics.matthews (for any number of classes)",
     when_raised=(
-        (r"division by zero|divide by zero",
-         "One of the four sums is 0: a class is missing among the true or among the predicted "
-         "labels. Return 0 there."),
-        (r"'bool' object",
-         "true == predicted asks whether the two lists are the same, and has one answer. Go "
-         "through zip(true, predicted)."),
+        (r"division by zero|divide by zero", "One of the four sums is 0: a class is missing among "
+         "the true or among the predicted labels. Return 0 there."),
+        (r"'bool' object", "true == predicted asks whether the two lists are the same, and has one "
+         "answer. Go through zip(true, predicted)."),
         (r"math domain error|nonnegative",
          "A root of a negative number: the root belongs over the product below the line alone."),
         (r"'list' object has no attribute|unsupported operand.*list|list.*unsupported",
@@ -164,23 +97,22 @@ CORRELATION = Exercise(
          "or make tensors of them first."),
     ),
     stages=(
-        Stage("two classes of about one size", even),
-        Stage("a rare class", rare),
+        Stage("two classes of about one size",  # all right, all wrong, and both
+              each(labels, (2, 0, 0, 3), (0, 3, 2, 0), (4, 2, 1, 3), (6, 4, 2, 4))),
+        Stage("a rare class", each(labels, (50, 6, 2, 2), (3, 3, 6, 45), (6, 13, 8, 4))),
         Stage("one class is missing: 0/0", one_class),
         Stage("drawn tables", anything),
         Stage("who knows nothing, and who knows something", two_models,
               remark=what_accuracy_hides),
     ),
     mistakes=(
-        instead("(a + d) / len(pairs)",
-                "This is accuracy. Where nine of ten are of one class, it is 0.9 for whoever "
-                "always says that class."),
+        instead("(a + d) / len(pairs)", "This is accuracy. Where nine of ten are of one class, it "
+                "is 0.9 for whoever always says that class."),
         instead("(a / max(a + c, 1) + d / max(d + b, 1)) / 2",
                 "This is the mean of both classes' recall (balanced accuracy). Matthews' "
                 "correlation also asks how many of the predictions are right."),
-        instead("2 * a / max(2 * a + b + c, 1)",
-                "This is F1 of class 1. F1 never looks at what is rightly called 0: calling "
-                "everything 1 gets a good F1 where 1 is common."),
+        instead("2 * a / max(2 * a + b + c, 1)", "This is F1 of class 1. F1 never looks at what is "
+                "rightly called 0: calling everything 1 gets a good F1 where 1 is common."),
         instead("2 * d / max(2 * d + b + c, 1)",
                 "This is F1 of class 0. It never looks at what is rightly called 1."),
         instead("a / max(2 * a + b + c, 1) + d / max(2 * d + b + c, 1)",
@@ -189,14 +121,12 @@ CORRELATION = Exercise(
         instead("2 * (a * d - b * c) / ((a + b) * (d + b) + (a + c) * (d + c) or 1)",
                 "This is Cohen's kappa: accuracy less what chance would get. It is near, but below "
                 "the line of Matthews' there is the root of a product of four sums."),
-        instead("a / max(a + c, 1) + d / max(d + b, 1) - 1",
-                "This is recall of class 1 plus recall of class 0 minus 1 (informedness). It "
-                "forgets to ask how many of the predictions are right; Matthews' correlation "
-                "weighs both."),
-        instead("a / max(a + b, 1) + d / max(d + c, 1) - 1",
-                "This asks of each predicted class how much of it is right (markedness). It "
-                "forgets to ask how much of each true class was found; Matthews' correlation "
-                "weighs both."),
+        instead("a / max(a + c, 1) + d / max(d + b, 1) - 1", "This is recall of class 1 plus "
+                "recall of class 0 minus 1 (informedness). It forgets to ask how many of the "
+                "predictions are right; Matthews' correlation weighs both."),
+        instead("a / max(a + b, 1) + d / max(d + c, 1) - 1", "This asks of each predicted class "
+                "how much of it is right (markedness). It forgets to ask how much of each true "
+                "class was found; Matthews' correlation weighs both."),
         instead("a / max(a + b, 1)",
                 f"This is precision: how many of those called 1 are 1. {TWO_CELLS}"),
         instead("a / max(a + c, 1)",
@@ -204,18 +134,16 @@ CORRELATION = Exercise(
         instead("d / max(d + b, 1)", "This is the recall of class 0: how many of those that are 0 "
                 f"were called so. {TWO_CELLS}"),
         instead("(b + c) / len(pairs)", "This is the fraction of wrong labels."),
-        instead("(a + d - b - c) / len(pairs)",
-                "This is the fraction of right labels less that of wrong ones: accuracy in other "
-                "clothes, 2 · accuracy − 1."),
+        instead("(a + d - b - c) / len(pairs)", "This is the fraction of right labels less that of "
+                "wrong ones: accuracy in other clothes, 2 · accuracy − 1."),
         instead("math.copysign(math.sqrt(abs(a * d - b * c) / below), a * d - b * c) if below else "
                 "0.0", "The root runs over the whole fraction; it belongs below the line only. "
                 "(And of a negative fraction there is none.)"),
         instead("(a * d - b * c) ** 2 / below if below else 0.0",
                 "This is the square of the correlation: its sign is lost. Divide by the root, "
                 "without squaring what stands above."),
-        instead(f"({ABOVE} / {BELOW} + 1) / 2 if below else 0.5",
-                "The result was moved to 0 … 1, so that chance is 0.5. Matthews' correlation runs "
-                "from −1 to 1."),
+        instead(f"({ABOVE} / {BELOW} + 1) / 2 if below else 0.5", "The result was moved to 0 … 1, "
+                "so that chance is 0.5. Matthews' correlation runs from −1 to 1."),
         instead(f"100 * {ABOVE} / {BELOW} if below else 0.0",
                 "This is the correlation times 100, as papers print it; expected −1 to 1."),
         above("abs(a * d - b * c)", "The sign is lost. A model that is wrong more often than right "
@@ -231,31 +159,27 @@ CORRELATION = Exercise(
               "Above the line the product of the wrong cells is added; it is taken off."),
         above("(a + d - b - c)", "Above the line right minus wrong stands; expected the difference "
               "of two *products*."),
-        below("math.sqrt((a + b) * (a + c)) * (d + b) * (d + c)",
-              "Not all four sums are below the line: a / b * c multiplies by c. Put brackets "
-              "around the product."),
+        below("math.sqrt((a + b) * (a + c)) * (d + b) * (d + c)", "Not all four sums are below the "
+              "line: a / b * c multiplies by c. Put brackets around the product."),
         below("below", "The square root below the line is missing. Above the line stand products "
               "of two counts, below of four: the root makes them comparable."),
         below("((a + b) * (a + c))",
               "Below the line stand two sums, truly 1 and called 1, without a root. Truly 0 and "
               "called 0 belong there too, and the root over the product of all four."),
-        below("math.sqrt((a + b) * (a + c))",
-              "Below the root two of the four sums are missing: truly 0 and called 0 belong there "
-              "too."),
+        below("math.sqrt((a + b) * (a + c))", "Below the root two of the four sums are missing: "
+              "truly 0 and called 0 belong there too."),
         below("math.sqrt(2 * len(pairs))",
               "Below the line the four sums are added; they are multiplied."),
-        below("math.sqrt(below + 1)",
-              "You add 1 below the root, so that it is never 0. That changes every result a "
-              "little: ask whether it is 0 before you divide."),
+        below("math.sqrt(below + 1)", "You add 1 below the root, so that it is never 0. That "
+              "changes every result a little: ask whether it is 0 before you divide."),
         *WRONG_SUMS,
         undefined("math.nan", f"{ONE_CLASS} no number. By convention it is 0: whoever always says "
                   "the same has understood nothing."),
         undefined("1.0", f"{ONE_CLASS} 1. {CHANCE}"),
         undefined("-1.0", f"{ONE_CLASS} −1. {CHANCE}"),
         undefined("(a + d) / len(pairs)", f"{ONE_CLASS} the accuracy. {CHANCE}"),
-        undefined("float(true == predicted)",
-                  "Where all labels are of one class and all are right, you have 1. It is 0/0 all "
-                  "the same, and by convention 0: whoever always says that class would be right, "
-                  "too."),
+        undefined("float(true == predicted)", "Where all labels are of one class and all are "
+                  "right, you have 1. It is 0/0 all the same, and by convention 0: whoever always "
+                  "says that class would be right, too."),
     ),
 )  # fmt: skip

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Items
 
 
@@ -20,46 +21,15 @@ def pack_cut(a: Sequence[str], b: Sequence[str], length: int) -> tuple[list[str]
     return first + second + ["[PAD]"] * padding, segments + [0] * padding
 
 
-# ---------------------------------------------------------------- cases
-
-
-def pair(a: int, b: int, length: int) -> Case:
+def pair(draw: Draw, a: int, b: int, length: int) -> Case:
     """Tokens that tell where they come from: p1 p2 … of the premise, h1 h2 … of the hypothesis."""
     return [f"p{n}" for n in range(1, a + 1)], [f"h{n}" for n in range(1, b + 1)], length
 
 
-def exact(draw: Draw) -> list[Case]:
-    return [pair(a, b, a + b + 3) for a, b in ((2, 1), (1, 3), (draw.integer(3, 5), 4))]
-
-
-def short(draw: Draw) -> list[Case]:
-    return [pair(2, 1, 8), pair(3, 4, 10 + draw.integer(1, 4)), pair(4, 2, 12)]
-
-
-def one_too_long(draw: Draw) -> list[Case]:
-    """One text has so much more that the other stays whole; the premise, then the hypothesis."""
-    made = []
-    for few in (2, 3, 4):
-        surplus = draw.integer(2, 3)
-        many = few + surplus + draw.integer(1, 3)
-        length = few + many - surplus + 3
-        made += [pair(many, few, length), pair(few, many, length)]
-    return made
-
-
-def both_too_long(draw: Draw) -> list[Case]:
-    fixed = [(5, 5, 12), (4, 6, 10), (7, 6, 10), (6, 6, 11)]
-    drawn = [(draw.integer(6, 9), draw.integer(6, 9)) for _ in range(3)]
-    sizes = [(a, b, a + b + 3 - draw.integer(4, 5)) for a, b in drawn]
-    return [pair(*size) for size in (*fixed, *sizes)]
-
-
 def anything(draw: Draw) -> list[Case]:
     sizes = [(draw.integer(2, 10), draw.integer(2, 10)) for _ in range(40)]
-    return [pair(a, b, max(5, a + b + 3 - draw.integer(-3, 8))) for a, b in sizes]
+    return [pair(draw, a, b, max(5, a + b + 3 - draw.integer(-3, 8))) for a, b in sizes]
 
-
-# ---------------------------------------------------------------- the exercise
 
 LOOP = "while len(a) + len(b) > room:"
 WHOSE = "a if len(a) > len(b) else b"
@@ -67,20 +37,12 @@ SEGMENTS = "[0] * len(first) + [1] * len(second)"
 TOKENS = 'first + second + ["[PAD]"] * padding'
 IN_TURN = "Token by token, the text that is longer at that moment loses one."
 ONLY_LONGER = "Only the longer one loses tokens, until both are equally long"
-
-
-def whose(turn: str, say: str) -> Edit:
-    """Another text loses a token."""
-    return Edit(WHOSE, turn, say)
+whose, special = partial(Edit, WHOSE), partial(Edit, "length - 3")
 
 
 def at_once(kept: str, say: str, when: str = "len(a) + len(b) > room") -> Edit:
     """Both texts are shortened in one step instead."""
     return Edit(LOOP, f"if {when}:\n        a, b = {kept}\n    while False:", say)
-
-
-def special(many: str, say: str) -> Edit:
-    return Edit("length - 3", f"length - {many}", say)
 
 
 def row(tokens: str, segments: str, say: str, *more: tuple[str, str]) -> Edit:
@@ -91,46 +53,26 @@ def row(tokens: str, segments: str, say: str, *more: tuple[str, str]) -> Edit:
 
 
 CUTTING = Exercise(
-    id="03.5",
-    title="What is cut",
-    purpose="premise and hypothesis in one sequence, neither of them lost",
-    difficulty=2,
-    minutes=12,
-    signature="my_pack(a, b, length)",
-    statement=(
-        "`a` and `b` are lists of tokens, a premise and a hypothesis. Return two lists with "
-        "`length` entries each. The tokens: `[CLS] a [SEP] b [SEP]`, then `[PAD]` up to `length`. "
-        "The segment ids: 0 for `[CLS]`, a and its `[SEP]`; 1 for b and its `[SEP]`; 0 for the "
-        "padding. A pair that does not fit loses tokens one at a time, from the end of the text "
-        "that is longer at that moment; where both are equally long, from b. `length` is at least "
-        "5."
-    ),
-    hints=(
-        "How many positions are left for the two texts? Three are taken.",
-        "A while loop: as long as both together have too many, shorten the longer one.",
-        "list.pop() takes the last token off. Work on copies: a, b = list(a), list(b).",
-        "Build first = ['[CLS]', *a, '[SEP]'] and second = [*b, '[SEP]']; their lengths give the "
-        "segment ids.",
-        "With 5 and 3 tokens and length 9, six positions are left: 3 and 3. With length 8: 3 and "
-        "2.",
-    ),
+    **written("03.5"),
     solution=pack_cut,
     returns=(Items("tokens", of="tokens, one for each position"),
              Items("segment ids", of="whole numbers, one for each position")),
     see="course_lib.text.packing.pack_pair, with truncate=True (for ids, with the attention mask) "
     "and course_lib.objectives.next_sentence.truncate_pair",
     when_raised=(
-        (r"pop from empty",
-         "A text has lost all its tokens: does your loop look at both lengths again before each "
-         "token?"),
+        (r"pop from empty", "A text has lost all its tokens: does your loop look at both lengths "
+         "again before each token?"),
         (r"can only concatenate|unsupported operand",
          "Lists are joined with lists: ['[CLS]'] + a, or ['[CLS]', *a]."),
     ),
     stages=(
-        Stage("a pair that fits exactly", exact),
-        Stage("shorter pairs are padded", short),
-        Stage("one of the two is too long", one_too_long),
-        Stage("both must give", both_too_long),
+        Stage("a pair that fits exactly", each(pair, (2, 1, 6), (1, 3, 7), (4, 4, 11))),
+        Stage("shorter pairs are padded", each(pair, (2, 1, 8), (3, 4, 12), (4, 2, 12))),
+        Stage("one of the two is too long",  # the other stays whole
+              each(pair, (5, 2, 8), (2, 5, 8), (8, 3, 11), (3, 8, 11), (9, 4, 14), (4, 9, 14))),
+        Stage("both must give",
+              each(pair, (5, 5, 12), (4, 6, 10), (7, 6, 10), (6, 6, 11), (8, 7, 13), (6, 9, 13),
+                   (9, 8, 16))),
         Stage("forty drawn pairs", anything),
     ),
     mistakes=(
@@ -140,9 +82,8 @@ CUTTING = Exercise(
               f"The premise is cut, even where the hypothesis is longer. {IN_TURN}"),
         whose("a if 0 < len(a) < len(b) or not b else b",
               "The shorter text loses tokens; it is the longer one that does."),
-        whose("a if len(a) >= len(b) else b",
-              "Where both texts are equally long, the first loses a token; by BERT's rule it is "
-              "the second."),
+        whose("a if len(a) >= len(b) else b", "Where both texts are equally long, the first loses "
+              "a token; by BERT's rule it is the second."),
         Edit(f"{LOOP}\n        longer = {WHOSE}",
              f"longer = {WHOSE}\n    while len(a) + len(b) > room and len(longer) > 1:",
              "All surplus tokens come from the text that was longer at the start. Once both are "
@@ -151,9 +92,8 @@ CUTTING = Exercise(
              f"total = len(a) + len(b)\n    {LOOP}\n        turn = (total - len(a) - len(b)) % 2\n"
              "        longer = a if (turn == 0 and len(a) > 1) or len(b) < 2 else b",
              f"Both texts lose tokens in turn. {ONLY_LONGER}."),
-        at_once("a[: room // 2], b[: room // 2]",
-                "Each text gets half of the room. What a short text does not need belongs to the "
-                "other one."),
+        at_once("a[: room // 2], b[: room // 2]", "Each text gets half of the room. What a short "
+                "text does not need belongs to the other one."),
         at_once("a[: room // 2], b[: room - room // 2]",
                 "Each text gets half of the room, the second the odd position. What a short text "
                 "does not need belongs to the other one."),
@@ -176,14 +116,14 @@ CUTTING = Exercise(
         Edit(LOOP, "while False:", "Nothing is cut: pairs that are too long stay so."),
         Edit("longer.pop()", "longer.pop(0)",
              "Tokens are taken from the front of the texts; for fine-tuning the end is cut off."),
-        special("0", "Room is left for the words alone: [CLS] and two [SEP] come on top. The two "
-                "texts have length − 3 positions."),
-        special("1", "One position is left for special tokens; there are three, [CLS] and two "
-                "[SEP]."),
-        special("2", "Two positions are left for special tokens; there are three, [CLS] and two "
-                "[SEP]."),
-        special("4", "One token more than necessary is cut: a pair that fits exactly loses one, "
-                "too. Special are three positions, and `length` itself is allowed."),
+        special("length", "Room is left for the words alone: [CLS] and two [SEP] come on top. The "
+                "two texts have length − 3 positions."),
+        special("length - 1",
+                "One position is left for special tokens; there are three, [CLS] and two [SEP]."),
+        special("length - 2",
+                "Two positions are left for special tokens; there are three, [CLS] and two [SEP]."),
+        special("length - 4", "One token more than necessary is cut: a pair that fits exactly "
+                "loses one, too. Special are three positions, and `length` itself is allowed."),
         Edit('["[CLS]", *a', "[*a", "[CLS] is missing at the start."),
         Edit('*a, "[SEP]"]', "*a]", "[SEP] is missing between the two texts."),
         Edit('*a, "[SEP]"]', '*a, "[SEP]", "[SEP]"]',
@@ -192,9 +132,8 @@ CUTTING = Exercise(
         Edit('["[CLS]", *a, "[SEP]"], [*b, "[SEP]"]', '["[CLS]", a, "[SEP]"], [b, "[SEP]"]',
              "Your tokens hold lists; expected one token for each position. [CLS, a] holds a list; "
              "[CLS, *a] holds its tokens."),
-        Edit(SEGMENTS, "[0] * (len(first) - 1) + [1] * (len(second) + 1)",
-             "The [SEP] between the texts has segment 1. It closes the first text and has its "
-             "segment, 0."),
+        Edit(SEGMENTS, "[0] * (len(first) - 1) + [1] * (len(second) + 1)", "The [SEP] between the "
+             "texts has segment 1. It closes the first text and has its segment, 0."),
         Edit(SEGMENTS, "[0] * len(first) + [1] * len(b) + [0]",
              "The last [SEP] has segment 0. It closes the second text and has its segment, 1."),
         Edit("segments + [0] * padding", "segments + [1] * padding",

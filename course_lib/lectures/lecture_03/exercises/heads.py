@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 
 from course_lib.config import BertConfig, published
 from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Number
 
 
 def new_weights(task: str, H: int, n: int | None) -> int:
     """Weights and biases of the layer on top, H numbers a token to its logits (section 4)."""
+    classes = n or 0  # of a text, or of a pair, read from the same vector of [CLS]
     logits = {
-        "classify": n or 0,
-        "pair": n or 0,  # read from the same vector of [CLS]
+        "classify": classes,
+        "pair": classes,
         "rate": 1,  # a number
         "tag": 2 * (n or 0) + 1,  # B- and I- of each kind, and O; one layer for all tokens
         "answer": 2,  # start and end
@@ -23,36 +27,21 @@ def new_weights(task: str, H: int, n: int | None) -> int:
     return logits * (H + 1)
 
 
-# ---------------------------------------------------------------- cases
-
-
-def cases(draw: Draw, *tasks: str) -> list[Case]:
+def cases(*tasks: str) -> Callable[[Draw], list[Case]]:
     """Two classes, grades or kinds are among them: no case of its own."""
-    made: list[Case] = []
-    for task in tasks:
-        for n in (2, draw.integer(3, 5), draw.integer(6, 9)):
-            made.append((task, draw.integer(21, 99), None if task == "answer" else n))
-    return made
 
+    def drawn(draw: Draw) -> list[Case]:
+        made: list[Case] = []
+        for task in tasks:
+            for n in (2, draw.integer(3, 5), draw.integer(6, 9)):
+                made.append((task, draw.integer(21, 99), None if task == "answer" else n))
+        return made
 
-def one_text(draw: Draw) -> list[Case]:
-    return cases(draw, "classify")
-
-
-def two_texts(draw: Draw) -> list[Case]:
-    return cases(draw, "pair", "rate")
+    return drawn
 
 
 def tags(draw: Draw) -> list[Case]:
-    return [*cases(draw, "tag"), ("tag", draw.integer(21, 99), 1)]
-
-
-def answers(draw: Draw) -> list[Case]:
-    return cases(draw, "answer")
-
-
-def all_five(draw: Draw) -> list[Case]:
-    return cases(draw, "classify", "pair", "rate", "tag", "answer")
+    return [*cases("tag")(draw), ("tag", draw.integer(21, 99), 1)]
 
 
 BASE = published("bert", "base", BertConfig)
@@ -61,10 +50,6 @@ BERT_BASE: dict[str, Case] = {
     "four kinds of entities": ("tag", BASE.hidden_size, 4),
     "both ends of an answer": ("answer", BASE.hidden_size, None),
 }
-
-
-def bert_base(draw: Draw) -> list[Case]:
-    return list(BERT_BASE.values())
 
 
 def how_little() -> str:
@@ -80,46 +65,12 @@ def how_little() -> str:
     )
 
 
-# ---------------------------------------------------------------- the exercise
-
-TAGS, LAYER = "2 * (n or 0) + 1", "(H + 1)"
+tag, layer = partial(Edit, "2 * (n or 0) + 1"), partial(Edit, "logits * (H + 1)")
 POOLED = 'task in ("classify", "pair", "rate")'
 
 
-def tag(count: str, say: str) -> Edit:
-    return Edit(TAGS, count, say)
-
-
-def layer(instead: str, say: str) -> Edit:
-    """Another size of the layer, for the same logits."""
-    return Edit(f"logits * {LAYER}", instead, say)
-
-
 HEADS = Exercise(
-    id="03.7",
-    title="How little is new",
-    purpose="what fine-tuning adds to a pre-trained model, in weights",
-    difficulty=2,
-    minutes=10,
-    signature="my_new_weights(task, H, n)",
-    statement=(
-        "A pre-trained BERT, pooler included, gives H numbers for each token. Fine-tuning puts one "
-        "linear layer on top, with a bias for each logit. Return how many weights and biases are "
-        'new. `task` is one of five:  \n`"classify"`: a text into n classes, a logit for each;  \n'
-        '`"pair"`: two texts into n classes, likewise;  \n`"rate"`: how alike two texts are, on a '
-        'scale of n grades, learnt as a number (regression);  \n`"tag"`: n kinds of entities in '
-        'BIO tags, for every token;  \n`"answer"`: the start and the end of an answer in a passage '
-        "(n is None).  \n"
-        "Predict before you check: what fraction of BERT-base (109,482,240 weights) is it? The "
-        "last stage tells you."
-    ),
-    hints=(
-        "How many logits does the layer give at a time? Each needs H weights and a bias.",
-        "A pair goes through BERT in one sequence, and [CLS] is read: as for one text.",
-        "BIO tags: B- and I- of each kind, and O. The same layer serves every token.",
-        "An answer has two logits a token, start and end; a number is one output.",
-        "With H = 10: three classes 3 · 11 = 33, two kinds of entities 5 · 11 = 55, an answer 22.",
-    ),
+    **written("03.7"),
     solution=new_weights,
     returns=Number("number of new weights"),
     see="course_lib.heads.BertForClassification, BertForTokenClassification and "
@@ -130,17 +81,16 @@ HEADS = Exercise(
          "computes all of its values, also those of tasks that are not asked for.)"),
     ),
     stages=(
-        Stage("classes of a text", one_text),
-        Stage("a pair, and a number", two_texts),
+        Stage("classes of a text", cases("classify")),
+        Stage("a pair, and a number", cases("pair", "rate")),
         Stage("tags", tags),
-        Stage("the ends of an answer", answers),
-        Stage("all five", all_five),
-        Stage("BERT-base", bert_base, remark=how_little),
+        Stage("the ends of an answer", cases("answer")),
+        Stage("all five", cases("classify", "pair", "rate", "tag", "answer")),
+        Stage("BERT-base", lambda draw: list(BERT_BASE.values()), remark=how_little),
     ),
     mistakes=(
-        layer("logits * H",
-              "The biases are missing, one for each logit. (The paper writes a K × H matrix; the "
-              "released code, and this course, have biases.)"),
+        layer("logits * H", "The biases are missing, one for each logit. (The paper writes a K × H "
+              "matrix; the released code, and this course, have biases.)"),
         layer("logits * 2 * H", "H biases a logit were counted; a logit has one."),
         layer("logits * H + 1", "One bias was counted for the whole layer; each logit has its "
               "own."),
@@ -148,42 +98,34 @@ HEADS = Exercise(
               "one for each logit, not to what it reads."),
         layer("logits", "Only the logits were counted; each has H weights and a bias."),
         layer("logits * 769", "H has no effect: you count with 768. The width is given."),
-        layer(f"logits * (H + 1) + (H * H + H) * ({POOLED})",
-              "The pooler was counted, H² + H. It is not new: next-sentence prediction trained "
-              "it."),
+        layer(f"logits * (H + 1) + (H * H + H) * ({POOLED})", "The pooler was counted, H² + H. It "
+              "is not new: next-sentence prediction trained it."),
         layer("logits * (H + 1) + H * H + H",
               "The pooler was counted, H² + H. It is not new, since next-sentence prediction "
               "trained it; and taggers and answer finders do not even read it."),
-        layer(f"logits * (H + 1) + H * H * ({POOLED})",
-              "An H × H matrix was counted besides. The pooler is not new: next-sentence "
-              "prediction trained it."),
+        layer(f"logits * (H + 1) + H * H * ({POOLED})", "An H × H matrix was counted besides. The "
+              "pooler is not new: next-sentence prediction trained it."),
         layer('logits * ((1 + (task == "pair")) * H + 1)',
               "A pair was counted with two vectors of width H. Both texts go through BERT in one "
               "sequence, and only the vector of [CLS] is read: as for one text."),
         layer('logits * ((1 + (task in ("pair", "rate"))) * H + 1)',
               "Two texts were counted with two vectors of width H. Both go through BERT in one "
               "sequence, and only the vector of [CLS] is read: as for one text."),
-        layer("4 * logits * (H + 1)",
-              "Bytes were counted, four a weight; asked for are weights."),
+        layer("4 * logits * (H + 1)", "Bytes were counted, four a weight; asked for are weights."),
         layer("12 * logits * (H + 1)", "A layer on top of each of twelve blocks was counted. Only "
               "the last one's output is read."),
-        Edit('"classify": n or 0', '"classify": (n or 0) - 1',
-             "One logit less than classes was counted. One could do with n − 1, but BERT has a "
-             "logit for each class, also where there are two.",
-             more=(('"pair": n or 0', '"pair": (n or 0) - 1'),)),
-        Edit('"classify": n or 0', '"classify": 1 if n == 2 else n or 0',
-             "Two classes were counted with one logit (for a sigmoid). BERT has a logit for each "
-             "class, also where there are two.",
-             more=(('"pair": n or 0', '"pair": 1 if n == 2 else n or 0'),)),
-        Edit('"classify": n or 0', '"classify": 1',
-             "A class was counted with a single logit. Each of the n classes has its own.",
-             more=(('"pair": n or 0', '"pair": 1'),)),
-        Edit('"pair": n or 0', '"pair": 2',
-             "A pair was counted with two logits, as next-sentence prediction has. Here there are "
-             "n classes."),
-        Edit('"rate": 1', '"rate": n or 0',
-             "A grade was counted with a logit for each possible value. It is a number on a line: "
-             "one output, which may fall between two grades."),
+        Edit("classes = n or 0", "classes = (n or 0) - 1", "One logit less than classes was "
+             "counted. One could do with n − 1, but BERT has a logit for each class, also where "
+             "there are two."),
+        Edit("classes = n or 0", "classes = 1 if n == 2 else n or 0", "Two classes were "
+             "counted with one logit (for a sigmoid). BERT has a logit for each class, also where "
+             "there are two."),
+        Edit("classes = n or 0", "classes = 1", "A class was counted with a single logit. Each "
+             "of the n classes has its own."),
+        Edit('"pair": classes', '"pair": 2', "A pair was counted with two logits, as next-sentence "
+             "prediction has. Here there are n classes."),
+        Edit('"rate": 1', '"rate": n or 0', "A grade was counted with a logit for each possible "
+             "value. It is a number on a line: one output, which may fall between two grades."),
         Edit('"rate": 1', '"rate": 2',
              "A grade was counted with two outputs. It is a number on a line: one."),
         tag("n or 0", "Tags were counted with one logit a kind. A tag says more: B- or I- of each "
@@ -198,14 +140,11 @@ HEADS = Exercise(
         tag("2 * (n or 0) + 2", "One tag too many. Special tokens and padding have none: their "
             "label is −100, and the loss leaves them out. 2n + 1."),
         tag("2", "Tags were counted with two logits. A logit for each tag: 2n + 1."),
-        Edit('"answer": 2', '"answer": 1',
-             "An answer was counted with one vector. It has two ends, and a vector for each: S and "
-             "E."),
-        Edit('"answer": 2', '"answer": 3',
-             "An answer was counted with three vectors. No answer needs none of its own: it is "
-             "scored by S and E at [CLS]."),
-        Edit('"answer": 2', '"answer": 2 * H',
-             "An answer was counted with two H × H matrices. Start and end have a *vector* each, "
-             "multiplied with each token's."),
+        Edit('"answer": 2', '"answer": 1', "An answer was counted with one vector. It has two "
+             "ends, and a vector for each: S and E."),
+        Edit('"answer": 2', '"answer": 3', "An answer was counted with three vectors. No answer "
+             "needs none of its own: it is scored by S and E at [CLS]."),
+        Edit('"answer": 2', '"answer": 2 * H', "An answer was counted with two H × H matrices. "
+             "Start and end have a *vector* each, multiplied with each token's."),
     ),
 )  # fmt: skip

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Items
 from course_lib.train.span_metrics import Span
 
@@ -25,62 +25,15 @@ def entity_spans(tags: Sequence[str]) -> list[Span]:
     return found
 
 
-# ---------------------------------------------------------------- cases
+def sentences(*patterns: str, kinds: Sequence[str] = KINDS) -> Callable[[Draw], list[Case]]:
+    """One for each pattern, such as "O Bx Ix By", in which x and y are two drawn kinds."""
 
+    def cases(draw: Draw) -> list[Case]:
+        x, y = draw.python.sample(kinds, 2)
+        full = {mark + end: f"{mark}-{k}" for mark in "BI" for end, k in (("x", x), ("y", y))}
+        return [([full.get(tag, "O") for tag in pattern.split()],) for pattern in patterns]
 
-def entity(kind: str, words: int = 1) -> list[str]:
-    return [f"B-{kind}", *[f"I-{kind}"] * (words - 1)]
-
-
-def at_most_one(draw: Draw) -> list[Case]:
-    a, b = draw.python.sample(KINDS, 2)
-    return [
-        (["O"] * draw.integer(2, 5),),
-        (["O", *entity(a), "O"],),
-        (["O", "O", *entity(b, 3), "O"],),
-    ]
-
-
-def several(draw: Draw) -> list[Case]:
-    a, b = draw.python.sample(KINDS, 2)
-    return [
-        ([*entity(a, 2), "O", *entity(b), "O"],),
-        (["O", *entity(a), "O", "O", *entity(a, 2), "O", *entity(b, 3), "O"],),
-        (["O", *entity(a, 2), "O", *entity(a), "O", "O"],),
-    ]
-
-
-def hyphens(draw: Draw) -> list[Case]:
-    a, b = draw.python.sample(HYPHENED, 2)
-    return [(["O", *entity(a), "O"],), ([*entity(a, 2), "O", *entity(b, 3), "O"],)]
-
-
-def at_the_end(draw: Draw) -> list[Case]:
-    a, b = draw.python.sample(KINDS, 2)
-    return [
-        (["O", *entity(a)],),
-        ([*entity(a), "O", *entity(b, 2)],),
-        (entity(b, draw.integer(2, 4)),),
-    ]
-
-
-def side_by_side(draw: Draw) -> list[Case]:
-    a, b = draw.python.sample(KINDS, 2)
-    return [
-        (["O", *entity(a), *entity(b), "O"],),
-        (["O", *entity(a, 2), *entity(a, 2), "O"],),
-        ([*entity(b), *entity(b), *entity(a, 2), *entity(b)],),
-    ]
-
-
-def stray(draw: Draw) -> list[Case]:
-    a, b = draw.python.sample(KINDS, 2)
-    return [
-        (["O", f"I-{a}", "O"],),
-        ([f"I-{a}", f"I-{a}", "O", f"B-{b}", "O", f"I-{b}"],),
-        ([f"B-{a}", f"I-{b}", f"I-{b}", "O"],),
-        (["O", f"B-{a}", "O", f"I-{a}", f"I-{b}", f"B-{a}"],),
-    ]
+    return cases
 
 
 def anything(draw: Draw) -> list[Case]:
@@ -88,8 +41,6 @@ def anything(draw: Draw) -> list[Case]:
     tags = ["O", "O", "O", *(f"{mark}-{kind}" for kind in kinds for mark in "BII")]
     return [(draw.python.choices(tags, k=draw.integer(2, 9)),) for _ in range(60)]
 
-
-# ---------------------------------------------------------------- the exercise
 
 GOES_ON = 'before and mark == "I" and before[0] == kind'
 BY_RULE = "By the rule of this exercise, CoNLL's, it begins an entity as a B- would."
@@ -101,33 +52,7 @@ def given(spans: str, say: str) -> Edit:
 
 
 SPANS = Exercise(
-    id="03.2",
-    title="From tags to entities",
-    purpose="a tagger is judged by whole entities, not by words",
-    difficulty=3,
-    minutes=15,
-    signature="my_spans(tags)",
-    statement=(
-        "Read the entities off the tags of one sentence. `tags` has one for each word: `O`, "
-        "`B-kind` for the first word of an entity, `I-kind` for its further words. Return a list "
-        "(or a set) of tuples (kind, first, last): the kind without B- or I-, and the positions of "
-        "the first and the last word, counted from 0, both included. "
-        "`O B-PER I-PER O B-LOC` has two: ('PER', 1, 2) and ('LOC', 4, 4). A kind may contain a "
-        "hyphen itself: that of `B-art-film` is `art-film`.  \n"
-        "Models also write what no annotator would: an I- that continues nothing, at the start, "
-        "behind O, or behind an entity of another kind. It begins an entity, as a B- would; that "
-        "is how CoNLL's scorer and seqeval read it."
-    ),
-    hints=(
-        "Go through the words and keep what is open: the kind and the first word of an entity, or "
-        "nothing.",
-        "At each word ask first: does it go on with what is open? Only an I- of the same kind "
-        "does. Anything else closes it.",
-        'tag[2:] is the kind, tag[0] the letter; or mark, _, kind = tag.partition("-").',
-        "Close an entity in two places: where another tag ends it, and at the end of the sentence. "
-        "Or let one O follow the tags: [*tags, 'O'].",
-        "I-PER B-PER I-LOC has three: ('PER', 0, 0), ('PER', 1, 1), ('LOC', 2, 2).",
-    ),
+    **written("03.2"),
     solution=entity_spans,
     returns=Items("entities", of="tuples (kind, first, last), such as ('PER', 0, 1)",
                   ordered=False),
@@ -137,20 +62,21 @@ SPANS = Exercise(
         (r"values to unpack|split",
          'O has no kind, so "O".split("-") has one part only: treat O first, or use partition, '
          "which always gives three parts."),
-        (r"NoneType",
-         "Nothing is open yet, or no longer, and your code asks for its kind: ask `is not None` "
-         "first."),
-        (r"list index out of range",
-         "A position behind the last tag was read. Where you look at the next word, the last word "
-         "has none."),
+        (r"NoneType", "Nothing is open yet, or no longer, and your code asks for its kind: ask `is "
+         "not None` first."),
+        (r"list index out of range", "A position behind the last tag was read. Where you look at "
+         "the next word, the last word has none."),
     ),
     stages=(
-        Stage("at most one entity", at_most_one),
-        Stage("several, with O between them", several),
-        Stage("an entity at the end of the sentence", at_the_end),
-        Stage("entities side by side", side_by_side),
-        Stage("kinds with a hyphen", hyphens),
-        Stage("an I- that continues nothing", stray),
+        Stage("at most one entity", sentences("O O O", "O Bx O", "O O By Iy Iy O")),
+        Stage("several, with O between them",
+              sentences("Bx Ix O By O", "O Bx O O Bx Ix O By Iy Iy O", "O Bx Ix O Bx O O")),
+        Stage("an entity at the end of the sentence", sentences("O Bx", "Bx O By Iy", "By Iy Iy")),
+        Stage("entities side by side",
+              sentences("O Bx By O", "O Bx Ix Bx Ix O", "By By Bx Ix By")),
+        Stage("kinds with a hyphen", sentences("O Bx O", "Bx Ix O By Iy Iy O", kinds=HYPHENED)),
+        Stage("an I- that continues nothing",
+              sentences("O Ix O", "Ix Ix O By O Iy", "Bx Iy Iy O", "O Bx O Ix Iy Bx")),
         Stage("60 drawn sentences", anything),
     ),
     mistakes=(
@@ -160,10 +86,9 @@ SPANS = Exercise(
         Edit(" and before[0] == kind", "",
              "An I- of another kind goes on with the entity before it. An entity goes on only "
              "while I- of *its own* kind follows; this I- begins a new one."),
-        Edit(" and before[0] == kind", "",
-             "An I- of another kind goes on with the entity before it and changes its kind. An "
-             "entity goes on only while I- of its own kind follows; this I- begins a new one.",
-             more=(("(*before[:2], n)", "(kind, before[1], n)"),)),
+        Edit(" and before[0] == kind", "", "An I- of another kind goes on with the entity before "
+             "it and changes its kind. An entity goes on only while I- of its own kind follows; "
+             "this I- begins a new one.", more=(("(*before[:2], n)", "(kind, before[1], n)"),)),
         Edit('elif mark != "O":', 'elif mark != "O" and not before:',
              "What begins right behind an entity is missing. The tag that ends one entity may "
              "begin another: look at it again."),
@@ -175,23 +100,19 @@ SPANS = Exercise(
              f"An I- behind an entity of another kind is dropped. {BY_RULE}"),
         Edit(" and found[-1][2] == n - 1", "",
              "An I- behind O goes on with an entity from before the O. O ends whatever is open."),
-        Edit(" and found[-1][2] == n - 1", "",
-             "Every I- lengthens the last entity, whatever its kind and whatever stands between. "
-             "It goes on only with an entity of its own kind that ends right before it; any other "
-             "I- begins one.",
+        Edit(" and found[-1][2] == n - 1", "", "Every I- lengthens the last entity, whatever its "
+             "kind and whatever stands between. It goes on only with an entity of its own kind "
+             "that ends right before it; any other I- begins one.",
              more=((" and before[0] == kind", ""), ('mark != "O"', 'mark == "B"'))),
         Edit(" and found[-1][2] == n - 1", "",
              "Each entity reaches to the next B-, across words that are O. O ends whatever is "
-             "open.",
-             more=((GOES_ON, 'before and mark != "B"'), ('mark != "O"', 'mark == "B"'))),
-        Edit(GOES_ON, 'before and mark != "O"',
-             "Every run of words that are not O is one entity. B- begins a new one, and so does an "
-             "I- of another kind."),
+             "open.", more=((GOES_ON, 'before and mark != "B"'), ('mark != "O"', 'mark == "B"'))),
+        Edit(GOES_ON, 'before and mark != "O"', "Every run of words that are not O is one entity. "
+             "B- begins a new one, and so does an I- of another kind."),
         Edit(GOES_ON, "False",
              "Each tagged word is an entity of its own. B-PER I-PER is one, of two words."),
-        Edit(GOES_ON, "False",
-             "Only words with B- are in your result, each by itself. The I- behind it lengthen an "
-             "entity.", more=(('elif mark != "O"', 'elif mark == "B"'),)),
+        Edit(GOES_ON, "False", "Only words with B- are in your result, each by itself. The I- "
+             "behind it lengthen an entity.", more=(('elif mark != "O"', 'elif mark == "B"'),)),
         Edit('tag.partition("-")', '(*tag.split("-"), "")[0], "-", (*tag.split("-"), "")[1]',
              "A kind that contains a hyphen is cut there: the kind of B-art-film is art-film. "
              'tag[2:], or split("-", 1).'),
@@ -211,9 +132,8 @@ SPANS = Exercise(
               "The last number is one too small. It is the position of the entity's last word."),
         given("[(k, a + 1, b + 1) for k, a, b in found]",
               "Words are counted from 1; here the first word is 0."),
-        given("[(k, a, b - a + 1) for k, a, b in found]",
-              "The last number is how many words the entity has; expected the position of its last "
-              "word."),
+        given("[(k, a, b - a + 1) for k, a, b in found]", "The last number is how many words the "
+              "entity has; expected the position of its last word."),
         given("[(k, a, b - a) for k, a, b in found]",
               "The last number is how far the last word is from the first; expected its position."),
         given("[(k, a, a) for k, a, b in found]",
@@ -222,18 +142,16 @@ SPANS = Exercise(
               "The kind is written with its B- (or I-). The kind of B-PER is PER."),
         given("[(a, b, k) for k, a, b in found]",
               "The three stand in another order; expected (kind, first, last)."),
-        given("[*{s[0]: s for s in found}.values()]",
-              "Of each kind only one entity is left, the last. A sentence may name two people: "
-              "collect tuples, not a dictionary by kind."),
+        given("[*{s[0]: s for s in found}.values()]", "Of each kind only one entity is left, the "
+              "last. A sentence may name two people: collect tuples, not a dictionary by kind."),
         given("[*{s[0]: s for s in found[::-1]}.values()]",
               "Of each kind only the first entity is given. A sentence may name two people."),
         given("found[:1]",
               "Only the first entity is in your result. Does a `return` stand inside the loop?"),
         given("[s for s in found if s[1] < s[2]]",
               "Entities of one word are missing. A B- without an I- behind it is an entity, too."),
-        given("[*found, *found]",
-              "An entity stands twice in your result. Once it is closed, nothing is open any "
-              "more."),
+        given("[*found, *found]", "An entity stands twice in your result. Once it is closed, "
+              "nothing is open any more."),
         given("[(k, a, p) for (k, a, b), (_, end, _) in zip(found, [*found[1:], ('', len(tags), "
               "0)]) for p in range(b, end)]",
               "An entity is given again and again, each time longer: after you have added it, "

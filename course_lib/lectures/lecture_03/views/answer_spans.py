@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from course_lib.teaching.page import Html, card, number, svg_drawing, svg_image, table_row
 from course_lib.teaching.style import BLUE, VERMILION
+from course_lib.teaching.svg import words as text_at
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -205,11 +206,8 @@ def _scale(y: float, top: float, right: float) -> str:
     for probability in (0.0, 0.5, 1.0):
         at = y + BARS * (1 - probability)
         ink = "#e4e4e4" if probability else "#1a1a1a"
-        parts.append(
-            f'<path d="M{LEFT} {at:.1f}H{right:.1f}" stroke="{ink}"/>'
-            f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end" font-size="11">'
-            f"{100 * probability * top:.0f}%</text>"
-        )
+        parts.append(f'<path d="M{LEFT} {at:.1f}H{right:.1f}" stroke="{ink}"/>')
+        parts.append(text_at(LEFT - 6, at + 4, f"{100 * probability * top:.0f}%", 11, "end"))
     return "".join(parts)
 
 
@@ -231,26 +229,19 @@ def _under(
 
 def _key(true: bool) -> str:
     """What the bars and the lines below them mean."""
+    box = '<rect x="{x}" y="6" width="14" height="12" fill="FILL"/>'
+    line = '<path d="M{x} 12h20" stroke="#1a1a1a" stroke-width="3"/>'
     kinds = [
-        (
-            f'<rect x="{{x}}" y="6" width="14" height="12" fill="{BLUE}"/>',
-            "probability of the start",
-        ),
-        ('<rect x="{x}" y="6" width="14" height="12" fill="url(#course-span-end)"/>',
-         "of the end"),
-        ('<path d="M{x} 12h20" stroke="#1a1a1a" stroke-width="3"/>', "▸ best span"),
-    ]  # fmt: skip
-    if true:
-        line = '<path d="M{x} 12h20" stroke="#1a1a1a" stroke-width="3" stroke-dasharray="3 3"/>'
-        kinds.append((line, "true answer"))
+        (box.replace("FILL", BLUE), "probability of the start"),
+        (box.replace("FILL", "url(#course-span-end)"), "of the end"),
+        (line, "▸ best span"),
+        *[(line.replace("/>", ' stroke-dasharray="3 3"/>'), "true answer")] * true,
+    ]
     parts, x = [], LEFT
-    for shape, words in [*kinds, ("", "grey: not allowed")]:
-        parts.append(shape.format(x=x))
-        x += 26 if shape else 0
-        ink = "" if shape else ' fill="#666"'
-        parts.append(f'<text x="{x}" y="16" font-size="12"{ink}>{words}</text>')
-        x += 18 + round(6.3 * len(words))
-    return "".join(parts)
+    for shape, words in kinds:
+        parts.append(shape.format(x=x) + text_at(x + 26, 16, words, 12, "start"))
+        x += 44 + round(6.3 * len(words))
+    return "".join([*parts, text_at(x, 16, "grey: not allowed", 12, "start", ' fill="#666"')])
 
 
 def slanted(tokens: Sequence[str]) -> float:

@@ -10,14 +10,21 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from course_lib.teaching.chart_parts import End, apart, new_figure, number, readable, wrapped
+from course_lib.teaching.chart_parts import (
+    End,
+    add_levels,
+    apart,
+    new_figure,
+    number,
+    readable,
+    wrapped,
+)
 from course_lib.teaching.run_charts import add_band, add_curve, check_numbers, names_above
-from course_lib.teaching.style import GREY, Look, looks, rounded
+from course_lib.teaching.style import Look, looks, rounded
 
 Scores = Mapping[str, Mapping[Any, Sequence[float]]]  # start -> number of texts -> one a seed
 # What a task's score is called, and its panel.
 TITLES = {"nli": "NLI: accuracy", "ner": "NER: span F1"}
-LEVELS = ("dash", "dot", "dashdot", "longdash", "longdashdot")
 LABEL = 14  # characters a line of a label
 
 
@@ -54,12 +61,16 @@ def _add_task(
         mean, low, high = ([f(column) for column in columns] for f in (fmean, min, max))
         if max(map(len, columns)) > 1:
             add_band(figure, x, low, high, start, drawn[start])
-            _add_seeds(figure, x, columns, start, drawn[start])
+            figure.add_scatter(
+                x=[n for n, scores in zip(x, columns, strict=True) for _ in scores],
+                y=rounded(score for scores in columns for score in scores),
+                name=f"{start}, seeds", mode="markers", opacity=0.7,
+                marker={"symbol": drawn[start].symbol, "size": 4, "color": drawn[start].colour},
+            )  # fmt: skip
         ends.append(add_curve(figure, x, mean, start, drawn[start]))
         every |= set(x)
         values += low + high
-    for name, dashes in zip(levels, LEVELS, strict=False):
-        ends.append(_add_level(figure, name, levels[name], (min(every), max(every)), dashes))
+    ends += add_levels(figure, levels, min(every), max(every))
     for trace in figure.data:
         if trace.xaxis is None:  # of this task: the others have theirs
             trace.update(xaxis=axis, yaxis=axis.replace("x", "y"))
@@ -84,32 +95,6 @@ def _columns(start: str, by_number: Mapping[Any, Sequence[float]]) -> tuple[list
         if n < 1:
             raise ValueError(f"{start!r}: {n:g} texts were given; expected at least 1.")
     return [n for n, _ in pairs], [scores for _, scores in pairs]
-
-
-def _add_seeds(figure: Any, x: Sequence[float], columns: Any, name: str, look: Look) -> None:
-    import plotly.graph_objects as go
-
-    marker = {"symbol": look.symbol, "size": 4, "color": look.colour, "opacity": 0.7}
-    figure.add_trace(
-        go.Scatter(
-            x=[n for n, scores in zip(x, columns, strict=True) for _ in scores],
-            y=rounded(score for scores in columns for score in scores),
-            name=f"{name}, seeds",
-            mode="markers",
-            marker=marker,
-        )
-    )
-
-
-def _add_level(
-    figure: Any, name: str, value: float, across: tuple[float, float], dashes: str
-) -> End:
-    import plotly.graph_objects as go
-
-    line = {"color": GREY, "dash": dashes, "width": 1.8}
-    level = rounded([value, value])
-    figure.add_trace(go.Scatter(x=list(across), y=level, name=name, mode="lines", line=line))
-    return name, float(value), GREY
 
 
 def _lay_out(

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from course_lib.teaching.embedding_stack import heat_png
 from course_lib.teaching.page import Html, Live, card, number, svg_drawing, svg_image
 from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.svg import words as text_at
 
 from .answer_spans import (
     LONGEST,
@@ -125,18 +127,12 @@ def _bold(yes: bool) -> str:
 def _stairs(kind: str, fill: str, n: int, cell: float, x0: float, y0: float, ahead: int) -> str:
     """All cells with j < i (ahead = 0), or with j − i ≥ ahead, as one shape with steps."""
     if ahead:
-        corners = [(ahead * cell, 0.0)]
-        for row in range(n - ahead):
-            corners += [((row + ahead) * cell, (row + 1) * cell)]
-            if row + 1 < n - ahead:
-                corners += [((row + 1 + ahead) * cell, (row + 1) * cell)]
-        corners += [(n * cell, (n - ahead) * cell), (n * cell, 0.0)]
+        steps = [((k + ahead, k), (k + ahead, k + 1)) for k in range(n - ahead)]
+        corners = [*chain.from_iterable(steps), (n, n - ahead), (n, 0)]
     else:
-        corners = [(0.0, cell)]
-        for row in range(1, n):
-            corners += [(row * cell, row * cell), (row * cell, (row + 1) * cell)]
-        corners += [(0.0, n * cell)]
-    points = " ".join(f"{x0 + x:.1f},{y0 + y:.1f}" for x, y in corners)
+        steps = [((k, k), (k, k + 1)) for k in range(1, n)]
+        corners = [(0, 1), *chain.from_iterable(steps), (0, n)]
+    points = " ".join(f"{x0 + cell * x:.1f},{y0 + cell * y:.1f}" for x, y in corners)
     return f'<polygon class="{kind}" points="{points}" fill="url(#{fill})" stroke="#1a1a1a"/>'
 
 
@@ -153,31 +149,25 @@ def _notes(
         'preserveAspectRatio="none"/>'
         f'<circle cx="{x + 9}" cy="{y + 110}" r="6" fill="#fff" stroke="#000" stroke-width="2"/>'
     ]
-    for across, down, anchor, words in (
-        (0, 44, "start", number(ends[0])),
-        (150, 44, "end", number(ends[1])),
-        (0, 72, "start", "rows: where the span starts (i)"),
-        (0, 90, "start", "columns: where it ends (j)"),
-        (26, 114, "start", "best possible span"),
-    ):
-        parts.append(
-            f'<text x="{x + across}" y="{y + down}" text-anchor="{anchor}" font-size="12" '
-            f'fill="#444">{words}</text>'
-        )
     kinds = [("course-span-no", "j &lt; i: ends before it starts")]
     if longest < n:
         kinds.append(("course-span-long", f"over the cap of {counted(longest, 'token')}"))
-    for k, (fill, words) in enumerate(kinds):
-        parts.append(
-            f'<rect x="{x}" y="{y + 128 + 26 * k}" width="18" height="18" fill="url(#{fill})" '
-            f'stroke="#1a1a1a"/><text x="{x + 26}" y="{y + 141 + 26 * k}" font-size="12" '
-            f'fill="#444">{words}</text>'
-        )
-    if left_out:
-        parts.append(
-            f'<text x="{x}" y="{y + 208}" font-size="12" fill="#444">{left_out} more tokens are '
-            "not drawn</text>"
-        )
+    notes = [
+        (0, 44, number(ends[0])),
+        (0, 72, "rows: where the span starts (i)"),
+        (0, 90, "columns: where it ends (j)"),
+        (26, 114, "best possible span"),
+        *((26, 141 + 26 * k, said) for k, (_, said) in enumerate(kinds)),
+        (0, 208, f"{left_out} more tokens are not drawn" if left_out else ""),
+    ]
+    ink = ' fill="#444"'
+    parts += [text_at(x + across, y + down, said, 12, "start", ink) for across, down, said in notes]
+    parts.append(text_at(x + 150, y + 44, number(ends[1]), 12, "end", ink))
+    parts += [
+        f'<rect x="{x}" y="{y + 128 + 26 * k}" width="18" height="18" fill="url(#{fill})" '
+        'stroke="#1a1a1a"/>'
+        for k, (fill, _) in enumerate(kinds)
+    ]
     return "".join(parts)
 
 
@@ -199,7 +189,8 @@ def span_explorer(
     """
     import ipywidgets as w
 
-    found = scored_row(tokens, start_logits, end_logits, allowed, longest)
+    row = (tokens, start_logits, end_logits, allowed)
+    found = scored_row(*row, longest)
     margin = found.best(len(tokens))[0].score - found.null.score
     edge = max(4.0, float(round(abs(margin)) + 2))
     most = min(MOST_IN_TABLE, int(found.allowed.sum()))
@@ -217,12 +208,6 @@ def span_explorer(
     }
 
     def draw(longest: int, threshold: float) -> str:
-        return span_table(
-            tokens, start_logits, end_logits, allowed,
-            longest=longest, threshold=threshold, as_image=False,
-        ).html  # fmt: skip
+        return span_table(*row, longest=longest, threshold=threshold, as_image=False).html
 
-    static = span_table(
-        tokens, start_logits, end_logits, allowed, longest=longest, threshold=threshold
-    )
-    return playground(draw, controls, static)
+    return playground(draw, controls, span_table(*row, longest=longest, threshold=threshold))

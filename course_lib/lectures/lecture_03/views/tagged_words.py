@@ -45,7 +45,7 @@ def tag_view(
     lines = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
     row = f'<div class="tagged-words">{"".join(cells)}</div>'
     tagged = " ".join(f"{word}({tag})" for word, tag in zip(words, predicted, strict=True))
-    return Html(card(sides + row + lines, "tag-view", 780), "\n".join([tagged, *said]))
+    return Html(card(sides + row + lines, "tag-view", 780), "\n".join([tagged, *said]), row)
 
 
 def _check(words: Sequence[str], predicted: Sequence[str], true: Sequence[str] | None) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -30,25 +31,14 @@ def parts(draw: Draw, selected: list[int]) -> Case:
     return losses, selected, sequences, tokens
 
 
-def equally_many(draw: Draw) -> list[Case]:
-    return [parts(draw, [draw.integer(2, 9)] * n) for n in (1, 2, 3, 4)]
-
-
-def different(draw: Draw) -> list[Case]:
-    return [parts(draw, draw.python.sample(range(1, 40), n)) for n in (2, 2, 3, 4, 8, 16)]
-
-
-def with_empty(draw: Draw) -> list[Case]:
+def different(draw: Draw, empty: bool = False) -> list[Case]:
     found = []
-    for n in (2, 3, 4, 8):
+    for n in (2, 2, 3, 4, 8, 16):
         selected = draw.python.sample(range(1, 40), n)
-        selected[draw.integer(0, n - 2)] = 0
+        if empty:
+            selected[draw.integer(0, n - 2)] = 0
         found.append(parts(draw, selected))
     return found
-
-
-def nothing(draw: Draw) -> list[Case]:
-    return [parts(draw, [0]), parts(draw, [0, 0, 0])]
 
 
 TERM, COUNT = "losses[i] * selected[i]", "max(1, sum(selected))"
@@ -67,26 +57,7 @@ def weighted(by: str) -> tuple[Edit, Edit]:
 
 
 ACCUMULATE = Exercise(
-    id="04.6",
-    title="One loss from many parts",
-    purpose="a batch of 8,000 on a machine that holds 32",
-    difficulty=2,
-    minutes=8,
-    signature="my_large_loss(losses, selected, sequences, tokens)",
-    statement=(
-        "A large batch was read in parts. Of each part you know the mean loss over the positions "
-        "selected for prediction (`losses`), how many these are (`selected`), and how many "
-        "sequences and tokens it had. Return the loss of the large batch as if it had been read at "
-        "once: the mean over all its selected positions. A part in which nothing is selected has "
-        "the loss nan, not a number. If nothing is selected in any part, the loss is 0."
-    ),
-    hints=(
-        "What is the *sum* of the losses in one part? Its mean times how many were selected.",
-        "Add these sums, and divide once by how many were selected in all parts together.",
-        "0 · nan is nan: add up only the parts with selected > 0. And divide by max(1, "
-        "sum(selected)).",
-        "Means 2.0 and 6.0, selected 3 and 1: (3 · 2.0 + 1 · 6.0) / 4 = 3.0.",
-    ),
+    **written("04.6"),
     solution=large_batch_loss,
     returns=Number("loss of the large batch"),
     see="course_lib.objectives.pretraining.split_batch, which tells every part the whole's count",
@@ -98,10 +69,11 @@ ACCUMULATE = Exercise(
     "0/0, and 0 · nan is nan too: leave such a part out before you multiply. Where nothing is "
     "selected in any part there is nothing to average: 0 is expected.",
     stages=(
-        Stage("parts with equally many selected positions", equally_many),
+        Stage("parts with equally many selected positions",
+              each(parts, ([5],), ([3, 3],), ([8, 8, 8],), ([2, 2, 2, 2],))),
         Stage("parts with different numbers of them", different),
-        Stage("a part in which nothing is selected", with_empty),
-        Stage("nothing selected at all", nothing),
+        Stage("a part in which nothing is selected", partial(different, empty=True)),
+        Stage("nothing selected at all", each(parts, ([0],), ([0, 0, 0],))),
     ),
     mistakes=(
         Edit(TERM, "losses[i]", "You average the means of the parts. A part with few selected "

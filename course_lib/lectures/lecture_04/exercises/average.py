@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 
 from course_lib.files import data_path
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Number
 
 Score = float | Sequence[float]
@@ -66,32 +66,7 @@ PAIR, BOTH, LAST, FIRST = "[sum(two) / len(two)]", "taken = two\n", "two[-1:]", 
 ADD, MEAN = "numbers += taken", "sum(numbers) / len(numbers)"
 
 AVERAGE = Exercise(
-    id="04.5",
-    title="Four averages called GLUE",
-    purpose="to know which numbers may stand side by side",
-    difficulty=2,
-    minutes=15,
-    signature="my_average(row, recipe)",
-    statement=(
-        "`row` maps a task of GLUE to its score, or to two (a tuple or a list): MNLI (matched, "
-        "mismatched), QQP and MRPC (F1, accuracy), STS-B (Pearson, Spearman); where a paper prints "
-        "one of the two, the row has that one. Return the mean, not rounded, by one of four "
-        "recipes.  \n"
-        '`"dev-9"` (DistilBERT): the nine tasks, one number each.  \n'
-        '`"dev-8"` (ELECTRA, DeBERTa): the same without WNLI; of MNLI the matched half.  \n'
-        '`"leaderboard"`: nine tasks with WNLI; the two numbers of a task are averaged first.  \n'
-        '`"test-9"` (BERT, Table 1): nine numbers: MNLI enters with both halves, QQP and MRPC with '
-        "F1, STS-B with Spearman; no WNLI.  \n"
-        "The last stage is rows that papers print: 79.6, 82.1, 80.5, 84.05, 88.9, 79.5 and 77.0 "
-        "come out, among others."
-    ),
-    hints=(
-        "Collect the numbers that count in one list; divide its sum by its length at the very end.",
-        "Make every score a list first: [score] if isinstance(score, float) else list(score). "
-        "Then score[:1] is the first number and score[-1:] the second, or the only one.",
-        "Skip WNLI for test-9 and dev-8. For the leaderboard add the mean of the list.",
-        "Otherwise: both of MNLI and the last of STS-B in test-9, the first of everything else.",
-    ),
+    **written("04.5"),
     solution=average,
     returns=Number("average"),
     library=("course_lib.teaching.averages:glue_average", "course_lib.teaching.averages:_taken"),
@@ -141,9 +116,8 @@ AVERAGE = Exercise(
              "Only the leaderboard does that."),
         Edit(ADD, "numbers += two", "Every number of the row enters, both of a pair and WNLI, "
              "whatever the recipe says.", more=((WNLI, "False"),)),
-        Edit(ADD, "numbers += [round(x) for x in taken]",
-             "Numbers are rounded before they are averaged. Round once, at the end, when you "
-             "print."),
+        Edit(ADD, "numbers += [round(x) for x in taken]", "Numbers are rounded before they are "
+             "averaged. Round once, at the end, when you print."),
         Edit(ADD, "numbers += [round(x, 1) for x in taken]", "The mean of a pair is rounded to one "
              "decimal before the tasks are averaged. Round once, at the end, when you print."),
         Edit(MEAN, "sum(numbers)", "This is the sum; divide it by how many numbers were added."),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from course_lib.teaching.exercises.calling import Guarded
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Items, Wrong
 
 Number = Callable[[int, int, int], float]  # (epoch, example, position) -> [0, 1)
@@ -64,13 +65,13 @@ def epochs(several: Sequence[int], *copies: int | None) -> Callable[[Draw], list
 OUT = Items("selected positions", of="lists of positions, one for each sequence", groups=True)
 
 
-def ask_memory(answer: Guarded, *case: object) -> None:
+def ask_memory(answer: Guarded, sequences: Any, examples: Any, *given: Any) -> None:
     """Epoch 7, epoch 2, epoch 7 again, and then the same sequences in opposite order."""
-    sequences, examples, _, _, count, draw = case
-    right = [selected_positions(sequences, examples, e, None, count, draw) for e in (7, 2)]  # type: ignore[arg-type]
+    _, _, count, draw = given
+    right = [selected_positions(sequences, examples, e, None, count, draw) for e in (7, 2)]
 
     def at(epoch: int, way: int = 1) -> list[list[int]]:
-        found = answer(sequences[::way], examples[::way], epoch, None, count, draw)  # type: ignore[index]
+        found = answer(sequences[::way], examples[::way], epoch, None, count, draw)
         return OUT.read(found, right[0])
 
     late, early, again, turned = at(7), at(2), at(7), at(7, -1)
@@ -85,7 +86,7 @@ def ask_memory(answer: Guarded, *case: object) -> None:
                     "numbers come from elsewhere than draw. After a crash nobody could draw this "
                     "mask again.", "memory")  # fmt: skip
     if turned[::-1] != late and late == right[0]:
-        raise Wrong(f"Example {examples[0]} has {late[0]} in one batch and {turned[-1]} in the "  # type: ignore[index]
+        raise Wrong(f"Example {examples[0]} has {late[0]} in one batch and {turned[-1]} in the "
                     "same batch in opposite order. A mask may depend on epoch, example and "
                     "position alone.", "memory")  # fmt: skip
 
@@ -95,32 +96,7 @@ NEVER = 'not in ("[PAD]", "[CLS]", "[SEP]")'
 EXAMPLE = "draw(number, example, t)"
 
 DRAWS = Exercise(
-    id="04.1",
-    title="Three ways to draw a mask",
-    purpose="a mask nobody has to store, and nobody can lose",
-    difficulty=3,
-    minutes=12,
-    signature="my_selection(sequences, examples, epoch, copies, count, draw)",
-    statement=(
-        "Return the positions that are selected for prediction in each sequence of a batch: a list "
-        "of lists of whole numbers. `sequences` are lists of tokens (strings); sequence `i` is "
-        "number `examples[i]` of the training set. `draw(epoch, example, position)` gives a number "
-        "from 0 to 1, always the same for the same three. Of each sequence take the `count` "
-        "positions with the smallest draws; `[CLS]`, `[SEP]` and `[PAD]` may not be selected. "
-        "`copies` says how often the mask changes over the epochs 0, 1, 2, …: `copies=1` is static "
-        "masking, one mask for ever; `copies=10` ten masks read in turn, beginning with that of "
-        "epoch 0 and then again from the start; `None` is dynamic masking, a new mask in every "
-        "epoch. Keep nothing between calls."
-    ),
-    hints=(
-        "Only one line knows about the three schemes: the number that stands in draw's first "
-        "place. The rest is the same for all.",
-        "That number is epoch for None, and epoch % copies otherwise.",
-        "For each sequence list the eligible positions first: [t for t, token in "
-        "enumerate(sequence) if token not in ('[CLS]', '[SEP]', '[PAD]')].",
-        "draws = {t: draw(number, examples[i], t) for t in words}; then sorted(words, "
-        "key=draws.__getitem__)[:count] takes the smallest.",
-    ),
+    **written("04.1"),
     solution=selected_positions,
     returns=OUT,
     see="course_lib.objectives.pretraining.pretraining_batches (mask_copies) and mask_sequences",
@@ -145,10 +121,9 @@ DRAWS = Exercise(
         Edit("sorted(smallest)", "sorted(words.index(t) for t in smallest)",
              "The positions are counted among the words only. A position is the place in the "
              "sequence, where [CLS] has place 0."),
-        Edit(EXAMPLE, "draw(number, examples.index(example), t)",
-             "The draw depends on the place of a sequence in its batch. Batches are shuffled: the "
-             "sequence would get another mask because of its neighbours. Use its number in the "
-             "training set, examples[i]."),
+        Edit(EXAMPLE, "draw(number, examples.index(example), t)", "The draw depends on the place "
+             "of a sequence in its batch. Batches are shuffled: the sequence would get another "
+             "mask because of its neighbours. Use its number in the training set, examples[i]."),
         Edit(EXAMPLE, "draw(number, examples[0], t)", "Every sequence of the batch is drawn with "
              "the first one's number, so that all select the same places. Each has its own: "
              "examples[i]."),

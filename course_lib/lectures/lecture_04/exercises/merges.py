@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Other, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Other,
+    Stage,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Items
 
 Pair = tuple[str, str]
@@ -30,9 +39,6 @@ def join(pieces: Sequence[str], pair: Pair) -> list[str]:
         else:
             joined.append(piece)
     return joined
-
-
-# ---------------------------------------------------------------- other ways to cut a word
 
 
 def join_at(pieces: list[str], i: int) -> list[str]:
@@ -82,9 +88,6 @@ def fewest(word: str, merges: Sequence[Pair]) -> list[str]:
     return best[-1]
 
 
-# ---------------------------------------------------------------- cases
-
-
 def drawn_merges(draw: Draw, number: int, longest: int = 5) -> list[Pair]:
     """Merges as training leaves them: of pieces that exist by then, each text in one way only."""
     pieces, merges = list("abc"), list[Pair]()
@@ -100,10 +103,6 @@ def drawn_word(draw: Draw, low: int = 3, high: int = 12) -> str:
     return "".join(draw.python.choices("abc", k=draw.integer(low, high)))
 
 
-def no_pair(draw: Draw) -> list[Case]:
-    return [("lamp", [("x", "y")]), ("a", [("a", "b")]), ("ba", [("a", "b")])]
-
-
 def one_merge(draw: Draw) -> list[Case]:
     words = [drawn_word(draw, 4, 9) for _ in range(8)]
     return [("boat", [("o", "a")]), *((word, [("a", "b")]) for word in words)]
@@ -115,11 +114,6 @@ def rank_decides(draw: Draw) -> list[Case]:
     pairs = [(x, y) for x in "abc" for y in "abc" if x != y]
     drawn = [(drawn_word(draw, 4, 9), draw.python.sample(pairs, 4)) for _ in range(40)]
     return [("abc", [bc, ab]), ("abc", [ab, bc]), ("cabcab", [ab, ca, bc]), *drawn]
-
-
-def overlaps(draw: Draw) -> list[Case]:
-    return [(before + n * "a" + after, [("a", "a")])
-            for n in (2, 3, 4, 5, 7) for before, after in (("", ""), ("b", "c"))]  # fmt: skip
 
 
 def of_joined(draw: Draw) -> list[Case]:
@@ -134,31 +128,12 @@ def drawn_words(draw: Draw, number: int = 200) -> list[Case]:
     return [(drawn_word(draw), drawn_merges(draw, draw.integer(3, 10))) for _ in range(number)]
 
 
+NO_PAIR: list[Case] = [("lamp", [("x", "y")]), ("a", [("a", "b")]), ("ba", [("a", "b")])]
+RUNS = [x + n * "a" + y for n in (2, 3, 4, 5, 7) for x, y in (("", ""), ("b", "c"))]
 FIRST = "min(known, key=rank.__getitem__)"
 
 MERGES = Exercise(
-    id="04.4",
-    title="Byte-pair encoding of one word",
-    purpose="how RoBERTa cuts every text into pieces, none unknown",
-    difficulty=3,
-    minutes=15,
-    signature="my_bpe(word, merges)",
-    statement=(
-        "Cut one word into pieces the way GPT-2 and RoBERTa do. Begin with its letters (in the "
-        "real thing: its bytes). `merges` is a list of pairs `(left, right)` in the order in which "
-        "they were learned. Of all pairs of neighbours in the word that stand in `merges`, take "
-        "the one that stands *first* there, and join every occurrence of it, from the left. Then "
-        "look again, until no pair of neighbours stands in `merges`. Return the list of pieces."
-    ),
-    hints=(
-        "Give every pair its rank: {pair: place for place, pair in enumerate(merges)}.",
-        "A round: list the pairs of neighbours, zip(pieces, pieces[1:]), keep those with a rank, "
-        "take the smallest rank. No pair left: you are done.",
-        "Joining: walk over the pieces with a while loop. Where pieces[i] and pieces[i + 1] are "
-        "the pair, append both as one and go on with i + 2; otherwise append one and go on with "
-        "i + 1.",
-        "'abcab' with a·b, then ab·c: a·b·c·a·b, ab·c·ab, abc·ab.",
-    ),
+    **written("04.4"),
     solution=bpe,
     helpers=(join,),
     returns=Items("list of pieces", of="pieces, each a string"),
@@ -168,10 +143,10 @@ MERGES = Exercise(
          "before you look at pieces[i + 1]."),
     ),
     stages=(
-        Stage("no pair to join", no_pair),
+        Stage("no pair to join", lambda draw: NO_PAIR),
         Stage("one merge, everywhere in the word", one_merge),
         Stage("the pair learned first wins", rank_decides),
-        Stage("a·a·a: overlapping pairs", overlaps),
+        Stage("a·a·a: overlapping pairs", lambda draw: [(run, [("a", "a")]) for run in RUNS]),
         Stage("pieces made of pieces", of_joined),
         Stage("two hundred drawn words", drawn_words),
     ),
@@ -197,9 +172,8 @@ MERGES = Exercise(
               "decides but the rank: the pair that stands first in merges."),
         Edit(FIRST, "known[0]", "The leftmost pair that may be joined is joined first, everywhere. "
              "Not the place decides but the rank: the pair that stands first in merges."),
-        Other(one_by_one(lambda rank, i: -i), "The rightmost pair that may be joined is "
-              "joined first. Not the place decides but the rank: the pair that stands first in "
-              "merges."),
+        Other(one_by_one(lambda rank, i: -i), "The rightmost pair that may be joined is joined "
+              "first. Not the place decides but the rank: the pair that stands first in merges."),
         Edit(FIRST, FIRST.replace("min", "max"), "The pair that was learned *last* is joined "
              "first. merges[0] was learned first and goes first."),
         Other(one_by_one(lambda rank, i: (rank, -i)), "Overlapping pairs are joined from "

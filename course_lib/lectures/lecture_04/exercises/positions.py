@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -42,26 +42,7 @@ RESULT, COUNT = "pad_id + count * real", "real.cumsum(dim=1)"
 ARANGE = "torch.arange(real.shape[1]).expand_as(real)"
 
 POSITIONS = Exercise(
-    id="04.3",
-    title="Where does counting begin?",
-    purpose="the one line that differs between BERT's input and RoBERTa's",
-    difficulty=2,
-    minutes=10,
-    signature="my_positions(input_ids, pad_id)",
-    statement=(
-        "`input_ids` (B, T) are whole numbers; where they equal `pad_id` there is padding, which "
-        "may stand on the right, on the left, or between. Return RoBERTa's position numbers, a "
-        "tensor of whole numbers (B, T): the k-th real token of a sequence, counted from one, has "
-        "the number `pad_id` + k; padding has `pad_id`. No loop is needed."
-    ),
-    hints=(
-        "First a tensor that is 1 at real tokens and 0 at padding: (input_ids != pad_id).long().",
-        "Its running sum along the sequence, .cumsum(dim=1), says how many real tokens there were "
-        "so far. At padding it stands still.",
-        "Multiply by the ones and zeros again, so that padding gets 0. Then add pad_id everywhere.",
-        "With pad_id 1: [1, 7, 9, 1] has ones and zeros 0 1 1 0, running sum 0 1 2 2, times them 0 "
-        "1 2 0, plus one 1 2 3 1.",
-    ),
+    **written("04.3"),
     solution=position_numbers,
     returns=Numbers("tensor of positions", shape="B T", kind="int"),
     library=("course_lib.family.roberta:count_after_padding",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -34,28 +34,7 @@ DRAWN = "epochs if copies is None else min(epochs, copies)"
 RESULT = "1 - (1 - count / words) ** draws"
 
 SHARE = Exercise(
-    id="04.2",
-    title="Asked at least once",
-    purpose="what static masking never selects, in numbers",
-    difficulty=2,
-    minutes=10,
-    signature="my_fraction(length, count, epochs, copies)",
-    statement=(
-        "15% is a round number; in a real sequence a whole number of positions is selected for "
-        "prediction. This one has `length` tokens: words, one `[CLS]` and one `[SEP]`. Every mask "
-        "selects exactly `count` of its words, never `[CLS]` or `[SEP]`. Return the expected "
-        "fraction of the *words* that have been selected at least once after `epochs` epochs. "
-        "`copies` is the number of masks, read in turn and then again from the first; `None` means "
-        "a new one in every epoch (dynamic masking)."
-    ),
-    hints=(
-        "First one draw: count of how many words? Then its opposite, the fraction that escapes.",
-        "Draws are independent: to escape two of them a word must escape the first and the second.",
-        "How many *different* draws were there? epochs for None, otherwise at most copies: "
-        "min(epochs, copies).",
-        "12 tokens, 2 selected, 3 epochs, 2 copies: 10 words, each escapes a draw with probability "
-        "0.8, two draws: 1 − 0.8² = 0.36.",
-    ),
+    **written("04.2"),
     solution=fraction_selected,
     returns=Number("fraction"),
     see="course_lib.objectives.coverage.coverage (for a given rate) and simulated_coverage",

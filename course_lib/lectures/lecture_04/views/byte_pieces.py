@@ -94,13 +94,13 @@ def byte_pieces_picture(
         said, other = _wordpiece_row(wordpiece, text)
         html += _head(said) + other.inner
         lines += [said, other.text]
-    said, drawn, written = _merges(tokenizer, words[word])
+    said, drawn, written = word_merges(tokenizer, words[word])
     html += _head(said) + drawn
     return Html(card(html, "byte-pieces", 780), "\n".join([*lines, said, *written]))
 
 
 def _checked(text: str, word: int | None) -> tuple[list[str], int]:
-    """The words of the text and the number of the chosen one."""
+    """The words of the text and the number of the one to merge."""
     from course_lib.text.byte_bpe import stand_ins
 
     longest = _longest(text)
@@ -152,7 +152,7 @@ def _below(piece: str, number: int) -> str:
 # ---------------------------------------------------------------- one word, merge by merge
 
 
-def _merges(tokenizer: ByteBPE, word: str) -> tuple[str, str, list[str]]:
+def word_merges(tokenizer: ByteBPE, word: str) -> tuple[str, str, list[str]]:
     """A sentence, the steps as rows of boxes, and the same in words."""
     if len(word.encode()) > MOST_LETTERS:
         said = f"“{word}” has more than {MOST_LETTERS} bytes: too long to show its merges."
@@ -179,7 +179,7 @@ def _rule(tokenizer: ByteBPE, before: Sequence[str], after: Sequence[str]) -> st
 
 
 def _step(number: int, pieces: Sequence[str], told: str) -> str:
-    cell = "padding:1px 12px 1px 0;background:#fff;text-align:left;vertical-align:middle"
+    cell = "padding:1px 12px 1px 0;background:#fff;text-align:left;white-space:nowrap"
     boxes = "".join(box(piece) for piece in pieces)
     columns = ((_SMALL, number or "start"), ("", boxes), (f"{_SMALL};{_MONO}", escape(told)))
     row = "".join(f'<td style="{cell};{look}">{shown}</td>' for look, shown in columns)

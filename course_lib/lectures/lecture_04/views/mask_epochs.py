@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
 from course_lib.teaching.playgrounds import one_row, playground, share_slider
+from course_lib.teaching.svg import rect, words
 from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, SAID
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 TEXT = "the banker counts the red coin of her old friend near the mill ."
 SEED = 3  # one where ten copies select what is to be expected, eight tokens in ten
 MOST_TOKENS, MOST_EPOCHS, IN_PRINT = 60, 40, 14
-LETTER = {PLAIN: "·", MASKED: "H", REPLACED: "R", KEPT: "K"}  # in the plain-text twin
-WIDE, LEFT = 740, 72  # pixels
+LETTER = {PLAIN: "·", MASKED: "M", REPLACED: "R", KEPT: "K"}  # in the plain-text twin
+WIDE, LEFT = 740, 80  # pixels
+PRINT_WIDE, PRINT_LEFT, PRINT_ROW = 1150, 98, 20  # of the deck; the page shows it smaller
 
 _PATTERN = (
     '<defs><pattern id="course-hidden" width="7" height="7" patternUnits="userSpaceOnUse" '
@@ -42,11 +44,6 @@ class MaskedEpochs(NamedTuple):
     draws: list[int]  # P, which mask an epoch uses
 
     @property
-    def head(self) -> int:
-        """Pixels above the grid, for the longest of the slanted tokens."""
-        return 24 + round(6.2 * max(len(_short(token)) for token in self.tokens))
-
-    @property
     def times(self) -> list[int]:
         """How often each token was selected."""
         return [sum(a != PLAIN for a in column) for column in zip(*self.actions, strict=True)]
@@ -60,7 +57,7 @@ class MaskedEpochs(NamedTuple):
 def mask_epochs_view(
     tokenizer: WordPiece | ByteBPE, text: str = TEXT, second: str | None = None
 ) -> Live:
-    """Rows are epochs, columns tokens: what the model sees at each epoch, under a chosen scheme.
+    """Rows are epochs, columns tokens: what the model sees at each epoch, under one scheme.
 
     second: another text that follows in the same sequence; None leaves its box out. Controls: text,
     (second,) scheme, epochs (1 to 40), rate (a fraction), seed.
@@ -106,14 +103,15 @@ def mask_epochs_picture(
     ways = all_schemes(tokenizer, text, second, epochs, rate, seed)
     shown = ways[scheme]
     said = _said(ways, scheme)
-    row = max(11, min(20, 420 // epochs))
+    high = max(11, min(20, 420 // epochs))
     wide = min(38, (WIDE - LEFT - 80) // len(shown.tokens))
-    height = shown.head + row * epochs + 46
-    grid = _grid(shown, x=LEFT, wide=wide, high=row, letters=12)
-    around = _margins(shown, row) + _footer(shown, wide, row)
-    drawing = svg_drawing(WIDE, height, _PATTERN + grid + around, said)
-    words = f'<p style="margin:8px 0 0">{escape(said)}</p>'
-    html = card(drawing + _legend() + words, "mask-epochs", 780)
+    head = _head(shown, 6.2)
+    grid = _grid(shown, LEFT, head, wide, high, 12) + _margins(shown, head, LEFT - 8, high, 11)
+    below = _footer(shown, wide, head + high * epochs + 17)
+    height = head + high * epochs + 46
+    drawing = svg_drawing(WIDE, height, _PATTERN + grid + below, said)
+    under = f'<p style="margin:8px 0 0">{escape(said)}</p>'
+    html = card(drawing + legend() + under, "mask-epochs", 780)
     return Html(html, f"{_letters(shown, scheme)}\n{said}")
 
 
@@ -126,25 +124,36 @@ def mask_epochs_print(
     """
     ways = all_schemes(tokenizer, text, second, epochs)
     later = all_schemes(tokenizer, text, second, MOST_EPOCHS)
-    first = next(iter(ways.values()))
-    panel, row, top = (WIDE - LEFT) // len(ways), 17, 26
-    wide = min(22, (panel - 12) // len(first.tokens))
-    bottom = first.head + row * epochs + 15
-    named = _margins(first, row) + _margin("ever selected", LEFT - 8, bottom)
-    parts = [f'<g transform="translate(0,{top})">{named}</g>']
-    for k, (name, way) in enumerate(ways.items()):
-        parts.append(
-            f'<g transform="translate({LEFT + k * panel},{top})">'
-            f'<text x="2" y="-10" font-weight="700" font-size="14">{name}</text>'
-            f"{_grid(way, x=0, wide=wide, high=row, letters=10, live=False)}"
-            f"{_marks(way, 0, wide, bottom)}</g>"
-        )
     said = f"{_said(ways)} {_said(later)}"
-    drawing = svg_drawing(WIDE, top + bottom + 15, _PATTERN + "".join(parts), said)
-    words = f'<p style="margin:8px 0 0">{escape(said)}</p>'
-    html = card(svg_image(drawing, said) + _legend() + words, "mask-epochs", 780)
+    drawing = schemes_drawing(ways, said)
+    under = f'<p style="margin:8px 0 0">{escape(said)}</p>'
+    html = card(svg_image(drawing, said) + legend() + under, "mask-epochs", 780)
     grids = "\n\n".join(_letters(way, name) for name, way in ways.items())
-    return Html(html, f"{grids}\n\n{said}")
+    return Html(html, f"{grids}\n\n{said}", drawing)
+
+
+def schemes_drawing(ways: Mapping[str, MaskedEpochs], said: str) -> str:
+    """The grids of the schemes side by side; a dashed frame around epochs without a new mask."""
+    first, top = next(iter(ways.values())), 30
+    epochs, panel = len(first.draws), (PRINT_WIDE - PRINT_LEFT) // len(ways)
+    wide, high = min(34, (panel - 16) // len(first.tokens)), PRINT_ROW
+    head = _head(first, 9.3)
+    bottom = top + head + high * epochs + 20
+    parts = [_margins(first, head + top, PRINT_LEFT - 8, high, 16)]
+    parts.append(words(PRINT_LEFT - 8, bottom, "ever", 16, "end", MUTED))
+    for k, (name, way) in enumerate(ways.items()):
+        x = PRINT_LEFT + k * panel
+        title = f"{name}: {way.selected} of {sum(way.may)} selected"
+        parts.append(words(x, 18, title, 20, "start", ' font-weight="650"'))
+        parts.append(_grid(way, x, top + head, wide, high, 15, live=False))
+        parts.append(_marks(way, x, wide, bottom, 18))
+        repeated = [p for p, draw in enumerate(way.draws) if draw < p]
+        if repeated:
+            parts.append(rect(
+                x - 2, top + head + high * repeated[0] - 1, wide * len(way.tokens) + 4,
+                high * len(repeated), fill="none", ink="#1a1a1a", wide=1.8, dash="6 4",
+            ))  # fmt: skip
+    return svg_drawing(PRINT_WIDE, bottom + 10, _PATTERN + "".join(parts), said)
 
 
 def all_schemes(
@@ -187,7 +196,7 @@ def _tokens(tokenizer: WordPiece | ByteBPE, ids: Tensor) -> list[str]:
 
 
 def _said(ways: Mapping[str, MaskedEpochs], scheme: str = "") -> str:
-    """How many tokens were selected at least once: under the chosen scheme, and under the
+    """How many tokens were selected at least once: under one scheme, and under the
     others."""
     one = next(iter(ways.values()))
     epochs, words = len(one.draws), sum(one.may)
@@ -201,8 +210,8 @@ def _said(ways: Mapping[str, MaskedEpochs], scheme: str = "") -> str:
 
 
 def _letters(way: MaskedEpochs, name: str) -> str:
-    """The grid in letters: H hidden, R replaced, K kept but selected, · not selected."""
-    lines = [f"{name}: H hidden, R replaced by a random token, K kept but selected, · not selected"]
+    """The grid in letters, a line an epoch."""
+    lines = [f"{name}: M masked, R replaced by a random token, K kept but selected, · not selected"]
     lines.append(" ".join(way.tokens))
     for number, (actions, draw) in enumerate(zip(way.actions, way.draws, strict=True), start=1):
         marks = "".join(LETTER[a] if may else " " for a, may in zip(actions, way.may, strict=True))
@@ -221,31 +230,38 @@ def _sign(times: int) -> str:
 
 # ---------------------------------------------------------------- drawn
 
+MUTED = ' fill="#444"'
+
+
+def _head(way: MaskedEpochs, letter: float) -> int:
+    """Pixels above the grid, for the longest of the slanted tokens."""
+    return 24 + round(letter * max(len(_short(token)) for token in way.tokens))
+
 
 def _grid(
-    way: MaskedEpochs, *, x: float, wide: float, high: float, letters: int, live: bool = True
-) -> str:
+    way: MaskedEpochs, x: float, y: float, wide: float, high: float, letters: int,
+    live: bool = True,
+) -> str:  # fmt: skip
     """The tokens, slanted, above P rows of cells; at the right, which epoch a row repeats.
 
     live: with a note at every cell that was selected, and room at the right.
     """
-    parts = [
-        _heading(t, x + wide * (i + 0.5), way.head - 6, letters) for i, t in enumerate(way.tokens)
-    ]
-    parts.append(_plain_cells(way, x, wide, high))
+    parts = [_plain_cells(way, x, y, wide, high)]
+    for i, token in enumerate(way.tokens):
+        at = f"translate({x + wide * (i + 0.5) + 3:.1f},{y - 6}) rotate(-55)"
+        parts.append(
+            f'<text transform="{at}" font-size="{letters}" '
+            f'font-family="ui-monospace,Menlo,monospace">{escape(_short(token))}</text>'
+        )
     for p, actions in enumerate(way.actions):
-        y = way.head + high * p
-        again = _as_before(p + 1, way.draws[p])
+        top, again = y + high * p, _as_before(p + 1, way.draws[p])
         if live and again and high > 10:
-            parts.append(
-                f'<text x="{x + wide * len(way.tokens) + 6:.0f}" y="{y + high / 2 + 4}" '
-                f'font-size="11" fill="#555">{again.strip()}</text>'
-            )
+            beside = x + wide * len(way.tokens) + 6
+            parts.append(words(beside, top + high / 2 + 4, again.strip(), 11, "start", MUTED))
         for i, action in enumerate(actions):
-            if action == PLAIN:
-                continue
-            cell = _cell(x + wide * i, y, wide, high, action)
-            parts.append(f"<g><title>{_told(way, p, i)}</title>{cell}</g>" if live else cell)
+            if action != PLAIN:
+                cell = _cell(x + wide * i, top, wide, high, action)
+                parts.append(f"<g><title>{_told(way, p, i)}</title>{cell}</g>" if live else cell)
     return "".join(parts)
 
 
@@ -256,18 +272,18 @@ def _told(way: MaskedEpochs, p: int, i: int) -> str:
     return escape(f"epoch {p + 1}, “{way.tokens[i]}”: {SAID[action]}{by}")
 
 
-def _plain_cells(way: MaskedEpochs, x: float, wide: float, high: float) -> str:
+def _plain_cells(way: MaskedEpochs, x: float, y: float, wide: float, high: float) -> str:
     """All cells not selected, as one path; the columns of special tokens as one round bar each."""
     w, h, epochs = wide - 2, high - 2, len(way.draws)
     path = "".join(
-        f"M{x + wide * i + 1:.0f} {way.head + high * p + 1:.0f}h{w:.0f}v{h:.0f}h-{w:.0f}z"
+        f"M{x + wide * i + 1:.0f} {y + high * p + 1:.0f}h{w:.0f}v{h:.0f}h-{w:.0f}z"
         for p, actions in enumerate(way.actions)
         for i, action in enumerate(actions)
         if action == PLAIN and way.may[i]
     )
     bar = min(w, 12)
     bars = "".join(
-        f'<rect x="{x + wide * (i + 0.5) - bar / 2:.0f}" y="{way.head + 1}" width="{bar:.0f}" '
+        f'<rect x="{x + wide * (i + 0.5) - bar / 2:.0f}" y="{y + 1}" width="{bar:.0f}" '
         f'height="{high * epochs - 2:.0f}" rx="{min(6, bar / 2):.0f}" fill="#dcdcdc"/>'
         for i, may in enumerate(way.may)
         if not may
@@ -275,29 +291,13 @@ def _plain_cells(way: MaskedEpochs, x: float, wide: float, high: float) -> str:
     return f'<path d="{path}" fill="#efefef"/>{bars}'
 
 
-def _margins(way: MaskedEpochs, high: float) -> str:
+def _margins(way: MaskedEpochs, y: float, right: float, high: float, size: int) -> str:
     """The numbers of the epochs; of low rows every fifth."""
     epochs = len(way.draws)
     return "".join(
-        _margin(f"epoch {p + 1}", LEFT - 8, way.head + high * (p + 0.5) + 4)
+        words(right, y + high * (p + 0.5) + 0.36 * size, f"epoch {p + 1}", size, "end", MUTED)
         for p in range(epochs)
-        if _named(p, epochs, high)
-    )
-
-
-def _named(place: int, epochs: int, high: float) -> bool:
-    """Low rows are numbered only now and then."""
-    return high > 12 or place == 0 or (place + 1) % 5 == 0 or place + 1 == epochs
-
-
-def _margin(text: str, x: float, y: float) -> str:
-    return f'<text x="{x}" y="{y}" text-anchor="end" font-size="11" fill="#444">{text}</text>'
-
-
-def _heading(token: str, x: float, y: float, size: int) -> str:
-    return (
-        f'<text transform="translate({x + 3:.1f},{y}) rotate(-55)" font-size="{size}" '
-        f'font-family="ui-monospace,Menlo,monospace">{escape(_short(token))}</text>'
+        if high > 12 or p == 0 or (p + 1) % 5 == 0 or p + 1 == epochs
     )
 
 
@@ -308,54 +308,53 @@ def _short(token: str) -> str:
 def _cell(x: float, y: float, wide: float, high: float, action: int) -> str:
     """One token in one epoch. Shape says what colour says."""
     w, h = wide - 2, high - 2
-    at = f'x="{x + 1:.0f}" y="{y + 1:.0f}" width="{w:.0f}" height="{h:.0f}"'
-    if action == MASKED:
-        return f'<rect {at} fill="url(#course-hidden)" stroke="#8a5f00"/>'
-    if action == REPLACED:
-        inner = f'x="{x + 4:.0f}" y="{y + 4:.0f}" width="{w - 6:.0f}" height="{h - 6:.0f}"'
-        line = 'fill="#fff" stroke="#D55E00" stroke-width="1.6"'
-        return f"<rect {at} {line}/><rect {inner} {line}/>"
-    if action == KEPT:
-        line = 'stroke="#007a59" stroke-width="1.8" stroke-dasharray="2 2"'
-        return f'<rect {at} fill="#eef9f5" {line}/>'
-    return f'<rect {at} fill="#efefef"/>'
+    looks = {
+        PLAIN: 'fill="#efefef"',
+        MASKED: 'fill="url(#course-hidden)" stroke="#8a5f00"',
+        REPLACED: 'fill="#fff" stroke="#D55E00" stroke-width="1.6"',
+        KEPT: 'fill="#eef9f5" stroke="#007a59" stroke-width="1.8" stroke-dasharray="2 2"',
+    }
 
-
-def _marks(way: MaskedEpochs, x: float, wide: float, y: float) -> str:
-    """Below each column whether it was ever selected."""
-    parts = []
-    for i, (times, may) in enumerate(zip(way.times, way.may, strict=True)):
-        look = 'fill="#00745a"' if times else 'fill="#b04e00" font-weight="700"'
-        parts.append(
-            f'<text x="{x + wide * (i + 0.5):.1f}" y="{y}" text-anchor="middle" {look}>'
-            f"{_sign(times) if may else ''}</text>"
+    def box(inset: int) -> str:
+        return (
+            f'<rect x="{x + 1 + inset:.0f}" y="{y + 1 + inset:.0f}" width="{w - 2 * inset:.0f}" '
+            f'height="{h - 2 * inset:.0f}" {looks[action]}/>'
         )
-    return "".join(parts)
+
+    return box(0) + (box(3) if action == REPLACED else "")
 
 
-def _footer(way: MaskedEpochs, wide: float, row: float) -> str:
-    """Ever selected, and how often."""
-    y = way.head + row * len(way.draws) + 17
-    times = "".join(
-        f'<text x="{LEFT + wide * (i + 0.5):.1f}" y="{y + 18}" text-anchor="middle" '
-        f'font-size="11" fill="#444">{count if may else ""}</text>'
-        for i, (count, may) in enumerate(zip(way.times, way.may, strict=True))
+def _marks(way: MaskedEpochs, x: float, wide: float, y: float, size: int = 13) -> str:
+    """Below each column whether it was ever selected."""
+    looks = {True: ' fill="#00745a"', False: ' fill="#b04e00" font-weight="700"'}
+    return "".join(
+        words(x + wide * (i + 0.5), y, _sign(times), size, style=looks[times > 0])
+        for i, (times, may) in enumerate(zip(way.times, way.may, strict=True))
+        if may
     )
-    named = _margin("ever selected", LEFT - 8, y) + _margin("how often", LEFT - 8, y + 18)
+
+
+def _footer(way: MaskedEpochs, wide: float, y: float) -> str:
+    """Ever selected, and how often."""
+    times = "".join(
+        words(LEFT + wide * (i + 0.5), y + 18, str(count), 11, style=MUTED)
+        for i, (count, may) in enumerate(zip(way.times, way.may, strict=True))
+        if may
+    )
+    named = words(LEFT - 8, y, "ever selected", 11, "end", MUTED)
+    named += words(LEFT - 8, y + 18, "how often", 11, "end", MUTED)
     return named + _marks(way, LEFT, wide, y) + times
 
 
-def _legend() -> str:
+def legend() -> str:
     """One cell of each kind with its meaning."""
-    kinds = {"hidden by [MASK]": MASKED, "replaced by a random token": REPLACED,
-             "kept, but selected": KEPT, "not selected": PLAIN}  # fmt: skip
+    kinds = {**SAID, PLAIN: "not selected"}
     parts, x = [], 0
-    for said, action in kinds.items():
-        parts.append(_cell(x, 2, 22, 17, action))
-        parts.append(f'<text x="{x + 27}" y="15" font-size="12" fill="#444">{said}</text>')
-        x += 44 + round(6.4 * len(said))
+    for action in (MASKED, REPLACED, KEPT, PLAIN):
+        parts.append(_cell(x, 2, 22, 17, action) + words(x + 27, 15, kinds[action], 12, "start"))
+        x += 44 + round(6.1 * len(kinds[action]))
     bar = f'<rect x="{x}" y="3" width="9" height="15" rx="4" fill="#dcdcdc"/>'
-    parts.append(f'{bar}<text x="{x + 14}" y="15" font-size="12" fill="#444">special token</text>')
+    parts.append(bar + words(x + 14, 15, "special token", 12, "start", MUTED))
     drawing = svg_drawing(WIDE, 22, _PATTERN + "".join(parts), "what the cells mean")
-    said = "hatched: hidden; double outline: replaced; dotted: kept, but selected"
+    said = "hatched: masked; double outline: replaced; dotted: kept, but selected"
     return svg_image(drawing, said)

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from course_lib.config import published
 from course_lib.family.albert import AlbertConfig
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, omitted
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    omitted,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -27,22 +38,6 @@ def drawn(draw: Draw, layers: int, sharing: str) -> Case:
     return V, P, E, E + draw.integer(4, 17), F, layers, sharing
 
 
-def one_layer(draw: Draw) -> list[Case]:
-    return [drawn(draw, 1, "none") for _ in range(3)]
-
-
-def nothing_shared(draw: Draw) -> list[Case]:
-    return [drawn(draw, layers, "none") for layers in (2, 3, 5)]
-
-
-def all_shared(draw: Draw) -> list[Case]:
-    return [drawn(draw, layers, "all") for layers in (2, 3, 5)]
-
-
-def one_half_shared(draw: Draw) -> list[Case]:
-    return [drawn(draw, n, sharing) for n in (2, 5) for sharing in ("attention", "feed_forward")]
-
-
 def published_sizes(draw: Draw) -> list[Case]:
     configs = [published("albert", s, AlbertConfig) for s in ("base", "large", "xlarge", "xxlarge")]
     return [
@@ -58,38 +53,16 @@ FEEDING = '1 if sharing in ("all", "feed_forward") else L'
 ALL_NARROW = "In ALBERT all three embeddings are E wide, and the projection comes after their sum."
 
 COUNT = Exercise(
-    id="05.2",
-    title="Count an ALBERT",
-    purpose="to see what each of the two savings saves",
-    difficulty=3,
-    minutes=15,
-    signature="albert_parameters(V, P, E, H, F, L, sharing)",
-    statement=(
-        "Give the number of parameters of ALBERT's encoder with its pooler, a whole number, from "
-        "the sizes alone: V word pieces, P positions, 2 segments, embedding size E, hidden size H "
-        "of the L layers, F of the feed-forward part. The embeddings and their LayerNorm are E "
-        'wide; one linear layer with a bias leads to H. `sharing` is `"all"` (one block for all '
-        'layers), `"attention"` or `"feed_forward"` (that half once, the other in each layer) or '
-        '`"none"`. The LayerNorm after a half belongs to that half. Leave out the heads. Build no '
-        "model."
-    ),
-    hints=(
-        "Four groups: the embeddings, the projection, the halves of the blocks, the pooler.",
-        "A linear layer from m to n has m·n weights and n biases. A LayerNorm of width w has 2w "
-        "numbers.",
-        "Half one: four linear layers H to H and a LayerNorm. Half two: H to F, F to H and a "
-        "LayerNorm. Each half exists once or L times, whatever the other does.",
-        'With V=10, P=6, E=3, H=4, F=8, L=2 and "all": embeddings 60, projection 16, halves 88 and '
-        '84, pooler 20: 268. With "attention" the second half exists twice: 352.',
-    ),
+    **written("05.2"),
     solution=albert_parameters,
     returns=Number("number of parameters", kind="int"),
     see="course_lib.encoder.count_parameters counts a model that has been built",
     stages=(
-        Stage("one layer", one_layer),
-        Stage("several layers, nothing shared", nothing_shared),
-        Stage("everything shared", all_shared),
-        Stage("one half shared", one_half_shared),
+        Stage("one layer", each(drawn, *[(1, "none")] * 3)),
+        Stage("several layers, nothing shared",
+              each(drawn, (2, "none"), (3, "none"), (5, "none"))),
+        Stage("everything shared", each(drawn, (2, "all"), (3, "all"), (5, "all"))),
+        Stage("one half shared", each(drawn, *product((2, 5), ("attention", "feed_forward")))),
         Stage("ALBERT-base, -large, -xlarge and -xxlarge", published_sizes),
     ),
     mistakes=(

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Numbers
 
 
@@ -33,22 +41,6 @@ def case(draw: Draw, B: int, T: int, V: int, E: int, H: int) -> Case:
     return ids, draw.normal(V, E), draw.normal(E, H)
 
 
-def square(draw: Draw) -> list[Case]:
-    return [case(draw, *sizes) for sizes in ((1, 3, 6, 2, 2), (1, 4, 8, 3, 3), (1, 4, 5, 4, 4))]
-
-
-def narrow(draw: Draw) -> list[Case]:
-    return [case(draw, *sizes) for sizes in ((1, 4, 9, 2, 5), (1, 3, 7, 3, 8))]
-
-
-def several(draw: Draw) -> list[Case]:
-    return [case(draw, *sizes) for sizes in ((3, 9, 4, 3, 7), (2, 12, 5, 2, 6))]
-
-
-def many_pieces(draw: Draw) -> list[Case]:
-    return [case(draw, 2, 7, draw.integer(200, 300), 6, 10)]
-
-
 class NotedShapes(TorchFunctionMode):
     """Writes down the shape of every tensor that torch makes meanwhile."""
 
@@ -56,13 +48,7 @@ class NotedShapes(TorchFunctionMode):
         super().__init__()
         self.shapes: list[tuple[int, ...]] = []
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
         if isinstance(made, Tensor):
             self.shapes.append(tuple(made.shape))
@@ -91,23 +77,7 @@ BENT = "The two factors stand for one matrix V×H, so nothing may come between t
 SCALED = "The original Transformer scales its embeddings so; BERT and ALBERT do not."
 
 EMBEDDING = Exercise(
-    id="05.1",
-    title="A table in two factors",
-    purpose="where ALBERT saves without losing much",
-    difficulty=1,
-    minutes=8,
-    signature="my_embedding(ids, table, projection)",
-    statement=(
-        "`ids` (B, T) are whole numbers, `table` has shape (V, E) and `projection` (E, H). Return "
-        "the vector of every token, a tensor (B, T, H) from which gradients reach table and "
-        "projection: its row of the table, led from width E to width H. No positions, no segments, "
-        "no LayerNorm, no bias. Never make a matrix of V×H numbers on the way: one stage looks."
-    ),
-    hints=(
-        "Two steps: look up, then multiply. After the first step the shape is (B, T, E).",
-        "A tensor of ids is an index: table[ids] has a row for each id, also for repeated ones.",
-        "(B, T, E) @ (E, H) gives (B, T, H): the row stands on the left, the matrix on the right.",
-    ),
+    **written("05.1"),
     solution=embed,
     returns=Numbers("result", shape="B T H"),
     gradient=("table", "projection"),
@@ -124,10 +94,11 @@ EMBEDDING = Exercise(
          "round.)"),
     ),
     stages=(
-        Stage("a table as wide as the model (E = H)", square),
-        Stage("a narrow table (E < H)", narrow),
-        Stage("several texts", several),
-        Stage("nothing of size V×H is made", many_pieces, largest_made,
+        Stage("a table as wide as the model (E = H)",
+              each(case, (1, 3, 6, 2, 2), (1, 4, 8, 3, 3), (1, 4, 5, 4, 4))),
+        Stage("a narrow table (E < H)", each(case, (1, 4, 9, 2, 5), (1, 3, 7, 3, 8))),
+        Stage("several texts", each(case, (3, 9, 4, 3, 7), (2, 12, 5, 2, 6))),
+        Stage("nothing of size V×H is made", each(case, (2, 7, 250, 6, 10)), largest_made,
               Exact("largest thing made on the way")),
     ),
     mistakes=(
@@ -182,8 +153,7 @@ EMBEDDING = Exercise(
              "index the table instead."),
         Edit("table[ids]", "table.detach()[ids]", "No gradient reaches the table: it would never "
              "learn. Is there a .detach(), .data, torch.no_grad() or a new tensor on the way?"),
-        Edit("rows @ projection", "rows @ projection.detach()",
-             "No gradient reaches the projection: it would never learn. Is there a .detach() or "
-             ".data on the way?"),
+        Edit("rows @ projection", "rows @ projection.detach()", "No gradient reaches the "
+             "projection: it would never learn. Is there a .detach() or .data on the way?"),
     ),
 )  # fmt: skip

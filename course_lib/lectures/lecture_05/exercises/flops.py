@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from course_lib.config import published
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, omitted
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    omitted,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -21,19 +32,6 @@ def drawn(draw: Draw, layers: int, sharing: str) -> Case:
     return draw.integer(3, 40), draw.integer(5, 50), draw.integer(51, 99), layers, sharing
 
 
-def one_layer(draw: Draw) -> list[Case]:
-    return [drawn(draw, 1, "none") for _ in range(3)]
-
-
-def nothing_shared(draw: Draw) -> list[Case]:
-    return [drawn(draw, layers, "none") for layers in (2, 3, 5)]
-
-
-def shared(draw: Draw) -> list[Case]:
-    kinds = ("all", "attention", "feed_forward")
-    return [drawn(draw, layers, sharing) for layers in (2, 5) for sharing in kinds]
-
-
 def published_sizes(draw: Draw) -> list[Case]:
     configs = (
         (published(family, "base"), s) for family, s in (("bert", "none"), ("albert", "all"))
@@ -45,33 +43,15 @@ RETURN = "return L * layer"
 ONCE = "The weights are stored once, but every layer multiplies with them again: sharing saves no "
 
 FLOPS = Exercise(
-    id="05.6",
-    title="What sharing does not save",
-    purpose="to settle whether ALBERT is faster, on paper",
-    difficulty=3,
-    minutes=12,
-    signature="stack_flops(T, H, F, L, sharing)",
-    statement=(
-        "Count the FLOPs of a stack of L layers for one text of T tokens, a whole number. A "
-        "multiply-add counts as two. Count the matrix products only: the four projections H to H "
-        "of attention, its two products of tokens with tokens (all heads together), and the two "
-        "feed-forward layers. No biases, norms or softmax, no backward pass. `sharing` is "
-        '`"all"`, `"attention"`, `"feed_forward"` or `"none"`.'
-    ),
-    hints=(
-        "A matrix product (m, k) · (k, n) has m·n·k multiply-adds, so 2·m·n·k FLOPs.",
-        "A layer H to H on T tokens: (T, H) · (H, H). Queries with keys: (T, H) · (H, T), all "
-        "heads together; attention weights with values: (T, T) · (T, H).",
-        "With T=2, H=3, F=4, L=1: projections 144, products 48, feed-forward 96: 288.",
-        "Ask of `sharing`: does a layer compute less because its weights are used elsewhere too?",
-    ),
+    **written("05.6"),
     solution=stack_flops,
     returns=Number("number of FLOPs", kind="int"),
     see="course_lib.config.encoder_flops takes a configuration; how layers share does not enter",
     stages=(
-        Stage("one layer", one_layer),
-        Stage("several layers, nothing shared", nothing_shared),
-        Stage("shared layers", shared),
+        Stage("one layer", each(drawn, *[(1, "none")] * 3)),
+        Stage("several layers, nothing shared",
+              each(drawn, (2, "none"), (3, "none"), (5, "none"))),
+        Stage("shared layers", each(drawn, *product((2, 5), ("all", "attention", "feed_forward")))),
         Stage("BERT-base and ALBERT-base, 128 tokens", published_sizes),
     ),
     mistakes=(

@@ -8,7 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Wrong, kind_of
 
 MakeBlock = Callable[[], Callable[[Tensor], Tensor]]
@@ -33,18 +42,18 @@ def shared_layers(
 class NotedBlock(nn.Module):
     """A small block that writes down each visit; a copy of it says that it is one."""
 
-    def __init__(self, number: int, weight: Tensor, visits: list[int], copies: list[int]) -> None:
+    def __init__(self, number: int, weight: Tensor, maker: Maker) -> None:
         super().__init__()
-        self.weight = nn.Parameter(weight)
-        self.number, self.visits, self.copies = number, visits, copies
+        self.weight = nn.Parameter(weight.clone())
+        self.number, self.maker = number, maker
 
     def forward(self, x: Tensor) -> Tensor:
-        self.visits.append(self.number)
+        self.maker.visits.append(self.number)
         return 0.5 * x + torch.tanh(x @ self.weight)
 
     def __deepcopy__(self, memo: Any) -> NotedBlock:
-        self.copies.append(self.number)
-        return NotedBlock(self.number, self.weight.detach().clone(), self.visits, self.copies)
+        self.maker.copied = True
+        return NotedBlock(self.number, self.weight.detach(), self.maker)
 
 
 class Maker:
@@ -54,12 +63,11 @@ class Maker:
         self.weights = weights
         self.made: list[NotedBlock] = []
         self.visits: list[int] = []
-        self.copies: list[int] = []
+        self.copied = False
 
     def __call__(self) -> NotedBlock:
         n = len(self.made)
-        weight = self.weights[n % len(self.weights)].clone()
-        self.made.append(NotedBlock(n, weight, self.visits, self.copies))
+        self.made.append(NotedBlock(n, self.weights[n % len(self.weights)], self))
         return self.made[-1]
 
     def __deepcopy__(self, memo: Any) -> Maker:
@@ -71,16 +79,7 @@ def case(draw: Draw, layers: int, groups: int) -> Case:
     return draw.normal(B, T, H), Maker(draw.normal(layers, H, H)), layers, groups
 
 
-def one_group(draw: Draw) -> list[Case]:
-    return [case(draw, layers, 1) for layers in (3, 4, 5)]
-
-
-def groups_of_one(draw: Draw) -> list[Case]:
-    return [case(draw, layers, layers) for layers in (3, 4)]
-
-
-def neighbours(draw: Draw) -> list[Case]:
-    return [case(draw, *shape) for shape in ((6, 2), (12, 3), (8, 4))]
+one_group = each(case, (3, 1), (4, 1), (5, 1))
 
 
 def states_of(result: Any, x: Tensor, layers: int) -> list[Tensor]:
@@ -98,7 +97,7 @@ def states_of(result: Any, x: Tensor, layers: int) -> list[Tensor]:
 
 def what_ran(function: Answer, x: Tensor, make_block: Maker, layers: int, groups: int) -> Any:
     states = states_of(function(x, make_block, layers, groups), x, layers)
-    ran = "copies of blocks" if make_block.copies else "the blocks themselves"
+    ran = "copies of blocks" if make_block.copied else "the blocks themselves"
     return ran, len(make_block.made), make_block.visits, torch.stack(states).detach()
 
 
@@ -122,27 +121,7 @@ RAN = (
 BLOCKS = "blocks = [make_block() for _ in range(num_groups)]"
 
 LAYERS = Exercise(
-    id="05.3",
-    title="Few blocks, many layers",
-    purpose="what sharing changes, and what it does not",
-    difficulty=2,
-    minutes=12,
-    signature="my_shared_layers(x, make_block, num_layers, num_groups)",
-    statement=(
-        "`make_block()` gives a new block with weights of its own; `block(x)` gives the next "
-        "states, of the shape of `x`. Run `num_layers` layers in `num_groups` groups. A group is a "
-        "run of neighbouring layers, all groups are equally long, and all layers of a group run "
-        "*the same* block. Return the list of all `num_layers + 1` states, `x` first. ALBERT is "
-        "the case of one group; BERT is the case of as many groups as layers."
-    ),
-    hints=(
-        "First one group: make the block before the loop, and call it num_layers times, each time "
-        "on the last state.",
-        "A group has size = num_layers // num_groups layers. Make num_groups blocks in a list.",
-        "With 6 layers in 2 groups the layers 0 to 5 run the blocks 0, 0, 0, 1, 1, 1: layer // "
-        "size.",
-        "Keep a list states = [x] and append what blocks[layer // size] makes of states[-1].",
-    ),
+    **written("05.3"),
     solution=shared_layers,
     returns=Exact("states", what="a list of tensors"),
     see="course_lib.family.albert.sharing_plan and course_lib.encoder.Stack (halves of blocks)",
@@ -153,8 +132,8 @@ LAYERS = Exercise(
     ),
     stages=(
         Stage("one block for all layers", one_group, what_ran, RAN),
-        Stage("a block for each layer", groups_of_one, what_ran, RAN),
-        Stage("groups of neighbours", neighbours, what_ran, RAN),
+        Stage("a block for each layer", each(case, (3, 3), (4, 4)), what_ran, RAN),
+        Stage("groups of neighbours", each(case, (6, 2), (12, 3), (8, 4)), what_ran, RAN),
         Stage("shared weights learn from every visit", one_group, weight_gradient,
               Numbers("gradient of the shared weights")),
     ),
@@ -163,10 +142,9 @@ LAYERS = Exercise(
              "Layers ran copies of a block. A copy begins with the same numbers, but it is a "
              "second set of weights: it takes memory of its own and learns something of its own. "
              "Call the same object again."),
-        Edit(BLOCKS, "blocks = [make_block() for _ in range(num_layers)]",
-             "A block was made for each layer: that is BERT. Make one block for each *group* "
-             "before the loop, and call it again for each layer of the group.",
-             more=(("layer // size", "layer"),)),
+        Edit(BLOCKS, "blocks = [make_block() for _ in range(num_layers)]", "A block was made for "
+             "each layer: that is BERT. Make one block for each *group* before the loop, and call "
+             "it again for each layer of the group.", more=(("layer // size", "layer"),)),
         Edit(BLOCKS, "blocks = [make_block()]",
              "One block serves all layers. That is ALBERT with num_groups=1; here each group has a "
              "block of its own.", more=(("layer // size", "0"),)),
@@ -194,9 +172,8 @@ LAYERS = Exercise(
         Edit("return states", "return states[::-1]", "The states stand in reverse: x comes first."),
         Edit("block(states[-1])", "block(x)",
              "Every layer was given x. A layer reads what the layer before it made."),
-        Edit("block(states[-1])", "block(states[-1].detach())",
-             "The states are right, but the shared weights get the gradient of the last visit "
-             "only. The path is cut between the layers (.detach(), .data). Left alone, the "
-             "gradients of all visits add up."),
+        Edit("block(states[-1])", "block(states[-1].detach())", "The states are right, but the "
+             "shared weights get the gradient of the last visit only. The path is cut between the "
+             "layers (.detach(), .data). Left alone, the gradients of all visits add up."),
     ),
 )  # fmt: skip

@@ -5,7 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Numbers
 
 
@@ -26,16 +35,7 @@ def case(draw: Draw, longest: int, number: int) -> Case:
     return u[((u[:, None] - borders).abs() > 1e-4).all(1)], longest
 
 
-def one_word(draw: Draw) -> list[Case]:
-    return [case(draw, 1, n) for n in (3, 5)]
-
-
-def short_runs(draw: Draw) -> list[Case]:
-    return [case(draw, longest, number) for number in (16, 400) for longest in (2, 3)]
-
-
-def long_runs(draw: Draw) -> list[Case]:
-    return [case(draw, longest, number) for number in (20, 400) for longest in (4, 7, 10)]
+short_runs = each(case, (2, 16), (3, 16), (2, 400), (3, 400))
 
 
 def whether_u_decides(function: Answer, u: Tensor, longest: int) -> str:
@@ -54,27 +54,7 @@ GEOMETRIC = (
 )
 
 NGRAMS = Exercise(
-    id="05.5",
-    title="How many words to hide together",
-    purpose="ALBERT's n-gram masking begins with a length",
-    difficulty=2,
-    minutes=10,
-    signature="my_ngram_lengths(u, longest)",
-    statement=(
-        "ALBERT hides runs of 1 to `longest` words; a run of n words has a probability "
-        "proportional to 1/n. `u` (n,) holds numbers drawn evenly from 0 up to, not including, 1. "
-        "Turn each into a length: lay the probabilities of the lengths 1, 2, 3 … side by side from "
-        "0 to 1, and see in which part u lies. Return the lengths (n,), a tensor or a list of "
-        "whole numbers (integers, not floats)."
-    ),
-    hints=(
-        "The weights are 1, 1/2, 1/3 …, up to 1/longest. Divide them by their sum.",
-        "For longest=3 the probabilities are 6/11, 3/11, 2/11, and the parts end at 6/11, 9/11 "
-        "and 1.",
-        "torch.cumsum gives the ends. The length is one more than the number of ends that u has "
-        "reached.",
-        "(u[:, None] >= ends[:-1]).sum(1) counts them, for all u at once.",
-    ),
+    **written("05.5"),
     solution=ngram_lengths,
     returns=Numbers("lengths", shape="n", kind="int"),
     see=(
@@ -82,11 +62,11 @@ NGRAMS = Exercise(
         "these lengths"
     ),
     stages=(
-        Stage("runs of one word", one_word),
+        Stage("runs of one word", each(case, (1, 3), (1, 5))),
         Stage("u alone decides", short_runs, whether_u_decides,
               Exact("length that the same u gets at another place")),
         Stage("up to two words, up to three", short_runs),
-        Stage("longer runs", long_runs),
+        Stage("longer runs", each(case, (4, 20), (7, 20), (10, 20), (4, 400), (7, 400), (10, 400))),
     ),
     mistakes=(
         Edit("1 + (u[:, None]", "(u[:, None]",
@@ -121,9 +101,8 @@ NGRAMS = Exercise(
         Edit(SUM, "weights / len(weights)", f"You divide by their number. {NOT_NORMALISED}"),
         Edit(f"({SUM}).cumsum(0)", SUM, "u is compared with the probabilities themselves; it must "
              "be compared with their running sum: 6/11, 9/11, 11/11."),
-        Edit("u[:, None] >=", "1 - u[:, None] >=",
-             "The probabilities are right, but the lengths are laid out from 1 downwards, so that "
-             "the longest run owns the smallest u. A small u must give length 1, and the length "
-             "grows with u."),
+        Edit("u[:, None] >=", "1 - u[:, None] >=", "The probabilities are right, but the lengths "
+             "are laid out from 1 downwards, so that the longest run owns the smallest u. A small "
+             "u must give length 1, and the length grows with u."),
     ),
 )  # fmt: skip

@@ -11,7 +11,16 @@ from typing import Any
 import torch
 
 from course_lib.teaching.exercises.drawing import from_generator
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Wrong, kind_of
 
 Document = Sequence[Sequence[int]]  # sentences of ids
@@ -53,14 +62,6 @@ def single_ones(draw: Draw) -> list[Case]:
     return [case(draw, [1, 3, 1, *(draw.integer(1, 3) for _ in range(30)), 1]) for _ in range(3)]
 
 
-def six_sentences(draw: Draw) -> list[Case]:
-    return [case(draw, [6] * 400)]
-
-
-def two_sentences(draw: Draw) -> list[Case]:
-    return [case(draw, [2] * 1_500)]
-
-
 def made_by(function: Answer, documents: list[Any], rng: random.Random) -> list[Pair]:
     """What the function returns, if it is a list of two lists of ids and a label."""
     given = function(documents, rng)
@@ -70,11 +71,10 @@ def made_by(function: Answer, documents: list[Any], rng: random.Random) -> list[
         if not isinstance(x, (list, tuple)) or len(x) != 3 or x[2] not in (0, 1):
             raise Wrong(f"One of your pairs is {x!r}; expected (a, b, label), label 0 or 1.")
         for segment in x[:2]:
-            if not isinstance(segment, (list, tuple)):
-                raise Wrong(f"One of your segments is {segment!r}; expected a list of ids.")
-            if any(isinstance(id, (list, tuple)) for id in segment):
-                raise Wrong(f"One of your segments is {segment!r}, a list of sentences; expected "
-                            "one list of ids: join the sentences.")  # fmt: skip
+            listed = isinstance(segment, (list, tuple))
+            if not listed or any(isinstance(id, (list, tuple)) for id in segment):
+                raise Wrong(f"One of your segments is {segment!r}; expected one list of ids, not "
+                            "of sentences: join the sentences.")  # fmt: skip
     return [(list(a), list(b), int(label)) for a, b, label in given]
 
 
@@ -107,6 +107,8 @@ def kind(pair: Pair, document: Document) -> str:
 
 def kinds(function: Answer, documents: list[Any], rng: random.Random) -> Any:
     made = made_by(function, documents, rng)
+    if len(made) < len(documents):
+        documents = [document for document in documents if len(document) > 1]
     pairs = zip(made, documents, strict=False)
     return len(made), sorted({kind(*pair) for pair in pairs} - {SIDES})
 
@@ -118,26 +120,11 @@ def swaps(made: Sequence[Pair], documents: Sequence[Document]) -> list[tuple[boo
             for (a, b, _), end in zip(made, ends, strict=False)]  # fmt: skip
 
 
-def labels_of_swaps(function: Answer, documents: list[Any], rng: random.Random) -> str:
+def labels_of_swaps(function: Answer, documents: list[Any], rng: random.Random) -> list[str]:
     made = made_by(function, documents, rng)
-    seen = {(swapped, label) for (swapped, _), (_, _, label) in
-            zip(swaps(made, documents), made, strict=True)}  # fmt: skip
-    return {
-        ((False, 0), (True, 1)): "label 1 where the segments are swapped",
-        ((False, 1), (True, 0)): "label 0 where the segments are swapped",
-        ((False, 0), (False, 1)): "both labels, and no segments swapped",
-        ((False, 0),): "none swapped, label 0",
-        ((True, 1),): "all swapped, label 1",
-        ((False, 0), (True, 0)): "some swapped, label 0 for all",
-        ((False, 1), (True, 1)): "some swapped, label 1 for all",
-    }.get(tuple(sorted(seen)), "labels and order that have nothing to do with each other")
-
-
-def of_single_ones(function: Answer, documents: list[Any], rng: random.Random) -> str:
-    made = made_by(function, documents, rng)
-    if len(made) == sum(len(document) > 1 for document in documents):
-        return "none"
-    return "pairs with an empty segment" if any(not (a and b) for a, b, _ in made) else "pairs"
+    pairs = zip(swaps(made, documents), made, strict=True)
+    orders = {True: "swapped", False: "in order"}
+    return sorted({f"{orders[swapped]}: {label}" for (swapped, _), (_, _, label) in pairs})
 
 
 def splits(function: Answer, documents: list[Any], rng: random.Random) -> Any:
@@ -175,28 +162,7 @@ HALVES = "first, second = list(chain(*document[:split])), list(chain(*document[s
 SHORT, APPEND = "if len(document) < 2:\n            continue", "pairs.append(pair)"
 
 ORDER = Exercise(
-    id="05.4",
-    title="In order, or swapped?",
-    purpose="pairs that the topic cannot give away",
-    difficulty=2,
-    minutes=12,
-    signature="my_order_pairs(documents, rng)",
-    statement=(
-        "`documents` is a list of documents, each a list of sentences, each a list of ids. Make "
-        "one triple `(a, b, label)` of each document, in order of the documents: draw a split with "
-        "at least one sentence on each side, join the sentences before it to one list of ids and "
-        "those after it to another. With probability one half these are `a` and `b`, in order, "
-        "label 0; otherwise the two change places, label 1. A document of one sentence gives "
-        "nothing. Draw from `rng`, a `random.Random`, anew for each choice."
-    ),
-    hints=(
-        "Skip documents of one sentence; then split = rng.randint(1, len(document) - 1). Both ends "
-        "are included.",
-        "first = document[:split] and second = document[split:] are lists of sentences. One loop, "
-        "or sum(first, []), joins them.",
-        "Draw once for each document: where rng.random() < 0.5, (second, first, 1), else (first, "
-        "second, 0).",
-    ),
+    **written("05.4"),
     solution=order_pairs,
     returns=Exact("pairs", what="a list of (a, b, label)"),
     see="course_lib.objectives.sentence_order.ordered_pairs_of_document (segments cut to length)",
@@ -207,11 +173,11 @@ ORDER = Exercise(
     ),
     stages=(
         Stage("two segments, all sentences", long_ones, kinds, KINDS),
-        Stage("label 1 means swapped", long_ones, labels_of_swaps, Exact("labels and order")),
-        Stage("a single sentence gives no pair", single_ones, of_single_ones,
-              Exact("pairs of single sentences")),
-        Stage("the split is drawn", six_sentences, splits, SPLITS),
-        Stage("half are swapped, and each is drawn", two_sentences, labels, LABELS),
+        Stage("label 1 means swapped", long_ones, labels_of_swaps,
+              Items("labels of the pairs", of="orders and labels")),
+        Stage("a single sentence gives no pair", single_ones, kinds, KINDS),
+        Stage("the split is drawn", each(case, [[6] * 400]), splits, SPLITS),
+        Stage("half are swapped, and each is drawn", each(case, [[2] * 1_500]), labels, LABELS),
         from_generator(long_ones, "rng"),
     ),
     mistakes=(
@@ -227,9 +193,6 @@ ORDER = Exercise(
              "split, and all after it."),
         Edit("chain(*document[split:])", "chain(*document)",
              "Ids stand in both segments, or twice: each sentence belongs to one side."),
-        Edit("chain(*document[split:])", "chain(*document[split + 1 :], document[-1])",
-             "Some ids stand in both segments: each sentence belongs to one side of the split.",
-             more=(("chain(*document[:split])", "chain(*document[:split], document[-1])"),)),
         Edit(HALVES, "ids = list(chain(*document)); first, second = ids[:1], ids[1:]",
              "The document is cut inside a sentence; cut between sentences."),
         Edit("return pairs", "return [(a[:-1], b[:-1], z) for a, b, z in pairs]",
@@ -240,10 +203,9 @@ ORDER = Exercise(
         Edit(PAIR, "(second[::-1], first[::-1], 1) if swapped else (first, second, 0)",
              "The ids of swapped segments run backwards. Swap the two segments; each is read as it "
              "was written."),
-        Edit("chain(*document[:split])", "chain(*document[:split][::-1])",
-             "The sentences of a segment changed places. Only the two segments change places; "
-             "inside each the order stays.", more=(("chain(*document[split:])",
-                                                    "chain(*document[split:][::-1])"),)),
+        Edit("chain(*document[:split])", "chain(*document[:split][::-1])", "The sentences of a "
+             "segment changed places. Only the two segments change places; inside each the order "
+             "stays.", more=(("chain(*document[split:])", "chain(*document[split:][::-1])"),)),
         Edit(PAIR, "(second, first, 0) if swapped else (first, second, 1)",
              "The labels are exchanged: 0 is in order and 1 is swapped. (Natural or not: weights "
              "trained elsewhere expect it.)"),
@@ -254,10 +216,9 @@ ORDER = Exercise(
              "Some pairs are swapped, but every label is 0. Swapped pairs have the label 1."),
         Edit(DRAWN, "False", "All pairs are in order; half of them should be swapped, at random."),
         Edit(DRAWN, "True", "All pairs are swapped; half of them should be in order, at random."),
-        Edit(PAIR, "(second, first, 1) if swapped else (first, second, 0)\n        "
-             "pair = (*pair[:2], int(rng.random() < 0.5))",
-             "Label and order are drawn apart, and have nothing to do with each other: draw once, "
-             "and let the label say what was drawn."),
+        Edit(PAIR, "(second, first, 1) if swapped else (first, second, 0)\n        pair = "
+             "(*pair[:2], int(rng.random() < 0.5))", "Label and order are drawn apart, and have "
+             "nothing to do with each other: draw once, and let the label say what was drawn."),
         Edit(SHORT, "split = 1", "A document of one sentence gave a pair with an empty segment; "
              "leave it out.", more=((SPLIT, "rng.randint(1, max(1, len(document) - 1))"),)),
         Edit(SHORT, "split = 1", "A document of one sentence gave a pair as well, with a second "
@@ -268,16 +229,14 @@ ORDER = Exercise(
         Edit(SPLIT, "len(document) // 2",
              "All documents of one length are split at the same place: draw the split."),
         Edit(SPLIT, "1", "Every document is split after its first sentence: draw the split."),
-        Edit(SPLIT, "rng.randrange(1, max(2, len(document) - 1))",
-             "The last place is never drawn. rng.randint(1, n) includes both ends; range and "
-             "randrange leave out the last."),
+        Edit(SPLIT, "rng.randrange(1, max(2, len(document) - 1))", "The last place is never drawn. "
+             "rng.randint(1, n) includes both ends; range and randrange leave out the last."),
         Edit(SPLIT, "1 + int((u := rng.random()) * (len(document) - 1))", "One random number "
              "decides both the split and the label, so that the split gives the label away: draw "
              "one for each.", more=((DRAWN, "u < 0.5"),)),
         Edit(DRAWN, "len(pairs) % 2", "The labels are not drawn: they alternate. Draw each."),
-        Edit(LOOP, "    u = rng.random()\n" + LOOP,
-             "One draw decides for all documents: draw the label of each.",
-             more=((DRAWN, "u < 0.5"),)),
+        Edit(LOOP, "    u = rng.random()\n" + LOOP, "One draw decides for all documents: draw the "
+             "label of each.", more=((DRAWN, "u < 0.5"),)),
         Edit("< 0.5", "< 0.25", "A quarter of the pairs is swapped; expected half."),
         Edit("< 0.5", "< 0.75", "Three quarters of the pairs are swapped; expected half."),
     ),

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Exact, Items, Wrong
 
 
@@ -135,30 +135,7 @@ def table(name: str, what: str) -> Edit:
 
 
 BEGIN = Exercise(
-    id="06.4",
-    title="Begin as your teacher",
-    purpose="what a student has before it learns anything",
-    difficulty=2,
-    minutes=15,
-    signature="my_begin(student, teacher)",
-    statement=(
-        "Both are encoders of the same width; the student has fewer layers. `.embeddings` and each "
-        "of `.stack.blocks` are modules with `.state_dict()` and `.load_state_dict(...)`. "
-        "Initialise the student from its teacher: the teacher's embeddings, whole, and in each "
-        "layer a whole layer of the teacher. The first layer gets the teacher's first, the last "
-        "its last, those between evenly, rounded to the nearest: 12 and 6 layers give 0, 2, 4, 7, "
-        "9, 11, as in the script that DistilBERT's authors released. Return the student. Training "
-        "it must not change the teacher."
-    ),
-    hints=(
-        "First the numbers of the layers. From 0 to N − 1 in M steps: i · (N − 1) / (M − 1), "
-        "rounded, for i from 0 to M − 1.",
-        "mine.load_state_dict(theirs.state_dict()) copies all numbers of a module into another of "
-        "the same shape, LayerNorms and biases included.",
-        "Assigning a block (student.stack.blocks[i] = teacher.stack.blocks[j]) copies nothing: "
-        "both models then own the same tensors.",
-        "Do the embeddings in one line, the layers in a loop over enumerate(student.stack.blocks).",
-    ),
+    **written("06.4"),
     solution=begin,
     returns=Exact("result", what="the student"),
     may_write=True,

@@ -4,13 +4,14 @@ student, H' of the teacher, M and N layers."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from course_lib.encoder import EncoderOutput
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -47,19 +48,15 @@ def said(draw: Draw, layers: int, width: int, real: Tensor) -> EncoderOutput:
     return EncoderOutput(states[-1], None, states, tuple(x.softmax(-1) for x in scores), scores)
 
 
-def drawn(sizes: Sequence[Sizes], *lengths: Sequence[int]) -> Callable[[Draw], list[Case]]:
-    def cases(draw: Draw) -> list[Case]:
-        made = []
-        for mapping, N, H, wide in sizes:
-            for rows in lengths:
-                real = torch.arange(max(rows)) < torch.tensor(rows)[:, None]  # (B, T)
-                student, teacher = (
-                    said(draw, len(mapping), H, real), said(draw, N, wide, real),
-                )  # fmt: skip
-                made.append((student, teacher, list(mapping), draw.normal(H, wide), real))
-        return made
+def case(draw: Draw, sizes: Sizes, rows: Sequence[int]) -> Case:
+    mapping, N, H, wide = sizes
+    real = torch.arange(max(rows)) < torch.tensor(rows)[:, None]  # (B, T)
+    student, teacher = said(draw, len(mapping), H, real), said(draw, N, wide, real)
+    return student, teacher, list(mapping), draw.normal(H, wide), real
 
-    return cases
+
+def drawn(sizes: Sequence[Sizes], *lengths: Sequence[int]) -> Callable[[Draw], list[Case]]:
+    return each(case, *product(sizes, lengths))
 
 
 def by_text(squares: Tensor, where: Tensor) -> Tensor:
@@ -80,35 +77,7 @@ AVERAGED = "the layers are averaged. The loss is their *sum*: more layers have m
 LAST = "only the last layer of the student is compared; add up all M."
 
 LAYERS = Exercise(
-    id="06.5",
-    title="Think as your teacher does",
-    purpose="what TinyBERT learns inside its layers",
-    difficulty=4,
-    minutes=20,
-    signature="my_layer_losses(student, teacher, mapping, matrix, real)",
-    statement=(
-        "`student` (M layers, width H) and `teacher` (N layers, width H') are what two encoders "
-        "computed of one batch: `.hidden_states`, the embeddings first, then each layer; "
-        "`.attention_scores` (B, A, T, T) of each layer before the softmax, and `.attentions` "
-        "after it. `mapping` is g(1) … g(M): the teacher's layer, counted from 1, for each layer "
-        "of the student. `matrix` (H, H') widens the student; `real` (B, T) is false at padding. "
-        "Return two losses, each a sum over the student's layers. A gradient must reach the "
-        "student and the matrix, and none the teacher.  \n"
-        "attention: the mean squared difference of the scores, over heads and pairs of real "
-        "tokens.  \n"
-        "hidden: the mean squared difference of the widened student's states and the teacher's, "
-        "over units and real tokens."
-    ),
-    hints=(
-        "for m, n in enumerate(mapping, start=1) gives the student's layer m and its teacher's n, "
-        "both counted from 1.",
-        "hidden_states[0] is the embeddings, so layer n is hidden_states[n]. There are no scores "
-        "of embeddings, so layer n is attention_scores[n - 1].",
-        "states[real] picks real tokens: (number, H). states @ matrix leads from H to H'.",
-        "Pairs of real tokens: pairs = (real[:, :, None] & real[:, None, :])[:, None], (B, 1, T, "
-        "T). Set the others to 0 with masked_fill, sum the squares, and divide by pairs.sum() "
-        "times the number of heads.",
-    ),
+    **written("06.5"),
     solution=layer_losses,
     returns=(Number("attention loss"), Number("hidden loss")),
     library=(
@@ -179,9 +148,8 @@ LAYERS = Exercise(
         Edit(PAIRS, "real[:, None, :] & (real[:, :, None] | True)",
              "Attention: keys of padding are left out, but not its queries: padding's own row of "
              "scores is counted as well. Both tokens of a pair must be real."),
-        Edit(PAIRS, "real[:, :, None] & (real[:, None, :] | True)",
-             "Attention: queries of padding are left out, but not its keys. Both tokens of a pair "
-             "must be real."),
+        Edit(PAIRS, "real[:, :, None] & (real[:, None, :] | True)", "Attention: queries of padding "
+             "are left out, but not its keys. Both tokens of a pair must be real."),
         Edit("(scores - wanted.detach())", "(scores - wanted.detach()).mean(1, keepdim=True)",
              "Attention: the scores are averaged over the heads before they are compared. Each "
              "head is compared with the same head of the teacher; the mean comes after the "

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from course_lib.files import data_path
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Exact, Number
 
 Row = Mapping[str, float]
@@ -96,14 +96,6 @@ def wrong(draw: Draw, others: int, by: Sequence[int]) -> list[Case]:
     return cases
 
 
-def too_high(draw: Draw) -> list[Case]:
-    return wrong(draw, 0, [20, 30, draw.integer(12, 80)])
-
-
-def either_way(draw: Draw) -> list[Case]:
-    return wrong(draw, 0, [20, -20, draw.integer(12, 80), -draw.integer(12, 80)])
-
-
 def two_prints(draw: Draw) -> list[Case]:
     return wrong(draw, 3, [20, -30, *(draw.integer(12, 80) for _ in range(3)), -25])
 
@@ -130,29 +122,7 @@ def blamed(rule: str, say: str) -> Edit:
 
 
 MISPRINT = Exercise(
-    id="06.6",
-    title="A table that contradicts itself",
-    purpose="to check a printed number with nothing but the page it stands on",
-    difficulty=2,
-    minutes=12,
-    signature="my_misprint(row, printed, again)",
-    statement=(
-        "`row` maps nine tasks to the scores that a table prints, one decimal each; `printed` is "
-        "the mean beside them, rounded to one decimal. If the row does not have that mean, one "
-        "cell is misprinted. The mean alone cannot say which. `again` is the same row printed "
-        "elsewhere, where this cell is right (and others may be wrong): find the one cell whose "
-        "value from `again` gives the row its printed mean. Return `(task, shift)`: the task, and "
-        "by how much the misprint moves the mean (mean as printed minus mean mended, not rounded). "
-        "Return `(None, 0.0)` where nothing is wrong. The last stage is a row of DistilBERT's "
-        "Table 1, and the one in its authors' README."
-    ),
-    hints=(
-        "Average all nine values and round to one decimal: is it `printed`? Then (None, 0.0).",
-        "Otherwise try each task: {**row, task: again[task]} is the row with this one cell from "
-        "the second print. Which gives the printed mean, after rounding?",
-        "The shift is the difference of two means, neither of them rounded.",
-        "A cell that is 1.8 too high among nine moves the mean by 1.8 / 9 = 0.2.",
-    ),
+    **written("06.6"),
     solution=misprint,
     helpers=(mean_of, fits),
     returns=(Exact("task", what="the name of a task, or None"), Number("shift")),
@@ -163,16 +133,17 @@ MISPRINT = Exercise(
     ),
     stages=(
         Stage("nothing is wrong", sound),
-        Stage("one cell is too high: which?", too_high, only=("task",)),
-        Stage("by how much the mean moves", either_way),
+        Stage("one cell is too high: which?",
+              lambda draw: wrong(draw, 0, [20, 30, draw.integer(12, 80)]), only=("task",)),
+        Stage("by how much the mean moves", lambda draw: wrong(
+            draw, 0, [20, -20, draw.integer(12, 80), -draw.integer(12, 80)])),
         Stage("the second print has slips too", two_prints),
         Stage("BERT-base in DistilBERT's Table 1", lambda draw: [printed_row()]),
     ),
     mistakes=(
         Edit("sum(row.values()) / len(row)",
-             "fmean(x for task, x in row.items() if task != 'WNLI')",
-             "The mean is taken without WNLI. Other papers leave it out; this table's mean has all "
-             "nine tasks."),
+             "fmean(x for task, x in row.items() if task != 'WNLI')", "The mean is taken without "
+             "WNLI. Other papers leave it out; this table's mean has all nine tasks."),
         Edit("sum(row.values()) / len(row)", "sorted(row.values())[4]",
              "The median is compared with the printed mean. (The *cells* are medians of five runs; "
              "the score beside them is the cells' mean.)"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -16,12 +16,8 @@ def soften(logits: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
     return p, -(p * log_p).sum(-1)
 
 
-def plain_softmax(draw: Draw) -> list[Case]:
-    return [(2 * draw.normal(n, v), 1.0) for n, v in ((1, 3), (2, 4))]
-
-
-def other_temperatures(draw: Draw) -> list[Case]:
-    return [(2 * draw.normal(n, v), T) for n, v in ((2, 4), (3, 5)) for T in (2.0, 0.5, 8.0)]
+def case(draw: Draw, N: int, V: int, T: float) -> Case:
+    return 2 * draw.normal(N, V), T
 
 
 def far_apart(draw: Draw) -> list[Case]:
@@ -31,49 +27,28 @@ def far_apart(draw: Draw) -> list[Case]:
 
 
 SOFTEN = Exercise(
-    id="06.1",
-    title="A softer answer",
-    purpose="what a temperature does to a teacher's answer",
-    difficulty=1,
-    minutes=5,
-    signature="my_soften(logits, temperature)",
-    statement=(
-        "`logits` (N, V) are those of V choices at N positions. Return two tensors: the softened "
-        "probabilities (N, V), the softmax of the logits divided by `temperature`; and the entropy "
-        "of each row (N,) in nats, −Σ p · log p: how undecided the answer is, from 0 (certain) to "
-        "log V (no idea)."
-    ),
-    hints=(
-        "Divide first, then softmax over the last axis.",
-        "The entropy is a sum over the same axis, with a minus: one number a row.",
-        "Where p is 0, p · log p counts as 0, but Python makes it nan. (logits / "
-        "temperature).log_softmax(-1) gives log p without ever taking the logarithm of 0.",
-        "Logits 2 and 0: T = 1 gives 0.881 and 0.119, entropy 0.365; T = 2 gives 0.731 and 0.269, "
-        "entropy 0.582.",
-    ),
+    **written("06.1"),
     solution=soften,
     returns=(Numbers("probabilities", shape="N V"), Numbers("entropy", "nats", shape="N")),
     see="course_lib.kernels.distillation.soft_target_loss (which softens both networks' logits)",
     stages=(
-        Stage("T = 1: an ordinary softmax", plain_softmax),
-        Stage("other temperatures", other_temperatures),
+        Stage("T = 1: an ordinary softmax", each(case, (1, 3, 1.0), (2, 4, 1.0))),
+        Stage("other temperatures",
+              each(case, *((*NV, T) for NV in ((2, 4), (3, 5)) for T in (2.0, 0.5, 8.0)))),
         Stage("logits that are far apart", far_apart),
     ),
     infinite="Not all of it is a finite number: exp of a large logit is infinite, and 0 · log 0 is "
     "not a number. log_softmax subtracts the largest logit first.",
     mistakes=(
-        Edit("logits / temperature", "logits * temperature",
-             "The logits are multiplied by T. That sharpens: with T = 2 the best choice wins by "
-             "more. Divide by T."),
+        Edit("logits / temperature", "logits * temperature", "The logits are multiplied by T. That "
+             "sharpens: with T = 2 the best choice wins by more. Divide by T."),
         Edit("logits / temperature", "logits",
              "T has no effect: these are the probabilities at T = 1. (Dividing the *probabilities* "
              "by T and renormalising gives the same.) Divide the logits, before the softmax."),
-        Edit("p = log_p.exp()", "p = logits.softmax(-1) / temperature",
-             "The probabilities are divided by T; they no longer add up to one. Divide the logits, "
-             "before the softmax."),
-        Edit("log_softmax(-1)", "log_softmax(0)",
-             "Each column adds up to one, each row does not: the softmax runs over the positions. "
-             "It must run over the V choices, the last axis."),
+        Edit("p = log_p.exp()", "p = logits.softmax(-1) / temperature", "The probabilities are "
+             "divided by T; they no longer add up to one. Divide the logits, before the softmax."),
+        Edit("log_softmax(-1)", "log_softmax(0)", "Each column adds up to one, each row does not: "
+             "the softmax runs over the positions. It must run over the V choices, the last axis."),
         Edit("p = log_p.exp()", "p = (logits / temperature).exp()",
              "These are exp(logit / T), not divided by their sum.",
              more=(("log_p = (logits / temperature)", "log_p = (logits / (1 * temperature))"),)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -16,12 +16,8 @@ def soft_loss(student_logits: Tensor, teacher_logits: Tensor, temperature: float
     return temperature**2 * apart.mean()
 
 
-def one_position(draw: Draw) -> list[Case]:
-    return [(2 * draw.normal(1, v), 2 * draw.normal(1, v), 1.0) for v in (3, 5)]
-
-
-def several_positions(draw: Draw) -> list[Case]:
-    return [(2 * draw.normal(*x), 2 * draw.normal(*x), 1.0) for x in ((3, 4), (5, 6))]
+def case(draw: Draw, N: int, V: int, T: float) -> Case:
+    return 2 * draw.normal(N, V), 2 * draw.normal(N, V), T
 
 
 def equal_answers(draw: Draw) -> list[Case]:
@@ -30,35 +26,13 @@ def equal_answers(draw: Draw) -> list[Case]:
     return [(logits + draw.normal(3, 1), logits, T) for T in (1.0, 3.0)]
 
 
-def other_temperatures(draw: Draw) -> list[Case]:
-    shapes = ((3, 4), (2, 6))
-    return [(2 * draw.normal(*x), 2 * draw.normal(*x), T) for x in shapes for T in (2.0, 0.5, 4.0)]
+other_temperatures = each(case, *((*NV, T) for NV in ((3, 4), (2, 6)) for T in (2.0, 0.5, 4.0)))
 
+STUDENT, TEACHER = "student_logits / temperature", "teacher_logits.detach() / temperature"
+KL = "teacher.exp() * (teacher - student)"
 
 TARGETS = Exercise(
-    id="06.2",
-    title="Answer as your teacher does",
-    purpose="the loss that distillation is named for",
-    difficulty=3,
-    minutes=15,
-    signature="my_soft_loss(student_logits, teacher_logits, temperature)",
-    statement=(
-        "Both logits are (N, V). Soften both by T = `temperature` and return T² · KL(teacher ‖ "
-        "student), a mean over the N positions, in nats: KL = Σ teacher · (log teacher − log "
-        "student), a sum over the V choices. Return a tensor of one number, through which a "
-        "gradient reaches the student's logits and none the teacher's. This page has just shown "
-        "why T² stands there."
-    ),
-    hints=(
-        "Divide both logits by T, then log_softmax(-1): two tensors of log-probabilities, (N, V).",
-        "The teacher's probabilities are the exp of its log-probabilities. Multiply them by the "
-        "difference of the logarithms, and sum over the last axis.",
-        "Mean over the positions, times T². Write .detach() behind the teacher's logits.",
-        'Or in one call: F.kl_div(student, teacher, reduction="batchmean", log_target=True), both '
-        "log-probabilities, the student first.",
-        "One position, logits (2, 0) of the student and (0, 0) of the teacher: T = 1 gives 0.434, "
-        "T = 2 gives 4 · 0.120 = 0.480.",
-    ),
+    **written("06.2"),
     solution=soft_loss,
     returns=Number("loss", "nats"),
     library=("course_lib.kernels.distillation:soft_target_loss",),
@@ -67,8 +41,8 @@ TARGETS = Exercise(
          "only after they are multiplied."),
     ),
     stages=(
-        Stage("one position, T = 1", one_position),
-        Stage("several positions, T = 1", several_positions),
+        Stage("one position, T = 1", each(case, (1, 3, 1.0), (1, 5, 1.0))),
+        Stage("several positions, T = 1", each(case, (3, 4, 1.0), (5, 6, 1.0))),
         Stage("equal answers cost nothing", equal_answers),
         Stage("other temperatures", other_temperatures),
     ),
@@ -84,59 +58,45 @@ TARGETS = Exercise(
              "The factor is T; it must be T²: one T from softening each of the two answers."),
         Edit("temperature**2", "temperature**-2",
              "The loss is divided by T². The softened loss is too *small*: multiply."),
-        Edit("temperature**2 * apart", "apart",
-             "T has no effect. Divide both networks' logits by it, and multiply the loss by its "
-             "square.",
-             more=(("student_logits / temperature", "student_logits"),
-                   ("teacher_logits.detach() / temperature", "teacher_logits.detach()"))),
-        Edit("teacher_logits.detach() / temperature", "teacher_logits.detach()",
-             "Only the student's logits are divided by T. Even a student that answers exactly as "
-             "its teacher would then have a loss. Soften both."),
-        Edit("student_logits / temperature", "student_logits",
-             "Only the teacher's logits are divided by T. Even a student that answers exactly as "
-             "its teacher would then have a loss. Soften both."),
-        Edit("student_logits / temperature", "student_logits",
-             "T² is there, but no logits are divided by T. Soften both answers.",
-             more=(("teacher_logits.detach() / temperature", "teacher_logits.detach()"),)),
-        Edit("student_logits / temperature", "student_logits * temperature",
-             "The logits are multiplied by T; that sharpens. Divide by T.",
-             more=(("teacher_logits.detach() / temperature",
-                    "teacher_logits.detach() * temperature"),)),
-        Edit("teacher.exp() * (teacher - student)", "student.exp() * (student - teacher)",
+        Edit("temperature**2 * apart", "apart", "T has no effect. Divide both networks' logits by "
+             "it, and multiply the loss by its square.",
+             more=((STUDENT, "student_logits"), (TEACHER, "teacher_logits.detach()"))),
+        Edit(TEACHER, "teacher_logits.detach()", "Only the student's logits are divided by T. Even "
+             "a student that answers exactly as its teacher would then have a loss. Soften both."),
+        Edit(STUDENT, "student_logits", "Only the teacher's logits are divided by T. Even a "
+             "student that answers exactly as its teacher would then have a loss. Soften both."),
+        Edit(STUDENT, "student_logits", "T² is there, but no logits are divided by T. Soften both "
+             "answers.", more=((TEACHER, "teacher_logits.detach()"),)),
+        Edit(STUDENT, "student_logits * temperature", "The logits are multiplied by T; that "
+             "sharpens. Divide by T.", more=((TEACHER, "teacher_logits.detach() * temperature"),)),
+        Edit(KL, "student.exp() * (student - teacher)",
              "The divergence is the wrong way round: yours weighs by the student's probabilities, "
              "KL(student ‖ teacher). The teacher's come first: Σ teacher · (log teacher − log "
              "student). In F.kl_div the student's *logarithms* are the first argument."),
-        Edit("teacher.exp() * (teacher - student)", "-teacher.exp() * student",
-             "This is the cross-entropy, −Σ teacher · log student. It has the same gradient, but "
-             "it is larger by the teacher's entropy: a perfect student would not reach 0. Subtract "
-             "that entropy: log teacher − log student."),
-        Edit("teacher.exp() * (teacher - student)", "-student.exp() * teacher",
-             "This is −Σ student · log teacher: a cross-entropy, with the roles exchanged. "
-             "Expected Σ teacher · (log teacher − log student)."),
+        Edit(KL, "-teacher.exp() * student", "This is the cross-entropy, −Σ teacher · log student. "
+             "It has the same gradient, but it is larger by the teacher's entropy: a perfect "
+             "student would not reach 0. Subtract that entropy: log teacher − log student."),
+        Edit(KL, "-student.exp() * teacher", "This is −Σ student · log teacher: a cross-entropy, "
+             "with the roles exchanged. Expected Σ teacher · (log teacher − log student)."),
         Edit("(teacher - student)", "(teacher - student.exp())",
              "The student's probabilities stand where their logarithms belong. F.kl_div expects "
              "log-probabilities as its first argument and does not complain: use log_softmax."),
-        Edit("(teacher - student)", "(teacher - student_logits / temperature)",
-             "The student's logits stand where logarithms of probabilities belong. Put log_softmax "
-             "around them."),
+        Edit("(teacher - student)", "(teacher - student_logits / temperature)", "The student's "
+             "logits stand where logarithms of probabilities belong. Put log_softmax around them."),
         Edit("teacher.exp() *", "(teacher == teacher.amax(-1, keepdim=True)) *",
              "Only the teacher's best choice is used, as if it were a label. What the teacher "
              "thinks of the other choices is what distillation is about.",
              more=(("(teacher - student)", "-student"),)),
-        Edit("teacher.exp() * (teacher - student)", "((student_logits - teacher_logits) / "
-             "temperature) ** 2",
-             "This is the squared distance of the logits. It is another loss that is also used; "
-             "here the divergence of the probabilities is wanted."),
-        Edit("teacher.exp() * (teacher - student)", "(teacher.exp() - student.exp()) ** 2",
-             "This is the squared distance of the probabilities; expected their divergence, "
-             "Σ teacher · (log teacher − log student)."),
-        Edit(".sum(-1)  #", ".mean(-1)  #",
-             "The mean runs over all N · V entries. Over the V choices it is a *sum* (that makes "
-             "it a divergence), over the N positions a mean: reduction=\"batchmean\", not "
-             "\"mean\"."),
-        Edit("apart.mean()", "apart.sum()",
-             "This is the sum over the positions; expected their mean, so that long batches weigh "
-             "no more than short ones."),
+        Edit(KL, "((student_logits - teacher_logits) / temperature) ** 2", "This is the squared "
+             "distance of the logits. It is another loss that is also used; here the divergence of "
+             "the probabilities is wanted."),
+        Edit(KL, "(teacher.exp() - student.exp()) ** 2", "This is the squared distance of the "
+             "probabilities; expected their divergence, Σ teacher · (log teacher − log student)."),
+        Edit(".sum(-1)  #", ".mean(-1)  #", "The mean runs over all N · V entries. Over the V "
+             "choices it is a *sum* (that makes it a divergence), over the N positions a mean: "
+             'reduction="batchmean", not "mean".'),
+        Edit("apart.mean()", "apart.sum()", "This is the sum over the positions; expected their "
+             "mean, so that long batches weigh no more than short ones."),
         Edit(".log_softmax(-1)\n    teacher", ".log_softmax(0)\n    teacher",
              "The softmax runs over the positions; it must run over the V choices, the last axis.",
              more=((".log_softmax(-1)\n    apart", ".log_softmax(0)\n    apart"),)),

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.heads import MaskedLMOutput
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -73,22 +73,12 @@ def other_answers(draw: Draw) -> list[Case]:
     return [(s, replace(t, hidden_states=s.hidden_states), *rest) for s, t, *rest in cases]
 
 
-def other_vectors(draw: Draw) -> list[Case]:
-    shapes = (((5, 5), (2, 1)), ((4,), (1,)))
-    return [case(draw, rows, masked, T) for rows, masked in shapes for T in (2.0, 3.0)]
-
-
-def with_padding(draw: Draw) -> list[Case]:
-    return [case(draw, (2, 6), (1, 2)), case(draw, (7, 4, 2), (3, 1, 1), 3.0)]
-
-
-def nothing_masked(draw: Draw) -> list[Case]:
-    return [case(draw, (3, 5), (0, 0), T) for T in (2.0, 3.0)]
+with_padding = each(case, ((2, 6), (1, 2)), ((7, 4, 2), (3, 1, 1), 3.0))
+nothing_masked = each(case, ((3, 5), (0, 0)), ((3, 5), (0, 0), 3.0))
 
 
 def published_weights(draw: Draw) -> list[Case]:
-    student, teacher, real, labels, *_ = case(draw, (7, 4, 2), (3, 1, 1))
-    return [(student, teacher, real, labels, PUBLISHED, 2.0)]
+    return [(*case(draw, (7, 4, 2), (3, 1, 1))[:4], PUBLISHED, 2.0)]
 
 
 def by_rows(x: Tensor, where: Tensor) -> Tensor:
@@ -98,33 +88,7 @@ def by_rows(x: Tensor, where: Tensor) -> Tensor:
 SOFT, COS = "mean_over(kl, real)", "mean_over(1 - cosines, real)"
 MLM = "mean_over(nll, labels != -100)"
 TRIPLE = Exercise(
-    id="06.3",
-    title="Three losses, each at its places",
-    purpose="what DistilBERT learns from",
-    difficulty=3,
-    minutes=20,
-    signature="my_triple_loss(student, teacher, real, labels, weights, temperature)",
-    statement=(
-        "`student` and `teacher` are what two networks computed of one batch: `.logits` (B, T, V) "
-        "and `.hidden_states`, a tuple of (B, T, H), the embeddings first. `real` (B, T) is true "
-        "at real tokens and false at padding; `labels` (B, T) hold the original word where one was "
-        "masked, −100 elsewhere. Return weights[0] · soft + weights[1] · mlm + weights[2] · "
-        "cosine.  \n"
-        "soft: T² · KL(teacher ‖ student) of exercise 06.2, over all real tokens.  \n"
-        "mlm: −log P(original word), at T = 1, over the masked positions; 0 if there are none.  \n"
-        "cosine: 1 − cosine of the two *last* hidden states, over all real tokens.  \n"
-        "Each is a mean over its positions in the whole batch. A gradient must reach the student, "
-        "and none the teacher. You may use `course_lib.kernels.distillation.soft_target_loss`."
-    ),
-    hints=(
-        "x[real] picks the real tokens of (B, T, …) and gives (N, …): pick first, then the loss.",
-        "masked = labels != -100 picks the masked positions in the same way. F.cross_entropy with "
-        'reduction="sum", divided by max(1, how many), is 0 where nothing was masked.',
-        "F.cosine_similarity(a, b, dim=-1) of the two last states, (N, H) each, gives (N,). "
-        "The loss is 1 minus it, averaged.",
-        "The weights stand as they are: nothing is divided by their sum. Write .detach() behind "
-        "what comes from the teacher.",
-    ),
+    **written("06.3"),
     solution=triple_loss,
     helpers=(mean_over,),
     returns=Number("loss", "nats"),
@@ -144,7 +108,9 @@ TRIPLE = Exercise(
     stages=(
         Stage("equal networks: only the masked words", equal_networks),
         Stage("the teacher answers otherwise", other_answers),
-        Stage("its vectors differ too", other_vectors),
+        Stage("its vectors differ too",
+              each(case, *((*shape, T) for shape in (((5, 5), (2, 1)), ((4,), (1,)))
+                           for T in (2.0, 3.0)))),
         Stage("rows with padding", with_padding),
         Stage("nothing was masked", nothing_masked),
         Stage("the published weights: 5, 2 and 1", published_weights),
@@ -230,9 +196,8 @@ TRIPLE = Exercise(
         Edit("student.hidden_states[-1]", "student.hidden_states[-2]", "The last layer but one is "
              "compared. Hidden states begin with the embeddings, so the last layer is [-1].",
              more=(("teacher.hidden_states[-1]", "teacher.hidden_states[-2]"),)),
-        Edit("F.cosine_similarity(last, taught, dim=-1)",
-             "sum(F.cosine_similarity(*x, dim=-1) for x in zip(student.hidden_states, "
-             "teacher.hidden_states)) / len(student.hidden_states)",
+        Edit("F.cosine_similarity(last, taught, dim=-1)", "sum(F.cosine_similarity(*x, dim=-1) for "
+             "x in zip(student.hidden_states, teacher.hidden_states)) / len(student.hidden_states)",
              "The cosine is averaged over all hidden states. DistilBERT compares the last layer "
              "only; comparing layer by layer is TinyBERT's idea."),
         Edit(COS, "(1 - F.cosine_similarity(last, taught)).mean()", "The cosine runs over the "

@@ -151,15 +151,14 @@ def _table(shown: Sequence[Softened]) -> str:
     """A line a word, a column a temperature."""
     heads = [f"T = {one.temperature:g}" for one in shown]
     lines = [f"{'':<22}" + "".join(f"{head:>9}" for head in heads)]
-    for i, word in enumerate(shown[0].words):
-        cells = "".join(f"{_percent(one.probabilities[i]):>9}" for one in shown)
+    for i, word in enumerate(_rows(shown[0])):
+        cells = "".join(f"{_percent([*one.probabilities, one.rest][i]):>9}" for one in shown)
         lines.append(f"{_named(word, shown[0].truth):<22}{cells}")
-    lines.append(f"{REST:<22}" + "".join(f"{_percent(one.rest):>9}" for one in shown))
     return "\n".join(lines)
 
 
 def _named(word: str, truth: str | None) -> str:
-    short = word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"
+    short = word if len(word) <= LETTERS or word == REST else word[: LETTERS - 1] + "…"
     return f"{short} (true)" if word == truth else short
 
 
@@ -169,44 +168,52 @@ def _named(word: str, truth: str | None) -> str:
 def temperature_picture(one: Softened) -> Html:
     """The bars at one temperature, and a sentence below."""
     said = _said(one)
-    head = (
-        f'<text x="{LEFT}" y="20" font-weight="700" font-size="14">T = {one.temperature:g}</text>'
-    )
-    bars = _names(one) + _bars(one, LEFT, 480)
-    drawing = svg_drawing(720, _height(one), _HATCH + head + bars, said)
     words = f'<p style="margin:6px 0 0">{escape(said)}</p>'
-    return Html(card(drawing + words, "temperature"), f"{_table([one])}\n{said}")
+    return Html(
+        card(temperature_panels([one], 720) + words, "temperature"), f"{_table([one])}\n{said}"
+    )
 
 
 def temperature_print(shown: Sequence[Softened]) -> Html:
     """Several temperatures side by side, for a page without a kernel."""
-    panel = (740 - LEFT) // len(shown)
-    parts = [_names(shown[0])]
-    for k, one in enumerate(shown):
-        x = LEFT + k * panel
-        parts.append(
-            f'<text x="{x}" y="20" font-weight="700" font-size="14">T = {one.temperature:g}</text>'
-        )
-        parts.append(_bars(one, x, panel - 62))
     said = [_said(one) for one in shown]
-    drawing = svg_drawing(740, _height(shown[0]), _HATCH + "".join(parts), " ".join(said))
     words = "".join(f'<p style="margin:4px 0 0">{escape(line)}</p>' for line in said)
-    html = card(svg_image(drawing, " ".join(said)) + words, "temperature", 780)
-    return Html(html, "\n".join([_table(shown), *said]))
+    drawing = svg_image(temperature_panels(shown), " ".join(said))
+    return Html(card(drawing + words, "temperature", 780), "\n".join([_table(shown), *said]))
+
+
+def temperature_panels(
+    shown: Sequence[Softened], wide: int = 740, titles: Sequence[str] = ()
+) -> str:
+    """SVG: a panel of bars for each, the words to the left of the first; titles: else "T = …"."""
+    panel = (wide - LEFT) // len(shown)
+    parts = [_HATCH, _names(shown[0])]
+    for k, one in enumerate(shown):
+        x, title = LEFT + k * panel, titles[k] if titles else f"T = {one.temperature:g}"
+        parts.append(
+            f'<text x="{x}" y="20" font-weight="700" font-size="14">{escape(title)}</text>'
+        )
+        parts.append(_bars(one, x, panel - (62 if len(shown) > 1 else 82)))
+    return svg_drawing(wide, _height(shown[0]), "".join(parts), " ".join(map(_said, shown)))
 
 
 def _height(one: Softened) -> int:
-    return TOP + ROW * (len(one.words) + 1) + 6
+    return TOP + ROW * len(_rows(one)) + 6
+
+
+def _rows(one: Softened) -> list[str]:
+    """The words, and what is left of the vocabulary."""
+    return [*one.words, REST] if one.size > len(one.words) else one.words
 
 
 def _names(one: Softened) -> str:
     """The words, to the left of the bars; the true one says so."""
     parts = []
-    for i, word in enumerate([*one.words, REST]):
+    for i, word in enumerate(_rows(one)):
         rest = i == len(one.words)
         look = 'fill="#555" font-style="italic"' if rest else 'font-family="ui-monospace,monospace"'
         bold = ' font-weight="700"' if not rest and word == one.truth else ""
-        said = REST if rest else _named(word, one.truth)
+        said = _named(word, one.truth)
         parts.append(
             f'<text x="{LEFT - 8}" y="{TOP + ROW * i + 15}" text-anchor="end" {look}{bold}>'
             f"{escape(said)}</text>"
@@ -217,7 +224,7 @@ def _names(one: Softened) -> str:
 def _bars(one: Softened, x: float, longest: float) -> str:
     """A bar a word from x on; 100% is `longest` pixels. Shape says what colour says."""
     parts = []
-    for i, probability in enumerate([*one.probabilities, one.rest]):
+    for i, probability in enumerate([*one.probabilities, one.rest][: len(_rows(one))]):
         if i == len(one.words):
             look = 'fill="#f4f4f4" stroke="#555" stroke-dasharray="4 3"'
         elif one.words[i] == one.truth:
@@ -225,9 +232,10 @@ def _bars(one: Softened, x: float, longest: float) -> str:
         else:
             look = f'fill="{BLUE}"'
         y, wide = TOP + ROW * i, max(longest * probability, 1)
+        said = _percent(probability) if one.temperature else f"{probability:.0%}"  # 0: a label
         parts.append(
             f'<rect x="{x}" y="{y + 2}" width="{wide:.1f}" height="{ROW - 8}" {look}/>'
-            f'<text x="{x + wide + 6:.1f}" y="{y + 15}">{escape(_percent(probability))}</text>'
+            f'<text x="{x + wide + 6:.1f}" y="{y + 15}">{escape(said)}</text>'
         )
-    axis = f'<path d="M{x} {TOP - 4}V{TOP + ROW * (len(one.words) + 1)}" stroke="#1a1a1a"/>'
+    axis = f'<path d="M{x} {TOP - 4}V{_height(one) - 6}" stroke="#1a1a1a"/>'
     return "".join(parts) + axis

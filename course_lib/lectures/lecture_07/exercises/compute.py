@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from course_lib.files import data_path
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Table
 
 Row = Mapping[str, float]  # "score", "compute" and, where known, "steps"
@@ -56,13 +56,14 @@ def compute_shares(model: str, rows: Rows) -> dict[str, float]:
 # ---------------------------------------------------------------- cases
 
 
-def table(draw: Draw, gaps: Sequence[float], model: str = "ELECTRA-400K") -> Case:
-    """The model, and a rival for each gap: how many points it scores more. BERT-large is there."""
+def table(draw: Draw, *gaps: float) -> Case:
+    """ELECTRA-400K, and a rival for each gap: the points it scores more. BERT-large is there."""
+    model = "ELECTRA-400K"
     others = [name for name in NAMES.values() if name not in ("BERT-large", model)]
     names = ["BERT-large", *draw.python.sample(others, len(gaps) - 1)]
-    gaps = draw.python.sample(gaps, len(gaps))
+    shuffled = draw.python.sample(gaps, len(gaps))
     score = draw.integer(850, 890) / 10
-    rows = {name: a_row(draw, score + gap) for name, gap in zip(names, gaps, strict=True)}
+    rows = {name: a_row(draw, score + gap) for name, gap in zip(names, shuffled, strict=True)}
     rows[model] = a_row(draw, score)
     order = draw.python.sample(list(rows), len(rows))
     return model, {name: rows[name] for name in order}
@@ -76,22 +77,6 @@ def a_row(draw: Draw, score: float) -> dict[str, float]:
 CLEAR, SMALL, AHEAD = -2.1, -0.1, 1.9  # how far a rival is ahead; none near the margin
 
 
-def beaten(draw: Draw) -> list[Case]:
-    return [table(draw, (CLEAR,)), table(draw, (CLEAR, -3.4)), table(draw, (-1.2, SMALL, CLEAR))]
-
-
-def ahead(draw: Draw) -> list[Case]:
-    return [table(draw, (CLEAR, AHEAD, -3.4)), table(draw, (AHEAD, 0.9, CLEAR, SMALL))]
-
-
-def level(draw: Draw) -> list[Case]:
-    return [table(draw, (0.1, 0.2, AHEAD, CLEAR)), table(draw, (0.2, SMALL, -0.2, 0.6, CLEAR))]
-
-
-def everything(draw: Draw) -> list[Case]:
-    return [table(draw, (0.1, 0.2, SMALL, AHEAD, 0.7, CLEAR)) for _ in range(4)]
-
-
 def as_printed(_draw: Draw) -> list[Case]:
     models = ("ELECTRA-400K", "ELECTRA-base", "ELECTRA-1.75M")
     return [(model, printed_rows()) for model in models]
@@ -101,38 +86,17 @@ VALUE = 'mine["compute"] / row["compute"]'
 REACHED = 'mine["score"] >= row["score"] - LEVEL'
 
 COMPUTE = Exercise(
-    id="07.6",
-    title="A quarter of whose compute?",
-    purpose="to read a claim of efficiency with its denominator",
-    difficulty=2,
-    minutes=10,
-    signature="my_shares(model, rows)",
-    statement=(
-        '"The same quality for a quarter of the compute" names no rival. `rows` maps a model to '
-        'its row: `row["score"]` (GLUE, development sets), `row["compute"]` (FLOPs of '
-        'pre-training) and, in some tables, `row["steps"]`. Return a dictionary with every *other* '
-        "model that `model` reaches, and the fraction of that model's compute that `model` used. "
-        f"To reach means to score at least as much, or less by at most {LEVEL} points. All stages "
-        "but the last draw their numbers at random; the last is ELECTRA's Tables 1 and 2. When it "
-        "passes, import `printed_rows` from "
-        '`course_lib.lectures.lecture_07.exercises.compute` and look at `my_shares("ELECTRA-400K", '
-        "printed_rows())`: against whom is it a quarter, and what does it say about BERT-large?"
-    ),
-    hints=(
-        'mine = rows[model] is the row of the model; mine["compute"] stands above the line.',
-        "One loop over rows.items(), with two conditions: another model, and one that is reached.",
-        f'It is reached if mine["score"] >= row["score"] - {LEVEL}.',
-        "The tables: ELECTRA-400K scores 89.0 with 7.1e20 FLOPs, RoBERTa-500K 88.9 with 3.2e21: "
-        "0.22. BERT-large scores 84.0 with 1.9e20: reached too, with 3.7 times its compute.",
-    ),
+    **written("07.6"),
     solution=compute_shares,
     returns=Table("dictionary"),
     see="printed_rows of this exercise's file gives the rows of the last stage",
     stages=(
-        Stage("all rivals are beaten", beaten),
-        Stage("some rivals are ahead", ahead),
-        Stage("rivals a little ahead count as level", level),
-        Stage("six drawn rivals", everything),
+        Stage("all rivals are beaten", each(table, (CLEAR,), (CLEAR, -3.4), (-1.2, SMALL, CLEAR))),
+        Stage("some rivals are ahead",
+              each(table, (CLEAR, AHEAD, -3.4), (AHEAD, 0.9, CLEAR, SMALL))),
+        Stage("rivals a little ahead count as level",
+              each(table, (0.1, 0.2, AHEAD, CLEAR), (0.2, SMALL, -0.2, 0.6, CLEAR))),
+        Stage("six drawn rivals", each(table, *[(0.1, 0.2, SMALL, AHEAD, 0.7, CLEAR)] * 4)),
         Stage("ELECTRA's Tables 1 and 2", as_printed),
     ),
     mistakes=(

@@ -3,7 +3,7 @@ positions, V words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,7 +11,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.teaching.exercises.drawing import from_torch
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Exact, Items, Numbers, Wrong
 
 
@@ -33,22 +42,15 @@ ANY = (-2.6, -1.7, -0.9, -0.2, 0.5, 1.4)
 IDS = Numbers("ids", shape="B T", kind="int")
 
 
-def certain(*sizes: tuple[int, int, int, int], left: bool = False) -> Callable[[Draw], list[Case]]:
-    """sizes: B, T, N, V. One word a position is as good as certain, and not the one that stands
-    there. left: the first of the selected positions shows its own word instead of [MASK]."""
-
-    def cases(draw: Draw) -> list[Case]:
-        made = []
-        for B, T, N, V in sizes:
-            ids = draw.ids(5, V - 1, B, T)
-            at = torch.randperm(B * T, generator=draw.torch)[:N].sort().values
-            flat = ids.view(-1)
-            words = 5 + (flat[at] - 5 + draw.ids(1, V - 6, N)) % (V - 5)
-            flat[at[1:] if left else at] = MASK
-            made.append((ids, at, (60.0 * F.one_hot(words, V).double()).requires_grad_()))
-        return made
-
-    return cases
+def certain(draw: Draw, B: int, T: int, N: int, V: int, left: bool = False) -> Case:
+    """One word a position is as good as certain, and not the one that stands there. left: the
+    first of the selected positions shows its own word instead of [MASK]."""
+    ids = draw.ids(5, V - 1, B, T)
+    at = torch.randperm(B * T, generator=draw.torch)[:N].sort().values
+    flat = ids.view(-1)
+    words = 5 + (flat[at] - 5 + draw.ids(1, V - 6, N)) % (V - 5)
+    flat[at[1:] if left else at] = MASK
+    return ids, at, (60.0 * F.one_hot(words, V).double()).requires_grad_()
 
 
 def ladder(draw: Draw, steps: Sequence[float]) -> Tensor:
@@ -58,18 +60,14 @@ def ladder(draw: Draw, steps: Sequence[float]) -> Tensor:
     return torch.tensor(logits, dtype=torch.float64)
 
 
-def spread(steps: Sequence[float], N: int, T: int) -> Callable[[Draw], list[Case]]:
+def spread(draw: Draw, steps: Sequence[float], N: int) -> Case:
     """The first N positions of one text are selected; odd ones have one distribution and even ones
     another."""
-
-    def cases(draw: Draw) -> list[Case]:
-        two = torch.stack([ladder(draw, steps), ladder(draw, steps)])
-        while bool(two[0].argmax() == two[1].argmax()):
-            two[1] = ladder(draw, steps)
-        ids = torch.where(torch.arange(T) < N, MASK, 5)[None]
-        return [(ids, torch.arange(N), two.repeat(N // 2, 1).requires_grad_())]
-
-    return cases
+    two = torch.stack([ladder(draw, steps), ladder(draw, steps)])
+    while bool(two[0].argmax() == two[1].argmax()):
+        two[1] = ladder(draw, steps)
+    ids = torch.where(torch.arange(N + 8) < N, MASK, 5)[None]
+    return ids, torch.arange(N), two.repeat(N // 2, 1).requires_grad_()
 
 
 def text(function: Answer, ids: Tensor, at: Tensor, logits: Tensor) -> Tensor:
@@ -124,6 +122,7 @@ EACH = (
 DRAWN = Numbers("fraction of draws of each word at even and at odd positions", tol=0.035)
 
 SEVERAL = ((3, 7, 6, 20), (2, 9, 5, 30))
+several, few = each(certain, *SEVERAL), each(spread, (POSITIVE, 32))
 P, DRAW, PUT = (
     "logits.detach().softmax(dim=-1)", "torch.multinomial(p, 1).squeeze(1)",
     "filled[predict_at] = words",
@@ -131,28 +130,7 @@ P, DRAW, PUT = (
 RAW = "A logit is not a probability: exponentiate and normalise, with softmax."
 
 CORRUPTING = Exercise(
-    id="07.2",
-    title="Corrupt a text",
-    purpose="the one step between the two networks",
-    difficulty=3,
-    minutes=12,
-    signature="my_corrupt(input_ids, predict_at, logits)",
-    statement=(
-        "The generator predicts at N selected positions. `input_ids` (B, T) is what it read; "
-        "`predict_at` (N,) counts through the batch: position t of row b is the number b·T + t; "
-        "`logits` (N, V) are its logits. Draw *one word* for each position, from the generator's "
-        "distribution, and put it in. Return the new ids, (B, T). A selected position usually "
-        "shows `[MASK]`, but not always. All other tokens stay, `input_ids` itself is not changed, "
-        "and no gradient may flow through the draw. Use torch's own random numbers, unseeded."
-    ),
-    hints=(
-        "Three steps: probabilities, draws, putting in. logits.softmax(dim=-1) are the "
-        "probabilities.",
-        "torch.multinomial(p, 1) draws one word a row; its shape is (N, 1): squeeze(1).",
-        "input_ids.flatten() counts as predict_at does. Make a copy with clone(), then "
-        "copy[predict_at] = words.",
-        "view_as(input_ids) gives the rows back. Ids are whole numbers and carry no gradient.",
-    ),
+    **written("07.2"),
     solution=corrupt,
     returns=IDS,
     library=(
@@ -175,16 +153,17 @@ CORRUPTING = Exercise(
          "torch.no_grad(), or from logits.detach()."),
     ),
     stages=(
-        Stage("one text: each position is drawn, and anew at each call", spread(POSITIVE, 32, 40),
+        Stage("one text: each position is drawn, and anew at each call", few,
               each_anew, EACH),
-        Stage("words come as often as their probability says", spread(POSITIVE, POSITIONS,
-              POSITIONS + 40), frequencies, DRAWN),
-        Stage("logits below zero too", spread(ANY, POSITIONS, POSITIONS + 40), frequencies, DRAWN),
-        Stage("all other tokens stay", certain(*SEVERAL), elsewhere,
+        Stage("words come as often as their probability says",
+              each(spread, (POSITIVE, POSITIONS)), frequencies, DRAWN),
+        Stage("logits below zero too", each(spread, (ANY, POSITIONS)), frequencies, DRAWN),
+        Stage("all other tokens stay", several, elsewhere,
               Numbers("ids at positions that were not selected", kind="int")),
-        Stage("where the words go, several texts", certain(*SEVERAL), text),
-        Stage("a selected position that shows its own word", certain(*SEVERAL, left=True), text),
-        from_torch(spread(POSITIVE, 32, 40)),
+        Stage("where the words go, several texts", several, text),
+        Stage("a selected position that shows its own word",
+              each(certain, *((*sizes, True) for sizes in SEVERAL)), text),
+        from_torch(few),
     ),
     mistakes=(
         Edit(DRAW, "p.argmax(-1)", "You always put in the likeliest word. Then every text is "
@@ -218,11 +197,10 @@ CORRUPTING = Exercise(
         Edit(P, "logits.detach()[:1].softmax(-1).expand_as(logits)", "Every position is filled "
              "from the distribution of the first one. Each position has a distribution of its own, "
              "a row of the logits."),
-        Edit(PUT, "filled.view_as(input_ids)[predict_at % len(input_ids), "
-             "predict_at // len(input_ids)] = words",
-             "predict_at is taken apart the wrong way round, with B where T belongs. It counts "
-             "along the rows: position t of row b is b·T + t, so the row is at // T and the column "
-             "at % T."),
+        Edit(PUT, "filled.view_as(input_ids)[predict_at % len(input_ids), predict_at // "
+             "len(input_ids)] = words", "predict_at is taken apart the wrong way round, with B "
+             "where T belongs. It counts along the rows: position t of row b is b·T + t, so the "
+             "row is at // T and the column at % T."),
         Edit(PUT, "filled.view_as(input_ids)[0, predict_at % input_ids.shape[1]] = words",
              "All words land in the first row. predict_at counts through the whole batch, b·T + t: "
              "flatten the ids, or take at // T as the row."),
@@ -241,8 +219,7 @@ CORRUPTING = Exercise(
              "The words arrive at the right positions in another order: the i-th row of the logits "
              "belongs to the i-th number in predict_at."),
         Edit("filled = input_ids.flatten().clone()",
-             "filled = torch.full((input_ids.numel(),), MASK)",
-             "Only the drawn words are in your result; all other tokens of the text stay. Start "
-             "from a copy of input_ids."),
+             "filled = torch.full((input_ids.numel(),), MASK)", "Only the drawn words are in your "
+             "result; all other tokens of the text stay. Start from a copy of input_ids."),
     ),
 )  # fmt: skip

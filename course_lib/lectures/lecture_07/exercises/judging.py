@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -32,10 +32,6 @@ def case(draw: Draw, lengths: Sequence[int], replaced: Sequence[int]) -> Case:
     return (2 * draw.normal(B, T)).requires_grad_(), labels, real
 
 
-def drawn(*shapes: tuple[Sequence[int], Sequence[int]]) -> Callable[[Draw], list[Case]]:
-    return lambda draw: [case(draw, *shape) for shape in shapes]
-
-
 def very_large(draw: Draw) -> list[Case]:
     """A very sure discriminator: a sigmoid rounds to 0 or 1, and its logarithm is lost."""
     logits, labels, real = case(draw, (9, 6), (3, 2))
@@ -51,26 +47,7 @@ SIGMOID_FIRST = (
 )
 
 JUDGING = Exercise(
-    id="07.3",
-    title="The discriminator's loss",
-    purpose="a question about every token, and none about padding",
-    difficulty=2,
-    minutes=10,
-    signature="my_judge_loss(logits, labels, attention_mask)",
-    statement=(
-        "All three are (B, T). `logits` holds one logit a token, above zero for *replaced*: "
-        "P(replaced) is its sigmoid. `labels` are 1 for replaced and 0 for original. "
-        "`attention_mask` is 1 for real tokens and 0 for padding. Return the mean of −log P(true "
-        "label) over all real tokens of the batch, in nats, as a tensor that a gradient can flow "
-        "from. Logits can be very large."
-    ),
-    hints=(
-        "A tensor of True and False picks: logits[attention_mask.bool()] has one axis, the real "
-        "tokens.",
-        "F.binary_cross_entropy_with_logits(logits, targets) does sigmoid, logarithm and mean.",
-        "It wants the targets as floating-point numbers: labels[real].to(logits.dtype).",
-        "A logit of 0 is a guess: it costs ln 2 = 0.693, whatever the label.",
-    ),
+    **written("07.3"),
     solution=judge_loss,
     returns=Number("loss", "nats"),
     see="course_lib.objectives.replaced_tokens.replaced_token_loss (only_masked asks 15% instead)",
@@ -82,11 +59,11 @@ JUDGING = Exercise(
          "index. Make them True and False first: attention_mask.bool()."),
     ),
     stages=(
-        Stage("one token, replaced; one, original", drawn(((1,), (1,)), ((1,), (0,)))),
-        Stage("one text", drawn(((8,), (2,)), ((13,), (3,)))),
-        Stage("texts of different lengths", drawn(((7, 4), (2, 1)), ((9, 3, 12), (2, 1, 4)))),
+        Stage("one token, replaced; one, original", each(case, ((1,), (1,)), ((1,), (0,)))),
+        Stage("one text", each(case, ((8,), (2,)), ((13,), (3,)))),
+        Stage("texts of different lengths", each(case, ((7, 4), (2, 1)), ((9, 3, 12), (2, 1, 4)))),
         Stage("very large logits", very_large),
-        Stage("a text in which nothing was replaced", drawn(((6, 10), (0, 3)))),
+        Stage("a text in which nothing was replaced", each(case, ((6, 10), (0, 3)))),
     ),
     gradient=("logits",),
     infinite=f"Your loss is not a finite number. {SIGMOID_FIRST}",
@@ -95,10 +72,9 @@ JUDGING = Exercise(
              "leave it out, of the sum and of the count."),
         Edit(MEAN, "losses[real].sum() / losses.numel()", "The padding is left out of the sum, but "
              "the sum is divided by all B·T positions. Divide by the number of real tokens."),
-        Edit(WITH, "F.binary_cross_entropy_with_logits(logits * real,",
-             "The logits of the padding are set to zero and averaged in. A logit of zero is no "
-             "answer: it costs ln 2 = 0.69. Leave these positions out.",
-             more=((MEAN, "losses.mean()"),)),
+        Edit(WITH, "F.binary_cross_entropy_with_logits(logits * real,", "The logits of the padding "
+             "are set to zero and averaged in. A logit of zero is no answer: it costs ln 2 = 0.69. "
+             "Leave these positions out.", more=((MEAN, "losses.mean()"),)),
         Edit(MEAN, "losses[real & labels.bool()].mean()", "The loss runs over the replaced tokens "
              "only. Then answering 'replaced' everywhere would be free. It runs over all real "
              "tokens, original ones too: that is what ELECTRA gains."),

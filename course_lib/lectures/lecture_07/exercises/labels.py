@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -52,22 +52,6 @@ def case(draw: Draw, *texts: tuple[int, Fates]) -> Case:
     return tuple(torch.tensor(ids) for ids in zip(*padded, strict=True))
 
 
-def misses(draw: Draw) -> list[Case]:
-    return [case(draw, (length, (n, 0, 0, 0))) for length, n in ((8, 2), (11, 3))]
-
-
-def hits(draw: Draw) -> list[Case]:
-    return [case(draw, (8, (1, 1, 0, 0))), case(draw, (14, (3, 2, 0, 0)))]
-
-
-def batch(draw: Draw) -> list[Case]:
-    return [case(draw, (12, (2, 2, 0, 0)), (8, (2, 1, 0, 0))) for _ in range(3)]
-
-
-def left_in_place(draw: Draw) -> list[Case]:
-    return [case(draw, (14, (2, 2, 2, 1)), (16, (3, 1, 2, 2))) for _ in range(2)]
-
-
 @dataclass(frozen=True)
 class ZerosAndOnes(Numbers):
     """True and False are taken for 1 and 0."""
@@ -79,36 +63,20 @@ class ZerosAndOnes(Numbers):
 RULE = "(corrupted_ids != original_ids).long()"
 
 LABELS = Exercise(
-    id="07.1",
-    title="Which tokens were replaced?",
-    purpose="what the discriminator is asked, exactly",
-    difficulty=1,
-    minutes=8,
-    signature="my_labels(original_ids, masked_ids, corrupted_ids)",
-    statement=(
-        "By hand first. The text is *the gardener waters the roses*. `gardener` and `roses` are "
-        "masked; the generator draws `nurse` and `roses`. Write a label under each of the five "
-        "words: 1 for replaced, 0 for original.  \n"
-        "Then as a function, for ids of shape (B, T): `original_ids`, `masked_ids` (what the "
-        "generator read) and `corrupted_ids` (what the discriminator reads). Return the labels, a "
-        "tensor of shape (B, T). Not all three inputs are needed."
-    ),
-    hints=(
-        "By hand: 0 1 0 0 0. The generator drew `roses`, and `roses` is what stood there.",
-        "The question is about the text: does another word stand here now? It is not: was this "
-        "position masked?",
-        "Two tensors of one shape are compared position by position: a != b.",
-        "(…).long() turns True and False into 1 and 0.",
-    ),
+    **written("07.1"),
     solution=labels,
     returns=ZerosAndOnes("labels", shape="B T"),
     see="course_lib.objectives.replaced_tokens.replaced_labels (it has the true words of the "
     "selected positions only, and begins with zeros everywhere)",
     stages=(
-        Stage("one text, every drawn word is wrong", misses),
-        Stage("the generator draws a true word", hits),
-        Stage("several texts with padding", batch),
-        Stage("selected positions whose word was left in place", left_in_place),
+        Stage("one text, every drawn word is wrong",
+              each(case, [(8, (2, 0, 0, 0))], [(11, (3, 0, 0, 0))])),
+        Stage("the generator draws a true word",
+              each(case, [(8, (1, 1, 0, 0))], [(14, (3, 2, 0, 0))])),
+        Stage("several texts with padding",
+              each(case, *[((12, (2, 2, 0, 0)), (8, (2, 1, 0, 0)))] * 3)),
+        Stage("selected positions whose word was left in place",
+              each(case, *[((14, (2, 2, 2, 1)), (16, (3, 1, 2, 2)))] * 2)),
     ),
     mistakes=(
         Edit("corrupted_ids != original_ids", "masked_ids != original_ids",
@@ -117,10 +85,9 @@ LABELS = Exercise(
         Edit("corrupted_ids != original_ids", "corrupted_ids != masked_ids",
              "The corrupted text is compared with the masked one. That asks whether a [MASK] was "
              "filled, and it always is. Compare with the original."),
-        Edit("corrupted_ids != original_ids", "corrupted_ids == original_ids",
-             "Your labels are the wrong way round: 1 for original. That is how the paper writes "
-             "its discriminator, D = P(original). Here, as in the released code, 1 means "
-             "replaced."),
+        Edit("corrupted_ids != original_ids", "corrupted_ids == original_ids", "Your labels are "
+             "the wrong way round: 1 for original. That is how the paper writes its discriminator, "
+             "D = P(original). Here, as in the released code, 1 means replaced."),
         Edit(RULE, "((corrupted_ids == original_ids) & (masked_ids != original_ids)).long()",
              "You label the positions where the generator found the true word. Those are the ones "
              "that count as original: label those where it drew another word."),
@@ -134,9 +101,8 @@ LABELS = Exercise(
         Edit(RULE, f"{RULE}[masked_ids != original_ids]",
              "Your labels are those of the masked positions only. The discriminator judges every "
              "token: (B, T), with 0 wherever nothing changed."),
-        Edit(RULE, "torch.where(corrupted_ids != original_ids, corrupted_ids, 0)",
-             "Where a word was replaced you return its id. The discriminator answers yes or no: "
-             "1."),
+        Edit(RULE, "torch.where(corrupted_ids != original_ids, corrupted_ids, 0)", "Where a word "
+             "was replaced you return its id. The discriminator answers yes or no: 1."),
         Edit(RULE, "torch.where(corrupted_ids != original_ids, original_ids, 0)",
              "Where a word was replaced you return the true word, as the generator's target. The "
              "discriminator does not name the word, it only says whether one was replaced: 1."),

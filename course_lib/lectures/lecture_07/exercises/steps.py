@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from course_lib.config import BertConfig, encoder_flops, published
 from course_lib.family.electra import GENERATOR_SIZE, ElectraConfig
 from course_lib.kernels.masking import count_to_predict
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, omitted
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    omitted,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -39,16 +48,12 @@ class Blocks:
         return encoder_flops(config, self.T)
 
 
-def drawn(many: int, wide: bool = False) -> Callable[[Draw], list[Case]]:
+def case(draw: Draw, wide: bool = False) -> Case:
     """wide: the generator is as wide as the discriminator."""
-
-    def one(draw: Draw) -> Case:
-        T, g = draw.integer(20, 60), draw.integer(3, 9)
-        H = g if wide else g * draw.integer(2, 5)
-        k = draw.integer(2, T // 3)
-        return Blocks(T, draw.integer(2, 6)), T, H, draw.integer(100, 900), k, g
-
-    return lambda draw: [one(draw) for _ in range(many)]
+    T, g = draw.integer(20, 60), draw.integer(3, 9)
+    H = g if wide else g * draw.integer(2, 5)
+    k = draw.integer(2, T // 3)
+    return Blocks(T, draw.integer(2, 6)), T, H, draw.integer(100, 900), k, g
 
 
 def published_step(size: str, T: int, rate: float) -> Case:
@@ -57,10 +62,6 @@ def published_step(size: str, T: int, rate: float) -> Case:
     width = round(c.hidden_size * GENERATOR_SIZE[size])
     blocks = Blocks(T, c.num_layers)
     return blocks, T, c.hidden_size, c.vocab_size, count_to_predict(T, rate), width
-
-
-def base_and_large(_draw: Draw) -> list[Case]:
-    return [published_step("base", 512, 0.15), published_step("large", 512, 0.25)]
 
 
 BERT_HEAD, PROJECTION = "2 * k * (H * H + H * V)", "2 * T * H * g"
@@ -73,40 +74,16 @@ def passes(many: int, say: str) -> Edit:
 
 
 STEPS = Exercise(
-    id="07.5",
-    title="What a step costs",
-    purpose="two networks instead of one: by how much is a step dearer?",
-    difficulty=3,
-    minutes=15,
-    signature="my_step(blocks, T, H, V, k, g)",
-    statement=(
-        "Count the FLOPs of *one training step on one text*, for BERT and for an ELECTRA whose "
-        "discriminator has BERT's size. Return two whole numbers, BERT's and ELECTRA's. A "
-        "multiply-add is two FLOPs; the backward pass costs twice the forward pass.  \n"
-        "`blocks(width)` is what all blocks compute forward for the T tokens, at that width (it is "
-        "the course's `encoder_flops`). A *vocabulary head* leads from its network's width to H, "
-        "then to V words, at the k masked positions only. BERT has one at width H. ELECTRA has the "
-        "generator: one layer H to g at every token, since both share embeddings of width H (count "
-        "it also where g = H, though none is needed there), blocks of width g and a vocabulary "
-        "head; and the discriminator: blocks of width H, and at every token a layer H to H and one "
-        "H to 1. Leave out biases, norms, and drawing the words."
-    ),
-    hints=(
-        "A layer from m to n at p positions has p·m·n multiply-adds, so 2·p·m·n FLOPs.",
-        "BERT forward: blocks(H) + 2·k·(H·H + H·V). A step is three times that.",
-        "ELECTRA forward is a sum of five: projection, blocks(g), the generator's head; blocks(H), "
-        "the discriminator's head.",
-        "With T=2, H=4, V=10, k=1, g=2, blocks(4)=500 and blocks(2)=150: BERT 3 · 612 = 1836, "
-        "ELECTRA 3 · (32 + 150 + 96 + 500 + 80) = 2574.",
-    ),
+    **written("07.5"),
     solution=training_step,
     returns=(Number("BERT's FLOPs", tol=1e-9), Number("ELECTRA's FLOPs", tol=1e-9)),
     see="course_lib.train.flops.step_flops counts the FLOPs of a model's step while it runs",
     stages=(
-        Stage("BERT's step", drawn(3), only=("BERT's FLOPs",)),
-        Stage("a generator as wide as the discriminator", drawn(2, wide=True)),
-        Stage("a smaller generator", drawn(3)),
-        Stage("ELECTRA-base and -large, 512 tokens", base_and_large),
+        Stage("BERT's step", each(case, (), (), ()), only=("BERT's FLOPs",)),
+        Stage("a generator as wide as the discriminator", each(case, (True,), (True,))),
+        Stage("a smaller generator", each(case, (), (), ())),
+        Stage("ELECTRA-base and -large, 512 tokens",
+              lambda _: [published_step("base", 512, 0.15), published_step("large", 512, 0.25)]),
     ),
     mistakes=(
         passes(1, "Only the forward pass was counted. A training step goes back as well, at twice "

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import log
 
 from course_lib.config import published
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -19,48 +18,23 @@ def at_the_start(V: int, weight: float) -> tuple[float, float]:
     return total, weight * disc / total
 
 
-def drawn(*weights: float) -> Callable[[Draw], list[Case]]:
-    def cases(draw: Draw) -> list[Case]:
-        some = weights or [draw.integer(2, 79) + 0.5 for _ in range(6)]
-        return [(draw.integer(50, 60_000), weight) for weight in some]
-
-    return cases
-
-
-def as_published(_draw: Draw) -> list[Case]:
-    return [(published("bert", "base").vocab_size, 50.0)]
+def case(draw: Draw, weight: float | None = None) -> Case:
+    return draw.integer(50, 60_000), weight or draw.integer(2, 79) + 0.5
 
 
 TOTAL, FRACTION = "mlm + weight * disc", "weight * disc / total"
 OF_TWO = "weight * disc / (mlm + weight * disc)"
 
 WEIGHING = Exercise(
-    id="07.4",
-    title="Where λ belongs",
-    purpose="to see which network a weight of 50 serves",
-    difficulty=2,
-    minutes=8,
-    signature="my_start(V, weight)",
-    statement=(
-        "ELECTRA minimises one number, made of two mean losses: the generator's, and `weight` "
-        "(λ) times the discriminator's. Before any training neither network knows anything: the "
-        "generator gives each of `V` words the same probability, the discriminator gives both of "
-        "its answers the same probability. Return two numbers: the total loss at that moment, in "
-        "nats, and the fraction of it, from 0 to 1, that is the discriminator's term."
-    ),
-    hints=(
-        "A loss is −ln P(the right answer). What is P for one of V equal chances? For one of two?",
-        "ln V and ln 2. math.log is the natural logarithm.",
-        "total = ln V + λ · ln 2; the fraction is λ · ln 2 divided by the total.",
-        "V = 8 and λ = 3: 3 ln 2 + 3 ln 2 = 4.1589, and the fraction is one half.",
-    ),
+    **written("07.4"),
     solution=at_the_start,
     returns=(Number("total loss", "nats"), Number("fraction")),
     see="course_lib.objectives.replaced_tokens.electra_loss (disc_weight is λ)",
     stages=(
-        Stage("λ = 1", drawn(1.0, 1.0)),
-        Stage("other weights", drawn()),
-        Stage("30,522 words and λ = 50, as published", as_published),
+        Stage("λ = 1", each(case, (1.0,), (1.0,))),
+        Stage("other weights", each(case, *[()] * 6)),
+        Stage("30,522 words and λ = 50, as published",
+              lambda draw: [(published("bert", "base").vocab_size, 50.0)]),
     ),
     mistakes=(
         Edit(TOTAL, "weight * mlm + disc", "λ stands before the generator's loss (as one lecture "

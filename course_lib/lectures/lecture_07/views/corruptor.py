@@ -30,10 +30,10 @@ VERDICTS = {  # (was replaced, called replaced): the sign below the probability,
     (False, True): ("✗", "false alarm"),
     (False, False): ("✓", "believed"),
 }
-_CELL = "padding:1px 3px;text-align:center;background:#fff;white-space:nowrap"
+_CELL = "border:0;padding:1px 3px;text-align:center;background:#fff;white-space:nowrap"
 _SAME = "font:13px ui-monospace,Menlo,Consolas,monospace"
 _HEAD = (
-    "padding:1px 8px 1px 0;text-align:left;background:#fff;color:#444;font-size:12px;"
+    "border:0;padding:1px 8px 1px 0;text-align:left;background:#fff;color:#444;font-size:12px;"
     "font-weight:400;width:76px;min-width:76px"
 )
 
@@ -185,20 +185,25 @@ def corruptor_picture(corruption: Corruption) -> Html:
     """The text, what was masked, what was written there, P(replaced) of each token; and in
     words."""
     said = corruption_in_words(corruption)
-    tables = "".join(_table(corruption, first, last) for first, last in _lines(corruption))
     words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
     rows = (
         tokens_row(corruption.tokens),
         tokens_row(corruption.masked),
         tokens_row(corruption.filled, _looks(corruption)),
     )
-    said = [
-        f"{token} {_percent(d)}"
-        for token, d in zip(corruption.filled, corruption.p_replaced, strict=True)
-    ]
     text = [f"{name}: {row.text}" for name, row in zip(ROWS, rows, strict=False)]
-    text.append(f"{ROWS[3]}: {', '.join(said)}")
-    return Html(card(tables + _legend() + words, "corruptor", 800), "\n".join([*text, *said]))
+    judged = zip(corruption.filled, corruption.p_replaced, strict=True)
+    text.append(f"{ROWS[3]}: {', '.join(f'{token} {_percent(p)}' for token, p in judged)}")
+    html = corruption_tables(corruption) + _legend() + words
+    return Html(card(html, "corruptor", 800), "\n".join([*text, *said]))
+
+
+def corruption_tables(
+    corruption: Corruption, line: int = LINE, rows: tuple[str, ...] = ROWS
+) -> str:
+    """HTML: these rows, a column a token, on as many lines of so many pixels as it takes."""
+    lines = _lines(corruption, line)
+    return "".join(_table(corruption, first, last, rows) for first, last in lines)
 
 
 # ---------------------------------------------------------------- in words
@@ -241,8 +246,8 @@ def _verdict(corruption: Corruption, i: int) -> str:
     return f"{said}, {'right' if correct else 'wrong'}"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}%"
+def _percent(probability: float) -> str:
+    return f"{100 * probability:.0f}%"
 
 
 # ---------------------------------------------------------------- drawn
@@ -254,7 +259,7 @@ def _looks(corruption: Corruption) -> list[int]:
     return [PLAIN if not selected else REPLACED if other else KEPT for selected, other in pairs]
 
 
-def _lines(corruption: Corruption) -> list[tuple[int, int]]:
+def _lines(corruption: Corruption, line: int = LINE) -> list[tuple[int, int]]:
     """Where the lines of the text begin and end, so that each fits on the page."""
     found, first, wide = [], 0, 0
     for i in range(len(corruption.tokens)):
@@ -262,7 +267,7 @@ def _lines(corruption: Corruption) -> list[tuple[int, int]]:
             len(row[i]) for row in (corruption.tokens, corruption.masked, corruption.filled)
         )
         here = max(8 * letters + 28, 6 * len(_sign(corruption, i)) + 10)
-        if wide + here > LINE and i > first:
+        if wide + here > line and i > first:
             found.append((first, i))
             first, wide = i, 0
         wide += here
@@ -276,7 +281,7 @@ def _sign(corruption: Corruption, i: int) -> str:
     return " ".join(VERDICTS[corruption.replaced[i], corruption.called[i]])
 
 
-def _table(corruption: Corruption, first: int, last: int) -> str:
+def _table(corruption: Corruption, first: int, last: int, shown: tuple[str, ...]) -> str:
     """Tokens first to last − 1: a column a token, a row a stage."""
     here, looks = range(first, last), _looks(corruption)
     meanings = {PLAIN: "", REPLACED: "replaced by the generator", KEPT: "guessed right"}
@@ -288,6 +293,8 @@ def _table(corruption: Corruption, first: int, last: int) -> str:
     )
     rows = ""
     for name, row in zip(ROWS, cells, strict=True):
+        if name not in shown:
+            continue
         style = f"{_CELL};vertical-align:top" if name == ROWS[3] else _CELL
         inside = "".join(f'<td style="{style}">{cell}</td>' for cell in row)
         rows += (
@@ -304,20 +311,20 @@ def _box(token: str, look: int, meaning: str = "") -> str:
     return f'<span style="{_SAME}">{escape(token)}</span>'
 
 
-def _p_replaced(share: float, sign: str) -> str:
+def _p_replaced(p: float, sign: str) -> str:
     """A probability in figures on a ground as dark as it is large."""
     under = f'<div style="font-size:11px;white-space:nowrap">{sign}</div>' if sign else ""
-    return f"{_shade(share)}{under}"
+    return f"{_shade(p)}{under}"
 
 
-def _shade(share: float) -> str:
-    r, g, b = (round(low + share * (high - low)) for low, high in zip(*SCALE, strict=True))
-    ink = "#fff" if share > 0.61 else "#000"  # both keep a contrast of 4.5 : 1
+def _shade(p: float) -> str:
+    r, g, b = (round(low + p * (high - low)) for low, high in zip(*SCALE, strict=True))
+    ink = "#fff" if p > 0.61 else "#000"  # both keep a contrast of 4.5 : 1
     style = (
         f"display:block;background:rgb({r},{g},{b});color:{ink};border:1px solid #9a9a9a;"
         "padding:2px;font-size:12px"
     )
-    return f'<span class="p-replaced" style="{style}">{_percent(share)}</span>'
+    return f'<span class="p-replaced" style="{style}">{_percent(p)}</span>'
 
 
 def _legend() -> str:
@@ -328,7 +335,7 @@ def _legend() -> str:
         f"{box(token, look, said)}<span>{said}</span>&emsp;" for token, look, said in kinds
     )
     cell = "display:inline-block;min-width:36px;text-align:center;margin-right:4px"
-    shades = "".join(f'<span style="{cell}">{_shade(share)}</span>' for share in (0.0, 0.5, 1.0))
+    shades = "".join(f'<span style="{cell}">{_shade(p)}</span>' for p in (0.0, 0.5, 1.0))
     said = "the discriminator's probability of “replaced”"
     return (
         f'<div style="font-size:12px;color:#444;margin-top:4px">{parts}</div>'

@@ -4,12 +4,13 @@ buckets to either side."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from course_lib.kernels.positions import log_bucket
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -52,17 +53,8 @@ def near(draw: Draw) -> list[Case]:
     return [(draw.ids(-size[2], size[2], 2, 4), *size) for size in several]
 
 
-def one_side(draw: Draw) -> list[Case]:
-    """Positive distances: j stands to the left of i."""
-    return cases(draw, 0, 1, drawn(draw), drawn(draw))
-
-
-def both_sides(draw: Draw) -> list[Case]:
-    return cases(draw, -1, 1, drawn(draw), drawn(draw))
-
-
-def everything(draw: Draw) -> list[Case]:
-    return cases(draw, -2, 2, *(drawn(draw) for _ in range(3)))
+def spread(low: int, high: int, times: int) -> Callable[[Draw], list[Case]]:
+    return lambda draw: cases(draw, low, high, *(drawn(draw) for _ in range(times)))
 
 
 def published(draw: Draw) -> list[Case]:
@@ -76,33 +68,7 @@ CEIL = "(fraction * left).ceil().long()"
 WHERE = "torch.where(distance.abs() <= exact, distance, far * distance.sign())"
 
 BUCKET = Exercise(
-    id="08.3",
-    title="Buckets that widen",
-    purpose="near distances exactly, far ones roughly, and where the line runs",
-    difficulty=3,
-    minutes=15,
-    signature="my_bucket(distance, buckets, furthest, exact)",
-    statement=(
-        "`log_bucket` gives half of the k buckets to near distances. Choose the line yourself: "
-        "distances up to `exact` keep their own number as bucket. Then k − 1 − `exact` buckets are "
-        "left (`buckets` is k), and what is further is spread over them:  \n"
-        "bucket = `exact` + ceil(fraction · (how many are left)).  \n"
-        "The fraction grows with the logarithm of the distance, from 0 at `exact` to 1 at "
-        "`furthest` − 1. What is further than that stays in bucket k − 1. The bucket of −d is "
-        "minus that of d. `distance` is a tensor of whole numbers of any shape; return whole "
-        "numbers of that shape. A copy of `log_bucket` with one name changed will not do."
-    ),
-    hints=(
-        "Work with distance.abs() and put the sign back at the end: distance.sign().",
-        "The fraction: log(size / exact) / log((furthest − 1) / exact) goes from 0 to 1. size must "
-        "not be below exact: clamp.",
-        "Buckets 1 to exact are taken by the near distances; buckets − 1 − exact are left, up to "
-        "bucket k − 1.",
-        "torch.where(distance.abs() <= exact, distance, …) keeps the near ones; "
-        ".clamp(max=buckets − 1) ends the far ones.",
-        "With k = 8, furthest = 65 and exact = 4, three buckets are left. 16 is half of the way "
-        "from 4 to 64, by logarithm: 4 + ceil(1.5) = 6. 64 and 1,000 are in bucket 7.",
-    ),
+    **written("08.3"),
     solution=bucket,
     returns=Numbers("tensor of buckets", kind="int"),
     see="course_lib.kernels.positions.log_bucket: exact is half of the buckets, and nothing ends",
@@ -118,16 +84,15 @@ BUCKET = Exercise(
     ),
     stages=(
         Stage("near distances keep their number", near),
-        Stage("far ones share buckets", one_side),
-        Stage("both sides", both_sides),
-        Stage("further than furthest", everything),
+        Stage("far ones share buckets", spread(0, 1, 2)),  # positive: j is left of i
+        Stage("both sides", spread(-1, 1, 2)),
+        Stage("further than furthest", spread(-2, 2, 3)),
         Stage("the published 256 buckets", published),
     ),
     mistakes=(
-        Edit(LEFT, "left = exact - 1",
-             "Beyond `exact` you spread over exact − 1 buckets. The source above has middle − 1 "
-             "because half of the buckets are near and half are far. Here k − 1 − exact are "
-             "left."),
+        Edit(LEFT, "left = exact - 1", "Beyond `exact` you spread over exact − 1 buckets. The "
+             "source above has middle − 1 because half of the buckets are near and half are far. "
+             "Here k − 1 − exact are left."),
         Edit(LEFT, "left = buckets - exact", "Beyond `exact` you spread over k − exact buckets, "
              "one too many: the last is k − 1, so k − 1 − exact are left."),
         Edit(LEFT, "left = buckets - 1", "Beyond `exact` you spread over k − 1 buckets, as if the "
@@ -145,9 +110,8 @@ BUCKET = Exercise(
         Edit(CURVE, "(size - exact) / (furthest - 1 - exact)",
              "Beyond `exact` your buckets are all equally wide. They widen by a constant factor: "
              "the fraction is a quotient of logarithms."),
-        Edit(CURVE, "(size / exact).log()",
-             "log(distance / exact) is not divided by log((furthest − 1) / exact): the last bucket "
-             "is reached too early or too late."),
+        Edit(CURVE, "(size / exact).log()", "log(distance / exact) is not divided by log((furthest "
+             "− 1) / exact): the last bucket is reached too early or too late."),
         *(Edit(CURVE, f"(size / exact).{above}() / math.{below}((furthest - 1) / exact)",
                f"The two logarithms have different bases, torch.{above} above the line and "
                f"math.{below} below. Any base will do, the same for both.")
@@ -172,18 +136,16 @@ BUCKET = Exercise(
         Edit("distance.abs().clamp(min=exact)", "distance",
              "The logarithm of a negative distance is nan: take distance.abs() first. What is far "
              "to the right has one meaningless number for all in your result."),
-        Edit(WHERE, "far * distance.sign()",
-             "Distances up to `exact` all land in bucket `exact`. Each of them has a bucket of its "
-             "own: the distance itself."),
+        Edit(WHERE, "far * distance.sign()", "Distances up to `exact` all land in bucket `exact`. "
+             "Each of them has a bucket of its own: the distance itself."),
         Edit("exact + (", "(", "Beyond `exact` you count from zero: add `exact`, for the near "
              "buckets come first."),
         Edit("far.clamp(max=buckets - 1)", "far", "Distances beyond furthest − 1 get buckets "
              "beyond the last. They all stay in bucket k − 1."),
         Edit("far.clamp(max=buckets - 1)", "far.clamp(max=buckets)",
              "Your last bucket is k; with 0 to k − 1 there are k of them already."),
-        Edit(WHERE, WHERE.replace("exact", "buckets // 2"),
-             "Distances up to half of the buckets keep their own number, as in the source above. "
-             "Here it is up to `exact`."),
+        Edit(WHERE, WHERE.replace("exact", "buckets // 2"), "Distances up to half of the buckets "
+             "keep their own number, as in the source above. Here it is up to `exact`."),
         Edit(WHERE, f"{WHERE} + buckets", "You have added k: that is the row of the table. "
              "Expected is the bucket, from −(k − 1) to k − 1."),
         Other(lambda d, k, f, exact: log_bucket(d, k, f).clamp(1 - k, k - 1),

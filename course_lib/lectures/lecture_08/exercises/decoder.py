@@ -3,14 +3,12 @@ positions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from course_lib.config import BertConfig
 from course_lib.encoder import Block
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -46,10 +44,6 @@ def case(draw: Draw, B: int, T: int, spare: int, most: int, zero: int = 0) -> Ca
     return draw.normal(B, T, H), positions, Drawn(draw, H), masked
 
 
-def cases(*kind: int) -> Callable[[Draw], list[Case]]:
-    return lambda draw: [case(draw, *kind) for _ in range(2)]
-
-
 FIRST = "query = x + p"
 LOOP = "for _ in range(3):"
 READ = "block.attend(x, "
@@ -58,31 +52,7 @@ END = "query[masked]"
 ADDED = "has added it already, and normalised the sum"
 
 DECODER = Exercise(
-    id="08.4",
-    title="Three visits",
-    purpose="the query, and key and value, kept apart",
-    difficulty=3,
-    minutes=15,
-    signature="my_decoder(x, positions, block, masked)",
-    statement=(
-        "Write an enhanced mask decoder that visits the last block *three* times and answers for "
-        "the masked tokens alone. `x` (B, T, H) is what the last block reads; row t of `positions` "
-        "(P, H) is the vector of position t, and P can be more than T; `masked` (B, T) is True "
-        "where a token is masked, in each sequence at other positions and not equally often. A "
-        "visit is `block.attend(x, asking=query)[0]`, and then `block.feed(…)` of that. In "
-        "`attend`, `query` (B, T, H) attends to x; it adds `query` to the attention's output and "
-        "normalises the sum itself. The first query is x plus the positions; what comes out is the "
-        "next query. Key and value are made of x at every visit. Return the vectors of the masked "
-        "tokens after the third visit, a tensor (N, H), sequence after sequence."
-    ),
-    hints=(
-        "Two variables: x, which is key and value and never changes, and the query, which does.",
-        "positions[: x.shape[1]] are the positions that the sequence has; (T, H) is added to every "
-        "sequence.",
-        "A visit: query = block.feed(block.attend(x, asking=query)[0]). Three of them.",
-        "Every token may have a query, since queries do not read each other: pick at the end. "
-        "query[masked] is (N, H).",
-    ),
+    **written("08.4"),
     solution=decode,
     returns=Numbers("result", shape="N H"),
     see="course_lib.family.deberta.EnhancedMaskDecoder: two visits, and queries for some tokens",
@@ -95,10 +65,10 @@ DECODER = Exercise(
          "block.feed(…). The query is passed by name."),
     ),
     stages=(
-        Stage("all positions are zero: only the visits count", cases(1, 5, 0, 2, 1)),
-        Stage("one sequence, with positions", cases(1, 6, 0, 3)),
-        Stage("a table with more positions than tokens", cases(1, 6, 4, 3)),
-        Stage("several sequences", cases(3, 7, 6, 4)),
+        Stage("all positions are zero: only the visits count", each(case, *[(1, 5, 0, 2, 1)] * 2)),
+        Stage("one sequence, with positions", each(case, *[(1, 6, 0, 3)] * 2)),
+        Stage("a table with more positions than tokens", each(case, *[(1, 6, 4, 3)] * 2)),
+        Stage("several sequences", each(case, *[(3, 7, 6, 4)] * 2)),
     ),
     mistakes=(
         Edit(READ, "block.attend(x + p, ", "The positions are added to key and value as well. They "
@@ -111,9 +81,8 @@ DECODER = Exercise(
              "alone. It is x *plus* that vector."),
         Edit(FIRST, "query = (x + p) / 2", "The first query is the *mean* of x and the vectors of "
              "the positions. It is their sum."),
-        Edit(LOOP, f"query = x\n    {LOOP}\n        query = query + p",
-             "The positions are added again at every visit. They are added once, before the "
-             "first."),
+        Edit(LOOP, f"query = x\n    {LOOP}\n        query = query + p", "The positions are added "
+             "again at every visit. They are added once, before the first."),
         Edit(END, "(query + p)[masked]", "The positions are added after the visits, when nothing "
              "is attended to any more. Add them before the first.", more=((FIRST, "query = x"),)),
         Edit(FEED, "query = x = block.feed(attended)", "From the second visit on, key and value "
@@ -124,8 +93,7 @@ DECODER = Exercise(
              "without positions."),
         Edit(READ, "block.attend(query, ", "This is three ordinary layers on x, to which the "
              "positions are added at the end. Add them before the first visit, to the query; x "
-             "alone is key and value.",
-             more=((FIRST, "query = x"), (END, "(query + p)[masked]"))),
+             "alone is key and value.", more=((FIRST, "query = x"), (END, "(query + p)[masked]"))),
         Edit(READ, "block.attend(query, ", "This is three ordinary layers on x: the positions have "
              "no effect, and key and value move on. Add the positions to the query; key and value "
              "stay x.", more=((FIRST, "query = x"),)),

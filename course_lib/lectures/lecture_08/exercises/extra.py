@@ -7,7 +7,16 @@ import torch
 from course_lib.config import published
 from course_lib.encoder import count_parameters
 from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, omitted
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    omitted,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number
 
 
@@ -18,20 +27,9 @@ def extra_weights(L: int, d: int, k: int, shared: bool) -> int:
     return table + matrices
 
 
-def sizes(draw: Draw, L: int, shared: bool) -> Case:
+def sizes(draw: Draw, shared: bool, least: int = 3, most: int = 12) -> Case:
+    L = draw.integer(least, most)
     return L, draw.integer(11, 49), draw.integer(51, 99), shared
-
-
-def one_layer(draw: Draw) -> list[Case]:
-    return [sizes(draw, 1, False) for _ in range(2)]
-
-
-def several_layers(draw: Draw) -> list[Case]:
-    return [sizes(draw, draw.integer(3, 12), False) for _ in range(4)]
-
-
-def both_kinds(draw: Draw) -> list[Case]:
-    return [sizes(draw, draw.integer(3, 12), shared) for shared in (False, True) * 3]
 
 
 def published_sizes(_draw: Draw | None = None) -> list[Case]:
@@ -57,35 +55,15 @@ TABLE, MATRICES = "2 * k * d", "L * 2 * d * d"
 WORDS_OWN = "positions pass through the *words'* matrices, which are there already."
 
 EXTRA = Exercise(
-    id="08.6",
-    title="What the distances weigh",
-    purpose="to see what sharing the projections saves",
-    difficulty=2,
-    minutes=8,
-    signature="my_extra(L, d, k, shared)",
-    statement=(
-        "Disentangled attention adds weights to BERT's L blocks of width d: the table of "
-        "distances, k rows to either side, and, unless `shared`, the matrices that make keys and "
-        "queries of its rows. `shared` is True where positions pass through the words' own "
-        "matrices. Return how many weights are *added* in all. Leave out biases and norms, and "
-        "take nothing off for BERT's absolute positions. When the last stage passes: what fraction "
-        "of DeBERTa-base (138,601,728 parameters without heads) is it? The check tells you then."
-    ),
-    hints=(
-        "Two groups: one table for the whole model, and matrices in each layer.",
-        "The table has 2k rows, each d wide.",
-        "A projection from width d to width d has d · d weights. Which of query, key and value do "
-        "distances have?",
-        "With L=2, d=4, k=3: own matrices 2 · 2 · 16 = 64 and the table 24, so 88; shared: 24.",
-    ),
+    **written("08.6"),
     solution=extra_weights,
     returns=Number("count of weights", tol=1e-9),
     see="course_lib.family.deberta.FusedProjections has position_key and position_query, "
     "SeparateProjections can do without them",
     stages=(
-        Stage("one layer, matrices of its own", one_layer),
-        Stage("several layers", several_layers),
-        Stage("shared projections", both_kinds),
+        Stage("one layer, matrices of its own", each(sizes, *[(False, 1, 1)] * 2)),
+        Stage("several layers", each(sizes, *[(False,)] * 4)),
+        Stage("shared projections", each(sizes, *[(False,), (True,)] * 3)),
         Stage("DeBERTa-base and DeBERTa-v3-base", published_sizes, remark=closing_answer),
     ),
     mistakes=(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 TOLERANCE = 1e-4  # so that neither the ε of the normalisation nor one below the line matters
@@ -42,10 +40,6 @@ def case(draw: Draw, B: int, T: int, even: float = 0.0, normed: bool = False) ->
     return embeddings, draw.normal(B, T, H), gradient, step
 
 
-def cases(*kinds: tuple[int, int, float, bool]) -> Callable[[Draw], list[Case]]:
-    return lambda draw: [case(draw, *kind) for kind in kinds]
-
-
 def flat(draw: Draw) -> list[Case]:
     found = [case(draw, 1, 2), case(draw, 3, 3)]
     for _, _, gradient, _ in found:
@@ -77,31 +71,7 @@ CLIPPED = tuple(
 )  # fmt: skip
 
 PUSH = Exercise(
-    id="08.5",
-    title="One step uphill",
-    purpose="SiFT perturbs what is read; it does not limit what is learned",
-    difficulty=2,
-    minutes=12,
-    signature="my_perturb(embeddings, perturbation, gradient, step)",
-    statement=(
-        "All three tensors are (B, T, H). `embeddings` are the vectors of the words before their "
-        "LayerNorm; `perturbation` is what was added so far; `gradient` is how much the change of "
-        "the model's output grows along each entry of the perturbation. Climb once: divide each "
-        "*token's* gradient by its entry that is farthest from zero (without its sign), and add "
-        "`step` times that to the perturbation; a token whose gradient is zero everywhere keeps "
-        "its perturbation. Leave the inputs as they are. Return two tensors: the new perturbation, "
-        "and what the model reads with it, namely the embeddings, normalised token by token (mean "
-        "0, variance 1, no gain and no bias), plus the new perturbation."
-    ),
-    hints=(
-        "The farthest from zero: gradient.abs().amax(dim=-1, keepdim=True), of shape (B, T, 1).",
-        "Uphill is plus: perturbation + step * gradient / largest.",
-        "F.layer_norm(x, x.shape[-1:]) normalises every token over its H entries; without a "
-        "module it has neither gain nor bias.",
-        "What if a token's gradient is zero everywhere? largest + 1e-6 keeps the division "
-        "harmless.",
-        "return new, normed + new",
-    ),
+    **written("08.5"),
     solution=climb,
     returns=(Numbers("new perturbation", shape="B T H", tol=TOLERANCE),
              Numbers("input of the model", shape="B T H", tol=TOLERANCE)),
@@ -116,11 +86,11 @@ PUSH = Exercise(
     ),
     stages=(
         Stage("the largest entry is 1, the words are normalised already",
-              cases((1, 1, 1.0, True), (1, 3, 1.0, True))),
-        Stage("gradients of a length below 1", cases(*SHORT)),
-        Stage("gradients of any size", cases((1, 1, 0, True), (1, 4, 0, True), *SHORT)),
-        Stage("words of any length", cases((1, 1, 0, False), (1, 4, 0, False))),
-        Stage("several sequences", cases((3, 4, 0, False), (3, 4, 0, False), (3, 4, 0.03, False))),
+              each(case, (1, 1, 1.0, True), (1, 3, 1.0, True))),
+        Stage("gradients of a length below 1", each(case, *SHORT)),
+        Stage("gradients of any size", each(case, (1, 1, 0, True), (1, 4, 0, True), *SHORT)),
+        Stage("words of any length", each(case, (1, 1), (1, 4))),
+        Stage("several sequences", each(case, (3, 4), (3, 4), (3, 4, 0.03))),
         Stage("a token without any gradient", flat),
     ),
     mistakes=(

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from course_lib.kernels.positions import position_rows
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -38,25 +38,7 @@ def extremes(draw: Draw) -> list[Case]:
 RULE = "(distance + span).clamp(0, 2 * span - 1)"
 
 ROWS = Exercise(
-    id="08.1",
-    title="Which row?",
-    purpose="one table of distances, and how every pair of tokens finds its row",
-    difficulty=1,
-    minutes=6,
-    signature="my_rows(tokens, span)",
-    statement=(
-        "A sequence has `tokens` tokens. The table of distances has 2·`span` rows, numbered from "
-        "0; distance 0 has row `span`. Return δ, a tensor of whole numbers of shape (`tokens`, "
-        "`tokens`): entry (i, j) is the row of the distance i − j. What is further than the table "
-        "reaches looks up its first or last row."
-    ),
-    hints=(
-        "torch.arange(tokens) holds the positions 0, 1, 2, …",
-        "position[:, None] − position[None, :] is the table of all i − j, with i down and j "
-        "across.",
-        "Distance plus span, and then .clamp(lowest, highest). Which row is the last of 2·span?",
-        "my_rows(3, 1) is [[1, 0, 0], [1, 1, 0], [1, 1, 1]]: two rows, 0 and 1.",
-    ),
+    **written("08.1"),
     solution=delta,
     returns=Numbers("table δ", shape="tokens tokens", kind="int"),
     see=(
@@ -77,12 +59,10 @@ ROWS = Exercise(
              "(position[:, None] - position[None, :]).abs()",
              "The distance has lost its sign: three to the left and three to the right look up the "
              "same row. Leave the sign, i − j, and add k."),
-        Edit(RULE, "(distance + span).clamp(0, 2 * span)",
-             "Your highest row is 2k: the table would need 2k + 1 rows, from −k to k. It has 2k, "
-             "numbered 0 to 2k − 1 (equation 3)."),
-        Edit(RULE, "distance.clamp(-span, span)",
-             "k is not added; distances are cut at −k and k. A table has no row −1: add k before "
-             "you cut, so that distance 0 looks up row k."),
+        Edit(RULE, "(distance + span).clamp(0, 2 * span)", "Your highest row is 2k: the table "
+             "would need 2k + 1 rows, from −k to k. It has 2k, numbered 0 to 2k − 1 (equation 3)."),
+        Edit(RULE, "distance.clamp(-span, span)", "k is not added; distances are cut at −k and k. "
+             "A table has no row −1: add k before you cut, so that distance 0 looks up row k."),
         Edit(RULE, "distance.clamp(-span, span - 1)",
              "k is not added; distances are cut at −k and k − 1. A table has no row −1: add k "
              "before you cut, so that distance 0 looks up row k."),
@@ -91,20 +71,17 @@ ROWS = Exercise(
         Edit(RULE, "distance.clamp(0, 2 * span - 1) + span",
              "You cut at 0 and 2k − 1 first and add k then. All tokens to the right share row k, "
              "and rows beyond the table are looked up. First add k, then cut."),
-        Edit(RULE, "distance.clamp(0, 2 * span - 1)",
-             "k is not added before you cut at 0 and 2k − 1. Distance 0 belongs to row k, the "
-             "middle."),
-        Edit(RULE, "distance + span",
-             "Distances beyond k are not cut: rows below 0 or above 2k − 1 are looked up, which "
-             "the table does not have. (A negative number would even be found: torch counts it "
-             "from the end.)"),
+        Edit(RULE, "distance.clamp(0, 2 * span - 1)", "k is not added before you cut at 0 and 2k − "
+             "1. Distance 0 belongs to row k, the middle."),
+        Edit(RULE, "distance + span", "Distances beyond k are not cut: rows below 0 or above 2k − "
+             "1 are looked up, which the table does not have. (A negative number would even be "
+             "found: torch counts it from the end.)"),
         Edit(RULE, "(distance + span).clamp(max=2 * span - 1)",
              "Rows above 2k − 1 are cut, but rows below 0 are not. Cut on both sides."),
         Edit(RULE, "(distance + span).clamp(min=0)",
              "Rows below 0 are cut, but rows above 2k − 1 are not. Cut on both sides."),
-        Edit(RULE, "(distance + span).clamp(1, 2 * span - 1)",
-             "Row 0 is never used: your rows begin at 1. Distance −k and everything below it has "
-             "row 0."),
+        Edit(RULE, "(distance + span).clamp(1, 2 * span - 1)", "Row 0 is never used: your rows "
+             "begin at 1. Distance −k and everything below it has row 0."),
         Edit(RULE, "(distance + span).clamp(0, 2 * span - 1) + 1",
              "Your rows are numbered 1 to 2k. Tables count from 0: 0 to 2k − 1."),
         Edit(RULE, "(distance + span - 1).clamp(0, 2 * span - 1)",

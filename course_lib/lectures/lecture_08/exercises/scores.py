@@ -9,7 +9,7 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 from .rows import delta as row_of
@@ -43,7 +43,7 @@ def case(draw: Draw, c: int, k: int, q: int, tiny: bool = False) -> Case:
 
 
 def cases(*kinds: tuple[int, int, int]) -> Callable[[Draw], list[Case]]:
-    return lambda draw: [case(draw, *kinds[0], tiny=True), *(case(draw, *kind) for kind in kinds)]
+    return each(case, (*kinds[0], True), *kinds)
 
 
 KEY_T, QUERY_T = "position_key.transpose(-1, -2)", "position_query.transpose(-1, -2)"
@@ -87,35 +87,7 @@ WRONG_SUMS = {  # in place of SUM: what to say
 OWN = "the query meets the rows of position_key, the key those of position_query."
 
 SCORES = Exercise(
-    id="08.2",
-    title="Three scores, one sum",
-    purpose="disentangled attention before anyone shows you the code",
-    difficulty=4,
-    minutes=20,
-    signature="my_scores(query, key, position_key, position_query, delta)",
-    statement=(
-        "`query` and `key` (B, A, T, D) belong to the words; `position_key` and `position_query` "
-        "(A, R, D) to the R rows of the table of distances; `delta` (T, T) is that of exercise "
-        "08.1. The attention score of token i for token j is a sum of three products:  \n"
-        "*content-to-content*, the query of i with the key of j;  \n"
-        "*content-to-position*, the query of i with row δ(i, j) of `position_key`;  \n"
-        "*position-to-content*, row δ(i, j) of `position_query` with the key of j.  \n"
-        "The row is that of δ(i, j) in both, as in the released code. Divide the sum by the square "
-        "root of 3·D (also where a table happens to be zero), and return the scores, a tensor (B, "
-        "A, T, T), before any softmax."
-    ),
-    hints=(
-        "Content-to-content: query @ key.transpose(-1, -2), of shape (B, A, T, T).",
-        "query @ position_key.transpose(-1, -2) is (B, A, T, R): every query with every row. "
-        ".gather(-1, index) picks one row for each j; index must be (B, A, T, T): "
-        "delta.expand(B, A, T, T).",
-        "The third term begins with the keys: key @ position_query.transpose(-1, -2) has one line "
-        "for each j. So what is picked goes by (j, i): the index is delta with its axes swapped, "
-        "and what comes out is swapped back.",
-        "Another way, slow and clear: position_query[:, delta] is (A, T, T, D), a vector for every "
-        'pair; torch.einsum("bajd,aijd->baij", key, …) multiplies it with the key of j.',
-        "(first + second + third) / math.sqrt(3 * query.shape[-1])",
-    ),
+    **written("08.2"),
     solution=scores,
     returns=Numbers("tensor of scores", shape="B A T T"),
     see="course_lib.kernels.disentangled.score_parts keeps the terms apart; score_scale counts",
@@ -136,16 +108,14 @@ SCORES = Exercise(
         Stage("all three", cases((1, 1, 1), (1, 1, 1))),
     ),
     mistakes=(
-        Edit(BY_KEY, f"(key @ {QUERY_T}).gather(-1, rows)",
-             "Your third term looks up δ(j, i). That is the paper's formula (equation 4). The code "
-             "its authors released, whose weights exist, looks up δ(i, j) in both terms; so does "
-             "this exercise."),
+        Edit(BY_KEY, f"(key @ {QUERY_T}).gather(-1, rows)", "Your third term looks up δ(j, i). "
+             "That is the paper's formula (equation 4). The code its authors released, whose "
+             "weights exist, looks up δ(i, j) in both terms; so does this exercise."),
         Edit(C2P, f"(query @ {KEY_T}).gather(-1, rows.transpose(-1, -2))",
              "The second term looks up δ(j, i). Entry (i, j) of the scores looks up delta[i, j]."),
-        Edit(BY_KEY, f"(key @ {QUERY_T}).gather(-1, rows)",
-             "In your third term row i belongs to the key of token i. Its product was made key by "
-             "key, so after the gather its axes are (j, i): swap the last two before you add.",
-             more=((P2C, "by_key"),)),
+        Edit(BY_KEY, f"(key @ {QUERY_T}).gather(-1, rows)", "In your third term row i belongs to "
+             "the key of token i. Its product was made key by key, so after the gather its axes "
+             "are (j, i): swap the last two before you add.", more=((P2C, "by_key"),)),
         Edit(P2C, "by_key", "In your third term row i belongs to the key of token i, looked up at "
              "δ(j, i). After a gather with delta's axes swapped, (j, i), swap the result back."),
         Edit(BY_KEY, "torch.einsum('baid,aijd->baji', query, position_query[:, delta])",

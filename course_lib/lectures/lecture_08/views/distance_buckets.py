@@ -7,10 +7,9 @@ key token's, both counted from 0 (He et al. 2020, equation 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
-from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
+from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
 from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.style import BLUE, cividis
 
@@ -165,8 +164,7 @@ def bucket_picture(found: DistanceRows, distance: int, *, as_image: bool = False
     content = _FILLS + _axes(found) + _zones(found) + _staircase(found) + _mark(found, distance)
     drawing = svg_drawing(WIDE, TOP + HIGH + 72, content, label)
     drawing = svg_image(drawing, label) if as_image else drawing
-    words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
-    return Html(card(drawing + _key() + words, "distance-buckets", 780), "\n".join(said))
+    return Html(card(drawing + _key() + paragraphs(said), "distance-buckets", 780), "\n".join(said))
 
 
 def _bucket_words(found: DistanceRows, distance: int) -> list[str]:
@@ -345,8 +343,21 @@ def delta_picture(
     as_image: for a page without a kernel. Raises ValueError as delta_tables does, and for a
     position outside the text.
     """
-    from course_lib.kernels.positions import position_rows, row_table
+    drawing = delta_drawing(tokens, span, i, j)
+    table = _delta(tokens, span)
+    said = _delta_words(table, span, i, j)
+    label = " ".join(said)
+    drawing = svg_image(drawing, label) if as_image else drawing
+    lines = []
+    for name, values in (("δ(i, j)", table), ("δ(j, i)", zip(*table, strict=True))):
+        lines.append(f"{name}, a line a query token i:")
+        lines += [" ".join(f"{value:2}" for value in row) for row in values]
+    text = "\n".join(lines)
+    return Html(card(drawing + paragraphs(said), "delta-tables", 780), f"{text}\n{label}")
 
+
+def delta_drawing(tokens: int, span: int, i: int, j: int) -> str:
+    """Both tables alone, as an SVG. Raises ValueError as delta_picture does."""
     if not (2 <= tokens <= MOST_IN_TABLES and 1 <= span <= tokens):
         raise ValueError(
             f"tokens={tokens!r} and span={span!r} were given; expected 2 to {MOST_IN_TABLES} "
@@ -354,25 +365,21 @@ def delta_picture(
         )
     if not (0 <= i < tokens and 0 <= j < tokens):
         raise ValueError(f"i={i!r} and j={j!r} were given; expected positions 0 to {tokens - 1}.")
-    table = row_table(position_rows(tokens, span))  # (T, T)
-    both = {"δ(i, j)": table.tolist(), "δ(j, i)": table.T.tolist()}
-    said = _delta_words(table.tolist(), span, i, j)
+    table = _delta(tokens, span)
+    turned = [list(column) for column in zip(*table, strict=True)]
     cell = min(38, 300 // tokens)
     wide = cell * tokens
-    parts = [
-        _delta_table(name, values, x, cell, span, i, j)
-        for (name, values), x in zip(both.items(), (70, 70 + wide + 100), strict=True)
-    ]
-    label = " ".join(said)
-    drawing = svg_drawing(2 * wide + 200, 64 + wide, "".join(parts), label)
-    drawing = svg_image(drawing, label) if as_image else drawing
-    words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
-    lines = []
-    for name, values in both.items():
-        lines.append(f"{name}, a line a query token i:")
-        lines += [" ".join(f"{value:2}" for value in row) for row in values]
-    text = "\n".join(lines)
-    return Html(card(drawing + words, "delta-tables", 780), f"{text}\n{label}")
+    tables = _delta_table("δ(i, j)", table, 70, cell, span, i, j)
+    tables += _delta_table("δ(j, i)", turned, 170 + wide, cell, span, i, j)
+    label = " ".join(_delta_words(table, span, i, j))
+    return svg_drawing(2 * wide + 200, 64 + wide, tables, label)
+
+
+def _delta(tokens: int, span: int) -> list[list[int]]:
+    """δ(i, j) of every pair, (T, T)."""
+    from course_lib.kernels.positions import position_rows, row_table
+
+    return row_table(position_rows(tokens, span)).tolist()  # type: ignore[no-any-return]
 
 
 def _delta_words(table: list[list[int]], span: int, i: int, j: int) -> list[str]:

@@ -10,10 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
 from typing import TYPE_CHECKING
 
-from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image, table_row
+from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image, table_row
 from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.style import BLUE, GREEN, VERMILION
 
@@ -80,13 +79,9 @@ def score_statistics(
     def random_vectors(*shape: int) -> Tensor:
         return torch.randn(*shape, head_size, generator=generator, dtype=torch.float64)
 
-    query, key = (
-        random_vectors(1, texts, tokens),
-        random_vectors(1, texts, tokens),
-    )  # a head a text: (1, A, T, D)
+    query, key = (random_vectors(1, texts, tokens) for _ in range(2))  # a head a text: (1, A, T, D)
     position_key, position_query = (
-        random_vectors(texts, 2 * tokens),
-        random_vectors(texts, 2 * tokens),
+        random_vectors(texts, 2 * tokens) for _ in range(2)
     )  # (A, 2k, D)
     parts = score_parts(query, key, position_key, position_query, position_rows(tokens, tokens))
     included = [part[0] for part in parts[:terms] if part is not None]  # each (A, T, T)
@@ -129,13 +124,18 @@ def score_variance_picture(
     """
     measured = _all_terms(head_size, tokens, seed)
     said = _said(measured, tokens)
-    label = " ".join(said)
-    panels = "".join(_panel(measured, which) for which in (0, 1))
-    drawing = svg_drawing(WIDE, TOP + HIGH + 42, _key() + panels, label)
-    drawing = svg_image(drawing, label) if as_image else drawing
-    words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
-    html = card(drawing + _table(measured) + words, "score-variance", 780)
+    drawing = score_variance_drawing(head_size, tokens, seed)
+    drawing = svg_image(drawing, " ".join(said)) if as_image else drawing
+    html = card(drawing + _table(measured) + paragraphs(said), "score-variance", 780)
     return Html(html, "\n".join([*(" ".join(line) for line in _cells(measured)), *said]))
+
+
+def score_variance_drawing(head_size: int = 64, tokens: int = 64, seed: int = 0) -> str:
+    """The two panels alone, as an SVG."""
+    measured = _all_terms(head_size, tokens, seed)
+    panels = "".join(_panel(measured, which) for which in (0, 1))
+    label = " ".join(_said(measured, tokens))
+    return svg_drawing(WIDE, TOP + HIGH + 42, _key() + panels, label)
 
 
 # ---------------------------------------------------------------- in words and numbers
@@ -214,8 +214,8 @@ def _line(n: int, densities: Sequence[float], x0: float, bottom: float) -> str:
     """A density at the middle of every bin; the top of the panel is 0.52."""
     ink, dashes, wide = LINES[n]
     points = " ".join(
-        f"{x0 + PANEL * (i + 0.5) / len(densities):.1f},{bottom - HIGH * share / 0.52:.1f}"
-        for i, share in enumerate(densities)
+        f"{x0 + PANEL * (i + 0.5) / len(densities):.1f},{bottom - HIGH * density / 0.52:.1f}"
+        for i, density in enumerate(densities)
     )
     look = f' stroke-dasharray="{dashes}"' if dashes else ""
     return (

@@ -17,6 +17,7 @@ from course_lib.teaching.page import (
     Live,
     card,
     number,
+    paragraphs,
     signed,
     svg_drawing,
     svg_image,
@@ -210,7 +211,7 @@ def _said(found: ScoreMaps, position: int, terms: Collection[str], weights: Tens
     exact = abs(sum(values.values()) - round(total, 2)) < 1e-6  # also when rounded
     equals = f" {'=' if exact else '≈'} {number(total)}" if len(shown) > 1 else ""
     lines = [
-        f"“{found.tokens[position]}” (position {position}) looks most at “{found.tokens[best]}” "
+        f"“{found.tokens[position]}” (position {position}) attends most to “{found.tokens[best]}” "
         f"(position {best}, distance {position} − {best} = {signed(position - best)}): "
         f"{sums}{equals}, which the softmax makes {100 * weights[position, best].item():.0f}%."
     ]
@@ -272,8 +273,7 @@ def draw_score_maps(
     label = f"layer {found.layer}, head {found.head}. {' '.join(said)}"
     drawing = svg_drawing(WIDE, _row_top(1) + PANEL + 8, names + "".join(panels), label)
     drawing = svg_image(drawing, label) if as_image else drawing
-    words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
-    html = card(drawing + words, "score-maps", 800)
+    html = card(drawing + paragraphs(said), "score-maps", 800)
     query = f"{found.tokens[position]!r} (position {position})"
     head = f"layer {found.layer}, head {found.head}; query {query}"
     return Html(html, "\n".join([head, _in_numbers(found, position, terms, weights), *said]))
@@ -291,7 +291,7 @@ def _map(
     column: int, row: int, title: str, sign: str, shades: Tensor, position: int, best: int,
     faded: bool = False,
 ) -> str:  # fmt: skip
-    """A (T, T) map of numbers from −1 to 1, the asking row framed, its strongest key ringed."""
+    """A (T, T) map of numbers from −1 to 1, the query's row framed, its strongest key ringed."""
     x, y = _corner(column, row)
     cell = PANEL / len(shades)
     head = y - 8 if row else 14
@@ -381,7 +381,7 @@ def _scales(largest: float, top: float) -> str:
                 f'font-size="12">{end}</text>'
             )
     lines = ("rows: queries, columns: keys", "framed: the chosen query token",
-             "○ the token it looks at most")  # fmt: skip
+             "○ the key it attends to most")  # fmt: skip
     for k, line in enumerate(lines):
         parts.append(
             f'<text x="{x + 8}" y="{y + 152 + 18 * k}" font-size="12" fill="#444">{line}</text>'

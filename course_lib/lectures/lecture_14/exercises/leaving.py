@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number, Numbers
 
 Step = Callable[[Tensor], Tensor]
@@ -60,17 +69,8 @@ def case(draw: Draw, depths: Sequence[int], L: int = 4, threshold: float = 0.7) 
             return many[[left[depth].pop() for depth in depths]], *given
 
 
-def one_row(draw: Draw) -> list[Case]:
-    return [case(draw, [depth]) for depth in (2, 4)]
-
-
-def never_confident(draw: Draw) -> list[Case]:
-    return [case(draw, [3] * B, 3, threshold=2.0) for B in (3, 4)]
-
-
-def one_by_one(draw: Draw) -> list[Case]:
-    """Rows leave after every one of four layers, in no order; more than one goes to the end."""
-    return [case(draw, [3, 1, 4, 2, 4, *more]) for more in ([1], [2, 2], [3, 1, 1])]
+# Rows leave after every one of four layers, in no order; more than one goes to the end.
+one_by_one = each(case, *([[3, 1, 4, 2, 4, *more]] for more in ([1], [2, 2], [3, 1, 1])))
 
 
 def together(draw: Draw) -> Case:
@@ -81,11 +81,6 @@ def together(draw: Draw) -> Case:
             x = layer(x)
         if bool(confident(exits[2](x)).all()):
             return found
-
-
-def all_at_once(draw: Draw) -> list[Case]:
-    """All have left after the first layer; after the second, some after the first."""
-    return [case(draw, [1, 1, 1], 3, 0.0), case(draw, [2, 1, 1, 2]), case(draw, [1, 2, 1])]
 
 
 # ---------------------------------------------------------------- what is looked at
@@ -118,30 +113,7 @@ SHRINK = "rows, x = rows[~done], x[~done]"
 ONCE = ((SHRINK, "pass"), (SURE, f"({SURE}) & (used == 0)"))  # nobody leaves the batch
 
 LEAVING = Exercise(
-    id="14.7",
-    title="Who is done may leave",
-    purpose="an early exit that shows on the clock, not only on paper",
-    difficulty=3,
-    minutes=15,
-    signature="my_early_exit(x, layers, exits, confident)",
-    statement=(
-        "`x` has B rows. `layers` is a list of functions from rows to rows, `exits` a list, as "
-        "long, of functions from rows to logits (C for each row); `confident(logits)` is True for "
-        "the rows that are confident. After each layer its exit is asked, and rows that are "
-        "confident take its logits and leave. At the last exit everybody leaves. Return two "
-        "tensors in the batch's own order: the logits (B, C), and how many layers each row went "
-        "through (B,). A layer may be given *only rows that have not left*: it counts. When all "
-        "have left, stop."
-    ),
-    hints=(
-        "Keep a tensor with the numbers of the rows that are still under way: at first "
-        "torch.arange(B). It shrinks together with x.",
-        "done = confident(logits). The rows done belong to the numbers under_way[done]: write "
-        "their logits and depth at these places.",
-        "Then x = x[~done] and under_way = under_way[~done], before the next layer.",
-        "At the last layer done is True for all, whatever confident says. How many classes there "
-        "are, you know after the first exit.",
-    ),
+    **written("14.7"),
     solution=early_exit,
     returns=(
         Numbers("logits", shape="B C"),
@@ -157,18 +129,18 @@ LEAVING = Exercise(
          "and ask done.all() or done.any() where one answer is needed."),
     ),
     stages=(
-        Stage("one row", one_row),
-        Stage("nobody is ever confident", never_confident),
+        Stage("one row", each(case, [[2]], [[4]])),
+        Stage("nobody is ever confident", each(case, ([3, 3, 3], 3, 2.0), ([3, 3, 3, 3], 3, 2.0))),
         Stage("rows leave one by one", lambda draw: [*one_by_one(draw), together(draw)]),
         Stage("each layer meets only rows under way", one_by_one, rows_given,
               Numbers("numbers of rows given to each layer", shape="L", kind="int")),
-        Stage("when all have left, stop", all_at_once, layers_called,
-              Number("number of layers called", kind="int")),
+        Stage("when all have left, stop",  # all at once; some earlier than others
+              each(case, ([1, 1, 1], 3, 0.0), [[2, 1, 1, 2]], [[1, 2, 1]]),
+              layers_called, Number("number of layers called", kind="int")),
     ),
     mistakes=(
-        Edit(SURE, "torch.full(rows.shape, depth == len(layers))",
-             "Every row gets the answer of the last exit. A row takes that of the first exit at "
-             "which it is confident."),
+        Edit(SURE, "torch.full(rows.shape, depth == len(layers))", "Every row gets the answer of "
+             "the last exit. A row takes that of the first exit at which it is confident."),
         Edit(WRITE, "answers, used[at] = logits, depth",
              "The layers are counted rightly, but every row gets the answer of the last exit. Take "
              "that of the exit at which it left.", more=ONCE),
@@ -180,11 +152,10 @@ LEAVING = Exercise(
         Edit("answers[at]", "answers[(used > 0).sum() + torch.arange(len(at))]",
              "The logits stand in the order in which rows left, the numbers of layers do not. Put "
              "each answer at its own place."),
-        Edit(f"done = {SURE}",
-             "sure = confident(logits); done = (late if depth > 1 else sure & False) | "
-             "(depth == len(layers)); late = sure[~done]",
-             "A row that is confident goes through one layer more and takes the answer of that. It "
-             "takes the answer it was confident of."),
+        Edit(f"done = {SURE}", "sure = confident(logits); done = (late if depth > 1 else sure & "
+             "False) | (depth == len(layers)); late = sure[~done]", "A row that is confident goes "
+             "through one layer more and takes the answer of that. It takes the answer it was "
+             "confident of."),
         Edit("confident(logits) |", "confident(logits).any().expand(len(rows)) |",
              "The whole batch stops when the first row is confident. The others go on."),
         Edit("confident(logits) |", "confident(logits).all().expand(len(rows)) |",
@@ -198,9 +169,8 @@ LEAVING = Exercise(
              "overwritten. Once it has left, it is gone.", more=((SHRINK, "pass"),)),
         Edit("confident(logits) |", "~confident(logits) |",
              "Those rows leave that are *not* confident."),
-        Edit(" | (depth == len(layers))", "",
-             "Rows that are confident nowhere have no answer and no layers. At the last exit "
-             "everybody leaves."),
+        Edit(" | (depth == len(layers))", "", "Rows that are confident nowhere have no answer and "
+             "no layers. At the last exit everybody leaves."),
         Edit(" | (depth == len(layers))", "",
              "Rows that are confident nowhere have no answer, zeros. At the last exit everybody "
              "leaves.", more=(("torch.zeros_like(rows)", "torch.full_like(rows, len(layers))"),)),
@@ -209,22 +179,18 @@ LEAVING = Exercise(
         Edit(SURE, "confident(logits) & (depth < len(layers))",
              "Rows that reach the last exit have no answer, zeros. There everybody leaves.",
              more=(("torch.zeros_like(rows)", "torch.full_like(rows, len(layers))"),)),
-        Edit("logits[done], depth", "logits[done], depth % len(layers)",
-             "Rows that are confident nowhere have used 0 layers by your count. They went through "
-             "all."),
-        Edit("logits[done], depth", "logits[done], depth - 1",
-             "The answers are right; the layers are counted from 0. A row that leaves after the "
-             "first layer has used 1."),
+        Edit("logits[done], depth", "logits[done], depth % len(layers)", "Rows that are confident "
+             "nowhere have used 0 layers by your count. They went through all."),
+        Edit("logits[done], depth", "logits[done], depth - 1", "The answers are right; the layers "
+             "are counted from 0. A row that leaves after the first layer has used 1."),
         Edit("logits[done], depth", "logits[done], len(layers) - depth",
              "The answers are right; you count the layers that a row was *spared*."),
         Edit("logits[done], depth", "logits[done], len(layers)",
              "The answers are right; but every row is said to have used all layers."),
-        Edit(SHRINK, "pass",
-             "The right answers, but all layers were given all rows, which saves nothing: take out "
-             "of x the rows that have left.", more=ONCE[1:]),
-        Edit(SHRINK, "rows, x = rows[stay], x[stay]",
-             "The right answers, but rows leave the batch one layer after they were confident: "
-             "take them out before the next layer.",
+        Edit(SHRINK, "pass", "The right answers, but all layers were given all rows, which saves "
+             "nothing: take out of x the rows that have left.", more=ONCE[1:]),
+        Edit(SHRINK, "rows, x = rows[stay], x[stay]", "The right answers, but rows leave the batch "
+             "one layer after they were confident: take them out before the next layer.",
              more=((f"done = {SURE}", f"stay = used[rows] == 0; done = ({SURE}) & stay"),)),
         Edit("if not len(rows):", "if False:",
              "All rows have left, and further layers are still called, with none. Their call costs "

@@ -4,14 +4,22 @@ V vocabulary, K selected positions."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number
 
 Head = Callable[[Tensor], Tensor]
@@ -40,16 +48,11 @@ def case(draw: Draw, B: int, T: int, K: int) -> Case:
     return draw.normal(B, T, H), lambda x: x @ matrix.T, labels.view(B, T)
 
 
-def all_selected(draw: Draw) -> list[Case]:
-    return [case(draw, 1, T, T) for T in (4, 6, 9)]
-
-
 def some_selected(draw: Draw) -> list[Case]:
     return [case(draw, B, T, draw.integer(4, 8)) for B, T in ((2, 11), (3, 9), (4, 8))]
 
 
-def none_selected(draw: Draw) -> list[Case]:
-    return [case(draw, B, 5, 0) for B in (1, 2)]
+none_selected = each(case, (1, 5, 0), (2, 5, 0))
 
 
 def rows_given(function: Answer, hidden: Tensor, head: Head, labels: Tensor) -> int:
@@ -64,31 +67,8 @@ def rows_given(function: Answer, hidden: Tensor, head: Head, labels: Tensor) -> 
     return rows
 
 
-def result(function: Answer, *given: Any) -> Any:
-    return function(*given)
-
-
 LOSS = Exercise(
-    id="14.2",
-    title="Only where a word is asked",
-    purpose="to leave out 85% of the largest product",
-    difficulty=2,
-    minutes=8,
-    signature="my_masked_loss(hidden, head, labels)",
-    statement=(
-        "`hidden` (B, T, H) are the last hidden states; `head` is a function that gives V logits "
-        "for each row of H numbers, whatever axes stand before; `labels` (B, T) are token ids, and "
-        "−100 where nothing is selected for prediction. Return the mean of −ln P(token) over the "
-        "selected positions, with its gradient. The head may be given *the selected rows only*: it "
-        "counts. Where nothing is selected at all, return 0."
-    ),
-    hints=(
-        "selected = labels != -100 is a (B, T) tensor of True and False; hidden[selected] is "
-        "(K, H).",
-        "head(hidden[selected]) has K rows; labels[selected] are their tokens, in the same order.",
-        "F.cross_entropy(logits, tokens) is the mean of −ln P. Of no rows at all it is 0 / 0.",
-        'reduction="sum" gives a sum; divide it by max(K, 1).',
-    ),
+    **written("14.2"),
     solution=masked_loss,
     returns=Number("loss"),
     library=(
@@ -103,57 +83,49 @@ LOSS = Exercise(
          "−100 is no token id: leave these positions out before you look anything up."),
     ),
     stages=(
-        Stage("every position selected", all_selected),
+        Stage("every position selected", each(case, (1, 4, 4), (1, 6, 6), (1, 9, 9))),
         Stage("some of them selected", some_selected),
         Stage("the head sees selected rows only", some_selected, rows_given,
               Number("number of rows given to the head", kind="int")),
-        Stage("nothing selected", none_selected, result,
+        Stage("nothing selected", none_selected, lambda function, *given: function(*given),
               Number("loss where nothing is selected")),
     ),
     gradient=("hidden",),
     mistakes=(
-        Edit("max(1, len(losses))", "labels.numel()",
-             "The sum is divided by B·T. Where nothing is selected there is no loss to average: "
-             "divide by the number of selected positions."),
+        Edit("max(1, len(losses))", "labels.numel()", "The sum is divided by B·T. Where nothing is "
+             "selected there is no loss to average: divide by the number of selected positions."),
         Edit(" / max(1, len(losses))", "",
              "This is the sum over the selected positions; expected their mean."),
-        Edit("losses.sum() / max(1, len(losses))",
-             "torch.stack([part.mean() for part in losses.split(selected.sum(1).tolist()) "
-             "if len(part)]).mean()",
-             "The loss is averaged in each sequence first, then over sequences. Every selected "
-             "position counts the same, in whatever sequence it stands."),
-        Edit("max(1, len(losses))", "len(labels)",
-             "The sum is divided by the number of sequences; expected by the number of selected "
-             "positions."),
-        Edit("head(states)", "head(states).softmax(-1)",
-             "The softmax is applied twice. F.cross_entropy wants logits and makes the softmax "
-             "itself."),
+        Edit("losses.sum() / max(1, len(losses))", "torch.stack([part.mean() for part in "
+             "losses.split(selected.sum(1).tolist()) if len(part)]).mean()", "The loss is averaged "
+             "in each sequence first, then over sequences. Every selected position counts the "
+             "same, in whatever sequence it stands."),
+        Edit("max(1, len(losses))", "len(labels)", "The sum is divided by the number of sequences; "
+             "expected by the number of selected positions."),
+        Edit("head(states)", "head(states).softmax(-1)", "The softmax is applied twice. "
+             "F.cross_entropy wants logits and makes the softmax itself."),
         Edit('F.cross_entropy(head(states), tokens, reduction="none")',
-             "-head(states).gather(1, tokens[:, None])",
-             "These are the logits, with a minus: F.nll_loss wants log-probabilities. Take "
-             "log_softmax first, or F.cross_entropy."),
+             "-head(states).gather(1, tokens[:, None])", "These are the logits, with a minus: "
+             "F.nll_loss wants log-probabilities. Take log_softmax first, or F.cross_entropy."),
         Edit("losses.sum()", "(-losses).exp().sum()",
              "This is the mean probability. A loss is −ln P."),
         Edit("losses.sum()", "(1 - (-losses).exp()).sum()",
              "This is one minus the mean probability. A loss is −ln P."),
         Edit("losses.sum()", "-(-losses).exp().mean().log() * len(losses)",
              "This is −ln of the mean probability. Take the logarithm first, then the mean."),
-        Edit("labels != IGNORED", "labels > 0",
-             "Positions whose token has the id 0 are left out. 0 is an id like others; only −100 "
-             "means that nothing is selected."),
+        Edit("labels != IGNORED", "labels > 0", "Positions whose token has the id 0 are left out. "
+             "0 is an id like others; only −100 means that nothing is selected."),
         Edit("labels != IGNORED", "torch.ones_like(labels).bool()",
              "Where nothing is selected, your loss asks for token 0. Leave these positions out.",
              more=(("labels[selected]", "labels[selected].clamp(min=0)"),)),
         Edit("hidden[selected]", "hidden.flatten(0, 1)[: int(selected.sum())]",
              "The right number of rows meets the head, but the first ones of the batch. Take the "
              "rows that are selected."),
-        Edit("head(states)", "head(hidden)[selected]",
-             "The right loss, but the head saw all B·T rows. Pick the selected rows of `hidden` "
-             "before the head, not its logits after."),
+        Edit("head(states)", "head(hidden)[selected]", "The right loss, but the head saw all B·T "
+             "rows. Pick the selected rows of `hidden` before the head, not its logits after."),
         Edit("head(states)", "head(hidden[selected.any(1)])[selected[selected.any(1)]]",
              "The right loss, but the head saw whole sequences. Pick the selected rows alone."),
-        Edit("max(1, len(losses))", "len(losses)",
-             "Where nothing is selected your loss is not a number: zero divided by zero. Return 0: "
-             "divide the sum by at least 1."),
+        Edit("max(1, len(losses))", "len(losses)", "Where nothing is selected your loss is not a "
+             "number: zero divided by zero. Return 0: divide the sum by at least 1."),
     ),
 )  # fmt: skip

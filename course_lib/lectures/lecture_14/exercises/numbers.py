@@ -13,7 +13,7 @@ from torch import Tensor
 
 from course_lib.kernels.masking import CHOICE, as_uniform, random_bits
 from course_lib.teaching.exercises.calling import global_states
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Wrong
 
 
@@ -154,31 +154,7 @@ UNIFORM = (  # 24,000 numbers: six standard deviations of the difference of two 
 )
 
 NUMBERS = Exercise(
-    id="14.3",
-    title="Numbers without a stream",
-    purpose="masks that can be made again, anywhere, and are never stored",
-    difficulty=3,
-    minutes=15,
-    signature="my_numbers(seed, epoch, examples, tokens)",
-    statement=(
-        "Return a float tensor (N, `tokens`) of numbers from 0 up to, not including, 1. `examples` "
-        "(N,) holds the numbers of the sequences in their corpus. Number t of a row is a *function "
-        "of (`seed`, `epoch`, example, t)* and of nothing else: not of the batch's order, of who "
-        "else is in it, or of what was drawn before. Another seed, epoch, example or position "
-        "gives another number, also where sums agree: epoch 2 of example 3 is not epoch 3 of "
-        "example 2. Each tenth of [0, 1) is hit equally often. Leave the global generators as they "
-        "are. Numpy is welcome; a loop over rows is slow, but counts as right."
-    ),
-    hints=(
-        "The easy way, slow: a generator of its own for each row, whose seed is made of three "
-        "numbers. np.random.default_rng([seed, epoch, example]) mixes a list of whole numbers.",
-        "The fast way is a hash: whole-number steps that move every bit, such as `x ^= x >> 30` "
-        "and `x *= m` with a large odd m, on unsigned 64-bit numbers: np.uint64.",
-        "Begin with the seed; add the epoch and hash; add the example and hash; add the position "
-        "and hash. Hashed between, sums cannot meet.",
-        "examples[:, None] and np.arange(tokens) broadcast to (N, tokens).",
-        "The upper 53 bits make a number below 1: `(bits >> np.uint64(11)) * 2.0**-53`.",
-    ),
+    **written("14.3"),
     solution=numbers,
     returns=Numbers("numbers", shape="N tokens"),
     library=(
@@ -217,20 +193,16 @@ NUMBERS = Exercise(
         Edit("examples.numpy()[:, None]", "np.zeros((len(examples), 1))",
              "All examples of a batch get the same row. Then the same positions are masked in "
              "every sequence: the number of the example must go in."),
-        Edit("examples.numpy()[:, None]", "np.arange(len(examples))[:, None]",
-             "What counts is the place in the batch: other examples get the same numbers. A row "
-             "drawn from one stream belongs to whoever stands there; make it depend on the "
-             "example's own number."),
+        Edit("examples.numpy()[:, None]", "np.arange(len(examples))[:, None]", "What counts is the "
+             "place in the batch: other examples get the same numbers. A row drawn from one stream "
+             "belongs to whoever stands there; make it depend on the example's own number."),
         Edit("examples.numpy()[:, None]",
-             "(examples.numpy() + 50_000 * np.arange(len(examples)))[:, None]",
-             "The numbers of an example must not depend on who else is in the batch, nor on the "
-             "order."),
-        Edit("np.arange(tokens)", "np.arange(tokens, 0, -1)",
-             "The first 8 numbers of a row change when 13 are asked for. Number t belongs to "
-             "position t, however many follow."),
-        Edit("np.arange(tokens)", "np.zeros(tokens)",
-             "All positions of a row get the same number: then all of its tokens are masked, or "
-             "none. The position must go in."),
+             "(examples.numpy() + 50_000 * np.arange(len(examples)))[:, None]", "The numbers of an "
+             "example must not depend on who else is in the batch, nor on the order."),
+        Edit("np.arange(tokens)", "np.arange(tokens, 0, -1)", "The first 8 numbers of a row change "
+             "when 13 are asked for. Number t belongs to position t, however many follow."),
+        Edit("np.arange(tokens)", "np.zeros(tokens)", "All positions of a row get the same number: "
+             "then all of its tokens are masked, or none. The position must go in."),
         Edit("random_bits(seed", "random_bits(0",
              "The seed has no effect: no second experiment. It must go in."),
         Edit(", epoch, rows", ", 0, rows",
@@ -243,10 +215,9 @@ NUMBERS = Exercise(
         Edit("as_uniform(bits)", "as_uniform(bits[:, :1]) / 2 + as_uniform(bits) / 2",
              "Neighbouring numbers go together: a large one tells the next. Mix harder: multiply, "
              "shift, exclusive or."),
-        Edit("rows, positions =", "torch.manual_seed(seed); rows, positions =",
-             "Your numbers are right, but the global generator of torch is not where it was: "
-             "whoever draws next (dropout, initialisation) gets other numbers. Use a generator of "
-             "your own, or none."),
+        Edit("rows, positions =", "torch.manual_seed(seed); rows, positions =", "Your numbers are "
+             "right, but the global generator of torch is not where it was: whoever draws next "
+             "(dropout, initialisation) gets other numbers. Use a generator of your own, or none."),
         Edit("rows, positions =", "np.random.seed(seed); rows, positions =",
              "Your numbers are right, but numpy's global generator is not where it was: whoever "
              "draws next gets other numbers. Use np.random.default_rng, or none."),

@@ -8,11 +8,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from course_lib.teaching.exercises.calling import Guarded
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Numbers, Wrong
 
 
@@ -48,25 +49,12 @@ def one_chunk(draw: Draw) -> list[Case]:
     return [case(draw, T, T, 3), case(draw, T, T + 2, 2)]
 
 
-def falling(draw: Draw) -> list[Case]:
-    return [case(draw, 12, 4, 3), case(draw, 15, 5, 2)]
-
-
 def short_end(draw: Draw) -> list[Case]:
     return [case(draw, 4 * n + draw.integer(1, 3), 4, 3) for n in (2, 3)]
 
 
-def moving(draw: Draw) -> list[Case]:
-    """The largest score is in the middle chunk, and in the last."""
-    return [case(draw, 15, 4, 3, lift) for lift in ((0, 2, 5, 1), (0, 3, 1, 4))]
-
-
 def lifted(*lift: float) -> Callable[[Draw], list[Case]]:
-    return lambda draw: [case(draw, T, 4, 2, lift) for T in (13, 14)]
-
-
-def long(draw: Draw) -> list[Case]:
-    return [case(draw, 50, draw.integer(4, 6), 4)]
+    return each(case, (13, 4, 2, lift), (14, 4, 2, lift))
 
 
 # ---------------------------------------------------------------- what is looked at
@@ -117,9 +105,22 @@ class Watch(TorchDispatchMode):
             self.latest[memory] = number
 
 
+class Lists(TorchFunctionMode):
+    """Lets a Watch see .tolist(), which reads numbers without an operation."""
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self.watch = watch
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is Tensor.tolist:
+            self.watch.see("tolist", args[0])
+        return func(*args, **(kwargs or {}))
+
+
 def expect_chunks(function: Guarded, scores: Tensor, values: Tensor, chunk: int) -> None:
     def watched(*given: Any) -> Any:
-        with Watch(scores, values, chunk):
+        with Watch(scores, values, chunk) as watch, Lists(watch):
             return function.function(*given)
 
     with Watch(scores, values, chunk):
@@ -130,28 +131,7 @@ def expect_chunks(function: Guarded, scores: Tensor, values: Tensor, chunk: int)
 SHRINK = "shrink = (before - largest).exp()"
 
 ONLINE = Exercise(
-    id="14.5",
-    title="A softmax in pieces",
-    purpose="the idea that keeps the T × T matrix out of memory",
-    difficulty=4,
-    minutes=15,
-    signature="my_online_softmax(scores, values, chunk)",
-    statement=(
-        "Return, in torch, `softmax(scores) @ values` for `scores` (T,) and `values` (T, D): the "
-        "attention output of one query, (D,). You may look at `chunk` scores and their values at a "
-        "time, in order, each chunk once; the last can be shorter. No operation may work on more "
-        "numbers than a chunk and its values have. Scores can be near 1,000 or −1,000, where exp "
-        "overflows or gives 0; they can rise or fall steeply. No score is infinite."
-    ),
-    hints=(
-        "Keep three things: the largest score so far, the sum of the weights so far, the output so "
-        "far (not yet divided).",
-        "Weights of a chunk: exp(s − largest so far). Then no weight is above 1.",
-        "A chunk with a larger score comes: what was kept was made with exp(s − old). Multiplied "
-        "by exp(old − new) it is made with exp(s − new). That holds for the sum and the output.",
-        "Begin with the largest score at −infinity: exp(−infinity − new) is 0, and 0 is what has "
-        "been added up. Divide at the end.",
-    ),
+    **written("14.5"),
     solution=online_softmax,
     returns=Numbers("output", shape="D"),
     see="course_lib.kernels.disentangled_triton does this for blocks of queries, forward and "
@@ -166,74 +146,62 @@ ONLINE = Exercise(
     "0 · ∞ and ∞/∞ are not numbers.",
     stages=(
         Stage("one chunk holds all", one_chunk),
-        Stage("several chunks, the largest score in the first", falling),
+        Stage("several chunks, the largest score in the first", each(case, (12, 4, 3), (15, 5, 2))),
         Stage("the last chunk is shorter", short_end),
-        Stage("a larger score comes later", moving),
+        Stage("a larger score comes later",  # in the middle chunk, and in the last
+              each(case, (15, 4, 3, (0, 2, 5, 1)), (15, 4, 3, (0, 3, 1, 4)))),
         Stage("scores near 1,000", lifted(1_000, 1_001, 1_000, 1_001)),
         Stage("scores near −1,000", lifted(-1_000, -1_001, -1_000, -1_001)),
         Stage("steeply rising", lifted(-1_000, 0, 1_000, 2_000)),
         Stage("steeply falling", lifted(2_000, 1_000, 0, -1_000)),
-        Stage("a chunk at a time, each once", long, ask=expect_chunks),
+        Stage("a chunk at a time, each once", each(case, (50, 6, 4)), ask=expect_chunks),
     ),
     mistakes=(
         Edit(SHRINK, "shrink = 1.0",
              "What was added up before is not rescaled when a larger score comes. It was made with "
              "exp(s − old largest) and must be multiplied by exp(old largest − new largest)."),
-        Edit("total * shrink", "total",
-             "The output is rescaled when a larger score comes, the sum of the weights is not. "
-             "Both hold weights made with the old largest score."),
-        Edit("output * shrink", "output",
-             "The sum of the weights is rescaled when a larger score comes, the output is not. "
-             "Both hold weights made with the old largest score."),
+        Edit("total * shrink", "total", "The output is rescaled when a larger score comes, the sum "
+             "of the weights is not. Both hold weights made with the old largest score."),
+        Edit("output * shrink", "output", "The sum of the weights is rescaled when a larger score "
+             "comes, the output is not. Both hold weights made with the old largest score."),
         Edit(SHRINK, "shrink = (largest - before).exp() if begin else 0.0",
              "You multiply by exp(new − old). What was made with the smaller score is too large: "
              "it must shrink, by exp(old − new)."),
-        Edit(SHRINK, "shrink = (largest - before).exp()",
-             "Is the factor upside down? With old at −infinity exp(new − old) is infinite, and "
-             "infinite times 0 is not a number. What was added up must shrink: exp(old − new), at "
-             "first 0."),
+        Edit(SHRINK, "shrink = (largest - before).exp()", "Is the factor upside down? With old at "
+             "−infinity exp(new − old) is infinite, and infinite times 0 is not a number. What was "
+             "added up must shrink: exp(old − new), at first 0."),
         Edit("(s - largest)", "(s - (before if begin else largest))",
              "The weights of a chunk are made with the largest score before it, and then counted "
              "as if with the new one. Make them with the new one."),
-        Edit("weights @ v", "weights @ v / weights.sum()",
-             "The output of each chunk is divided by its sum of weights, and all again at the end. "
-             "Divide once, at the end."),
-        Edit("torch.maximum(largest, s.max())", "s.max()",
-             "The weights of each chunk are made with the chunk's own largest score, and the sums "
-             "just added. Each is too large by a factor of its own: keep the largest score *so "
-             "far*, and rescale what was added up by exp(old − new).",
-             more=((SHRINK, "shrink = 1.0"),)),
-        Edit("weights = (s - largest).exp()", "weights = s.softmax(0)",
-             "Each chunk has a softmax of its own, and the outcomes are averaged. A chunk of large "
-             "scores must count for more than one of small scores.",
-             more=((SHRINK, "shrink = 1.0"),)),
-        Edit("weights = (s - largest).exp()", "weights = len(s) * s.softmax(0)",
-             "Each chunk has a softmax of its own, and the outcomes are averaged by length. A "
-             "chunk of large scores must count for more than one of small scores.",
-             more=((SHRINK, "shrink = 1.0"),)),
-        Edit("weights = (s - largest).exp()", "weights = s.softmax(0)",
-             "Each chunk has a softmax of its own, and the outcomes are added up. The weights of "
-             "*all* scores together make 1.",
-             more=((SHRINK, "shrink = 1.0"), ("output / total", "output"))),
-        Edit("total * shrink + ", "",
-             "This is the softmax of the last chunk alone: what came before is overwritten.",
-             more=(("output * shrink + ", ""),)),
-        Edit("len(scores), chunk)", "len(scores) - chunk + 1, chunk)",
-             "The last, shorter chunk is left out. T need not be a multiple of `chunk`: a slice "
-             "that reaches too far just ends early. (If T is less than `chunk`, nothing is left: "
-             "0/0.)"),
-        Edit("output / total", "output",
-             "The output is not divided by the sum of the weights."),
+        Edit("weights @ v", "weights @ v / weights.sum()", "The output of each chunk is divided by "
+             "its sum of weights, and all again at the end. Divide once, at the end."),
+        Edit("torch.maximum(largest, s.max())", "s.max()", "The weights of each chunk are made "
+             "with the chunk's own largest score, and the sums just added. Each is too large by a "
+             "factor of its own: keep the largest score *so far*, and rescale what was added up by "
+             "exp(old − new).", more=((SHRINK, "shrink = 1.0"),)),
+        Edit("weights = (s - largest).exp()", "weights = s.softmax(0)", "Each chunk has a softmax "
+             "of its own, and the outcomes are averaged. A chunk of large scores must count for "
+             "more than one of small scores.", more=((SHRINK, "shrink = 1.0"),)),
+        Edit("weights = (s - largest).exp()", "weights = len(s) * s.softmax(0)", "Each chunk has a "
+             "softmax of its own, and the outcomes are averaged by length. A chunk of large scores "
+             "must count for more than one of small scores.", more=((SHRINK, "shrink = 1.0"),)),
+        Edit("weights = (s - largest).exp()", "weights = s.softmax(0)", "Each chunk has a softmax "
+             "of its own, and the outcomes are added up. The weights of *all* scores together make "
+             "1.", more=((SHRINK, "shrink = 1.0"), ("output / total", "output"))),
+        Edit("total * shrink + ", "", "This is the softmax of the last chunk alone: what came "
+             "before is overwritten.", more=(("output * shrink + ", ""),)),
+        Edit("len(scores), chunk)", "len(scores) - chunk + 1, chunk)", "The last, shorter chunk is "
+             "left out. T need not be a multiple of `chunk`: a slice that reaches too far just "
+             "ends early. (If T is less than `chunk`, nothing is left: 0/0.)"),
+        Edit("output / total", "output", "The output is not divided by the sum of the weights."),
         Edit("output / total", "output / len(scores)",
              "The output is divided by T. Divide it by the sum of the weights."),
-        Edit("weights = (s - largest).exp()", "weights = torch.ones_like(s)",
-             "This is the plain mean of the values: the scores have no effect.",
-             more=((SHRINK, "shrink = 1.0"),)),
+        Edit("weights = (s - largest).exp()", "weights = torch.ones_like(s)", "This is the plain "
+             "mean of the values: the scores have no effect.", more=((SHRINK, "shrink = 1.0"),)),
         Edit("torch.maximum(largest, s.max())", "torch.zeros_like(largest)",
              "Take the largest score so far off before exp."),
-        Edit("-math.inf", "0.0",
-             "With scores near −1,000 all weights are 0. Does your largest score begin at 0? Begin "
-             "at −infinity."),
+        Edit("-math.inf", "0.0", "With scores near −1,000 all weights are 0. Does your largest "
+             "score begin at 0? Begin at −infinity."),
         Edit("torch.maximum(largest, s.max())", "largest if begin else s.max()",
              "The largest score of the first chunk is kept for all. When scores rise steeply it "
              "must move up, and what was added up must shrink."),

@@ -7,7 +7,16 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import (
+    Answer,
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number, Numbers
 
 Layer = Callable[[Tensor], Tensor]
@@ -30,10 +39,6 @@ def case(draw: Draw, mask: Tensor, W: int | None = None) -> Case:
     H = draw.integer(3, 5)
     matrix = draw.normal(H, W or H)
     return lambda part: (part @ matrix + 1.0).tanh(), draw.normal(*mask.shape, H), mask
-
-
-def full(draw: Draw) -> list[Case]:
-    return [case(draw, torch.ones(2, T, dtype=torch.long)) for T in (3, 5)]
 
 
 def at_the_end(draw: Draw) -> list[Case]:
@@ -78,27 +83,7 @@ def rows_given(function: Answer, layer: Layer, x: Tensor, mask: Tensor) -> int:
 LEFT = "torch.arange(mask.shape[1]) < mask.sum(1, keepdim=True)"  # as many at the front as are real
 
 REAL = Exercise(
-    id="14.6",
-    title="Leave the padding out",
-    purpose="half of a batch, half of the time",
-    difficulty=2,
-    minutes=8,
-    signature="my_real_only(layer, x, mask)",
-    statement=(
-        "`layer` is a function that treats each row of H numbers by itself, whatever axes stand "
-        "before, and gives W numbers for it; W can be H or not. `x` is (B, T, H); `mask` (B, T) is "
-        "1 at real tokens and 0 at padding, which may stand *anywhere*. Return (B, T, W): the "
-        "layer's outcome at real tokens, zeros at padding. The layer may be given *real tokens "
-        "only*: it counts. Gradients must come through, and `x` stays as it is. A sequence can be "
-        "all padding, and so can a batch."
-    ),
-    hints=(
-        "real = mask != 0 is (B, T), True at real tokens. x[real] is the list of them, (N, H).",
-        "The layer takes that list: layer(x[real]) is (N, W), also where N is 0.",
-        "Put it back into zeros of shape (B, T, W): out[real] = done. The same mask, the same "
-        "order.",
-        "done.new_zeros(B, T, done.shape[-1]) has the number format and the width of the outcome.",
-    ),
+    **written("14.6"),
     solution=real_only,
     returns=Numbers("outcome", shape="B T W"),
     library=(
@@ -116,7 +101,7 @@ REAL = Exercise(
          "mask needs a third axis: mask[..., None]."),
     ),
     stages=(
-        Stage("no padding", full),
+        Stage("no padding", each(case, *([torch.ones(2, T, dtype=torch.long)] for T in (3, 5)))),
         Stage("padding at the end", at_the_end),
         Stage("padding anywhere", anywhere),
         Stage("the layer sees real tokens only", anywhere, rows_given,
@@ -131,29 +116,22 @@ REAL = Exercise(
         Edit("return out", "return layer(x * mask[..., None])",
              "The padding was set to 0 before the layer, and a layer has a bias: what comes out is "
              "not 0. Put zeros into the outcome."),
-        Edit("done.new_zeros(*mask.shape, done.shape[-1])", "x.clone()",
-             "At the padding your result holds x. It must be 0 there: begin with zeros, not with a "
-             "copy of x."),
-        Edit("mask != 0", "mask == 0",
-             "The layer works on the padding, and real tokens are 0. The mask is 1 at real "
-             "tokens."),
-        Edit("mask != 0", LEFT,
-             "You take the first tokens of each sequence, as many as are real. Padding can stand "
-             "anywhere, also in front: go by the mask, not by lengths."),
-        Edit("out[real]", f"out[{LEFT}]",
-             "The outcomes stand at the front of each sequence. Each belongs where its token "
-             "stands."),
-        Edit("out[real]", "out.flatten(0, 1)[: len(done)]",
-             "The outcomes stand one after another from the first position on. Each belongs where "
-             "its token stands."),
-        Edit("mask != 0", "mask",
-             "A mask of 0 and 1 as an index picks sequences 0 and 1: make it bool. x[mask] is then "
-             "the list of real tokens: mask.bool(), or mask != 0."),
+        Edit("done.new_zeros(*mask.shape, done.shape[-1])", "x.clone()", "At the padding your "
+             "result holds x. It must be 0 there: begin with zeros, not with a copy of x."),
+        Edit("mask != 0", "mask == 0", "The layer works on the padding, and real tokens are 0. The "
+             "mask is 1 at real tokens."),
+        Edit("mask != 0", LEFT, "You take the first tokens of each sequence, as many as are real. "
+             "Padding can stand anywhere, also in front: go by the mask, not by lengths."),
+        Edit("out[real]", f"out[{LEFT}]", "The outcomes stand at the front of each sequence. Each "
+             "belongs where its token stands."),
+        Edit("out[real]", "out.flatten(0, 1)[: len(done)]", "The outcomes stand one after another "
+             "from the first position on. Each belongs where its token stands."),
+        Edit("mask != 0", "mask", "A mask of 0 and 1 as an index picks sequences 0 and 1: make it "
+             "bool. x[mask] is then the list of real tokens: mask.bool(), or mask != 0."),
         Edit("mask != 0", "(mask[:1] != 0).expand_as(mask)",
              "All sequences are cut by the mask of the first one. Each has a mask of its own."),
-        Edit("x[real]", "x.transpose(0, 1)[real.T]",
-             "The list goes through the batch column by column, and back row by row. Use the same "
-             "order both ways."),
+        Edit("x[real]", "x.transpose(0, 1)[real.T]", "The list goes through the batch column by "
+             "column, and back row by row. Use the same order both ways."),
         Edit("layer(x[real])", "layer(x)[real]",
              "The right numbers, but the layer was given the padding, too. What is multiplied by 0 "
              "afterwards has been computed all the same: pick the real rows before the layer."),

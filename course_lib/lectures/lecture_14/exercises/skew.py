@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage
+from course_lib.teaching.exercises.form import Answer, Case, Draw, Edit, Exercise, Stage, written
 from course_lib.teaching.exercises.outputs import Numbers, Wrong
 
 
@@ -51,30 +51,10 @@ def of_one_head(function: Answer, heads: Tensor, head: int) -> Any:
     return function(heads[head])
 
 
-ENTRIES = Numbers("entries", shape="T T", tol=0.0)
+ENTRIES = Numbers("entries", shape="T T")
 
 SKEW = Exercise(
-    id="14.4",
-    title="Look up by shifting",
-    purpose="a gather that moves nothing",
-    difficulty=3,
-    minutes=12,
-    signature="my_skew(by_distance)",
-    statement=(
-        "`by_distance` (T, 2T − 1), T at least 2, has a row for each token i and a column for each "
-        "distance j − i, from −(T − 1) to T − 1; its rows lie one after another in memory. Return "
-        "the tensor (T, T) whose entry (i, j) is that of i and j: column j − i + T − 1 of row i. "
-        "As a *view*: no number is copied, no index is made."
-    ),
-    hints=(
-        "Write down where in memory entry (i, j) lies: i·(2T − 1) + (j − i + T − 1). Sort by i "
-        "and by j.",
-        "It is i·(2T − 2) + j + (T − 1): one step of j is one number on, one step of i 2T − 2.",
-        "tensor.as_strided(shape, steps, first) is the view with these steps. Or: flatten with "
-        "view(-1), cut T − 1 off at the front and one at the end, view in rows of 2T − 2.",
-        "as_strided counts `first` from the beginning of the memory, and a tensor can begin "
-        "later: by_distance.storage_offset().",
-    ),
+    **written("14.4"),
     solution=skew,
     returns=ENTRIES,
     library=("course_lib.kernels.disentangled:_skew",),
@@ -101,27 +81,22 @@ SKEW = Exercise(
              "own last T columns. From row to row, j − i loses one: the step is one less."),
         Edit("(2 * T - 2, 1), first)", "(2 * T - 1, 1), first - T + 1)",
              "These are the first T columns of every row. Entry (i, j) is column j − i + T − 1."),
-        Edit("(2 * T - 2, 1), first)", "(2 * T, 1), first - T + 1)",
-             "Your row i begins at column i. It begins at distance −i, which is column T − 1 − i: "
-             "one back for each token on."),
+        Edit("(2 * T - 2, 1), first)", "(2 * T, 1), first - T + 1)", "Your row i begins at column "
+             "i. It begins at distance −i, which is column T − 1 − i: one back for each token on."),
         Edit("+ T - 1  #", "#",
              "You begin at the first number. Distance 0, where row 0 begins, is column T − 1."),
-        Edit("+ T - 1  #", "+ T  #",
-             "Every entry is one column too late: distance 0 is column T − 1, as −(T − 1) is "
-             "column 0."),
-        Edit("+ T - 1  #", "+ T - 2  #",
-             "Every entry is one column too early: distance 0 is column T − 1, as −(T − 1) is "
-             "column 0."),
-        Edit("2 * T - 2, 1", "2 * T - 3, 1",
-             "From row to row you go back by two columns. j − i loses one: the step from row to "
-             "row is 2T − 2."),
+        Edit("+ T - 1  #", "+ T  #", "Every entry is one column too late: distance 0 is column T − "
+             "1, as −(T − 1) is column 0."),
+        Edit("+ T - 1  #", "+ T - 2  #", "Every entry is one column too early: distance 0 is "
+             "column T − 1, as −(T − 1) is column 0."),
+        Edit("2 * T - 2, 1", "2 * T - 3, 1", "From row to row you go back by two columns. j − i "
+             "loses one: the step from row to row is 2T − 2."),
         Edit("2 * T - 2, 1", "T, 1",
              "Your step from row to row is T, as if the table had T columns. It has 2T − 1."),
         Edit("2 * T - 2, 1", "T - 1, 1",
              "Your step from row to row is T − 1, as if the table had T columns. It has 2T − 1."),
-        Edit("by_distance.storage_offset() + ", "",
-             "The table of the second head is a part of a larger tensor, and your view begins in "
-             "the first head's. as_strided counts from the beginning of the memory: add "
-             "by_distance.storage_offset()."),
+        Edit("by_distance.storage_offset() + ", "", "The table of the second head is a part of a "
+             "larger tensor, and your view begins in the first head's. as_strided counts from the "
+             "beginning of the memory: add by_distance.storage_offset()."),
     ),
 )  # fmt: skip

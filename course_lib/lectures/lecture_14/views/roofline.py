@@ -6,8 +6,8 @@ What differs in colour differs in marker too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from course_lib.teaching.chart_parts import (
     Box,
@@ -20,6 +20,9 @@ from course_lib.teaching.chart_parts import (
 )
 from course_lib.teaching.style import GREY, INK, VERMILION, Look, looks, rounded
 
+if TYPE_CHECKING:
+    from course_lib.bench.roofline import Placed
+
 WIDE = 760  # pixels
 ROOFLINE = 400  # pixels, the upper panel's height
 LEFT, RIGHT, TOP = 70, 30, 60
@@ -29,29 +32,13 @@ LETTER = 6.7  # pixels a letter of a label is wide, about
 PRODUCTS = {"float32": (INK, "solid"), "bfloat16": (VERMILION, "dash")}
 
 
-class Point(Protocol):
-    """A kernel's twin, counted and timed (bench.roofline.Placed)."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def twin(self) -> str: ...
-    @property
-    def how(self) -> str: ...
-    @property
-    def intensity(self) -> float: ...
-    @property
-    def traffic_intensity(self) -> float: ...
-    @property
-    def gflops(self) -> float: ...
-    @property
-    def gigabytes(self) -> float: ...
-    @property
-    def seconds(self) -> float: ...
-
-
 def roofline_chart(
-    roof: Mapping[str, float | None], points: Sequence[Point], by: str = "unavoidable"
+    roof: Mapping[str, float | None],
+    points: Sequence[Placed],
+    by: str = "unavoidable",
+    *,
+    wide: float = WIDE,
+    high: float = ROOFLINE,
 ) -> Any:
     """FLOP/s against arithmetic intensity (FLOPs a byte), both logarithmic, under this machine's
     roof; below, kernels without matrix products by the bytes a second that they get through.
@@ -59,24 +46,25 @@ def roofline_chart(
     roof: "memory" in GB/s, "float32" and, where the machine has it, "bfloat16" in GFLOP/s. points:
     bench.roofline.placements(). A hollow marker is a reference, a filled one a fast twin, with a
     line from one to the other; the label says how many times less the fast one takes. by: a byte
-    that is "unavoidable" (inputs and outputs, once) or that is "moved" (by all operations).
+    that is "unavoidable" (inputs and outputs, once) or that is "moved" (by all operations). wide,
+    high: the figure's and its upper panel's pixels, for type of 13 pixels.
     Raises ValueError for no points, a roof without its parts and another `by`."""
     _check_roof(roof, points, by)
     drawn = looks(dict.fromkeys(point.name for point in points))
     placed = [point for point in points if point.intensity > 0]
     rest = list(dict.fromkeys(point.name for point in points if not point.intensity))
-    inner = ROOFLINE + (ABOVE + ROW * len(rest) if rest else 0)
+    inner = high + (ABOVE + ROW * len(rest) if rest else 0)
     figure = new_figure("The roofline of this machine", "", "")
     figure.update_layout(
-        width=WIDE, height=TOP + inner + BELOW,
+        width=wide, height=TOP + inner + BELOW,
         margin={"l": LEFT, "r": RIGHT, "t": TOP, "b": BELOW},
-        yaxis_domain=rounded([1 - ROOFLINE / inner, 1]), xaxis_anchor="y",
+        yaxis_domain=rounded([1 - high / inner, 1]), xaxis_anchor="y",
     )  # fmt: skip
     figure.add_annotation(
         x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", showarrow=False,
         text="hollow: reference   filled: fast twin   <b>2×</b>: it takes half the time",
     )  # fmt: skip
-    panel = _Panel(roof, placed, by, inner)
+    panel = _Panel(roof, placed, by, (wide - LEFT - RIGHT, high), inner)
     panel.draw_axes(figure)
     taken = [*panel.draw_roof(figure), *panel.draw_points(figure, drawn)]
     panel.draw_labels(figure, drawn, taken)
@@ -85,7 +73,7 @@ def roofline_chart(
     return figure
 
 
-def _check_roof(roof: Mapping[str, float | None], points: Sequence[Point], by: str) -> None:
+def _check_roof(roof: Mapping[str, float | None], points: Sequence[Placed], by: str) -> None:
     if not points:
         raise ValueError("roofline_chart was given no points; expected some, as placements() does.")
     if by not in ("unavoidable", "moved"):
@@ -109,8 +97,10 @@ class _Panel:
     """The upper panel: where things are, in powers of ten and in pixels."""
 
     def __init__(
-        self, roof: Mapping[str, float | None], points: Sequence[Point], by: str, inner: float
-    ) -> None:
+        self, roof: Mapping[str, float | None], points: Sequence[Placed], by: str,
+        area: tuple[float, float], inner: float,
+    ) -> None:  # fmt: skip
+        self.area = area
         self.inner = inner  # the figure's height between its margins
         self.memory = roof["memory"] or 0.0
         self.products = {p: rate for p in PRODUCTS if (rate := roof.get(p))}
@@ -122,9 +112,8 @@ class _Panel:
         # Room at the left for the slope's name.
         self.x = [math.log10(min(*x, self.ridge / 8)) - 0.1, math.log10(max(x)) + 0.5]
         self.y = [math.log10(min(y)) - 0.3, math.log10(max(y)) + 0.25]
-        self.area = (WIDE - LEFT - RIGHT, ROOFLINE)
 
-    def intensity(self, point: Point) -> float:
+    def intensity(self, point: Placed) -> float:
         return point.intensity if self.by == "unavoidable" else point.traffic_intensity
 
     def pixels(self, x: float, y: float) -> tuple[float, float]:
@@ -149,21 +138,14 @@ class _Panel:
 
     def draw_roof(self, figure: Any) -> list[Box]:
         """Memory's slope, a flat line for each precision; returns what labels must not cover."""
-        import plotly.graph_objects as go
-
         taken: list[Box] = []
         left, right = 10 ** self.x[0], 10 ** self.x[1]
         top = max(self.products.values())
         for precision, rate in self.products.items():
             ink, dashes = PRODUCTS[precision]
             bend = max(left, rate / self.memory)
-            figure.add_trace(
-                go.Scatter(
-                    x=rounded([bend, right]), y=rounded([rate] * 2), mode="lines",
-                    name=f"{precision} products", hoverinfo="skip",
-                    line={"color": ink, "dash": dashes, "width": 2.2},
-                )
-            )  # fmt: skip
+            line = {"color": ink, "dash": dashes, "width": 2.2}
+            _add_line(figure, f"{precision} products", [bend, right], [rate] * 2, line)
             text = f"{precision} products: {number(rounded([rate], 3)[0], False)} GFLOP/s"
             at = self.pixels(right, rate)
             wide = LETTER * len(text)
@@ -174,13 +156,9 @@ class _Panel:
             self.texts.append((at[0] - wide, at[1] + 1, at[0], at[1] + 20))
             taken += self._along((bend, rate), (right, rate))
         taken += self._slope(figure, left, top)
-        figure.add_trace(
-            go.Scatter(
-                x=rounded([self.ridge] * 2), y=rounded([10 ** self.y[0], self.products["float32"]]),
-                name="ridge", mode="lines", line={"color": GREY, "dash": "dot", "width": 1.4},
-                hoverinfo="skip",
-            )
-        )  # fmt: skip
+        line = {"color": GREY, "dash": "dot", "width": 1.4}
+        ends = [10 ** self.y[0], self.products["float32"]]
+        _add_line(figure, "ridge", [self.ridge] * 2, ends, line)
         foot = self.pixels(self.ridge, 10 ** self.y[0])
         said = f"ridge: {number(rounded([self.ridge], 2)[0], False)} a byte"
         figure.add_annotation(
@@ -194,17 +172,11 @@ class _Panel:
 
     def _slope(self, figure: Any, left: float, top: float) -> list[Box]:
         """Memory's limit, its name along it; returns the pixels they take."""
-        import plotly.graph_objects as go
-
         start = max(left, 10 ** self.y[0] / self.memory)
         end = min(top / self.memory, 10 ** self.x[1])
         ends = [(x, x * self.memory) for x in (start, end)]
-        figure.add_trace(
-            go.Scatter(
-                x=rounded(x for x, _ in ends), y=rounded(y for _, y in ends), mode="lines",
-                name="memory", line={"color": INK, "width": 2.2}, hoverinfo="skip",
-            )
-        )  # fmt: skip
+        across, up = zip(*ends, strict=True)
+        _add_line(figure, "memory", across, up, {"color": INK, "width": 2.2})
         (x0, y0), (x1, y1) = (self.pixels(*end) for end in ends)
         angle = math.atan2(y1 - y0, x1 - x0)
         text = f"memory: {number(rounded([self.memory], 3)[0], False)} GB/s"
@@ -225,31 +197,19 @@ class _Panel:
 
     def draw_points(self, figure: Any, drawn: Mapping[str, Look]) -> list[Box]:
         """Markers, and a line from each reference to its fast twins."""
-        import plotly.graph_objects as go
-
         taken: list[Box] = []
         for point in self.points:
             if point.twin != "fast" or (slow := _reference(point, self.points)) is None:
                 continue
             ends = [(self.intensity(p), p.gflops) for p in (slow, point)]
             ink = drawn[point.name].colour
-            line = {"color": ink, "width": 1.5}
-            figure.add_trace(
-                go.Scatter(
-                    x=rounded(x for x, _ in ends), y=rounded(y for _, y in ends), mode="lines",
-                    name=f"{point.name}, from reference to fast", line=line, hoverinfo="skip",
-                )
-            )  # fmt: skip
+            name, line = f"{point.name}, from reference to fast", {"color": ink, "width": 1.5}
+            across, up = zip(*ends, strict=True)
+            _add_line(figure, name, across, up, line)
             taken += self._along(*ends)
         for point in self.points:
-            figure.add_trace(
-                go.Scatter(
-                    x=rounded([self.intensity(point)]), y=rounded([point.gflops]), mode="markers",
-                    name=_full(point), marker=_marker(point, drawn[point.name]),
-                    hovertemplate=f"{_full(point)}: {_duration(point.seconds)}, %{{x}} a byte, "
-                    "%{y} GFLOP/s<extra></extra>",
-                )
-            )  # fmt: skip
+            at = (self.intensity(point), point.gflops)
+            _add_marker(figure, point, *at, "%{x} a byte, %{y} GFLOP/s", drawn[point.name])
             x, y = self.pixels(self.intensity(point), point.gflops)
             taken.append((x - 7, y - 7, x + 7, y + 7))
         return taken
@@ -278,8 +238,8 @@ class _Panel:
                 )  # fmt: skip
 
     def _arranged(
-        self, order: Sequence[Point], taken: Sequence[Box]
-    ) -> list[tuple[Point, float, float, list[Box], float]]:
+        self, order: Sequence[Placed], taken: Sequence[Box]
+    ) -> list[tuple[Placed, float, float, list[Box], float]]:
         """Each label's middle in pixels, the line to it, and how far it is from its marker: the
         nearest place where it covers nothing and its line crosses no text."""
         texts, full = list(self.texts), [*taken, *self.texts]
@@ -308,7 +268,7 @@ class _Panel:
 
     def _paper(self, x: float, y: float) -> dict[str, Any]:
         """Pixels of the panel as fractions of the figure's inner area."""
-        low = 1 - ROOFLINE / self.inner
+        low = 1 - self.area[1] / self.inner
         across, up = rounded([x / self.area[0], low + y / self.inner], 5)
         return {"x": across, "y": up, "xref": "paper", "yref": "paper"}
 
@@ -337,20 +297,20 @@ def _leader(x: float, y: float, dx: float, dy: float, half: float) -> list[Box]:
 # ---------------------------------------------------------------- points
 
 
-def _reference(point: Point, points: Sequence[Point]) -> Point | None:
+def _reference(point: Placed, points: Sequence[Placed]) -> Placed | None:
     same = (p for p in points if p.name == point.name and p.twin == "reference")
     return next(same, None)
 
 
-def _has_fast(point: Point, points: Sequence[Point]) -> bool:
+def _has_fast(point: Placed, points: Sequence[Placed]) -> bool:
     return any(p.name == point.name and p.twin == "fast" for p in points)
 
 
-def _full(point: Point) -> str:
+def _full(point: Placed) -> str:
     return ", ".join(part for part in (point.name, point.twin, point.how) if part)
 
 
-def _label(point: Point, points: Sequence[Point]) -> str:
+def _label(point: Placed, points: Sequence[Placed]) -> str:
     """The name, and how many times less it takes than its reference."""
     name = f"{point.name}, {point.how}" if point.how else point.name
     slow = _reference(point, points)
@@ -370,11 +330,32 @@ def _duration(seconds: float) -> str:
     return f"{rounded([1e3 * seconds], 3)[0]:,g} ms"
 
 
-def _marker(point: Point, look: Look) -> dict[str, Any]:
+def _add_line(
+    figure: Any, name: str, x: Iterable[float], y: Iterable[float], line: dict[str, Any],
+    **axes: str,
+) -> None:  # fmt: skip
+    import plotly.graph_objects as go
+
+    given = {"name": name, "mode": "lines", "line": line, "hoverinfo": "skip", **axes}
+    figure.add_trace(go.Scatter(x=rounded(x), y=rounded(y), **given))
+
+
+def _add_marker(
+    figure: Any, point: Placed, x: float, y: float, said: str, look: Look, **axes: str
+) -> None:
     """Hollow for a reference, filled for a fast twin."""
+    import plotly.graph_objects as go
+
     fill = look.colour if point.twin == "fast" else "white"
-    return {"symbol": look.symbol, "size": 11, "color": fill,
-            "line": {"color": look.colour, "width": 2}}  # fmt: skip
+    edge = {"color": look.colour, "width": 2}
+    figure.add_trace(
+        go.Scatter(
+            x=rounded([x]), y=rounded([y]), mode="markers", name=_full(point),
+            marker={"symbol": look.symbol, "size": 11, "color": fill, "line": edge},
+            hovertemplate=f"{_full(point)}: {_duration(point.seconds)}, {said}<extra></extra>",
+            **axes,
+        )
+    )  # fmt: skip
 
 
 def _around(half: float) -> Iterator[tuple[float, float]]:
@@ -398,14 +379,12 @@ def _box(x: float, y: float, half: float) -> Box:
 def _draw_strip(
     figure: Any,
     memory: float,
-    points: Sequence[Point],
+    points: Sequence[Placed],
     names: Sequence[str],
     drawn: Mapping[str, Look],
-    share: float,
+    high: float,
 ) -> None:
     """The lower panel: kernels without matrix products in rows, by bytes a second."""
-    import plotly.graph_objects as go
-
     rows = {name: [p for p in points if p.name == name] for name in names}
     rates = [p.gigabytes for row in rows.values() for p in row]
     span = [math.log10(min([*rates, memory])) - 0.25, math.log10(max([*rates, memory])) + 0.35]
@@ -415,11 +394,11 @@ def _draw_strip(
             "domain": [NAMES, 1], "title": {"text": "GB/s of inputs and outputs"},
         },
         yaxis2={
-            "domain": rounded([0, share]), "anchor": "x2", "range": [len(rows) - 0.5, -0.5],
+            "domain": rounded([0, high]), "anchor": "x2", "range": [len(rows) - 0.5, -0.5],
             "tickvals": [], "showgrid": False,
         },
     )  # fmt: skip
-    top = {"y": rounded([share])[0], "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    top = {"y": rounded([high])[0], "yref": "paper", "yanchor": "bottom", "showarrow": False}
     figure.add_annotation(
         **top, x=0, xref="paper", xanchor="left", yshift=20,
         text="<b>Without matrix products</b> there are no FLOPs to count: bytes a second",
@@ -428,30 +407,17 @@ def _draw_strip(
         **top, x=rounded([math.log10(memory)])[0], xref="x2", xanchor="center",
         text=f"memory: {number(rounded([memory], 3)[0], False)} GB/s",
     )  # fmt: skip
-    figure.add_trace(
-        go.Scatter(
-            x=rounded([memory] * 2), y=[-0.5, len(rows) - 0.5], mode="lines", name="memory",
-            line={"color": INK, "width": 2.2}, xaxis="x2", yaxis="y2", hoverinfo="skip",
-        )
-    )  # fmt: skip
+    below = {"xaxis": "x2", "yaxis": "y2"}
+    ends = [-0.5, len(rows) - 0.5]
+    _add_line(figure, "memory", [memory] * 2, ends, {"color": INK, "width": 2.2}, **below)
     for place, (name, row) in enumerate(rows.items()):
         look = drawn[name]
-        figure.add_trace(
-            go.Scatter(
-                x=rounded(p.gigabytes for p in row), y=[place] * len(row), mode="lines",
-                line={"color": look.colour, "width": 1.5}, xaxis="x2", yaxis="y2",
-                name=f"{name}, from reference to fast", hoverinfo="skip",
-            )
-        )  # fmt: skip
+        line = {"color": look.colour, "width": 1.5}
+        ends = [p.gigabytes for p in row]
+        name = f"{name}, from reference to fast"
+        _add_line(figure, name, ends, [place] * len(row), line, **below)
         for point in row:
-            figure.add_trace(
-                go.Scatter(
-                    x=rounded([point.gigabytes]), y=[place], mode="markers", name=_full(point),
-                    marker=_marker(point, look), xaxis="x2", yaxis="y2",
-                    hovertemplate=f"{_full(point)}: {_duration(point.seconds)}, %{{x}} GB/s"
-                    "<extra></extra>",
-                )
-            )  # fmt: skip
+            _add_marker(figure, point, point.gigabytes, place, "%{x} GB/s", look, **below)
         fast = next((p for p in row if p.twin == "fast"), row[0])
         figure.add_annotation(
             x=NAMES, xref="paper", y=place, yref="y2", xanchor="right", xshift=-8, showarrow=False,

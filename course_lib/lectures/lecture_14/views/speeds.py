@@ -8,18 +8,15 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from course_lib.bench.summary import in_todays_words
 from course_lib.teaching.chart_parts import log_ticks
-from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
+from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
 from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.style import BLUE, INK, rounded
 
 from .roofline import times
 
-WIDE, NAMES, RATIOS = (
-    780,
-    340,
-    76,
-)  # pixels: the drawing, its names at the left, ratios at the right
+WIDE, NAMES, RATIOS = 780, 340, 76  # pixels: the drawing, names at the left, ratios at the right
 TOP, ROW = 30, 27
 
 
@@ -41,6 +38,7 @@ def speed_chart(found: Mapping[str, Any], table: str | None = None) -> Live:
     table that is not among them."""
     import ipywidgets as w
 
+    found = in_todays_words(found)
     titles = _titles(found)
     first = table or titles[0]
     controls = {
@@ -50,7 +48,7 @@ def speed_chart(found: Mapping[str, Any], table: str | None = None) -> Live:
     def draw(table: str) -> str:
         return speed_picture(found, table).html
 
-    return playground(draw, controls, speed_print(found, first))
+    return playground(draw, controls, speed_picture(found, first, as_image=True))
 
 
 def speeds(found: Mapping[str, Any], table: str) -> list[Speed]:
@@ -69,33 +67,30 @@ def speeds(found: Mapping[str, Any], table: str) -> list[Speed]:
     return rows
 
 
-def speed_picture(found: Mapping[str, Any], table: str) -> Html:
-    """The chart of one table, what the bench remarks on it, and machine and date."""
+def speed_drawing(found: Mapping[str, Any], table: str) -> str:
+    """The chart of one table alone, as an SVG."""
     rows = speeds(found, table)
-    said = _said(found, table, rows)
-    drawing = svg_drawing(WIDE, _height(rows), _chart(rows), said[0])
-    words = "".join(_paragraph(line) for line in said)
-    text = "\n".join([table, *map(_line, rows), *said])
-    return Html(card(_title(table) + drawing + words, "speeds", WIDE + 30), text)
+    height = TOP + ROW * len(rows) + 40
+    return svg_drawing(WIDE, height, _chart(rows), _said(found, table, rows)[0])
 
 
-def speed_print(found: Mapping[str, Any], table: str) -> Html:
-    """One table drawn, the others as numbers to unfold, for a page without a kernel."""
+def speed_picture(found: Mapping[str, Any], table: str, *, as_image: bool = False) -> Html:
+    """The chart of one table, what the bench remarks on it, and machine and date.
+
+    as_image: for a page without a kernel; the other tables follow as numbers to unfold."""
     rows = speeds(found, table)
     said = _said(found, table, rows)
-    drawing = svg_drawing(WIDE, _height(rows), _chart(rows), said[0])
-    html = (
-        _title(table) + svg_image(drawing, f"{table}: {said[0]}") + "".join(map(_paragraph, said))
-    )
+    drawing = speed_drawing(found, table)
+    if as_image:
+        drawing = svg_image(drawing, f"{table}: {said[0]}")
+    html = [_title(table), drawing, paragraphs(said)]
     text = [table, *map(_line, rows), *said]
-    for other in _titles(found):
-        if other == table:
-            continue
-        shown = speeds(found, other)
-        remark = _remark(found, other)
-        html += _folded(other, shown, remark)
-        text += ["", other, *map(_line, shown), *([remark] if remark else [])]
-    return Html(card(html, "speeds", WIDE + 30), "\n".join(text))
+    for other in _titles(found) if as_image else []:
+        if other != table:
+            shown, remark = speeds(found, other), _remark(found, other)
+            html.append(_folded(other, shown, remark))
+            text += ["", other, *map(_line, shown), *filter(None, [remark])]
+    return Html(card("".join(html), "speeds", WIDE + 30), "\n".join(text))
 
 
 def _titles(found: Mapping[str, Any]) -> list[str]:
@@ -121,18 +116,22 @@ def _known(found: Mapping[str, Any], table: str) -> str:
 def _said(found: Mapping[str, Any], table: str, rows: Sequence[Speed]) -> list[str]:
     """What the dots are, on which machine and when; what the bench remarks."""
     rounds = len(found["tables"][table][0]["rates"])
-    on = found["machine"]
-    where = [str(on["processor"]), f"{on['threads']} threads"]
-    where += [str(on["gpu"])] if on.get("gpu") else []
     best = max(rows, key=lambda row: row.median)
-    remark = _remark(found, table)
     return [
         f"Fastest: {best.name}, {times(best.ratio)} the first row. Dots are medians of {rounds} "
         "rounds, bars their middle half; the axis is logarithmic; ratios are to the first row, "
         "hollow.",
-        f"Measured on {', '.join(where)}, torch {on['torch']}, {on['date']}.",
-        *([remark] if remark else []),
+        f"Measured on {where_measured(found)}.",
+        *filter(None, [_remark(found, table)]),
     ]
+
+
+def where_measured(found: Mapping[str, Any]) -> str:
+    """The machine of a run, its versions and the date."""
+    on = found["machine"]
+    parts = [str(on["processor"]), f"{on['threads']} threads"]
+    parts += [str(on["gpu"])] if on.get("gpu") else []
+    return f"{', '.join(parts)}, torch {on['torch']}, {on['date']}"
 
 
 def _remark(found: Mapping[str, Any], table: str) -> str:
@@ -149,10 +148,6 @@ def _title(table: str) -> str:
     return f'<p style="margin:0 0 4px;font-weight:700">{escape(table)}</p>'
 
 
-def _paragraph(line: str) -> str:
-    return f'<p style="margin:6px 0 0;white-space:pre-line">{escape(line)}</p>'
-
-
 def _folded(table: str, rows: Sequence[Speed], remark: str) -> str:
     """A table of numbers behind its title: plain text, as there are many of them on a page."""
     lines = [f"{'':<58}{'tokens/s':>14}  (middle half)  ratio", *map(_line, rows)]
@@ -163,10 +158,6 @@ def _folded(table: str, rows: Sequence[Speed], remark: str) -> str:
 
 
 # ---------------------------------------------------------------- drawn
-
-
-def _height(rows: Sequence[Speed]) -> int:
-    return TOP + ROW * len(rows) + 40
 
 
 def _chart(rows: Sequence[Speed]) -> str:

@@ -1,0 +1,465 @@
+"""The members of the family, a row each: how their settings are drawn, which class of transformers
+each of their models must equal, and what else is special. Who adds a row here has every test of
+test_parity.py for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from parity import TOLERANCE, Case, Configure, as_bert, draw_case, loss_of, replaced_loss
+from torch import Tensor, nn
+
+from course_lib.checkpoints import FAMILIES
+from course_lib.config import PUBLISHED, BertConfig, published
+from course_lib.encoder import Encoder
+from course_lib.family.albert import AlbertConfig, albert, albert_for_pretraining
+from course_lib.family.bert import bert, bert_for_pretraining
+from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta, deberta_v3
+from course_lib.family.distilbert import DistilBertConfig, distilbert, distilbert_for_masked_lm
+from course_lib.family.electra import (
+    GENERATOR_SIZE,
+    ElectraConfig,
+    electra_discriminator,
+    electra_encoder,
+    generator_config,
+)
+from course_lib.family.roberta import RobertaConfig, roberta, roberta_for_masked_lm
+from course_lib.family.tinybert import tinybert, tinybert_for_masked_lm
+from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForReplacedTokens
+
+
+class Kind(NamedTuple):
+    """A model of ours, and transformers' class that it must equal."""
+
+    theirs: str
+    head: Callable[[Encoder], nn.Module] | None = None
+    pooler: bool = False
+    loss: Callable[[Any, Case], Tensor] = loss_of
+    by_name: Callable[..., nn.Module] | None = None  # as a lecture asks for a published size
+
+
+class Member(NamedTuple):
+    family: str  # its row in checkpoints.FAMILIES
+    published: str  # its row in PUBLISHED
+    draw: Configure
+    kinds: dict[str, Kind]
+    varied: dict[str, tuple[Callable[[Case], Any], set[Any]]]  # what the drawn cases must hold
+    spoil: Callable[[Any, Case], Any]  # makes the first kind another model, which must be seen
+    counts: dict[str, tuple[int | None, ...]]  # of the kinds with by_name; None: not printed
+    # Models that began in transformers: settings in its words, and what they are in ours.
+    began: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (({}, {}),)
+    # Of test_parity_tasks.py, those whose heads are alike in transformers: one dense layer, over a
+    # pooler like BERT's.
+    tasks: tuple[str, ...] = ("tokens", "answers")
+    seeds: Sequence[int] = range(12)
+    draw_exact: Configure | None = None  # in float64, where it is another than draw
+    arrange: Callable[[Case, int], Case] = lambda case, seed: case
+    bound: dict[torch.dtype, float] = TOLERANCE
+    scores: bool = True  # whether scores before the softmax are one product of query and key
+
+    def make(self, kind: str, config: Any) -> Any:
+        _, head, pooler, *_ = self.kinds[kind]
+        encoder = FAMILIES[self.family].encoder(config, pooler)
+        return encoder if head is None else head(encoder)
+
+    def case(self, seed: int, dtype: torch.dtype = torch.float32) -> Case:
+        draw = self.draw_exact if self.draw_exact and dtype == torch.float64 else self.draw
+        return self.arrange(draw_case(seed, draw), seed)
+
+
+def setting(name: str, *values: Any) -> tuple[Callable[[Case], Any], set[Any]]:
+    return lambda case: getattr(case.config, name), set(values)
+
+
+def compared(value: float, other: float) -> int:
+    return (value > other) - (value < other)
+
+
+WIDTH_OF_TABLES = {
+    "E to H": (lambda c: compared(c.config.embedding_size, c.config.hidden_size), {-1, 0, 1})
+}
+BOTH_GELUS = {"GELU": setting("hidden_act", "gelu", "gelu_new")}
+
+
+# ---------------------------------------------------------------- how their settings are drawn
+
+
+def as_roberta(settings: dict[str, Any], draw: random.Random) -> RobertaConfig:
+    """The padding id is its own or another, as are the segments."""
+    pad = draw.choice([1, 1, 0, 5])
+    more = {"pad_token_id": pad, "type_vocab_size": draw.choice([1, 1, 2])}
+    return RobertaConfig(**{**settings, **more, "max_positions": settings["max_positions"] + pad})
+
+
+def padded_by_its_id(case: Case, seed: int) -> Case:
+    """Padding has the padding's id, to the right or (every fourth) the left."""
+    pad, vocab = case.config.pad_token_id, case.config.vocab_size
+    inputs, labels = dict(case.inputs), case.labels
+    if seed % 4 == 1:
+        inputs = {name: value.flip(1) for name, value in inputs.items()}
+        labels = labels.flip(1)
+    ids = torch.where(inputs["input_ids"] == pad, (pad + 1) % vocab, inputs["input_ids"])
+    inputs["input_ids"] = torch.where(inputs["attention_mask"].bool(), ids, pad)
+    return case._replace(inputs=inputs, labels=labels)
+
+
+def as_albert(settings: dict[str, Any], draw: random.Random, **changes: Any) -> AlbertConfig:
+    """E below, at or above H, any number of groups, both GELUs; `changes` are settings to fix."""
+    layers, hidden = settings["num_layers"], settings["hidden_size"]
+    more = {
+        "embedding_size": draw.choice([8, 9, hidden - 1, hidden, hidden + 4]),
+        "num_groups": draw.choice([g for g in range(1, layers + 1) if layers % g == 0]),
+        "hidden_act": draw.choice(["gelu", "gelu_new"]),
+    }
+    return AlbertConfig(**{**settings, **more, **changes})
+
+
+def as_distilbert(settings: dict[str, Any], draw: random.Random) -> DistilBertConfig:
+    """Without segments, with one of the two forms of GELU and any padding id."""
+    more = {"type_vocab_size": 0, "hidden_act": draw.choice(["gelu", "gelu_new"])}
+    return DistilBertConfig(**{**settings, **more, "pad_token_id": draw.choice([0, 0, 3])})
+
+
+def as_tinybert(settings: dict[str, Any], draw: random.Random) -> BertConfig:
+    """A feed-forward part that is no multiple of the width, as 1200 is not of 312."""
+    wide = 4 * settings["hidden_size"] - draw.randint(1, settings["hidden_size"] - 1)
+    return BertConfig(**{**settings, "intermediate_size": wide})
+
+
+def as_tinybert_4(settings: dict[str, Any], draw: random.Random) -> BertConfig:
+    """312 wide, 12 heads of 26 and 1200 between, of a drawn depth and vocabulary."""
+    depth = {"num_layers": draw.choice([1, 2, 4])}
+    return BertConfig(**{**settings, **PUBLISHED["tinybert"]["4"], **depth})
+
+
+def as_electra(settings: dict[str, Any], draw: random.Random) -> ElectraConfig:
+    """Tables below, at or above the width H of the network."""
+    hidden = settings["hidden_size"]
+    return ElectraConfig(**settings, embedding_size=draw.choice([8, 9, hidden, hidden, hidden + 4]))
+
+
+SUBSETS: tuple[tuple[str, ...], ...] = (("c2p", "p2c"), ("c2p",), ("p2c",), ())
+# transformers computes DeBERTa's scale sqrt(D·n), n scores a pair, in float32 whatever the weights
+# are. Where D·n is a square the root is exact, and the second generation can be held to 1e-10. The
+# first also normalises its layers in float32: there float64 shows what that rounding leaves, 6e-8 a
+# LayerNorm; the largest distance seen is 5e-7.
+EXACT = {1: (9, 16), 2: (8, 18), 3: (12, 27)}  # n -> head sizes D
+FIRST_GENERATION = {torch.float32: 1e-5, torch.float64: 1e-6}
+
+
+def as_deberta(
+    kind: type[DebertaConfig], exact: bool, settings: dict[str, Any], draw: random.Random
+) -> DebertaConfig:
+    span, furthest = draw.choice([(5, 9), (8, 33), (16, 20), (40, 64)])
+    terms = draw.choice(SUBSETS)
+    sizes = EXACT[1 + len(terms)] if exact else (8, 9, 11)
+    settings = {
+        **settings,
+        "hidden_size": settings["num_heads"] * draw.choice(sizes),
+        "type_vocab_size": draw.choice([0, 0, 2]),
+        "hidden_act": draw.choice(["gelu", "gelu_new"]),
+        "span": span,
+        "terms": terms,
+    }
+    if kind is DebertaV2Config:
+        settings |= {
+            "furthest": furthest,
+            "shared_projections": draw.random() < 0.5,
+            "normed_positions": draw.random() < 0.5,
+            "convolution": draw.choice([0, 3]),
+            "conv_act": draw.choice(["tanh", "gelu"]),
+        }
+    return kind(**settings)
+
+
+def softer(case: Case, seed: int) -> Case:
+    """Weights a little smaller than other families': three products a score soon make scores of
+    25 and more, where transformers' own float32 is 1e-5 from its own float64."""
+    return case._replace(sd=0.7 * case.sd)
+
+
+# ---------------------------------------------------------------- how they are spoilt
+
+
+def move_a_weight(ours: Any, case: Case) -> None:
+    ours.encoder.stack.blocks[0].attention.key.weight[0, 0] += 1e-3
+
+
+def another_gelu(ours: Any, case: Case) -> None:
+    part = ours.rtd if hasattr(ours, "rtd") else ours.encoder.stack.blocks[0].feed_forward
+    part.gelu_form = "tanh" if part.gelu_form == "none" else "none"
+
+
+def layers_in_the_other_order(ours: Any, case: Case) -> None:
+    ours.encoder.stack.blocks = nn.ModuleList(list(ours.encoder.stack.blocks)[::-1])
+
+
+def positions_as_berts(ours: Any, case: Case) -> None:
+    ours.encoder.embeddings.number = lambda ids: torch.arange(ids.shape[1])
+
+
+def move_a_distance(ours: Any, case: Case) -> None:
+    row = ours.encoder.stack.positions.table.weight[case.config.span]
+    row += 1e-3 * torch.randn(case.config.hidden_size)
+
+
+# ---------------------------------------------------------------- the rows
+
+ALL_TASKS = ("classes", "regression", "tokens", "answers")
+BERT = Member(
+    family="bert",
+    published="bert",
+    draw=as_bert,
+    kinds={
+        "pretraining": Kind(
+            "BertForPreTraining", BertForPreTraining, pooler=True, by_name=bert_for_pretraining
+        ),
+        "masked": Kind("BertForMaskedLM", BertForMaskedLM),
+        "encoder": Kind("BertModel", pooler=True, by_name=bert),
+        "bare": Kind("BertModel", by_name=lambda size: Encoder(published("bert", size))),
+    },
+    tasks=ALL_TASKS,
+    varied=BOTH_GELUS,
+    spoil=move_a_weight,
+    counts={  # facts.md 0.1: the pre-training model, the encoder with pooler and without
+        "base": (110_106_428, 109_482_240, 108_891_648),
+        "large": (336_226_108, 335_141_888, 334_092_288),
+        "base-cased": (None, 108_310_272, 107_719_680),
+        "large-cased": (None, 333_579_264, 332_529_664),
+        "base-chinese": (None, 102_267_648, 101_677_056),
+        "multilingual-cased": (None, 177_853_440, 177_262_848),
+        "multilingual-uncased": (None, 167_356_416, 166_765_824),
+        "tiny": (None, 4_385_920, None),
+        "mini": (None, 11_170_560, None),
+        "small": (None, 28_763_648, None),
+        "medium": (None, 41_373_184, None),
+    },
+)
+ROBERTA = Member(
+    family="roberta",
+    published="roberta",
+    draw=as_roberta,
+    arrange=padded_by_its_id,
+    kinds={
+        "masked": Kind("RobertaForMaskedLM", BertForMaskedLM, by_name=roberta_for_masked_lm),
+        "encoder": Kind("RobertaModel", pooler=True, by_name=roberta),
+        "bare": Kind("RobertaModel", by_name=partial(roberta, pooler=False)),
+    },
+    varied={
+        "padded at the right": (lambda case: bool(case.real[:, -1].all()), {False, True}),
+        "padded at the left": (lambda case: bool(case.real[:, 0].all()), {False, True}),
+        "padding id": setting("pad_token_id", 0, 1, 5),
+        "segments": setting("type_vocab_size", 1, 2),
+    },
+    spoil=positions_as_berts,
+    counts={
+        "base": (124_697_433, 124_645_632, 124_055_040),
+        "large": (None, 355_359_744, 354_310_144),
+    },
+    began=(({"type_vocab_size": 1, "layer_norm_eps": 1e-5}, {"longest_text": 28}),),
+)
+ALBERT = Member(
+    family="albert",
+    published="albert",
+    tasks=ALL_TASKS,
+    draw=as_albert,
+    kinds={
+        "pretraining": Kind(
+            "AlbertForPreTraining", BertForPreTraining, pooler=True, by_name=albert_for_pretraining
+        ),
+        "masked": Kind("AlbertForMaskedLM", BertForMaskedLM),
+        "encoder": Kind("AlbertModel", pooler=True, by_name=albert),
+        "bare": Kind("AlbertModel", by_name=partial(albert, pooler=False)),
+    },
+    varied={
+        **BOTH_GELUS,
+        **WIDTH_OF_TABLES,
+        "more than one group": (lambda c: compared(c.config.num_groups, 1), {0, 1}),
+        "fewer groups than layers": (
+            lambda c: compared(c.config.num_layers, c.config.num_groups) * c.config.num_groups,
+            {0, 1, 2},
+        ),
+    },
+    spoil=another_gelu,
+    counts={
+        "base": (11_813_810, 11_683_584, 11_092_992),
+        "large": (None, 17_683_968, 16_634_368),
+        "xlarge": (None, 58_724_864, 54_528_512),
+        "xxlarge": (None, 222_595_584, 205_814_272),
+    },
+    # Its pair head drops out a tenth while training: that must not matter in evaluation.
+    began=(
+        (
+            {"embedding_size": 10, "num_hidden_groups": 2, "classifier_dropout_prob": 0.1},
+            {"embedding_size": 10, "num_groups": 2},
+        ),
+    ),
+)
+DISTILBERT = Member(
+    family="distilbert",
+    published="distilbert",
+    draw=as_distilbert,
+    kinds={
+        "masked": Kind("DistilBertForMaskedLM", BertForMaskedLM, by_name=distilbert_for_masked_lm),
+        "encoder": Kind("DistilBertModel", by_name=distilbert),
+    },
+    varied={
+        **BOTH_GELUS,
+        "padding id": setting("pad_token_id", 0, 3),
+        "segments": (lambda case: "token_type_ids" in case.inputs, {False}),
+    },
+    spoil=layers_in_the_other_order,
+    counts={"base": (66_985_530, 66_362_880)},
+    began=(
+        (
+            {"hidden_dim": 50},
+            {"intermediate_size": 50, "num_layers": 2, "type_vocab_size": 0},
+        ),
+    ),
+)
+TINYBERT = BERT._replace(
+    published="tinybert",
+    tasks=(),  # BERT's
+    draw=as_tinybert,
+    kinds={
+        "masked": Kind("BertForMaskedLM", BertForMaskedLM, by_name=tinybert_for_masked_lm),
+        "encoder": Kind("BertModel", pooler=True, by_name=tinybert),
+        "bare": Kind("BertModel", by_name=partial(tinybert, pooler=False)),
+    },
+    varied={},
+    counts={"4": (None, 14_350_248, 14_252_592), "6": (None, 66_955_008, 66_364_416)},
+    seeds=range(8),
+)
+TINYBERT_4 = TINYBERT._replace(
+    draw=as_tinybert_4,
+    # At 312 wide, weights of 0.2 would drive every softmax to one word.
+    arrange=lambda case, seed: case._replace(sd=0.05),
+    varied={
+        "width": setting("hidden_size", 312),
+        "heads": setting("head_size", 26),
+        "feed-forward": setting("intermediate_size", 1_200),
+    },
+    seeds=(0, 2),
+)
+ELECTRA = Member(
+    family="electra",
+    published="electra",
+    draw=as_electra,
+    kinds={
+        "discriminator": Kind(
+            "ElectraForPreTraining",
+            BertForReplacedTokens,
+            loss=replaced_loss,
+            by_name=electra_discriminator,
+        ),
+        "generator": Kind(
+            "ElectraForMaskedLM",
+            BertForMaskedLM,
+            by_name=lambda size: BertForMaskedLM(
+                electra_encoder(
+                    generator_config(
+                        published("electra", size, ElectraConfig), GENERATOR_SIZE[size]
+                    )
+                )
+            ),
+        ),
+        "encoder": Kind(
+            "ElectraModel",
+            by_name=lambda size: electra_encoder(published("electra", size, ElectraConfig)),
+        ),
+    },
+    varied=WIDTH_OF_TABLES,
+    spoil=another_gelu,
+    counts={  # facts.md 0.1: the discriminator's encoder and its head
+        "small": (13_483_008 + 66_049, None, 13_483_008),
+        "base": (108_891_648 + 591_361, None, 108_891_648),
+        "large": (334_092_288 + 1_050_625, None, 334_092_288),
+    },
+    began=tuple(({"embedding_size": size}, {"embedding_size": size}) for size in (10, 24)),
+)
+DISENTANGLED = {
+    "terms": setting("terms", *SUBSETS),
+    "span below the length": (lambda c: c.config.span < c.mask.shape[1], {False, True}),
+    "segments": setting("type_vocab_size", 0, 2),
+}
+RELATIVE: dict[str, Any] = {"relative_attention": True, "position_biased_input": False}
+DEBERTA = Member(
+    family="deberta",
+    published="deberta",
+    draw=partial(as_deberta, DebertaConfig, False),
+    draw_exact=partial(as_deberta, DebertaConfig, True),
+    arrange=softer,
+    kinds={
+        "masked": Kind("DebertaForMaskedLM", BertForMaskedLM),
+        "encoder": Kind("DebertaModel", by_name=deberta),
+    },
+    varied=DISENTANGLED,
+    spoil=move_a_distance,
+    counts={"base": (138_601_728,), "large": (405_163_008,)},
+    began=tuple(
+        (
+            {**RELATIVE, "pos_att_type": written, "legacy": legacy},
+            {"terms": terms, "span": 30},
+        )
+        for written, terms in (("p2c|c2p", ("p2c", "c2p")), (["c2p"], ("c2p",)), (None, ()))
+        for legacy in (True, False)  # both spellings of the head are one head here
+    ),
+    seeds=range(16),
+    bound=FIRST_GENERATION,
+    scores=False,
+)
+DEBERTA_V2 = DEBERTA._replace(
+    family="deberta-v2",
+    published="deberta-v3",
+    draw=partial(as_deberta, DebertaV2Config, False),
+    draw_exact=partial(as_deberta, DebertaV2Config, True),
+    kinds={
+        "masked": Kind("DebertaV2ForMaskedLM", BertForMaskedLM),
+        "encoder": Kind("DebertaV2Model", by_name=deberta_v3),
+    },
+    varied={
+        **DISENTANGLED,
+        "shared projections": setting("shared_projections", False, True),
+        "normed positions": setting("normed_positions", False, True),
+        "convolution": setting("convolution", 0, 3),
+        "its activation": setting("conv_act", "tanh", "gelu"),
+        "a layer after it": (
+            lambda c: c.config.num_layers > 1 and bool(c.config.convolution),
+            {False, True},
+        ),
+        "furthest below the length": (lambda c: c.config.furthest < c.mask.shape[1], {False, True}),
+    },
+    counts={size: (None,) for size in PUBLISHED["deberta-v3"]},
+    began=tuple(
+        (
+            {
+                **RELATIVE,
+                **{"pos_att_type": "p2c|c2p", "position_buckets": 8, "attention_head_size": 8},
+                **{"share_att_key": shared, "norm_rel_ebd": "layer_norm" if shared else "none"},
+                **{"conv_kernel_size": 3, "conv_act": "gelu", "legacy": legacy},
+            },
+            {
+                **{"span": 8, "furthest": 30, "convolution": 3, "conv_act": "gelu"},
+                **{"shared_projections": shared, "normed_positions": shared},
+            },
+        )
+        for shared in (True, False)
+        for legacy in (True, False)
+    ),
+    bound=TOLERANCE,
+)
+MEMBERS: dict[str, Member] = {
+    "bert": BERT,
+    "roberta": ROBERTA,
+    "albert": ALBERT,
+    "distilbert": DISTILBERT,
+    "tinybert": TINYBERT,
+    "tinybert-4": TINYBERT_4,
+    "electra": ELECTRA,
+    "deberta": DEBERTA,
+    "deberta-v2": DEBERTA_V2,
+}

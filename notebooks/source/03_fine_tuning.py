@@ -594,7 +594,7 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Two layers of 128, one seed each.* In 1,200 steps only the run with short sequences *and* a larger initialisation comes well
+# *Two layers of 128, one seed each.* In {{number:plateau_steps}} steps only the run with short sequences *and* a larger initialisation comes well
 # down, to {{number:plateau_short}}; the three others are still between {{number:plateau_least}} and {{number:plateau_most}}. So the recipe
 # of the course's BERT begins with {{number:short_steps}} steps of 32 tokens and goes on with sequences of 128, and its initialisation has a
 # standard deviation of 0.05 instead of 0.02. By step {{number:left_plateau}} it was a nat below the level line. (Whether the others come down

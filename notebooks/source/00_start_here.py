@@ -43,14 +43,7 @@ check_machine()
 # %% tags=["nbval-check-output"]
 import torch
 
-from course_lib import (
-    MicroWorld,
-    bert_for_pretraining,
-    fit,
-    make_pairs,
-    pretraining_batches,
-    pretraining_loss,
-)
+from course_lib import MicroWorld, bert_for_pretraining, fit, make_pairs, pretraining_batches, pretraining_loss
 from course_lib.teaching import LiveLoss, WatchWord, prediction_slider
 
 world = MicroWorld.load()
@@ -75,9 +68,7 @@ model = bert_for_pretraining(
 
 first, second, hidden_word = world.stories(1, seed=3, split="heldout")[0].with_gap("agreement")
 watch = WatchWord(words, first, second=second, truth=hidden_word, looks=9)
-history = fit(
-    model, pretraining_loss, batches, steps=600, learning_rate=2e-3, callbacks=[LiveLoss(), watch]
-)
+history = fit(model, pretraining_loss, batches, steps=600, learning_rate=2e-3, callbacks=[LiveLoss(), watch])
 print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
 
 # %% [markdown]

@@ -372,9 +372,7 @@ for kind in (PlainBlock, WithoutResidual, WithoutNorm, WithoutBoth):
         end = block(end, torch.ones(1, 20))
     alike = torch.cosine_similarity(end[0, 0], end[0, 1], dim=0)
     (gradient,) = torch.autograd.grad(end[0, 0] @ torch.randn(small.hidden_size), start)
-    print(
-        f"{kind.__name__:16} size {end.std():6.2f}  alike {alike:5.2f}  gradient {gradient.norm():.1e}"
-    )
+    print(f"{kind.__name__:16} size {end.std():6.2f}  alike {alike:5.2f}  gradient {gradient.norm():.1e}")
 
 # %% [markdown]
 # *Without the residual all tokens end as one vector: twelve rounds of averaging. Without both nothing can be learnt, as no
@@ -669,9 +667,7 @@ masking_playground(tokenizer)
 from course_lib.lectures.lecture_02.recipes import LIVE, AccuracyCurve, prepare
 
 material = prepare(LIVE, world)
-print(
-    f"{len(material.train):,} pairs from {LIVE.stories:,} stories, {material.train.padding_share:.0%} padding"
-)
+print(f"{len(material.train):,} pairs from {LIVE.stories:,} stories, {material.train.padding_share:.0%} padding")
 
 done = torch.cat([mask_sequences(material.train, special, seed=0, epoch=e).done for e in range(3)])
 real = 3 * int(material.train.attention_mask.sum())
@@ -698,15 +694,11 @@ from course_lib.text.packing import pack_documents
 corpus = documentation_slice(paragraphs=400)
 documents = [[tokenizer.encode(s) for s in d] for d in corpus.documents[:60]]
 packed = pack_documents(documents, tokenizer.special, length=128)
-print(
-    f"{len(corpus.paragraphs)} paragraphs, packed into {len(packed)} sequences, {packed.padding_share:.1%} padding"
-)
+print(f"{len(corpus.paragraphs)} paragraphs, packed into {len(packed)} sequences, {packed.padding_share:.1%} padding")
 
 row = mask_sequences(packed[:1], tokenizer.special, seed=2)
 shown = 40
-tokens_row(
-    [tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.action[0, :shown].tolist()
-)
+tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.action[0, :shown].tolist())
 
 # %% [markdown]
 # *The start of a sequence of documentation, masked by the same function as the micro-world's stories.*
@@ -763,9 +755,7 @@ model = bert_for_pretraining(
     initializer_range=LIVE.initializer_range, hidden_dropout=0.0, attention_dropout=0.0,
 )  # fmt: skip
 batches = pretraining_batches(material.train, special, batch_size=LIVE.batch_size, seed=0)
-print(
-    f"{count_parameters(model):,} parameters, {LIVE.steps:,} steps of {LIVE.batch_size} sequences"
-)
+print(f"{count_parameters(model):,} parameters, {LIVE.steps:,} steps of {LIVE.batch_size} sequences")
 
 # %% [markdown]
 # The word we watch stands in a held-out story, near the end; it was said before, in another sentence. Who
@@ -784,9 +774,7 @@ history = fit(
     steps=LIVE.steps, learning_rate=LIVE.learning_rate, warmup=LIVE.warmup,
     callbacks=[LiveLoss(), watch, curve],
 )  # fmt: skip
-print(
-    f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_second:,.0f} tokens a second"
-)
+print(f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_second:,.0f} tokens a second")
 
 # %% [markdown]
 # ### Four lines in one chart
@@ -805,15 +793,10 @@ from course_lib.train.metrics import evaluation_mask
 from course_lib.lectures.lecture_02.experiments import gap_closed
 from course_lib.teaching.results import read_result
 
-stories, heldout = (
-    material.heldout_stories,
-    evaluation_mask(material.heldout_stories.sequences, special),
-)
+stories, heldout = (material.heldout_stories, evaluation_mask(material.heldout_stories.sequences, special))
 levels = {
     "unigram": Unigram(material.documents).accuracy(stories.sequences, heldout.selected),
-    "count_model": NeighbourCounts(material.documents).accuracy(
-        stories.sequences, heldout.selected
-    ),
+    "count_model": NeighbourCounts(material.documents).accuracy(stories.sequences, heldout.selected),
     "oracle": Oracle(world).accuracy(stories.stories, stories.positions(heldout.selected)),
 }
 reached = curve.points[-1]["masked_accuracy"]

@@ -106,9 +106,7 @@ for task, classes in (
     ("entities, 9 tags", 9),
     ("answers, start and end", 2),
 ):
-    print(
-        f"{task:24}{H * classes + classes:7,} new weights, one in {109_482_240 // (H * classes + classes):,}"
-    )
+    print(f"{task:24}{H * classes + classes:7,} new weights, one in {109_482_240 // (H * classes + classes):,}")
 
 # %% [markdown]
 # (Nine tags: CoNLL-2003 has four kinds of entities. Our sentences have three, so seven tags. Our BERT was pre-trained on masked
@@ -166,13 +164,9 @@ print(
 text = ["Along", "cracks", "the", "stone", "is", "eaten", "away", "first"]
 start_logits = torch.tensor([2.0, 1.5, 0.1, 0.3, 0.0, 0.2, 0.4, 0.9])
 end_logits = torch.tensor([0.2, 2.5, 0.0, 0.8, 0.1, 0.0, 0.6, 3.0])
-print(
-    "best start alone:", text[start_logits.argmax()], "· best end alone:", text[end_logits.argmax()]
-)
+print("best start alone:", text[start_logits.argmax()], "· best end alone:", text[end_logits.argmax()])
 for cap in (8, 3):
-    best = max(
-        (start_logits[i] + end_logits[j], i, j) for i in range(8) for j in range(i, min(8, i + cap))
-    )
+    best = max((start_logits[i] + end_logits[j], i, j) for i in range(8) for j in range(i, min(8, i + cap)))
     print(f"at most {cap} words: {' '.join(text[best[1] : best[2] + 1])!r}, score {best[0]:.1f}")
 
 # %% [markdown]
@@ -225,11 +219,7 @@ check("03.3", my_best_span)
 # The class of a pair is the class of a text whose sequence has two segments: no head of its own.
 
 # %%
-from course_lib.heads import (
-    BertForClassification,
-    BertForQuestionAnswering,
-    BertForTokenClassification,
-)
+from course_lib.heads import BertForClassification, BertForQuestionAnswering, BertForTokenClassification
 
 show(BertForClassification, BertForTokenClassification, BertForQuestionAnswering)
 
@@ -268,11 +258,7 @@ from course_lib import to_transformers
 reference = {
     "class of a pair": (read_task("nli", "test", words), "classes", {"labels": "classes"}),
     "entities": (read_task("ner", "test", words), "token_labels", {"labels": "token_labels"}),
-    "answers": (
-        read_task("qa", "test", words),
-        "start",
-        {"start_positions": "start", "end_positions": "end"},
-    ),
+    "answers": (read_task("qa", "test", words), "start", {"start_positions": "start", "end_positions": "end"}),
 }
 from course_lib.train.finetuning import LOSSES, targets_of, text_inputs
 
@@ -283,13 +269,8 @@ for name, (task, _, arguments) in reference.items():
     targets, inputs = targets_of(part), text_inputs(part)
     with torch.no_grad():
         loss = LOSSES[type(task)](ours(**inputs), targets)["total"]
-        other = theirs(
-            **inputs,
-            **{theirs_name: targets[our_name] for theirs_name, our_name in arguments.items()},
-        ).loss
-    print(
-        f"{name:18}{type(theirs).__name__:32} loss {loss:.6f}, theirs {other:.6f}, apart {abs(loss - other):.1e}"
-    )
+        other = theirs(**inputs, **{theirs_name: targets[our_name] for theirs_name, our_name in arguments.items()}).loss
+    print(f"{name:18}{type(theirs).__name__:32} loss {loss:.6f}, theirs {other:.6f}, apart {abs(loss - other):.1e}")
 
 # %% [markdown]
 # Gradients, other sizes and other members of the family are compared in the tests. The metrics are held against
@@ -304,9 +285,7 @@ for name, (task, _, arguments) in reference.items():
 
 # %%
 reviews = {split: read_task("sentiment", split, words) for split in ("train", "test")}
-classifier = finetune(
-    encoder, reviews["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")]
-)
+classifier = finetune(encoder, reviews["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")])
 
 # %% [markdown]
 # *Cross-entropy of the right class, in nats; the chance loss is ln 2 = 0.69.*
@@ -318,14 +297,8 @@ from course_lib.train.finetuning import class_accuracy
 
 print(f"training reviews right: {class_accuracy(classifier, reviews['train']):.1%}")
 print(f"test reviews right:     {class_accuracy(classifier, reviews['test']):.1%}")
-for sees, baseline in (
-    ("nothing", "majority class"),
-    ("length", "length alone"),
-    ("words", "bag of words"),
-):
-    print(
-        f"{baseline + ':':24}{label_accuracy(english.reviews('train'), english.reviews('test'), sees):.1%}"
-    )
+for sees, baseline in (("nothing", "majority class"), ("length", "length alone"), ("words", "bag of words")):
+    print(f"{baseline + ':':24}{label_accuracy(english.reviews('train'), english.reviews('test'), sees):.1%}")
 
 # %% [markdown]
 # Nearly all of the training reviews, and few more than half of the others: with so little text it has memorised them
@@ -336,9 +309,7 @@ for sees, baseline in (
 @torch.no_grad()
 def classes_of(model, names, texts, second=None):
     sequences, _ = plain_sequences(texts, words, 64, second)
-    probabilities = model(
-        sequences.input_ids, sequences.attention_mask, sequences.token_type_ids
-    ).logits.softmax(-1)
+    probabilities = model(sequences.input_ids, sequences.attention_mask, sequences.token_type_ids).logits.softmax(-1)
     for n, text in enumerate(texts):
         told = ", ".join(f"{name} {p:.0%}" for name, p in zip(names, probabilities[n].tolist()))
         print(f"{text if second is None else text + ' | ' + second[n]}\n    {told}")
@@ -390,21 +361,10 @@ nli_model = finetune(encoder, pairs["train"], steps=60, learning_rate=RATE)
 print(
     f"training pairs right {class_accuracy(nli_model, pairs['train']):.1%}, test pairs {class_accuracy(nli_model, pairs['test']):.1%}"
 )
-for sees, baseline in (
-    ("nothing", "majority class"),
-    ("hypothesis", "hypothesis alone"),
-    ("words", "bag of words"),
-):
-    print(
-        f"{baseline + ':':24}{label_accuracy(english.nli_pairs('train'), english.nli_pairs('test'), sees):.1%}"
-    )
+for sees, baseline in (("nothing", "majority class"), ("hypothesis", "hypothesis alone"), ("words", "bag of words")):
+    print(f"{baseline + ':':24}{label_accuracy(english.nli_pairs('train'), english.nli_pairs('test'), sees):.1%}")
 examples = english.examples()["entailment"]
-classes_of(
-    nli_model,
-    english.RELATIONS,
-    [e["premise"] for e in examples],
-    [e["hypothesis"] for e in examples],
-)
+classes_of(nli_model, english.RELATIONS, [e["premise"] for e in examples], [e["hypothesis"] for e in examples])
 print("right:", ", ".join(e["label"] for e in examples))
 
 # %% [markdown]
@@ -420,9 +380,7 @@ print("right:", ", ".join(e["label"] for e in examples))
 
 # %%
 names = {split: read_task("ner", split, words) for split in ("train", "test")}
-tagger = finetune(
-    encoder, names["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")]
-)
+tagger = finetune(encoder, names["train"], steps=120, learning_rate=RATE, callbacks=[LiveLoss(part="total")])
 
 # %%
 from course_lib.train.finetuning import predicted_tags
@@ -432,9 +390,7 @@ found, truth = predicted_tags(tagger, test), test.tags(test.labels)
 scores = span_scores(truth, found)
 print(f"test words right {accuracy(chain(*truth), chain(*found)):.1%}; entities F1 {scores.f1:.1%}")
 for kind, of_kind in sorted(scores.by_kind.items()):
-    print(
-        f"    {kind}: precision {of_kind.precision:.0%}, recall {of_kind.recall:.0%}, F1 {of_kind.f1:.0%}"
-    )
+    print(f"    {kind}: precision {of_kind.precision:.0%}, recall {of_kind.recall:.0%}, F1 {of_kind.f1:.0%}")
 worst = min(range(len(test)), key=lambda n: (accuracy(truth[n], found[n]), n))
 tag_view(test.words[worst], found[worst], truth[worst])
 
@@ -448,18 +404,13 @@ import re
 
 intro = english.examples()["entities"][0]
 tokens = tuple(re.findall(r"\w+|[^\w\s]", intro["text"]))
-new = english.TaggedSentence(
-    "intro", intro["text"], tokens, ("X",) * len(tokens), ("O",) * len(tokens)
-)
+new = english.TaggedSentence("intro", intro["text"], tokens, ("X",) * len(tokens), ("O",) * len(tokens))
 tags = predicted_tags(tagger, tagged_sequences([new], None, words, 64))[0]
 print(intro["text"])
 for kind, first, last in sorted(bio_spans(tags), key=lambda span: span[1]):
     start, end = new.offsets[first][0], new.offsets[last][1]
     print(f"    {kind}  {start:3}–{end:<3}  {intro['text'][start:end]!r}")
-print(
-    "right:",
-    "; ".join(f"{e['kind']} {e['start']}–{e['end']} {e['text']!r}" for e in intro["entities"]),
-)
+print("right:", "; ".join(f"{e['kind']} {e['start']}–{e['end']} {e['text']!r}" for e in intro["entities"]))
 
 # %% [markdown]
 # The offsets count characters from 0, the end is the first character *after* the name, and `text[start:end]` gives it
@@ -495,13 +446,9 @@ print(
     f"{len(windows.questions)} questions, {len(windows)} windows, {int((windows.start > 0).sum())} of them with the answer inside"
 )
 qa_model = finetune(encoder, windows, steps=40, learning_rate=RATE)
-threshold = null_threshold(
-    best_answers(qa_model, questions_of["validation"]), questions_of["validation"]
-)
+threshold = null_threshold(best_answers(qa_model, questions_of["validation"]), questions_of["validation"])
 got = answer_scores(qa_model, questions_of["test"], threshold)
-print(
-    f"exact {got.exact:.1%}, F1 {got.f1:.1%}; with an answer {got.has_answer.f1:.1%}, without {got.no_answer.f1:.1%}"
-)
+print(f"exact {got.exact:.1%}, F1 {got.f1:.1%}; with an answer {got.has_answer.f1:.1%}, without {got.no_answer.f1:.1%}")
 print(f"always 'no answer': F1 {question_baselines(english.questions('test'))['no answer'].f1:.1%}")
 
 # %% [markdown]
@@ -518,9 +465,7 @@ for item in english.examples()["questions"]:
     sequences = question_sequences(questions, words, 128, 56)
     for question, (answer, margin) in zip(questions, best_answers(qa_model, sequences).values()):
         wanted = question.answers[0].text if question.answers else "(nothing: see below)"
-        print(
-            f"{question.question}\n    best span {answer!r}, {margin:+.1f} against 'no answer'   right: {wanted!r}"
-        )
+        print(f"{question.question}\n    best span {answer!r}, {margin:+.1f} against 'no answer'   right: {wanted!r}")
 
 # %% [markdown]
 # The last question about Venus is the fourth guess. It wants *no*, and *no* stands nowhere in the passage: extractive
@@ -534,9 +479,7 @@ sequences = questions_of["test"]
 window = int((sequences.start > 0).nonzero()[0, 0])
 one = sequences[window : window + 1]
 with torch.no_grad():
-    out = qa_model(
-        one.sequences.input_ids, one.sequences.attention_mask, one.sequences.token_type_ids
-    )
+    out = qa_model(one.sequences.input_ids, one.sequences.attention_mask, one.sequences.token_type_ids)
 used = int(one.sequences.attention_mask.sum())
 tokens = [words.token(i) for i in one.sequences.input_ids[0, :used].tolist()]
 drawn = (tokens, out.start_logits[0, :used], out.end_logits[0, :used], one.allowed[0, :used])
@@ -613,10 +556,7 @@ curves_chart(
 tasks = read_result("03_tasks")
 print(f"{'':12}" + "".join(f"{start:>28}" for start in tasks["rates"]))
 for task, starts in tasks["runs"].items():
-    cells = [
-        in_words([run["score"] for run in starts[start]]) if start in starts else "–"
-        for start in tasks["rates"]
-    ]
+    cells = [in_words([run["score"] for run in starts[start]]) if start in starts else "–" for start in tasks["rates"]]
     print(f"{task:12}" + "".join(f"{cell:>28}" for cell in cells))
 
 # %% [markdown]
@@ -640,9 +580,7 @@ for task, starts in tasks["runs"].items():
 
 # %%
 curves = read_result("03_curves")
-learning_curves(
-    {**{task: curves["curves"][task] for task in ("nli", "ner")}, "baselines": curves["baselines"]}
-)
+learning_curves({**{task: curves["curves"][task] for task in ("nli", "ner")}, "baselines": curves["baselines"]})
 
 # %% [markdown]
 # *Lines are means of five seeds, bands reach from the worst to the best seed, each dot is one.* On names, {{number:few_sentences}} sentences
@@ -651,10 +589,7 @@ learning_curves(
 # the lines lie close together: they begin at chance, a third, and with all {{number:train_pairs}} pairs end at {{number:pairs_range_curves}}, below the bag-of-words baseline ({{number:pairs_words}}).
 
 # %%
-learning_curves(
-    {"nli": curves["curves"]["world nli"]},
-    title="Inference in the micro-world, where text is endless",
-)
+learning_curves({"nli": curves["curves"]["world nli"]}, title="Inference in the micro-world, where text is endless")
 
 # %% [markdown]
 # *A BERT pre-trained on the micro-world's stories (lecture 06 uses it again) and the same shape from random initialisation; three seeds;
@@ -674,9 +609,7 @@ for start, by_task in frozen.items():
     for task, layers in by_task.items():
         print(
             f"{start:16}{task:10}"
-            + "".join(
-                f"{name.replace('layer ', ''):>10} {value:.1%}" for name, value in layers.items()
-            )
+            + "".join(f"{name.replace('layer ', ''):>10} {value:.1%}" for name, value in layers.items())
         )
 
 # %% [markdown]
@@ -714,9 +647,7 @@ from course_lib.teaching.claims import printed
 print(f"{'':8}{'one example is':24}{'to learn from':>14}   scored by")
 for name, task in printed("glue")["tasks"].items():
     if isinstance(task, dict):
-        print(
-            f"{name:8}{task['input']:24}{task.get('train', 0) or 'few':>14}   {', '.join(task['metrics'])}"
-        )
+        print(f"{name:8}{task['input']:24}{task.get('train', 0) or 'few':>14}   {', '.join(task['metrics'])}")
 
 # %% [markdown]
 # Read three lines with care. **QNLI** pairs a question with a *sentence* of the passage, not with the passage. **STS-B**'s

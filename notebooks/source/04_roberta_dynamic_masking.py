@@ -191,10 +191,7 @@ compare(roberta_for_masked_lm("base", vocab_size=2_000, **small))
 with torch.device("meta"):  # shapes without memory
     ours, berts = roberta("base"), bert("base")
 tables = ours.embeddings, berts.embeddings
-rows = {
-    name: [getattr(table, name).num_embeddings for table in tables]
-    for name in ("token", "position", "segment")
-}
+rows = {name: [getattr(table, name).num_embeddings for table in tables] for name in ("token", "position", "segment")}
 for name, (more, fewer) in rows.items():
     print(f"{name:9} {fewer:6,} rows → {more:6,} rows: {(more - fewer) * 768:+12,} parameters")
 print(
@@ -233,8 +230,7 @@ from course_lib.lectures.lecture_04.experiments import LIVE, SCHEMES, prepare_ma
 material = prepare_masking(LIVE, world)
 epochs = int(LIVE.epochs)
 counted = {
-    scheme: simulated_coverage(material.train, special, epochs, copies=copies)
-    for scheme, copies in SCHEMES.items()
+    scheme: simulated_coverage(material.train, special, epochs, copies=copies) for scheme, copies in SCHEMES.items()
 }
 print({scheme: f"{shares[-1]:.1%}" for scheme, shares in counted.items()})
 coverage_chart(0.15, epochs, 10, simulated=counted)
@@ -262,9 +258,7 @@ coverage_chart(0.15, epochs, 10, simulated=counted)
 # %%
 from course_lib.lectures.lecture_04.experiments import LossCurve, train_scheme
 
-print(
-    f"{LIVE.stories} stories, {LIVE.steps:,} steps of {LIVE.batch_size} sequences, {LIVE.epochs:.0f} epochs"
-)
+print(f"{LIVE.stories} stories, {LIVE.steps:,} steps of {LIVE.batch_size} sequences, {LIVE.epochs:.0f} epochs")
 live = {}
 for scheme in SCHEMES:
     curve = LossCurve(material, LIVE.steps, looks=1)
@@ -273,9 +267,7 @@ for scheme in SCHEMES:
     live[scheme] = curve.points[-1]
 
 # %%
-print(
-    f"{'one seed, just now':20}{'training loss':>15}{'same stories,':>15}{'new stories':>13}{'masked-token':>14}"
-)
+print(f"{'one seed, just now':20}{'training loss':>15}{'same stories,':>15}{'new stories':>13}{'masked-token':>14}")
 print(f"{'':20}{'own masks':>15}{'new masks':>15}{'loss':>13}{'accuracy':>14}")
 for scheme, end in live.items():
     print(
@@ -304,12 +296,7 @@ curves = {
     scheme: [[(p["step"], p["heldout_loss"]) for p in run["curve"]] for run in runs]
     for scheme, runs in result["runs"][few].items()
 }
-curves_chart(
-    curves,
-    x_title="step",
-    y_title="loss on new stories, nats",
-    title=f"{few}, forty epochs, five seeds",
-)
+curves_chart(curves, x_title="step", y_title="loss on new stories, nats", title=f"{few}, forty epochs, five seeds")
 
 # %% [markdown]
 # *With static masking the loss on new stories climbs (its training loss, not shown, falls to nearly nothing
@@ -346,13 +333,8 @@ figure.update_yaxes(range=[0, 1])
 from statistics import mean
 
 for name in result["runs"]:
-    by_scheme = {
-        scheme: mean(values) for scheme, values in outcome(result, "heldout_accuracy", name).items()
-    }
-    gain = {
-        f"dynamic − {other}": by_scheme["dynamic"] - by_scheme[other]
-        for other in ("static", "ten copies")
-    }
+    by_scheme = {scheme: mean(values) for scheme, values in outcome(result, "heldout_accuracy", name).items()}
+    gain = {f"dynamic − {other}": by_scheme["dynamic"] - by_scheme[other] for other in ("static", "ten copies")}
     print(f"{name:15}", "   ".join(f"{k}: {100 * v:+.1f} points" for k, v in gain.items()))
 
 # %% [markdown]
@@ -400,15 +382,8 @@ for name in result["runs"]:
 from course_lib.text.packing import INPUT_FORMATS, input_sequences
 
 stories = world.documents(world.stories(2_000, seed=0))
-padding = {
-    name: input_sequences(name, stories, special, 64).padding_share for name in INPUT_FORMATS
-}
-bar_chart(
-    padding,
-    percent=True,
-    title="Padding, stories in sequences of 64",
-    y_title="fraction of positions",
-)
+padding = {name: input_sequences(name, stories, special, 64).padding_share for name in INPUT_FORMATS}
+bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_title="fraction of positions")
 
 # %% [markdown]
 # *Pairs of single sentences waste most of each sequence; sequences that run across documents waste least.*
@@ -456,9 +431,7 @@ for name, found in (
     ("four parts, global count", gradient(split_batch(large, 4))),
     ("four parts, mean of means", gradient(split_batch(large, 4), naive=True)),
 ):
-    print(
-        f"{name:28} largest difference {(found - whole).abs().max() / whole.abs().max():.1e} of the largest entry"
-    )
+    print(f"{name:28} largest difference {(found - whole).abs().max() / whole.abs().max():.1e} of the largest entry")
 
 # %% [markdown]
 # The first is rounding error of float64 numbers. The second is a different gradient: a part with few selected positions
@@ -486,9 +459,7 @@ for name, found in (
 from course_lib.train.schedule import adam_trace, warmup_then_linear
 
 jump = [1.0] * 100 + [10.0] * 100
-traces = {
-    f"β₂ = {beta}": [list(enumerate(adam_trace(jump, betas=(0.9, beta))))] for beta in (0.999, 0.98)
-}
+traces = {f"β₂ = {beta}": [list(enumerate(adam_trace(jump, betas=(0.9, beta))))] for beta in (0.999, 0.98)}
 curves_chart(
     traces, x_title="step", y_title="size of the step ÷ learning rate",
     title="A jump in the gradient, seen by Adam",
@@ -504,19 +475,11 @@ curves_chart(
 # %%
 schedule = {
     name: [
-        [
-            (step, 1e4 * top * warmup_then_linear(step, 500_000, climb / 500_000))
-            for step in range(0, 500_000, 1_000)
-        ]
+        [(step, 1e4 * top * warmup_then_linear(step, 500_000, climb / 500_000)) for step in range(0, 500_000, 1_000)]
     ]
     for name, top, climb in (("base", 6e-4, 24_000), ("large", 4e-4, 30_000))
 }
-curves_chart(
-    schedule,
-    x_title="step",
-    y_title="learning rate × 10⁴",
-    title="RoBERTa's learning rate (Table 9)",
-)
+curves_chart(schedule, x_title="step", y_title="learning rate × 10⁴", title="RoBERTa's learning rate (Table 9)")
 
 # %% [markdown]
 # *The smaller model takes the higher rate and the shorter climb; exchanging the two is a common slip.*

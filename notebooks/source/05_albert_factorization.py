@@ -30,21 +30,8 @@ from course_lib import (
     MicroWorld, albert, albert_for_pretraining, bert, check, claims_table, compare, count_parameters, hint,
     load_pretrained, published, quiz, reveal, show,
 )  # fmt: skip
-from course_lib.family.albert import (
-    SHARING,
-    AlbertConfig,
-    FactorisedEmbeddings,
-    albert_encoder,
-    sharing_plan,
-)
-from course_lib.teaching import (
-    LiveLoss,
-    bar_chart,
-    dots_chart,
-    heat_chart,
-    layer_distance_chart,
-    tokens_row,
-)
+from course_lib.family.albert import SHARING, AlbertConfig, FactorisedEmbeddings, albert_encoder, sharing_plan
+from course_lib.teaching import LiveLoss, bar_chart, dots_chart, heat_chart, layer_distance_chart, tokens_row
 from course_lib.lectures.lecture_05.views import parameter_calculator
 
 # %% [markdown]
@@ -175,11 +162,7 @@ show(albert_encoder)
 # one sentence gets a random partner and the label 1. Ours leaves it out, unless you ask for `as_released`.
 
 # %%
-from course_lib.objectives.sentence_order import (
-    make_ordered_pairs,
-    ordered_pairs_of_document,
-    sentence_order_loss,
-)
+from course_lib.objectives.sentence_order import make_ordered_pairs, ordered_pairs_of_document, sentence_order_loss
 
 show(ordered_pairs_of_document, sentence_order_loss)
 
@@ -187,13 +170,7 @@ show(ordered_pairs_of_document, sentence_order_loss)
 # ## Is it right?
 
 # %%
-small = {
-    "num_layers": 4,
-    "hidden_size": 128,
-    "num_heads": 2,
-    "intermediate_size": 512,
-    "embedding_size": 32,
-}
+small = {"num_layers": 4, "hidden_size": 128, "num_heads": 2, "intermediate_size": 512, "embedding_size": 32}
 compare(albert_for_pretraining("base", vocab_size=2_000, **small))
 
 # %% [markdown]
@@ -207,9 +184,7 @@ with torch.device("meta"):
     berts = {size: count_parameters(bert(size)) for size in ("base", "large")}
     for size in ("base", "large", "xlarge", "xxlarge"):
         count, like = count_parameters(albert(size)), "base" if size == "base" else "large"
-        print(
-            f"ALBERT-{size:8}{count:13,}   {berts[like] / count:5.1f} times fewer than BERT-{like}"
-        )
+        print(f"ALBERT-{size:8}{count:13,}   {berts[like] / count:5.1f} times fewer than BERT-{like}")
 
 # %% [markdown]
 # "12 times fewer" holds for the blocks of the base model alone; the whole model has {{number:times_smaller}} times
@@ -281,9 +256,7 @@ readers = [Contender(name, lambda m=model: lambda: reading(m), 128) for name, mo
 timed = measure(readers, rounds=7, seconds=0.4)
 for row in timed:
     slow, fast = (1e3 * 128 / rate for rate in row.middle_half)
-    print(
-        f"{row.name:26}{1e3 * 128 / row.median:7.1f} ms a text (middle half {fast:.1f} to {slow:.1f})"
-    )
+    print(f"{row.name:26}{1e3 * 128 / row.median:7.1f} ms a text (middle half {fast:.1f} to {slow:.1f})")
 print(f"ratio {timed[1].median / timed[0].median:.2f}")
 
 # %% [markdown]
@@ -321,15 +294,8 @@ world = MicroWorld.load()
 material = prepare_pairs(LIVE, world)
 bags = guesses(material)
 for task, found in bags.items():
-    named = {
-        "majority class": "commoner label",
-        "words in both": "shared",
-        "words by segment": "ordered",
-    }
-    print(
-        f"{task}: {found['pairs']} pairs;",
-        ", ".join(f"{name} {found[k]:.1%}" for name, k in named.items()),
-    )
+    named = {"majority class": "commoner label", "words in both": "shared", "words by segment": "ordered"}
+    print(f"{task}: {found['pairs']} pairs;", ", ".join(f"{name} {found[k]:.1%}" for name, k in named.items()))
 bar_chart(
     {f"{task}, words in both": found["shared"] for task, found in bags.items()}, percent=True,
     title="Bag-of-words baseline: words in both segments", y_title="accuracy",
@@ -385,17 +351,9 @@ for task in tasks["runs"]:
     print(f"{task:14}" + "".join(f"{cell:>28}" for cell in cells))
 
 # %%
-groups = {
-    f"trained on {a}, tested on {b}": outcome(tasks, b)[a]
-    for a in ("NSP", "SOP")
-    for b in ("NSP", "SOP")
-}
+groups = {f"trained on {a}, tested on {b}": outcome(tasks, b)[a] for a in ("NSP", "SOP") for b in ("NSP", "SOP")}
 dots_chart(
-    groups,
-    percent=True,
-    title="Accuracy on pairs of new stories",
-    y_title="accuracy",
-    levels={"chance level": 0.5},
+    groups, percent=True, title="Accuracy on pairs of new stories", y_title="accuracy", levels={"chance level": 0.5}
 )
 
 # %% [markdown]
@@ -422,9 +380,7 @@ stories = world.documents(world.stories(LIVE.stories, seed=0))
 openings = {tuple(story[0][:4]) for story in stories}
 pairs = material.train["NSP"]
 first_of_b = pairs.token_type_ids.argmax(dim=1).tolist()
-opens = torch.tensor(
-    [tuple(ids[b : b + 4].tolist()) in openings for ids, b in zip(pairs.input_ids, first_of_b)]
-)
+opens = torch.tensor([tuple(ids[b : b + 4].tolist()) in openings for ids, b in zip(pairs.input_ids, first_of_b)])
 for name, which in (("B begins like a story's opening", opens), ("B begins otherwise", ~opens)):
     label = pairs.next_sentence_label[which].float()
     print(f"{name:32}{len(label):7,} pairs of NSP, {label.mean():.0%} of them NotNext")
@@ -511,15 +467,11 @@ encoders = {"one block, trained": model.encoder, "one block, random": deep.eval(
 distances = {}
 with torch.no_grad():
     for name, encoder in encoders.items():
-        states = encoder(
-            batch.input_ids, batch.attention_mask, batch.token_type_ids, output_hidden_states=True
-        )
+        states = encoder(batch.input_ids, batch.attention_mask, batch.token_type_ids, output_hidden_states=True)
         distances[name] = layer_distances(states.hidden_states, batch.attention_mask)
 try:
     real = load_pretrained("all-MiniLM-L6-v2", instead="the two small models above")
-    ids = torch.tensor(
-        [real.tokenizer.encode("the heron waited by the bank until the river was quiet.")]
-    )
+    ids = torch.tensor([real.tokenizer.encode("the heron waited by the bank until the river was quiet.")])
     with torch.no_grad():
         states = real.encoder(ids, output_hidden_states=True).hidden_states
     distances["MiniLM, six blocks"] = layer_distances(states, torch.ones_like(ids))

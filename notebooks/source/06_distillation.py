@@ -65,10 +65,7 @@ words = ["captain", "sailor", "baker"]
 logits = torch.tensor([6.0, 4.0, 0.0])
 for T in (1.0, 2.0, 4.0):
     probabilities = (logits / T).softmax(-1)
-    print(
-        f"T = {T:.0f}:  "
-        + "   ".join(f"{w} {p:.3f}" for w, p in zip(words, probabilities.tolist()))
-    )
+    print(f"T = {T:.0f}:  " + "   ".join(f"{w} {p:.3f}" for w, p in zip(words, probabilities.tolist())))
 
 # %% [markdown]
 # Dividing the logits by a **temperature** T before the softmax flattens the distribution. At T = 1 baker is nearly
@@ -159,12 +156,7 @@ check("06.2", my_soft_loss)
 # counted from 0: first and last, and evenly between.
 
 # %%
-from course_lib.family.distilbert import (
-    initialise_from,
-    distilbert_encoder,
-    every_other_layer,
-    spread_layers,
-)
+from course_lib.family.distilbert import initialise_from, distilbert_encoder, every_other_layer, spread_layers
 
 show(distilbert_encoder, spread_layers, initialise_from)
 
@@ -264,20 +256,13 @@ temperature_view(said, names, truth=hidden)
 # layers and has the triple loss; the second has random initialisation and the MLM loss only.
 
 # %%
-from course_lib.lectures.lecture_06.experiments import (
-    STUDENTS,
-    masked_accuracy,
-    prepare,
-    train_student,
-)
+from course_lib.lectures.lecture_06.experiments import STUDENTS, masked_accuracy, prepare, train_student
 
 material = prepare(world)
 live = {"the teacher": masked_accuracy(teacher, material)}
 for name in ("triple loss", "alone"):
     print(name)
-    student, history = train_student(
-        STUDENTS[name], material, teacher, steps=200, callbacks=[LiveLoss()]
-    )
+    student, history = train_student(STUDENTS[name], material, teacher, steps=200, callbacks=[LiveLoss()])
     live[name] = masked_accuracy(student, material)
     if name == "triple loss":
         taught = student
@@ -304,9 +289,7 @@ words_found, jobs = outcome(found, "masked_accuracy"), outcome(found, "job_accur
 
 
 def called(run):
-    return run.replace("fresh weights", "random initialisation").replace(
-        "fresh", "random initialisation"
-    )
+    return run.replace("fresh weights", "random initialisation").replace("fresh", "random initialisation")
 
 
 for name in STUDENTS:
@@ -346,9 +329,7 @@ ablation_chart(
 # ### Which layers to initialise from
 
 # %%
-starts = {
-    name.removeprefix("begin: "): v for name, v in words_found.items() if name.startswith("begin: ")
-}
+starts = {name.removeprefix("begin: "): v for name, v in words_found.items() if name.startswith("begin: ")}
 for name, values in starts.items():
     print(f"{called(name):24}{in_words(values):>26}")
 
@@ -386,9 +367,7 @@ def readers(batch):
 speed = {batch: measure(readers(batch), rounds=5, seconds=0.3) for batch in (1, 32)}
 for batch, (whole, half) in speed.items():
     times = [1e3 * 64 * batch / row.median for row in (whole, half)]
-    print(
-        f"batch {batch:2}: {times[0]:7.1f} ms and {times[1]:7.1f} ms, {half.median / whole.median:.2f} times faster"
-    )
+    print(f"batch {batch:2}: {times[0]:7.1f} ms and {times[1]:7.1f} ms, {half.median / whole.median:.2f} times faster")
 
 # %% [markdown]
 # Second guess. The paper's own measurement is 668 against 410 seconds, **1.63 times** faster (Table 3: one CPU, batch
@@ -406,9 +385,7 @@ texts = torch.randint(5, 1_000, (8, 64))
 kept = {name: activation_bytes(model, texts) / 1e6 for name, model in pair.items()}
 sizes = {name: 4 * count_parameters(model) / 1e6 for name, model in pair.items()}
 for name in pair:
-    print(
-        f"{name:10}{sizes[name]:7.1f} MB of weights{kept[name]:8.1f} MB of activations stored for the backward pass"
-    )
+    print(f"{name:10}{sizes[name]:7.1f} MB of weights{kept[name]:8.1f} MB of activations stored for the backward pass")
 print(
     f"{1 - sizes['6 layers'] / sizes['12 layers']:.0%} fewer weights, {1 - kept['6 layers'] / kept['12 layers']:.0%} less activations"
 )
@@ -436,9 +413,7 @@ for name, shape in shapes.items():
     with torch.device("meta"):
         weights = count_parameters(bert("base", **{k: getattr(shape, k) for k in (
             "num_layers", "hidden_size", "num_heads", "intermediate_size")}))  # fmt: skip
-    print(
-        f"{name:12}{shape.num_layers:7}{shape.hidden_size:7}{weights:14,}{encoder_flops(shape, 128) / 1e9:22.2f} G"
-    )
+    print(f"{name:12}{shape.num_layers:7}{shape.hidden_size:7}{weights:14,}{encoder_flops(shape, 128) / 1e9:22.2f} G")
 
 # %% [markdown]
 # BERT-small costs a little more than MiniLM and has more weights. Now what MiniLM *knows*: pairs of sentences that mean
@@ -466,18 +441,12 @@ def similarity(encoder, tokenizer, a, b):
 
 # %%
 try:
-    real = load_pretrained(
-        "all-MiniLM-L6-v2", instead="nothing: this comparison needs real weights"
-    )
+    real = load_pretrained("all-MiniLM-L6-v2", instead="nothing: this comparison needs real weights")
     torch.manual_seed(0)
     random = bert("base", **{k: getattr(real.encoder.config, k) for k in (
         "vocab_size", "num_layers", "hidden_size", "num_heads", "intermediate_size")}).eval()  # fmt: skip
     for name, encoder in (("MiniLM", real.encoder), ("random", random)):
-        for kind, pairs in (
-            ("same meaning", alike),
-            ("unrelated", strange),
-            ("same words", unlike),
-        ):
+        for kind, pairs in (("same meaning", alike), ("unrelated", strange), ("same words", unlike)):
             values = [similarity(encoder, real.tokenizer, a, b) for a, b in pairs]
             print(f"{name:8}{kind:14}" + "".join(f"{value:7.2f}" for value in values))
 except FileNotFoundError as missing:
@@ -561,11 +530,7 @@ from course_lib.text.augmentation import augment
 
 grown = augment(material.task[:1], teacher, world.special, copies=3)
 for row in grown.sequences.input_ids:
-    print(
-        " ".join(
-            world.tokenizer.token(i) for i in row.tolist() if i not in world.special.never_masked
-        )[:110]
-    )
+    print(" ".join(world.tokenizer.token(i) for i in row.tolist() if i not in world.special.never_masked)[:110])
 
 # %% [markdown]
 # The first line is the text, the others are variants: four words in ten are replaced, each by one of the fifteen words
@@ -586,10 +551,7 @@ for name, values in job.items():
 
 # %%
 ablation_chart(
-    {"unstated-fact probe": job},
-    percent=True,
-    title="Students half as deep and half as wide",
-    x_title="accuracy",
+    {"unstated-fact probe": job}, percent=True, title="Students half as deep and half as wide", x_title="accuracy"
 )
 
 # %% [markdown]
@@ -631,13 +593,7 @@ points = [
     *({"name": f"2×64, {run}", "x": tiny["runs"][run][0]["parameters"], "y": mean(job[run]), "low": min(job[run]),
        "high": max(job[run])} for run in ("without attention", "alone")),
 ]  # fmt: skip
-tradeoff_chart(
-    points,
-    x="weights",
-    y="unstated-fact probe, accuracy",
-    title="Quality against size",
-    percent=True,
-)
+tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Quality against size", percent=True)
 
 # %% [markdown]
 # *Dots: means over seeds, bars: least and most. Upper left is good. The wide students, like the teacher here, were

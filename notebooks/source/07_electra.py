@@ -130,13 +130,7 @@ check("07.2", my_corrupt)
 # same width; a projection leads to its narrower inside (lecture 05's factorised embeddings).
 
 # %%
-from course_lib.family.electra import (
-    ElectraConfig,
-    electra_encoder,
-    electra_from,
-    fill_in,
-    generator_config,
-)
+from course_lib.family.electra import ElectraConfig, electra_encoder, electra_from, fill_in, generator_config
 
 show(electra_encoder, generator_config, electra_from)
 
@@ -169,13 +163,7 @@ show(replaced_labels, replaced_token_loss, electra_loss)
 # Both networks against the reference implementation, outputs and gradients.
 
 # %%
-small = {
-    "vocab_size": 2_000,
-    "num_layers": 3,
-    "hidden_size": 128,
-    "num_heads": 4,
-    "intermediate_size": 512,
-}
+small = {"vocab_size": 2_000, "num_layers": 3, "hidden_size": 128, "num_heads": 4, "intermediate_size": 512}
 torch.manual_seed(0)
 both = electra("small", embedding_size=64, **small)
 compare(both.discriminator)
@@ -308,31 +296,21 @@ slots, facts = outcome(found, "kinds"), outcome(found, "jobs")
 print(f"{'':34}{'steps':>6}{'slot-category probe':>24}{'unstated-fact probe':>24}")
 for name in slots:
     said = name.replace("arithmetic", "FLOPs")
-    print(
-        f"{said:34}{found['recipes'][name]['steps']:6}{in_words(slots[name]):>24}{in_words(facts[name]):>24}"
-    )
+    print(f"{said:34}{found['recipes'][name]['steps']:6}{in_words(slots[name]):>24}{in_words(facts[name]):>24}")
 start = found["untrained"]
 print(
     f"{'random initialisation':40}{in_words([f['kinds'] for f in start]):>24}{in_words([f['jobs'] for f in start]):>24}"
 )
 
 # %%
-points = {
-    name.split(": ")[1]: values for name, values in slots.items() if name.startswith("equal steps")
-}
-ablation_chart(
-    {"equal steps": points}, percent=True, title="Slot-category probe", x_title="accuracy"
-)
+points = {name.split(": ")[1]: values for name, values in slots.items() if name.startswith("equal steps")}
+ablation_chart({"equal steps": points}, percent=True, title="Slot-category probe", x_title="accuracy")
 
 # %% [markdown]
 # *Each dot is a seed, each bar a mean. Random initialisation: {{number:random_slots}}.*
 
 # %%
-equal = {
-    name.split(": ")[1]: values
-    for name, values in slots.items()
-    if name.startswith("equal arithmetic")
-}
+equal = {name.split(": ")[1]: values for name, values in slots.items() if name.startswith("equal arithmetic")}
 dots_chart(equal, percent=True, title="Slot-category probe, equal FLOPs", y_title="accuracy")
 
 # %% [markdown]
@@ -377,18 +355,10 @@ print(f"{'':22}{'cost':>6}{'slot-category probe':>24}{'ROC-AUC':>24}{'masked-tok
 first = variants["flops_a_step"]["generator 1/4"]
 for name in variants["runs"]:
     cost = variants["flops_a_step"][name] / first
-    print(
-        f"{name:22}{cost:6.2f}"
-        + "".join(f"{in_words(values[name]):>24}" for values in measured.values())
-    )
+    print(f"{name:22}{cost:6.2f}" + "".join(f"{in_words(values[name]):>24}" for values in measured.values()))
 
 # %%
-dots_chart(
-    measured["kinds"],
-    percent=True,
-    title="ELECTRA's variants: slot-category probe",
-    y_title="accuracy",
-)
+dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-category probe", y_title="accuracy")
 
 # %% [markdown]
 # *Each dot is a seed. "Generator 1/4" is the recipe of the ablation.*
@@ -443,11 +413,7 @@ print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 
 # %%
 print(f"{'':18}{'you said':>14}   answer")
-answers = {
-    "fraction replaced": "9%",
-    "times 50": "the discriminator's",
-    "reads faster": "neither: the same encoder",
-}
+answers = {"fraction replaced": "9%", "times 50": "the discriminator's", "reads faster": "neither: the same encoder"}
 for name, value in answers.items():
     print(f"{name:18}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 

@@ -32,12 +32,7 @@ from course_lib import (
 )  # fmt: skip
 from course_lib.lectures.lecture_08.experiments import FULL, prepare, train_positions
 from course_lib.teaching import LiveLoss, queue_chart, ablation_chart
-from course_lib.lectures.lecture_08.views import (
-    bucket_chart,
-    delta_tables,
-    score_maps,
-    score_variance,
-)
+from course_lib.lectures.lecture_08.views import bucket_chart, delta_tables, score_maps, score_variance
 
 # %% [markdown]
 # ## Predict first
@@ -85,10 +80,7 @@ for i in range(tokens):
 
 # %% tags=["nbval-check-output"]
 query, key = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 3.0])  # of the tokens i and j
-position_key, position_query = (
-    torch.tensor([0.0, 2.0]),
-    torch.tensor([1.0, -1.0]),
-)  # of the row of i − j
+position_key, position_query = (torch.tensor([0.0, 2.0]), torch.tensor([1.0, -1.0]))  # of the row of i − j
 c2c = query @ key
 c2p = query @ position_key
 p2c = position_query @ key
@@ -144,11 +136,7 @@ check("08.2", my_scores)
 # tokens with a query, usually all T.
 
 # %%
-from course_lib.kernels.disentangled import (
-    disentangled_attention_reference,
-    score_parts,
-    score_scale,
-)
+from course_lib.kernels.disentangled import disentangled_attention_reference, score_parts, score_scale
 
 show(score_parts, score_scale, disentangled_attention_reference)
 
@@ -177,13 +165,7 @@ show(FusedProjections, SeparateProjections)
 # Both generations against the reference implementation, outputs and gradients.
 
 # %%
-small = {
-    "vocab_size": 2_000,
-    "num_layers": 3,
-    "hidden_size": 96,
-    "num_heads": 4,
-    "intermediate_size": 384,
-}
+small = {"vocab_size": 2_000, "num_layers": 3, "hidden_size": 96, "num_heads": 4, "intermediate_size": 384}
 torch.manual_seed(0)
 compare(deberta("base", span=16, **small))
 
@@ -284,9 +266,7 @@ with torch.no_grad():
     theirs.encoder.rel_embeddings.weight.zero_()
     theirs.encoder.rel_embeddings.weight[span + 1] = 50 * torch.randn(8)  # the row of distance 1
     seen = theirs(torch.full((1, tokens), 3), output_attentions=True).attentions[0][0, 0]
-odd = (
-    seen - seen.median(dim=1, keepdim=True).values
-).abs() > 1e-6  # an attention weight unlike the others of its line
+odd = (seen - seen.median(dim=1, keepdim=True).values).abs() > 1e-6  # an attention weight unlike the others of its line
 print("where row k + 1 acts, as (i, j):", [tuple(at) for at in odd.nonzero().tolist()])
 
 # %% [markdown]
@@ -420,12 +400,8 @@ print(
 )
 for step in (0, 1e-4, 1e-2):
     torch.manual_seed(0)
-    _, moved = sift_loss(
-        lambda: model(**batch.inputs).logits, model.encoder.embeddings.norm, step=step
-    )
-    print(
-        f"SiFT, climbing by {step}: perturbed outputs differ by {moved:.1e} nats a token; this is added to the loss"
-    )
+    _, moved = sift_loss(lambda: model(**batch.inputs).logits, model.encoder.embeddings.norm, step=step)
+    print(f"SiFT, climbing by {step}: perturbed outputs differ by {moved:.1e} nats a token; this is added to the loss")
 
 # %% [markdown]
 # (The authors' code climbs by 0.0001 from a random perturbation of 0.01: most of what the second line shows is the random

@@ -79,11 +79,7 @@ here = machine()
 bandwidth = memory_rate()
 peak = here["gflops_float32"]
 print(f"matrix products, float32: {peak:,} GFLOP/s", end="")
-print(
-    f"; bfloat16: {here['gflops_bfloat16']:,} GFLOP/s"
-    if here["gflops_bfloat16"]
-    else "; no bfloat16 of its own"
-)
+print(f"; bfloat16: {here['gflops_bfloat16']:,} GFLOP/s" if here["gflops_bfloat16"] else "; no bfloat16 of its own")
 print(f"memory, read and written: {bandwidth:.0f} GB/s")
 print(
     f"ridge: {peak / bandwidth:.0f} FLOPs a byte keep both busy; {4 * peak / bandwidth / 2:.0f} multiply-adds a number"
@@ -128,10 +124,7 @@ check("14.1", my_bound)
 from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
 
 torch.manual_seed(0)
-hidden, embeddings = (
-    torch.randn(8, 128, 128, requires_grad=True),
-    torch.randn(4_096, 128, requires_grad=True),
-)
+hidden, embeddings = (torch.randn(8, 128, 128, requires_grad=True), torch.randn(4_096, 128, requires_grad=True))
 labels = torch.where(torch.rand(8, 128) < 0.15, torch.randint(4_096, (8, 128)), -100)
 
 
@@ -144,10 +137,7 @@ def step_of(loss):
 
 
 steps = {"reference": step_of(masked_loss_reference), "fast": step_of(masked_loss)}
-traffic_chart(
-    {name: by_kind(traffic(step)) for name, step in steps.items()},
-    title="Masked-language-model loss",
-)
+traffic_chart({name: by_kind(traffic(step)) for name, step in steps.items()}, title="Masked-language-model loss")
 
 # %% [markdown]
 # *Bytes that operations read and write, by kind. The lower pair of bars is the twin you are about to write.*
@@ -235,10 +225,7 @@ twins = {
     "reference": lambda: disentangled.disentangled_attention_reference(*given),
     "fast": lambda: disentangled.disentangled_attention(*given),
 }
-traffic_chart(
-    {name: by_kind(traffic(step)) for name, step in twins.items()},
-    title="Disentangled attention, 8×128",
-)
+traffic_chart({name: by_kind(traffic(step)) for name, step in twins.items()}, title="Disentangled attention, 8×128")
 
 # %% [markdown]
 # *Bytes by kind of operation. The gathers shrink; as much comes from rows of the position embeddings that no two of 128 tokens
@@ -317,10 +304,7 @@ def unpadded():
     model(ids, mask, remove_padding=True)
 
 
-rows = [
-    Contender(name, lambda f=f: f, int(mask.sum()))
-    for name, f in (("padded", padded), ("unpadded", unpadded))
-]
+rows = [Contender(name, lambda f=f: f, int(mask.sum())) for name, f in (("padded", padded), ("unpadded", unpadded))]
 print(
     f"padding: {1 - mask.float().mean():.0%} of all positions; limit of all but attention {1 / mask.float().mean():.2f}×"
 )
@@ -382,10 +366,7 @@ weight = torch.randn_like(got)
 grads = [torch.autograd.grad((out * weight).sum(), given[:5]) for out in (wanted, got)]
 print(f"disentangled attention: output {(wanted - got).abs().max():.0e}, "
       f"gradients {max((a - b).abs().max() for a, b in zip(*grads)):.0e}")  # fmt: skip
-out, packed = (
-    model(ids, mask).last_hidden_state,
-    model(ids, mask, remove_padding=True).last_hidden_state,
-)
+out, packed = (model(ids, mask).last_hidden_state, model(ids, mask, remove_padding=True).last_hidden_state)
 print(f"padding removed: output {((out - packed) * mask[..., None]).abs().max():.0e} (float32)")
 
 # %% [markdown]
@@ -427,11 +408,7 @@ speed_chart(stored)
 
 # %%
 for title, remark in stored["remarks"].items():
-    told = [
-        line
-        for line in remark.splitlines()
-        if any(w in line for w in ("goal", "its best", "in chunks /"))
-    ]
+    told = [line for line in remark.splitlines() if any(w in line for w in ("goal", "its best", "in chunks /"))]
     print("\n    ".join([title, *told]) + "\n" if told else "", end="")
 
 # %% [markdown]

@@ -240,6 +240,8 @@ VIEWS = {
     ),
     "attention_weights": lambda: views.attention_weights(encoder(), ids()).shape,
     "task_shapes": views.task_shapes,
+    "bert_drawing": views.bert_drawing,
+    "block_drawing": views.block_drawing,
     "tag_view": lambda: views.tag_view(["Ada", "sang"], ["B-PER", "O"], ["B-PER", "B-LOC"]),
     "span_chart": lambda: views.span_chart(*question(), answer=(5, 6)),
     "span_table": lambda: views.span_table(*question(), longest=2),

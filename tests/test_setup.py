@@ -145,7 +145,7 @@ def test_first_cell_installs_only_when_missing_or_too_old(
     found = [SimpleNamespace(version=version) for version in installed]
     monkeypatch.setattr(importlib.metadata, "distributions", lambda name: found)
     line = notebook_builder.first_cell()
-    assert "\n" not in line
+    assert line.startswith("#@title ") and line.count("\n") == 1
     for _ in range(2):  # a second run asks no more than the first
         exec(line, {"get_ipython": lambda: shell})
     expected = ("pip", f"install -q git+{notebook_builder.repository()}")
@@ -178,7 +178,8 @@ def test_wheel_holds_one_package_with_the_data_inside(wheel: Path, root: Path) -
         if f.is_file() and "__pycache__" not in f.parts and ".tmp" not in f.name
     }
     assert shipped == here
-    code = {f.relative_to(root).as_posix() for f in (root / "course_lib").rglob("*.py")}
+    rooms = (f for kind in ("*.py", "*.toml") for f in (root / "course_lib").rglob(kind))
+    code = {f.relative_to(root).as_posix() for f in rooms}
     assert code <= set(names)
 
 

@@ -121,7 +121,7 @@ class ClaimsTable:
     @property
     def counted(self) -> str:
         """How many claims are true, true under a condition, false, not settled here."""
-        found = Counter(row.verdict for row in self.rows)
+        found = Counter[str](row.verdict for row in self.rows)
         return " · ".join(f"{SIGNS[v][0]} {found[v]} {v}" for v in SIGNS if found[v])
 
     def __repr__(self) -> str:

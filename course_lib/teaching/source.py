@@ -58,7 +58,7 @@ def short_form(source: str) -> str:
 def _changes(tree: ast.Module, lines: list[str]) -> Iterator[tuple[int, int, list[str]]]:
     """(first line, last line, the lines in their stead), lines counted from one."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Raise) and node.end_lineno != node.lineno:
+        if isinstance(node, ast.Raise) and node.exc and node.end_lineno != node.lineno:
             before = " " * node.col_offset
             error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
             yield node.lineno, node.end_lineno or 0, [f"{before}raise {ast.unparse(error)}(...)"]

@@ -7,6 +7,7 @@ from html import escape
 from course_lib.teaching.page import Html, svg_drawing, svg_image
 from course_lib.teaching.style import BLUE, GREEN, ORANGE
 
+__all__ = ["bert_drawing", "block_drawing"]
 PALE = {"blue": "#e3f0fa", "orange": "#fdf0d5", "green": "#dff3ec", "grey": "#f2f2f2"}
 INK = {"blue": BLUE, "orange": ORANGE, "green": GREEN, "grey": "#777777"}
 SEQUENCE = ("[CLS]", "the", "river", "[MASK]", ".", "[SEP]")

@@ -25,6 +25,7 @@ _PRE = (
 _HEAD = "padding:4px 14px;border-bottom:1px solid #d9d9d9;font:12px system-ui,sans-serif;color:#555"
 _WHOLE = "border-top:1px solid #d9d9d9;padding:4px 14px;font:12px system-ui,sans-serif;color:#555"
 WIDTH = 100  # characters of a line
+COMMENT = re.compile(r"\s+# .*$")
 FOR_TOOLS = re.compile(r"  # (fmt|type|noqa)\b.*$", re.MULTILINE)
 
 
@@ -70,9 +71,10 @@ def _changes(tree: ast.Module, lines: list[str]) -> Iterator[tuple[int, int, lis
             wrapped = textwrap.wrap(quoted, WIDTH, initial_indent=before, subsequent_indent=before)
             yield node.body[0].lineno, node.body[0].end_lineno or 0, wrapped
         if isinstance(node, ast.FunctionDef):
-            last = next(n for n in range(node.lineno, len(lines)) if lines[n - 1].endswith(":"))
-            if last > node.lineno:
-                yield node.lineno, last, _signature(node, lines[node.lineno - 1 : last])
+            head = [COMMENT.sub("", line) for line in lines[node.lineno - 1 : node.body[0].lineno]]
+            count = next((n for n, line in enumerate(head, start=1) if line.endswith(":")), 1)
+            if count > 1:
+                yield node.lineno, node.lineno + count - 1, _signature(node, head[:count])
 
 
 def _first_sentence(docstring: str) -> str:
@@ -92,8 +94,13 @@ def _signature(node: ast.FunctionDef, lines: list[str]) -> list[str]:
         if isinstance(argument, ast.arg):
             argument.annotation = None
     bare.body, bare.decorator_list, bare.returns = [ast.Pass()], [], None
-    head, later = ast.unparse(bare).splitlines()[0], before + " " * 8
-    return textwrap.wrap(head, WIDTH, initial_indent=before, subsequent_indent=later)
+    head = ast.unparse(bare).splitlines()[0]
+    whole = re.sub(r"'[^']*'", lambda text: text[0].replace(" ", "\0"), head)  # no break in a text
+    lines = textwrap.wrap(
+        whole, WIDTH, initial_indent=before, subsequent_indent=before + " " * 8,
+        break_on_hyphens=False, break_long_words=False,
+    )  # fmt: skip
+    return [line.replace("\0", " ") for line in lines]
 
 
 def _as_written(obj: Any) -> Any:

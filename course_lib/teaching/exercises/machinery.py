@@ -381,10 +381,10 @@ def solution_note(exercise: Exercise) -> Note:
     from course_lib.teaching.source import show
 
     if exercise.library:
-        source = show(*(_find(place) for place in exercise.library))
+        source = show(*(_find(place) for place in exercise.library), whole=True)
         title = f"Solution of {exercise.heading}, as the library has it"
         return Note(title, source.text, source.html)
-    source = show(*exercise.helpers, exercise.solution)
+    source = show(*exercise.helpers, exercise.solution, whole=True)
     see = f"In the library: {exercise.see}." if exercise.see else ""
     return Note(f"Solution of {exercise.heading}", f"{source.text}\n{see}", source.html + see)
 

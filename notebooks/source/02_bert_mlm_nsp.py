@@ -61,7 +61,8 @@ my_guesses = {"masked of 1,000": ..., "fraction of the gap": ..., "bag of words,
 # %% [markdown]
 # ## By hand
 #
-# Everything BERT does can be followed on paper if the pieces are small enough. First the whole, then three pieces.
+# Everything BERT does can be followed on paper if the pieces are small enough. First the whole, then its
+# pieces, one after the other.
 #
 # ### The whole model, drawn
 #
@@ -76,7 +77,7 @@ bert_drawing()
 # vocabulary; N positions selected for prediction. Only the last step knows what it is for: everything below the green
 # boxes serves any task. (A and B are also the names of the two passages; the field uses both.)*
 #
-# The words in the boxes, one sentence each. All but the last two are worked out below.
+# The words in the boxes, one sentence each. Each is worked out further down.
 #
 # | word | what it is |
 # |---|---|
@@ -93,7 +94,7 @@ bert_drawing()
 block_drawing()
 
 # %% [markdown]
-# *One block. Attention is the only place where tokens meet; the formula below it is the next section but one. F is the
+# *One block. Attention is the only place where tokens meet; the formula below it is explained two sections on. F is the
 # inner width of the feed-forward layers, four times H.*
 
 # %% [markdown]
@@ -170,7 +171,7 @@ print(scores.masked_fill(padding, -1e9).softmax(dim=-1).numpy().round(3))
 #
 # And the square root? The longer two random vectors, the larger their dot product. Without the root, the softmax of long
 # vectors gives nearly all its weight to one token, whatever the others offer; and where a softmax is so sure, hardly any
-# gradient comes through. The largest of ten weights, on average:
+# gradient comes through (its derivative is p·(1 − p), zero at both ends). The largest of ten weights, on average:
 
 # %%
 draw = torch.Generator().manual_seed(0)
@@ -205,7 +206,9 @@ print("PyTorch ", torch.nn.functional.layer_norm(added, (4,)).numpy().round(3))
 # %% [markdown]
 # *LayerNorm before its learned scale and shift, two vectors of H numbers that start as 1 and 0.* Then the feed-forward
 # layers, H → F and F → H with a kink between, and the same again: add, normalise. What both are for, an experiment in
-# *The code* shows. These are all the learned parts of BERT's encoder:
+# *The code* shows.
+#
+# These are all the learned parts of BERT's encoder (P positions: the longest sequence, {{number:positions}} in BERT):
 #
 # | part | how often | matrices | besides |
 # |---|---|---|---|
@@ -305,8 +308,8 @@ check("02.5", my_pairs)
 #
 # ### A plain BERT, in five steps
 #
-# Sixty lines. Each step runs. The names are those of the drawing. Left out is only what training adds: *dropout* (some
-# numbers set to zero at random, 10% in BERT), and how the weights are first drawn.
+# Sixty lines. Each step runs. The names are those of the drawing. Left out are the pooler, which follows, and what only
+# training needs: *dropout* (some numbers set to zero at random, 10% in BERT), and how the weights are first drawn.
 #
 # **One: embeddings.** A token enters as the sum of three learned vectors: one for the token, one for its segment, one for
 # its position. Each is a row of an *embedding matrix*. Then LayerNorm. (`published("bert", "tiny")` gives the published
@@ -458,9 +461,10 @@ for times in (1.0, 1.5):
         blocks = [enlarged(kind(small), times) for _ in range(12)]
         size, alike, gradient = through_blocks(blocks, small.hidden_size)
         print(f"{kind.__name__:16} size {size:5.2f}  alike {alike:4.2f}  gradient {gradient:8.2g}")
+show(through_blocks, enlarged)
 
 # %% [markdown]
-# *Without the **residual** all tokens end as one vector: twelve rounds of averaging, and nothing left to tell which word
+# *Without the **residual** all tokens end as one vector: twelve rounds of averaging, and next to nothing tells which word
 # stood where. Without both, no gradient arrives either. Without **LayerNorm** alone nothing is lost at first; but let the
 # matrices grow, and sizes and gradients run away, while the whole block keeps them in bounds.*
 #
@@ -860,7 +864,8 @@ print(f"{count_parameters(model):,} parameters, {LIVE.steps:,} steps of {LIVE.ba
 
 # %% [markdown]
 # Before the first step, a check that costs nothing. A model that knows nothing gives each of V words the probability
-# 1/V: its MLM loss is ln V. And a coin pays ln 2 for each pair. Far above means a wrong initialisation, far below a leak.
+# 1/V: its MLM loss is ln V. And a coin pays ln 2 for each pair. Far above means a wrong
+# initialisation; far below, that the answer stands somewhere in the input.
 
 # %%
 first = batches(0)

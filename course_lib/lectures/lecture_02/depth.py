@@ -46,7 +46,7 @@ def enlarged(block: nn.Module, times: float) -> nn.Module:
     with torch.no_grad():
         for weight in block.parameters():
             if weight.dim() == 2:
-                weight *= times
+                weight.mul_(times)
     return block
 
 

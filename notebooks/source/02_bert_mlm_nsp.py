@@ -32,18 +32,9 @@ from course_lib import (
     pretraining_loss, published, quiz, reveal, show,
 )  # fmt: skip
 from course_lib.teaching import (
-    LiveLoss,
-    WatchWord,
-    accuracy_chart,
-    attention_view,
-    bar_chart,
-    bertviz_view,
-    embedding_stack_view,
-    masking_playground,
-    predict_masked,
-    prediction_slider,
-    tokens_row,
-)
+    LiveLoss, WatchWord, accuracy_chart, attention_view, bar_chart, bertviz_view,
+    embedding_stack_view, masking_playground, predict_masked, prediction_slider, tokens_row,
+)  # fmt: skip
 from course_lib.lectures.lecture_02.views import bert_drawing, block_drawing
 
 # %% [markdown]
@@ -51,15 +42,16 @@ from course_lib.lectures.lecture_02.views import bert_drawing, block_drawing
 #
 # BERT (Devlin et al. 2018, arXiv 1810.04805) learns from plain text, without a single label written by a
 # person. Some positions of the text are *selected for prediction*, and the model must say which word stands there,
-# reading left and right of it at once: *masked language modelling*, **MLM**. A second task asks whether one passage
-# follows another: *next-sentence prediction*, **NSP**.
+# reading left and right of it at once: *masked language modelling*, **MLM**. In most of these positions the word is
+# hidden: a special token, `[MASK]`, stands in its place. A second task asks whether one passage follows another:
+# *next-sentence prediction*, **NSP**.
 #
 # Three guesses. Write them down before you go on.
 #
 # 1. 15% of the positions are selected. Of 1,000 word pieces (words, or parts of rare words), how many does the model see as `[MASK]`?
 # 2. A model that only *counts* (which word stands most often between these two neighbours?) has some
 #    *masked-token accuracy* on our test stories: it finds a fraction of the hidden words. A reader who knows every
-#    rule of these stories has a higher one. What fraction of the gap does a BERT of two layers close in about a minute?
+#    rule of these stories has a higher one. What fraction of the gap does a small BERT close in about a minute?
 # 3. How well can the *second* task be solved by a *bag-of-words baseline*, a classifier
 #    that sees only which words the two passages share?
 
@@ -69,22 +61,41 @@ my_guesses = {"masked of 1,000": ..., "fraction of the gap": ..., "bag of words,
 # %% [markdown]
 # ## By hand
 #
-# Everything BERT does can be followed on paper if the pieces are small enough. First the whole, then three pieces.
+# Everything BERT does can be followed on paper if the pieces are small enough. First the whole, then its
+# pieces, one after the other.
 #
 # ### The whole model, drawn
+#
+# A text becomes a row of **tokens** (words or parts of words). Each token has a number, its **id**: its place in the
+# list of all tokens, the vocabulary. From there on everything is vectors.
 
 # %%
 bert_drawing()
 
 # %% [markdown]
-# *Read it from below. B sequences, T tokens in each, H numbers a token, L blocks, V words in the vocabulary. Only the
-# last step knows what it is for: everything below the green boxes serves any task.*
+# *Read it from below. At the right, shapes: B sequences, T tokens in each, H numbers a token; L blocks; V tokens in the
+# vocabulary; N positions selected for prediction. Only the last step knows what it is for: everything below the green
+# boxes serves any task. (A and B are also the names of the two passages; the field uses both.)*
+#
+# The words in the boxes, one sentence each. Each is worked out further down.
+#
+# | word | what it is |
+# |---|---|
+# | embedding | the vector that is looked up for an id: a row of a matrix, learned |
+# | attention | each token collects from the others what it needs |
+# | feed-forward | two dense layers (a matrix, plus a bias), for each token by itself |
+# | LayerNorm | brings a vector's numbers to mean 0 and variance 1, then to a learned scale and shift |
+# | block | attention, then feed-forward; also called a *layer* of the model |
+# | logit | a number for each possible answer; a softmax turns logits into probabilities |
+# | head | two things: one of the A attentions side by side, and what is put on top of the model (*MLM head*) |
+# | pooler | a dense layer H → H and a tanh, for the vector of `[CLS]` alone |
 
 # %%
 block_drawing()
 
 # %% [markdown]
-# *One block. Attention is the only place where tokens meet. F is the inner width of the feed-forward layers, four times H.*
+# *One block. Attention is the only place where tokens meet; the formula below it is explained two sections on. F is the
+# inner width of the feed-forward layers, four times H.*
 
 # %% [markdown]
 # ### One input sequence
@@ -92,6 +103,9 @@ block_drawing()
 # Two passages become *one* sequence: `[CLS]` in front, `[SEP]` after each passage, `[PAD]` to fill up. Beside the
 # ids run two more lists of numbers: which passage (*segment*) a position belongs to, and whether it is real (the
 # *attention mask*). And for the second task a label: 0 where B continues A (*IsNext*), 1 where it comes from elsewhere (*NotNext*).
+#
+# A word that is not in the vocabulary is spelled in pieces, and a piece that goes on with a word carries `##`:
+# `play` `##ing`. How words are cut is the last exercise of this page (02.7); in the stories below every word is one piece.
 
 # %%
 world = MicroWorld.load()
@@ -109,6 +123,10 @@ pair = make_pairs(story, special, length=40, seed=1)[:1]
 for name in ("input_ids", "token_type_ids", "attention_mask"):
     print(f"{name:15}", *(f"{n:4d}" for n in getattr(pair, name)[0, :16].tolist()), "…")
 print(f"{'label':15} {pair.next_sentence_label.item():4d}")
+print(special)
+
+# %% [markdown]
+# *The first 16 of 40 positions. The last line: the ids of the special tokens, which the exercises ask for.*
 
 # %%
 pieces = [words.token(i) for i in pair.input_ids[0].tolist()]
@@ -139,23 +157,72 @@ print("attention weights, each row sums to 1\n", weights.numpy().round(3))
 print("outputs\n", (weights @ v).numpy().round(3))
 
 # %% [markdown]
-# Check one number on paper: the first token's score for the third is (1·2 + 0·0)/√2 = {{number:first_for_third}}. If
-# the third token were padding, its whole *column* of scores would be set to a very large negative number before the
-# softmax, so that nobody collects from it.
+# Check one number on paper: the first token's score for the third is (1·2 + 0·0)/√2 = {{number:first_for_third}}.
 #
-# Where do queries, keys and values come from? From the token's vector x, by three learned matrices: q = W_q·x,
-# k = W_k·x, v = W_v·x. What a token looks for, what it is found by and what it gives are three different
+# Now let the third token be padding. Its whole *column* of scores is set to a very large negative number before the
+# softmax, so that nobody collects from it:
+
+# %% tags=["nbval-check-output"]
+padding = torch.tensor([False, False, True])
+print(scores.masked_fill(padding, -1e9).softmax(dim=-1).numpy().round(3))
+
+# %% [markdown]
+# *The third column is zero, and each row still sums to one. The third row stays: what padding collects, nobody reads.*
+#
+# And the square root? The longer two random vectors, the larger their dot product. Without the root, the softmax of long
+# vectors gives nearly all its weight to one token, whatever the others offer; and where a softmax is so sure, hardly any
+# gradient comes through (its derivative is p·(1 − p), zero at both ends). The largest of ten weights, on average:
+
+# %%
+draw = torch.Generator().manual_seed(0)
+for D in (4, 64, 1024):
+    dots = torch.randn(1000, D, generator=draw) @ torch.randn(D, 10, generator=draw)
+    largest = [s.softmax(dim=-1).max(dim=-1).values.mean() for s in (dots, dots / D**0.5)]
+    print(f"vectors of {D:4} numbers: {largest[0]:.1f} without the root, {largest[1]:.1f} with it")
+
+# %% [markdown]
+# Where do queries, keys and values come from? From the token's vector x, by three learned dense layers: q = W_q·x + b_q,
+# and so k and v. What a token looks for, what it is found by and what it gives are three different
 # *projections* of one vector, and training shapes all three.
 #
 # BERT does this A times side by side: each *head* has projections of its own to D = H/A numbers. Shapes
-# are then written (B, A, T, D): sequences of the batch, heads, tokens, numbers a head.
+# are then written (B, A, T, D): sequences of the batch, heads, tokens, numbers a head. Side by side the outputs of the
+# heads make H numbers again, and a fourth dense layer, H → H, mixes them.
+#
+# ### The rest of a block, for one token
+#
+# What attention gives is *added* to what came in (the **residual**), and the sum is normalised. Four numbers suffice to
+# follow it:
+
+# %% tags=["nbval-check-output"]
+came_in = torch.tensor([1.0, 2.0, 3.0, 4.0])
+attended = torch.tensor([1.0, 0.0, 3.0, 2.0])
+added = came_in + attended
+normed = (added - added.mean()) / added.var(unbiased=False).sqrt()
+print("added   ", added.numpy())
+print("normed  ", normed.numpy().round(3), " mean 0, variance 1")
+print("PyTorch ", torch.nn.functional.layer_norm(added, (4,)).numpy().round(3))
+
+# %% [markdown]
+# *LayerNorm before its learned scale and shift, two vectors of H numbers that start as 1 and 0.* Then the feed-forward
+# layers, H → F and F → H with a kink between, and the same again: add, normalise. What both are for, an experiment in
+# *The code* shows.
+#
+# These are all the learned parts of BERT's encoder (P positions: the longest sequence, {{number:positions}} in BERT):
+#
+# | part | how often | matrices | besides |
+# |---|---|---|---|
+# | embeddings | once | tokens V × H, segments 2 × H, positions P × H | a LayerNorm |
+# | attention | in each block | query, key, value, output: each H × H | a bias each; a LayerNorm after it |
+# | feed-forward | in each block | H × F, F × H | a bias each; a LayerNorm after it |
+# | pooler | once | H × H | a bias |
 #
 # ### The price of two guesses
 #
 # The model gives every word of the vocabulary a *logit*; the softmax makes them probabilities; the loss at a
-# selected position is −log of the probability of the right word. Only selected positions pay, hidden or not, and
-# the mean is taken over *them*. With the natural logarithm the unit is the *nat*. At chance level (a coin), the loss
-# of two answers is ln 2 = 0.69.
+# selected position is −log of the probability of the right word. Only selected positions pay, also those few whose
+# word stays visible, and the mean is taken over *them*. With the natural logarithm the unit is the *nat*. At chance
+# level (a coin), the loss of two answers is ln 2 = 0.69.
 
 # %% tags=["nbval-check-output"]
 from math import log
@@ -171,7 +238,8 @@ print(f"MLM {mlm:.4f} + NSP {nsp:.4f} = loss {mlm + nsp:.4f} nats")
 #
 # Five pieces to build yourself before the page shows them. Each answer is checked on freshly drawn inputs;
 # a wrong one gets the name of its mistake. `hint("02.2")` helps a step at a time, `reveal("02.2")` shows a
-# solution. No later cell needs your answers, but one can use them.
+# solution. No later cell needs your answers, but one can use the second. The two just worked by hand come first; the
+# others are rules that *The code* gives the reasons for.
 #
 # {{exercise:02.1}}
 
@@ -184,7 +252,6 @@ def parameter_count(config):
 check("02.1", parameter_count)
 
 # %% [markdown]
-# %% [markdown]
 # {{exercise:02.2}}
 
 
@@ -196,6 +263,9 @@ def my_attention(q, k, v, attention_mask):
 check("02.2", my_attention)
 
 # %% [markdown]
+# Now the data. A selected word is not always hidden: sometimes another word stands there, sometimes the word itself. The
+# model must predict it in all three cases, and cannot know which it is. (Think while you write: what is that good for?)
+#
 # {{exercise:02.3}}
 
 
@@ -207,6 +277,9 @@ def my_mask(input_ids, selected, mask_id, vocab_size, generator):
 check("02.3", my_mask)
 
 # %% [markdown]
+# Which positions are selected comes before what they become. `special` holds the ids printed above;
+# `special.never_masked` lists those that may not be selected.
+#
 # {{exercise:02.4}}
 
 
@@ -218,6 +291,8 @@ def my_choose(input_ids, special, rate, max_predictions, generator):
 check("02.4", my_choose)
 
 # %% [markdown]
+# And the second task. Here a passage is one sentence; BERT's are runs of several, packed as long as fits.
+#
 # {{exercise:02.5}}
 
 
@@ -233,11 +308,12 @@ check("02.5", my_pairs)
 #
 # ### A plain BERT, in five steps
 #
-# Sixty lines, and nothing left out that a BERT needs. Each step runs. The names are those of the drawing.
+# Sixty lines. Each step runs. The names are those of the drawing. Left out are the pooler, which follows, and what only
+# training needs: *dropout* (some numbers set to zero at random, 10% in BERT), and how the weights are first drawn.
 #
 # **One: embeddings.** A token enters as the sum of three learned vectors: one for the token, one for its segment, one for
-# its position. Each is a row of an *embedding matrix*. Then LayerNorm brings each sum to mean 0 and variance 1, times a
-# learned scale, plus a learned shift.
+# its position. Each is a row of an *embedding matrix*. Then LayerNorm. (`published("bert", "tiny")` gives the published
+# sizes of a small BERT; the tiny number `eps` keeps LayerNorm from dividing by zero.)
 
 
 # %%
@@ -296,7 +372,8 @@ class PlainHeads(nn.Module):
 
 # %% [markdown]
 # Attention by itself does not know which token stands where. Shuffle the tokens, and out comes the same, shuffled:
-# *man bites dog* and *dog bites man* are one to it. Only the position embeddings tell them apart.
+# *man bites dog* and *dog bites man* are one to it. Only the position embeddings tell them apart. The cell shuffles a
+# sequence and asks: is what comes out the old output, shuffled?
 
 # %% tags=["nbval-check-output"]
 heads = PlainHeads(small, plain_attention)
@@ -342,8 +419,7 @@ class PlainBlock(nn.Module):
 
 
 # %% [markdown]
-# Why add the input back, why normalise? Twelve blocks, from random initialisation, with and without. Three numbers: how
-# large the output is, how alike two different tokens have become (cosine), and how much of a gradient reaches the input.
+# Why add the input back, why normalise? Take them out, and look.
 
 
 # %%
@@ -364,19 +440,36 @@ class WithoutBoth(PlainBlock):
         return self.feed_forward(self.attention(x, mask))
 
 
-for kind in (PlainBlock, WithoutResidual, WithoutNorm, WithoutBoth):
-    torch.manual_seed(0)
-    start = torch.randn(1, 20, small.hidden_size, requires_grad=True)
-    end = start
-    for block in [kind(small) for _ in range(12)]:
-        end = block(end, torch.ones(1, 20))
-    alike = torch.cosine_similarity(end[0, 0], end[0, 1], dim=0)
-    (gradient,) = torch.autograd.grad(end[0, 0] @ torch.randn(small.hidden_size), start)
-    print(f"{kind.__name__:16} size {end.std():6.2f}  alike {alike:5.2f}  gradient {gradient.norm():.1e}")
+# %% [markdown]
+# Twenty random vectors go through twelve blocks from random initialisation. Three numbers: the **size** of what comes out
+# (standard deviation); how **alike** two tokens have become (the mean cosine: 1 means the same direction); and the
+# **gradient**, how much of a signal sent back from the first token's output arrives at the input. Training lives on it.
+#
+# Once with the matrices as they are drawn, once with all of them 1.5 times as large: that is what training makes of some.
+
+# %%
+from course_lib.lectures.lecture_02.depth import enlarged, through_blocks
+
+course = load_pretrained("course-bert")  # the course's own trained model, of which more below
+trained = course.encoder.stack.blocks[0].attention.query.weight.std().item()
+drawn = course.encoder.config.initializer_range
+print(f"a trained query matrix: drawn with standard deviation {drawn}, now {trained:.2f}")
+for times in (1.0, 1.5):
+    print(f"\nmatrices {times} times as large")
+    for kind in (PlainBlock, WithoutResidual, WithoutNorm, WithoutBoth):
+        torch.manual_seed(0)
+        blocks = [enlarged(kind(small), times) for _ in range(12)]
+        size, alike, gradient = through_blocks(blocks, small.hidden_size)
+        print(f"{kind.__name__:16} size {size:5.2f}  alike {alike:4.2f}  gradient {gradient:8.2g}")
+show(through_blocks, enlarged)
 
 # %% [markdown]
-# *Without the residual all tokens end as one vector: twelve rounds of averaging. Without both nothing can be learnt, as no
-# gradient arrives. Without LayerNorm alone little is lost at the start; it keeps the sizes in bounds while training goes on.*
+# *Without the **residual** all tokens end as one vector: twelve rounds of averaging, and next to nothing tells which word
+# stood where. Without both, no gradient arrives either. Without **LayerNorm** alone nothing is lost at first; but let the
+# matrices grow, and sizes and gradients run away, while the whole block keeps them in bounds.*
+#
+# One number is not as nice: with the larger matrices the tokens grow alike in every kind, also in the whole block. Random
+# matrices of that size average more than a residual can hold against. Trained ones are large, but no longer random.
 #
 # **Five: the stack.** Blocks one after the other.
 
@@ -396,8 +489,9 @@ class PlainBert(nn.Module):
 
 
 # %% [markdown]
-# Is that BERT? The library's encoder has the same names, so its weights can be poured into ours. Real ones, too: the
-# course's own checkpoint (four layers, trained on documentation) with the plain encoder in the place of its own.
+# Is that BERT? The library's encoder has the same names, so its weights can be poured into ours. Take those of `course`,
+# the course's own *checkpoint* (trained weights in a file): four layers, trained on the documentation of Python packages.
+# The plain encoder takes the place of the library's; the MLM head on top stays. Both must guess alike.
 
 
 # %%
@@ -419,7 +513,6 @@ def first_guesses(encoder, text):
 
 
 # %%
-course = load_pretrained("course-bert")
 plain = poured_into(PlainBert(course.encoder.config), course.encoder)
 sentence = "the function returns a new [MASK] of the same shape ."
 print("plain:  ", first_guesses(plain, sentence))
@@ -427,8 +520,8 @@ library = predict_masked(course.model, course.tokenizer, sentence, top=3)
 print("library:", [word for word, _ in library])
 
 # %% [markdown]
-# And yours: the same model with `my_attention` of exercise 02.2 inside. Change a line of your answer, run both cells
-# again, and see what becomes of the guesses.
+# *The same three words, in the same order.* And yours: the same model with `my_attention` of exercise 02.2 inside. Change
+# a line of your answer (leave out the root, say), run its cell and this one again, and see what becomes of the guesses.
 
 # %%
 try:
@@ -455,9 +548,9 @@ show(Block, Pooler)
 #
 # ### Two heads
 #
-# For MLM: dense, GELU, LayerNorm, and then the token embedding matrix *again* as the last matrix (tied weights,
-# with a bias of their own), which gives a logit for each of the V words. For NSP: two logits from the
-# pooled vector.
+# Heads of the second kind: what stands on top. For MLM: dense, GELU, LayerNorm, and then the token embedding matrix
+# *again* as the last matrix (*tied weights*, with a bias of their own). The logit of a word is the dot product of the
+# vector with that word's embedding: V logits. For NSP: two logits from the pooled vector.
 
 # %%
 from course_lib.heads import MaskedLMHead, PairHead
@@ -469,8 +562,11 @@ show(MaskedLMHead, PairHead)
 #
 # Of a sequence of n tokens, round(0.15·n) positions are selected. A selected position becomes `[MASK]` in 80% of the
 # cases, a random id in 10%, and stays as it is in 10%. Why not always `[MASK]`? The authors' reason: in later use there is
-# no `[MASK]`, and a model that never had to predict a visible word might keep good vectors for gaps only. Their own test of
-# it (appendix C.2, development sets):
+# no `[MASK]`, and a model that never had to predict a visible word might keep good vectors for gaps only.
+#
+# Their own test of it (appendix C.2, development sets). *MNLI*: does one sentence follow from another? *NER*: which words
+# are names of persons, places, firms? *Fine-tuned*: all of BERT is trained further on the task. *Frozen*: BERT stays as it
+# is, and only a small model on top learns.
 #
 # | `[MASK]`, random, unchanged | MNLI, fine-tuned | NER, fine-tuned | NER, frozen |
 # |---|---|---|---|
@@ -496,8 +592,8 @@ show(mask_tokens_reference)
 # a question of its own.
 #
 # An extension of the authors, *whole-word masking*, hides all pieces of a word together, so that `##ing` does
-# not give `play` away. Their README reports BERT-large rising from 91.0 to 92.8 F1 (overlap with the right answer) on SQuAD 1.1. In the
-# micro-world, where a word is a piece, the two are the same.
+# not give `play` away. Their README reports BERT-large rising from 91.0 to 92.8 F1 (overlap with the right answer) on
+# SQuAD 1.1, where an answer is to be found in a text. In the micro-world, where a word is a piece, the two are the same.
 #
 # ### Does B follow A?
 #
@@ -516,8 +612,8 @@ show(pairs_of_document)
 #
 # Both tasks are trained on the same sequences. Their two means are added.
 #
-# $$\mathcal{L} = \underbrace{\frac{1}{|C|}\sum_{i \in C} -\log P(w_i \mid \text{sequence})}_{\text{selected positions } C}
-#     \;+\; \underbrace{\frac{1}{N}\sum_{n} -\log P(y_n \mid \text{sequence}_n)}_{N \text{ pairs},\; y_n \text{ the true label}}$$
+# $$\mathcal{L} = \underbrace{\frac{1}{N}\sum_{i=1}^{N} -\log P(w_i \mid \text{sequence})}_{N \text{ selected positions},\; w_i \text{ the right word}}
+#     \;+\; \underbrace{\frac{1}{B}\sum_{b=1}^{B} -\log P(y_b \mid \text{sequence}_b)}_{B \text{ pairs},\; y_b \text{ the true label}}$$
 
 # %%
 from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
@@ -530,10 +626,19 @@ show(pretraining_loss, next_sentence_loss, masked_loss_reference, masked_loss)
 # the selected positions *before* the large matrix. Same loss, same gradients, far less work.
 
 # %% [markdown]
-# A worked example, both tasks at once. Sequence one: *the ferry leaves at* `[MASK]` · *its* `[MASK]` *is painted
-# green*, and the second passage does follow: targets **noon**, **hull**, **IsNext**. Sequence two: *the ferry
-# leaves at noon* · *beans need a* `[MASK]` *summer*, from elsewhere: targets **warm**, **NotNext**. The MLM
-# loss is the mean over **three** words, the NSP loss the mean over **two** pairs; the total is their sum.
+# A worked example, both tasks at once: two sequences, and under them what must be predicted.
+
+# %%
+one = "[CLS] the ferry leaves at [MASK] [SEP] its [MASK] is painted green [SEP]"
+tokens_row(one.split(), labels=["IsNext", *[""] * 4, "noon", "", "", "hull", *[""] * 4])
+
+# %%
+two = "[CLS] the ferry leaves at noon [SEP] beans need a [MASK] summer [SEP]"
+tokens_row(two.split(), labels=["NotNext", *[""] * 9, "warm", "", ""])
+
+# %% [markdown]
+# *In the first, B follows A; in the second it comes from elsewhere. The MLM loss is the mean over **three** words (N = 3),
+# the NSP loss the mean over **two** pairs (B = 2); the total is their sum.*
 #
 # The loss of a pair is −log P(**its own** label). A slip seen in lectures is to write −log P(IsNext) for
 # every pair. On a NotNext pair that pulls the wrong way:
@@ -572,8 +677,8 @@ for size in ("tiny", "base", "large"):
 # %% [markdown]
 # ### Equal to the reference
 #
-# Ours and the one of the transformers library, the same weights, the same batch with padding: the outputs and
-# the gradients of a mean loss.
+# Does our library compute what others compute? Ours and the BERT of the transformers library, the same weights, the same
+# batch with padding: the outputs and the gradients of a mean loss.
 
 # %%
 compare(bert_for_pretraining("tiny", hidden_dropout=0.0, attention_dropout=0.0))
@@ -623,7 +728,7 @@ attention_view(encoder, ids, pieces, layer=1, head=3 if encoder.config.num_heads
 
 # %% [markdown]
 # *Each line joins a query token (left) to a key token (right); its width is the attention weight. Those of a query sum to
-# one.*
+# one. In the head that opens, nearly every token reads the one before it.*
 
 # %% [markdown]
 # The same in **bertviz**, a tool many papers use. It counts layers and heads from 0, and colours mark heads.
@@ -661,7 +766,7 @@ masking_playground(tokenizer)
 # ### The rule, counted
 #
 # First guess of the page: how many of 1,000 pieces become `[MASK]`? We mask the training sequences of the
-# micro-world a few times and count.
+# micro-world a few times and count. (`LIVE` is the recipe of this page's training: which stories, how many steps.)
 
 # %%
 from course_lib.lectures.lecture_02.recipes import LIVE, AccuracyCurve, prepare
@@ -744,7 +849,7 @@ for most in (1, 5):
 # or a little more. While it runs, it now and then predicts one hidden word for us.
 #
 # Size, batch, learning rate and dropout (none) are our own, of course. One more number differs that you would
-# not expect: the random initialisation has a standard deviation of 0.05, not 0.02. At 128 units instead of
+# not expect: the random initialisation has a standard deviation of {{number:initial_std}}, not 0.02. At 128 units instead of
 # {{number:width}}, 0.02 starts so flat that the same steps close only a third of the gap (a single run; the data sheet in
 # `data/` tells what else was tried).
 
@@ -758,14 +863,40 @@ batches = pretraining_batches(material.train, special, batch_size=LIVE.batch_siz
 print(f"{count_parameters(model):,} parameters, {LIVE.steps:,} steps of {LIVE.batch_size} sequences")
 
 # %% [markdown]
+# Before the first step, a check that costs nothing. A model that knows nothing gives each of V words the probability
+# 1/V: its MLM loss is ln V. And a coin pays ln 2 for each pair. Far above means a wrong
+# initialisation; far below, that the answer stands somewhere in the input.
+
+# %%
+first = batches(0)
+with torch.no_grad():
+    losses = pretraining_loss(model(**first.inputs), first.targets)
+print(f"MLM {losses['mlm']:.2f} nats, ln {special.vocab_size} = {log(special.vocab_size):.2f}")
+print(f"NSP {losses['nsp']:.2f} nats, ln 2 = {log(2):.2f}")
+
+# %% [markdown]
+# Training is this, over and over; `fit` adds what the second paragraph says.
+#
+#     for step in range(steps):
+#         batch = batches(step)
+#         losses = pretraining_loss(model(**batch.inputs), batch.targets)
+#         losses["total"].backward()
+#         optimizer.step()
+#         optimizer.zero_grad()
+#
+# The optimiser is Adam. The learning rate rises in the first tenth of the steps (*warm-up*) and then falls to zero in a
+# straight line; large gradients are cut. Where the processor is quick with numbers of 16 bits (*bfloat16*), they are used;
+# the last line printed says which.
+
+# %% [markdown]
 # The word we watch stands in a held-out story, near the end; it was said before, in another sentence. Who
 # reads only the neighbours cannot know it. Who reads the whole story can.
 
 # %%
 told = material.heldout_stories.stories[4]
-first, second, hidden_word = told.with_gap("repeated")
-watch = WatchWord(words, first, second=second, truth=hidden_word)
-print(f"{first}\n{second}\nhidden: {hidden_word}")
+begins, goes_on, hidden_word = told.with_gap("repeated")
+watch = WatchWord(words, begins, second=goes_on, truth=hidden_word)
+print(f"{begins}\n{goes_on}\nhidden: {hidden_word}")
 
 # %%
 curve = AccuracyCurve(material, LIVE.steps, looks=8)
@@ -780,11 +911,17 @@ print(f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_seco
 # ### Four lines in one chart
 #
 # A number alone says little. Four of them say more. All are *masked-token accuracy*: the fraction of the hidden words
-# that is predicted right. For the comparison, selected words are always hidden. The **unigram** always says the most frequent word. The
-# **count model** knows, from the same training stories, which word stands between which neighbours, and it
-# is shown both neighbours unmasked. The **oracle** knows the rules of the world and every other word of the
-# story; no model that sees less can be expected to beat it. The fourth is ours, and behind it lies the curve of a
-# longer run ({{number:long_steps}} steps of twice as many sequences, a result file): what more reading buys.
+# that is predicted right. For the comparison, selected words are always hidden.
+#
+# | line | what it knows |
+# |---|---|
+# | unigram | always says the most frequent word |
+# | count model | which word stands between which neighbours in the same training stories; sees both neighbours unmasked |
+# | oracle | the rules of the world, and every other word of the story |
+# | model | ours; behind it the curve of a longer run ({{number:long_steps}} steps of twice as many sequences, a result file) |
+#
+# No model that sees less can be expected to beat the oracle. The *fraction of the gap closed* is (model − count model) /
+# (oracle − count model): 0 for one that only counts, 1 for one that knows.
 
 # %%
 from course_lib.text.counts import NeighbourCounts, Unigram
@@ -818,7 +955,7 @@ accuracy_chart(
 
 # %% [markdown]
 # One run is an anecdote. The live recipe with other seeds (random initialisation, masks, orders), and the long run (both in
-# the result file, made by `python -m course_lib.teaching.results 02`):
+# the result file, made by `python -m course_lib.teaching.results 02`; sd is the standard deviation over n seeds):
 
 # %%
 from course_lib.lectures.lecture_02.experiments import outcome
@@ -855,7 +992,7 @@ bar_chart(by_kind, percent=True, title="Masked-token accuracy, by kind of word",
 # ### The watched word
 
 # %%
-prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
+prediction_slider(watch.snapshots, f"{begins} {goes_on}", truth=hidden_word)
 
 # %% [markdown]
 # *Move the slider through the training: first frequent words, then words that fit the frame, then the word.*
@@ -863,8 +1000,8 @@ prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
 # %% [markdown]
 # ### Does B follow A, and is that hard?
 #
-# The third guess. The bag-of-words baseline: a logistic regression sees which words occur in both passages, nothing
-# else: no order, no grammar.
+# The third guess. The bag-of-words baseline is a logistic regression, one dense layer with two answers, trained on the
+# same pairs. It sees which words occur in both passages and nothing else: no order, no grammar.
 
 # %%
 from course_lib.train.baselines import bag_of_words_accuracy
@@ -906,8 +1043,8 @@ for name, value in measured.items():
 # | | BERT |
 # |---|---|
 # | batch, steps | 256 sequences of up to 512 tokens, 1,000,000 steps; 90% of them at length 128 |
-# | optimiser | Adam, learning rate 1e-4, β 0.9 and 0.999, ε 1e-6†, decay 0.01 (biases and LayerNorms spared†) |
-# | schedule | 10,000 steps up, then a straight line down to zero; gradient norm cut at 1† |
+# | optimiser | Adam, learning rate 1e-4, β 0.9 and 0.999, ε 1e-6†; weights shrink by decay 0.01 (biases and LayerNorms do not†) |
+# | schedule | 10,000 steps of warm-up, then a straight line down to zero; gradient norm cut at 1† |
 # | dropout | 0.1 everywhere, attention included |
 # | machines | base on 4 Cloud TPUs (16 chips), large on 16 (64 chips); four days each |
 #
@@ -920,8 +1057,8 @@ for name, value in measured.items():
 #
 # ### What mattered, by the authors' own ablations
 #
-# An ablation trains again with one part left out. Each model was then trained further on labelled tasks
-# (*fine-tuning*): MNLI (does one sentence follow from another?), QNLI (does this sentence answer the question?),
+# An ablation trains again with one part left out. Each model was then fine-tuned on labelled tasks: MNLI (does one
+# sentence follow from another?), QNLI (does this sentence answer the question?),
 # MRPC (do two sentences mean the same?), SST-2 (is the review good?), SQuAD (find the answer in a text).
 
 # %% tags=["nbval-check-output"]

@@ -13,7 +13,6 @@ import torch
 from drawing import (
     MONO,
     apart,
-    arrow,
     bars,
     body_of,
     code,
@@ -21,23 +20,22 @@ from drawing import (
     for_a_hall,
     grouped_bars,
     large,
-    rect,
     spread,
-    svg,
     table,
-    words,
 )
 
 from course_lib import MicroWorld, make_pairs, mask_sequences, published
 from course_lib.encoder import Block, Embeddings, FeedForward
 from course_lib.kernels.attention import attention_reference
 from course_lib.lectures.lecture_02 import numbers
+from course_lib.lectures.lecture_02.depth import KINDS, measured
 from course_lib.lectures.lecture_02.experiments import RUNS, outcome
+from course_lib.lectures.lecture_02.views import bert_drawing, block_drawing
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import accuracy_chart, tokens_row
 from course_lib.teaching.claims import difference, printed
 from course_lib.teaching.numbers import signed
-from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION
+from course_lib.teaching.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from course_lib.teaching.tokens import KEPT, MASKED, REPLACED, box, tokens_legend
 
 PALE = {"blue": "#e3f0f8", "orange": "#fdf1d6", "green": "#e0f3ed", "grey": "#f2f2f2"}
@@ -70,36 +68,13 @@ def _flex(inner: Iterable[str], style: str) -> str:
 # ---------------------------------------------------------------- 2: what BERT is
 
 
-def encoder_picture() -> str:
-    """BERT from the tokens at the bottom to the two questions on top."""
-    tokens = ("[CLS]", "the", "ferry", "[MASK]", "at", "noon", "[SEP]")
-    middles = [98 + 84 * i for i in range(len(tokens))]
-    wide, centre = middles[-1] - 22, 350
-    parts = []
-    for x, token in zip(middles, tokens, strict=True):
-        masked = token == "[MASK]"
-        look = {"fill": PALE["orange"], "ink": "#8a5f00", "wide": 2} if masked else {"wide": 1}
-        parts += [
-            rect(x - 38, 462, 76, 36, token, size=17, mono=True, **look),  # type: ignore[arg-type]
-            arrow(x, 460, x, 436),
-            arrow(x, 162, x, 140),
-            rect(x - 30, 100, 60, 38, fill=PALE["blue"], ink=BLUE),
-            *(arrow(x - 20 + 10 * k, 108, x - 20 + 10 * k, 130, tip=False) for k in range(5)),
-        ]
-    for y, name in ((294, "block 1"), (164, f"block {published('bert', 'base').num_layers}")):
-        said = f"{name}: attention, feed-forward"
-        parts.append(rect(60, y, wide, 54, said, fill=PALE["green"], ink=GREEN))
-    parts += [
-        words(centre, 264, "⋮"),
-        rect(60, 384, wide, 50, "token + segment + position, LayerNorm", fill=PALE["grey"]),
-        *(arrow(centre, y, centre, to) for y, to in ((382, 350), (292, 274), (238, 220))),
-    ]
-    for x, question in ((middles[0], "does B follow A?"), (middles[3], "which word?")):
-        parts += [
-            rect(x - 98, 8, 196, 48, question, fill=PALE["orange"], ink=ORANGE),
-            arrow(x, 98, x, 58),
-        ]
-    return svg(650, 504, *parts, says="tokens, embeddings, blocks, vectors, two heads")
+def whole_model() -> str:
+    return _wide(bert_drawing().html)
+
+
+def _wide(view: str) -> str:
+    """A drawing of the page, as wide as its place."""
+    return view.replace("max-width:100%;", "width:100%;")
 
 
 # ---------------------------------------------------------------- 3: words into pieces
@@ -198,37 +173,8 @@ def code_attention() -> str:
 # ---------------------------------------------------------------- 7, 8: the block, and counting
 
 
-def block_picture() -> str:
-    """One post-LN block from left to right."""
-    y = 97  # the line along which things happen
-    boxes = (
-        (96, 168, "attention", "blue", BLUE, ""),
-        (350, 130, "LayerNorm", "grey", GREY, "6 4"),
-        (586, 196, "H → F → H", "green", GREEN, ""),
-        (868, 130, "LayerNorm", "grey", GREY, "6 4"),
-    )
-    along = ((46, 94), (264, 288), (324, 348), (480, 584), (782, 806), (842, 866), (998, 1036))
-    notes = (
-        (188, 16, "the input, added back"),
-        (684, 16, "added back again"),
-        (180, 158, "between tokens"),
-        (684, 158, "each token alone, GELU inside"),
-    )
-    parts = [
-        *(rect(x, y - 35, w, 70, name, fill=PALE[fill], ink=ink, wide=2, dash=dash)
-          for x, w, name, fill, ink, dash in boxes),
-        *(arrow(start, y, end, y) for start, end in along),
-        *(words(x, at, said, 18) for x, at, said in notes),
-        words(30, y + 7, "x"),
-        words(1044, y + 7, "next block", anchor="start"),
-    ]  # fmt: skip
-    for start, plus in ((68, 307), (530, 825)):
-        parts += [
-            f'<circle cx="{plus}" cy="{y}" r="17" fill="#fff" stroke="{INK}"/>',
-            words(plus, y + 8, "+", 26),
-            arrow(start, y, start, 24, plus, 24, plus, y - 19),
-        ]
-    return svg(1152, 170, *parts, says="attention, add, LayerNorm, feed-forward, add, LayerNorm")
+def one_block() -> str:
+    return _wide(block_drawing().html)
 
 
 def code_block() -> str:
@@ -236,6 +182,30 @@ def code_block() -> str:
         f"{body_of(Block.attend, start='attended')}\n# then\n{body_of(Block.feed)}\n"
         f"# self.feed_forward\n{body_of(FeedForward.forward)}"
     )
+
+
+def taken_out() -> str:
+    """Twelve blocks with and without residual and LayerNorm, at two sizes of the matrices."""
+    rows = [
+        (kind, *(cell for times in (1.0, numbers.GROWN) for cell in _stack(measured(times)[kind])))
+        for kind in KINDS
+    ]
+    cells = '<th style="text-align:right">'.join(("", *("size", "alike", "gradient") * 2))
+    above = "".join(
+        f'<th colspan="3" style="text-align:right">matrices {said}</th>'
+        for said in ("as drawn", f"{numbers.GROWN} times as large")
+    )
+    drawn = table(("",) * 7, rows, size=23)
+    return drawn.replace(
+        drawn[drawn.index("<thead>") : drawn.index("</thead>")],
+        f"<thead><tr><th></th>{above}</tr><tr><th></th>{cells}</tr>",
+    )
+
+
+def _stack(found: tuple[float, float, float]) -> tuple[str, str, str]:
+    size, alike, gradient = found
+    small_or_large = not 0.01 <= gradient < 1000
+    return f"{size:.2f}", f"{alike:.2f}", f"{gradient:.0e}" if small_or_large else f"{gradient:.1f}"
 
 
 SIZES = ("tiny", "base", "large")
@@ -344,7 +314,7 @@ def worked_example() -> str:
     total = f"L = {found['mlm']:.3f} + {found['nsp']:.3f} = <strong>{found['total']:.3f}</strong>"
     said = (
         f'<div style="padding-top:10px"><p style="white-space:nowrap;font-size:26px">{total}</p>'
-        '<p style="font-size:22px">nats; the P are an imagined model\'s.<br>C: selected positions, '
+        '<p style="font-size:22px">nats; the P are an imagined model\'s.<br>N: selected positions, '
         "three;<br>B: the pairs, two;<br>y: the pair's <em>own</em> label.</p></div>"
     )
     tables = (_prices(numbers.WORDS, found["mlm"]), _prices(numbers.PAIRS, found["nsp"]))

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from course_lib.checkpoints import load_pretrained
 from course_lib.config import published
 from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert_for_pretraining
@@ -27,6 +28,7 @@ from course_lib.text import english
 from course_lib.text.wordpiece import longest_match
 
 from .claims import CLAIMS, epochs, tokens_in_all
+from .depth import measured
 from .experiments import outcome
 from .recipes import LIVE, LONG, Material, prepare
 
@@ -203,6 +205,25 @@ def _size_table(row: int, column: str) -> float:
     return float(table["rows"][row][table["columns"].index(column)])
 
 
+# ---------------------------------------------------------------- what a block is made of
+
+GROWN = (
+    1.5  # how much larger training has made the query matrices of the course's checkpoint, about
+)
+
+
+@cache
+def query_matrix() -> dict[str, float]:
+    """Standard deviation of the first query matrix of the course's checkpoint: drawn, trained."""
+    encoder: Any = load_pretrained("course-bert").encoder
+    trained = encoder.stack.blocks[0].attention.query.weight.std().item()
+    return {"drawn": encoder.config.initializer_range, "trained": trained}
+
+
+def _alike(kind: str) -> Callable[[], str]:
+    return lambda: f"{measured()[kind][1]:.2f}"
+
+
 LEFT_TO_RIGHT = "left_to_right_no_nsp"
 NUMBERS: dict[str, Callable[[], Any]] = {
     # sizes, and parameters
@@ -238,6 +259,11 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         f"review_{part}": partial(_review, part)
         for part in ("first", "second", "mlm", "nsp", "total", "mean")
     },
+    # residual and LayerNorm
+    "alike": _alike("the block"),
+    "alike_without_residual": _alike("without residual"),
+    "drawn": lambda: f"{query_matrix()['drawn']}",
+    "trained": lambda: f"{query_matrix()['trained']:.2f}",
     # masking, and pairs
     "masked_of_thousand": lambda: f"{masked_of_thousand()['[MASK]']:.0f}",
     "selected_of_thousand": lambda: f"{sum(masked_of_thousand().values()):.0f}",
@@ -247,6 +273,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "ever_dynamic": lambda: _ever_selected(PAPER["epochs"]),
     "not_next": lambda: f"{not_next():.0%}",
     # measured
+    "initial_std": lambda: f"{LIVE.initializer_range}",
     "live_steps": lambda: f"{LIVE.steps:,}",
     "long_steps": lambda: f"{LONG.steps:,}",
     "times_the_reading": lambda: (

@@ -10,8 +10,9 @@ from course_lib.teaching.style import BLUE, GREEN, ORANGE
 __all__ = ["bert_drawing", "block_drawing"]
 PALE = {"blue": "#e3f0fa", "orange": "#fdf0d5", "green": "#dff3ec", "grey": "#f2f2f2"}
 INK = {"blue": BLUE, "orange": ORANGE, "green": GREEN, "grey": "#777777"}
-SEQUENCE = ("[CLS]", "the", "river", "[MASK]", ".", "[SEP]")
-WIDE, LEFT, BESIDE = 420, 90, 530  # a layer's width, its left edge, where shapes are written
+SEQUENCE = ("[CLS]", "it", "rained", "[SEP]", "we", "[MASK]", "[SEP]")
+SECOND = 4  # where passage B begins
+WIDE, LEFT, BESIDE = 420, 60, 500  # a layer's width, its left edge, where shapes are written
 
 
 def bert_drawing() -> Html:
@@ -19,8 +20,12 @@ def bert_drawing() -> Html:
     middles = [LEFT + WIDE * (i + 0.5) / len(SEQUENCE) for i in range(len(SEQUENCE))]
     cls, masked = middles[0], middles[SEQUENCE.index("[MASK]")]
     parts = [
-        _box(x - 31, 356, 62, 26, token, "grey") for x, token in zip(middles, SEQUENCE, strict=True)
+        _box(x - 28, 356, 56, 26, token, "grey") for x, token in zip(middles, SEQUENCE, strict=True)
     ]
+    between = (middles[SECOND - 1] + middles[SECOND]) / 2
+    for name, left, right in (("A", LEFT, between - 4), ("B", between + 4, LEFT + WIDE)):
+        parts.append(_line((left, 388), (right, 388)))
+        parts.append(_text((left + right) / 2, 404, f"passage {name}", grey=True))
     parts += [_arrow(x, 354, 332) for x in middles]
     parts += [
         _box(LEFT, 296, WIDE, 34, "embeddings: token + segment + position, LayerNorm", "orange"),
@@ -35,19 +40,20 @@ def bert_drawing() -> Html:
     parts += [
         _arrow(cls, 100, 78), _arrow(masked, 100, 78),
         _box(cls - 80, 42, 160, 34, "pooler, then 2 logits", "green"),
-        _box(masked - 90, 42, 200, 34, "MLM head: V logits", "green"),
-        _text(cls, 30, "does B follow A?"), _text(masked + 10, 30, "which word stands here?"),
+        _box(masked - 80, 42, 160, 34, "MLM head: V logits", "green"),
+        _text(cls, 30, "does passage B follow A?"), _text(masked, 30, "which word stands here?"),
     ]  # fmt: skip
     shapes = ((373, "ids (B, T)"), (317, "(B, T, H)"), (222, "(B, T, H), L times"),
               (117, "one vector a token"), (63, "(B, 2) and (N, V)"))  # fmt: skip
     parts += [_text(BESIDE, y, said, "start", grey=True) for y, said in shapes]
     words = (
-        "BERT from below: ids of tokens; embeddings, the sum of token, segment and position, with "
-        "LayerNorm; L blocks, each with weights of its own; one vector of H numbers a token. The "
-        "vector of [CLS] goes through the pooler to two logits, does B follow A; that of a "
-        "selected token through the MLM head to V logits, which word stands here."
+        "BERT from below: ids of the tokens of two passages; embeddings, the sum of token, segment "
+        "and position, with LayerNorm; L blocks, each with weights of its own; one vector of H "
+        "numbers a token. The vector of [CLS] goes through the pooler to two logits, does passage "
+        "B follow A; that of a selected token through the MLM head to V logits, which word stands "
+        "here."
     )
-    return _drawing(700, 392, parts, words)
+    return _drawing(630, 412, parts, words)
 
 
 def block_drawing() -> Html:

@@ -288,7 +288,7 @@ for name, (task, _, arguments) in reference.items():
 # ### What to expect
 #
 # Six small tasks follow, fine-tuned while you watch. Some succeed, some fail, and it is no shame to fail where nobody could
-# succeed. So here is, before each, what one may expect of so small a model with so few labels.
+# succeed. So here is what one may expect of so small a model with so few labels (written down after our runs: no prophecy, a yardstick).
 #
 # | task | labelled texts here | a famous set has | what to expect |
 # |---|---|---|---|
@@ -303,8 +303,8 @@ for name, (task, _, arguments) in reference.items():
 # neighbours. Whether a text is pleased, or follows from another, takes more reading, or more labels, or both.
 #
 # The shape alone is not to blame. Google's BERT-Mini has our four layers of 256. Pre-trained by the full recipe and fine-tuned on
-# all labels it reaches {{number:mini_sst}} on SST-2 and {{number:mini_mnli}} on MNLI, and {{number:mini_cola}} on CoLA (GLUE's test sets; README of BERT's code). BERT's corpus has
-# {{number:times_words}} words for each that our model read.
+# all labels it reaches {{number:mini_sst}} on SST-2 and {{number:mini_mnli}} on MNLI, and {{number:mini_cola}} on CoLA, what one answer to all would get
+# (GLUE's test sets; README of BERT's code). BERT's corpus has {{number:times_words}} words for each that our model read.
 #
 # ### A class of a text
 #
@@ -419,7 +419,7 @@ print("right:", ", ".join(e["label"] for e in examples))
 # collections *nobody* and *not* often mean contradiction, since that is how people write one quickly. Here the hypotheses
 # were written first and their labels drawn afterwards.
 #
-# **An honest failure**, as expected: from {{number:train_pairs}} pairs nobody learns what *follows* means. Over five seeds the mean is {{number:pairs_ours}}, a bag
+# **An honest failure**, as expected: from {{number:train_pairs}} pairs none of our starts learns what *follows* means. Over five seeds the mean is {{number:pairs_ours}}, a bag
 # of words has {{number:pairs_words}}. The same shape reaches {{number:mini_mnli}} on MNLI, with {{number:mnli_texts}} pairs.
 #
 # ### A tag for every word
@@ -637,7 +637,7 @@ task_outcomes()
 # - **Sentiment and spam**: next to nothing for the course's BERT, within the spread of its seeds. Its corpus has no opinions in it. What was not in the text
 #   cannot be transferred.
 # - **NLI**: nobody learns it, MiniLM included: {{number:pairs_range}}, and a bag of words has more ({{number:pairs_words}}). {{number:train_pairs}} pairs are not enough to learn what
-#   *follows* means, and masked words do not teach it. Real systems saw {{number:mnli_texts}} pairs.
+#   *follows* means, and the text our BERT read did not teach it. Real systems saw {{number:mnli_texts}} pairs.
 # - **Answers**: "no answer" to everything scores {{number:never_answer}}. With {{number:train_answers}} answers to learn from, nothing better was learnt.
 #
 # One lecture says: "strong performance with minimal task-specific data". On this page pre-training is worth a lot with little
@@ -701,8 +701,8 @@ curves_chart(
 # | **warm-up** | the rate climbs from near 0, so that the first steps, with a head at random, cannot do much harm | BERT, A.2; our loop: a tenth of the steps |
 # | **bias correction** | Adam's running means begin at 0 and must be scaled up; BERT's own code does not, and its first step is {{number:first_step}} times as long | the released code; Zhang and others 2020 |
 #
-# The last one matters most on small sets, found Zhang and others; torch's AdamW, which we use, corrects. Mosbach and others (2020)
-# blame neither forgetting nor the small set, but gradients that vanish early in training.
+# (At equal rates.) Without the correction, Zhang and others found, runs on few texts are unstable; torch's AdamW, which we use,
+# corrects. Mosbach and others (2020) blame neither forgetting nor the small set, but gradients that vanish.
 #
 # And a warning: the best of several restarts *on the development set* has a score there that flatters. Report the mean and
 # the spread of the seeds, or the score on a test set that no choice has seen.
@@ -754,7 +754,7 @@ loss_line(line["lines"])
 glue_questions()
 
 # %% [markdown]
-# *Examples of our own. Texts to learn from: BERT, Table 1; WNLI: GLUE, Table 1.* Every task is a text or a pair with one class, or
+# *Examples of our own. Texts to learn from: BERT, Table 1; WNLI: GLUE, Table 1.* (Ours stand for MNLI's.) Every task is a text or a pair with one class, or
 # one number: the heads you have seen. Five are scored by accuracy alone, two by F1 and accuracy, two by correlations: Matthews'
 # (exercise 03.6), and Pearson's and Spearman's (do numbers, or their ranks, rise together?).
 #

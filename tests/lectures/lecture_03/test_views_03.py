@@ -13,6 +13,7 @@ import pytest
 import torch
 from view_parts import drawn, labels_of, picture_of, plain
 
+from course_lib.lectures.lecture_03.benchmark import progress, without
 from course_lib.lectures.lecture_03.views import (
     answer_spans,
     cut_pairs,
@@ -23,7 +24,6 @@ from course_lib.lectures.lecture_03.views import (
     tagged_words,
     task_heads,
 )
-from course_lib.lectures.lecture_03.benchmark import progress, without
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.objectives.spans import best_spans
 from course_lib.text.packing import pack_pair

@@ -16,8 +16,8 @@ EXPECTED = {
     "ner": "a gain: the same, but capitals are gone and the corpus has few people in it",
     "spam": "some: spam has words of its own, which any start can learn",
     "sentiment": "little: few labels, and the corpus holds no opinions",
-    "nli": "nothing: what *follows* is in no masked word, and pairs are few",
-    "qa": "nothing: so few answers teach no one to point",
+    "nli": "nothing: too few pairs, and too little read, to learn what *follows* means",
+    "qa": "nothing: too few answers to learn to point at one",
 }
 RULES = {"words": "bag of words", "word list": "a word's usual tag", "no answer": "“no answer”"}
 HEAD = ("task", "to be expected", "best baseline", "random init", "course's BERT", "came out")

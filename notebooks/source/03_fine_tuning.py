@@ -36,16 +36,8 @@ from course_lib.lectures.lecture_03.experiments import COURSE, RATES, read_task
 from course_lib.teaching import LiveLoss
 from course_lib.teaching.results import in_words, read_result
 from course_lib.lectures.lecture_03.views import (
-    cut_view,
-    glue_progress,
-    glue_questions,
-    learning_curves,
-    loss_line,
-    span_chart,
-    span_explorer,
-    tag_view,
-    task_outcomes,
-    task_shapes,
+    cut_view, glue_progress, glue_questions, learning_curves, loss_line, span_chart, span_explorer,
+    tag_view, task_outcomes, task_shapes,
 )
 
 # %%
@@ -631,11 +623,11 @@ task_outcomes()
 # It does not say that fine-tuning fails. Line by line:
 #
 # - **Names and parts of speech**: pre-training is worth a lot. From random initialisation a tagger knows the words it was shown;
-#   about half of the names in the test sentences were never shown. What a name *looks like from outside* comes from reading.
+#   {{number:unseen_names}} of the names in the test sentences were never shown. What a name *looks like from outside* comes from reading.
 # - But look at a baseline, too: a mere list of the training names reaches {{number:list_of_names}} on the names, more than the course's own BERT,
 #   which has read about arrays and hardly met a Rosalind. MiniLM, which has read the web, is far above both.
-# - **Sentiment and spam**: next to nothing for the course's BERT, within the spread of its seeds. Its corpus has no opinions in it. What was not in the text
-#   cannot be transferred.
+# - **Sentiment and spam**: next to nothing for the course's BERT, within the spread of its seeds. Its corpus has no opinions in it. That
+#   may be why: what was not in the text cannot be transferred. This page does not test it.
 # - **NLI**: nobody learns it, MiniLM included: {{number:pairs_range}}, and a bag of words has more ({{number:pairs_words}}). {{number:train_pairs}} pairs are not enough to learn what
 #   *follows* means, and the text our BERT read did not teach it. Real systems saw {{number:mnli_texts}} pairs.
 # - **Answers**: "no answer" to everything scores {{number:never_answer}}. With {{number:train_answers}} answers to learn from, nothing better was learnt.
@@ -689,7 +681,7 @@ curves_chart(
 # changed but the seed. At {{number:collapsed_rate}}, not drawn, all do.
 #
 # The rates are not all the best. For the course's BERT {{number:rate_passed_over}} was {{number:validation_apart}} points ahead of the one taken, less than its seeds differ, and
-# was passed over as the riskier (names in the test: {{number:names_passed_over}} instead of {{number:names_ours}}). MiniLM's shape from random initialisation was not tried
+# was passed over, being one step from where all collapse (names in the test: {{number:names_passed_over}} instead of {{number:names_ours}}). MiniLM's shape from random initialisation was not tried
 # at all and takes MiniLM's rate. A choice made on few texts is a measurement, too, and a noisy one.
 #
 # It is the same with the real BERT. Four things are known about it:
@@ -726,7 +718,7 @@ for start, by_task in frozen.items():
 # (For names: accuracy over words; the majority class, always *O*, reaches {{number:silent_words}}. Layer 0 is the embeddings, before the first block.) In MiniLM
 # the middle layers know most about names; its last layer was trained for something else, whole sentences. That is why "take
 # the last layer" is a habit and not a law. Frozen or not: for sentiment, compare
-# with the table above; with so few labels the two are close, and the frozen one trains in a second. The figures for names
+# with the table above; with so few labels the two are close, and a frozen encoder runs over each text only once. The figures for names
 # cannot be compared with the table, where F1 counts whole entities.
 #
 # ### The shape of the loss
@@ -740,7 +732,7 @@ loss_line(line["lines"])
 
 # %% [markdown]
 # *Left the loss on the training sentences, right the score on the test sentences; 0 is the start, 1 the end.* Both paths lead
-# downhill without a bump, and both end near zero: *fitting* is no problem from any start. The pre-trained start does not even
+# downhill without a bump, and both end near zero: *fitting* is no problem from either start. The pre-trained start does not even
 # begin lower (its head is random, too). What differs is what the end is worth on new text. The paper's other finding, a wider
 # valley after pre-training, does not show here: half a way beyond the end neither loss has risen by more than {{number:rise}} nats. And
 # the two paths are not equally long: with its larger learning rate the pre-trained one went {{number:distance_ours}} from start to end, the randomly initialised one
@@ -790,7 +782,7 @@ for name, f1 in printed("ner")["lecture"].items():
 
 # %% [markdown]
 # Differences of a fifth of a point between systems, each with one or a few runs. BERT read as much of the document around
-# a sentence as fits; a sentence at a time usually scores less.
+# a sentence as fits; to tag a sentence at a time is another experiment.
 #
 # **Answers**: "about 30 minutes, 91% F1" is often quoted. It is true of BERT-*large* on SQuAD 1.1's development set, on one
 # Cloud TPU with 64 GB of memory. It says nothing about a laptop.

@@ -23,6 +23,7 @@ from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import stored as result
 from course_lib.text import english
 from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
+from course_lib.train.span_metrics import bio_spans
 
 from .benchmark import progress, without
 from .experiments import COURSE, MINILM, STARTS, WORLD_NLI, rise_beyond
@@ -190,6 +191,21 @@ SCORED = {
     "ner": ("names, F1", "tagged", "entity F1"),
     "qa": ("answers, F1", "passages", "F1"),
 }
+
+
+def _names(split: str) -> list[str]:
+    """Every name of the tagged sentences, in lower case as our tokenizer reads them."""
+    return [
+        " ".join(sentence.words[first : last + 1]).lower()
+        for sentence in english.tagged_sentences(split)
+        for _, first, last in sorted(bio_spans(sentence.entities))
+    ]
+
+
+def _unseen_names() -> str:
+    """How many of the test names stand in no training sentence."""
+    shown, asked = set(_names("train")), _names("test")
+    return f"{sum(name not in shown for name in asked) / len(asked):.0%}"
 
 
 @cache
@@ -424,6 +440,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "list_of_names": _under_baseline("ner", "list of names", STARTS[:2]),
     "pairs_words": _under_baseline("nli", "words", STARTS),
     "never_answer": _under_baseline("qa", "no answer", STARTS[:2]),
+    "unseen_names": _unseen_names,
     "pos_ours": _score("pos", COURSE),
     "pos_random_init": _score("pos", AT_RANDOM),
     "pos_usual": lambda: f"{best_rule('pos')[1]:.0%}",

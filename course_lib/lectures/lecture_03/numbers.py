@@ -23,7 +23,9 @@ from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import stored as result
 from course_lib.text import english
 from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
+from course_lib.train.span_metrics import bio_spans
 
+from .benchmark import progress, without
 from .experiments import COURSE, MINILM, STARTS, WORLD_NLI, rise_beyond
 
 AT_RANDOM = STARTS[1]  # the shape of the course's BERT, from random initialisation
@@ -191,6 +193,21 @@ SCORED = {
 }
 
 
+def _names(split: str) -> list[str]:
+    """Every name of the tagged sentences, in lower case as our tokenizer reads them."""
+    return [
+        " ".join(sentence.words[first : last + 1]).lower()
+        for sentence in english.tagged_sentences(split)
+        for _, first, last in sorted(bio_spans(sentence.entities))
+    ]
+
+
+def _unseen_names() -> str:
+    """How many of the test names stand in no training sentence."""
+    shown, asked = set(_names("train")), _names("test")
+    return f"{sum(name not in shown for name in asked) / len(asked):.0%}"
+
+
 @cache
 def baselines() -> dict[tuple[str, str], dict[str, float]]:
     """(data, measure) -> rule -> its score on the test texts."""
@@ -220,6 +237,17 @@ def _gain(task: str, clear: bool) -> str:
     return signed(100 * (mean(after) - mean(before)), 0 if clear else 1)
 
 
+def outcome(task: str) -> str:
+    """What our BERT's runs came to: against random initialisation, and against the baseline."""
+    ours, at_random = (scores(task, start) for start in STARTS[:2])
+    gains, beats = min(ours) > max(at_random), min(ours) > best_rule(task)[1]
+    if gains and beats:
+        return "✓ success"
+    if gains:
+        return "◐ pre-training shows, the baseline stays ahead"
+    return "◐ learnt, with or without pre-training" if beats else "✗ failure: nothing clear"
+
+
 def _under_baseline(task: str, rule: str, starts: Sequence[str]) -> Callable[[], str]:
     """The best baseline's score, which none of the starts reaches in the mean."""
 
@@ -229,6 +257,14 @@ def _under_baseline(task: str, rule: str, starts: Sequence[str]) -> Callable[[],
         return f"{score:.0%}"
 
     return say
+
+
+def _more_of_several(name: str, but: str = "") -> str:
+    """Points by which an ensemble's mean of eight test sets is above one model's of the
+    development sets; or of the seven others, where one task is left out."""
+    at = f"{name}_test", f"{name}_large_dev" if name == "roberta" else f"{name}_dev"
+    several, one = (without(but, row) for row in at)
+    return signed(several - one)
 
 
 def _range(task: str, starts: Iterable[str]) -> str:
@@ -243,6 +279,37 @@ def _validation_apart() -> str:
     rates = tasks["passed_over"]["rate"], tasks["rates"][COURSE]
     ahead, taken = (mean(tasks["tuning"][COURSE][f"{rate:g}"]) for rate in rates)
     return f"{100 * (ahead - taken):.1f}"
+
+
+def _tuned(start: str, rate: float) -> list[float]:
+    """Validation scores of a start at a learning rate, reviews and names averaged, one a seed."""
+    found: list[float] = result("03_tasks")["tuning"][start][f"{rate:g}"]
+    return found
+
+
+UNSTABLE = 3e-3  # the learning rate at which some runs learn and others do not
+FLOOR = 0.25  # half of the reviews right, as by one answer to all, and no name found
+
+
+def _collapsed(start: str, rate: float) -> str:
+    """How many of the runs at this rate came to nothing, as the page says: some, not all."""
+    found = _tuned(start, rate)
+    assert 0 < found.count(FLOOR) < len(found) and set(_tuned(MINILM, rate)) == {FLOOR}
+    return f"{found.count(FLOOR)} of {len(found)}"
+
+
+def _all_collapsed() -> str:
+    """The learning rate at which no run of any start learns anything."""
+    tuning = result("03_tasks")["tuning"]
+    rates = {r for r in tuning[COURSE] if all(set(t[r]) == {FLOOR} for t in tuning.values())}
+    return "{}".format(*rates)
+
+
+def _first_step() -> str:
+    """How many times as long Adam's first step is when it does not correct its bias: m/√v with
+    β 0.9 and 0.999, whatever the gradient."""
+    first, second = (printed("bert")["pretraining"][name] for name in ("beta1", "beta2"))
+    return f"{(1 - first) / (1 - second) ** 0.5:.1f}"
 
 
 def _points(task: str, start: str) -> list[tuple[int, float]]:
@@ -373,6 +440,18 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "list_of_names": _under_baseline("ner", "list of names", STARTS[:2]),
     "pairs_words": _under_baseline("nli", "words", STARTS),
     "never_answer": _under_baseline("qa", "no answer", STARTS[:2]),
+    "unseen_names": _unseen_names,
+    "pos_ours": _score("pos", COURSE),
+    "pos_random_init": _score("pos", AT_RANDOM),
+    "pos_usual": lambda: f"{best_rule('pos')[1]:.0%}",
+    "messages_ours": _score("spam", COURSE),
+    "messages_random_init": _score("spam", AT_RANDOM),
+    "names_minilm": _score("ner", MINILM),
+    "unstable_rate": lambda: UNSTABLE,
+    "unstable_runs": lambda: _collapsed(AT_RANDOM, UNSTABLE),
+    "collapsed_rate": _all_collapsed,
+    "floor": lambda: f"{FLOOR:.0%}",
+    "first_step": _first_step,
     "folds_hypothesis": lambda: f"{baselines()['nli', 'accuracy, ten folds']['hypothesis']:.0%}",
     "few_sentences": lambda: _few()[0],
     "few_score": lambda: f"{_few()[1]:.0%}",
@@ -407,7 +486,21 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "glue_ratio": _settled("unequal tasks", 0),
     "nine_mean": _settled("E78", 1),
     "eight_mean": _settled("E78", 2),
-    "mnli_texts": lambda: printed("glue")["tasks"]["MNLI"]["train"],
+    "mnli_texts": lambda: f"{printed('glue')['tasks']['MNLI']['train']:,}",
+    "sst_texts": lambda: f"{printed('glue')['tasks']['SST-2']['train']:,}",
+    "wnli_texts": lambda: printed("glue")["tasks"]["WNLI"]["train_in_glue"],
+    "mini_sst": lambda: printed("glue")["bert_mini_leaderboard"]["scores"]["SST-2"],
+    "mini_mnli": lambda: printed("glue")["bert_mini_leaderboard"]["scores"]["MNLI"][0],
+    "mini_cola": lambda: printed("glue")["bert_mini_leaderboard"]["scores"]["CoLA"],
+    "glue_first": lambda: f"{progress()[0].one:.1f}",
+    "glue_last": lambda: f"{progress()[-1].one:.1f}",
+    "glue_bert_to_albert": _settled_points("GLUE's progress", 1),
+    "several_roberta": lambda: _more_of_several("roberta"),
+    "several_albert": lambda: _more_of_several("albert"),
+    "several_roberta_but_qnli": lambda: _more_of_several("roberta", "QNLI"),
+    "several_albert_but_qnli": lambda: _more_of_several("albert", "QNLI"),
+    "xlnet_roberta": lambda: f"{next(s.one for s in progress() if 'XLNet' in s.model):.1f}",
+    "xlnet_electra": lambda: printed("electra")["large"]["xlnet"]["glue"],
     "wnli_majority": lambda: printed("glue")["tasks"]["WNLI"]["majority"],
     "over_people_one": _settled_points("people", 0),
     "over_people_seven": _settled_points("people", 1),

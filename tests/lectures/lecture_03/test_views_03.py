@@ -13,10 +13,13 @@ import pytest
 import torch
 from view_parts import drawn, labels_of, picture_of, plain
 
+from course_lib.lectures.lecture_03.benchmark import progress, without
 from course_lib.lectures.lecture_03.views import (
     answer_spans,
     cut_pairs,
     finetuning_charts,
+    glue_tables,
+    outcomes,
     span_pairs,
     tagged_words,
     task_heads,
@@ -462,3 +465,35 @@ def test_what_is_cut_is_said_in_words() -> None:
     for given in ((first, second, 4), ([], second, 9), (first, [], 9)):
         with pytest.raises(ValueError, match="expected"):
             cut_pairs.cut_picture(*given)
+
+
+# ---------------------------------------------------------------- GLUE, and what came out
+
+
+def test_all_nine_tasks_say_what_they_ask() -> None:
+    shown = glue_tables.glue_questions()
+    lines = shown.text.splitlines()
+    assert len(lines) == 9 and all("?" in line and "→" in line for line in lines)
+    assert shown.html.count("<tr") == 10 and "363,000" in shown.html and "634" in lines[-1]
+    assert "a number, 0 to 5" in shown.html and "STS-B" not in plain(shown.html)  # no break in it
+
+
+def test_one_model_and_several_differ_in_shape() -> None:
+    figure = glue_tables.glue_progress()
+    one, several = figure.data
+    assert one.marker.symbol != several.marker.symbol
+    assert len(one.x) == len(progress()) == 9 and len(several.x) == 2
+    oldest_on_top = [step.one for step in progress()]
+    assert list(one.x)[::-1] == oldest_on_top and list(one.y) == list(range(9))
+    assert "89.6" in labels_of(figure) and figure.layout.width <= 760
+
+
+def test_a_mean_without_a_task() -> None:
+    assert without("", "roberta_test") == pytest.approx(717.1 / 8)
+    assert without("QNLI", "roberta_test") == pytest.approx((717.1 - 98.9) / 7)
+
+
+def test_outcomes_say_success_and_failure() -> None:
+    lines = outcomes.task_outcomes().text.splitlines()
+    assert len(lines) == 6 and "✓ success" in lines[0] and lines[0].startswith("task: parts of")
+    assert [line.rpartition("came out: ")[2][0] for line in lines] == [*"✓◐◐✗✗✗"]

@@ -3,17 +3,22 @@
 from .answer_spans import span_chart
 from .cut_pairs import cut_view
 from .finetuning_charts import learning_curves, loss_line
+from .glue_tables import glue_progress, glue_questions
+from .outcomes import task_outcomes
 from .span_pairs import span_explorer, span_table
 from .tagged_words import tag_view
 from .task_heads import task_shapes
 
 __all__ = [
     "cut_view",
+    "glue_progress",
+    "glue_questions",
     "learning_curves",
     "loss_line",
     "span_chart",
     "span_explorer",
     "span_table",
     "tag_view",
+    "task_outcomes",
     "task_shapes",
 ]

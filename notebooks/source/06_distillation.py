@@ -51,17 +51,20 @@ from course_lib.bench import Contender, measure
 from course_lib.lectures.lecture_06.numbers import MEGABYTES, MILLISECONDS, TOKENS
 
 
-def layer_times(configs):
-    """Milliseconds that one layer of each shape needs for one message: the best of five rounds."""
-    message = torch.randint(5, 1_000, (1, TOKENS))
+def layer_times(names):
+    """Milliseconds one layer of each shape needs for a message, at most two cores, best of five."""
+    message, threads = torch.randint(5, 1_000, (1, TOKENS)), torch.get_num_threads()
 
     def reading(config):
         layer = bert("base", num_layers=1, vocab_size=1_000, **{k: getattr(config, k) for k in (
             "hidden_size", "num_heads", "intermediate_size")}).eval()  # fmt: skip
         return torch.no_grad()(lambda: layer(message))
 
-    rows = [Contender(name, lambda c=c: reading(c), 1) for name, c in configs.items()]
-    return {row.name: 1e3 / max(row.rates) for row in measure(rows, rounds=5, seconds=0.1)}
+    contenders = [Contender(name, lambda c=c: reading(c), 1) for c, name in names.items()]
+    torch.set_num_threads(min(2, threads))
+    rows = measure(contenders, rounds=5, seconds=0.1)
+    torch.set_num_threads(threads)
+    return {config: 1e3 / max(row.rates) for config, row in zip(names, rows)}
 
 
 # %%
@@ -72,11 +75,11 @@ def against_the_budget(models, means=None):
     """A row a model: weights, FLOPs and time, and whether they fit; means: GLUE, printed."""
     with torch.device("meta"):  # knows shapes only
         models = {name: make() for name, make in models.items()}
-    times = layer_times({name: model.config for name, model in models.items()})
-    print(f"\n{torch.get_num_threads()} thread(s)  MB weights  fits  GFLOPs    ms here  fits  GLUE")
+    times = layer_times({model.config: name for name, model in models.items()})  # a shape once
+    print(f"\n{'':12}MB weights  fits  GFLOPs    ms here  fits  GLUE")
     for name, model in models.items():
         megabytes = 4 * count_parameters(model) / 1e6  # float32: four bytes a weight
-        time = model.config.num_layers * times[name]
+        time = model.config.num_layers * times[model.config]
         small, quick = ("yes" if fits else "no" for fits in (megabytes <= MEGABYTES, time <= MILLISECONDS))
         flops = encoder_flops(model.config, TOKENS) / 1e9
         print(f"{name:12}{megabytes:10.0f}{small:>6}{flops:8.2f}{time:11.1f}{quick:>6}{(means or {}).get(name, ''):>6}")

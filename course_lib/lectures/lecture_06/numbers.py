@@ -74,7 +74,7 @@ def the_teacher() -> BertForMaskedLM:
     return micro_teacher()
 
 
-MILLISECONDS, MEGABYTES = 50, 300  # an invented service's budget: a text of TOKENS, the weights
+MILLISECONDS, MEGABYTES = 100, 300  # an invented service's budget: a text of TOKENS, the weights
 
 MODELS: dict[str, tuple[Callable[..., Encoder], str]] = {
     "BERT-base": (bert, "base"),

@@ -39,7 +39,7 @@ from course_lib.lectures.lecture_06.views import layer_map_view, temperature_vie
 # %% [markdown]
 # ## A model that must answer in time
 #
-# A ferry company sorts its passengers' messages: refund, lost luggage, timetable. A fine-tuned BERT-base would do it.
+# A ferry company sorts its passengers' messages: refund, lost luggage, timetable. A fine-tuned BERT-base could do it.
 # The service has a budget: **{{number:budget_ms}} milliseconds** for a message of {{number:budget_tokens}} tokens, **two processor cores** and no GPU, and
 # **{{number:budget_mb}} MB** for the weights. (Company and budget are invented.) Does BERT-base fit?
 #
@@ -363,7 +363,7 @@ curves_chart(curves, x_title="training step", y_title="masked-token accuracy", p
 # - whether the teacher's losses help a student with random initialisation in the end;
 # - which loss is worth most once everything is learned.
 #
-# For these three, the papers' tables, after days of training, are what there is.
+# For these three, the papers' tables, after their whole training, are what there is.
 #
 # ### Leave one out, three seeds
 #
@@ -395,8 +395,7 @@ ablation_chart(
 # accuracy is {{number:spread_masked}}; with random initialisation {{number:random_masked}} with the teacher's losses, {{number:alone_masked}} without.
 # Among the first, in points against all three losses: without soft targets {{number:without_soft}}, without MLM {{number:without_mlm}},
 # without cosine {{number:without_cosine}}. Initialised from the teacher's layers and trained with MLM only: {{number:untaught_masked}}. A
-# student that begins so near its teacher has little to gain from any loss: these differences are small for that reason
-# too.
+# student that begins so near its teacher has little left to gain; the differences may be small for that reason alone.
 #
 # The probe tells something else. All that are initialised from their teacher come out alike ({{number:half_facts}} with all three
 # losses; the teacher has {{number:teacher_facts}}). With random initialisation the taught student reaches {{number:random_facts}}, the one alone
@@ -841,4 +840,6 @@ quiz("06")
 #   the temperature.
 # - Sanh et al. (2019), *DistilBERT*, arXiv 1910.01108. Four pages; check each number of its text against its tables.
 # - Jiao et al. (2020), *TinyBERT*, arXiv 1909.10351: sections 3 and 4.
+# - Turc et al. (2019), *Well-Read Students Learn Better*, arXiv 1908.08962: small BERTs, pre-trained first, distilled
+#   after.
 # - Wang et al. (2020), *MiniLM*, arXiv 2002.10957: only the last layer teaches.

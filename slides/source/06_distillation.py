@@ -42,6 +42,7 @@ from course_lib.lectures.lecture_06.experiments import (
 )
 from course_lib.lectures.lecture_06.numbers import (
     LOGITS,
+    MEGABYTES,
     MODELS,
     STUDENT,
     WORDS,
@@ -50,8 +51,10 @@ from course_lib.lectures.lecture_06.numbers import (
     gradient_norm,
     initial_layers,
     masked_story,
+    megabytes,
     narrow_reached,
     narrow_students,
+    needed,
     of_bert_base,
     paper_changes,
     parts_of,
@@ -382,7 +385,7 @@ def initialisations() -> Any:
 # ---------------------------------------------------------------- 12, 13: TinyBERT's losses
 
 
-def any_shape() -> str:
+def who_learns_from_whom() -> str:
     """TinyBERT-4 under BERT-base: who learns from whom."""
     small, whole = published("tinybert", "4"), published("bert", "base")
     M, N = small.num_layers, whole.num_layers
@@ -578,7 +581,40 @@ def _misprinted() -> float:
     return float(printed("distilbert")["glue"]["bert_base_mnli"])
 
 
-# ---------------------------------------------------------------- 18, 19: to keep
+# ---------------------------------------------------------------- 18: the budget
+
+FITTED = {  # model -> family and size, row of TinyBERT's Table 1
+    "BERT-base": ("bert", "base", "teacher"),
+    "DistilBERT": ("distilbert", "base", "distilbert_6"),
+    "TinyBERT-6": ("tinybert", "6", "tinybert_6"),
+    "TinyBERT-4": ("tinybert", "4", "tinybert_4"),
+}
+
+
+def budget() -> str:
+    """Weights against the budget's, FLOPs a second that its time asks for, GLUE as printed."""
+    means, rows = printed("tinybert")["glue"], []
+    for name, (family, size, row) in FITTED.items():
+        weights = megabytes(name)
+        fits = "✓" if float(weights) <= MEGABYTES else "✗"
+        flops, asked = f"{_flops(family, size):.2f} G", needed(family, size)
+        cost = (f"{weights} MB {fits}", flops, f"{asked} G/s")
+        rows.append((name, *cost, f"{means[row]}"))
+    rows.append(("its shape, no teacher", *cost, f"{means['bert_tiny']}"))
+    return table(("", "weights", "FLOPs", "needed", "GLUE, test"), rows, size=20)
+
+
+def when_to_take() -> str:
+    rows = (
+        ("DistilBERT", "many tasks, or tasks to come: distilled once, then fine-tuned"),
+        ("TinyBERT", "one task, a tight budget: distilled anew for each task"),
+        ("a small one, pre-trained", "no suitable teacher, or a shape that nobody distilled"),
+        ("8 bits a weight", "nearly small enough: a quarter of the bytes, also of a student"),
+    )
+    return table(("take", "when"), rows, numbers=False, size=20)
+
+
+# ---------------------------------------------------------------- 19, 20: to keep
 
 CHOSEN = ("E15", "E83", "E104", "slip 1 twice")
 

@@ -12,6 +12,7 @@ import torch
 
 from course_lib import MicroWorld, bert, count_parameters, distilbert, published
 from course_lib import tinybert as tinybert_of
+from course_lib.config import encoder_flops
 from course_lib.encoder import Encoder
 from course_lib.family.distilbert import (
     DistilBertConfig,
@@ -32,7 +33,7 @@ from course_lib.text.tasks import unstated_facts
 from course_lib.text.world import story_sequences
 from course_lib.train.memory import activation_bytes
 
-from .claims import lost_by_task, table_1
+from .claims import TOKENS, lost_by_task, table_1
 from .experiments import (
     BEGINNINGS,
     FULL,
@@ -43,6 +44,7 @@ from .experiments import (
     STORIES,
     TINY,
     Material,
+    TeacherRecipe,
     general_stage,
     micro_teacher,
 )
@@ -71,6 +73,8 @@ def the_world() -> MicroWorld:
 def the_teacher() -> BertForMaskedLM:
     return micro_teacher()
 
+
+MILLISECONDS, MEGABYTES = 100, 300  # an invented service's budget: a text of TOKENS, the weights
 
 MODELS: dict[str, tuple[Callable[..., Encoder], str]] = {
     "BERT-base": (bert, "base"),
@@ -103,6 +107,32 @@ def parts_of(name: str) -> Parts:
 
 def of_bert_base(name: str) -> str:
     return f"{parts_of(name).all / parts_of('BERT-base').all:.0%}"
+
+
+def megabytes(name: str) -> str:
+    """Of the weights, four bytes each."""
+    return f"{4 * parts_of(name).all / 1e6:.0f}"
+
+
+def _gflops(family: str, size: str) -> float:
+    return encoder_flops(published(family, size), TOKENS) / 1e9
+
+
+def needed(family: str, size: str) -> str:
+    """Billions of FLOPs a second that a machine must do to keep to the budget."""
+    return f"{1e3 * _gflops(family, size) / MILLISECONDS:.0f}"
+
+
+def _teacher_at(step: int) -> str:
+    """The teacher's masked-token accuracy on new stories during its own training."""
+    curve = {point["step"]: point["masked_accuracy"] for point in teacher_run()["curve"]}
+    return f"{curve[step]:.1%}"
+
+
+def _below_the_teacher(row: str) -> str:
+    """Points of TinyBERT's Table 1, the mean of the test sets."""
+    table = printed("tinybert")["glue"]
+    return f"{table['teacher'] - table[row]:.1f}"
 
 
 WORDS = ("captain", "sailor", "baker")
@@ -358,9 +388,14 @@ def _head_width(family: str, size: str) -> int:
 NUMBERS: dict[str, Callable[[], Any]] = {
     "alone_facts": lambda: _facts("alone"),
     "alone_masked": lambda: _masked_tokens("alone"),
+    "base_gflops": lambda: f"{_gflops('bert', 'base'):.2f}",
+    "base_megabytes": lambda: megabytes("BERT-base"),
     "base_width": lambda: published("bert", "base").hidden_size,
     "bert_mean": lambda: f"{glue_average(table_1()[0], 'dev-9'):.1f}",
     "bottom_masked": lambda: percent(reached_from("masked_accuracy")["bottom"]),
+    "budget_mb": lambda: MEGABYTES,
+    "budget_ms": lambda: MILLISECONDS,
+    "budget_tokens": lambda: TOKENS,
     "captain_1": lambda: f"{softened(1.0).probabilities[0]:.0%}",
     "captain_2": lambda: f"{softened(2.0).probabilities[0]:.0%}",
     "claims_in_all": lambda: len(claims("06")),
@@ -368,6 +403,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "without_cosine": lambda: _points("without cosine", "masked_accuracy"),
     "cross_entropy": lambda: f"{apart()[1]:.4f}",
     "distilbert_mean": lambda: f"{glue_average(table_1()[1], 'dev-9'):.1f}",
+    "distilbert_megabytes": lambda: megabytes("DistilBERT"),
     "distilbert_of_bert": lambda: of_bert_base("DistilBERT"),
     "does_not_fit": _does_not_fit,
     "entropy": lambda: f"{apart()[2]:.4f}",
@@ -394,6 +430,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "without_mlm": lambda: _points("without masked words", "masked_accuracy"),
     "most_lost": lambda: f"{-min(task_changes().values()):.1f}",
     "narrow_fewer": _narrow_fewer,
+    "needed_base": lambda: needed("bert", "base"),
+    "needed_distilbert": lambda: needed("distilbert", "base"),
+    "needed_tiny": lambda: needed("tinybert", "4"),
     "paper_augment": lambda: paper_changes("stages")["without_augmentation"],
     "paper_bottom": lambda: paper_changes("mapping", "uniform")["bottom"],
     "paper_random": lambda: signed(printed("distilbert")["ablation"]["fresh_weights"], 2),
@@ -420,6 +459,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "tinybert_6": lambda: printed("tinybert")["glue"]["tinybert_6"],
     "tinybert_teacher": lambda: printed("tinybert")["glue"]["teacher"],
     "tinybert_untaught": lambda: printed("tinybert")["glue"]["bert_tiny"],
+    "teacher_500": lambda: _teacher_at(500),
+    "teacher_1000": lambda: _teacher_at(1_000),
+    "teacher_steps": lambda: TeacherRecipe().steps,
     "teacher_masked": lambda: f"{teacher_run()['masked_accuracy']:.0%}",
     "teacher_facts": lambda: f"{teacher_run()['job_accuracy']:.1%}",
     "teacher_layers": lambda: _in_letters(the_teacher().config.num_layers),
@@ -436,6 +478,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "tiny_head": lambda: _head_width("tinybert", "4"),
     "tiny_inner": lambda: TINY.inner,
     "tiny_labels": lambda: percent(narrow_reached()["without the teacher's answers"]),
+    "tiny_lost": lambda: _below_the_teacher("tinybert_4"),
+    "tiny_untaught_lost": lambda: _below_the_teacher("bert_tiny"),
     "tiny_neither": lambda: percent(narrow_reached()["without both layer losses"]),
     "tiny_paper": lambda: paper_changes("losses")["without_attention"].removeprefix("−"),
     "tiny_prediction": lambda: TINY.prediction,
@@ -453,6 +497,7 @@ TYPED = {
     "128": "tokens, of which the FLOPs are counted",
     "1.63": "668 s / 410 s, DistilBERT's Table 3; test_quizzes_06.py computes it",
     "3.69": "DistilBERT's Table 4",
+    "22.35": "billions of FLOPs of BERT-base; test_quizzes_06.py computes it",
     "312": "TinyBERT-4's width",
     "39%": "less time by DistilBERT's Table 3; test_quizzes_06.py computes it",
     "60%": "a saying about DistilBERT's speed",

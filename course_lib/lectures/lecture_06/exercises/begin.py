@@ -166,9 +166,9 @@ BEGIN = Exercise(
     mistakes=(
         Edit(NUMBER, "i", "The student's layers are the teacher's first ones. The work of the "
              "teacher's upper layers is lost; take layers from bottom to top."),
-        Edit(NUMBER, "i + N - M", "The student's layers are the teacher's last ones. Its first "
-             "layer then expects states that no layer below it makes; take layers from bottom to "
-             "top."),
+        Edit(NUMBER, "i + N - M", "The student's layers are the teacher's last ones. In the page's "
+             "miniature such a student is ahead after its few steps; but the statement, like the "
+             "released script, spreads the layers: the first gets the teacher's first."),
         Edit(NUMBER, "i * (N // M)", "Every second (third, …) layer from the first on: that is the "
              "paper's wording, and it leaves out the last layer. The released script, and this "
              "exercise, stretch the choice so that the last layer is in."),

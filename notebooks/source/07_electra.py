@@ -312,10 +312,12 @@ for name, cost in costs.items():
 # predict at every position. ELECTRA 15% could save it too; our code classifies every token and then leaves most out of
 # the loss.)
 #
-# How good is an encoder? We freeze it and train two linear probes on its vectors. The **slot-category probe**: what
-# category of word stands here (a hero, a city, a thing …), tested on words that it was not trained on. The
-# **unstated-fact probe**: what is the hero's job, in stories that do not say it. The result file: {{number:seeds}} seeds
-# each; BERT a second time, with as many steps as cost the FLOPs of ELECTRA's steps.
+# How good is an encoder? We freeze it and train two linear probes on its vectors, those of all layers side by side. The
+# **slot-category probe**: what category of word stands here (a hero, a city, a thing …), tested on words that it was not
+# trained on. The **unstated-fact probe**: what is the hero's job, in stories that do not say it.
+#
+# The result file: {{number:steps}} steps and {{number:seeds}} seeds each; BERT a second time, with as many steps as cost
+# the FLOPs of ELECTRA's steps.
 
 # %%
 from course_lib.lectures.lecture_07.experiments import outcome
@@ -431,7 +433,7 @@ curves_chart(
 # | 82.2 | 82.4 | 82.4 | 84.3 | 85.0 |
 #
 # There most of the gain comes with "all tokens", and little from predicting "replaced or not" instead of "which word".
-# (ELECTRA-base has 85.0 in this table and 85.1 in Table 1, below. Neither prints a spread over seeds.)
+# (ELECTRA-base has 85.0 in this table and 85.1 in Table 1, below: trust no difference of a tenth.)
 #
 # ### How good should the generator be? What should be shared? Where does λ go?
 #
@@ -492,7 +494,7 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-cate
 # | RoBERTa-500K | 3.2e21 | 88.9 | Table 2 |
 # | ELECTRA-1.75M (large) | 3.1e21 | 89.5 | Table 2 |
 #
-# The first line is the paper's strongest sign of *learning sooner*: with a sixteenth of the FLOPs ELECTRA-small is
+# The first line speaks for *learning sooner*: with a sixteenth of the FLOPs ELECTRA-small is
 # {{number:shortest_behind}} point below a BERT-small that was trained to its end. Below, not above: "better in 6% of the
 # time" would be wrong. And Table 1 has no BERT-small stopped at the same place to set beside it.
 #

@@ -130,6 +130,14 @@ def batches_of(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> A
     )  # fmt: skip
 
 
+def heldout_batches(material: ElectraMaterial, count: int) -> list[Batch]:
+    """Masked stories that no training saw: up to 50 a batch, always the same."""
+    batches = pretraining_batches(
+        material.heldout, material.world.special, batch_size=50, seed=1, mix=PAPER_MIX
+    )
+    return [batches(step) for step in range(count)]
+
+
 def train_ablation_step(
     recipe: ElectraRecipe,
     material: ElectraMaterial,
@@ -160,6 +168,19 @@ def discriminator_logits(model: Electra, batches: Sequence[Batch]) -> tuple[Tens
     return torch.cat(logits), torch.cat(labels)
 
 
+@torch.no_grad()
+def generator_accuracies(model: Electra, batches: Sequence[Batch]) -> tuple[float, float]:
+    """How often the generator's most likely word is the masked one, and how often the word it
+    samples is. The second says how much is replaced."""
+    by_argmax, by_sampling = [], []
+    for batch in batches:
+        out, true = model(**batch.inputs), batch.targets["labels"]
+        by_argmax.append(out.prediction_logits.argmax(-1) == true)
+        by_sampling.append(out.corrupted_ids.flatten()[out.predict_at] == true)
+    argmax, sampling = (torch.cat(right).float().mean() for right in (by_argmax, by_sampling))
+    return float(argmax), float(sampling)
+
+
 def area_under_curve(logits: Tensor, labels: Tensor) -> float:
     """How often a replaced token has a higher logit than an original one: 0.5 is chance level, 1
     is always."""
@@ -184,11 +205,7 @@ def measure(model: nn.Module, material: ElectraMaterial, seed: int = 0) -> dict[
         found["words_by_generator"] = scored.masked_accuracy
     if isinstance(model, Electra):
         torch.manual_seed(seed)
-        special = material.world.special
-        batches = pretraining_batches(
-            material.heldout, special, batch_size=50, seed=1, mix=PAPER_MIX
-        )
-        logits, labels = discriminator_logits(model, [batches(step) for step in range(6)])
+        logits, labels = discriminator_logits(model, heldout_batches(material, 6))
         found["auc"] = area_under_curve(logits, labels)
         found["replaced"] = labels.float().mean().item()
     return found

@@ -23,12 +23,12 @@ from .views.corruptor import Corruption, corrupt_and_detect
 
 TOKENS = 128  # of the text whose FLOPs are counted
 
-GUESSED_RIGHT = 4  # of ten masked words, in the first guess
+SAMPLED_RIGHT = 4  # of ten words that the generator samples, in the first guess
 
 
 def _fraction_replaced() -> str:
-    """What the first guess asks for: the fraction masked, less what was guessed right."""
-    return f"{FULL.rate * (1 - GUESSED_RIGHT / 10):.0%}"
+    """What the first guess asks for: the fraction masked, less what was sampled right."""
+    return f"{FULL.rate * (1 - SAMPLED_RIGHT / 10):.0%}"
 
 
 def disc_weight() -> int:
@@ -110,6 +110,17 @@ def looks_at(measure: str) -> list[tuple[float, float]]:
 
 def _look(measure: str, which: int) -> str:
     return f"{looks_at(measure)[which][1]:.0%}"
+
+
+def _sampled_last() -> str:
+    """Of the shipped generator's sampled words the fraction that is right: masked tokens that were
+    not replaced."""
+    return f"{1 - looks_at('replaced')[-1][1] / FULL.rate:.0%}"
+
+
+def _replaced_by_argmax() -> str:
+    """What would be replaced if the shipped generator put in its most likely word."""
+    return f"{FULL.rate * (1 - looks_at('words_by_generator')[-1][1]):.0%}"
 
 
 def _steps() -> dict[str, Any]:
@@ -212,6 +223,18 @@ def _quotient(above: str, below: str) -> float:
     return price(above)[0] / price(below)[0]
 
 
+def _shortest_flops() -> str:
+    """Its fraction of ELECTRA-small's FLOPs; Table 1's row is named by the fraction."""
+    flops = printed("electra")["shortest"]["fraction"] * price("electra_small")[0]
+    return f"{flops:.1e}".replace("e+", "e")
+
+
+def _shortest_behind() -> str:
+    behind = price("bert_small")[1] - printed("electra")["shortest"]["glue"]
+    assert behind > 0  # as the page says
+    return {1.0: "one"}[round(behind, 1)]
+
+
 NUMBERS: dict[str, Callable[[], Any]] = {
     "adversarial": lambda: _adversarial("adversarial"),
     "all_tokens_cost": _all_tokens_cost,
@@ -260,6 +283,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "long_auc_last": lambda: _look("auc", -1),
     "long_first_step": lambda: looks_at("auc")[0][0],
     "long_gen_last": lambda: _look("words_by_generator", -1),
+    "long_sampled_last": _sampled_last,
     "long_slots_first": lambda: _look("kinds", 0),
     "long_slots_last": lambda: _look("kinds", -1),
     "long_replaced_first": lambda: _look("replaced", 0),
@@ -273,11 +297,14 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "rate": lambda: f"{FULL.rate:.0%}",
     "replace_slots": lambda: _slots("Replace MLM"),
     "guess_replaced": _fraction_replaced,
-    "right_of_ten": lambda: GUESSED_RIGHT,
+    "right_of_ten": lambda: SAMPLED_RIGHT,
+    "replaced_by_argmax": _replaced_by_argmax,
     "seeds": lambda: len(SEEDS),
     "disc_part_lecture": lambda: f"{disc_fraction(1, disc_weight()):.2%}",
     "disc_part_paper": lambda: f"{disc_fraction(disc_weight(), 1):.0%}",
     "shortest": lambda: printed("electra")["shortest"]["glue"],
+    "shortest_behind": _shortest_behind,
+    "shortest_flops": _shortest_flops,
     "small_gain": lambda: f"{price('electra_small')[1] - price('bert_small')[1]:.1f}",
     "start_disc": lambda: f"{_at_the_start()[1]:.3f}",
     "start_mlm": lambda: f"{_at_the_start()[0]:.2f}",

@@ -377,7 +377,7 @@ CLAIMS = entries(
         "mask arithmetic": Check(
             _arithmetic, all_near((15.0, 80.3, 99.85), 0.02), (15.0, 100.0, 100.0)
         ),
-        # against BERT as published: other things changed too
+        # against the reference row (Yang et al. 2019): other things changed too
         "E02": Check(
             lambda: gained("roberta", "masking", "dynamic", "static"),
             is_((0.4, -0.3, 0.4)),

@@ -33,7 +33,7 @@ from course_lib.teaching.style import BLUE, GREEN, GREY, ORANGE
 from course_lib.text.packing import INPUT_FORMATS, input_sequences
 from course_lib.train.metrics import evaluation_mask
 
-from .claims import average, gained_over
+from .claims import average, errors_removed, gained_over
 from .experiments import LIVE, RECIPES, SCHEMES, SEEDS, MaskingMaterial, outcome, prepare_masking
 
 FEW, MORE = RECIPES  # the two amounts of text
@@ -333,6 +333,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "dynamic_over_static_more": lambda: signed(gain("static", MORE)),
     "dynamic_over_ten": lambda: signed(gain("ten copies", FEW)),
     "dynamic_over_ten_more": lambda: signed(gain("ten copies", MORE)),
+    "errors_static": lambda: f"{errors_removed('static', FEW):.0%}",
+    "errors_static_more": lambda: f"{errors_removed('static', MORE):.0%}",
+    "errors_ten": lambda: f"{errors_removed('ten copies', FEW):.0%}",
+    "errors_ten_more": lambda: f"{errors_removed('ten copies', MORE):.0%}",
     "over_ten_range": lambda: _range_over_ten(FEW),
     "over_ten_range_more": lambda: _range_over_ten(MORE),
     # formats, large batches, bytes

@@ -214,7 +214,7 @@ def gains() -> str:
         )
         for way in WAYS[:2]
     ]
-    return table(("dynamic: points (of its errors)", *RECIPES), rows, size=22)
+    return table(("gain, points", *RECIPES), rows, size=22)
 
 
 # ---------------------------------------------------------------- 7, 9, 12: the paper's tables

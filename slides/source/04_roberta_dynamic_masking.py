@@ -187,9 +187,7 @@ def losses() -> str:
 
 
 def _dots(of: str) -> Any:
-    figure = dots_chart(
-        ends("heldout_accuracy", of), percent=True, title="", y_title="masked-token accuracy"
-    )
+    figure = dots_chart(ends("heldout_accuracy", of), percent=True, title="", y_title="accuracy")
     figure.update_yaxes(range=[0, 1], tickformat=".0%")
     figure.update_xaxes(tickfont_size=17)
     return for_a_hall(figure, 550, 292)

@@ -33,7 +33,7 @@ from course_lib.teaching.style import BLUE, GREEN, GREY, ORANGE
 from course_lib.text.packing import INPUT_FORMATS, input_sequences
 from course_lib.train.metrics import evaluation_mask
 
-from .claims import average, gained_over
+from .claims import average, errors_removed, gained_over
 from .experiments import LIVE, RECIPES, SCHEMES, SEEDS, MaskingMaterial, outcome, prepare_masking
 
 FEW, MORE = RECIPES  # the two amounts of text
@@ -258,6 +258,31 @@ def _warmup(size: str) -> str:
     return f"{power(s['learning_rate'])} after {s['warmup']:,}"
 
 
+def _text_times() -> str:
+    """Words of BERT's text over tokens of our larger set, to the nearest ten thousand."""
+    theirs = paper()["words_books"] + paper()["words_wikipedia"]
+    ours = int(prepare_masking(RECIPES[MORE], world()).train.attention_mask.sum())
+    return f"{round(theirs / ours, -4):,.0f}"
+
+
+def _dev_gain(which: Callable[..., str]) -> str:
+    """RoBERTa-large over BERT-large on one of eight development sets: the most or the least."""
+    rows = [printed("glue")[f"{name}_large_dev"]["scores"] for name in ("bert", "roberta")]
+    before, after = (
+        {task: score if isinstance(score, float) else score[0] for task, score in row.items()}
+        for row in rows
+    )
+    gains = {task: after[task] - before[task] for task in before}
+    assert min(gains.values()) > 0  # the page: every task rises
+    task = which(gains, key=gains.get)
+    return f"{task} by {gains[task]:.1f} points"
+
+
+def _race_gain() -> str:
+    race = printed("roberta")["race"]
+    return f"{race['roberta'] - race['bert_large']:.1f}"
+
+
 def _told_by_nsp(task: str) -> str:
     """The accuracy of a model trained on NSP on a pair task (ALBERT, Table 5)."""
     found = printed("albert")["sentence_loss"]["intrinsic"]["NSP"]
@@ -302,11 +327,16 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "accuracy_dynamic": lambda: percent(ends("heldout_accuracy")["dynamic"]),
     "loss_own_mask": lambda: f"{mean(ends('train_loss')['static']):.3f}",
     "loss_other_masks": lambda: f"{mean(ends('retold_loss')['static']):.1f}",
+    "text_times": _text_times,
     "by_frequency": lambda: f"{by_frequency():.1f}",
     "dynamic_over_static": lambda: signed(gain("static", FEW)),
     "dynamic_over_static_more": lambda: signed(gain("static", MORE)),
     "dynamic_over_ten": lambda: signed(gain("ten copies", FEW)),
     "dynamic_over_ten_more": lambda: signed(gain("ten copies", MORE)),
+    "errors_static": lambda: f"{errors_removed('static', FEW):.0%}",
+    "errors_static_more": lambda: f"{errors_removed('static', MORE):.0%}",
+    "errors_ten": lambda: f"{errors_removed('ten copies', FEW):.0%}",
+    "errors_ten_more": lambda: f"{errors_removed('ten copies', MORE):.0%}",
     "over_ten_range": lambda: _range_over_ten(FEW),
     "over_ten_range_more": lambda: _range_over_ten(MORE),
     # formats, large batches, bytes
@@ -348,6 +378,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "tokens_more": lambda: _more_read("tokens"),
     "bert_dev": lambda: f"{average('bert_large_dev'):.2f}",
     "roberta_dev": lambda: f"{average('roberta_large_dev'):.2f}",
+    "bert_leaderboard": lambda: str(printed("glue")["bert_large_leaderboard"]["printed"]),
+    "dev_gain_most": lambda: f"{_dev_gain(max)} the most",
+    "dev_gain_least": lambda: f"{_dev_gain(min)} the least",
+    "race_gain": _race_gain,
     "told_bert": lambda: str(printed("glue")["bert_base_test"]["scores"]["MNLI"][0]),
     "told_roberta": lambda: str(printed("glue")["roberta_test"]["printed"]),
     "two_79": _dev_8_of_distilbert,
@@ -371,6 +405,7 @@ TYPED = {
     "30,000": "warm-up, RoBERTa's Table 9",
     "128": "the printed length of BERT's short sequences, and the micro RoBERTa's width",
     "1,024": "RoBERTa, section 5, and the printed width of the large models",
+    "80.5": "the leaderboard's printed average of BERT-large",
     "84.6": "a printed score, RoBERTa's Table 3 and BERT's Table 1",
     "88.5": "the leaderboard's printed average, RoBERTa's Table 5",
     "90.5%": "ALBERT's Table 5",

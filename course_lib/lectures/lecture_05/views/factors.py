@@ -69,6 +69,4 @@ def _row(y: float, layers: int, name: str, said: tuple[str, str], own: bool) -> 
 
 
 def _box(x: float, y: float, wide: float, high: float, colour: str) -> str:
-    return (
-        f'<rect x="{x}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" fill="{colour}"/>'
-    )
+    return f'<rect x="{x}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" fill="{colour}"/>'

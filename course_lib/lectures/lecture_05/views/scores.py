@@ -33,7 +33,7 @@ def models_behind(name: str) -> str:
 
 
 def glue_rows() -> list[Row]:
-    """The GLUE table: a head, one model each on the development sets, ensembles on the test sets."""
+    """The GLUE table: a head, one model each (dev), then ensembles (test)."""
     glue, below = printed("glue"), printed("albert")["glue_ensembles"]
     tasks = below["columns"][:-1]
     rows = [["", "set", "behind the row", *tasks, "printed mean"]]

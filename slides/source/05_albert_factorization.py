@@ -442,11 +442,12 @@ def _in_cell(width: int, sharing: str) -> str:
 def where_they_stop() -> Any:
     """The notebook's chart: lecture 02's curve, and where this lecture's runs stop."""
     figure = curves_chart(
-        {"BERT of lecture 02": longer_curves("live", "masked_accuracy")},
+        {"BERT, lecture 02": longer_curves("live", "masked_accuracy")},
         x_title="steps", y_title="masked-token accuracy", percent=True, title="",
         levels=where_runs_stop(),
     )  # fmt: skip
-    return drawing.apart(for_a_hall(figure, 640, 370, right=250), 0.075)
+    figure.update_xaxes(nticks=4)
+    return drawing.apart(for_a_hall(figure, 650, 370, right=265), 0.075)
 
 
 # ---------------------------------------------------------------- 14: runs of words

@@ -55,16 +55,15 @@ def visits_picture() -> Html:
 def _row(y: float, layers: int, name: str, said: tuple[str, str], own: bool) -> list[str]:
     """A model's layers from left to right; a dashed box works with the weights of the first."""
     parts = [words(6, y + 22, name, 13, "start", ' font-weight="700"')]
+    colour = BLUE if own else GREEN
     for layer in range(layers):
-        look = {"fill": PALE[BLUE], "ink": BLUE} if own else {"fill": PALE[GREEN], "ink": GREEN}
         stored = own or layer == 0
-        block = str(layer if own else 0)
         parts.append(
-            rect(110 + 52 * layer, y, 48, 34, block, wide=2.5 if stored else 1.2, size=13,
-                 dash="" if stored else "4 3", **look)
+            rect(110 + 52 * layer, y, 48, 34, str(layer if own else 0), wide=2.5 if stored else 1.2,
+                 size=13, dash="" if stored else "4 3", fill=PALE[colour], ink=colour)
         )  # fmt: skip
-    stored = f"{layers} blocks stored" if own else f"1 block stored, {layers} visits"
-    under = f"{stored}: {said[0]}; {layers} layers computed: {said[1]}, {layers} activations kept"
+    kept = f"{layers} blocks stored" if own else f"1 block stored, {layers} visits"
+    under = f"{kept}: {said[0]}; {layers} layers computed: {said[1]}, {layers} activations kept"
     return [*parts, words(110, y + 54, under, 12.5, "start")]
 
 

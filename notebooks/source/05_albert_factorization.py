@@ -302,7 +302,7 @@ for name, model in both.items():
 del both
 
 # %% [markdown]
-# So a wider ALBERT with the same number of weights as a BERT needs *more* memory to train: its activations grow with H.
+# So a wider ALBERT with the same number of weights as a BERT needs *more* memory for its activations: they grow with H.
 #
 # ### Topic or order?
 #
@@ -316,7 +316,7 @@ pairs_picture()
 # A and B changes neither the topic nor the words.*
 #
 # First without any Transformer: a bag-of-words baseline, a logistic regression that sees which words occur in both
-# segments (third guess).
+# segments (your third guess).
 
 # %%
 from course_lib.lectures.lecture_05.experiments import LIVE, guesses, prepare_pairs
@@ -344,8 +344,9 @@ bar_chart(
 # topic, not about difficulty.
 #
 # Now two small ALBERTs from the same random initialisation, one trained with each objective, both tested on both: 400
-# steps here, {{number:steps}} in the result file that follows. After 400 steps the
-# NSP-trained model may still be near chance level on SOP; look at the same number after {{number:steps}}.
+# steps here, {{number:steps}} in the result file that follows. Before you run it: which of the four accuracies will be
+# near chance level? (After 400 steps the NSP-trained model may still be there on SOP. Look again after
+# {{number:steps}}.)
 
 # %%
 from dataclasses import replace
@@ -400,8 +401,8 @@ dots_chart(
 # | SOP too | **78.9** | **{{number:sop_on_nsp}}** | 86.5 | {{number:sop_on_sop}} | 80.1 |
 #
 # The first row agrees: without a pair objective a model is near chance level on both tasks. The two bold cross-tests
-# differ. Trained on SOP, ours is hardly better on NSP than the majority class ({{number:majority_nsp}}). Both segments
-# of SOP are of one story, so it never had to compare topics.
+# differ. Trained on SOP, ours is hardly better on NSP than the majority class ({{number:majority_nsp}}) when it stops.
+# Both segments of SOP are of one story, so it never had to compare topics.
 #
 # Trained on NSP, ours is far above chance level on swapped pairs; the paper's is not. Before you believe that it has
 # understood order, look for a shortcut. In NSP a wrong B is taken from a random place of another story, also from its
@@ -458,9 +459,12 @@ heat_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *A cell is the mean of {{number:grid_seeds}} runs; the list above has the spread.* The rows differ by {{number:width_least}}
-# to {{number:width_most}} points. The columns differ by little more than the seeds do: at E = {{number:wide_E}} by
-# {{number:wide_spread}} points, where seeds of one recipe lie up to {{number:seeds_apart_wide}} apart.
+# *A cell is the mean of {{number:grid_seeds}} runs; the list above has the spread.*
+#
+# The rows differ by {{number:width_least}} to {{number:width_most}} points. The columns hardly differ by more than the
+# seeds: at E = {{number:wide_E}} by {{number:wide_spread}} points at most, where seeds of one recipe lie up to
+# {{number:seeds_apart_wide}} apart; at E = {{number:narrow_E}} by {{number:sharing_narrow}}, where they lie up to
+# {{number:seeds_apart_narrow}} apart.
 #
 # ### Where these runs stop
 #
@@ -502,7 +506,8 @@ curves_chart(
 #
 # Why does E = {{number:narrow_E}} start later? Its projection gives smaller numbers: a random initialisation with
 # standard deviation 0.05 makes them of size 0.05·√E. Or the words do not find their places in {{number:narrow_E}}
-# directions so soon. Nothing here tells the two apart. Try it: the recipe takes `initializer_range`.
+# directions so soon. Nothing here tells the two apart. To try it: `train_albert` takes a recipe, and
+# `replace(LIVE, task="none", embedding_size=32, initializer_range=0.1)` is one.
 #
 # ### The paper's grid
 #
@@ -516,7 +521,7 @@ curves_chart(
 # | E = 768 | 79.8 | 81.6 | 79.5 | 82.3 |
 #
 # Sharing attention costs nothing (+0.1) at E = 128 and 0.7 at E = 768; what is lost is lost by sharing the
-# feed-forward half. Each cell is one run: 0.1 means nothing. With everything shared, E = 128 is the best of 64 (79.0),
+# feed-forward half. No spread is printed, so do not build on 0.1. With everything shared, E = 128 is the best of 64 (79.0),
 # 128 (80.1), 256 (79.6) and 768 (79.8).
 #
 # ### How far does each layer move a vector?
@@ -604,7 +609,7 @@ tokens_row(shown, masked.action[0, :28].tolist())
 # {{number:base_loses}} points to BERT-base. What wins clearly is xxlarge, four times as wide as BERT-large. Given the
 # same *time* instead of the same steps, it still wins: 88.7 in 32 hours against 87.2 for BERT-large in 34 (Table 6).
 #
-# What else the authors varied, one thing at a time (mean of five tasks, one run each):
+# What else the authors varied, one thing at a time (mean of five tasks, no spread printed):
 #
 # | varied | settings | mean | where |
 # |---|---|---|---|
@@ -627,7 +632,7 @@ glue_table()
 
 # %% [markdown]
 # *Four rows of one model on the development sets, six of ensembles on the test sets. Compare within a half, never
-# across.* (Of MNLI's two numbers the matched one; with one of two printed, the means cannot be recomputed.)
+# across; even in the lower half the numbers of models differ.* (Of MNLI's two numbers the matched one; with one of two printed, the means cannot be recomputed.)
 #
 # The 89.4 that is quoted for ALBERT is the last row: an ensemble. For each task its members were chosen on the
 # development set, from 6 to 17 candidate checkpoints of 12 and of 24 layers (section 4.9); how many were taken the

@@ -521,8 +521,8 @@ curves_chart(
 # | E = 768 | 79.8 | 81.6 | 79.5 | 82.3 |
 #
 # Sharing attention costs nothing (+0.1) at E = 128 and 0.7 at E = 768; what is lost is lost by sharing the
-# feed-forward half. No spread is printed, so do not build on 0.1. With everything shared, E = 128 is the best of 64 (79.0),
-# 128 (80.1), 256 (79.6) and 768 (79.8).
+# feed-forward half. No spread is printed, so do not build on 0.1. With everything shared, E = 128 is the best of
+# 64 (79.0), 128 (80.1), 256 (79.6) and 768 (79.8).
 #
 # ### How far does each layer move a vector?
 #
@@ -619,8 +619,7 @@ tokens_row(shown, masked.action[0, :28].tolist())
 # | ten times the text, base | without · with | 80.1 · **80.8** (both SQuADs lose) | Table 7 |
 #
 # The recipe behind them: SentencePiece (cuts raw text into pieces, without splitting it at spaces first) with 30,000
-# pieces, LAMB (an optimiser for very large batches) with a rate of 0.00176, batches of
-# 4,096, n-gram masks, SOP.
+# pieces, LAMB (an optimiser for very large batches) with a rate of 0.00176, batches of 4,096, n-gram masks, SOP.
 #
 # ### One model, or an ensemble?
 #
@@ -632,7 +631,8 @@ glue_table()
 
 # %% [markdown]
 # *Four rows of one model on the development sets, six of ensembles on the test sets. Compare within a half, never
-# across; even in the lower half the numbers of models differ.* (Of MNLI's two numbers the matched one; with one of two printed, the means cannot be recomputed.)
+# across; even in the lower half the numbers of models differ.* (Of MNLI's two numbers the matched one; with one of two
+# printed, the means cannot be recomputed.)
 #
 # The 89.4 that is quoted for ALBERT is the last row: an ensemble. For each task its members were chosen on the
 # development set, from 6 to 17 candidate checkpoints of 12 and of 24 layers (section 4.9); how many were taken the

@@ -48,6 +48,7 @@ from course_lib.lectures.lecture_05.numbers import (
     grid_accuracy,
     guessed,
     hundredths,
+    longer_curves,
     mean_of_five,
     models,
     points_lost,
@@ -55,8 +56,10 @@ from course_lib.lectures.lecture_05.numbers import (
     sharing_grid,
     the_world,
     toy,
+    where_runs_stop,
     wrong_pair_signs,
 )
+from course_lib.lectures.lecture_05.views import pairs, scores
 from course_lib.objectives.masked_lm import mask_whole_words
 from course_lib.objectives.sentence_order import make_ordered_pairs
 from course_lib.objectives.sequences import PackedSequences
@@ -64,7 +67,7 @@ from course_lib.teaching import bar_chart, curves_chart, dots_chart, heat_chart,
 from course_lib.teaching.claims import parameters, printed, settled
 from course_lib.teaching.numbers import millions
 from course_lib.teaching.results import outcome
-from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILION
+from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE
 from course_lib.text.wordpiece import word_numbers
 from course_lib.train.memory import activation_bytes
 
@@ -338,40 +341,10 @@ def a_story() -> str:
     return f'<ol style="font-size:21px;margin-bottom:8px">{items}</ol>'
 
 
-def _cells(x: float, y: float, numbers: Sequence[int], other: bool = False) -> list[str]:
-    """Sentences of a story as numbered boxes; another story's are dashed."""
-    fill, ink, dash = ("#fdf1d6", "#8a5f00", "6 3") if other else ("#e3f0f8", BLUE, "")
-    return [
-        rect(x + STEP * i, y, 38, 38, f"{n}′" if other else str(n), wide=2, fill=fill, ink=ink,
-             dash=dash)
-        for i, n in enumerate(numbers)
-    ]  # fmt: skip
-
-
-STEP = 42  # from one sentence's box to the next
-
-
-def _pair(
-    y: float, a: Sequence[int], b: Sequence[int], other: bool = False
-) -> tuple[list[str], int]:
-    """Two segments side by side, and where the second begins."""
-    start = 24 + STEP * len(a) + 32
-    named = [words(0, y + 26, "A", 20, "start"), words(start - 18, y + 26, "B")]
-    return [*named, *_cells(24, y, a), *_cells(start, y, b, other)], start
-
-
 def three_pairs() -> str:
     """What the two tasks make of a story: in order, swapped, and NSP's wrong B."""
-    first, rest, parts = [1, 2, 3], [4, 5], []
-    shown = (
-        (first, rest, False, "both: label 0, in order"),
-        (rest, first, False, "SOP: label 1, swapped"),
-        (first, [2, 3], True, "NSP: label 1, other story"),
-    )
-    for number, (a, b, other, said) in enumerate(shown):
-        y = 2 + 50 * number
-        parts += [*_pair(y, a, b, other)[0], words(292, y + 26, said, 20, "start")]
-    return svg(548, 148, *parts, says="a pair in order, the same swapped, a pair of two stories")
+    says = "a pair in order, the same swapped, a pair of two stories"
+    return svg(548, 148, *pairs.three_pairs(), says=says)
 
 
 def shared_words() -> Any:
@@ -438,16 +411,7 @@ def _sign_cells(sign: Sign) -> tuple[str, str]:
 
 def two_openings() -> str:
     """A wrong pair of NSP and a swapped one of SOP: both have an opening in B."""
-    frame = f'fill="none" stroke="{VERMILION}" stroke-width="4" rx="8"'
-    parts = []
-    for y, other, said in (
-        (12, True, "NSP, NotNext: B is from another story, here its beginning"),
-        (78, False, "SOP, swapped: B is the beginning of the same story"),
-    ):
-        drawn, start = _pair(y, [3, 4, 5], [1, 2], other)
-        around = f'<rect x="{start - 6}" y="{y - 6}" width="50" height="50" {frame}/>'
-        parts += [*drawn, around, words(start + 110, y + 27, said, 22, "start")]
-    return svg(1150, 134, *parts, says="two wrong pairs, both with an opening in B")
+    return svg(1150, 134, *pairs.two_openings(), says="two wrong pairs, both with an opening in B")
 
 
 # ---------------------------------------------------------------- 12: the grid
@@ -472,7 +436,21 @@ def _in_cell(width: int, sharing: str) -> str:
     return f"<b>{grid_accuracy(width, sharing):.1%}</b><br>{weights / 1000:.0f}k"
 
 
-# ---------------------------------------------------------------- 13: runs of words
+# ---------------------------------------------------------------- 13: where the runs stop
+
+
+def where_they_stop() -> Any:
+    """The notebook's chart: lecture 02's curve, and where this lecture's runs stop."""
+    figure = curves_chart(
+        {"BERT, lecture 02": longer_curves("live", "masked_accuracy")},
+        x_title="steps", y_title="masked-token accuracy", percent=True, title="",
+        levels=where_runs_stop(),
+    )  # fmt: skip
+    figure.update_xaxes(nticks=4)
+    return drawing.apart(for_a_hall(figure, 650, 370, right=265), 0.075)
+
+
+# ---------------------------------------------------------------- 14: runs of words
 
 
 def run_table() -> str:
@@ -504,7 +482,7 @@ def two_masked_rows() -> str:
     return '<div style="height:14px"></div>'.join(lines)
 
 
-# ---------------------------------------------------------------- 14: its scores
+# ---------------------------------------------------------------- 15, 16: its scores
 
 
 SCORED = {
@@ -536,7 +514,33 @@ def three_numbers() -> str:
     return table(("“ALBERT's score”", "of what"), shown, numbers=False, size=22)
 
 
-# ---------------------------------------------------------------- 15, 16: to keep
+# ---------------------------------------------------------------- 17, 18: to keep
+
+
+def ensembles() -> str:
+    """The averages of the GLUE table's lower half, with the number of models behind each."""
+    below = printed("albert")["glue_ensembles"]
+    rows = [
+        (said, _models(scores.models_behind(name)), f"{below[name][-1]}")
+        for name, said in scores.NAMES.items() if name in below
+    ]  # fmt: skip
+    rows.sort(key=lambda row: row[-1])
+    return table(("GLUE test, ensembles", "models", "mean"), rows, size=22)
+
+
+def reading() -> str:
+    """SQuAD 2.0 and RACE on test: one model, and the ensemble."""
+    _, *rows = scores.reading_rows()
+    shown = [(row[0], _models(row[1]), row[-2], row[-1]) for row in rows if row[-1] != "–"]
+    return table(("test", "models", "SQuAD 2.0", "RACE"), shown, size=22)
+
+
+def _models(behind: str) -> str:
+    """The number of models alone: 1, 5–7, from 6–17, ?."""
+    for words_around in ("ensemble, ", "ensemble of ", " models"):
+        behind = behind.replace(words_around, "")
+    return "1" if behind == "one model" else behind
+
 
 CHOSEN = ("E47", "activations", "slip 2 depth", "NSP on SOP")
 

@@ -18,6 +18,8 @@ from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, parameters, printed
 from course_lib.teaching.numbers import millions, percent, signed
 from course_lib.teaching.results import outcome, stored
+from course_lib.text.counts import NeighbourCounts, Unigram
+from course_lib.train.metrics import evaluation_mask
 
 from .experiments import GRID, GRID_SEEDS, LIVE, TASK_SEEDS, WIDTHS
 
@@ -168,6 +170,72 @@ def _in_segment(rows: PackedSequences, word: str, segment: int) -> torch.Tensor:
     """(N,) whether the word stands in the segment."""
     here = (rows.input_ids == the_world().tokenizer.id(word)) & (rows.token_type_ids == segment)
     return (here & rows.attention_mask.bool()).any(dim=1)
+
+
+def _swapped_with_opening() -> float:
+    """The fraction of SOP's swapped training pairs in which B begins like a story's opening."""
+    return _shown_signs("SOP")["opens"][_labels("SOP").bool()].float().mean().item()
+
+
+# ---------------------------------------------------------------- where these runs stop
+
+
+def longer_curves(run: str, measure: str) -> list[list[tuple[float, float]]]:
+    """Lecture 02's runs in the same world (run: "live" or "long"): a measure over the steps."""
+    return [
+        [(point["step"], point[measure]) for point in seed["curve"]]
+        for seed in stored("02_pretraining")["runs"][run]
+    ]
+
+
+def where_runs_stop() -> dict[str, float]:
+    """Masked-token accuracy at which this lecture's runs stop, means over runs that stop alike."""
+    tasks = outcome(sentence_tasks(), "masked_accuracy")
+    return {
+        f"E = {WIDTHS[0]}": _grid_mean(WIDTHS[0]),
+        "NSP or SOP too": mean([*tasks["NSP"], *tasks["SOP"]]),
+        f"MLM, E = {LIVE.embedding_size}": mean(tasks["none"]),
+        f"E = {WIDTHS[1]}": _grid_mean(WIDTHS[1]),
+    }
+
+
+def _grid_mean(width: int) -> float:
+    return mean(grid_accuracy(width, sharing) for sharing in SHARING)
+
+
+def _longer(run: str, measure: str, upto: int | None = None) -> float:
+    """What lecture 02's runs have reached at their end, or at their last look before a step."""
+    curves = longer_curves(run, measure)
+    return mean([y for step, y in runs if upto is None or step <= upto][-1] for runs in curves)
+
+
+@lru_cache(maxsize=2)
+def _level(rule: type[Unigram] | type[NeighbourCounts]) -> float:
+    """What a baseline reaches on the held-out SOP pairs, where masked tokens are measured."""
+    told = the_world().documents(the_world().stories(LIVE.heldout, seed=0, split="heldout"))
+    rows = make_ordered_pairs(told, the_world().special, length=LIVE.length)
+    selected = evaluation_mask(rows, the_world().special).selected
+    return float(rule(_documents()).accuracy(rows, selected))
+
+
+def _seeds_apart(width: int) -> str:
+    """Points between the best and the worst seed, for the way to share where they lie widest."""
+    reached = outcome(sharing_grid(), "masked_accuracy")
+    runs = [reached[f"E={width}, {sharing}"] for sharing in SHARING]
+    return f"{100 * max(max(values) - min(values) for values in runs):.1f}"
+
+
+def _ensemble_gain(column: str) -> str:
+    """Points of ALBERT's ensemble over its one model, in a column of the paper's Table 10."""
+    table = printed("albert")["reading"]
+    at = table["columns"].index(column)
+    return f"{table['ensemble']['albert'][at] - table['one_model']['albert'][at]:.1f}"
+
+
+def _embeddings_shrink() -> str:
+    """How many times more parameters BERT-base's embeddings have than ALBERT-base's, projected."""
+    ours, theirs = parameter_breakdown(base()), parameter_breakdown(published("bert", "base"))
+    return f"{theirs['embeddings'] / (ours['embeddings'] + ours['projection']):.1f}"
 
 
 def grid_accuracy(width: int, sharing: str) -> float:
@@ -352,6 +420,26 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "flops_base": lambda: f"{models()['ALBERT-base'][1] / 1e9:.2f}",
     "flops_bert_large": lambda: _flops("BERT-large"),
     "flops_xxlarge": lambda: _flops("ALBERT-xxlarge"),
+    "count_model": lambda: f"{_level(NeighbourCounts):.0%}",
+    "unigram": lambda: f"{_level(Unigram):.0%}",
+    "embeddings_shrink": _embeddings_shrink,
+    "gain_race": lambda: _ensemble_gain("RACE test"),
+    "gain_squad": lambda: _ensemble_gain("SQuAD 2.0 test"),
+    "later_masked": lambda: f"{_longer('live', 'masked_accuracy'):.0%}",
+    "later_nsp": lambda: f"{_longer('live', 'pair_accuracy'):.0%}",
+    "later_nsp_before": lambda: f"{_longer('live', 'pair_accuracy', LIVE.steps):.0%}",
+    "later_steps": lambda: stored("02_pretraining")["recipes"]["live"]["steps"],
+    "long_masked": lambda: f"{_longer('long', 'masked_accuracy'):.0%}",
+    "long_nsp": lambda: f"{_longer('long', 'pair_accuracy'):.0%}",
+    "long_steps": lambda: stored("02_pretraining")["recipes"]["long"]["steps"],
+    "narrow_mean": lambda: f"{_grid_mean(WIDTHS[0]):.0%}",
+    "wide_mean": lambda: f"{_grid_mean(WIDTHS[1]):.0%}",
+    "none_on_nsp": lambda: _percent("none", "NSP"),
+    "none_on_sop": lambda: _percent("none", "SOP"),
+    "sop_on_sop": lambda: _percent("SOP", "SOP"),
+    "opening_swapped": lambda: f"{_swapped_with_opening():.0%}",
+    "seeds_apart_narrow": lambda: _seeds_apart(WIDTHS[0]),
+    "seeds_apart_wide": lambda: _seeds_apart(WIDTHS[1]),
     "wrong_order": wrong_order,
     "xxlarge": lambda: millions(albert_weights("xxlarge")),
     "xxlarge_block": lambda: millions(_block("xxlarge")),

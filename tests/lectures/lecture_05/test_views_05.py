@@ -14,8 +14,9 @@ from view_parts import check_figure, drawn, labels_of, picture_of, plain
 from course_lib import bert, count_parameters
 from course_lib.config import BertConfig, encoder_flops, published
 from course_lib.family.albert import AlbertConfig, albert, parameter_breakdown
-from course_lib.lectures.lecture_05.views import calculator
+from course_lib.lectures.lecture_05.views import calculator, factors, pairs, scores
 from course_lib.teaching import figures, run_charts, style
+from course_lib.teaching.claims import printed
 from course_lib.train.metrics import layer_distances
 
 # ---------------------------------------------------------------- charts
@@ -183,3 +184,46 @@ def test_groups_that_do_not_divide_give_a_message() -> None:
 def test_a_wide_embedding_saves_nothing() -> None:
     shown = calculator.parameter_picture(1_000, 512, 64, 1, sharing="none")
     assert "it saves nothing" in shown.text
+
+
+# ---------------------------------------------------------------- pictures and printed tables
+
+
+def test_factors_are_drawn_to_one_scale() -> None:
+    shown = factors.factors_picture()
+    boxes = re.findall(r'width="([\d.]+)" height="([\d.]+)" fill="#(?!fff)', drawn(shown.html))
+    counts = [int(n.replace(",", "")) for n in re.findall(r"= ([\d,]+) numbers", shown.text)]
+    assert counts == [30_000 * 768, 30_000 * 128, 128 * 768]
+    scale = (factors.LONG / 30_000) ** 2
+    for (wide, high), count in zip(boxes, counts, strict=True):
+        assert float(wide) * float(high) == pytest.approx(count * scale, rel=0.05)
+
+
+def test_one_block_is_stored_and_visited_in_every_layer() -> None:
+    shown = factors.visits_picture()
+    counts = [parameter_breakdown(published("albert", "base", AlbertConfig))["blocks"],
+              parameter_breakdown(BertConfig())["blocks"]]  # fmt: skip
+    assert counts[1] == 12 * counts[0] and all(
+        f"{count:,} weights" in shown.text for count in counts
+    )
+    picture = drawn(shown.html)
+    assert picture.count('stroke-dasharray="4 3"') == 11  # visits that store nothing
+    assert picture.count('rx="6"') == 24
+
+
+def test_pairs_say_what_is_drawn() -> None:
+    assert pairs.pairs_picture().text.count("label 1") == 2
+    assert drawn(pairs.openings_picture().html).count(style.VERMILION) == 2  # the framed openings
+
+
+def test_every_printed_score_stands_with_the_number_of_models_behind_it() -> None:
+    head, *rows = scores.glue_rows()
+    assert len(rows) == 10 and all(len(row) == len(head) for row in rows)
+    assert {row[2] for row in rows if row[1] == "dev"} == {"one model"}
+    assert all(row[2].startswith("ensemble") for row in rows if row[1] == "test")
+    assert rows[-1][-1] == str(printed("glue")["albert_test"]["printed"])
+    paper = printed("glue")["albert_test"]["scores"]
+    assert rows[-1][4:-1] == [str(score) for task, score in paper.items() if task != "MNLI"]
+    text = plain(scores.reading_table().html)
+    for row in scores.reading_rows():
+        assert all(cell in text for cell in row)

@@ -1,0 +1,71 @@
+"""ALBERT's two savings as drawings: the factors true to scale, and one block in every layer."""
+
+from __future__ import annotations
+
+from course_lib.teaching.page import Html, card, svg_drawing, svg_image
+from course_lib.teaching.style import BLUE, GREEN, ORANGE
+from course_lib.teaching.svg import rect, words
+
+TOKENS = 128  # of the text whose FLOPs are counted
+LONG = 700  # pixels for the V rows of the embedding matrix
+PALE = {BLUE: "#e3f0f8", ORANGE: "#fdf1d6", GREEN: "#e0f3ed"}
+
+
+def factors_picture() -> Html:
+    """The embedding matrix of base and its two factors, lying on their side, all to one scale."""
+    from course_lib.config import published
+    from course_lib.family.albert import AlbertConfig
+
+    config = published("albert", "base", AlbertConfig)
+    V, E, H = config.vocab_size, config.embedding_size, config.hidden_size
+    scale = LONG / V
+    said = (
+        f"BERT: V × H = {V:,} × {H} = {V * H:,} numbers",
+        f"ALBERT: V × E = {V:,} × {E} = {V * E:,} numbers; and",
+        f"E × H = {E} × {H} = {E * H:,} numbers",
+    )
+    shapes = ((V, H, ORANGE), (V, E, ORANGE), (H, E, GREEN))
+    parts, y = [], 12.0
+    for line, (wide, high, colour) in zip(said, shapes, strict=True):
+        parts.append(_box(14, y, scale * wide, scale * high, colour))
+        parts.append(words(14, y + scale * high + 17, line, 13, "start"))
+        y += scale * high + 36
+    label = ". ".join(said)
+    return Html(svg_image(svg_drawing(748, y, "".join(parts), label), label), label)
+
+
+def visits_picture() -> Html:
+    """Twelve blocks, and one block visited twelve times; below, what is counted for each."""
+    from course_lib.config import encoder_flops, published
+    from course_lib.family.albert import AlbertConfig, parameter_breakdown
+
+    counts = {}
+    for name, config in (("BERT-base", published("bert", "base")),
+                         ("ALBERT-base", published("albert", "base", AlbertConfig))):  # fmt: skip
+        weights, flops = parameter_breakdown(config)["blocks"], encoder_flops(config, TOKENS)
+        counts[name] = f"{weights:,} weights", f"{flops / 1e9:.2f} GFLOPs"
+    layers = published("bert", "base").num_layers
+    parts = _row(24, layers, "BERT-base", counts["BERT-base"], own=True)
+    parts += _row(112, layers, "ALBERT-base", counts["ALBERT-base"], own=False)
+    text = "\n".join(f"{name}: {layers} layers; {'; '.join(said)}" for name, said in counts.items())
+    drawing = svg_drawing(748, 188, "".join(parts), text)
+    return Html(card(svg_image(drawing, text), "block-visits", 780), text)
+
+
+def _row(y: float, layers: int, name: str, said: tuple[str, str], own: bool) -> list[str]:
+    """A model's layers from left to right; a dashed box works with the weights of the first."""
+    parts = [words(6, y + 22, name, 13, "start", ' font-weight="700"')]
+    colour = BLUE if own else GREEN
+    for layer in range(layers):
+        stored = own or layer == 0
+        parts.append(
+            rect(110 + 52 * layer, y, 48, 34, str(layer if own else 0), wide=2.5 if stored else 1.2,
+                 size=13, dash="" if stored else "4 3", fill=PALE[colour], ink=colour)
+        )  # fmt: skip
+    kept = f"{layers} blocks stored" if own else f"1 block stored, {layers} visits"
+    under = f"{kept}: {said[0]}; {layers} layers computed: {said[1]}, {layers} activations kept"
+    return [*parts, words(110, y + 54, under, 12.5, "start")]
+
+
+def _box(x: float, y: float, wide: float, high: float, colour: str) -> str:
+    return f'<rect x="{x}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" fill="{colour}"/>'

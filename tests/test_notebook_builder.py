@@ -123,3 +123,9 @@ def test_a_failing_cell_names_the_source_and_leaves_the_notebook(
     with pytest.raises(SystemExit, match=r"77_trial\.py: a cell failed"):
         notebook_builder.build(source)
     assert notebook_builder.saved(source).read_text() == "the old one"
+
+
+def test_a_long_text_beside_its_html_is_cut_at_a_line(notebook_builder: ModuleType) -> None:
+    assert notebook_builder._beginning("short") == "short"
+    cut = notebook_builder._beginning("\n".join(["a line of words"] * 200))
+    assert cut.endswith("words\n…") and len(cut) <= 1_002

@@ -174,9 +174,16 @@ def _clean_output(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None
         del data[WIDGET_VIEW]
         if set(data) <= {"text/plain"}:
             return None  # the bare repr of a widget says nothing
+    if "text/html" in data:
+        data["text/plain"] = _beginning(data.get("text/plain", ""))
     if "image/png" in data:
         data["image/png"] = _few_colours(data["image/png"])
     return output if data or output.output_type == "error" else None
+
+
+def _beginning(text: str, most: int = 1_000) -> str:
+    """The first lines of a long text whose whole is beside it as HTML."""
+    return text if len(text) <= most else text[:most].rsplit("\n", 1)[0] + "\n…"
 
 
 def _few_colours(png: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from types import SimpleNamespace
@@ -215,7 +216,13 @@ FIGURES: dict[str, Callable[[], Any]] = {
         {"random": {"alpha": [0, 0.5, 1], "train_loss": [1, 0.5, 0], "test_score": [0.3, 0.5, 0.6]}}
     ),
 }
+PLAIN = {  # those that take nothing
+    name: view
+    for name, view in vars(views).items()
+    if inspect.isfunction(view) and not inspect.signature(view).parameters
+}
 VIEWS = {
+    **PLAIN,
     **LIVE,
     **FIGURES,
     "show": lambda: views.show(views.tokens_row),
@@ -239,9 +246,6 @@ VIEWS = {
         views.attention_weights(encoder(), ids()), TOKENS
     ),
     "attention_weights": lambda: views.attention_weights(encoder(), ids()).shape,
-    "task_shapes": views.task_shapes,
-    "bert_drawing": views.bert_drawing,
-    "block_drawing": views.block_drawing,
     "tag_view": lambda: views.tag_view(["Ada", "sang"], ["B-PER", "O"], ["B-PER", "B-LOC"]),
     "span_chart": lambda: views.span_chart(*question(), answer=(5, 6)),
     "span_table": lambda: views.span_table(*question(), longest=2),

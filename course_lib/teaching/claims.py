@@ -144,7 +144,6 @@ def _told(row: Row) -> Iterator[tuple[str, str]]:
 
 def _card(row: Row) -> str:
     sign, colour = SIGNS[row.verdict]
-    # Two columns by grid: the verdict at the left, so that an eye runs down it.
     frame = f"border-left:4px solid {colour};padding:4px 10px;margin:0 0 8px;background:#fafafa"
     evidence = (("how", row.how), ("found", row.measured), ("by", row.settled_by))
     told = "".join(f"<div><b>{name}</b> {inline(text)}</div>" for name, text in evidence)

@@ -50,7 +50,8 @@ def short_form(source: str) -> str:
     annotations where these do not fit), errors without their words, no comments for tools."""
     lines = source.splitlines()
     indent = len(source) - len(source.lstrip(" "))
-    changes = _changes(ast.parse(textwrap.dedent(source)), textwrap.dedent(source).splitlines())
+    dedented = textwrap.dedent(source)
+    changes = _changes(ast.parse(dedented), dedented.splitlines())
     for first, last, new in sorted(changes, reverse=True):  # from the end, so that numbers hold
         lines[first - 1 : last] = [" " * indent + line for line in new]
     return FOR_TOOLS.sub("", "\n".join(lines)) + "\n"

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from .style import INK
 
+TIP = (  # the tip of an arrow, once in every picture that has one
+    '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
+    f'markerHeight="7" orient="auto"><path d="M0 0 10 5 0 10z" fill="{INK}"/></marker></defs>'
+)
 MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 
 

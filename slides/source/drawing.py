@@ -20,7 +20,7 @@ from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.page import inline
 from course_lib.teaching.style import BLUE, INK, ORANGE, VERMILION, rounded, template
-from course_lib.teaching.svg import MONO, arrow, rect, words
+from course_lib.teaching.svg import MONO, TIP, arrow, rect, words
 
 __all__ = [
     "MONO", "apart", "arrow", "bars", "body_of", "claims_rows", "code", "embeddings_and_blocks",
@@ -105,14 +105,10 @@ def grid(
 
 
 def svg(width: int, height: int, *parts: str, says: str) -> str:
-    arrow = (
-        '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
-        f'markerHeight="7" orient="auto"><path d="M0 0 10 5 0 10z" fill="{INK}"/></marker></defs>'
-    )
     return (
         f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="{escape(says)}" font-size="20" fill="{INK}" style="display:block" '
-        f'font-family="inherit">{arrow}{"".join(parts)}</svg>'
+        f'font-family="inherit">{TIP}{"".join(parts)}</svg>'
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Any
 
 from course_lib.teaching.page import Html, svg_drawing, svg_image
 from course_lib.teaching.style import BLUE, GREEN, ORANGE
+from course_lib.teaching.svg import TIP, arrow, rect, words
 
 __all__ = ["bert_drawing", "block_drawing"]
 PALE = {"blue": "#e3f0fa", "orange": "#fdf0d5", "green": "#dff3ec", "grey": "#f2f2f2"}
@@ -24,21 +26,21 @@ def bert_drawing() -> Html:
     ]
     between = (middles[SECOND - 1] + middles[SECOND]) / 2
     for name, left, right in (("A", LEFT, between - 4), ("B", between + 4, LEFT + WIDE)):
-        parts.append(_line((left, 388), (right, 388)))
+        parts.append(arrow(left, 388, right, 388, tip=False))
         parts.append(_text((left + right) / 2, 404, f"passage {name}", grey=True))
-    parts += [_arrow(x, 354, 332) for x in middles]
+    parts += [arrow(x, 354, x, 332) for x in middles]
     parts += [
         _box(LEFT, 296, WIDE, 34, "embeddings: token + segment + position, LayerNorm", "orange"),
-        _arrow(LEFT + WIDE / 2, 294, 274),
+        arrow(LEFT + WIDE / 2, 294, LEFT + WIDE / 2, 274),
         _box(LEFT, 240, WIDE, 32, "block 1: every token gathers from all others", "blue"),
         _box(LEFT, 204, WIDE, 32, "block 2: the same shape, weights of its own", "blue"),
         _text(LEFT + WIDE / 2, 194, "⋮"),
         _box(LEFT, 150, WIDE, 32, "block L", "blue"),
     ]
-    parts += [_arrow(x, 148, 126) for x in middles]
+    parts += [arrow(x, 148, x, 126) for x in middles]
     parts += [_box(x - 25, 102, 50, 22, "H", "grey") for x in middles]
     parts += [
-        _arrow(cls, 100, 78), _arrow(masked, 100, 78),
+        arrow(cls, 100, cls, 78), arrow(masked, 100, masked, 78),
         _box(cls - 80, 42, 160, 34, "pooler, then 2 logits", "green"),
         _box(masked - 80, 42, 160, 34, "MLM head: V logits", "green"),
         _text(cls, 30, "does passage B follow A?"), _text(masked, 30, "which word stands here?"),
@@ -46,14 +48,14 @@ def bert_drawing() -> Html:
     shapes = ((373, "ids (B, T)"), (317, "(B, T, H)"), (222, "(B, T, H), L times"),
               (117, "one vector a token"), (63, "(B, 2) and (N, V)"))  # fmt: skip
     parts += [_text(BESIDE, y, said, "start", grey=True) for y, said in shapes]
-    words = (
+    says = (
         "BERT from below: ids of the tokens of two passages; embeddings, the sum of token, segment "
         "and position, with LayerNorm; L blocks, each with weights of its own; one vector of H "
         "numbers a token. The vector of [CLS] goes through the pooler to two logits, does passage "
         "B follow A; that of a selected token through the MLM head to V logits, which word stands "
         "here."
     )
-    return _drawing(630, 412, parts, words)
+    return _drawing(630, 412, parts, says)
 
 
 def block_drawing() -> Html:
@@ -69,51 +71,38 @@ def block_drawing() -> Html:
     parts.append(_text(14, y + 4, "x", "start"))
     ends = [30, *(x + width for x, width, *_ in steps)]
     starts = [*(x for x, *_ in steps), 742]
-    parts += [_line((a, y), (b - 2, y), tip=True) for a, b in zip(ends, starts, strict=True)]
+    parts += [arrow(a, y, b - 2, y) for a, b in zip(ends, starts, strict=True)]
     for left, right in ((46, 251), (384, 585)):  # the ways around
-        parts.append(_line((left, y), (left, 38), (right, 38), (right, y - 24), tip=True))
+        parts.append(arrow(left, y, left, 38, right, 38, right, y - 24))
         parts.append(_text((left + right) / 2, 30, "the input, added back", grey=True))
     inner = ("softmax(q·kᵀ/√D)·v: tokens meet", "each token for itself")
     for (x, width, *_), said in zip((steps[0], steps[3]), inner, strict=True):
         parts.append(_text(x + width / 2, y + 44, said, grey=True))
-    words = (
+    says = (
         "One block: x goes through attention with A heads, the input is added back, LayerNorm; "
         "then through the feed-forward layers, H to F to H, the input is added back, LayerNorm."
     )
-    return _drawing(760, 156, parts, words)
+    return _drawing(760, 156, parts, says)
 
 
-def _drawing(width: int, height: int, parts: list[str], words: str) -> Html:
-    tip = (
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-        'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>'
-    )
-    svg = svg_drawing(width, height, tip + "".join(parts), words)
-    return Html(svg_image(svg, words), words)
+def _drawing(width: int, height: int, parts: list[str], says: str) -> Html:
+    return Html(svg_image(svg_drawing(width, height, TIP + "".join(parts), says), says), says)
 
 
 def _box(
     x: float, y: float, width: float, height: float, name: str, colour: str, below: str = ""
 ) -> str:
-    middle = y + height / 2 + (-3 if below else 5)
-    under = _text(x + width / 2, middle + 17, below, grey=True) if below else ""
+    look: dict[str, Any] = {"fill": PALE[colour], "ink": INK[colour], "wide": 1, "size": 13}
+    if not below:
+        return rect(x, y, width, height, escape(name), **look)
+    middle = y + height / 2 - 3
     return (
-        f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" rx="5" '
-        f'fill="{PALE[colour]}" stroke="{INK[colour]}"/>'
-        f"{_text(x + width / 2, middle, name)}{under}"
+        rect(x, y, width, height, **look)
+        + _text(x + width / 2, middle, name)
+        + _text(x + width / 2, middle + 17, below, grey=True)
     )
 
 
 def _text(x: float, y: float, said: str, anchor: str = "middle", grey: bool = False) -> str:
-    look = ' fill="#555" font-size="12"' if grey else ""
-    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}"{look}>{escape(said)}</text>'
-
-
-def _arrow(x: float, low: float, high: float) -> str:
-    return _line((x, low), (x, high), tip=True)
-
-
-def _line(*points: tuple[float, float], tip: bool = False) -> str:
-    path = " ".join(f"{x:.0f},{y:.0f}" for x, y in points)
-    end = ' marker-end="url(#tip)"' if tip else ""
-    return f'<polyline points="{path}" fill="none" stroke="#333"{end}/>'
+    style = ' fill="#555"' if grey else ""
+    return words(x, y, escape(said), 12 if grey else 13, anchor, style)

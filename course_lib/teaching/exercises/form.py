@@ -109,12 +109,19 @@ def written(id: str) -> dict[str, Any]:
     """What a student reads, as fields of the Exercise, from exercises.toml in the lecture's room.
 
     Raises ValueError where the file has no such exercise."""
-    path = room_file(id[:2], "exercises.toml")
-    texts = tomllib.loads(path.read_text(encoding="utf-8"))
+    texts = _texts(id[:2])
     if id not in texts:
         known = ", ".join(texts)
-        raise ValueError(f"exercise {id!r} was asked for; {path.name} of its lecture has {known}.")
+        raise ValueError(
+            f"exercise {id!r} was asked for; its lecture's exercises.toml has {known}."
+        )
     return {"id": id, **texts[id]}
+
+
+@lru_cache
+def _texts(lecture: str) -> dict[str, dict[str, Any]]:
+    """The file of a lecture, read once for all of its exercises."""
+    return tomllib.loads(room_file(lecture, "exercises.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

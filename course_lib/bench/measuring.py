@@ -192,6 +192,16 @@ def machine() -> dict[str, Any]:
     }
 
 
+def where_measured(on: Mapping[str, Any]) -> str:
+    """A `machine()` in one line: processor, its rates where they were measured, versions, date."""
+    parts = [str(on["processor"]), f"{on['threads']} threads"]
+    for precision in ("float32", "bfloat16"):
+        if rate := on.get(f"gflops_{precision}"):
+            parts.append(f"{rate:,} GFLOP/s in {precision}")
+    parts += [str(on["gpu"])] if on.get("gpu") else []
+    return f"{', '.join(parts)}, torch {on['torch']}, {on['date']}"
+
+
 def against_the_limit(gflops: float, precision: str, on: dict[str, Any]) -> str:
     """A rate in GFLOP/s, also as a fraction of the machine's matrix products in that precision."""
     return f"{gflops:.0f} GFLOP/s, {gflops / on[f'gflops_{precision}']:.0%} of the matrix products"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
 import re
 import textwrap
 from collections.abc import Iterator
 from functools import lru_cache
 from html import escape
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -43,6 +45,27 @@ def show(*objects: Any, whole: bool = False) -> Html:
     shown = sources if whole else [short_form(source) for source in sources]
     boxes = map(_box, found, shown, sources)
     return Html("".join(boxes), "\n\n".join(shown))
+
+
+def show_lines(module: str, begin: str, end: str) -> Html:
+    """The lines of a module from the first that holds `begin` to the next that holds `end`.
+
+    The module is read, not imported: what it needs may be missing here, such as Triton. Raises
+    ValueError where there is no such module and where no lines begin and end so."""
+    found = importlib.util.find_spec(module)
+    if found is None or found.origin is None:
+        raise ValueError(f"show_lines was given {module!r}; expected a module with a file.")
+    lines = Path(found.origin).read_text(encoding="utf-8").splitlines()
+    first = next((n for n, line in enumerate(lines) if begin in line), len(lines))
+    last = next((n for n in range(first, len(lines)) if end in lines[n]), None)
+    if last is None:
+        raise ValueError(
+            f"show_lines was given {begin!r} and {end!r}; expected words of two lines of {module}, "
+            "in this order."
+        )
+    shown = textwrap.dedent("\n".join(lines[first : last + 1]))
+    place = f"{module.replace('.', '/')}.py, lines {first + 1} to {last + 1}"
+    return Html(_framed(place, f'<pre style="{_PRE}">{_highlighted(shown)}</pre>'), shown)
 
 
 def short_form(source: str) -> str:
@@ -124,7 +147,6 @@ def _source(obj: Any) -> str:
 
 
 def _box(obj: Any, shown: str, source: str) -> str:
-    head = f'<div style="{_HEAD}">{escape(_place(obj))}</div>'
     code = f'<pre style="{_PRE}">{_highlighted(shown)}</pre>'
     if shown != source:
         every = (
@@ -134,6 +156,11 @@ def _box(obj: Any, shown: str, source: str) -> str:
             f'<details style="{_WHOLE}"><summary>{every}</summary>'
             f'<pre style="{_PRE}">{escape(source)}</pre></details>'
         )
+    return _framed(_place(obj), code)
+
+
+def _framed(place: str, code: str) -> str:
+    head = f'<div style="{_HEAD}">{escape(place)}</div>'
     return f'<div class="course-source" style="{_BOX}">{head}{code}</div>'
 
 

@@ -29,10 +29,11 @@ import torch
 from IPython.display import display
 
 from course_lib import check, claims_table, hint, quiz, reveal, show
-from course_lib.bench.measuring import Contender, as_table, machine, measure, peak_bytes
+from course_lib.bench.measuring import Contender, as_table, machine, measure, peak_bytes, where_measured
 from course_lib.bench.roofline import memory_rate, placements
 from course_lib.bench.traffic import by_kind, traffic
 from course_lib.lectures.lecture_14.views import roofline_chart, speed_chart, traffic_chart
+from course_lib.teaching.source import show_lines
 
 # %% [markdown]
 # ## Predict first
@@ -188,12 +189,11 @@ show(masking.random_bits)
 #
 # ## Puzzle: look up by shifting
 #
-# **Spec.** DeBERTa (lecture 08) needs for tokens i and j the product of i's query with the vector of their *distance*, here
-# counted as j − i (lecture 08 counts the other way). One product gives them for all distances: row i, column d. Then
-# each pair picks its column.
+# **Spec.** DeBERTa (lecture 08) needs for tokens i and j the product of i's query with the vector of their *distance* i − j.
+# One product gives them for all distances: row i, a column a distance. Then each pair picks its column.
 #
 # The pick is a `gather`: it reads an index for every number. But look at what it picks, for three tokens; columns are
-# distances from −2 to 2:
+# distances from 2, on the left, down to −2:
 #
 #     row 0:  .  .  a  b  c
 #     row 1:  .  d  e  f  .
@@ -251,12 +251,24 @@ check("14.5", my_online_softmax)
 
 # %% [markdown]
 # This is the heart of *FlashAttention* (Dao et al. 2022, arXiv 2205.14135): no T × T matrix is ever written. The course's GPU
-# kernel for disentangled attention does it with both position terms read inside the loop, forward and backward:
+# kernel for disentangled attention, in Triton, does it with both position terms read inside the loop. This is the loop: `own`
+# are the 64 or 128 queries of one program, `met` the keys of the chunk that has arrived.
 
 # %%
-from course_lib.kernels import disentangled_triton
+show_lines("course_lib.kernels.disentangled_triton", "for begin in range(start", "top = higher")
 
-print("\n\n".join(disentangled_triton.__doc__.split("\n\n")[:3]))
+# %% [markdown]
+# Look for your own lines in it:
+#
+# | you kept | the kernel keeps | for |
+# |---|---|---|
+# | the largest score so far | `top`, one a query | weights that never overflow |
+# | the sum of exponentials | `total`, one a query | the division at the end |
+# | the weighted sum of values | `sums`, D numbers a query | the output |
+# | the factor when the largest grows | `shrink` | what was added up too large |
+#
+# What it has and you have not: powers of two in place of e, as the hardware takes these; and *zones*. Far from a query all
+# distances share a bucket, so there a tile's position scores are one number a query and one a key.
 
 # %% [markdown]
 # On a CPU the same idea is inside PyTorch's fused attention, `F.scaled_dot_product_attention`. It does not always win.
@@ -405,8 +417,11 @@ speed_chart(stored)
 
 # %% [markdown]
 # *Dots are medians, bars the middle half of the rounds. Choose a table above the figure.*
+#
+# Each goal below was set for one machine, before. So each is read together with the machine that was measured:
 
 # %%
+print(f"{where_measured(stored['machine'])}\n")
 for title, remark in stored["remarks"].items():
     told = [line for line in remark.splitlines() if any(w in line for w in ("goal", "its best", "in chunks /"))]
     print("\n    ".join([title, *told]) + "\n" if told else "", end="")
@@ -430,6 +445,7 @@ for title, remark in stored["remarks"].items():
 
 # %%
 import os
+import sys
 
 from torch.profiler import ProfilerActivity, profile
 
@@ -450,11 +466,33 @@ products = sum(times.get(f"aten::{name}", 0) for name in ("mm", "addmm", "bmm"))
 print(f"{'all matrix products':44}{products / sum(times.values()):6.1%}")
 
 # %% [markdown]
-# Where a processor multiplies bfloat16 in hardware, the products take the smaller part; while they run they are not far
-# from the roof. The rest is memory-bound: copies between number formats, GELU, LayerNorm, the softmax over the
-# vocabulary, each with its backward pass. (How much each takes depends on where memory comes from: a block asked anew from
-# the system costs more than one used again. Run the cell twice.) No better product helps there. To move less would, and
-# to wait less. The goal set before, 75% of the products' rate for the whole step, was missed by far.
+# On a processor without bfloat16 of its own, matrix products take most of the step: it is compute-bound, and there is little
+# to win. On one that has it they take the smaller part, and the rest is memory-bound: copies between number formats, GELU,
+# LayerNorm, the softmax over the vocabulary, each with its backward pass. No better product helps there. To move less would.
+#
+# One cost hides inside these lines. Each large tensor is a block of memory that is asked from the system and given back
+# after use. A block asked anew is empty: the first touch of each of its pages (4 KB, as a rule) stops the program until the
+# system has laid a page of zeros there. That is a **page fault**. Counted over three steps:
+
+# %%
+if sys.platform == "win32":
+    print("Windows does not count page faults this way.")
+else:
+    import resource
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(3):
+        step()
+    faults = (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 3
+    fresh = faults * resource.getpagesize() / 1e6
+    print(f"{faults:,.0f} page faults a step: {fresh:,.0f} MB of memory laid anew, each time")
+
+# %% [markdown]
+# A step needs the same blocks again and again; an allocator that kept them would spare most of these faults. Where glibc is the
+# allocator, `MALLOC_TRIM_THRESHOLD_` and `MALLOC_MMAP_THRESHOLD_`, set before Python starts, make it keep them. Whoever sets
+# them for one contender of a speed table must set them for all.
+#
+# The goal set before, 75% of the products' rate for the whole step, was missed by far on the machine named above.
 #
 # ### On a GPU
 

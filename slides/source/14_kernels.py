@@ -14,6 +14,7 @@ from drawing import arrow, body_of, code, for_a_hall, grid, rect, svg, table, wo
 
 from course_lib import albert, bert, published
 from course_lib.bench.early_exit import under_way
+from course_lib.bench.measuring import where_measured
 from course_lib.bench.roofline import Placed
 from course_lib.bench.summary import COMPARED, SpeedRow
 from course_lib.config import encoder_flops
@@ -55,7 +56,7 @@ from course_lib.lectures.lecture_14.numbers import (
 )
 from course_lib.lectures.lecture_14.views import roofline_chart, traffic_chart
 from course_lib.lectures.lecture_14.views.roofline import times
-from course_lib.lectures.lecture_14.views.speeds import speed_drawing, speeds, where_measured
+from course_lib.lectures.lecture_14.views.speeds import speed_drawing, speeds
 from course_lib.lectures.lecture_14.views.traffic_bars import amount
 from course_lib.teaching.results import read_result
 from course_lib.teaching.style import BLUE, INK, SKY
@@ -239,9 +240,9 @@ def shifted() -> str:
     T, width = len(view), 2 * len(view) - 1
     picked = set(view.flatten().tolist())
     left, right, top = 120, 800, 62
-    parts = [words(left + 2.5 * step, 18, "by distance j − i", 20, "middle", BOLD),
+    parts = [words(left + 2.5 * step, 18, "by distance i − j", 20, "middle", BOLD),
              words(right + 1.5 * step, 18, "by token j", 20, "middle", BOLD)]  # fmt: skip
-    parts += [words(left + step * (c + 0.5), 50, str(c - T + 1).replace("-", "−"), 19)
+    parts += [words(left + step * (c + 0.5), 50, str(T - 1 - c).replace("-", "−"), 19)
               for c in range(width)]  # fmt: skip
     parts += [words(right + step * (j + 0.5), 50, str(j), 19) for j in range(T)]
     parts += [words(x - 14, top + 32 + step * i, f"row {i}", 19, "end")
@@ -488,7 +489,8 @@ def gpu_figures() -> str:
     except FileNotFoundError:
         return "<p><strong>No GPU figures are stored with this course yet.</strong></p>"
     dots = _ratio_dots(found, ["Disentangled attention on a GPU"])
-    return f'{dots}<p style="font-size:19px;margin:0">{escape(where_measured(found))}</p>'
+    where = escape(where_measured(found["machine"]))
+    return f'{dots}<p style="font-size:19px;margin:0">{where}</p>'
 
 
 # ---------------------------------------------------------------- 17: whose speed?

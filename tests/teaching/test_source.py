@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
 import re
+import sys
 import textwrap
 from html import unescape
 from pathlib import Path
@@ -89,3 +91,34 @@ def test_show_of_what_has_no_source_says_so() -> None:
         source.show(len)
     with pytest.raises(TypeError, match="expected functions"):
         source.show()
+
+
+def test_lines_of_a_module_are_shown_without_importing_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton is not everywhere, and page 14 shows a loop of its kernel."""
+    name = "course_lib.kernels.disentangled_triton"
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "triton", None)
+    shown = source.show_lines(name, "for begin in range(start", "top = higher")
+    lines = repr(shown).splitlines()
+    assert lines[0].startswith("for begin in") and lines[-1].endswith("top = higher")
+    assert set(lines) <= {line.removeprefix("        ") for line in _text_of(name)}
+    assert "course_lib/kernels/disentangled_triton.py, lines" in shown.html
+    assert name not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("course_lib.nothing", "a", "b"), "a module with a file"),
+        (("course_lib.config", "class BertConfig", "import"), "in this order"),
+    ],
+)
+def test_lines_that_are_not_there_are_named(given: tuple[str, str, str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        source.show_lines(*given)
+
+
+def _text_of(name: str) -> list[str]:
+    found = importlib.util.find_spec(name)
+    assert found is not None and found.origin is not None
+    return Path(found.origin).read_text(encoding="utf-8").splitlines()

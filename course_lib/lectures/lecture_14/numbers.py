@@ -15,7 +15,7 @@ from torch import Tensor
 from course_lib import bert
 from course_lib.bench.early_exit import flop_ratio
 from course_lib.bench.masked_loss import masked_only_limit
-from course_lib.bench.measuring import peak_bytes
+from course_lib.bench.measuring import peak_bytes, where_measured
 from course_lib.bench.roofline import Case, cases
 from course_lib.bench.summary import COMPARED, SpeedRow, in_todays_words, speed_rows
 from course_lib.bench.traffic import Traffic, by_kind, total, traffic
@@ -28,7 +28,7 @@ from course_lib.teaching.results import read_result
 
 from .exercises.online import online_softmax
 from .views.roofline import ridge, times
-from .views.speeds import speeds, where_measured
+from .views.speeds import speeds
 from .views.traffic_bars import amount
 
 Twins = dict[str, dict[str, Traffic]]  # twin -> kind of operation -> what it does and moves
@@ -45,7 +45,7 @@ def stored_run() -> dict[str, Any]:
 
 
 def measured_on() -> str:
-    return f"Measured on {where_measured(stored_run())}."
+    return f"Measured on {where_measured(stored_run()['machine'])}."
 
 
 def stored_roof() -> dict[str, float]:

@@ -36,7 +36,7 @@ def test_the_loss_of_everything_is_the_references():
 
 
 def test_the_skew_is_the_librarys_order_turned():
-    """The library's tables by distance run from T − 1 down for queries: t − r, as here j − i."""
+    """The library's tables for queries run from distance T − 1 down, as here."""
     x = torch.randn(5, 9)
     assert torch.equal(skew.skew(x), _skew(x[None], 5)[0])
 

@@ -12,7 +12,8 @@ from course_lib.teaching.exercises.outputs import Numbers, Wrong
 
 
 def skew(by_distance: Tensor) -> Tensor:
-    """(T, 2T − 1) by distance j − i -> the view (T, T) by token j: a row on, a column back."""
+    """(T, 2T − 1), distances i − j falling -> the view (T, T) by token j: a row on, a column
+    back."""
     T = len(by_distance)
     first = by_distance.storage_offset() + T - 1  # row 0 begins at distance 0
     return by_distance.as_strided((T, T), (2 * T - 2, 1), first)
@@ -73,24 +74,26 @@ SKEW = Exercise(
     ),
     mistakes=(
         Edit("by_distance.as_strided(", "by_distance.flip(1).as_strided(",
-             "Your entry (i, j) is that of distance i − j. The columns are distances j − i."),
+             "Your entry (i, j) is that of distance j − i. The columns are distances i − j, from "
+             "the largest down."),
         Edit("(2 * T - 2, 1), first)", "(2 * T - 2, 1), first).T",
              "Rows and columns are exchanged: entry (i, j) comes from row i of the table."),
         Edit("2 * T - 2, 1", "2 * T - 1, 1",
              "A step of 2T − 1 leads to the same column one row on: every row then begins at its "
-             "own last T columns. From row to row, j − i loses one: the step is one less."),
+             "own last T columns. From row to row, i − j grows by one, and its column is one "
+             "further left: the step is one less."),
         Edit("(2 * T - 2, 1), first)", "(2 * T - 1, 1), first - T + 1)",
-             "These are the first T columns of every row. Entry (i, j) is column j − i + T − 1."),
+             "These are the first T columns of every row. Entry (i, j) is column T − 1 − (i − j)."),
         Edit("(2 * T - 2, 1), first)", "(2 * T, 1), first - T + 1)", "Your row i begins at column "
-             "i. It begins at distance −i, which is column T − 1 − i: one back for each token on."),
+             "i. It begins at distance i, which is column T − 1 − i: one back for each token on."),
         Edit("+ T - 1  #", "#",
              "You begin at the first number. Distance 0, where row 0 begins, is column T − 1."),
         Edit("+ T - 1  #", "+ T  #", "Every entry is one column too late: distance 0 is column T − "
-             "1, as −(T − 1) is column 0."),
+             "1, as T − 1 is column 0."),
         Edit("+ T - 1  #", "+ T - 2  #", "Every entry is one column too early: distance 0 is "
-             "column T − 1, as −(T − 1) is column 0."),
-        Edit("2 * T - 2, 1", "2 * T - 3, 1", "From row to row you go back by two columns. j − i "
-             "loses one: the step from row to row is 2T − 2."),
+             "column T − 1, as T − 1 is column 0."),
+        Edit("2 * T - 2, 1", "2 * T - 3, 1", "From row to row you go back by two columns. i − j "
+             "grows by one: the step from row to row is 2T − 2."),
         Edit("2 * T - 2, 1", "T, 1",
              "Your step from row to row is T, as if the table had T columns. It has 2T − 1."),
         Edit("2 * T - 2, 1", "T - 1, 1",

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from course_lib.bench.measuring import where_measured
 from course_lib.bench.summary import in_todays_words
 from course_lib.teaching.chart_parts import log_ticks
 from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
@@ -121,17 +122,9 @@ def _said(found: Mapping[str, Any], table: str, rows: Sequence[Speed]) -> list[s
         f"Fastest: {best.name}, {times(best.ratio)} the first row. Dots are medians of {rounds} "
         "rounds, bars their middle half; the axis is logarithmic; ratios are to the first row, "
         "hollow.",
-        f"Measured on {where_measured(found)}.",
+        f"Measured on {where_measured(found['machine'])}.",
         *filter(None, [_remark(found, table)]),
     ]
-
-
-def where_measured(found: Mapping[str, Any]) -> str:
-    """The machine of a run, its versions and the date."""
-    on = found["machine"]
-    parts = [str(on["processor"]), f"{on['threads']} threads"]
-    parts += [str(on["gpu"])] if on.get("gpu") else []
-    return f"{', '.join(parts)}, torch {on['torch']}, {on['date']}"
 
 
 def _remark(found: Mapping[str, Any], table: str) -> str:

@@ -16,6 +16,7 @@ _HOME = {
     "Live": "page",
     "caption": "page",
     "check_machine": "machine",
+    "replication_table": "replication",
     "colour": "style",
     "plot_loss": "figures",
     "accuracy_chart": "figures",

@@ -30,6 +30,22 @@ SIGNS = {  # a sign and a colour, as colour alone says nothing to some
 }  # fmt: skip
 
 
+Outcome = Literal[
+    "reproduced in miniature", "reproduced under a condition", "contradicted", "not testable here"
+]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A claim that a paper is known for, and what became of it at the size of this course.
+
+    because: the condition, the causes that were tested, or why it cannot be tested here."""
+
+    paper: str
+    outcome: Outcome
+    because: str = ""
+
+
 class NotHere(Exception):
     """What a claim needs to be settled (weights, a result file) is not on this machine."""
 
@@ -63,8 +79,15 @@ class Claim:
     settle: Callable[[], Settled] | None = None
     accepts: Callable[[Any], bool] | None = None
     rejected: Any = None
+    headline: Headline | None = None
 
     def __post_init__(self) -> None:
+        run_here = self.how in ("measured", "regression check")
+        if self.headline is not None and run_here == (self.headline.outcome == "not testable here"):
+            raise ValueError(
+                f"claim {self.id} is {self.how} and its headline {self.headline.outcome}; expected "
+                "'not testable here' for what was not run here, and for nothing else."
+            )
         complete = self.settle is not None and self.accepts is not None
         if (self.how == "cited") == complete or (complete and self.rejected is None):
             raise ValueError(
@@ -93,7 +116,15 @@ def entries(lecture: str, checks: Mapping[str, Check]) -> tuple[Claim, ...]:
             f"{', '.join(told)}."
         )
     settled_here = {id: check._asdict() for id, check in checks.items()}
-    return tuple(Claim(id=id, **text, **settled_here.get(id, {})) for id, text in told.items())
+    return tuple(
+        Claim(id=id, **_with_headline(text), **settled_here.get(id, {}))
+        for id, text in told.items()
+    )
+
+
+def _with_headline(text: Mapping[str, Any]) -> dict[str, Any]:
+    headline = text.get("headline")
+    return {**text, "headline": Headline(**headline)} if headline else dict(text)
 
 
 class Row(NamedTuple):
@@ -159,11 +190,11 @@ def _card(row: Row) -> str:
 def _row(entry: Claim) -> Row:
     return Row(
         entry.verdict, entry.they_say, entry.who, entry.it_is, entry.how,
-        _outcome(entry), entry.settled_by,
+        outcome_of(entry), entry.settled_by,
     )  # fmt: skip
 
 
-def _outcome(entry: Claim) -> str:
+def outcome_of(entry: Claim) -> str:
     """What came out, in words; a surprising outcome says so instead of hiding."""
     if entry.settle is None or entry.accepts is None:
         return "nothing was run for it here"

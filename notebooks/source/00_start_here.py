@@ -152,6 +152,20 @@ from course_lib import claims_table
 claims_table("02", only=["E70", "E71", "E72", "E101", "E102", "E103"])
 
 # %% [markdown]
+# ### Papers, in miniature
+#
+# The papers behind the lectures make a few claims for which they are known. What became of each at this course's size, with
+# small models in an invented world or on short English texts:
+
+# %%
+from course_lib.teaching import replication_table
+
+replication_table()
+
+# %% [markdown]
+# *A sign, a colour and words for each outcome; the evidence unfolds. "Contradicted" means: not seen here, under the conditions
+# named. It does not mean that the paper is wrong at its own size.*
+#
 # Of the forty questions in those lectures, two are answered in lecture 02 (the two tasks combined, and what BERT
 # cannot do), six in lecture 03 (where an answer starts and ends, what follows from what, how sure a model may be), five
 # in lecture 04 (what RoBERTa's training teaches), eight in lecture 05 (sharing, its limits, and sentence order), five in

@@ -1,0 +1,133 @@
+"""What became of each paper's headline claims at the size of this course: one table of all lectures.
+
+`python -m course_lib.teaching.replication` gathers the claims that a room marks with a headline,
+settles them and writes data/results/replication.json; page 00 shows it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from html import escape
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from course_lib.files import data_root, read_result, write_atomic, write_manifest
+
+from .claims import claims, outcome_of
+from .page import card, inline
+from .rooms import lectures_with
+
+NAME = "replication"
+SIGNS = {  # a sign and a colour, as colour alone says nothing to some
+    "reproduced in miniature": ("✓", "#006b4f"),
+    "reproduced under a condition": ("◐", "#00558a"),
+    "contradicted": ("✗", "#a03c00"),
+    "not testable here": ("–", "#555555"),
+}
+
+
+class Replicated(NamedTuple):
+    """A headline claim: of which paper, where it is treated, what became of it and why."""
+
+    paper: str
+    lecture: str
+    id: str
+    they_say: str
+    who: str
+    outcome: str
+    because: str
+    found: str
+
+
+def gathered(found: bool = True) -> list[Replicated]:
+    """The headlines of all rooms, paper by paper in the order of the lectures.
+
+    found: settle those that were run here, and say what came out (some seconds)."""
+    rows = [
+        Replicated(
+            entry.headline.paper, lecture, entry.id, entry.they_say, entry.who,
+            entry.headline.outcome, entry.headline.because,
+            outcome_of(entry) if found and entry.settle else "",
+        )
+        for lecture in lectures_with("claims")
+        for entry in claims(lecture)
+        if entry.headline is not None
+    ]  # fmt: skip
+    papers = list(dict.fromkeys(row.paper for row in rows))
+    return sorted(rows, key=lambda row: papers.index(row.paper))
+
+
+@dataclass(frozen=True, repr=False)
+class ReplicationTable:
+    """Paper by paper: sign and outcome of each headline claim, what was found on a click."""
+
+    rows: tuple[Replicated, ...]
+
+    @property
+    def counted(self) -> str:
+        return _counted(self.rows)
+
+    def __repr__(self) -> str:
+        blocks = [self.counted]
+        for paper, rows in self._by_paper():
+            lines = (f"  {SIGNS[row.outcome][0]} {row.outcome}: {row.they_say}" for row in rows)
+            blocks.append("\n".join([paper, *lines]))
+        return "\n\n".join(blocks)
+
+    def _repr_html_(self) -> str:
+        papers = "".join(
+            f'<div style="margin:10px 0 4px"><b>{escape(paper)}</b></div>'
+            + "".join(map(_row, rows))
+            for paper, rows in self._by_paper()
+        )
+        counted = f'<p style="margin:0 0 6px"><b>{escape(self.counted)}</b></p>'
+        return card(counted + papers, "course-replication", width=820)
+
+    def _by_paper(self) -> Iterator[tuple[str, list[Replicated]]]:
+        for paper, rows in groupby(self.rows, key=lambda row: row.paper):
+            yield paper, list(rows)
+
+
+def replication_table() -> ReplicationTable:
+    """The table that is stored in data/results."""
+    return ReplicationTable(tuple(Replicated(**row) for row in read_result(NAME)["rows"]))
+
+
+def build() -> dict[str, Any]:
+    """What data/results/replication.json holds."""
+    return {"date": date.today().isoformat(), "rows": [row._asdict() for row in gathered()]}
+
+
+def _counted(rows: Sequence[Replicated]) -> str:
+    found = Counter(row.outcome for row in rows)
+    return " · ".join(f"{SIGNS[o][0]} {found[o]} {o}" for o in SIGNS if found[o])
+
+
+def _row(row: Replicated) -> str:
+    sign, colour = SIGNS[row.outcome]
+    frame = f"border-left:4px solid {colour};padding:3px 10px;margin:0 0 5px;background:#fafafa"
+    because = f"<div>{inline(row.because)}</div>" if row.because else ""
+    told = {"where": f"lecture {row.lecture}", "said in": row.who, "found": row.found}
+    more = "".join(
+        f"<div><b>{name}</b> {inline(text)}</div>" for name, text in told.items() if text
+    )
+    return (
+        f'<div style="{frame}"><b style="color:{colour}">{sign} {row.outcome}</b> '
+        f"“{inline(row.they_say)}”{because}"
+        f'<details style="font-size:13px"><summary>the evidence</summary>{more}</details></div>'
+    )
+
+
+def main() -> None:
+    found = build()
+    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    write_atomic(data_root() / "results" / f"{NAME}.json", text)
+    write_manifest(data_root())
+    print(repr(ReplicationTable(tuple(Replicated(**row) for row in found["rows"]))))
+
+
+if __name__ == "__main__":
+    main()

@@ -31,7 +31,11 @@ SIGNS = {  # a sign and a colour, as colour alone says nothing to some
 
 
 Outcome = Literal[
-    "reproduced in miniature", "reproduced under a condition", "contradicted", "not testable here"
+    "reproduced in miniature",
+    "reproduced under a condition",
+    "contradicted",
+    "not settled here",
+    "not testable here",
 ]
 
 
@@ -39,7 +43,8 @@ Outcome = Literal[
 class Headline:
     """A claim that a paper is known for, and what became of it at the size of this course.
 
-    because: the condition, the causes that were tested, or why it cannot be tested here."""
+    because: the condition, the causes that were tested, why runs did not settle it, or why there
+    are none."""
 
     paper: str
     outcome: Outcome

@@ -1,4 +1,4 @@
-"""What became of each paper's headline claims at the size of this course: one table of all lectures.
+"""What became of each paper's headline claims at this course's size: one table of all lectures.
 
 `python -m course_lib.teaching.replication` gathers the claims that a room marks with a headline,
 settles them and writes data/results/replication.json; page 00 shows it."""
@@ -25,6 +25,7 @@ SIGNS = {  # a sign and a colour, as colour alone says nothing to some
     "reproduced in miniature": ("✓", "#006b4f"),
     "reproduced under a condition": ("◐", "#00558a"),
     "contradicted": ("✗", "#a03c00"),
+    "not settled here": ("?", "#555555"),
     "not testable here": ("–", "#555555"),
 }
 

@@ -163,8 +163,9 @@ from course_lib.teaching import replication_table
 replication_table()
 
 # %% [markdown]
-# *A sign, a colour and words for each outcome; the evidence unfolds. "Contradicted" means: not seen here, under the conditions
-# named. It does not mean that the paper is wrong at its own size.*
+# *A sign, a colour and words for each outcome; the evidence unfolds. "Contradicted" means: the opposite was seen here,
+# and the causes named were tested. It does not mean that the paper is wrong at its own size. "Not settled": runs were made, and
+# do not decide.*
 #
 # Of the forty questions in those lectures, two are answered in lecture 02 (the two tasks combined, and what BERT
 # cannot do), six in lecture 03 (where an answer starts and ends, what follows from what, how sure a model may be), five

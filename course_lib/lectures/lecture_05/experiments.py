@@ -1,8 +1,8 @@
 """Lecture 05's experiments: which task on two segments, and what may be shared.
 
 `05_sentence_tasks`: the same small ALBERT trained with MLM alone, with NSP, with SOP; each
-tested on the pairs of both tasks. `05_sharing`: width of the embeddings against what is
-shared, at equal steps."""
+tested on the pairs of both tasks. `05_past_plateau`: the same for four times the steps, with
+curves. `05_sharing`: width of the embeddings against what is shared, at equal steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from course_lib.teaching.results import REPLAYED, compared_runs, kept
 from course_lib.teaching.results import outcome as outcome  # where page 05 imports it from
 from course_lib.text.world import MicroWorld
 from course_lib.train.baselines import bag_of_words_accuracy
-from course_lib.train.loop import Callback, History, Objective, fit
+from course_lib.train.loop import Callback, History, Objective, Report, fit
 from course_lib.train.metrics import evaluate
 
 
@@ -55,6 +55,9 @@ TASKS: dict[str, Objective] = {
 }
 LIVE = AlbertRecipe(steps=1_000, num_layers=2)
 TASK_SEEDS = range(5)
+LONG = replace(LIVE, steps=4_000)  # past the plateau, on which LIVE's slower tasks still are
+LONG_SEEDS = range(3)
+EVERY = 500  # steps between two looks of a long run
 # MLM alone: a task on pairs, learned beside it, slows it down.
 GRID = AlbertRecipe(steps=1_000, num_layers=2, task="none")
 WIDTHS = (32, 128)
@@ -143,6 +146,29 @@ def one_run(recipe: AlbertRecipe, material: PairMaterial, seed: int) -> dict[str
     settings = {"seed": seed, **asdict(recipe)}
     name = f"05-{recipe.task}-{recipe.num_layers}-{recipe.embedding_size}-{recipe.sharing}-{seed}"
     return kept(name, settings, material.world, run)
+
+
+def long_run(recipe: AlbertRecipe, material: PairMaterial, seed: int) -> dict[str, Any]:
+    """As `one_run`, with a curve: the same measures every EVERY steps."""
+
+    def run() -> dict[str, Any]:
+        curve: list[dict[str, float]] = []
+
+        def look(report: Report) -> None:
+            if report.step % EVERY == 0:
+                report.model.eval()
+                found = measure(report.model, material)  # type: ignore[arg-type]
+                curve.append({"step": report.step, **found})
+                report.model.train()
+
+        model, history = train_albert(
+            recipe, material, seed=seed, callbacks=[look], precision="float32"
+        )
+        about = {"seed": seed, "parameters": count_parameters(model), "curve": curve}
+        return {**about, **measure(model, material), "seconds": round(history.seconds, 1)}
+
+    return kept(f"05-long-{recipe.task}-{seed}", {"seed": seed, **asdict(recipe)},
+                material.world, run)  # fmt: skip
 
 
 def replay(recipe: AlbertRecipe, material: PairMaterial) -> list[float]:

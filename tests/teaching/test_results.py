@@ -32,6 +32,7 @@ from course_lib.train.metrics import evaluate, evaluation_mask
 
 SMALL = replace(LIVE, steps=6, stories=400, heldout=60, batch_size=16)
 TASK_RECIPES, GRID_RECIPES = lecture_05.task_recipes(), lecture_05.grid_recipes()
+LONG_RECIPES = lecture_05.long_recipes()
 MADE = {  # the recipes of each result, and their seeds
     "02_pretraining": (
         {name: recipe for name, (recipe, _) in RUNS.items()},
@@ -39,9 +40,10 @@ MADE = {  # the recipes of each result, and their seeds
     ),
     "04_masking_schemes": (lecture_04.RECIPES, lecture_04.SEEDS),
     "05_sentence_tasks": (TASK_RECIPES, dict.fromkeys(TASK_RECIPES, lecture_05.TASK_SEEDS)),
+    "05_past_plateau": (LONG_RECIPES, dict.fromkeys(LONG_RECIPES, lecture_05.LONG_SEEDS)),
     "05_sharing": (GRID_RECIPES, dict.fromkeys(GRID_RECIPES, lecture_05.GRID_SEEDS)),
 }
-PRETRAINING, MASKING, TASKS, SHARING = map(read_result, MADE)
+PRETRAINING, MASKING, TASKS, LONG, SHARING = map(read_result, MADE)
 world = cache(MicroWorld.load)
 
 
@@ -100,6 +102,7 @@ def test_the_result_was_made_by_these_recipes_in_this_world(name):
         (PRETRAINING, lambda: replay(LIVE, material())),
         (MASKING, lambda: lecture_04.replay(masking_material())),
         (TASKS, lambda: lecture_05.replay(last_of(TASK_RECIPES), pairs())),
+        (LONG, lambda: lecture_05.replay(last_of(LONG_RECIPES), pairs())),
         (SHARING, lambda: lecture_05.replay(last_of(GRID_RECIPES), pairs())),
     ],
     ids=list(MADE),

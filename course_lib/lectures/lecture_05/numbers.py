@@ -21,7 +21,7 @@ from course_lib.teaching.results import outcome, stored
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.train.metrics import evaluation_mask
 
-from .experiments import GRID, GRID_SEEDS, LIVE, TASK_SEEDS, WIDTHS
+from .experiments import GRID, GRID_SEEDS, LIVE, LONG, LONG_SEEDS, TASK_SEEDS, WIDTHS
 
 TOKENS = 128  # of the text whose FLOPs are counted
 
@@ -91,6 +91,18 @@ def the_world() -> MicroWorld:
 
 def sentence_tasks() -> dict[str, Any]:
     return stored("05_sentence_tasks")
+
+
+def past_plateau() -> dict[str, Any]:
+    return stored("05_past_plateau")
+
+
+def past_curves(tested: str) -> dict[str, list[list[tuple[float, float]]]]:
+    """What was trained -> runs of (step, accuracy on the pairs of `tested`), past the plateau."""
+    return {
+        f"trained on {task}": [[(p["step"], p[tested]) for p in run["curve"]] for run in runs]
+        for task, runs in past_plateau()["runs"].items()
+    }
 
 
 def sharing_grid() -> dict[str, Any]:
@@ -293,6 +305,10 @@ def _percent(task: str, tested: str) -> str:
     return percent(outcome(sentence_tasks(), tested)[task])
 
 
+def _past(task: str, tested: str) -> str:
+    return percent(outcome(past_plateau(), tested)[task])
+
+
 def _paper_pairs(task: str, tested: str) -> float:
     row = printed("albert")["sentence_loss"]["intrinsic"][task]
     return float(row[("masked tokens", "NSP", "SOP").index(tested)])
@@ -378,6 +394,14 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "large_fewer": lambda: round(parameters(bert, "large") / albert_weights("large")),
     "lost_all_128": lambda: f"{points_lost('128')['all']:.1f}",
     "lost_all_768": lambda: f"{points_lost('768')['all']:.1f}",
+    "past_masked_nsp": lambda: _past("NSP", "masked_accuracy"),
+    "past_masked_sop": lambda: _past("SOP", "masked_accuracy"),
+    "past_nsp_on_nsp": lambda: _past("NSP", "NSP"),
+    "past_nsp_on_sop": lambda: _past("NSP", "SOP"),
+    "past_seeds": lambda: len(LONG_SEEDS),
+    "past_sop_on_nsp": lambda: _past("SOP", "NSP"),
+    "past_sop_on_sop": lambda: _past("SOP", "SOP"),
+    "past_steps": lambda: LONG.steps,
     "projection": lambda: factors()[2],
     "narrow_embedding": lambda: factors()[1],
     "narrow_250k": lambda: millions(250_000 * base().embedding_size + factors()[2]),
@@ -426,11 +450,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "gain_race": lambda: _ensemble_gain("RACE test"),
     "gain_squad": lambda: _ensemble_gain("SQuAD 2.0 test"),
     "later_masked": lambda: f"{_longer('live', 'masked_accuracy'):.0%}",
-    "later_nsp": lambda: f"{_longer('live', 'pair_accuracy'):.0%}",
-    "later_nsp_before": lambda: f"{_longer('live', 'pair_accuracy', LIVE.steps):.0%}",
     "later_steps": lambda: stored("02_pretraining")["recipes"]["live"]["steps"],
     "long_masked": lambda: f"{_longer('long', 'masked_accuracy'):.0%}",
-    "long_nsp": lambda: f"{_longer('long', 'pair_accuracy'):.0%}",
     "long_steps": lambda: stored("02_pretraining")["recipes"]["long"]["steps"],
     "narrow_mean": lambda: f"{_grid_mean(WIDTHS[0]):.0%}",
     "wide_mean": lambda: f"{_grid_mean(WIDTHS[1]):.0%}",

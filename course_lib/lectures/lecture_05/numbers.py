@@ -215,10 +215,9 @@ def _grid_mean(width: int) -> float:
     return mean(grid_accuracy(width, sharing) for sharing in SHARING)
 
 
-def _longer(run: str, measure: str, upto: int | None = None) -> float:
-    """What lecture 02's runs have reached at their end, or at their last look before a step."""
-    curves = longer_curves(run, measure)
-    return mean([y for step, y in runs if upto is None or step <= upto][-1] for runs in curves)
+def _longer(run: str, measure: str) -> float:
+    """What lecture 02's runs have reached at their end."""
+    return mean(curve[-1][1] for curve in longer_curves(run, measure))
 
 
 @lru_cache(maxsize=2)

@@ -81,7 +81,7 @@ for epochs in (1, 2, 10, 13, 40):
 # ### Where does counting begin?
 #
 # A model knows a token's position from the position embeddings, a matrix with a row for each. BERT counts 0, 1, 2, …
-# RoBERTa counts real tokens from one *after* the id of padding, which is 1, and gives padding its own row.
+# RoBERTa begins at the id of padding plus one. That id is 1, so the first token has position 2; padding itself has position 1.
 
 # %% tags=["nbval-check-output"]
 from course_lib.family.roberta import count_after_padding
@@ -144,6 +144,9 @@ check("04.3", my_positions)
 #
 # ### RoBERTa's model is BERT's
 #
+# BERT had a second task, next-sentence prediction (NSP): does the second text follow the first, or does it come from another
+# document? RoBERTa leaves it out; section *Full sequences* below says why.
+#
 # What changed is the training. In the model three small things differ: one segment type instead of two, no pooler
 # (the small layer above `[CLS]`, which NSP trained), and positions that are counted from behind the padding's number.
 #
@@ -176,8 +179,8 @@ show(pretraining_batches)
 # %% [markdown]
 # ## Is it right?
 #
-# Ours and the one of the transformers library, the same weights, one batch with padding: outputs and the gradients of a
-# mean loss.
+# We compare our model with that of the transformers library: the same weights, one batch with padding, outputs and the gradients
+# of a mean loss.
 
 # %%
 small = {
@@ -245,8 +248,8 @@ print({scheme: f"{shares[-1]:.1%}" for scheme, shares in counted.items()})
 coverage_chart(0.15, epochs, 10, simulated=counted)
 
 # %% [markdown]
-# *Static masking stays at {{number:ever_static}}; ten copies stop at {{number:ever_ten_copies}} after ten epochs; dynamic
-# masking approaches 100%.*
+# *The lines: static masking stays at {{number:ever_static}}; ten copies stop at {{number:ever_ten_copies}} after ten epochs;
+# dynamic masking approaches 100%. The marks, counted, lie a little higher.*
 
 # %% [markdown]
 # The counted marks lie a little off the lines: in a sequence of 53 tokens round(0.15 · 53) = 8 are selected, and
@@ -295,7 +298,7 @@ for scheme, end in live.items():
 #
 # ### Five seeds
 #
-# The same, from five random initialisations and with other masks (a result file, made by
+# The same from five random initialisations, each seed with masks of its own (a result file, made by
 # `python -m course_lib.teaching.results 04`).
 
 # %%
@@ -311,7 +314,7 @@ curves = {
 curves_chart(curves, x_title="step", y_title="loss on new stories, nats", title=f"{few}, forty epochs, five seeds")
 
 # %% [markdown]
-# *With static masking the loss on new stories climbs (its training loss, not shown, falls to nearly nothing
+# *A line is the mean of five seeds, its band their range. With static masking the loss on new stories climbs (its training loss, not shown, falls to nearly nothing
 # meanwhile); with ten copies and dynamic masking it keeps falling.*
 
 # %%
@@ -436,13 +439,13 @@ bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_
 #
 # | format | SQuAD 1.1 / 2.0, F1 | MNLI-m | SST-2 | RACE |
 # |---|---|---|---|---|
-# | segment-pair, NSP | 90.4 / 78.7 | 84.0 | 92.9 | 64.2 |
+# | segment-pair, NSP | 90.4 / 78.7 | 84.0 | **92.9** | 64.2 |
 # | sentence-pair, NSP | 88.7 / 76.2 | 82.9 | 92.1 | 63.0 |
-# | full-sentences | 90.4 / 79.1 | 84.7 | 92.5 | 64.8 |
-# | doc-sentences | **90.6 / 79.7** | 84.7 | 92.7 | **65.6** |
+# | full-sentences | 90.4 / 79.1 | **84.7** | 92.5 | 64.8 |
+# | doc-sentences | **90.6 / 79.7** | **84.7** | 92.7 | **65.6** |
 #
 # "NSP hurts" is a careless reading. The two upper rows both have NSP, and the damage is done by *single sentences*: the
-# authors suppose that these give the model no long text to look back on. Dropping NSP matches or slightly improves.
+# authors suppose that these give the model no words that are far apart to learn from. Dropping NSP matches or slightly improves.
 # (On SST-2 it loses 0.2 to 0.4.)
 #
 # Doc-sentences is best or level everywhere else. Full-sentences was taken all the same: sequences that end with
@@ -455,8 +458,8 @@ bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_
 # ## Large batches
 #
 # RoBERTa's batches hold 8,000 sequences, too many for the memory of one GPU. *Gradient accumulation* reads the batch in
-# parts, adds the gradients, and updates once. It is exact if every part's loss is divided by the number of positions
-# selected in the **whole** batch (the sum by hand above).
+# parts, adds the gradients, and updates once. It is exact if the losses of a part are *summed*, and the sum is divided by the
+# number of positions selected in the **whole** batch (as by hand above).
 
 # %%
 from course_lib.objectives.pretraining import split_batch
@@ -466,6 +469,7 @@ from course_lib.lectures.lecture_04.experiments import small_roberta
 def gradient(parts, naive=False):
     model = small_roberta(LIVE, world, seed=0).double().train()
     for part in parts:
+        # split_batch adds "num_labels", the count of the whole batch; naive leaves it out
         targets = {"labels": part.targets["labels"]} if naive else part.targets
         loss = masked_lm_loss(model(**part.inputs), targets)["total"]
         (loss / len(parts) if naive else loss).backward()
@@ -501,11 +505,11 @@ for name, found in (
 # ## Bytes instead of words
 #
 # BERT's WordPiece knows 30,522 pieces; what it cannot spell becomes `[UNK]` and is lost. RoBERTa cuts text into
-# **bytes**, of which there are 256. Then it joins the pair that occurs most often into one piece, again and again,
+# **bytes**, of which there are 256. Then it counts pairs of *neighbours* inside words and joins the most frequent pair into one piece, again and again,
 # 50,000 times. This is *byte-level byte-pair encoding*. (256 bytes, 50,000 merges and 9 other entries make 50,265.)
 #
-# Every text is a row of bytes, so there is no unknown word. We learn such pieces from the documentation on this
-# machine. `Ġ` stands for a space.
+# Every text is a row of bytes, so there is no unknown word. We learn such pieces from the documentation of the Python
+# packages installed here. `Ġ` stands for a space.
 
 # %%
 corpus = documentation_slice(paragraphs=400)
@@ -615,19 +619,19 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | WNLI: whom does the pronoun mean? | – | 91.3 | 65.1 | 89.0 |
 # | **average** | **{{number:bert_dev}}** | **{{number:roberta_dev}}** | **{{number:bert_leaderboard}}** | **{{number:told_roberta}}** |
 #
-# Left half: every task rises, {{number:dev_gain_most}} and {{number:dev_gain_least}}. RoBERTa's scores are medians of
+# Left half: each of the eight tasks rises, {{number:dev_gain_most}} and {{number:dev_gain_least}}. RoBERTa's scores are medians of
 # five runs. The average is ours, as the paper prints none: eight tasks, one number each, without WNLI, which is so small
 # and odd that many leave it out. (BERT-large's SST-2 is 93.2 here and 93.7 in Table 4: the paper prints both.)
 #
 # Right half: the public leaderboard (BERT-large's row as copied in the README of the XLM repository). Its average takes
 # all nine tasks and the mean of a task's two numbers: matched / mismatched for MNLI, F1 / accuracy for QQP and MRPC,
-# Pearson / Spearman for STS-B. Both averages are as printed. RoBERTa's paper prints two numbers for MNLI only, so
+# Pearson / Spearman (two measures of correlation) for STS-B. Both averages are as printed. RoBERTa's paper prints two numbers for MNLI only, so
 # {{number:told_roberta}} cannot be recomputed from its column.
 #
 # In this half better training is mixed with ensembles and with tricks: RTE, STS-B and MRPC start from the MNLI model,
 # QNLI and WNLI are put in another form. So its gain is not the training's alone.
 #
-# RACE, school examinations with four choices, is reported once (Table 7), test set and one model on both sides:
+# RACE, met in Table 2, has its own table for RoBERTa-large (Table 7): test set, one model on both sides.
 #
 # | RACE, test, one model | accuracy |
 # |---|---|
@@ -687,7 +691,7 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Both overshoot after the jump. Fifty steps later the step is a fifth too large with 0.98, two thirds with 0.999.*
+# *1 is the right size of a step. Both overshoot after the jump, to more than twice that with 0.999. Fifty steps later the step is a fifth too large with 0.98, two thirds with 0.999.*
 #
 # This is arithmetic on one made-up gradient. It shows what β₂ does, not how much it was worth to RoBERTa.
 #

@@ -19,7 +19,7 @@
 # - place every kernel on this machine's roofline, measured while you watch;
 # - read a speed table: against whom, at which size, and how far from what is possible.
 #
-# You need the encoder of lecture 02. The kernels come from lectures 02 to 08; each is explained here again. Nothing is
+# You need the encoder of lecture 02. The kernels come from lectures 02 to 08 and 12; each is explained here again. Nothing is
 # downloaded.
 #
 # {{parts}}
@@ -38,15 +38,15 @@ from course_lib.teaching.source import show_lines
 # %% [markdown]
 # ## Predict first
 #
-# A **kernel** here is a piece of arithmetic worth making fast, written as a pure function of tensors. Each file in
-# `course_lib/kernels` holds two: one to read, the *reference*, and a fast *twin* with the same arguments and the same answer.
+# A **kernel** here is a piece of arithmetic worth making fast, written as a pure function of tensors. Most files in
+# `course_lib/kernels` hold two versions: one to read, the *reference*, and a fast *twin* with the same arguments and the same answer.
 #
 # Three guesses. Write them down before you go on.
 #
 # 1. A processor reads a number from memory, and it multiplies and adds. How many multiply-adds can it do in the time that
 #    one number takes to arrive: 1, 10, 100?
 # 2. BERT selects 15% of a text's tokens for prediction. What fraction of the logits over the vocabulary, computed
-#    the plain way, is thrown away unread?
+#    the plain way, is computed for nothing?
 # 3. Half of the tokens of a batch are padding. How much faster can a layer that treats each token by itself get, at most,
 #    when the padding is left out?
 
@@ -69,7 +69,7 @@ for n in (16, 256, 4_096):
 # %% [markdown]
 # FLOPs a byte: the **arithmetic intensity**. A product's grows with n. A sum's is a twelfth, at any size. Softmax, LayerNorm,
 # GELU, dropout, a mask do a few FLOPs a number, so theirs is low as well; that of large products is high. That is the first
-# guess at where time goes; a third cause, latency, comes below.
+# guess at where time goes: too many FLOPs, or too many bytes. A third cause is latency: many small steps, each of which waits.
 #
 # ### This machine
 #
@@ -87,13 +87,15 @@ print(
 )
 
 # %% [markdown]
-# Below the ridge a kernel is **memory-bound**, above it **compute-bound**. A kernel of arithmetic intensity I can reach at
+# The *ridge* is peak / bandwidth: the arithmetic intensity at which both are busy. (Four bytes a number and two FLOPs a
+# multiply-add make twice as many multiply-adds a number, before rounding.) Left of the ridge a kernel is **memory-bound**, right
+# of it **compute-bound**; in bfloat16 the ridge lies further right. A kernel of arithmetic intensity I can reach at
 # most min(peak, I · bandwidth). Drawn with both axes logarithmic this is a roof with a slope: the **roofline** (Williams,
 # Waterman and Patterson 2009).
 #
 # There are three ways to be faster, and each kernel below uses one or two.
 #
-# 1. **Do less**: leave out what nobody reads.
+# 1. **Do less**: leave out what nobody needs.
 # 2. **Move less**: keep a number where it is and use it again, instead of writing it and reading it back.
 # 3. **Wait less** (latency): few large steps in place of many small ones.
 #
@@ -116,7 +118,7 @@ check("14.1", my_bound)
 # ## Puzzle: only the positions selected for prediction
 #
 # **Spec.** The masked-language-model loss. Hidden states (B, T, H), a head that gives V logits for each, labels (B, T) that
-# are −100 at positions not selected for prediction.
+# are −100 at positions not selected for prediction. (B texts of T tokens, H numbers a token, V pieces in the vocabulary.)
 #
 # The reference computes all B·T rows of logits and lets the loss ignore most. What goes through memory, counted while it
 # runs, forward and backward:
@@ -141,7 +143,8 @@ steps = {"reference": step_of(masked_loss_reference), "fast": step_of(masked_los
 traffic_chart({name: by_kind(traffic(step)) for name, step in steps.items()}, title="Masked-language-model loss")
 
 # %% [markdown]
-# *Bytes that operations read and write, by kind. The lower pair of bars is the twin you are about to write.*
+# *Bytes that operations read and write, by kind. The lower pair of bars is the twin you are about to write. It keeps more than
+# 15% of the bytes: some, such as the embedding matrix, are moved either way.*
 
 # %% [markdown]
 # {{exercise:14.2}}
@@ -182,10 +185,11 @@ check("14.3", my_numbers)
 # %%
 from course_lib.kernels import masking
 
-show(masking.random_bits)
+show(masking._mix, masking.random_bits, masking.as_uniform)
 
 # %% [markdown]
-# A hash of the four numbers, in whole-number arithmetic on the whole batch: no state, no loop over rows.
+# A hash in whole-number arithmetic on the whole batch: no state, no loop over rows. `_mix` moves every bit; each number is mixed
+# in before the next one comes. `use` keeps apart the draws that one mask needs: which positions, which replacement.
 #
 # ## Puzzle: look up by shifting
 #
@@ -220,7 +224,7 @@ from course_lib.kernels.positions import position_rows
 torch.manual_seed(0)
 q, k, v = (torch.randn(8, 12, 128, 64) for _ in range(3))
 position_key, position_query = torch.randn(12, 512, 64), torch.randn(12, 512, 64)
-given = q, k, v, position_key, position_query, position_rows(128, 256, 512)
+given = q, k, v, position_key, position_query, position_rows(128, 256, 512)  # of 128 tokens: the furthest distance 256, 512 rows
 twins = {
     "reference": lambda: disentangled.disentangled_attention_reference(*given),
     "fast": lambda: disentangled.disentangled_attention(*given),
@@ -228,8 +232,8 @@ twins = {
 traffic_chart({name: by_kind(traffic(step)) for name, step in twins.items()}, title="Disentangled attention, 8×128")
 
 # %% [markdown]
-# *Bytes by kind of operation. The gathers shrink; as much comes from rows of the position embeddings that no two of 128 tokens
-# can reach, and that are no longer computed.*
+# *Bytes by kind of operation. The gathers nearly vanish. The products save still more: rows of the position embeddings that no
+# two of 128 tokens can reach are no longer computed.*
 
 # %% [markdown]
 # ## Puzzle: a softmax that sees its row in pieces
@@ -251,8 +255,10 @@ check("14.5", my_online_softmax)
 
 # %% [markdown]
 # This is the heart of *FlashAttention* (Dao et al. 2022, arXiv 2205.14135): no T × T matrix is ever written. The course's GPU
-# kernel for disentangled attention, in Triton, does it with both position terms read inside the loop. This is the loop: `own`
-# are the 64 or 128 queries of one program, `met` the keys of the chunk that has arrived.
+# kernel for disentangled attention, in Triton, does it with both position terms read inside the loop. Many copies of the kernel
+# run side by side; a copy is called a *program*. In its loop `own` are the queries it works for, `met` the keys of the chunk that
+# has arrived; `s` are the scores of this tile, `p` its weights; `c2p` and `p2c` hold the position scores by distance, `shown` is the
+# padding mask. Skip `zone` at first.
 
 # %%
 show_lines("course_lib.kernels.disentangled_triton", "for begin in range(start", "top = higher")
@@ -267,8 +273,9 @@ show_lines("course_lib.kernels.disentangled_triton", "for begin in range(start",
 # | the weighted sum of values | `sums`, D numbers a query | the output |
 # | the factor when the largest grows | `shrink` | what was added up too large |
 #
-# What it has and you have not: powers of two in place of e, as the hardware takes these; and *zones*. Far from a query all
-# distances share a bucket, so there a tile's position scores are one number a query and one a key.
+# What it has and yours has not: powers of 2 instead of e, because the hardware computes these directly; and *zones*. Far from a
+# query all distances share a row of the position embeddings (a bucket, lecture 08), so there a tile's position scores are one
+# number a query and one a key.
 
 # %% [markdown]
 # On a CPU the same idea is inside PyTorch's fused attention, `F.scaled_dot_product_attention`. It does not always win.
@@ -323,6 +330,8 @@ print(
 print(as_table(measure(rows, rounds=5, seconds=0.3), "padded"))
 
 # %% [markdown]
+# The linear part alone could gain as much as the limit says. Attention still sees the padded rows here, so the whole gains less.
+#
 # ## Puzzle: early exit, who is done may leave
 #
 # **Spec.** An early-exit model (lecture 12 builds one) has a small classifier after every layer. A sequence whose classifier
@@ -344,6 +353,9 @@ from course_lib.kernels.early_exit import early_exit, early_exit_reference
 show(early_exit_reference, early_exit)
 
 # %% [markdown]
+# `left` holds the numbers of the texts that are still under way; it shrinks together with `x`.
+
+# %% [markdown]
 # ## Two more, to read
 #
 # **The distillation loss** (lecture 06) compares a student's and a teacher's logits over the whole vocabulary. In chunks of
@@ -360,8 +372,12 @@ for name, loss in (("reference", distillation_loss_reference), ("fast", distilla
     print(f"{name:10} at most {held / 1e6:6.1f} MB held at once")
 
 # %% [markdown]
+# One full matrix of logits is 1,024 · 8,192 numbers of four bytes: 33.5 MB. The reference holds several of that size; the fast one
+# holds those of a chunk of positions, and the gradients of both sides' vectors and tables.
+#
 # **The sampling of ELECTRA's generator** (lecture 07) draws a token from a distribution in two steps: which block of the
-# vocabulary, then which token of the block.
+# vocabulary, then which token of the block. So a random number is compared with the sums of blocks, and then with the tokens of
+# one block, not with those of the whole vocabulary.
 #
 # ## Is it right?
 #
@@ -395,7 +411,8 @@ roofline_chart(roof, points)
 # *Across: arithmetic intensity, FLOPs for each byte that must move. Up: FLOPs a second. Hollow: the version to read; filled:
 # its fast twin. Under the slope kernels are memory-bound, under the flat line compute-bound. A twin that does less stands
 # further left, and may be quicker at a smaller fraction of the roof: the number with × is the time. Lines with 0.0 below do no
-# products; theirs is the fraction of memory's rate.*
+# products; theirs is the fraction of memory's rate. Across, inputs and outputs are counted once each, and nothing in between. So a
+# twin that only moves less of what lies in between goes straight up, as the distillation loss does.*
 
 # %%
 print(f"{'':52}{'a byte':>8}{'GFLOP/s':>9}{'of the roof':>12}")
@@ -418,7 +435,8 @@ speed_chart(stored)
 # %% [markdown]
 # *Dots are medians, bars the middle half of the rounds. Choose a table above the figure.*
 #
-# Each goal below was set for one machine, before. So each is read together with the machine that was measured:
+# Each goal was set in advance, for one machine. So read it together with the machine that was measured. (*Linear part*: all of a
+# block but attention. *At BERT's own time*: the factor if ours took no longer than BERT.)
 
 # %%
 print(f"{where_measured(stored['machine'])}\n")
@@ -427,17 +445,18 @@ for title, remark in stored["remarks"].items():
     print("\n    ".join([title, *told]) + "\n" if told else "", end="")
 
 # %% [markdown]
-# Each remark names the goal that was set before, and most the limit, counted in FLOPs. Three patterns.
+# Most remarks name a goal, and a limit counted in FLOPs. Three patterns.
 #
 # - *Doing less wins everywhere.* Logits only at selected positions, no padding, early exit: in float32 close to what the FLOPs
 #   allow, and at or above the goals. (*Tiny* even beats its limit: bytes shrink with the logits, and the limit counts
 #   FLOPs only.) In bfloat16 products take so little time that copying and latency show: with three quarters padding
-#   {{number:padding_worst}} of the limit is reached, and ELECTRA's sampling misses its goal.
-# - *Disentangled attention* cannot be quicker than BERT without it; each remark gives that limit. For one text of 64
+#   {{number:padding_worst}} of the limit is reached; ELECTRA's sampling and the deeper early exit miss their goals.
+# - *Disentangled attention* cannot be quicker than BERT without it; each remark gives that limit. Three of its nine goals are met. For one text of 64
 #   tokens in float32 ours is within a tenth of BERT's time, and the goal is nearly all there is to win. At 8×512 in bfloat16
 #   we fall far short of both: BERT's fused attention never writes its attention scores, ours does, a block at a time, and
 #   two position products come on top.
-# - *The pre-training step* uses a small fraction of this processor's rate of matrix products. Why?
+# - *The pre-training step* meets one of its four goals, and uses a small fraction of the processor's rate of matrix products.
+#   Why?
 #
 # ### Where a step's time goes
 #
@@ -472,7 +491,7 @@ print(f"{'all matrix products':44}{products / sum(times.values()):6.1%}")
 #
 # One cost hides inside these lines. Each large tensor is a block of memory that is asked from the system and given back
 # after use. A block asked anew is empty: the first touch of each of its pages (4 KB, as a rule) stops the program until the
-# system has laid a page of zeros there. That is a **page fault**. Counted over three steps:
+# system has filled that page with zeros. That is a **page fault**. Counted over three steps:
 
 # %%
 if sys.platform == "win32":
@@ -485,11 +504,12 @@ else:
         step()
     faults = (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 3
     fresh = faults * resource.getpagesize() / 1e6
-    print(f"{faults:,.0f} page faults a step: {fresh:,.0f} MB of memory laid anew, each time")
+    print(f"{faults:,.0f} page faults a step: {fresh:,.0f} MB of memory handed out afresh, in every step")
 
 # %% [markdown]
 # A step needs the same blocks again and again; an allocator that kept them would spare most of these faults. Where glibc is the
-# allocator, `MALLOC_TRIM_THRESHOLD_` and `MALLOC_MMAP_THRESHOLD_`, set before Python starts, make it keep them. Whoever sets
+# allocator, `MALLOC_TRIM_THRESHOLD_` and `MALLOC_MMAP_THRESHOLD_`, both a number of bytes such as 1000000000, make it keep them when they are
+# set before Python starts. Whoever sets
 # them for one contender of a speed table must set them for all.
 #
 # The goal set before, 75% of the products' rate for the whole step, was missed by far on the machine named above.
@@ -497,8 +517,6 @@ else:
 # ### On a GPU
 
 # %%
-from course_lib.files import data_path
-
 try:
     gpu = read_result("14_gpu")
 except FileNotFoundError:

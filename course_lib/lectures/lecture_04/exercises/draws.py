@@ -100,6 +100,7 @@ DRAWS = Exercise(
     solution=selected_positions,
     returns=OUT,
     see="course_lib.objectives.pretraining.pretraining_batches (mask_copies) and mask_sequences",
+    when_raised=(("NoneType", "copies can be None: the number of the draw is then the epoch."),),
     stages=(
         Stage("any order of epochs, asked as often as you like", several_sequences,
               ask=ask_memory),

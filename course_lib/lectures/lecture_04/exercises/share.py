@@ -38,6 +38,7 @@ SHARE = Exercise(
     solution=fraction_selected,
     returns=Number("fraction"),
     see="course_lib.objectives.coverage.coverage (for a given rate) and simulated_coverage",
+    when_raised=(("NoneType", "copies can be None: every epoch then has a draw of its own."),),
     stages=(
         Stage("one epoch", cases((1, 1, 1), 1)),
         Stage("a new mask in every epoch", cases((1, 2, 3, 7, 40), None)),

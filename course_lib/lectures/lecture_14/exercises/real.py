@@ -66,7 +66,7 @@ def padding_alone(draw: Draw) -> list[Case]:
 
 def other_widths(draw: Draw) -> list[Case]:
     none = torch.zeros(2, 4, dtype=torch.long)
-    return [*(case(draw, scattered(draw), W) for W in (2, 7, 1)), case(draw, none, 2)]
+    return [case(draw, none, 2), *(case(draw, scattered(draw), W) for W in (2, 7, 1))]
 
 
 def rows_given(function: Answer, layer: Layer, x: Tensor, mask: Tensor) -> int:

@@ -280,13 +280,14 @@ for row in timed:
 print(f"ratio {timed[1].median / timed[0].median:.2f}")
 
 # %% [markdown]
-# First guess of the page. Whatever your ratio is, it is near one, not near {{number:times_smaller}}. (One block may win
+# This answers your first guess. Whatever your ratio is, it is near one, not near {{number:times_smaller}}. (One block may win
 # a little: it can stay in the processor's cache, where twelve cannot.)
 #
 # Where does "1.7 times faster" come from, which you may have read? It is in the paper's Table 2: the *training*
 # throughput (texts a second) of ALBERT-large against BERT-large on many TPUs. With {{number:large_fewer}} times fewer
-# weights there are {{number:large_fewer}} times fewer gradients to send around. The same table gives xxlarge
-# {{number:speed_xxlarge}}: three times *slower* than BERT-large.
+# weights there are {{number:large_fewer}} times fewer gradients to send around. (The paper names less communication and also fewer
+# computations; the FLOPs of the two passes are not fewer.) The same table gives xxlarge {{number:speed_xxlarge}}: three times
+# *slower* than BERT-large. Throughput does not follow FLOPs exactly: how well large products use the hardware counts, too.
 #
 # And memory? A training step stores the activations of every layer for the backward pass. They belong to the text,
 # not to the weights.
@@ -302,7 +303,8 @@ for name, model in both.items():
 del both
 
 # %% [markdown]
-# So a wider ALBERT with the same number of weights as a BERT needs *more* memory for its activations: they grow with H.
+# Activations grow with H. So a wider ALBERT with the same number of weights as a BERT needs *more* memory for them (the claims
+# below measure a model twice as wide).
 #
 # ### Topic or order?
 #
@@ -334,16 +336,16 @@ bar_chart(
 
 # %% [markdown]
 # *NSP is nearly solved by shared words; on SOP the same baseline is at chance level.* ("Majority class" above: always
-# the more frequent label, {{number:majority_nsp}} for NSP, where a single leftover sentence always gets a random B.)
+# the more frequent label, {{number:majority_nsp}} for NSP, where a chunk of one sentence always gets a random B.)
 #
-# It cannot do better: swapping two segments does not change which words they share. Topic is out of the game.
+# It cannot do better: swapping two segments does not change which words they share. Topic cannot help.
 #
 # Look at the last number of each line, too ("words by segment"). It belongs to a bag-of-words baseline that knows
 # which word stands in *which* segment. On SOP it finds {{number:ordered_sop}}, because every story of our world opens
-# and ends with sentences of its own. Real text has no such fixed frame. So read what follows as a statement about
-# topic, not about difficulty.
+# and ends with sentences of its own. Real text has no such fixed frame. On NSP it is poor: a linear model that sees the
+# segments apart cannot ask whether a word stands in both. So read what follows as a statement about topic, not about difficulty.
 #
-# Now two small ALBERTs from the same random initialisation, one trained with each objective, both tested on both: 400
+# Now two small ALBERTs (one block run twice, H = 128, E = 64) from the same random initialisation, one trained with each objective, both tested on both: 400
 # steps here, {{number:steps}} in the result file that follows. Before you run it: which of the four accuracies will be
 # near chance level? (After 400 steps the NSP-trained model may still be there on SOP. Look again after
 # {{number:steps}}.)
@@ -369,7 +371,7 @@ for task, end in live.items():
 # %% [markdown]
 # ### Five seeds, and longer
 #
-# The row "none" is the same training on MLM alone.
+# The row "none" is the same training on MLM alone; its pair head was never trained.
 
 # %%
 from course_lib.lectures.lecture_05.experiments import outcome
@@ -405,7 +407,9 @@ dots_chart(
 #
 # ### Four times the steps
 #
-# The same two recipes, {{number:past_steps}} steps ({{number:past_seeds}} seed each, a result file):
+# The same two recipes with {{number:past_steps}} steps ({{number:past_seeds}} seed each, a result file). The learning rate falls to
+# zero over the whole of a run, so at step {{number:steps}} it is still high here: points on the way are not the ends of the shorter
+# runs.
 
 # %%
 from course_lib.lectures.lecture_05.numbers import guessed, past_curves
@@ -418,18 +422,17 @@ for tested_on in ("NSP", "SOP"):
     ).show()
 
 # %% [markdown]
-# *Above, tested on NSP; below, on SOP. The model that was trained on SOP never leaves the majority class on NSP; the model
-# that was trained on NSP learns its own task late, and order by the way.*
+# *Above, tested on NSP; below, on SOP. The model trained on SOP stays a few points above the majority class on NSP; the model
+# trained on NSP learns its own task late, and order on the way.*
 #
-# - **SOP does not teach NSP here.** {{number:past_sop_on_nsp}} after {{number:past_steps}} steps; the majority class has
-#   {{number:majority_nsp}}. More training was not what was missing. Both segments of SOP are of one story, so it never had to
-#   compare topics.
+# - **SOP teaches little of NSP here**: {{number:past_sop_on_nsp}}; the majority class has {{number:majority_nsp}}, the five shorter
+#   runs had {{number:sop_on_nsp}}. Both segments of SOP are of one story, so it never had to compare topics.
 # - **NSP teaches order here**: {{number:past_nsp_on_sop}} on swapped pairs, also past the plateau. The paper's model stays
 #   at chance level.
-# - **Which is harder?** SOP is solved first, and ends higher: {{number:past_sop_on_sop}} against {{number:past_nsp_on_nsp}} for
-#   NSP, which passes the bag of words ({{number:bag_nsp}}) only at the end. In the paper it is the other way round.
-# - **What a second objective costs**: the two find {{number:past_masked_sop}} (SOP) and {{number:past_masked_nsp}} (NSP) of the
-#   masked tokens.
+# - **Which is learned sooner?** SOP, by far. At the end SOP has {{number:past_sop_on_sop}}; NSP has {{number:past_nsp_on_nsp}}, has
+#   just passed the bag of words ({{number:bag_nsp}}), and is still rising.
+# - **Masked tokens**: {{number:past_masked_sop}} with SOP, {{number:past_masked_nsp}} with NSP. MLM alone was not run so long, so this
+#   is no cost.
 #
 # Before you believe that the NSP model has understood order, look for a shortcut. In NSP a wrong B is taken from a random
 # place of another story, also from its *beginning*:
@@ -487,9 +490,11 @@ heat_chart(
 # %% [markdown]
 # *A cell is the mean of {{number:grid_seeds}} runs; the list above has the spread.*
 #
-# The rows differ by {{number:width_least}} to {{number:width_most}} points. The columns hardly differ by more than the
-# seeds: at E = {{number:wide_E}} by {{number:wide_spread}} points at most, where seeds of one recipe lie up to
-# {{number:seeds_apart_wide}} apart; at E = {{number:narrow_E}} by {{number:sharing_narrow}}, where they lie up to
+# (H = {{number:wide_E}} here, so E = {{number:wide_E}} is the full width and E = {{number:narrow_E}} the narrow one. In the paper the
+# narrow one is 128.) The rows differ by {{number:width_least}} to {{number:width_most}} points. At E = {{number:wide_E}} the columns
+# differ no more than the seeds: by {{number:wide_spread}} points at most (differences are of unrounded numbers), where seeds of one
+# recipe lie up to {{number:seeds_apart_wide}} apart. At E = {{number:narrow_E}} "all" and "attention" lie below "none" with every
+# seed, by {{number:sharing_narrow}} points for all; "feed-forward" overlaps with "none", its seeds up to
 # {{number:seeds_apart_narrow}} apart.
 #
 # ### Where these runs stop
@@ -508,7 +513,7 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Level lines: where this page's runs stop, after {{number:steps}} steps. The two lowest lie where the curve begins to
+# *Level lines: where the runs of {{number:steps}} steps stop. The two lowest lie where the curve begins to
 # rise.* For scale: always the most frequent word finds {{number:unigram}} of these tokens, counting both neighbours
 # {{number:count_model}}, that BERT {{number:later_masked}} after {{number:later_steps}} steps, and a longer run
 # {{number:long_masked}} after {{number:long_steps}}.
@@ -520,15 +525,16 @@ curves_chart(
 # |---|---|---|
 # | E = {{number:narrow_E}} or {{number:wide_E}}? | with this recipe {{number:wide_E}} learns sooner: {{number:wide_mean}} against {{number:narrow_mean}} | which is better in the end; that {{number:narrow_E}} numbers a word are too few |
 # | which half to share? | at E = {{number:narrow_E}} attention costs {{number:attention_narrow}} points, feed-forward {{number:feed_forward_narrow}}, with seeds up to {{number:seeds_apart_narrow}} apart | anything about the paper's order; sharing in two layers takes away one block |
-# | what does a second objective cost? | a later start in MLM: {{number:masked_nsp}} and {{number:masked_sop}} against {{number:masked_none}} | whether it costs anything in the end; in the paper's long training hardly (54.0 and 54.5 against 54.9) |
+# | what does a second objective cost? | with this schedule, less after {{number:steps}} steps: {{number:masked_nsp}} and {{number:masked_sop}} against {{number:masked_none}} | whether it costs anything in the end; in the paper's long training hardly (54.5 with NSP, 54.0 with SOP, 54.9 alone) |
 #
-# The questions about NSP and SOP were settled above, by the longer runs. What an early stop does *not* touch: the counts of
+# The questions about NSP and SOP were taken further above, by longer runs. What an early stop does *not* touch: the counts of
 # weights, FLOPs and activations, the bag-of-words baselines, and the clues in the pairs.
 #
 # Why does E = {{number:narrow_E}} start later? Its projection gives smaller numbers: a random initialisation with
 # standard deviation 0.05 makes them of size 0.05·√E. Or the words do not find their places in {{number:narrow_E}}
 # directions so soon. Nothing here tells the two apart. To try it: `train_albert` takes a recipe, and
-# `replace(LIVE, task="none", embedding_size=32, initializer_range=0.1)` is one.
+# `replace(LIVE, task="none", embedding_size=32, initializer_range=0.1)` is one. (It makes all initial weights larger, so it gives a
+# hint only.)
 #
 # ### The paper's grid
 #
@@ -541,15 +547,15 @@ curves_chart(
 # | E = 128 | 80.1 | 81.7 | 80.2 | 81.6 |
 # | E = 768 | 79.8 | 81.6 | 79.5 | 82.3 |
 #
-# Sharing attention costs nothing (+0.1) at E = 128 and 0.7 at E = 768; what is lost is lost by sharing the
+# Sharing attention gains 0.1 at E = 128 and costs 0.7 at E = 768; what is lost is lost by sharing the
 # feed-forward half. No spread is printed, so do not build on 0.1. With everything shared, E = 128 is the best of
 # 64 (79.0), 128 (80.1), 256 (79.6) and 768 (79.8).
 #
 # ### How far does each layer move a vector?
 #
 # One block, used again and again: does it settle, so that nothing changes any more? Its authors looked at the
-# distance between what goes into a layer and what comes out (their Figure 1). We do the same. The block just trained
-# was used twice in each reading; here it runs twelve times, ten more than it has learned for. Beside it one of random
+# distance between what goes into a layer and what comes out (their Figure 1). We do the same. The block of the
+# model just trained on SOP was used twice in each reading; here it runs twelve times, ten more than it has learned for. Beside it one of random
 # initialisation, and real MiniLM, whose six blocks are all different.
 
 # %%
@@ -583,9 +589,9 @@ layer_distance_chart(distances, title="How far a layer moves a token's vector")
 # *Left: Euclidean distance between input and output of each layer. Right: the angle between them.*
 
 # %% [markdown]
-# The first visit is mostly a change of length: the LayerNorm brings short vectors to its own. After it both single
+# The first visit also makes short vectors long, as the LayerNorm has a length of its own (not in the chart). After it both single
 # blocks turn a vector less at each visit. The trained one turns it more in its first visits, the ones it has learned
-# for; by the twelfth it moves a vector hardly more than the random one does. This block saw 400 steps and two visits,
+# for; by the twelfth the two hardly differ. This block saw 400 steps and two visits,
 # so the picture shows how to look, not what a finished ALBERT does.
 #
 # For that, the paper's Figure 1: a block trained for 24 visits. There distance and angle stay away from zero and
@@ -637,14 +643,14 @@ tokens_row(shown, masked.action[0, :28].tolist())
 # | depth, one block of large | 1 · 3 · 6 · 12 · 24 · 48 layers | 52.9 · 71.2 · 77.2 · 81.5 · **82.1** · 81.8 | Table 11 |
 # | width H, three layers | 1,024 · 2,048 · 4,096 · 6,144 | 71.2 · 74.6 · **76.3** · 74.0 | Table 12 |
 # | dropout, xxlarge | with · without | 90.4 · **90.7** | Table 8 |
-# | ten times the text, base | without · with | 80.1 · **80.8** (both SQuADs lose) | Table 7 |
+# | more text (XLNet's and RoBERTa's), base | without · with | 80.1 · **80.8** (both SQuADs lose) | Table 7 |
 #
 # The recipe behind them: SentencePiece (cuts raw text into pieces, without splitting it at spaces first) with 30,000
 # pieces, LAMB (an optimiser for very large batches) with a rate of 0.00176, batches of 4,096, n-gram masks, SOP.
 #
 # ### One model, or an ensemble?
 #
-# An **ensemble** averages the predictions of several fine-tuned models: better scores, and as many times the FLOPs. GLUE
+# An **ensemble** averages the predictions of several fine-tuned models: better scores; k models cost k times the FLOPs. GLUE
 # is a set of nine tasks on English sentences. Its rows as ALBERT's Table 9 prints them, upper half and lower half:
 
 # %%
@@ -678,7 +684,8 @@ reading_table()
 #
 # Table 10 gives BERT-large 89.1/86.3 on the SQuAD 2.0 test set, which is XLNet's cell
 # (BERT: 83.1/80.0); xxlarge's row in Table 2 is that of the 24-layer model of Table 13, although Table 1 says 12
-# layers; and one and the same base model has 81.6 on MNLI in Tables 2 and 3, and 82.0 in Tables 4 and 5.
+# layers; one and the same base model has 81.6 on MNLI in Tables 2 and 3, and 82.0 in Tables 4 and 5; and E = 128 without
+# sharing has the mean 81.7 in Table 3 and 81.6 in Table 4.
 
 # %%
 print(f"{'':22}{'you said':>14}{'answer':>18}")

@@ -372,7 +372,7 @@ for name, loss in (("reference", distillation_loss_reference), ("fast", distilla
     print(f"{name:10} at most {held / 1e6:6.1f} MB held at once")
 
 # %% [markdown]
-# One full matrix of logits is 1,024 · 8,192 numbers of four bytes: 33.5 MB. The reference holds several of that size; the fast one
+# One full matrix of logits, a row a position, is 33.5 MB. The reference holds several of that size; the fast one
 # holds those of a chunk of positions, and the gradients of both sides' vectors and tables.
 #
 # **The sampling of ELECTRA's generator** (lecture 07) draws a token from a distribution in two steps: which block of the

@@ -76,6 +76,7 @@ RECIPES = {
     "decoder without places": replace(FULL, places=False),
     "no distances": replace(FULL, terms=()),
     "BERT, three blocks": replace(ABSOLUTE, layers=3),
+    "three blocks, without decoder": replace(FULL, layers=3, decoder=False),
     "BERT, equal time": replace(ABSOLUTE, steps=round(FULL.steps * TIME_RATIO)),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from dataclasses import asdict
 
@@ -9,7 +10,8 @@ from course_lib.teaching.results import outcome, read_result
 
 
 def as_saved(recipes):
-    return {name: asdict(recipe) for name, recipe in recipes.items()}
+    """As a file has them: tuples are lists there."""
+    return json.loads(json.dumps({name: asdict(recipe) for name, recipe in recipes.items()}))
 
 
 def check_made_with(name, recipes, world, seeds=(0,)):

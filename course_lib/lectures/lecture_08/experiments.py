@@ -180,8 +180,8 @@ def build_positions() -> dict[str, Any]:
     material = prepare()
     return compared_runs(
         RECIPES, SEEDS, material.world, lambda recipe, seed: one_run(recipe, material, seed),
-        precision=PRECISION, replay=replay(material),
-        step_seconds=kept("08-seconds", {}, material.world, lambda: step_seconds(material)),
+        precision=PRECISION, extends="08_positions", replay=lambda: replay(material),
+        step_seconds=lambda: kept("08-seconds", {}, material.world, lambda: step_seconds(material)),
     )  # fmt: skip
 
 

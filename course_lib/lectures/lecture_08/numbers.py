@@ -31,6 +31,15 @@ from .experiments import (
     small_model,
 )
 from .views.distance_buckets import DistanceRows, distance_rows
+from .views.position_bias import (
+    SPAN,
+    TOY,
+    TOY_KEY,
+    TOY_POSITION_KEY,
+    TOY_POSITION_QUERY,
+    TOY_QUERY,
+    t5_bucket,
+)
 from .views.score_spread import score_statistics
 
 
@@ -42,7 +51,7 @@ def _in_letters(number: int) -> str:
     return ("none", "one", "two", "three", "four")[number]
 
 
-TOKENS, SPAN = 6, 2
+TOKENS = 6
 
 
 def _rows_used() -> str:
@@ -70,15 +79,6 @@ def _scaled() -> float:
     one = torch.zeros(1)
     return sum(three_products()) / score_scale(len(QUERY_I), one, one)
 
-
-TOY = ("the", "red", "boat", "sank")
-
-TOY_QUERY, TOY_KEY = ((0, 1), (1, 0), (2, 1), (1, 2)), ((0, 1), (1, 1), (2, 0), (1, 0))
-
-# Rows of the distances −2 and below, −1, 0, 1 and above: k = 2.
-TOY_POSITION_KEY = ((0, -1), (0, 1), (0, 0), (2, 0))
-
-TOY_POSITION_QUERY = ((0, 0), (0, 2), (0, 0), (1, 0))
 
 QUERY = TOY.index("boat")
 

@@ -2,8 +2,8 @@
 worth?
 
 `08_positions`: the same small BERT and DeBERTa on masked words, at equal steps and at equal time;
-DeBERTa without each of its parts. `08_queue`: a text in which only the absolute position tells
-the word, and four ways to give it to a model."""
+DeBERTa without each of its parts; both at equal depth. An hour on one core, or more. `08_queue`: a
+text in which only the absolute position tells the word, and four ways to give it to a model."""
 
 from __future__ import annotations
 

@@ -30,6 +30,9 @@ from .experiments import (
     STORIES,
     small_model,
 )
+from .reach_and_cost import SPAN as REACH_SPAN
+from .reach_and_cost import TOKENS as REACH_TOKENS
+from .reach_and_cost import pairs_of_two_rules
 from .views.distance_buckets import DistanceRows, distance_rows
 from .views.position_bias import (
     SPAN,
@@ -38,7 +41,6 @@ from .views.position_bias import (
     TOY_POSITION_KEY,
     TOY_POSITION_QUERY,
     TOY_QUERY,
-    t5_bucket,
 )
 from .views.score_spread import score_statistics
 
@@ -215,6 +217,12 @@ def ahead(better: str, worse: str) -> list[float]:
     ]
 
 
+def _hours() -> str:
+    """Of one core, for all runs of the comparison."""
+    runs = stored("08_positions")["runs"].values()
+    return f"{sum(run['seconds'] for of in runs for run in of) / 3_600:.1f}"
+
+
 def steps(name: str) -> int:
     return int(stored("08_positions")["recipes"][name]["steps"])
 
@@ -298,6 +306,18 @@ def _second_saves() -> str:
     """Millions of weights, token embeddings aside, that the second generation has fewer."""
     first, second = (sizes_of_models()[name] for name in ("DeBERTa-base", "DeBERTa-v3-base"))
     return f"{((first[0] - first[1]) - (second[0] - second[1])) / 1e6:.1f}"
+
+
+def _cost(which: int) -> str:
+    """FLOPs that the position terms add at base size and 512 tokens: products alone; with the
+    projection of the table at batch 1; at batch 32."""
+    return f"{settled('08', '30% more').value[which]:.0%}"
+
+
+def _differ(tokens: int) -> float:
+    """The fraction of pairs where transformers' rows of v3 are not the authors'."""
+    config = published("deberta-v3", "base", DebertaV2Config)
+    return pairs_of_two_rules(tokens, config.span, config.furthest)
 
 
 WITH_POSITIONS = {
@@ -400,7 +420,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "claims_in_all": lambda: len(claims("08")),
     "concat_from": lambda: _all_from(f"distances to {NARROW}, place side by side"),
     "content_attends": lambda: _attends_most(0),
-    "cost_formula": lambda: f"{settled('08', '30% more').value[0]:.0%}",
+    "cost_formula": partial(_cost, 0),
+    "cost_one": partial(_cost, 1),
+    "cost_many": partial(_cost, 2),
     "cost_paper": lambda: f"{printed('deberta')['cost']['more_compute']:.0%}",
     "decoder_from": lambda: _all_from(f"distances to {NARROW}, decoder"),
     "decoder_time": _decoder_time,
@@ -409,9 +431,12 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "equal_time_steps": lambda: steps("BERT, equal time"),
     "equal_time_words": _at_equal_time,
     "far": lambda: LENGTH,
+    "far_600": lambda: f"{_differ(600):.1%}",
+    "far_2048": lambda: f"{_differ(2_048):.0%}",
     "first_weights": lambda: f"{sizes_of_models()['DeBERTa-base'][0] / 1e6:.1f}",
     "gain_abstract": lambda: _squad_gain("squad_2_in_the_abstract"),
     "gain_table": lambda: _squad_gain("squad_2"),
+    "hours": _hours,
     "kept_without_positions": _kept_without_positions,
     "longer": lambda: f"{step_time():.1f}",
     "longer_best": _longer_best,
@@ -423,11 +448,14 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "one_scaled": lambda: f"{_scaled():.2f}",
     "one_sum": lambda: whole(sum(three_products())),
     "p2c_below": lambda: _in_letters(seeds_below("without p2c")),
+    "paper_reach": lambda: settled("08", "24,528 tokens").value[0],
     "paper_p2c": lambda: signed(paper_changes("without_p2c")[2]),
     "printed_mean": lambda: f"{printed('deberta')['large']['glue']:.2f}",
     "projections": _projections,
     "queue_long": lambda: QUEUE_RECIPES[LONGER].steps,
     "queue_short": lambda: QUEUE_RECIPES[DISTANCES_ONLY[0]].steps,
+    "reach_span": lambda: REACH_SPAN,
+    "reach_tokens": lambda: REACH_TOKENS,
     "real_mean": lambda: printed("deberta")["large"]["glue_recomputed"],
     "rows_used": _rows_used,
     "same_row": _same_row,
@@ -443,6 +471,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "spread_by_3d": lambda: _spread(1),
     "spread_by_d": lambda: _spread(0),
     "sum_attends": lambda: _attends_most(1),
+    "t5_scalars": lambda: 32 * published("bert", "base").num_heads,  # T5-base has as many heads
+    "table_weights": lambda: sizes_of_models()["DeBERTa-base"][2],
     "time_ratio": lambda: f"{steps('BERT, equal time') / steps('BERT'):.1f}",
     "toy_k": lambda: SPAN,
     "toy_rows": lambda: 2 * SPAN,

@@ -58,7 +58,7 @@ def extend(world, recipes=lecture_08.RECIPES, seeds=lecture_08.SEEDS, **more):
     trained = []
 
     def run(recipe, seed):
-        trained.append(([n for n, r in recipes.items() if r is recipe][0], seed))
+        trained.append((next(n for n, r in recipes.items() if r is recipe), seed))
         return {"seed": seed, "masked_accuracy": 0.5}
 
     given = {"precision": lecture_08.PRECISION, "extends": "08_positions", **more}

@@ -379,27 +379,45 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Each dot is a seed, each bar a mean. Compare "without decoder" with BERT, and "decoder without positions" with DeBERTa.*
+# *Each dot is a seed, each bar a mean; "no distances" lies far to the left. Compare "without decoder" with BERT, "decoder without
+# positions" with DeBERTa, and both rows of three blocks with it. The control came last: two seeds, and on another
+# processor, so it has no time. FLOPs are those of a first step, counted. All runs together: {{number:hours}} hours of one core.*
 
 # %% [markdown]
 # At equal steps DeBERTa's masked-token accuracy is {{number:deberta_words}} and BERT's {{number:bert_words}}; it is ahead in every
 # seed. Is it because content and position are disentangled? The attention alone, "without decoder", gains
-# {{number:attention_gains}} points, and the seeds disagree. So read the rest of the table.
+# {{number:attention_gains}} points, and the seeds disagree. The decoder brings the other {{number:decoder_worth}}. What of it?
 #
-# - *Without the decoder* most of the gain is gone. Is that the absolute position? The line below it says no: with the
-#   decoder's two visits, and its position embeddings kept at zero, nearly all of the gain is back. With the visits, a
-#   prediction is made after three blocks instead of two: the first, and the last one twice. And a BERT of three blocks
-#   reaches {{number:three_blocks_words}}. So {{number:depth_points}} of the {{number:gain_points}} points can be had by depth alone.
-# - *Equal time.* A step of this DeBERTa takes {{number:longer}} times as long as one of BERT, {{number:decoder_time}} of the
-#   difference for the decoder. Give BERT {{number:time_ratio}} times the steps, a little less than equal time, and it is ahead, in
-#   every seed. The paper compares at equal steps (Table 4).
+# - *Its positions?* No. With its two visits, and its position embeddings kept at zero, {{number:positions_worth}} points are lost.
+# - *Depth?* With the visits a prediction passes three blocks instead of two: the first, and the last one twice. Depth does
+#   help BERT: with three blocks it reaches {{number:three_blocks_words}}, so {{number:depth_points}} of the
+#   {{number:gain_points}} points can be had without any of DeBERTa's parts. But three disentangled blocks *without the
+#   decoder* reach {{number:control_words}}: {{number:control_loses}} points behind DeBERTa, {{number:control_behind}} behind
+#   BERT's three blocks, in both of its seeds, with more weights and FLOPs than either. Depth as such is not it.
+# - *The visits themselves?* That is what is left. They differ from one more block: the same weights learn from both, and both
+#   read the same x. We have not taken these apart. Nor have we tried other learning rates: the control's seeds lie
+#   {{number:control_apart}} points from each other, and three disentangled blocks may want more steps or smaller ones.
+#
+# The other rows:
+#
+# - *Equal time.* A step of this DeBERTa takes {{number:longer}} times as long as one of BERT, for {{number:flops_longer}} times
+#   the FLOPs. Give BERT {{number:time_ratio}} times the steps, a little less than equal time and {{number:flops_equal}} times
+#   DeBERTa's FLOPs, and it is ahead, in every seed. The paper compares at equal steps (Table 4).
 # - *Without c2p* {{number:c2p_loses}} points are lost, in every seed. *Without p2c* the mean even rises, and the seeds disagree.
 #   The paper loses with both. Our stories are short, and one of the two terms may say all there is to say about their order.
 # - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}, by the seed.
 #
-# So "DeBERTa is better" is, in our small world, for the most part "one more block is better". At equal depth and equal steps
-# {{number:three_blocks}} points are left for disentangled attention and the decoder's positions. A table with one line for each
-# model would not have shown it. In a network of 12 layers one more visit would weigh less, and positions may weigh more.
+# So in our small world DeBERTa gains by its decoder's visits. It does not gain by the decoder's positions, nor by depth as such,
+# nor by disentangled attention alone. At equal depth and equal steps {{number:three_blocks}} points are left over BERT. In a
+# network of 12 layers one more visit would weigh less, and positions may weigh more.
+#
+# ### What a step costs
+#
+# The paper has 30% more computation (appendix A.7). Counted at base size and 512 tokens, forward: multiplying every text's
+# queries and keys with the table's rows adds {{number:cost_formula}} to the FLOPs of the blocks. Projecting the table costs the
+# same whether the batch holds one text or many: with it {{number:cost_one}} at batch 1, and {{number:cost_many}} at batch 32. Training
+# keeps these proportions. In inference the projected table is kept, and the first number remains. The gathers add no FLOPs,
+# but take time, and the decoder's visits come on top: our small model has {{number:decoder_time}} of its longer step from them.
 #
 # ### The enhanced mask decoder
 #
@@ -517,7 +535,7 @@ print(f"{'':12}{'you said':>20}   answer")
 answers = {
     "divides by": "sqrt(3d)",
     "names them": "not here, in 1,500 steps",
-    "more by": "30% in the paper (appendix A.7); here see the table",
+    "more by": "30% in the paper (appendix A.7); counted, it depends on the batch",
 }
 for name, value in answers.items():
     print(f"{name:12}{str(my_guesses[name]).replace('Ellipsis', '–'):>20}   {value}")

@@ -17,7 +17,7 @@ from course_lib.teaching import results
 from course_lib.teaching.results import REPLAYED, compared_runs, read_result
 
 FOUND = read_result("08_positions")
-NEW = "three blocks, without decoder"
+NEW = lecture_08.CONTROL
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +26,10 @@ def material():
 
 
 def test_positions_and_queue_were_trained_with_these_recipes(material):
-    recipes = ((lecture_08.RECIPES, "08_positions"), (lecture_08.QUEUE_RECIPES, "08_queue"))
-    for of, name in recipes:
-        check_made_with(name, of, material.world, lecture_08.SEEDS)
+    recipes, seeds = lecture_08.RECIPES, lecture_08.SEEDS_OF
+    found = check_made_with("08_positions", recipes, material.world, seeds)
+    assert set(found["flops_a_step"]) == set(recipes) and list(found["added"]) == [NEW]
+    check_made_with("08_queue", lecture_08.QUEUE_RECIPES, material.world, lecture_08.SEEDS)
     check_spread("08_positions", "masked_accuracy")
 
 
@@ -90,6 +91,11 @@ def test_a_seed_more_costs_that_seed(stored, material):
     found, trained = extend(material.world, {"BERT": lecture_08.ABSOLUTE}, range(4))
     assert trained == [("BERT", 3)] and found["runs"]["BERT"][:3] == stored["runs"]["BERT"]
     assert list(found["added"]) == ["BERT"]
+
+
+def test_recipes_may_have_seeds_of_their_own(stored, material):
+    _, trained = extend(material.world, seeds=lecture_08.SEEDS_OF | {"BERT": [0, 5]})
+    assert trained == [("BERT", 5), *((NEW, seed) for seed in lecture_08.SEEDS_OF[NEW])]
 
 
 def test_a_changed_recipe_is_trained_anew(stored, material):

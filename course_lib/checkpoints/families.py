@@ -492,7 +492,12 @@ DEBERTA_V2 = replace(
         "convolution": "conv_kernel_size",
         "conv_act": "conv_act",
     },
-    fixed={"relative_attention": True, "position_biased_input": False, "conv_groups": 1},
+    fixed={
+        "relative_attention": True,
+        "position_biased_input": False,
+        "conv_groups": 1,
+        "cut_at_furthest": False,  # transformers has its own rule alone
+    },
     absent={
         **DEBERTA.absent,
         "hidden_size": 1536,

@@ -59,6 +59,7 @@ class DebertaV2Config(DebertaConfig):
     vocab_size: int = 128_100
     span: int = 256  # k: buckets of distances, and half the rows of the table
     furthest: int = 512  # distances this long share the last bucket
+    cut_at_furthest: bool = False  # beyond it the authors' rule, not transformers'; same up to it
     shared_projections: bool = True  # positions pass through the words' own projections
     normed_positions: bool = True
     convolution: int = 0  # neighbours that a convolution beside the first block reads, 0: none
@@ -94,14 +95,15 @@ class RelativePositions(nn.Module):
 
     def rows(self, tokens: int) -> Tensor:
         """δ for a text of T tokens: the row of each distance, (2T − 1,)."""
-        furthest = getattr(self.config, "furthest", None)
-        return _rows(tokens, self.config.span, furthest, self.table.weight.device)
+        c, device = self.config, self.table.weight.device
+        buckets = (c.furthest, c.cut_at_furthest) if isinstance(c, DebertaV2Config) else ()
+        return _rows(device, tokens, c.span, *buckets)
 
 
 @lru_cache(maxsize=64)
-def _rows(tokens: int, span: int, furthest: int | None, device: torch.device) -> Tensor:
+def _rows(device: torch.device, *sizes: Any) -> Tensor:
     with torch.inference_mode(False):  # kept, and perhaps needed for training next
-        return position_rows(tokens, span, furthest).to(device)
+        return position_rows(*sizes).to(device)
 
 
 class FusedProjections(nn.Module):

@@ -31,19 +31,27 @@ def log_bucket(distance: Tensor, buckets: int, furthest: int) -> Tensor:
     return torch.where(distance.abs() <= middle, distance, far * distance.sign())
 
 
-def position_rows(tokens: int, span: int, furthest: int | None = None) -> Tensor:
+def position_rows(
+    tokens: int, span: int, furthest: int | None = None, cut_at_furthest: bool = False
+) -> Tensor:
     """δ: which row of a table of 2k rows belongs to each distance in a text of T tokens.
 
     span: k. furthest: distances are first put into k logarithmic buckets, if given. Returns
     (2T − 1,): entry d + T − 1 is the row of distance d, from −(T − 1) to T − 1: distance (or
     bucket) plus k, cut at the first and last row, 0 and 2k − 1. Raises ValueError for a span or a
-    text of less than one."""
+    text of less than one.
+
+    cut_at_furthest: distances of `furthest` and more count as furthest − 1, so that the far end to
+    the right keeps row 1 (of an even k): the authors' rule. Without it, as in transformers, buckets
+    go on, and that end has row 0, which no text of up to `furthest` tokens looks up."""
     if tokens < 1 or span < 1:
         raise ValueError(
             f"tokens={tokens!r} and span={span!r} were given; expected whole numbers of at least 1."
         )
     distance = torch.arange(-(tokens - 1), tokens)  # (2T − 1,)
     if furthest is not None:
+        if cut_at_furthest:
+            distance = distance.clamp(1 - furthest, furthest - 1)
         distance = log_bucket(distance, span, furthest)
     return (distance + span).clamp(0, 2 * span - 1)
 

@@ -3,7 +3,10 @@ lecture's files in data/results/.
 
 What an experiment is, stands in experiments.py of the lecture's room. Here is what they share:
 finished runs are kept and not repeated; each file records recipe, world, versions, thread count,
-precision and date. After writing, the manifest of data/ is written anew."""
+precision and date. A comparison may extend its own file: runs that stand there under the same
+recipe, world, versions, thread count and precision are read, not trained again, so that a recipe
+added later costs its own runs only. Delete the file to train all of it. After writing, the
+manifest of data/ is written anew."""
 
 from __future__ import annotations
 
@@ -82,22 +85,60 @@ def kept(
 
 def compared_runs(
     recipes: Mapping[str, Any],
-    seeds: Sequence[int],
+    seeds: Sequence[int] | Mapping[str, Sequence[int]],
     world: MicroWorld,
     run: Callable[[Any, int], dict[str, Any]],
     *,
     precision: str | None = None,
+    extends: str | None = None,
     **more: Any,
 ) -> dict[str, Any]:
     """What the results file of a comparison holds: every recipe (a dataclass) run with every seed.
 
-    run: of recipe and seed; more: what the file says besides, such as its replay."""
-    return {
-        "recipes": {name: asdict(recipe) for name, recipe in recipes.items()},
-        **made_with(world, precision),
-        **more,
-        "runs": {name: [run(recipe, seed) for seed in seeds] for name, recipe in recipes.items()},
-    }
+    seeds: the same for all, or each recipe's by its name. run: of recipe and seed, gives at least
+    its "seed". extends: a results file whose runs are read
+    instead, where it was made as this one would be (see `extended`). Its date stays that of its
+    first runs; `added` says when others came. more: what the file says besides, such as its replay;
+    a function is called where the extended file does not say it."""
+    said = {name: asdict(recipe) for name, recipe in recipes.items()}
+    about = made_with(world, precision)
+    before = extended(extends, about) if extends else {}
+    added = {name: day for name, day in before.get("added", {}).items() if name in recipes}
+    runs = {}
+    for name, recipe in recipes.items():
+        there = stored_runs(before, name, said[name])
+        wanted = seeds[name] if isinstance(seeds, Mapping) else seeds
+        if before and not set(wanted) <= set(there):
+            added[name] = about["date"]
+        runs[name] = [there[seed] if seed in there else run(recipe, seed) for seed in wanted]
+    for name, value in more.items():
+        about[name] = before[name] if name in before else value() if callable(value) else value
+    about["date"] = before.get("date", about["date"])
+    return {"recipes": said, **about, **({"added": added} if added else {}), "runs": runs}
+
+
+def extended(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The results file of this name if it was made with what `about` says, the date aside: the same
+    world, versions, thread count and precision. Else nothing, {}: then nothing of it is kept."""
+    try:
+        before = read_result(name)
+    except FileNotFoundError:
+        return {}
+    other = [key for key, value in about.items() if key != "date" and before[key] != value]
+    if other:
+        print(f"  the runs of {name} are not kept: made with other {', '.join(other)}", flush=True)
+    return {} if other else before
+
+
+def stored_runs(
+    found: Mapping[str, Any], name: str, recipe: Mapping[str, Any]
+) -> dict[int, dict[str, Any]]:
+    """A results file's runs of this recipe by their seeds; none, {}, if its recipe of this name is
+    another one, or is not there."""
+    as_json = json.loads(json.dumps(recipe))  # tuples are lists there
+    if found.get("recipes", {}).get(name) != as_json:
+        return {}
+    return {run["seed"]: run for run in found["runs"][name]}
 
 
 def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:

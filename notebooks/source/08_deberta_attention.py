@@ -32,7 +32,9 @@ from course_lib import (
 )  # fmt: skip
 from course_lib.lectures.lecture_08.experiments import FULL, prepare, train_positions
 from course_lib.teaching import LiveLoss, queue_chart, ablation_chart
-from course_lib.lectures.lecture_08.views import bucket_chart, delta_tables, score_maps, score_variance
+from course_lib.lectures.lecture_08.views import (
+    bias_maps, bucket_chart, delta_tables, score_maps, score_variance, t5_bucket,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Predict first
@@ -208,6 +210,53 @@ delta_tables()
 bucket_chart()
 
 # %% [markdown]
+# ### Texts longer than the table
+#
+# BERT has no embedding for position 513: it cannot read on. DeBERTa's encoder has no table of positions, and takes a text of
+# any length, for memory that grows with its square. (The decoder's position embeddings do end; pre-training alone needs
+# them.) What does it read there? Untrained models with k = {{number:reach_span}} and a text of {{number:reach_tokens}} tokens.
+# We change something far beyond k, and look whether the first token's vector moves:
+
+# %% tags=["nbval-check-output"]
+from course_lib.lectures.lecture_08.reach_and_cost import EXCHANGED, WORD, far_changes
+
+for blocks in (1, 2):
+    word, order = ("moves" if moved > 1e-9 else "stays" for moved in far_changes(blocks))
+    print(f"{blocks} block(s): another word {WORD} away: {word}; words {EXCHANGED} away exchanged: {order}")
+
+# %% [markdown]
+# What ends at k is the *distance*, not the reading. One block reads the far word. It does not see that two far words changed
+# places: both are "far to the right", and no more. A second block sees it, because the far words have read their own
+# neighbours by then.
+#
+# The paper reckons otherwise (appendix A.5): each token attends to 2(k − 1) others in a layer, so large, with 24 layers,
+# handles {{number:paper_reach}} tokens. That would bound a model whose attention ends at k. Ours does not end there, nor does
+# the released one. But what a model can read is not what it has learned to read: weights trained on 512 tokens have never
+# met a longer text.
+#
+# ### What is left out: distance with distance
+#
+# The fourth product, position-to-position, is one number for each head and distance, the same for all words. DeBERTa leaves
+# it out. T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1) keeps nothing else: its score is content-to-content plus a
+# learned number, the **relative position bias**. Here are both kinds for four words, computed from small tables with k = 2:
+
+# %%
+bias_maps()
+
+# %% [markdown]
+# T5 does not make the number from two vectors, it learns it: one for each head and bucket, {{number:t5_scalars}} numbers at
+# base size, shared by all layers. DeBERTa's table alone has {{number:table_weights}}. The price: no word can mind a distance
+# more than another does.
+#
+# A bucket by hand. T5 has 32, half for each side. Of these 16 the first 8 are exact; a distance d beyond goes into bucket
+# 8 + floor(8 · log(d / 8) / log(128 / 8)). For d = 20: log 2.5 / log 16 is a third, eight thirds are 2.6, so bucket 10.
+
+# %% tags=["nbval-check-output"]
+print({d: t5_bucket(d) for d in (0, 1, 7, 8, 15, 16, 20, 22, 23, 128, 1_000, -1, -20)})
+
+# %% [markdown]
+# Distances 16 to 22 share bucket 10. Keys to the right (negative here) have the buckets from 16 on.
+#
 # ### Why sqrt(3d)
 #
 # Let all entries of queries, keys and both tables be drawn with mean 0 and variance 1. A product of two such vectors of
@@ -244,7 +293,9 @@ score_maps(model, world.tokenizer, " ".join(story.sentences[:1]))
 # diagonals: they are pure distance.*
 
 # %% [markdown]
-# ### The paper against the code: δ(i, j) or δ(j, i)?
+# ## The paper against the code
+#
+# ### δ(i, j) or δ(j, i)?
 #
 # Equation 4 gives the second look-up, position-to-content, the distance seen from the other end: δ(j, i). The reference
 # implementation does something else, as does the authors' own file (`disentangled_attention.py`). We let the reference
@@ -277,6 +328,23 @@ print("where row k + 1 acts, as (i, j):", [tuple(at) for at in odd.nonzero().tol
 # projections (second generation), that is another model; where they have their own, nearly the same. And it matters to anyone
 # who writes the formula down as code and then loads released weights. We follow the code, because its weights are what
 # there is.
+#
+# ### Beyond the furthest distance: two rules
+#
+# Two programs that load the same weights of the second generation, and differ. Less than `furthest` tokens away they look
+# up the same rows. From there on transformers lets the buckets go on and cuts the *row*. The authors cut the *distance*
+# first (`da_utils.py`; an earlier version of that file did as transformers does).
+
+# %% tags=["nbval-check-output"]
+for whose, cut in (("transformers, and ours by default", False), ("the authors", True)):
+    rows = position_rows(600, 256, 512, cut_at_furthest=cut)  # of the distances −599 to 599
+    print(f"{whose:34}", {d: int(rows[d + 599]) for d in (-599, -512, -511, 511, 512, 599)})
+
+# %% [markdown]
+# To the left (positive) both end in the last row. To the right transformers takes row 0, and no text of up to 512 tokens
+# looks that row up: pre-training never showed it an example. It is met by {{number:far_600}} of the pairs in a text of 600
+# tokens, by {{number:far_2048}} in one of 2,048. We take transformers' rule by default, because our outputs are compared with
+# it. `deberta_v3(cut_at_furthest=True)` takes the authors': beyond 512 tokens, the rows that the weights know.
 
 # %% [markdown]
 # ## Measure it
@@ -285,8 +353,9 @@ print("where row k + 1 acts, as (i, j):", [tuple(at) for at in odd.nonzero().tol
 #
 # Two layers, 128 wide, the same {{number:stories}} stories, the same masks, {{number:steps}} steps, three seeds, one learning rate for
 # all (tuned for neither). BERT adds position embeddings at the input; DeBERTa does not, and has {{number:more_weights}} more weights.
-# Then an ablation: DeBERTa without each of its parts. And because its decoder, which comes below, visits a block twice: a
-# BERT of three blocks. Measured is masked-token accuracy: the fraction of masked tokens predicted right.
+# Then an ablation: DeBERTa without each of its parts. Its decoder, which comes below, visits a block twice, so it adds depth as
+# well. Hence two controls: a BERT of three blocks, and a DeBERTa of *three blocks without the decoder*. Measured is
+# masked-token accuracy: the fraction of masked tokens predicted right.
 
 # %%
 from course_lib.lectures.lecture_08.experiments import outcome
@@ -294,42 +363,61 @@ from course_lib.teaching.results import in_words, read_result
 
 found = read_result("08_positions")
 words = outcome(found, "masked_accuracy")
-seconds = found["step_seconds"]
-print(f"{'':26}{'steps':>6}{'time a step':>13}{'masked-token accuracy':>28}")
+costs = found["flops_a_step"], found["step_seconds"]  # of BERT: 1
+print(f"{'':31}{'steps':>6}{'FLOPs a step':>14}{'time a step':>13}{'masked-token accuracy':>28}")
 for name in words:
-    longer = seconds.get(name, seconds["BERT"]) / seconds["BERT"]
+    model = name.removesuffix(", equal time")
+    flops, time = (f"{of[model] / of['BERT']:.2f}×" if model in of else "–" for of in costs)
     said = name.replace("place", "position")
-    print(f"{said:26}{found['recipes'][name]['steps']:6}{longer:12.2f}×{in_words(words[name]):>28}")
+    print(f"{said:31}{found['recipes'][name]['steps']:6}{flops:>14}{time:>13}{in_words(words[name]):>28}")
 
 # %%
-shown = {name.replace("place", "position"): values for name, values in words.items()}
+shown = {name.replace("place", "position"): values for name, values in words.items() if name != "no distances"}
 ablation_chart(
     {"1,200 steps, and BERT longer": shown}, percent=True,
     title="Masked-token accuracy, held-out stories", x_title="masked-token accuracy",
 )  # fmt: skip
 
 # %% [markdown]
-# *Each dot is a seed, each bar a mean. Compare "without decoder" with BERT, and "decoder without positions" with DeBERTa.*
+# *Each dot is a seed, each bar a mean; "no distances" lies far to the left. Compare "without decoder" with BERT, "decoder without
+# positions" with DeBERTa, and both rows of three blocks with it. The control came last: two seeds, and on another
+# processor, so it has no time. FLOPs are those of a first step, counted. All runs together: {{number:hours}} hours of one core.*
 
 # %% [markdown]
 # At equal steps DeBERTa's masked-token accuracy is {{number:deberta_words}} and BERT's {{number:bert_words}}; it is ahead in every
 # seed. Is it because content and position are disentangled? The attention alone, "without decoder", gains
-# {{number:attention_gains}} points, and the seeds disagree. So read the rest of the table.
+# {{number:attention_gains}} points, and the seeds disagree. The decoder brings the other {{number:decoder_worth}}. What of it?
 #
-# - *Without the decoder* most of the gain is gone. Is that the absolute position? The line below it says no: with the
-#   decoder's two visits, and its position embeddings kept at zero, nearly all of the gain is back. With the visits, a
-#   prediction is made after three blocks instead of two: the first, and the last one twice. And a BERT of three blocks
-#   reaches {{number:three_blocks_words}}. So {{number:depth_points}} of the {{number:gain_points}} points can be had by depth alone.
-# - *Equal time.* A step of this DeBERTa takes {{number:longer}} times as long as one of BERT, {{number:decoder_time}} of the
-#   difference for the decoder. Give BERT {{number:time_ratio}} times the steps, a little less than equal time, and it is ahead, in
-#   every seed. The paper compares at equal steps (Table 4).
+# - *Its positions?* No. With its two visits, and its position embeddings kept at zero, {{number:positions_worth}} points are lost.
+# - *Depth?* With the visits a prediction passes three blocks instead of two: the first, and the last one twice. Depth does
+#   help BERT: with three blocks it reaches {{number:three_blocks_words}}, so {{number:depth_points}} of the
+#   {{number:gain_points}} points can be had without any of DeBERTa's parts. But three disentangled blocks *without the
+#   decoder* reach {{number:control_words}}: {{number:control_loses}} points behind DeBERTa, {{number:control_behind}} behind
+#   BERT's three blocks, in both of its seeds, with more weights and FLOPs than either. Depth as such is not it.
+# - *The visits themselves?* That is what is left. They differ from one more block: the same weights learn from both, and both
+#   read the same x. We have not taken these apart. Nor have we tried other learning rates: the control's seeds lie
+#   {{number:control_apart}} points from each other, and three disentangled blocks may want more steps or smaller ones.
+#
+# The other rows:
+#
+# - *Equal time.* A step of this DeBERTa takes {{number:longer}} times as long as one of BERT, for {{number:flops_longer}} times
+#   the FLOPs. Give BERT {{number:time_ratio}} times the steps, a little less than equal time and {{number:flops_equal}} times
+#   DeBERTa's FLOPs, and it is ahead, in every seed. The paper compares at equal steps (Table 4).
 # - *Without c2p* {{number:c2p_loses}} points are lost, in every seed. *Without p2c* the mean even rises, and the seeds disagree.
 #   The paper loses with both. Our stories are short, and one of the two terms may say all there is to say about their order.
 # - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}, by the seed.
 #
-# So "DeBERTa is better" is, in our small world, for the most part "one more block is better". At equal depth and equal steps
-# {{number:three_blocks}} points are left for disentangled attention and the decoder's positions. A table with one line for each
-# model would not have shown it. In a network of 12 layers one more visit would weigh less, and positions may weigh more.
+# So in our small world DeBERTa gains by its decoder's visits. It does not gain by the decoder's positions, nor by depth as such,
+# nor by disentangled attention alone. At equal depth and equal steps {{number:three_blocks}} points are left over BERT. In a
+# network of 12 layers one more visit would weigh less, and positions may weigh more.
+#
+# ### What a step costs
+#
+# The paper has 30% more computation (appendix A.7). Counted at base size and 512 tokens, forward: multiplying every text's
+# queries and keys with the table's rows adds {{number:cost_formula}} to the FLOPs of the blocks. Projecting the table costs the
+# same whether the batch holds one text or many: with it {{number:cost_one}} at batch 1, and {{number:cost_many}} at batch 32. Training
+# keeps these proportions. In inference the projected table is kept, and the first number remains. The gathers add no FLOPs,
+# but take time, and the decoder's visits come on top: our small model has {{number:decoder_time}} of its longer step from them.
 #
 # ### The enhanced mask decoder
 #
@@ -447,7 +535,7 @@ print(f"{'':12}{'you said':>20}   answer")
 answers = {
     "divides by": "sqrt(3d)",
     "names them": "not here, in 1,500 steps",
-    "more by": "30% in the paper (appendix A.7); here see the table",
+    "more by": "30% in the paper (appendix A.7); counted, it depends on the batch",
 }
 for name, value in answers.items():
     print(f"{name:12}{str(my_guesses[name]).replace('Ellipsis', '–'):>20}   {value}")

@@ -224,20 +224,20 @@ def sizes() -> str:
     return table(head, rows, size=22)
 
 
-# ---------------------------------------------------------------- 9: δ(i, j) or δ(j, i)
+# ---------------------------------------------------------------- 9: why sqrt(3d)
+
+
+def spread() -> str:
+    return drawing.large(score_variance_drawing(), 1.3)
+
+
+# ---------------------------------------------------------------- 10: δ(i, j) or δ(j, i)
 
 
 def both_deltas() -> str:
     """The row of each pair, k = 4: by the released code at the left, by equation 4 at the right."""
     which_delta()
     return drawing.large(delta_drawing(5, 4, 2, 1), 1.4)
-
-
-# ---------------------------------------------------------------- 10: why sqrt(3d)
-
-
-def spread() -> str:
-    return drawing.large(score_variance_drawing(), 1.3)
 
 
 # ---------------------------------------------------------------- 11: measured: added or apart
@@ -249,7 +249,7 @@ def _ablation(names: Mapping[str, str]) -> Any:
     x_title = "masked-token accuracy, held-out stories"
     figure = ablation_chart({"": reached}, title="", x_title=x_title, percent=True)
     figure.update_yaxes(ticktext=list(reached))  # one line each: here is room
-    return for_a_hall(figure, 1120, max(280, 86 + 46 * len(names)))
+    return for_a_hall(figure, 1120, max(280, 86 + 40 * len(names)))
 
 
 def measured() -> Any:
@@ -269,6 +269,7 @@ PARTS = {
     "without c2p": "without c2p",
     "without p2c": "without p2c",
     "decoder without places": "decoder without positions",
+    "three blocks, without decoder": "without decoder, a block more",
     "without decoder": "without decoder",
     "BERT": "BERT (adds positions)",
 }

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from course_lib.checkpoints import CheckpointError, to_transformers
 from course_lib.encoder import Block, Encoder, take
 from course_lib.family.deberta import (
     DebertaConfig,
@@ -37,6 +38,7 @@ MASK = (IDS != 0).long()
 REAL = MASK.bool()
 AT = torch.tensor([[0, 2, 6, 2], [0, 1, 3, 0]])
 both_generations = pytest.mark.parametrize("generation", [1, 2])
+both_cuts = pytest.mark.parametrize("cut", [False, True])
 
 
 def encoder_of(generation: int = 1, **changes: Any) -> Encoder:
@@ -428,3 +430,68 @@ def test_segments_are_there_where_the_configuration_says_so():
     encoder = encoder_of(type_vocab_size=2)
     types = (torch.arange(7) > 3).long().expand_as(IDS)
     assert not close(states(encoder), states(encoder, token_type_ids=types))
+
+
+# ---------------------------------------------------------------- beyond the furthest distance
+
+
+def authors_row(distance: int, k: int, furthest: int) -> int:
+    """One distance by the authors' rule, number by number: first cut, then put into a bucket."""
+    size = min(abs(distance), furthest - 1)
+    if size > k // 2:
+        fraction = math.log(size / (k // 2)) / math.log((furthest - 1) / (k // 2))
+        size = k // 2 + math.ceil(round(fraction * (k // 2 - 1), 6))
+    return k + (size if distance > 0 else -size)
+
+
+@pytest.mark.parametrize(("k", "furthest"), [(4, 6), (8, 33), (16, 40), (256, 512)])
+def test_beyond_furthest_there_are_two_rules(k: int, furthest: int):
+    """transformers' by default, against its own function; the authors', against a plain version.
+    Up to furthest − 1 they are one."""
+    transformers = pytest.importorskip("transformers")
+    theirs = transformers.models.deberta_v2.modeling_deberta_v2.make_log_bucket_position
+    tokens = 3 * furthest
+    d = torch.arange(1 - tokens, tokens)
+    rows, cut = (position_rows(tokens, k, furthest, one) for one in (False, True))
+    assert torch.equal(rows, (theirs(d, k, furthest).long() + k).clamp(0, 2 * k - 1))
+    assert cut.tolist() == [authors_row(one, k, furthest) for one in d.tolist()]
+    differ = d[rows != cut]
+    assert differ.max() == -furthest and len(differ) == tokens - furthest  # the far end, one side
+    assert rows[rows != cut].unique().tolist() == [0] and cut[rows != cut].unique().tolist() == [1]
+    known = position_rows(furthest, k, furthest)
+    assert 0 not in known and 1 in known  # row 0 is never trained by texts of that length
+
+
+@pytest.mark.parametrize("path", ["reference", "gathered", "skewed"])
+def test_the_rules_differ_in_texts_longer_than_furthest_alone(path: str):
+    long = {"max_positions": 24, "span": 4, "furthest": 8, "kernels": path}
+    ours, authors = (encoder_of(2, **long, cut_at_furthest=cut) for cut in (False, True))
+    authors.load_state_dict(ours.state_dict())
+    ids = torch.arange(3, 27)[None]
+    assert close(states(ours, ids[:, :8], None), states(authors, ids[:, :8], None))
+    assert not close(states(ours, ids, None), states(authors, ids, None))
+
+
+@both_cuts
+def test_a_long_text_is_what_the_rows_say(cut: bool):
+    """A block of one head by hand, pair by pair, with the row of each distance by a plain rule."""
+    encoder = encoder_of(2, num_layers=1, num_heads=1, max_positions=20, span=4, furthest=8,
+                         cut_at_furthest=cut, terms=("c2p",))  # fmt: skip
+    ids = torch.arange(3, 23)[None]
+    attention = next(attentions(encoder))
+    with torch.no_grad():
+        x = encoder.embeddings(ids)
+        q, k, _ = (y[0, 0] for y in attention.projections(x, None))
+        table = attention.projections.positions(encoder.stack.positions())[0][0]
+        rows = [[authors_row(i - j, 4, 8) if cut or i - j > -8 else 0 for j in range(20)]
+                for i in range(20)]  # fmt: skip
+        by_hand = torch.stack([
+            torch.stack([q[i] @ (k[j] + table[rows[i][j]]) for j in range(20)]) for i in range(20)
+        ])  # fmt: skip
+        out = encoder(ids, output_attention_scores=True)
+    assert close(out.attention_scores[0][0, 0], by_hand / math.sqrt(2 * 12))
+
+
+def test_transformers_has_no_such_switch():
+    with pytest.raises(CheckpointError, match="cut_at_furthest=True"):
+        to_transformers(deberta_v3("base", **{**SIZES, **V2}, cut_at_furthest=True))

@@ -2,8 +2,8 @@
 worth?
 
 `08_positions`: the same small BERT and DeBERTa on masked words, at equal steps and at equal time;
-DeBERTa without each of its parts. `08_queue`: a text in which only the absolute position tells
-the word, and four ways to give it to a model."""
+DeBERTa without each of its parts; both at equal depth. An hour on one core, or more. `08_queue`: a
+text in which only the absolute position tells the word, and four ways to give it to a model."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from course_lib.teaching.results import REPLAYED, compared_runs, kept
 from course_lib.teaching.results import outcome as outcome  # where page 08 imports it from
 from course_lib.text.tasks import Queues, queues
 from course_lib.text.world import MicroWorld, story_sequences
+from course_lib.train.flops import step_flops
 from course_lib.train.loop import Callback, History, Report, fit
 from course_lib.train.metrics import evaluate
 
@@ -67,6 +68,7 @@ FULL = PositionRecipe()
 ABSOLUTE = replace(FULL, kind="absolute")
 # A step of DeBERTa takes this many times as long as one of BERT: `step_seconds`, one thread.
 TIME_RATIO = 1.9
+CONTROL = "three blocks, without decoder"
 RECIPES = {
     "BERT": ABSOLUTE,
     "DeBERTa": FULL,
@@ -76,8 +78,10 @@ RECIPES = {
     "decoder without places": replace(FULL, places=False),
     "no distances": replace(FULL, terms=()),
     "BERT, three blocks": replace(ABSOLUTE, layers=3),
+    CONTROL: replace(FULL, layers=3, decoder=False),
     "BERT, equal time": replace(ABSOLUTE, steps=round(FULL.steps * TIME_RATIO)),
 }
+SEEDS_OF = {name: range(2) if name == CONTROL else SEEDS for name in RECIPES}  # it came last
 
 
 @dataclass(frozen=True)
@@ -108,11 +112,11 @@ def shape(world: MicroWorld, initializer_range: float, layers: int) -> dict[str,
 
 
 def small_model(
-    recipe: PositionRecipe, world: MicroWorld, seed: int
+    recipe: PositionRecipe, world: MicroWorld, seed: int, kernels: str = "auto"
 ) -> BertForMaskedLM | DebertaForMaskedLM:
     """The model of a recipe, randomly initialised. Neither has segments: stories are one text."""
     torch.manual_seed(seed)
-    common = shape(world, recipe.initializer_range, recipe.layers)
+    common = shape(world, recipe.initializer_range, recipe.layers) | {"kernels": kernels}
     if recipe.kind == "absolute":
         return BertForMaskedLM(Encoder(BertConfig(**common)))
     config = DebertaConfig(**common, span=recipe.span, terms=recipe.terms)
@@ -157,6 +161,22 @@ def one_run(recipe: PositionRecipe, material: PositionMaterial, seed: int) -> di
     return kept(name, {"seed": seed, **asdict(recipe)}, material.world, run)
 
 
+def flops_a_step(recipe: PositionRecipe, material: PositionMaterial) -> int:
+    """FLOPs of the first training step, forward and backward, the head's included."""
+    model = small_model(recipe, material.world, 0, kernels="reference")  # its products are counted
+    batches = pretraining_batches(
+        material.train, material.world.special, batch_size=recipe.batch_size, seed=0
+    )
+    return step_flops(model, masked_lm_loss, batches(0))
+
+
+def all_flops(material: PositionMaterial) -> dict[str, int]:
+    """The same of every recipe."""
+    about = {name: asdict(recipe) for name, recipe in RECIPES.items()}
+    return kept("08-flops", about, material.world,
+                lambda: {n: flops_a_step(r, material) for n, r in RECIPES.items()})  # fmt: skip
+
+
 def step_seconds(material: PositionMaterial, steps: int = 40, rounds: int = 5) -> dict[str, float]:
     """Seconds of a training step of each recipe, the median of rounds in which they take turns."""
     found: dict[str, list[float]] = {name: [] for name in RECIPES if "equal" not in name}
@@ -178,9 +198,10 @@ def build_positions() -> dict[str, Any]:
     """What data/results/08_positions.json holds."""
     material = prepare()
     return compared_runs(
-        RECIPES, SEEDS, material.world, lambda recipe, seed: one_run(recipe, material, seed),
-        precision=PRECISION, replay=replay(material),
-        step_seconds=kept("08-seconds", {}, material.world, lambda: step_seconds(material)),
+        RECIPES, SEEDS_OF, material.world, lambda recipe, seed: one_run(recipe, material, seed),
+        precision=PRECISION, extends="08_positions", replay=lambda: replay(material),
+        step_seconds=lambda: kept("08-seconds", {}, material.world, lambda: step_seconds(material)),
+        flops_a_step=lambda: all_flops(material),
     )  # fmt: skip
 
 

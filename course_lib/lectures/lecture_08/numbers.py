@@ -22,6 +22,7 @@ from course_lib.text.world import MicroWorld
 from .claims import paper_changes
 from .experiments import (
     ABSOLUTE,
+    CONTROL,
     FULL,
     LENGTH,
     NARROW,
@@ -30,7 +31,18 @@ from .experiments import (
     STORIES,
     small_model,
 )
+from .reach_and_cost import SPAN as REACH_SPAN
+from .reach_and_cost import TOKENS as REACH_TOKENS
+from .reach_and_cost import pairs_of_two_rules
 from .views.distance_buckets import DistanceRows, distance_rows
+from .views.position_bias import (
+    SPAN,
+    TOY,
+    TOY_KEY,
+    TOY_POSITION_KEY,
+    TOY_POSITION_QUERY,
+    TOY_QUERY,
+)
 from .views.score_spread import score_statistics
 
 
@@ -42,7 +54,7 @@ def _in_letters(number: int) -> str:
     return ("none", "one", "two", "three", "four")[number]
 
 
-TOKENS, SPAN = 6, 2
+TOKENS = 6
 
 
 def _rows_used() -> str:
@@ -70,15 +82,6 @@ def _scaled() -> float:
     one = torch.zeros(1)
     return sum(three_products()) / score_scale(len(QUERY_I), one, one)
 
-
-TOY = ("the", "red", "boat", "sank")
-
-TOY_QUERY, TOY_KEY = ((0, 1), (1, 0), (2, 1), (1, 2)), ((0, 1), (1, 1), (2, 0), (1, 0))
-
-# Rows of the distances −2 and below, −1, 0, 1 and above: k = 2.
-TOY_POSITION_KEY = ((0, -1), (0, 1), (0, 0), (2, 0))
-
-TOY_POSITION_QUERY = ((0, 0), (0, 2), (0, 0), (1, 0))
 
 QUERY = TOY.index("boat")
 
@@ -209,10 +212,33 @@ def masked_accuracy(name: str) -> list[float]:
 
 
 def ahead(better: str, worse: str) -> list[float]:
-    """Points between two recipes, a number a seed."""
-    return [
-        100 * (a - b) for a, b in zip(masked_accuracy(better), masked_accuracy(worse), strict=True)
-    ]
+    """Points between two recipes, a number a seed that both have."""
+    found = stored("08_positions")["runs"]
+    ours, other = (
+        {run["seed"]: run["masked_accuracy"] for run in found[name]} for name in (better, worse)
+    )
+    return [100 * (ours[seed] - other[seed]) for seed in sorted(ours.keys() & other.keys())]
+
+
+def flops_ratio(name: str, to: str) -> float:
+    """FLOPs of a recipe's whole training, another's being 1."""
+    flops = stored("08_positions")["flops_a_step"]
+    return float(flops[name] * steps(name) / (flops[to] * steps(to)))
+
+
+def _control_apart() -> str:
+    """Points between the best and the worst seed of three blocks without the decoder; the page says
+    that both of its seeds are behind."""
+    values = masked_accuracy(CONTROL)
+    behind = [*ahead("DeBERTa", CONTROL), *ahead("BERT, three blocks", CONTROL)]
+    assert min(behind) > 0 and len(values) == 2
+    return f"{100 * (max(values) - min(values)):.1f}"
+
+
+def _hours() -> str:
+    """Of one core, for all runs of the comparison."""
+    runs = stored("08_positions")["runs"].values()
+    return f"{sum(run['seconds'] for of in runs for run in of) / 3_600:.1f}"
 
 
 def steps(name: str) -> int:
@@ -300,6 +326,18 @@ def _second_saves() -> str:
     return f"{((first[0] - first[1]) - (second[0] - second[1])) / 1e6:.1f}"
 
 
+def _cost(which: int) -> str:
+    """FLOPs that the position terms add at base size and 512 tokens: products alone; with the
+    projection of the table at batch 1; at batch 32."""
+    return f"{settled('08', '30% more').value[which]:.0%}"
+
+
+def _differ(tokens: int) -> float:
+    """The fraction of pairs where transformers' rows of v3 are not the authors'."""
+    config = published("deberta-v3", "base", DebertaV2Config)
+    return pairs_of_two_rules(tokens, config.span, config.furthest)
+
+
 WITH_POSITIONS = {
     "BERT": "BERT",
     f"distances to {NARROW}, place side by side": "side by side",
@@ -377,6 +415,8 @@ def _squad_gain(where: str) -> str:
 
 GAINS = {  # number -> the recipe that is ahead, and the one behind
     "c2p_loses": ("DeBERTa", "without c2p"),
+    "control_behind": ("BERT, three blocks", CONTROL),
+    "control_loses": ("DeBERTa", CONTROL),
     "decoder_worth": ("DeBERTa", "without decoder"),
     "depth_points": ("BERT, three blocks", "BERT"),
     "gain_points": ("DeBERTa", "BERT"),
@@ -386,6 +426,7 @@ GAINS = {  # number -> the recipe that is ahead, and the one behind
 }
 ACCURACIES = {
     "bert_words": "BERT",
+    "control_words": CONTROL,
     "deberta_words": "DeBERTa",
     "three_blocks_words": "BERT, three blocks",
 }
@@ -400,7 +441,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "claims_in_all": lambda: len(claims("08")),
     "concat_from": lambda: _all_from(f"distances to {NARROW}, place side by side"),
     "content_attends": lambda: _attends_most(0),
-    "cost_formula": lambda: f"{settled('08', '30% more').value[0]:.0%}",
+    "control_apart": _control_apart,
+    "cost_formula": partial(_cost, 0),
+    "cost_one": partial(_cost, 1),
+    "cost_many": partial(_cost, 2),
     "cost_paper": lambda: f"{printed('deberta')['cost']['more_compute']:.0%}",
     "decoder_from": lambda: _all_from(f"distances to {NARROW}, decoder"),
     "decoder_time": _decoder_time,
@@ -409,9 +453,14 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "equal_time_steps": lambda: steps("BERT, equal time"),
     "equal_time_words": _at_equal_time,
     "far": lambda: LENGTH,
+    "far_600": lambda: f"{_differ(600):.1%}",
+    "far_2048": lambda: f"{_differ(2_048):.0%}",
     "first_weights": lambda: f"{sizes_of_models()['DeBERTa-base'][0] / 1e6:.1f}",
+    "flops_equal": lambda: f"{flops_ratio('BERT, equal time', 'DeBERTa'):.1f}",
+    "flops_longer": lambda: f"{flops_ratio('DeBERTa', 'BERT'):.1f}",
     "gain_abstract": lambda: _squad_gain("squad_2_in_the_abstract"),
     "gain_table": lambda: _squad_gain("squad_2"),
+    "hours": _hours,
     "kept_without_positions": _kept_without_positions,
     "longer": lambda: f"{step_time():.1f}",
     "longer_best": _longer_best,
@@ -423,11 +472,14 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "one_scaled": lambda: f"{_scaled():.2f}",
     "one_sum": lambda: whole(sum(three_products())),
     "p2c_below": lambda: _in_letters(seeds_below("without p2c")),
+    "paper_reach": lambda: settled("08", "24,528 tokens").value[0],
     "paper_p2c": lambda: signed(paper_changes("without_p2c")[2]),
     "printed_mean": lambda: f"{printed('deberta')['large']['glue']:.2f}",
     "projections": _projections,
     "queue_long": lambda: QUEUE_RECIPES[LONGER].steps,
     "queue_short": lambda: QUEUE_RECIPES[DISTANCES_ONLY[0]].steps,
+    "reach_span": lambda: REACH_SPAN,
+    "reach_tokens": lambda: REACH_TOKENS,
     "real_mean": lambda: printed("deberta")["large"]["glue_recomputed"],
     "rows_used": _rows_used,
     "same_row": _same_row,
@@ -443,6 +495,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "spread_by_3d": lambda: _spread(1),
     "spread_by_d": lambda: _spread(0),
     "sum_attends": lambda: _attends_most(1),
+    "t5_scalars": lambda: 32 * published("bert", "base").num_heads,  # T5-base has as many heads
+    "table_weights": lambda: sizes_of_models()["DeBERTa-base"][2],
     "time_ratio": lambda: f"{steps('BERT, equal time') / steps('BERT'):.1f}",
     "toy_k": lambda: SPAN,
     "toy_rows": lambda: 2 * SPAN,

@@ -76,7 +76,15 @@ def bucket(spare=1, whole=math.ceil):
     return lambda d, *sizes: torch.tensor([one(x, *sizes) for x in d.flatten().tolist()]).view_as(d)
 
 
+def of_transformers(d, k, furthest, exact):
+    """Their rows, less k: buckets go on beyond `furthest`, and the row is cut."""
+    far = exact + ((d.abs().clamp(min=exact) / exact).log() / math.log((furthest - 1) / exact)
+                   * (k - 1 - exact)).ceil().long()  # fmt: skip
+    return (torch.where(d.abs() <= exact, d, far * d.sign()) + k).clamp(0, 2 * k - 1) - k
+
+
 WRONG_BUCKETS = [
+    (of_transformers, "That is transformers' rule, and this library's"),
     (bucket(spare=0, whole=math.floor), "You round down"),
     (lambda d, k, f, e: bucket()(d, k, f, e).float(), "expected a tensor of whole numbers"),
     (lambda d, k, f, e: d if abs(d) <= e else k, "torch.where"),

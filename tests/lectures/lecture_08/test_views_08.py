@@ -399,7 +399,7 @@ def test_numbers_stay_readable_on_every_colour() -> None:
 
     for share in range(101):
         ground = style.cividis(share / 100)
-        ink = 1.0 if distance_buckets._ink(ground) == "#fff" else 0.0
+        ink = 1.0 if distance_buckets.ink_on(ground) == "#fff" else 0.0
         bright, dark = sorted((light(ground), ink), reverse=True)
         assert (bright + 0.05) / (dark + 0.05) >= 4.5, share
 

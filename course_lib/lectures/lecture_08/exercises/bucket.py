@@ -65,13 +65,15 @@ def published(draw: Draw) -> list[Case]:
 LEFT = "left = buckets - 1 - exact"
 CURVE = "(size / exact).log() / math.log((furthest - 1) / exact)"
 CEIL = "(fraction * left).ceil().long()"
+CUT = "far.clamp(max=buckets - 1)"
 WHERE = "torch.where(distance.abs() <= exact, distance, far * distance.sign())"
 
 BUCKET = Exercise(
     **written("08.3"),
     solution=bucket,
     returns=Numbers("tensor of buckets", kind="int"),
-    see="course_lib.kernels.positions.log_bucket: exact is half of the buckets, and nothing ends",
+    see="course_lib.kernels.positions.log_bucket: exact is half of the buckets, and nothing ends; "
+        "position_rows(…, cut_at_furthest=True) is the rule of this exercise",
     when_raised=(
         (r"must be real number|only one element|expected Tensor|must be Tensor",
          "math functions take one number, torch functions a tensor: torch.log for the distances, "
@@ -140,9 +142,14 @@ BUCKET = Exercise(
              "Each of them has a bucket of its own: the distance itself."),
         Edit("exact + (", "(", "Beyond `exact` you count from zero: add `exact`, for the near "
              "buckets come first."),
-        Edit("far.clamp(max=buckets - 1)", "far", "Distances beyond furthest − 1 get buckets "
-             "beyond the last. They all stay in bucket k − 1."),
-        Edit("far.clamp(max=buckets - 1)", "far.clamp(max=buckets)",
+        Edit(CUT, "far", "Distances beyond furthest − 1 get buckets beyond the last, as in "
+             "transformers and in `log_bucket`, where the row is cut afterwards. Asked is the "
+             "authors' rule: they all stay in bucket k − 1."),
+        Edit(CUT, "far.clamp(max=buckets - (distance > 0).long())",
+             "That is transformers' rule, and this library's: from `furthest` on, what is to the "
+             "right has bucket −k, hence row 0 of the table, which no text of up to `furthest` "
+             "tokens trains. Asked is the authors' rule: bucket −(k − 1), as for furthest − 1."),
+        Edit(CUT, "far.clamp(max=buckets)",
              "Your last bucket is k; with 0 to k − 1 there are k of them already."),
         Edit(WHERE, WHERE.replace("exact", "buckets // 2"), "Distances up to half of the buckets "
              "keep their own number, as in the source above. Here it is up to `exact`."),

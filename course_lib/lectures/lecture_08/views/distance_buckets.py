@@ -424,7 +424,7 @@ def _delta_table(
                 f'<rect x="{x + cell * b}" y="{y + cell * a}" width="{cell - 1}" '
                 f'height="{cell - 1}" fill="rgb{ground}"/>'
                 f'<text x="{x + cell * (b + 0.5)}" y="{y + cell * (a + 0.5) + 5}" '
-                f'text-anchor="middle" fill="{_ink(ground)}">{value}</text>'
+                f'text-anchor="middle" fill="{ink_on(ground)}">{value}</text>'
             )
     at = f'x="{x + cell * j - 0.5}" y="{y + cell * i - 0.5}" width="{cell}" height="{cell}"'
     parts.append(
@@ -434,7 +434,7 @@ def _delta_table(
     return "".join(parts)
 
 
-def _ink(ground: tuple[int, int, int]) -> str:
+def ink_on(ground: tuple[int, int, int]) -> str:
     """Black or white, whichever stands out more."""
     parts = [((c / 255 + 0.055) / 1.055) ** 2.4 for c in ground]
     light = 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]

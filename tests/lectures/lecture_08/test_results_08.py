@@ -1,0 +1,123 @@
+"""Lecture 08's result files are what today's recipes, world and code would make; and a comparison
+extends its own file by the recipes that it lacks."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from results_parts import check_made_with, check_spread
+
+from course_lib.lectures.lecture_08 import experiments as lecture_08
+from course_lib.teaching import results
+from course_lib.teaching.results import REPLAYED, compared_runs, read_result
+
+FOUND = read_result("08_positions")
+NEW = lecture_08.CONTROL
+
+
+@pytest.fixture(scope="module")
+def material():
+    return lecture_08.prepare()
+
+
+def test_positions_and_queue_were_trained_with_these_recipes(material):
+    recipes, seeds = lecture_08.RECIPES, lecture_08.SEEDS_OF
+    found = check_made_with("08_positions", recipes, material.world, seeds)
+    assert set(found["flops_a_step"]) == set(recipes) and list(found["added"]) == [NEW]
+    check_made_with("08_queue", lecture_08.QUEUE_RECIPES, material.world, lecture_08.SEEDS)
+    check_spread("08_positions", "masked_accuracy")
+
+
+@pytest.mark.usefixtures("recorded_draws")
+def test_the_first_losses_are_the_recorded_ones(material):
+    assert lecture_08.replay(material) == pytest.approx(FOUND["replay"], abs=2e-4)
+    assert len(FOUND["replay"]) == REPLAYED
+
+
+# ---------------------------------------------------------------- a file is extended
+
+
+@pytest.fixture
+def stored(monkeypatch, material):
+    """08_positions without the control, as if made with today's versions and threads."""
+    there: dict[str, Any] = copy.deepcopy(FOUND)
+    about = results.made_with(material.world, lecture_08.PRECISION)
+    there |= {key: about[key] for key in ("versions", "threads")} | {"date": "2000-01-01"}
+    for part in (there["recipes"], there["runs"], there.get("added", {})):
+        part.pop(NEW, None)
+    monkeypatch.setattr(results, "read_result", lambda name: {"08_positions": there}[name])
+    return there
+
+
+def extend(world, recipes=lecture_08.RECIPES, seeds=lecture_08.SEEDS, **more):
+    """compared_runs with training that only says which run it would be; and which it was asked."""
+    trained = []
+
+    def run(recipe, seed):
+        trained.append((next(n for n, r in recipes.items() if r is recipe), seed))
+        return {"seed": seed, "masked_accuracy": 0.5}
+
+    given = {"precision": lecture_08.PRECISION, "extends": "08_positions", **more}
+    return compared_runs(recipes, seeds, world, run, **given), trained
+
+
+def unasked():
+    raise AssertionError("the file says it already")
+
+
+def test_only_the_recipe_that_the_file_lacks_is_trained(stored, material):
+    found, trained = extend(material.world, replay=unasked, step_seconds=unasked)
+    assert trained == [(NEW, seed) for seed in lecture_08.SEEDS]
+    assert list(found["runs"]) == list(found["recipes"]) == list(lecture_08.RECIPES)
+    assert {n: runs for n, runs in found["runs"].items() if n != NEW} == stored["runs"]
+    assert found["replay"] == stored["replay"] and found["date"] == "2000-01-01"
+    assert list(found["added"]) == [NEW] and found["added"][NEW] > "2000-01-01"
+
+
+def test_a_whole_file_stays_as_it_is(stored, material, monkeypatch):
+    once, _ = extend(material.world, replay=unasked, step_seconds=unasked)
+    saved = json.dumps(once)
+    monkeypatch.setattr(results, "read_result", lambda name: json.loads(saved))
+    again, trained = extend(material.world, replay=unasked, step_seconds=unasked)
+    assert not trained and again["runs"] == once["runs"] and again["added"] == once["added"]
+
+
+def test_a_seed_more_costs_that_seed(stored, material):
+    found, trained = extend(material.world, {"BERT": lecture_08.ABSOLUTE}, range(4))
+    assert trained == [("BERT", 3)] and found["runs"]["BERT"][:3] == stored["runs"]["BERT"]
+    assert list(found["added"]) == ["BERT"]
+
+
+def test_recipes_may_have_seeds_of_their_own(stored, material):
+    _, trained = extend(material.world, seeds=lecture_08.SEEDS_OF | {"BERT": [0, 5]})
+    assert trained == [("BERT", 5), *((NEW, seed) for seed in lecture_08.SEEDS_OF[NEW])]
+
+
+def test_a_changed_recipe_is_trained_anew(stored, material):
+    other = {"BERT": replace(lecture_08.ABSOLUTE, steps=7), "DeBERTa": lecture_08.FULL}
+    _, trained = extend(material.world, other)
+    assert trained == [("BERT", seed) for seed in lecture_08.SEEDS]
+
+
+@pytest.mark.parametrize("what", ["world", "versions", "threads", "precision"])
+def test_nothing_is_kept_of_a_file_made_with_something_else(stored, material, capsys, what):
+    stored[what] = {"hash": "another"}
+    found, trained = extend(material.world, replay=lambda: [1.0], levels=2)
+    assert len(trained) == len(lecture_08.RECIPES) * len(lecture_08.SEEDS)
+    assert (found["replay"], found["levels"]) == ([1.0], 2) and "added" not in found
+    assert found["threads"] == torch.get_num_threads() and found["date"] > "2000-01-01"
+    assert f"made with other {what}" in capsys.readouterr().out
+
+
+def test_without_a_file_all_is_trained(material, monkeypatch):
+    def missing(name):
+        raise FileNotFoundError(name)
+
+    monkeypatch.setattr(results, "read_result", missing)
+    _, trained = extend(material.world)
+    assert len(trained) == len(lecture_08.RECIPES) * len(lecture_08.SEEDS)

@@ -123,9 +123,7 @@ def moved_by(model: BertForClassification, task: LabelledSequences, recipe: Sift
     torch.manual_seed(0)
     inputs = text_inputs(task[:MOVED_TEXTS])
     norm: Any = model.encoder.embeddings.norm
-    _, moved = sift_loss(
-        lambda: model(**inputs).logits, norm, start=recipe.start, step=recipe.step
-    )
+    _, moved = sift_loss(lambda: model(**inputs).logits, norm, start=recipe.start, step=recipe.step)
     return float(moved.detach())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from itertools import combinations, product
 from typing import Any
 
@@ -200,19 +201,47 @@ def cosine(a: Tensor, b: Tensor) -> float:
     return float(torch.cosine_similarity(a.flatten(), b.flatten(), dim=0))
 
 
-def gradient_cosines(model: Electra, batches: Sequence[Batch]) -> dict[str, list[float]]:
-    """Cosines between the gradients on the token table of any two batches: of masked words with
-    masked words, of replaced tokens with replaced tokens, and of one with the other. The first two
-    say how well a task agrees with itself from batch to batch: what the third is to be held
-    against."""
+@dataclass(frozen=True)
+class Pulls:
+    """How the gradients of several batches stand to each other on a shared token table.
+
+    cosines: of masked words (MLM) with masked words in another batch, of replaced tokens (RTD) with
+    replaced tokens in another batch, and of the two in any two batches. The first two say how well
+    a task agrees with itself: what the third is to be held against. longer: how many times as long
+    RTD's gradient is, in the mean, with the λ that stands before its loss."""
+
+    cosines: dict[str, list[float]]
+    longer: float
+
+
+def pulls(model: Electra, batches: Sequence[Batch], disc_weight: float = 50.0) -> Pulls:
+    """Measured on an ELECTRA that is left as it is; at least two batches."""
     torch.manual_seed(0)
-    found = [table_gradients(model, batch) for batch in batches]
-    mlm, rtd = zip(*found, strict=True)
-    return {
+    mlm, rtd = zip(*(table_gradients(model, batch) for batch in batches), strict=True)
+    cosines = {
         "MLM with MLM": [cosine(a, b) for a, b in combinations(mlm, 2)],
         "RTD with RTD": [cosine(a, b) for a, b in combinations(rtd, 2)],
         "MLM with RTD": [cosine(a, b) for a, b in product(mlm, rtd)],
     }
+    ratios = [float(disc_weight * b.norm() / a.norm()) for a, b in zip(mlm, rtd, strict=True)]
+    return Pulls(cosines, sum(ratios) / len(ratios))
+
+
+BEGINNING, TRAINED = "random initialisation", "the shipped ELECTRA"
+
+
+@lru_cache(maxsize=1)
+def pulls_before_and_after() -> dict[str, Pulls]:
+    """Of a randomly initialised ELECTRA and of the one that the course ships (lecture 07's, 4,000
+    steps with one table for both), on the same held-out stories."""
+    world = MicroWorld.load()
+    heldout = story_sequences(world, world.stories(HELDOUT, seed=0, split="heldout"), LENGTH)
+    batches = [story_batches(heldout, world, 32, seed=1)(step) for step in range(6)]
+    models = {
+        BEGINNING: small_electra(SHARED, world, seed=0).eval(),
+        TRAINED: Electra(shipped("generator"), shipped("discriminator")),
+    }
+    return {name: pulls(model, batches) for name, model in models.items()}
 
 
 # ---------------------------------------------------------------- what each reaches

@@ -511,8 +511,20 @@ for name, found in tug.items():
 #
 #     E_D = stop_gradient(E_G) + Δ
 #
-# E_G is the generator's table; Δ has the same shape and begins at zero. The discriminator still reads what masked words have taught, but its own
-# gradient goes to Δ alone. After training both are added, and what is kept is an ordinary table.
+# E_G is the generator's table; Δ has the same shape and begins at zero. The discriminator still reads what masked words have
+# taught, but its own gradient goes to Δ alone. After training both are added, and what is kept is an ordinary table. Build it
+# before you see it:
+
+# %% [markdown]
+# {{exercise:08.7}}
+
+
+# %%
+def my_lookup(input_ids, table, difference, pad):
+    return ...
+
+
+check("08.7", my_lookup)
 
 # %%
 from course_lib.family.electra import DisentangledEmbedding, merged
@@ -537,17 +549,6 @@ for task, loss in (("RTD", replaced_token_loss), ("MLM", masked_lm_loss)):
     print(f"{task}: gradient of length {lengths[0]:.4f} on E_G, {lengths[1]:.4f} on Δ")
 ids = few.inputs["input_ids"]
 print("merged, outputs differ by", float((merged(apart.discriminator)(ids).logits - apart.discriminator(ids).logits).abs().max()))
-
-# %% [markdown]
-# {{exercise:08.7}}
-
-
-# %%
-def my_lookup(input_ids, table, difference, pad):
-    return ...
-
-
-check("08.7", my_lookup)
 
 # %% [markdown]
 # ## What they claim, what you measured

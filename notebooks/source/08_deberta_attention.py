@@ -493,19 +493,20 @@ ablation_chart(
     title="Gradients of two batches on the shared token embeddings", x_title="cosine",
 )  # fmt: skip
 
+# %% [markdown]
+# *Each dot: two batches of 32 held-out stories, with a bar at the mean. The lowest row of each panel is the tug-of-war, the two
+# above it what it is held against. Left: both networks at random initialisation. Right: lecture 07's ELECTRA, after 4,000 steps.*
+
 # %%
 for name, found in tug.items():
     print(f"{name}: RTD's gradient, times λ = 50, is {found.longer:.1f} times as long as MLM's")
 
 # %% [markdown]
-# *Each dot: two batches of 32 held-out stories, with a bar at the mean. The lowest row of each panel is the tug-of-war, the two
-# above it what it is held against. Left: both networks at random initialisation. Right: lecture 07's ELECTRA, after 4,000 steps.*
-#
-# At the start the two tasks do pull apart: {{number:tug_first}}, in every pair of batches. It is a weak pull against each other,
-# mostly they ignore each other; each task agrees with itself by {{number:mlm_first}} and {{number:rtd_first}}. In the trained model
-# nothing is left of it ({{number:tug_trained}}), but there even two batches of one task hardly agree ({{number:mlm_trained}},
-# {{number:rtd_trained}}): a batch's gradient is mostly noise by then. What stays is the length. Whoever shares the table
-# with RTD, at λ = 50, has it moved by a gradient {{number:longer_first}} to {{number:longer_trained}} times as long as its own.
+# At the start the two tasks do pull apart, in every pair of batches: {{number:tug_first}}. The pull is weak, where each task agrees
+# with itself by {{number:mlm_first}} and {{number:rtd_first}}. In the trained model nothing of it can be seen
+# ({{number:tug_trained}}), but there even two batches of one task hardly agree ({{number:mlm_trained}} and
+# {{number:rtd_trained}}): a batch's gradient is mostly noise by then. What stays is the length. A generator that shares its table
+# has it moved by a gradient {{number:longer_first}} to {{number:longer_trained}} times as long as its own.
 #
 # The answer of v3 is **gradient-disentangled embedding sharing**. The discriminator looks its words up in
 #

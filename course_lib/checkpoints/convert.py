@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
+from course_lib.family.electra import DisentangledEmbedding
 
 from .families import EXPECTED, MODELS, Family, Labelled, Model, family_named, family_of, their_name
 from .reading import CheckpointError, State
@@ -82,6 +83,11 @@ def known(model: nn.Module) -> tuple[Model, Family]:
         inside = [f".{name}" for name, part in model.named_children() if isinstance(part, MODELS)]
         advice = f" Give {' or '.join(inside)} alone." if inside else ""
         raise CheckpointError(f"a {type(model).__name__} was given; expected {EXPECTED}.{advice}")
+    if any(isinstance(part, DisentangledEmbedding) for part in model.modules()):
+        raise CheckpointError(
+            f"a {type(model).__name__} was given whose token table is another network's and a "
+            "difference; expected a table of its own: family.electra.merged(model) adds them up."
+        )
     return model, family_of(encoder_of(model).config)
 
 

@@ -2,15 +2,18 @@
 (Clark et al. 2020, section 2).
 
 The second network, the discriminator, is kept; the first, the generator, is thrown away. Both read
-through the same embedding tables. The loss is in objectives/replaced_tokens.py.
+through the same embedding tables, or, in DeBERTa-v3, the second through the first's and a
+difference of its own. The loss is in objectives/replaced_tokens.py.
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.config import BertConfig, check_size, published
@@ -21,7 +24,8 @@ from course_lib.kernels.sampling import sample_tokens
 from .albert import FactorisedEmbeddings
 
 GENERATOR_SIZE = {"small": 1 / 4, "base": 1 / 3, "large": 1 / 4}  # of the discriminator's width
-TIED = ("all", "tokens", "none")
+DISENTANGLED = "gradient-disentangled"
+TIED = ("all", "tokens", DISENTANGLED, "none")
 
 
 @dataclass(frozen=True)
@@ -52,11 +56,42 @@ class ElectraOutput:
     attention_mask: Tensor  # (B, T), 1 real, 0 padding
 
 
+class DisentangledEmbedding(nn.Module):
+    """E_D = stop_gradient(E_G) + Δ: another network's token table, which is read and never trained
+    from here, plus a difference that begins at zero and takes all of the gradient (He, Gao and Chen
+    2021, gradient-disentangled embedding sharing).
+
+    table: E_G, (V, E); looked up, not owned."""
+
+    def __init__(self, table: nn.Embedding) -> None:
+        super().__init__()
+        self._table = (table,)  # in a tuple, so that it is registered once, by the generator
+        self.difference = nn.Parameter(torch.zeros_like(table.weight))
+
+    @property
+    def weight(self) -> Tensor:
+        """E_D as it is now, (V, E)."""
+        return self._table[0].weight.detach() + self.difference
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, E)"""
+        table = self._table[0]
+        fixed = F.embedding(input_ids, table.weight.detach())
+        return fixed + F.embedding(input_ids, self.difference, table.padding_idx)
+
+    def merged(self) -> nn.Embedding:
+        """The sum as one plain table."""
+        padding = self._table[0].padding_idx
+        return nn.Embedding.from_pretrained(self.weight.detach(), freeze=False, padding_idx=padding)
+
+
 class Electra(nn.Module):
     """Both networks as one model to train; `discriminator.encoder` is what is kept.
 
     tied: which tables the generator takes from the discriminator: "all" (token, position, segment),
-    "tokens", or "none". Raises ValueError for another word, and for tables of unequal width."""
+    "tokens", or "none"; "gradient-disentangled": the discriminator reads the generator's token
+    table, held fixed, plus a difference (DisentangledEmbedding). Raises ValueError for another
+    word, and for tables of unequal width."""
 
     def __init__(
         self, generator: BertForMaskedLM, discriminator: BertForReplacedTokens, tied: str = "all"
@@ -143,6 +178,16 @@ def electra(size: str = "small", *, tied: str = "all", **changes: Any) -> Electr
     return electra_from(config, GENERATOR_SIZE[size], tied)
 
 
+def merged(discriminator: BertForReplacedTokens) -> BertForReplacedTokens:
+    """A copy that needs no generator any more: E_G and Δ are added into one table. This is what is
+    saved and fine-tuned. Of a discriminator with a table of its own, a plain copy."""
+    alone = deepcopy(discriminator)
+    tables = _tables(alone.encoder)
+    if isinstance(tables.token, DisentangledEmbedding):
+        tables.token = tables.token.merged()
+    return alone
+
+
 def electra_discriminator(size: str = "small", **changes: Any) -> BertForReplacedTokens:
     """The network that is kept, with its head, randomly initialised."""
     config = published("electra", size, ElectraConfig, **changes)
@@ -150,13 +195,14 @@ def electra_discriminator(size: str = "small", **changes: Any) -> BertForReplace
 
 
 def _tie(generator: BertForMaskedLM, discriminator: BertForReplacedTokens, tied: str) -> None:
-    """Let the generator read, and its head write, through the discriminator's tables."""
+    """Let the generator read, and its head write, through the discriminator's tables; or the
+    discriminator read through the generator's."""
     if tied not in TIED:
         raise ValueError(f"tied={tied!r} was given; expected one of {', '.join(TIED)}.")
     if tied == "none":
         return
     ours, theirs = _tables(generator.encoder), _tables(discriminator.encoder)
-    names = ("token",) if tied == "tokens" else ("token", "position", "segment")
+    names = ("token", "position", "segment") if tied == "all" else ("token",)
     for name in names:
         mine, other = (getattr(tables, name) for tables in (ours, theirs))
         shapes = [None if x is None else tuple(x.weight.shape) for x in (mine, other)]
@@ -166,6 +212,9 @@ def _tie(generator: BertForMaskedLM, discriminator: BertForReplacedTokens, tied:
                 "were given to be tied; expected the same: give both networks the same vocab_size, "
                 "embedding_size, max_positions and type_vocab_size, or tie less."
             )
+    if tied == DISENTANGLED:
+        theirs.token = DisentangledEmbedding(ours.token)  # type: ignore[assignment]
+        return
     ours.token = theirs.token
     if tied == "all":
         ours.position, ours.segment, ours.norm = theirs.position, theirs.segment, theirs.norm

@@ -18,7 +18,8 @@
 #   together again;
 # - say which row of the relative position embeddings a pair of tokens looks up, in the paper and in the released code;
 # - say why three terms need sqrt(3d), and when it is not 3;
-# - tell the enhanced mask decoder from a concatenation, and SiFT from gradient clipping, by code that shows the difference.
+# - tell the enhanced mask decoder from a concatenation, and SiFT from gradient clipping, by code that shows the difference;
+# - say what DeBERTa-v3 shares between ELECTRA's two networks, and what it keeps apart.
 #
 # You need attention and the encoder of lecture 02. Nothing is downloaded.
 #
@@ -460,14 +461,33 @@ for name, values in outcome(queue, "accuracy").items():
 #
 # ### SiFT
 #
-# The paper's largest model was fine-tuned by **SiFT** (scale-invariant fine-tuning), a form of virtual adversarial training:
-# add a small random perturbation to each token's normalised embedding, move it a little in the direction that changes the
-# output most, and train for the same output as before.
+# The paper's largest model was fine-tuned by **SiFT** (scale-invariant fine-tuning), a form of *virtual adversarial training*.
+# Normalise the word embeddings, add a small random perturbation, move it one step in the direction that changes the prediction
+# most. Ask for the same prediction as without it:
+#
+#     loss = task loss + λ · how far the perturbed prediction is from the clean one
+#
+# λ is 3 to 5 in the authors' scripts, which have recipes for small and base models, too. Ours is `sift_loss`: it gives the clean
+# logits and the second term; λ is yours to multiply. It works on a BERT as well, where the sum with the positions is perturbed.
 
 # %%
 from course_lib.objectives.sift import sift_loss, symmetric_kl
 
 show(sift_loss, symmetric_kl)
+
+# %% [markdown]
+# "How far" is a KL divergence in the paper, and a cross-entropy in its code. Both teach the same: they differ by the entropy of
+# the prediction that is held fixed, and a constant has no gradient.
+
+# %%
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+clean, perturbed = torch.randn(4, 3), torch.randn(4, 3, requires_grad=True)  # logits, the clean ones held fixed
+kl = F.kl_div(perturbed.log_softmax(-1), clean.softmax(-1), reduction="sum")
+cross_entropy = F.cross_entropy(perturbed, clean.softmax(-1), reduction="sum")
+slopes = [torch.autograd.grad(far, perturbed)[0] for far in (kl, cross_entropy)]
+print(f"KL {kl:.3f} nats, cross-entropy {cross_entropy:.3f}; gradients differ by {(slopes[0] - slopes[1]).abs().max():.0e}")
 
 # %% [markdown]
 # The source lecture prints g / max(1, ‖g‖/γ) under this name. That is gradient clipping, which every training here does. The
@@ -489,13 +509,13 @@ print(
 for step in (0, 1e-4, 1e-2):
     torch.manual_seed(0)
     _, moved = sift_loss(lambda: model(**batch.inputs).logits, model.encoder.embeddings.norm, step=step)
-    print(f"SiFT, climbing by {step}: perturbed outputs differ by {moved:.1e} nats a token; this is added to the loss")
+    print(f"SiFT, climbing by {step}: perturbed outputs differ by {moved:.1e} nats a token; λ = 5 adds {5 * moved / loss:.1e} of the loss")
 
 # %% [markdown]
 # (The authors' code climbs by 0.0001 from a random perturbation of 0.01: most of what the second line shows is the random
 # part.) Because the perturbation is added *after* a normalisation, its size means the same in a model with long embeddings
 # and in one with short: hence "scale-invariant". The paper used it for its model of 1.5 billion weights, on SuperGLUE and, in an
-# appendix (Table 12), on GLUE.
+# appendix (Table 12), on GLUE. What it brings in fine-tuning was not measured here.
 #
 # ## What the paper reached
 #
@@ -521,8 +541,8 @@ for step in (0, 1e-4, 1e-2):
 # | 1.5 billion with SiFT, SuperGLUE: one model; ensemble; people | 89.9; 90.3; 89.8 |
 # | eight GLUE development sets, large (Table 1) | DeBERTa 90.0 (see below), ELECTRA 89.5, XLNet 89.2, RoBERTa 88.8, BERT 84.1 |
 #
-# The second line of that table is where the story went on: DeBERTa-v3 is this attention, pre-trained as ELECTRA is (lecture
-# 07). ELECTRA and XLNet stand before RoBERTa; a ranking in the source lectures has RoBERTa before ELECTRA. ALBERT-xxlarge is not in the paper's table; its own paper's
+# The second line of that table is where the story went on: DeBERTa-v3 is this attention, pre-trained as ELECTRA is (see
+# below). ELECTRA and XLNet stand before RoBERTa; a ranking in the source lectures has RoBERTa before ELECTRA. ALBERT-xxlarge is not in the paper's table; its own paper's
 # row (Table 9) averages 89.96 on the same eight. "State of the art on SuperGLUE" was the model of 1.5 billion weights with SiFT.
 #
 # Read critically, the paper too. Its abstract gains 2.3 points on SQuAD 2.0 over a RoBERTa of 88.4; its own Table 2 gives
@@ -539,6 +559,89 @@ answers = {
 }
 for name, value in answers.items():
     print(f"{name:12}{str(my_guesses[name]).replace('Ellipsis', '–'):>20}   {value}")
+
+# %% [markdown]
+# ## v3: ELECTRA's objective in DeBERTa
+#
+# DeBERTa-v3 (He, Gao and Chen 2021) keeps this attention and is pre-trained as ELECTRA: a generator fills masked positions, and
+# the network that is kept, the discriminator, says of each token whether it was replaced (RTD, lecture 07). One thing of ELECTRA's
+# is changed. There, both networks read through one table of token embeddings. The abstract of v3 says that the two losses pull
+# this table in different directions, a "tug-of-war", and that it hurts.
+#
+# Do they? The gradient of a loss on the table is one long vector. The cosine of two such vectors is 1 where they pull the same
+# way, 0 where they have nothing to do with each other, −1 where they pull against each other. What is a large cosine? Two
+# batches of the *same* task say.
+
+# %%
+from course_lib.lectures.lecture_08.embedding_sharing import pulls_before_and_after
+
+tug = pulls_before_and_after()
+ablation_chart(
+    {name: found.cosines for name, found in tug.items()},
+    title="Gradients of two batches on the shared token embeddings", x_title="cosine",
+)  # fmt: skip
+
+# %% [markdown]
+# *Each dot: two batches of 32 held-out stories, with a bar at the mean. The lowest row of each panel is the tug-of-war, the two
+# above it what it is held against. Left: both networks at random initialisation. Right: lecture 07's ELECTRA, after 4,000 steps.*
+
+# %%
+for name, found in tug.items():
+    print(f"{name}: RTD's gradient, times λ = 50, is {found.longer:.1f} times as long as MLM's")
+
+# %% [markdown]
+# At the start the two tasks do pull apart, in every pair of batches: {{number:tug_first}}. The pull is weak, where each task agrees
+# with itself by {{number:mlm_first}} and {{number:rtd_first}}. In the trained model nothing of it can be seen
+# ({{number:tug_trained}}), but there even two batches of one task hardly agree ({{number:mlm_trained}} and
+# {{number:rtd_trained}}): a batch's gradient is mostly noise by then. What stays is the length. A generator that shares its table
+# has it moved by a gradient {{number:longer_first}} to {{number:longer_trained}} times as long as its own.
+#
+# The answer of v3 is **gradient-disentangled embedding sharing**. The discriminator looks its words up in
+#
+#     E_D = stop_gradient(E_G) + Δ
+#
+# E_G is the generator's table; Δ has the same shape and begins at zero. The discriminator still reads what masked words have
+# taught, but its own gradient goes to Δ alone. After training both are added, and what is kept is an ordinary table. Build it
+# before you see it:
+
+# %% [markdown]
+# {{exercise:08.7}}
+
+
+# %%
+def my_lookup(input_ids, table, difference, pad):
+    return ...
+
+
+check("08.7", my_lookup)
+
+# %%
+from course_lib.family.electra import DisentangledEmbedding, merged
+
+show(DisentangledEmbedding, merged)
+
+# %% [markdown]
+# Is it right? Each loss must reach its own table and no other, and the merged network must answer as before:
+
+# %%
+from course_lib.family.electra import DISENTANGLED
+from course_lib.lectures.lecture_08.embedding_sharing import small_electra, story_batches
+from course_lib.objectives.replaced_tokens import replaced_token_loss
+
+apart = small_electra(world, DISENTANGLED)
+few = story_batches(material.heldout, world, batch_size=8, seed=1)(0)
+E_G, token = apart.generator.encoder.embeddings.token.weight, apart.discriminator.encoder.embeddings.token
+for task, loss in (("RTD", replaced_token_loss), ("MLM", masked_lm_loss)):
+    apart.zero_grad()
+    loss(apart(**few.inputs), few.targets)["total"].backward()
+    lengths = [0.0 if grad is None else float(grad.norm()) for grad in (E_G.grad, token.difference.grad)]
+    print(f"{task}: gradient of length {lengths[0]:.4f} on E_G, {lengths[1]:.4f} on Δ")
+ids = few.inputs["input_ids"]
+print("merged, outputs differ by", float((merged(apart.discriminator)(ids).logits - apart.discriminator(ids).logits).abs().max()))
+
+# %% [markdown]
+# By v3's abstract this trains more efficiently than one shared table, and ends in a better model. That is cited; what it is worth
+# in our small world was not measured.
 
 # %% [markdown]
 # ## What they claim, what you measured
@@ -611,4 +714,4 @@ quiz("08")
 # - He, Liu, Gao and Chen (2020), *DeBERTa*, arXiv 2006.03654: sections 3.1 and 3.2, then appendix A.8.
 # - Shaw, Uszkoreit and Vaswani (2018), *Self-Attention with Relative Position Representations*, arXiv 1803.02155: distances
 #   in attention before DeBERTa.
-# - He, Gao and Chen (2021), *DeBERTaV3*, arXiv 2111.09543: the same attention, pre-trained as lecture 07's ELECTRA.
+# - He, Gao and Chen (2021), *DeBERTaV3*, arXiv 2111.09543: the same attention, ELECTRA's objective, and how they share embeddings.

@@ -4,7 +4,9 @@ joint loss of both gives the gradients of two reference networks."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,13 +28,22 @@ from parity import (
 )
 from torch import Tensor, nn
 
-from course_lib.checkpoints import FAMILIES, their_name, to_transformers
+from course_lib.checkpoints import (
+    FAMILIES,
+    CheckpointError,
+    load,
+    save,
+    their_name,
+    to_transformers,
+)
 from course_lib.config import published
 from course_lib.encoder import Embeddings, count_parameters
 from course_lib.family.albert import FactorisedEmbeddings
 from course_lib.family.electra import (
+    DISENTANGLED,
     GENERATOR_SIZE,
     TIED,
+    DisentangledEmbedding,
     Electra,
     ElectraConfig,
     electra,
@@ -40,6 +51,7 @@ from course_lib.family.electra import (
     electra_from,
     fill_in,
     generator_config,
+    merged,
 )
 from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
 from course_lib.objectives.masked_lm import masked_lm_loss
@@ -144,8 +156,11 @@ def test_the_projection_is_there_where_widths_differ():
 # ---------------------------------------------------------------- shared tables
 
 # What the discriminator's tables hold that the generator reads, too.
-SHARED = {"all": V * E + P * E + 2 * E + 2 * E, "tokens": V * E, "none": 0}
-PARTS = {"all": {"token", "position", "segment", "norm"}, "tokens": {"token"}, "none": set()}
+SHARED = {"all": V * E + P * E + 2 * E + 2 * E, "tokens": V * E, DISENTANGLED: 0, "none": 0}
+PARTS = {
+    "all": {"token", "position", "segment", "norm"}, "tokens": {"token"},
+    DISENTANGLED: set(), "none": set(),
+}  # fmt: skip
 
 
 def tables(network: Any) -> Embeddings:
@@ -286,6 +301,90 @@ def test_the_generator_learns_nothing_from_the_discriminator(tied: str):
     assert all(torch.equal(discriminators[n].grad, grad) for n, grad in before.items())
 
 
+# ---------------------------------------------------------------- gradient-disentangled sharing
+
+
+def token_of(network: Any) -> Any:
+    return network.encoder.embeddings.token
+
+
+def test_the_difference_begins_at_zero_and_the_tables_are_one():
+    model = electra_from(CONFIG, 1 / 4, DISENTANGLED)
+    token = token_of(model.discriminator)
+    assert isinstance(token, DisentangledEmbedding) and not token.difference.any()
+    assert torch.equal(token.weight, token_of(model.generator).weight)
+    names = dict(model.named_parameters())  # each table once, each by its own network
+    ends = [name.split(".", 1)[0] for name in names if ".tables.token." in name]
+    assert sorted(ends) == ["discriminator", "generator"]
+
+
+def test_each_loss_reaches_its_own_table_only():
+    """The difference takes exactly the gradient that a table of the discriminator's own would take,
+    and the generator's table no part of it; MLM the other way round."""
+    model = joint(CONFIG, DISENTANGLED, torch.float64)
+    alone = merged(model.discriminator)
+    table, difference = token_of(model.generator).weight, token_of(model.discriminator).difference
+    outputs, targets = asked(model), {"labels": BATCH["original_ids"]}
+    replaced_token_loss(outputs, targets)["rtd"].backward(retain_graph=True)
+    assert table.grad is None
+    outputs.logits = alone(outputs.corrupted_ids, MASK, BATCH["types"]).logits
+    replaced_token_loss(outputs, targets)["rtd"].backward()
+    own = token_of(alone).weight.grad
+    assert own.any() and torch.allclose(difference.grad, own, rtol=0, atol=1e-14)
+    masked_lm_loss(outputs, targets)["mlm"].backward()
+    assert table.grad.any() and torch.allclose(difference.grad, own, rtol=0, atol=1e-14)
+    same_generator = electra_from(CONFIG, 1 / 4, "none").double()
+    same_generator.generator.load_state_dict(model.generator.state_dict())
+    again = same_generator(MASKED, MASK, BATCH["types"], predict_at=AT)
+    masked_lm_loss(again, targets)["mlm"].backward()
+    assert torch.allclose(table.grad, token_of(same_generator.generator).weight.grad, atol=1e-14)
+
+
+def test_the_discriminator_follows_the_generators_table():
+    model = joint(CONFIG, DISENTANGLED)
+    token = token_of(model.discriminator)
+    with torch.no_grad():
+        before = token(MASKED)
+        token_of(model.generator).weight += 1
+        assert torch.allclose(token(MASKED), before + 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("config", [CONFIG, SAME_WIDTH], ids=["E < H", "E = H"])
+def test_merged_into_one_table_the_outputs_are_the_same(config: ElectraConfig, tmp_path: Path):
+    model = joint(config, DISENTANGLED)
+    alone = merged(model.discriminator)
+    assert isinstance(alone.encoder.embeddings.token, nn.Embedding)
+    assert alone.encoder.embeddings.token.weight.requires_grad
+    with torch.no_grad():
+        expected = model.discriminator(MASKED, MASK, BATCH["types"]).logits
+        assert torch.equal(alone(MASKED, MASK, BATCH["types"]).logits, expected)
+        save(alone, tmp_path / "alone.safetensors")
+        again: Any = load(tmp_path / "alone.safetensors")
+        assert torch.equal(again(MASKED, MASK, BATCH["types"]).logits, expected)
+    with pytest.raises(CheckpointError, match=r"another network's and a difference.*merged\(model"):
+        save(model.discriminator, tmp_path / "not.safetensors")
+    assert isinstance(token_of(model.discriminator), DisentangledEmbedding)  # left as it was
+
+
+def test_both_networks_are_saved_on_the_way():
+    """As one model, a run that stopped goes on: table and difference are both in its state."""
+    model, other = joint(CONFIG, DISENTANGLED), joint(CONFIG, DISENTANGLED)
+    with torch.no_grad():
+        for p in other.parameters():
+            p.zero_()
+    other.load_state_dict(model.state_dict())
+    assert same(model, other)
+    assert torch.equal(token_of(other.discriminator).weight, token_of(model.discriminator).weight)
+    copied = deepcopy(model)  # the copy's discriminator reads the copy's generator
+    assert token_of(copied.discriminator)._table[0] is token_of(copied.generator)
+
+
+def test_a_discriminator_with_its_own_table_is_only_copied():
+    model = joint(CONFIG, "none").discriminator
+    again = merged(model)
+    assert again is not model and same(again, model)
+
+
 # ---------------------------------------------------------------- both against two networks
 
 
@@ -312,7 +411,8 @@ def our_joint_loss(ours: Electra, seed: int) -> Tensor:
 def both_networks(ours: Electra) -> tuple[Any, Any]:
     pytest.importorskip("transformers")
     return tuple(
-        to_transformers(part, attention="eager") for part in (ours.generator, ours.discriminator)
+        to_transformers(part, attention="eager")
+        for part in (ours.generator, merged(ours.discriminator))
     )
 
 
@@ -356,7 +456,7 @@ def test_the_joint_loss_against_two_networks(config: ElectraConfig, tied: str, d
     found = {}
     for name, p in ours.named_parameters():  # a shared one is named once, as the generator's
         network, _, rest = name.partition(".")
-        bare = theirs_of(rest)
+        bare = theirs_of(rest.replace("token.difference", "token.weight"))
         found[f"{'discriminator' if bare in shared else network}.{bare}"] = p.grad
     assert gradients_apart(found, reference) <= TOLERANCE[dtype]
 
@@ -385,9 +485,11 @@ def test_each_network_goes_its_way_alone(tied: str):
     ours = joint(CONFIG, tied)
     made, discriminator = both_networks(ours)
     first, second = (m.electra.embeddings.word_embeddings.weight for m in (made, discriminator))
-    assert first is not second and torch.equal(first, second) == (tied != "none")
-    again = [assert_there_and_back(part) for part in (ours.generator, ours.discriminator)]
-    assert same(ours, Electra(*again, tied))
+    assert first is not second and torch.equal(first, second) == (tied in ("all", "tokens"))
+    apart = (ours.generator, merged(ours.discriminator))
+    again = [assert_there_and_back(part) for part in apart]
+    if tied != DISENTANGLED:  # there, what was merged does not come apart again
+        assert same(ours, Electra(*again, tied))
 
 
 def test_the_loss_that_transformers_itself_computes():

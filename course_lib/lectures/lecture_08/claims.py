@@ -28,7 +28,7 @@ from course_lib.kernels.disentangled import (
     score_parts,
 )
 from course_lib.kernels.positions import position_rows, row_table, score_scale
-from course_lib.objectives.sift import sift_loss
+from course_lib.objectives.sift import sift_loss, symmetric_kl
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import (
     Check,
@@ -44,6 +44,7 @@ from course_lib.teaching.claims import (
 )
 from course_lib.teaching.results import outcome
 
+from .embedding_sharing import BEGINNING, TRAINED, pulls_before_and_after
 from .experiments import CONTROL, LENGTH, NARROW
 from .reach_and_cost import EXCHANGED, SPAN, WORD, far_changes, more_flops, position_flops
 from .views import score_statistics
@@ -293,6 +294,48 @@ def _clipping_is_not_sift() -> Settled:
         f"{found.longer:.2f} times as far"
     )
     return Settled(found[2:], said)
+
+
+def _term() -> Settled:
+    """The largest difference between the gradients of a KL divergence and of a cross-entropy, clean
+    side held fixed; how much larger the second is, in nats a row; and the largest difference
+    between the gradient of our symmetric form and that of the two cross-entropies' sum."""
+    generator = torch.Generator().manual_seed(0)
+    p, q = (torch.randn(8, 3, generator=generator, dtype=torch.float64) for _ in range(2))
+    p.requires_grad_()
+    q.requires_grad_()
+    clean = p.detach().softmax(-1)
+    kl = F.kl_div(q.log_softmax(-1), clean, reduction="batchmean")
+    one_way = F.cross_entropy(q, clean)
+    both = one_way + F.cross_entropy(p, q.detach().softmax(-1))
+
+    def apart(a: Tensor, b: Tensor, of: Sequence[Tensor]) -> float:
+        slopes = (torch.autograd.grad(x, of, retain_graph=True) for x in (a, b))
+        return max(float((x - y).abs().max()) for x, y in zip(*slopes, strict=True))
+
+    found = (
+        apart(kl, one_way, [q]), float((one_way - kl).detach()),
+        apart(symmetric_kl(p, q).mean(), both, [p, q]),
+    )  # fmt: skip
+    said = (
+        f"gradients differ by {found[0]:.0e}, values by {found[1]:.2f} nats; our symmetric form "
+        f"and two cross-entropies, gradients differ by {found[2]:.0e}"
+    )
+    return Settled(found, said)
+
+
+def _tug_of_war() -> Settled:
+    """Cosines between the two tasks' gradients on the shared table, of any two batches: mean and
+    largest at random initialisation, mean in the trained model; how many times as long the
+    discriminator's gradient is there."""
+    first, trained = (pulls_before_and_after()[when] for when in (BEGINNING, TRAINED))
+    across, later = (one.cosines["MLM with RTD"] for one in (first, trained))
+    found = (mean(across), max(across), mean(later), trained.longer)
+    said = (
+        f"cosine {found[0]:+.2f} at random initialisation (at most {found[1]:+.2f}), "
+        f"{found[2]:+.2f} after training, where RTD's gradient is {found[3]:.1f} times as long"
+    )
+    return Settled(found, said.replace("-", "−"))
 
 
 # ================================================================ size and cost
@@ -591,6 +634,25 @@ CLAIMS = entries(
             lambda: _queue((FAR, f"{FAR}, longer", "BERT")),
             lambda value: max(value[:2]) < 0.2 and value[2] > 0.6,
             (0.875, 0.875, 0.875),
+        ),
+        # were the entropy not held fixed
+        "SiFT's term": Check(
+            _term,
+            lambda found: found[0] < 1e-12 and found[1] > 0.1 and found[2] < 1e-12,
+            (0.1, 0.9, 0.1),
+        ),
+        # were it so for ever
+        "tug-of-war": Check(
+            _tug_of_war,
+            (
+                lambda found: (
+                    -0.3 < found[0] < -0.05
+                    and found[1] < 0
+                    and abs(found[2]) < 0.03
+                    and found[3] > 2
+                )
+            ),
+            (-0.13, -0.11, -0.13, 6.8),
         ),
     },
 )

@@ -20,6 +20,7 @@ from course_lib.teaching.results import outcome, stored
 from course_lib.text.world import MicroWorld
 
 from .claims import paper_changes
+from .embedding_numbers import NUMBERS as OF_EMBEDDINGS
 from .experiments import (
     ABSOLUTE,
     CONTROL,
@@ -508,6 +509,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "v3_span": lambda: published("deberta-v3", "base", DebertaV2Config).span,
     "workers": _workers,
     "wrong_rows": lambda: 2 * SPAN + 1,
+    **OF_EMBEDDINGS,
     **{name: partial(_gain, *pair) for name, pair in GAINS.items()},
     **{name: partial(_accuracy, recipe) for name, recipe in ACCURACIES.items()},
     **{who: partial(_superglue, who) for who in ("single", "ensemble", "human")},

@@ -13,10 +13,19 @@ from course_lib.family.deberta import (
     EnhancedMaskDecoder,
     deberta_encoder,
 )
+from course_lib.family.electra import DisentangledEmbedding
 from course_lib.kernels.disentangled import disentangled_attention_reference
 from course_lib.kernels.positions import log_bucket, position_rows, row_table
 from course_lib.lectures.lecture_08.exercises import EXERCISES as ALL
-from course_lib.lectures.lecture_08.exercises import bucket, decoder, extra, push, rows, scores
+from course_lib.lectures.lecture_08.exercises import (
+    bucket,
+    decoder,
+    extra,
+    push,
+    rows,
+    scores,
+    sharing,
+)
 from course_lib.objectives.sift import perturbing
 from course_lib.teaching.exercises.form import Draw
 from course_lib.teaching.exercises.machinery import check_answer
@@ -127,3 +136,16 @@ def test_a_mistake_is_named_where_it_first_shows():
     # 2k + 1 rows; the paper's δ; exact − 1 buckets; positions in key and value; `shared` ignored
     first = {"08.1": (2, 1), "08.2": (0, 2), "08.3": (0, 1), "08.4": (0, 1), "08.6": (15, 2)}
     assert all(stopped_at(id, n) == stage for id, (n, stage) in first.items())
+
+
+def test_the_lookup_is_the_librarys():
+    ids, table, difference, pad = sharing.case(Draw(6), 3, 8, True)
+    plain = torch.nn.Embedding(*table.shape, padding_idx=pad).double()
+    plain.weight.data = table
+    library = DisentangledEmbedding(plain)
+    library.difference.data = difference
+    ours = sharing.look_up(ids, table, difference.requires_grad_(), pad)
+    assert (ids == pad).any() and torch.equal(ours, library(ids))
+    for found in (ours, library(ids)):
+        found.square().sum().backward()
+    assert torch.equal(difference.grad, library.difference.grad) and plain.weight.grad is None

@@ -1,4 +1,4 @@
-"""Exercises of lecture 08: look up, score, bucket, decode, push, count. One file each."""
+"""Exercises of lecture 08: look up, score, bucket, decode, push, count, share. One file each."""
 
 from .bucket import BUCKET
 from .decoder import DECODER
@@ -6,5 +6,6 @@ from .extra import EXTRA
 from .push import PUSH
 from .rows import ROWS
 from .scores import SCORES
+from .sharing import SHARING
 
-EXERCISES = (ROWS, SCORES, BUCKET, DECODER, PUSH, EXTRA)
+EXERCISES = (ROWS, SCORES, BUCKET, DECODER, PUSH, EXTRA, SHARING)

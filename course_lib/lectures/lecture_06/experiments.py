@@ -2,12 +2,13 @@
 
 `06_teacher`: a BERT of four layers, pre-trained; its weights are shipped in data/checkpoints/.
 `06_distilbert`: students of half its depth, each loss left out in turn, and each initialisation.
+`06_past_plateau`: three of them again, five times as long, with their curves.
 `06_tinybert`: narrower students that learn its inner steps, then a task, each part left out in
-turn."""
+turn. `06_tinybert_attention`: the attention loss lighter, and the general stage longer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -120,6 +121,11 @@ STUDENTS = {  # each leaves one thing out; the last two have no teacher to liste
 }
 SEEDS = range(3)
 STARTS = {name: replace(FULL, begin=name) for name in BEGINNINGS}
+LONG, CURVE_EVERY = 2_000, 250
+PAST_PLATEAU = {
+    **{k: replace(STUDENTS[k], steps=LONG) for k in ("triple loss", "fresh weights", "alone")},
+    "alone, half again as long": replace(STUDENTS["alone"], steps=3 * LONG // 2),
+}
 TINY = TinyRecipe()
 TINIES = {
     "all": TINY,
@@ -129,6 +135,14 @@ TINIES = {
     "without both layer losses": replace(TINY, attention=0.0, hidden=0.0),
     "without the teacher's answers": replace(TINY, teacher=False),
     "alone": replace(TINY, general=0, inner=0, copies=0, teacher=False),
+}
+ATTENTION_WEIGHTS, GENERAL_STEPS = (0.0, 0.1, 1.0), (TINY.general, 4 * TINY.general)
+TINIES_BY_ATTENTION = {
+    f"attention × {weight:g}, {general} general steps": replace(
+        TINY, attention=weight, general=general
+    )
+    for general in GENERAL_STEPS
+    for weight in ATTENTION_WEIGHTS
 }
 
 
@@ -210,18 +224,25 @@ def masked_accuracy(model: BertForMaskedLM, material: Material) -> float:
     return found.masked_accuracy
 
 
+def _curve(material: Material, every: int) -> tuple[list[dict[str, float]], Callback]:
+    """Held-out masked-token accuracy every so many steps: an empty list, and what fills it."""
+    curve: list[dict[str, float]] = []
+
+    def look(report: Report) -> None:
+        if report.step % every == 0:
+            model: Any = getattr(report.model, "student", report.model)
+            found = masked_accuracy(model, material)
+            curve.append({"step": report.step, "masked_accuracy": found})
+
+    return curve, look
+
+
 def build_teacher() -> dict[str, Any]:
     """What data/results/06_teacher.json holds; the weights go to data/checkpoints/."""
     material, recipe, path = prepare(), TeacherRecipe(), data_root().joinpath(*CHECKPOINT)
 
     def run() -> dict[str, Any]:
-        curve: list[dict[str, float]] = []
-
-        def look(report: Report) -> None:
-            if report.step % 500 == 0:
-                found = masked_accuracy(report.model, material)  # type: ignore[arg-type]
-                curve.append({"step": report.step, "masked_accuracy": found})
-
+        curve, look = _curve(material, 500)
         model, history = train_teacher(recipe, material, callbacks=[look])
         save(model, path)
         return {
@@ -322,6 +343,39 @@ def build_distilbert() -> dict[str, Any]:
     return compared_runs(
         recipes, SEEDS, material.world,
         lambda recipe, seed: student_run(recipe, material, teacher, seed),
+        precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
+    )  # fmt: skip
+
+
+def long_run(
+    recipe: StudentRecipe, material: Material, teacher: BertForMaskedLM, seed: int
+) -> dict[str, Any]:
+    """As student_run, with held-out masked-token accuracy every 250 steps."""
+
+    def run() -> dict[str, Any]:
+        curve, look = _curve(material, CURVE_EVERY)
+        student, history = train_student(recipe, material, teacher, seed=seed, callbacks=[look])
+        return {
+            "seed": seed,
+            "parameters": count_parameters(student),
+            "masked_accuracy": masked_accuracy(student, material),
+            "job_accuracy": unstated_fact_accuracy(student.encoder, material, seed),
+            "curve": curve,
+            "seconds": round(history.seconds, 1),
+        }
+
+    settings = {"seed": seed, "teacher": teacher_hash(), "every": CURVE_EVERY, **asdict(recipe)}
+    return kept(f"06-past-plateau-{recipe.begin}-{seed}", settings, material.world, run)
+
+
+def build_past_plateau() -> dict[str, Any]:
+    """What data/results/06_past_plateau.json holds."""
+    material, teacher = prepare(), micro_teacher()
+    recipe = PAST_PLATEAU["fresh weights"]
+    _, first = train_student(recipe, material, teacher, steps=REPLAYED)
+    return compared_runs(
+        PAST_PLATEAU, SEEDS, material.world,
+        lambda recipe, seed: long_run(recipe, material, teacher, seed),
         precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
     )  # fmt: skip
 
@@ -447,18 +501,20 @@ def tiny_run(
     return kept(f"06-tinybert-{seed}", settings, material.world, run)
 
 
-def build_tinybert() -> dict[str, Any]:
-    """What data/results/06_tinybert.json holds."""
+def build_tinybert(recipes: Mapping[str, TinyRecipe] = TINIES) -> dict[str, Any]:
+    """What data/results/06_tinybert.json holds, or with other recipes another file. The replay is
+    the first recipe's."""
     material, teacher = prepare(), micro_teacher()
     lesson = prepare_lesson(material, teacher)
-    _, first = general_stage(TINY, material, teacher, steps=REPLAYED)
+    first_recipe = next(iter(recipes.values()))
+    _, first = general_stage(first_recipe, material, teacher, steps=REPLAYED)
     taught_by = {
         "job_accuracy": class_accuracy(lesson.teacher, material.task_heldout),
         "commonest": material.task_heldout.commonest,
         "texts": len(material.task_heldout),
     }
     return compared_runs(
-        TINIES, SEEDS, material.world,
+        recipes, SEEDS, material.world,
         lambda recipe, seed: tiny_run(recipe, material, teacher, lesson, seed),
         precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
         taught_by=taught_by,
@@ -471,5 +527,7 @@ summary = partial(
 RESULTS = {
     "06_teacher": build_teacher,
     "06_distilbert": build_distilbert,
+    "06_past_plateau": build_past_plateau,
     "06_tinybert": build_tinybert,
+    "06_tinybert_attention": partial(build_tinybert, TINIES_BY_ATTENTION),
 }

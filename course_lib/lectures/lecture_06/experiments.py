@@ -8,6 +8,7 @@ turn. `06_tinybert_attention`: the attention loss lighter, and the general stage
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
@@ -354,6 +355,7 @@ def long_run(
 
     def run() -> dict[str, Any]:
         curve, look = _curve(material, CURVE_EVERY)
+        began = time.process_time()
         student, history = train_student(recipe, material, teacher, seed=seed, callbacks=[look])
         return {
             "seed": seed,
@@ -362,6 +364,7 @@ def long_run(
             "job_accuracy": unstated_fact_accuracy(student.encoder, material, seed),
             "curve": curve,
             "seconds": round(history.seconds, 1),
+            "cpu_seconds": round(time.process_time() - began, 1),
         }
 
     settings = {"seed": seed, "teacher": teacher_hash(), "every": CURVE_EVERY, **asdict(recipe)}
@@ -489,12 +492,14 @@ def tiny_run(
     """One recipe, one seed: what it reached. Finished runs are read from the cache."""
 
     def run() -> dict[str, Any]:
+        began = time.process_time()
         student, histories = train_tiny(recipe, material, teacher, lesson, seed=seed)
         return {
             "seed": seed,
             "parameters": count_parameters(student),
             "job_accuracy": class_accuracy(student, material.task_heldout),
             "seconds": round(sum(history.seconds for history in histories.values()), 1),
+            "cpu_seconds": round(time.process_time() - began, 1),
         }
 
     settings = {"seed": seed, "teacher": teacher_hash(), **asdict(recipe)}

@@ -2,7 +2,7 @@
 
 `06_teacher`: a BERT of four layers, pre-trained; its weights are shipped in data/checkpoints/.
 `06_distilbert`: students of half its depth, each loss left out in turn, and each initialisation.
-`06_past_plateau`: three of them again, five times as long, with their curves.
+`06_past_plateau`: three of them again, past the plateau, with their curves.
 `06_tinybert`: narrower students that learn its inner steps, then a task, each part left out in
 turn. `06_tinybert_attention`: the attention loss lighter, and the general stage longer."""
 
@@ -122,10 +122,10 @@ STUDENTS = {  # each leaves one thing out; the last two have no teacher to liste
 }
 SEEDS = range(3)
 STARTS = {name: replace(FULL, begin=name) for name in BEGINNINGS}
-LONG, CURVE_EVERY = 2_000, 250
+LONG, CURVE_EVERY = 1_500, 250
 PAST_PLATEAU = {
     **{k: replace(STUDENTS[k], steps=LONG) for k in ("triple loss", "fresh weights", "alone")},
-    "alone, half again as long": replace(STUDENTS["alone"], steps=3 * LONG // 2),
+    "alone, twice as long": replace(STUDENTS["alone"], steps=2 * LONG),
 }
 TINY = TinyRecipe()
 TINIES = {

@@ -2,7 +2,6 @@
 
 `06_teacher`: a BERT of four layers, pre-trained; its weights are shipped in data/checkpoints/.
 `06_distilbert`: students of half its depth, each loss left out in turn, and each initialisation.
-`06_past_plateau`: three of them again, past the plateau, with their curves.
 `06_tinybert`: narrower students that learn its inner steps, then a task, each part left out in
 turn. `06_tinybert_attention`: the attention loss lighter, and the general stage longer."""
 
@@ -122,11 +121,6 @@ STUDENTS = {  # each leaves one thing out; the last two have no teacher to liste
 }
 SEEDS = range(3)
 STARTS = {name: replace(FULL, begin=name) for name in BEGINNINGS}
-LONG, CURVE_EVERY = 1_500, 250
-PAST_PLATEAU = {
-    **{k: replace(STUDENTS[k], steps=LONG) for k in ("triple loss", "fresh weights", "alone")},
-    "alone, twice as long": replace(STUDENTS["alone"], steps=2 * LONG),
-}
 TINY = TinyRecipe()
 TINIES = {
     "all": TINY,
@@ -138,6 +132,7 @@ TINIES = {
     "alone": replace(TINY, general=0, inner=0, copies=0, teacher=False),
 }
 ATTENTION_WEIGHTS, GENERAL_STEPS = (0.0, 0.1, 1.0), (TINY.general, 4 * TINY.general)
+ATTENTION_SEEDS = range(1)
 TINIES_BY_ATTENTION = {
     f"attention × {weight:g}, {general} general steps": replace(
         TINY, attention=weight, general=general
@@ -225,25 +220,18 @@ def masked_accuracy(model: BertForMaskedLM, material: Material) -> float:
     return found.masked_accuracy
 
 
-def _curve(material: Material, every: int) -> tuple[list[dict[str, float]], Callback]:
-    """Held-out masked-token accuracy every so many steps: an empty list, and what fills it."""
-    curve: list[dict[str, float]] = []
-
-    def look(report: Report) -> None:
-        if report.step % every == 0:
-            model: Any = getattr(report.model, "student", report.model)
-            found = masked_accuracy(model, material)
-            curve.append({"step": report.step, "masked_accuracy": found})
-
-    return curve, look
-
-
 def build_teacher() -> dict[str, Any]:
     """What data/results/06_teacher.json holds; the weights go to data/checkpoints/."""
     material, recipe, path = prepare(), TeacherRecipe(), data_root().joinpath(*CHECKPOINT)
 
     def run() -> dict[str, Any]:
-        curve, look = _curve(material, 500)
+        curve: list[dict[str, float]] = []
+
+        def look(report: Report) -> None:
+            if report.step % 500 == 0:
+                found = masked_accuracy(report.model, material)  # type: ignore[arg-type]
+                curve.append({"step": report.step, "masked_accuracy": found})
+
         model, history = train_teacher(recipe, material, callbacks=[look])
         save(model, path)
         return {
@@ -344,41 +332,6 @@ def build_distilbert() -> dict[str, Any]:
     return compared_runs(
         recipes, SEEDS, material.world,
         lambda recipe, seed: student_run(recipe, material, teacher, seed),
-        precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
-    )  # fmt: skip
-
-
-def long_run(
-    recipe: StudentRecipe, material: Material, teacher: BertForMaskedLM, seed: int
-) -> dict[str, Any]:
-    """As student_run, with held-out masked-token accuracy every 250 steps."""
-
-    def run() -> dict[str, Any]:
-        curve, look = _curve(material, CURVE_EVERY)
-        began = time.process_time()
-        student, history = train_student(recipe, material, teacher, seed=seed, callbacks=[look])
-        return {
-            "seed": seed,
-            "parameters": count_parameters(student),
-            "masked_accuracy": masked_accuracy(student, material),
-            "job_accuracy": unstated_fact_accuracy(student.encoder, material, seed),
-            "curve": curve,
-            "seconds": round(history.seconds, 1),
-            "cpu_seconds": round(time.process_time() - began, 1),
-        }
-
-    settings = {"seed": seed, "teacher": teacher_hash(), "every": CURVE_EVERY, **asdict(recipe)}
-    return kept(f"06-past-plateau-{recipe.begin}-{seed}", settings, material.world, run)
-
-
-def build_past_plateau() -> dict[str, Any]:
-    """What data/results/06_past_plateau.json holds."""
-    material, teacher = prepare(), micro_teacher()
-    recipe = PAST_PLATEAU["fresh weights"]
-    _, first = train_student(recipe, material, teacher, steps=REPLAYED)
-    return compared_runs(
-        PAST_PLATEAU, SEEDS, material.world,
-        lambda recipe, seed: long_run(recipe, material, teacher, seed),
         precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
     )  # fmt: skip
 
@@ -506,7 +459,9 @@ def tiny_run(
     return kept(f"06-tinybert-{seed}", settings, material.world, run)
 
 
-def build_tinybert(recipes: Mapping[str, TinyRecipe] = TINIES) -> dict[str, Any]:
+def build_tinybert(
+    recipes: Mapping[str, TinyRecipe] = TINIES, seeds: Sequence[int] = SEEDS
+) -> dict[str, Any]:
     """What data/results/06_tinybert.json holds, or with other recipes another file. The replay is
     the first recipe's."""
     material, teacher = prepare(), micro_teacher()
@@ -519,7 +474,7 @@ def build_tinybert(recipes: Mapping[str, TinyRecipe] = TINIES) -> dict[str, Any]
         "texts": len(material.task_heldout),
     }
     return compared_runs(
-        recipes, SEEDS, material.world,
+        recipes, seeds, material.world,
         lambda recipe, seed: tiny_run(recipe, material, teacher, lesson, seed),
         precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
         taught_by=taught_by,
@@ -532,7 +487,6 @@ summary = partial(
 RESULTS = {
     "06_teacher": build_teacher,
     "06_distilbert": build_distilbert,
-    "06_past_plateau": build_past_plateau,
     "06_tinybert": build_tinybert,
-    "06_tinybert_attention": partial(build_tinybert, TINIES_BY_ATTENTION),
+    "06_tinybert_attention": partial(build_tinybert, TINIES_BY_ATTENTION, ATTENTION_SEEDS),
 }

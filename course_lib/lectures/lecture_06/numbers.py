@@ -35,13 +35,12 @@ from course_lib.train.memory import activation_bytes
 
 from .claims import TOKENS, lost_by_task, table_1
 from .experiments import (
+    ATTENTION_WEIGHTS,
     BEGINNINGS,
-    CURVE_EVERY,
     FULL,
     GENERAL_STEPS,
     LABELLED,
     LENGTH,
-    LONG,
     SEEDS,
     STARTS,
     STORIES,
@@ -60,10 +59,6 @@ def students() -> dict[str, Any]:
 
 def narrow_students() -> dict[str, Any]:
     return stored("06_tinybert")
-
-
-def long_students() -> dict[str, Any]:
-    return stored("06_past_plateau")
 
 
 def attention_grid() -> dict[str, Any]:
@@ -269,50 +264,6 @@ def _points(name: str, measure: str) -> str:
     return re.sub(r"^[+−](0\.0) ", r"\1 ", said)
 
 
-LONG_SAID = {
-    "triple loss": "teacher's layers, all three losses",
-    "fresh weights": "random initialisation, all three losses",
-    "alone": "random initialisation, MLM only",
-    "alone, twice as long": "random initialisation, MLM only, twice as long",
-}
-
-
-def long_curves() -> dict[str, list[list[tuple[int, float]]]]:
-    """Held-out masked-token accuracy of the long runs, by step, a curve a seed; and the teacher's
-    as far."""
-    found = long_students()["runs"]
-    last = max(run["curve"][-1]["step"] for runs in found.values() for run in runs)
-    all_runs = {"the teacher, by itself": [teacher_run()]}
-    all_runs |= {said: found[name] for name, said in LONG_SAID.items() if name in found}
-    return {
-        said: [
-            [(at["step"], at["masked_accuracy"]) for at in run["curve"] if at["step"] <= last]
-            for run in runs
-        ]
-        for said, runs in all_runs.items()
-    }
-
-
-def _long(name: str, measure: str = "masked_accuracy") -> str:
-    return percent(outcome(long_students(), measure)[name])
-
-
-def _long_gain(name: str, against: str, measure: str = "masked_accuracy") -> str:
-    """In points, and whether all seeds agree."""
-    mine, theirs = (outcome(long_students(), measure)[of] for of in (name, against))
-    return verdict([a - b for a, b in zip(mine, theirs, strict=True)])
-
-
-def _past_half(name: str) -> int:
-    """The first measured step at which the mean masked-token accuracy is above one half."""
-    curves = long_curves()[LONG_SAID[name]]
-    return next(
-        points[0][0]
-        for points in zip(*curves, strict=True)
-        if mean(accuracy for _, accuracy in points) > 0.5
-    )
-
-
 def attention_lines() -> dict[str, list[list[tuple[int, float]]]]:
     """The probe of narrow students by general steps, a line a seed, for each attention weight."""
     found = attention_grid()
@@ -322,6 +273,22 @@ def attention_lines() -> dict[str, list[list[tuple[int, float]]]]:
         for run in found["runs"][name]:
             line.setdefault(run["seed"], []).append((recipe["general"], run["job_accuracy"]))
     return {name: list(line.values()) for name, line in lines.items()}
+
+
+def other_seeds() -> dict[str, list[tuple[int, float]]]:
+    """As points beside attention_lines(): the seeds that only 06_tinybert.json has."""
+    had = {run["seed"] for runs in attention_grid()["runs"].values() for run in runs}
+    names = {"attention × 0": "without attention", "attention × 1": "all"}
+    runs = narrow_students()["runs"]
+    return {
+        said: [(TINY.general, run["job_accuracy"]) for run in runs[name] if run["seed"] not in had]
+        for said, name in names.items()
+    }
+
+
+def _grid_seeds() -> str:
+    seeds = len(next(iter(attention_grid()["runs"].values())))
+    return f"{_in_letters(seeds)} seed{'s' if seeds > 1 else ''}"
 
 
 def weighted(weight: float, general: int) -> list[float]:
@@ -335,10 +302,21 @@ def weighted(weight: float, general: int) -> list[float]:
     return [run["job_accuracy"] for run in found["runs"][name]]
 
 
-def _weight_costs(general: int) -> str:
-    """Weight 1 against no attention loss, in points, after so many general steps."""
-    one, none = weighted(1.0, general), weighted(0.0, general)
-    return verdict([a - b for a, b in zip(one, none, strict=True)])
+def _none_is_behind() -> str:
+    """Without the attention loss, after the long general stage; the page says that no student
+    with it is ahead."""
+    for general in GENERAL_STEPS:
+        means = [mean(weighted(weight, general)) for weight in ATTENTION_WEIGHTS]
+        assert means[0] == max(means), general
+    return percent(weighted(0.0, GENERAL_STEPS[1]))
+
+
+def _all_range() -> str:
+    """From the least to the most of the seeds of the whole recipe; the page says that the lighter
+    and the longer runs lie above."""
+    values = narrow_reached()["all"]
+    assert max(values) < min(weighted(0.1, GENERAL_STEPS[0]) + weighted(1.0, GENERAL_STEPS[1]))
+    return f"{min(values):.0%} to {max(values):.0%}"
 
 
 def _cpu_hours(found: Mapping[str, Any]) -> str:
@@ -511,23 +489,11 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "gpu_hours": lambda: settled("06", "E104").value,
     "gradient_left": lambda: f"{gradient_norm(8.0) / gradient_norm(1.0):.0%}",
     "grid_hours": lambda: _cpu_hours(attention_grid()),
+    "grid_seeds": _grid_seeds,
     "half_facts": lambda: f"{mean(reached('job_accuracy')['triple loss']):.1%}",
     "narrow_width": lambda: NARROW["hidden_size"],
     "labelled": lambda: LABELLED,
     "fewer_activations": lambda: _fewer(*stored_activations()),
-    "long_alone": lambda: _long("alone"),
-    "long_alone_facts": lambda: _long("alone", "job_accuracy"),
-    "long_alone_half": lambda: _past_half("alone"),
-    "long_every": lambda: CURVE_EVERY,
-    "long_gain": lambda: _long_gain("fresh weights", "alone"),
-    "long_gain_facts": lambda: _long_gain("fresh weights", "alone", "job_accuracy"),
-    "long_hours": lambda: _cpu_hours(long_students()),
-    "long_random": lambda: _long("fresh weights"),
-    "long_random_facts": lambda: _long("fresh weights", "job_accuracy"),
-    "long_random_half": lambda: _past_half("fresh weights"),
-    "long_steps": lambda: LONG,
-    "long_triple": lambda: _long("triple loss"),
-    "long_triple_facts": lambda: _long("triple loss", "job_accuracy"),
     "less_time": lambda: f"{1 - 1 / times_on_a_cpu():.0%}",
     "mappings": _mappings,
     "matrix_shape": lambda: f"{_matrix().in_features} × {_matrix().out_features}",
@@ -575,6 +541,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "temperature": lambda: f"{FULL.temperature:g}",
     "times_cpu": lambda: f"{times_on_a_cpu():.2f}",
     "tiny_all": lambda: percent(narrow_reached()["all"]),
+    "tiny_all_range": _all_range,
     "tiny_alone": _alone_no_worse,
     "tiny_best": _best_without_attention,
     "tiny_of_teacher": _tiny_size,
@@ -590,11 +557,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "tiny_prediction": lambda: TINY.prediction,
     "tinybert_of_bert": lambda: of_bert_base("TinyBERT-4"),
     "tiny_teacher": lambda: f"{narrow_students()['taught_by']['job_accuracy']:.1%}",
-    "weight_costs_few": lambda: _weight_costs(GENERAL_STEPS[0]),
-    "weight_costs_many": lambda: _weight_costs(GENERAL_STEPS[1]),
     "weight_none_few": lambda: percent(weighted(0.0, GENERAL_STEPS[0])),
-    "weight_none_many": lambda: percent(weighted(0.0, GENERAL_STEPS[1])),
-    "weight_one_few": lambda: percent(weighted(1.0, GENERAL_STEPS[0])),
+    "weight_none_many": _none_is_behind,
     "weight_one_many": lambda: percent(weighted(1.0, GENERAL_STEPS[1])),
     "weight_tenth_few": lambda: percent(weighted(0.1, GENERAL_STEPS[0])),
     "weight_tenth_many": lambda: percent(weighted(0.1, GENERAL_STEPS[1])),

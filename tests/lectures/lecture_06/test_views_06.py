@@ -340,3 +340,9 @@ def test_other_seeds_are_open_marks_of_their_line() -> None:
     assert marks.mode == "markers" and marks.marker.symbol == f"{line.marker.symbol}-open"
     assert marks.marker.color == line.line.color
     assert list(figure.layout.xaxis.tickvals) == [300, 1_200]
+    low, high = figure.layout.yaxis.range
+    assert low < 0.53 and high > 0.78
+    labels = [note.text for note in figure.layout.annotations]
+    assert labels == ["● attention × 0 78.0%", "■ attention × 1 77.0%"]
+    upper, lower = (note.y for note in figure.layout.annotations)
+    assert upper - lower >= 0.05 * (high - low)

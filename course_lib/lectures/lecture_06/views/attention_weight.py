@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
+from course_lib.teaching.chart_parts import label_ends
 from course_lib.teaching.run_charts import Points, curves_chart
 from course_lib.teaching.style import looks
 
@@ -33,5 +35,14 @@ def attention_chart(
                         "color": drawn[name].colour, "line": {"width": 2}},
             )
         )  # fmt: skip
+    # The y axis was drawn around the lines alone; the labels keep their distance on it.
+    every = [y for trace in figure.data for y in trace.y]
+    ends = [
+        (f"{drawn[name].sign} {name}", fmean(run[-1][1] for run in runs), drawn[name].colour)
+        for name, runs in lines.items()
+    ]
+    figure.layout.annotations = ()
+    room = 0.08 * (max(every) - min(every))
+    label_ends(figure, ends, lowest=min(every) - room, highest=max(every) + room, percent=True)
     steps = sorted({at for runs in lines.values() for run in runs for at, _ in run})
     return figure.update_xaxes(tickvals=steps)

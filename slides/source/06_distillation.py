@@ -48,6 +48,7 @@ from course_lib.lectures.lecture_06.numbers import (
     WORDS,
     apart,
     as_list,
+    attention_lines,
     gradient_norm,
     initial_layers,
     masked_story,
@@ -56,6 +57,7 @@ from course_lib.lectures.lecture_06.numbers import (
     narrow_students,
     needed,
     of_bert_base,
+    other_seeds,
     paper_changes,
     parts_of,
     reached,
@@ -69,13 +71,14 @@ from course_lib.lectures.lecture_06.numbers import (
     the_world,
     times_on_a_cpu,
 )
+from course_lib.lectures.lecture_06.views.attention_weight import attention_chart
 from course_lib.lectures.lecture_06.views.temperature import IN_PRINT, soften, temperature_panels
 from course_lib.objectives.distillation import PUBLISHED_WEIGHTS, attention_loss, distilbert_loss
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import ablation_chart, gradient_chart, tradeoff_chart
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import printed, settled
-from course_lib.teaching.numbers import millions, signed
+from course_lib.teaching.numbers import millions, percent, signed
 from course_lib.teaching.results import outcome
 from course_lib.teaching.style import BLUE, INK, ORANGE
 from course_lib.text.augmentation import augment
@@ -510,15 +513,20 @@ PRINTED = {
 }
 
 
-def parts_worth() -> Any:
-    """The probe of each student; in its name the paper's change."""
-    changes = paper_changes("losses")
-    names = {
-        name: said + (f" ({changes[PRINTED[name]]})" if name in PRINTED else "")
-        for name, said in TINY_SAID.items()
-    }
-    taught_by = narrow_students()["taught_by"]["job_accuracy"]
-    return _dots(names, {PROBE: narrow_reached()}, (taught_by,))
+def parts_worth() -> str:
+    """The probe of each student, and the paper's change where it left out the same."""
+    paper = paper_changes("losses")
+    rows = [
+        (TINY_SAID[name], percent(values), paper.get(PRINTED.get(name, ""), ""))
+        for name, values in narrow_reached().items()
+    ]
+    return table(("left out", "probe", "paper"), rows, size=20)
+
+
+def attention_weights() -> Any:
+    """The notebook's chart: the probe after few and after many general steps, by weight."""
+    figure = attention_chart(attention_lines(), other_seeds())
+    return drawing.apart(for_a_hall(figure, 620, 380, right=190), 0.075)
 
 
 # ---------------------------------------------------------------- 16: quality against size

@@ -472,6 +472,18 @@ def _tinies(runs: Sequence[str]) -> Settled:
     return compared("06_tinybert", "job_accuracy", runs, "all", MEASURES["job_accuracy"])
 
 
+def _attention(general: int) -> Settled:
+    """A tenth of the attention loss and all of it, against none of it."""
+    cells = [f"attention × {weight}, {general} general steps" for weight in ("0.1", "1", "0")]
+    measure = "job_accuracy"
+    return compared("06_tinybert_attention", measure, cells[:2], cells[2], MEASURES[measure])
+
+
+def _attention_here() -> Settled:
+    few, many = (_attention(general) for general in (300, 1_200))
+    return Settled((*few.value, *many.value), f"{few.detail}; {many.detail}")
+
+
 STARTS = tuple(f"begin: {way}" for way in ("every other", "bottom", "top", "fresh"))
 LEFT_OUT = ("without soft targets", "without cosine", "without masked words")
 PARTS = (
@@ -581,6 +593,11 @@ CLAIMS = entries(
             lambda: _tinies(PARTS),
             lambda value: value[0] > 0.1 and value[3] > 0,
             (-4.6, -2.7, -1.5, -19.3, -2.1),
+        ),
+        "attention here": Check(
+            _attention_here,
+            lambda value: value[1] < -0.08 and all(-0.03 < value[k] <= 0 for k in (0, 2, 3)),
+            (0.046, 0.046, 0.046, 0.046),  # it helps as in the paper
         ),
     },
 )

@@ -3,11 +3,12 @@
 `06_teacher`: a BERT of four layers, pre-trained; its weights are shipped in data/checkpoints/.
 `06_distilbert`: students of half its depth, each loss left out in turn, and each initialisation.
 `06_tinybert`: narrower students that learn its inner steps, then a task, each part left out in
-turn."""
+turn. `06_tinybert_attention`: the attention loss lighter, and the general stage longer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -129,6 +130,15 @@ TINIES = {
     "without both layer losses": replace(TINY, attention=0.0, hidden=0.0),
     "without the teacher's answers": replace(TINY, teacher=False),
     "alone": replace(TINY, general=0, inner=0, copies=0, teacher=False),
+}
+ATTENTION_WEIGHTS, GENERAL_STEPS = (0.0, 0.1, 1.0), (TINY.general, 4 * TINY.general)
+ATTENTION_SEEDS = range(1)
+TINIES_BY_ATTENTION = {
+    f"attention × {weight:g}, {general} general steps": replace(
+        TINY, attention=weight, general=general
+    )
+    for general in GENERAL_STEPS
+    for weight in ATTENTION_WEIGHTS
 }
 
 
@@ -435,30 +445,36 @@ def tiny_run(
     """One recipe, one seed: what it reached. Finished runs are read from the cache."""
 
     def run() -> dict[str, Any]:
+        began = time.process_time()
         student, histories = train_tiny(recipe, material, teacher, lesson, seed=seed)
         return {
             "seed": seed,
             "parameters": count_parameters(student),
             "job_accuracy": class_accuracy(student, material.task_heldout),
             "seconds": round(sum(history.seconds for history in histories.values()), 1),
+            "cpu_seconds": round(time.process_time() - began, 1),
         }
 
     settings = {"seed": seed, "teacher": teacher_hash(), **asdict(recipe)}
     return kept(f"06-tinybert-{seed}", settings, material.world, run)
 
 
-def build_tinybert() -> dict[str, Any]:
-    """What data/results/06_tinybert.json holds."""
+def build_tinybert(
+    recipes: Mapping[str, TinyRecipe] = TINIES, seeds: Sequence[int] = SEEDS
+) -> dict[str, Any]:
+    """What data/results/06_tinybert.json holds, or with other recipes another file. The replay is
+    the first recipe's."""
     material, teacher = prepare(), micro_teacher()
     lesson = prepare_lesson(material, teacher)
-    _, first = general_stage(TINY, material, teacher, steps=REPLAYED)
+    first_recipe = next(iter(recipes.values()))
+    _, first = general_stage(first_recipe, material, teacher, steps=REPLAYED)
     taught_by = {
         "job_accuracy": class_accuracy(lesson.teacher, material.task_heldout),
         "commonest": material.task_heldout.commonest,
         "texts": len(material.task_heldout),
     }
     return compared_runs(
-        TINIES, SEEDS, material.world,
+        recipes, seeds, material.world,
         lambda recipe, seed: tiny_run(recipe, material, teacher, lesson, seed),
         precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
         taught_by=taught_by,
@@ -472,4 +488,5 @@ RESULTS = {
     "06_teacher": build_teacher,
     "06_distilbert": build_distilbert,
     "06_tinybert": build_tinybert,
+    "06_tinybert_attention": partial(build_tinybert, TINIES_BY_ATTENTION, ATTENTION_SEEDS),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from statistics import mean
 from typing import Any, NamedTuple
@@ -35,8 +35,10 @@ from course_lib.train.memory import activation_bytes
 
 from .claims import TOKENS, lost_by_task, table_1
 from .experiments import (
+    ATTENTION_WEIGHTS,
     BEGINNINGS,
     FULL,
+    GENERAL_STEPS,
     LABELLED,
     LENGTH,
     SEEDS,
@@ -57,6 +59,10 @@ def students() -> dict[str, Any]:
 
 def narrow_students() -> dict[str, Any]:
     return stored("06_tinybert")
+
+
+def attention_grid() -> dict[str, Any]:
+    return stored("06_tinybert_attention")
 
 
 def teacher_run() -> dict[str, Any]:
@@ -258,6 +264,67 @@ def _points(name: str, measure: str) -> str:
     return re.sub(r"^[+−](0\.0) ", r"\1 ", said)
 
 
+def attention_lines() -> dict[str, list[list[tuple[int, float]]]]:
+    """The probe of narrow students by general steps, a line a seed, for each attention weight."""
+    found = attention_grid()
+    lines: dict[str, dict[int, list[tuple[int, float]]]] = {}
+    for name, recipe in found["recipes"].items():
+        line = lines.setdefault(f"attention × {recipe['attention']:g}", {})
+        for run in found["runs"][name]:
+            line.setdefault(run["seed"], []).append((recipe["general"], run["job_accuracy"]))
+    return {name: list(line.values()) for name, line in lines.items()}
+
+
+def other_seeds() -> dict[str, list[tuple[int, float]]]:
+    """As points beside attention_lines(): the seeds that only 06_tinybert.json has."""
+    had = {run["seed"] for runs in attention_grid()["runs"].values() for run in runs}
+    names = {"attention × 0": "without attention", "attention × 1": "all"}
+    runs = narrow_students()["runs"]
+    return {
+        said: [(TINY.general, run["job_accuracy"]) for run in runs[name] if run["seed"] not in had]
+        for said, name in names.items()
+    }
+
+
+def _grid_seeds() -> str:
+    seeds = len(next(iter(attention_grid()["runs"].values())))
+    return f"{_in_letters(seeds)} seed{'s' if seeds > 1 else ''}"
+
+
+def weighted(weight: float, general: int) -> list[float]:
+    """The probe of the narrow students of one cell of the grid, a number a seed."""
+    found = attention_grid()
+    (name,) = (
+        name
+        for name, recipe in found["recipes"].items()
+        if (recipe["attention"], recipe["general"]) == (weight, general)
+    )
+    return [run["job_accuracy"] for run in found["runs"][name]]
+
+
+def _none_is_behind() -> str:
+    """Without the attention loss, after the long general stage; the page says that no student
+    with it is ahead."""
+    for general in GENERAL_STEPS:
+        means = [mean(weighted(weight, general)) for weight in ATTENTION_WEIGHTS]
+        assert means[0] == max(means), general
+    return percent(weighted(0.0, GENERAL_STEPS[1]))
+
+
+def _all_range() -> str:
+    """From the least to the most of the seeds of the whole recipe; the page says that the lighter
+    and the longer runs lie above."""
+    values = narrow_reached()["all"]
+    assert max(values) < min(weighted(0.1, GENERAL_STEPS[0]) + weighted(1.0, GENERAL_STEPS[1]))
+    return f"{min(values):.0%} to {max(values):.0%}"
+
+
+def _cpu_hours(found: Mapping[str, Any]) -> str:
+    """Of all runs of a results file, on one thread."""
+    runs = [run for runs in found["runs"].values() for run in runs]
+    return f"{sum(run.get('cpu_seconds', run['seconds']) for run in runs) / 3600:.1f}"
+
+
 def reached_from(measure: str) -> dict[str, list[float]]:
     """By the teacher's layers that a student is initialised from."""
     return {name: reached(measure)[f"begin: {name}"] for name in STARTS}
@@ -417,8 +484,12 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "random_gain": lambda: f"{100 * mean(_change('fresh weights', 'job_accuracy', 'alone')):.0f}",
     "random_facts": lambda: _facts("fresh weights"),
     "random_masked": lambda: _masked_tokens("fresh weights"),
+    "general_few": lambda: GENERAL_STEPS[0],
+    "general_many": lambda: GENERAL_STEPS[1],
     "gpu_hours": lambda: settled("06", "E104").value,
     "gradient_left": lambda: f"{gradient_norm(8.0) / gradient_norm(1.0):.0%}",
+    "grid_hours": lambda: _cpu_hours(attention_grid()),
+    "grid_seeds": _grid_seeds,
     "half_facts": lambda: f"{mean(reached('job_accuracy')['triple loss']):.1%}",
     "narrow_width": lambda: NARROW["hidden_size"],
     "labelled": lambda: LABELLED,
@@ -470,6 +541,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "temperature": lambda: f"{FULL.temperature:g}",
     "times_cpu": lambda: f"{times_on_a_cpu():.2f}",
     "tiny_all": lambda: percent(narrow_reached()["all"]),
+    "tiny_all_range": _all_range,
     "tiny_alone": _alone_no_worse,
     "tiny_best": _best_without_attention,
     "tiny_of_teacher": _tiny_size,
@@ -485,6 +557,11 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "tiny_prediction": lambda: TINY.prediction,
     "tinybert_of_bert": lambda: of_bert_base("TinyBERT-4"),
     "tiny_teacher": lambda: f"{narrow_students()['taught_by']['job_accuracy']:.1%}",
+    "weight_none_few": lambda: percent(weighted(0.0, GENERAL_STEPS[0])),
+    "weight_none_many": _none_is_behind,
+    "weight_one_many": lambda: percent(weighted(1.0, GENERAL_STEPS[1])),
+    "weight_tenth_few": lambda: percent(weighted(0.1, GENERAL_STEPS[0])),
+    "weight_tenth_many": lambda: percent(weighted(0.1, GENERAL_STEPS[1])),
     "tiny_weights": lambda: narrow_students()["runs"]["all"][0]["parameters"],
     "tiny_width": lambda: published("tinybert", "4").hidden_size,
     "top_masked": _top_is_best,

@@ -47,6 +47,16 @@ def test_the_narrow_students_were_taught_with_these_recipes_by_this_teacher(worl
     check_spread("06_tinybert", "job_accuracy")
 
 
+def test_the_attention_loss_was_weighed_with_these_recipes_by_this_teacher(world):
+    recipes = lecture_06.TINIES_BY_ATTENTION
+    found = check_made_with("06_tinybert_attention", recipes, world, lecture_06.ATTENTION_SEEDS)
+    assert found["teacher"] == lecture_06.teacher_hash()
+    parts = read_result("06_tinybert")["runs"]
+    for weight, part in (("1", "all"), ("0", "without attention")):  # one recipe, one run
+        cell = found["runs"][f"attention × {weight}, 300 general steps"]
+        assert cell == parts[part][: len(cell)]
+
+
 def test_the_shipped_teacher_is_the_one_that_its_result_names(teacher, world, stories):
     found = check_made_with("06_teacher", {"teacher": lecture_06.TeacherRecipe()}, world)
     assert found["weights"]["sha256"] == sha256_of(data_path(*lecture_06.CHECKPOINT))
@@ -61,7 +71,10 @@ def test_the_first_losses_are_the_recorded_ones(stories, teacher):
     _, first = lecture_06.train_teacher(lecture_06.TeacherRecipe(), stories, steps=REPLAYED)
     _, student = lecture_06.train_student(lecture_06.FULL, stories, teacher, steps=REPLAYED)
     _, tiny = lecture_06.general_stage(lecture_06.TINY, stories, teacher, steps=REPLAYED)
-    for name, again in (("teacher", first), ("distilbert", student), ("tinybert", tiny)):
+    lighter = next(iter(lecture_06.TINIES_BY_ATTENTION.values()))
+    _, light = lecture_06.general_stage(lighter, stories, teacher, steps=REPLAYED)
+    replayed = {"teacher": first, "distilbert": student, "tinybert": tiny}
+    for name, again in (replayed | {"tinybert_attention": light}).items():
         recorded = read_result(f"06_{name}")["replay"]
         assert len(recorded) == REPLAYED
         assert again.losses["total"] == pytest.approx(recorded, rel=2e-4), name

@@ -26,9 +26,17 @@ from course_lib.text.documentation_tasks import (
 )
 from course_lib.text.english import LabelledText, TaggedSentence
 from course_lib.text.features import Tokenizer, tagged_sequences, text_sequences
+from course_lib.text.tasks import LabelledSequences
 from course_lib.text.world import MicroWorld
 from course_lib.train.baselines import label_accuracy
-from course_lib.train.finetuning import LOSSES, Task, head_on, labelled_batches, task_score
+from course_lib.train.finetuning import (
+    LOSSES,
+    Task,
+    head_on,
+    labelled_batches,
+    predicted_classes,
+    task_score,
+)
 from course_lib.train.loop import fit
 from course_lib.train.precision import choose_precision
 from course_lib.train.span_metrics import span_scores
@@ -168,13 +176,22 @@ def _run(recipe: MarkupRecipe, seed: int) -> dict[str, Any]:
         steps=recipe.steps, learning_rate=recipe.learning_rate, seed=seed,
     )  # fmt: skip
     losses = history.losses["total"]
-    tests = {"score": found.test, "outside": found.outside}
-    scores = {
-        name: task_score(model, as_sequences(items, tokenizer, recipe.length))
-        for name, items in tests.items()
-    }
+    test, outside = (
+        as_sequences(items, tokenizer, recipe.length) for items in (found.test, found.outside)
+    )
+    scores = {"score": task_score(model, test), "outside": task_score(model, outside)}
+    more = {"confusion": confusion(model, test)} if isinstance(test, LabelledSequences) else {}
     every = [round(mean(losses[k : k + 20]), 4) for k in range(0, len(losses), 20)]
-    return {**scores, "loss": every, "seconds": round(time.process_time() - start, 1)}
+    return {**scores, **more, "loss": every, "seconds": round(time.process_time() - start, 1)}
+
+
+def confusion(model: Any, test: LabelledSequences) -> list[list[int]]:
+    """How many texts of each class (rows) were given each class (columns)."""
+    found = [[0] * len(test.names) for _ in test.names]
+    said = predicted_classes(model, test)
+    for true, name in zip(test.labels.tolist(), said, strict=True):
+        found[true][test.names.index(name)] += 1
+    return found
 
 
 def _baseline(task: str, examples: int, seed: int) -> dict[str, Any]:

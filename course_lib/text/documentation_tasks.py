@@ -100,7 +100,8 @@ def _task(found: list[list[str]], about: dict[str, str], item: Callable[..., Any
 
 # ---------------------------------------------------------------- which words are code
 
-_MARK = re.compile(r":([\w:+.-]+):`([^`<]+)`|``([^`]+)``|`([^`<]+)`(?!_)")
+# A role, double backticks, single ones, and a link, which is no code.
+_MARK = re.compile(r":([\w:+.-]+):`([^`<]+)`|``([^`]+)``|`([^`<]+)`(?!_)|`[^`]*`_")
 _CODE_ROLES = {"class", "func", "meth", "mod", "attr", "obj", "data", "exc", "const"}
 # What is left of markup, and what looks like code although nobody marked it.
 _UNCLEAR = re.compile(
@@ -131,9 +132,9 @@ def without_marks(sentence: str) -> tuple[str, list[tuple[int, int]]]:
     text, spans, end = "", [], 0
     for mark in _MARK.finditer(sentence):
         role, target, *others = mark.groups()
-        if role and role.rpartition(":")[2] not in _CODE_ROLES:
+        code = (target or others[0] or others[1] or "").strip()
+        if not code or (role and role.rpartition(":")[2] not in _CODE_ROLES):
             continue
-        code = (target or others[0] or others[1]).strip()
         code = code.rpartition(".")[2] if code.startswith("~") else code.lstrip("!.")
         text += sentence[end : mark.start()]
         spans.append((len(text), len(text) + len(code)))

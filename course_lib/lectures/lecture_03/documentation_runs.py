@@ -75,7 +75,7 @@ def recipes() -> list[MarkupRecipe]:
 
 def longer() -> MarkupRecipe:
     """The control: random initialisation with three times the steps; one seed."""
-    return MarkupRecipe(CODE, BOTH[1], 500, 3 * STEPS[CODE][500])
+    return MarkupRecipe(CODE, BOTH[1], 2_000, 3 * STEPS[CODE][2_000])
 
 
 # ---------------------------------------------------------------- texts

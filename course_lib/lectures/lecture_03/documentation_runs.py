@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from course_lib.teaching.results import kept, made_with
+from course_lib.teaching.results import REPLAYED, kept, made_with
 from course_lib.text.documentation_tasks import (
     CODE_TAGS,
     SECTIONS,
@@ -201,6 +201,19 @@ def _baseline(task: str, examples: int, seed: int) -> dict[str, Any]:
             "outside": baseline_score(task, train, found.outside)}  # fmt: skip
 
 
+def replay() -> list[float]:
+    """The first losses of the course's checkpoint on 100 code sentences, seed 0, in float32."""
+    recipe = recipes()[0]
+    train = some_texts(texts(recipe.task).train, recipe.examples, 0)
+    task = as_sequences(train, pretrained(COURSE)[1], recipe.length)
+    history = fit(
+        head_on(encoder_of(COURSE), task, 0), LOSSES[type(task)],
+        labelled_batches(task, recipe.batch_size), steps=REPLAYED,
+        learning_rate=recipe.learning_rate, precision="float32",
+    )  # fmt: skip
+    return history.losses["total"]
+
+
 def build_documentation() -> dict[str, Any]:
     """What data/results/03_documentation.json holds: task -> start -> number of texts -> a run a
     seed; no text of the packages."""
@@ -215,7 +228,8 @@ def build_documentation() -> dict[str, Any]:
                   for some in task[start].values() for run in some)  # fmt: skip
     return {
         "recipe": asdict(replace(longer(), start="", examples=0, steps=0, task="")),
-        "steps": STEPS, "runs": runs, "longer": control,
+        "steps": STEPS, "sections": SECTIONS, "runs": runs, "longer": control,
+        "replay": replay(),
         "texts": {task: {"train": len(texts(task).train), "test": len(texts(task).test),
                          "outside": len(texts(task).outside), "hash": texts(task).hash,
                          "versions": texts(task).versions} for task in SIZES},

@@ -194,7 +194,7 @@ def module_paragraphs(path: Path) -> list[str]:
 
 
 def module_docstrings(path: Path) -> list[str]:
-    """Every docstring in a Python file as it stands there, dedented; none if it cannot be parsed."""
+    """Every docstring in a Python file, dedented, in its order; none if it cannot be parsed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about escapes in other people's strings

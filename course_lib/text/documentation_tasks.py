@@ -212,7 +212,7 @@ def _built(
     path = cache_dir("documentation") / f"{what.replace(' ', '-')}-{'-'.join(map(str, most))}.jsonl"
     found = read_cache(path, about)
     if found is None:
-        seen: set[int] = set()
+        seen: set[str] = set()
         sides = dict(zip(SPLITS, most, strict=True))
         inside = drawn(in_order(INSIDE), read, {s: sides[s] for s in SPLITS[:2]}, seen, classes)
         outside = drawn(in_order(OUTSIDE), read, {"outside": sides["outside"]}, seen, classes)
@@ -239,7 +239,7 @@ def drawn(
     modules: Iterable[tuple[str, list[str]]],
     read: Callable[[str], Iterable[list[Any]]],
     most: Mapping[str, int],
-    seen: set[int],
+    seen: set[str],
     classes: int = 1,
 ) -> dict[str, list[str]]:
     """split -> lines of JSON, at most `most` of each and an equal part of each class. seen: the
@@ -261,10 +261,9 @@ def drawn(
     return found
 
 
-def _is_new(text: str, seen: set[int]) -> bool:
+def _is_new(text: str, seen: set[str]) -> bool:
     words = re.findall(r"\w+", text.lower())
-    grams = {int.from_bytes(hashlib.blake2b(" ".join(words[n : n + 4]).encode(), digest_size=8).digest())
-             for n in range(max(1, len(words) - 3))}  # fmt: skip
+    grams = {" ".join(words[n : n + 4]) for n in range(max(1, len(words) - 3))}
     new = 2 * len(grams & seen) <= len(grams)
     seen |= grams
     return new

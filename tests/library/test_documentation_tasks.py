@@ -1,4 +1,4 @@
-"""Labels from the markup of docstrings: what is marked, what is dropped, and which side it is on."""
+"""Labels from the markup of docstrings: what is marked, what is dropped, on which side it is."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from course_lib.text.documentation_tasks import (
     tagged,
     without_marks,
 )
+
 
 def texts_and_code(docstring: str) -> list[tuple[str, list[str]]]:
     return [(text, [text[a:b] for a, b in spans]) for text, spans in marked_sentences(docstring)]
@@ -160,7 +161,7 @@ def test_a_smaller_set_begins_a_larger_one_and_no_module_fills_it():
 def test_of_nearly_equal_texts_the_first_stays():
     near = sentence(1).replace("1g", "other")
     texts = [("m", [f"{sentence(1)}|x", f"{near}|x", f"{sentence(2)}|x"])]
-    seen: set[int] = set()
+    seen: set[str] = set()
     kept = drawn(texts, split_at_bar, {"outside": 9}, seen)["outside"]
     assert [json.loads(line)[0] for line in kept] == [sentence(1), sentence(2)]
     again = drawn([("n", [f"{near}|x", f"{sentence(3)}|x"])], split_at_bar, {"outside": 9}, seen)

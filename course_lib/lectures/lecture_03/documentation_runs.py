@@ -24,7 +24,7 @@ from course_lib.text.documentation_tasks import (
     code_words,
     sections,
 )
-from course_lib.text.english import LabelledText, TaggedSentence
+from course_lib.text.english import TaggedSentence
 from course_lib.text.features import Tokenizer, tagged_sequences, text_sequences
 from course_lib.text.tasks import LabelledSequences
 from course_lib.text.world import MicroWorld
@@ -105,9 +105,7 @@ def some_texts(items: Sequence[Any], examples: int, seed: int) -> list[Any]:
 # ---------------------------------------------------------------- baselines
 
 
-def window_tags(
-    train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]
-) -> list[list[str]]:
+def window_tags(train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]) -> list[list[str]]:
     """Tags of a logistic regression that sees each word, its form and two words to either side."""
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.linear_model import LogisticRegression

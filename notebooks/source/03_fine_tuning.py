@@ -354,8 +354,9 @@ learning_curves(markup_curves(), title="Which words are code?")
 # Lines are means of the seeds, bands reach from the worst to the best.*
 #
 # Read it sideways. **{{number:code_enough}} sentences after pre-training** ({{number:code_ours_few}}) **are worth more than {{number:code_some}} without** ({{number:code_random_some}}), though
-# both starts have fitted the sentences they were given. The window regression needs {{number:code_all}} to reach {{number:code_window_all}}; with
-# as many ours has {{number:code_ours_all}}. In packages never read all lines are lower and in the same order: {{number:code_ours_outside}}, {{number:code_window_outside}}, {{number:code_random_outside}}.
+# both starts have fitted the sentences they were given. With {{number:code_some}} ours has {{number:code_ours_some}}, with {{number:code_all}} {{number:code_ours_all}}; the window regression
+# climbs from {{number:code_window_few}} to {{number:code_window_all}}. In packages never read all lines are lower and in the same order: at the end
+# {{number:code_ours_outside}}, {{number:code_window_outside}} and {{number:code_random_outside}}.
 #
 # One point is unfair. At {{number:code_all}} sentences random initialisation ({{number:code_random_all}}) has not fitted its training sentences when the steps
 # end, so there the curve says who learns faster, and nothing about where the slower one would arrive.
@@ -373,8 +374,8 @@ for start, said in ((COURSE, COURSE), (f"{COURSE}, random init", "random initial
 
 # %% [markdown]
 # *Accuracy; chance is a fifth.* **A second success**, and a smaller one: {{number:sections_ours}} against {{number:sections_random}} from random initialisation and
-# {{number:sections_words}} for the bag of words. Most often {{number:confused_true}} are taken for {{number:confused_said}}. An attribute is often what a parameter was, said
-# in the same words; then the description alone cannot tell.
+# {{number:sections_words}} for the bag of words; in packages never read {{number:sections_ours_outside}}, {{number:sections_random_outside}} and {{number:sections_words_outside}}. Most often {{number:confused_true}} are taken for
+# {{number:confused_said}}: an attribute is often what a parameter was, said in the same words, and then the description alone cannot tell.
 #
 # ### Where it breaks: what to expect
 #

@@ -73,11 +73,6 @@ def recipes() -> list[MarkupRecipe]:
     ]  # fmt: skip
 
 
-def longer() -> MarkupRecipe:
-    """The control: random initialisation with three times the steps; one seed."""
-    return MarkupRecipe(CODE, BOTH[1], 2_000, 3 * STEPS[CODE][2_000])
-
-
 # ---------------------------------------------------------------- texts
 
 
@@ -221,16 +216,15 @@ def build_documentation() -> dict[str, Any]:
     for task, sizes in SIZES.items():
         for n in sizes:
             runs[task]["baseline"][n] = [one_baseline(task, n, seed) for seed in SEEDS]
-    control = [one_run(longer(), 0)]
     seconds = sum(run["seconds"] for task in runs.values() for start in BOTH
                   for some in task[start].values() for run in some)  # fmt: skip
     return {
-        "recipe": asdict(replace(longer(), start="", examples=0, steps=0, task="")),
-        "steps": STEPS, "sections": SECTIONS, "runs": runs, "longer": control,
+        "recipe": asdict(replace(recipes()[0], start="", examples=0, steps=0, task="")),
+        "steps": STEPS, "sections": SECTIONS, "runs": runs,
         "replay": replay(),
         "texts": {task: {"train": len(texts(task).train), "test": len(texts(task).test),
                          "outside": len(texts(task).outside), "hash": texts(task).hash,
                          "versions": texts(task).versions} for task in SIZES},
-        "seconds": seconds + sum(run["seconds"] for run in control),
+        "seconds": seconds,
         "weights": weights_of(COURSE), "seeds": len(SEEDS), **made_with(MicroWorld.load()),
     }  # fmt: skip

@@ -344,7 +344,7 @@ code_words_view(code_tagger, words)
 # ### How many labels does pre-training save?
 #
 # The same with {{number:code_few}}, {{number:code_some}} and {{number:code_all}} sentences, and more steps, beside the same shape from random initialisation:
-# {{number:markup_seeds}} seeds each, a rate of 3e-4 for both, {{number:markup_hours}} CPU hours in all, stored.
+# {{number:code_seeds}} seeds each, a rate of 3e-4 for both, {{number:markup_hours}} CPU hours in all, stored.
 
 # %%
 learning_curves(markup_curves(), title="Which words are code?")
@@ -364,7 +364,7 @@ learning_curves(markup_curves(), title="Which words are code?")
 # ### Which section is it from?
 #
 # Docstrings have headings. Given the first sentence of a description, under which heading did it stand: Summary, Parameters,
-# Returns, Raises, Attributes? {{number:sections_texts}} sentences to learn from, the same starts, the same two tests.
+# Returns, Raises, Attributes? {{number:sections_texts}} sentences to learn from, {{number:sections_seeds}} seeds, the same starts, the same two tests.
 
 # %%
 markup_tests = {"score": "other modules", "outside": "packages never read"}

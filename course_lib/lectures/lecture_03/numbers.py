@@ -538,7 +538,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "sections_words_outside": _section("baseline", "outside"),
     "confused_true": lambda: confused()[1],
     "confused_said": lambda: confused()[2],
-    "markup_seeds": lambda: ("none", "one", "two", "three")[result("03_documentation")["seeds"]],
+    "code_seeds": lambda: len(markup(CODE, COURSE, markup_sizes(CODE)[-1])),
+    "sections_seeds": lambda: len(markup(SECTION, COURSE, markup_sizes(SECTION)[-1])),
     "markup_hours": lambda: f"{result('03_documentation')['seconds'] / 3600:.1f}",
     # layers, and the line
     "best_layer": lambda: _best_layer(MINILM)[0],

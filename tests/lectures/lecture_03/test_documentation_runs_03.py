@@ -28,13 +28,15 @@ def test_the_file_was_made_by_today_s_recipes(found, course):  # noqa: F811
     recipe = replace(runs.recipes()[0], task="", start="", examples=0, steps=0)
     assert found["recipe"] == plain(asdict(recipe)) and found["steps"] == plain(STEPS)
     assert found["weights"] == course.sha256 and found["sections"] == list(SECTIONS)
-    assert list(found["runs"]) == list(SIZES) and found["seeds"] == len(runs.SEEDS)
+    assert list(found["runs"]) == list(SIZES) and found["seeds"] == {
+        t: len(s) for t, s in runs.SEEDS.items()
+    }
     for task, starts in found["runs"].items():
         assert list(starts) == [*BOTH, "baseline"]
         for start, sizes in starts.items():
             assert [int(n) for n in sizes] == list(SIZES[task])
             for n, of in sizes.items():
-                assert len(of) == found["seeds"]
+                assert len(of) == found["seeds"][task]
                 losses = {len(run["loss"]) for run in of if start in BOTH}
                 assert losses <= {math.ceil(STEPS[task][int(n)] / 20)}
                 assert all(0 <= run[m] <= 1 for run in of for m in ("score", "outside"))

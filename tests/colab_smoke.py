@@ -11,8 +11,10 @@ from typing import Any
 import torch
 
 from course_lib import teaching
+from course_lib.heads import BertForTokenClassification
 from course_lib.teaching.quizzes import read_quiz
 from course_lib.teaching.rooms import lectures_with, room
+from course_lib.text.documentation_tasks import CODE_TAGS
 
 ROOMS = (teaching, *(room(lecture, "views") for lecture in lectures_with("views")))
 views = SimpleNamespace(**{name: getattr(place, name) for place in ROOMS for name in place.__all__})
@@ -160,6 +162,9 @@ LIVE: dict[str, Callable[[], Any]] = {  # with a widget and a picture
     "parameter_calculator": views.parameter_calculator,
     "byte_pieces_view": lambda: views.byte_pieces_view(byte_bpe(), wordpiece=tokenizer()),
     "span_explorer": lambda: views.span_explorer(*question()),
+    "code_words_view": lambda: views.code_words_view(
+        BertForTokenClassification(encoder(), CODE_TAGS), tokenizer(), "the river rose"
+    ),
     "cut_view": lambda: views.cut_view(WORDS, WORDS[:2], length=9),
     "prediction_slider": watched,
     "quiz_view": lambda: views.quiz_view(read_quiz("02")),

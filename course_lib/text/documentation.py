@@ -114,10 +114,10 @@ class Corpus:
 
 def prose_paragraphs(text: str) -> list[str]:
     """The prose paragraphs of one docstring or manual page, without markup, one line each."""
-    return [paragraph for block in _blocks(text) if is_prose(paragraph := plain(block))]
+    return [paragraph for block in blocks(text) if is_prose(paragraph := plain(block))]
 
 
-def _blocks(text: str) -> Iterator[str]:
+def blocks(text: str) -> Iterator[str]:
     """Runs of lines between blank lines, cut where the indentation changes."""
     for filled, lines in groupby(text.splitlines(), key=lambda line: bool(line.strip())):
         if filled:
@@ -190,13 +190,17 @@ def split_sentences(paragraph: str) -> list[str]:
 
 def module_paragraphs(path: Path) -> list[str]:
     """The prose of every docstring in a Python file, in its order; none if it cannot be parsed."""
+    return [p for docstring in module_docstrings(path) for p in prose_paragraphs(docstring)]
+
+
+def module_docstrings(path: Path) -> list[str]:
+    """Every docstring in a Python file, dedented, in its order; none if it cannot be parsed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about escapes in other people's strings
-            tree = ast.parse(path.read_bytes())
+            return list(_docstrings(ast.parse(path.read_bytes())))
     except (SyntaxError, ValueError, OSError, RecursionError):
         return []
-    return [p for docstring in _docstrings(tree) for p in prose_paragraphs(docstring)]
 
 
 def _docstrings(node: ast.AST) -> Iterator[str]:

@@ -33,7 +33,6 @@ from course_lib.lectures.lecture_03 import numbers
 from course_lib.lectures.lecture_03.claims import PRINTED_ANSWERS
 from course_lib.lectures.lecture_03.experiments import (
     COURSE,
-    CURVES,
     MINILM,
     STARTS,
     TuningRecipe,
@@ -502,8 +501,8 @@ def worth() -> str:
 
 def curves() -> Any:
     found = result("03_curves")
-    shown = {task: found["curves"][task] for task in CURVES}
-    figure = learning_curves({**shown, "baselines": found["baselines"]})
+    shown = {"score": numbers.markup_curves()["score"], "ner": found["curves"]["ner"]}
+    figure = learning_curves({**shown, "baselines": {"ner": found["baselines"]["ner"]}})
     return for_a_hall(figure, 1120, 420).update_annotations(font_size=18)
 
 

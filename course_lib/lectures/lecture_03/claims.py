@@ -38,7 +38,8 @@ from course_lib.train.baselines import cross_validated, label_accuracy
 from course_lib.train.span_metrics import answer_f1, span_scores
 from course_lib.train.task_metrics import accuracy, matthews
 
-from .experiments import MINILM, STARTS, rise_beyond
+from .experiments import COURSE, MINILM, STARTS, rise_beyond
+from .numbers import CODE, enough_code, markup, markup_sizes
 
 # ================================================================ what fine-tuning adds and costs
 
@@ -341,6 +342,22 @@ def _worth() -> Settled:
     return Settled(tuple(min(ours) > max(at_random) for ours, at_random in runs.values()), said)
 
 
+def _labels_saved() -> Settled:
+    """Code words: how many times as many sentences random initialisation needed at least; is the
+    course's BERT above the window regression in every run with 100 of them, and with all?"""
+    few, many = enough_code()
+    sizes = markup_sizes(CODE)
+    ahead = tuple(min(markup(CODE, COURSE, n)) > max(markup(CODE, "baseline", n))
+                  for n in (few, sizes[-1]))  # fmt: skip
+    said = "; ".join(
+        f"{n:,} sentences: {in_words(markup(CODE, COURSE, n))}, random initialisation "
+        f"{in_words(markup(CODE, STARTS[1], n))}, window regression "
+        f"{in_words(markup(CODE, 'baseline', n))}"
+        for n in sizes
+    )
+    return Settled((many // few, *ahead), f"span F1 with {said}")
+
+
 def _last_layer() -> Settled:
     """For names, by MiniLM's frozen layers: do the last four beat the last alone, and does an
     earlier one?"""
@@ -376,6 +393,8 @@ CLAIMS = entries(
         "little labelled data": Check(
             _worth, is_((True, True, False, False)), (True, True, True, True)
         ),
+        # were both starts alike
+        "labels saved": Check(_labels_saved, is_((5, True, True)), (1, False, True)),
         "the last layer": Check(_last_layer, is_((True, True)), (False, False)),
         "a wider valley": Check(_valley, is_(False), True),
         # were it BERT-base

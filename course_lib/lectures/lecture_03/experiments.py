@@ -2,9 +2,10 @@
 
 `03_checkpoint`: the pre-training run of data/recipes/course_bert.toml, and what its stored weights
 reach. `03_tasks`: five tasks in real English, from four starts. `03_curves`: NLI and entities
-against the number of training texts, in real English and in the micro-world. `03_features`: frozen
-vectors, layer by layer. `03_loss_line`: the loss along the line from start to end.
-`03_plateau`: how long a small BERT stays at the words' frequencies."""
+against the number of training texts, in real English and in the micro-world. `03_documentation`:
+two tasks with thousands of labels, see documentation_runs.py. `03_features`: frozen vectors, layer
+by layer. `03_loss_line`: the loss along the line from start to end. `03_plateau`: how long a small
+BERT stays at the words' frequencies."""
 
 from __future__ import annotations
 
@@ -637,10 +638,18 @@ def model_card(found: Mapping[str, Any]) -> str:
     return CARD.format(**figures)
 
 
+def build_documentation() -> dict[str, Any]:
+    """What data/results/03_documentation.json holds."""
+    from . import documentation_runs  # it reads this file
+
+    return documentation_runs.build_documentation()
+
+
 RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "03_checkpoint": build_checkpoint,
     "03_tasks": build_tasks,
     "03_curves": build_curves,
+    "03_documentation": build_documentation,
     "03_features": build_features,
     "03_loss_line": build_loss_line,
     "03_plateau": build_plateau,

@@ -13,9 +13,12 @@ import pytest
 import torch
 from view_parts import drawn, labels_of, picture_of, plain
 
+from course_lib.family.bert import bert
+from course_lib.heads import BertForTokenClassification
 from course_lib.lectures.lecture_03.benchmark import progress, without
 from course_lib.lectures.lecture_03.views import (
     answer_spans,
+    code_words,
     cut_pairs,
     finetuning_charts,
     glue_tables,
@@ -26,7 +29,9 @@ from course_lib.lectures.lecture_03.views import (
 )
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.objectives.spans import best_spans
+from course_lib.text.documentation_tasks import CODE_TAGS
 from course_lib.text.packing import pack_pair
+from course_lib.text.wordpiece import WordPiece
 
 # ---------------------------------------------------------------- one encoder, four heads
 
@@ -53,6 +58,25 @@ def test_four_heads_read_what_they_should() -> None:
     assert sum("url(" in fill for fill in fills) == 1  # told apart without colour
     assert "<svg" not in shown.html and len(shown.html) < 40_000
     assert shown.text in plain(shown.html) and "2 × H for an answer" in shown.text
+
+
+# ---------------------------------------------------------------- code words in an own sentence
+
+
+def test_an_own_sentence_is_tagged_word_by_word() -> None:
+    tokenizer = WordPiece.from_words(["take", "the", "copy", "a", "_", "b", "."])
+    torch.manual_seed(0)
+    model = BertForTokenClassification(bert("tiny", vocab_size=tokenizer.vocab_size), CODE_TAGS)
+    with torch.no_grad():
+        model.classifier.bias.copy_(torch.tensor([0.0, 100.0, 0.0]))  # B-CODE, whatever comes
+    live = code_words.code_words_view(model, tokenizer, "take the copy .")
+    assert live.static.text.startswith("take(B-CODE) the(B-CODE) copy(B-CODE) .(B-CODE)")
+    live.controls["text"].value = "copy a.b"
+    assert plain(picture_of(live)).count("B-CODE") == 4  # the full stop is a word of its own
+    live.controls["text"].value = "take " * 60
+    assert plain(picture_of(live)).count("B-CODE") == code_words.LENGTH - 2  # what fits
+    live.controls["text"].value = "  "
+    assert "An empty sentence was given" in plain(picture_of(live))
 
 
 # ---------------------------------------------------------------- tagged sentences

@@ -1,6 +1,7 @@
 """What page 03 shows that no other page does."""
 
 from .answer_spans import span_chart
+from .code_words import code_words_view
 from .cut_pairs import cut_view
 from .finetuning_charts import learning_curves, loss_line
 from .glue_tables import glue_progress, glue_questions
@@ -10,6 +11,7 @@ from .tagged_words import tag_view
 from .task_heads import task_shapes
 
 __all__ = [
+    "code_words_view",
     "cut_view",
     "glue_progress",
     "glue_questions",

@@ -24,7 +24,10 @@ from course_lib.teaching.style import Look, looks, rounded
 
 Scores = Mapping[str, Mapping[Any, Sequence[float]]]  # start -> number of texts -> one a seed
 # What a task's score is called, and its panel.
-TITLES = {"nli": "NLI: accuracy", "ner": "NER: span F1"}
+TITLES = {
+    "nli": "NLI: accuracy", "ner": "NER: span F1", "score": "Code words: span F1",
+    "outside": "In packages never read",
+}  # fmt: skip
 LABEL = 14  # characters a line of a label
 
 

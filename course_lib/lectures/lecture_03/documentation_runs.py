@@ -1,0 +1,232 @@
+"""`03_documentation`: fine-tuning where labels have no end, the markup of docstrings.
+
+Two tasks of `course_lib.text.documentation_tasks`, code words and sections, from the course's
+checkpoint and from its shape with random initialisation, against the number of labelled texts; and
+two baselines with the same texts. Every run is tested twice: on held-out modules, and on packages
+that the checkpoint never read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
+from statistics import mean
+from typing import Any
+
+import torch
+
+from course_lib.teaching.results import REPLAYED, kept, made_with
+from course_lib.text.documentation_tasks import (
+    CODE_TAGS,
+    SECTIONS,
+    DocumentationTask,
+    code_words,
+    sections,
+)
+from course_lib.text.english import TaggedSentence
+from course_lib.text.features import Tokenizer, tagged_sequences, text_sequences
+from course_lib.text.tasks import LabelledSequences
+from course_lib.text.world import MicroWorld
+from course_lib.train.baselines import label_accuracy
+from course_lib.train.finetuning import (
+    LOSSES,
+    Task,
+    head_on,
+    labelled_batches,
+    predicted_classes,
+    task_score,
+)
+from course_lib.train.loop import fit
+from course_lib.train.precision import choose_precision
+from course_lib.train.span_metrics import span_scores
+
+from .experiments import COURSE, STARTS, encoder_of, pretrained, weights_of
+
+CODE, SECTION = "code words", "sections"
+LENGTH = 40
+MOST = (2_000, 400, 400)  # texts to learn from, of held-out modules, of packages never read
+SIZES = {CODE: (100, 500, 2_000), SECTION: (2_000,)}
+STEPS = {CODE: {100: 120, 500: 220, 2_000: 320}, SECTION: {2_000: 280}}
+SEEDS = {CODE: range(2), SECTION: range(2)}
+BOTH = STARTS[:2]  # the course's checkpoint, and its shape with random initialisation
+
+
+@dataclass(frozen=True)
+class MarkupRecipe:
+    """One run: `examples` texts drawn by the seed, or all where there are fewer."""
+
+    task: str
+    start: str
+    examples: int
+    steps: int
+    batch_size: int = 16
+    learning_rate: float = 3e-4
+    length: int = LENGTH
+
+
+def recipes() -> list[MarkupRecipe]:
+    """Those of the learning curves."""
+    return [
+        MarkupRecipe(task, start, n, STEPS[task][n])
+        for task, sizes in SIZES.items() for n in sizes for start in BOTH
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------- texts
+
+
+@cache
+def texts(task: str) -> DocumentationTask[Any]:
+    """The texts of a task, built from what is installed."""
+    return {CODE: code_words, SECTION: sections}[task](*MOST)
+
+
+def as_sequences(items: Sequence[Any], tokenizer: Tokenizer, length: int = LENGTH) -> Task:
+    """Tagged sentences or labelled texts as sequences of ids."""
+    if isinstance(items[0], TaggedSentence):
+        return tagged_sequences(items, "entities", tokenizer, length, names=CODE_TAGS)
+    labels = [item.label for item in items]
+    return text_sequences([item.text for item in items], labels, SECTIONS, tokenizer, length)
+
+
+def some_texts(items: Sequence[Any], examples: int, seed: int) -> list[Any]:
+    """`examples` of the items, drawn by the seed; a larger number begins with what a smaller one
+    draws."""
+    order = torch.randperm(len(items), generator=torch.Generator().manual_seed(seed)).tolist()
+    return [items[n] for n in order[:examples]]
+
+
+# ---------------------------------------------------------------- baselines
+
+
+def window_tags(train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]) -> list[list[str]]:
+    """Tags of a logistic regression that sees each word, its form and two words to either side."""
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    model = make_pipeline(DictVectorizer(), LogisticRegression(max_iter=300))
+    model.fit([window for s in train for window in windows(s)],
+              [tag for s in train for tag in s.entities])  # fmt: skip
+    return [_continued(model.predict(list(windows(s))).tolist()) for s in test]
+
+
+def windows(sentence: TaggedSentence) -> Iterator[dict[str, bool]]:
+    """What the window regression sees of each word."""
+    words = ["", "", *sentence.words, "", ""]
+    for n, word in enumerate(sentence.words):
+        near = {f"{k:+} {words[n + 2 + k].lower()}": True for k in (-2, -1, 0, 1, 2)}
+        form = {
+            "capital": word[0].isupper(), "inner capital": not word[1:].islower(),
+            "underscore": "_" in word, "digit": any(c.isdigit() for c in word),
+            "one letter": len(word) == 1, f"ends {word[-3:].lower()}": True,
+        }  # fmt: skip
+        yield {**near, **{name: True for name, has in form.items() if has}}
+
+
+def _continued(tags: list[str]) -> list[str]:
+    """An I- that continues nothing begins a span: so every list is BIO."""
+    before = ["O", *tags]
+    return ["B-CODE" if tag == "I-CODE" and before[n] == "O" else tag for n, tag in enumerate(tags)]
+
+
+def baseline_score(task: str, train: Sequence[Any], test: Sequence[Any]) -> float:
+    """Span F1 of the window regression, or accuracy of a bag of words."""
+    if task == CODE:
+        return span_scores([s.entities for s in test], window_tags(train, test)).f1
+    return label_accuracy(train, test, "words")
+
+
+# ---------------------------------------------------------------- runs
+
+
+def one_run(recipe: MarkupRecipe, seed: int) -> dict[str, Any]:
+    """Fine-tune and score; finished runs are read from the cache."""
+    about = {"weights": weights_of(COURSE), "precision": choose_precision()}
+    return _kept(recipe.task, {**asdict(recipe), **about}, seed, partial(_run, recipe, seed))
+
+
+def one_baseline(task: str, examples: int, seed: int) -> dict[str, Any]:
+    """The same for the task's baseline."""
+    settings = {"task": task, "start": "baseline", "examples": examples}
+    return _kept(task, settings, seed, partial(_baseline, task, examples, seed))
+
+
+def _kept(task: str, settings: dict[str, Any], seed: int, run: Any) -> dict[str, Any]:
+    settings = {**settings, "seed": seed, "texts": texts(task).hash}
+    return kept(f"03-{task.replace(' ', '-')}", settings, MicroWorld.load(), run)
+
+
+def _run(recipe: MarkupRecipe, seed: int) -> dict[str, Any]:
+    tokenizer, found = pretrained(COURSE)[1], texts(recipe.task)
+    train = some_texts(found.train, recipe.examples, seed)
+    start = time.process_time()
+    task = as_sequences(train, tokenizer, recipe.length)
+    model = head_on(encoder_of(recipe.start, seed), task, seed)
+    history = fit(
+        model, LOSSES[type(task)], labelled_batches(task, recipe.batch_size, seed),
+        steps=recipe.steps, learning_rate=recipe.learning_rate, seed=seed,
+    )  # fmt: skip
+    losses = history.losses["total"]
+    test, outside = (
+        as_sequences(items, tokenizer, recipe.length) for items in (found.test, found.outside)
+    )
+    scores = {"score": task_score(model, test), "outside": task_score(model, outside)}
+    more = {"confusion": confusion(model, test)} if isinstance(test, LabelledSequences) else {}
+    every = [round(mean(losses[k : k + 20]), 4) for k in range(0, len(losses), 20)]
+    return {**scores, **more, "loss": every, "seconds": round(time.process_time() - start, 1)}
+
+
+def confusion(model: Any, test: LabelledSequences) -> list[list[int]]:
+    """How many texts of each class (rows) were given each class (columns)."""
+    found = [[0] * len(test.names) for _ in test.names]
+    said = predicted_classes(model, test)
+    for true, name in zip(test.labels.tolist(), said, strict=True):
+        found[true][test.names.index(name)] += 1
+    return found
+
+
+def _baseline(task: str, examples: int, seed: int) -> dict[str, Any]:
+    found = texts(task)
+    train = some_texts(found.train, examples, seed)
+    return {"score": baseline_score(task, train, found.test),
+            "outside": baseline_score(task, train, found.outside)}  # fmt: skip
+
+
+def replay() -> list[float]:
+    """The first losses of the course's checkpoint on 100 code sentences, seed 0, in float32."""
+    recipe = recipes()[0]
+    train = some_texts(texts(recipe.task).train, recipe.examples, 0)
+    task = as_sequences(train, pretrained(COURSE)[1], recipe.length)
+    history = fit(
+        head_on(encoder_of(COURSE), task, 0), LOSSES[type(task)],
+        labelled_batches(task, recipe.batch_size), steps=REPLAYED,
+        learning_rate=recipe.learning_rate, precision="float32",
+    )  # fmt: skip
+    return history.losses["total"]
+
+
+def build_documentation() -> dict[str, Any]:
+    """What data/results/03_documentation.json holds: task -> start -> number of texts -> a run a
+    seed; no text of the packages."""
+    runs: dict[str, Any] = {task: {start: {} for start in (*BOTH, "baseline")} for task in SIZES}
+    for recipe in recipes():
+        runs[recipe.task][recipe.start][recipe.examples] = [
+            one_run(recipe, seed) for seed in SEEDS[recipe.task]
+        ]
+    for task, sizes in SIZES.items():
+        for n in sizes:
+            runs[task]["baseline"][n] = [one_baseline(task, n, seed) for seed in SEEDS[task]]
+    seconds = sum(run["seconds"] for task in runs.values() for start in BOTH
+                  for some in task[start].values() for run in some)  # fmt: skip
+    return {
+        "recipe": asdict(replace(recipes()[0], start="", examples=0, steps=0, task="")),
+        "steps": STEPS, "sections": SECTIONS, "runs": runs,
+        "replay": replay(),
+        "texts": {task: {"train": len(texts(task).train), "test": len(texts(task).test),
+                         "outside": len(texts(task).outside), "hash": texts(task).hash,
+                         "versions": texts(task).versions} for task in SIZES},
+        "seconds": seconds, "seeds": {task: len(seeds) for task, seeds in SEEDS.items()},
+        "weights": weights_of(COURSE), **made_with(MicroWorld.load()),
+    }  # fmt: skip

@@ -1,0 +1,121 @@
+"""03_documentation: fine-tuning on the markup of docstrings, its baselines and its result file."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from test_results_03 import course, numbers, plain, result  # noqa: F401  course is a fixture
+
+from course_lib.lectures.lecture_03 import documentation_runs as runs
+from course_lib.lectures.lecture_03.documentation_runs import BOTH, CODE, SECTION, SIZES, STEPS
+from course_lib.lectures.lecture_03.experiments import COURSE
+from course_lib.teaching.results import REPLAYED
+from course_lib.text.documentation import installed_versions
+from course_lib.text.documentation_tasks import INSIDE, OUTSIDE, SECTIONS, tagged
+from course_lib.text.english import LabelledText
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    return result("03_documentation")
+
+
+def test_the_file_was_made_by_today_s_recipes(found, course):  # noqa: F811
+    recipe = replace(runs.recipes()[0], task="", start="", examples=0, steps=0)
+    assert found["recipe"] == plain(asdict(recipe)) and found["steps"] == plain(STEPS)
+    assert found["weights"] == course.sha256 and found["sections"] == list(SECTIONS)
+    assert list(found["runs"]) == list(SIZES) and found["seeds"] == {
+        t: len(s) for t, s in runs.SEEDS.items()
+    }
+    for task, starts in found["runs"].items():
+        assert list(starts) == [*BOTH, "baseline"]
+        for start, sizes in starts.items():
+            assert [int(n) for n in sizes] == list(SIZES[task])
+            for n, of in sizes.items():
+                assert len(of) == found["seeds"][task]
+                losses = {len(run["loss"]) for run in of if start in BOTH}
+                assert losses <= {math.ceil(STEPS[task][int(n)] / 20)}
+                assert all(0 <= run[m] <= 1 for run in of for m in ("score", "outside"))
+    for run in found["runs"][SECTION][COURSE]["2000"]:
+        count = found["texts"][SECTION]["test"]
+        assert sum(numbers(run["confusion"])) == count
+        right = sum(row[k] for k, row in enumerate(run["confusion"]))
+        assert run["score"] == pytest.approx(right / count)
+
+
+def test_no_text_of_the_packages_is_in_the_file(found):
+    for about in found["texts"].values():
+        assert re.fullmatch("[0-9a-f]{64}", about["hash"])
+        assert {*about["versions"]} <= {*INSIDE, *OUTSIDE}
+    names = {CODE, SECTION, COURSE, *BOTH}
+    texts = [t for t in strings(found) if " " in t and t not in names]
+    assert not texts, texts[:3]
+
+
+def strings(value: Any) -> list[str]:
+    """Every text inside, keys left out."""
+    if isinstance(value, str):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for part in parts for text in strings(part)]
+
+
+def test_the_runs_say_what_the_page_says(found):
+    """Fitted with 100 and 500 sentences from both starts, with 2,000 not from random
+    initialisation; the order of the lines in packages never read."""
+    code = found["runs"][CODE]
+    fitted = {start: {n: [run["loss"][-1] < 0.1 for run in of] for n, of in code[start].items()}
+              for start in BOTH}  # fmt: skip
+    assert all(all(of) for of in fitted[BOTH[0]].values())
+    assert all(fitted[BOTH[1]]["100"]) and all(fitted[BOTH[1]]["500"])
+    assert not any(fitted[BOTH[1]]["2000"])
+    for task in SIZES:
+        for measure in ("score", "outside"):
+            ours, at_random, rule = ([run[measure] for run in found["runs"][task][start]["2000"]]
+                                     for start in (*BOTH, "baseline"))  # fmt: skip
+            assert min(ours) > max([*at_random, *rule])
+    for n in map(str, SIZES[CODE]):
+        ours, rule, at_random = (sum(run["outside"] for run in code[start][n])
+                                 for start in (BOTH[0], "baseline", BOTH[1]))  # fmt: skip
+        assert ours > rule > at_random
+
+
+@pytest.mark.usefixtures("recorded_draws")
+def test_the_first_losses_are_the_recorded_ones(found):
+    if installed_versions((*INSIDE, *OUTSIDE)) != found["texts"][CODE]["versions"]:
+        pytest.skip("other versions are installed: other texts")
+    assert runs.texts(CODE).hash == found["texts"][CODE]["hash"]
+    assert len(found["replay"]) == REPLAYED
+    assert runs.replay() == pytest.approx(found["replay"], rel=2e-3)
+
+
+# ---------------------------------------------------------------- the parts
+
+
+def test_a_larger_number_of_texts_begins_with_a_smaller_one():
+    items = list(range(50))
+    drawn = runs.some_texts(items, 20, seed=1)
+    assert runs.some_texts(items, 5, seed=1) == drawn[:5] != runs.some_texts(items, 5, seed=2)
+    assert sorted(runs.some_texts(items, 99, seed=1)) == items
+
+
+def test_the_window_sees_two_words_to_either_side_and_the_form():
+    seen = list(runs.windows(tagged(["Give new_array to Take", []])))
+    assert set(seen[0]) == {"+0 give", "+1 new_array", "+2 to", "-1 ", "-2 ", "capital", "ends ive"}
+    assert {"-1 give", "underscore", "ends ray"} <= set(seen[1])
+    assert runs._continued(["I-CODE", "I-CODE", "O", "B-CODE", "I-CODE"]) == [
+        "B-CODE", "I-CODE", "O", "B-CODE", "I-CODE",
+    ]  # fmt: skip
+
+
+def test_baselines_learn_what_they_see():
+    code = [tagged([f"Set {word} to the value", [[4, 4 + len(word)]]]) for word in ("copy", "axis")]
+    plain_ = [tagged([f"A {word} of the value", []]) for word in ("copy", "axis")]
+    assert runs.baseline_score(CODE, (code + plain_) * 5, code + plain_) == 1
+    sections = [LabelledText("", f"{text} it", label)
+                for text, label in (("If", "Raises"), ("Return", "Summary"))]  # fmt: skip
+    assert runs.baseline_score(SECTION, sections * 5, sections) == 1

@@ -1,0 +1,196 @@
+"""Labels from the markup of docstrings: what is marked, what is dropped, on which side it is."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from course_lib.text import documentation_tasks as room
+from course_lib.text.documentation import PACKAGES
+from course_lib.text.documentation_tasks import (
+    CODE_TAGS,
+    MOST_A_MODULE,
+    SECTIONS,
+    drawn,
+    marked_sentences,
+    section_sentences,
+    side_of,
+    tagged,
+    without_marks,
+)
+
+
+def texts_and_code(docstring: str) -> list[tuple[str, list[str]]]:
+    return [(text, [text[a:b] for a, b in spans]) for text, spans in marked_sentences(docstring)]
+
+
+def test_marks_are_taken_out_and_remembered():
+    text = "Give ``copy`` or `axis` to :func:`numpy.take`, as :meth:`~numpy.ndarray.take` does."
+    plain, spans = without_marks(text)
+    assert plain == "Give copy or axis to numpy.take, as take does."
+    assert [plain[a:b] for a, b in spans] == ["copy", "axis", "numpy.take", "take"]
+    assert without_marks("See `this page <https://a.b>`_ and `that`_.")[1] == []
+
+
+def test_sentences_of_prose_with_a_marked_word_of_small_letters():
+    docstring = """Return a new array without looking at the old one twice.
+
+    If ``copy`` is set, the values
+    of `other` are copied before anything else happens. The rest stays as it was before the call.
+    """
+    assert texts_and_code(docstring) == [
+        ("If copy is set, the values of other are copied before anything else happens.",
+         ["copy", "other"]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "If ``Copy`` is set, the values of the array are copied before anything else happens.",
+        "If ``copy`` is set, the values of new_array are copied before anything else happens.",
+        "If ``copy`` is None, the values of the array are copied before anything else happens.",
+        "If ``copy`` is set, the values of *other* are copied before anything else happens.",
+        "If ``copy`` is set, the result of take() is copied before anything else happens to it.",
+        "If ``copy`` is 'deep', the values of the array are copied before anything happens.",
+        "If ``copy``s are made, the values of the array are copied before anything else happens.",
+        "If ``copy`` is set, see :ref:`below`, the values are copied before anything else happens.",
+        "``copy`` it.",
+    ],
+)
+def test_what_is_unclear_is_dropped(sentence: str):
+    assert texts_and_code(sentence) == []
+
+
+def test_tags_are_bio_over_words_and_signs():
+    text = "Give copy to numpy.take, or copy it."
+    sentence = tagged([text, [[5, 9], [13, 23]]], id="a", split="test")
+    assert sentence.words == (
+        *("Give", "copy", "to", "numpy", ".", "take", ",", "or", "copy", "it", "."),
+    )
+    code = [(w, t) for w, t in zip(sentence.words, sentence.tags("entities"), strict=True)
+            if t != "O"]  # fmt: skip
+    assert code == [("copy", "B-CODE"), ("numpy", "B-CODE"), (".", "I-CODE"), ("take", "I-CODE")]
+    assert {tag for _, tag in code} | {"O"} == {*CODE_TAGS}
+
+
+NUMPY = """Sum the numbers of a list that somebody has given.
+
+Parameters
+----------
+numbers : list of float
+    The numbers that are to be summed, in any order whatever. More is said here.
+start : float, optional
+    What the sum begins with before any number is added
+
+Returns
+-------
+total : float
+    the sum of all the numbers that were given to it.
+
+Notes
+-----
+Nothing that stands here belongs to one of the classes that we want.
+
+Raises
+------
+ValueError
+    If a number is so large that it cannot be added to others.
+"""
+GOOGLE = """Sum the numbers of a list that somebody has given.
+
+Args:
+    numbers (list): The numbers that are to be summed, in any order
+        whatever. More is said here.
+    start: too short.
+
+Returns:
+    float: the sum of all the numbers that were given to it.
+
+Raises:
+    ValueError: If a number is so large that it cannot be added to others.
+"""
+SAID = [
+    ["Sum the numbers of a list that somebody has given.", "Summary"],
+    ["The numbers that are to be summed, in any order whatever.", "Parameters"],
+    ["What the sum begins with before any number is added.", "Parameters"],
+    ["The sum of all the numbers that were given to it.", "Returns"],
+    ["If a number is so large that it cannot be added to others.", "Raises"],
+]
+
+
+def test_sections_in_the_conventions_of_numpy_and_of_google():
+    assert list(section_sentences(NUMPY)) == SAID
+    assert list(section_sentences(GOOGLE)) == [SAID[0], SAID[1], *SAID[3:]]
+    assert not list(section_sentences("Only one line, and no section that says any more of it."))
+
+
+def sentence(n: int) -> str:
+    return f"{n}a {n}b {n}c {n}d {n}e {n}f {n}g"
+
+
+def modules(count: int, each: int) -> list[tuple[str, list[str]]]:
+    return [(f"m{k}", [f"{sentence(100 * k + n)}|{SECTIONS[n % 5]}" for n in range(each)])
+            for k in range(count)]  # fmt: skip
+
+
+def split_at_bar(docstring: str) -> list[list[str]]:
+    return [docstring.split("|")]
+
+
+def test_a_module_is_on_one_side_and_sets_are_balanced():
+    found = drawn(modules(40, 10), split_at_bar, {"train": 30, "test": 10}, set(), classes=5)
+    items = {split: [json.loads(line) for line in lines] for split, lines in found.items()}
+    assert {split: len(some) for split, some in items.items()} == {"train": 30, "test": 10}
+    for split, some in items.items():
+        assert set(Counter(label for _, label in some).values()) == {len(some) // 5}
+        assert all(side_of(f"m{int(text.split('a')[0]) // 100}") == split for text, _ in some)
+
+
+def test_a_smaller_set_begins_a_larger_one_and_no_module_fills_it():
+    small, large = (drawn(modules(40, 30), split_at_bar, {"train": n, "test": n}, set())
+                    for n in (20, 60))  # fmt: skip
+    assert large["train"][:20] == small["train"]
+    of = Counter(json.loads(line)[0].split("a")[0][:-2] for line in large["train"])
+    assert max(of.values()) == MOST_A_MODULE
+
+
+def test_of_nearly_equal_texts_the_first_stays():
+    near = sentence(1).replace("1g", "other")
+    texts = [("m", [f"{sentence(1)}|x", f"{near}|x", f"{sentence(2)}|x"])]
+    seen: set[str] = set()
+    kept = drawn(texts, split_at_bar, {"outside": 9}, seen)["outside"]
+    assert [json.loads(line)[0] for line in kept] == [sentence(1), sentence(2)]
+    again = drawn([("n", [f"{near}|x", f"{sentence(3)}|x"])], split_at_bar, {"outside": 9}, seen)
+    assert [json.loads(line)[0] for line in again["outside"]] == [sentence(3)]
+
+
+def test_outside_packages_are_none_the_checkpoint_read():
+    assert not {*room.OUTSIDE} & {*PACKAGES} and {*room.INSIDE} <= {*PACKAGES}
+
+
+def test_sets_are_built_once_and_again_when_versions_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COURSE_LIB_CACHE", str(tmp_path))
+    lines = [f"Take ``copy`` {sentence(n)} as it is there.".replace("1", "x") for n in range(9)]
+    built, versions = [], {"numpy": "1"}
+
+    def in_order(packages: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+        built.append(packages)
+        return [(f"{packages[0]}{n}", [line]) for n, line in enumerate(lines)]
+
+    monkeypatch.setattr(room, "in_order", in_order)
+    monkeypatch.setattr(room, "installed_versions", lambda packages: versions)
+    monkeypatch.setattr(room, "is_prose", lambda text: True)
+    monkeypatch.setattr(room, "_UNCLEAR", room.re.compile("~"))
+    monkeypatch.setattr(room, "INSIDE", ("i",))
+    first = room.code_words(4, 2, 3)
+    assert first == room.code_words(4, 2, 3) and len(built) == 2 and first.train
+    assert all("B-CODE" in item.entities for item in [*first.train, *first.test])
+    assert first.train[0].id == "train-0" and first.versions == versions
+    versions["numpy"] = "2"
+    assert room.code_words(4, 2, 3).hash == first.hash and len(built) == 4

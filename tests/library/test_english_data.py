@@ -39,15 +39,16 @@ from course_lib.train.baselines import (
     words_of,
 )
 
-LEAST = {"reviews": 600, "messages": 200, "nli": 450, "tagged": 300, "passages": 40}
+LEAST = {"reviews": 600, "plain_reviews": 240, "messages": 200, "nli": 450, "tagged": 300, "passages": 40}
 READERS = {
     "reviews": english.reviews,
+    "plain_reviews": english.plain_reviews,
     "messages": english.messages,
     "nli": english.nli_pairs,
     "tagged": english.tagged_sentences,
     "passages": english.passages,
 }
-LABELLED = ("reviews", "messages", "nli")
+LABELLED = ("reviews", "plain_reviews", "messages", "nli")
 RUN = 6  # words in a row that no two items may share
 
 
@@ -89,6 +90,7 @@ def test_ids_are_unique_across_files():
 def test_every_line_has_its_keys_in_the_documented_order():
     orders = {
         "reviews": "id topic text label split",
+        "plain_reviews": "id topic text label split",
         "messages": "id text label split",
         "nli": "id premise hypothesis label split",
         "tagged": "id text words pos entities split",

@@ -260,13 +260,15 @@ def test_the_baselines_are_printed_and_the_data_sheet_has_them(capsys: pytest.Ca
     with capsys.disabled():
         print()
         for data, measure, baseline, score in rows:
-            print(f"{data:9} {measure:20} {baseline:14} {score:6.1%}")
+            print(f"{data:13} {measure:20} {baseline:14} {score:6.1%}")
     for data, measure, baseline, score in rows:
         told = re.search(rf"\| {data} \| {measure} \| {baseline} \| ([0-9.]+)% \|", sheet)
         # On another processor a text or two may fall on the other side.
         assert told and abs(float(told[1]) - 100 * score) < 2, (data, measure, baseline, score)
     assert {data for data, *_ in rows} == set(READERS)
-    assert all(score < 0.9 for *_, score in rows)  # no task is solved by counting
+    # But for the plain reviews, no task is solved by counting.
+    solved = {(data, baseline) for data, _, baseline, score in rows if score >= 0.9}
+    assert solved == {("plain_reviews", "words")}
 
 
 PAIRS = [

@@ -2,9 +2,10 @@
 
 Six files of JSON Lines, one item a line: reviews, plain ones beside tricky ones (sentiment),
 messages (spam), pairs (natural language inference), tagged sentences (parts of speech and named
-entities) and passages with questions. `reviews("train")` gives the items of one split, `reviews()` all of them.
-`features.py` turns items into sequences of ids. Two files of TOML beside them: the worked examples
-of lecture 03, and sentences with one masked word for the course's checkpoint, `blanks()`.
+entities) and passages with questions. `reviews("train")` gives the items of one split, `reviews()`
+all of them. `features.py` turns items into sequences of ids. Two files of TOML beside them: the
+worked examples of lecture 03, and sentences with one masked word for the course's checkpoint,
+`blanks()`.
 """
 
 from __future__ import annotations

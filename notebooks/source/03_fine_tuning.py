@@ -614,7 +614,8 @@ from collections import Counter
 from course_lib.teaching import heat_chart
 from course_lib.train.task_metrics import confusion
 
-true_pos, said_pos = (list(chain(*tags)) for tags in (parts["test"].tags(parts["test"].labels), predicted_tags(pos_tagger, parts["test"])))
+by_sentence = parts["test"].tags(parts["test"].labels), predicted_tags(pos_tagger, parts["test"])
+true_pos, said_pos = (list(chain(*tags)) for tags in by_sentence)
 counts = torch.tensor(confusion(true_pos, said_pos, english.UPOS)).double()
 frequent = [tag for tag, _ in Counter(true_pos).most_common(8)]
 at = [english.UPOS.index(tag) for tag in frequent]
@@ -642,7 +643,7 @@ calibration_view(outputs_on(classifier, reviews["test"], ["logits"])[0], reviews
 # *Test reviews, sorted by the probability of the answer. Bars: how many are right; hatched: the gap to the mean probability; below
 # each bar its number of texts; on the dashed line a model would be calibrated. Move T.* The **expected calibration error** is the mean
 # of the gaps, weighted by texts. No T changes an answer: as many are right as before. But a model that is right hardly more often
-# than a coin, and says so, is more useful than one that is sure of everything.
+# than a coin, and says so, is more useful than one that is as often wrong and sure of it.
 #
 # ## Measure it
 #

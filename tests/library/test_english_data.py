@@ -39,7 +39,14 @@ from course_lib.train.baselines import (
     words_of,
 )
 
-LEAST = {"reviews": 600, "plain_reviews": 240, "messages": 200, "nli": 450, "tagged": 300, "passages": 40}
+LEAST = {
+    "reviews": 600,
+    "plain_reviews": 240,
+    "messages": 200,
+    "nli": 450,
+    "tagged": 300,
+    "passages": 40,
+}
 READERS = {
     "reviews": english.reviews,
     "plain_reviews": english.plain_reviews,

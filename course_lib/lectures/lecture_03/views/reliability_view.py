@@ -55,7 +55,7 @@ def calibration_view(logits: Tensor, labels: Tensor, fitted: float) -> Live:
 
     shown = [calibrated(logits, labels, T) for T in (1.0, fitted)]
     values = sorted({*TEMPERATURES, fitted})
-    options = [(f"{T:.2g}{' (fitted)' if T == fitted else ''}", T) for T in values]
+    options = [(f"{T:.3g}{' (fitted)' if fitted == T else ''}", T) for T in values]
     controls = {
         "temperature": w.SelectionSlider(options=options, value=1.0, description="temperature T")
     }
@@ -78,7 +78,7 @@ def calibrated(logits: Tensor, labels: Tensor, temperature: float) -> Calibrated
 
 def _said(one: Calibrated) -> str:
     return (
-        f"T = {one.temperature:.2g}: mean probability {one.confidence:.0%}, right "
+        f"T = {one.temperature:.3g}: mean probability {one.confidence:.0%}, right "
         f"{one.accuracy:.0%}; expected calibration error {one.error:.0%}, loss {one.loss:.2f} nats."
     )
 
@@ -108,7 +108,7 @@ def _lines(one: Calibrated) -> list[str]:
 def _panel(one: Calibrated, x: float) -> str:
     """Bars as high as the fraction right; hatched, from there to the mean probability."""
     bottom, step = TOP + SIDE, SIDE / len(one.bins)
-    parts = [text_at(x, 20, f"T = {one.temperature:.2g}", 14, "start", ' font-weight="700"')]
+    parts = [text_at(x, 20, f"T = {one.temperature:.3g}", 14, "start", ' font-weight="700"')]
     for part in one.bins:
         if not part.count:
             continue

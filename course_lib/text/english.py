@@ -1,10 +1,11 @@
 """The short English texts written for this course, `data/english/`, for fine-tuning on real words.
 
-Five files of JSON Lines, one item a line: reviews (sentiment), messages (spam), pairs (natural
-language inference), tagged sentences (parts of speech and named entities) and passages with
-questions. `reviews("train")` gives the items of one split, `reviews()` all of them.
-`features.py` turns items into sequences of ids. Two files of TOML beside them: the worked examples
-of lecture 03, and sentences with one masked word for the course's checkpoint, `blanks()`.
+Six files of JSON Lines, one item a line: reviews, plain ones beside tricky ones (sentiment),
+messages (spam), pairs (natural language inference), tagged sentences (parts of speech and named
+entities) and passages with questions. `reviews("train")` gives the items of one split, `reviews()`
+all of them. `features.py` turns items into sequences of ids. Two files of TOML beside them: the
+worked examples of lecture 03, and sentences with one masked word for the course's checkpoint,
+`blanks()`.
 """
 
 from __future__ import annotations
@@ -186,6 +187,12 @@ def reviews(split: str | None = None) -> tuple[LabelledText, ...]:
     return _shipped("reviews", split)
 
 
+def plain_reviews(split: str | None = None) -> tuple[LabelledText, ...]:
+    """Reviews that say what they mean, praise in good words and blame in bad ones. `split` as in
+    `reviews`, which hold tricky ones."""
+    return _shipped("plain_reviews", split)
+
+
 def messages(split: str | None = None) -> tuple[LabelledText, ...]:
     """Short messages, spam or ham (MESSAGE_KINDS). `split` as in `reviews`."""
     return _shipped("messages", split)
@@ -242,7 +249,8 @@ def _all_shipped(kind: str) -> tuple[Any, ...]:
 
 
 def read_items(kind: str, path: str | Path) -> tuple[Any, ...]:
-    """The items of a file, whose `kind` is reviews, messages, nli, tagged or passages.
+    """The items of a file, whose `kind` is reviews, plain_reviews, messages, nli, tagged or
+    passages.
 
     Raises ValueError that names file and line: for a line that is no JSON object with the fields
     of its kind, an unknown label, tag or split, an id that stands twice, an empty file, and as
@@ -367,6 +375,7 @@ EXPECTED = {str: "a text", list: "a list", int: "a whole number"}
 _TEXT = {"id": str, "text": str, "label": str, "split": str}
 KINDS = {
     "reviews": _Kind({**_TEXT, "topic": str}, _labelled(SENTIMENTS)),
+    "plain_reviews": _Kind({**_TEXT, "topic": str}, _labelled(SENTIMENTS)),
     "messages": _Kind(_TEXT, _labelled(MESSAGE_KINDS)),
     "nli": _Kind({"id": str, "premise": str, "hypothesis": str, "label": str, "split": str}, _pair),
     "tagged": _Kind(

@@ -236,6 +236,9 @@ def english_baselines() -> list[Row]:
     """(data, what is measured, baseline, its score on the test split) for `data/english/`."""
     return [
         *_label_rows("reviews", english.reviews("train"), english.reviews("test")),
+        *_label_rows(
+            "plain_reviews", english.plain_reviews("train"), english.plain_reviews("test")
+        ),
         *_label_rows("messages", english.messages("train"), english.messages("test")),
         *_label_rows("nli", english.nli_pairs("train"), english.nli_pairs("test")),
         *(

@@ -460,6 +460,35 @@ print(f"its answer is right:            {class_accuracy(classifier, reviews['tes
 # percentage above can be believed. The lecture this page grew from shows a model giving a mild sentence 0.9996 for "positive"
 # (that model is a DistilBERT, though the slide is about BERT). A probability near 1 is not accuracy.
 #
+# **Is it the model, or the reviews?** These are tricky on purpose. Beside them stand {{number:plain_train}} *plain* ones to learn from: praise in good
+# words, blame in bad ones, and every topic both praised and blamed, so that those words are all there is to learn. Here is what
+# learning from the tricky ones is worth on them:
+
+# %%
+plain = read_task("plain reviews", "test", words)
+for item in english.plain_reviews("train")[:4]:
+    print(f"{item.label:10}{item.text}")
+counted = label_accuracy(english.reviews("train"), english.plain_reviews("test"), "words")
+print(f"plain test reviews right: {class_accuracy(classifier, plain):.1%}, by a bag of words {counted:.1%}")
+
+# %% [markdown]
+# And learning from the plain ones, tested on both (stored, {{number:plain_minutes}} CPU minutes in all):
+
+# %%
+learnt = read_result("03_reviews")
+print(f"{'learnt from plain reviews':30}{'plain test':>26}{'tricky test':>26}")
+for start, sizes in {"bag of words": learnt["bag"], **learnt["runs"]}.items():
+    runs = sizes[max(sizes, key=int)]
+    print(f"{start:30}" + "".join(f"{in_words([run[test] for run in runs]):>26}" for test in ("score", "tricky")))
+
+# %% [markdown]
+# **A success, but not of pre-training**: our BERT has {{number:plain_ours}}, its shape from random initialisation {{number:plain_random_init}}, and a bag of words,
+# which only counts, {{number:plain_words}} (one standard error is {{number:plain_error}} points). From {{number:plain_some}} plain reviews the bag learns {{number:plain_words_some}}, our BERT {{number:plain_ours_some}} (one
+# run). Where single words tell, no encoder is needed, and ours may hardly have met these. MiniLM gets {{number:plain_minilm}} right.
+#
+# What is learnt there is words, by MiniLM too: on the tricky reviews all of them are near chance, {{number:plain_to_tricky}}. A high score says as much about the
+# texts as about the model.
+#
 # The same head, another question: is a message spam? {{number:train_messages}} messages to learn from.
 
 # %%
@@ -645,6 +674,81 @@ span_explorer(*drawn)
 # *Every allowed pair of start and end. The hatched half would end before it starts. Move the cap and the threshold: when
 # does the answer change, and when does it vanish?*
 #
+# ### How far to trust a score
+#
+# **Would other texts give another score?** Draw as many test texts anew, with replacement, and score them; a thousand times. The
+# middle 95% of these scores are the **bootstrap interval**.
+
+# %%
+import numpy as np
+
+from course_lib.train.calibration import bootstrap_interval, fit_temperature
+from course_lib.train.finetuning import outputs_on
+
+right_or_wrong = {}
+for name, model, task in (("reviews", classifier, reviews["test"]), ("pairs", nli_model, pairs["test"])):
+    (logits,) = outputs_on(model, task, ["logits"])
+    right_or_wrong[name] = (logits.argmax(-1) == task.labels).double().numpy()
+intervals = {name: (values.mean(), bootstrap_interval(values)) for name, values in right_or_wrong.items()}
+
+
+def names_f1(drawn):
+    right, true, said = tallies[drawn].sum(0)
+    return 2 * right / (true + said)
+
+
+by_sentence = zip(names["test"].tags(names["test"].labels), predicted_tags(tagger, names["test"]))
+spans = [(set(bio_spans(true)), set(bio_spans(said))) for true, said in by_sentence]
+tallies = np.array([(len(true & said), len(true), len(said)) for true, said in spans])
+every = np.arange(len(tallies))
+intervals["names, F1"] = names_f1(every), bootstrap_interval(every, names_f1)
+for name, (score, (low, high)) in intervals.items():
+    print(f"{name:12}{score:.1%}, 95% interval {low:.1%} to {high:.1%}")
+
+# %% [markdown]
+# Names are drawn by whole sentences, since the words of a sentence go together. The intervals are wide: is the baseline's score,
+# printed further up, inside? Then these texts cannot tell the two apart. And an interval says nothing about another
+# *run*: the spread of seeds is a second doubt, and both count.
+#
+# **Which mistakes?** A **confusion table**: true tags as rows, the model's as columns, here of parts of speech.
+
+# %%
+from collections import Counter
+
+from course_lib.teaching import heat_chart
+from course_lib.train.task_metrics import confusion
+
+by_sentence = parts["test"].tags(parts["test"].labels), predicted_tags(pos_tagger, parts["test"])
+true_pos, said_pos = (list(chain(*tags)) for tags in by_sentence)
+counts = torch.tensor(confusion(true_pos, said_pos, english.UPOS)).double()
+frequent = [tag for tag, _ in Counter(true_pos).most_common(8)]
+at = [english.UPOS.index(tag) for tag in frequent]
+heat_chart(
+    (counts / counts.sum(1, keepdim=True).clamp(min=1))[at][:, at], frequent, frequent,
+    title="Parts of speech: what is taken for what", x_title="said", y_title="true", percent=True,
+)  # fmt: skip
+
+# %% [markdown]
+# *The eight most frequent tags; a row that does not add up to 100% has rarer tags beside.* Find the largest number off the
+# diagonal. Would you have mistaken these two, without capitals?
+#
+# **Is it as sure as it is right?** Above, the model of the reviews was too sure of itself. **Temperature scaling** (Guo and others 2017)
+# mends that with one number: divide all logits by T before the softmax. T is chosen on the validation reviews, for the least
+# cross-entropy.
+
+# %%
+from course_lib.lectures.lecture_03.views import calibration_view
+
+held = read_task("sentiment", "validation", words)
+temperature = fit_temperature(outputs_on(classifier, held, ["logits"])[0], held.labels)
+calibration_view(outputs_on(classifier, reviews["test"], ["logits"])[0], reviews["test"].labels, temperature)
+
+# %% [markdown]
+# *Test reviews, sorted by the probability of the answer. Bars: how many are right; hatched: the gap to the mean probability; below
+# each bar its number of texts; on the dashed line a model would be calibrated. Move T.* The **expected calibration error** is the mean
+# of the gaps, weighted by texts. No T changes an answer: as many are right as before. But a model that is right hardly more often
+# than a coin, and says so, is more useful than one that is as often wrong and sure of it.
+#
 # ## Measure it
 #
 # ### Where the course's BERT comes from
@@ -698,9 +802,12 @@ curves_chart(
 #
 # ### What pre-training is worth
 #
-# The four starts: the course's BERT (5 million weights) and MiniLM (22 million, trained by others on text of
-# many kinds), each pre-trained, and the same shape from random initialisation (*random init* below). Equal are the texts and the 120 steps of 16; not
+# The four starts: the course's BERT (5 million weights) and MiniLM (22 million), each pre-trained, and the same shape from random initialisation (*random init* below). Equal are the texts and the 120 steps of 16; not
 # equal are the learning rates, {{number:rate_ours}} for the course's BERT and {{number:rate_others}} for the others. How they were chosen comes below. Three or five seeds.
+#
+# MiniLM's rows are not what *masked words* teach. It is all-MiniLM-L6-v2: a small BERT, distilled from a larger one and then trained
+# contrastively, to bring sentences that belong together near each other, on about 1.17 billion pairs; AllNLI and SQuAD 2.0 are
+# among them (its model card). Its rows say what a start *can* be worth, not which training made it so.
 
 # %%
 tasks = read_result("03_tasks")
@@ -724,10 +831,10 @@ task_outcomes()
 # - **Names and parts of speech**: pre-training is worth a lot. From random initialisation a tagger knows the words it was shown;
 #   {{number:unseen_names}} of the names in the test sentences were never shown. What a name *looks like from outside* comes from reading.
 # - But look at a baseline, too: a mere list of the training names reaches {{number:list_of_names}} on the names, more than the course's own BERT,
-#   which has read about arrays and hardly met a Rosalind. MiniLM, which has read the web, is far above both.
+#   which has read about arrays and hardly met a Rosalind. MiniLM, which has read of people and places, is far above both.
 # - **Sentiment and spam**: next to nothing for the course's BERT, within the spread of its seeds. Its corpus has no opinions in it. That
 #   may be why: what was not in the text cannot be transferred. This page does not test it.
-# - **NLI**: nobody learns it, MiniLM included: {{number:pairs_range}}, and a bag of words has more ({{number:pairs_words}}). {{number:train_pairs}} pairs are not enough to learn what
+# - **NLI**: nobody learns it, not even MiniLM, which AllNLI's pairs had taught which sentences go together: {{number:pairs_range}}, and a bag of words has more ({{number:pairs_words}}). {{number:train_pairs}} pairs are not enough to learn what
 #   *follows* means, and the text our BERT read did not teach it. Real systems saw {{number:mnli_texts}} pairs.
 # - **Answers**: "no answer" to everything scores {{number:never_answer}}. With {{number:train_answers}} answers to learn from, nothing better was learnt.
 #
@@ -966,6 +1073,7 @@ quiz("03")
 # ## Read on
 #
 # - Devlin, Chang, Lee and Toutanova (2018), *BERT*, arXiv 1810.04805: section 4, and appendix A.3 for the settings.
+# - Guo, Pleiss, Sun and Weinberger (2017), *On Calibration of Modern Neural Networks*, arXiv 1706.04599: reliability, temperature.
 # - Hao, Dong, Wei and Xu (2019), *Visualizing and Understanding the Effectiveness of BERT*, arXiv 1908.05620.
 # - Rajpurkar, Jia and Liang (2018), *Know What You Don't Know*, arXiv 1806.03822: questions without an answer.
 # - Mosbach, Andriushchenko and Klakow (2020), *On the Stability of Fine-tuning BERT*, arXiv 2006.04884.

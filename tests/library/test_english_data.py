@@ -39,15 +39,23 @@ from course_lib.train.baselines import (
     words_of,
 )
 
-LEAST = {"reviews": 600, "messages": 200, "nli": 450, "tagged": 300, "passages": 40}
+LEAST = {
+    "reviews": 600,
+    "plain_reviews": 240,
+    "messages": 200,
+    "nli": 450,
+    "tagged": 300,
+    "passages": 40,
+}
 READERS = {
     "reviews": english.reviews,
+    "plain_reviews": english.plain_reviews,
     "messages": english.messages,
     "nli": english.nli_pairs,
     "tagged": english.tagged_sentences,
     "passages": english.passages,
 }
-LABELLED = ("reviews", "messages", "nli")
+LABELLED = ("reviews", "plain_reviews", "messages", "nli")
 RUN = 6  # words in a row that no two items may share
 
 
@@ -89,6 +97,7 @@ def test_ids_are_unique_across_files():
 def test_every_line_has_its_keys_in_the_documented_order():
     orders = {
         "reviews": "id topic text label split",
+        "plain_reviews": "id topic text label split",
         "messages": "id text label split",
         "nli": "id premise hypothesis label split",
         "tagged": "id text words pos entities split",
@@ -258,13 +267,15 @@ def test_the_baselines_are_printed_and_the_data_sheet_has_them(capsys: pytest.Ca
     with capsys.disabled():
         print()
         for data, measure, baseline, score in rows:
-            print(f"{data:9} {measure:20} {baseline:14} {score:6.1%}")
+            print(f"{data:13} {measure:20} {baseline:14} {score:6.1%}")
     for data, measure, baseline, score in rows:
         told = re.search(rf"\| {data} \| {measure} \| {baseline} \| ([0-9.]+)% \|", sheet)
         # On another processor a text or two may fall on the other side.
         assert told and abs(float(told[1]) - 100 * score) < 2, (data, measure, baseline, score)
     assert {data for data, *_ in rows} == set(READERS)
-    assert all(score < 0.9 for *_, score in rows)  # no task is solved by counting
+    # But for the plain reviews, no task is solved by counting.
+    solved = {(data, baseline) for data, _, baseline, score in rows if score >= 0.9}
+    assert solved == {("plain_reviews", "words")}
 
 
 PAIRS = [

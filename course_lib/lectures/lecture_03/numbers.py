@@ -383,6 +383,38 @@ def confused() -> tuple[int, str, str]:
     return found
 
 
+# ---------------------------------------------------------------- plain reviews
+
+
+def plain(start: str, measure: str = "score", n: int = 144) -> list[float]:
+    """Scores of 03_reviews, one a seed: of a start, or "bag of words", with n plain reviews."""
+    found = result("03_reviews")
+    runs = found["bag"] if start == "bag of words" else found["runs"][start]
+    return [run[measure] for run in runs[str(n)]]
+
+
+def _plain(start: str, n: int = 144) -> Callable[[], str]:
+    return lambda: "all" if min(found := plain(start, n=n)) == 1 else percent(found)
+
+
+def _plain_to_tricky() -> str:
+    """From the lowest to the highest mean on the tricky reviews, learnt from plain ones."""
+    means = [mean(plain(start, "tricky")) for start in (*STARTS[:3], "bag of words")]
+    return f"{min(means):.0%} to {max(means):.0%}"
+
+
+def _plain_error() -> int:
+    """One standard error of our BERT's score on the plain test reviews, in points."""
+    score = mean(plain(COURSE))
+    return round(100 * (score * (1 - score) / len(english.plain_reviews("test"))) ** 0.5)
+
+
+def _plain_minutes() -> int:
+    every = (run for sizes in result("03_reviews")["runs"].values() for runs in sizes.values()
+             for run in runs)  # fmt: skip
+    return round(sum(run["cpu_seconds"] for run in every) / 60)
+
+
 # ---------------------------------------------------------------- layers, and the line
 
 
@@ -541,6 +573,18 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "code_seeds": lambda: len(markup(CODE, COURSE, markup_sizes(CODE)[-1])),
     "sections_seeds": lambda: len(markup(SECTION, COURSE, markup_sizes(SECTION)[-1])),
     "markup_hours": lambda: f"{result('03_documentation')['seconds'] / 3600:.1f}",
+    # plain reviews
+    "plain_train": _texts(english.plain_reviews),
+    "plain_some": lambda: 48,
+    "plain_ours": _plain(COURSE),
+    "plain_random_init": _plain(AT_RANDOM),
+    "plain_minilm": _plain(MINILM),
+    "plain_words": _plain("bag of words"),
+    "plain_ours_some": _plain(COURSE, 48),
+    "plain_words_some": _plain("bag of words", 48),
+    "plain_to_tricky": _plain_to_tricky,
+    "plain_error": _plain_error,
+    "plain_minutes": _plain_minutes,
     # layers, and the line
     "best_layer": lambda: _best_layer(MINILM)[0],
     "best_layer_score": lambda: f"{_best_layer(MINILM)[1]:.1%}",

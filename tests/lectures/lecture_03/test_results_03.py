@@ -281,6 +281,22 @@ def test_the_levels_of_the_curves_are_those_of_today():
     assert all(0 <= level <= 1 for level in numbers(levels))
 
 
+def test_the_plain_reviews_were_learnt_from_every_start(course):
+    found = result("03_reviews")
+    assert found["weights"][COURSE] == course.sha256 and found["rates"] == RATES
+    sizes = {str(n): len(seeds) for n, seeds in lecture_03.PLAIN_SEEDS.items()}
+    assert found["seeds"] == sizes and max(map(int, sizes)) == len(english.plain_reviews("train"))
+    assert list(found["runs"]) == list(STARTS[:3]) and set(found["bag"]) == set(sizes)
+    for start, by_size in found["runs"].items():
+        assert list(by_size) == (list(sizes) if start != MINILM else ["144"])
+        for n, runs in by_size.items():
+            assert len(runs) == sizes[n]
+            assert all(run["cpu_seconds"] > 0 for run in runs)
+            assert all(0 <= run[test] <= 1 for run in runs for test in ("score", "tricky"))
+    for n, (run,) in found["bag"].items():
+        assert run == pytest.approx(lecture_03.bag_of_words(int(n), 0), abs=0.02)
+
+
 def test_every_layer_was_probed(course):
     found = result("03_features")["layers"]
     assert list(found) == [COURSE, MINILM]

@@ -15,7 +15,8 @@ def as_saved(recipes):
 
 
 def check_made_with(name, recipes, world, seeds=(0,)):
-    """Today's recipes, world and seeds (the same for all, or by recipe) made the file, in float32, and it says with what."""
+    """Today's recipes, world and seeds (the same for all, or by recipe) made the file, in float32,
+    and it says with what."""
     found = read_result(name)
     assert found["recipes"] == as_saved(recipes) and list(found["runs"]) == list(recipes)
     assert found["world"] == {"version": world.version, "hash": world.hash}

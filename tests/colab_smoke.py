@@ -248,6 +248,7 @@ VIEWS = {
         views.attention_parts(deberta(), ids()[None], torch.ones(1, len(TOKENS)), 1).content.shape
     ),
     "score_statistics": lambda: views.score_statistics(16, 3),
+    "t5_bucket": lambda: views.t5_bucket(20),
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
     "tokens_legend": views.tokens_legend,
     "attention_picture": lambda: views.attention_picture(

@@ -85,7 +85,7 @@ def kept(
 
 def compared_runs(
     recipes: Mapping[str, Any],
-    seeds: Sequence[int] | Mapping[str, Sequence[int]],
+    seeds: Sequence[int],
     world: MicroWorld,
     run: Callable[[Any, int], dict[str, Any]],
     *,
@@ -95,8 +95,7 @@ def compared_runs(
 ) -> dict[str, Any]:
     """What the results file of a comparison holds: every recipe (a dataclass) run with every seed.
 
-    seeds: the same for all, or each recipe's by its name. run: of recipe and seed, gives at least
-    its "seed". extends: a results file whose runs are read
+    run: of recipe and seed, gives at least its "seed". extends: a results file whose runs are read
     instead, where it was made as this one would be (see `extended`). Its date stays that of its
     first runs; `added` says when others came. more: what the file says besides, such as its replay;
     a function is called where the extended file does not say it."""
@@ -107,10 +106,9 @@ def compared_runs(
     runs = {}
     for name, recipe in recipes.items():
         there = stored_runs(before, name, said[name])
-        wanted = seeds[name] if isinstance(seeds, Mapping) else seeds
-        if before and not set(wanted) <= set(there):
+        if before and not set(seeds) <= set(there):
             added[name] = about["date"]
-        runs[name] = [there[seed] if seed in there else run(recipe, seed) for seed in wanted]
+        runs[name] = [there[seed] if seed in there else run(recipe, seed) for seed in seeds]
     for name, value in more.items():
         about[name] = before[name] if name in before else value() if callable(value) else value
     about["date"] = before.get("date", about["date"])

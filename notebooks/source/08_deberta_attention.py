@@ -381,7 +381,7 @@ ablation_chart(
 
 # %% [markdown]
 # *Each dot is a seed, each bar a mean; "no distances" lies far to the left. Compare "without decoder" with BERT, "decoder without
-# positions" with DeBERTa, and both rows of three blocks with it. The control came last: two seeds, and on another
+# positions" with DeBERTa, and both rows of three blocks with it. The control was run later, on another
 # processor, so it has no time. FLOPs are those of a first step, counted. All runs together: {{number:hours}} hours of one core.*
 
 # %% [markdown]
@@ -394,7 +394,8 @@ ablation_chart(
 #   help BERT: with three blocks it reaches {{number:three_blocks_words}}, so {{number:depth_points}} of the
 #   {{number:gain_points}} points can be had without any of DeBERTa's parts. But three disentangled blocks *without the
 #   decoder* reach {{number:control_words}}: {{number:control_loses}} points behind DeBERTa, {{number:control_behind}} behind
-#   BERT's three blocks, in both of its seeds, with more weights and FLOPs than either. Depth as such is not it.
+#   BERT's three blocks, in every seed, with more weights and FLOPs than either. Over two such blocks the third brings
+#   {{number:control_gains}} points, and the seeds disagree. Depth as such is not it.
 # - *The visits themselves?* That is what is left. They differ from one more block: the same weights learn from both, and both
 #   read the same x. We have not taken these apart. Nor have we tried other learning rates: the control's seeds lie
 #   {{number:control_apart}} points from each other, and three disentangled blocks may want more steps or smaller ones.

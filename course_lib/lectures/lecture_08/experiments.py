@@ -81,7 +81,6 @@ RECIPES = {
     CONTROL: replace(FULL, layers=3, decoder=False),
     "BERT, equal time": replace(ABSOLUTE, steps=round(FULL.steps * TIME_RATIO)),
 }
-SEEDS_OF = {name: range(2) if name == CONTROL else SEEDS for name in RECIPES}  # it came last
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,7 @@ def build_positions() -> dict[str, Any]:
     """What data/results/08_positions.json holds."""
     material = prepare()
     return compared_runs(
-        RECIPES, SEEDS_OF, material.world, lambda recipe, seed: one_run(recipe, material, seed),
+        RECIPES, SEEDS, material.world, lambda recipe, seed: one_run(recipe, material, seed),
         precision=PRECISION, extends="08_positions", replay=lambda: replay(material),
         step_seconds=lambda: kept("08-seconds", {}, material.world, lambda: step_seconds(material)),
         flops_a_step=lambda: all_flops(material),

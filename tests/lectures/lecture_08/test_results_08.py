@@ -26,10 +26,10 @@ def material():
 
 
 def test_positions_and_queue_were_trained_with_these_recipes(material):
-    recipes, seeds = lecture_08.RECIPES, lecture_08.SEEDS_OF
+    recipes, seeds = lecture_08.RECIPES, lecture_08.SEEDS
     found = check_made_with("08_positions", recipes, material.world, seeds)
     assert set(found["flops_a_step"]) == set(recipes) and list(found["added"]) == [NEW]
-    check_made_with("08_queue", lecture_08.QUEUE_RECIPES, material.world, lecture_08.SEEDS)
+    check_made_with("08_queue", lecture_08.QUEUE_RECIPES, material.world, seeds)
     check_spread("08_positions", "masked_accuracy")
 
 
@@ -91,11 +91,6 @@ def test_a_seed_more_costs_that_seed(stored, material):
     found, trained = extend(material.world, {"BERT": lecture_08.ABSOLUTE}, range(4))
     assert trained == [("BERT", 3)] and found["runs"]["BERT"][:3] == stored["runs"]["BERT"]
     assert list(found["added"]) == ["BERT"]
-
-
-def test_recipes_may_have_seeds_of_their_own(stored, material):
-    _, trained = extend(material.world, seeds=lecture_08.SEEDS_OF | {"BERT": [0, 5]})
-    assert trained == [("BERT", 5), *((NEW, seed) for seed in lecture_08.SEEDS_OF[NEW])]
 
 
 def test_a_changed_recipe_is_trained_anew(stored, material):

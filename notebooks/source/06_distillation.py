@@ -665,7 +665,8 @@ attention_chart(attention_lines(), other_seeds(), "A lighter attention loss, a l
 # *A line a weight of the attention loss. Open marks: the other seeds of the table before, all losses or without attention.*
 #
 # **It was weight and steps.** With a tenth of the weight, {{number:general_few}} steps are enough: {{number:weight_tenth_few}}, without the attention loss {{number:weight_none_few}}. With the
-# full weight and {{number:general_many}} steps the student comes to {{number:weight_one_many}}, without the attention loss to {{number:weight_none_many}}. Each change alone closes most of the gap. So the
+# full weight and {{number:general_many}} steps the student comes to {{number:weight_one_many}}, without the attention loss to {{number:weight_none_many}}. Each change alone closes most of the gap;
+# both together give {{number:weight_tenth_many}}. So the
 # table above tells no harm of attention: at full weight the student needs a longer general stage, and we had stopped it.
 #
 # How sure is this? The grid has {{number:grid_seeds}}. But after {{number:general_few}} steps at full weight the three seeds of the table above reach {{number:tiny_all_range}}; what the

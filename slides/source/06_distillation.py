@@ -516,9 +516,10 @@ PRINTED = {
 def parts_worth() -> str:
     """The probe of each student, and the paper's change where it left out the same."""
     paper = paper_changes("losses")
+    reached_by = narrow_reached()
     rows = [
-        (TINY_SAID[name], percent(values), paper.get(PRINTED.get(name, ""), ""))
-        for name, values in narrow_reached().items()
+        (said, percent(reached_by[name]), paper.get(PRINTED.get(name, ""), ""))
+        for name, said in TINY_SAID.items()
     ]
     return table(("left out", "probe", "paper"), rows, size=20)
 
@@ -526,7 +527,9 @@ def parts_worth() -> str:
 def attention_weights() -> Any:
     """The notebook's chart: the probe after few and after many general steps, by weight."""
     figure = attention_chart(attention_lines(), other_seeds())
-    return drawing.apart(for_a_hall(figure, 620, 380, right=190), 0.075)
+    low, high = figure.layout.yaxis.range
+    figure.update_yaxes(range=[low, high + 0.2 * (high - low)])  # room for large labels
+    return drawing.apart(for_a_hall(figure, 620, 320, right=210), 0.03)
 
 
 # ---------------------------------------------------------------- 16: quality against size

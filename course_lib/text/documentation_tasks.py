@@ -91,11 +91,11 @@ def sections(
 
 
 def _task(found: list[list[str]], about: dict[str, str], item: Callable[..., Any]) -> Any:
-    parts = [
+    train, test, outside = (
         [item(f"{split}-{n}", split, json.loads(line)) for n, line in enumerate(lines)]
         for split, lines in zip(SPLITS, found, strict=True)
-    ]
-    return DocumentationTask(*parts, about, corpus_hash(found))
+    )
+    return DocumentationTask(train, test, outside, about, corpus_hash(found))
 
 
 # ---------------------------------------------------------------- which words are code

@@ -373,9 +373,10 @@ for start, said in ((COURSE, COURSE), (f"{COURSE}, random init", "random initial
     print(f"{said:34}" + "".join(f"{in_words(markup('sections', start, 2_000, name)):>26}" for name in markup_tests))
 
 # %% [markdown]
-# *Accuracy; chance is a fifth.* **A second success**, and a smaller one: {{number:sections_ours}} against {{number:sections_random}} from random initialisation and
-# {{number:sections_words}} for the bag of words; in packages never read {{number:sections_ours_outside}}, {{number:sections_random_outside}} and {{number:sections_words_outside}}. Most often {{number:confused_true}} are taken for
-# {{number:confused_said}}: an attribute is often what a parameter was, said in the same words, and then the description alone cannot tell.
+# *Accuracy; chance is a fifth.* **A second success**, and a smaller one: {{number:sections_ours}} against {{number:sections_random}} from random initialisation, which again
+# has not fitted its training sentences, and {{number:sections_words}} for the bag of words. In packages never read it is {{number:sections_ours_outside}}, {{number:sections_random_outside}} and
+# {{number:sections_words_outside}}: far above the words, and hardly above random initialisation. Most often {{number:confused_true}} are taken for {{number:confused_said}}: an
+# attribute is often what a parameter was, said in the same words, and then the description alone cannot tell.
 #
 # ### Where it breaks: what to expect
 #

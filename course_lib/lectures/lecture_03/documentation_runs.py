@@ -79,7 +79,7 @@ def recipes() -> list[MarkupRecipe]:
 @cache
 def texts(task: str) -> DocumentationTask[Any]:
     """The texts of a task, built from what is installed."""
-    return {CODE: code_words, SECTION: sections}[task](*MOST)
+    return code_words(*MOST) if task == CODE else sections(*MOST)
 
 
 def as_sequences(items: Sequence[Any], tokenizer: Tokenizer, length: int = LENGTH) -> Task:

@@ -638,11 +638,11 @@ heat_chart(
 # cross-entropy.
 
 # %%
-from course_lib.lectures.lecture_03.views import calibration_view
+from course_lib.lectures.lecture_03.views import reliability_view
 
 held = read_task("sentiment", "validation", words)
 temperature = fit_temperature(outputs_on(classifier, held, ["logits"])[0], held.labels)
-calibration_view(outputs_on(classifier, reviews["test"], ["logits"])[0], reviews["test"].labels, temperature)
+reliability_view(outputs_on(classifier, reviews["test"], ["logits"])[0], reviews["test"].labels, temperature)
 
 # %% [markdown]
 # *Test reviews, sorted by the probability of the answer. Bars: how many are right; hatched: the gap to the mean probability; below

@@ -44,7 +44,7 @@ class Calibrated(NamedTuple):
     loss: float  # nats
 
 
-def calibration_view(logits: Tensor, labels: Tensor, fitted: float) -> Live:
+def reliability_view(logits: Tensor, labels: Tensor, fitted: float) -> Live:
     """A slider for the temperature above a reliability diagram of ten bins.
 
     logits (N, C), labels (N,): class numbers; fitted: a temperature that was chosen on other texts,
@@ -67,7 +67,7 @@ def calibration_view(logits: Tensor, labels: Tensor, fitted: float) -> Live:
 
 
 def calibrated(logits: Tensor, labels: Tensor, temperature: float) -> Calibrated:
-    """What a reliability diagram shows. Raises ValueError as calibration_view."""
+    """What a reliability diagram shows. Raises ValueError as reliability_view."""
     confidence, right = confidences(logits, labels, temperature)
     bins = reliability(confidence, right)
     return Calibrated(

@@ -330,7 +330,7 @@ def test_the_reliability_diagram_draws_its_bins_at_every_temperature() -> None:
     for temperature in (0.5, 7.25, 20.0):
         slider.value = temperature
         one, picture = reliability.calibrated(logits, labels, temperature), picture_of(live)
-        full = [part for part in one.bins if part.count]
+        full = [part for part in one.bins if part.texts]
         shape = r'class="{}" x="([\d.]+)" y="([\d.]+)" width="[\d.]+" height="([\d.]+)"'
         for kind, heights in (
             ("right", [part.accuracy for part in full]),
@@ -338,7 +338,7 @@ def test_the_reliability_diagram_draws_its_bins_at_every_temperature() -> None:
         ):
             found = [float(h) for _, _, h in re.findall(shape.format(kind), picture)]
             assert found == pytest.approx([210 * h for h in heights], abs=0.06)
-        assert all(f">{part.count}<" in picture for part in full)
+        assert all(f">{part.texts}<" in picture for part in full)
         assert f"right {one.accuracy:.0%}; expected calibration error {one.error:.0%}" in (
             plain(picture)
         )

@@ -165,11 +165,11 @@ LIVE: dict[str, Callable[[], Any]] = {  # with a widget and a picture
     "code_words_view": lambda: views.code_words_view(
         BertForTokenClassification(encoder(), CODE_TAGS), tokenizer(), "the river rose"
     ),
-    "calibration_view": lambda: views.calibration_view(
-        torch.tensor([[2.0, 0.0], [0.0, 3.0]]), torch.tensor([0, 0]), 2.0
-    ),
     "cut_view": lambda: views.cut_view(WORDS, WORDS[:2], length=9),
     "prediction_slider": watched,
+    "reliability_view": lambda: views.reliability_view(
+        torch.tensor([[2.0, 0.0], [0.0, 3.0]]), torch.tensor([0, 0]), 2.0
+    ),
     "quiz_view": lambda: views.quiz_view(read_quiz("02")),
 }
 FIGURES: dict[str, Callable[[], Any]] = {

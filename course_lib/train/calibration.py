@@ -21,7 +21,7 @@ class Bin(NamedTuple):
 
     low: float
     high: float
-    count: int
+    texts: int  # how many
     confidence: float  # mean probability of the answer; nan for an empty bin
     accuracy: float  # fraction of right answers; nan for an empty bin
 
@@ -91,8 +91,8 @@ def reliability(confidence: Tensor, right: Tensor, bins: int = 10) -> list[Bin]:
 def expected_calibration_error(bins: Sequence[Bin]) -> float:
     """ECE: |accuracy − confidence| of each bin, weighted by its texts (Guo et al. 2017, equation
     3). 0 to 1; it depends on the number of bins and, with few texts, on chance."""
-    texts = sum(part.count for part in bins)
-    gaps = (part.count * abs(part.accuracy - part.confidence) for part in bins if part.count)
+    texts = sum(part.texts for part in bins)
+    gaps = (part.texts * abs(part.accuracy - part.confidence) for part in bins if part.texts)
     return sum(gaps) / texts
 
 

@@ -692,7 +692,11 @@ for name, model, task in (("reviews", classifier, reviews["test"]), ("pairs", nl
     right_or_wrong[name] = (logits.argmax(-1) == task.labels).double().numpy()
 intervals = {name: (values.mean(), bootstrap_interval(values)) for name, values in right_or_wrong.items()}
 
+# %% [markdown]
+# F1 is no mean of single words, so whole sentences are drawn, and their spans counted again:
 
+
+# %%
 def names_f1(drawn):
     right, true, said = tallies[drawn].sum(0)
     return 2 * right / (true + said)
@@ -707,9 +711,8 @@ for name, (score, (low, high)) in intervals.items():
     print(f"{name:12}{score:.1%}, 95% interval {low:.1%} to {high:.1%}")
 
 # %% [markdown]
-# Names are drawn by whole sentences, since the words of a sentence go together. The intervals are wide: is the baseline's score,
-# printed further up, inside? Then these texts cannot tell the two apart. And an interval says nothing about another
-# *run*: the spread of seeds is a second doubt, and both count.
+# The intervals are wide: is the baseline's score, printed further up, inside? Then these texts cannot tell the two apart. And an
+# interval says nothing about another *run*: the spread of seeds is a second uncertainty, and both count.
 #
 # **Which mistakes?** A **confusion table**: true tags as rows, the model's as columns, here of parts of speech.
 
@@ -738,11 +741,11 @@ heat_chart(
 # cross-entropy.
 
 # %%
-from course_lib.lectures.lecture_03.views import calibration_view
+from course_lib.lectures.lecture_03.views import reliability_view
 
 held = read_task("sentiment", "validation", words)
 temperature = fit_temperature(outputs_on(classifier, held, ["logits"])[0], held.labels)
-calibration_view(outputs_on(classifier, reviews["test"], ["logits"])[0], reviews["test"].labels, temperature)
+reliability_view(outputs_on(classifier, reviews["test"], ["logits"])[0], reviews["test"].labels, temperature)
 
 # %% [markdown]
 # *Test reviews, sorted by the probability of the answer. Bars: how many are right; hatched: the gap to the mean probability; below

@@ -37,7 +37,7 @@ def test_confidences_by_hand():
 
 def test_the_expected_calibration_error_by_hand():
     bins = reliability(*confidences(LOGITS, LABELS), bins=5)
-    assert [part.count for part in bins] == [0, 0, 1, 0, 3]  # 0.6 belongs to (0.4, 0.6]
+    assert [part.texts for part in bins] == [0, 0, 1, 0, 3]  # 0.6 belongs to (0.4, 0.6]
     assert bins[4] == Bin(0.8, 1.0, 3, pytest.approx(0.9), pytest.approx(2 / 3))
     assert math.isnan(bins[0].accuracy)
     by_hand = (3 * (0.9 - 2 / 3) + 1 * (1 - 0.6)) / 4
@@ -47,8 +47,8 @@ def test_the_expected_calibration_error_by_hand():
 def test_every_text_falls_into_one_bin():
     confidence = torch.linspace(0, 1, 101)
     bins = reliability(confidence, confidence > 0.5, bins=7)
-    assert sum(part.count for part in bins) == 101
-    assert all(not part.count or part.low <= part.confidence <= part.high for part in bins)
+    assert sum(part.texts for part in bins) == 101
+    assert all(not part.texts or part.low <= part.confidence <= part.high for part in bins)
 
 
 @pytest.mark.parametrize("seed", range(4))

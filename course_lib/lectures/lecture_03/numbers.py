@@ -383,38 +383,6 @@ def confused() -> tuple[int, str, str]:
     return found
 
 
-# ---------------------------------------------------------------- plain reviews
-
-
-def plain(start: str, measure: str = "score", n: int = 144) -> list[float]:
-    """Scores of 03_reviews, one a seed: of a start, or "bag of words", with n plain reviews."""
-    found = result("03_reviews")
-    runs = found["bag"] if start == "bag of words" else found["runs"][start]
-    return [run[measure] for run in runs[str(n)]]
-
-
-def _plain(start: str, n: int = 144) -> Callable[[], str]:
-    return lambda: "all" if min(found := plain(start, n=n)) == 1 else percent(found)
-
-
-def _plain_to_tricky() -> str:
-    """From the lowest to the highest mean on the tricky reviews, learnt from plain ones."""
-    means = [mean(plain(start, "tricky")) for start in (*STARTS[:3], "bag of words")]
-    return f"{min(means):.0%} to {max(means):.0%}"
-
-
-def _plain_error() -> int:
-    """One standard error of our BERT's score on the plain test reviews, in points."""
-    score = mean(plain(COURSE))
-    return round(100 * (score * (1 - score) / len(english.plain_reviews("test"))) ** 0.5)
-
-
-def _plain_minutes() -> int:
-    every = (run for sizes in result("03_reviews")["runs"].values() for runs in sizes.values()
-             for run in runs)  # fmt: skip
-    return round(sum(run["cpu_seconds"] for run in every) / 60)
-
-
 # ---------------------------------------------------------------- layers, and the line
 
 
@@ -446,6 +414,38 @@ def _best_on_the_line() -> str:
     found = _line(COURSE)
     score, at = max(zip(found["test_score"], found["alpha"], strict=True))
     return f"{score:.0%} at α = {at:g}"
+
+
+# ---------------------------------------------------------------- plain reviews
+
+
+def plain(start: str, measure: str = "score", n: int = 144) -> list[float]:
+    """Scores of 03_reviews, one a seed: of a start, or "bag of words", with n plain reviews."""
+    found = result("03_reviews")
+    runs = found["bag"] if start == "bag of words" else found["runs"][start]
+    return [run[measure] for run in runs[str(n)]]
+
+
+def _plain(start: str, n: int = 144) -> Callable[[], str]:
+    return lambda: "all" if min(found := plain(start, n=n)) == 1 else percent(found)
+
+
+def _plain_to_tricky() -> str:
+    """From the lowest to the highest mean on the tricky reviews, learnt from plain ones."""
+    means = [mean(plain(start, "tricky")) for start in (*STARTS[:3], "bag of words")]
+    return f"{min(means):.0%} to {max(means):.0%}"
+
+
+def _plain_error() -> int:
+    """One standard error of our BERT's score on the plain test reviews, in points."""
+    score = mean(plain(COURSE))
+    return round(100 * (score * (1 - score) / len(english.plain_reviews("test"))) ** 0.5)
+
+
+def _plain_minutes() -> int:
+    every = (run for sizes in result("03_reviews")["runs"].values() for runs in sizes.values()
+             for run in runs)  # fmt: skip
+    return round(sum(run["cpu_seconds"] for run in every) / 60)
 
 
 TYPED = {
@@ -573,18 +573,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "code_seeds": lambda: len(markup(CODE, COURSE, markup_sizes(CODE)[-1])),
     "sections_seeds": lambda: len(markup(SECTION, COURSE, markup_sizes(SECTION)[-1])),
     "markup_hours": lambda: f"{result('03_documentation')['seconds'] / 3600:.1f}",
-    # plain reviews
-    "plain_train": _texts(english.plain_reviews),
-    "plain_some": lambda: 48,
-    "plain_ours": _plain(COURSE),
-    "plain_random_init": _plain(AT_RANDOM),
-    "plain_minilm": _plain(MINILM),
-    "plain_words": _plain("bag of words"),
-    "plain_ours_some": _plain(COURSE, 48),
-    "plain_words_some": _plain("bag of words", 48),
-    "plain_to_tricky": _plain_to_tricky,
-    "plain_error": _plain_error,
-    "plain_minutes": _plain_minutes,
     # layers, and the line
     "best_layer": lambda: _best_layer(MINILM)[0],
     "best_layer_score": lambda: f"{_best_layer(MINILM)[1]:.1%}",
@@ -600,6 +588,18 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "line_loss_random_init": _at_the_end(AT_RANDOM, "train_loss", ".3f"),
     "line_score_ours": _at_the_end(COURSE, "test_score", ".0%"),
     "line_score_random_init": _at_the_end(AT_RANDOM, "test_score", ".0%"),
+    # plain reviews
+    "plain_train": _texts(english.plain_reviews),
+    "plain_some": lambda: 48,
+    "plain_ours": _plain(COURSE),
+    "plain_random_init": _plain(AT_RANDOM),
+    "plain_minilm": _plain(MINILM),
+    "plain_words": _plain("bag of words"),
+    "plain_ours_some": _plain(COURSE, 48),
+    "plain_words_some": _plain("bag of words", 48),
+    "plain_to_tricky": _plain_to_tricky,
+    "plain_error": _plain_error,
+    "plain_minutes": _plain_minutes,
     # names, benchmarks, people
     "entity_words": lambda: f"{1 - settled('03', 'E92').value[3]:.0%}",
     "silent_words": lambda: f"{settled('03', 'E92').value[3]:.0%}",

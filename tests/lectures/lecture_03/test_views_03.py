@@ -23,7 +23,7 @@ from course_lib.lectures.lecture_03.views import (
     finetuning_charts,
     glue_tables,
     outcomes,
-    reliability_view,
+    reliability,
     span_pairs,
     tagged_words,
     task_heads,
@@ -347,14 +347,14 @@ def test_rows_that_cannot_be_drawn_say_why(changes: dict, message: str) -> None:
 def test_the_reliability_diagram_draws_its_bins_at_every_temperature() -> None:
     torch.manual_seed(0)
     logits, labels = 6 * torch.randn(60, 2), torch.randint(2, (60,))
-    live = reliability_view.calibration_view(logits, labels, 7.25)
+    live = reliability.reliability_view(logits, labels, 7.25)
     assert "<svg" not in live.static.html and "T = 7.25:" in live.static.text
     slider = live.controls["temperature"]
     assert ("7.25 (fitted)", 7.25) in slider.options and slider.value == 1.0
     for temperature in (0.5, 7.25, 20.0):
         slider.value = temperature
-        one, picture = reliability_view.calibrated(logits, labels, temperature), picture_of(live)
-        full = [part for part in one.bins if part.count]
+        one, picture = reliability.calibrated(logits, labels, temperature), picture_of(live)
+        full = [part for part in one.bins if part.texts]
         shape = r'class="{}" x="([\d.]+)" y="([\d.]+)" width="[\d.]+" height="([\d.]+)"'
         for kind, heights in (
             ("right", [part.accuracy for part in full]),
@@ -362,7 +362,7 @@ def test_the_reliability_diagram_draws_its_bins_at_every_temperature() -> None:
         ):
             found = [float(h) for _, _, h in re.findall(shape.format(kind), picture)]
             assert found == pytest.approx([210 * h for h in heights], abs=0.06)
-        assert all(f">{part.count}<" in picture for part in full)
+        assert all(f">{part.texts}<" in picture for part in full)
         assert f"right {one.accuracy:.0%}; expected calibration error {one.error:.0%}" in (
             plain(picture)
         )

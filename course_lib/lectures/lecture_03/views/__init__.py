@@ -6,19 +6,19 @@ from .cut_pairs import cut_view
 from .finetuning_charts import learning_curves, loss_line
 from .glue_tables import glue_progress, glue_questions
 from .outcomes import task_outcomes
-from .reliability_view import calibration_view
+from .reliability import reliability_view
 from .span_pairs import span_explorer, span_table
 from .tagged_words import tag_view
 from .task_heads import task_shapes
 
 __all__ = [
-    "calibration_view",
     "code_words_view",
     "cut_view",
     "glue_progress",
     "glue_questions",
     "learning_curves",
     "loss_line",
+    "reliability_view",
     "span_chart",
     "span_explorer",
     "span_table",

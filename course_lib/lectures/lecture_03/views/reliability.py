@@ -44,7 +44,7 @@ class Calibrated(NamedTuple):
     loss: float  # nats
 
 
-def calibration_view(logits: Tensor, labels: Tensor, fitted: float) -> Live:
+def reliability_view(logits: Tensor, labels: Tensor, fitted: float) -> Live:
     """A slider for the temperature above a reliability diagram of ten bins.
 
     logits (N, C), labels (N,): class numbers; fitted: a temperature that was chosen on other texts,
@@ -67,7 +67,7 @@ def calibration_view(logits: Tensor, labels: Tensor, fitted: float) -> Live:
 
 
 def calibrated(logits: Tensor, labels: Tensor, temperature: float) -> Calibrated:
-    """What a reliability diagram shows. Raises ValueError as calibration_view."""
+    """What a reliability diagram shows. Raises ValueError as reliability_view."""
     confidence, right = confidences(logits, labels, temperature)
     bins = reliability(confidence, right)
     return Calibrated(
@@ -98,10 +98,10 @@ def _picture(shown: list[Calibrated], as_image: bool) -> Html:
 def _lines(one: Calibrated) -> list[str]:
     """The bins that hold texts, in words."""
     return [
-        f"    probability {part.low:.0%} to {part.high:.0%}: {part.count} texts, "
+        f"    probability {part.low:.0%} to {part.high:.0%}: {part.texts} texts, "
         f"{part.accuracy:.0%} right"
         for part in one.bins
-        if part.count
+        if part.texts
     ]
 
 
@@ -110,7 +110,7 @@ def _panel(one: Calibrated, x: float) -> str:
     bottom, step = TOP + SIDE, SIDE / len(one.bins)
     parts = [text_at(x, 20, f"T = {one.temperature:.3g}", 14, "start", ' font-weight="700"')]
     for part in one.bins:
-        if not part.count:
+        if not part.texts:
             continue
         at, ends = x + SIDE * part.low + 1, sorted((part.accuracy, part.confidence))
         parts.append(
@@ -120,7 +120,7 @@ def _panel(one: Calibrated, x: float) -> str:
             f'width="{step - 2:.1f}" height="{SIDE * (ends[1] - ends[0]):.1f}" '
             'fill="url(#course-gap)" stroke="#D55E00"/>'
         )
-        parts.append(text_at(at + step / 2 - 1, bottom + 12, f"{part.count}", 10))
+        parts.append(text_at(at + step / 2 - 1, bottom + 12, f"{part.texts}", 10))
     parts.append(
         f'<path d="M{x} {TOP}V{bottom}H{x + SIDE}" fill="none" stroke="{INK}"/>'
         f'<path d="M{x} {bottom}L{x + SIDE} {TOP}" stroke="{INK}" stroke-dasharray="4 3"/>'

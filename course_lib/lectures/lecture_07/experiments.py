@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 from course_lib.checkpoints import load, save
 from course_lib.encoder import count_parameters
 from course_lib.family.electra import Electra, ElectraConfig, electra_from
-from course_lib.files import data_path, data_root, write_manifest
+from course_lib.files import cache_dir, data_path, data_root, write_manifest
 from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.replaced_tokens import PAPER_MIX, electra_loss, replaced_labels
@@ -62,6 +63,8 @@ class ElectraRecipe:
 
 FULL = ElectraRecipe()
 LONG = ElectraRecipe(steps=4_000)  # the one that is shipped
+LOOK_EVERY = 1_000  # steps of a long run
+LARGER = {"1/2": 1 / 2, "1": 1.0}  # generators, as fractions of the discriminator's width
 CHECKPOINTS, NETWORKS = ("checkpoints",), ("micro_electra_generator", "micro_electra_discriminator")
 EQUAL_STEPS = {name: replace(FULL, stone=name) for name in ABLATION_STEPS}
 ENDS = ("BERT", "ELECTRA")  # also compared at equal FLOPs
@@ -226,11 +229,15 @@ def flops_a_step(recipe: ElectraRecipe, material: ElectraMaterial) -> int:
     return round(mean(step_flops(model, loss, batches(step)) for step in range(5)))
 
 
-def equal_flops(costs: Mapping[str, int]) -> dict[str, ElectraRecipe]:
-    """BERT with as many steps as cost what ELECTRA's steps cost, and ELECTRA itself; costs: of one
-    step, by ablation step."""
+def equal_flops(
+    costs: Mapping[str, int], electra: ElectraRecipe = FULL
+) -> dict[str, ElectraRecipe]:
+    """BERT with as many steps as cost what this ELECTRA's steps cost, and ELECTRA itself; costs: of
+    one step, by ablation step."""
     return {
-        name: replace(FULL, stone=name, steps=round(FULL.steps * costs["ELECTRA"] / costs[name]))
+        name: replace(
+            electra, stone=name, steps=round(electra.steps * costs["ELECTRA"] / costs[name])
+        )
         for name in ENDS
     }
 
@@ -292,6 +299,59 @@ def micro_electra() -> Electra:
     assert isinstance(generator, BertForMaskedLM)
     assert isinstance(discriminator, BertForReplacedTokens)
     return Electra(generator, discriminator).requires_grad_(False).eval()
+
+
+# ---------------------------------------------------------------- past the plateau
+
+
+def past_plateau_recipes(costs: Mapping[str, int]) -> dict[str, ElectraRecipe]:
+    """ELECTRA as it is shipped, BERT with equal FLOPs, and ELECTRA with larger generators."""
+    larger = {f"generator {name}": replace(LONG, generator=size) for name, size in LARGER.items()}
+    return equal_flops(costs, LONG) | larger
+
+
+def looks_of(recipe: ElectraRecipe) -> list[int]:
+    """The steps at which a long run's weights are kept, its last among them."""
+    return [*range(LOOK_EVERY, recipe.steps, LOOK_EVERY), recipe.steps]
+
+
+def weights_at(recipe: ElectraRecipe, seed: int, step: int) -> list[Path]:
+    """Where a long run keeps its networks: generator and discriminator, or BERT. The shipped run's
+    last ones are those that are shipped."""
+    if (recipe, seed, step) == (LONG, 0, LONG.steps):
+        return [data_path(*CHECKPOINTS, f"{name}.safetensors") for name in NETWORKS]
+    run = f"{recipe.stone}-{recipe.generator:g}-of-{recipe.steps}-{seed}-{step}"
+    names = ("generator", "discriminator") if recipe.stone == "ELECTRA" else ("model",)
+    return [cache_dir("results", "07-past-plateau") / f"{run}-{n}.safetensors" for n in names]
+
+
+def model_at(recipe: ElectraRecipe, seed: int, step: int) -> nn.Module:
+    """A long run's model as it was at this step, frozen."""
+    networks = [load(path) for path in weights_at(recipe, seed, step)]
+    model = Electra(*networks) if len(networks) > 1 else networks[0]  # type: ignore[arg-type]
+    return model.requires_grad_(False).eval()
+
+
+def long_run(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> dict[str, Any]:
+    """Train one recipe and keep its weights on the way, so that a measure can be added later.
+    Finished runs are read from the cache."""
+
+    def keep(report: Report) -> None:
+        if report.step in looks_of(recipe):
+            model = report.model
+            both = [model.generator, model.discriminator] if isinstance(model, Electra) else [model]
+            for network, path in zip(both, weights_at(recipe, seed, report.step), strict=True):
+                save(network, path)
+
+    def run() -> dict[str, Any]:
+        model, history = train_ablation_step(recipe, material, seed=seed, callbacks=[keep])
+        losses = {f"{k}_loss": mean(v[-LAST:]) for k, v in history.losses.items() if k != "total"}
+        about = {"seed": seed, "parameters": count_parameters(model), **losses}
+        return {**about, "seconds": round(history.seconds, 1)}
+
+    files = [path for step in looks_of(recipe) for path in weights_at(recipe, seed, step)]
+    settings = {"seed": seed, **asdict(recipe)}
+    return kept(f"07-long-{recipe.stone}", settings, material.world, run, files)
 
 
 def build_electra() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from course_lib.encoder import Encoder
 from course_lib.objectives.sequences import PackedSequences
-from course_lib.text.tasks import LabelledSequences, SlotCategories
+from course_lib.text.tasks import LabelledSequences, LabelledWords
 
 
 @torch.no_grad()
@@ -35,11 +35,24 @@ def text_probe(encoder: Encoder, train: LabelledSequences, test: LabelledSequenc
     return linear_probe(means[0], train.labels, means[1], test.labels)
 
 
-def slot_category_probe(encoder: Encoder, words: SlotCategories, most: int = 3_000) -> float:
-    """Fraction of words whose slot is told from their vector, when the probe has seen *other* words
-    only. most: how many words train the probe, and how many test it."""
-    states = all_states(encoder, words.sequences).flatten(0, 1)[words.at]  # (words, features)
+@torch.no_grad()
+def states_at(
+    encoder: Encoder, sequences: PackedSequences, at: Tensor, batch_size: int = 256
+) -> Tensor:
+    """The vectors of every layer side by side at the positions `at` (M,), n·T + t, ascending:
+    (M, (L + 1)·H)."""
+    found, tokens = [], batch_size * sequences.input_ids.shape[1]
+    for number, start in enumerate(range(0, len(sequences), batch_size)):
+        states = all_states(encoder, sequences[start : start + batch_size], batch_size)
+        found.append(states.flatten(0, 1)[at[at // tokens == number] % tokens])
+    return torch.cat(found)
+
+
+def word_probe(encoder: Encoder, words: LabelledWords, most: int = 3_000) -> float:
+    """Fraction of words whose class is told from their vector: the slot-category probe, the
+    swapped-word probe. most: how many words train the probe, and how many test it."""
     learn, test = words.learn.nonzero()[:most, 0], (~words.learn).nonzero()[:most, 0]
+    states = states_at(encoder, words.sequences, words.at)  # (words, features)
     return linear_probe(states[learn], words.labels[learn], states[test], words.labels[test])
 
 

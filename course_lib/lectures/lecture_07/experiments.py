@@ -18,22 +18,35 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.checkpoints import load, save
-from course_lib.encoder import count_parameters
+from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.electra import Electra, ElectraConfig, electra_from
 from course_lib.files import cache_dir, data_path, data_root, write_manifest
-from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
+from course_lib.heads import (
+    BertForClassification,
+    BertForMaskedLM,
+    BertForReplacedTokens,
+    ClassifierOutput,
+)
+from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.replaced_tokens import PAPER_MIX, electra_loss, replaced_labels
 from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching import results
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.results import REPLAYED, compared_runs, kept, stored
 from course_lib.teaching.results import outcome as outcome  # where page 07 imports it from
-from course_lib.text.tasks import LabelledSequences, SlotCategories, slot_categories, unstated_facts
+from course_lib.text.tasks import (
+    LabelledSequences,
+    LabelledWords,
+    slot_categories,
+    swapped_words,
+    unstated_facts,
+)
 from course_lib.text.world import MicroWorld, story_sequences
+from course_lib.train.finetuning import class_accuracy, classifier_on, labelled_batches
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import Callback, History, Objective, Report, fit
-from course_lib.train.metrics import evaluate
-from course_lib.train.probing import slot_category_probe, text_probe
+from course_lib.train.metrics import evaluate, evaluation_mask
+from course_lib.train.probing import text_probe, word_probe
 
 from .ablation_steps import ABLATION_STEPS, ablation_step, kept_encoder
 
@@ -64,6 +77,8 @@ class ElectraRecipe:
 FULL = ElectraRecipe()
 LONG = ElectraRecipe(steps=4_000)  # the one that is shipped
 LOOK_EVERY = 1_000  # steps of a long run
+CURVE_SEED = 1  # of the long runs that are looked at on the way
+TUNED_STEPS, POOLINGS = 200, ("[CLS]", "mean")  # of fine-tuning
 LARGER = {"1/2": 1 / 2, "1": 1.0}  # generators, as fractions of the discriminator's width
 CHECKPOINTS, NETWORKS = ("checkpoints",), ("micro_electra_generator", "micro_electra_discriminator")
 EQUAL_STEPS = {name: replace(FULL, stone=name) for name in ABLATION_STEPS}
@@ -86,7 +101,7 @@ class ElectraMaterial:
     heldout: PackedSequences
     facts: LabelledSequences
     facts_heldout: LabelledSequences
-    slots: SlotCategories
+    slots: LabelledWords
 
 
 def prepare(world: MicroWorld | None = None) -> ElectraMaterial:
@@ -198,7 +213,7 @@ def measure(model: nn.Module, material: ElectraMaterial, seed: int = 0) -> dict[
     two networks, how well each does its own work on held-out stories."""
     encoder = kept_encoder(model).eval()
     found = {
-        "kinds": slot_category_probe(encoder, material.slots),
+        "kinds": word_probe(encoder, material.slots),
         "jobs": text_probe(encoder, material.facts, material.facts_heldout),
     }
     generator = getattr(model, "generator", model)
@@ -354,6 +369,144 @@ def long_run(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> dic
     return kept(f"07-long-{recipe.stone}", settings, material.world, run, files)
 
 
+def swapped_stories(world: MicroWorld) -> dict[str, LabelledWords]:
+    """The swapped-word probe of both kinds, on stories that no training saw."""
+    unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
+    kinds = {"repeated": "repeated", "facts": "fact"}
+    return {name: swapped_words(world, unseen, kind, LENGTH) for name, kind in kinds.items()}
+
+
+class MeanPooled(BertForClassification):
+    """The same classifier, on the mean vector of a text's tokens instead of [CLS]'s."""
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **wanted: bool,
+    ) -> ClassifierOutput:
+        """As the encoder's call; (B, T) -> logits (B, classes)."""
+        assert attention_mask is not None and self.encoder.pooler is not None
+        states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
+        real = attention_mask[..., None]  # (B, T, 1)
+        mean = (states * real).sum(dim=1) / real.sum(dim=1)  # (B, T, H) -> (B, H)
+        return ClassifierOutput(self.classifier(self.encoder.pooler(mean[:, None])))
+
+
+def fine_tuned(encoder: Encoder, material: ElectraMaterial, pooling: str, seed: int) -> float:
+    """Held-out accuracy on the unstated fact after fine-tuning; pooling: "[CLS]" or "mean"."""
+    task = material.facts
+    model = classifier_on(encoder, task.names, seed)
+    if pooling == "mean":
+        model = MeanPooled(model.encoder, task.names)
+    fit(
+        model, classification_loss, labelled_batches(task, 16, seed), steps=TUNED_STEPS, seed=seed,
+        precision=PRECISION,
+    )  # fmt: skip
+    return class_accuracy(model, material.facts_heldout)
+
+
+@torch.no_grad()
+def gaps_by_kind(model: BertForMaskedLM, material: ElectraMaterial) -> dict[str, dict[str, float]]:
+    """Masked-token accuracy on held-out stories by the kind of word (see Trace), and over all: of
+    the most likely word, and of a sampled one, which is the probability of the right one."""
+    world, sequences = material.world, material.heldout
+    masked = evaluation_mask(sequences, world.special)
+    at = masked.predict_at
+    given = masked.input_ids, sequences.attention_mask, sequences.token_type_ids, at
+    logits = model(*given).logits
+    right = (logits.argmax(-1) == masked.original_ids).double()
+    sampled = logits.softmax(-1).gather(1, masked.original_ids[:, None])[:, 0].double()
+    traces = [
+        [trace.kind for line in story.trace for trace in line]
+        for story in world.stories(HELDOUT, seed=0, split="heldout")
+    ]
+    kinds = [
+        traces[n][t - 1] for n, t in (divmod(int(x), sequences.input_ids.shape[1]) for x in at)
+    ]
+    found = {}
+    for kind in ("all", *sorted(set(kinds))):
+        these = torch.tensor([kind in ("all", one) for one in kinds])
+        found[kind] = {
+            "gaps": int(these.sum()),
+            "argmax": right[these].mean().item(),
+            "sampled": sampled[these].mean().item(),
+        }
+    return found
+
+
+@dataclass(frozen=True)
+class PastPlateau:
+    """What the long runs are measured with."""
+
+    material: ElectraMaterial
+    swapped: Mapping[str, LabelledWords]
+
+    def probes(self, model: nn.Module, seed: int) -> dict[str, float]:
+        """Both families: cloze-shaped ("kinds", "jobs") and RTD-shaped ("repeated", "facts")."""
+        encoder = kept_encoder(model).eval()
+        fits = {name: word_probe(encoder, words) for name, words in self.swapped.items()}
+        return measure(model, self.material, seed) | fits
+
+    def tuned(self, model: nn.Module, seed: int) -> dict[str, float]:
+        """Accuracy after fine-tuning, by what the classifier reads."""
+        encoder = kept_encoder(model)
+        return {f"tuned_{p}": fine_tuned(encoder, self.material, p, seed) for p in POOLINGS}
+
+    def look(self, recipe: ElectraRecipe, seed: int, step: int) -> dict[str, Any]:
+        """All probes of a long run at this step; fine-tuning and gaps too at its last. Finished
+        looks are read from the cache."""
+
+        def run() -> dict[str, Any]:
+            model = model_at(recipe, seed, step)
+            found: dict[str, Any] = {"step": step, **self.probes(model, seed)}
+            if step == recipe.steps:
+                generator = getattr(model, "generator", model)
+                found |= self.tuned(model, seed)
+                found["gaps"] = gaps_by_kind(generator, self.material)
+            return found
+
+        settings = {"seed": seed, "step": step, **asdict(recipe)}
+        return kept(f"07-look-{recipe.stone}", settings, self.material.world, run)
+
+    def run(self, recipe: ElectraRecipe, seed: int) -> dict[str, Any]:
+        """What a long run reached, and what it cost; one seed is looked at on the way."""
+        if (recipe, seed) == (LONG, 0):  # shipped
+            about = {
+                "seed": 0,
+                "seconds": round(stored("07_electra")["runs"]["ELECTRA"][0]["seconds"], 1),
+            }
+        else:
+            about = long_run(recipe, self.material, seed)
+        found = about | self.look(recipe, seed, recipe.steps)
+        if seed == CURVE_SEED:
+            found["curve"] = [self.look(recipe, seed, step) for step in looks_of(recipe)]
+        return found
+
+    def untrained(self, seed: int) -> dict[str, Any]:
+        """The same measures at random initialisation."""
+
+        def run() -> dict[str, Any]:
+            model = randomly_initialised(EQUAL_STEPS["BERT"], self.material.world, seed)[0]
+            return {"seed": seed, **self.probes(model, seed), **self.tuned(model, seed)}
+
+        return kept("07-look-untrained", {"seed": seed}, self.material.world, run)
+
+
+def build_past_plateau() -> dict[str, Any]:
+    """What data/results/07_past_plateau.json holds."""
+    material = prepare()
+    costs = {name: flops_a_step(EQUAL_STEPS[name], material) for name in ENDS}
+    recipes = past_plateau_recipes(costs)
+    measured = PastPlateau(material, swapped_stories(material.world))
+    return compared_runs(
+        {name: recipes[name] for name in ENDS}, SEEDS, material.world, measured.run,
+        precision=PRECISION, replay=replay(recipes["BERT"], material), flops_a_step=costs,
+        untrained=[measured.untrained(seed) for seed in SEEDS], tuned_steps=TUNED_STEPS,
+    )  # fmt: skip
+
+
 def build_electra() -> dict[str, Any]:
     """What data/results/07_electra.json holds; the weights go to data/checkpoints/."""
     material = prepare()
@@ -387,4 +540,5 @@ RESULTS = {
     "07_electra": build_electra,
     "07_stepping_stones": build_ablation_steps,
     "07_variants": build_variants,
+    "07_past_plateau": build_past_plateau,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -62,10 +62,23 @@ def linear_probe(
     """Accuracy of a logistic regression on standardised features, (N, features) and (N,).
 
     strength: scikit-learn's C; small values keep the weights small."""
+    probabilities = linear_classifier(train, train_labels, strength)(test)
+    said = train_labels.unique()[probabilities.argmax(-1)]
+    return (said == test_labels).double().mean().item()
+
+
+def linear_classifier(
+    train: Tensor, labels: Tensor, strength: float = 0.01
+) -> Callable[[Tensor], Tensor]:
+    """The probe itself: features (N, F) -> probabilities (N, classes), of the labels in ascending
+    order."""
     from sklearn.linear_model import LogisticRegression
 
     mean, sd = train.mean(dim=0), train.std(dim=0) + 1e-6
-    features: list[Any] = [((x - mean) / sd).numpy() for x in (train, test)]
     probe = LogisticRegression(max_iter=200, C=strength)
-    probe.fit(features[0], train_labels.numpy())
-    return float(probe.score(features[1], test_labels.numpy()))
+    probe.fit(((train - mean) / sd).numpy(), labels.numpy())
+
+    def classify(features: Tensor) -> Tensor:
+        return torch.from_numpy(probe.predict_proba(((features - mean) / sd).numpy()))
+
+    return classify

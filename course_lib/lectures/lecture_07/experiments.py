@@ -46,7 +46,13 @@ from course_lib.train.finetuning import class_accuracy, classifier_on, labelled_
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import Callback, History, Objective, Report, fit
 from course_lib.train.metrics import evaluate, evaluation_mask
-from course_lib.train.probing import text_probe, word_probe
+from course_lib.train.probing import (
+    linear_classifier,
+    linear_probe,
+    states_at,
+    text_probe,
+    word_probe,
+)
 
 from .ablation_steps import ABLATION_STEPS, ablation_step, kept_encoder
 
@@ -77,7 +83,9 @@ class ElectraRecipe:
 FULL = ElectraRecipe()
 LONG = ElectraRecipe(steps=4_000)  # the one that is shipped
 LOOK_EVERY = 1_000  # steps of a long run
-CURVE_SEED = 1  # of the long runs that are looked at on the way
+PAST_SEEDS = range(1)
+SHOWN, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
+STRENGTHS = (0.01, 1.0)  # of the swapped-word probe; the first is the one that is reported
 TUNED_STEPS, POOLINGS = 200, ("[CLS]", "mean")  # of fine-tuning
 LARGER = {"1/2": 1 / 2, "1": 1.0}  # generators, as fractions of the discriminator's width
 CHECKPOINTS, NETWORKS = ("checkpoints",), ("micro_electra_generator", "micro_electra_discriminator")
@@ -471,7 +479,7 @@ class PastPlateau:
         return kept(f"07-look-{recipe.stone}", settings, self.material.world, run)
 
     def run(self, recipe: ElectraRecipe, seed: int) -> dict[str, Any]:
-        """What a long run reached, and what it cost; one seed is looked at on the way."""
+        """What a long run reached, and what it cost."""
         if (recipe, seed) == (LONG, 0):  # shipped
             about = {
                 "seed": 0,
@@ -479,10 +487,7 @@ class PastPlateau:
             }
         else:
             about = long_run(recipe, self.material, seed)
-        found = about | self.look(recipe, seed, recipe.steps)
-        if seed == CURVE_SEED:
-            found["curve"] = [self.look(recipe, seed, step) for step in looks_of(recipe)]
-        return found
+        return about | self.look(recipe, seed, recipe.steps)
 
     def untrained(self, seed: int) -> dict[str, Any]:
         """The same measures at random initialisation."""
@@ -494,16 +499,60 @@ class PastPlateau:
         return kept("07-look-untrained", {"seed": seed}, self.material.world, run)
 
 
+def by_strength(models: Mapping[str, nn.Module], words: LabelledWords) -> dict[str, list[float]]:
+    """What probes of each strength find: whether the least regularised one says something else."""
+    found, learn, test = {}, words.learn, ~words.learn
+    for name, model in models.items():
+        states = states_at(kept_encoder(model).eval(), words.sequences, words.at)
+        parts = states[learn], words.labels[learn], states[test], words.labels[test]
+        found[name] = [linear_probe(*parts, strength) for strength in STRENGTHS]
+    return found
+
+
+def swaps_shown(
+    models: Mapping[str, nn.Module], words: LabelledWords, world: MicroWorld
+) -> list[dict[str, Any]]:
+    """A few other stories, each as it was and with one word swapped, and P(swapped) of every
+    repeated word, by its position, as a linear probe of each model gives it."""
+    learnt, probes = words.learn.nonzero()[:, 0], {}
+    for name, model in models.items():
+        states = states_at(kept_encoder(model).eval(), words.sequences, words.at)[learnt]
+        probes[name] = linear_classifier(states, words.labels[learnt])
+    unseen = world.stories(TASK_STORIES // 10, seed=1, split="heldout")
+    twice = [story for story in unseen for _ in range(2)]  # as it was, and swapped
+    found: list[dict[str, Any]] = []
+    for seed in range(SWAPS):
+        made = swapped_words(world, twice, "repeated", LENGTH, seed)
+        for row in range(2 * SHOWN):
+            if row % 2 or not seed:
+                traces = [trace for line in twice[row].trace for trace in line]
+                at = torch.tensor([t for t, x in enumerate(traces, 1) if x.kind == "repeated"])
+                told = made.sequences[row : row + 1]
+                ids = told.input_ids[0, 1 : 1 + len(traces)].tolist()
+                one: dict[str, Any] = {"story": row // 2}
+                one["text"] = " ".join(world.tokenizer.token(i) for i in ids)
+                one["was"] = " ".join(x.word for x in traces)
+                for name, model in models.items():
+                    states = states_at(kept_encoder(model), told, at)
+                    p = probes[name](states)[:, 1].tolist()
+                    one[name] = {int(t) - 1: round(x, 2) for t, x in zip(at, p, strict=True)}
+                found.append(one)
+    return found
+
+
 def build_past_plateau() -> dict[str, Any]:
     """What data/results/07_past_plateau.json holds."""
     material = prepare()
     costs = {name: flops_a_step(EQUAL_STEPS[name], material) for name in ENDS}
     recipes = past_plateau_recipes(costs)
     measured = PastPlateau(material, swapped_stories(material.world))
+    models = {name: model_at(recipes[name], 0, recipes[name].steps) for name in ENDS}
+    words = measured.swapped["repeated"]
     return compared_runs(
-        {name: recipes[name] for name in ENDS}, SEEDS, material.world, measured.run,
+        {name: recipes[name] for name in ENDS}, PAST_SEEDS, material.world, measured.run,
         precision=PRECISION, replay=replay(recipes["BERT"], material), flops_a_step=costs,
-        untrained=[measured.untrained(seed) for seed in SEEDS], tuned_steps=TUNED_STEPS,
+        untrained=[measured.untrained(seed) for seed in PAST_SEEDS], tuned_steps=TUNED_STEPS,
+        swaps=swaps_shown(models, words, material.world), by_strength=by_strength(models, words),
     )  # fmt: skip
 
 

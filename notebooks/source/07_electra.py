@@ -374,16 +374,16 @@ show(swapped_words)
 # %% [markdown]
 # BERT makes {{number:past_bert_steps}} steps, ELECTRA (the shipped one) {{number:long_steps}}: equal FLOPs, the generator
 # counted. Random initialisation is the control. Fine-tuning: {{number:tuned_steps}} steps, everything learns, the
-# classifier reads [CLS] or the mean vector. **One run each**, so no spread between seeds: read large differences only.
+# classifier reads [CLS] or the mean vector. **{{number:past_count}} each**, so hardly a spread between seeds: read large
+# differences only.
 
 # %%
 from course_lib.lectures.lecture_07.numbers import MEASURES, past_runs
 
 long_runs = {said: past_runs(measure) for measure, said in MEASURES.items()}
-print(f"{'':36}{'BERT':>8}{'ELECTRA':>10}{'random initialisation':>24}")
+print(f"{'':36}" + "".join(f"{name:>24}" for name in long_runs["slot-category probe"]))
 for said, runs in long_runs.items():
-    bert_has, electra_has, random_has = (values[0] for values in runs.values())
-    print(f"{said:36}{bert_has:8.1%}{electra_has:10.1%}{random_has:24.1%}")
+    print(f"{said:36}" + "".join(f"{in_words(values):>24}" for values in runs.values()))
 
 # %%
 panels = {"what stands here?": "slot-category probe", "does it fit?": "swapped-word probe, repeated words",
@@ -395,7 +395,7 @@ ablation_chart(
 
 # %% [markdown]
 # *Left a cloze-shaped probe (slot-category), in the middle an RTD-shaped one (repeated words; chance level 50%), right the
-# unstated fact after fine-tuning. One run each; the two took {{number:past_hours}} hours on one thread.*
+# unstated fact after fine-tuning. A dot is a run; all took {{number:past_hours}} CPU hours.*
 
 # %% [markdown]
 # - *Cloze-shaped*: BERT, {{number:past_bert_slots}} against {{number:past_electra_slots}}.

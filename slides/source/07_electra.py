@@ -371,7 +371,7 @@ def beside_the_paper() -> str:
 def past_table() -> str:
     """Both families of probes and fine-tuning, past the plateau, with the control."""
     rows = [
-        (said, *(f"{mean(values):.1%}" for values in past_runs(measure).values()))
+        (said, *(spread(values, "") for values in past_runs(measure).values()))
         for measure, said in MEASURES.items()
     ]
     return table(("", "BERT", "ELECTRA", "random initialisation"), rows, size=23)

@@ -18,7 +18,7 @@ from course_lib.teaching.numbers import percent
 from course_lib.teaching.results import outcome, stored
 
 from .exercises.steps import published_step, training_step
-from .experiments import FULL, LABELLED, LONG, SEEDS, micro_electra
+from .experiments import FULL, LABELLED, LONG, PAST_SEEDS, SEEDS, micro_electra
 from .views.corruptor import Corruption, corrupt_and_detect
 
 TOKENS = 128  # of the text whose FLOPs are counted
@@ -287,6 +287,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "past_electra_slots": lambda: _past("ELECTRA", "kinds"),
     "past_random_mean": lambda: _past("random initialisation", "tuned_mean"),
     "past_bert_steps": lambda: past()["recipes"]["BERT"]["steps"],
+    "past_count": lambda: ("One run", "Two runs", "Three runs")[len(PAST_SEEDS) - 1],
     "past_hours": _past_hours,
     "tuned_steps": lambda: past()["tuned_steps"],
     "weak_bert": lambda: f"{past()['by_strength']['BERT'][-1]:.0%}",

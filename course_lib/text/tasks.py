@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -94,12 +95,11 @@ def unstated_facts(
 
 
 @dataclass(frozen=True)
-class SlotCategories:
-    """Words in their texts, and the slot of a sentence frame that each fills.
+class LabelledWords:
+    """Words in their texts, and the class of each.
 
-    sequences: N texts; at (M,): positions of the words, as n·T + t; labels (M,), names: their
-    slots; learn (M,) bool: the word belongs to the half of the vocabulary that a probe learns
-    from."""
+    sequences: N texts; at (M,): positions of the words, as n·T + t, ascending; labels (M,), names:
+    their classes; learn (M,) bool: the word is of the half that a probe learns from."""
 
     sequences: PackedSequences
     at: Tensor
@@ -108,9 +108,7 @@ class SlotCategories:
     learn: Tensor
 
 
-def slot_categories(
-    world: MicroWorld, stories: Sequence[Story], length: int = 64
-) -> SlotCategories:
+def slot_categories(world: MicroWorld, stories: Sequence[Story], length: int = 64) -> LabelledWords:
     """The slot-category probe: is this word a hero, a job, a thing, a city …?
 
     The words are halved by a hash: who learned from one half has never seen the slot of a
@@ -126,10 +124,61 @@ def slot_categories(
         if trace.slot
     ]
     at, labels, learn = zip(*filled, strict=True)
-    return SlotCategories(
+    return LabelledWords(
         story_sequences(world, stories, length),
         torch.tensor(at), torch.tensor(labels), names, torch.tensor(learn),
     )  # fmt: skip
+
+
+def swapped_words(
+    world: MicroWorld, stories: Sequence[Story], kind: str, length: int = 64, seed: int = 0
+) -> LabelledWords:
+    """The swapped-word probe: does this word fit its story? In every second story one word was
+    swapped for another of its slot, drawn as often as these stories say it; the story now
+    contradicts itself or the world. One word a story, its other half learns.
+
+    kind: "repeated", the word stands elsewhere in the story, or "fact", another word about the
+    same person or thing does. Raises ValueError for another kind, and where no story has such a
+    word."""
+    if kind not in ("repeated", "fact"):
+        raise ValueError(f'kind={kind!r} was given; expected "repeated" or "fact".')
+    traces = [[trace for line in story.trace for trace in line] for story in stories]
+    said: dict[str, Counter[str]] = {}  # slot -> how often each word fills it
+    for trace in chain(*traces):
+        said.setdefault(trace.slot, Counter())[trace.word] += 1
+    draw = random.Random(f"swapped words {kind} {seed}")
+    at, right, wrong = [], [], []
+    for n, story in enumerate(traces):
+        places = [t for t, trace in enumerate(story) if trace.kind == kind]
+        t = draw.choice(places) if places else 0
+        counts = said[story[t].slot]
+        if places and (others := sorted(set(counts) - _possible(world, story, t))):
+            at.append(n * length + 1 + t)  # after [CLS]
+            right.append(story[t].word)
+            wrong.append(draw.choices(others, [counts[word] for word in others])[0])
+    if not at:
+        raise ValueError(f"None of {len(stories)} stories has a word of kind {kind!r}; give more.")
+    number = torch.arange(len(at))
+    swapped, packed = number % 2 == 1, story_sequences(world, stories, length)
+    ids = torch.tensor([world.tokenizer.ids[word] for word in wrong])
+    packed.input_ids.view(-1)[torch.tensor(at)[swapped]] = ids[swapped]
+    names = ("original", "swapped")
+    return LabelledWords(packed, torch.tensor(at), swapped.long(), names, number // 2 % 2 == 0)
+
+
+def _possible(world: MicroWorld, story: Sequence[Trace], at: int) -> set[str]:
+    """The words that may stand there, as far as the rest of the story tells who or what is meant:
+    of every entity with which all that it says agrees."""
+    role, columns = story[at].role, {}
+    for t, trace in enumerate(story):
+        if trace.role == role:
+            columns[t] = world.grammar.column(role, trace.slot.removeprefix(role).lstrip("."))
+    return {
+        word
+        for row, words in enumerate(columns[at])
+        if all(story[t].word in column[row] for t, column in columns.items() if t != at)
+        for word in words
+    }
 
 
 @dataclass(frozen=True)

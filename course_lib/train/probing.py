@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from course_lib.encoder import Encoder
 from course_lib.objectives.sequences import PackedSequences
-from course_lib.text.tasks import LabelledSequences, SlotCategories
+from course_lib.text.tasks import LabelledSequences, LabelledWords
 
 
 @torch.no_grad()
@@ -35,11 +35,24 @@ def text_probe(encoder: Encoder, train: LabelledSequences, test: LabelledSequenc
     return linear_probe(means[0], train.labels, means[1], test.labels)
 
 
-def slot_category_probe(encoder: Encoder, words: SlotCategories, most: int = 3_000) -> float:
-    """Fraction of words whose slot is told from their vector, when the probe has seen *other* words
-    only. most: how many words train the probe, and how many test it."""
-    states = all_states(encoder, words.sequences).flatten(0, 1)[words.at]  # (words, features)
+@torch.no_grad()
+def states_at(
+    encoder: Encoder, sequences: PackedSequences, at: Tensor, batch_size: int = 256
+) -> Tensor:
+    """The vectors of every layer side by side at the positions `at` (M,), n·T + t, ascending:
+    (M, (L + 1)·H)."""
+    found, tokens = [], batch_size * sequences.input_ids.shape[1]
+    for number, start in enumerate(range(0, len(sequences), batch_size)):
+        states = all_states(encoder, sequences[start : start + batch_size], batch_size)
+        found.append(states.flatten(0, 1)[at[at // tokens == number] % tokens])
+    return torch.cat(found)
+
+
+def word_probe(encoder: Encoder, words: LabelledWords, most: int = 3_000) -> float:
+    """Fraction of words whose class is told from their vector: the slot-category probe, the
+    swapped-word probe. most: how many words train the probe, and how many test it."""
     learn, test = words.learn.nonzero()[:most, 0], (~words.learn).nonzero()[:most, 0]
+    states = states_at(encoder, words.sequences, words.at)  # (words, features)
     return linear_probe(states[learn], words.labels[learn], states[test], words.labels[test])
 
 
@@ -49,10 +62,23 @@ def linear_probe(
     """Accuracy of a logistic regression on standardised features, (N, features) and (N,).
 
     strength: scikit-learn's C; small values keep the weights small."""
+    probabilities = linear_classifier(train, train_labels, strength)(test)
+    said = train_labels.unique()[probabilities.argmax(-1)]
+    return (said == test_labels).double().mean().item()
+
+
+def linear_classifier(
+    train: Tensor, labels: Tensor, strength: float = 0.01
+) -> Callable[[Tensor], Tensor]:
+    """The probe itself: features (N, F) -> probabilities (N, classes), of the labels in ascending
+    order."""
     from sklearn.linear_model import LogisticRegression
 
     mean, sd = train.mean(dim=0), train.std(dim=0) + 1e-6
-    features: list[Any] = [((x - mean) / sd).numpy() for x in (train, test)]
     probe = LogisticRegression(max_iter=200, C=strength)
-    probe.fit(features[0], train_labels.numpy())
-    return float(probe.score(features[1], test_labels.numpy()))
+    probe.fit(((train - mean) / sd).numpy(), labels.numpy())
+
+    def classify(features: Tensor) -> Tensor:
+        return torch.from_numpy(probe.predict_proba(((features - mean) / sd).numpy()))
+
+    return classify

@@ -350,67 +350,107 @@ dots_chart(equal, percent=True, title="Slot-category probe, equal FLOPs", y_titl
 
 # %% [markdown]
 # Read it as it is: on the slot-category probe every other ablation step is below BERT here, and the two that predict
-# "replaced or not" are the last. At equal FLOPs BERT is further ahead still. The paper found the reverse. Before asking
-# why, ask what these runs can tell at all.
+# "replaced or not" are the last. The paper found the reverse. But runs that stop at {{number:steps}} steps only say *who
+# starts sooner*, and both probes are shaped like a **cloze**, a text with a gap: masked-LM training asks just this.
 #
-# ### Not settled: whose question is it?
+# ### Past the plateau, and asked both ways
 #
-# Both probes are shaped like a **cloze**, a text with a gap. "What category of word stands here?", "which job is not
-# said?": masked-LM training asks just this. Words that fit the same gaps come to have similar vectors. BERT, Replace MLM
-# and All-tokens MLM were trained for the question; the other two only by way of the embeddings that the generator shares.
+# So once more, longer, and with a question of ELECTRA's own shape. The **swapped-word probe**: in every second unseen story
+# one word is swapped for another of its category, so that the story contradicts itself. A linear classifier says
+# from the vector at this word whether it is swapped. Two kinds: a word that the story *repeats*, and a *fact* about
+# somebody whom it names (job, city, animal).
 #
-# | measure | asks | close to the training of | here |
-# |---|---|---|---|
-# | slot-category, unstated-fact probe | what stands here? | masked LM | run |
-# | exchanged-word probe | does this word fit? | replaced token detection | *not run* |
-# | fine-tuning on a task | something else | neither | *not run*; in the paper, GLUE |
-#
-# The second line is the probe that would favour ELECTRA. Exchange one word of an unseen story for another of its
-# category, a city for a city, so that the story contradicts itself; let a linear classifier say from each token's vector
-# whether it fits. Only the first line was run. So "BERT is better" is not shown: it is better at a question of its own.
-#
-# ### Not settled: where do the curves end?
-#
-# The table stops at {{number:steps}} steps. The shipped ELECTRA is the same recipe with {{number:long_steps}}:
+# | measure | asks | shaped like the training of |
+# |---|---|---|
+# | slot-category, unstated-fact probe | what stands here? | masked LM |
+# | swapped-word probe | does this word fit? | replaced token detection |
+# | fine-tuning: the hero's job | which class? | neither |
 
 # %%
-from course_lib.teaching import curves_chart
+from course_lib.text.tasks import swapped_words
 
-long_run = read_result("07_electra")["runs"]["ELECTRA"][0]["curve"]
-reached = {
-    f"BERT, {found['recipes'][name]['steps']:,} steps": sum(slots[name]) / len(slots[name])
-    for name in ("equal steps: BERT", "equal arithmetic: BERT")
-}
-curves_chart(
-    {"ELECTRA": [[(look["step"], look["kinds"]) for look in long_run]]}, levels=reached, percent=True,
-    title="Slot-category probe, a longer run", x_title="training steps", y_title="accuracy",
+show(swapped_words)
+
+# %% [markdown]
+# BERT makes {{number:past_bert_steps}} steps, ELECTRA (the shipped one) {{number:long_steps}}: equal FLOPs, the generator
+# counted. Random initialisation is the control. Fine-tuning: {{number:tuned_steps}} steps, everything learns, the
+# classifier reads [CLS] or the mean vector. **{{number:past_count}} each**, so hardly a spread between seeds: read large
+# differences only.
+
+# %%
+from course_lib.lectures.lecture_07.numbers import MEASURES, past_runs
+
+long_runs = {said: past_runs(measure) for measure, said in MEASURES.items()}
+print(f"{'':36}" + "".join(f"{name:>24}" for name in long_runs["slot-category probe"]))
+for said, runs in long_runs.items():
+    print(f"{said:36}" + "".join(f"{in_words(values):>24}" for values in runs.values()))
+
+# %%
+panels = {"what stands here?": "slot-category probe", "does it fit?": "swapped-word probe, repeated words",
+          "fine-tuned, mean": "fine-tuned, mean pooling"}  # fmt: skip
+ablation_chart(
+    {panel: long_runs[said] for panel, said in panels.items()}, percent=True, x_title="accuracy",
+    title="Equal FLOPs, past the plateau: who is ahead depends on the question",
 )  # fmt: skip
 
 # %% [markdown]
-# *One seed of ELECTRA, looked at every 500 steps; the level lines are what BERT had at the end of its two runs, means of
-# {{number:seeds}} seeds. Its learning rate falls over {{number:long_steps}} steps, so its first points are not those of
-# the table.*
+# *Left a cloze-shaped probe (slot-category), in the middle an RTD-shaped one (repeated words; chance level 50%), right the
+# unstated fact after fine-tuning. A dot is a run; all took {{number:past_hours}} CPU hours.*
 
 # %% [markdown]
-# ELECTRA goes from {{number:long_slots_first}} to {{number:long_slots_last}}, and most of the way comes after the point
-# where the table ends. BERT had not stopped either: {{number:bert_slots}} after {{number:steps}} steps,
-# {{number:bert_slots_flops}} after {{number:bert_steps}}.
+# - *Cloze-shaped*: BERT, {{number:past_bert_slots}} against {{number:past_electra_slots}}.
+# - *RTD-shaped*: ELECTRA, {{number:past_electra_repeated}} against {{number:past_bert_repeated}} on repeated words,
+#   {{number:past_electra_facts}} against {{number:past_bert_facts}} on facts. BERT is hardly above random
+#   initialisation. (A probe with a hundredth of the regularisation: {{number:weak_electra}} and {{number:weak_bert}}.)
+# - *Fine-tuned* (mean pooling): BERT, {{number:past_bert_mean}} against {{number:past_electra_mean}}. Random initialisation
+#   reaches {{number:past_random_mean}}: here ELECTRA's pre-training did *not* help.
 #
-# What can be said: on this probe BERT is *sooner*, and one ELECTRA with {{number:long_steps}} steps still has less than
-# BERT with {{number:bert_steps}}. What cannot: where BERT and the other three would end, whether the order at equal FLOPs
-# lasts, and what either would be worth on a task. {{number:seeds}} seeds show a spread, not more. The paper trains for
-# hundreds of thousands of steps.
+# The objective decides what the vectors hold. In this world, at this size, on this one task, masked LM's are the better
+# start, which is not what the paper found on GLUE. What "BERT is better" would have hidden is the second line: ELECTRA's
+# vectors hold something that BERT's do not show to a linear probe, whether a word agrees with its story.
 #
-# ### Candidate causes, none of them tested
+# Pick a swap, and see both probes at work:
+
+# %%
+from course_lib.lectures.lecture_07.views import swaps_view
+
+swaps_view(read_result("07_past_plateau")["swaps"])
+
+# %% [markdown]
+# *The swapped word is outlined twice. Under each repeated word P(swapped) by a probe on BERT's vectors (B) and on
+# ELECTRA's (E), as stored in the result file.*
+
+# %% [markdown]
+# ### What the generator never learns: to copy
 #
-# - *The probe*, as above.
-# - *Short training.* After {{number:steps}} steps the generator's masked-token accuracy is {{number:electra_generator}}, the
-#   discriminator's ROC-AUC {{number:auc}}; in the longer run they become {{number:long_gen_last}} and
-#   {{number:long_auc_last}}.
+# What ELECTRA's discriminator must detect, its generator decides. Masked-token accuracy by the kind of word, of the most
+# likely word and of a sampled one, beside BERT's:
+
+# %%
+past = read_result("07_past_plateau")["runs"]
+print(f"{'':12}{'gaps':>6}{'generator: arg-max':>20}{'sampled':>9}{'BERT: arg-max':>15}{'sampled':>9}")
+for kind, of in past["ELECTRA"][0]["gaps"].items():
+    also = past["BERT"][0]["gaps"][kind]
+    print(f"{kind:12}{of['gaps']:6}{of['argmax']:20.0%}{of['sampled']:9.0%}{also['argmax']:15.0%}{also['sampled']:9.0%}")
+
+# %% [markdown]
+# *Function words* belong to the sentence frame, *repeated* words stand elsewhere in the story. The generator names
+# {{number:gen_function}} of the first, but {{number:gen_repeated}} of the second, where BERT names {{number:bert_copies}}: it
+# does not look back. What it puts there nearly always contradicts the story, and so looking back is what the
+# discriminator learns. The generator has one head and a quarter of the width; whether a larger one copies has not been run here.
+#
+# ### Candidate causes
+#
+# Tested above: *the probe* (it decides who is ahead) and *short training* (past the plateau the cloze-shaped order stays).
+# Not tested:
+#
+# - *Reading wrong words.* Every position that our BERT was asked about held `[MASK]`; it never had to doubt a word that it
+#   read. BERT's own recipe replaces a tenth of them by random words.
 # - *A word says more than yes or no.* A masked word, one of {{number:micro_vocab}}, is a large surprise; a label is a small
 #   one, and most labels are "original". In our world nearly every masked word follows from the rest of its story (lecture
 #   02's oracle names almost all), so each one teaches. In real text many are easy and many cannot be guessed, and
 #   "all tokens" may weigh more.
+# - *The task.* The hero's job asks who is who among names; fine-tuning at one learning rate, {{number:labelled}} texts.
 # - *Size.* Two layers, 128 wide. The paper's smallest has twelve.
 #
 # One explanation that is often offered does not do: "the last layer of a discriminator serves only a yes or no". Our
@@ -420,9 +460,9 @@ curves_chart(
 # ({{number:all_words_slots}} and {{number:replace_slots}}), at {{number:all_tokens_cost}} times the FLOPs.
 #
 # And the unstated-fact probe? Random initialisation reaches *more* ({{number:random_facts}}) than any trained encoder here,
-# and BERT falls from {{number:bert_facts}} to {{number:bert_facts_flops}} with more steps. A guess, not tested: random vectors
-# keep every name apart, so the probe can memorise them; training first pulls names together, as names. Conclude nothing
-# about learning from it.
+# and BERT falls from {{number:bert_facts}} to {{number:bert_facts_flops}} with more steps, only to reach
+# {{number:past_bert_jobs}} past the plateau. A guess, not tested: random vectors keep every name apart, so the probe can
+# memorise them; training first pulls names together, as names, and then tells them apart.
 #
 # ### What the paper found
 #

@@ -36,6 +36,7 @@ from course_lib.family.electra import (
 from course_lib.lectures.lecture_07.ablation_steps import ABLATION_STEPS
 from course_lib.lectures.lecture_07.experiments import FULL, SEEDS
 from course_lib.lectures.lecture_07.numbers import (
+    MEASURES,
     bert_encoder,
     bert_steps,
     corruption_shown,
@@ -44,6 +45,7 @@ from course_lib.lectures.lecture_07.numbers import (
     disc_weight,
     looks_at,
     paper_score,
+    past_runs,
     price,
     slot_categories,
     slot_percent,
@@ -364,6 +366,15 @@ def beside_the_paper() -> str:
     ]
     head = ("", "slot-category, ours", "over BERT", "GLUE, the paper", "over BERT")
     return table(head, rows, size=24)
+
+
+def past_table() -> str:
+    """Both families of probes and fine-tuning, past the plateau, with the control."""
+    rows = [
+        (said, *(spread(values, "") for values in past_runs(measure).values()))
+        for measure, said in MEASURES.items()
+    ]
+    return table(("", "BERT", "ELECTRA", "random initialisation"), rows, size=23)
 
 
 CHANGED = {

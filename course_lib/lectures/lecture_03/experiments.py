@@ -1,11 +1,11 @@
 """Lecture 03's experiments: the course's checkpoint, and fine-tuning from it.
 
-`03_reviews`: plain reviews beside the tricky ones of `03_tasks`.
 `03_checkpoint`: the pre-training run of data/recipes/course_bert.toml, and what its stored weights
 reach. `03_tasks`: five tasks in real English, from four starts. `03_curves`: NLI and entities
 against the number of training texts, in real English and in the micro-world. `03_documentation`:
-two tasks with thousands of labels, see documentation_runs.py. `03_features`: frozen vectors, layer by layer. `03_loss_line`: the loss along the
-line from start to end. `03_plateau`: how long a small BERT stays at the words' frequencies."""
+two tasks with thousands of labels, see documentation_runs.py. `03_features`: frozen vectors, layer
+by layer. `03_loss_line`: the loss along the line from start to end. `03_plateau`: how long a small
+BERT stays at the words' frequencies. `03_reviews`: plain reviews beside the tricky ones."""
 
 from __future__ import annotations
 

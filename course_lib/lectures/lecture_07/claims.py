@@ -318,6 +318,7 @@ def _name_of_the_checkpoint() -> Settled:
 
 MEASURES = {
     "kinds": "slot-category probe", "jobs": "unstated-fact probe", "auc": "ROC-AUC",
+    "repeated": "swapped-word probe, repeated words", "tuned_mean": "fine-tuned, mean pooling",
 }  # fmt: skip
 FULL = "generator 1/4"  # of the variants: embeddings all tied, λ on the discriminator
 
@@ -326,6 +327,10 @@ def _steps_here(measure: str, setting: str = "equal steps") -> Settled:
     points = ABLATION_STEPS if setting == "equal steps" else ENDS
     runs = [f"{setting}: {name}" for name in points]
     return compared("07_stepping_stones", measure, runs[1:], runs[0], MEASURES[measure])
+
+
+def _past(measure: str) -> Settled:
+    return compared("07_past_plateau", measure, ["ELECTRA"], "BERT", MEASURES[measure])
 
 
 def _variants(runs: Sequence[str], measure: str = "kinds") -> Settled:
@@ -378,6 +383,16 @@ CLAIMS = entries(
         ),
         "ablation here, FLOPs": Check(
             lambda: _steps_here("kinds", "equal arithmetic"), lambda value: value[0] < -0.3, (2.8,)
+        ),
+        # who is ahead, turned round
+        "past the plateau, a cloze": Check(
+            lambda: _past("kinds"), lambda value: -0.2 < value[0] < -0.02, (0.09,)
+        ),
+        "past the plateau, a fit": Check(
+            lambda: _past("repeated"), lambda value: 0.1 < value[0] < 0.5, (-0.35,)
+        ),
+        "past the plateau, tuned": Check(
+            lambda: _past("tuned_mean"), lambda value: -0.4 < value[0] < -0.1, (0.25,)
         ),
         # widths, not differences
         "generator size here": Check(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -17,22 +18,41 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.checkpoints import load, save
-from course_lib.encoder import count_parameters
+from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.electra import Electra, ElectraConfig, electra_from
-from course_lib.files import data_path, data_root, write_manifest
-from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
+from course_lib.files import cache_dir, data_path, data_root, write_manifest
+from course_lib.heads import (
+    BertForClassification,
+    BertForMaskedLM,
+    BertForReplacedTokens,
+    ClassifierOutput,
+)
+from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.replaced_tokens import PAPER_MIX, electra_loss, replaced_labels
 from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching import results
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.results import REPLAYED, compared_runs, kept, stored
 from course_lib.teaching.results import outcome as outcome  # where page 07 imports it from
-from course_lib.text.tasks import LabelledSequences, SlotCategories, slot_categories, unstated_facts
+from course_lib.text.tasks import (
+    LabelledSequences,
+    LabelledWords,
+    slot_categories,
+    swapped_words,
+    unstated_facts,
+)
 from course_lib.text.world import MicroWorld, story_sequences
+from course_lib.train.finetuning import class_accuracy, classifier_on, labelled_batches
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import Callback, History, Objective, Report, fit
-from course_lib.train.metrics import evaluate
-from course_lib.train.probing import slot_category_probe, text_probe
+from course_lib.train.metrics import evaluate, evaluation_mask
+from course_lib.train.probing import (
+    linear_classifier,
+    linear_probe,
+    states_at,
+    text_probe,
+    word_probe,
+)
 
 from .ablation_steps import ABLATION_STEPS, ablation_step, kept_encoder
 
@@ -62,6 +82,12 @@ class ElectraRecipe:
 
 FULL = ElectraRecipe()
 LONG = ElectraRecipe(steps=4_000)  # the one that is shipped
+LOOK_EVERY = 1_000  # steps of a long run
+PAST_SEEDS = range(1)
+SHOWN, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
+STRENGTHS = (0.01, 1.0)  # of the swapped-word probe; the first is the one that is reported
+TUNED_STEPS, POOLINGS = 200, ("[CLS]", "mean")  # of fine-tuning
+LARGER = {"1/2": 1 / 2, "1": 1.0}  # generators, as fractions of the discriminator's width
 CHECKPOINTS, NETWORKS = ("checkpoints",), ("micro_electra_generator", "micro_electra_discriminator")
 EQUAL_STEPS = {name: replace(FULL, stone=name) for name in ABLATION_STEPS}
 ENDS = ("BERT", "ELECTRA")  # also compared at equal FLOPs
@@ -83,7 +109,7 @@ class ElectraMaterial:
     heldout: PackedSequences
     facts: LabelledSequences
     facts_heldout: LabelledSequences
-    slots: SlotCategories
+    slots: LabelledWords
 
 
 def prepare(world: MicroWorld | None = None) -> ElectraMaterial:
@@ -195,7 +221,7 @@ def measure(model: nn.Module, material: ElectraMaterial, seed: int = 0) -> dict[
     two networks, how well each does its own work on held-out stories."""
     encoder = kept_encoder(model).eval()
     found = {
-        "kinds": slot_category_probe(encoder, material.slots),
+        "kinds": word_probe(encoder, material.slots),
         "jobs": text_probe(encoder, material.facts, material.facts_heldout),
     }
     generator = getattr(model, "generator", model)
@@ -226,11 +252,15 @@ def flops_a_step(recipe: ElectraRecipe, material: ElectraMaterial) -> int:
     return round(mean(step_flops(model, loss, batches(step)) for step in range(5)))
 
 
-def equal_flops(costs: Mapping[str, int]) -> dict[str, ElectraRecipe]:
-    """BERT with as many steps as cost what ELECTRA's steps cost, and ELECTRA itself; costs: of one
-    step, by ablation step."""
+def equal_flops(
+    costs: Mapping[str, int], electra: ElectraRecipe = FULL
+) -> dict[str, ElectraRecipe]:
+    """BERT with as many steps as cost what this ELECTRA's steps cost, and ELECTRA itself; costs: of
+    one step, by ablation step."""
     return {
-        name: replace(FULL, stone=name, steps=round(FULL.steps * costs["ELECTRA"] / costs[name]))
+        name: replace(
+            electra, stone=name, steps=round(electra.steps * costs["ELECTRA"] / costs[name])
+        )
         for name in ENDS
     }
 
@@ -294,6 +324,238 @@ def micro_electra() -> Electra:
     return Electra(generator, discriminator).requires_grad_(False).eval()
 
 
+# ---------------------------------------------------------------- past the plateau
+
+
+def past_plateau_recipes(costs: Mapping[str, int]) -> dict[str, ElectraRecipe]:
+    """ELECTRA as it is shipped, BERT with equal FLOPs, and ELECTRA with larger generators."""
+    larger = {f"generator {name}": replace(LONG, generator=size) for name, size in LARGER.items()}
+    return equal_flops(costs, LONG) | larger
+
+
+def looks_of(recipe: ElectraRecipe) -> list[int]:
+    """The steps at which a long run's weights are kept, its last among them."""
+    return [*range(LOOK_EVERY, recipe.steps, LOOK_EVERY), recipe.steps]
+
+
+def weights_at(recipe: ElectraRecipe, seed: int, step: int) -> list[Path]:
+    """Where a long run keeps its networks: generator and discriminator, or BERT. The shipped run's
+    last ones are those that are shipped."""
+    if (recipe, seed, step) == (LONG, 0, LONG.steps):
+        return [data_path(*CHECKPOINTS, f"{name}.safetensors") for name in NETWORKS]
+    run = f"{recipe.stone}-{recipe.generator:g}-of-{recipe.steps}-{seed}-{step}"
+    names = ("generator", "discriminator") if recipe.stone == "ELECTRA" else ("model",)
+    return [cache_dir("results", "07-past-plateau") / f"{run}-{n}.safetensors" for n in names]
+
+
+def model_at(recipe: ElectraRecipe, seed: int, step: int) -> nn.Module:
+    """A long run's model as it was at this step, frozen."""
+    networks = [load(path) for path in weights_at(recipe, seed, step)]
+    model = Electra(*networks) if len(networks) > 1 else networks[0]  # type: ignore[arg-type]
+    return model.requires_grad_(False).eval()
+
+
+def long_run(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> dict[str, Any]:
+    """Train one recipe and keep its weights on the way, so that a measure can be added later.
+    Finished runs are read from the cache."""
+
+    def keep(report: Report) -> None:
+        if report.step in looks_of(recipe):
+            model = report.model
+            both = [model.generator, model.discriminator] if isinstance(model, Electra) else [model]
+            for network, path in zip(both, weights_at(recipe, seed, report.step), strict=True):
+                save(network, path)
+
+    def run() -> dict[str, Any]:
+        model, history = train_ablation_step(recipe, material, seed=seed, callbacks=[keep])
+        losses = {f"{k}_loss": mean(v[-LAST:]) for k, v in history.losses.items() if k != "total"}
+        about = {"seed": seed, "parameters": count_parameters(model), **losses}
+        return {**about, "seconds": round(history.seconds, 1)}
+
+    files = [path for step in looks_of(recipe) for path in weights_at(recipe, seed, step)]
+    settings = {"seed": seed, **asdict(recipe)}
+    return kept(f"07-long-{recipe.stone}", settings, material.world, run, files)
+
+
+def swapped_stories(world: MicroWorld) -> dict[str, LabelledWords]:
+    """The swapped-word probe of both kinds, on stories that no training saw."""
+    unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
+    kinds = {"repeated": "repeated", "facts": "fact"}
+    return {name: swapped_words(world, unseen, kind, LENGTH) for name, kind in kinds.items()}
+
+
+class MeanPooled(BertForClassification):
+    """The same classifier, on the mean vector of a text's tokens instead of [CLS]'s."""
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **wanted: bool,
+    ) -> ClassifierOutput:
+        """As the encoder's call; (B, T) -> logits (B, classes)."""
+        assert attention_mask is not None and self.encoder.pooler is not None
+        states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
+        real = attention_mask[..., None]  # (B, T, 1)
+        mean = (states * real).sum(dim=1) / real.sum(dim=1)  # (B, T, H) -> (B, H)
+        return ClassifierOutput(self.classifier(self.encoder.pooler(mean[:, None])))
+
+
+def fine_tuned(encoder: Encoder, material: ElectraMaterial, pooling: str, seed: int) -> float:
+    """Held-out accuracy on the unstated fact after fine-tuning; pooling: "[CLS]" or "mean"."""
+    task = material.facts
+    model = classifier_on(encoder, task.names, seed)
+    if pooling == "mean":
+        model = MeanPooled(model.encoder, task.names)
+    fit(
+        model, classification_loss, labelled_batches(task, 16, seed), steps=TUNED_STEPS, seed=seed,
+        precision=PRECISION,
+    )  # fmt: skip
+    return class_accuracy(model, material.facts_heldout)
+
+
+@torch.no_grad()
+def gaps_by_kind(model: BertForMaskedLM, material: ElectraMaterial) -> dict[str, dict[str, float]]:
+    """Masked-token accuracy on held-out stories by the kind of word (see Trace), and over all: of
+    the most likely word, and of a sampled one, which is the probability of the right one."""
+    world, sequences = material.world, material.heldout
+    masked = evaluation_mask(sequences, world.special)
+    at = masked.predict_at
+    given = masked.input_ids, sequences.attention_mask, sequences.token_type_ids, at
+    logits = model(*given).logits
+    right = (logits.argmax(-1) == masked.original_ids).double()
+    sampled = logits.softmax(-1).gather(1, masked.original_ids[:, None])[:, 0].double()
+    traces = [
+        [trace.kind for line in story.trace for trace in line]
+        for story in world.stories(HELDOUT, seed=0, split="heldout")
+    ]
+    kinds = [
+        traces[n][t - 1] for n, t in (divmod(int(x), sequences.input_ids.shape[1]) for x in at)
+    ]
+    found = {}
+    for kind in ("all", *sorted(set(kinds))):
+        these = torch.tensor([kind in ("all", one) for one in kinds])
+        found[kind] = {
+            "gaps": int(these.sum()),
+            "argmax": right[these].mean().item(),
+            "sampled": sampled[these].mean().item(),
+        }
+    return found
+
+
+@dataclass(frozen=True)
+class PastPlateau:
+    """What the long runs are measured with."""
+
+    material: ElectraMaterial
+    swapped: Mapping[str, LabelledWords]
+
+    def probes(self, model: nn.Module, seed: int) -> dict[str, float]:
+        """Both families: cloze-shaped ("kinds", "jobs") and RTD-shaped ("repeated", "facts")."""
+        encoder = kept_encoder(model).eval()
+        fits = {name: word_probe(encoder, words) for name, words in self.swapped.items()}
+        return measure(model, self.material, seed) | fits
+
+    def tuned(self, model: nn.Module, seed: int) -> dict[str, float]:
+        """Accuracy after fine-tuning, by what the classifier reads."""
+        encoder = kept_encoder(model)
+        return {f"tuned_{p}": fine_tuned(encoder, self.material, p, seed) for p in POOLINGS}
+
+    def look(self, recipe: ElectraRecipe, seed: int, step: int) -> dict[str, Any]:
+        """All probes of a long run at this step; fine-tuning and gaps too at its last. Finished
+        looks are read from the cache."""
+
+        def run() -> dict[str, Any]:
+            model = model_at(recipe, seed, step)
+            found: dict[str, Any] = {"step": step, **self.probes(model, seed)}
+            if step == recipe.steps:
+                generator = getattr(model, "generator", model)
+                found |= self.tuned(model, seed)
+                found["gaps"] = gaps_by_kind(generator, self.material)
+            return found
+
+        settings = {"seed": seed, "step": step, **asdict(recipe)}
+        return kept(f"07-look-{recipe.stone}", settings, self.material.world, run)
+
+    def run(self, recipe: ElectraRecipe, seed: int) -> dict[str, Any]:
+        """What a long run reached, and what it cost."""
+        if (recipe, seed) == (LONG, 0):  # shipped
+            about = {
+                "seed": 0,
+                "seconds": round(stored("07_electra")["runs"]["ELECTRA"][0]["seconds"], 1),
+            }
+        else:
+            about = long_run(recipe, self.material, seed)
+        return about | self.look(recipe, seed, recipe.steps)
+
+    def untrained(self, seed: int) -> dict[str, Any]:
+        """The same measures at random initialisation."""
+
+        def run() -> dict[str, Any]:
+            model = randomly_initialised(EQUAL_STEPS["BERT"], self.material.world, seed)[0]
+            return {"seed": seed, **self.probes(model, seed), **self.tuned(model, seed)}
+
+        return kept("07-look-untrained", {"seed": seed}, self.material.world, run)
+
+
+def by_strength(models: Mapping[str, nn.Module], words: LabelledWords) -> dict[str, list[float]]:
+    """What probes of each strength find: whether the least regularised one says something else."""
+    found, learn, test = {}, words.learn, ~words.learn
+    for name, model in models.items():
+        states = states_at(kept_encoder(model).eval(), words.sequences, words.at)
+        parts = states[learn], words.labels[learn], states[test], words.labels[test]
+        found[name] = [linear_probe(*parts, strength) for strength in STRENGTHS]
+    return found
+
+
+def swaps_shown(
+    models: Mapping[str, nn.Module], words: LabelledWords, world: MicroWorld
+) -> list[dict[str, Any]]:
+    """A few other stories, each as it was and with one word swapped, and P(swapped) of every
+    repeated word, by its position, as a linear probe of each model gives it."""
+    learnt, probes = words.learn.nonzero()[:, 0], {}
+    for name, model in models.items():
+        states = states_at(kept_encoder(model).eval(), words.sequences, words.at)[learnt]
+        probes[name] = linear_classifier(states, words.labels[learnt])
+    unseen = world.stories(TASK_STORIES // 10, seed=1, split="heldout")
+    twice = [story for story in unseen for _ in range(2)]  # as it was, and swapped
+    found: list[dict[str, Any]] = []
+    for seed in range(SWAPS):
+        made = swapped_words(world, twice, "repeated", LENGTH, seed)
+        for row in range(2 * SHOWN):
+            if row % 2 or not seed:
+                traces = [trace for line in twice[row].trace for trace in line]
+                at = torch.tensor([t for t, x in enumerate(traces, 1) if x.kind == "repeated"])
+                told = made.sequences[row : row + 1]
+                ids = told.input_ids[0, 1 : 1 + len(traces)].tolist()
+                one: dict[str, Any] = {"story": row // 2}
+                one["text"] = " ".join(world.tokenizer.token(i) for i in ids)
+                one["was"] = " ".join(x.word for x in traces)
+                for name, model in models.items():
+                    states = states_at(kept_encoder(model), told, at)
+                    p = probes[name](states)[:, 1].tolist()
+                    one[name] = {int(t) - 1: round(x, 2) for t, x in zip(at, p, strict=True)}
+                found.append(one)
+    return found
+
+
+def build_past_plateau() -> dict[str, Any]:
+    """What data/results/07_past_plateau.json holds."""
+    material = prepare()
+    costs = {name: flops_a_step(EQUAL_STEPS[name], material) for name in ENDS}
+    recipes = past_plateau_recipes(costs)
+    measured = PastPlateau(material, swapped_stories(material.world))
+    models = {name: model_at(recipes[name], 0, recipes[name].steps) for name in ENDS}
+    words = measured.swapped["repeated"]
+    return compared_runs(
+        {name: recipes[name] for name in ENDS}, PAST_SEEDS, material.world, measured.run,
+        precision=PRECISION, replay=replay(recipes["BERT"], material), flops_a_step=costs,
+        untrained=[measured.untrained(seed) for seed in PAST_SEEDS], tuned_steps=TUNED_STEPS,
+        swaps=swaps_shown(models, words, material.world), by_strength=by_strength(models, words),
+    )  # fmt: skip
+
+
 def build_electra() -> dict[str, Any]:
     """What data/results/07_electra.json holds; the weights go to data/checkpoints/."""
     material = prepare()
@@ -327,4 +589,5 @@ RESULTS = {
     "07_electra": build_electra,
     "07_stepping_stones": build_ablation_steps,
     "07_variants": build_variants,
+    "07_past_plateau": build_past_plateau,
 }

@@ -18,7 +18,7 @@ from course_lib.teaching.numbers import percent
 from course_lib.teaching.results import outcome, stored
 
 from .exercises.steps import published_step, training_step
-from .experiments import FULL, LONG, SEEDS, micro_electra
+from .experiments import FULL, LABELLED, LONG, PAST_SEEDS, SEEDS, micro_electra
 from .views.corruptor import Corruption, corrupt_and_detect
 
 TOKENS = 128  # of the text whose FLOPs are counted
@@ -235,7 +235,63 @@ def _shortest_behind() -> str:
     return {1.0: "one"}[round(behind, 1)]
 
 
+# ---------------------------------------------------------------- past the plateau
+
+MEASURES = {  # of the results file -> in sentences
+    "kinds": "slot-category probe",
+    "jobs": "unstated-fact probe",
+    "repeated": "swapped-word probe, repeated words",
+    "facts": "swapped-word probe, facts",
+    "tuned_[CLS]": "fine-tuned, [CLS]",
+    "tuned_mean": "fine-tuned, mean pooling",
+}
+
+
+def past() -> dict[str, Any]:
+    return stored("07_past_plateau")
+
+
+def past_runs(measure: str) -> dict[str, list[float]]:
+    """What each seed reached past the plateau, and at random initialisation."""
+    random = [one[measure] for one in past()["untrained"]]
+    return outcome(past(), measure) | {"random initialisation": random}
+
+
+def _past(name: str, measure: str) -> str:
+    return percent(past_runs(measure)[name])
+
+
+def _gap(name: str, kind: str) -> str:
+    """Masked-token accuracy at words of this kind; of ELECTRA, its generator's."""
+    return percent([run["gaps"][kind]["argmax"] for run in past()["runs"][name]])
+
+
+def _past_hours() -> str:
+    """What the long runs took, in CPU hours."""
+    runs = [run for runs in past()["runs"].values() for run in runs]
+    return f"{sum(run['seconds'] for run in runs) / 3600:.1f}"
+
+
 NUMBERS: dict[str, Callable[[], Any]] = {
+    "gen_function": lambda: _gap("ELECTRA", "function"),
+    "gen_repeated": lambda: _gap("ELECTRA", "repeated"),
+    "labelled": lambda: LABELLED,
+    "past_bert_facts": lambda: _past("BERT", "facts"),
+    "past_bert_jobs": lambda: _past("BERT", "jobs"),
+    "past_bert_mean": lambda: _past("BERT", "tuned_mean"),
+    "past_bert_repeated": lambda: _past("BERT", "repeated"),
+    "past_bert_slots": lambda: _past("BERT", "kinds"),
+    "past_electra_facts": lambda: _past("ELECTRA", "facts"),
+    "past_electra_mean": lambda: _past("ELECTRA", "tuned_mean"),
+    "past_electra_repeated": lambda: _past("ELECTRA", "repeated"),
+    "past_electra_slots": lambda: _past("ELECTRA", "kinds"),
+    "past_random_mean": lambda: _past("random initialisation", "tuned_mean"),
+    "past_bert_steps": lambda: past()["recipes"]["BERT"]["steps"],
+    "past_count": lambda: ("One run", "Two runs", "Three runs")[len(PAST_SEEDS) - 1],
+    "past_hours": _past_hours,
+    "tuned_steps": lambda: past()["tuned_steps"],
+    "weak_bert": lambda: f"{past()['by_strength']['BERT'][-1]:.0%}",
+    "weak_electra": lambda: f"{past()['by_strength']['ELECTRA'][-1]:.0%}",
     "adversarial": lambda: _adversarial("adversarial"),
     "all_tokens_cost": _all_tokens_cost,
     "all_tokens_part": lambda: f"{settled('07', 'all tokens').value:.0%}",
@@ -252,6 +308,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "bert_slots_flops": lambda: _slots("BERT", "equal arithmetic"),
     "bert_small": lambda: price("bert_small")[1],
     "bert_steps": bert_steps,
+    "bert_copies": lambda: _gap("BERT", "repeated"),
     "best_from": lambda: f"{printed('electra')['generator']['best'][0]:g}",
     "best_to": lambda: f"{printed('electra')['generator']['best'][1]:g}",
     "by_mlm": lambda: _adversarial("mlm"),

@@ -4,6 +4,7 @@ make."""
 from __future__ import annotations
 
 import pytest
+import torch
 from results_parts import check_made_with, check_spread
 
 from course_lib.files import data_path, sha256_of
@@ -45,6 +46,53 @@ def test_the_shipped_electra_is_the_one_that_its_result_names(material):
         )
     )
     assert again == pytest.approx(said, abs=0.02)
+
+
+def test_the_long_runs_had_equal_flops_and_these_recipes():
+    found = read_result("07_past_plateau")
+    recipes = lecture_07.past_plateau_recipes(found["flops_a_step"])
+    ends = {name: recipes[name] for name in lecture_07.ENDS}
+    world = lecture_07.MicroWorld.load()
+    check_made_with("07_past_plateau", ends, world, lecture_07.PAST_SEEDS)
+    assert found["flops_a_step"] == pytest.approx(
+        {s: read_result("07_stepping_stones")["flops_a_step"][s] for s in lecture_07.ENDS}, rel=0.01
+    )
+    assert recipes["ELECTRA"] == lecture_07.LONG
+    spent = [recipe.steps * found["flops_a_step"][name] for name, recipe in ends.items()]
+    assert max(spent) / min(spent) < 1.001
+    assert [one["seed"] for one in found["untrained"]] == list(lecture_07.PAST_SEEDS)
+    assert found["tuned_steps"] == lecture_07.TUNED_STEPS
+
+
+def test_gaps_of_all_kinds_make_up_all_gaps():
+    for runs in read_result("07_past_plateau")["runs"].values():
+        every = runs[0]["gaps"]["all"]
+        kinds = [of for kind, of in runs[0]["gaps"].items() if kind != "all"]
+        assert sum(of["gaps"] for of in kinds) == every["gaps"]
+        for what in ("argmax", "sampled"):
+            right = sum(of[what] * of["gaps"] for of in kinds)
+            assert right / every["gaps"] == pytest.approx(every[what])
+        assert every["argmax"] == pytest.approx(runs[0]["words_by_generator"], abs=1e-6)
+
+
+def test_a_mean_pooled_classifier_reads_real_tokens_only():
+    recipe, world = lecture_07.FULL, lecture_07.MicroWorld.load()
+    encoder = lecture_07.electra_from(lecture_07.small_config(recipe, world)).discriminator.encoder
+    model = lecture_07.MeanPooled(lecture_07.classifier_on(encoder, 3).encoder, 3).eval()
+    ids = torch.randint(5, 50, (2, 9))
+    mask = torch.ones_like(ids)
+    mask[1, 6:] = 0
+    with torch.no_grad():
+        both = model(ids, mask).logits
+        short = model(ids[1:, :6], mask[1:, :6]).logits
+    assert torch.allclose(both[1:], short, atol=1e-6) and both.shape == (2, 3)
+
+
+@pytest.mark.usefixtures("recorded_draws")
+def test_the_long_runs_begin_as_recorded(material):
+    found = read_result("07_past_plateau")
+    recipe = lecture_07.past_plateau_recipes(found["flops_a_step"])["BERT"]
+    assert lecture_07.replay(recipe, material) == pytest.approx(found["replay"], rel=5e-3)
 
 
 @pytest.mark.usefixtures("recorded_draws")

@@ -15,7 +15,7 @@ import torch
 from view_parts import check_figure, labels_of, picture_of, plain
 
 from course_lib.family.electra import Electra, ElectraConfig, electra_from
-from course_lib.lectures.lecture_07.views import corruptor
+from course_lib.lectures.lecture_07.views import corruptor, swaps
 from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.replaced_tokens import PAPER_MIX
 from course_lib.teaching import playgrounds, run_charts, style, tokens
@@ -219,6 +219,35 @@ def test_wrong_models_and_settings_are_refused(model: Electra, tokenizer: WordPi
 def test_boxes_keep_their_meaning_unless_told_otherwise() -> None:
     assert 'title="replaced by a random token"' in tokens.box("word", tokens.REPLACED)
     assert 'title="guessed right"' in tokens.box("word", tokens.KEPT, "guessed right")
+
+
+# ---------------------------------------------------------------- swaps
+
+
+def a_swap(text: str, was: str = "ann meets bo . ann waits .") -> dict[str, Any]:
+    return {
+        "story": 0, "text": text, "was": was,
+        "BERT": {"0": 0.2, "4": 0.4}, "ELECTRA": {"0": 0.6, "4": 0.93},
+    }  # fmt: skip
+
+
+def test_a_swap_is_outlined_and_both_probes_stand_under_it() -> None:
+    shown = swaps.swap_picture(a_swap("ann meets bo . kim waits ."))
+    assert shown.html.count("token-replaced") == 1 and "«kim»(B 40% E 93%)" in shown.text
+    assert "story 1, word 5: ann → kim" in shown.text
+    assert "BERT's probe: 40% for the swapped word, 0 of 1 other words above 50%" in shown.text
+    assert "ELECTRA's probe: 93% for the swapped word, 1 of 1 other words above 50%" in shown.text
+    calm = swaps.swap_picture(a_swap("ann meets bo . ann waits ."))
+    assert "token-replaced" not in calm.html and "story 1, as it was" in calm.text
+    assert "1 of 2 other words above 50%" in calm.text
+
+
+def test_swaps_are_chosen_and_the_first_shown_is_one() -> None:
+    found = [a_swap("ann meets bo . ann waits ."), a_swap("ann meets bo . kim waits .")]
+    live = swaps.swaps_view(found)
+    assert picture_of(live).endswith(live.static.html) and "ann → kim" in live.static.text
+    live.controls["which"].value = 0
+    assert "as it was" in plain(picture_of(live))
 
 
 # ---------------------------------------------------------------- charts

@@ -21,7 +21,7 @@
 # - tell the enhanced mask decoder from a concatenation, and SiFT from gradient clipping, by code that shows the difference;
 # - say what DeBERTa-v3 shares between ELECTRA's two networks, and what it keeps apart.
 #
-# You need attention and the encoder of lecture 02. Nothing is downloaded.
+# You need attention and the encoder of lecture 02; the last section also needs ELECTRA (lecture 07). Nothing is downloaded.
 #
 # {{parts}}
 
@@ -64,7 +64,8 @@ my_guesses = {"divides by": ..., "names them": ..., "more by": ...}
 #
 # ### Distances
 #
-# Token i has the query, token j the key. The distance is i − j. A table with 2k rows holds a vector for each; row number:
+# Token i has the query, token j the key. The distance is i − j: positive if the key stands to the left of the query, negative if
+# to the right. A table with 2k rows holds a vector for each; row number:
 # distance plus k, but not below 0 and not above 2k − 1. Six tokens, k = 2:
 
 # %% tags=["nbval-check-output"]
@@ -135,8 +136,7 @@ check("08.2", my_scores)
 #
 # Row r of `position_key` is the key of a distance, row r of `position_query` its query, both projected from the same
 # table P. One product with *all* rows, then each pair picks its own: that is `torch.gather`, which takes from each line
-# of a table the columns whose numbers it is given. Shapes: B sequences, A heads, T tokens, D units a head; K are the
-# tokens with a query, usually all T.
+# of a table the columns whose numbers it is given. Shapes: B sequences, A heads, T tokens, D units a head.
 
 # %%
 from course_lib.kernels.disentangled import disentangled_attention_reference, score_parts, score_scale
@@ -149,8 +149,9 @@ show(score_parts, score_scale, disentangled_attention_reference)
 #
 # ### Two generations
 #
-# The first generation projects positions by matrices of their own. The second sends them through the content's projections
-# (fewer weights), normalises the table, and lets distances share rows: the further, the more.
+# The first generation is DeBERTa of 2020 (k = 512). It projects positions by matrices of their own. The second is v2 and v3
+# (k = 256). It sends them through the content's projections (fewer weights), normalises the table, and lets distances share rows:
+# up to k/2 each has a row; beyond, rows are *buckets* that widen until the distance `furthest` (512).
 
 # %%
 from course_lib.kernels.positions import log_bucket, position_rows
@@ -165,7 +166,7 @@ show(FusedProjections, SeparateProjections)
 # %% [markdown]
 # ## Is it right?
 #
-# Both generations against the reference implementation, outputs and gradients.
+# Both generations against Hugging Face transformers (from here on: the reference), outputs and gradients.
 
 # %%
 small = {"vocab_size": 2_000, "num_layers": 3, "hidden_size": 96, "num_heads": 4, "intermediate_size": 384}
@@ -214,7 +215,7 @@ bucket_chart()
 # ### Texts longer than the table
 #
 # BERT has no embedding for position 513: it cannot read on. DeBERTa's encoder has no table of positions, and takes a text of
-# any length, for memory that grows with its square. (The decoder's position embeddings do end; pre-training alone needs
+# any length, for memory that grows with its square. (The decoder's position embeddings do end; only pre-training needs
 # them.) What does it read there? Untrained models with k = {{number:reach_span}} and a text of {{number:reach_tokens}} tokens.
 # We change something far beyond k, and look whether the first token's vector moves:
 
@@ -230,27 +231,27 @@ for blocks in (1, 2):
 # places: both are "far to the right", and no more. A second block sees it, because the far words have read their own
 # neighbours by then.
 #
-# The paper reckons otherwise (appendix A.5): each token attends to 2(k − 1) others in a layer, so large, with 24 layers,
-# handles {{number:paper_reach}} tokens. That would bound a model whose attention ends at k. Ours does not end there, nor does
+# Appendix A.5 of the paper says that each token attends to at most 2(k − 1) others in a layer, so that DeBERTa-large with its 24
+# layers would handle {{number:paper_reach}} tokens. That would bound a model whose attention ends at k. Ours does not end there, nor does
 # the released one. But what a model can read is not what it has learned to read: weights trained on 512 tokens have never
 # met a longer text.
 #
 # ### What is left out: distance with distance
 #
 # The fourth product, position-to-position, is one number for each head and distance, the same for all words. DeBERTa leaves
-# it out. T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1) keeps nothing else: its score is content-to-content plus a
-# learned number, the **relative position bias**. Here are both kinds for four words, computed from small tables with k = 2:
+# it out. T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1) keeps, beside content-to-content, only this one, as a learned
+# number: the **relative position bias**. Here are both kinds for four words, computed from small tables with k = 2:
 
 # %%
 bias_maps()
 
 # %% [markdown]
 # T5 does not make the number from two vectors, it learns it: one for each head and bucket, {{number:t5_scalars}} numbers at
-# base size, shared by all layers. DeBERTa's table alone has {{number:table_weights}}. The price: no word can mind a distance
-# more than another does.
+# base size, shared by all layers. DeBERTa's table alone has {{number:table_weights}}. The price: the number is the same for every
+# word.
 #
 # A bucket by hand. T5 has 32, half for each side. Of these 16 the first 8 are exact; a distance d beyond goes into bucket
-# 8 + floor(8 · log(d / 8) / log(128 / 8)). For d = 20: log 2.5 / log 16 is a third, eight thirds are 2.6, so bucket 10.
+# 8 + floor(8 · log(d / 8) / log(128 / 8)). For d = 20: log 2.5 / log 16 = 0.33, times 8 is 2.64, so bucket 8 + 2 = 10.
 
 # %% tags=["nbval-check-output"]
 print({d: t5_bucket(d) for d in (0, 1, 7, 8, 15, 16, 20, 22, 23, 128, 1_000, -1, -20)})
@@ -268,8 +269,8 @@ print({d: t5_bucket(d) for d in (0, 1, 7, 8, 15, 16, 20, 22, 23, 128, 1_000, -1,
 score_variance()
 
 # %% [markdown]
-# The 3 is the number of terms. Switch one off and the code divides by sqrt(2d): `score_scale` above counts. The second
-# generation, whose table is normalised, really starts like this. In the first the table starts small (standard deviation
+# The 3 is the number of terms. Switch one off and the code divides by sqrt(2d): `score_scale` above counts. In the second
+# generation content and table are both normalised, so the three terms start about equally large. In the first the table starts small (standard deviation
 # 0.02), so the position terms are faint at first, and the 3 comes into its own as the table grows.
 #
 # ### The maps of a head
@@ -289,7 +290,7 @@ story = world.stories(3, seed=5, split="heldout")[0]
 score_maps(model, world.tokenizer, " ".join(story.sentences[:1]))
 
 # %% [markdown]
-# *Three maps of attention scores, each divided by sqrt(3d) already, and their sum. Content-to-position depends on the line
+# *Three maps of attention scores, each divided by sqrt(3d) already (sqrt of d times the number of terms left on), and their sum. Content-to-position depends on the line
 # (the query) and on the diagonal (the distance); position-to-content on the column (the key) and on the diagonal. Look for
 # diagonals: they are pure distance.*
 
@@ -300,7 +301,7 @@ score_maps(model, world.tokenizer, " ".join(story.sentences[:1]))
 #
 # Equation 4 gives the second look-up, position-to-content, the distance seen from the other end: δ(j, i). The reference
 # implementation does something else, as does the authors' own file (`disentangled_attention.py`). We let the reference
-# speak. Only that term is switched on, and all tokens are alike, so that nothing but the table can make pairs differ; and the
+# speak. Of the position terms only that one is on. All tokens are alike, so content-to-content is the same everywhere; and the
 # table is zero but for one row:
 
 # %%
@@ -354,8 +355,9 @@ for whose, cut in (("transformers, and ours by default", False), ("the authors",
 #
 # Two layers, 128 wide, the same {{number:stories}} stories, the same masks, {{number:steps}} steps, three seeds, one learning rate for
 # all (tuned for neither). BERT adds position embeddings at the input; DeBERTa does not, and has {{number:more_weights}} more weights.
-# Then an ablation: DeBERTa without each of its parts. Its decoder, which comes below, visits a block twice, so it adds depth as
-# well. Hence two controls: a BERT of three blocks, and a DeBERTa of *three blocks without the decoder*. Measured is
+# Then an ablation: DeBERTa without each of its parts. Its decoder comes below. In short: it takes x, the input of the last block, adds absolute positions to make a query,
+# and sends that through the last block twice (two *visits*); keys and values come from x both times. So it adds depth as well.
+# Hence two controls: a BERT of three blocks, and a DeBERTa of *three blocks without the decoder*. Measured is
 # masked-token accuracy: the fraction of masked tokens predicted right.
 
 # %%
@@ -367,9 +369,8 @@ words = outcome(found, "masked_accuracy")
 costs = found["flops_a_step"], found["step_seconds"]  # of BERT: 1
 print(f"{'':31}{'steps':>6}{'FLOPs a step':>14}{'time a step':>13}{'masked-token accuracy':>28}")
 for name in words:
-    model = name.removesuffix(", equal time")
-    flops, time = (f"{of[model] / of['BERT']:.2f}×" if model in of else "–" for of in costs)
-    said = name.replace("place", "position")
+    recipe, said = name.removesuffix(", equal time"), name.replace("place", "position")
+    flops, time = (f"{of[recipe] / of['BERT']:.2f}×" if recipe in of else "–" for of in costs)
     print(f"{said:31}{found['recipes'][name]['steps']:6}{flops:>14}{time:>13}{in_words(words[name]):>28}")
 
 # %%
@@ -380,8 +381,8 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Each dot is a seed, each bar a mean; "no distances" lies far to the left. Compare "without decoder" with BERT, "decoder without
-# positions" with DeBERTa, and both rows of three blocks with it. The control was run later, on another
+# *Each dot is a seed, each bar a mean; "no distances" is left out of the chart, its numbers are above. Compare "without decoder" with
+# BERT, "decoder without positions" with DeBERTa, and both rows of three blocks with DeBERTa. The control was run later, on another
 # processor, so it has no time. FLOPs are those of a first step, counted. All runs together: {{number:hours}} hours of one core.*
 
 # %% [markdown]
@@ -389,16 +390,18 @@ ablation_chart(
 # seed. Is it because content and position are disentangled? The attention alone, "without decoder", gains
 # {{number:attention_gains}} points, and the seeds disagree. The decoder brings the other {{number:decoder_worth}}. What of it?
 #
-# - *Its positions?* No. With its two visits, and its position embeddings kept at zero, {{number:positions_worth}} points are lost.
+# - *Its positions?* Hardly. With its two visits, and its position embeddings kept at zero, only {{number:positions_worth}} points
+#   are lost, though in every seed.
 # - *Depth?* With the visits a prediction passes three blocks instead of two: the first, and the last one twice. Depth does
 #   help BERT: with three blocks it reaches {{number:three_blocks_words}}, so {{number:depth_points}} of the
 #   {{number:gain_points}} points can be had without any of DeBERTa's parts. But three disentangled blocks *without the
 #   decoder* reach {{number:control_words}}: {{number:control_loses}} points behind DeBERTa, {{number:control_behind}} behind
 #   BERT's three blocks, in every seed, with more weights and FLOPs than either. Over two such blocks the third brings
-#   {{number:control_gains}} points, and the seeds disagree. Depth as such is not it.
+#   {{number:control_gains}} points, and the seeds disagree. So depth alone does not explain the gain.
 # - *The visits themselves?* That is what is left. They differ from one more block: the same weights learn from both, and both
 #   read the same x. We have not taken these apart. Nor have we tried other learning rates: the control's seeds lie
-#   {{number:control_apart}} points from each other, and three disentangled blocks may want more steps or smaller ones.
+#   {{number:control_apart}} points from each other, and three disentangled blocks may want more steps or smaller ones. So the visits
+#   are the likely rest, not a proven one.
 #
 # The other rows:
 #
@@ -407,19 +410,23 @@ ablation_chart(
 #   DeBERTa's FLOPs, and it is ahead, in every seed. The paper compares at equal steps (Table 4).
 # - *Without c2p* {{number:c2p_loses}} points are lost, in every seed. *Without p2c* the mean even rises, and the seeds disagree.
 #   The paper loses with both. Our stories are short, and one of the two terms may say all there is to say about their order.
-# - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}, by the seed.
+# - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}, depending on the seed.
 #
-# So in our small world DeBERTa gains by its decoder's visits. It does not gain by the decoder's positions, nor by depth as such,
-# nor by disentangled attention alone. At equal depth and equal steps {{number:three_blocks}} points are left over BERT. In a
+# So most of DeBERTa's gain in our small world comes with its decoder. The decoder's positions explain little of it, and depth not
+# all. At equal depth, equal steps and about equal FLOPs {{number:three_blocks}} points are left over BERT. In a
 # network of 12 layers one more visit would weigh less, and positions may weigh more.
 #
 # ### What a step costs
 #
-# The paper has 30% more computation (appendix A.7). Counted at base size and 512 tokens, forward: multiplying every text's
-# queries and keys with the table's rows adds {{number:cost_formula}} to the FLOPs of the blocks. Projecting the table costs the
-# same whether the batch holds one text or many: with it {{number:cost_one}} at batch 1, and {{number:cost_many}} at batch 32. Training
-# keeps these proportions. In inference the projected table is kept, and the first number remains. The gathers add no FLOPs,
-# but take time, and the decoder's visits come on top: our small model has {{number:decoder_time}} of its longer step from them.
+# The paper has 30% more computation (appendix A.7). Counted at base size and 512 tokens, forward, there are two costs:
+#
+# 1. Every text's queries and keys are multiplied with the table's rows: {{number:cost_formula}} more FLOPs in the blocks, always.
+# 2. The table is projected, once a batch, whether it holds one text or many. Together {{number:cost_one}} at batch 1, and
+#    {{number:cost_many}} at batch 32.
+#
+# Training keeps these proportions. In inference the projected table is kept, and the first cost remains. The gathers add no FLOPs,
+# but take time, and the decoder's visits come on top: of the time by which our small model's step is longer than BERT's,
+# {{number:decoder_time}} is the decoder.
 #
 # ### The enhanced mask decoder
 #
@@ -448,7 +455,7 @@ queue_chart(queue)
 
 # %%
 for name, values in outcome(queue, "accuracy").items():
-    print(f"{name:36}{in_words(values)} after {queue['recipes'][name]['steps']} steps")
+    print(f"{name.replace('place', 'position'):36}{in_words(values)} after {queue['recipes'][name]['steps']} steps")
 
 # %% [markdown]
 # Distances alone do not name the queue in {{number:queue_short}} steps, with k = {{number:narrow}} or with k = {{number:far}}: {{number:distances_only}},
@@ -513,8 +520,8 @@ for step in (0, 1e-4, 1e-2):
     print(f"SiFT, climbing by {step}: perturbed outputs differ by {moved:.1e} nats a token; λ = 5 adds {5 * moved / loss:.1e} of the loss")
 
 # %% [markdown]
-# (The authors' code climbs by 0.0001 from a random perturbation of 0.01: most of what the second line shows is the random
-# part.) Because the perturbation is added *after* a normalisation, its size means the same in a model with long embeddings
+# (The authors' code climbs by 0.0001 from a random perturbation of 0.01: most of what the line for 0.0001 shows is the random
+# part; compare it with the line for 0.) Because the perturbation is added *after* a normalisation, its size means the same in a model with long embeddings
 # and in one with short: hence "scale-invariant". The paper used it for its model of 1.5 billion weights, on SuperGLUE and, in an
 # appendix (Table 12), on GLUE. What it brings in fine-tuning was not measured here.
 #
@@ -555,7 +562,7 @@ for step in (0, 1e-4, 1e-2):
 print(f"{'':12}{'you said':>20}   answer")
 answers = {
     "divides by": "sqrt(3d)",
-    "names them": "not here, in 1,500 steps",
+    "names them": "in principle, by the distance from [CLS]; not found in 1,500 steps",
     "more by": "30% in the paper (appendix A.7); counted, it depends on the batch",
 }
 for name, value in answers.items():

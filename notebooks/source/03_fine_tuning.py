@@ -15,12 +15,13 @@
 # After this page you can
 #
 # - take a pre-trained BERT through five kinds of task: class of a text, class of a pair, parts of speech, named entities, answers;
-# - lead labels from words to tokens and answers from tokens back to characters, without losing one;
+# - carry labels from words to tokens and answers from tokens back to characters, without losing one;
 # - score each task with its own metric, and say what the metric hides;
 # - say what pre-training is worth, from learning curves with their spread, and where it is worth nothing.
 #
 # You need the encoder and masked words of lecture 02. Nothing is downloaded: the course brings a small BERT of its own,
-# trained from random weights on real English, and the texts to fine-tune it on.
+# trained from random weights on the documentation of Python and of some packages (no news, no opinions), and the texts to
+# fine-tune it on.
 #
 # {{parts}}
 
@@ -113,7 +114,7 @@ for task, classes in (
 # (Nine tags: CoNLL-2003 has four kinds of entities. Our sentences have three, so seven tags. Our BERT was pre-trained on masked
 # words only and has no pooler; for a class a randomly initialised one comes along, H · H + H weights more.)
 #
-# All else was there before. That is the two-stage paradigm: one expensive body, many cheap heads. What changes between
+# Everything else was there before. That is the two-stage paradigm: one expensive body, many cheap heads. What changes between
 # the stages is short, too. "Most hyperparameters stay the same" is true with three exceptions (BERT, appendix A.3): the
 # batch is smaller (16 or 32), the learning rate is smaller (5e-5, 3e-5 or 2e-5), and the epochs
 # are few (2, 3 or 4). Small models on small data, like ours, take a larger rate and more epochs.
@@ -249,7 +250,8 @@ show(head_on, finetune)
 # %% [markdown]
 # ## Is it right?
 #
-# Our heads and losses against the classes of `transformers`, same weights, same sequences: the logits of every head, and the loss.
+# Our heads and losses against the classes of `transformers`, same weights, same sequences. Here the losses; the tests of the course
+# compare the logits as well.
 
 # %%
 import transformers
@@ -281,11 +283,11 @@ for name, (task, _, arguments) in reference.items():
 #
 # ### Which words are code?
 #
-# Labels are dear: somebody has to mark every text. Here are labels that nobody had to make for us. Who writes documentation puts
+# Labels are expensive: somebody has to mark every text. Here are labels that nobody had to make for us. Whoever writes documentation puts
 # code between backticks. We take the marks out and ask for them back, word by word: *B-CODE*, *I-CODE* or *O*.
 #
 # It is not a matter of looks alone. Every sentence has a marked word of small letters only, *copy* or *values*, say, which in
-# another sentence is plain English. Sentences with code that nobody marked are left out, and so are near-doubles. A module's
+# another sentence is plain English. Sentences with code that nobody marked are left out, and so are near-duplicates. A module's
 # sentences are all to learn from or all for the test. And a second test is taken from packages that the course's BERT never read.
 
 # %%
@@ -319,8 +321,8 @@ print(f"window regression, other modules:  {baseline_score(CODE, marked.train, m
 # The **window regression** is the baseline that a sceptic would ask for: a logistic regression that sees a word, its form
 # (underscores, and capitals, which our BERT does not see) and two words to either side.
 #
-# **This is what pre-training is for**: a few hundred labels, seconds of training, and much of the code is found, also in packages
-# that neither training has seen. What does it get right, and what not?
+# A few hundred labelled sentences, a minute or so of training, and much of the code is found, also in packages that neither
+# training has seen. Whether that is due to pre-training, the next section asks. What does the model get right, and what not?
 
 # %%
 wrong = [sum(t != f for t, f in zip(*pair)) for pair in zip(truth["test"], found["test"])]
@@ -330,7 +332,7 @@ for n in (*right[:2], max(range(len(wrong)), key=wrong.__getitem__)):
 
 # %% [markdown]
 # *Two test sentences without a mistake, and the one with most. True tags above, the model's below; wrong words framed twice and
-# marked ✗.* A span of many signs counts only if every one of them is right.
+# marked ✗.* A span of many tokens counts only if every one of them is right.
 #
 # Now write a sentence of your own. Use one word both ways, as a name and as plain English.
 
@@ -344,7 +346,8 @@ code_words_view(code_tagger, words)
 # ### How many labels does pre-training save?
 #
 # The same with {{number:code_few}}, {{number:code_some}} and {{number:code_all}} sentences, and more steps, beside the same shape from random initialisation:
-# {{number:code_seeds}} seeds each, a rate of 3e-4 for both, {{number:markup_hours}} CPU hours in all, stored.
+# {{number:code_seeds}} seeds each, a rate of 3e-4 for both (not tuned for this task), {{number:markup_hours}} CPU hours for this and the next section,
+# stored.
 
 # %%
 learning_curves(markup_curves(), title="Which words are code?")
@@ -353,7 +356,7 @@ learning_curves(markup_curves(), title="Which words are code?")
 # *Left: other modules of the packages whose text the checkpoint has read, without these labels. Right: packages that it never read.
 # Lines are means of the seeds, bands reach from the worst to the best.*
 #
-# Read it sideways. **{{number:code_enough}} sentences after pre-training** ({{number:code_ours_few}}) **are worth more than {{number:code_some}} without** ({{number:code_random_some}}), though
+# **This is what pre-training is for.** Read the picture sideways: **{{number:code_enough}} sentences after pre-training** ({{number:code_ours_few}}) **are worth more than {{number:code_some}} without** ({{number:code_random_some}}), though
 # both starts have fitted the sentences they were given. With {{number:code_some}} ours has {{number:code_ours_some}}, with {{number:code_all}} {{number:code_ours_all}}; the window regression
 # climbs from {{number:code_window_few}} to {{number:code_window_all}}. In packages never read all lines are lower and in the same order: at the end
 # {{number:code_ours_outside}}, {{number:code_window_outside}} and {{number:code_random_outside}}.
@@ -378,13 +381,12 @@ for start, said in ((COURSE, COURSE), (f"{COURSE}, random init", "random initial
 # {{number:sections_words_outside}}: far above the words, and hardly above random initialisation. Most often {{number:confused_true}} are taken for {{number:confused_said}}: an
 # attribute is often what a parameter was, said in the same words, and then the description alone cannot tell.
 #
-# ### Where it breaks: what to expect
+# ### Five more tasks: some work, some do not
 #
 # The other tasks of this page have texts written for it, a few hundred of each, and ask for things that documentation does not
-# talk about. Some succeed, some fail, and it is no shame to fail where nobody could succeed. What one may expect of so small
-# a model with so few labels (written down after our runs: no prophecy, a yardstick):
+# talk about. Some succeed, some fail. What explains it, in hindsight (written down after our runs, so it confirms nothing):
 #
-# | task | labelled texts here | a famous set has | what to expect |
+# | task | labelled texts here | a famous set has | what came |
 # |---|---|---|---|
 # | reviews | {{number:train_reviews}} | SST-2: {{number:sst_texts}} | little |
 # | messages | {{number:train_messages}} | | something: spam has words of its own |
@@ -393,8 +395,9 @@ for start, said in ((COURSE, COURSE), (f"{COURSE}, random init", "random initial
 # | parts of speech | {{number:train_sentences}} | | a clear success |
 # | answers | {{number:train_answers}} | SQuAD: 100,000 | nothing |
 #
-# Why tags and not meaning? Which word is a noun or a name shows in its neighbours, and to predict masked words *is* to know
-# neighbours. Whether a text is pleased, or follows from another, takes more reading, or more labels, or both.
+# (SST-2, MNLI and CoLA belong to GLUE, a famous collection; see the end of the page.) Why tags and not meaning? Which word is a noun or a name shows in its neighbours, and to predict masked words *is* to know
+# neighbours. Whether a text is pleased, or follows from another, takes more reading, or more labels, or both. (Sections are a class of a text, too;
+# but there the texts are of the kind that our BERT has read, and many more.)
 #
 # The shape alone is not to blame. Google's BERT-Mini has our four layers of 256. Pre-trained by the full recipe and fine-tuned on
 # all labels it reaches {{number:mini_sst}} on SST-2 and {{number:mini_mnli}} on MNLI, and {{number:mini_cola}} on CoLA, what one answer to all would get
@@ -402,7 +405,8 @@ for start, said in ((COURSE, COURSE), (f"{COURSE}, random init", "random initial
 #
 # ### A class of a text
 #
-# {{number:train_reviews}} short reviews, written for this course, half of them pleased, half not. Many say good things in bad words and the
+# (The live cells of this page are shortened and use one seed; the figures in the text are stored, three or five seeds. They
+# differ by some points.) {{number:train_reviews}} short reviews, written for this course, half of them pleased, half not. Many say good things in bad words and the
 # other way round. The model sees each of them about four times: four epochs.
 
 # %%
@@ -424,7 +428,7 @@ for sees, baseline in (("nothing", "majority class"), ("length", "length alone")
 
 # %% [markdown]
 # Nearly all of the training reviews, and few more than half of the others: with so little text it has memorised them
-# (overfitting). **An honest failure**, and the expected one: over three seeds pre-training adds {{number:gain_reviews}} points, less than the
+# (overfitting). **An honest failure**: over three seeds pre-training adds {{number:gain_reviews}} points, less than the
 # seeds differ. Two reviews are made to be hard. One denies a bad word, the other raises hopes and drops them.
 
 
@@ -485,9 +489,10 @@ for start, sizes in {"bag of words": learnt["bag"], **learnt["runs"]}.items():
 # %% [markdown]
 # **A success, but not of pre-training**: our BERT has {{number:plain_ours}}, its shape from random initialisation {{number:plain_random_init}}, and a bag of words,
 # which only counts, {{number:plain_words}} (one standard error is {{number:plain_error}} points). From {{number:plain_some}} plain reviews the bag learns {{number:plain_words_some}}, our BERT {{number:plain_ours_some}} (one
-# run). Where single words tell, no encoder is needed, and ours may hardly have met these. MiniLM gets {{number:plain_minilm}} right.
+# run each, here and in the table). Pre-training does not help here. Where single words tell, no encoder is needed, and ours may hardly have met these. MiniLM gets {{number:plain_minilm}} right.
 #
-# What is learnt there is words, by MiniLM too: on the tricky reviews all of them are near chance, {{number:plain_to_tricky}}. A high score says as much about the
+# What is learnt there seems to be words, by MiniLM too: on the tricky reviews the models trained on plain ones are near chance,
+# {{number:plain_to_tricky}}. A high score says as much about the
 # texts as about the model.
 #
 # The same head, another question: is a message spam? {{number:train_messages}} messages to learn from.
@@ -522,7 +527,7 @@ cut_view(
 )
 
 # %% [markdown]
-# *Slide: crossed-out tokens are lost. With room for the shorter text, only the longer one is cut.*
+# *Move the slider: crossed-out tokens are lost. With room for the shorter text, only the longer one is cut.*
 
 # %%
 pairs = {split: read_task("nli", split, words) for split in ("train", "test")}
@@ -542,7 +547,7 @@ print("right:", ", ".join(e["label"] for e in examples))
 # collections *nobody* and *not* often mean contradiction, since that is how people write one quickly. Here the hypotheses
 # were written first and their labels drawn afterwards.
 #
-# **An honest failure**, as expected: from {{number:train_pairs}} pairs none of our starts learns what *follows* means. Over five seeds the mean is {{number:pairs_ours}}, a bag
+# **An honest failure**: from {{number:train_pairs}} pairs none of our starts learns what *follows* means. Over five seeds the mean is {{number:pairs_ours}}, a bag
 # of words has {{number:pairs_words}}. The same shape reaches {{number:mini_mnli}} on MNLI, with {{number:mnli_texts}} pairs.
 #
 # ### A tag for every word
@@ -632,8 +637,8 @@ print(f"exact {got.exact:.1%}, F1 {got.f1:.1%}; with an answer {got.has_answer.f
 print(f"always 'no answer': F1 {question_baselines(english.questions('test'))['no answer'].f1:.1%}")
 
 # %% [markdown]
-# **An honest failure**, as expected. Where F1 is that of the last line, with 0% of the questions that have an answer, the model has
-# learnt to say "no answer" to all: the cheapest way to a lower loss, as most windows hold none. What follows are its best spans anyway.
+# **An honest failure.** Where F1 is that of the last line, with 0% of the questions that have an answer, the model says "no answer"
+# to all, by itself or by the threshold: the cheapest way to a lower loss, as most windows hold none. What follows are its best spans anyway.
 #
 # **Exact match** asks whether the answer is, but for capitals, punctuation and articles, one of those given; **F1** counts
 # shared words. The threshold for "no answer" is tuned on the validation questions. Our three passages of worked examples:
@@ -652,8 +657,8 @@ for item in english.examples()["questions"]:
 
 # %% [markdown]
 # The last question about Venus is the fourth guess. It wants *no*, and *no* stands nowhere in the passage: extractive
-# answering can only point. The source lectures show such an answer, a fragment with a low score, among the successes. It
-# cannot be mended by more training: the head can only point. A head for yes and no, or a model that writes, could say it.
+# answering can only point. The source lectures show such an answer, a fragment with a low score, among the successes. More
+# training does not mend it. A head for yes and no, or a model that writes, could say it.
 #
 # The model's logits for a test question:
 
@@ -775,15 +780,14 @@ print(f"the same, masked as in training              {made['as_trained']:.1%}")
 print(f"always the commonest token                   {made['commonest']:.1%}")
 
 # %% [markdown]
-# The second line counts as BERT's own training does: a tenth of the tokens selected for prediction can still be read. The first is the honest
-# one. The weights are stored as float16; these are the stored weights' figures.
+# "Masked as in training" counts as BERT's own training does: a tenth of the tokens selected for prediction can still be read. "All
+# [MASK]" is the honest figure. The weights are stored as float16; these are the stored weights' figures.
 #
 # ### The plateau
 #
-# At first nothing seems to happen. The loss falls quickly to a little below what the *frequencies* of the words alone explain
-# (the level line), to about 6 nats, and almost stays.
-# To get lower, a model must look at the neighbours, and attention begins by looking at everything alike: in a sequence of 128
-# tokens the one that matters has an attention weight of 1/128. So the hint is faint, and finding it takes many steps. In a shorter sequence
+# The loss first falls quickly to about 6 nats, a little below what the *frequencies* of the words alone explain (the level line).
+# Then it almost stands still. A likely reason: to get lower, a model must look at the neighbours, and attention begins by looking at everything alike: in a sequence of 128
+# tokens the one that matters has an attention weight of about 1/128. So the hint is faint, and finding it takes many steps. In a shorter sequence
 # it is louder. A larger random initialisation helps, too: the attention scores, products of two such weights, are less flat.
 
 # %%
@@ -806,8 +810,9 @@ curves_chart(
 #
 # ### What pre-training is worth
 #
-# The four starts: the course's BERT (5 million weights) and MiniLM (22 million), each pre-trained, and the same shape from random initialisation (*random init* below). Equal are the texts and the 120 steps of 16; not
-# equal are the learning rates, {{number:rate_ours}} for the course's BERT and {{number:rate_others}} for the others. How they were chosen comes below. Three or five seeds.
+# There are four starts: the course's BERT (5 million weights) and MiniLM (22 million), each pre-trained and each from random
+# initialisation (*random init* below). Texts and steps are equal (120 steps of 16 texts). Learning rates are not:
+# {{number:rate_ours}} for the course's BERT and {{number:rate_others}} for the others, chosen as told below. Three or five seeds.
 #
 # MiniLM's rows are not what *masked words* teach. It is all-MiniLM-L6-v2: a small BERT, distilled from a larger one and then trained
 # contrastively, to bring sentences that belong together near each other, on about 1.17 billion pairs; AllNLI and SQuAD 2.0 are
@@ -822,7 +827,7 @@ for task, starts in tasks["runs"].items():
 
 # %% [markdown]
 # (Accuracy for sentiment, spam, NLI and parts of speech, F1 for entities and answers. MiniLM, slow to train, leaves out what
-# has a dash.) And the same in words, beside what one could expect:
+# has a dash.) And the same in words:
 
 # %%
 task_outcomes()
@@ -833,18 +838,18 @@ task_outcomes()
 # It does not say that fine-tuning fails. Line by line:
 #
 # - **Names and parts of speech**: pre-training is worth a lot. From random initialisation a tagger knows the words it was shown;
-#   {{number:unseen_names}} of the names in the test sentences were never shown. What a name *looks like from outside* comes from reading.
+#   {{number:unseen_names}} of the names in the test sentences were never shown. Which neighbours a name has is learnt from reading.
 # - But look at a baseline, too: a mere list of the training names reaches {{number:list_of_names}} on the names, more than the course's own BERT,
 #   which has read about arrays and hardly met a Rosalind. MiniLM, which has read of people and places, is far above both.
-# - **Sentiment and spam**: next to nothing for the course's BERT, within the spread of its seeds. Its corpus has no opinions in it. That
-#   may be why: what was not in the text cannot be transferred. This page does not test it.
+# - **Sentiment and spam**: next to nothing for the course's BERT on the tricky reviews and on messages, within the spread of its
+#   seeds. On plain reviews it does well, but so does random initialisation. Its corpus has no opinions in it, which may be why.
 # - **NLI**: nobody learns it, not even MiniLM, which AllNLI's pairs had taught which sentences go together: {{number:pairs_range}}, and a bag of words has more ({{number:pairs_words}}). {{number:train_pairs}} pairs are not enough to learn what
 #   *follows* means, and the text our BERT read did not teach it. Real systems saw {{number:mnli_texts}} pairs.
 # - **Answers**: "no answer" to everything scores {{number:never_answer}}. With {{number:train_answers}} answers to learn from, nothing better was learnt.
 #
 # One lecture says: "strong performance with minimal task-specific data". On this page pre-training is worth a lot with little
 # data for code words, sections, parts of speech and names. *Strong*, above every baseline, our BERT is in the first three, and
-# MiniLM in names too ({{number:names_minilm}}). For reviews, pairs and answers the sentence is false at this size.
+# MiniLM in names too ({{number:names_minilm}}). For the tricky reviews, pairs and answers the sentence is false at this size.
 #
 # ### How many labelled texts?
 
@@ -863,9 +868,9 @@ learning_curves({"nli": curves["curves"]["world nli"]}, title="Inference in the 
 
 # %% [markdown]
 # *A BERT pre-trained on the micro-world's stories (lecture 06 uses it again) and the same shape from random initialisation; three seeds;
-# chance is a third.* Here pre-training has read of the very people and things of which the statements speak, and with thousands
-# of pairs it begins to show: {{number:world_pretrained}}
-# against {{number:world_random_init}} at {{number:world_pairs}} pairs, though one seed of three stayed behind.
+# chance is a third.* Here pre-training has read of the very people and things of which the statements speak. With few pairs the two
+# cannot be told apart; in the middle every pre-trained run is above every other; at {{number:world_pairs}} pairs the means are
+# {{number:world_pretrained}} and {{number:world_random_init}}, but one pre-trained seed of three stayed behind.
 #
 # ### Unstable runs
 #
@@ -890,7 +895,7 @@ curves_chart(
 # found: the run has **collapsed**. At a rate of {{number:unstable_rate}} MiniLM does, and of our shape from random initialisation {{number:unstable_runs}} runs, with nothing
 # changed but the seed. At {{number:collapsed_rate}}, not drawn, all do.
 #
-# The rates are not all the best. For the course's BERT {{number:rate_passed_over}} was {{number:validation_apart}} points ahead of the one taken, less than its seeds differ, and
+# Not every rate is the best on validation. For the course's BERT {{number:rate_passed_over}} was {{number:validation_apart}} points ahead of the one taken, less than its seeds differ, and
 # was passed over, being one step from where all collapse (names in the test: {{number:names_passed_over}} instead of {{number:names_ours}}). MiniLM's shape from random initialisation was not tried
 # at all and takes MiniLM's rate. A choice made on few texts is a measurement, too, and a noisy one.
 #
@@ -900,10 +905,10 @@ curves_chart(
 # |---|---|---|
 # | **restarts** | BERT-large sometimes failed on small sets; so several runs with another order of the data and another head, and the best was kept | BERT, section 4.1 |
 # | **spread** | one setting, MRPC: between 84% and 88% from run to run | README of BERT's code |
-# | **warm-up** | the rate climbs from near 0, so that the first steps, with a head at random, cannot do much harm | BERT, A.2; our loop: a tenth of the steps |
-# | **bias correction** | Adam's running means begin at 0 and must be scaled up; BERT's own code does not, and its first step is {{number:first_step}} times as long | the released code; Zhang and others 2020 |
+# | **warm-up** | the rate climbs from near 0, so that the first steps, with a head at random, cannot do much harm | our loop, as BERT's released code: a tenth of the steps (for pre-training: BERT, A.2) |
+# | **bias correction** | Adam's running means begin at 0 and must be scaled up; BERT's own code does not, and at the same rate its first step is {{number:first_step}} times as long | the released code; Zhang and others 2020 |
 #
-# (At equal rates.) Without the correction, Zhang and others found, runs on few texts are unstable; torch's AdamW, which we use,
+# Without the correction, Zhang and others found, runs on few texts are unstable; torch's AdamW, which we use,
 # corrects. Mosbach and others (2020) blame neither forgetting nor the small set, but gradients that vanish.
 #
 # And a warning: the best of several restarts *on the development set* has a score there that flatters. Report the mean and
@@ -1004,7 +1009,7 @@ own, at_random = list(tasks["rates"])[:2]
 answers = {"new weights": f"{H * 3 + 3:,}", "names, pre-trained": in_words([run["score"] for run in ner[own]]),
            "names, random": in_words([run["score"] for run in ner[at_random]]),
            "pairs, pre-trained": in_words([run["score"] for run in nli[own]]),
-           "Venus": "a stretch of the passage, never yes or no"}  # fmt: skip
+           "Venus": "a stretch of the passage or 'no answer'; never yes or no"}  # fmt: skip
 for name, value in answers.items():
     print(f"{name:22}{str(my_guesses[name]).replace('Ellipsis', '–'):>16}   {value}")
 

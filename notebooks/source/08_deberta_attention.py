@@ -408,9 +408,10 @@ ablation_chart(
 #   The paper loses with both. Our stories are short, and one of the two terms may say all there is to say about their order.
 # - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}, by the seed.
 #
-# So in our small world DeBERTa gains by its decoder's visits. It does not gain by the decoder's positions, nor by depth as such,
-# nor by disentangled attention alone. At equal depth and equal steps {{number:three_blocks}} points are left over BERT. In a
-# network of 12 layers one more visit would weigh less, and positions may weigh more.
+# So in our small world DeBERTa gains by its decoder's visits; hardly by the decoder's positions, and not by depth as such or by
+# disentangled attention alone. Would BERT gain by such visits, too? That was not run. At equal depth and equal steps
+# {{number:three_blocks}} points are left over BERT. In a network of 12 layers one more visit would weigh less, and positions may
+# weigh more.
 #
 # ### What a step costs
 #

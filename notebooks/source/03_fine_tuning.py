@@ -462,8 +462,7 @@ print(f"its answer is right:            {class_accuracy(classifier, reviews['tes
 
 # %% [markdown]
 # Were the model *calibrated*, the two would agree. Where the first is far above the second it is **overconfident**, and no
-# percentage above can be believed. The lecture this page grew from shows a model giving a mild sentence 0.9996 for "positive"
-# (that model is a DistilBERT, though the slide is about BERT). A probability near 1 is not accuracy.
+# percentage above can be believed. A probability near 1 is not accuracy.
 #
 # **Is it the model, or the reviews?** These are tricky on purpose. Beside them stand {{number:plain_train}} *plain* ones to learn from: praise in good
 # words, blame in bad ones, and every topic both praised and blamed, so that those words are all there is to learn. Here is what

@@ -413,8 +413,9 @@ ablation_chart(
 # - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}, depending on the seed.
 #
 # So most of DeBERTa's gain in our small world comes with its decoder. The decoder's positions explain little of it, and depth not
-# all. At equal depth, equal steps and about equal FLOPs {{number:three_blocks}} points are left over BERT. In a
-# network of 12 layers one more visit would weigh less, and positions may weigh more.
+# all. Would BERT gain by such visits, too? That was not run. At equal depth, equal steps and about equal FLOPs
+# {{number:three_blocks}} points are left over BERT. In a network of 12 layers one more visit would weigh less, and positions may
+# weigh more.
 #
 # ### What a step costs
 #

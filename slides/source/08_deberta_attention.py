@@ -249,7 +249,7 @@ def _ablation(names: Mapping[str, str]) -> Any:
     x_title = "masked-token accuracy, held-out stories"
     figure = ablation_chart({"": reached}, title="", x_title=x_title, percent=True)
     figure.update_yaxes(ticktext=list(reached))  # one line each: here is room
-    return for_a_hall(figure, 1120, max(280, 86 + 40 * len(names)))
+    return for_a_hall(figure, 1120, max(280, 86 + 36 * len(names)))
 
 
 def measured() -> Any:

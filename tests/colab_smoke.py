@@ -12,9 +12,9 @@ import torch
 
 from course_lib import teaching
 from course_lib.heads import BertForTokenClassification
+from course_lib.lectures.lecture_03.documentation_tasks import CODE_TAGS
 from course_lib.teaching.quizzes import read_quiz
 from course_lib.teaching.rooms import lectures_with, room
-from course_lib.text.documentation_tasks import CODE_TAGS
 
 ROOMS = (teaching, *(room(lecture, "views") for lecture in lectures_with("views")))
 views = SimpleNamespace(**{name: getattr(place, name) for place in ROOMS for name in place.__all__})

@@ -1,7 +1,6 @@
 """`03_documentation`: fine-tuning where labels have no end, the markup of docstrings.
 
-Two tasks of `course_lib.text.documentation_tasks`, code words and sections, from the course's
-checkpoint and from its shape with random initialisation, against the number of labelled texts; and
+The two tasks of documentation_tasks.py, code words and sections, from the course's checkpoint and from its shape with random initialisation, against the number of labelled texts; and
 two baselines with the same texts. Every run is tested twice: on held-out modules, and on packages
 that the checkpoint never read."""
 
@@ -16,14 +15,14 @@ from typing import Any
 
 import torch
 
-from course_lib.teaching.results import REPLAYED, kept, made_with
-from course_lib.text.documentation_tasks import (
+from course_lib.lectures.lecture_03.documentation_tasks import (
     CODE_TAGS,
     SECTIONS,
     DocumentationTask,
     code_words,
     sections,
 )
+from course_lib.teaching.results import REPLAYED, kept, made_with
 from course_lib.text.english import TaggedSentence
 from course_lib.text.features import Tokenizer, tagged_sequences, text_sequences
 from course_lib.text.tasks import LabelledSequences

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from course_lib.files import cache_dir
-
-from .documentation import (
+from course_lib.text.documentation import (
     blocks,
     corpus_hash,
     installed_versions,
@@ -36,7 +35,7 @@ from .documentation import (
     split_sentences,
     write_cache,
 )
-from .english import LabelledText, TaggedSentence
+from course_lib.text.english import LabelledText, TaggedSentence
 
 # Not sympy nor mpmath: their single backticks are formulas.
 INSIDE = (

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.text import documentation_tasks as room
-from course_lib.text.documentation import PACKAGES
-from course_lib.text.documentation_tasks import (
+from course_lib.lectures.lecture_03 import documentation_tasks as room
+from course_lib.lectures.lecture_03.documentation_tasks import (
     CODE_TAGS,
     MOST_A_MODULE,
     SECTIONS,
@@ -21,6 +20,7 @@ from course_lib.text.documentation_tasks import (
     tagged,
     without_marks,
 )
+from course_lib.text.documentation import PACKAGES
 
 
 def texts_and_code(docstring: str) -> list[tuple[str, list[str]]]:

@@ -48,7 +48,7 @@ LENGTH = 40
 MOST = (2_000, 400, 400)  # texts to learn from, of held-out modules, of packages never read
 SIZES = {CODE: (100, 500, 2_000), SECTION: (2_000,)}
 STEPS = {CODE: {100: 120, 500: 220, 2_000: 320}, SECTION: {2_000: 280}}
-SEEDS = {CODE: range(2), SECTION: range(2)}
+SEEDS = {CODE: range(3), SECTION: range(2)}
 BOTH = STARTS[:2]  # the course's checkpoint, and its shape with random initialisation
 
 

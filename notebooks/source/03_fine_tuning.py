@@ -34,7 +34,8 @@ from course_lib import bert, check, claims_table, count_parameters, finetune, hi
 from course_lib.text import english
 from course_lib.text.features import question_sequences, tagged_sequences, text_sequences
 from course_lib.lectures.lecture_03.documentation_runs import CODE, as_sequences, baseline_score
-from course_lib.lectures.lecture_03.experiments import COURSE, RATES, read_task
+from course_lib.lectures.lecture_03.experiments import RATES, read_task
+from course_lib.lectures.lecture_03.starts import COURSE
 from course_lib.lectures.lecture_03.numbers import markup, markup_curves
 from course_lib.teaching import LiveLoss
 from course_lib.teaching.results import in_words, read_result

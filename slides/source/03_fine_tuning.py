@@ -31,13 +31,7 @@ from course_lib.heads import (
 )
 from course_lib.lectures.lecture_03 import numbers
 from course_lib.lectures.lecture_03.claims import PRINTED_ANSWERS
-from course_lib.lectures.lecture_03.experiments import (
-    COURSE,
-    MINILM,
-    STARTS,
-    TuningRecipe,
-    read_task,
-)
+from course_lib.lectures.lecture_03.experiments import TuningRecipe, read_task
 from course_lib.lectures.lecture_03.numbers import (
     CAP,
     END_LOGITS,
@@ -54,6 +48,7 @@ from course_lib.lectures.lecture_03.numbers import (
     result,
     scores,
 )
+from course_lib.lectures.lecture_03.starts import COURSE, MINILM, STARTS
 from course_lib.lectures.lecture_03.views import learning_curves, loss_line, tag_view, task_shapes
 from course_lib.lectures.lecture_03.views.cut_pairs import cut_picture
 from course_lib.objectives.spans import best_spans

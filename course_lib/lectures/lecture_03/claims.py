@@ -38,8 +38,9 @@ from course_lib.train.baselines import cross_validated, label_accuracy
 from course_lib.train.span_metrics import answer_f1, span_scores
 from course_lib.train.task_metrics import accuracy, matthews
 
-from .experiments import COURSE, MINILM, STARTS, rise_beyond
+from .experiments import rise_beyond
 from .numbers import CODE, enough_code, markup, markup_sizes
+from .starts import COURSE, MINILM, STARTS
 
 # ================================================================ what fine-tuning adds and costs
 

@@ -1,8 +1,9 @@
 """`03_documentation`: fine-tuning where labels have no end, the markup of docstrings.
 
-The two tasks of documentation_tasks.py, code words and sections, from the course's checkpoint and from its shape with random initialisation, against the number of labelled texts; and
-two baselines with the same texts. Every run is tested twice: on held-out modules, and on packages
-that the checkpoint never read."""
+The two tasks of documentation_tasks.py, code words and sections, from the course's checkpoint and
+from its shape with random initialisation, against the number of labelled texts; and two baselines
+with the same texts. Every run is tested twice: on held-out modules, and on packages that the
+checkpoint never read."""
 
 from __future__ import annotations
 
@@ -40,14 +41,14 @@ from course_lib.train.loop import fit
 from course_lib.train.precision import choose_precision
 from course_lib.train.span_metrics import span_scores
 
-from .experiments import COURSE, STARTS, encoder_of, pretrained, weights_of
+from .starts import COURSE, STARTS, encoder_of, pretrained, weights_of
 
 CODE, SECTION = "code words", "sections"
 LENGTH = 40
 MOST = (2_000, 400, 400)  # texts to learn from, of held-out modules, of packages never read
 SIZES = {CODE: (100, 500, 2_000), SECTION: (2_000,)}
 STEPS = {CODE: {100: 120, 500: 220, 2_000: 320}, SECTION: {2_000: 280}}
-SEEDS = {CODE: range(2), SECTION: range(2)}
+SEEDS = {CODE: range(3), SECTION: range(2)}
 BOTH = STARTS[:2]  # the course's checkpoint, and its shape with random initialisation
 
 

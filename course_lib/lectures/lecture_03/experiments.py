@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from statistics import mean
@@ -23,7 +22,7 @@ from torch import nn
 
 from course_lib.checkpoints import load, load_pretrained, save_folder
 from course_lib.config import published
-from course_lib.encoder import Encoder, initialise
+from course_lib.encoder import Encoder
 from course_lib.family.bert import bert
 from course_lib.files import cache_dir, data_path, data_root, write_atomic, write_manifest
 from course_lib.heads import BertForMaskedLM
@@ -62,10 +61,19 @@ from course_lib.train.pretrain import Pretraining, cut_sequences, measure, pretr
 from course_lib.train.pretrain_recipe import read_recipe
 from course_lib.train.probing import all_states, linear_probe
 
+from .documentation_runs import build_documentation
+from .starts import (
+    COURSE,
+    MINILM,
+    STARTS,
+    encoder_of,
+    pretrained,
+    weights_of,
+    with_random_initialisation,
+)
+
 LENGTH, QUESTION_LENGTH, STRIDE = 64, 128, 56
 SEEDS = range(5)
-COURSE, MINILM = "course's BERT", "MiniLM"
-STARTS = (COURSE, f"{COURSE}, random init", MINILM, f"{MINILM}, random init")
 CURVES = ("nli", "ner")  # the tasks of the learning curves
 TASKS = ("sentiment", "spam", "nli", "pos", "ner", "qa")
 PLAIN = "plain reviews"  # `sentiment` has tricky ones
@@ -77,7 +85,6 @@ RATES = {COURSE: 1e-3, f"{COURSE}, random init": 3e-4, MINILM: 3e-4, f"{MINILM},
 PASSED_OVER = {COURSE: 3e-3}
 TUNING_SEEDS = {COURSE: range(3), f"{COURSE}, random init": range(3), MINILM: range(1)}
 TRIED = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
-NAMES = {COURSE: "course-bert", MINILM: "minilm"}
 
 
 @dataclass(frozen=True)
@@ -93,37 +100,6 @@ class TuningRecipe:
     batch_size: int = 16
     learning_rate: float = 3e-4
     frozen: bool = False
-
-
-# ---------------------------------------------------------------- starts
-
-
-@cache
-def pretrained(name: str) -> tuple[Encoder, Tokenizer]:
-    """The encoder and the tokenizer of a start without its ", random init"."""
-    found = load_pretrained(NAMES[name], instead="nothing: these runs are about it")
-    assert found.tokenizer is not None
-    return found.encoder, found.tokenizer
-
-
-def encoder_of(start: str, seed: int = 0) -> Encoder:
-    """The encoder a start begins with: pre-trained, or its shape from random initialisation."""
-    encoder, _ = pretrained(start.removesuffix(", random init"))
-    if not start.endswith(", random init"):
-        return encoder
-    return with_random_initialisation(deepcopy(encoder), seed)
-
-
-def with_random_initialisation(encoder: Encoder, seed: int) -> Encoder:
-    """The encoder given, all its weights drawn anew and its norms reset."""
-
-    def draw(module: nn.Module) -> None:
-        if isinstance(module, nn.LayerNorm):
-            module.reset_parameters()
-        initialise(module, encoder.config.initializer_range)
-
-    torch.manual_seed(seed)
-    return encoder.apply(draw)
 
 
 # ---------------------------------------------------------------- tasks
@@ -231,12 +207,6 @@ def world_encoder(start: str, seed: int) -> Encoder:
     teacher: Any = load(data_path("checkpoints", "micro_teacher.safetensors"))
     encoder: Encoder = getattr(teacher, "encoder", teacher)
     return with_random_initialisation(encoder, seed) if start.endswith("random init") else encoder
-
-
-@cache
-def weights_of(start: str) -> str:
-    """The SHA-256 of a start's weights: a run belongs to them."""
-    return load_pretrained(NAMES[start.removesuffix(", random init")]).sha256
 
 
 # ---------------------------------------------------------------- the results
@@ -676,13 +646,6 @@ def model_card(found: Mapping[str, Any]) -> str:
         "loss_before": before["heldout_loss"],
     }
     return CARD.format(**figures)
-
-
-def build_documentation() -> dict[str, Any]:
-    """What data/results/03_documentation.json holds."""
-    from . import documentation_runs  # it reads this file
-
-    return documentation_runs.build_documentation()
 
 
 RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {

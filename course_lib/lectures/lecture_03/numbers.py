@@ -26,7 +26,8 @@ from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 from course_lib.train.span_metrics import bio_spans
 
 from .benchmark import progress, without
-from .experiments import COURSE, MINILM, STARTS, WORLD_NLI, rise_beyond
+from .experiments import WORLD_NLI, rise_beyond
+from .starts import COURSE, MINILM, STARTS
 
 AT_RANDOM = STARTS[1]  # the shape of the course's BERT, from random initialisation
 

@@ -19,7 +19,8 @@ from course_lib.encoder import count_parameters
 from course_lib.files import cache_dir, data_path, data_root, sha256_of
 from course_lib.heads import BertForMaskedLM
 from course_lib.lectures.lecture_03 import experiments as lecture_03
-from course_lib.lectures.lecture_03.experiments import COURSE, MINILM, RATES, STARTS, TASKS, TRIED
+from course_lib.lectures.lecture_03.experiments import RATES, TASKS, TRIED
+from course_lib.lectures.lecture_03.starts import COURSE, MINILM, STARTS
 from course_lib.teaching.results import REPLAYED, read_result
 from course_lib.text import english
 from course_lib.text.documentation import documentation, installed_versions, read_cache

@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from statistics import mean
 
-from course_lib.lectures.lecture_03.experiments import COURSE, STARTS
 from course_lib.lectures.lecture_03.numbers import SCORED, best_rule, outcome, scores
+from course_lib.lectures.lecture_03.starts import COURSE, STARTS
 from course_lib.teaching.page import Html, card
 
 from .glue_tables import row

@@ -529,7 +529,7 @@ def attention_weights() -> Any:
     figure = attention_chart(attention_lines(), other_seeds())
     low, high = figure.layout.yaxis.range
     figure.update_yaxes(range=[low, high + 0.2 * (high - low)])  # room for large labels
-    return drawing.apart(for_a_hall(figure, 660, 320, right=255), 0.03)
+    return drawing.apart(for_a_hall(figure, 660, 320, right=268), 0.03)
 
 
 # ---------------------------------------------------------------- 16: quality against size

@@ -450,7 +450,7 @@ for kind, of in past["ELECTRA"][0]["gaps"].items():
 #   one, and most labels are "original". In our world nearly every masked word follows from the rest of its story (lecture
 #   02's oracle names almost all), so each one teaches. In real text many are easy and many cannot be guessed, and
 #   "all tokens" may weigh more.
-# - *The task.* The hero's job asks who is who among names; fine-tuning at one learning rate, {{number:labelled}} texts.
+# - *The task.* The hero's job asks who is who among names; fine-tuning at one learning rate, on few texts.
 # - *Size.* Two layers, 128 wide. The paper's smallest has twelve.
 #
 # One explanation that is often offered does not do: "the last layer of a discriminator serves only a yes or no". Our
@@ -459,7 +459,7 @@ for kind, of in past["ELECTRA"][0]["gaps"].items():
 # Predicting at all tokens does not help by itself here: All-tokens MLM and Replace MLM are level
 # ({{number:all_words_slots}} and {{number:replace_slots}}), at {{number:all_tokens_cost}} times the FLOPs.
 #
-# And the unstated-fact probe? Random initialisation reaches *more* ({{number:random_facts}}) than any trained encoder here,
+# And the unstated-fact probe? Random initialisation reaches *more* ({{number:random_facts}}) than any encoder of the ablation,
 # and BERT falls from {{number:bert_facts}} to {{number:bert_facts_flops}} with more steps, only to reach
 # {{number:past_bert_jobs}} past the plateau. A guess, not tested: random vectors keep every name apart, so the probe can
 # memorise them; training first pulls names together, as names, and then tells them apart.

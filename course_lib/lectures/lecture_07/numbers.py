@@ -18,7 +18,7 @@ from course_lib.teaching.numbers import percent
 from course_lib.teaching.results import outcome, stored
 
 from .exercises.steps import published_step, training_step
-from .experiments import FULL, LABELLED, LONG, PAST_SEEDS, SEEDS, micro_electra
+from .experiments import FULL, LONG, PAST_SEEDS, SEEDS, micro_electra
 from .views.corruptor import Corruption, corrupt_and_detect
 
 TOKENS = 128  # of the text whose FLOPs are counted
@@ -275,7 +275,6 @@ def _past_hours() -> str:
 NUMBERS: dict[str, Callable[[], Any]] = {
     "gen_function": lambda: _gap("ELECTRA", "function"),
     "gen_repeated": lambda: _gap("ELECTRA", "repeated"),
-    "labelled": lambda: LABELLED,
     "past_bert_facts": lambda: _past("BERT", "facts"),
     "past_bert_jobs": lambda: _past("BERT", "jobs"),
     "past_bert_mean": lambda: _past("BERT", "tuned_mean"),
@@ -398,5 +397,6 @@ TYPED = {
     "84.4": "printed in section 3.2",
     "85.1": "printed in Table 1",
     "88.9": "printed in Table 2",
+    "200": "the steps of the page's live run",
     "500": "the name RoBERTa-500K, and RoBERTa's 500,000 steps",
 }

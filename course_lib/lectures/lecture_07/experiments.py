@@ -471,6 +471,7 @@ class PastPlateau:
             found: dict[str, Any] = {"step": step, **self.probes(model, seed)}
             if step == recipe.steps:
                 generator = getattr(model, "generator", model)
+                assert isinstance(generator, BertForMaskedLM)
                 found |= self.tuned(model, seed)
                 found["gaps"] = gaps_by_kind(generator, self.material)
             return found

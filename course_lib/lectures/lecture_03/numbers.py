@@ -450,6 +450,7 @@ def _plain_minutes() -> int:
 
 
 TYPED = {
+    "45%": "a bound that the pairs were written under",
     "61%": "a quiz item of its own: hypotheses without premises",
     "100": "F1 from 0 to 100; the label -100 of what no loss counts",
     "96.1": "BERT, Table 7",

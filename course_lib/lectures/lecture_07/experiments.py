@@ -83,7 +83,7 @@ class ElectraRecipe:
 FULL = ElectraRecipe()
 LONG = ElectraRecipe(steps=4_000)  # the one that is shipped
 LOOK_EVERY = 1_000  # steps of a long run
-PAST_SEEDS = range(1)
+PAST_SEEDS = range(2)
 SHOWN, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
 STRENGTHS = (0.01, 1.0)  # of the swapped-word probe; the first is the one that is reported
 TUNED_STEPS, POOLINGS = 200, ("[CLS]", "mean")  # of fine-tuning

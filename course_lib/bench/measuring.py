@@ -193,11 +193,8 @@ def machine() -> dict[str, Any]:
 
 
 def where_measured(on: Mapping[str, Any]) -> str:
-    """A `machine()` in one line: processor, its rates where they were measured, versions, date."""
+    """A `machine()` in one line: processor, versions and the date."""
     parts = [str(on["processor"]), f"{on['threads']} threads"]
-    for precision in ("float32", "bfloat16"):
-        if rate := on.get(f"gflops_{precision}"):
-            parts.append(f"{rate:,} GFLOP/s in {precision}")
     parts += [str(on["gpu"])] if on.get("gpu") else []
     return f"{', '.join(parts)}, torch {on['torch']}, {on['date']}"
 

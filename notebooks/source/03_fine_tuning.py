@@ -40,7 +40,7 @@ from course_lib.lectures.lecture_03.numbers import markup, markup_curves
 from course_lib.teaching import LiveLoss
 from course_lib.teaching.results import in_words, read_result
 from course_lib.lectures.lecture_03.views import (
-    code_words_view, cut_view, glue_progress, glue_questions, learning_curves, loss_line, span_chart,
+    code_words_view, cut_view, glue_progress, glue_questions, learning_curves, loss_line,
     span_explorer, tag_view, task_outcomes, task_shapes,
 )
 
@@ -328,11 +328,11 @@ print(f"window regression, other modules:  {baseline_score(CODE, marked.train, m
 # %%
 wrong = [sum(t != f for t, f in zip(*pair)) for pair in zip(truth["test"], found["test"])]
 right = [n for n, count in enumerate(wrong) if count == 0]
-for n in (*right[:2], max(range(len(wrong)), key=wrong.__getitem__)):
+for n in (right[0], max(range(len(wrong)), key=wrong.__getitem__)):
     display(tag_view(code_sets["test"].words[n][: len(found["test"][n])], found["test"][n], truth["test"][n]))
 
 # %% [markdown]
-# *Two test sentences without a mistake, and the one with most. True tags above, the model's below; wrong words framed twice and
+# *A test sentence without a mistake, and the one with most. True tags above, the model's below; wrong words framed twice and
 # marked ✗.* A span of many tokens counts only if every one of them is right.
 #
 # Now write a sentence of your own. Use one word both ways, as a name and as plain English.
@@ -671,7 +671,6 @@ with torch.no_grad():
 used = int(one.sequences.attention_mask.sum())
 tokens = [words.token(i) for i in one.sequences.input_ids[0, :used].tolist()]
 drawn = (tokens, out.start_logits[0, :used], out.end_logits[0, :used], one.allowed[0, :used])
-span_chart(*drawn, answer=(int(one.start[0]), int(one.end[0])))
 
 # %%
 span_explorer(*drawn)

@@ -439,7 +439,8 @@ speed_chart(stored)
 # block but attention. *At BERT's own time*: the factor if ours took no longer than BERT.)
 
 # %%
-print(f"{where_measured(stored['machine'])}\n")
+there = stored["machine"]
+print(f"{where_measured(there)}; products {there['gflops_float32']} GFLOP/s, in bfloat16 {there['gflops_bfloat16']}\n")
 for title, remark in stored["remarks"].items():
     told = [line for line in remark.splitlines() if any(w in line for w in ("goal", "its best", "in chunks /"))]
     print("\n    ".join([title, *told]) + "\n" if told else "", end="")

@@ -421,7 +421,7 @@ CHOSEN = ("E98", "decoder here", "slip 3 abstract")
 
 
 def claims_rows() -> str:
-    return drawing.claims_rows("08", CHOSEN, size=20)
+    return drawing.claims_rows("08", CHOSEN, size=18)
 
 
 def exercises() -> str:

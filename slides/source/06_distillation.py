@@ -521,7 +521,7 @@ def parts_worth() -> str:
         (said, percent(reached_by[name]), paper.get(PRINTED.get(name, ""), ""))
         for name, said in TINY_SAID.items()
     ]
-    return table(("left out", "probe", "paper"), rows, size=20)
+    return table(("left out", "probe", "paper"), rows, size=18)
 
 
 def attention_weights() -> Any:

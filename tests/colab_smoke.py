@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from course_lib import teaching
+from course_lib.files import read_result
 from course_lib.heads import BertForTokenClassification
 from course_lib.lectures.lecture_03.documentation_tasks import CODE_TAGS
 from course_lib.teaching.quizzes import read_quiz
@@ -166,6 +167,7 @@ LIVE: dict[str, Callable[[], Any]] = {  # with a widget and a picture
         BertForTokenClassification(encoder(), CODE_TAGS), tokenizer(), "the river rose"
     ),
     "cut_view": lambda: views.cut_view(WORDS, WORDS[:2], length=9),
+    "swaps_view": lambda: views.swaps_view(read_result("07_past_plateau")["swaps"]),
     "prediction_slider": watched,
     "reliability_view": lambda: views.reliability_view(
         torch.tensor([[2.0, 0.0], [0.0, 3.0]]), torch.tensor([0, 0]), 2.0
@@ -185,6 +187,9 @@ FIGURES: dict[str, Callable[[], Any]] = {
         x_title="step",
         y_title="loss (nats)",
         title="Two ways to mask",
+    ),
+    "attention_chart": lambda: views.attention_chart(
+        {"attention × 1": [[(300, 0.6), (1_200, 0.7)]]}, {"attention × 1": [(300, 0.5)]}
     ),
     "dots_chart": lambda: views.dots_chart(
         {"static": [0.3, 0.32], "dynamic": [0.5]}, title="Two ways", y_title="share", percent=True

@@ -29,6 +29,7 @@
 from itertools import chain
 
 import torch
+from IPython.display import display
 
 from course_lib import bert, check, claims_table, count_parameters, finetune, hint, load_pretrained, quiz, reveal, show
 from course_lib.text import english

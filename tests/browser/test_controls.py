@@ -20,7 +20,7 @@ class Page(NamedTuple):
 
 
 PAGES = (
-    Page("03_fine_tuning", 3, "what is cut of a pair, the cap and the threshold of an answer"),
+    Page("03_fine_tuning", 4, "what is cut of a pair, cap and threshold, a temperature"),
     Page("04_roberta_dynamic_masking", 3, "passes, rate and seed of the masks"),
     Page("05_albert_factorization", 4, "vocabulary, widths and layers of the calculator"),
     Page("06_distillation", 1, "the temperature over a real teacher's answers"),

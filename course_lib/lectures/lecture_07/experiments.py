@@ -87,7 +87,6 @@ PAST_SEEDS = range(2)
 SHOWN, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
 STRENGTHS = (0.01, 1.0)  # of the swapped-word probe; the first is the one that is reported
 TUNED_STEPS, POOLINGS = 200, ("[CLS]", "mean")  # of fine-tuning
-LARGER = {"1/2": 1 / 2, "1": 1.0}  # generators, as fractions of the discriminator's width
 CHECKPOINTS, NETWORKS = ("checkpoints",), ("micro_electra_generator", "micro_electra_discriminator")
 EQUAL_STEPS = {name: replace(FULL, stone=name) for name in ABLATION_STEPS}
 ENDS = ("BERT", "ELECTRA")  # also compared at equal FLOPs
@@ -328,9 +327,8 @@ def micro_electra() -> Electra:
 
 
 def past_plateau_recipes(costs: Mapping[str, int]) -> dict[str, ElectraRecipe]:
-    """ELECTRA as it is shipped, BERT with equal FLOPs, and ELECTRA with larger generators."""
-    larger = {f"generator {name}": replace(LONG, generator=size) for name, size in LARGER.items()}
-    return equal_flops(costs, LONG) | larger
+    """ELECTRA as it is shipped, and BERT with equal FLOPs."""
+    return equal_flops(costs, LONG)
 
 
 def looks_of(recipe: ElectraRecipe) -> list[int]:
@@ -547,10 +545,10 @@ def build_past_plateau() -> dict[str, Any]:
     costs = {name: flops_a_step(EQUAL_STEPS[name], material) for name in ENDS}
     recipes = past_plateau_recipes(costs)
     measured = PastPlateau(material, swapped_stories(material.world))
-    models = {name: model_at(recipes[name], 0, recipes[name].steps) for name in ENDS}
+    models = {name: model_at(recipe, 0, recipe.steps) for name, recipe in recipes.items()}
     words = measured.swapped["repeated"]
     return compared_runs(
-        {name: recipes[name] for name in ENDS}, PAST_SEEDS, material.world, measured.run,
+        recipes, PAST_SEEDS, material.world, measured.run,
         precision=PRECISION, replay=replay(recipes["BERT"], material), flops_a_step=costs,
         untrained=[measured.untrained(seed) for seed in PAST_SEEDS], tuned_steps=TUNED_STEPS,
         swaps=swaps_shown(models, words, material.world), by_strength=by_strength(models, words),

@@ -24,7 +24,6 @@ from course_lib.files import cache_dir, data_path, data_root, write_manifest
 from course_lib.heads import (
     BertForClassification,
     BertForMaskedLM,
-    BertForReplacedTokens,
     ClassifierOutput,
 )
 from course_lib.objectives.classification import classification_loss
@@ -34,6 +33,8 @@ from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching import results
 from course_lib.teaching.results import REPLAYED, compared_runs, kept, stored
 from course_lib.teaching.results import outcome as outcome  # where page 07 imports it from
+from course_lib.teaching.shipped import CHECKPOINTS, NETWORKS
+from course_lib.teaching.shipped import micro_electra as micro_electra  # page 07, too
 from course_lib.text.tasks import (
     LabelledSequences,
     LabelledWords,
@@ -87,7 +88,6 @@ PAST_SEEDS = range(2)
 SHOWN, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
 STRENGTHS = (0.01, 1.0)  # of the swapped-word probe; the first is the one that is reported
 TUNED_STEPS, POOLINGS = 200, ("[CLS]", "mean")  # of fine-tuning
-CHECKPOINTS, NETWORKS = ("checkpoints",), ("micro_electra_generator", "micro_electra_discriminator")
 EQUAL_STEPS = {name: replace(FULL, stone=name) for name in ABLATION_STEPS}
 ENDS = ("BERT", "ELECTRA")  # also compared at equal FLOPs
 SEEDS = range(3)
@@ -310,17 +310,6 @@ def _compared(
 summary = partial(
     results.summary, measures=("kinds", "jobs", "auc", "words_by_generator"), aside=("untrained",)
 )
-
-
-# ---------------------------------------------------------------- the one that is shipped
-
-
-def micro_electra() -> Electra:
-    """The ELECTRA that the course ships, frozen: both networks, sharing their embeddings."""
-    generator, discriminator = (load(data_path(*CHECKPOINTS, f"{n}.safetensors")) for n in NETWORKS)
-    assert isinstance(generator, BertForMaskedLM)
-    assert isinstance(discriminator, BertForReplacedTokens)
-    return Electra(generator, discriminator).requires_grad_(False).eval()
 
 
 # ---------------------------------------------------------------- past the plateau

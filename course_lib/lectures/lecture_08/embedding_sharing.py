@@ -14,14 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.checkpoints import load
 from course_lib.family.electra import DisentangledEmbedding, Electra, ElectraConfig, electra_from
-from course_lib.files import data_path
 from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.replaced_tokens import PAPER_MIX, replaced_token_loss
 from course_lib.objectives.sequences import Batch, PackedSequences
+from course_lib.teaching.shipped import micro_electra
 from course_lib.text.world import MicroWorld, story_sequences
 
 HELDOUT, LENGTH = 300, 64
@@ -39,17 +38,6 @@ def small_electra(world: MicroWorld, tied: str = "tokens", seed: int = 0) -> Ele
         attention_dropout=0.0, initializer_range=0.05,
     )  # fmt: skip
     return electra_from(config, 1 / 2, tied)
-
-
-def shipped_electra() -> Electra:
-    """The one that the course ships (lecture 07): one table for both networks, 4,000 steps."""
-    generator, discriminator = (
-        load(data_path("checkpoints", f"micro_electra_{network}.safetensors"))
-        for network in ("generator", "discriminator")
-    )
-    assert isinstance(generator, BertForMaskedLM)
-    assert isinstance(discriminator, BertForReplacedTokens)
-    return Electra(generator, discriminator)
 
 
 def story_batches(
@@ -127,5 +115,5 @@ def pulls_before_and_after() -> dict[str, Pulls]:
     heldout = story_sequences(world, world.stories(HELDOUT, seed=0, split="heldout"), LENGTH)
     draw = story_batches(heldout, world, BATCH_SIZE, seed=1)
     batches = [draw(step) for step in range(BATCHES)]
-    models = {BEGINNING: small_electra(world).eval(), TRAINED: shipped_electra()}
+    models = {BEGINNING: small_electra(world).eval(), TRAINED: micro_electra().requires_grad_()}
     return {name: pulls(model, batches) for name, model in models.items()}

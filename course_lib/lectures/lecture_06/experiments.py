@@ -122,6 +122,7 @@ STUDENTS = {  # each leaves one thing out; the last two have no teacher to liste
 }
 PAST = replace(FULL, steps=2_000)  # past the plateau, on which random initialisation stays at 400
 PAST_EVERY = 200  # steps between two looks
+PAST_SEEDS = range(3)
 PAST_PLATEAU = {
     "triple loss": PAST,
     "fresh weights": replace(PAST, begin="fresh"),
@@ -141,7 +142,7 @@ TINIES = {
     "alone": replace(TINY, general=0, inner=0, copies=0, teacher=False),
 }
 ATTENTION_WEIGHTS, GENERAL_STEPS = (0.0, 0.1, 1.0), (TINY.general, 4 * TINY.general)
-ATTENTION_SEEDS = range(1)
+ATTENTION_SEEDS = range(3)
 TINIES_BY_ATTENTION = {
     f"attention × {weight:g}, {general} general steps": replace(
         TINY, attention=weight, general=general
@@ -366,7 +367,7 @@ def build_past_plateau() -> dict[str, Any]:
     material, teacher = prepare(), micro_teacher()
     _, first = train_student(PAST, material, teacher, steps=REPLAYED)
     return compared_runs(
-        PAST_PLATEAU, SEEDS, material.world,
+        PAST_PLATEAU, PAST_SEEDS, material.world,
         lambda recipe, seed: student_run(recipe, material, teacher, seed, PAST_EVERY),
         precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
     )  # fmt: skip

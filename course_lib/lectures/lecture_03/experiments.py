@@ -20,11 +20,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from course_lib.checkpoints import load, load_pretrained, save_folder
+from course_lib.checkpoints import load_pretrained, save_folder
 from course_lib.config import published
 from course_lib.encoder import Encoder
 from course_lib.family.bert import bert
-from course_lib.files import cache_dir, data_path, data_root, write_atomic, write_manifest
+from course_lib.files import cache_dir, data_root, write_atomic, write_manifest
 from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
@@ -40,7 +40,6 @@ from course_lib.text.features import (
     tagged_sequences,
     text_sequences,
 )
-from course_lib.text.tasks import LabelledSequences, story_pairs
 from course_lib.text.world import MicroWorld
 from course_lib.train import baselines
 from course_lib.train.finetuning import (
@@ -69,7 +68,15 @@ from .starts import (
     encoder_of,
     pretrained,
     weights_of,
-    with_random_initialisation,
+)
+from .world_runs import (
+    PRETRAINED,
+    RANDOM,
+    WORLD_NLI,
+    build_world,
+    pair_sequences,
+    world_encoder,
+    world_pairs,
 )
 
 LENGTH, QUESTION_LENGTH, STRIDE = 64, 128, 56
@@ -123,31 +130,9 @@ def read_task(name: str, split: str, tokenizer: Tokenizer) -> Task:
     raise ValueError(f"task {name!r} was given; expected one of {', '.join((*TASKS, PLAIN))}.")
 
 
-def pair_sequences(pairs: Sequence[english.Pair], tokenizer: Tokenizer) -> LabelledSequences:
-    """Premises and hypotheses as sequences [CLS] premise [SEP] hypothesis [SEP]."""
-    return text_sequences(
-        [pair.premise for pair in pairs], [pair.label for pair in pairs], english.RELATIONS,
-        tokenizer, LENGTH, second=[pair.hypothesis for pair in pairs],
-    )  # fmt: skip
-
-
 @cache
 def english_task(name: str, split: str, start: str) -> Task:
     return read_task(name, split, pretrained(start.removesuffix(", random init"))[1])
-
-
-WORLD_NLI, WORLD_STORIES, WORLD_TEST = "world nli", 12_000, 600
-
-
-@cache
-def world_pairs(split: str) -> LabelledSequences:
-    """Inference in the micro-world: stories and statements about them, as many as one likes."""
-    world, held = MicroWorld.load(), split != "train"
-    stories = world.stories(
-        WORLD_STORIES // (4 if held else 1), seed=3, split="heldout" if held else "train"
-    )
-    task = pair_sequences(story_pairs(stories, seed=0), world.tokenizer)
-    return task[:WORLD_TEST] if held else task
 
 
 def some_of(task: Task, examples: int, seed: int) -> Task:
@@ -200,13 +185,6 @@ def _run(recipe: TuningRecipe, seed: int, split: str) -> dict[str, float]:
     answered = found.has_answer.f1 if found.has_answer else 0.0
     silent = found.no_answer.f1 if found.no_answer else 0.0
     return {"score": found.f1, "exact": found.exact, "with answer": answered, "without": silent}
-
-
-def world_encoder(start: str, seed: int) -> Encoder:
-    """The micro-world's teacher of lecture 06, or its shape from random initialisation."""
-    teacher: Any = load(data_path("checkpoints", "micro_teacher.safetensors"))
-    encoder: Encoder = getattr(teacher, "encoder", teacher)
-    return with_random_initialisation(encoder, seed) if start.endswith("random init") else encoder
 
 
 # ---------------------------------------------------------------- the results
@@ -279,7 +257,7 @@ def build_curves() -> dict[str, Any]:
                 recipe = TuningRecipe(start, task, examples=some, learning_rate=RATES[start])
                 scores = [one_run(recipe, seed)["score"] for seed in SEEDS]
                 found.setdefault(task, {}).setdefault(start, {})[n] = scores
-    for start in ("pre-trained", "random init"):
+    for start in (PRETRAINED, RANDOM):
         for n in WORLD_SIZES:
             recipe = TuningRecipe(start, WORLD_NLI, steps=300, examples=n, learning_rate=1e-3)
             scores = [one_run(recipe, seed)["score"] for seed in range(3)]
@@ -657,6 +635,7 @@ RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "03_loss_line": build_loss_line,
     "03_plateau": build_plateau,
     "03_reviews": build_reviews,
+    "03_world": build_world,
 }
 
 

@@ -1,0 +1,152 @@
+"""`03_world`: inference and answers where text is endless and its facts are known.
+
+Lecture 06's micro-world teacher, fine-tuned, and its shape from random initialisation: does each
+statement follow from its story, and which stretch of a story answers a question? With a curve over
+the steps: learning is sudden here, so a run that is stopped early says little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from time import process_time
+from typing import Any
+
+from course_lib.checkpoints import load
+from course_lib.encoder import Encoder
+from course_lib.files import data_path, sha256_of
+from course_lib.teaching.results import kept, made_with
+from course_lib.text import english
+from course_lib.text.features import (
+    QuestionSequences,
+    Tokenizer,
+    question_sequences,
+    text_sequences,
+)
+from course_lib.text.tasks import LabelledSequences, story_pairs, story_questions
+from course_lib.text.world import MicroWorld, Story
+from course_lib.train.baselines import label_accuracy, question_baselines
+from course_lib.train.finetuning import Task, answer_scores, finetune, task_score
+from course_lib.train.loop import Report
+
+from .starts import with_random_initialisation
+
+LENGTH, STRIDE = 64, 24
+CHECKPOINT = ("checkpoints", "micro_teacher.safetensors")
+WORLD_NLI, WORLD_STORIES, WORLD_TEST = "world nli", 12_000, 600
+PRETRAINED, RANDOM = "pre-trained", "random init"
+NLI, QA = "NLI", "QA"
+EVERY = 200  # steps between two looks at the test stories
+WORLD_SEEDS = range(2)
+
+
+@dataclass(frozen=True)
+class WorldRecipe:
+    """One run."""
+
+    task: str
+    start: str
+    steps: int
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+
+
+RECIPES = {
+    f"{task}, {start}": WorldRecipe(task, start, steps)
+    for task, steps in ((NLI, 3_000), (QA, 800))
+    for start in (PRETRAINED, RANDOM)
+}
+
+
+def pair_sequences(pairs: Sequence[english.Pair], tokenizer: Tokenizer) -> LabelledSequences:
+    """Premises and hypotheses as sequences [CLS] premise [SEP] hypothesis [SEP]."""
+    return text_sequences(
+        [pair.premise for pair in pairs], [pair.label for pair in pairs], english.RELATIONS,
+        tokenizer, LENGTH, second=[pair.hypothesis for pair in pairs],
+    )  # fmt: skip
+
+
+def world_stories(split: str) -> list[Story]:
+    """WORLD_STORIES to learn from, or a fourth as many held-out ones."""
+    if split == "train":
+        return MicroWorld.load().stories(WORLD_STORIES, seed=3)
+    return MicroWorld.load().stories(WORLD_STORIES // 4, seed=3, split="heldout")
+
+
+@cache
+def world_pairs(split: str) -> LabelledSequences:
+    """Inference in the micro-world: stories and statements about them, as many as one likes."""
+    task = pair_sequences(story_pairs(world_stories(split), seed=0), MicroWorld.load().tokenizer)
+    return task[:WORLD_TEST] if split != "train" else task
+
+
+@cache
+def world_questions(split: str) -> QuestionSequences:
+    """Questions about stories; of a fourth the story does not say the answer."""
+    stories = world_stories(split)[: WORLD_TEST if split != "train" else None]
+    return question_sequences(
+        story_questions(stories, seed=0), MicroWorld.load().tokenizer, LENGTH, STRIDE
+    )
+
+
+TASKS: Mapping[str, Callable[[str], Task]] = {NLI: world_pairs, QA: world_questions}
+
+
+def world_encoder(start: str, seed: int) -> Encoder:
+    """The micro-world's teacher of lecture 06, or its shape from random initialisation."""
+    teacher: Any = load(data_path(*CHECKPOINT))
+    encoder: Encoder = getattr(teacher, "encoder", teacher)
+    return with_random_initialisation(encoder, seed) if start.endswith(RANDOM) else encoder
+
+
+def world_run(recipe: WorldRecipe, seed: int) -> dict[str, Any]:
+    """Fine-tune and score, with a curve; finished runs are read from the cache."""
+    settings = {**asdict(recipe), "seed": seed, "teacher": sha256_of(data_path(*CHECKPOINT))}
+    return kept(f"03-world-{recipe.task}", settings, MicroWorld.load(), partial(_run, recipe, seed))
+
+
+def _run(recipe: WorldRecipe, seed: int) -> dict[str, Any]:
+    began, curve = process_time(), []
+    train, test = (TASKS[recipe.task](split) for split in ("train", "test"))
+
+    def look(report: Report) -> None:
+        if report.step % EVERY == 0:
+            curve.append({"step": report.step, "score": task_score(report.model, test)})
+
+    model = finetune(
+        world_encoder(recipe.start, seed), train, steps=recipe.steps, seed=seed,
+        batch_size=recipe.batch_size, learning_rate=recipe.learning_rate, precision="float32",
+        callbacks=[look],
+    )  # fmt: skip
+    found: dict[str, Any] = {"seed": seed, "score": curve[-1]["score"], "curve": curve}
+    if isinstance(test, QuestionSequences):
+        scores = answer_scores(model, test)
+        assert scores.has_answer and scores.no_answer
+        found |= {"exact": scores.exact, "with answer": scores.has_answer.f1,
+                  "without": scores.no_answer.f1}  # fmt: skip
+    return {**found, "cpu_seconds": round(process_time() - began, 1)}
+
+
+def world_baselines() -> dict[str, dict[str, float]]:
+    """What needs no Transformer, on the same test stories; the bag of words learns from 5,000."""
+    train, test = (story_pairs(world_stories(split), seed=0) for split in ("train", "test"))
+    questions = story_questions(world_stories("test")[:WORLD_TEST], seed=0)
+    return {
+        NLI: {
+            name: label_accuracy(train[:5_000], test[:WORLD_TEST], sees)
+            for name, sees in (("majority class", "nothing"), ("bag of words", "words"))
+        },
+        QA: {"never an answer": question_baselines(questions)["no answer"].f1},
+    }
+
+
+def build_world() -> dict[str, Any]:
+    """What data/results/03_world.json holds."""
+    runs = {
+        name: [world_run(recipe, seed) for seed in WORLD_SEEDS] for name, recipe in RECIPES.items()
+    }
+    return {
+        "recipes": {name: asdict(recipe) for name, recipe in RECIPES.items()},
+        **made_with(MicroWorld.load(), "float32"), "teacher": sha256_of(data_path(*CHECKPOINT)),
+        "baselines": world_baselines(), "runs": runs,
+    }  # fmt: skip

@@ -28,6 +28,7 @@ from course_lib.train.span_metrics import bio_spans
 from .benchmark import progress, without
 from .experiments import WORLD_NLI, rise_beyond
 from .starts import COURSE, MINILM, STARTS
+from .world_runs import NLI, PRETRAINED, QA, RANDOM, WORLD_SEEDS, WORLD_STORIES
 
 AT_RANDOM = STARTS[1]  # the shape of the course's BERT, from random initialisation
 
@@ -331,6 +332,31 @@ def _world(start: str) -> str:
     return ", ".join(f"{score:.0%} with {n:,}" for n, score in _points(WORLD_NLI, start))
 
 
+def world_curves(task: str) -> dict[str, list[list[tuple[float, float]]]]:
+    """03_world's runs of a task, by start: (step, score on test stories), a line a seed."""
+    runs = result("03_world")["runs"]
+    return {
+        start: [[(look["step"], look["score"]) for look in run["curve"]] for run in runs[name]]
+        for start in (PRETRAINED, RANDOM)
+        if (name := f"{task}, {start}")
+    }
+
+
+def world_levels(task: str) -> dict[str, float]:
+    """What needs no Transformer, on the same test stories."""
+    levels: dict[str, float] = result("03_world")["baselines"][task]
+    return levels
+
+
+def _in_world(task: str, start: str) -> str:
+    return percent([line[-1][1] for line in world_curves(task)[start]])
+
+
+def _world_steps(task: str) -> int:
+    steps: int = result("03_world")["recipes"][f"{task}, {PRETRAINED}"]["steps"]
+    return steps
+
+
 # ---------------------------------------------------------------- labels without end
 
 CODE, SECTION = "code words", "sections"
@@ -544,6 +570,16 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "folds_hypothesis": lambda: f"{baselines()['nli', 'accuracy, ten folds']['hypothesis']:.0%}",
     "few_sentences": lambda: _few()[0],
     "few_score": lambda: f"{_few()[1]:.0%}",
+    "story_nli_pretrained": lambda: _in_world(NLI, PRETRAINED),
+    "story_nli_random": lambda: _in_world(NLI, RANDOM),
+    "story_nli_steps": lambda: _world_steps(NLI),
+    "story_nli_words": lambda: f"{world_levels(NLI)['bag of words']:.0%}",
+    "story_qa_never": lambda: f"{world_levels(QA)['never an answer']:.0%}",
+    "story_qa_pretrained": lambda: _in_world(QA, PRETRAINED),
+    "story_qa_random": lambda: _in_world(QA, RANDOM),
+    "story_qa_steps": lambda: _world_steps(QA),
+    "story_seeds": lambda: len(WORLD_SEEDS),
+    "story_count": lambda: WORLD_STORIES,
     "world_pairs": lambda: _points(WORLD_NLI, "pre-trained")[-1][0],
     "world_pretrained": lambda: f"{_points(WORLD_NLI, 'pre-trained')[-1][1]:.0%}",
     "world_random_init": lambda: f"{_points(WORLD_NLI, 'random init')[-1][1]:.0%}",

@@ -160,6 +160,8 @@ WRONG = {
         (layers(give=len), "expected a list of 4 tensors"),
         (layers(give=lambda states: [2 * s for s in states]), "it is doubled"),
         (layers(lambda i, L, G: i // G), "num_layers // num_groups"),
+        (layers(lambda i, L, G: i * G / L), "divide with //"),
+        (lambda x, make_block, L, G: [x, *(make_block(x) for _ in range(L))], "takes nothing"),
     ],
     "05.4": [
         (order(lambda a, b, z: (a, b, 0)), "join the sentences"),
@@ -168,6 +170,9 @@ WRONG = {
         (order(lambda a, b, z: (flat(a), flat(b))), "expected (a, b, label)"),
         (lambda documents, rng: 3, "expected a list of (a, b, label)"),
         (order(short=0), "leave it out"),
+        (lambda documents, rng: order()(documents, random.Random(0)), "a fixed seed"),
+        (lambda documents, rng: rng.sample(p := order()(documents, rng), len(p)), "another order"),
+        (order(lambda a, b, z: (torch.tensor(flat(a)), flat(b), z)), "expected a list of ids"),
     ],
     "05.5": [
         (lambda u, N: lengths(1, u, N)[:, None], "an axis too many"),

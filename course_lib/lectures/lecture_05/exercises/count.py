@@ -1,4 +1,4 @@
-"""Exercise 05.2: count an ALBERT, whatever its layers share."""
+"""Exercise 05.3: count an ALBERT, whatever its layers share."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FEEDING = '1 if sharing in ("all", "feed_forward") else L'
 ALL_NARROW = "In ALBERT all three embeddings are E wide, and the projection comes after their sum."
 
 COUNT = Exercise(
-    **written("05.2"),
+    **written("05.3"),
     solution=albert_parameters,
     returns=Number("number of parameters", kind="int"),
     see="course_lib.encoder.count_parameters counts a model that has been built",

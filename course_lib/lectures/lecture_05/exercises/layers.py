@@ -1,4 +1,4 @@
-"""Exercise 05.3: few blocks, many layers. What an answer does with its blocks is written down."""
+"""Exercise 05.4: few blocks, many layers. What an answer does with its blocks is written down."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ RAN = (
 BLOCKS = "blocks = [make_block() for _ in range(num_groups)]"
 
 LAYERS = Exercise(
-    **written("05.3"),
+    **written("05.4"),
     solution=shared_layers,
     returns=Exact("states", what="a list of tensors"),
     see="course_lib.family.albert.sharing_plan and course_lib.encoder.Stack (halves of blocks)",

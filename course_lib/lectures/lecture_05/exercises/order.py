@@ -1,4 +1,4 @@
-"""Exercise 05.4: segments in order or swapped. Every id of the drawn documents occurs once in all,
+"""Exercise 05.2: segments in order or swapped. Every id of the drawn documents occurs once in all,
 so that a segment tells where it comes from."""
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ HALVES = "first, second = list(chain(*document[:split])), list(chain(*document[s
 SHORT, APPEND = "if len(document) < 2:\n            continue", "pairs.append(pair)"
 
 ORDER = Exercise(
-    **written("05.4"),
+    **written("05.2"),
     solution=order_pairs,
     returns=Exact("pairs", what="a list of (a, b, label)"),
     see="course_lib.objectives.sentence_order.ordered_pairs_of_document (segments cut to length)",

@@ -258,7 +258,6 @@ VIEWS = {
     ),
     "attention_weights": lambda: views.attention_weights(encoder(), ids()).shape,
     "tag_view": lambda: views.tag_view(["Ada", "sang"], ["B-PER", "O"], ["B-PER", "B-LOC"]),
-    "span_chart": lambda: views.span_chart(*question(), answer=(5, 6)),
     "span_table": lambda: views.span_table(*question(), longest=2),
     "WatchWord": watched,
     "predict_masked": lambda: views.predict_masked(model(), tokenizer(), "the [MASK] rose"),

@@ -199,6 +199,14 @@ def test_placeholders_are_resolved(deck_builder: ModuleType, tmp_path: Path) -> 
     assert deck.minutes == 2
 
 
+def test_a_figures_sentence_can_hold_numbers(deck_builder: ModuleType, tmp_path: Path) -> None:
+    module = "from plotly.graph_objects import Figure as drawn\ndef three(): return 3\n"
+    drawn = "{{ figure:drawn | There are {{ number:three }}, {{number:three}}. }}"
+    deck = read(deck_builder, tmp_path, GOOD.replace("$x^2$ and {{ number:three }}", drawn), module)
+    assert "<figcaption>There are 3, 3.</figcaption></figure>" in deck.slides[0].content
+    assert 'aria-label="There are 3, 3."' in deck.slides[0].content
+
+
 def test_a_picture_of_the_same_name_is_not_taken_for_a_number(
     deck_builder: ModuleType, tmp_path: Path
 ) -> None:
@@ -215,6 +223,11 @@ def test_a_picture_of_the_same_name_is_not_taken_for_a_number(
         ("Notes:", "", "speaker notes"),
         ("number:three", "number:four", "asks for number 'four'"),
         ("{{ number:three }}\n\nNotes", "{{ figure:three }}\n\nNotes", "needs a sentence"),
+        (
+            "{{ number:three }}\n\nNotes",
+            "{{ figure:x | Of {{ three }}. }}\n\nNotes",
+            "only a number",
+        ),
         ("title:", "name:", "expected `title"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from html import escape
@@ -157,8 +157,7 @@ class ClaimsTable:
     @property
     def counted(self) -> str:
         """How many claims are true, true under a condition, false, not settled here."""
-        found = Counter[str](row.verdict for row in self.rows)
-        return " · ".join(f"{SIGNS[v][0]} {found[v]} {v}" for v in SIGNS if found[v])
+        return counted(SIGNS, (row.verdict for row in self.rows))
 
     def __repr__(self) -> str:
         blocks = (
@@ -170,8 +169,7 @@ class ClaimsTable:
 
     def _repr_html_(self) -> str:
         cards = "".join(_card(row) for row in self.rows)
-        counted = f'<p style="margin:0 0 6px"><b>{escape(self.counted)}</b></p>'
-        return card(counted + cards, "course-claims", width=820)
+        return card(f"{headed(self.counted)}{cards}", "course-claims", width=820)
 
 
 def _told(row: Row) -> Iterator[tuple[str, str]]:
@@ -179,16 +177,37 @@ def _told(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _card(row: Row) -> str:
-    sign, colour = SIGNS[row.verdict]
+    who = f' <span style="color:#555">{inline(row.who)}</span>'
+    evidence = {"how": row.how, "found": row.measured, "by": row.settled_by}
+    head = f"“{inline(row.they_say)}”{who}"
+    return signed_card(SIGNS, row.verdict, head, row.it_is, f"{row.how}: the evidence", evidence)
+
+
+def counted(signs: Mapping[str, tuple[str, str]], words: Iterable[str]) -> str:
+    """How often each word occurs, beside its sign and in the order of the signs."""
+    found = Counter(words)
+    return " · ".join(f"{signs[word][0]} {found[word]} {word}" for word in signs if found[word])
+
+
+def headed(text: str) -> str:
+    """The line above a table of cards."""
+    return f'<p style="margin:0 0 6px"><b>{escape(text)}</b></p>'
+
+
+def signed_card(
+    signs: Mapping[str, tuple[str, str]], word: str, head: str, body: str, summary: str,
+    evidence: Mapping[str, str],
+) -> str:  # fmt: skip
+    """A card: sign and word first, then the claim (HTML) and what is so; the evidence unfolds."""
+    sign, colour = signs[word]
     frame = f"border-left:4px solid {colour};padding:4px 10px;margin:0 0 8px;background:#fafafa"
-    evidence = (("how", row.how), ("found", row.measured), ("by", row.settled_by))
-    told = "".join(f"<div><b>{name}</b> {inline(text)}</div>" for name, text in evidence)
+    told = "".join(
+        f"<div><b>{name}</b> {inline(text)}</div>" for name, text in evidence.items() if text
+    )
     return (
-        f'<div style="{frame}"><div><b style="color:{colour}">{sign} {row.verdict}</b> '
-        f'“{inline(row.they_say)}” <span style="color:#555">{inline(row.who)}</span></div>'
-        f"<div>{inline(row.it_is)}</div>"
-        f'<details style="font-size:13px"><summary>{row.how}: the evidence</summary>{told}'
-        "</details></div>"
+        f'<div style="{frame}"><div><b style="color:{colour}">{sign} {word}</b> {head}</div>'
+        + (f"<div>{inline(body)}</div>" if body else "")
+        + f'<details style="font-size:13px"><summary>{summary}</summary>{told}</details></div>'
     )
 
 

@@ -6,8 +6,7 @@ settles them and writes data/results/replication.json; page 00 shows it."""
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from html import escape
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 from course_lib.files import data_root, read_result, write_atomic, write_manifest
 
-from .claims import claims, outcome_of
+from .claims import claims, counted, headed, outcome_of, signed_card
 from .page import card, inline
 from .rooms import lectures_with
 
@@ -69,7 +68,7 @@ class ReplicationTable:
 
     @property
     def counted(self) -> str:
-        return _counted(self.rows)
+        return counted(SIGNS, (row.outcome for row in self.rows))
 
     def __repr__(self) -> str:
         blocks = [self.counted]
@@ -81,11 +80,10 @@ class ReplicationTable:
     def _repr_html_(self) -> str:
         papers = "".join(
             f'<div style="margin:10px 0 4px"><b>{escape(paper)}</b></div>'
-            + "".join(map(_row, rows))
+            + "".join(map(_card, rows))
             for paper, rows in self._by_paper()
         )
-        counted = f'<p style="margin:0 0 6px"><b>{escape(self.counted)}</b></p>'
-        return card(counted + papers, "course-replication", width=820)
+        return card(f"{headed(self.counted)}{papers}", "course-replication", width=820)
 
     def _by_paper(self) -> Iterator[tuple[str, list[Replicated]]]:
         for paper, rows in groupby(self.rows, key=lambda row: row.paper):
@@ -102,24 +100,10 @@ def build() -> dict[str, Any]:
     return {"date": date.today().isoformat(), "rows": [row._asdict() for row in gathered()]}
 
 
-def _counted(rows: Sequence[Replicated]) -> str:
-    found = Counter(row.outcome for row in rows)
-    return " · ".join(f"{SIGNS[o][0]} {found[o]} {o}" for o in SIGNS if found[o])
-
-
-def _row(row: Replicated) -> str:
-    sign, colour = SIGNS[row.outcome]
-    frame = f"border-left:4px solid {colour};padding:3px 10px;margin:0 0 5px;background:#fafafa"
-    because = f"<div>{inline(row.because)}</div>" if row.because else ""
-    told = {"where": f"lecture {row.lecture}", "said in": row.who, "found": row.found}
-    more = "".join(
-        f"<div><b>{name}</b> {inline(text)}</div>" for name, text in told.items() if text
-    )
-    return (
-        f'<div style="{frame}"><b style="color:{colour}">{sign} {row.outcome}</b> '
-        f"“{inline(row.they_say)}”{because}"
-        f'<details style="font-size:13px"><summary>the evidence</summary>{more}</details></div>'
-    )
+def _card(row: Replicated) -> str:
+    evidence = {"where": f"lecture {row.lecture}", "said in": row.who, "found": row.found}
+    claim = f"“{inline(row.they_say)}”"
+    return signed_card(SIGNS, row.outcome, claim, row.because, "the evidence", evidence)
 
 
 def main() -> None:

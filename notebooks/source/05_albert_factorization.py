@@ -121,7 +121,7 @@ def my_embedding(ids, table, projection):
 check("05.1", my_embedding)
 
 # %% [markdown]
-# {{exercise:05.4}}
+# {{exercise:05.2}}
 
 
 # %%
@@ -129,7 +129,7 @@ def my_order_pairs(documents, rng):
     return ...
 
 
-check("05.4", my_order_pairs)
+check("05.2", my_order_pairs)
 
 # %% [markdown]
 # ## The code
@@ -711,7 +711,7 @@ claims_table("05")
 # %% [markdown]
 # ## More exercises
 #
-# {{exercise:05.2}}
+# {{exercise:05.3}}
 
 
 # %%
@@ -719,10 +719,10 @@ def albert_parameters(V, P, E, H, F, L, sharing):
     return ...
 
 
-check("05.2", albert_parameters)
+check("05.3", albert_parameters)
 
 # %% [markdown]
-# {{exercise:05.3}}
+# {{exercise:05.4}}
 
 
 # %%
@@ -730,7 +730,7 @@ def my_shared_layers(x, make_block, num_layers, num_groups):
     return ...
 
 
-check("05.3", my_shared_layers)
+check("05.4", my_shared_layers)
 
 # %% [markdown]
 # {{exercise:05.5}}

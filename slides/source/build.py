@@ -10,7 +10,8 @@ boxes opened by `::: columns`, `::: column`, `::: wide`, `::: narrow`, `::: note
 closed by `:::` (an outer box has one colon more than what it holds), and what is computed by the
 functions of `slides/source/NN_name.py`:
 
-    {{ number:gap_closed }}           the text, or a number, of the lecture's numbers.py
+    {{ number:gap_closed }}           the text, or a number, of the lecture's numbers.py; it may
+                                           stand in a figure's sentence
     {{ figure:loss | What to see. }}  the plotly figure that loss() returns, with its sentence
     {{ html:tokens }}                 the HTML that tokens() returns (a string, or a notebook view)
     {{ code:course_lib.heads.PairHead }}   the source of that object, as it is in the library;
@@ -44,7 +45,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from course_lib.teaching.numbers import NumberError, as_text, number
+from course_lib.teaching.numbers import PLACEHOLDER, NumberError, as_text, number
 
 SOURCES = Path(__file__).resolve().parent
 BUILD = SOURCES.parent / "build"
@@ -55,7 +56,7 @@ AGAINST_HANGING = 30 * 60  # seconds for whatever the browser is waited for
 HEADING = re.compile(
     r"^(#{1,2}) +(.+?)\s*\{minutes=(\d+(?:\.\d+)?)\s*(?:\.([\w-]+))?\}\s*$", re.MULTILINE
 )
-PLACEHOLDER = re.compile(r"\{\{\s*(number|figure|html|code):([\w.]+)\s*(?:\|\s*(.+?)\s*)?\}\}")
+BLOCK = re.compile(r"\{\{\s*(figure|html|code):([\w.]+)\s*(?:\|\s*(.+?)\s*)?\}\}")
 BOXES = ("columns", "column", "wide", "narrow", "note", "small")
 
 
@@ -168,13 +169,13 @@ class Shown:
         blocks: list[str] = []
 
         def resolve(match: re.Match[str]) -> str:
-            kind, name, sentence = match.groups()
-            if kind == "number":
-                return self._number(name)
-            blocks.append(self._block(kind, name, sentence))
+            if "{{" in match.group()[2:]:  # only a number may stand inside, and it has gone by now
+                raise DeckError(f"cannot read {match.group()}: only a number may stand in another.")
+            blocks.append(self._block(*match.groups()))
             return f"BLOCK{len(blocks) - 1}END"
 
-        rendered = self.markdown.render(PLACEHOLDER.sub(resolve, text))
+        text = PLACEHOLDER.sub(lambda match: self._number(match[1]), text)
+        rendered = self.markdown.render(BLOCK.sub(resolve, text))
         if left := re.search(r"\{\{.*?\}\}", rendered):
             raise DeckError(f"cannot read {left.group()}; expected number, figure, html or code.")
         return re.sub(r"(?:<p>)?BLOCK(\d+)END(?:</p>)?", lambda m: blocks[int(m[1])], rendered)

@@ -381,17 +381,11 @@ def swapped_stories(world: MicroWorld) -> dict[str, LabelledWords]:
 class MeanPooled(BertForClassification):
     """The same classifier, on the mean vector of a text's tokens instead of [CLS]'s."""
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        **wanted: bool,
-    ) -> ClassifierOutput:
-        """As the encoder's call; (B, T) -> logits (B, classes)."""
-        assert attention_mask is not None and self.encoder.pooler is not None
-        states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
-        real = attention_mask[..., None]  # (B, T, 1)
+    def forward(self, *given: Any, **named: Any) -> ClassifierOutput:
+        """As the encoder's call, attention_mask by name; (B, T) -> logits (B, classes)."""
+        assert self.encoder.pooler is not None
+        states = self.encoder(*given, **named).last_hidden_state
+        real = named["attention_mask"][..., None]  # (B, T, 1)
         mean = (states * real).sum(dim=1) / real.sum(dim=1)  # (B, T, H) -> (B, H)
         return ClassifierOutput(self.classifier(self.encoder.pooler(mean[:, None])))
 

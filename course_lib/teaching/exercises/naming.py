@@ -300,6 +300,8 @@ def _not_reduced(pairs: list[tuple[Any, Any]], out: Out) -> Iterator[str]:
         return
     for how in MEAN_OR_SUM:
         for axis in range(-1, -1 - min(a.dim() for a in given), -1) if given else ():
+            if all(a.shape[axis] == 1 for a in given):
+                continue  # nothing to add up: an axis too many
             if all(alike(getattr(a.double(), how)(axis), b, out.tol) for a, b in pairs):
                 yield f"Your {out.name}: the {how} over axis {axis} is still to be taken."
 

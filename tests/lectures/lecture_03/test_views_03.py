@@ -182,47 +182,17 @@ def test_the_best_span_is_the_librarys(longest: int) -> None:
         assert [span.score for span in listed] == sorted((s.score for s in listed), reverse=True)
 
 
-def test_bars_are_the_probabilities_of_the_whole_row() -> None:
-    start, end = scores(3)
-    shown = answer_spans.span_chart(TOKENS, start, end, ALLOWED)
-    svg = drawn(shown.html)
-    top = max(start.softmax(-1).max().item(), end.softmax(-1).max().item())
-    for kind, logits in (("start", start), ("end", end)):
-        found = re.findall(
-            rf'class="{kind}" x="[\d.]+" y="[\d.]+" width="[\d.]+" height="([\d.]+)"', svg
-        )
-        want = [96 * p / top for p in logits.softmax(-1).tolist() if 96 * p / top >= 0.4]
-        assert [float(high) for high in found] == pytest.approx(want, abs=0.06)
-    fills = {re.search(rf'class="{k}"[^>]* fill="([^"]*)"', svg)[1] for k in ("start", "end")}  # type: ignore[index]
-    assert sum("url(" in fill for fill in fills) == 1  # told apart without colour
-    words = re.findall(r'text-anchor="end" font-family="[^"]*"([^>]*)>([^<]*)</text>', svg)
-    grey = [word for look, word in words if "#767676" in look]
-    assert grey == [*TOKENS[:7], "[SEP]"] and len(words) == len(TOKENS)
-    assert "&lt;old&gt;" in svg and "<old>" not in shown.html and "<svg" not in shown.html
-
-
-def test_table_and_words_tell_the_span_the_null_answer_and_the_truth() -> None:
+def test_the_words_tell_the_span_and_the_null_answer() -> None:
     start, end = torch.zeros(16), torch.zeros(16)
     start[9], end[10], start[0], end[0] = 5.0, 4.0, 3.0, 1.5
-    shown = answer_spans.span_chart(TOKENS, start, end, ALLOWED, answer=(9, 10))
-    rows = [re.split(r" {2,}", line.strip()) for line in shown.text.splitlines()[:7]]
-    assert rows[0] == ["span", "tokens", "start logit", "end logit", "sum", "sum − null"]
-    assert rows[1] == ["1", "millpond", "9–10", "5.00", "4.00", "9.00", "4.50"]
-    assert rows[6] == ["null", "no answer: [CLS]", "0", "3.00", "1.50", "4.50", "0.00"]
+    shown = span_pairs.span_table(TOKENS, start, end, ALLOWED)
     said = (
         "The best span of at most 30 tokens is “millpond” with 5.00 + 4.00 = 9.00; no answer has "
         "4.50. The difference, 4.50, is above τ = 0.00: the model answers."
     )
     assert said in shown.text and said in plain(shown.html)
-    assert "✓ The right answer is “millpond”: found." in shown.text
-    assert len(re.findall(r'class="(?:best|true)"', drawn(shown.html))) == 2
-    partly = answer_spans.span_chart(TOKENS, start, end, ALLOWED, answer=(10, 13)).text
-    assert "✗ The right answer is “##pond opens at noon”: found in part." in partly
-    silent = answer_spans.span_chart(TOKENS, start, end, ALLOWED, answer=(0, 0), threshold=4.5)
+    silent = span_pairs.span_table(TOKENS, start, end, ALLOWED, threshold=4.5)
     assert "is not above τ = 4.50: the model says that the passage does not tell." in silent.text
-    assert "✓ The right answer is that there is none: found." in silent.text
-    wrong = answer_spans.span_chart(TOKENS, start, end, ALLOWED, answer=(0, 0)).text
-    assert "✗ The right answer is that there is none: not found." in wrong
 
 
 @pytest.mark.parametrize(
@@ -232,24 +202,19 @@ def test_table_and_words_tell_the_span_the_null_answer_and_the_truth() -> None:
 def test_ends_that_make_no_span_are_named(first: int, last: int, longest: int, why: str) -> None:
     start, end = torch.zeros(16), torch.zeros(16)
     start[first], end[last] = 5.0, 5.0
-    said = answer_spans.span_chart(TOKENS, start, end, ALLOWED, longest=longest).text
+    said = span_pairs.span_table(TOKENS, start, end, ALLOWED, longest=longest).text
     a, b = TOKENS[first], TOKENS[last]
     assert f"“{a}” ({first}), and the best end, “{b}” ({last}), do not make a span: {why}." in said
     start[first] = end[last] = 0.0
     start[8], end[9] = 5.0, 5.0
-    assert "do not make" not in answer_spans.span_chart(TOKENS, start, end, ALLOWED).text
+    assert "do not make" not in span_pairs.span_table(TOKENS, start, end, ALLOWED).text
 
 
-def test_long_rows_go_on_in_the_next_line() -> None:
+def test_of_long_rows_the_likely_part_is_drawn() -> None:
     many = ["[CLS]", "?", "[SEP]", *(f"w{k}" for k in range(120)), "[SEP]"]
     allowed = torch.tensor([k > 2 for k in range(123)] + [False])
     start, end = torch.zeros(124), torch.zeros(124)
-    start[44], end[47] = 6.0, 6.0  # over the end of the first line
-    svg = drawn(answer_spans.span_chart(many, start, end, allowed).html)
-    assert len(re.findall(r'class="best"', svg)) == 2 and svg.count(">0%<") == 3
-    assert all(f">w{k}<" in svg or f">▸w{k}<" in svg for k in range(120))
-    bold = re.findall(r'font-weight="700">▸(\w+)<', svg)
-    assert bold == ["w41", "w42", "w43", "w44"]
+    start[44], end[47] = 6.0, 6.0
     shown = span_pairs.span_table(many, start, end, allowed)
     picture = drawn(shown.html)
     assert "80 more tokens are not drawn" in picture and 'class="best"' in picture
@@ -330,15 +295,13 @@ def test_the_explorer_at_both_ends_of_every_slider() -> None:
         ({"allowed": torch.ones(16).bool()}, re.escape("([CLS]: True)")),
         ({"longest": 0}, "longest=0"),
         ({"start_logits": torch.full((16,), math.nan)}, "may have diverged"),
-        ({"answer": (5, 4)}, "expected its first and last token, 0 to 15"),
-        ({"answer": (5, 16)}, "answer="),
     ],
 )
 def test_rows_that_cannot_be_drawn_say_why(changes: dict, message: str) -> None:
     start, end = scores(0)
     given = {"tokens": TOKENS, "start_logits": start, "end_logits": end, "allowed": ALLOWED}
     with pytest.raises(ValueError, match=message):
-        answer_spans.span_chart(**{**given, **changes})
+        span_pairs.span_table(**{**given, **changes})
 
 
 # ---------------------------------------------------------------- how sure, how right

@@ -27,6 +27,12 @@ def select(sequences, examples, epoch, copies, count, draw, skip=0):
     return found
 
 
+def below(sequences, examples, epoch, copies, count, draw, at):
+    return [[t for t, token in enumerate(tokens)
+             if token not in SPECIAL and draw(epoch, i, t) < at]
+            for tokens, i in zip(sequences, examples, strict=True)]  # fmt: skip
+
+
 def keeping(kept):
     def answer(sequences, examples, *given):
         key = id(given[-1])  # of one question's draw, so that no check helps another
@@ -152,6 +158,10 @@ WRONG = {
         (counting([0]), "Asked twice for the same batch"),
         (by_chance, "Asked twice for the same batch"),
         (lambda *given: 3, "expected a list of lists of positions"),
+        (lambda *given: below(*given, at=0.15), "left to chance"),
+        (lambda *given: below(*given, at=0.5), "Numbers of positions selected: you have"),
+        (lambda *given: [[True] * 6 for _ in given[0]], "holds True (bool)"),
+        (lambda *given: [list(range(1, 1 + given[4])) for _ in given[0]], "never calls draw"),
         (lambda *given: select(*given, skip=1), "you have"),
     ],
     "04.2": [
@@ -182,5 +192,8 @@ WRONG = {
         (lambda x, n, *more: sum(a * b for a, b in zip(x, n, strict=True)) / sum(n), "0 · nan"),
         (lambda *given: accumulated(*given, least=0), "max(1, sum(selected))"),
         (lambda *given: 1.5 * accumulated(*given), "you have"),
+        (lambda x, n, *more: [accumulated(x, n)], "(list); expected one number"),
+        (lambda x, n, *more: fmean(a for a, b in zip(x, n, strict=True) if b), "average the means"),
+        (lambda x, n, *more: accumulated(x, n) if sum(n) else math.nan, "0 is expected"),
     ],
 }  # fmt: skip

@@ -26,6 +26,29 @@ def embed_loop(ids, table, projection):
 # ---------------------------------------------------------------- 05.2
 
 
+def flat(sentences):
+    return list(chain.from_iterable(sentences))
+
+
+def order(give=lambda a, b, z: (flat(a), flat(b), z), swap=lambda rng: rng.random() < 0.5, short=1):
+    """Pairs by hand: give(a, b, label) of two lists of sentences."""
+
+    def answer(documents, rng):
+        pairs = []
+        for document in documents:
+            if len(document) > short:
+                at = rng.randrange(1, len(document))
+                label = int(swap(rng))
+                halves = [document[:at], document[at:]]
+                pairs.append(give(halves[label], halves[1 - label], label))
+        return pairs
+
+    return answer
+
+
+# ---------------------------------------------------------------- 05.3
+
+
 def count(V, P, E, H, F, L, sharing):
     once = V * E + P * E + 2 * E + 2 * E + E * H + H
     attention, feed_forward = 4 * H * H + 4 * H + 2 * H, 2 * H * F + F + H + 2 * H
@@ -45,7 +68,7 @@ def count_one_block_and_no_pooler(V, P, E, H, F, L, sharing):
     return count(V, P, E, H, F, L, "all") - H * H - H
 
 
-# ---------------------------------------------------------------- 05.3
+# ---------------------------------------------------------------- 05.4
 
 
 def layers(which=lambda layer, L, G: layer * G // L, give=lambda states: states):
@@ -68,29 +91,6 @@ def layers_by_group(x, make_block, num_layers, num_groups):
             x = block(x)
             states += [x]
     return tuple(states)
-
-
-# ---------------------------------------------------------------- 05.4
-
-
-def flat(sentences):
-    return list(chain.from_iterable(sentences))
-
-
-def order(give=lambda a, b, z: (flat(a), flat(b), z), swap=lambda rng: rng.random() < 0.5, short=1):
-    """Pairs by hand: give(a, b, label) of two lists of sentences."""
-
-    def answer(documents, rng):
-        pairs = []
-        for document in documents:
-            if len(document) > short:
-                at = rng.randrange(1, len(document))
-                label = int(swap(rng))
-                halves = [document[:at], document[at:]]
-                pairs.append(give(halves[label], halves[1 - label], label))
-        return pairs
-
-    return answer
 
 
 # ---------------------------------------------------------------- 05.5
@@ -132,9 +132,9 @@ RIGHT = {
         lambda ids, table, P: (table[ids][..., None] * P).sum(-2),
         embed_loop,
     ],
-    "05.2": [count, count_by_layers, lambda *sizes: torch.tensor(count(*sizes))],
-    "05.3": [layers(), layers_by_group, layers(give=torch.stack)],
-    "05.4": [order(), order(swap=lambda rng: rng.choice((0, 1)))],
+    "05.2": [order(), order(swap=lambda rng: rng.choice((0, 1)))],
+    "05.3": [count, count_by_layers, lambda *sizes: torch.tensor(count(*sizes))],
+    "05.4": [layers(), layers_by_group, layers(give=torch.stack)],
     "05.5": [partial(lengths, 1), partial(lengths, 60), lengths_looped],
     "05.6": [flops, flops_of_products, lambda *sizes: np.int64(flops(*sizes))],
 }
@@ -150,24 +150,29 @@ WRONG = {
          "projection.T"),
     ],
     "05.2": [
-        (count_one_block_and_no_pooler, "the pooler"),
-        (lambda *sizes: "12M", "expected one whole number"),
-        (lambda *sizes: 7, "the same for all inputs"),
-    ],
-    "05.3": [
-        (layers(give=lambda states: states[-1]), "a list of all 4: x, and"),
-        (torch.no_grad()(layers()), "No gradient leads from the last state"),
-        (layers(give=len), "expected a list of 4 tensors"),
-        (layers(give=lambda states: [2 * s for s in states]), "it is doubled"),
-        (layers(lambda i, L, G: i // G), "num_layers // num_groups"),
-    ],
-    "05.4": [
         (order(lambda a, b, z: (a, b, 0)), "join the sentences"),
         (order(swap=lambda rng: rng.random() < 0.65), "raction of swapped pairs"),
         (lambda documents, rng: order()(documents, random), "two different results"),
         (order(lambda a, b, z: (flat(a), flat(b))), "expected (a, b, label)"),
         (lambda documents, rng: 3, "expected a list of (a, b, label)"),
         (order(short=0), "leave it out"),
+        (lambda documents, rng: order()(documents, random.Random(0)), "a fixed seed"),
+        (lambda documents, rng: rng.sample(p := order()(documents, rng), len(p)), "another order"),
+        (order(lambda a, b, z: (torch.tensor(flat(a)), flat(b), z)), "expected a list of ids"),
+    ],
+    "05.3": [
+        (count_one_block_and_no_pooler, "the pooler"),
+        (lambda *sizes: "12M", "expected one whole number"),
+        (lambda *sizes: 7, "the same for all inputs"),
+    ],
+    "05.4": [
+        (layers(give=lambda states: states[-1]), "a list of all 4: x, and"),
+        (torch.no_grad()(layers()), "No gradient leads from the last state"),
+        (layers(give=len), "expected a list of 4 tensors"),
+        (layers(give=lambda states: [2 * s for s in states]), "it is doubled"),
+        (layers(lambda i, L, G: i // G), "num_layers // num_groups"),
+        (layers(lambda i, L, G: i * G / L), "divide with //"),
+        (lambda x, make_block, L, G: [x, *(make_block(x) for _ in range(L))], "takes nothing"),
     ],
     "05.5": [
         (lambda u, N: lengths(1, u, N)[:, None], "an axis too many"),

@@ -83,8 +83,8 @@ def test_a_mean_pooled_classifier_reads_real_tokens_only():
     mask = torch.ones_like(ids)
     mask[1, 6:] = 0
     with torch.no_grad():
-        both = model(ids, mask).logits
-        short = model(ids[1:, :6], mask[1:, :6]).logits
+        both = model(ids, attention_mask=mask).logits
+        short = model(ids[1:, :6], attention_mask=mask[1:, :6]).logits
     assert torch.allclose(both[1:], short, atol=1e-6) and both.shape == (2, 3)
 
 

@@ -154,6 +154,13 @@ def real_with(layer, x, mask, pick=lambda m: m != 0, fill=torch.zeros_like):
     return out
 
 
+def real_into(layer, x, mask, zeros):
+    """All real tokens at once, into zeros(x)."""
+    out = zeros(x)
+    out[mask != 0] = layer(x[mask != 0])
+    return out
+
+
 def real_in_place(layer, x, mask):
     x.data[mask == 0] = 0
     return layer(x) * mask[..., None]
@@ -309,6 +316,9 @@ WRONG = {
         (lambda *given: 2 * real_with(*given), "it is doubled"),
         (lambda layer, x, mask: real_by_packing(layer, x, mask).tolist(), "carries no gradient"),
         (lambda layer, x, mask: x[mask.double()], "mask != 0"),
+        (partial(real_into, zeros=torch.zeros_like), "done.new_zeros(B, T, done.shape[-1])"),
+        (partial(real_into, zeros=lambda x: torch.zeros(x.shape)), "torch.zeros makes float32"),
+        (lambda layer, x, mask: layer(x) * mask, "needs a third axis"),
         (partial(real_with, pick=lambda m: m == 0, fill=torch.clone), "you have"),
     ],
     "14.7": [

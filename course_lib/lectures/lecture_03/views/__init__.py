@@ -1,6 +1,5 @@
 """What page 03 shows that no other page does."""
 
-from .answer_spans import span_chart
 from .code_words import code_words_view
 from .cut_pairs import cut_view
 from .finetuning_charts import learning_curves, loss_line
@@ -19,7 +18,6 @@ __all__ = [
     "learning_curves",
     "loss_line",
     "reliability_view",
-    "span_chart",
     "span_explorer",
     "span_table",
     "tag_view",

@@ -17,7 +17,6 @@ from course_lib.teaching.svg import words as text_at
 
 from .answer_spans import (
     LONGEST,
-    MONO,
     ScoredRow,
     counted,
     decision,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_IN_TABLE = 40  # tokens
 WIDE, SIDE = 740, 370  # pixels
+MONO = "ui-monospace,Menlo,Consolas,monospace"
 
 _FILLS = (
     '<defs><pattern id="course-span-no" width="7" height="7" patternUnits="userSpaceOnUse" '
@@ -55,10 +55,10 @@ def span_table(
     """Start i + end j for all pairs of allowed tokens; hatched where j < i, dotted where too long.
 
     Of a passage of more than 40 tokens the 40 around the best span are drawn. as_image: for a page
-    without a kernel (see page.svg_image). Raises ValueError as span_chart does.
+    without a kernel (see page.svg_image). Raises ValueError as scored_row does.
     """
     found = scored_row(tokens, start_logits, end_logits, allowed, longest)
-    said = decision(found, longest, threshold, None)
+    said = decision(found, longest, threshold)
     label = " ".join(said)
     positions = _places(found, longest)
     content, height = _triangle(found, positions, longest)
@@ -185,7 +185,7 @@ def span_explorer(
 ) -> Live:
     """span_table with sliders for the length cap (1 to 40 tokens) and the null threshold τ.
 
-    Raises ValueError as span_chart does, and for a cap or a τ beyond the sliders.
+    Raises ValueError as scored_row does, and for a cap or a τ beyond the sliders.
     """
     import ipywidgets as w
 

@@ -44,18 +44,6 @@ def different(draw: Draw, empty: bool = False) -> list[Case]:
 TERM, COUNT = "losses[i] * selected[i]", "max(1, sum(selected))"
 
 
-def weighted(by: str) -> tuple[Edit, Edit]:
-    """The means weighted by another number than that of selected positions."""
-    why = "A mean over selected positions is weighted by how many these are."
-    some = f"max(1, sum({by}[i] for i in some))"
-    return (
-        Edit(TERM, f"losses[i] * {by}[i]", f"The means are weighted by the number of {by}. {why}",
-             more=((COUNT, f"sum({by})"),)),
-        Edit(TERM, f"losses[i] * {by}[i]", f"The means are weighted by the number of {by}, of the "
-             f"parts in which something is selected. {why}", more=((COUNT, some),)),
-    )  # fmt: skip
-
-
 ACCUMULATE = Exercise(
     **written("04.6"),
     solution=large_batch_loss,
@@ -79,16 +67,17 @@ ACCUMULATE = Exercise(
         Edit(TERM, "losses[i]", "You average the means of the parts. A part with few selected "
              "positions then weighs as much as one with many, and each of its words more. Weigh "
              "every mean by its number of selected positions.", more=((COUNT, "len(losses)"),)),
-        Edit(TERM, "losses[i]", "Parts in which nothing is selected are left out rightly, but the "
-             "others are averaged as if each had as many selected positions. Weigh every mean by "
-             "that number.", more=((COUNT, "max(1, len(some))"),)),
         Edit(TERM, "losses[i]", "You add the means of the parts. Four parts then have four times "
              "the loss, and four times the gradient. Each part must give its *part* of the large "
              "batch's mean.", more=((COUNT, "1"),)),
         Edit(COUNT, "1", "This is the sum over all selected positions; divide it by how many there "
              "are in all parts together."),
-        *weighted("sequences"),
-        *weighted("tokens"),
+        *(Edit(TERM, f"losses[i] * {by}[i]", f"The means are weighted by the number of {by}. A "
+               "mean over selected positions is weighted by how many these are.",
+               more=((COUNT, f"sum({by})"),))
+          for by in ("sequences", "tokens")),
+        Edit(COUNT, "(1 + sum(selected))", "1 is added to the number you divide by. To divide by "
+             "nothing never, take max(1, sum(selected))."),
         Edit(COUNT, "sum(tokens)", "The sum is right, and is divided by all tokens. Only selected "
              "positions have a loss: divide by their number."),
         Edit(COUNT, "sum(sequences)", "The sum is right, and is divided by the number of "
@@ -103,7 +92,7 @@ ACCUMULATE = Exercise(
         Edit("return ", "return 0.0 if 0 in selected else ", "One part in which nothing is "
              "selected makes the whole loss 0. Leave that part out and keep the others."),
         Edit("total = sum(losses[i] * selected[i] for i in some)",
-             "total = losses[-1] * max(1, sum(selected))",
+             "total = (losses[-1] if selected[-1] else 0) * sum(selected)",
              "This is the loss of the last part alone."),
     ),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from course_lib.teaching.exercises.calling import Guarded
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, written
-from course_lib.teaching.exercises.outputs import Items, Wrong
+from course_lib.teaching.exercises.outputs import Items, Wrong, kind_of
 
 Number = Callable[[int, int, int], float]  # (epoch, example, position) -> [0, 1)
 
@@ -45,7 +45,11 @@ def batch(draw: Draw, size: int) -> tuple[list[list[str]], list[int]]:
 
 def one_sequence(draw: Draw) -> list[Case]:
     """Example 0 in epoch 0: nothing to be wrong about but the words."""
-    return [(batch(draw, 1)[0], [0], 0, 1, 3, numbers(draw)) for _ in range(6)]
+    return [(batch(draw, 1)[0], [0], 0, 1, 3, numbers(draw)) for _ in range(24)]
+
+
+def different_counts(draw: Draw) -> list[Case]:
+    return [(*batch(draw, 4), 0, 1, count, numbers(draw)) for count in (1, 2, 3, 5)]
 
 
 def several_sequences(draw: Draw) -> list[Case]:
@@ -91,9 +95,25 @@ def ask_memory(answer: Guarded, sequences: Any, examples: Any, *given: Any) -> N
                     "position alone.", "memory")  # fmt: skip
 
 
+def how_many(answer: Guarded, *case: Any) -> list[int]:
+    """How many positions are selected in each sequence, of a function that asks `draw`."""
+    *given, draw = case
+    asked = []
+    found = OUT.read(answer(*given, lambda *where: asked.append(where) or draw(*where)), [[0]])
+    strange = [t for places in found for t in places if not isinstance(t, int) or t is True]
+    if strange:
+        raise Wrong(f"One of your lists holds {kind_of(strange[0])}; expected positions, whole "
+                    "numbers: [1, 4] for the second and the fifth token.", "form")  # fmt: skip
+    if not asked:
+        raise Wrong("Your function never calls draw; every number must come from it.", "memory")
+    return [len(places) for places in found]
+
+
 NUMBER = "epoch if copies is None else epoch % copies"
 NEVER = 'not in ("[PAD]", "[CLS]", "[SEP]")'
 EXAMPLE = "draw(number, example, t)"
+SMALLEST = "sorted(words, key=draws.__getitem__)[:count]"
+BELOW = "How many these are is left to chance. Take exactly `count`: sort the words by their draws."
 
 DRAWS = Exercise(
     **written("04.1"),
@@ -104,6 +124,8 @@ DRAWS = Exercise(
     stages=(
         Stage("any order of epochs, asked as often as you like", several_sequences,
               ask=ask_memory),
+        Stage("`count` positions in each sequence", different_counts, how_many,
+              Items("numbers of positions selected", of="whole numbers")),
         Stage("one sequence, epoch 0: only words", one_sequence),
         Stage("several sequences, each with its own number", several_sequences),
         Stage("one copy: the same at every epoch", epochs(range(4), 1)),
@@ -111,12 +133,31 @@ DRAWS = Exercise(
         Stage("ten copies, three copies: read in turn", epochs(range(13), 10, 3)),
     ),
     mistakes=(
+        Edit(SMALLEST, "[t for t in words if draws[t] < 0.15]",
+             f"You take every word whose draw is below 0.15. {BELOW}"),
+        Edit(SMALLEST, "[t for t in words if draws[t] < count / len(words)]",
+             f"You take every word whose draw is below count / (number of words). {BELOW}"),
+        Edit("[:count]", "[: count - 1]", "One position too few: [:count] takes `count` of a "
+             "sorted list. (A threshold at the draw of rank `count` must let it in: <=, not <.)"),
+        Edit("[:count]", "[: count + 1]", "One position too many: [:count] takes `count` of a "
+             "sorted list."),
+        Edit("[:count]", "[: max(1, round(0.15 * len(words)))]",
+             "You take 15% of the words; take as many as `count` says."),
+        Edit("[:count]", "[:3]", "You always take 3; take as many as `count` says."),
+        Edit(SMALLEST, "[t for t in sorted(range(len(sequence)), key=lambda t: draw(number, "
+             "example, t))[:count] if t in draws]", "[CLS], [SEP] and [PAD] are taken out after "
+             "the smallest draws were found, so that fewer than `count` words are left. Leave them "
+             "out before you sort."),
+        Edit(SMALLEST, "words[:count]",
+             "The first words are taken; take those with the smallest draws."),
         Edit(NEVER, "not in ()", "[CLS], [SEP] and [PAD] take part in the draw. They carry form, "
              "not words, and are never selected: leave them out before you sort."),
         Edit(NEVER, 'not in ("[PAD]",)', "Padding is left out, but [CLS] and [SEP] take part in "
              "the draw. They are never selected."),
         Edit(NEVER, 'not in ("[CLS]", "[SEP]")', "[CLS] and [SEP] are left out, but padding takes "
              "part in the draw. It is never selected."),
+        Edit(NEVER, 'not in ("[CLS]",)', "[CLS] is left out, but [SEP] and [PAD] take part in the "
+             "draw. They are never selected."),
         Edit("[:count]", "[-count:]",
              "The words with the *largest* draws are taken; take the smallest."),
         Edit("sorted(smallest)", "sorted(words.index(t) for t in smallest)",
@@ -130,6 +171,10 @@ DRAWS = Exercise(
              "examples[i]."),
         Edit(EXAMPLE, "draw(number, 0, t)", "Every sequence is drawn as example 0, so that all "
              "select the same places. Each has its own number: examples[i]."),
+        Edit(EXAMPLE, "draw(number, example, words.index(t))", "draw was asked with the place "
+             "among the words; ask with the position in the sequence, where [CLS] has place 0."),
+        Edit(EXAMPLE, "draw(number, t, example)", "The position stands where the example should, "
+             "and the other way round: draw(epoch, example, position)."),
         Edit(EXAMPLE, "draw(example, number, t)", "The epoch stands where the example should, and "
              "the other way round: draw(epoch, example, position)."),
         Edit(NUMBER, "0", "The mask is drawn once and reused: epochs 0 and 1 select the same "

@@ -1,4 +1,4 @@
-"""Exercises of lecture 05: embed, count, share, order, lengths, arithmetic. One file each."""
+"""Exercises of lecture 05: embed, order, count, share, lengths, FLOPs. One file each."""
 
 from .count import COUNT
 from .embedding import EMBEDDING
@@ -7,4 +7,4 @@ from .layers import LAYERS
 from .ngrams import NGRAMS
 from .order import ORDER
 
-EXERCISES = (EMBEDDING, COUNT, LAYERS, ORDER, NGRAMS, FLOPS)
+EXERCISES = (EMBEDDING, ORDER, COUNT, LAYERS, NGRAMS, FLOPS)

@@ -1,4 +1,4 @@
-"""Exercise 05.2: count an ALBERT, whatever its layers share."""
+"""Exercise 05.3: count an ALBERT, whatever its layers share."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FEEDING = '1 if sharing in ("all", "feed_forward") else L'
 ALL_NARROW = "In ALBERT all three embeddings are E wide, and the projection comes after their sum."
 
 COUNT = Exercise(
-    **written("05.2"),
+    **written("05.3"),
     solution=albert_parameters,
     returns=Number("number of parameters", kind="int"),
     see="course_lib.encoder.count_parameters counts a model that has been built",
@@ -81,7 +81,15 @@ COUNT = Exercise(
         omitted("+ 2 * E", "the segment embeddings, 2·E", instead=""),
         omitted("(E + E)", "the LayerNorm of the embeddings, a gain and a bias, 2E"),
         omitted("E * H + H", "the projection from E to H, E·H weights and H biases"),
+        Edit("+ 2 * E", "+ E", "One segment was counted; there are two, 2·E."),
+        Edit("(E + E)", "E", "The LayerNorm of the embeddings was counted with one number a unit; "
+             "it has two, a gain and a bias."),
         Edit("E * H + H", "E * H", "Left out: the projection's bias, H numbers."),
+        Edit("pooler = H * H + H", "pooler = H * H", "Left out: the pooler's bias, H numbers."),
+        Edit("E * H + H", "E * H", "Left out: the biases of the projection and of the pooler, H "
+             "numbers each.", more=(("pooler = H * H + H", "pooler = H * H"),)),
+        Edit("E * H + H", "E * H + H + H * E + E", "A way back from H to E was counted; one linear "
+             "layer leads from E to H, and none back."),
         Edit("projection + blocks", "L * projection + blocks",
              "The projection was counted once a layer; it stands once, after the embeddings."),
         Edit(ATTENDING, "L", "The shared weights were counted L times. What layers share exists "
@@ -97,6 +105,12 @@ COUNT = Exercise(
         Edit(ATTENDING, '1 if sharing == "all" else L', "With \"attention\" or \"feed_forward\" "
              "nothing is shared in your count: that half exists once.",
              more=((FEEDING, '1 if sharing == "all" else L'),)),
+        *(Edit(rule, '1 if sharing == "all" else L', f'With "{half}" this half exists once; your '
+               "count gives each layer its own.")
+          for half, rule in (("attention", ATTENDING), ("feed_forward", FEEDING))),
+        *(Edit(rule, '1 if sharing != "none" else L', f'With "{shared}" the other half exists L '
+               "times; your count shares it, too.")
+          for shared, rule in (("attention", FEEDING), ("feed_forward", ATTENDING))),
         Edit(BLOCKS, "attending * attention + feeding * feed_forward + 2 * L * norm", "Each layer "
              "was given LayerNorms of its own. A LayerNorm belongs to the half before it and is "
              "shared with it."),
@@ -108,6 +122,8 @@ COUNT = Exercise(
              "half."),
         Edit("norm = 2 * H", "norm = 0", "Left out: every LayerNorm, 2E after the embeddings and "
              "2H after each half of a block.", more=(("(E + E)", "0"),)),
+        Edit("feeding * (feed_forward + norm)", "feeding * feed_forward", "One LayerNorm a block "
+             "was counted; there are two, 2H after each half."),
         Edit("norm = 2 * H", "norm = H", "Each LayerNorm was counted with one number a unit; it "
              "has two, a gain and a bias.", more=(("(E + E)", "E"),)),
         Edit("4 * (H * H + H)", "4 * H * H", "Left out: the biases of the linear layers. Each has "
@@ -121,10 +137,15 @@ COUNT = Exercise(
              "Left out: the biases of query, key, value and output, 4H."),
         Edit("(H * F + F) + (F * H + H)", "2 * H * F",
              "Left out: the biases of the feed-forward layers, F + H."),
+        *(Edit("(H * F + F) + (F * H + H)", f"2 * H * F + 2 * {size}", f"Both feed-forward layers "
+               f"were given {size} biases. Each has as many as it has outputs: F, then H.")
+          for size in "FH"),
         Edit("4 * (H * H + H)", "3 * (H * H + H)",
              "Left out: attention's output projection, one more layer H to H."),
         Edit("(F * H + H)", "H",
              "The feed-forward half was given one matrix; it has two, H to F and back."),
+        Edit("+ pooler", "+ L * pooler",
+             "The pooler was counted once a layer; it stands once, after the last."),
         omitted("+ pooler", "the pooler, one more linear layer, H to H, on [CLS]", instead=""),
         Edit("(H * F + F) + (F * H + H)", "8 * H * H + 5 * H", "4H stands where F should."),
         Edit("embeddings = V", "E = 128; embeddings = V", "128 stands where E should."),

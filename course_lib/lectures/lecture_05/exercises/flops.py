@@ -66,6 +66,10 @@ FLOPS = Exercise(
              'sharing in ("all", "feed_forward") else L\n    return multiply_add * (first * '
              "(projections + products) + second * feed_forward)",
              f"Layers that share weights were counted once. {ONCE}FLOPs."),
+        Edit(RETURN, 'first = 1 if sharing in ("all", "attention") else L\n    second = 1 if '
+             'sharing in ("all", "feed_forward") else L\n    return multiply_add * (first * '
+             "projections + L * products + second * feed_forward)",
+             f"Linear layers that share weights were counted once. {ONCE}FLOPs."),
         Edit(RETURN, 'return L * layer if sharing == "none" else layer',
              f"One layer was counted as soon as anything is shared. {ONCE}FLOPs."),
         omitted("products + feed_forward", "the two products inside attention, each query with "
@@ -75,6 +79,10 @@ FLOPS = Exercise(
              "keys, and attention weights with values. One is missing."),
         Edit("2 * T * T * H", "2 * T * H", "The two products inside attention grow with T², "
              "because each token meets each; T stands there once."),
+        Edit("2 * T * T * H", "2 * T * T", "Each of the T² attention scores is a product of two "
+             "vectors: H multiply-adds, not one. The same holds for the way back to the values."),
+        Edit("4 * T * H * H", "T * H * H",
+             "One layer H to H was counted; attention has four: query, key, value and output."),
         Edit("4 * T * H * H", "3 * T * H * H",
              "Left out: attention's output projection, the fourth layer H to H."),
         omitted("(projections + ", "query, key, value and output projection, four layers H to H",
@@ -83,6 +91,10 @@ FLOPS = Exercise(
              "The feed-forward half has two layers, H to F and F to H; one is missing."),
         omitted("2 * T * H * F", "the feed-forward half"),
         Edit("2 * T * H * F", "8 * T * H * H", "4H stands where F should."),
+        Edit(RETURN, "return L * (layer + T * (5 * H + F))",
+             "The biases were counted as well; count the matrix products only."),
+        Edit(RETURN, "return L * (layer - T * (6 * H + T + F))", "A sum of k products was counted "
+             "with k − 1 additions. Here each product brings one: a multiply-add counts as two."),
         Edit("4 * T * H * H", "4 * H * H", "The linear layers were counted for one token; each of "
              "the T tokens passes through them.", more=(("2 * T * H * F", "2 * H * F"),)),
     ),

@@ -1,4 +1,4 @@
-"""Exercise 05.3: few blocks, many layers. What an answer does with its blocks is written down."""
+"""Exercise 05.4: few blocks, many layers. What an answer does with its blocks is written down."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ RAN = (
 BLOCKS = "blocks = [make_block() for _ in range(num_groups)]"
 
 LAYERS = Exercise(
-    **written("05.3"),
+    **written("05.4"),
     solution=shared_layers,
     returns=Exact("states", what="a list of tensors"),
     see="course_lib.family.albert.sharing_plan and course_lib.encoder.Stack (halves of blocks)",
@@ -129,6 +129,9 @@ LAYERS = Exercise(
         ("list index out of range",
          "With 6 layers in 2 groups the blocks are numbered 0 and 1: the block of a layer is "
          "layer // (num_layers // num_groups)."),
+        ("not float", "The number of a block is a whole number: divide with //."),
+        (r"__call__\(\) takes 1 positional",
+         "make_block takes nothing: block = make_block() gives a block, and block(x) runs it."),
     ),
     stages=(
         Stage("one block for all layers", one_group, what_ran, RAN),
@@ -145,11 +148,9 @@ LAYERS = Exercise(
         Edit(BLOCKS, "blocks = [make_block() for _ in range(num_layers)]", "A block was made for "
              "each layer: that is BERT. Make one block for each *group* before the loop, and call "
              "it again for each layer of the group.", more=(("layer // size", "layer"),)),
-        Edit(BLOCKS, "blocks = [make_block()]",
-             "One block serves all layers. That is ALBERT with num_groups=1; here each group has a "
-             "block of its own.", more=(("layer // size", "0"),)),
-        Edit(BLOCKS, "blocks = [make_block()] * num_groups", "The list holds the same block "
-             "num_groups times: make_block() must be called for each group."),
+        Edit(BLOCKS, "blocks = [make_block()] * num_groups", "One block serves all groups; each "
+             "has a block of its own. Call make_block() for each group. ([make_block()] * "
+             "num_groups calls it once, and holds the same block num_groups times.)"),
         Edit("layer // size", "layer % num_groups",
              "The blocks take turns. A group is a run of *neighbouring* layers: divide the layer's "
              "number by the layers in a group, //, instead of taking the remainder."),
@@ -169,9 +170,15 @@ LAYERS = Exercise(
         Edit("return states", "return states[1:]", "The first state is missing: the list begins "
              "with x, the embeddings, before any layer."),
         Edit("return states", "return states[:-1]", "The state after the last layer is missing."),
+        Edit("return states", "return states[::size]", "There is one state for each group; "
+             "expected one after every layer: append inside the inner loop."),
         Edit("return states", "return states[::-1]", "The states stand in reverse: x comes first."),
         Edit("block(states[-1])", "block(x)",
              "Every layer was given x. A layer reads what the layer before it made."),
+        Edit("block(states[-1])", "block(states[-1] if layer % size else x)", "Every group begins "
+             "with x again. Its first layer reads what the last layer of the group before made."),
+        Edit("block(states[-1])", "states[-1] + block(states[-1])", "What a layer reads was added "
+             "to what its block gives. block(x) is the next state already, the residual inside."),
         Edit("block(states[-1])", "block(states[-1].detach())", "The states are right, but the "
              "shared weights get the gradient of the last visit only. The path is cut between the "
              "layers (.detach(), .data). Left alone, the gradients of all visits add up."),

@@ -1,4 +1,4 @@
-"""Exercise 05.4: segments in order or swapped. Every id of the drawn documents occurs once in all,
+"""Exercise 05.2: segments in order or swapped. Every id of the drawn documents occurs once in all,
 so that a segment tells where it comes from."""
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ def made_by(function: Answer, documents: list[Any], rng: random.Random) -> list[
         if not isinstance(x, (list, tuple)) or len(x) != 3 or x[2] not in (0, 1):
             raise Wrong(f"One of your pairs is {x!r}; expected (a, b, label), label 0 or 1.")
         for segment in x[:2]:
-            listed = isinstance(segment, (list, tuple))
-            if not listed or any(isinstance(id, (list, tuple)) for id in segment):
+            if not isinstance(segment, (list, tuple)):
+                raise Wrong(f"One of your segments is {kind_of(segment)}; expected a list of ids.")
+            if any(isinstance(id, (list, tuple)) for id in segment):
                 raise Wrong(f"One of your segments is {segment!r}; expected one list of ids, not "
                             "of sentences: join the sentences.")  # fmt: skip
     return [(list(a), list(b), int(label)) for a, b, label in given]
@@ -87,6 +88,8 @@ def kind(pair: Pair, document: Document) -> str:
     whole, sentences = list(chain(*document)), [list(sentence) for sentence in document]
     if not a or not b:
         return "one segment empty"
+    if {*a, *b}.isdisjoint(whole):
+        return "of another document than the pair's place says"
     if not {*a, *b} <= set(whole):
         return "from another document"
     if a in sentences and b in sentences and len(sentences) > 2:
@@ -162,7 +165,7 @@ HALVES = "first, second = list(chain(*document[:split])), list(chain(*document[s
 SHORT, APPEND = "if len(document) < 2:\n            continue", "pairs.append(pair)"
 
 ORDER = Exercise(
-    **written("05.4"),
+    **written("05.2"),
     solution=order_pairs,
     returns=Exact("pairs", what="a list of (a, b, label)"),
     see="course_lib.objectives.sentence_order.ordered_pairs_of_document (segments cut to length)",
@@ -176,7 +179,7 @@ ORDER = Exercise(
         Stage("label 1 means swapped", long_ones, labels_of_swaps,
               Items("labels of the pairs", of="orders and labels")),
         Stage("a single sentence gives no pair", single_ones, kinds, KINDS),
-        Stage("the split is drawn", each(case, [[6] * 400]), splits, SPLITS),
+        Stage("the split is drawn", each(case, *([[6] * 400] for _ in range(3))), splits, SPLITS),
         Stage("half are swapped, and each is drawn", each(case, [[2] * 1_500]), labels, LABELS),
         from_generator(long_ones, "rng"),
     ),
@@ -187,6 +190,14 @@ ORDER = Exercise(
              "; pairs.append((first, other, 1) if swapped else pair)",
              "Pairs labelled 1 have a segment from another document. That is next sentence "
              "prediction: the topic gives it away. In SOP both segments come from one document."),
+        Edit(APPEND, "pairs += [(first, second, 0), (second, first, 1)]", "Each document gave two "
+             "pairs, one in order and one swapped; draw which of the two it gives."),
+        Edit(APPEND, "pairs += [pair] * (len(document) - 1)",
+             "Each document gave a pair for every place of the split; draw one place."),
+        Edit("return pairs", "return pairs[::-1]",
+             "The pairs stand in another order than the documents."),
+        Edit("chain(*document[split:])", "chain(*document[split + 1 :])", "The sentence at the "
+             "split is in neither segment. document[split:] begins where document[:split] ends."),
         Edit("document[:split])), list(chain(*document[split:]))",
              "document[split - 1 : split])), list(chain(*document[split : split + 1]))",
              "Two single sentences were taken. SOP works on segments: all sentences before the "
@@ -226,14 +237,21 @@ ORDER = Exercise(
              "its pairs ask for the topic after all. Leave such documents out.",
              more=((SPLIT, "rng.randint(1, max(1, len(document) - 1))"),
                    ("list(chain(*document[split:]))", "list(chain(*document[split:])) or [7]"))),
+        Edit("len(document) < 2", "len(document) < 3",
+             "Documents of two sentences were left out; they are split after the first."),
         Edit(SPLIT, "len(document) // 2",
              "All documents of one length are split at the same place: draw the split."),
         Edit(SPLIT, "1", "Every document is split after its first sentence: draw the split."),
+        Edit(LOOP, "    u = rng.random()\n" + LOOP, "One draw decides the split of all documents: "
+             "draw it for each.", more=((SPLIT, "1 + int(u * (len(document) - 1))"),)),
         Edit(SPLIT, "rng.randrange(1, max(2, len(document) - 1))", "The last place is never drawn. "
              "rng.randint(1, n) includes both ends; range and randrange leave out the last."),
         Edit(SPLIT, "1 + int((u := rng.random()) * (len(document) - 1))", "One random number "
              "decides both the split and the label, so that the split gives the label away: draw "
              "one for each.", more=((DRAWN, "u < 0.5"),)),
+        Edit("    pairs = []", "    rng, pairs = random.Random(0), []", "Your function draws from "
+             "a generator of its own and a fixed seed: each call gives the same labels. Draw from "
+             "`rng`."),
         Edit(DRAWN, "len(pairs) % 2", "The labels are not drawn: they alternate. Draw each."),
         Edit(LOOP, "    u = rng.random()\n" + LOOP, "One draw decides for all documents: draw the "
              "label of each.", more=((DRAWN, "u < 0.5"),)),

@@ -41,9 +41,13 @@ def case(draw: Draw, mask: Tensor, W: int | None = None) -> Case:
     return lambda part: (part @ matrix + 1.0).tanh(), draw.normal(*mask.shape, H), mask
 
 
+def lengths(*real: int) -> Tensor:
+    """The mask of sequences with so many real tokens, then padding, 8 in all."""
+    return (torch.arange(8) < torch.tensor(real)[:, None]).long()
+
+
 def at_the_end(draw: Draw) -> list[Case]:
-    lengths = torch.tensor(draw.python.sample(range(1, 8), 4))
-    return [case(draw, (torch.arange(8) < n[:, None]).long()) for n in (lengths[:3], lengths)]
+    return [case(draw, lengths(*draw.python.sample(range(1, 8), n))) for n in (3, 4)]
 
 
 def scattered(draw: Draw, B: int = 4) -> Tensor:
@@ -58,14 +62,12 @@ def anywhere(draw: Draw) -> list[Case]:
 
 
 def padding_alone(draw: Draw) -> list[Case]:
-    some, none = draw.ids(0, 1, 3, 6), torch.zeros(2, 4, dtype=torch.long)
-    some[1] = 0
-    some[2, 1:3] = 1
+    some, none = lengths(draw.integer(1, 7), 0, draw.integer(1, 7)), lengths(0, 0)
     return [case(draw, some), case(draw, none), case(draw, some, 7), case(draw, none, 2)]
 
 
 def other_widths(draw: Draw) -> list[Case]:
-    return [case(draw, scattered(draw), W) for W in (2, 7, 1)]
+    return [case(draw, lengths(3, 7, 4), W) for W in (2, 7, 1)]
 
 
 def rows_given(function: Answer, layer: Layer, x: Tensor, mask: Tensor) -> int:
@@ -92,27 +94,38 @@ REAL = Exercise(
     ),
     when_raised=(
         (r"leaf [Vv]ariable|in-place operation",
-         "x is written into. Begin with new zeros and write there."),
+         "You write into x, or into zeros made with requires_grad=True. Write into new zeros "
+         "without it: gradients come through what is written."),
         (r"tensors used as indices|long, int, byte or bool",
          "An index must be whole numbers or True and False: mask != 0."),
-        (r"shape mismatch|must match|cannot broadcast|expanded size",
-         "The outcome can be wider or narrower than x: make zeros of its width, done.shape[-1]. A "
-         "mask of 0 and 1 as an index picks sequences 0 and 1: write mask != 0. Beside (B, T, W) a "
-         "mask needs a third axis: mask[..., None]."),
+        (r"value tensor of shape \[(\d+), \d+\].* of shape \[\1, \d+\]|equal size|ones in mask",
+         "The zeros are as wide as x, H; the outcome is W wide, and W can be another number. "
+         "torch.zeros_like(x) has the width of x; done.new_zeros(B, T, done.shape[-1]), where done "
+         "is what the layer gave, has the outcome's."),
+        (r"shape of the mask",
+         "The zeros have a row for each real token, and none for padding. Make them (B, T, W)."),
+        (r"dtypes match", "torch.zeros makes float32. done.new_zeros(…), where done is what the "
+         "layer gave, has the number format of the outcome."),
+        (r"must match|cannot broadcast|expanded size",
+         "Beside (B, T, W) a mask needs a third axis: mask[..., None]."),
+        (r"shape mismatch",
+         "A mask of 0 and 1 as an index picks sequences 0 and 1: write mask != 0."),
     ),
     stages=(
         Stage("no padding", each(case, *([torch.ones(2, T, dtype=torch.long)] for T in (3, 5)))),
         Stage("padding at the end", at_the_end),
+        Stage("a layer that changes the width", other_widths),
+        Stage("sequences and batches of padding alone", padding_alone),
         Stage("padding anywhere", anywhere),
         Stage("the layer sees real tokens only", anywhere, rows_given,
               Number("number of rows given to the layer", kind="int")),
-        Stage("sequences and batches of padding alone", padding_alone),
-        Stage("a layer that changes the width", other_widths),
     ),
     gradient=("x",),
     mistakes=(
         Edit("return out", "return layer(x)",
              "The layer's outcome stands at the padding, too. It must be 0 there."),
+        Edit("return out", "return done", "The outcomes of the real tokens alone are returned, one "
+             "after another. Put each back where its token stands: (B, T, W), zeros at padding."),
         Edit("return out", "return layer(x * mask[..., None])",
              "The padding was set to 0 before the layer, and a layer has a bias: what comes out is "
              "not 0. Put zeros into the outcome."),
@@ -132,6 +145,9 @@ REAL = Exercise(
              "All sequences are cut by the mask of the first one. Each has a mask of its own."),
         Edit("x[real]", "x.transpose(0, 1)[real.T]", "The list goes through the batch column by "
              "column, and back row by row. Use the same order both ways."),
+        Edit("done = layer(x[real])", "layer(x[0, :1])\n    done = layer(x[real])", "The layer was "
+             "given one row more, to see its width. What it gave for the real tokens tells it: "
+             "done.shape[-1]."),
         Edit("layer(x[real])", "layer(x)[real]",
              "The right numbers, but the layer was given the padding, too. What is multiplied by 0 "
              "afterwards has been computed all the same: pick the real rows before the layer."),

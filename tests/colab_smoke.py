@@ -188,9 +188,6 @@ FIGURES: dict[str, Callable[[], Any]] = {
         y_title="loss (nats)",
         title="Two ways to mask",
     ),
-    "attention_chart": lambda: views.attention_chart(
-        {"attention × 1": [[(300, 0.6), (1_200, 0.7)]]}, {"attention × 1": [(300, 0.5)]}
-    ),
     "dots_chart": lambda: views.dots_chart(
         {"static": [0.3, 0.32], "dynamic": [0.5]}, title="Two ways", y_title="share", percent=True
     ),

@@ -667,26 +667,25 @@ ablation_chart(
 # Two things are unlike the paper, and both can be changed here. *Weight*: the losses are added as they are, and they are not of
 # equal size: at the start attention is {{number:first_attention}}, hidden {{number:first_hidden}}, embedding {{number:first_embedding}}. *Steps*: the paper's students read 2.5 billion words three
 # times before any task; ours make {{number:general_few}} steps from random initialisation. So: attention times 0, 0.1 and 1, after {{number:general_few}} general
-# steps and after {{number:general_many}}. All else stays equal. ({{number:grid_seeds}}, {{number:grid_hours}} CPU hours.)
+# steps and after {{number:general_many}}. All else stays equal. ({{number:grid_seeds}} a cell, {{number:grid_hours}} CPU hours.)
 
 # %%
-from course_lib.lectures.lecture_06.numbers import attention_lines, other_seeds
-from course_lib.lectures.lecture_06.views import attention_chart
+from course_lib.lectures.lecture_06.numbers import ATTENTION_AXES, attention_lines
 
 for name, values in outcome(read_result("06_tinybert_attention"), "job_accuracy").items():
     print(f"{name:36}{in_words(values)}")
-attention_chart(attention_lines(), other_seeds(), "A lighter attention loss, a longer general stage")
+curves_chart(attention_lines(), **ATTENTION_AXES, title="A lighter attention loss, a longer general stage")
 
 # %% [markdown]
-# *A line a weight of the attention loss. Open marks: the other seeds of the table before, all losses or without attention.*
+# *A line a seed, a mark and a colour a weight of the attention loss.*
 #
 # **It was weight and steps.** With a tenth of the weight, {{number:general_few}} steps are enough: {{number:weight_tenth_few}}, without the attention loss {{number:weight_none_few}}. With the
 # full weight and {{number:general_many}} steps the student comes to {{number:weight_one_many}}, without the attention loss to {{number:weight_none_many}}. Each change alone closes most of the gap;
 # both together give {{number:weight_tenth_many}}. So the
 # table above tells no harm of attention: at full weight the student needs a longer general stage, and we had stopped it.
 #
-# How sure is this? The grid has {{number:grid_seeds}}. But after {{number:general_few}} steps at full weight the three seeds of the table above reach {{number:tiny_all_range}}; what the
-# lighter and the longer run reach lies outside. Differences of a point among the others are smaller than what seeds do.
+# How sure is this? After {{number:general_few}} steps at full weight the {{number:grid_seeds}} reach {{number:tiny_all_range}}; every lighter and every longer run
+# lies above. Differences of a point among the others are smaller than what seeds do.
 #
 # What it does *not* show: that the attention loss helps. In the paper it is worth {{number:tiny_paper}} points; here no student with it is ahead of the one
 # without. Causes that are left, and not tested: the student's heads are half as wide as its teacher's. A constant added to all scores of

@@ -41,6 +41,7 @@ from course_lib.lectures.lecture_06.experiments import (
     randomly_initialised_student,
 )
 from course_lib.lectures.lecture_06.numbers import (
+    ATTENTION_AXES,
     LOGITS,
     MEGABYTES,
     MODELS,
@@ -57,7 +58,6 @@ from course_lib.lectures.lecture_06.numbers import (
     narrow_students,
     needed,
     of_bert_base,
-    other_seeds,
     paper_changes,
     parts_of,
     reached,
@@ -71,11 +71,10 @@ from course_lib.lectures.lecture_06.numbers import (
     the_world,
     times_on_a_cpu,
 )
-from course_lib.lectures.lecture_06.views.attention_weight import attention_chart
 from course_lib.lectures.lecture_06.views.temperature import IN_PRINT, soften, temperature_panels
 from course_lib.objectives.distillation import PUBLISHED_WEIGHTS, attention_loss, distilbert_loss
 from course_lib.objectives.sequences import PackedSequences
-from course_lib.teaching import ablation_chart, gradient_chart, tradeoff_chart
+from course_lib.teaching import ablation_chart, curves_chart, gradient_chart, tradeoff_chart
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import printed, settled
 from course_lib.teaching.numbers import millions, percent, signed
@@ -526,7 +525,7 @@ def parts_worth() -> str:
 
 def attention_weights() -> Any:
     """The notebook's chart: the probe after few and after many general steps, by weight."""
-    figure = attention_chart(attention_lines(), other_seeds())
+    figure = curves_chart(attention_lines(), **ATTENTION_AXES)
     low, high = figure.layout.yaxis.range
     figure.update_yaxes(range=[low, high + 0.2 * (high - low)])  # room for large labels
     return drawing.apart(for_a_hall(figure, 660, 320, right=268), 0.03)

@@ -2,7 +2,8 @@
 
 `05_sentence_tasks`: the same small ALBERT trained with MLM alone, with NSP, with SOP; each
 tested on the pairs of both tasks. `05_past_plateau`: the same for four times the steps, with
-curves. `05_sharing`: width of the embeddings against what is shared, at equal steps."""
+curves. `05_sharing`: width of the embeddings against what is shared, at equal steps.
+`05_sharing_past_plateau`: its corners for four times the steps, with curves."""
 
 from __future__ import annotations
 
@@ -62,6 +63,8 @@ EVERY = 500  # steps between two looks of a long run
 GRID = AlbertRecipe(steps=1_000, num_layers=2, task="none")
 WIDTHS = (32, 128)
 GRID_SEEDS = range(3)
+CORNERS = tuple((width, sharing) for width in WIDTHS for sharing in ("all", "none"))
+CORNER_SEEDS = range(1)
 
 
 @dataclass(frozen=True)
@@ -167,8 +170,8 @@ def long_run(recipe: AlbertRecipe, material: PairMaterial, seed: int) -> dict[st
         about = {"seed": seed, "parameters": count_parameters(model), "curve": curve}
         return {**about, **measure(model, material), "seconds": round(history.seconds, 1)}
 
-    return kept(f"05-long-{recipe.task}-{seed}", {"seed": seed, **asdict(recipe)},
-                material.world, run)  # fmt: skip
+    settings = {"seed": seed, **asdict(recipe)}
+    return kept(f"05-long-{recipe.task}-{seed}", settings, material.world, run)
 
 
 def replay(recipe: AlbertRecipe, material: PairMaterial) -> list[float]:
@@ -230,12 +233,27 @@ def build_tasks() -> dict[str, Any]:
 
 def build_long() -> dict[str, Any]:
     """What data/results/05_past_plateau.json holds."""
-    material, recipes = prepare_pairs(LONG), long_recipes()
+    return _past_plateau(long_recipes(), LONG_SEEDS)
+
+
+def _past_plateau(recipes: Mapping[str, AlbertRecipe], seeds: Sequence[int]) -> dict[str, Any]:
+    material = prepare_pairs(LONG)
     return compared_runs(
-        recipes, LONG_SEEDS, material.world,
-        lambda recipe, seed: long_run(recipe, material, seed), precision="float32",
-        replay=replay(recipes["SOP"], material),
+        recipes, seeds, material.world, lambda recipe, seed: long_run(recipe, material, seed),
+        precision="float32", replay=replay(list(recipes.values())[-1], material),
     )  # fmt: skip
+
+
+def corner_recipes() -> dict[str, AlbertRecipe]:
+    """The grid's corners, past the plateau."""
+    cells = grid_recipes()
+    names = (f"E={width}, {sharing}" for width, sharing in CORNERS)
+    return {name: replace(cells[name], steps=LONG.steps) for name in names}
+
+
+def build_corners() -> dict[str, Any]:
+    """What data/results/05_sharing_past_plateau.json holds."""
+    return _past_plateau(corner_recipes(), CORNER_SEEDS)
 
 
 def build_grid() -> dict[str, Any]:
@@ -248,4 +266,5 @@ RESULTS = {
     "05_sentence_tasks": build_tasks,
     "05_past_plateau": build_long,
     "05_sharing": build_grid,
+    "05_sharing_past_plateau": build_corners,
 }

@@ -3,7 +3,8 @@
 `06_teacher`: a BERT of four layers, pre-trained; its weights are shipped in data/checkpoints/.
 `06_distilbert`: students of half its depth, each loss left out in turn, and each initialisation.
 `06_tinybert`: narrower students that learn its inner steps, then a task, each part left out in
-turn. `06_tinybert_attention`: the attention loss lighter, and the general stage longer."""
+turn. `06_tinybert_attention`: the attention loss lighter, and the general stage longer.
+`06_past_plateau`: DistilBERT with its teacher and without, five times as long, with curves."""
 
 from __future__ import annotations
 
@@ -119,6 +120,15 @@ STUDENTS = {  # each leaves one thing out; the last two have no teacher to liste
     "teacher's layers, masked words only": replace(FULL, soft=0.0, cosine=0.0),
     "alone": replace(FULL, soft=0.0, cosine=0.0, begin="fresh"),
 }
+PAST = replace(FULL, steps=2_000)  # past the plateau, on which random initialisation stays at 400
+PAST_EVERY = 200  # steps between two looks
+PAST_SEEDS = range(3)
+PAST_PLATEAU = {
+    "triple loss": PAST,
+    "fresh weights": replace(PAST, begin="fresh"),
+    "alone": replace(PAST, soft=0.0, cosine=0.0, begin="fresh"),
+    "alone, twice the steps": replace(PAST, soft=0.0, cosine=0.0, begin="fresh", steps=4_000),
+}
 SEEDS = range(3)
 STARTS = {name: replace(FULL, begin=name) for name in BEGINNINGS}
 TINY = TinyRecipe()
@@ -132,7 +142,7 @@ TINIES = {
     "alone": replace(TINY, general=0, inner=0, copies=0, teacher=False),
 }
 ATTENTION_WEIGHTS, GENERAL_STEPS = (0.0, 0.1, 1.0), (TINY.general, 4 * TINY.general)
-ATTENTION_SEEDS = range(1)
+ATTENTION_SEEDS = range(3)
 TINIES_BY_ATTENTION = {
     f"attention × {weight:g}, {general} general steps": replace(
         TINY, attention=weight, general=general
@@ -226,13 +236,8 @@ def build_teacher() -> dict[str, Any]:
 
     def run() -> dict[str, Any]:
         curve: list[dict[str, float]] = []
-
-        def look(report: Report) -> None:
-            if report.step % 500 == 0:
-                found = masked_accuracy(report.model, material)  # type: ignore[arg-type]
-                curve.append({"step": report.step, "masked_accuracy": found})
-
-        model, history = train_teacher(recipe, material, callbacks=[look])
+        looks = [masked_curve(curve, material, 500)]
+        model, history = train_teacher(recipe, material, callbacks=looks)
         save(model, path)
         return {
             "seed": 0,
@@ -300,22 +305,43 @@ def unstated_fact_accuracy(encoder: Encoder, material: Material, seed: int) -> f
 
 
 def student_run(
-    recipe: StudentRecipe, material: Material, teacher: BertForMaskedLM, seed: int
+    recipe: StudentRecipe, material: Material, teacher: BertForMaskedLM, seed: int, every: int = 0
 ) -> dict[str, Any]:
-    """One recipe, one seed: what it reached. Finished runs are read from the cache."""
+    """One recipe, one seed: what it reached. Finished runs are read from the cache.
+
+    every: steps between two looks at the masked-token accuracy on the way; 0: none."""
 
     def run() -> dict[str, Any]:
-        student, history = train_student(recipe, material, teacher, seed=seed)
+        curve: list[dict[str, float]] = []
+        looks = [masked_curve(curve, material, every)] if every else []
+        student, history = train_student(recipe, material, teacher, seed=seed, callbacks=looks)
         return {
             "seed": seed,
             "parameters": count_parameters(student),
             "masked_accuracy": masked_accuracy(student, material),
             "job_accuracy": unstated_fact_accuracy(student.encoder, material, seed),
+            **({"curve": curve} if every else {}),
             "seconds": round(history.seconds, 1),
         }
 
     settings = {"seed": seed, "teacher": teacher_hash(), **asdict(recipe)}
+    settings |= {"every": every} if every else {}
     return kept(f"06-distilbert-{recipe.begin}-{seed}", settings, material.world, run)
+
+
+def masked_curve(curve: list[dict[str, float]], material: Material, every: int) -> Callback:
+    """A callback that adds to `curve` what a model, or a student with its teacher, predicts."""
+
+    def look(report: Report) -> None:
+        if report.step % every == 0:
+            model: Any = report.model
+            student = model.student if isinstance(model, Taught) else model
+            student.eval()
+            found = masked_accuracy(student, material)
+            student.train()
+            curve.append({"step": report.step, "masked_accuracy": found})
+
+    return look
 
 
 @lru_cache
@@ -332,6 +358,17 @@ def build_distilbert() -> dict[str, Any]:
     return compared_runs(
         recipes, SEEDS, material.world,
         lambda recipe, seed: student_run(recipe, material, teacher, seed),
+        precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
+    )  # fmt: skip
+
+
+def build_past_plateau() -> dict[str, Any]:
+    """What data/results/06_past_plateau.json holds."""
+    material, teacher = prepare(), micro_teacher()
+    _, first = train_student(PAST, material, teacher, steps=REPLAYED)
+    return compared_runs(
+        PAST_PLATEAU, PAST_SEEDS, material.world,
+        lambda recipe, seed: student_run(recipe, material, teacher, seed, PAST_EVERY),
         precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
     )  # fmt: skip
 
@@ -487,6 +524,7 @@ summary = partial(
 RESULTS = {
     "06_teacher": build_teacher,
     "06_distilbert": build_distilbert,
+    "06_past_plateau": build_past_plateau,
     "06_tinybert": build_tinybert,
     "06_tinybert_attention": partial(build_tinybert, TINIES_BY_ATTENTION, ATTENTION_SEEDS),
 }

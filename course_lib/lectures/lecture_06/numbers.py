@@ -65,6 +65,18 @@ def attention_grid() -> dict[str, Any]:
     return stored("06_tinybert_attention")
 
 
+def past_plateau() -> dict[str, Any]:
+    return stored("06_past_plateau")
+
+
+def past_curves() -> dict[str, list[list[tuple[float, float]]]]:
+    """Masked-token accuracy over the steps of the longer runs, a line a seed."""
+    return {
+        name: [[(look["step"], look["masked_accuracy"]) for look in run["curve"]] for run in runs]
+        for name, runs in past_plateau()["runs"].items()
+    }
+
+
 def teacher_run() -> dict[str, Any]:
     run: dict[str, Any] = stored("06_teacher")["runs"]["teacher"][0]
     return run
@@ -264,6 +276,9 @@ def _points(name: str, measure: str) -> str:
     return re.sub(r"^[+−](0\.0) ", r"\1 ", said)
 
 
+ATTENTION_AXES = {"x_title": "general steps", "y_title": "unstated-fact probe", "percent": True}
+
+
 def attention_lines() -> dict[str, list[list[tuple[int, float]]]]:
     """The probe of narrow students by general steps, a line a seed, for each attention weight."""
     found = attention_grid()
@@ -273,17 +288,6 @@ def attention_lines() -> dict[str, list[list[tuple[int, float]]]]:
         for run in found["runs"][name]:
             line.setdefault(run["seed"], []).append((recipe["general"], run["job_accuracy"]))
     return {name: list(line.values()) for name, line in lines.items()}
-
-
-def other_seeds() -> dict[str, list[tuple[int, float]]]:
-    """As points beside attention_lines(): the seeds that only 06_tinybert.json has."""
-    had = {run["seed"] for runs in attention_grid()["runs"].values() for run in runs}
-    names = {"attention × 0": "without attention", "attention × 1": "all"}
-    runs = narrow_students()["runs"]
-    return {
-        said: [(TINY.general, run["job_accuracy"]) for run in runs[name] if run["seed"] not in had]
-        for said, name in names.items()
-    }
 
 
 def _grid_seeds() -> str:

@@ -85,6 +85,8 @@ FULL = ElectraRecipe()
 LONG = ElectraRecipe(steps=4_000)  # the one that is shipped
 LOOK_EVERY = 1_000  # steps of a long run
 PAST_SEEDS = range(2)
+GENERATORS = {"generator 1/4": 1 / 4, "generator 1/2": 1 / 2, "generator 1": 1.0}
+GENERATOR_SEEDS = range(1)
 SHOWN, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
 STRENGTHS = (0.01, 1.0)  # of the swapped-word probe; the first is the one that is reported
 TUNED_STEPS, POOLINGS = 200, ("[CLS]", "mean")  # of fine-tuning
@@ -320,6 +322,11 @@ def past_plateau_recipes(costs: Mapping[str, int]) -> dict[str, ElectraRecipe]:
     return equal_flops(costs, LONG)
 
 
+def generator_recipes() -> dict[str, ElectraRecipe]:
+    """The shipped ELECTRA with larger generators, at equal steps."""
+    return {name: replace(LONG, generator=size) for name, size in GENERATORS.items()}
+
+
 def looks_of(recipe: ElectraRecipe) -> list[int]:
     """The steps at which a long run's weights are kept, its last among them."""
     return [*range(LOOK_EVERY, recipe.steps, LOOK_EVERY), recipe.steps]
@@ -544,6 +551,17 @@ def build_past_plateau() -> dict[str, Any]:
     )  # fmt: skip
 
 
+def build_generators() -> dict[str, Any]:
+    """What data/results/07_generators.json holds."""
+    material, recipes = prepare(), generator_recipes()
+    measured = PastPlateau(material, swapped_stories(material.world))
+    costs = {name: flops_a_step(recipe, material) for name, recipe in recipes.items()}
+    return compared_runs(
+        recipes, GENERATOR_SEEDS, material.world, measured.run,
+        precision=PRECISION, replay=replay(recipes["generator 1"], material), flops_a_step=costs,
+    )  # fmt: skip
+
+
 def build_electra() -> dict[str, Any]:
     """What data/results/07_electra.json holds; the weights go to data/checkpoints/."""
     material = prepare()
@@ -578,4 +596,5 @@ RESULTS = {
     "07_stepping_stones": build_ablation_steps,
     "07_variants": build_variants,
     "07_past_plateau": build_past_plateau,
+    "07_generators": build_generators,
 }

@@ -41,6 +41,18 @@ def test_the_students_were_taught_with_these_recipes_by_this_teacher(teacher, wo
     check_spread("06_distilbert", "masked_accuracy")
 
 
+def test_the_longer_runs_were_made_with_these_recipes_by_this_teacher(world):
+    found = check_made_with(
+        "06_past_plateau", lecture_06.PAST_PLATEAU, world, lecture_06.PAST_SEEDS
+    )
+    assert found["teacher"] == lecture_06.teacher_hash()
+    for name, runs in found["runs"].items():
+        last = lecture_06.PAST_PLATEAU[name].steps
+        for run in runs:
+            assert run["curve"][-1] == {"step": last, "masked_accuracy": run["masked_accuracy"]}
+    check_spread("06_past_plateau", "masked_accuracy")
+
+
 def test_the_narrow_students_were_taught_with_these_recipes_by_this_teacher(world):
     found = check_made_with("06_tinybert", lecture_06.TINIES, world, lecture_06.SEEDS)
     assert found["teacher"] == lecture_06.teacher_hash()
@@ -74,6 +86,7 @@ def test_the_first_losses_are_the_recorded_ones(stories, teacher):
     lighter = next(iter(lecture_06.TINIES_BY_ATTENTION.values()))
     _, light = lecture_06.general_stage(lighter, stories, teacher, steps=REPLAYED)
     replayed = {"teacher": first, "distilbert": student, "tinybert": tiny}
+    replayed["past_plateau"] = student  # ten steps of the same recipe
     for name, again in (replayed | {"tinybert_attention": light}).items():
         recorded = read_result(f"06_{name}")["replay"]
         assert len(recorded) == REPLAYED

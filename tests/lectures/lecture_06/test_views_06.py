@@ -12,7 +12,7 @@ import torch
 from view_parts import check_figure, drawn, labels_of, picture_of, plain
 
 from course_lib.family.tinybert import MAPPINGS, layer_mapping
-from course_lib.lectures.lecture_06.views import attention_chart, layer_map, temperature
+from course_lib.lectures.lecture_06.views import layer_map, temperature
 from course_lib.teaching import chart_parts, figures, run_charts, style
 
 # ---------------------------------------------------------------- temperature
@@ -323,26 +323,3 @@ def test_gradients_on_two_logarithmic_axes() -> None:
 def test_gradients_that_cannot_be_drawn_say_why(norms: Any, heat: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         run_charts.gradient_chart(norms, heat)
-
-
-# ---------------------------------------------------------------- attention loss, weight and steps
-
-
-def test_other_seeds_are_open_marks_of_their_line() -> None:
-    lines = {
-        "attention × 0": [[(300, 0.76), (1_200, 0.78)]],
-        "attention × 1": [[(300, 0.65), (1_200, 0.77)]],
-    }
-    figure = attention_chart(lines, {"attention × 1": [(300, 0.53), (300, 0.61)]})
-    line, marks = (figure.data[k] for k in (1, 2))
-    assert line.name == "attention × 1" and list(line.y) == [0.65, 0.77]
-    assert list(marks.x) == [300, 300] and list(marks.y) == [0.53, 0.61]
-    assert marks.mode == "markers" and marks.marker.symbol == f"{line.marker.symbol}-open"
-    assert marks.marker.color == line.line.color
-    assert list(figure.layout.xaxis.tickvals) == [300, 1_200]
-    low, high = figure.layout.yaxis.range
-    assert low < 0.53 and high > 0.78
-    labels = [note.text for note in figure.layout.annotations]
-    assert labels == ["● attention × 0 78.0%", "■ attention × 1 77.0%"]
-    upper, lower = (note.y for note in figure.layout.annotations)
-    assert upper - lower >= 0.05 * (high - low)

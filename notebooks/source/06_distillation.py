@@ -667,7 +667,7 @@ ablation_chart(
 # Two things are unlike the paper, and both can be changed here. *Weight*: the losses are added as they are, and they are not of
 # equal size: at the start attention is {{number:first_attention}}, hidden {{number:first_hidden}}, embedding {{number:first_embedding}}. *Steps*: the paper's students read 2.5 billion words three
 # times before any task; ours make {{number:general_few}} steps from random initialisation. So: attention times 0, 0.1 and 1, after {{number:general_few}} general
-# steps and after {{number:general_many}}. All else stays equal. ({{number:grid_seeds}} a cell, {{number:grid_hours}} CPU hours.)
+# steps and after {{number:general_many}}. All else stays equal; {{number:grid_seeds}} a cell, {{number:grid_hours}} CPU hours.
 
 # %%
 from course_lib.lectures.lecture_06.numbers import ATTENTION_AXES, attention_lines

@@ -34,7 +34,7 @@ from course_lib import (
 )  # fmt: skip
 from course_lib.lectures.lecture_06.experiments import micro_teacher
 from course_lib.teaching import LiveLoss, gradient_chart, ablation_chart, curves_chart, tradeoff_chart
-from course_lib.lectures.lecture_06.views import layer_map_view, temperature_view
+from course_lib.lectures.lecture_06.views import half_drawing, layer_map_view, positions_drawing, temperature_view
 
 # %% [markdown]
 # ## A model that must answer in time
@@ -217,6 +217,12 @@ check("06.2", my_soft_loss)
 # position, so that the student's sum of embeddings is its teacher's.
 
 # %%
+half_drawing()
+
+# %% [markdown]
+# *Above BERT-base, below DistilBERT: each arrow is a layer that is copied, with all of its weights.*
+
+# %%
 from course_lib.family.distilbert import initialise_from, distilbert_encoder, every_other_layer, spread_layers
 
 show(distilbert_encoder, spread_layers, initialise_from)
@@ -230,6 +236,12 @@ print("one layer out of two:         ", every_other_layer(12, 6))
 #
 # Soft targets and cosine use all real tokens, the MLM loss only the masked positions. The published command weighs soft
 # targets with 5, MLM with 2 and the cosine with 1; these are three free numbers, not α and 1 − α.
+
+# %%
+positions_drawing()
+
+# %% [markdown]
+# *A row for each loss, with its weight; ✓: the loss looks at this token.*
 
 # %%
 from course_lib.objectives.distillation import cosine_loss, distilbert_loss

@@ -33,7 +33,7 @@ from course_lib import (
 )  # fmt: skip
 from course_lib.lectures.lecture_07.experiments import micro_electra, prepare
 from course_lib.teaching import LiveLoss, dots_chart, ablation_chart
-from course_lib.lectures.lecture_07.views import corruptor_view
+from course_lib.lectures.lecture_07.views import corruptor_view, networks_drawing
 
 # %% [markdown]
 # ## Predict first
@@ -54,6 +54,15 @@ my_guesses = {"fraction replaced": ..., "times 50": ..., "reads faster": ...}
 
 # %% [markdown]
 # ## By hand
+#
+# ### Two networks
+
+# %%
+networks_drawing()
+
+# %% [markdown]
+# *From left to right: what the generator reads and samples, and what the discriminator makes of the result. Dashed is what
+# is thrown away after training. The rest of this page fills this picture.*
 #
 # ### One sentence, worked
 #

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from .page import Html, svg_drawing, svg_image
 from .style import INK
 
 TIP = (  # the tip of an arrow, once in every picture that has one
@@ -9,6 +12,14 @@ TIP = (  # the tip of an arrow, once in every picture that has one
     f'markerHeight="7" orient="auto"><path d="M0 0 10 5 0 10z" fill="{INK}"/></marker></defs>'
 )
 MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+
+
+def drawing(width: int, height: float, parts: Iterable[str], says: str, margin: int = 0) -> Html:
+    """The parts as one image of a page; says: the same in words, for those who do not see it;
+    margin: pixels around, where a box touches the edge."""
+    inner = f'{TIP}<g transform="translate({margin} {margin})">{"".join(parts)}</g>'
+    size = width + 2 * margin, height + 2 * margin
+    return Html(svg_image(svg_drawing(*size, inner, says), says), says)
 
 
 def rect(

@@ -34,7 +34,7 @@ from course_lib import (
 )  # fmt: skip
 from course_lib.lectures.lecture_06.experiments import micro_teacher
 from course_lib.teaching import LiveLoss, gradient_chart, ablation_chart, curves_chart, tradeoff_chart
-from course_lib.lectures.lecture_06.views import layer_map_view, temperature_view
+from course_lib.lectures.lecture_06.views import half_drawing, layer_map_view, positions_drawing, temperature_view
 
 # %% [markdown]
 # ## A model that must answer in time
@@ -44,7 +44,7 @@ from course_lib.lectures.lecture_06.views import layer_map_view, temperature_vie
 # **{{number:budget_mb}} MB** for the weights. (Company and budget are invented.) Does BERT-base fit?
 #
 # We count weights and FLOPs by its published shape, and time one layer of that shape here, on one message. Twelve layers
-# take twelve times that.
+# take twelve times that. (The code is a clock and a printed table; the lecture starts below it.)
 
 # %%
 from course_lib.bench import Contender, measure
@@ -76,7 +76,7 @@ def against_the_budget(models, means=None):
     with torch.device("meta"):  # knows shapes only
         models = {name: make() for name, make in models.items()}
     times = layer_times({model.config: name for name, model in models.items()})  # a shape once
-    print(f"\n{'':12}MB weights  fits  GFLOPs    ms here  fits  GLUE")
+    print(f"\n{'':12}MB weights  fits  GFLOPs    ms here  fits{'  GLUE' if means else ''}")
     for name, model in models.items():
         megabytes = 4 * count_parameters(model) / 1e6  # float32: four bytes a weight
         time = model.config.num_layers * times[model.config]
@@ -96,7 +96,7 @@ against_the_budget({"BERT-base": lambda: bert("base")})
 #
 # ## Predict first
 #
-# DistilBERT (Sanh et al. 2019, arXiv 1910.01108) is BERT-base with every other layer taken out. It learns from three
+# DistilBERT (Sanh et al. 2019, arXiv 1910.01108) is BERT-base with half of its layers taken out. It learns from three
 # things at once: the teacher's full distribution over words (**soft targets**), the masked words themselves (**MLM**),
 # and the direction of the teacher's last hidden states (**cosine**).
 #
@@ -209,9 +209,18 @@ check("06.2", my_soft_loss)
 # ### Half of BERT
 #
 # DistilBERT keeps the width and halves the depth. It drops the segment embeddings (it has no next-sentence objective)
-# and the pooler (in pre-training only that objective uses it). No random initialisation: its six layers are initialised from six of
-# the teacher's twelve. The paper says "one layer out of two"; the released program takes 0, 2, 4, 7, 9 and 11,
-# counted from 0: first and last, and evenly between.
+# and the pooler (in pre-training only that objective uses it): its configuration has no segments, and it is built without
+# a pooler. No random initialisation: its six layers are initialised from six of the teacher's twelve. The paper says
+# "one layer out of two"; the released program takes 0, 2, 4, 7, 9 and 11, counted from 0: first and last, and evenly between.
+#
+# And the segments that the teacher had? Every text here is segment A. `initialise_from` adds that one vector to each
+# position, so that the student's sum of embeddings is its teacher's.
+
+# %%
+half_drawing()
+
+# %% [markdown]
+# *Above BERT-base, below DistilBERT: each arrow is a layer that is copied, with all of its weights.*
 
 # %%
 from course_lib.family.distilbert import initialise_from, distilbert_encoder, every_other_layer, spread_layers
@@ -225,8 +234,14 @@ print("one layer out of two:         ", every_other_layer(12, 6))
 # %% [markdown]
 # ### The three losses
 #
-# Soft targets and cosine use all real tokens, the MLM loss only the masked positions. The weights 5, 2
-# and 1 are those of the published command; they are three free numbers, not α and 1 − α.
+# Soft targets and cosine use all real tokens, the MLM loss only the masked positions. The published command weighs soft
+# targets with 5, MLM with 2 and the cosine with 1; these are three free numbers, not α and 1 − α.
+
+# %%
+positions_drawing()
+
+# %% [markdown]
+# *A row for each loss, with its weight; ✓: the loss looks at this token.*
 
 # %%
 from course_lib.objectives.distillation import cosine_loss, distilbert_loss
@@ -246,6 +261,9 @@ show(Taught)
 
 # %% [markdown]
 # ## Is it right?
+#
+# Our DistilBERT with its masked-LM head beside transformers' own, small, both with the same random weights: as many
+# parameters, the same outputs, the same gradients?
 
 # %%
 small = {"num_layers": 3, "hidden_size": 128, "num_heads": 2, "intermediate_size": 512}
@@ -330,8 +348,8 @@ for name, accuracy in live.items():
     print(f"{name:14}{accuracy:7.1%} masked-token accuracy on new stories")
 
 # %% [markdown]
-# After 200 steps the first student is far ahead: with its teacher's layers it has little left to learn. Is it the
-# initialisation, or the losses?
+# After 200 steps the first student is far ahead. Two things differ between them, the initialisation and the losses. Which
+# of the two is it?
 #
 # ### These runs stop early
 #
@@ -369,15 +387,18 @@ curves_chart(curves, x_title="training step", y_title="masked-token accuracy", p
 #
 # Everything else is equal. Two measures: masked-token accuracy on new stories, and the
 # unstated-fact probe: *what is the hero's job?*, for stories that never say it, after fine-tuning on {{number:labelled}} labelled
-# ones.
+# ones. The last row is what always answering the majority class would give.
 
 # %%
 def called(run):
     return run.replace("fresh weights", "random initialisation").replace("fresh", "random initialisation")
 
 
+print(f"{'':36}{'masked-token accuracy':>26}{'unstated-fact probe':>26}")
 for name in STUDENTS:
     print(f"{called(name):36}{in_words(words_found[name]):>26}{in_words(jobs[name]):>26}")
+task = material.task_heldout
+print(f"{f'the majority class, of {len(task.names)}':36}{'–':>26}{task.labels.bincount().max() / len(task.labels):>26.1%}")
 
 # %%
 both = {"masked-token accuracy": words_found, "unstated-fact probe": jobs}
@@ -394,8 +415,9 @@ ablation_chart(
 # After {{number:steps}} steps the *initialisation* is nearly all one sees: from two of its teacher's layers a student's masked-token
 # accuracy is {{number:spread_masked}}; with random initialisation {{number:random_masked}} with the teacher's losses, {{number:alone_masked}} without.
 # Among the first, in points against all three losses: without soft targets {{number:without_soft}}, without MLM {{number:without_mlm}},
-# without cosine {{number:without_cosine}}. Initialised from the teacher's layers and trained with MLM only: {{number:untaught_masked}}. A
-# student that begins so near its teacher has little left to gain; the differences may be small for that reason alone.
+# without cosine {{number:without_cosine}}. Initialised from the teacher's layers and trained with MLM only: {{number:untaught_masked}}. With
+# the teacher's layers they all have much of what the teacher knows before the first loss is computed; the differences
+# between the losses may be small for that reason alone.
 #
 # The probe tells something else. All that are initialised from their teacher come out alike ({{number:half_facts}} with all three
 # losses; the teacher has {{number:teacher_facts}}). With random initialisation the taught student reaches {{number:random_facts}}, the one alone
@@ -414,9 +436,10 @@ ablation_chart(
 # ### Which layers to initialise from
 
 # %%
-starts = {name.removeprefix("begin: "): v for name, v in words_found.items() if name.startswith("begin: ")}
-for name, values in starts.items():
-    print(f"{called(name):24}{in_words(values):>26}")
+print(f"{'':24}{'masked-token accuracy':>26}{'unstated-fact probe':>26}")
+for name in (name for name in words_found if name.startswith("begin: ")):
+    said = called(name.removeprefix("begin: "))
+    print(f"{said:24}{in_words(words_found[name]):>26}{in_words(jobs[name]):>26}")
 
 # %% [markdown]
 # After {{number:steps}} steps the *top* two layers are the best to have been initialised from: {{number:top_masked}}, against {{number:spread_masked}} for layers
@@ -476,8 +499,9 @@ print(
 )
 
 # %% [markdown]
-# (The weights shrink by {{number:narrow_fewer}} in this narrow copy, not by 40%: with 1,000 words instead of 30,522 the embedding
-# matrices, which stay whole, weigh less.)
+# So the activations are halved with the layers, while the weights are not halved in DistilBERT: memory is two numbers,
+# and "40% less" is one of them. (The weights shrink by {{number:narrow_fewer}} in this narrow copy, not by 40%: with 1,000 words instead
+# of 30,522 the embedding matrices, which stay whole, weigh less.)
 #
 # ### A real distilled model, in its own size class
 #
@@ -537,7 +561,8 @@ except FileNotFoundError as missing:
 
 # %% [markdown]
 # *Cosine between the mean vectors of the two sentences. The random model finds everything alike, and most alike what
-# shares words. MiniLM keeps unrelated sentences far apart. The trap still catches it: shared words count.*
+# shares words. MiniLM keeps unrelated sentences far apart. The trap still catches it: shared words count. How much of
+# this comes from distillation, and how much from the later training on a billion pairs of sentences, this cannot tell.*
 
 # %% [markdown]
 # ## TinyBERT: intermediate-layer distillation
@@ -624,6 +649,9 @@ for row in grown.sequences.input_ids:
 #
 # Students of two layers and *half the width*, three seeds. The teacher is the same network, fine-tuned for {{number:tiny_prediction}}
 # steps instead of 200. The measure is the unstated-fact probe alone: intermediate-layer losses train no masked-LM head.
+#
+# Each row leaves one thing out of *all*: one loss, or both *layer losses* (attention and hidden). *Without the teacher's
+# answers* the last stage learns the labels instead; *alone* has no teacher at all, no augmentation, only the labels.
 
 # %%
 tiny = read_result("06_tinybert")
@@ -651,7 +679,7 @@ ablation_chart(
 # Two things are unlike the paper, and both can be changed here. *Weight*: the losses are added as they are, and they are not of
 # equal size: at the start attention is {{number:first_attention}}, hidden {{number:first_hidden}}, embedding {{number:first_embedding}}. *Steps*: the paper's students read 2.5 billion words three
 # times before any task; ours make {{number:general_few}} steps from random initialisation. So: attention times 0, 0.1 and 1, after {{number:general_few}} general
-# steps and after {{number:general_many}}. All else stays equal. ({{number:grid_seeds}} a cell, {{number:grid_hours}} CPU hours.)
+# steps and after {{number:general_many}}. All else stays equal; {{number:grid_seeds}} a cell, {{number:grid_hours}} CPU hours.
 
 # %%
 from course_lib.lectures.lecture_06.numbers import ATTENTION_AXES, attention_lines
@@ -719,7 +747,7 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # | DistilBERT | 77.0 | 51.3 | 82.2 | 87.5 | 89.2 | 88.5 | 59.9 | 91.3 | 86.9 | 56.3 |
 #
 # 77.0/79.5 is 96.9%: "97% of BERT". But a mean hides its parts: RTE loses 9.4 points, CoLA 5.0, while WNLI *gains*
-# 2.8. And one cell is misprinted. Exercise 06.6 finds it by computing the mean.
+# 2.8. And one cell is misprinted: BERT-base's row does not have the mean that stands beside it. Exercise 06.6 finds the cell.
 #
 # TinyBERT (Table 1, test sets): BERT-base 79.5; TinyBERT-6 79.4; TinyBERT-4 77.0 with 13% of the weights; the same
 # small shape without distillation 70.2. Training is not for free: DistilBERT took 90 hours on eight V100 GPUs, on all of
@@ -760,10 +788,16 @@ against_the_budget(
 # only where the cores do {{number:needed_distilbert}} billion FLOPs a second. TinyBERT-4, narrower as well, needs {{number:needed_tiny}} billion. (A narrow layer
 # does fewer FLOPs a second than a wide one: that is why the time is measured.)
 #
-# So where your table says no to DistilBERT and yes to TinyBERT-4, the company takes TinyBERT-4, distilled for its own
-# task. By the printed means this costs {{number:tiny_lost}} points against BERT-base; the same shape without a teacher costs the same
-# time and memory and loses {{number:tiny_untaught_lost}}. If the budget were twice as long, or the messages half as long, DistilBERT would
-# come back into question. GLUE is not the company's task: it must measure its own.
+# The weights are the same everywhere, the time is your machine's. Three cases:
+#
+# - *Your table says yes to DistilBERT.* Then the company has the choice, and what follows decides.
+# - *No to DistilBERT, yes to TinyBERT-4.* The company takes TinyBERT-4, distilled for its own task. By the printed means
+#   this costs {{number:tiny_lost}} points against BERT-base; the same shape without a teacher costs the same time and memory and
+#   loses {{number:tiny_untaught_lost}}.
+# - *No to all*, as on an old or a busy processor. Then distillation alone does not keep to this budget: shorter messages, a
+#   smaller shape still, or other hardware must help.
+#
+# GLUE is not the company's task: it must measure its own.
 #
 # ### Which to take when
 #
@@ -773,7 +807,7 @@ against_the_budget(
 # | TinyBERT | one task, its texts at hand, a tight budget | narrower too; but without the task stage 68.5 instead of 75.6, so each task needs its own teacher and distillation | TinyBERT, section 4, ablation of the learning procedure |
 # | a small BERT, pre-trained | no suitable teacher, or a shape or language that nobody distilled | pre-trained small models, fine-tuned, can compete with elaborate distillation; plain distillation on the task adds to it. In TinyBERT's comparison they lose: {{number:tinybert_untaught}} against {{number:tinybert_4}} | Turc et al. 2019, arXiv 1908.08962, abstract; TinyBERT, Table 1 |
 # | quantise: 8 bits a weight | the model is nearly small enough; memory is short | a quarter of the bytes with little loss, if it is trained for it while fine-tuning; faster only on hardware made for 8-bit integers | Zafrir et al. 2019, *Q8BERT*, arXiv 1910.06188, abstract |
-# | prune attention heads | a trained model shall lose some of its work without a new training | many heads can be removed after training with little loss; feed-forward parts and embeddings stay | Michel et al. 2019, arXiv 1905.10650, abstract |
+# | prune attention heads | a trained model must do less work, without a new training | many heads can be removed after training with little loss; feed-forward parts and embeddings stay | Michel et al. 2019, arXiv 1905.10650, abstract |
 #
 # The last two do not compete with distillation: a student can be pruned and quantised as well (DistilBERT, section 5,
 # calls them orthogonal). This page measures neither.
@@ -815,11 +849,11 @@ check("06.3", my_triple_loss)
 
 
 # %%
-def my_begin(student, teacher):
+def my_initialise(student, teacher):
     return ...
 
 
-check("06.4", my_begin)
+check("06.4", my_initialise)
 
 # %% [markdown]
 # {{exercise:06.5}}

@@ -33,7 +33,7 @@ from course_lib import (
 )  # fmt: skip
 from course_lib.lectures.lecture_07.experiments import micro_electra, prepare
 from course_lib.teaching import LiveLoss, dots_chart, ablation_chart
-from course_lib.lectures.lecture_07.views import corruptor_view
+from course_lib.lectures.lecture_07.views import corruptor_view, networks_drawing
 
 # %% [markdown]
 # ## Predict first
@@ -54,6 +54,15 @@ my_guesses = {"fraction replaced": ..., "times 50": ..., "reads faster": ...}
 
 # %% [markdown]
 # ## By hand
+#
+# ### Two networks
+
+# %%
+networks_drawing()
+
+# %% [markdown]
+# *From left to right: what the generator reads and samples, and what the discriminator makes of the result. Dashed is what
+# is thrown away after training. The rest of this page fills this picture.*
 #
 # ### One sentence, worked
 #
@@ -110,8 +119,8 @@ print(f"discriminator's fraction of L_MLM + 50 · L_Disc: {50 * disc / (mlm + 50
 print(f"discriminator's fraction of L_Disc + 50 · L_MLM: {disc / (disc + 50 * mlm):.2%}")
 
 # %% [markdown]
-# A discriminator's loss is small by nature: two answers, and most tokens are original. λ lifts it up. On the other term
-# it would drown it. What that does to training we measure below.
+# A discriminator's loss is small by nature: two answers, and most tokens are original. λ lifts it up. Before the
+# generator's loss the same λ would drown it. What that does to training we measure below.
 #
 # ## Try it
 #
@@ -157,8 +166,8 @@ show(electra_encoder, generator_config, electra_from)
 #
 # Sampled tokens. Sampling is not differentiable: no gradient flows back through it, so the generator's own weights get
 # none from the discriminator's loss. There is no adversarial training. The generator learns masked language modelling, as
-# BERT does, and nothing else. `sample_tokens` samples each word with its probability after the softmax; the library has a quick way to do
-# it.
+# BERT does, and nothing else. `sample_tokens` (in `kernels/sampling.py`) samples each word with its probability after the
+# softmax.
 
 # %%
 from course_lib.family.electra import Electra
@@ -191,6 +200,8 @@ compare(both.generator)
 
 # %% [markdown]
 # ### What is shared, counted
+#
+# With shared embeddings, how many weights does the generator add to those that are kept?
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):
@@ -249,7 +260,8 @@ corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 #
 # ### One, live
 #
-# A small ELECTRA from random initialisation: discriminator of two layers, 128 wide; generator a quarter as wide; 200 steps.
+# A small ELECTRA from random initialisation, 200 steps: the discriminator has two layers and is 128 wide, the generator a
+# quarter as wide. Beside it the one that is shipped, of the same shape, after {{number:long_steps}} steps.
 
 # %%
 from course_lib.lectures.lecture_07.experiments import (
@@ -317,7 +329,7 @@ for name, cost in costs.items():
 # trained on. The **unstated-fact probe**: what is the hero's job, in stories that do not say it.
 #
 # The result file: {{number:steps}} steps and {{number:seeds}} seeds each; BERT a second time, with as many steps as cost
-# the FLOPs of ELECTRA's steps.
+# the FLOPs of ELECTRA's steps. The last row is what always answering the majority class would give.
 
 # %%
 from course_lib.lectures.lecture_07.experiments import outcome
@@ -333,6 +345,8 @@ start = found["untrained"]
 print(
     f"{'random initialisation':40}{in_words([f['kinds'] for f in start]):>24}{in_words([f['jobs'] for f in start]):>24}"
 )
+tested = material.slots.labels[~material.slots.learn], material.facts_heldout.labels
+print(f"{'majority class':40}" + "".join(f"{labels.bincount().max() / len(labels):>24.1%}" for labels in tested))
 
 # %%
 points = {name.split(": ")[1]: values for name, values in slots.items() if name.startswith("equal steps")}
@@ -350,8 +364,9 @@ dots_chart(equal, percent=True, title="Slot-category probe, equal FLOPs", y_titl
 
 # %% [markdown]
 # Read it as it is: on the slot-category probe every other ablation step is below BERT here, and the two that predict
-# "replaced or not" are the last. The paper found the reverse. But runs that stop at {{number:steps}} steps only say *who
-# starts sooner*, and both probes are shaped like a **cloze**, a text with a gap: masked-LM training asks just this.
+# "replaced or not" are the last. In the paper every other step is above BERT, and ELECTRA the first (below). But runs that
+# stop at {{number:steps}} steps only say *who starts sooner*, and both probes are shaped like a **cloze**, a text with a
+# gap: masked-LM training asks just this.
 #
 # ### Past the plateau, and asked both ways
 #
@@ -401,7 +416,7 @@ ablation_chart(
 # - *Cloze-shaped*: BERT, {{number:past_bert_slots}} against {{number:past_electra_slots}}.
 # - *RTD-shaped*: ELECTRA, {{number:past_electra_repeated}} against {{number:past_bert_repeated}} on repeated words,
 #   {{number:past_electra_facts}} against {{number:past_bert_facts}} on facts. BERT is hardly above random
-#   initialisation. (A probe with a hundredth of the regularisation: {{number:weak_electra}} and {{number:weak_bert}}.)
+#   initialisation. (With a hundredth of the probe's regularisation, on repeated words: {{number:weak_electra}} and {{number:weak_bert}}.)
 # - *Fine-tuned* (mean pooling): BERT, {{number:past_bert_mean}} against {{number:past_electra_mean}}. Random initialisation
 #   reaches {{number:past_random_mean}}: here ELECTRA's pre-training did *not* help.
 #
@@ -424,19 +439,25 @@ swaps_view(read_result("07_past_plateau")["swaps"])
 # ### What the generator never learns: to copy
 #
 # What ELECTRA's discriminator must detect, its generator decides. Masked-token accuracy by the kind of word, of the most
-# likely word and of a sampled one, beside BERT's:
+# likely word and of a sampled one, beside BERT's, means over the runs:
 
 # %%
+from statistics import mean
+
 past = read_result("07_past_plateau")["runs"]
-print(f"{'':12}{'gaps':>6}{'generator: arg-max':>20}{'sampled':>9}{'BERT: arg-max':>15}{'sampled':>9}")
-for kind, of in past["ELECTRA"][0]["gaps"].items():
-    also = past["BERT"][0]["gaps"][kind]
-    print(f"{kind:12}{of['gaps']:6}{of['argmax']:20.0%}{of['sampled']:9.0%}{also['argmax']:15.0%}{also['sampled']:9.0%}")
+print(f"{'':12}{'gaps':>6}{'generator: arg-max':>20}{'sampled':>20}{'BERT: arg-max':>20}{'sampled':>20}")
+for kind, one in past["ELECTRA"][0]["gaps"].items():
+    rates = [mean(run["gaps"][kind][how] for run in past[name])
+             for name in ("ELECTRA", "BERT") for how in ("argmax", "sampled")]  # fmt: skip
+    print(f"{kind:12}{one['gaps']:6}" + "".join(f"{rate:20.0%}" for rate in rates))
 
 # %% [markdown]
-# *Function words* belong to the sentence frame, *repeated* words stand elsewhere in the story. The generator names
-# {{number:gen_function}} of the first, but {{number:gen_repeated}} of the second, where BERT names {{number:bert_copies}}: it
-# does not look back. What it puts there nearly always contradicts the story, and so looking back is what the
+# *Function words* belong to the sentence frame, *repeated* words stand elsewhere in the story; for *agreement* and a
+# *fact* another word tells them (*he* or *she*; a job, a city), *name* is a further piece of a name, and *free* what nothing
+# in the story tells. The generator names {{number:gen_function}} of the function words, but {{number:gen_repeated}} of the
+# repeated ones, where BERT names {{number:bert_copies}}: it does not copy.
+#
+# What it puts there nearly always contradicts the story, and so comparing a word with the rest of its story is what the
 # discriminator learns. The generator has one head and a quarter of the width; whether a larger one copies has not been run here.
 #
 # ### Candidate causes
@@ -444,8 +465,8 @@ for kind, of in past["ELECTRA"][0]["gaps"].items():
 # Tested above: *the probe* (it decides who is ahead) and *short training* (past the plateau the cloze-shaped order stays).
 # Not tested:
 #
-# - *Reading wrong words.* Every position that our BERT was asked about held `[MASK]`; it never had to doubt a word that it
-#   read. BERT's own recipe replaces a tenth of them by random words.
+# - *Reading wrong words.* Every position selected in our BERT's training held `[MASK]`; it never had to doubt a word that
+#   it read. BERT's own recipe puts a random word at a tenth of them.
 # - *A word says more than yes or no.* A masked word, one of {{number:micro_vocab}}, is a large surprise; a label is a small
 #   one, and most labels are "original". In our world nearly every masked word follows from the rest of its story (lecture
 #   02's oracle names almost all), so each one teaches. In real text many are easy and many cannot be guessed, and
@@ -501,7 +522,7 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-cate
 # - *Without shared embeddings* each seed is worse on the probe than the same seed with them: {{number:untied_slots}}
 #   against {{number:electra_slots}}. The paper's sign; but nothing that predicting words teaches reaches an untied
 #   discriminator, and our probe asks for that. In its own task (ROC-AUC) it falls behind less than the seeds differ.
-# - *λ on the generator's loss*, the form of the source lecture: the discriminator learns its own task badly, a ROC-AUC of
+# - *λ on the generator's loss*, as some lectures print it: the discriminator learns its own task badly, a ROC-AUC of
 #   {{number:wrong_auc}} against {{number:auc}}. Now look at the probe: the same encoder has *more* there,
 #   {{number:wrong_slots}}.
 #
@@ -549,15 +570,15 @@ print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 
 # %% [markdown]
 # "The performance of BERT-large with a quarter of the compute", as one of the lectures has it, mixes the two lines.
-# What is a third of BERT-large's compute, and better, is ELECTRA-*base* (6.4e19, 85.1). In tables of training
-# cost ELECTRA-base is given a quarter of BERT-base; the paper's figures are equal. And an overview table gives it a GLUE
-# mean of 81.6: it is 85.1 on development sets, 82.7 on the test sets.
+# What is a third of BERT-large's compute, and better, is ELECTRA-*base* (6.4e19, 85.1). Other lectures give ELECTRA-base
+# a quarter of BERT-base's training cost; the paper's figures are equal. One gives it a GLUE mean of 81.6: it is 85.1 on
+# development sets, 82.7 on the test sets.
 #
 # What it cannot do: name the word for a gap. The kept network has no vocabulary head; its generator, thrown away, had.
 
 # %%
 print(f"{'':18}{'you said':>14}   answer")
-answers = {"fraction replaced": "9%", "times 50": "the discriminator's", "reads faster": "neither: the same encoder"}
+answers = {"fraction replaced": f"{0.15 * (1 - 0.4):.0%}", "times 50": "the discriminator's", "reads faster": "neither: the same encoder"}
 for name, value in answers.items():
     print(f"{name:18}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 

@@ -28,7 +28,7 @@ from drawing import (
 
 from course_lib import published
 from course_lib.config import encoder_flops
-from course_lib.family.distilbert import initialise_from, spread_layers
+from course_lib.family.distilbert import initialise_from
 from course_lib.family.tinybert import layer_mapping
 from course_lib.kernels.distillation import soft_target_loss
 from course_lib.lectures.lecture_06.claims import table_1
@@ -71,8 +71,20 @@ from course_lib.lectures.lecture_06.numbers import (
     the_world,
     times_on_a_cpu,
 )
+from course_lib.lectures.lecture_06.views.drawings import (
+    BOLD,
+    HALF,
+    HALF_HIGH,
+    PALE,
+    POSITIONS,
+    POSITIONS_HIGH,
+    WIDE,
+    half_parts,
+    positions_parts,
+    two_rows,
+)
 from course_lib.lectures.lecture_06.views.temperature import IN_PRINT, soften, temperature_panels
-from course_lib.objectives.distillation import PUBLISHED_WEIGHTS, attention_loss, distilbert_loss
+from course_lib.objectives.distillation import attention_loss, distilbert_loss
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import ablation_chart, curves_chart, gradient_chart, tradeoff_chart
 from course_lib.teaching.averages import glue_average
@@ -87,8 +99,6 @@ from course_lib.train.metrics import evaluate
 
 TOKENS = 128  # of the text whose FLOPs are counted
 PROBE = "unstated-fact probe"
-BOLD = ' font-weight="650"'
-PALE, FAINT = "#e3f0f8", "#8a8a8a"
 
 
 # ---------------------------------------------------------------- 2, 3: by hand
@@ -152,57 +162,8 @@ def soft_targets() -> str:
 # ---------------------------------------------------------------- 6, 12: from which layers
 
 
-def _two_rows(
-    teacher: Sequence[str],
-    student: Sequence[str],
-    pairs: Mapping[int, int],
-    said: tuple[str, str] = ("teacher", "student"),
-    dashes: Mapping[int, str] | None = None,
-    top: int = 0,
-    low: int = 150,
-) -> list[str]:
-    """Teacher above, student below, an arrow for each pair student -> teacher."""
-    step, left, used = 1020 / len(teacher), 124, set(pairs.values())
-    wide, spread = step - 9, 1020 / len(student)
-
-    def above(k: int) -> float:
-        return left + step * (k + 0.5)
-
-    def below(k: int) -> float:
-        return left + spread * (k + 0.5)
-
-    parts = [
-        words(106, top + 28, said[0], 20, "end"),
-        words(106, top + low + 28, said[1], 20, "end"),
-    ]
-    for ours, theirs in pairs.items():
-        dash = (dashes or {}).get(ours, "")
-        parts.append(arrow(above(theirs), top + 46, below(ours), top + low - 3, dash=dash))
-    for k, name in enumerate(teacher):
-        look = {"fill": PALE, "ink": BLUE, "wide": 2} if k in used else {"dash": "4 4"}
-        parts.append(rect(above(k) - wide / 2, top, wide, 44, name, size=18, **look))
-    for k, name in enumerate(student):
-        look = {"fill": "#dff1fb", "ink": INK, "wide": 2}
-        parts.append(rect(below(k) - wide / 2, top + low, wide, 44, name, size=18, **look))
-    return parts
-
-
 def half_of_bert() -> str:
-    """DistilBERT's beginning: released layers of BERT-base, its tables and its head."""
-    whole, half = published("bert", "base"), published("distilbert", "base")
-    N, M = whole.num_layers, half.num_layers
-    layers = spread_layers(N, M)
-    teacher = ["embed", *map(str, range(N)), "head"]
-    student = ["embed", *map(str, range(M)), "head"]
-    pairs = {0: 0, M + 1: N + 1} | {m + 1: n + 1 for m, n in enumerate(layers)}
-    gone = [
-        rect(124, 0, 104, 32, "segments", size=18, dash="4 4"), words(240, 23, "✕", 20),
-        rect(1040, 0, 104, 32, "pooler", size=18, dash="4 4"), words(1028, 23, "✕", 20),
-        words(634, 23, "solid: copied; dashed: left out; layers counted from 0", 18),
-    ]  # fmt: skip
-    said = ("BERT-base", "DistilBERT")
-    return svg(1150, 226, *gone, *_two_rows(teacher, student, pairs, said, top=46, low=132),
-               says="six of twelve layers are copied")  # fmt: skip
+    return svg(WIDE, HALF_HIGH, *half_parts(), says=HALF)
 
 
 def code_begin() -> str:
@@ -212,33 +173,9 @@ def code_begin() -> str:
 
 # ---------------------------------------------------------------- 7: three losses
 
-TEXT = ("[CLS]", "the", "[MASK]", "steers", "the", "boat", "[SEP]", "[PAD]", "[PAD]")
-
 
 def three_places() -> str:
-    """A row of tokens, and for each loss the tokens that it looks at."""
-    step, left = 98, 236
-    looks = (
-        ("soft", "soft targets", BLUE, "#cfe5f3", lambda token: token != "[PAD]"),
-        ("mlm", "MLM", "#8a5f00", "#fdf1d6", lambda token: token == "[MASK]"),
-        ("cosine", "cosine", "#00745a", "#e0f3ed", lambda token: token != "[PAD]"),
-    )
-    parts = [
-        rect(left + step * k, 0, step - 8, 40, token, size=18, mono=True,
-             wide=3 if token == "[MASK]" else 1.5, ink=ORANGE if token == "[MASK]" else FAINT,
-             dash="4 4" if token == "[PAD]" else "")
-        for k, token in enumerate(TEXT)
-    ]  # fmt: skip
-    for row, (name, said, ink, fill, sees) in enumerate(looks):
-        y = 56 + 46 * row
-        parts += [words(0, y + 26, f"{PUBLISHED_WEIGHTS[name]:g} ×", 22, "start", BOLD),
-                  words(62, y + 26, said, 22, "start")]  # fmt: skip
-        parts += [
-            rect(left + step * k, y, step - 8, 36, "✓", fill=fill, ink=ink, wide=2)
-            if sees(token) else words(left + step * (k + 0.5) - 4, y + 25, "–", 20)
-            for k, token in enumerate(TEXT)
-        ]  # fmt: skip
-    return svg(1150, 192, *parts, says="which tokens each of the three losses looks at")
+    return svg(WIDE, POSITIONS_HIGH, *positions_parts(), says=POSITIONS)
 
 
 def code_losses() -> str:
@@ -397,7 +334,7 @@ def who_learns_from_whom() -> str:
     pairs = {0: 0, M + 1: N + 1} | dict(enumerate(layers, start=1))
     said = (f"width {whole.hidden_size}", f"width {small.hidden_size}")
     dashes = {0: "8 4", M + 1: "2 4"}
-    return svg(1150, 186, *_two_rows(teacher, student, pairs, said, dashes, low=136),
+    return svg(1150, 186, *two_rows(teacher, student, pairs, said, dashes, low=136),
                says="four layers learn from every third of twelve")  # fmt: skip
 
 

@@ -12,7 +12,6 @@ import torch
 from drawing import (
     MONO,
     apart,
-    arrow,
     body_of,
     code,
     for_a_hall,
@@ -34,7 +33,7 @@ from course_lib.family.electra import (
     generator_config,
 )
 from course_lib.lectures.lecture_07.ablation_steps import ABLATION_STEPS
-from course_lib.lectures.lecture_07.experiments import FULL, SEEDS
+from course_lib.lectures.lecture_07.experiments import SEEDS
 from course_lib.lectures.lecture_07.numbers import (
     MEASURES,
     bert_encoder,
@@ -53,6 +52,14 @@ from course_lib.lectures.lecture_07.numbers import (
     variants,
 )
 from course_lib.lectures.lecture_07.views.corruptor import ROWS, corruption_tables
+from course_lib.lectures.lecture_07.views.networks import (
+    DISC,
+    GEN,
+    HIGH,
+    SAYS,
+    WIDE,
+    network_parts,
+)
 from course_lib.objectives.replaced_tokens import (
     electra_loss,
     replaced_labels,
@@ -65,41 +72,13 @@ from course_lib.teaching.style import BLUE, GREEN, INK, ORANGE, VERMILION, templ
 
 SIZES = ("small", "base", "large")
 BOLD = ' font-weight="650"'
-GEN, DISC = {"fill": "#e0f3ed", "ink": "#00745a"}, {"fill": "#fbe6da", "ink": VERMILION}
-TABLES = {"fill": "#fdf1d6", "ink": "#8a5f00"}
 
 
 # ---------------------------------------------------------------- 2: two networks
 
 
 def two_networks() -> str:
-    """From left to right: masked text, generator, sampled words, discriminator, a label each."""
-    return svg(
-        1150, 404,
-        rect(0, 82, 158, 92, "with [MASK]", wide=2, size=21),
-        words(79, 204, f"{FULL.rate:.0%} masked"),
-        arrow(160, 128, 212, 128),
-        rect(216, 70, 168, 116, "", **GEN, wide=2.5, dash="7 4"),
-        words(300, 122, "generator", 24), words(300, 156, "“which word?”"),
-        words(300, 48, "a small BERT"),
-        arrow(386, 128, 456, 128), words(421, 112, "samples", 17),
-        rect(460, 82, 158, 92, "only words", wide=2, size=21),
-        words(539, 204, "no [MASK]"),
-        arrow(620, 128, 672, 128),
-        rect(676, 28, 250, 200, "", **DISC, wide=3),
-        words(801, 118, "discriminator", 28), words(801, 156, "“replaced?”", 22),
-        arrow(928, 128, 978, 128),
-        words(988, 106, "original", 21, "start"), words(988, 134, "or replaced,", 21, "start"),
-        words(988, 162, "token by token", 21, "start"),
-        arrow(801, 232, 801, 268, 420, 268, tip=False, dash="6 5"),
-        words(398, 278, "✕", 32, style=f' fill="{VERMILION}" font-weight="700"'),
-        words(610, 296, "no gradient: sampling is not differentiable"),
-        rect(216, 326, 710, 56, "one embedding matrix, read by both", **TABLES, wide=2, size=21),
-        arrow(300, 324, 300, 190), arrow(880, 324, 880, 232),
-        words(948, 346, "dashed: thrown", 20, "start"),
-        words(948, 372, "away afterwards", 20, "start"),
-        says="masked text, generator, sampled words, discriminator; no gradient between the two",
-    )  # fmt: skip
+    return svg(WIDE, HIGH, *network_parts(), says=SAYS)
 
 
 # ---------------------------------------------------------------- 3: by hand

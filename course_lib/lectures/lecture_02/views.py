@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from course_lib.teaching.page import Html, svg_drawing, svg_image
+from course_lib.teaching.page import Html
 from course_lib.teaching.style import BLUE, GREEN, ORANGE
-from course_lib.teaching.svg import TIP, arrow, rect, words
+from course_lib.teaching.svg import arrow, drawing, rect, words
 
 __all__ = ["bert_drawing", "block_drawing"]
 PALE = {"blue": "#e3f0fa", "orange": "#fdf0d5", "green": "#dff3ec", "grey": "#f2f2f2"}
@@ -55,7 +55,7 @@ def bert_drawing() -> Html:
         "B follow A; that of a selected token through the MLM head to V logits, which word stands "
         "here."
     )
-    return _drawing(630, 412, parts, says)
+    return drawing(630, 412, parts, says)
 
 
 def block_drawing() -> Html:
@@ -82,11 +82,7 @@ def block_drawing() -> Html:
         "One block: x goes through attention with A heads, the input is added back, LayerNorm; "
         "then through the feed-forward layers, H to F to H, the input is added back, LayerNorm."
     )
-    return _drawing(760, 156, parts, says)
-
-
-def _drawing(width: int, height: int, parts: list[str], says: str) -> Html:
-    return Html(svg_image(svg_drawing(width, height, TIP + "".join(parts), says), says), says)
+    return drawing(760, 156, parts, says)
 
 
 def _box(

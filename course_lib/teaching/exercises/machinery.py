@@ -312,7 +312,9 @@ def _expect_no_others(
     for name, grad in zip(names, grads, strict=True):
         if name not in exercise.gradient and grad is not None and bool((grad != 0).any()):
             raise Wrong(
-                f"A gradient flows into `{name}`; none may: use {name}.detach().", "gradient"
+                f"A gradient flows into `{name}`; none may: write .detach() behind it, or behind "
+                "what you take from it.",
+                "gradient",
             )
 
 

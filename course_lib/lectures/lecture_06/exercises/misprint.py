@@ -166,6 +166,10 @@ MISPRINT = Exercise(
         blamed("max(row, key=lambda t: abs(row[t] - again[t]))",
                "The cell in which the two prints differ most is blamed. The second print may have "
                "slips of its own: the cell is the one that gives the row its printed mean."),
+        Edit("if fits(row, printed):", "if row == again:", "A cell is blamed because the two "
+             "prints differ there. This row has its printed mean, so nothing is wrong in it: "
+             "compare the mean first.",
+             more=(("if fits(mended, printed):", "if row[task] != again[task]:"),)),
         Edit(SHIFT, "row[task] - again[task]", "This is by how much the *cell* is wrong. The mean "
              "moves by a ninth of it: nine tasks."),
         Edit(SHIFT, "mean_of(row) - printed", "The printed mean is subtracted. It is rounded; "

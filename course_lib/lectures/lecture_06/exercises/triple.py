@@ -200,6 +200,11 @@ TRIPLE = Exercise(
              "x in zip(student.hidden_states, teacher.hidden_states)) / len(student.hidden_states)",
              "The cosine is averaged over all hidden states. DistilBERT compares the last layer "
              "only; comparing layer by layer is TinyBERT's idea."),
+        Edit("cosine = mean_over(1 - cosines, real)", "cosine = sum(mean_over(1 - "
+             "F.cosine_similarity(a, b.detach(), dim=-1), real) for a, b in "
+             "zip(student.hidden_states, teacher.hidden_states))",
+             "The cosine is added up over all hidden states. DistilBERT compares the last layer "
+             "only; comparing layer by layer is TinyBERT's idea."),
         Edit(COS, "(1 - F.cosine_similarity(last, taught)).mean()", "The cosine runs over the "
              "positions (cosine_similarity takes axis 1 if it is not told); it must run over the H "
              "units: dim=-1."),

@@ -1,6 +1,7 @@
 """What page 06 shows that no other page does."""
 
+from .drawings import half_drawing, positions_drawing
 from .layer_map import layer_map_view
 from .temperature import temperature_view
 
-__all__ = ["layer_map_view", "temperature_view"]
+__all__ = ["half_drawing", "layer_map_view", "positions_drawing", "temperature_view"]

@@ -133,6 +133,9 @@ COMPUTE = Exercise(
         Edit(f"other != model and {REACHED}", "True", "All models are in your result, the model "
              "itself among them. Leave it out, and those it does not reach to within "
              f"{LEVEL} points."),
+        Edit(REACHED, f'{REACHED} and mine["compute"] < row["compute"]', "Only models that took "
+             "more compute are in your result. One that was reached at a higher price belongs to "
+             "it too: its fraction is above 1, and that is what the claim leaves out."),
         Edit(REACHED, 'mine["score"] >= row["score"]', "A model that scores a little more is "
              f"missing. Up to {LEVEL} points count as level."),
         Edit(REACHED, 'abs(mine["score"] - row["score"]) <= LEVEL', "Only models with about the "

@@ -215,6 +215,9 @@ CORRUPTING = Exercise(
              "words[: len(at)]",
              "The words are put where a [MASK] stands. A position can be selected although its own "
              "word was left in place; there the generator's word goes too. predict_at says where."),
+        Edit(PUT, "gaps = filled[predict_at] == MASK; filled[predict_at[gaps]] = words[gaps]",
+             "A selected position that shows its own word was left alone. The generator predicts "
+             "there too, and its word goes in: at every position of predict_at."),
         Edit(PUT, "filled[predict_at] = words.sort().values",
              "The words arrive at the right positions in another order: the i-th row of the logits "
              "belongs to the i-th number in predict_at."),

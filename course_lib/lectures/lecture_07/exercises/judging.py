@@ -55,6 +55,11 @@ JUDGING = Exercise(
         (r"can't be cast|Found dtype|expected scalar type|should be the same dtype",
          "The targets must be floating-point numbers, as the logits are: "
          "labels.to(logits.dtype)."),
+        ("between 0 and 1", "F.binary_cross_entropy wants probabilities, and these are logits: "
+         "F.binary_cross_entropy_with_logits takes them as they are."),
+        ("class probabilities|multi-target|Expected target size", "F.cross_entropy wants a logit "
+         "for each class. Here one logit a token decides between two: "
+         "F.binary_cross_entropy_with_logits."),
         (r"indices.*(bool|byte)|out of bounds", "Zeros and ones are taken for positions when they "
          "index. Make them True and False first: attention_mask.bool()."),
     ),

@@ -94,6 +94,8 @@ STEPS = Exercise(
                "three in all."),
         omitted(PROJECTION, "the layer that leads the shared embeddings from H to g, at every "
                 "token"),
+        Edit(PROJECTION, "2 * k * H * g", "The layer from H to g was counted at the k masked "
+             "positions. The generator reads every token, so all T go through it."),
         omitted(HEAD, "the generator's vocabulary head; its loss is that of BERT"),
         omitted(RTD, "the discriminator's head: H to H, then H to 1, at every token"),
         omitted(BERT_HEAD, "BERT's vocabulary head"),

@@ -1,0 +1,113 @@
+"""DistilBERT as drawings: where its layers come from, and which tokens its three losses look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from course_lib.config import published
+from course_lib.family.distilbert import spread_layers
+from course_lib.objectives.distillation import PUBLISHED_WEIGHTS
+from course_lib.teaching.page import Html
+from course_lib.teaching.style import BLUE, INK, ORANGE
+from course_lib.teaching.svg import arrow, drawing, rect, words
+
+BOLD = ' font-weight="650"'
+PALE, FAINT = "#e3f0f8", "#8a8a8a"
+WIDE, HALF_HIGH, POSITIONS_HIGH = 1150, 226, 192
+HALF = (
+    "DistilBERT's embeddings, head and six layers are copied from BERT-base: from its layers 0, 2, "
+    "4, 7, 9 and 11. The other six, the segments and the pooler are left out."
+)
+POSITIONS = (
+    "Soft targets and cosine look at all real tokens, the MLM loss at the masked one only; padding "
+    "is in none."
+)
+TEXT = ("[CLS]", "the", "[MASK]", "steers", "the", "boat", "[SEP]", "[PAD]", "[PAD]")
+
+
+def half_drawing() -> Html:
+    """What of BERT-base a DistilBERT is initialised from."""
+    return drawing(WIDE, HALF_HIGH, half_parts(), HALF, margin=2)
+
+
+def positions_drawing() -> Html:
+    """A row of tokens, and for each of the three losses those that it looks at."""
+    return drawing(WIDE, POSITIONS_HIGH, positions_parts(), POSITIONS, margin=2)
+
+
+def half_parts() -> list[str]:
+    """DistilBERT's beginning: released layers of BERT-base, its tables and its head."""
+    whole, half = published("bert", "base"), published("distilbert", "base")
+    N, M = whole.num_layers, half.num_layers
+    layers = spread_layers(N, M)
+    teacher = ["emb.", *map(str, range(N)), "head"]
+    student = ["emb.", *map(str, range(M)), "head"]
+    pairs = {0: 0, M + 1: N + 1} | {m + 1: n + 1 for m, n in enumerate(layers)}
+    gone = [
+        rect(124, 0, 104, 32, "segments", size=18, dash="4 4"), words(240, 23, "✕", 20),
+        rect(1040, 0, 104, 32, "pooler", size=18, dash="4 4"), words(1028, 23, "✕", 20),
+        words(634, 23, "solid: copied; dashed: left out; layers counted from 0", 18),
+    ]  # fmt: skip
+    said = ("BERT-base", "DistilBERT")
+    return [*gone, *two_rows(teacher, student, pairs, said, top=46, low=132)]
+
+
+def two_rows(
+    teacher: Sequence[str],
+    student: Sequence[str],
+    pairs: Mapping[int, int],
+    said: tuple[str, str] = ("teacher", "student"),
+    dashes: Mapping[int, str] | None = None,
+    top: int = 0,
+    low: int = 150,
+) -> list[str]:
+    """Teacher above, student below, an arrow for each pair student -> teacher."""
+    step, left, used = 1020 / len(teacher), 124, set(pairs.values())
+    wide, spread = step - 9, 1020 / len(student)
+
+    def above(k: int) -> float:
+        return left + step * (k + 0.5)
+
+    def below(k: int) -> float:
+        return left + spread * (k + 0.5)
+
+    parts = [
+        words(106, top + 28, said[0], 20, "end"),
+        words(106, top + low + 28, said[1], 20, "end"),
+    ]
+    for ours, theirs in pairs.items():
+        dash = (dashes or {}).get(ours, "")
+        parts.append(arrow(above(theirs), top + 46, below(ours), top + low - 3, dash=dash))
+    for k, name in enumerate(teacher):
+        look = {"fill": PALE, "ink": BLUE, "wide": 2} if k in used else {"dash": "4 4"}
+        parts.append(rect(above(k) - wide / 2, top, wide, 44, name, size=18, **look))
+    for k, name in enumerate(student):
+        look = {"fill": "#dff1fb", "ink": INK, "wide": 2}
+        parts.append(rect(below(k) - wide / 2, top + low, wide, 44, name, size=18, **look))
+    return parts
+
+
+def positions_parts() -> list[str]:
+    """A row of tokens, and for each loss the tokens that it looks at."""
+    step, left = 98, 236
+    looks = (
+        ("soft", "soft targets", BLUE, "#cfe5f3", lambda token: token != "[PAD]"),
+        ("mlm", "MLM", "#8a5f00", "#fdf1d6", lambda token: token == "[MASK]"),
+        ("cosine", "cosine", "#00745a", "#e0f3ed", lambda token: token != "[PAD]"),
+    )
+    parts = [
+        rect(left + step * k, 0, step - 8, 40, token, size=18, mono=True,
+             wide=3 if token == "[MASK]" else 1.5, ink=ORANGE if token == "[MASK]" else FAINT,
+             dash="4 4" if token == "[PAD]" else "")
+        for k, token in enumerate(TEXT)
+    ]  # fmt: skip
+    for row, (name, said, ink, fill, sees) in enumerate(looks):
+        y = 56 + 46 * row
+        parts += [words(0, y + 26, f"{PUBLISHED_WEIGHTS[name]:g} ×", 22, "start", BOLD),
+                  words(62, y + 26, said, 22, "start")]  # fmt: skip
+        parts += [
+            rect(left + step * k, y, step - 8, 36, "✓", fill=fill, ink=ink, wide=2)
+            if sees(token) else words(left + step * (k + 0.5) - 4, y + 25, "–", 20)
+            for k, token in enumerate(TEXT)
+        ]  # fmt: skip
+    return parts

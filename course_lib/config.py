@@ -110,7 +110,9 @@ def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
 # albert: Lan et al. 2019, Table 1; a head has 64 units in all four. distilbert: Sanh et al. 2019,
 # section 2. tinybert: Jiao et al. 2020, section 4.2. electra: the discriminators of Clark et al.
 # 2020, Table 6, and of the released configurations. deberta: He et al. 2020, Table 8, the first
-# generation; deberta-v3: He et al. 2021 and the released configurations.
+# generation; deberta-v3: He et al. 2021 and the released configurations. gpt2: Radford et al. 2019,
+# Table 2, and the released configurations. bart: Lewis et al. 2019, section 2.1; layers of the
+# encoder, and as many of the decoder.
 PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
     "bert": {
         "tiny": _size(2, 128, 2),
@@ -155,6 +157,16 @@ PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
         "small": _size(6, 768, 12),
         "base": _size(12, 768, 12),
         "large": _size(24, 1024, 16),
+    },
+    "gpt2": {
+        "small": _size(12, 768, 12),
+        "medium": _size(24, 1024, 16),
+        "large": _size(36, 1280, 20),
+        "xl": _size(48, 1600, 25),
+    },
+    "bart": {
+        "base": _size(6, 768, 12),
+        "large": _size(12, 1024, 16),
     },
 }
 

@@ -55,7 +55,7 @@ class Embeddings(nn.Module):
         self.token = nn.Embedding(config.vocab_size, H, padding_idx=config.pad_token_id)
         self.position = nn.Embedding(config.max_positions, H) if number else None
         self.segment = nn.Embedding(config.type_vocab_size, H) if config.type_vocab_size else None
-        self.norm = nn.LayerNorm(H, eps=config.layer_norm_eps)
+        self.norm: nn.Module = nn.LayerNorm(H, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
     def parts(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> dict[str, Tensor]:
@@ -103,9 +103,12 @@ class SelfAttention(nn.Module):
         T).
 
         `asking` (B, K, H) are the vectors that gather, if not x itself; then T is K where they
-        stand. `at` (B, K) are their positions: here they do not matter, in DeBERTa they do. Where
-        mask is a Packing, x and the output are (N, H), the real tokens alone.
+        stand. `at` (B, K) are their positions: they choose rows of a mask (B, T, T); else they
+        matter in DeBERTa alone. Where mask is a Packing, x and the output are (N, H), the real
+        tokens alone.
         """
+        if at is not None and isinstance(mask, Tensor) and mask.dim() == 3:
+            mask = mask.gather(1, at[..., None].expand(-1, -1, mask.shape[2]))  # (B, K, T)
         q, k, v = self.query(x if asking is None else asking), self.key(x), self.value(x)
         dropout = self.dropout if self.training else 0.0
         if isinstance(mask, Packing):
@@ -199,19 +202,25 @@ class Stack(nn.Module):
     """L layers, each a block with its own weights, unless a plan says otherwise.
 
     plan: for each layer the number of the block that attends and of the block that feeds forward.
+    block: makes one from the configuration, if it is another than BERT's.
     """
 
-    def __init__(self, config: BertConfig, plan: Sequence[tuple[int, int]] | None = None) -> None:
+    def __init__(
+        self,
+        config: BertConfig,
+        plan: Sequence[tuple[int, int]] | None = None,
+        block: Callable[[BertConfig], Block] = Block,
+    ) -> None:
         super().__init__()
         own = [(layer, layer) for layer in range(config.num_layers)]
         self.plan = own if plan is None else list(plan)
         count = max((max(pair) for pair in self.plan), default=-1) + 1
-        self.blocks = nn.ModuleList(Block(config) for _ in range(count))
-        for number, block in enumerate(self.blocks):  # a half that no layer uses is not kept
+        self.blocks = nn.ModuleList(block(config) for _ in range(count))
+        for number, part in enumerate(self.blocks):  # a half that no layer uses is not kept
             if number not in {attending for attending, _ in self.plan}:
-                del block.attention, block.attention_norm
+                del part.attention, part.attention_norm
             if number not in {feeding for _, feeding in self.plan}:
-                del block.feed_forward, block.output_norm
+                del part.feed_forward, part.output_norm
 
     def forward(
         self,

@@ -1,5 +1,5 @@
 """ERNIE of Baidu: BERT with other masks (Sun et al. 2019). Not Tsinghua's ERNIE, which is another
-model of the same name: see knowledge.py.
+model of the same name: see ernie_tsinghua.py.
 
 The model differs in little: ReLU for GELU, 513 positions, 18,000 tokens (Chinese characters), and
 from version 2.0 on a fourth embedding, the task's. Knowledge enters by what is masked: that is in

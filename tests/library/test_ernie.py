@@ -1,4 +1,4 @@
-"""What is Baidu's ERNIE's alone: the task embedding, the label of a pair, the units of its masks."""
+"""What Baidu's ERNIE alone has: the task embedding, the label of a pair, the units of its masks."""
 
 from __future__ import annotations
 

@@ -64,14 +64,19 @@ class Embeddings(nn.Module):
         check_input(input_ids, token_type_ids, self.config)
         if token_type_ids is None:
             token_type_ids = torch.zeros_like(input_ids)
+        stages = self.summands(input_ids, token_type_ids)
+        total = reduce(torch.add, stages.values())
+        return {**stages, "sum": total, "normed": self.norm(total)}
+
+    def summands(self, input_ids: Tensor, token_type_ids: Tensor) -> dict[str, Tensor]:
+        """What is added up, by name, each (B, T, H)."""
         stages = {"token": self.token(input_ids)}  # (B, T, H)
         if self.segment is not None:
             stages["segment"] = self.segment(token_type_ids)  # (B, T, H)
         if self.position is not None and self.number is not None:
             position = self.position(self.number(input_ids))  # (T, H), the same for every sequence
             stages["position"] = position.expand_as(stages["token"])  # (B, T, H)
-        total = reduce(torch.add, stages.values())
-        return {**stages, "sum": total, "normed": self.norm(total)}
+        return stages
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
         return self.dropout(self.parts(input_ids, token_type_ids)["normed"])
@@ -129,7 +134,7 @@ class SelfAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two dense layers with a GELU between them, applied to each token by itself."""
+    """Two dense layers with a GELU (or ReLU) between them, applied to each token by itself."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -138,8 +143,13 @@ class FeedForward(nn.Module):
         self.gelu_form = config.gelu_form
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = F.gelu(self.expand(x), approximate=self.gelu_form)  # (B, T, H) -> (B, T, F)
+        wide = activate(self.expand(x), self.gelu_form)  # (B, T, H) -> (B, T, F)
         return self.contract(wide)  # (B, T, H)
+
+
+def activate(x: Tensor, form: str) -> Tensor:
+    """GELU, in the `form` that torch calls "none" or "tanh", or "relu"."""
+    return F.relu(x) if form == "relu" else F.gelu(x, approximate=form)
 
 
 class Block(nn.Module):

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .config import BertConfig
-from .encoder import Encoder, EncoderOutput, initialise
+from .encoder import Encoder, EncoderOutput, activate, initialise
 
 
 @dataclass
@@ -105,7 +105,7 @@ class MaskedLMHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """hidden (…, H) -> logits (…, V)."""
-        x = self.norm(F.gelu(self.dense(hidden), approximate=self.gelu_form))
+        x = self.norm(activate(self.dense(hidden), self.gelu_form))
         return F.linear(x, self._tied[0].weight, self.bias)
 
 
@@ -133,7 +133,7 @@ class ReplacedTokenHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """hidden (…, H) -> logits (…)."""
-        x = F.gelu(self.dense(hidden), approximate=self.gelu_form)
+        x = activate(self.dense(hidden), self.gelu_form)
         return self.score(x).squeeze(-1)
 
 

@@ -40,13 +40,14 @@ from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
 from course_lib.family.electra import Electra, ElectraConfig, electra_encoder, electra_from
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.files import write_atomic
-from course_lib.heads import BertForMaskedLM, BertForPreTraining
+from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForSpanPreTraining
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
 from course_lib.objectives.replaced_tokens import electra_loss
 from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
 from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
+from course_lib.objectives.span_boundary import spanbert_loss
 from course_lib.text.packing import pack_documents
 from course_lib.text.wordpiece import word_numbers
 
@@ -81,7 +82,7 @@ ENCODERS: dict[str, tuple[type[BertConfig], Callable[[Any, bool], Encoder]]] = {
     "deberta-v3": (DebertaV2Config, _without_pooler(deberta_encoder)),
 }
 PAIRS = {"mlm+nsp": make_pairs, "mlm+sop": make_ordered_pairs}
-OBJECTIVES = ("mlm", *PAIRS, "rtd")
+OBJECTIVES = ("mlm", *PAIRS, "mlm+sbo", "rtd")
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,8 @@ def build(recipe: PretrainRecipe, special: SpecialIds) -> tuple[nn.Module, Objec
         loss = pretraining_loss if recipe.objective.name == "mlm+nsp" else albert_loss
         return BertForPreTraining(encoder_of(config, True)), loss
     encoder = encoder_of(config, False)
+    if recipe.objective.name == "mlm+sbo":
+        return BertForSpanPreTraining(encoder), spanbert_loss
     if isinstance(config, DebertaConfig):
         return deberta_masked_lm(encoder), masked_lm_loss
     return BertForMaskedLM(encoder), masked_lm_loss
@@ -163,6 +166,11 @@ def _check(recipe: PretrainRecipe) -> None:
             f"family {family!r} was given with objective {objective!r}; expected electra with rtd, "
             "and any other family with another objective."
         )
+    if objective == "mlm+sbo" and family not in ("bert", "roberta", "distilbert", "tinybert"):
+        raise ValueError(
+            f"family {family!r} was given with objective {objective!r}; expected bert, roberta, "
+            "distilbert or tinybert, whose masked-word head is BERT's."
+        )
     if objective in PAIRS and family not in ("bert", "roberta", "albert", "tinybert"):
         raise ValueError(
             f"family {family!r} was given with objective {objective!r}; expected one whose encoder "
@@ -185,7 +193,9 @@ def batches_of(ready: Pretraining) -> Callable[[int], Batch]:
     }  # fmt: skip
     whole = pretraining_batches(
         ready.train, ready.special, batch_size=training.batch_size, word_of=word_of,
-        max_words=3 if objective.units == "runs" else 1, **masking,
+        max_words=3 if objective.units == "runs" else 1,
+        spans={} if objective.units == "spans" else None,
+        boundaries=objective.name == "mlm+sbo", **masking,
     )  # fmt: skip
     if not training.short_steps:
         return whole
@@ -401,6 +411,7 @@ def store(model: nn.Module, tokenizer: Any, out: Path) -> str:
     from course_lib.checkpoints import CheckpointError, save, save_folder
 
     kept: Any = model.discriminator if isinstance(model, Electra) else model
+    kept = model.masked_lm if isinstance(model, BertForSpanPreTraining) else kept
     try:
         save_folder(kept, out / "model", tokenizer)
     except CheckpointError:  # a model that transformers does not have

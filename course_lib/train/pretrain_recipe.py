@@ -30,7 +30,7 @@ class ModelPart:
 class ObjectivePart:
     """What the model learns to predict."""
 
-    name: str = "mlm"  # of pretrain.OBJECTIVES: mlm, mlm+nsp, mlm+sop, mlm+sbo, rtd
+    name: str = "mlm"  # of pretrain.OBJECTIVES: mlm, mlm+nsp, mlm+sop, mlm+sbo, rtd, bilm
     rate: float = 0.15  # fraction of positions selected
     mix: tuple[float, float, float] = BERT_MIX  # [MASK], random, kept
     units: str = "tokens"  # hidden together: tokens, words, runs of 1 to 3 words, SpanBERT's spans
@@ -50,7 +50,8 @@ class TextPart:
 
     source: str = "documentation"
     stories: int = 20_000  # of the micro-world
-    vocabulary: int | str = 8_192  # how many pieces to learn, or a vocab.txt; the world has its own
+    # How many pieces to learn, or a vocab.txt; the world has its own. Of ELMo: words to predict.
+    vocabulary: int | str = 8_192
     length: int = 128  # tokens in a sequence, special ones included
     heldout: int = 500  # sequences to be measured on, at most
 

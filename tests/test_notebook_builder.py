@@ -125,7 +125,24 @@ def test_a_failing_cell_names_the_source_and_leaves_the_notebook(
     assert notebook_builder.saved(source).read_text() == "the old one"
 
 
+def test_a_figure_is_saved_in_one_line_with_six_digits(notebook_builder: ModuleType) -> None:
+    kind = "application/vnd.plotly.v1+json"
+    drawn = {"data": [{"y": [1 / 3, 2, 1e-9 / 3], "name": "größer"}], "layout": {"width": 700}}
+    output = nbformat.v4.new_output("display_data", {kind: drawn, "text/plain": "a figure"})
+    notebook = nbformat.v4.new_notebook(cells=[
+        nbformat.v4.new_markdown_cell("A page"), nbformat.v4.new_code_cell("1", outputs=[output])
+    ])  # fmt: skip
+    text = notebook_builder.as_json(notebook)
+    (line,) = (line for line in text.splitlines() if kind in line)
+    assert '{"data":[{"name":"größer","y":[0.333333,2,3.33333e-10]}],"layout"' in line
+    back = nbformat.reads(text, as_version=4)
+    nbformat.validate(back)
+    assert back.cells[0] == notebook.cells[0] and back.cells[1].source == "1"
+    assert back.cells[1].outputs[0].data[kind].layout.width == 700
+    assert output.data[kind]["data"][0]["y"][0] == 1 / 3  # what was given stays
+
+
 def test_a_long_text_beside_its_html_is_cut_at_a_line(notebook_builder: ModuleType) -> None:
     assert notebook_builder._beginning("short") == "short"
     cut = notebook_builder._beginning("\n".join(["a line of words"] * 200))
-    assert cut.endswith("words\n…") and len(cut) <= 1_002
+    assert cut.endswith("words\n…") and len(cut) <= 402

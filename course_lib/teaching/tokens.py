@@ -23,7 +23,7 @@ SAID = {
 _BOX = "display:inline-block;margin:2px 3px 0 0;color:#1a1a1a;white-space:pre;"
 _HATCH = "repeating-linear-gradient(45deg,#fbe3b5 0 4px,#fff6e3 4px 8px)"
 _LOOK = {
-    PLAIN: "padding:4px 8px;border:1px solid #9a9a9a;border-radius:3px;background-color:#fff;",
+    PLAIN: "padding:4px 8px;border:1px solid #9a9a9a;border-radius:3px;background:#fff;",
     MASKED: "padding:3px 7px;border:2px solid #8a5f00;border-radius:3px;"
     f"background-color:#fdeecb;background-image:{_HATCH};",
     REPLACED: "padding:1px 5px;border:4px double #D55E00;border-radius:3px;background-color:#fff;",
@@ -32,7 +32,7 @@ _LOOK = {
 }
 _ROUND = "padding:4px 8px;border:1px solid #9a9a9a;border-radius:12px;background-color:#efefef;"
 _CELL = "display:inline-block;vertical-align:top;text-align:center;margin:0 1px 4px 0;"
-_MONO = "font-family:ui-monospace,Menlo,Consolas,monospace;font-size:13px;"
+_MONO = "font:13px/1.45 ui-monospace,Menlo,Consolas,monospace;"
 
 
 def tokens_row(

@@ -329,12 +329,13 @@ print(f"window regression, other modules:  {baseline_score(CODE, marked.train, m
 # %%
 wrong = [sum(t != f for t, f in zip(*pair)) for pair in zip(truth["test"], found["test"])]
 right = [n for n, count in enumerate(wrong) if count == 0]
-for n in (right[0], max(range(len(wrong)), key=wrong.__getitem__)):
+short = [n for n, tags in enumerate(found["test"]) if len(tags) <= 20]
+for n in (right[0], max(short, key=wrong.__getitem__)):
     display(tag_view(code_sets["test"].words[n][: len(found["test"][n])], found["test"][n], truth["test"][n]))
 
 # %% [markdown]
-# *A test sentence without a mistake, and the one with most. True tags above, the model's below; wrong words framed twice and
-# marked ✗.* A span of many tokens counts only if every one of them is right.
+# *A test sentence without a mistake, and, of those of at most 20 words, the one with most. True tags above, the model's below;
+# wrong words framed twice and marked ✗.* A span of many tokens counts only if every one of them is right.
 #
 # Now write a sentence of your own. Use one word both ways, as a name and as plain English.
 

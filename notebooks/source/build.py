@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import copy
 import io
 import json
 import os
@@ -54,8 +55,9 @@ METADATA = {
 }  # fmt: skip
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab and in Colab
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+PLOTLY = "application/vnd.plotly.v1+json"
 AGAINST_HANGING = 30 * 60  # seconds a cell may take; a page takes 120 where nothing else runs
-LARGEST = 600_000  # bytes: what GitHub still shows without complaint, and a clone takes gladly
+LARGEST = 500_000  # bytes: what GitHub still shows without complaint, and a clone takes gladly
 
 
 def project() -> dict[str, Any]:
@@ -181,14 +183,24 @@ def _clean_output(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None
     return output if data or output.output_type == "error" else None
 
 
-def _beginning(text: str, most: int = 1_000) -> str:
+def _beginning(text: str, most: int = 400) -> str:
     """The first lines of a long text whose whole is beside it as HTML."""
     return text if len(text) <= most else text[:most].rsplit("\n", 1)[0] + "\n…"
 
 
 def _few_colours(png: str) -> str:
-    """A figure in 64 colours: hatched bars else weigh more than the rest of the page."""
-    picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB").quantize(64)
+    """A figure in few colours: hatched bars else weigh more than the rest of the page.
+
+    Its 32 commonest where these are nearly all of it, as in charts of lines and bars; else 64 drawn
+    from all, as in a map of shades."""
+    picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
+    common = sorted(picture.getcolors(picture.width * picture.height), reverse=True)[:32]
+    if sum(pixels for pixels, _ in common) < 0.95 * picture.width * picture.height:
+        picture = picture.quantize(64)
+    else:
+        palette = Image.new("P", (1, 1))
+        palette.putpalette([part for _, colour in common for part in colour])
+        picture = picture.quantize(palette=palette, dither=Image.Dither.NONE)
     small = io.BytesIO()
     picture.save(small, format="PNG", optimize=True)
     return base64.b64encode(small.getvalue()).decode("ascii")
@@ -241,7 +253,7 @@ def build(source: Path) -> None:
     started = time.monotonic()
     notebook = clean(execute(read_source(source), source.name))
     nbformat.validate(notebook)
-    text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    text = as_json(notebook)
     write_atomic(saved(source), text)
     size = len(text.encode("utf-8"))
     print(
@@ -252,6 +264,31 @@ def build(source: Path) -> None:
         raise SystemExit(
             f"{saved(source).name} has {size:,} bytes, more than {LARGEST:,}: {_heaviest(notebook)}"
         )
+
+
+def as_json(notebook: nbformat.NotebookNode) -> str:
+    """The notebook as text: a line a value, but a figure in one line, which weighs a third."""
+    page, figures = copy.deepcopy(notebook), []
+    for output in (o for cell in page.cells for o in cell.get("outputs", [])):
+        if PLOTLY in output.get("data", {}):
+            figures.append(_rounded(output.data[PLOTLY]))
+            output.data[PLOTLY] = f"FIGURE {len(figures) - 1} GOES HERE"
+    text = json.dumps(page, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+    def drawn(found: re.Match[str]) -> str:
+        figure = figures[int(found[1])]
+        return json.dumps(figure, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+    return re.sub(r'"FIGURE (\d+) GOES HERE"', drawn, text)
+
+
+def _rounded(x: Any) -> Any:
+    """Six digits of every number, which is more than a screen shows."""
+    if isinstance(x, float):
+        return float(f"{x:.6g}")
+    if isinstance(x, dict):
+        return {key: _rounded(value) for key, value in x.items()}
+    return [_rounded(value) for value in x] if isinstance(x, list) else x
 
 
 def _heaviest(notebook: nbformat.NotebookNode) -> str:

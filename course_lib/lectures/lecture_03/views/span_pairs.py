@@ -100,16 +100,17 @@ def _triangle(found: ScoredRow, positions: list[int], longest: int) -> tuple[str
         parts.append(_stairs("long", "course-span-long", n, cell, x0, y0, longest))
     parts.append(f'<rect {frame} fill="none" stroke="#1a1a1a"/>')
     size = max(8.5, min(11, cell))
+    parts.append(f'<g font-size="{size:.1f}" font-family="{MONO}">')
     for k, position in enumerate(positions):
         at, token = (k + 0.5) * cell, short_token(found.tokens[position])
         rows, columns = position == best.i, position == best.j
         parts.append(
-            f'<text x="{x0 - 5}" y="{y0 + at + size * 0.36:.1f}" text-anchor="end" '
-            f'font-size="{size:.1f}" font-family="{MONO}"{_bold(rows)}>{"▸" * rows}{token}</text>'
-            f'<text transform="translate({x0 + at + 3:.1f},{y0 - 5}) rotate(-60)" '
-            f'font-size="{size:.1f}" font-family="{MONO}"{_bold(columns)}>{"▾" * columns}{token}'
-            "</text>"
+            f'<text x="{x0 - 5}" y="{y0 + at + size * 0.36:.1f}" text-anchor="end"'
+            f"{_bold(rows)}>{'▸' * rows}{token}</text>"
+            f'<text transform="translate({x0 + at + 3:.1f},{y0 - 5}) rotate(-60)"'
+            f"{_bold(columns)}>{'▾' * columns}{token}</text>"
         )
+    parts.append("</g>")
     i, j = (positions.index(k) if k in positions else 0 for k in (best.i, best.j))
     parts.append(
         f'<circle class="best" cx="{x0 + (j + 0.5) * cell:.1f}" cy="{y0 + (i + 0.5) * cell:.1f}" '

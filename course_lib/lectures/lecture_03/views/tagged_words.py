@@ -12,8 +12,7 @@ from course_lib.teaching.page import Html, card
 from course_lib.teaching.tokens import PLAIN, REPLACED, box
 from course_lib.train.span_metrics import Span, bio_spans
 
-_CELL = "display:inline-block;vertical-align:top;text-align:center;margin:0 0 6px 0"
-_TAG = "font-size:11px;line-height:15px;min-height:15px;padding:0 4px;white-space:nowrap"
+_ROW = "display:flex;flex-wrap:wrap;row-gap:6px;text-align:center;font-size:11px;line-height:15px"
 _INK = "2px solid #1a1a1a"
 
 
@@ -36,14 +35,14 @@ def tag_view(
         above = "" if wanted is None or true is None else _tag(true[k], wanted[k], True, False)
         below = _tag(predicted[k], given[k], False, wrong)
         framed = box(word, REPLACED if wrong else PLAIN, "wrong tag" if wrong else "")
-        cells.append(f'<div style="{_CELL}">{above}{framed}{below}</div>')
+        cells.append(f"<div>{above}{framed}{below}</div>")
     said = _entities_said(words, predicted, true) if bio else _tags_said(words, predicted, true)
     sides = "" if true is None else (
         '<p style="margin:0 0 6px;font-size:12px;color:#444">above the words: the true tags; '
         "below: the predicted ones; double frame and ✗: a wrong tag</p>"
     )  # fmt: skip
     lines = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
-    row = f'<div class="tagged-words">{"".join(cells)}</div>'
+    row = f'<div class="tagged-words" style="{_ROW}">{"".join(cells)}</div>'
     tagged = " ".join(f"{word}({tag})" for word, tag in zip(words, predicted, strict=True))
     return Html(card(sides + row + lines, "tag-view", 780), "\n".join([tagged, *said]), row)
 
@@ -74,12 +73,12 @@ def _tag(tag: str, held: tuple[bool, bool, bool], above: bool, wrong: bool) -> s
     """A tag and its part of the bracket, which lies between the tag and the word."""
     inside, begins, ends = held
     side = "top" if above else "bottom"
-    lines = f"border-{side}:{_INK};" if inside else f"border-{side}:2px solid transparent;"
-    lines += f"border-left:{_INK};" * begins + f"border-right:{_INK};" * ends
-    gap = f"margin-left:{3 * begins}px;margin-right:{3 * ends}px"
-    bracket = f'<div class="bracket" style="height:5px;{lines}{gap}"></div>'
+    lines = f"height:5px;border-{side}:{_INK}" if inside else "height:7px"
+    lines += f";border-left:{_INK};margin-left:3px" * begins
+    lines += f";border-right:{_INK};margin-right:3px" * ends
+    bracket = f'<div class="bracket" style="{lines}"></div>'
     look = "font-weight:700" if inside or wrong else "color:#555"
-    said = f'<div style="{_TAG};{look}">{"✗ " * wrong}{escape(tag)}</div>'
+    said = f'<div style="padding:0 4px;{look}">{"✗ " * wrong}{escape(tag)}</div>'
     return said + bracket if above else bracket + said
 
 

@@ -98,8 +98,13 @@ def ask_memory(answer: Guarded, sequences: Any, examples: Any, *given: Any) -> N
 def how_many(answer: Guarded, *case: Any) -> list[int]:
     """How many positions are selected in each sequence, of a function that asks `draw`."""
     *given, draw = case
-    asked = []
-    found = OUT.read(answer(*given, lambda *where: asked.append(where) or draw(*where)), [[0]])
+    asked: list[Any] = []
+
+    def noting(*where: int) -> Any:
+        asked.append(where)
+        return draw(*where)
+
+    found = OUT.read(answer(*given, noting), [[0]])
     strange = [t for places in found for t in places if not isinstance(t, int) or t is True]
     if strange:
         raise Wrong(f"One of your lists holds {kind_of(strange[0])}; expected positions, whole "

@@ -149,7 +149,7 @@ KINDS = (
     Number("number of pairs", kind="int"),
     Items("segments other than the two sides of a split", of="kinds", ordered=False),
 )
-# 400 and 1,500 pairs: the standard deviations of the difference of two are 0.07 and 0.018
+# 150 and 1,500 pairs: the standard deviations of the difference of two are 0.12 and 0.018
 SPLITS = (
     Items("places of the splits (after which sentence)", of="numbers", ordered=False),
     Number("correlation of split and label, without its sign", tol=0.4),
@@ -179,7 +179,7 @@ ORDER = Exercise(
         Stage("label 1 means swapped", long_ones, labels_of_swaps,
               Items("labels of the pairs", of="orders and labels")),
         Stage("a single sentence gives no pair", single_ones, kinds, KINDS),
-        Stage("the split is drawn", each(case, *([[6] * 400] for _ in range(3))), splits, SPLITS),
+        Stage("the split is drawn", each(case, *([[6] * 150] for _ in range(3))), splits, SPLITS),
         Stage("half are swapped, and each is drawn", each(case, [[2] * 1_500]), labels, LABELS),
         from_generator(long_ones, "rng"),
     ),

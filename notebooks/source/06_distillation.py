@@ -414,6 +414,7 @@ ablation_chart(
 # %% [markdown]
 # After {{number:steps}} steps the *initialisation* is nearly all one sees: from two of its teacher's layers a student's masked-token
 # accuracy is {{number:spread_masked}}; with random initialisation {{number:random_masked}} with the teacher's losses, {{number:alone_masked}} without.
+#
 # Among the first, in points against all three losses: without soft targets {{number:without_soft}}, without MLM {{number:without_mlm}},
 # without cosine {{number:without_cosine}}. Initialised from the teacher's layers and trained with MLM only: {{number:untaught_masked}}. With
 # the teacher's layers they all have much of what the teacher knows before the first loss is computed; the differences

@@ -44,6 +44,8 @@ _HOME = {
     "deberta": "family.deberta",
     "deberta_v3": "family.deberta",
     "deberta_masked_lm": "family.deberta",
+    "ernie": "family.ernie",
+    "ernie_for_pretraining": "family.ernie",
     "mask_sequences": "objectives.masked_lm",
     "masked_lm_loss": "objectives.masked_lm",
     "make_pairs": "objectives.next_sentence",

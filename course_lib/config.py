@@ -31,6 +31,7 @@ class BertConfig:
     kernels: str = "auto"  # how attention is computed, see kernels/choosing.py; same numbers
 
     paths: ClassVar[tuple[str, ...]] = ATTENTION_PATHS  # what `kernels` may ask for by name
+    activations: ClassVar[tuple[str, ...]] = ("gelu", "gelu_new")
 
     def __post_init__(self) -> None:
         sizes = ("vocab_size", "hidden_size", "num_heads", "intermediate_size", "max_positions")
@@ -48,10 +49,9 @@ class BertConfig:
                 f"{self.max_positions - self.longest_text + 1}: this family reserves the first "
                 f"{self.max_positions - self.longest_text} for padding."
             )
-        if self.hidden_act not in ("gelu", "gelu_new"):
-            raise ValueError(
-                f"hidden_act={self.hidden_act!r} was given; expected 'gelu' or 'gelu_new'."
-            )
+        if self.hidden_act not in self.activations:
+            known = " or ".join(map(repr, self.activations))
+            raise ValueError(f"hidden_act={self.hidden_act!r} was given; expected {known}.")
         if self.hidden_size % self.num_heads:
             raise ValueError(
                 f"hidden_size={self.hidden_size} cannot be shared out to "
@@ -78,8 +78,8 @@ class BertConfig:
 
     @property
     def gelu_form(self) -> str:
-        """How torch's gelu is to compute: "none" for the curve itself, "tanh" approximated."""
-        return "none" if self.hidden_act == "gelu" else "tanh"
+        """How `activate` is to compute: "none" for GELU itself, "tanh" approximated; "relu"."""
+        return {"gelu": "none", "gelu_new": "tanh"}.get(self.hidden_act, self.hidden_act)
 
 
 def check_size(name: str, value: object, smallest: int = 1) -> None:
@@ -110,7 +110,9 @@ def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
 # albert: Lan et al. 2019, Table 1; a head has 64 units in all four. distilbert: Sanh et al. 2019,
 # section 2. tinybert: Jiao et al. 2020, section 4.2. electra: the discriminators of Clark et al.
 # 2020, Table 6, and of the released configurations. deberta: He et al. 2020, Table 8, the first
-# generation; deberta-v3: He et al. 2021 and the released configurations.
+# generation; deberta-v3: He et al. 2021 and the released configurations. gpt2: Radford et al. 2019,
+# Table 2, and the released configurations. bart: Lewis et al. 2019, section 2.1; layers of the
+# encoder, and as many of the decoder. ernie: Sun et al. 2019, the released configuration of 1.0.
 PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
     "bert": {
         "tiny": _size(2, 128, 2),
@@ -151,10 +153,23 @@ PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
         "base": _size(12, 768, 12),
         "large": _size(24, 1024, 16),
     },
+    "ernie": {
+        "base": _size(12, 768, 12),
+    },
     "deberta-v3": {
         "small": _size(6, 768, 12),
         "base": _size(12, 768, 12),
         "large": _size(24, 1024, 16),
+    },
+    "gpt2": {
+        "small": _size(12, 768, 12),
+        "medium": _size(24, 1024, 16),
+        "large": _size(36, 1280, 20),
+        "xl": _size(48, 1600, 25),
+    },
+    "bart": {
+        "base": _size(6, 768, 12),
+        "large": _size(12, 1024, 16),
     },
 }
 

@@ -55,7 +55,7 @@ class Embeddings(nn.Module):
         self.token = nn.Embedding(config.vocab_size, H, padding_idx=config.pad_token_id)
         self.position = nn.Embedding(config.max_positions, H) if number else None
         self.segment = nn.Embedding(config.type_vocab_size, H) if config.type_vocab_size else None
-        self.norm = nn.LayerNorm(H, eps=config.layer_norm_eps)
+        self.norm: nn.Module = nn.LayerNorm(H, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
     def parts(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> dict[str, Tensor]:
@@ -64,14 +64,19 @@ class Embeddings(nn.Module):
         check_input(input_ids, token_type_ids, self.config)
         if token_type_ids is None:
             token_type_ids = torch.zeros_like(input_ids)
+        stages = self.summands(input_ids, token_type_ids)
+        total = reduce(torch.add, stages.values())
+        return {**stages, "sum": total, "normed": self.norm(total)}
+
+    def summands(self, input_ids: Tensor, token_type_ids: Tensor) -> dict[str, Tensor]:
+        """What is added up, by name, each (B, T, H)."""
         stages = {"token": self.token(input_ids)}  # (B, T, H)
         if self.segment is not None:
             stages["segment"] = self.segment(token_type_ids)  # (B, T, H)
         if self.position is not None and self.number is not None:
             position = self.position(self.number(input_ids))  # (T, H), the same for every sequence
             stages["position"] = position.expand_as(stages["token"])  # (B, T, H)
-        total = reduce(torch.add, stages.values())
-        return {**stages, "sum": total, "normed": self.norm(total)}
+        return stages
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
         return self.dropout(self.parts(input_ids, token_type_ids)["normed"])
@@ -103,9 +108,12 @@ class SelfAttention(nn.Module):
         T).
 
         `asking` (B, K, H) are the vectors that gather, if not x itself; then T is K where they
-        stand. `at` (B, K) are their positions: here they do not matter, in DeBERTa they do. Where
-        mask is a Packing, x and the output are (N, H), the real tokens alone.
+        stand. `at` (B, K) are their positions: they choose rows of a mask (B, T, T); else they
+        matter in DeBERTa alone. Where mask is a Packing, x and the output are (N, H), the real
+        tokens alone.
         """
+        if at is not None and isinstance(mask, Tensor) and mask.dim() == 3:
+            mask = mask.gather(1, at[..., None].expand(-1, -1, mask.shape[2]))  # (B, K, T)
         q, k, v = self.query(x if asking is None else asking), self.key(x), self.value(x)
         dropout = self.dropout if self.training else 0.0
         if isinstance(mask, Packing):
@@ -126,7 +134,7 @@ class SelfAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two dense layers with a GELU between them, applied to each token by itself."""
+    """Two dense layers with a GELU (or ReLU) between them, applied to each token by itself."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -135,8 +143,13 @@ class FeedForward(nn.Module):
         self.gelu_form = config.gelu_form
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = F.gelu(self.expand(x), approximate=self.gelu_form)  # (B, T, H) -> (B, T, F)
+        wide = activate(self.expand(x), self.gelu_form)  # (B, T, H) -> (B, T, F)
         return self.contract(wide)  # (B, T, H)
+
+
+def activate(x: Tensor, form: str) -> Tensor:
+    """GELU, in the `form` that torch calls "none" or "tanh", or "relu"."""
+    return F.relu(x) if form == "relu" else F.gelu(x, approximate=form)
 
 
 class Block(nn.Module):
@@ -199,19 +212,25 @@ class Stack(nn.Module):
     """L layers, each a block with its own weights, unless a plan says otherwise.
 
     plan: for each layer the number of the block that attends and of the block that feeds forward.
+    block: makes one from the configuration, if it is another than BERT's.
     """
 
-    def __init__(self, config: BertConfig, plan: Sequence[tuple[int, int]] | None = None) -> None:
+    def __init__(
+        self,
+        config: BertConfig,
+        plan: Sequence[tuple[int, int]] | None = None,
+        block: Callable[[BertConfig], Block] = Block,
+    ) -> None:
         super().__init__()
         own = [(layer, layer) for layer in range(config.num_layers)]
         self.plan = own if plan is None else list(plan)
         count = max((max(pair) for pair in self.plan), default=-1) + 1
-        self.blocks = nn.ModuleList(Block(config) for _ in range(count))
-        for number, block in enumerate(self.blocks):  # a half that no layer uses is not kept
+        self.blocks = nn.ModuleList(block(config) for _ in range(count))
+        for number, part in enumerate(self.blocks):  # a half that no layer uses is not kept
             if number not in {attending for attending, _ in self.plan}:
-                del block.attention, block.attention_norm
+                del part.attention, part.attention_norm
             if number not in {feeding for _, feeding in self.plan}:
-                del block.feed_forward, block.output_norm
+                del part.feed_forward, part.output_norm
 
     def forward(
         self,

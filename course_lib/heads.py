@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .config import BertConfig
-from .encoder import Encoder, EncoderOutput, initialise
+from .encoder import Encoder, EncoderOutput, activate, initialise
 
 
 @dataclass
@@ -43,6 +43,13 @@ class MaskedLMOutput:
     def prediction_logits(self) -> Tensor:
         """The same logits under the name that models with two heads give them."""
         return self.logits
+
+
+@dataclass
+class SpanPreTrainingOutput(MaskedLMOutput):
+    """SpanBERT's logits: of the words from their own vectors, and from their span's boundary."""
+
+    sbo_logits: Tensor | None = None  # (M, V), where boundaries were given
 
 
 @dataclass
@@ -105,7 +112,41 @@ class MaskedLMHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """hidden (…, H) -> logits (…, V)."""
-        x = self.norm(F.gelu(self.dense(hidden), approximate=self.gelu_form))
+        x = self.norm(activate(self.dense(hidden), self.gelu_form))
+        return F.linear(x, self._tied[0].weight, self.bias)
+
+
+class SpanBoundaryHead(nn.Module):
+    """A masked span's tokens from the vectors before and behind it and each token's position in
+    it (Joshi et al. 2019, section 3.2).
+
+    Twice dense, GELU, LayerNorm, then the token table as decoder, with a bias of its own. The
+    authors' position vectors are 200 wide, and the first 15 tokens of a span are predicted."""
+
+    def __init__(
+        self,
+        config: BertConfig,
+        token_embedding: nn.Embedding,
+        position_size: int = 200,
+        longest: int = 15,
+    ) -> None:
+        super().__init__()
+        H, eps = config.hidden_size, config.layer_norm_eps
+        self.position = nn.Embedding(longest, position_size)
+        self.first = nn.Linear(2 * H + position_size, H)
+        self.first_norm = nn.LayerNorm(H, eps=eps)
+        self.second = nn.Linear(H, token_embedding.embedding_dim)
+        self.second_norm = nn.LayerNorm(token_embedding.embedding_dim, eps=eps)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+        self.gelu_form = config.gelu_form
+        self._tied = (token_embedding,)  # in a tuple, as in MaskedLMHead
+        self.apply(lambda module: initialise(module, config.initializer_range))
+
+    def forward(self, before: Tensor, behind: Tensor, place: Tensor) -> Tensor:
+        """before, behind (M, H); place (M,), 0 for a span's first token -> logits (M, V)."""
+        x = torch.cat([before, behind, self.position(place)], dim=-1)
+        x = self.first_norm(F.gelu(self.first(x), approximate=self.gelu_form))
+        x = self.second_norm(F.gelu(self.second(x), approximate=self.gelu_form))
         return F.linear(x, self._tied[0].weight, self.bias)
 
 
@@ -133,7 +174,7 @@ class ReplacedTokenHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """hidden (…, H) -> logits (…)."""
-        x = F.gelu(self.dense(hidden), approximate=self.gelu_form)
+        x = activate(self.dense(hidden), self.gelu_form)
         return self.score(x).squeeze(-1)
 
 
@@ -201,6 +242,50 @@ class BertForMaskedLM(nn.Module):
         return MaskedLMOutput(
             self.mlm(hidden), out.hidden_states, out.attentions, out.attention_scores
         )
+
+
+class BertForSpanPreTraining(nn.Module):
+    """A masked-word model with the span-boundary head beside it: SpanBERT's pre-training. After it
+    `masked_lm` is what is kept."""
+
+    def __init__(self, encoder: Encoder, **sbo: int) -> None:
+        super().__init__()
+        self.masked_lm = BertForMaskedLM(encoder)
+        self.config = encoder.config
+        self.sbo = SpanBoundaryHead(encoder.config, encoder.embeddings.token, **sbo)  # type: ignore[arg-type]
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder, which both heads read."""
+        return self.masked_lm.encoder
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        predict_at: Tensor | None = None,
+        boundaries: Tensor | None = None,
+        **wanted: bool,
+    ) -> SpanPreTrainingOutput:
+        """As BertForMaskedLM's call; boundaries (M, 3): b·T + t of the position before the span and
+        of the one behind it, and the token's position in the span, as `boundary_targets` gives
+        them. Without them the span-boundary head is left out."""
+        if boundaries is None:
+            out = self.masked_lm(input_ids, attention_mask, token_type_ids, predict_at, **wanted)
+            return SpanPreTrainingOutput(**vars(out))
+        own = torch.arange(input_ids.numel(), device=input_ids.device)
+        own = own if predict_at is None else predict_at
+        before, behind, place = boundaries.unbind(1)
+        at, slot = torch.cat([own, before, behind]).unique(return_inverse=True)
+        out, hidden = _encode(self.encoder, input_ids, attention_mask, token_type_ids, at, **wanted)
+        parts = hidden[slot].split([len(own), len(before), len(behind)])
+        logits = self.masked_lm.mlm(parts[0])
+        return SpanPreTrainingOutput(
+            logits if predict_at is not None else logits.unflatten(0, input_ids.shape),
+            out.hidden_states, out.attentions, out.attention_scores,
+            self.sbo(*parts[1:], place),
+        )  # fmt: skip
 
 
 class BertForReplacedTokens(nn.Module):

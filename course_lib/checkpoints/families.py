@@ -19,6 +19,7 @@ from course_lib.family.deberta import (
 )
 from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
 from course_lib.family.electra import ElectraConfig, electra_encoder
+from course_lib.family.ernie import ErnieConfig, ernie_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.heads import (
     BertForClassification,
@@ -349,6 +350,33 @@ ELECTRA = Family(
 )
 
 
+def _read_ernie(theirs: dict[str, Any]) -> dict[str, Any]:
+    """No rows of tasks where the model does not use them."""
+    return theirs if theirs["use_task_id"] else {**theirs, "task_type_vocab_size": 0}
+
+
+ERNIE = replace(
+    BERT,
+    model_type="ernie",
+    config_class=ErnieConfig,
+    encoder=ernie_encoder,
+    classes={ours: name.replace("Bert", "Ernie") for ours, name in BERT.classes.items()},
+    prefix="ernie.",
+    modules={**BERT.modules, "embeddings.task": "embeddings.task_type_embeddings"},
+    settings={**BERT.settings, "task_types": "task_type_vocab_size"},
+    absent={
+        "vocab_size": 30_522,
+        "max_position_embeddings": 512,
+        "hidden_act": "gelu",
+        "task_type_vocab_size": 3,
+        "use_task_id": False,
+    },
+    more=lambda config: {"use_task_id": config.task_types > 0},
+    read=_read_ernie,
+    leftovers=(),
+)
+
+
 def _deberta_encoder(config: DebertaConfig, pooler: bool) -> Encoder:
     encoder = deberta_encoder(config)
     encoder.pooler = Pooler(config) if pooler else None
@@ -515,7 +543,7 @@ DEBERTA_V2 = replace(
 
 FAMILIES: dict[str, Family] = {  # later members add theirs here
     family.model_type: family
-    for family in (BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, DEBERTA, DEBERTA_V2)
+    for family in (BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, ERNIE, DEBERTA, DEBERTA_V2)
 }
 
 

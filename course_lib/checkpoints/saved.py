@@ -40,7 +40,7 @@ def save(model: nn.Module, path: str | Path) -> str:
         "family": family.model_type,
         "model": type(ours).__name__,
         "config": _stored(encoder_of(ours).config),
-        "weights_sha256": _hash_of(state),
+        "weights_sha256": hash_of_weights(state),
     }
     if isinstance(ours, DebertaForMaskedLM):
         about["visits"] = ours.decoder.visits
@@ -98,7 +98,7 @@ def load(path: str | Path, sha256: str | None = None) -> Model:
         )
     family = family_named(about["family"], str(path))
     state = read_weights(path)
-    if _hash_of(state) != about["weights_sha256"]:
+    if hash_of_weights(state) != about["weights_sha256"]:
         raise CheckpointError(f"{path} is damaged: its weights no longer have the hash it records.")
     kind = next(kind for kind in MODELS if kind.__name__ == about["model"])
     config = family.config_class(**about["config"])
@@ -116,7 +116,7 @@ def _stored(config: BertConfig) -> dict[str, Any]:
     return {name: value for name, value in asdict(config).items() if name != "kernels"}
 
 
-def _hash_of(state: Mapping[str, Tensor]) -> str:
+def hash_of_weights(state: Mapping[str, Tensor]) -> str:
     """SHA-256 of names, types, shapes and bytes of all weights."""
     digest = hashlib.sha256()
     for name in sorted(state):

@@ -17,15 +17,29 @@ from .choosing import ATTENTION, ATTENTION_PATHS, check_path, choose
 def attention_scores(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
     """Attention scores of every query with every key, before the softmax.
 
-    query, key: (B, A, T, D). mask: (B, T), 1 at real tokens and 0 at padding; it hides *keys*.
+    query, key: (B, A, T, D). mask: (B, T), 1 at real tokens and 0 at padding; it hides *keys*. Or
+    (B, T, T): row t is the mask of query t, as `causal_mask` makes them.
     Returns (B, A, T, T); a hidden key gets the smallest finite number, so a row of hidden keys only
     becomes uniform instead of not-a-number.
     """
     scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])  # (B, A, T, T)
     if mask is None:
         return scores
-    hidden = (mask == 0)[:, None, None, :]  # (B, 1, 1, T)
+    hidden = _for_all_heads(mask) == 0
     return scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
+
+
+def causal_mask(mask: Tensor) -> Tensor:
+    """The padding's mask (B, T), and of it for each query only what does not stand behind it: (B,
+    T, T)."""
+    tokens = mask.shape[1]
+    back = torch.ones(tokens, tokens, dtype=torch.long, device=mask.device).tril()
+    return back * mask[:, None, :]
+
+
+def _for_all_heads(mask: Tensor) -> Tensor:
+    """(B, T) -> (B, 1, 1, T), the same for all queries; (B, T, T) -> (B, 1, T, T)."""
+    return mask[:, None, None, :] if mask.dim() == 2 else mask[:, None]
 
 
 def attention_reference(
@@ -63,8 +77,8 @@ def attention(
 
 
 def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """0 at real keys, the smallest finite number at hidden ones: (B, 1, 1, T)."""
-    return (mask == 0).to(dtype)[:, None, None, :] * torch.finfo(dtype).min
+    """0 at real keys, the smallest finite number at hidden ones: (B, 1, 1 or T, T)."""
+    return (_for_all_heads(mask) == 0).to(dtype) * torch.finfo(dtype).min
 
 
 def _plain(

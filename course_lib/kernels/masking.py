@@ -58,6 +58,12 @@ def as_id(bits: np.ndarray, vocab_size: int) -> np.ndarray:
     return ((bits >> np.uint64(32)) * np.uint64(vocab_size) >> np.uint64(32)).astype(np.int64)
 
 
+def as_frequent_id(bits: np.ndarray, frequencies: Tensor) -> np.ndarray:
+    """Random bits as an id drawn as often as its frequency (V,) says; they need not sum to one."""
+    steps = frequencies.double().cumsum(0).numpy()
+    return np.searchsorted(steps[:-1] / steps[-1], as_uniform(bits), side="right")
+
+
 def count_to_predict(tokens: int, rate: float, max_predictions: int | None = None) -> int:
     """How many positions of a sequence of `tokens` real tokens are selected; halves round to even,
     as in Python."""
@@ -144,21 +150,28 @@ def apply_mix(
     mix: tuple[float, float, float],
     seed: int,
     epoch: int,
+    decided_at: Tensor | None = None,
+    frequencies: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """What happens at the selected positions: each becomes [MASK], becomes a random id, or stays.
 
-    input_ids (N, T); at (K,), positions as n·T + t; examples (N,). Returns the corrupted ids (N, T)
-    and what was done at each position (K,) int8."""
+    input_ids (N, T); at (K,), positions as n·T + t; examples (N,); decided_at (K,), the position
+    whose draw decides for each, itself if None; frequencies (V,), how often random ids are drawn,
+    all alike if None. Returns the corrupted ids (N, T) and what was done at each position (K,)
+    int8."""
     T = input_ids.shape[1]
     where = at.numpy()
     number, index = examples.numpy()[where // T], where % T
-    uniform = as_uniform(random_bits(seed, epoch, number, ACTION, index))
+    decides = index if decided_at is None else decided_at.numpy() % T
+    uniform = as_uniform(random_bits(seed, epoch, number, ACTION, decides))
     action = np.where(uniform < mix[0], MASKED, np.where(uniform < mix[0] + mix[1], RANDOM, KEPT))
     random_at = action == RANDOM
     corrupted = input_ids.numpy().reshape(-1).copy()
     corrupted[where[action == MASKED]] = mask_id
     bits = random_bits(seed, epoch, number[random_at], TOKEN, index[random_at])
-    corrupted[where[random_at]] = as_id(bits, vocab_size)
+    corrupted[where[random_at]] = (
+        as_id(bits, vocab_size) if frequencies is None else as_frequent_id(bits, frequencies)
+    )
     done = torch.from_numpy(action.astype(np.int8))
     return torch.from_numpy(corrupted.reshape(input_ids.shape)), done
 

@@ -74,7 +74,7 @@ def mask_sequences(
     """
     check_rate(rate)
     check_mix(mix)
-    examples = _numbered(sequences, first_example, examples)
+    examples = numbered(sequences, first_example, examples)
     corrupted, at, done = mask_tokens(
         sequences.input_ids,
         eligible_positions(sequences, special),
@@ -116,8 +116,9 @@ def mask_whole_words(
     """
     check_rate(rate)
     check_mix(mix)
-    _check_words(sequences, word_of, max_words)
-    examples = _numbered(sequences, first_example, examples)
+    check_words(sequences, word_of)
+    _check_max_words(max_words)
+    examples = numbered(sequences, first_example, examples)
     at = select_words(
         word_of.long().masked_fill(~eligible_positions(sequences, special), -1),
         sequences.attention_mask.sum(dim=1),
@@ -150,7 +151,7 @@ def eligible_positions(sequences: PackedSequences, special: SpecialIds) -> Tenso
     return eligible
 
 
-def _numbered(sequences: PackedSequences, first_example: int, examples: Tensor | None) -> Tensor:
+def numbered(sequences: PackedSequences, first_example: int, examples: Tensor | None) -> Tensor:
     """(N,): the number of each sequence in its corpus."""
     if examples is None:
         return torch.arange(first_example, first_example + len(sequences))
@@ -191,7 +192,8 @@ def check_mix(mix: tuple[float, float, float]) -> None:
         )
 
 
-def _check_words(sequences: PackedSequences, word_of: Tensor, max_words: int) -> None:
+def check_words(sequences: PackedSequences, word_of: Tensor) -> None:
+    """Raise ValueError unless word_of (N, T) holds numbers of words, or −1."""
     whole = word_of.dtype in (torch.int64, torch.int32, torch.int16)
     if word_of.shape != sequences.input_ids.shape or not whole:
         raise ValueError(
@@ -204,6 +206,9 @@ def _check_words(sequences: PackedSequences, word_of: Tensor, max_words: int) ->
             f"word_of holds {int(word_of.min())}; expected numbers of words from 0 on, and -1 "
             "where no mask may fall."
         )
+
+
+def _check_max_words(max_words: int) -> None:
     if not isinstance(max_words, int) or max_words < 1:
         raise ValueError(
             f"max_words={max_words!r} was given; expected a whole number of at least 1: 1 hides "

@@ -16,8 +16,10 @@ from course_lib.kernels.masked_loss import IGNORED
 from .masked_lm import BERT_MIX, mask_sequences, mask_whole_words, masked_lm_loss
 from .next_sentence import next_sentence_loss
 from .sequences import Batch, PackedSequences, SpecialIds
+from .span_boundary import boundary_targets, mask_spans
 
 POOL = 32  # batches whose sequences are sorted by length together
+LABELS_AT = {"predict_at": "labels", "boundaries": "sbo_labels"}  # positions -> their targets
 COUNT = "num_"  # before a target's name: how many of it the whole batch holds
 
 
@@ -39,13 +41,17 @@ def pretraining_batches(
     mask_copies: int | None = None,
     word_of: Tensor | None = None,
     max_words: int = 1,
+    spans: Mapping[str, Any] | None = None,
+    boundaries: bool = False,
 ) -> Callable[[int], Batch]:
     """Batches as a pure function of the step: batches(step) is the same now, tomorrow and after a
     crash.
 
     Every epoch visits the sequences in a new order with new masks (dynamic masking); with
     `mask_copies=c` the mask of epoch e is that of epoch e mod c (1: static masking; 10: BERT's).
-    word_of (N, T) hides whole words, or runs of up to `max_words` (see `mask_whole_words`).
+    word_of (N, T) hides whole words, or runs of up to `max_words` (see `mask_whole_words`), or,
+    with `spans`, the settings of `mask_spans`, spans of them. boundaries: the batch also asks for
+    the span-boundary objective (see `boundary_targets`).
     Raises ValueError when there are fewer sequences than a batch holds.
     """
     if not 1 <= batch_size <= len(sequences):
@@ -74,13 +80,16 @@ def pretraining_batches(
         draw = epoch if mask_copies is None else epoch % mask_copies
         settings = {"rate": rate, "mix": mix, "seed": seed, "epoch": draw, "examples": which}
         if word_of is not None:
-            settings |= {"word_of": word_of[which], "max_words": max_words}
-        return pretraining_batch(sequences[which], special, **settings)
+            settings["word_of"] = word_of[which]
+            settings |= {"max_words": max_words} if spans is None else {"spans": spans}
+        return pretraining_batch(sequences[which], special, boundaries, **settings)
 
     return batches
 
 
-def pretraining_batch(sequences: PackedSequences, special: SpecialIds, **masking: Any) -> Batch:
+def pretraining_batch(
+    sequences: PackedSequences, special: SpecialIds, boundaries: bool = False, **masking: Any
+) -> Batch:
     """Sequences, masked and cut to their longest text, as a model's inputs and an objective's
     targets."""
     longest = int(sequences.attention_mask.sum(dim=1).max())
@@ -92,7 +101,10 @@ def pretraining_batch(sequences: PackedSequences, special: SpecialIds, **masking
     )
     if "word_of" in masking:
         masking["word_of"] = masking["word_of"][:, :longest]
-        masked = mask_whole_words(sequences, special, **masking)
+        if "spans" in masking:
+            masked = mask_spans(sequences, special, **{**masking.pop("spans"), **masking})
+        else:
+            masked = mask_whole_words(sequences, special, **masking)
     else:
         masked = mask_sequences(sequences, special, **masking)
     inputs = {
@@ -102,6 +114,8 @@ def pretraining_batch(sequences: PackedSequences, special: SpecialIds, **masking
         "predict_at": masked.predict_at,
     }
     targets = {"labels": masked.original_ids}
+    if boundaries:
+        inputs["boundaries"], targets["sbo_labels"] = boundary_targets(masked, sequences, special)
     if sequences.next_sentence_label is not None:
         targets["next_sentence_label"] = sequences.next_sentence_label
     return Batch(inputs, targets)
@@ -164,11 +178,14 @@ def check_weights(weights: Mapping[str, float]) -> None:
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Batch:
     """The sequences from `start` to before `stop`; their selected positions are numbered anew."""
-    inputs = {name: x[start:stop] for name, x in batch.inputs.items() if name != "predict_at"}
+    inputs = {name: x[start:stop] for name, x in batch.inputs.items() if name not in LABELS_AT}
     targets = {n: x if n.startswith(COUNT) else x[start:stop] for n, x in batch.targets.items()}
-    if "predict_at" in batch.inputs:
-        at, tokens = batch.inputs["predict_at"], batch.inputs["input_ids"].shape[1]
-        here = (at >= start * tokens) & (at < stop * tokens)
-        inputs["predict_at"] = at[here] - start * tokens
-        targets["labels"] = batch.targets["labels"][here]
+    first, end = (row * batch.inputs["input_ids"].shape[1] for row in (start, stop))
+    for name, labels in LABELS_AT.items():
+        if name in batch.inputs:
+            at = batch.inputs[name]
+            where = at if at.dim() == 1 else at[:, 0]
+            here = (where >= first) & (where < end)
+            moved = first if at.dim() == 1 else torch.tensor([first, first, 0], device=at.device)
+            inputs[name], targets[labels] = at[here] - moved, batch.targets[labels][here]
     return Batch(inputs, targets)

@@ -114,7 +114,7 @@ def fit(
         parts = [batches(step * accumulate + part) for part in range(accumulate)]
         losses = train_step(together, objective, optimizer, parts, clip, history.precision, team)
         history.add(losses)
-        history.tokens += sum(part.inputs["input_ids"].numel() for part in parts)
+        history.tokens += sum(_positions(part) for part in parts)
         history.seconds = time.perf_counter() - began
         _tell(callbacks, Report(step + 1, steps, losses, history.tokens_per_second, model))
         if checkpoint is not None and _is_due(step + 1, steps, checkpoint_every):
@@ -195,6 +195,11 @@ def _tell(callbacks: Sequence[Callback], report: Report) -> None:
     for callback in callbacks:
         if report.step % getattr(callback, "every", 1) == 0 or report.step == report.steps:
             callback(report)
+
+
+def _positions(batch: Batch) -> int:
+    """How many positions a batch holds, padding counted; a word of characters is one."""
+    return batch.inputs.get("attention_mask", batch.inputs["input_ids"]).numel()
 
 
 def _is_due(step: int, steps: int, every: int) -> bool:

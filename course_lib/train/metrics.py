@@ -10,10 +10,14 @@ import torch
 from torch import Tensor
 
 from course_lib.family.deberta import DebertaForMaskedLM
+from course_lib.family.elmo import ElmoForBiLM
 from course_lib.heads import BertForMaskedLM, BertForPreTraining
+from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
+from course_lib.objectives.bilm import bilm_batch
 from course_lib.objectives.masked_lm import Masked, mask_sequences, masked_lm_loss
 from course_lib.objectives.next_sentence import next_sentence_loss
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
+from course_lib.text.characters import WordVocabulary
 
 from .precision import choose_precision, computing_in
 
@@ -94,6 +98,36 @@ def evaluate(
         mlm / len(masked.original_ids),
         nsp / len(sequences) if has_pairs else float("nan"),
     )
+
+
+@torch.no_grad()
+def evaluate_bilm(
+    model: ElmoForBiLM,
+    sequences: PackedSequences,
+    vocabulary: WordVocabulary,
+    *,
+    precision: str = "auto",
+    batch_size: int = 64,
+) -> tuple[float, float]:
+    """An ELMo's language models on held-out sequences: nats a predicted word, and the fraction of
+    words that got the highest logit; next and previous words together, <UNK> counted among them.
+    The model is left as it was found."""
+    was_training, device = model.training, next(model.parameters()).device
+    model.eval()
+    nats, right, count = 0.0, 0, 0
+    for start in range(0, len(sequences), batch_size):
+        part = sequences[start : start + batch_size]
+        batch = bilm_batch(part, vocabulary.spelling, vocabulary.predicted)
+        with computing_in(choose_precision(precision, device.type), device.type):
+            out = model(**{name: value.to(device) for name, value in batch.inputs.items()})
+        for way in ("forward", "backward"):
+            labels = batch.targets[f"{way}_labels"].to(device)
+            logits, here = getattr(out, f"{way}_logits").float(), labels != IGNORED
+            nats += mean_cross_entropy(logits, labels, count=here.sum() * 0 + 1).item()
+            right += int((logits.argmax(-1) == labels)[here].sum())
+            count += int(here.sum())
+    model.train(was_training)
+    return nats / count, right / count
 
 
 def _between(masked: Masked, start: int, count: int) -> Masked:

@@ -38,22 +38,26 @@ from course_lib.family.deberta import (
 )
 from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
 from course_lib.family.electra import Electra, ElectraConfig, electra_encoder, electra_from
+from course_lib.family.elmo import ElmoConfig, ElmoForBiLM
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.files import write_atomic
-from course_lib.heads import BertForMaskedLM, BertForPreTraining
+from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForSpanPreTraining
+from course_lib.objectives.bilm import bilm_batches, bilm_loss
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
 from course_lib.objectives.replaced_tokens import electra_loss
 from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
 from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
+from course_lib.objectives.span_boundary import spanbert_loss
+from course_lib.text.characters import WordVocabulary
 from course_lib.text.packing import pack_documents
 from course_lib.text.wordpiece import word_numbers
 
 from .loop import Objective, Report, fit
-from .metrics import evaluate
+from .metrics import evaluate, evaluate_bilm
 from .pretrain_recipe import PretrainRecipe, read_recipe
-from .pretrain_text import Reading, read_text
+from .pretrain_text import Reading, read_text, read_words
 from .state import put_weights, whole_weights
 from .team import ALONE, DEVICES, Alone, join
 
@@ -81,7 +85,10 @@ ENCODERS: dict[str, tuple[type[BertConfig], Callable[[Any, bool], Encoder]]] = {
     "deberta-v3": (DebertaV2Config, _without_pooler(deberta_encoder)),
 }
 PAIRS = {"mlm+nsp": make_pairs, "mlm+sop": make_ordered_pairs}
-OBJECTIVES = ("mlm", *PAIRS, "rtd")
+OBJECTIVES = ("mlm", *PAIRS, "mlm+sbo", "rtd", "bilm")
+FAMILIES = (*ENCODERS, "elmo")
+# The objective of a member that has one of its own, and that no other member has.
+OWN = {"electra": "rtd", "elmo": "bilm"}
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,8 @@ def set_up(recipe: PretrainRecipe) -> Pretraining:
     Raises ValueError for a family, objective or setting that does not exist, or does not go with
     the others."""
     _check(recipe)
-    reading = read_text(recipe.text)
+    read = read_words if recipe.model.family == "elmo" else read_text
+    reading = read(recipe.text)
     train, heldout = (_rows(recipe, documents, reading) for documents in reading.documents)
     torch.manual_seed(recipe.training.seed)
     model, objective = build(recipe, reading.tokenizer.special)
@@ -117,6 +125,8 @@ def set_up(recipe: PretrainRecipe) -> Pretraining:
 
 def build(recipe: PretrainRecipe, special: SpecialIds) -> tuple[nn.Module, Objective]:
     """The model of a recipe with random initialisation, and its loss."""
+    if recipe.model.family == "elmo":
+        return ElmoForBiLM(_elmo_config(recipe, special)), bilm_loss
     kind, encoder_of = ENCODERS[recipe.model.family]
     config = published(
         recipe.model.family, recipe.model.size, kind,
@@ -132,9 +142,23 @@ def build(recipe: PretrainRecipe, special: SpecialIds) -> tuple[nn.Module, Objec
         loss = pretraining_loss if recipe.objective.name == "mlm+nsp" else albert_loss
         return BertForPreTraining(encoder_of(config, True)), loss
     encoder = encoder_of(config, False)
+    if recipe.objective.name == "mlm+sbo":
+        return BertForSpanPreTraining(encoder), spanbert_loss
     if isinstance(config, DebertaConfig):
         return deberta_masked_lm(encoder), masked_lm_loss
     return BertForMaskedLM(encoder), masked_lm_loss
+
+
+def _elmo_config(recipe: PretrainRecipe, special: SpecialIds) -> ElmoConfig:
+    assert isinstance(recipe.text.vocabulary, int)  # read_words has looked
+    predicted = min(recipe.text.vocabulary, special.vocab_size)
+    try:
+        return ElmoConfig(**{"vocab_size": predicted, **recipe.model.settings})
+    except TypeError as error:
+        raise ValueError(
+            f"settings {sorted(recipe.model.settings)} were given for elmo; expected those of "
+            f"ElmoConfig: {', '.join(ElmoConfig.__dataclass_fields__)}."
+        ) from error
 
 
 def _reserved(kind: type[BertConfig], pad: int) -> int:
@@ -152,16 +176,22 @@ def _rows(recipe: PretrainRecipe, documents: Documents, reading: Reading) -> Pac
 
 def _check(recipe: PretrainRecipe) -> None:
     family, objective = recipe.model.family, recipe.objective.name
-    if family not in ENCODERS:
-        raise ValueError(f"family {family!r} was given; expected one of {', '.join(ENCODERS)}.")
+    if family not in FAMILIES:
+        raise ValueError(f"family {family!r} was given; expected one of {', '.join(FAMILIES)}.")
     if objective not in OBJECTIVES:
         raise ValueError(
             f"objective {objective!r} was given; expected one of {', '.join(OBJECTIVES)}."
         )
-    if (objective == "rtd") != (family == "electra"):
+    if OWN.get(family, objective) != objective or (family not in OWN and objective in OWN.values()):
+        own = ", ".join(f"{member} with {name}" for member, name in OWN.items())
         raise ValueError(
-            f"family {family!r} was given with objective {objective!r}; expected electra with rtd, "
-            "and any other family with another objective."
+            f"family {family!r} was given with objective {objective!r}; expected {own}, and any "
+            "other family with another objective."
+        )
+    if objective == "mlm+sbo" and family not in ("bert", "roberta", "distilbert", "tinybert"):
+        raise ValueError(
+            f"family {family!r} was given with objective {objective!r}; expected bert, roberta, "
+            "distilbert or tinybert, whose masked-word head is BERT's."
         )
     if objective in PAIRS and family not in ("bert", "roberta", "albert", "tinybert"):
         raise ValueError(
@@ -174,18 +204,23 @@ def batches_of(ready: Pretraining) -> Callable[[int], Batch]:
     """Batches as a pure function of the step, masked as the recipe says; short sequences first, if
     it says so."""
     objective, training = ready.recipe.objective, ready.recipe.training
-    word_of = None
+    vocabulary, word_of = ready.reading.tokenizer, None
+    if isinstance(vocabulary, WordVocabulary):
+        return bilm_batches(
+            ready.train, ready.special, vocabulary.spelling, vocabulary.predicted,
+            batch_size=training.batch_size, seed=training.seed,
+        )  # fmt: skip
     if objective.units != "tokens":
-        word_of = word_numbers(
-            ready.reading.tokenizer, ready.train.input_ids, ready.train.attention_mask
-        )
+        word_of = word_numbers(vocabulary, ready.train.input_ids, ready.train.attention_mask)
     masking: dict[str, Any] = {
         "rate": objective.rate, "mix": objective.mix, "seed": training.seed,
         "mask_copies": objective.mask_copies or None,
     }  # fmt: skip
     whole = pretraining_batches(
         ready.train, ready.special, batch_size=training.batch_size, word_of=word_of,
-        max_words=3 if objective.units == "runs" else 1, **masking,
+        max_words=3 if objective.units == "runs" else 1,
+        spans={} if objective.units == "spans" else None,
+        boundaries=objective.name == "mlm+sbo", **masking,
     )  # fmt: skip
     if not training.short_steps:
         return whole
@@ -251,8 +286,9 @@ class Diary:
             file.write(json.dumps(line) + "\n")
         if "heldout_accuracy" in found:
             loss, accuracy = found["heldout_loss"], found["heldout_accuracy"]
+            what = predicted(self.ready.recipe)
             print(f"\n  step {report.step:,}: held-out loss {loss:.3f}, "
-                  f"{accuracy:.1%} of hidden tokens found", flush=True)  # fmt: skip
+                  f"{accuracy:.1%} of {what} found", flush=True)  # fmt: skip
 
     def _say(self, report: Report) -> None:
         if not self.team.first:
@@ -264,6 +300,11 @@ class Diary:
         print(f"{report.step:,} of {report.steps:,} steps  loss {report.losses['total']:.3f}  "
               f"{report.tokens_per_second:,.0f} tokens/s  {_clock(left)} left",
               end=end, flush=True)  # fmt: skip
+
+
+def predicted(recipe: PretrainRecipe) -> str:
+    """What a recipe's model predicts, in words."""
+    return "next and previous words" if recipe.model.family == "elmo" else "hidden tokens"
 
 
 def _clock(seconds: float) -> str:
@@ -286,16 +327,20 @@ def read_log(path: Path) -> list[dict[str, float]]:
 
 
 def measure(ready: Pretraining, model: nn.Module, team: Alone = ALONE) -> dict[str, float]:
-    """Loss and accuracy on hidden tokens of held-out text, all of them replaced by [MASK].
+    """Loss and accuracy on hidden tokens of held-out text, all of them replaced by [MASK]; of an
+    ELMo, on the next and the previous word of every word.
 
     Of a team all call this; the first process measures, the others find nothing."""
     model = whole_model(ready, model, team)
     if not team.first:
         return {}
+    precision, vocabulary = ready.recipe.training.precision, ready.reading.tokenizer
+    if isinstance(vocabulary, WordVocabulary):
+        assert isinstance(model, ElmoForBiLM)
+        loss, accuracy = evaluate_bilm(model, ready.heldout, vocabulary, precision=precision)
+        return {"heldout_loss": loss, "heldout_accuracy": accuracy}
     reader: Any = model.generator if isinstance(model, Electra) else model
-    scores = evaluate(
-        reader, ready.heldout, ready.special, precision=ready.recipe.training.precision
-    )
+    scores = evaluate(reader, ready.heldout, ready.special, precision=precision)
     found = {"heldout_loss": scores.mlm_loss, "heldout_accuracy": scores.masked_accuracy}
     if len(scores.pair_right):
         found["heldout_pairs"] = scores.pair_accuracy
@@ -399,8 +444,14 @@ def finish(ready: Pretraining, out: Path, precision: str, team: Alone = ALONE) -
 def store(model: nn.Module, tokenizer: Any, out: Path) -> str:
     """Write the model, weights in float32, where `load_pretrained` finds it; returns its name."""
     from course_lib.checkpoints import CheckpointError, save, save_folder
+    from course_lib.checkpoints.elmo import save_elmo
+
+    if isinstance(model, ElmoForBiLM):
+        save_elmo(model, tokenizer, out / "model.safetensors")
+        return "model.safetensors"
 
     kept: Any = model.discriminator if isinstance(model, Electra) else model
+    kept = model.masked_lm if isinstance(model, BertForSpanPreTraining) else kept
     try:
         save_folder(kept, out / "model", tokenizer)
     except CheckpointError:  # a model that transformers does not have
@@ -448,7 +499,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not team.first:
         return
     reached = results["reached"]
-    print(f"held-out: {reached['heldout_accuracy']:.1%} of hidden tokens found, loss "
+    print(f"held-out: {reached['heldout_accuracy']:.1%} of {predicted(recipe)} found, loss "
           f"{reached['heldout_loss']:.3f} nats; in {options.out}/{results['model']}")  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 
 from course_lib.objectives.masked_lm import BERT_MIX, check_mix, check_rate
 
-UNITS = ("tokens", "words", "runs")
+UNITS = ("tokens", "words", "runs", "spans")
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class ModelPart:
 class ObjectivePart:
     """What the model learns to predict."""
 
-    name: str = "mlm"  # of pretrain.OBJECTIVES: mlm, mlm+nsp, mlm+sop, rtd
+    name: str = "mlm"  # of pretrain.OBJECTIVES: mlm, mlm+nsp, mlm+sop, mlm+sbo, rtd, bilm
     rate: float = 0.15  # fraction of positions selected
     mix: tuple[float, float, float] = BERT_MIX  # [MASK], random, kept
-    units: str = "tokens"  # what is hidden together: tokens, whole words, runs of 1 to 3 words
+    units: str = "tokens"  # hidden together: tokens, words, runs of 1 to 3 words, SpanBERT's spans
     mask_copies: int = 0  # 0: dynamic masking; n: n masks in turn, 1 static
 
     def __post_init__(self) -> None:
@@ -50,7 +50,8 @@ class TextPart:
 
     source: str = "documentation"
     stories: int = 20_000  # of the micro-world
-    vocabulary: int | str = 8_192  # how many pieces to learn, or a vocab.txt; the world has its own
+    # How many pieces to learn, or a vocab.txt; the world has its own. Of ELMo: words to predict.
+    vocabulary: int | str = 8_192
     length: int = 128  # tokens in a sequence, special ones included
     heldout: int = 500  # sequences to be measured on, at most
 
@@ -117,10 +118,10 @@ class PretrainRecipe:
                 f"short_length={short} was given for sequences of {length}; expected a length of "
                 "at least 8 that divides it."
             )
-        if self.objective.name in ("mlm+nsp", "mlm+sop") or self.objective.units != "tokens":
+        if self.objective.name not in ("mlm", "rtd") or self.objective.units != "tokens":
             raise ValueError(
-                "short_steps was given with pairs or whole words; expected objective mlm or rtd "
-                "with single tokens: a piece of a sequence may hold half a pair or half a word."
+                "short_steps was given with pairs, spans or whole words; expected objective mlm or "
+                "rtd with single tokens: a piece of a sequence may hold half a pair or a word."
             )
 
     def as_dict(self) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from course_lib.text.characters import WordVocabulary, words_of
 from course_lib.text.documentation import corpus_hash, documentation, split_of, split_sentences
 from course_lib.text.wordpiece import WordPiece, fast_wordpiece, train_wordpiece
-from course_lib.text.world import MicroWorld
+from course_lib.text.world import MicroWorld, Story
 
 from .pretrain_recipe import TextPart
 
@@ -22,7 +23,7 @@ Sentences = Sequence[Sequence[str]]  # documents of sentences
 class Reading:
     """A tokenizer, the documents of both splits in its ids, and where they come from."""
 
-    tokenizer: WordPiece
+    tokenizer: WordPiece | WordVocabulary
     documents: tuple[Ids, Ids]  # to learn from; held out
     about: dict[str, Any]
 
@@ -33,31 +34,64 @@ def read_text(part: TextPart) -> Reading:
     Raises ValueError where there is no text in it, or too little to hold any out, and
     FileNotFoundError where there is no such source."""
     if part.source == "world":
-        return _world(part)
-    if part.source == "documentation":
-        train, heldout = documentation("train"), documentation("heldout")
-        texts = (train.sentences(), heldout.sentences())
-        about = {"words": train.words, "hash": train.hash, "heldout_hash": heldout.hash,
-                 "versions": train.versions}  # fmt: skip
-        learned_from: Iterable[str] = train.paragraphs
-    else:
-        train_paragraphs, held_paragraphs = _files(Path(part.source))
-        texts = (_sentences(train_paragraphs), _sentences(held_paragraphs))
-        learned_from = [p for document in train_paragraphs for p in document]
-        about = {"words": sum(len(p.split()) for p in learned_from),
-                 "hash": corpus_hash(train_paragraphs)}  # fmt: skip
+        world, told, held = _world(part)
+        ids = world.documents(told), world.documents(held)
+        return Reading(world.tokenizer, ids, _about(world, part))
+    texts, learned_from, about = _texts(part)
     tokenizer = _tokenizer(part.vocabulary, learned_from)
     ids = (_encode(tokenizer, texts[0]), _encode(tokenizer, texts[1]))
-    return Reading(tokenizer, ids, {"source": part.source, **about})
+    return Reading(tokenizer, ids, about)
 
 
-def _world(part: TextPart) -> Reading:
+def read_words(part: TextPart) -> Reading:
+    """Read the source as whole words, which ELMo spells: their ids in a vocabulary of all words of
+    both splits, of which the `part.vocabulary` most frequent ones of the training text are
+    predicted. Raises as `read_text` does, and ValueError for the name of a vocabulary."""
+    if not isinstance(part.vocabulary, int):
+        raise ValueError(
+            f"vocabulary={part.vocabulary!r} was given; expected how many words to predict: ELMo "
+            "reads characters and predicts whole words of its text."
+        )
+    if part.source == "world":
+        world, *stories = _world(part)
+        texts: Any = [[story.sentences for story in split] for split in stories]
+        about = _about(world, part)
+    else:
+        texts, _, about = _texts(part)
+    words = [[[w for s in document if (w := words_of(s))] for document in text] for text in texts]
+    train = [sentence for document in words[0] for sentence in document]
+    known = WordVocabulary.of(train, part.vocabulary)
+    unseen = {w for document in words[1] for s in document for w in s} - known.ids.keys()
+    vocabulary = WordVocabulary([*known.vocab[4:], *sorted(unseen)], known.predicted)
+    ids = [[[vocabulary.encode(s) for s in document] for document in text if document]
+           for text in words]  # fmt: skip
+    return Reading(vocabulary, (ids[0], ids[1]), about)
+
+
+def _texts(part: TextPart) -> tuple[tuple[Any, Any], Iterable[str], dict[str, Any]]:
+    """Both splits as documents of sentences, the paragraphs to learn a vocabulary from, and where
+    all of it comes from."""
+    if part.source == "documentation":
+        train, heldout = documentation("train"), documentation("heldout")
+        about = {"source": part.source, "words": train.words, "hash": train.hash,
+                 "heldout_hash": heldout.hash, "versions": train.versions}  # fmt: skip
+        return (train.sentences(), heldout.sentences()), train.paragraphs, about
+    train_paragraphs, held_paragraphs = _files(Path(part.source))
+    learned_from = [p for document in train_paragraphs for p in document]
+    about = {"source": part.source, "words": sum(len(p.split()) for p in learned_from),
+             "hash": corpus_hash(train_paragraphs)}  # fmt: skip
+    return (_sentences(train_paragraphs), _sentences(held_paragraphs)), learned_from, about
+
+
+def _world(part: TextPart) -> tuple[MicroWorld, list[Story], list[Story]]:
     world = MicroWorld.load()
-    told = world.documents(world.stories(part.stories, seed=0))
-    held = world.documents(world.stories(part.heldout, seed=0, split="heldout"))
-    about = {"source": "world", "stories": part.stories, "version": world.version,
-             "hash": world.hash}  # fmt: skip
-    return Reading(world.tokenizer, (told, held), about)
+    told = world.stories(part.stories, seed=0)
+    return world, told, world.stories(part.heldout, seed=0, split="heldout")
+
+
+def _about(world: MicroWorld, part: TextPart) -> dict[str, Any]:
+    return {"source": "world", "stories": part.stories, "version": world.version,
+            "hash": world.hash}  # fmt: skip
 
 
 def _files(source: Path) -> tuple[list[list[str]], list[list[str]]]:

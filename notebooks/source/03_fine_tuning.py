@@ -38,7 +38,7 @@ from course_lib.lectures.lecture_03.documentation_runs import CODE, as_sequences
 from course_lib.lectures.lecture_03.experiments import RATES, read_task
 from course_lib.lectures.lecture_03.starts import COURSE
 from course_lib.lectures.lecture_03.numbers import markup, markup_curves
-from course_lib.teaching import LiveLoss
+from course_lib.teaching import LiveLoss, curves_chart
 from course_lib.teaching.results import in_words, read_result
 from course_lib.lectures.lecture_03.views import (
     code_words_view, cut_view, glue_progress, glue_questions, learning_curves, loss_line,
@@ -551,6 +551,27 @@ print("right:", ", ".join(e["label"] for e in examples))
 # **An honest failure**: from {{number:train_pairs}} pairs none of our starts learns what *follows* means. Over five seeds the mean is {{number:pairs_ours}}, a bag
 # of words has {{number:pairs_words}}. The same shape reaches {{number:mini_mnli}} on MNLI, with {{number:mnli_texts}} pairs.
 #
+# ### The same class, from pairs without end
+#
+# In the micro-world labels cost nothing. {{number:story_count}} stories give three statements each: one follows, one contradicts, one is
+# left open. Lecture 06's BERT of four layers, pre-trained on such stories, is fine-tuned on them; so is its shape from random
+# initialisation ({{number:story_nli_steps}} steps of 16 pairs, {{number:story_seeds}} seeds, a result file).
+
+# %%
+from course_lib.lectures.lecture_03.numbers import world_curves, world_levels
+from course_lib.text.tasks import story_pairs
+from course_lib.text.world import MicroWorld
+
+for told in story_pairs(MicroWorld.load().stories(6, seed=3), seed=0)[:3]:
+    print(f"{told.label}: {told.hypothesis}\n    {told.premise}")
+curves_chart(
+    world_curves("NLI"), levels=world_levels("NLI"), x_title="steps", y_title="test pairs right", percent=True,
+    title="Inference in the micro-world: statements about stories never read",
+)  # fmt: skip
+
+# %% [markdown]
+# *A line a seed. Level lines need no Transformer; the bag knows which words stand in the story, in the statement, in both.*
+#
 # ### A tag for every word
 #
 # Names: persons, organisations, places. The sequences are as in *By hand*.
@@ -680,6 +701,24 @@ span_explorer(*drawn)
 # *Every allowed pair of start and end. The hatched half would end before it starts. Move the cap and the threshold: when
 # does the answer change, and when does it vanish?*
 #
+# ### An answer, from questions without end
+#
+# The same start, and questions about the stories: what is the hero's job, how is the hammer, where is she? A fourth ask what the story
+# does not say ({{number:story_qa_steps}} steps, {{number:story_seeds}} seeds).
+
+# %%
+from course_lib.text.tasks import story_questions
+
+for asked in story_questions(MicroWorld.load().stories(6, seed=3), seed=0)[:3]:
+    print(f"{asked.question}? {asked.answers[0].text if asked.answers else '(not said)'}\n    {asked.text}")
+curves_chart(
+    world_curves("QA"), levels=world_levels("QA"), x_title="steps", y_title="F1 of the answers", percent=True,
+    title="Answers in the micro-world: questions about stories never read",
+)  # fmt: skip
+
+# %% [markdown]
+# *A line a seed; the level line never answers.*
+#
 # ### How far to trust a score
 #
 # **Would other texts give another score?** Draw as many test texts anew, with replacement, and score them; a thousand times. The
@@ -791,8 +830,6 @@ print(f"always the commonest token                   {made['commonest']:.1%}")
 # it is louder. A larger random initialisation helps, too: the attention scores, products of two such weights, are less flat.
 
 # %%
-from course_lib.teaching import curves_chart
-
 plateau = read_result("03_plateau")
 every = plateau["steps"] // len(next(iter(plateau["runs"].values()))["loss"])
 curves_chart(

@@ -374,14 +374,8 @@ curves_chart(curves, x_title="training step", y_title="masked-token accuracy", p
 # initialised ones stop at the foot of the rise.*
 #
 # At step 500 the teacher's masked-token accuracy was {{number:teacher_500}}, at step 1,000 {{number:teacher_1000}}, at step {{number:teacher_steps}} {{number:teacher_masked}}. A student with
-# random initialisation that stops at {{number:steps}} stands before the rise. So the numbers below say **who is ahead after {{number:steps}}
-# steps**. They do not say
-#
-# - how much of the lead of the teacher's layers would be left after a long training;
-# - whether the teacher's losses help a student with random initialisation in the end;
-# - which loss is worth most once everything is learned.
-#
-# For these three, the papers' tables, after their whole training, are what there is.
+# random initialisation that stops at {{number:steps}} stands before the rise. So the two tables that come next say **who is ahead
+# after {{number:steps}} steps**, no more. Then the same is asked of runs that go on.
 #
 # ### Leave one out, three seeds
 #
@@ -422,8 +416,8 @@ ablation_chart(
 #
 # The probe tells something else. All that are initialised from their teacher come out alike ({{number:half_facts}} with all three
 # losses; the teacher has {{number:teacher_facts}}). With random initialisation the taught student reaches {{number:random_facts}}, the one alone
-# {{number:alone_facts}}: its masked-token accuracy is no higher *yet*, and still its vectors already serve the probe better. Which of
-# the losses did that, and whether it lasts, this table cannot say.
+# {{number:alone_facts}}: its masked-token accuracy is no higher *yet*, and still its vectors already serve the probe better. Does it last?
+# The section after the next says.
 #
 # The paper's own figures (Table 4, change of the mean over nine GLUE tasks against the whole recipe):
 #
@@ -445,13 +439,44 @@ for name in (name for name in words_found if name.startswith("begin: ")):
 # %% [markdown]
 # After {{number:steps}} steps the *top* two layers are the best to have been initialised from: {{number:top_masked}}, against {{number:spread_masked}} for layers
 # spread over the depth and {{number:bottom_masked}} for the bottom two. The student's head is its teacher's, and was trained on the
-# output of the top layers; that may be why it starts so well. On the probe the four hardly differ. Whether the others
-# catch up in a longer training is not known. The paper tried only one way against random initialisation, and six of
+# output of the top layers; that may be why it starts so well. On the probe the four hardly differ. The paper tried only one way against random initialisation, and six of
 # twelve layers may behave differently from two of four.
 #
 # The order agrees with the paper at its head (initialisation, then soft targets); cosine and MLM are the other way round,
 # and small. Ours is an order after {{number:steps}} steps, the paper's one after 90 hours: agreement is no confirmation, and
 # disagreement no refutation.
+#
+# ### Five times the steps
+#
+# Three of these students with {{number:past_steps}} steps, {{number:past_seeds}} ({{number:past_hours}} hours on one core; a result file). One control
+# more: a step with the teacher needs {{number:taught_flops}} times the FLOPs of a step alone, so the student alone also gets *twice* the steps.
+
+# %%
+from course_lib.lectures.lecture_06.numbers import past_curves
+
+past = read_result("06_past_plateau")
+ends = {what: outcome(past, what) for what in ("masked_accuracy", "job_accuracy")}
+print(f"{'':36}{'masked-token accuracy':>26}{'unstated-fact probe':>26}")
+for name in past["runs"]:
+    print(f"{called(name):36}" + "".join(f"{in_words(values[name]):>26}" for values in ends.values()))
+curves_chart(
+    {called(name): lines for name, lines in past_curves().items()}, levels={"the teacher": taught_alone["masked_accuracy"]},
+    x_title="training step", y_title="masked-token accuracy", percent=True, title="Past the plateau",
+)  # fmt: skip
+
+# %% [markdown]
+# *A line a seed. The learning rate falls to zero over the whole of a run, so a point on the way is not the end of a shorter run.*
+#
+# With random initialisation the rise comes here, too. What is left of the two leads?
+#
+# - **The teacher's layers** are still worth much in masked tokens, {{number:past_triple}} against {{number:past_random}}, and nothing on the probe:
+#   {{number:past_triple_facts}} and {{number:past_random_facts}}. The head start shrinks with the steps.
+# - **The teacher's losses**, both from random initialisation: {{number:past_random}} against {{number:past_alone}} of the masked tokens, and on the
+#   probe {{number:past_random_facts}} against {{number:past_alone_facts}}. The lead on the probe *lasts*.
+# - **More steps in the teacher's place**: {{number:past_twice_steps}} steps alone give {{number:past_twice}} and {{number:past_twice_facts}}.
+#
+# So the masked tokens tell who has had more training of any kind; the probe tells who had a teacher. The paper's GLUE mean mixes both.
+# It cannot be told from this whether six of twelve layers behave so.
 #
 # ### Size, time, memory: three different things
 #

@@ -27,6 +27,7 @@ from course_lib.family.electra import (
     electra_encoder,
     generator_config,
 )
+from course_lib.family.ernie import ErnieConfig, ernie, ernie_for_pretraining
 from course_lib.family.roberta import RobertaConfig, roberta, roberta_for_masked_lm
 from course_lib.family.tinybert import tinybert, tinybert_for_masked_lm
 from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForReplacedTokens
@@ -142,6 +143,12 @@ def as_electra(settings: dict[str, Any], draw: random.Random) -> ElectraConfig:
     return ElectraConfig(**settings, embedding_size=draw.choice([8, 9, hidden, hidden, hidden + 4]))
 
 
+def as_ernie(settings: dict[str, Any], draw: random.Random) -> ErnieConfig:
+    """ReLU more often than the GELUs, with task embeddings or without."""
+    more = {"hidden_act": draw.choice(["relu", "relu", "gelu"]), "task_types": draw.choice([0, 3])}
+    return ErnieConfig(**{**settings, **more})
+
+
 SUBSETS: tuple[tuple[str, ...], ...] = (("c2p", "p2c"), ("c2p",), ("p2c",), ())
 # transformers computes DeBERTa's scale sqrt(D·n), n scores a pair, in float32 whatever the weights
 # are. Where D·n is a square the root is exact, and the second generation can be held to 1e-10. The
@@ -192,6 +199,13 @@ def move_a_weight(ours: Any, case: Case) -> None:
 def another_gelu(ours: Any, case: Case) -> None:
     part = ours.rtd if hasattr(ours, "rtd") else ours.encoder.stack.blocks[0].feed_forward
     part.gelu_form = "tanh" if part.gelu_form == "none" else "none"
+
+
+def gelu_for_relu(ours: Any, case: Case) -> None:
+    """What a model gets that takes transformers' default for ERNIE's."""
+    form = "relu" if ours.mlm.gelu_form == "none" else "none"
+    for part in (ours.mlm, *(block.feed_forward for block in ours.encoder.stack.blocks)):
+        part.gelu_form = form
 
 
 def layers_in_the_other_order(ours: Any, case: Case) -> None:
@@ -381,6 +395,30 @@ ELECTRA = Member(
     },
     began=tuple(({"embedding_size": size}, {"embedding_size": size}) for size in (10, 24)),
 )
+ERNIE = Member(
+    family="ernie",
+    published="ernie",
+    tasks=ALL_TASKS,
+    draw=as_ernie,
+    kinds={
+        "pretraining": Kind(
+            "ErnieForPreTraining", BertForPreTraining, pooler=True, by_name=ernie_for_pretraining
+        ),
+        "masked": Kind("ErnieForMaskedLM", BertForMaskedLM),
+        "encoder": Kind("ErnieModel", pooler=True, by_name=ernie),
+        "bare": Kind("ErnieModel", by_name=partial(ernie, pooler=False)),
+    },
+    varied={
+        "activation": setting("hidden_act", "relu", "gelu"),
+        "tasks": setting("task_types", 0, 3),
+    },
+    spoil=gelu_for_relu,
+    counts={"base": (None, 99_866_112, 99_275_520)},
+    began=(
+        ({}, {"hidden_act": "gelu", "task_types": 0}),  # their defaults are not ERNIE's
+        ({"hidden_act": "relu", "use_task_id": True}, {"hidden_act": "relu", "task_types": 3}),
+    ),
+)
 DISENTANGLED = {
     "terms": setting("terms", *SUBSETS),
     "span below the length": (lambda c: c.config.span < c.mask.shape[1], {False, True}),
@@ -460,6 +498,7 @@ MEMBERS: dict[str, Member] = {
     "tinybert": TINYBERT,
     "tinybert-4": TINYBERT_4,
     "electra": ELECTRA,
+    "ernie": ERNIE,
     "deberta": DEBERTA,
     "deberta-v2": DEBERTA_V2,
 }

@@ -20,19 +20,23 @@ from limits import AGAINST_HANGING
 from safetensors import safe_open
 
 from course_lib.checkpoints import load, load_pretrained
+from course_lib.checkpoints.elmo import load_elmo
 from course_lib.config import BertConfig, encoder_flops
 from course_lib.encoder import Encoder, Pooler
 from course_lib.heads import BertForPreTraining, BertForReplacedTokens
+from course_lib.objectives.bilm import bilm_loss
+from course_lib.objectives.pretraining import split_batch
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.wordpiece import word_numbers
 from course_lib.train import cost
 from course_lib.train import pretrain as command
-from course_lib.train.metrics import evaluate
+from course_lib.train.metrics import evaluate, evaluate_bilm
 from course_lib.train.pretrain import (
     ASKED,
     ENCODERS,
     LOG,
     OBJECTIVES,
+    PAIRS,
     RESULTS,
     RUN,
     batches_of,
@@ -51,6 +55,7 @@ from course_lib.train.pretrain_recipe import (
     TrainingPart,
     read_recipe,
 )
+from course_lib.train.pretrain_text import read_words
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SMALL = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 64}
@@ -101,6 +106,14 @@ def small(family="bert", objective="mlm", *, size="base", settings=None, **train
     )  # fmt: skip
 
 
+ELMO = {"filters": [[1, 4], [3, 8]], "projection_size": 8, "cell_size": 16}
+
+
+def small_elmo(**training):
+    recipe = small(**training)
+    return replace(recipe, model=ModelPart("elmo", settings=ELMO), objective=ObjectivePart("bilm"))
+
+
 # ---------------------------------------------------------------- recipes
 
 
@@ -143,7 +156,11 @@ WRONG = [
     ("[model]", '[objective]\nunits = "letters"\n[model]', "units='letters' was given"),
     ("steps = 12", "steps = 4\nshort_steps = 5", "short_steps=5 was given for 4 steps"),
     ("steps = 12", "short_steps = 5\nshort_length = 9", "short_length=9 was given for sequences"),
-    ("[training]", '[objective]\nunits = "words"\n[training]\nshort_steps = 2', "half a word"),
+    (
+        "[training]",
+        '[objective]\nunits = "words"\n[training]\nshort_steps = 2',
+        "half a pair or a word",
+    ),
 ]
 
 
@@ -168,7 +185,12 @@ UNFIT = [
     (small("bert", "clm"), "objective 'clm' was given; expected one of mlm"),
     (small("electra", "mlm"), "expected electra with rtd"),
     (small("bert", "rtd"), "expected electra with rtd"),
+    (small("elmo", "mlm"), "family 'elmo' was given .*elmo with bilm"),
+    (small("bert", "bilm"), "expected electra with rtd, elmo with bilm, and any other"),
+    (replace(small_elmo(), text=TextPart("world", vocabulary="vocab.txt")), "how many words to"),
+    (replace(small_elmo(), model=ModelPart("elmo", settings={"depth": 3})), "those of ElmoConfig"),
     (small("deberta", "mlm+nsp"), "has a pooler"),
+    (small("deberta", "mlm+sbo"), "whose masked-word head is BERT's"),
     (small("bert", size="huge"), "size 'huge' was given for bert"),
     (small("bert", settings={"depth": 3}), "depth was given; expected settings of BertConfig"),
 ]
@@ -183,6 +205,7 @@ def test_parts_that_do_not_go_together_are_refused(recipe, message):
 # ---------------------------------------------------------------- every member, every objective
 
 PAIRED = ("bert", "roberta", "albert", "tinybert")
+SPANNED = ("bert", "roberta", "distilbert", "tinybert")
 SIZES = {"tinybert": "4", "electra": "small"}
 MORE = {
     "albert": {"embedding_size": 16},
@@ -192,8 +215,8 @@ MORE = {
 }
 ALL = [
     (family, objective) for family in ENCODERS for objective in OBJECTIVES
-    if (objective == "rtd") == (family == "electra")
-    and (objective in ("mlm", "rtd") or family in PAIRED)
+    if objective != "bilm" and (objective == "rtd") == (family == "electra")
+    and (objective in ("mlm", "rtd") or family in (SPANNED if "sbo" in objective else PAIRED))
 ]  # fmt: skip
 
 
@@ -205,7 +228,7 @@ def test_trains_and_what_is_stored_is_read_again(tmp_path, family, objective):
     assert [line["step"] for line in lines] == [1, 2, 3]
     assert all(math.isfinite(line["total"]) for line in lines)
     reached = found["reached"]
-    assert 0 < reached["heldout_loss"] < 10 and ("heldout_pairs" in reached) == ("+" in objective)
+    assert 0 < reached["heldout_loss"] < 10 and ("heldout_pairs" in reached) == (objective in PAIRS)
     assert json.loads((tmp_path / RESULTS).read_text()) == json.loads(json.dumps(found))
 
     ready = set_up(recipe)
@@ -218,6 +241,45 @@ def test_trains_and_what_is_stored_is_read_again(tmp_path, family, objective):
     if not isinstance(model, BertForReplacedTokens):
         again = evaluate(model, ready.heldout, ready.special)
         assert again.mlm_loss == pytest.approx(reached["heldout_loss"], rel=1e-5)
+
+
+def test_an_elmo_trains_and_what_is_stored_is_read_again(tmp_path):
+    found = pretrain(small_elmo(), tmp_path)
+    lines = [line for line in read_log(tmp_path / LOG) if "total" in line]
+    assert all(
+        line["total"] == pytest.approx((line["forward"] + line["backward"]) / 2, abs=2e-5)
+        for line in lines
+    )
+    model, words = load_elmo(tmp_path / found["model"])
+    ready = set_up(small_elmo())
+    assert words.vocab == ready.reading.tokenizer.vocab[: words.predicted]
+    loss, accuracy = evaluate_bilm(model, ready.heldout, ready.reading.tokenizer)
+    assert found["reached"]["heldout_loss"] == pytest.approx(loss, rel=1e-5)
+    assert found["reached"]["heldout_accuracy"] == pytest.approx(accuracy)
+
+
+def test_an_elmo_counts_labels_over_all_parts_of_a_step():
+    """Two batches of 8 and one of 16 hold the same number of labels, and the same mean."""
+    ready = set_up(small_elmo(batch_size=16))
+    ready.model.eval()  # no dropout
+    whole = batches_of(ready)(0)
+    with torch.no_grad():
+        total = bilm_loss(ready.model(**whole.inputs), whole.targets)["total"]
+        parts = split_batch(whole, 2)
+        added = sum(bilm_loss(ready.model(**p.inputs), p.targets)["total"] for p in parts)
+    assert added.item() == pytest.approx(total.item(), rel=1e-5)
+
+
+def test_the_words_of_files_are_read_whole(tmp_path):
+    for number in range(60):
+        text = f"The cat{number} sat here. It was Tuesday."
+        (tmp_path / f"{number}.txt").write_text(text, encoding="utf-8")
+    reading = read_words(TextPart(str(tmp_path), vocabulary=8))
+    assert reading.tokenizer.predicted == 8
+    assert reading.tokenizer.vocab[4] == "."  # twice in each
+    (train, heldout) = reading.documents
+    words = {reading.tokenizer.token(i) for d in (*train, *heldout) for s in d for i in s}
+    assert {"cat0", "cat59", "tuesday"} <= words and "<UNK>" not in words
 
 
 @torch.no_grad()

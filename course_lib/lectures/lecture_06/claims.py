@@ -457,6 +457,17 @@ def _students(
     return compared("06_distilbert", measure, runs, against, MEASURES[measure])
 
 
+def _past_plateau(run: str, against: str) -> Settled:
+    """A longer run against another: on the probe, and in masked-token accuracy."""
+    found = [
+        compared("06_past_plateau", measure, (run,), against, said)
+        for measure, said in MEASURES.items()
+    ]
+    return Settled(
+        tuple(x for one in found for x in one.value), "; ".join(one.detail for one in found)
+    )
+
+
 def _kept_here() -> Settled:
     """What the student has of its teacher's accuracy: on the probe, and on masked tokens."""
     teacher = result("06_teacher")["runs"]["teacher"][0]
@@ -583,6 +594,16 @@ CLAIMS = entries(
             lambda: _students(("teacher's layers, masked words only", "alone")),
             lambda value: -0.03 < value[0] < 0 and value[1] < -0.4,
             (-2.96, -3.69),
+        ),
+        "initialisation past the plateau": Check(
+            lambda: _past_plateau("fresh weights", "triple loss"),
+            lambda value: abs(value[0]) < 0.03 and -0.15 < value[1] < -0.04,
+            (-3.69, -3.69),
+        ),
+        "a teacher past the plateau": Check(
+            lambda: _past_plateau("alone", "fresh weights"),
+            lambda value: value[0] < -0.05 and -0.06 < value[1] < 0,
+            (-2.96, -2.96),
         ),
         "second phase here": Check(
             lambda: _tinies(("without the teacher's answers", "alone")),

@@ -24,13 +24,17 @@ from course_lib.family.distilbert import (
 from course_lib.family.tinybert import fit_matrix, layer_mapping
 from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.distillation import soft_target_loss
-from course_lib.objectives.distillation import tinybert_loss
+from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, printed, settled, verdict
 from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.tasks import unstated_facts
 from course_lib.text.world import story_sequences
+from course_lib.train.distilling import Taught
+from course_lib.train.flops import step_flops
 from course_lib.train.memory import activation_bytes
 
 from .claims import TOKENS, lost_by_task, table_1
@@ -41,6 +45,9 @@ from .experiments import (
     GENERAL_STEPS,
     LABELLED,
     LENGTH,
+    PAST,
+    PAST_PLATEAU,
+    PAST_SEEDS,
     SEEDS,
     STARTS,
     STORIES,
@@ -49,6 +56,7 @@ from .experiments import (
     TeacherRecipe,
     general_stage,
     micro_teacher,
+    randomly_initialised_student,
 )
 from .views.temperature import soften
 
@@ -75,6 +83,21 @@ def past_curves() -> dict[str, list[list[tuple[float, float]]]]:
         name: [[(look["step"], look["masked_accuracy"]) for look in run["curve"]] for run in runs]
         for name, runs in past_plateau()["runs"].items()
     }
+
+
+def _past(name: str, measure: str = "masked_accuracy") -> str:
+    return percent(outcome(past_plateau(), measure)[name])
+
+
+@lru_cache(maxsize=1)
+def _taught_flops() -> str:
+    """FLOPs of a step with the teacher, as a multiple of those of a step alone."""
+    world, teacher = the_world(), the_teacher()
+    rows = story_sequences(world, world.stories(64, seed=0), LENGTH)
+    batch = pretraining_batches(rows, world.special, batch_size=FULL.batch_size)(0)
+    student = randomly_initialised_student(PAST_PLATEAU["alone"], teacher, world, 0)
+    alone = step_flops(student, masked_lm_loss, batch)
+    return f"{step_flops(Taught(student, teacher), distilbert_loss(), batch) / alone:.1f}"
 
 
 def teacher_run() -> dict[str, Any]:
@@ -485,7 +508,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "first_attention": lambda: f"{_first_losses()['attention']:.1f}",
     "first_embedding": lambda: f"{_first_losses()['embedding']:.1f}",
     "first_hidden": lambda: f"{_first_losses()['hidden']:.1f}",
-    "random_gain": lambda: f"{100 * mean(_change('fresh weights', 'job_accuracy', 'alone')):.0f}",
     "random_facts": lambda: _facts("fresh weights"),
     "random_masked": lambda: _masked_tokens("fresh weights"),
     "general_few": lambda: GENERAL_STEPS[0],
@@ -503,6 +525,19 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "matrix_shape": lambda: f"{_matrix().in_features} × {_matrix().out_features}",
     "matrix_size": lambda: count_parameters(_matrix()),
     "without_mlm": lambda: _points("without masked words", "masked_accuracy"),
+    "past_alone": lambda: _past("alone"),
+    "past_alone_facts": lambda: _past("alone", "job_accuracy"),
+    "past_hours": lambda: _cpu_hours(past_plateau()),
+    "past_random": lambda: _past("fresh weights"),
+    "past_random_facts": lambda: _past("fresh weights", "job_accuracy"),
+    "past_seeds": lambda: f"{_in_letters(len(PAST_SEEDS))} seed{'s' * (len(PAST_SEEDS) > 1)}",
+    "past_steps": lambda: PAST.steps,
+    "past_triple": lambda: _past("triple loss"),
+    "past_triple_facts": lambda: _past("triple loss", "job_accuracy"),
+    "past_twice": lambda: _past("alone, twice the steps"),
+    "past_twice_facts": lambda: _past("alone, twice the steps", "job_accuracy"),
+    "past_twice_steps": lambda: PAST_PLATEAU["alone, twice the steps"].steps,
+    "taught_flops": _taught_flops,
     "most_lost": lambda: f"{-min(task_changes().values()):.1f}",
     "narrow_fewer": _narrow_fewer,
     "needed_base": lambda: needed("bert", "base"),

@@ -1,0 +1,145 @@
+"""GPT: BERT's blocks, but a token sees only itself and what stands before it (Radford et al. 2018,
+section 3.1), arranged as GPT-2 (Radford et al. 2019, section 2.3): LayerNorm before each half of a
+block and once at the end, no segments, no LayerNorm on the embeddings.
+
+Because no position sees its own answer, all positions are predicted at once, and nothing is masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.config import BertConfig, published
+from course_lib.encoder import Block, Embeddings, Encoder, Stack, take
+from course_lib.heads import MaskedLMOutput
+from course_lib.kernels.attention import causal_mask
+from course_lib.kernels.unpadding import Packing
+
+
+@dataclass(frozen=True)
+class GptConfig(BertConfig):
+    """The shape of a GPT; defaults are GPT-2 small."""
+
+    vocab_size: int = 50_257  # byte-level BPE
+    max_positions: int = 1_024
+    type_vocab_size: int = 0  # no segments
+    hidden_act: str = "gelu_new"
+    layer_norm_eps: float = 1e-5
+
+
+class PreNormBlock(Block):
+    """BERT's block with each LayerNorm before its half instead of after the sum (pre-LN)."""
+
+    def attend(
+        self,
+        x: Tensor,
+        mask: Tensor | Packing | None = None,
+        keep_weights: bool = False,
+        only_at: Tensor | None = None,
+        asking: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The first half; as Block's."""
+        if asking is None:
+            asking = x if only_at is None else take(x, only_at)
+        normed = self.attention_norm(x)
+        queries = normed if asking is x else self.attention_norm(asking)
+        attended, weights, scores = self.attention(normed, mask, keep_weights, queries, only_at)
+        return asking + self.dropout(attended), weights, scores
+
+    def feed(self, x: Tensor) -> Tensor:
+        """The second half."""
+        return x + self.dropout(self.feed_forward(self.output_norm(x)))
+
+
+class CausalStack(Stack):
+    """Blocks in which each token sees itself and what stands before it; a LayerNorm at the end."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__(config, block=PreNormBlock)
+        self.norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | Packing | None = None,
+        keep_weights: bool = False,
+        only_at: Tensor | None = None,
+    ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
+        """As Stack's; mask (B, T) is the padding's, or None. Raises ValueError for a Packing."""
+        if isinstance(mask, Packing):
+            raise ValueError(
+                "remove_padding=True was given to a decoder; expected texts with their padding: "
+                "who stands before whom is read from the positions. Leave it out."
+            )
+        if mask is None:
+            mask = x.new_ones(x.shape[:2], dtype=torch.long)
+        states, weights, scores = super().forward(x, causal_mask(mask), keep_weights, only_at)
+        return [*states[:-1], self.norm(states[-1])], weights, scores
+
+
+def gpt_decoder(config: GptConfig) -> Encoder:
+    """BERT's embeddings without their LayerNorm, and the causal stack."""
+    embeddings = Embeddings(config)
+    embeddings.norm = nn.Identity()
+    embeddings.token.padding_idx = None  # here padding is a token like others
+    return Encoder(config, embeddings, CausalStack(config))
+
+
+class GptForNextToken(nn.Module):
+    """The decoder, and as its head the token table again, without a bias."""
+
+    def __init__(self, decoder: Encoder) -> None:
+        super().__init__()
+        self.decoder = decoder
+        self.config = decoder.config
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, **wanted: bool
+    ) -> MaskedLMOutput:
+        """As the encoder's call; logits (B, T, V) at position t are for the token at t + 1."""
+        out = self.decoder(input_ids, attention_mask, **wanted)
+        logits = F.linear(out.last_hidden_state, self.decoder.embeddings.token.weight)
+        return MaskedLMOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
+
+
+def gpt(size: str = "small", **changes: Any) -> GptForNextToken:
+    """A GPT-2, randomly initialised; `changes` override settings of the published size."""
+    return GptForNextToken(gpt_decoder(published("gpt2", size, GptConfig, **changes)))
+
+
+@torch.no_grad()
+def continue_text(
+    next_logits: Callable[[Tensor], Tensor],
+    ids: Sequence[int],
+    tokens: int,
+    *,
+    stop: int | None = None,
+    temperature: float = 0.0,
+    seed: int = 0,
+) -> list[int]:
+    """`ids` and up to `tokens` more, one at a time; the last is `stop` if that came.
+
+    next_logits: (1, T) ids -> (1, T, V) logits. temperature: 0 takes the most probable token, else
+    one is drawn from softmax(logits / temperature). Raises ValueError for no ids."""
+    if not ids or temperature < 0:
+        raise ValueError(
+            f"{len(ids)} ids and temperature={temperature} were given; expected at least one id, "
+            "and a temperature of 0 or more. Begin with [CLS]."
+        )
+    text, chance = list(ids), torch.Generator().manual_seed(seed)
+    for _ in range(tokens):
+        logits = next_logits(torch.tensor([text]))[0, -1].float()
+        if temperature:
+            probabilities = (logits / temperature).softmax(-1)
+            text.append(int(torch.multinomial(probabilities, 1, generator=chance)))
+        else:
+            text.append(int(logits.argmax()))
+        if text[-1] == stop:
+            break
+    return text

@@ -448,8 +448,8 @@ for name in (name for name in words_found if name.startswith("begin: ")):
 #
 # ### Five times the steps
 #
-# Three of these students again, now with {{number:past_steps}} steps and {{number:past_seeds}} ({{number:past_hours}} hours on one core; a result
-# file). One control more: a step with the teacher needs {{number:taught_flops}} times the FLOPs of a step alone, so the student alone also gets *twice* the steps.
+# Three of these students again, with {{number:past_steps}} steps and {{number:past_seeds}} ({{number:past_hours}} hours on one core of a busy machine; a result file). One
+# control more: a step with the teacher needs {{number:taught_flops}} times the FLOPs of a step alone, so the student alone also gets *twice* the steps.
 
 # %%
 from course_lib.lectures.lecture_06.numbers import past_curves
@@ -473,10 +473,11 @@ curves_chart(
 #   {{number:past_triple_facts}} and {{number:past_random_facts}}. The head start shrinks with the steps.
 # - **The teacher's losses**, both from random initialisation: {{number:past_random}} against {{number:past_alone}} of the masked tokens, and on the
 #   probe {{number:past_random_facts}} against {{number:past_alone_facts}}. The lead on the probe *lasts*.
-# - **More steps in the teacher's place**: {{number:past_twice_steps}} steps alone give {{number:past_twice}} and {{number:past_twice_facts}}.
+# - **More steps in the teacher's place**: {{number:past_twice_steps}} steps alone give {{number:past_twice}} of the masked tokens, more than any
+#   of the taught, and {{number:past_twice_facts}} on the probe: no nearer to them.
 #
-# So the masked tokens tell who has had more training of any kind; the probe tells who had a teacher. It cannot be told
-# from this whether six of twelve layers behave so.
+# So masked tokens tell who has trained more, of whatever kind; the probe tells who had a teacher. "Does distillation help?" has two
+# answers here, and a mean over both would hide them. Whether six of twelve layers behave so, one seed of a small world cannot say.
 #
 # ### Size, time, memory: three different things
 #

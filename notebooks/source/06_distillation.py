@@ -408,6 +408,7 @@ ablation_chart(
 # %% [markdown]
 # After {{number:steps}} steps the *initialisation* is nearly all one sees: from two of its teacher's layers a student's masked-token
 # accuracy is {{number:spread_masked}}; with random initialisation {{number:random_masked}} with the teacher's losses, {{number:alone_masked}} without.
+#
 # Among the first, in points against all three losses: without soft targets {{number:without_soft}}, without MLM {{number:without_mlm}},
 # without cosine {{number:without_cosine}}. Initialised from the teacher's layers and trained with MLM only: {{number:untaught_masked}}. With
 # the teacher's layers they all have much of what the teacher knows before the first loss is computed; the differences
@@ -416,7 +417,7 @@ ablation_chart(
 # The probe tells something else. All that are initialised from their teacher come out alike ({{number:half_facts}} with all three
 # losses; the teacher has {{number:teacher_facts}}). With random initialisation the taught student reaches {{number:random_facts}}, the one alone
 # {{number:alone_facts}}: its masked-token accuracy is no higher *yet*, and still its vectors already serve the probe better. Does it last?
-# The section after the next says.
+# *Five times the steps*, below, says.
 #
 # The paper's own figures (Table 4, change of the mean over nine GLUE tasks against the whole recipe):
 #
@@ -438,8 +439,8 @@ for name in (name for name in words_found if name.startswith("begin: ")):
 # %% [markdown]
 # After {{number:steps}} steps the *top* two layers are the best to have been initialised from: {{number:top_masked}}, against {{number:spread_masked}} for layers
 # spread over the depth and {{number:bottom_masked}} for the bottom two. The student's head is its teacher's, and was trained on the
-# output of the top layers; that may be why it starts so well. On the probe the four hardly differ. The paper tried only one way against random initialisation, and six of
-# twelve layers may behave differently from two of four.
+# output of the top layers; that may be why it starts so well. On the probe the four hardly differ. The paper tried only
+# one way against random initialisation, and six of twelve layers may behave differently from two of four.
 #
 # The order agrees with the paper at its head (initialisation, then soft targets); cosine and MLM are the other way round,
 # and small. Ours is an order after {{number:steps}} steps, the paper's one after 90 hours: agreement is no confirmation, and
@@ -447,7 +448,7 @@ for name in (name for name in words_found if name.startswith("begin: ")):
 #
 # ### Five times the steps
 #
-# Three of these students with {{number:past_steps}} steps, {{number:past_seeds}} ({{number:past_hours}} hours on one core of a busy machine; a result file). One
+# Three of these students again, with {{number:past_steps}} steps and {{number:past_seeds}} ({{number:past_hours}} hours on one core of a busy machine; a result file). One
 # control more: a step with the teacher needs {{number:taught_flops}} times the FLOPs of a step alone, so the student alone also gets *twice* the steps.
 
 # %%

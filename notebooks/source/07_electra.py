@@ -326,7 +326,8 @@ for name, cost in costs.items():
 #
 # How good is an encoder? We freeze it and train two linear probes on its vectors, those of all layers side by side. The
 # **slot-category probe**: what category of word stands here (a hero, a city, a thing …), tested on words that it was not
-# trained on. The **unstated-fact probe**: what is the hero's job, in stories that do not say it.
+# trained on. The **unstated-fact probe**: what is the hero's job, in stories that do not say it. (Lecture 06 asks the same
+# after fine-tuning the whole network; its numbers cannot be compared with these.)
 #
 # The result file: {{number:steps}} steps and {{number:seeds}} seeds each; BERT a second time, with as many steps as cost
 # the FLOPs of ELECTRA's steps. The last row is what always answering the majority class would give.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from course_lib.config import published
 from course_lib.family.distilbert import spread_layers
@@ -79,11 +80,13 @@ def two_rows(
         dash = (dashes or {}).get(ours, "")
         parts.append(arrow(above(theirs), top + 46, below(ours), top + low - 3, dash=dash))
     for k, name in enumerate(teacher):
-        look = {"fill": PALE, "ink": BLUE, "wide": 2} if k in used else {"dash": "4 4"}
+        look: dict[str, Any] = (
+            {"fill": PALE, "ink": BLUE, "wide": 2} if k in used else {"dash": "4 4"}
+        )
         parts.append(rect(above(k) - wide / 2, top, wide, 44, name, size=18, **look))
+    own: dict[str, Any] = {"fill": "#dff1fb", "ink": INK, "wide": 2}
     for k, name in enumerate(student):
-        look = {"fill": "#dff1fb", "ink": INK, "wide": 2}
-        parts.append(rect(below(k) - wide / 2, top + low, wide, 44, name, size=18, **look))
+        parts.append(rect(below(k) - wide / 2, top + low, wide, 44, name, size=18, **own))
     return parts
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from course_lib.teaching.page import Html
 from course_lib.teaching.style import VERMILION
 from course_lib.teaching.svg import arrow, drawing, rect, words
 
 from ..experiments import FULL
 
-GEN, DISC = {"fill": "#e0f3ed", "ink": "#00745a"}, {"fill": "#fbe6da", "ink": VERMILION}
-TABLES = {"fill": "#fdf1d6", "ink": "#8a5f00"}
+GEN: dict[str, Any] = {"fill": "#e0f3ed", "ink": "#00745a"}
+DISC: dict[str, Any] = {"fill": "#fbe6da", "ink": VERMILION}
+TABLES: dict[str, Any] = {"fill": "#fdf1d6", "ink": "#8a5f00"}
 WIDE, HIGH = 1150, 404
 SAYS = (
     "A text with [MASK] goes into the generator, a small BERT, which samples a word for each gap. "

@@ -900,15 +900,6 @@ learning_curves({**{task: curves["curves"][task] for task in ("nli", "ner")}, "b
 # after pre-training ({{number:few_score}}) are worth more than {{number:train_sentences}} without ({{number:names_random_init}}): read the picture sideways, and you see how
 # many labels pre-training saves. On pairs
 # the lines lie close together: they begin at chance, a third, and with all {{number:train_pairs}} pairs end at {{number:pairs_range_curves}}, below the bag-of-words baseline ({{number:pairs_words}}).
-
-# %%
-learning_curves({"nli": curves["curves"]["world nli"]}, title="Inference in the micro-world, where text is endless")
-
-# %% [markdown]
-# *A BERT pre-trained on the micro-world's stories (lecture 06 uses it again) and the same shape from random initialisation; three seeds;
-# chance is a third.* Here pre-training has read of the very people and things of which the statements speak. With few pairs the two
-# cannot be told apart; in the middle every pre-trained run is above every other; at {{number:world_pairs}} pairs the means are
-# {{number:world_pretrained}} and {{number:world_random_init}}, but one pre-trained seed of three stayed behind.
 #
 # ### Unstable runs
 #

@@ -69,15 +69,7 @@ from .starts import (
     pretrained,
     weights_of,
 )
-from .world_runs import (
-    PRETRAINED,
-    RANDOM,
-    WORLD_NLI,
-    build_world,
-    pair_sequences,
-    world_encoder,
-    world_pairs,
-)
+from .world_runs import build_world, pair_sequences
 
 LENGTH, QUESTION_LENGTH, STRIDE = 64, 128, 56
 SEEDS = range(5)
@@ -160,17 +152,11 @@ def one_run(recipe: TuningRecipe, seed: int, split: str = "test") -> dict[str, f
 
 def _run(recipe: TuningRecipe, seed: int, split: str) -> dict[str, float]:
     began = process_time()
-    train: Task
-    test: Task
-    if recipe.task == WORLD_NLI:
-        train, test = world_pairs("train"), world_pairs(split)
-        encoder = world_encoder(recipe.start, seed)
-    else:
-        train, test = (english_task(recipe.task, s, recipe.start) for s in ("train", split))
-        encoder = encoder_of(recipe.start, seed)
+    train, test = (english_task(recipe.task, s, recipe.start) for s in ("train", split))
     model = finetune(
-        encoder, some_of(train, recipe.examples, seed), steps=recipe.steps, seed=seed,
+        encoder_of(recipe.start, seed), some_of(train, recipe.examples, seed), steps=recipe.steps,
         batch_size=recipe.batch_size, learning_rate=recipe.learning_rate, frozen=recipe.frozen,
+        seed=seed,
     )  # fmt: skip
     if recipe.task == PLAIN:
         tricky = english_task("sentiment", split, recipe.start)
@@ -244,7 +230,6 @@ def passed_over() -> dict[str, Any]:
 
 
 SIZES = {"nli": (32, 96, 288), "ner": (24, 72, 220)}
-WORLD_SIZES = (50, 400, 3_200)
 
 
 def build_curves() -> dict[str, Any]:
@@ -257,11 +242,6 @@ def build_curves() -> dict[str, Any]:
                 recipe = TuningRecipe(start, task, examples=some, learning_rate=RATES[start])
                 scores = [one_run(recipe, seed)["score"] for seed in SEEDS]
                 found.setdefault(task, {}).setdefault(start, {})[n] = scores
-    for start in (PRETRAINED, RANDOM):
-        for n in WORLD_SIZES:
-            recipe = TuningRecipe(start, WORLD_NLI, steps=300, examples=n, learning_rate=1e-3)
-            scores = [one_run(recipe, seed)["score"] for seed in range(3)]
-            found.setdefault(WORLD_NLI, {}).setdefault(start, {})[n] = scores
     train, test = (english.nli_pairs(split) for split in ("train", "test"))
     sentences = [english.tagged_sentences(split) for split in ("train", "test")]
     names = baselines.listed_names(*sentences)

@@ -26,7 +26,7 @@ from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 from course_lib.train.span_metrics import bio_spans
 
 from .benchmark import progress, without
-from .experiments import WORLD_NLI, rise_beyond
+from .experiments import rise_beyond
 from .starts import COURSE, MINILM, STARTS
 from .world_runs import NLI, PRETRAINED, QA, RANDOM, WORLD_SEEDS, WORLD_STORIES
 
@@ -327,11 +327,6 @@ def _few() -> tuple[int, float]:
     return next(point for point in _points("ner", COURSE) if point[1] >= goal)
 
 
-def _world(start: str) -> str:
-    """The micro-world's pairs right, with rising numbers of them to learn from."""
-    return ", ".join(f"{score:.0%} with {n:,}" for n, score in _points(WORLD_NLI, start))
-
-
 def world_curves(task: str) -> dict[str, list[list[tuple[float, float]]]]:
     """03_world's runs of a task, by start: (step, score on test stories), a line a seed."""
     runs = result("03_world")["runs"]
@@ -580,11 +575,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "story_qa_steps": lambda: _world_steps(QA),
     "story_seeds": lambda: len(WORLD_SEEDS),
     "story_count": lambda: WORLD_STORIES,
-    "world_pairs": lambda: _points(WORLD_NLI, "pre-trained")[-1][0],
-    "world_pretrained": lambda: f"{_points(WORLD_NLI, 'pre-trained')[-1][1]:.0%}",
-    "world_random_init": lambda: f"{_points(WORLD_NLI, 'random init')[-1][1]:.0%}",
-    "world_nli_pretrained": lambda: _world("pre-trained"),
-    "world_nli_random_init": lambda: _world("random init"),
     # labels without end
     "code_few": lambda: markup_sizes(CODE)[0],
     "code_some": lambda: markup_sizes(CODE)[1],

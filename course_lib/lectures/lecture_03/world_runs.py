@@ -33,7 +33,7 @@ from .starts import with_random_initialisation
 
 LENGTH, STRIDE = 64, 24
 CHECKPOINT = ("checkpoints", "micro_teacher.safetensors")
-WORLD_NLI, WORLD_STORIES, WORLD_TEST = "world nli", 12_000, 600
+WORLD_STORIES, WORLD_TEST = 12_000, 600
 PRETRAINED, RANDOM = "pre-trained", "random init"
 NLI, QA = "NLI", "QA"
 EVERY = 200  # steps between two looks at the test stories

@@ -246,21 +246,16 @@ def test_the_first_losses_are_the_recorded_ones():
 
 def test_curves_have_their_sizes_and_end_with_all_training_texts():
     found = result("03_curves")
-    curves, worlds = found["curves"], ("world nli",)
+    curves = found["curves"]
     everything = {"nli": english.nli_pairs("train"), "ner": english.tagged_sentences("train")}
-    assert set(curves) == {*everything, *worlds}
+    assert set(curves) == set(everything)
     for task, texts in everything.items():
         assert list(curves[task]) == list(STARTS[:3])
         assert lecture_03.SIZES[task][-1] == len(texts)
         for sizes in curves[task].values():
             assert [int(n) for n in sizes] == list(lecture_03.SIZES[task])
-    for task in worlds:
-        assert list(curves[task]) == ["pre-trained", "random init"]
-        for sizes in curves[task].values():
-            assert [int(n) for n in sizes] == list(lecture_03.WORLD_SIZES)
-    for task, starts in curves.items():
-        seeds = 3 if task in worlds else 5
-        assert all(len(scores) == seeds for sizes in starts.values() for scores in sizes.values())
+    for starts in curves.values():
+        assert all(len(scores) == 5 for sizes in starts.values() for scores in sizes.values())
     assert all(0 <= score <= 1 for score in numbers(curves))
 
 

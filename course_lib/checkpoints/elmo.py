@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from course_lib.family.elmo import (
     CHARACTERS,
@@ -25,6 +25,7 @@ from course_lib.family.elmo import (
     Elmo,
     ElmoConfig,
     ElmoForBiLM,
+    Highway,
     ProjectedLSTM,
 )
 from course_lib.files import write_atomic
@@ -131,10 +132,12 @@ def _read_characters(words: CharacterEncoder, weights: Mapping[str, Any]) -> Non
     table[0] = 0  # character 0, which fills up rows, is not in the file
     _put(table[1:], weights, "char_embed")
     for number, convolution in enumerate(words.convolutions):
+        assert isinstance(convolution, nn.Conv1d) and convolution.bias is not None
         # (1, width, E, n) -> (n, E, width)
         _put(convolution.weight, weights, f"CNN/W_cnn_{number}", lambda x: x[0].permute(2, 1, 0))
         _put(convolution.bias, weights, f"CNN/b_cnn_{number}")
     for number, highway in enumerate(words.highways):
+        assert isinstance(highway, Highway)
         for part, name in ((highway.gate, "carry"), (highway.transform, "transform")):
             _put(part.weight, weights, f"CNN_high_{number}/W_{name}", _transposed)
             _put(part.bias, weights, f"CNN_high_{number}/b_{name}")

@@ -100,6 +100,7 @@ class CharacterEncoder(nn.Module):
     def __init__(self, config: ElmoConfig) -> None:
         super().__init__()
         E, total = config.character_size, sum(number for _, number in config.filters)
+        self.widest = max(width for width, _ in config.filters)
         self.characters = nn.Embedding(CHARACTERS, E, padding_idx=0)
         self.convolutions = nn.ModuleList(nn.Conv1d(E, n, width) for width, n in config.filters)
         self.highways = nn.ModuleList(Highway(total) for _ in range(config.num_highways))
@@ -114,17 +115,13 @@ class CharacterEncoder(nn.Module):
 
     def of_words(self, words: Tensor) -> Tensor:
         """(N, C) -> (N, P)"""
-        x = self.characters(shortened(words, self._widest)).transpose(1, 2)  # (N, E, C)
+        x = self.characters(shortened(words, self.widest)).transpose(1, 2)  # (N, E, C)
         # The largest value of each filter over the word, then ReLU.
         pooled = [torch.relu(convolve(x).amax(dim=-1)) for convolve in self.convolutions]
         x = torch.cat(pooled, dim=-1)  # (N, F)
         for highway in self.highways:
             x = highway(x)
         return self.projection(x)
-
-    @property
-    def _widest(self) -> int:
-        return max(convolve.kernel_size[0] for convolve in self.convolutions)  # type: ignore[index]
 
 
 def distinct(words: Tensor) -> tuple[Tensor, Tensor]:

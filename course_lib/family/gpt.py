@@ -104,7 +104,8 @@ class GptForNextToken(nn.Module):
     ) -> MaskedLMOutput:
         """As the encoder's call; logits (B, T, V) at position t are for the token at t + 1."""
         out = self.decoder(input_ids, attention_mask, **wanted)
-        logits = F.linear(out.last_hidden_state, self.decoder.embeddings.token.weight)
+        table: Any = self.decoder.embeddings.token
+        logits = F.linear(out.last_hidden_state, table.weight)
         return MaskedLMOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
 
 

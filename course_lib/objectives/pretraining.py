@@ -13,7 +13,7 @@ from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED
 
-from .masked_lm import BERT_MIX, mask_sequences, mask_whole_words, masked_lm_loss
+from .masked_lm import BERT_MIX, Masked, mask_sequences, mask_whole_words, masked_lm_loss
 from .next_sentence import next_sentence_loss
 from .sequences import Batch, PackedSequences, SpecialIds
 from .span_boundary import boundary_targets, mask_spans
@@ -102,7 +102,7 @@ def pretraining_batch(
     if "word_of" in masking:
         masking["word_of"] = masking["word_of"][:, :longest]
         if "spans" in masking:
-            masked = mask_spans(sequences, special, **{**masking.pop("spans"), **masking})
+            masked: Masked = mask_spans(sequences, special, **{**masking.pop("spans"), **masking})
         else:
             masked = mask_whole_words(sequences, special, **masking)
     else:

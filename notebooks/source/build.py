@@ -194,7 +194,8 @@ def _few_colours(png: str) -> str:
     Its 32 commonest where these are nearly all of it, as in charts of lines and bars; else 64 drawn
     from all, as in a map of shades."""
     picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
-    common = sorted(picture.getcolors(picture.width * picture.height), reverse=True)[:32]
+    every: Any = picture.getcolors(picture.width * picture.height)  # [(pixels, colour), …]
+    common = sorted(every, reverse=True)[:32]
     if sum(pixels for pixels, _ in common) < 0.95 * picture.width * picture.height:
         picture = picture.quantize(64)
     else:

@@ -335,7 +335,7 @@ def masked_curve(curve: list[dict[str, float]], material: Material, every: int) 
     def look(report: Report) -> None:
         if report.step % every == 0:
             model: Any = report.model
-            student = model.student if isinstance(model, Taught) else model
+            student: Any = model.student if isinstance(model, Taught) else model
             student.eval()
             found = masked_accuracy(student, material)
             student.train()

@@ -105,18 +105,6 @@ def past_curves(tested: str) -> dict[str, list[list[tuple[float, float]]]]:
     }
 
 
-def corners() -> dict[str, Any]:
-    return stored("05_sharing_past_plateau")
-
-
-def corner_curves() -> dict[str, list[list[tuple[float, float]]]]:
-    """The grid's corners -> runs of (step, masked-token accuracy), past the plateau."""
-    return {
-        name: [[(p["step"], p["masked_accuracy"]) for p in run["curve"]] for run in runs]
-        for name, runs in corners()["runs"].items()
-    }
-
-
 def sharing_grid() -> dict[str, Any]:
     return stored("05_sharing")
 

@@ -462,7 +462,7 @@ def parts_worth() -> str:
 
 def attention_weights() -> Any:
     """The notebook's chart: the probe after few and after many general steps, by weight."""
-    figure = curves_chart(attention_lines(), **ATTENTION_AXES)
+    figure = curves_chart(attention_lines(), **ATTENTION_AXES, title="")
     low, high = figure.layout.yaxis.range
     figure.update_yaxes(range=[low, high + 0.2 * (high - low)])  # room for large labels
     return drawing.apart(for_a_hall(figure, 660, 320, right=268), 0.03)

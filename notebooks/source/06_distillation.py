@@ -465,7 +465,7 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *A line a seed. The learning rate falls to zero over the whole of a run, so a point on the way is not the end of a shorter run.*
+# *One line a student. The learning rate falls to zero over the whole of a run, so a point on the way is not the end of a shorter run.*
 #
 # With random initialisation the rise comes here, too. What is left of the two leads?
 #
@@ -476,8 +476,8 @@ curves_chart(
 # - **More steps in the teacher's place**: {{number:past_twice_steps}} steps alone give {{number:past_twice}} of the masked tokens, more than any
 #   of the taught, and {{number:past_twice_facts}} on the probe: no nearer to them.
 #
-# So masked tokens tell who has trained more, of whatever kind; the probe tells who had a teacher. "Does distillation help?" has two
-# answers here, and a mean over both would hide them. Whether six of twelve layers behave so, one seed of a small world cannot say.
+# In this one seed, masked tokens tell who has trained more, of whatever kind; the probe tells who had a teacher. "Does distillation
+# help?" has two answers, and a mean over both would hide them. Other seeds were not run, nor six of twelve layers.
 #
 # ### Size, time, memory: three different things
 #
@@ -716,7 +716,7 @@ for name, values in outcome(read_result("06_tinybert_attention"), "job_accuracy"
 curves_chart(attention_lines(), **ATTENTION_AXES, title="A lighter attention loss, a longer general stage")
 
 # %% [markdown]
-# *A line a seed, a mark and a colour a weight of the attention loss.*
+# *Lines are means of the {{number:grid_seeds}}, bands reach from the worst to the best. A mark and a colour for each weight.*
 #
 # **It was weight and steps.** With a tenth of the weight, {{number:general_few}} steps are enough: {{number:weight_tenth_few}}, without the attention loss {{number:weight_none_few}}. With the
 # full weight and {{number:general_many}} steps the student comes to {{number:weight_one_many}}, without the attention loss to {{number:weight_none_many}}. Each change alone closes most of the gap;

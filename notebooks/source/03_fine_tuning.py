@@ -576,7 +576,7 @@ curves_chart(
 # **Not the success we looked for.** The pre-trained start learns, {{number:story_nli_pretrained}}, but a bag of words has {{number:story_nli_words}}: in stories
 # told by rules, *which words are in both* is nearly the answer. Random initialisation ends at {{number:story_nli_random}}, chance.
 #
-# Do not read the distance as the worth of pre-training. Both have the rate 0.001, chosen for neither. A first try with a third of the
+# Do not read the distance as the worth of pre-training. Both have the rate {{number:story_rate}}, chosen for neither. A first try with a third of the
 # steps, on other test stories, left random initialisation above chance, and these runs were made longer because that try stayed below
 # the bag of words. So at this rate it seems to collapse, as others on this page do; a lower one was not tried. One seed.
 #

@@ -574,6 +574,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "story_qa_pretrained": lambda: _in_world(QA, PRETRAINED),
     "story_qa_random": lambda: _in_world(QA, RANDOM),
     "story_qa_steps": lambda: _world_steps(QA),
+    "story_rate": lambda: (
+        f"{result('03_world')['recipes'][f'{NLI}, {PRETRAINED}']['learning_rate']:g}"
+    ),
     "story_seeds": lambda: len(WORLD_SEEDS),
     "story_count": lambda: WORLD_STORIES,
     # labels without end

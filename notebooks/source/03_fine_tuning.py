@@ -962,12 +962,12 @@ curves_chart(
 
 # %%
 frozen = read_result("03_features")["layers"]
+columns = [*(f"layer {n}" for n in range(7)), "last four"]
+print(f"{'':24}" + "".join(f"{name:>10}" for name in columns))
 for start, by_task in frozen.items():
-    for task, layers in by_task.items():
-        print(
-            f"{start:16}{task:10}"
-            + "".join(f"{name.replace('layer ', ''):>10} {value:.1%}" for name, value in layers.items())
-        )
+    for task, found in by_task.items():
+        values = (f"{found[name]:.1%}" if name in found else "" for name in columns)
+        print(f"{f'{start}, {task}':24}" + "".join(f"{value:>10}" for value in values))
 
 # %% [markdown]
 # (For names: accuracy over words; the majority class, always *O*, reaches {{number:silent_words}}. Layer 0 is the embeddings, before the first block.) In MiniLM

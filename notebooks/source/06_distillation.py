@@ -634,9 +634,8 @@ show(attention_loss, hidden_loss, tinybert_loss)
 
 # %% tags=["nbval-check-output"]
 a, b = torch.tensor([9.0, 3.0, 0.0]), torch.tensor([9.0, 0.0, 0.0])
-print(
-    f"mean squared error of attention weights {((a.softmax(-1) - b.softmax(-1)) ** 2).mean():.6f}, of attention scores {((a - b) ** 2).mean():.1f}"
-)
+for what, gap in {"attention weights": a.softmax(-1) - b.softmax(-1), "attention scores": a - b}.items():
+    print(f"mean squared error of {what}: {gap.square().mean():.6f}")
 
 # %% [markdown]
 # ### Who learns from whom

@@ -170,13 +170,18 @@ def select_spans(
             left[row] -= np.bincount(of[kept], minlength=len(row))
         attempt += _AT_ONCE
         unfinished = unfinished[left[unfinished] > 0]
-    at = np.flatnonzero(hider >= 0)
-    goes_on = np.zeros(len(at), dtype=bool)
-    goes_on[1:] = (np.diff(at) == 1) & (at[1:] % tokens > 0)
-    if not merge:
-        goes_on[1:] &= np.diff(hider[at]) == 0
-    begins = at[~goes_on][np.cumsum(~goes_on) - 1] if len(at) else at
-    return torch.from_numpy(at), torch.from_numpy(begins)
+    at = torch.from_numpy(np.flatnonzero(hider >= 0))
+    return at, run_begins(at, tokens, None if merge else torch.from_numpy(hider)[at])
+
+
+def run_begins(at: Tensor, tokens: int, of: Tensor | None = None) -> Tensor:
+    """The first position of the run that each position is in: at (K,), n·T + t in rising order. A
+    run ends with its row, and where `of` (K,) changes."""
+    begins = torch.ones_like(at, dtype=torch.bool)
+    begins[1:] = (at.diff() > 1) | (at[1:] % tokens == 0)
+    if of is not None:
+        begins[1:] |= of.diff() != 0
+    return at[begins][begins.cumsum(0) - 1] if len(at) else at
 
 
 class _Words(NamedTuple):

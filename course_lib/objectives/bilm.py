@@ -11,6 +11,7 @@ from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
 
+from .next_token import next_token_labels
 from .pretraining import pretraining_batches
 from .sequences import Batch, PackedSequences, SpecialIds
 
@@ -38,9 +39,7 @@ def bilm_labels(input_ids: Tensor, attention_mask: Tensor, predicted: int, unk: 
     Returned as the targets of a batch whose inputs are the ids themselves."""
     labels = torch.where(input_ids < predicted, input_ids, unk)
     labels = torch.where(attention_mask.bool(), labels, IGNORED)
-    nothing = torch.full_like(labels[:, :1], IGNORED)
-    forward = torch.cat([labels[:, 1:], nothing], dim=1)
-    backward = torch.cat([nothing, labels[:, :-1]], dim=1)
+    forward, backward = next_token_labels(labels), next_token_labels(labels.flip(1)).flip(1)
     padding = ~attention_mask.bool()
     targets = {
         "forward_labels": forward.masked_fill(padding, IGNORED),

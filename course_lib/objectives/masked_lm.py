@@ -129,15 +129,21 @@ def mask_whole_words(
         max_predictions=max_predictions,
         max_words=max_words,
     )
+    return masked_at(sequences, special, at, examples, mix=mix, seed=seed, epoch=epoch)
+
+
+def masked_at(
+    sequences: PackedSequences, special: SpecialIds, at: Tensor, examples: Tensor, **draw: Any
+) -> Masked:
+    """The sequences with [MASK], a random id or the word itself at the selected positions: at (K,),
+    n·T + t. draw: the settings of `apply_mix`."""
     corrupted, done = apply_mix(
         sequences.input_ids,
         at,
         examples,
         mask_id=special.mask,
         vocab_size=special.vocab_size,
-        mix=mix,
-        seed=seed,
-        epoch=epoch,
+        **draw,
     )
     return Masked(corrupted, at, sequences.input_ids.flatten()[at], done)
 

@@ -52,8 +52,14 @@ def pretraining_batches(
     word_of (N, T) hides whole words, or runs of up to `max_words` (see `mask_whole_words`), or,
     with `spans`, the settings of `mask_spans`, spans of them. boundaries: the batch also asks for
     the span-boundary objective (see `boundary_targets`).
-    Raises ValueError when there are fewer sequences than a batch holds.
+    Raises ValueError when there are fewer sequences than a batch holds, and for spans without
+    word_of.
     """
+    if spans is not None and word_of is None:
+        raise ValueError(
+            f"spans={dict(spans)} was given without word_of; expected it, (N, T): spans are made "
+            "of words. `word_numbers` gives it."
+        )
     if not 1 <= batch_size <= len(sequences):
         raise ValueError(
             f"batch_size={batch_size} was given for {len(sequences)} sequences; expected 1 to "

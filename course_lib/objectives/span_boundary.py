@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
-from course_lib.kernels.masking import apply_mix
-from course_lib.kernels.span_masking import length_probabilities, select_spans
+from course_lib.kernels.span_masking import length_probabilities, run_begins, select_spans
 
 from .masked_lm import (
     BERT_MIX,
@@ -25,6 +24,7 @@ from .masked_lm import (
     check_rate,
     check_words,
     eligible_positions,
+    masked_at,
     masked_lm_loss,
     numbered,
 )
@@ -91,19 +91,18 @@ def mask_spans(
         whole_words=whole_words,
         merge=merge,
     )
-    corrupted, done = apply_mix(
-        sequences.input_ids,
+    masked = masked_at(
+        sequences,
+        special,
         at,
         examples,
-        mask_id=special.mask,
-        vocab_size=special.vocab_size,
         mix=mix,
         seed=seed,
         epoch=epoch,
         decided_at=begins if one_draw else None,
         frequencies=frequencies,
     )
-    return MaskedSpans(corrupted, at, sequences.input_ids.flatten()[at], done, begins)
+    return MaskedSpans(**vars(masked), begins=begins)
 
 
 def boundary_targets(
@@ -124,13 +123,6 @@ def boundary_targets(
     asked = inside & (at - begins < longest)
     boundaries = torch.stack([before, behind, at - begins], dim=1)
     return boundaries[asked], masked.original_ids[asked]
-
-
-def run_begins(at: Tensor, tokens: int) -> Tensor:
-    """The first position of the run that each position is in: n·T + t in rising order (K,)."""
-    begins = torch.ones_like(at, dtype=torch.bool)
-    begins[1:] = (at.diff() > 1) | (at[1:] % tokens == 0)
-    return at[begins][begins.cumsum(0) - 1] if len(at) else at
 
 
 def spanbert_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from course_lib.checkpoints import load
 from course_lib.family.electra import Electra
-from course_lib.files import data_path
+from course_lib.files import data_path, sha256_of
 from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
 
 CHECKPOINTS, NETWORKS = ("checkpoints",), ("micro_electra_generator", "micro_electra_discriminator")
+TEACHER = ("checkpoints", "micro_teacher.safetensors")
+
+
+def micro_teacher() -> BertForMaskedLM:
+    """The BERT of the micro-world that the course ships, frozen: four layers, lecture 06's
+    teacher."""
+    model = load(data_path(*TEACHER))
+    assert isinstance(model, BertForMaskedLM)
+    return model.requires_grad_(False).eval()
+
+
+@lru_cache
+def teacher_hash() -> str:
+    """SHA-256 of its file: what it teaches depends on it."""
+    return sha256_of(data_path(*TEACHER))
 
 
 def micro_electra() -> Electra:

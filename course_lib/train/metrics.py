@@ -123,7 +123,7 @@ def evaluate_bilm(
         for way in ("forward", "backward"):
             labels = batch.targets[f"{way}_labels"].to(device)
             logits, here = getattr(out, f"{way}_logits").float(), labels != IGNORED
-            nats += mean_cross_entropy(logits, labels, count=here.sum() * 0 + 1).item()
+            nats += mean_cross_entropy(logits, labels, count=labels.new_ones(())).item()  # a sum
             right += int((logits.argmax(-1) == labels)[here].sum())
             count += int(here.sum())
     model.train(was_training)

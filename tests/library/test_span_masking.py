@@ -391,3 +391,9 @@ def test_masks_that_are_no_spans_have_boundaries_too():
     boundaries, _ = boundary_targets(masked, sequences, SPECIAL)
     selected = masked.selected.flatten()
     assert len(boundaries) and not selected[boundaries[:, :2]].any()
+
+
+def test_spans_without_words_are_refused():
+    sequences, _ = plain_rows(8, 20)
+    with pytest.raises(ValueError, match="without word_of"):
+        pretraining_batches(sequences, SPECIAL, batch_size=2, spans={})

@@ -331,9 +331,11 @@ def world_curves(task: str) -> dict[str, list[list[tuple[float, float]]]]:
     """03_world's runs of a task, by start: (step, score on test stories), a line a seed."""
     runs = result("03_world")["runs"]
     return {
-        start: [[(look["step"], look["score"]) for look in run["curve"]] for run in runs[name]]
+        start: [
+            [(look["step"], look["score"]) for look in run["curve"]]
+            for run in runs[f"{task}, {start}"]
+        ]
         for start in (PRETRAINED, RANDOM)
-        if (name := f"{task}, {start}")
     }
 
 

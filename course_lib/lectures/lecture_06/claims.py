@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from statistics import mean, median
 from typing import Any
@@ -459,12 +459,17 @@ def _students(
 
 def _past_plateau(run: str, against: str) -> Settled:
     """A longer run against another: on the probe, and in masked-token accuracy."""
-    found = [
+    return _together(
         compared("06_past_plateau", measure, (run,), against, said)
         for measure, said in MEASURES.items()
-    ]
+    )
+
+
+def _together(found: Iterable[Settled]) -> Settled:
+    """All values and all words, one after the other."""
+    every = list(found)
     return Settled(
-        tuple(x for one in found for x in one.value), "; ".join(one.detail for one in found)
+        tuple(x for one in every for x in one.value), "; ".join(one.detail for one in every)
     )
 
 
@@ -491,8 +496,7 @@ def _attention(general: int) -> Settled:
 
 
 def _attention_here() -> Settled:
-    few, many = (_attention(general) for general in (300, 1_200))
-    return Settled((*few.value, *many.value), f"{few.detail}; {many.detail}")
+    return _together(_attention(general) for general in (300, 1_200))
 
 
 STARTS = tuple(f"begin: {way}" for way in ("every other", "bottom", "top", "fresh"))

@@ -11,13 +11,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 
-from course_lib.checkpoints import load, save
+from course_lib.checkpoints import save
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.distilbert import (
@@ -28,7 +28,7 @@ from course_lib.family.distilbert import (
     spread_layers,
 )
 from course_lib.family.tinybert import fit_matrix, layer_mapping, tinybert_encoder
-from course_lib.files import data_path, data_root, sha256_of, write_manifest
+from course_lib.files import data_root, sha256_of, write_manifest
 from course_lib.heads import BertForClassification, BertForMaskedLM
 from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
@@ -38,6 +38,8 @@ from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import results
 from course_lib.teaching.results import REPLAYED, compared_runs, kept
 from course_lib.teaching.results import outcome as outcome  # where page 06 imports it from
+from course_lib.teaching.shipped import TEACHER, teacher_hash
+from course_lib.teaching.shipped import micro_teacher as micro_teacher  # page 06, too
 from course_lib.text.augmentation import augment
 from course_lib.text.tasks import LabelledSequences, unstated_facts
 from course_lib.text.world import MicroWorld, story_sequences
@@ -49,7 +51,6 @@ from course_lib.train.metrics import evaluate
 PRECISION = "float32"  # on every machine, so that results can be compared
 STORIES, HELDOUT, LENGTH = 10_000, 500, 64
 LABELLED, TASK_STORIES = 400, 5_000  # texts to fine-tune on; stories whose silent fifth tests
-CHECKPOINT = ("checkpoints", "micro_teacher.safetensors")
 
 
 @dataclass(frozen=True)
@@ -198,13 +199,6 @@ def randomly_initialised_teacher(
     return BertForMaskedLM(Encoder(BertConfig(**_shape(recipe, world))))
 
 
-def micro_teacher() -> BertForMaskedLM:
-    """The teacher that the course ships, frozen."""
-    model = load(data_path(*CHECKPOINT))
-    assert isinstance(model, BertForMaskedLM)
-    return model.requires_grad_(False).eval()
-
-
 def train_teacher(
     recipe: TeacherRecipe,
     material: Material,
@@ -232,7 +226,7 @@ def masked_accuracy(model: BertForMaskedLM, material: Material) -> float:
 
 def build_teacher() -> dict[str, Any]:
     """What data/results/06_teacher.json holds; the weights go to data/checkpoints/."""
-    material, recipe, path = prepare(), TeacherRecipe(), data_root().joinpath(*CHECKPOINT)
+    material, recipe, path = prepare(), TeacherRecipe(), data_root().joinpath(*TEACHER)
 
     def run() -> dict[str, Any]:
         curve: list[dict[str, float]] = []
@@ -254,7 +248,7 @@ def build_teacher() -> dict[str, Any]:
     return compared_runs(
         {"teacher": recipe}, (0,), material.world, lambda *_: trained, precision=PRECISION,
         replay=first.losses["total"],
-        weights={"file": "/".join(CHECKPOINT), "sha256": sha256_of(path)},
+        weights={"file": "/".join(TEACHER), "sha256": sha256_of(path)},
     )  # fmt: skip
 
 
@@ -336,18 +330,10 @@ def masked_curve(curve: list[dict[str, float]], material: Material, every: int) 
         if report.step % every == 0:
             model: Any = report.model
             student: Any = model.student if isinstance(model, Taught) else model
-            student.eval()
             found = masked_accuracy(student, material)
-            student.train()
             curve.append({"step": report.step, "masked_accuracy": found})
 
     return look
-
-
-@lru_cache
-def teacher_hash() -> str:
-    """SHA-256 of the shipped teacher: its students' results depend on it."""
-    return sha256_of(data_path(*CHECKPOINT))
 
 
 def build_distilbert() -> dict[str, Any]:

@@ -70,7 +70,7 @@ def test_the_attention_loss_was_weighed_with_these_recipes_by_this_teacher(world
 
 def test_the_shipped_teacher_is_the_one_that_its_result_names(teacher, world, stories):
     found = check_made_with("06_teacher", {"teacher": lecture_06.TeacherRecipe()}, world)
-    assert found["weights"]["sha256"] == sha256_of(data_path(*lecture_06.CHECKPOINT))
+    assert found["weights"]["sha256"] == sha256_of(data_path(*lecture_06.TEACHER))
     (run,) = found["runs"]["teacher"]
     assert run["parameters"] == count_parameters(teacher)
     again = lecture_06.masked_accuracy(teacher, stories)

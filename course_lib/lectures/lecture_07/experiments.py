@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -84,7 +84,7 @@ class ElectraRecipe:
 FULL = ElectraRecipe()
 LONG = ElectraRecipe(steps=4_000)  # the one that is shipped
 LOOK_EVERY = 1_000  # steps of a long run
-PAST_SEEDS = range(2)
+PAST_SEEDS = range(5)
 GENERATORS = {"generator 1/4": 1 / 4, "generator 1/2": 1 / 2, "generator 1": 1.0}
 GENERATOR_SEEDS = range(1)
 SHOWN, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
@@ -535,14 +535,20 @@ def build_past_plateau() -> dict[str, Any]:
     costs = {name: flops_a_step(EQUAL_STEPS[name], material) for name in ENDS}
     recipes = past_plateau_recipes(costs)
     measured = PastPlateau(material, swapped_stories(material.world))
-    models = {name: model_at(recipe, 0, recipe.steps) for name, recipe in recipes.items()}
-    words = measured.swapped["repeated"]
-    return compared_runs(
+    words, untrained = measured.swapped["repeated"], [measured.untrained(s) for s in PAST_SEEDS]
+
+    @cache
+    def models() -> dict[str, nn.Module]:
+        return {name: model_at(recipe, 0, recipe.steps) for name, recipe in recipes.items()}
+
+    found = compared_runs(
         recipes, PAST_SEEDS, material.world, measured.run,
-        precision=PRECISION, replay=replay(recipes["BERT"], material), flops_a_step=costs,
-        untrained=[measured.untrained(seed) for seed in PAST_SEEDS], tuned_steps=TUNED_STEPS,
-        swaps=swaps_shown(models, words, material.world), by_strength=by_strength(models, words),
+        precision=PRECISION, extends="07_past_plateau", replay=replay(recipes["BERT"], material),
+        flops_a_step=costs, tuned_steps=TUNED_STEPS,
+        swaps=lambda: swaps_shown(models(), words, material.world),
+        by_strength=lambda: by_strength(models(), words),
     )  # fmt: skip
+    return {**found, "untrained": untrained}  # of all seeds, also where the file is extended
 
 
 def build_generators() -> dict[str, Any]:

@@ -349,6 +349,11 @@ def _in_world(task: str, start: str) -> str:
     return percent([line[-1][1] for line in world_curves(task)[start]])
 
 
+def _left_out() -> str:
+    pairs = result("03_world")["pairs"]["train"]
+    return f"{1 - pairs['fitting'] / pairs['all']:.0%}"
+
+
 def _world_steps(task: str) -> int:
     steps: int = result("03_world")["recipes"][f"{task}, {PRETRAINED}"]["steps"]
     return steps
@@ -576,6 +581,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "story_qa_pretrained": lambda: _in_world(QA, PRETRAINED),
     "story_qa_random": lambda: _in_world(QA, RANDOM),
     "story_qa_steps": lambda: _world_steps(QA),
+    "story_pairs": lambda: f"{result('03_world')['pairs']['train']['fitting']:,}",
+    "story_pairs_left_out": _left_out,
     "story_rate": lambda: (
         f"{result('03_world')['recipes'][f'{NLI}, {PRETRAINED}']['learning_rate']:g}"
     ),

@@ -1,0 +1,1 @@
+"""What deck 09 computes: figures and tables."""

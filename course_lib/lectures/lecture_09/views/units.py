@@ -1,0 +1,92 @@
+"""ERNIE's (Baidu) three ways to mask, on a story of the world."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from course_lib.objectives.knowledge_masking import unit_numbers
+from course_lib.objectives.masked_lm import mask_whole_words
+from course_lib.teaching.page import Html, Live, card, paragraphs
+from course_lib.teaching.playgrounds import one_row, playground
+from course_lib.teaching.tokens import tokens_legend, tokens_row
+from course_lib.text.wordpiece import word_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from course_lib.text.world import MicroWorld, Story
+
+LEVELS = ("basic", "phrase", "entity")
+STORIES = 12  # held-out stories to choose from
+SAID = {"basic": "every word is a unit", "phrase": "phrases are units", "entity": "names are units"}
+
+
+def units_view(world: MicroWorld, number: int = 0, seed: int = 0) -> Live:
+    """Mask a story by words, by phrases, by names. Controls: level, story, seed."""
+    import ipywidgets as w
+
+    stories = world.stories(STORIES, seed=5, split="heldout")
+    controls = {
+        "level": w.Dropdown(options=LEVELS, value="entity", description="level"),
+        "story": w.IntSlider(value=number, min=0, max=STORIES - 1, description="story"),
+        "seed": w.IntSlider(value=seed, min=0, max=50, description="seed"),
+    }
+
+    def draw(level: str, story: int, seed: int) -> str:
+        return units_picture(world, stories[story], level, seed).html
+
+    return playground(draw, controls, units_picture(world, stories[number], "entity", seed))
+
+
+def units_picture(world: MicroWorld, story: Story, level: str, seed: int = 0) -> Html:
+    """The story after masking whole units; under each selected token what stood there, under each
+    token of a unit of several words the unit's number."""
+    tokenizer = world.tokenizer
+    sequences = one_row(tokenizer, story.text)
+    word_of = word_numbers(tokenizer, sequences.input_ids, sequences.attention_mask)
+    units = [(0, start + 1, stop + 1) for start, stop in story_units(story, level)]  # behind [CLS]
+    masked = mask_whole_words(
+        sequences, tokenizer.special, unit_numbers(word_of, units), seed=seed
+    )
+    was = ["[CLS]", *story.text.split(), "[SEP]"]
+    action = masked.action[0].tolist()
+    labels = [[was[t]] if act else [] for t, act in enumerate(action)]
+    for number, (_, start, stop) in enumerate(units, 1):
+        for t in range(start, stop):
+            labels[t].append(f"unit {number}")
+    row = tokens_row(
+        [tokenizer.token(i) for i in masked.input_ids[0].tolist()], action,
+        ["\n".join(lines) for lines in labels],
+    )  # fmt: skip
+    of_words = [was[start:stop] for _, start, stop in units]
+    said = units_in_words(level, of_words, len(masked.predict_at))
+    html = row.inner + tokens_legend() + paragraphs(said)
+    return Html(card(html, "units", 800), "\n".join([row.text, *said]))
+
+
+def units_in_words(level: str, units: Sequence[Sequence[str]], selected: int) -> list[str]:
+    """What is a unit at this level, and how many tokens were selected."""
+    listed = "; ".join(" ".join(unit) for unit in units) or "none"
+    return [f"{level}: {SAID[level]}. {selected} tokens are selected.",
+            f"Units of several words: {listed}."]  # fmt: skip
+
+
+def story_units(story: Story, level: str) -> list[tuple[int, int]]:
+    """Units of several words, as (first word, word after the last) of the whole story."""
+    trace = [word for line in story.trace for word in line]
+    if level not in LEVELS:
+        raise ValueError(f"level={level!r} was given; expected one of {', '.join(LEVELS)}.")
+    if level == "basic":
+        return []
+
+    def unit(t: int) -> Any:
+        """Neighbours with the same answer belong together; None is no unit."""
+        one = trace[t]
+        inside = bool(one.slot) and one.kind != "agreement" and not one.role.startswith("act")
+        if level == "phrase":
+            return inside or None
+        return one.entity if one.role == "site" else None
+
+    runs = [(key, list(run)) for key, run in groupby(range(len(trace)), key=unit)]
+    return [(run[0], run[-1] + 1) for key, run in runs if key is not None and len(run) > 1]

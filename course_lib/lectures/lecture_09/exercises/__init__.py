@@ -1,5 +1,10 @@
-"""Exercises of lecture 09, one file each."""
+"""Exercises of lecture 09: lengths, spans, boundaries, units, facts, fusion. One file each."""
 
-from course_lib.teaching.exercises.form import Exercise
+from .boundaries import BOUNDARIES
+from .facts import FACTS
+from .fusion import FUSION
+from .lengths import LENGTHS
+from .spans import SPANS
+from .units import UNITS
 
-EXERCISES: tuple[Exercise, ...] = ()
+EXERCISES = (LENGTHS, SPANS, BOUNDARIES, UNITS, FACTS, FUSION)

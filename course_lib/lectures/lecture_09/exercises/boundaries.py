@@ -66,11 +66,11 @@ BOUNDARIES = Exercise(
                                 ((3, 17, 2), 15, "", 2))),
     ),
     mistakes=(
-        Edit(TRIPLE, "(first, last, t - first)", "Your boundaries are the first and the last token "
-             "*of* the span. They are masked. The boundaries stand before and behind it."),
-        Edit(TRIPLE, "(t - 1, t + 1, t - first)", "Your boundaries are the neighbours of the token. "
-             "Inside a span those are masked; the boundaries are the *span's* neighbours, the same "
-             "for all of its tokens."),
+        Edit(TRIPLE, "(first, last, t - first)", "Your boundaries are the first and the last "
+             "token *of* the span. They are masked. The boundaries stand before and behind it."),
+        Edit(TRIPLE, "(t - 1, t + 1, t - first)", "Your boundaries are the neighbours of the "
+             "token. Inside a span those are masked; the boundaries are the *span's* neighbours, "
+             "the same for all of its tokens."),
         Edit(TRIPLE, "(first - 1, last + 1, t - first + 1)", "Your places count from 1, as the "
              "paper's p₁, p₂, … Here they are rows of a table, and count from 0."),
         Edit(TRIPLE, "(first - 1, last + 1, t)", "Your third number is the position in the "
@@ -88,7 +88,7 @@ BOUNDARIES = Exercise(
              "Expected (before, behind, place)."),
         Edit(TRIPLE, "(t - first, last + 1 - t, t - first)", "Your first two numbers are "
              "distances. Expected positions in the sequence."),
-        Edit(TOUCH, "True", f"Your list has tokens of spans without a word on both sides. {SKIPPED}"),
+        Edit(TOUCH, "True", f"Spans without a word on both sides are in your list. {SKIPPED}"),
         Edit(TOUCH, "is_text[first - 1]", f"You look at the side before the span only. {SKIPPED}"),
         Edit(TOUCH, "is_text[last + 1]", f"You look at the side behind the span only. {SKIPPED}"),
         Edit(TOUCH, "is_text[first - 1] or is_text[last + 1]",

@@ -95,8 +95,8 @@ FACTS = Exercise(
              "`margin`, not just farther."),
         Edit(GAP, "d[0] - d[1] - margin", "The margin is subtracted: a false fact that is a little "
              "nearer would cost nothing. Add it."),
-        Edit(HINGE, "(d[0] - d[1]).clamp(min=margin).mean()", "The maximum is taken with the margin. "
-             "It is taken with 0, after the margin was added."),
+        Edit(HINGE, "(d[0] - d[1]).clamp(min=margin).mean()", "The maximum is taken with the "
+             "margin. It is taken with 0, after the margin was added."),
         Edit(HINGE, "((d[0] - d[1]).clamp(min=0) + margin).mean()", "The margin is added after "
              "max(0, …): then no fact is ever free. Add it before."),
         Edit(HINGE, "d[0].mean()", "This is the mean distance of the facts. All vectors equal to "

@@ -77,9 +77,9 @@ FUSION = Exercise(
         Edit(GELU, f"torch.tanh({SUM})", "This is tanh; expected GELU."),
         Edit(GELU, f'F.gelu({SUM}, approximate="tanh")', "This is GELU's approximation by tanh; "
              "expected the exact one, F.gelu as it is."),
-        Edit(GELU, "F.gelu(words @ text_in + bias) + F.gelu(entity @ entity_in)", "Each stream goes "
-             "through a GELU by itself. They are added first: only so does the one change what the "
-             "other passes on."),
+        Edit(GELU, "F.gelu(words @ text_in + bias) + F.gelu(entity @ entity_in)", "Each stream "
+             "goes through a GELU by itself. They are added first: only so does the one change "
+             "what the other passes on."),
         Edit(SUM, "words @ text_in + bias", "The entities have no effect on the hidden vector: the "
              "words learn nothing from them. Add entity @ entity_in."),
         Edit(SUM, "entity @ entity_in + bias", "The words have no effect on the hidden vector. Add "

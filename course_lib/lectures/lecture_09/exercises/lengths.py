@@ -73,8 +73,8 @@ LENGTHS = Exercise(
              "each word more costs the same factor, 1 − p."),
         Edit(WEIGHTS, "(1 - p) / length", "The factor 1 − p counts once for every word more: it is "
              "a power, (1 − p)^(l − 1), not a quotient."),
-        Edit(NORMED, "weights.softmax(0)", "A softmax makes the weights add up to one, but it takes "
-             "exp of them first. Divide by their sum."),
+        Edit(NORMED, "weights.softmax(0)", "A softmax makes the weights add up to one, but it "
+             "takes exp of them first. Divide by their sum."),
         Edit(NORMED, "weights / weights.max()", "The weights are divided by the largest of them. "
              "Divide by their sum: probabilities add up to one."),
         Edit(NORMED, "(weights / weights.sum()).cumsum(0)", "This is the probability of *at most* "
@@ -95,8 +95,8 @@ LENGTHS = Exercise(
              "first probability is that of one word."),
         Edit(MEAN, "float(weights @ length)", "The probabilities are right, but the mean is taken "
              "with the weights before they were divided by their sum."),
-        Edit(MEAN, "float((probabilities.cumsum(0) < 0.5).sum() + 1)", "This is the median: half of "
-             "the spans are no longer than that. Expected the mean, Σ l · P(l)."),
+        Edit(MEAN, "float((probabilities.cumsum(0) < 0.5).sum() + 1)", "This is the median: half "
+             "of the spans are no longer than that. Expected the mean, Σ l · P(l)."),
         Edit(MEAN, "float(probabilities @ length**2)", "This is the mean of the *squared* length."),
     ),
 )  # fmt: skip

@@ -19,7 +19,7 @@ Pair = tuple[int, int]
 
 
 def spans(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
-    """First and last position of every hidden span, in order (section 3.1 and the released code)."""
+    """First and last position of every hidden span (section 3.1 and the released code)."""
     hidden: set[int] = set()
     for position, words in draws:
         first = word_of[position]
@@ -173,7 +173,7 @@ SPANS = Exercise(
              "word of the drawn position is the first of the span."),
         Edit(CHOSEN, "max(0, first - words + 1) <= word <= first", "Your spans run to the left. "
              "The drawn position is in their first word; they run to the right."),
-        Edit(SPAN, f"[t for t, word in enumerate(word_of) if first <= word and t not in hidden]; "
+        Edit(SPAN, "[t for t, word in enumerate(word_of) if first <= word and t not in hidden]; "
              "span = [t for t in span if word_of[t] in sorted({word_of[s] for s in span})[:words]]",
              "Words that are hidden already do not count in your span: it runs on until it has "
              "`words` new ones. They count: the span is `words` words long, hidden before or not."),
@@ -187,9 +187,9 @@ SPANS = Exercise(
         Edit(CUT, "new[: len(new) * (len(hidden) + len(new) <= budget)]", "A span that does not "
              "fit is passed over, as in BERT's whole-word masking. Here it is cut where the budget "
              "is reached."),
-        Edit(CUT, "[t for t in new if len(hidden) < budget and (t in new[: budget - len(hidden)] or "
-             "word_of[t] == word_of[new[budget - len(hidden) - 1]])]", "The last word is hidden "
-             "whole, beyond the budget. So says the paper's text; the released program, and this "
+        Edit(CUT, "[t for t in new if len(hidden) < budget and "
+             "word_of[t] <= word_of[new[: budget - len(hidden)][-1]]]", "The last word is hidden whole, "
+             " beyond the budget. So says the paper's text; the released program, and this "
              "exercise, cut there, also inside a word."),
         Edit(CUT, "new[: budget - len(hidden) - 1]", "You stop one position before the budget."),
         Edit(CUT, "[t for t in new if len({word_of[s] for s in hidden}) < budget]", "The budget is "

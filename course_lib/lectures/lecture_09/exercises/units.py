@@ -32,7 +32,7 @@ def case(draw: Draw, words: int, pieces: int, names: int, budget: int) -> Case:
         begins.append(len(word_of))
         word_of += [w] * draw.integer(1, pieces)
     begins.append(len(word_of))
-    found, w = [], draw.integer(0, 1)
+    found, w = list[Pair](), draw.integer(0, 1)
     while len(found) < names and w + 2 <= words:
         end = min(words, w + draw.integer(2, 3))
         found.append((begins[w], begins[end]))
@@ -60,7 +60,8 @@ UNITS = Exercise(
         Stage("no names, words of one piece", each(case, (6, 1, 0, 2), (9, 1, 0, 3))),
         Stage("words of several pieces, passed over if they do not fit",
               each(case, *[(8, 3, 0, 4)] * 4)),
-        Stage("names of two and three words", each(case, *[(9, 1, 2, 4)] * 4, *[(12, 1, 3, 5)] * 2)),
+        Stage("names of two and three words", 
+              each(case, *[(9, 1, 2, 4)] * 4, *[(12, 1, 3, 5)] * 2)),
         Stage("names whose words have several pieces", each(case, *[(12, 3, 3, 8)] * 5)),
     ),
     mistakes=(

@@ -30,28 +30,32 @@ def fusion_drawing() -> Html:
 
 def fusion_parts() -> list[str]:
     """What the drawing consists of, for the deck too."""
-    parts = [rect(100 * i, 424, 94, 40, word, mono=True, size=19) for i, word in enumerate(WORDS)]
+    named = {t for first, last in ENTITIES.values() for t in range(first, last + 1)}
+    parts = [
+        rect(14 + 97 * i, 424, 91, 40, word, mono=True, size=19, **(ENTITY if i in named else {}))
+        for i, word in enumerate(WORDS)
+    ]
     for n, name in enumerate(ENTITIES):
-        x = 720 + 200 * n
-        parts += [rect(x, 342, 180, 46, name, **ENTITY, wide=2), arrow(x + 90, 340, x + 90, 292)]
-    parts += [
-        arrow(297, 422, 297, 392),
-        rect(0, 342, 594, 48, "6 blocks of text: as in BERT", **TEXT, wide=2),
-        arrow(297, 340, 297, 292),
-        words(810, 418, "vectors of TransE: fixed, 100 wide", 19),
-        words(810, 444, "at every piece of the word that names them", 19),
-        rect(0, 244, 594, 46, "words attend to words", **TEXT, wide=2),
-        rect(720, 244, 380, 46, "entities attend to entities", **ENTITY, wide=2),
-        arrow(297, 242, 420, 206), arrow(910, 242, 700, 206),
+        x = 720 + 202 * n
+        parts += [rect(x, 342, 182, 46, name, **ENTITY, wide=2), arrow(x + 91, 340, x + 91, 292)]
+    return [
+        *parts,
+        arrow(304, 422, 304, 392),
+        rect(14, 342, 580, 48, "6 blocks of text: as in BERT", **TEXT, wide=2),
+        arrow(304, 340, 304, 292),
+        words(912, 416, "vectors of TransE: fixed, 100 wide,", 19),
+        words(912, 442, "at every token that names the entity", 19),
+        f'<rect x="2" y="54" width="{WIDE - 4}" height="246" rx="8" fill="none" '
+        'stroke="#8a8a8a" stroke-width="2" stroke-dasharray="7 5"/>',
+        rect(14, 244, 580, 46, "words attend to words", **TEXT, wide=2),
+        rect(720, 244, 384, 46, "entities attend to entities", **ENTITY, wide=2),
+        arrow(304, 242, 420, 206), arrow(912, 242, 700, 206),
         rect(300, 152, 520, 52, "h = GELU(W·word + U·entity + b)", **BOTH, wide=2.5, size=23),
-        arrow(420, 150, 297, 112), arrow(700, 150, 910, 112),
-        rect(0, 64, 594, 46, "new word vectors", **TEXT, wide=2),
-        rect(720, 64, 380, 46, "new entity vectors", **ENTITY, wide=2),
-        f'<rect x="-14" y="56" width="1128" height="242" rx="8" fill="none" stroke="#8a8a8a" '
-        'stroke-width="2" stroke-dasharray="7 5" transform="translate(14 0)"/>',
-        words(1104, 142, "a fusion block, × 6", 20, "end"),
-        arrow(200, 62, 200, 36), arrow(430, 62, 430, 36),
-        words(200, 26, "masked words (MLM)", 20), words(430, 26, "", 20),
-        words(560, 26, "which entity of the batch? (dEA)", 20),
+        arrow(420, 150, 304, 112), arrow(700, 150, 912, 112),
+        words(846, 186, "a fusion block, one of 6", 20, "start"),
+        rect(14, 64, 580, 46, "new word vectors", **TEXT, wide=2),
+        rect(720, 64, 384, 46, "new entity vectors", **ENTITY, wide=2),
+        arrow(160, 62, 160, 34), arrow(440, 62, 440, 34),
+        words(160, 24, "which word? (MLM)", 20),
+        words(440, 24, "which entity of the batch? (dEA)", 20),
     ]  # fmt: skip
-    return parts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from course_lib.objectives.knowledge_masking import unit_numbers
@@ -10,7 +9,10 @@ from course_lib.objectives.masked_lm import mask_whole_words
 from course_lib.teaching.page import Html, Live, card, paragraphs
 from course_lib.teaching.playgrounds import one_row, playground
 from course_lib.teaching.tokens import tokens_legend, tokens_row
+from course_lib.text.knowledge_graph import find_mentions, world_graph
 from course_lib.text.wordpiece import word_numbers
+
+from ..experiments import noun_phrases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +47,7 @@ def units_picture(world: MicroWorld, story: Story, level: str, seed: int = 0) ->
     tokenizer = world.tokenizer
     sequences = one_row(tokenizer, story.text)
     word_of = word_numbers(tokenizer, sequences.input_ids, sequences.attention_mask)
-    units = [(0, start + 1, stop + 1) for start, stop in story_units(story, level)]  # behind [CLS]
+    units = story_units(world, story, level)
     masked = mask_whole_words(
         sequences, tokenizer.special, unit_numbers(word_of, units), seed=seed
     )
@@ -72,21 +74,17 @@ def units_in_words(level: str, units: Sequence[Sequence[str]], selected: int) ->
             f"Units of several words: {listed}."]  # fmt: skip
 
 
-def story_units(story: Story, level: str) -> list[tuple[int, int]]:
-    """Units of several words, as (first word, word after the last) of the whole story."""
-    trace = [word for line in story.trace for word in line]
+def story_units(world: MicroWorld, story: Story, level: str) -> list[tuple[int, int, int]]:
+    """Units of several words as in the experiments: 0, first position, position after the last of
+    [CLS] story [SEP]. Raises ValueError for a level that is none of LEVELS."""
     if level not in LEVELS:
         raise ValueError(f"level={level!r} was given; expected one of {', '.join(LEVELS)}.")
     if level == "basic":
         return []
-
-    def unit(t: int) -> Any:
-        """Neighbours with the same answer belong together; None is no unit."""
-        one = trace[t]
-        inside = bool(one.slot) and one.kind != "agreement" and not one.role.startswith("act")
-        if level == "phrase":
-            return inside or None
-        return one.entity if one.role == "site" else None
-
-    runs = [(key, list(run)) for key, run in groupby(range(len(trace)), key=unit)]
-    return [(run[0], run[-1] + 1) for key, run in runs if key is not None and len(run) > 1]
+    if level == "phrase":
+        found = noun_phrases([story])
+    else:
+        sequences = one_row(world.tokenizer, story.text)
+        mentions = find_mentions(world_graph(world), world.tokenizer, sequences)
+        found = [mention[:3] for mention in mentions]
+    return [unit for unit in found if unit[2] - unit[1] > 1]

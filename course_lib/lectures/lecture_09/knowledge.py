@@ -1,0 +1,1 @@
+def build_fusion(): return {}

@@ -44,7 +44,7 @@ SKIPPED = (
 BOUNDARIES = Exercise(
     **written("09.3"),
     solution=boundaries,
-    returns=Items("boundaries", of="triples (before, behind, place)"),
+    returns=Items("list of boundaries", of="triples (before, behind, place)"),
     see="course_lib.objectives.span_boundary.boundary_targets (of a whole batch); "
         "course_lib.heads.SpanBoundaryHead makes logits of the two vectors and the place",
     when_raised=(
@@ -59,7 +59,7 @@ BOUNDARIES = Exercise(
         Stage("several spans", each(case, ((2, 3), 15), ((3, 1, 4), 15, "", 2))),
         Stage("a span that touches [CLS] or [SEP]",
               each(case, ((2, 3), 15, "start"), ((2, 2), 15, "end"), ((2, 1, 3), 15, "start end"),
-                   ((3,), 15, "start"), ((3,), 15, "end", 3))),
+                   ((3,), 15, "start"), ((3,), 15, "end", 3), ((4,), 15, "start end"))),
         Stage("a span longer than `longest`",
               each(case, ((6,), 3), ((3, 7), 4), ((4, 5), 4), ((9, 2), 1))),
         Stage("all of it", each(case, ((18, 3, 2), 15, "start", 3), ((2, 16, 4), 15, "end", 1),
@@ -88,13 +88,12 @@ BOUNDARIES = Exercise(
              "Expected (before, behind, place)."),
         Edit(TRIPLE, "(t - first, last + 1 - t, t - first)", "Your first two numbers are "
              "distances. Expected positions in the sequence."),
-        Edit(TOUCH, "True", f"Spans without a word on both sides are in your list. {SKIPPED}"),
+        Edit(TOUCH, "True", f"Spans without a word on both sides are in your "
+             f"list. {SKIPPED} (Ask the *neighbours*: the span's own tokens always are text.)"),
         Edit(TOUCH, "is_text[first - 1]", f"You look at the side before the span only. {SKIPPED}"),
         Edit(TOUCH, "is_text[last + 1]", f"You look at the side behind the span only. {SKIPPED}"),
         Edit(TOUCH, "is_text[first - 1] or is_text[last + 1]",
              f"One word beside the span is not enough. {SKIPPED}"),
-        Edit(TOUCH, "is_text[first] and is_text[last]", "You ask whether the span's own tokens are "
-             f"text; they always are. Ask its neighbours. {SKIPPED}"),
         Edit(RANGE, "range(first, last + 1)", "Tokens behind the first `longest` of a span are in "
              "your list. The table of places has `longest` rows, so those tokens are left out."),
         Edit(RANGE, "range(first, last + 1 if last - first < longest else first)", "A span longer "
@@ -105,9 +104,7 @@ BOUNDARIES = Exercise(
              "last `longest` tokens. It is the first ones."),
         Edit(RANGE, "range(first, min(last, first + longest - 1))", "The last token is missing: "
              "`last` is included in the span, and range(a, b) ends before b."),
-        Edit("found.append", "found[t - first :] or found.append", "Only one span's tokens are in "
-             "your list. Go on with the next span."),
-        Edit("found = []", "found = [(0, 0, 0)][:0]; spans = spans[:1]", "Only the first span's "
+        Edit("found = []", "found, spans = [], spans[:1]", "Only the first span's "
              "tokens are in your list."),
     ),
 )  # fmt: skip

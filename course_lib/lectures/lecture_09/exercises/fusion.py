@@ -42,7 +42,7 @@ SUM, ENTITY = (
 FUSION = Exercise(
     **written("09.6"),
     solution=fusion,
-    returns=(Numbers("words", shape="T H"), Numbers("entities", shape="T E")),
+    returns=(Numbers("tensor of words", shape="T H"), Numbers("tensor of entities", shape="T E")),
     see="course_lib.family.ernie_tsinghua.FusionBlock (with attention in each stream and "
         "LayerNorms)",
     when_raised=(

@@ -44,7 +44,7 @@ MEAN = "float(probabilities @ length)"
 LENGTHS = Exercise(
     **written("09.1"),
     solution=lengths,
-    returns=(Numbers("probabilities", shape="longest"), Number("mean length", "words")),
+    returns=(Numbers("tensor of probabilities", shape="longest"), Number("mean length", "words")),
     library=("course_lib.kernels.span_masking:length_probabilities",),
     when_raised=(
         (r"Boolean|ambiguous", "A comparison of a tensor has many answers: compare numbers."),

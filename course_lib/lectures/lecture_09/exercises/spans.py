@@ -140,7 +140,7 @@ RETURN = "return found"
 SPANS = Exercise(
     **written("09.2"),
     solution=spans,
-    returns=Items("spans", of="pairs (first, last)"),
+    returns=Items("list of spans", of="pairs (first, last)"),
     see="course_lib.kernels.span_masking.select_spans_reference (it draws for itself, and asks of "
         "the whole batch)",
     when_raised=(
@@ -165,9 +165,11 @@ SPANS = Exercise(
         Edit(SPAN, f"[t for t, word in enumerate(word_of) if t >= position and {CHOSEN}]",
              "The span begins at the drawn position, in the midst of a word. It begins where that "
              "word begins: masks are for whole words."),
+        Edit(SPAN, "[t for t, word in enumerate(word_of) if word >= first][:words]", "The length "
+             "is counted in pieces. It is drawn in words, and a word has one piece or several."),
         Edit(SPAN, "[t for t in range(position, position + words) if word_of[t : t + 1] > [-1]]",
-             "The length is counted in pieces. It is drawn in words, and a word has one piece or "
-             "several."),
+             "You take so many *positions* from the drawn one on. Begin where its word begins, and "
+             "count words: a word may have several positions."),
         Edit(CHOSEN, "first <= word <= first + words", "Your spans are one word too long."),
         Edit(CHOSEN, "first < word <= first + words", "Your spans begin one word too late: the "
              "word of the drawn position is the first of the span."),
@@ -188,8 +190,8 @@ SPANS = Exercise(
              "fit is passed over, as in BERT's whole-word masking. Here it is cut where the budget "
              "is reached."),
         Edit(CUT, "[t for t in new if len(hidden) < budget and "
-             "word_of[t] <= word_of[new[: budget - len(hidden)][-1]]]", "The last word is hidden whole, "
-             " beyond the budget. So says the paper's text; the released program, and this "
+             "word_of[t] <= word_of[new[: budget - len(hidden)][-1]]]", "The last word is hidden "
+             "whole, beyond the budget. So says the paper's text; the released program, and this "
              "exercise, cut there, also inside a word."),
         Edit(CUT, "new[: budget - len(hidden) - 1]", "You stop one position before the budget."),
         Edit(CUT, "[t for t in new if len({word_of[s] for s in hidden}) < budget]", "The budget is "
@@ -197,6 +199,10 @@ SPANS = Exercise(
         Edit(NEW, "span", "Positions that are hidden already are charged to the budget once more. "
              "Count only new ones: the last span is cut where `budget` *different* positions are "
              "hidden."),
+        Edit(f"hidden.update({CUT})", "hidden.update(span[: max(0, budget - used)]); used += "
+             "len(span)", "You add up the lengths of the spans. A position in two of them is "
+             "hidden once: the budget counts different positions.",
+             more=(("hidden: set[int] = set()", "hidden: set[int] = set(); used = 0"),)),
         Other(each_by_itself, "Spans that touch stay apart in your list. Where two meet or touch "
               "they become one, as in the released code: nothing stands between them to predict "
               "from."),

@@ -49,7 +49,7 @@ UNIT = "[s for s, number in enumerate(unit_of) if number == unit_of[t]]"
 UNITS = Exercise(
     **written("09.4"),
     solution=units,
-    returns=Items("hidden positions", of="positions", ordered=False),
+    returns=Items("list of hidden positions", of="positions", ordered=False),
     see="course_lib.objectives.knowledge_masking.unit_numbers joins the words of a name, and "
         "mask_whole_words hides them",
     when_raised=(

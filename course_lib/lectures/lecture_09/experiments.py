@@ -82,7 +82,7 @@ class MaskRecipe:
 
     units: str = "tokens"
     sbo: bool = False
-    steps: int = 4_000
+    steps: int = 3_000
     num_layers: int = 4
     hidden_size: int = 96
     rate: float = 0.15

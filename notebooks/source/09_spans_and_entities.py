@@ -27,7 +27,18 @@
 # %%
 import torch
 
-from course_lib import MicroWorld, bert, check, claims_table, compare, count_parameters, ernie_for_pretraining, fit, quiz, show
+from course_lib import (
+    MicroWorld,
+    bert,
+    check,
+    claims_table,
+    compare,
+    count_parameters,
+    ernie_for_pretraining,
+    fit,
+    quiz,
+    show,
+)
 from course_lib.lectures.lecture_09.views import (
     boundary_drawing, fusion_drawing, graph_view, lengths_view, linked_view, span_lengths, spans_view,
     step_drawing, steps_view, units_view,
@@ -106,7 +117,7 @@ at, on = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])  # the vectors befor
 position = 2 * torch.eye(3)  # a vector for the first, second, third token of a span
 head = torch.tensor([[0.5, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0],    # the
                      [0.0, 0.0, 0.0, 0.5, 0.0, 1.0, 0.0],    # old
-                     [0.5, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0]])   # mill  # fmt: skip
+                     [0.5, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0]])  # mill  # fmt: skip
 for place, word in enumerate(["the", "old", "mill"]):
     logits = head @ torch.cat([at, on, position[place]])
     p = logits.softmax(0)[place]
@@ -161,7 +172,11 @@ check("09.3", my_boundaries)
 # The library has two versions of each choice of positions: one that is easy to read, shown here, and a fast one for whole batches.
 
 # %%
-from course_lib.kernels.span_masking import length_probabilities, select_spans, select_spans_reference
+from course_lib.kernels.span_masking import (
+    length_probabilities,
+    select_spans,
+    select_spans_reference,
+)
 
 show(length_probabilities, select_spans_reference)
 
@@ -228,19 +243,28 @@ compare(spanbert.masked_lm)
 # Both versions of the sampler select the same positions, at every setting:
 
 # %%
-words = torch.arange(120).expand(200, 120).contiguous() // 2  # 200 texts of 60 words, two tokens each
+words = (
+    torch.arange(120).expand(200, 120).contiguous() // 2
+)  # 200 texts of 60 words, two tokens each
 for settings in ({}, {"merge": False}, {"whole_words": True}, {"p": 0.5, "max_words": 3}):
     chosen = dict(rate=0.15, seed=1, epoch=0, **settings)
-    fast, plain = (select(words, torch.arange(200), **chosen) for select in (select_spans, select_spans_reference))
+    fast, plain = (
+        select(words, torch.arange(200), **chosen)
+        for select in (select_spans, select_spans_reference)
+    )
     same = all(map(torch.equal, fast, plain))
-    print(f"{str(settings):32} {len(fast[0]):,} tokens in {len(fast[1].unique()):,} spans, both alike: {same}")
+    print(
+        f"{settings!s:32} {len(fast[0]):,} tokens in {len(fast[1].unique()):,} spans, both alike: {same}"
+    )
 
 # %% [markdown]
 # And their lengths, counted:
 
 # %% tags=["nbval-check-output"]
 found = span_lengths(p=0.2, longest=10)
-print(f"mean of the distribution {found.mean:.3f}   (heaped up at ten, not cut off: {found.heaped:.3f})")
+print(
+    f"mean of the distribution {found.mean:.3f}   (heaped up at ten, not cut off: {found.heaped:.3f})"
+)
 for tokens, mean in found.counted.items():
     print(f"merged and cut, in rows of {tokens:3} tokens: {mean:.2f}")
 
@@ -277,12 +301,18 @@ lengths_view()
 from course_lib.text.knowledge_graph import world_graph
 
 graph = world_graph(world)
-facts = [(graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in graph.triples.tolist()]
-city_of = {h: t for h, r, t in facts if r == "city" and len(h.split()) == 3}  # the names of three words
+facts = [
+    (graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in graph.triples.tolist()
+]
+city_of = {
+    h: t for h, r, t in facts if r == "city" and len(h.split()) == 3
+}  # the names of three words
 
-name = "sleeping falcon square".split()
+name = ["sleeping", "falcon", "square"]
 for gaps in ({2}, {0}, {0, 1, 2}):
-    fits = [n for n in city_of if all(i in gaps or word == name[i] for i, word in enumerate(n.split()))]
+    fits = [
+        n for n in city_of if all(i in gaps or word == name[i] for i, word in enumerate(n.split()))
+    ]
     shown = " ".join("[MASK]" if i in gaps else word for i, word in enumerate(name))
     print(f"{shown:24} fits {len(fits):2} names; in {city_of[' '.join(name)]}: "
           f"{sum(city_of[n] == city_of[' '.join(name)] for n in fits)}")  # fmt: skip
@@ -327,7 +357,13 @@ show(unit_numbers, make_ernie_pairs, ErnieConfig)
 # The network against the reference implementation, outputs and gradients, weights going both ways:
 
 # %%
-small = {"vocab_size": 2_000, "num_layers": 3, "hidden_size": 128, "num_heads": 4, "intermediate_size": 512}
+small = {
+    "vocab_size": 2_000,
+    "num_layers": 3,
+    "hidden_size": 128,
+    "num_heads": 4,
+    "intermediate_size": 512,
+}
 compare(ernie_for_pretraining(**small))
 
 # %% [markdown]
@@ -338,9 +374,21 @@ compare(ernie_for_pretraining(**small))
 from transformers import ErnieConfig as Theirs, ErnieForPreTraining
 
 released = ernie_for_pretraining(**small)
-defaults = Theirs(vocab_size=2_000, num_hidden_layers=3, hidden_size=128, num_attention_heads=4, intermediate_size=512)
-print("activation and positions, released:", released.config.hidden_act, released.config.max_positions)
-print("activation and positions, transformers' default:", defaults.hidden_act, defaults.max_position_embeddings)
+defaults = Theirs(
+    vocab_size=2_000,
+    num_hidden_layers=3,
+    hidden_size=128,
+    num_attention_heads=4,
+    intermediate_size=512,
+)
+print(
+    "activation and positions, released:", released.config.hidden_act, released.config.max_positions
+)
+print(
+    "activation and positions, transformers' default:",
+    defaults.hidden_act,
+    defaults.max_position_embeddings,
+)
 
 # %% [markdown]
 # Two more things that the paper and its repository do not share. The paper's third task, the **dialogue language model** (is the answer of a dialogue real
@@ -376,14 +424,25 @@ step_drawing()
 # loss wants a fact nearer than a false fact by a margin of 1:
 
 # %% tags=["nbval-check-output"]
-from course_lib.objectives.transe import Translations, distances, false_facts, margin_loss, tail_ranks, transe
+from course_lib.objectives.transe import (
+    Translations,
+    distances,
+    false_facts,
+    margin_loss,
+    tail_ranks,
+    transe,
+)
 
-places = Translations(torch.tensor([[1.0, 1.0], [4.0, 1.5], [4.0, 3.5], [3.5, 1.5]]), torch.tensor([[3.0, 0.5]]))
+places = Translations(
+    torch.tensor([[1.0, 1.0], [4.0, 1.5], [4.0, 3.5], [3.5, 1.5]]), torch.tensor([[3.0, 0.5]])
+)
 for tail, said in ((1, "north"), (2, "south"), (3, "a third country, at (3.5, 1.5)")):
     print(f"aldham + country to {said}: {distances(places, torch.tensor([0, 0, tail])).item():.1f}")
 for false in (2, 3):
     d = distances(places, torch.tensor([[0, 0, 1], [0, 0, false]]))
-    print(f"loss against false fact {false}: max(0, 1 + {d[0]:.1f} - {d[1]:.1f}) = {margin_loss(d[:1], d[1:]):.1f}")
+    print(
+        f"loss against false fact {false}: max(0, 1 + {d[0]:.1f} - {d[1]:.1f}) = {margin_loss(d[:1], d[1:]):.1f}"
+    )
 
 # %% [markdown]
 # {{exercise:09.5}}
@@ -407,7 +466,9 @@ vectors = transe(graph.triples, len(graph.entities), len(graph.relations))
 ranks = tail_ranks(vectors, graph.triples, graph.triples)
 print(f"{len(graph.entities)} entities, {len(graph.relations)} relations, {len(graph.triples)} facts; "
       f"loss {vectors.losses[0]:.2f} at first, {vectors.losses[-1]:.3f} at the end")  # fmt: skip
-print(f"the right tail is nearest in {(ranks == 1).float().mean():.0%} of the facts, among the ten nearest in {(ranks <= 10).float().mean():.0%}")
+print(
+    f"the right tail is nearest in {(ranks == 1).float().mean():.0%} of the facts, among the ten nearest in {(ranks <= 10).float().mean():.0%}"
+)
 
 # %%
 steps_view(graph, vectors, "goza", "job")
@@ -462,7 +523,13 @@ def my_fusion(words, entity_ids, entities, text_in, entity_in, bias, text_out, e
 check("09.6", my_fusion)
 
 # %%
-from course_lib.family.ernie_tsinghua import EntityHead, FusionBlock, FusionConfig, FusionEncoder, FusionForPreTraining
+from course_lib.family.ernie_tsinghua import (
+    EntityHead,
+    FusionBlock,
+    FusionConfig,
+    FusionEncoder,
+    FusionForPreTraining,
+)
 
 show(FusionBlock, EntityHead)
 
@@ -479,11 +546,17 @@ show(FusionBlock, EntityHead)
 config = FusionConfig(vocab_size=2_000, num_layers=2, hidden_size=96, num_heads=4, intermediate_size=384,
                       layers=("text", "fusion"), entity_size=32)  # fmt: skip
 fused = FusionEncoder(config, vectors.entity).eval()
-plain = bert("base", vocab_size=2_000, num_layers=2, hidden_size=96, num_heads=4, intermediate_size=384).eval()
+plain = bert(
+    "base", vocab_size=2_000, num_layers=2, hidden_size=96, num_heads=4, intermediate_size=384
+).eval()
 plain.embeddings.load_state_dict(fused.embeddings.state_dict())
 plain.stack.blocks[0].load_state_dict(fused.blocks[0].state_dict())
 
-called = {"feed_forward.expand": "text_in", "feed_forward.contract": "text_out", "output_norm": "text_norm"}
+called = {
+    "feed_forward.expand": "text_in",
+    "feed_forward.contract": "text_out",
+    "output_norm": "text_norm",
+}
 for part, module in plain.stack.blocks[1].named_modules():
     if isinstance(module, (torch.nn.Linear, torch.nn.LayerNorm)):
         module.load_state_dict(fused.blocks[1].get_submodule(called.get(part, part)).state_dict())
@@ -491,7 +564,9 @@ for part, module in plain.stack.blocks[1].named_modules():
 ids = torch.randint(5, 2_000, (3, 12))
 with torch.no_grad():
     bare, berts = fused(ids).last_hidden_state, plain(ids).last_hidden_state
-    linked = fused(ids, entity_ids=torch.full_like(ids, -1).index_fill(1, torch.tensor([4]), 7)).last_hidden_state
+    linked = fused(
+        ids, entity_ids=torch.full_like(ids, -1).index_fill(1, torch.tensor([4]), 7)
+    ).last_hidden_state
 print(f"without entities, ours and BERT's differ by at most {(bare - berts).abs().max():.0e}")
 print(f"an entity at position 4 moves the vectors there by {(linked - bare)[:, 4].abs().max():.3f}, elsewhere by "
       f"{(linked - bare)[:, [*range(4), *range(5, 12)]].abs().max():.3f}")  # fmt: skip
@@ -503,7 +578,9 @@ print(f"an entity at position 4 moves the vectors there by {(linked - bare)[:, 4
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):
     whole = FusionForPreTraining(FusionEncoder(FusionConfig(), pooler=True))
-print(f"ERNIE (Tsinghua): {count_parameters(whole):,} parameters, BERT-base: {count_parameters(bert('base')):,}")
+print(
+    f"ERNIE (Tsinghua): {count_parameters(whole):,} parameters, BERT-base: {count_parameters(bert('base')):,}"
+)
 
 # %% [markdown]
 # ## Measure it
@@ -527,9 +604,13 @@ history = fit(model, loss, batches, steps=100, learning_rate=1e-3, callbacks=[Li
 
 # %%
 inputs, targets = batches(0)
-print(f"a batch: {len(targets['labels'])} tokens for masked LM, {len(targets['sbo_labels'])} of them for the boundary too")
+print(
+    f"a batch: {len(targets['labels'])} tokens for masked LM, {len(targets['sbo_labels'])} of them for the boundary too"
+)
 for part in ("mlm", "sbo"):
-    print(f"{part}: {history.losses[part][0]:.2f} at first, {sum(history.losses[part][-10:]) / 10:.2f} at the end")
+    print(
+        f"{part}: {history.losses[part][0]:.2f} at first, {sum(history.losses[part][-10:]) / 10:.2f} at the end"
+    )
 
 # %% [markdown]
 # Both begin near ln of the vocabulary, and fall together; but 100 steps are the beginning of the plateau (lecture 02). What follows are stored runs of 4,000.
@@ -604,7 +685,11 @@ for part in ("mlm", "sbo"):
 
 # %%
 print(f"{'':16}{'you said':>14}   answer")
-answers = {"mean length": "3.80, before merging and cutting", "the least": "the SBO, 0.1 points", "wrong vectors": "WRONGVECTORS"}
+answers = {
+    "mean length": "3.80, before merging and cutting",
+    "the least": "the SBO, 0.1 points",
+    "wrong vectors": "WRONGVECTORS",
+}
 for name, value in answers.items():
     print(f"{name:16}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 

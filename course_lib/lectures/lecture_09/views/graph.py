@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -66,13 +66,13 @@ def graph_parts(
     parts, middle = [], high / 2
     for n, (head, relation, _) in enumerate(into):
         y = high * (n + 0.5) / len(into)
-        parts += _edge(170, y, 278, middle, relation) + [_node(graph, head, 4, y)]
+        parts += [*_edge(170, y, 278, middle, relation), _node(graph, head, 4, y)]
     for n, (_, relation, tail) in enumerate(out):
         y = high * (n + 0.5) / len(out)
-        parts += _edge(448, middle, 546, y, relation) + [_node(graph, tail, 548, y)]
+        parts += [*_edge(448, middle, 546, y, relation), _node(graph, tail, 548, y)]
         further = [fact for fact in graph.about(tail) if fact[0] == tail][:1]
         for _, relation, last in further:
-            parts += _edge(714, y, 788, y, relation) + [_node(graph, last, 790, y)]
+            parts += [*_edge(714, y, 788, y, relation), _node(graph, last, 790, y)]
     return [*parts, _node(graph, entity, 280, middle, wide=3.5)]
 
 
@@ -92,7 +92,6 @@ def _edge(x: float, y: float, to_x: float, to_y: float, relation: str) -> list[s
 
 TOWNS = {"aldham": (1.0, 1.0), "bering": (1.0, 3.0), "north": (4.0, 1.5), "south": (4.0, 3.5)}
 STEP = (3.0, 0.5)  # the relation "country"
-GUESSED = "aldham"
 
 
 def step_drawing() -> Html:
@@ -124,11 +123,11 @@ def step_parts(scale: float = 1.0) -> list[str]:
         parts.append(arrow(round(x), round(y), round(to_x - 9 * scale), round(to_y + 2)))
         parts.append(words((x + to_x) / 2, (y + to_y) / 2 - 10, "country", 0.9 * size))
     for name, at in TOWNS.items():
-        (x, y), town = place(at), at[0] < 2
-        ink = "#00745a" if town else "#8a5f00"
+        (x, y), left_one = place(at), at[0] < 2
+        ink = "#00745a" if left_one else "#8a5f00"
         parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{7 * scale:g}" fill="{ink}"/>')
-        parts.append(words(x + (-2 if town else 14) * scale, y + (28 if town else 6) * scale,
-                           name, size, "middle" if town else "start"))  # fmt: skip
+        parts.append(words(x + (-2 if left_one else 14) * scale, y + (28 if left_one else 6) * scale,
+                           name, size, "middle" if left_one else "start"))  # fmt: skip
     return parts
 
 
@@ -163,9 +162,7 @@ def nearest_tails(
     return [(graph.entities[t], d[t]) for t in sorted(range(K), key=d.__getitem__)]
 
 
-def step_picture(
-    graph: KnowledgeGraph, vectors: Translations, entity: str, relation: str
-) -> Html:
+def step_picture(graph: KnowledgeGraph, vectors: Translations, entity: str, relation: str) -> Html:
     """The nearest entities as bars of their distances; what the graph says is marked."""
     order = nearest_tails(graph, vectors, entity, relation)
     right = {t for h, r, t in graph.about(entity) if (h, r) == (entity, relation)}

@@ -77,7 +77,7 @@ def linked_in_words(graph: KnowledgeGraph, mentions: list[Any], fates: list[str]
         return ["No entity of the graph is named here; the fusion blocks then work as BERT's do."]
     told = "; ".join(f"{graph.entities[m.entity]}: {fates[m.start]}" for m in mentions)
     return [f"{len(mentions)} mentions. {told}.",
-            "Asked of the model at each of their tokens: the entity that belonged there."]  # fmt: skip
+            "The model is to say at each of their tokens which entity belonged there."]  # fmt: skip
 
 
 def _fate(before: int, after: int) -> str:

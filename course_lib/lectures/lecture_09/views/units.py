@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from course_lib.objectives.knowledge_masking import unit_numbers
 from course_lib.objectives.masked_lm import mask_whole_words
@@ -48,9 +48,7 @@ def units_picture(world: MicroWorld, story: Story, level: str, seed: int = 0) ->
     sequences = one_row(tokenizer, story.text)
     word_of = word_numbers(tokenizer, sequences.input_ids, sequences.attention_mask)
     units = story_units(world, story, level)
-    masked = mask_whole_words(
-        sequences, tokenizer.special, unit_numbers(word_of, units), seed=seed
-    )
+    masked = mask_whole_words(sequences, tokenizer.special, unit_numbers(word_of, units), seed=seed)
     was = ["[CLS]", *story.text.split(), "[SEP]"]
     action = masked.action[0].tolist()
     labels = [[was[t]] if act else [] for t, act in enumerate(action)]

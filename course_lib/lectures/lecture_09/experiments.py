@@ -102,12 +102,20 @@ RECIPES = {
 
 
 @dataclass(frozen=True)
+class Told:
+    """What the models read: stories, and units -> the number of the unit at each position."""
+
+    world: MicroWorld
+    train: PackedSequences
+    word_of: Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
 class MaskMaterial:
     """What the models read, and what they are measured with."""
 
     world: MicroWorld
-    train: PackedSequences
-    word_of: Mapping[str, Tensor]  # units -> the number of the unit at each position
+    told: Told
     heldout: PackedSequences
     spans: MaskedSpans  # of the held-out stories
     names: tuple[Tensor, Tensor]  # positions of masked names, and which name each is of
@@ -125,10 +133,9 @@ def prepare(world: MicroWorld | None = None) -> MaskMaterial:
     told = world.stories(STORIES, seed=0)
     unseen = world.stories(UNSEEN, seed=0, split="heldout")
     heldout = story_sequences(world, unseen[:HELDOUT], LENGTH)
-    train = story_sequences(world, told, LENGTH)
     words = _words(world, heldout)
     return MaskMaterial(
-        world, train, units_of(world, told, train), heldout,
+        world, told_of(world, told), heldout,
         mask_spans(heldout, world.special, words, mix=HIDDEN, seed=1),
         said_elsewhere(unseen[:HELDOUT]), fact_words(unseen[:HELDOUT]),
         (unstated_facts(world, told, LENGTH)[:LABELLED], unstated_facts(world, unseen, LENGTH)),
@@ -137,6 +144,12 @@ def prepare(world: MicroWorld | None = None) -> MaskMaterial:
         (_questions(world, told[:QUESTIONS]), _questions(world, unseen[-TESTED_QUESTIONS:])),
         (_sentences(world, told, SENTENCES), _sentences(world, unseen, TESTED_SENTENCES)),
     )  # fmt: skip
+
+
+def told_of(world: MicroWorld, stories: Sequence[Story]) -> Told:
+    """Stories as the models read them, one a sequence, with their units."""
+    train = story_sequences(world, stories, LENGTH)
+    return Told(world, train, units_of(world, stories, train))
 
 
 def _words(world: MicroWorld, sequences: PackedSequences) -> Tensor:
@@ -228,27 +241,27 @@ def randomly_initialised(
     return BertForMaskedLM(Encoder(config)), masked_lm_loss
 
 
-def batches_of(recipe: MaskRecipe, material: MaskMaterial, seed: int) -> Any:
+def batches_of(recipe: MaskRecipe, told: Told, seed: int) -> Any:
     """Masked stories; span masking as in SpanBERT's published command."""
     return pretraining_batches(
-        material.train, material.world.special, batch_size=recipe.batch_size, rate=recipe.rate,
-        seed=seed + 100, word_of=material.word_of.get(recipe.units), boundaries=recipe.sbo,
+        told.train, told.world.special, batch_size=recipe.batch_size, rate=recipe.rate,
+        seed=seed + 100, word_of=told.word_of.get(recipe.units), boundaries=recipe.sbo,
         spans={} if recipe.units == "spans" else None,
     )  # fmt: skip
 
 
 def train_masks(
     recipe: MaskRecipe,
-    material: MaskMaterial,
+    told: Told,
     *,
     seed: int = 0,
     steps: int | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> tuple[nn.Module, History]:
     """Train one recipe; all else is the same for all that differ in it."""
-    model, loss = randomly_initialised(recipe, material.world, seed)
+    model, loss = randomly_initialised(recipe, told.world, seed)
     history = fit(
-        model, loss, batches_of(recipe, material, seed), steps=steps or recipe.steps, seed=seed,
+        model, loss, batches_of(recipe, told, seed), steps=steps or recipe.steps, seed=seed,
         learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
     )  # fmt: skip
     return model, history
@@ -356,7 +369,7 @@ def one_run(recipe: MaskRecipe, material: MaskMaterial, seed: int) -> dict[str, 
             report.model.train()
 
     def run() -> dict[str, Any]:
-        model, history = train_masks(recipe, material, seed=seed, callbacks=[look])
+        model, history = train_masks(recipe, material.told, seed=seed, callbacks=[look])
         losses = {f"{k}_loss": mean(v[-LAST:]) for k, v in history.losses.items() if k != "total"}
         about = {"seed": seed, "parameters": count_parameters(model), **losses}
         found = {**about, **measure(model, material, seed)}
@@ -389,15 +402,15 @@ def untrained(material: MaskMaterial, seed: int) -> dict[str, Any]:
     return kept("09-masks-untrained", {"seed": seed, **asdict(recipe)}, material.world, run)
 
 
-def replay(material: MaskMaterial) -> list[float]:
+def replay(told: Told) -> list[float]:
     """The first losses of spans + SBO, seed 0, in float32: alike on every machine to six digits."""
-    return train_masks(RECIPES["spans + SBO"], material, steps=REPLAYED)[1].losses["total"]
+    return train_masks(RECIPES["spans + SBO"], told, steps=REPLAYED)[1].losses["total"]
 
 
-def flops_a_step(recipe: MaskRecipe, material: MaskMaterial) -> int:
+def flops_a_step(recipe: MaskRecipe, told: Told) -> int:
     """FLOPs of a training step, mean of five batches."""
-    model, loss = randomly_initialised(recipe, material.world, 0)
-    batches = batches_of(recipe, material, 0)
+    model, loss = randomly_initialised(recipe, told.world, 0)
+    batches = batches_of(recipe, told, 0)
     return round(mean(step_flops(model, loss, batches(step)) for step in range(5)))
 
 
@@ -406,8 +419,8 @@ def build_masks() -> dict[str, Any]:
     material = prepare()
     return compared_runs(
         RECIPES, SEEDS, material.world, lambda recipe, seed: one_run(recipe, material, seed),
-        precision=PRECISION, replay=replay(material),
-        flops_a_step={name: flops_a_step(recipe, material) for name, recipe in RECIPES.items()},
+        precision=PRECISION, replay=replay(material.told),
+        flops_a_step={name: flops_a_step(recipe, material.told) for name, recipe in RECIPES.items()},
         untrained=[untrained(material, seed) for seed in SEEDS], tuned_steps=TUNED_STEPS,
     )  # fmt: skip
 

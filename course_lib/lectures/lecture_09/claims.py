@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -31,7 +32,7 @@ from course_lib.teaching.claims import (
 )
 from course_lib.train.schedule import warmup_then_linear
 
-from .counts import COUNTED, counted_mean_length, lumped_mean_length, mean_length
+from .views.spans import span_lengths
 
 SCHEDULE_POINTS = 10_000  # of the schedule of the learning rate that are summed
 
@@ -40,20 +41,21 @@ SCHEDULE_POINTS = 10_000  # of the schedule of the learning rate that are summed
 
 def _span_length() -> Settled:
     """The mean length with longer draws left out, and with them shortened."""
-    cut, lumped = mean_length(), lumped_mean_length()
-    return Settled((cut, lumped), f"{cut:.3f} words renormalised, {lumped:.2f} with the tail at 10")
+    found = span_lengths()
+    said = f"{found.mean:.3f} words renormalised, {found.heaped:.2f} with the tail at 10"
+    return Settled((found.mean, found.heaped), said)
 
 
 def _masked_length() -> Settled:
     """The mean length of what is masked, by the words of a sequence."""
-    found = tuple(counted_mean_length(words) for words in COUNTED)
-    said = ", ".join(f"{x:.2f} words at {n}" for n, x in zip(COUNTED, found, strict=True))
-    return Settled(found, f"{mean_length():.2f} words drawn; masked {said}")
+    found = span_lengths()
+    said = ", ".join(f"{mean:.2f} words at {words}" for words, mean in found.counted.items())
+    return Settled(tuple(found.counted.values()), f"{found.mean:.2f} words drawn; masked {said}")
 
 
 def _p_of_the_program() -> Settled:
     program = printed("spanbert")["program"]
-    found = tuple(mean_length(program[name]) for name in ("published_p", "default_p"))
+    found = tuple(span_lengths(program[name]).mean for name in ("published_p", "default_p"))
     return Settled(found, f"{found[0]:.2f} words with p = 0.2, {found[1]:.2f} with p = 0.3")
 
 
@@ -71,8 +73,9 @@ def _boundary_alone() -> Settled:
         model.sbo.position.weight.zero_()
         found.append(_spread(model.sbo))
         ids, labels = torch.arange(5, 17)[None], torch.tensor([9, 10])
-        at = {"predict_at": torch.tensor([4, 5]), "boundaries": torch.tensor([[3, 6, 0], [3, 6, 1]])}
-        losses = spanbert_loss(model(ids, **at), {"labels": labels, "sbo_labels": labels})
+        boundaries = torch.tensor([[3, 6, 0], [3, 6, 1]])
+        out = model(ids, predict_at=torch.tensor([4, 5]), boundaries=boundaries)
+        losses = spanbert_loss(out, {"labels": labels, "sbo_labels": labels})
     terms = tuple(name for name in losses if name != "total")
     said = (
         f"logits of five tokens of a span lie up to {found[0]:.1f} apart with position vectors, "
@@ -111,7 +114,7 @@ def _three_changes() -> Settled:
     tokens, steps = _table("masks")["subword"], _table("steps")
     two, one, sbo = (steps[name] for name in ("two_and_nsp", "one", "one_and_sbo"))
     rows = (tokens["squad_2"], two["squad_2"], one["squad_2"], sbo["squad_2"])
-    points = tuple(round(b - a, 1) for a, b in zip(rows, rows[1:], strict=False))
+    points = tuple(round(b - a, 1) for a, b in pairwise(rows))
     coref = round(sbo["coref"] - one["coref"], 1)
     said = "spans {:+.1f}, one sequence without NSP {:+.1f}, SBO {:+.1f}".format(*points)
     return Settled((*points, coref), f"{said}; coreference, SBO {coref:+.1f}")
@@ -181,9 +184,7 @@ def _labels() -> Settled:
     """How many of the same pairs have the label turned round, and how many there are."""
     special = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=60)
     documents = [[[5 + n, 6 + k, 7] for k in range(6)] for n in range(8)]
-    bert, baidu = (
-        make(documents, special, length=24) for make in (make_pairs, make_ernie_pairs)
-    )
+    bert, baidu = (make(documents, special, length=24) for make in (make_pairs, make_ernie_pairs))
     same = torch.equal(bert.input_ids, baidu.input_ids)
     first, second = bert.next_sentence_label, baidu.next_sentence_label
     assert first is not None and second is not None
@@ -264,9 +265,7 @@ CLAIMS = entries(
         ),
         "p of the program": Check(_p_of_the_program, all_near((3.80, 3.04), 0.005), (3.80, 3.80)),
         # the boundary's words alone
-        "E86": Check(
-            _boundary_alone, is_((True, True, ("mlm", "sbo"))), (False, True, ("sbo",))
-        ),
+        "E86": Check(_boundary_alone, is_((True, True, ("mlm", "sbo"))), (False, True, ("sbo",))),
         # ahead everywhere
         "masks compared": Check(
             _masks_compared,
@@ -277,9 +276,7 @@ CLAIMS = entries(
         "E85": Check(_three_changes, is_((1.6, 1.3, 0.1, 2.7)), (3.0, 0.0, 0.0, 2.7)),
         "test sets": Check(_test_sets, is_((5.4, 2.1)), (5.4, 5.4)),
         # were both decays one
-        "slip 5": Check(
-            _decay, lambda kept: 0.29 < kept[0] < 0.31 and kept[1] < 1e-4, (0.3, 0.3)
-        ),
+        "slip 5": Check(_decay, lambda kept: 0.29 < kept[0] < 0.31 and kept[1] < 1e-4, (0.3, 0.3)),
         # one model of both
         "E37": Check(
             _two_models,

@@ -417,10 +417,10 @@ def flops_a_step(recipe: MaskRecipe, told: Told) -> int:
 def build_masks() -> dict[str, Any]:
     """What data/results/09_masks.json holds."""
     material = prepare()
+    costs = {name: flops_a_step(recipe, material.told) for name, recipe in RECIPES.items()}
     return compared_runs(
         RECIPES, SEEDS, material.world, lambda recipe, seed: one_run(recipe, material, seed),
-        precision=PRECISION, replay=replay(material.told),
-        flops_a_step={name: flops_a_step(recipe, material.told) for name, recipe in RECIPES.items()},
+        precision=PRECISION, replay=replay(material.told), flops_a_step=costs,
         untrained=[untrained(material, seed) for seed in SEEDS], tuned_steps=TUNED_STEPS,
     )  # fmt: skip
 

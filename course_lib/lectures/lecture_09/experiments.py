@@ -171,18 +171,22 @@ def units_of(
 
 def noun_phrases(stories: Sequence[Story]) -> list[tuple[int, int, int]]:
     """Story, first position and position after the last of every noun phrase: a run of determiners,
-    numbers, adjectives and nouns, names among them; a determiner or number begins a new one."""
+    numbers, adjectives and nouns, names among them. A determiner or number begins a new one, and so
+    does a name that follows another name."""
     found, sentences = [], iter(story_tags(stories))
     for n, story in enumerate(stories):
         tags = chain.from_iterable(next(sentences).pos for _ in story.sentences)
-        start, before = 0, ""
-        for t, tag in enumerate([*tags, "PUNCT"], start=1):
-            goes_on = tag in PHRASE and (tag not in OPENS or before in OPENS)
-            if start and not goes_on:
+        slots = (trace.slot for line in story.trace for trace in line)
+        start, before = 0, ("", "")
+        words = [*zip(tags, slots, strict=True), ("PUNCT", "")]
+        for t, (tag, slot) in enumerate(words, start=1):
+            begins = tag in OPENS and before[0] not in OPENS
+            begins |= tag == before[0] == "PROPN" and slot != before[1]
+            if start and (begins or tag not in PHRASE):
                 found.append((n, start, t))
                 start = 0
             start = start or (t if tag in PHRASE else 0)
-            before = tag
+            before = tag, slot
     return found
 
 

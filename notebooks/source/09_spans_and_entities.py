@@ -28,24 +28,13 @@
 import torch
 
 from course_lib import (
-    MicroWorld,
-    bert,
-    check,
-    claims_table,
-    compare,
-    count_parameters,
-    ernie_for_pretraining,
-    fit,
-    quiz,
-    show,
-)
+    MicroWorld, bert, check, claims_table, compare, count_parameters, ernie_for_pretraining, quiz, show,
+)  # fmt: skip
 from course_lib.lectures.lecture_09.views import (
     boundary_drawing, fusion_drawing, graph_view, lengths_view, linked_view, span_lengths, spans_view,
     step_drawing, steps_view, units_view,
 )  # fmt: skip
 from course_lib.teaching import LiveLoss, ablation_chart
-from course_lib.teaching.playgrounds import one_row
-from course_lib.text.wordpiece import word_numbers
 
 # %% [markdown]
 # ## Predict first
@@ -590,30 +579,22 @@ print(
 # Four layers, 96 wide, on 2,000 stories, single sequences, for 100 steps. Two losses:
 
 # %%
-from course_lib.lectures.lecture_09.experiments import RECIPES, randomly_initialised
-from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.text.world import story_sequences
+from dataclasses import replace
 
-told = story_sequences(world, world.stories(2_000, seed=0), 64)
-model, loss = randomly_initialised(RECIPES["spans + SBO"], world, seed=0)
-batches = pretraining_batches(
-    told, world.special, batch_size=16, spans={}, boundaries=True,
-    word_of=word_numbers(world.tokenizer, told.input_ids, told.attention_mask),
-)  # fmt: skip
-history = fit(model, loss, batches, steps=100, learning_rate=1e-3, callbacks=[LiveLoss()])
+from course_lib.lectures.lecture_09.experiments import RECIPES, batches_of, told_of, train_masks
+
+told = told_of(world, world.stories(2_000, seed=0))
+recipe = replace(RECIPES["spans + SBO"], steps=100)
+model, history = train_masks(recipe, told, callbacks=[LiveLoss()])
 
 # %%
-inputs, targets = batches(0)
-print(
-    f"a batch: {len(targets['labels'])} tokens for masked LM, {len(targets['sbo_labels'])} of them for the boundary too"
-)
+_, targets = batches_of(recipe, told, seed=0)(0)
+print(f"a batch: {len(targets['labels'])} tokens for masked LM, {len(targets['sbo_labels'])} of them for the boundary too")
 for part in ("mlm", "sbo"):
-    print(
-        f"{part}: {history.losses[part][0]:.2f} at first, {sum(history.losses[part][-10:]) / 10:.2f} at the end"
-    )
+    print(f"{part}: {history.losses[part][0]:.2f} at first, {sum(history.losses[part][-10:]) / 10:.2f} at the end")
 
 # %% [markdown]
-# Both begin near ln of the vocabulary, and fall together; but 100 steps are the beginning of the plateau (lecture 02). What follows are stored runs of 4,000.
+# Both begin near ln of the vocabulary, and fall together; but 100 steps are the beginning of the plateau (lecture 02). What follows are stored runs, thirty times as long.
 #
 # ## What the papers found
 #

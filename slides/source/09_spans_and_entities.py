@@ -9,16 +9,15 @@ import drawing
 from drawing import body_of, code, for_a_hall, large, svg, table
 
 from course_lib import MicroWorld
-from course_lib.family.ernie_tsinghua import FusionBlock
 from course_lib.heads import SpanBoundaryHead
 from course_lib.lectures.lecture_09.views import boundary, fusion, graph, linked, spans, units
 from course_lib.objectives.span_boundary import spanbert_loss
-from course_lib.objectives.transe import distances, margin_loss
 from course_lib.teaching import ablation_chart
 from course_lib.teaching.claims import printed
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.results import outcome, stored
 from course_lib.teaching.style import BLUE, ORANGE, template
+from course_lib.teaching.tokens import tokens_row
 from course_lib.text.knowledge_graph import world_graph
 from course_lib.text.world import Story
 
@@ -56,7 +55,7 @@ def three_models() -> str:
     ]
     rows = [(f"<strong>{row[0]}</strong>", *row[1:]) for row in rows]
     head = ("", "SpanBERT", "ERNIE (Baidu)", "ERNIE (Tsinghua)")
-    return table(head, rows, numbers=False, size=23)
+    return table(head, rows, numbers=False, size=21)
 
 
 # ---------------------------------------------------------------- 3 to 5: spans
@@ -69,7 +68,7 @@ def masked_story() -> str:
 
 def lengths() -> str:
     found = spans.span_lengths()
-    return svg(1120, 330, *spans.length_parts(found, 1100, 290, 22), says="lengths of spans")
+    return svg(1120, 350, *spans.length_parts(found, 1100, 290, 22), says="lengths of spans")
 
 
 def settings_table() -> str:
@@ -118,26 +117,37 @@ def fits_table() -> str:
         shown = " ".join("[MASK]" if i in gaps else w for i, w in enumerate(name.split()))
         there = sum(city[n] == city[name] for n in fits)
         rows.append((f"<code>{shown}</code>", f"{len(fits)}", f"{there}"))
-    return table(("", "names that fit", f"of these in {city[name]}"), rows, size=26)
+    return table(("", "names that fit", f"of these in {city[name]}"), rows, size=22)
+
+
+SEEDS = {"basic": 59, "phrase": 20, "entity": 0}  # under which the sentence meets a mask
 
 
 def masked_units() -> str:
-    return large(units.units_picture(world(), stories()[4], "entity", 0).html, 1.25)
+    """One sentence of the notebook's story, masked at each level."""
+    story, rows = stories()[4], ""
+    first = ["[CLS]", *story.text.split()].index("then")
+    for level, seed in SEEDS.items():
+        parts = units.units_row(world(), story, units.story_units(world(), story, level), seed)
+        row = tokens_row(*(part[first : first + 10] for part in parts))
+        rows += f'<div style="display:flex"><b style="flex:0 0 76px;font-size:15px;line-height:34px">{level}</b>{row.inner}</div>'
+    return large(rows, 1.4)
 
 
 # ---------------------------------------------------------------- 10 to 13: the graph
 
 
 def graph_picture() -> str:
-    return large(graph.graph_picture(world_graph(world()), "goza").html, 1.2)
+    shown = world_graph(world())
+    here = shown.about("goza")
+    parts = graph.graph_parts(
+        shown, "goza", [x for x in here if x[0] == "goza"], [x for x in here if x[2] == "goza"], 190
+    )
+    return svg(1120, 190, *parts, says="what the graph says of goza")
 
 
 def step_picture() -> str:
-    return svg(690, 380, *graph.step_parts(1.2), says="two towns, two countries, one step")
-
-
-def code_transe() -> str:
-    return code(f"# distance\n{body_of(distances)}\n\n# loss\n{body_of(margin_loss)}")
+    return svg(500, 270, *graph.step_parts(0.87), says="two towns, two countries, one step")
 
 
 def linked_story() -> str:
@@ -149,10 +159,6 @@ def linked_story() -> str:
 
 def fusion_picture() -> str:
     return svg(fusion.WIDE, fusion.HIGH, *fusion.fusion_parts(), says=fusion.SAYS)
-
-
-def code_fusion() -> str:
-    return code(body_of(FusionBlock.forward))
 
 
 # ---------------------------------------------------------------- 14, 15: measured
@@ -205,18 +211,18 @@ def gains() -> Any:
         )  # fmt: skip
     figure.update_yaxes(title_text="points", range=[-2, 3.4])
     figure.update_layout(showlegend=True, legend={"x": 0.02, "y": 0.98})
-    return for_a_hall(figure, 660, 420)
+    return for_a_hall(figure, 560, 430)
 
 
 def test_table() -> str:
     rows = printed("spanbert")["test"]
-    names = {"google_bert": "Google's BERT", "bert_1seq": "their BERT, one sequence",
+    names = {"google_bert": "Google's BERT", "bert_1seq": "BERT, one sequence",
              "spanbert": "<strong>SpanBERT</strong>"}  # fmt: skip
     cells = [
         (said, *(" / ".join(f"{x}" for x in rows[row][task]) for task in ("squad_1", "squad_2")))
         for row, said in names.items()
     ]
-    return table(("test sets, EM / F1", "SQuAD 1.1", "SQuAD 2.0"), cells, size=21)
+    return table(("test sets, EM / F1", "SQuAD 1.1", "SQuAD 2.0"), cells, size=20)
 
 
 TASKS = {
@@ -235,17 +241,13 @@ def ernies_printed() -> str:
         for who, one in (("Baidu", baidu["test"] | baidu["reading"]), ("Tsinghua", tsinghua))
         for task in TASKS if task in one
     }  # fmt: skip
+    digits = {"Baidu": 1, "Tsinghua": 2}  # as printed
     rows = [
-        (
-            who,
-            TASKS[task],
-            f"{bert}",
-            f"{ernie}",
-            f"<strong>{signed(round(ernie - bert, 2))}</strong>",
-        )
+        (TASKS[task], who, *(f"{score:.{digits[who]}f}" for score in (bert, ernie)),
+         f"<strong>{signed(round(ernie - bert, 2))}</strong>")
         for task, (who, bert, ernie) in pairs.items()
-    ]
-    return table(("ERNIE of", "task", "BERT", "ERNIE", "points"), rows, size=21)
+    ]  # fmt: skip
+    return table(("", "ERNIE of", "BERT", "ERNIE", "points"), rows, size=20)
 
 
 # ---------------------------------------------------------------- 18, 19: to keep

@@ -44,25 +44,32 @@ def units_view(world: MicroWorld, number: int = 0, seed: int = 0) -> Live:
 def units_picture(world: MicroWorld, story: Story, level: str, seed: int = 0) -> Html:
     """The story after masking whole units; under each selected token what stood there, under each
     token of a unit of several words the unit's number."""
+    units = story_units(world, story, level)
+    tokens, action, labels = units_row(world, story, units, seed)
+    row = tokens_row(tokens, action, labels)
+    was = ["[CLS]", *story.text.split(), "[SEP]"]
+    of_words = [was[start:stop] for _, start, stop in units]
+    said = units_in_words(level, of_words, sum(map(bool, action)))
+    html = row.inner + tokens_legend() + paragraphs(said)
+    return Html(card(html, "units", 800), "\n".join([row.text, *said]))
+
+
+def units_row(
+    world: MicroWorld, story: Story, units: Sequence[tuple[int, int, int]], seed: int
+) -> tuple[list[str], list[int], list[str]]:
+    """Tokens of [CLS] story [SEP] after masking whole units, their actions, and what is said under
+    each."""
     tokenizer = world.tokenizer
     sequences = one_row(tokenizer, story.text)
     word_of = word_numbers(tokenizer, sequences.input_ids, sequences.attention_mask)
-    units = story_units(world, story, level)
     masked = mask_whole_words(sequences, tokenizer.special, unit_numbers(word_of, units), seed=seed)
-    was = ["[CLS]", *story.text.split(), "[SEP]"]
-    action = masked.action[0].tolist()
+    was, action = ["[CLS]", *story.text.split(), "[SEP]"], masked.action[0].tolist()
     labels = [[was[t]] if act else [] for t, act in enumerate(action)]
     for number, (_, start, stop) in enumerate(units, 1):
         for t in range(start, stop):
             labels[t].append(f"unit {number}")
-    row = tokens_row(
-        [tokenizer.token(i) for i in masked.input_ids[0].tolist()], action,
-        ["\n".join(lines) for lines in labels],
-    )  # fmt: skip
-    of_words = [was[start:stop] for _, start, stop in units]
-    said = units_in_words(level, of_words, len(masked.predict_at))
-    html = row.inner + tokens_legend() + paragraphs(said)
-    return Html(card(html, "units", 800), "\n".join([row.text, *said]))
+    tokens = [tokenizer.token(i) for i in masked.input_ids[0].tolist()]
+    return tokens, action, ["\n".join(lines) for lines in labels]
 
 
 def units_in_words(level: str, units: Sequence[Sequence[str]], selected: int) -> list[str]:

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.encoder import Block, count_parameters, initialise
+from course_lib.encoder import count_parameters, initialise
 from course_lib.family.ernie_tsinghua import (
     FusionBlock,
     FusionConfig,
@@ -141,7 +141,9 @@ def fusion_from_teacher(vectors: Tensor | None, seed: int) -> FusionForPreTraini
     model = FusionForPreTraining(FusionEncoder(config, vectors))
     model.encoder.embeddings.load_state_dict(teacher.encoder.embeddings.state_dict())
     model.mlm.load_state_dict(teacher.mlm.state_dict())
-    for ours, theirs in zip(model.encoder.blocks, teacher.encoder.stack.blocks, strict=True):
+    blocks = teacher.encoder.stack.blocks
+    assert isinstance(blocks, nn.ModuleList)
+    for ours, theirs in zip(model.encoder.blocks, blocks, strict=True):
         if isinstance(ours, FusionBlock):
             _copy_text_side(ours, theirs)
         else:
@@ -149,7 +151,7 @@ def fusion_from_teacher(vectors: Tensor | None, seed: int) -> FusionForPreTraini
     return model
 
 
-def _copy_text_side(ours: FusionBlock, theirs: Block) -> None:
+def _copy_text_side(ours: FusionBlock, theirs: Any) -> None:
     for mine, its in (
         (ours.attention, theirs.attention),
         (ours.attention_norm, theirs.attention_norm),

@@ -58,8 +58,8 @@ BOUNDARIES = Exercise(
               each(case, ((1,), 15), ((4,), 15), ((5,), 15))),
         Stage("several spans", each(case, ((2, 3), 15), ((3, 1, 4), 15, "", 2))),
         Stage("a span that touches [CLS] or [SEP]",
-              each(case, ((2, 3), 15, "start"), ((2, 2), 15, "end"), ((2, 1, 3), 15, "start end"),
-                   ((3,), 15, "start"), ((3,), 15, "end", 3), ((4,), 15, "start end"))),
+              each(case, ((2, 3), 15, "start"), ((2, 2, 1), 15, "end"), ((3,), 15, "start"),
+                   ((2, 1, 3), 15, "start end"), ((3,), 15, "end", 3), ((4,), 15, "start end"))),
         Stage("a span longer than `longest`",
               each(case, ((6,), 3), ((3, 7), 4), ((4, 5), 4), ((9, 2), 1))),
         Stage("all of it", each(case, ((18, 3, 2), 15, "start", 3), ((2, 16, 4), 15, "end", 1),
@@ -83,6 +83,9 @@ BOUNDARIES = Exercise(
              "span. Each span begins at 0."),
         Edit(TRIPLE, "(first - 1, last, t - first)", "`last` is included in the span: the position "
              "behind it is last + 1."),
+        Edit(TRIPLE, "(first - 1, min(last, first + longest - 1) + 1, t - first)", "Of a long span "
+             "your second boundary is the token behind the last one asked, which is masked itself. "
+             "It stands behind the whole span."),
         Edit(TRIPLE, "(last + 1, first - 1, t - first)", "Before and behind are exchanged."),
         Edit(TRIPLE, "(t - first, first - 1, last + 1)", "The place stands first in your triples. "
              "Expected (before, behind, place)."),
@@ -90,6 +93,10 @@ BOUNDARIES = Exercise(
              "distances. Expected positions in the sequence."),
         Edit(TOUCH, "True", f"Spans without a word on both sides are in your "
              f"list. {SKIPPED} (Ask the *neighbours*: the span's own tokens always are text.)"),
+        Edit(f"if {TOUCH}:", f"if not ({TOUCH}):\n            break\n        else:", "You stop at "
+             "the first span that touches [CLS] or [SEP]. Leave it out, and go on with the next."),
+        Edit(TOUCH, "first > 1 and last < len(is_text) - 2", "You compare with the ends of the "
+             "list. There may be padding behind [SEP]: ask is_text whether a word stands there."),
         Edit(TOUCH, "is_text[first - 1]", f"You look at the side before the span only. {SKIPPED}"),
         Edit(TOUCH, "is_text[last + 1]", f"You look at the side behind the span only. {SKIPPED}"),
         Edit(TOUCH, "is_text[first - 1] or is_text[last + 1]",

@@ -82,6 +82,8 @@ FACTS = Exercise(
         Edit(HINGE, "(margin + d[0] - d[1]).mean().clamp(min=0)", "The mean is taken before "
              "max(0, …). Each fact has its own maximum: one that is far on the good side must not "
              "pay for another."),
+        Edit(HINGE, "(margin + d[0].sum() - d[1].sum()).clamp(min=0)", "The distances of all facts "
+             "are added up first. Each fact has its own margin and its own maximum."),
         Edit(HINGE, "(margin + d[0] - d[1]).abs().mean()", "You take the size of the gap. A fact "
              "that is nearer by more than the margin costs nothing: max(0, …)."),
         Edit(HINGE, "torch.nn.functional.softplus(margin + d[0] - d[1]).mean()", "This is a "

@@ -48,8 +48,11 @@ FUSION = Exercise(
     when_raised=(
         (r"mat1 and mat2|size mismatch|inconsistent tensor", "Weights stand on the right: words "
          "(T, H) @ text_in (H, F). Entities have width E and a matrix of their own."),
-        (r"must match the size|expanded size", "True and False for each token have shape (T,). To "
-         "multiply rows of width E they need an axis more: [:, None]."),
+        (r"must match the size|expanded size", "Every token has a row, with zeros where no entity "
+         "stands. And True and False for each token, (T,), need an axis more to multiply rows: "
+         "[:, None]."),
+        (r"dtypes match", "torch.zeros has a type of its own. words.new_zeros(…) has that of the "
+         "words; so has a row multiplied by zero."),
         (r"boolean mask|indexed tensor|shape mismatch", "Tokens without an entity have a row, too: "
          "zeros. Begin with torch.zeros(T, E), or multiply by zero where none is."),
         (r"out of range|out of bounds", "−1 is not the number of an entity: such a token has no "
@@ -57,12 +60,13 @@ FUSION = Exercise(
     ),
     stages=(
         Stage("every token has an entity", each(case, (1, "2"), (2, "31"), (3, "012"))),
-        Stage("no token has one", each(case, (1, "."), (3, "..."))),
-        Stage("some have one", each(case, (3, ".1."), (4, "20.."), (6, ".33..0"))),
+        Stage("some have none", each(case, (3, ".1."), (4, "20.."), (6, ".33..0"), (3, "..."))),
     ),
     mistakes=(
         Edit(LOOKED_UP, "entities[entity_ids]", "Tokens without an entity are given the last one: "
              "entities[−1] is the last row, without complaint. Put zeros there."),
+        Edit(LOOKED_UP, "entities[entity_ids.clamp(min=0)]", "Tokens without an entity are given "
+             "entity 0 in the hidden vector. Put zeros there."),
         Edit(ENTITY, "entity + hidden @ entity_out", "Tokens without an entity have one in your "
              "second result. Nothing stands there before, and nothing after: zeros."),
         Edit(TEXT, "hidden @ text_out", "The words themselves are missing from the first result. "
@@ -85,6 +89,8 @@ FUSION = Exercise(
         Edit(SUM, "entity @ entity_in + bias", "The words have no effect on the hidden vector. Add "
              "words @ text_in."),
         Edit(SUM, "words @ text_in + entity @ entity_in", "The bias is missing."),
+        Edit(SUM, "words @ text_in + (entity @ entity_in + bias) * there", "The bias is left out "
+             "where no entity stands. It belongs to the sum, at every token."),
         Edit(SUM, "words @ text_in + entity @ entity_in + bias + bias * there", "The bias is added "
              "twice where an entity stands. The sum has one."),
         Edit(SUM, "(words @ text_in) * (entity @ entity_in) + bias", "Words and entities are "

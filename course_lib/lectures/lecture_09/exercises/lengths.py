@@ -52,20 +52,22 @@ LENGTHS = Exercise(
          "and probabilities are not: give both one type, torch.arange(…).double()."),
     ),
     stages=(
-        Stage("p = 0.5, at most 3 words", each(lambda draw: (0.5, 3), ())),
+        Stage("p = 0.5, at most 3 or 4 words", each(lambda draw, n: (0.5, n), (3,), (4,))),
         Stage("at most one word, and two", each(case, (1, 1), (2, 2))),
-        Stage("other p, other ends", each(case, (3, 5), (6, 12), (6, 12))),
-        Stage("every span is one word: p = 1", each(lambda draw: (1.0, 4), ())),
+        Stage("other p, other ends; with p = 1 every span is one word",
+              lambda draw: [(1.0, 4), *(case(draw, *ends) for ends in ((3, 5), (6, 12), (6, 12)))]),
         Stage("SpanBERT's: p = 0.2, at most 10", each(lambda draw: (0.2, 10), ()),
               remark=published),
     ),
+    infinite="Not all of it is a number. With p = 1 nothing is longer than one word: (1 − p)^(l − "
+        "1) is then 1 for l = 1 and 0 beyond, and needs no logarithm.",
     mistakes=(
         Edit(NORMED, "weights", "Your probabilities do not add up to one. What is longer than the "
              "longest is cut off: divide by the sum of what is left."),
         Edit(NORMED, "torch.cat([weights[:-1], 1 - weights[:-1].sum(0, keepdim=True)])",
              "Everything that is longer is counted as the longest. SpanBERT cuts it off and "
              "divides what is left by its sum: no length is preferred."),
-        Edit(WEIGHTS, "(1 - p) * p ** (length - 1)", "p and 1 − p are exchanged. A span goes on "
+        Edit(WEIGHTS, "p**length", "p and 1 − p are exchanged. A span goes on "
              "with the probability 1 − p after each word, and ends with p."),
         Edit(WEIGHTS, "torch.ones_like(length)", "All lengths are equally likely in your answer. "
              "Each word more makes a span rarer by the factor 1 − p."),
@@ -91,6 +93,8 @@ LENGTHS = Exercise(
              "all were equally likely. Each length counts with its probability: Σ l · P(l)."),
         Edit(MEAN, "float(probabilities.mean())", "This is the mean of the probabilities, which is "
              "one divided by their number. The mean length is Σ l · P(l)."),
+        Edit(MEAN, "float((probabilities * length).mean())", "This is the mean of the products "
+             "l · P(l). The probabilities are the weights already: add the products up."),
         Edit(MEAN, "float(probabilities @ (length - 1))", "Your mean counts lengths from 0. The "
              "first probability is that of one word."),
         Edit(MEAN, "float(weights @ length)", "The probabilities are right, but the mean is taken "

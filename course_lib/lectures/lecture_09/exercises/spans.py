@@ -162,6 +162,8 @@ SPANS = Exercise(
     mistakes=(
         Edit(FREE, "if True:", "A draw that falls on a hidden position is passed over; it hides "
              "nothing behind it. You go on from there."),
+        Edit(FREE, "if position in hidden:\n            break\n        else:", "You stop at the "
+             "first draw that falls on a hidden position. It is passed over: go on with the next."),
         Edit(SPAN, f"[t for t, word in enumerate(word_of) if t >= position and {CHOSEN}]",
              "The span begins at the drawn position, in the midst of a word. It begins where that "
              "word begins: masks are for whole words."),
@@ -184,6 +186,9 @@ SPANS = Exercise(
              "span may run into hidden words."),
         Edit(CUT, "new", "The budget has no effect: you use all draws. Stop when `budget` "
              "positions are hidden."),
+        Edit(CUT, "new", "You use all draws and keep the leftmost positions. Draws are used in "
+             "turn, and no more when the budget is reached.",
+             more=(("sorted(hidden)", "sorted(hidden)[:budget]"),)),
         Edit(CUT, "new[: len(new) * (len(hidden) < budget)]", "The last span is hidden whole, "
              "beyond the budget. It is cut where the budget is reached."),
         Edit(CUT, "new[: len(new) * (len(hidden) + len(new) <= budget)]", "A span that does not "

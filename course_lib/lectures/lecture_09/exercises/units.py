@@ -76,6 +76,10 @@ UNITS = Exercise(
              "your answer. It is the first."),
         Edit(DECIDES, "t == unit[0]", "Special tokens are hidden in your answer. Where word_of is "
              "−1 there is no word, and nothing to hide."),
+        Edit(DECIDES, "unit_of[t] > 0 and t == unit[0]", "Word 0 is never hidden in your answer. "
+             "It is the first word; −1 is none."),
+        Edit(UNIT, "[s for s, number in enumerate(unit_of) if number == t]", "You take the numbers "
+             "in `order` for words. They are positions.", more=((DECIDES, "True"),)),
         Edit("hidden += unit", "hidden += unit[: budget - len(hidden)]", "The last unit is cut at "
              "the budget, as SpanBERT cuts its spans. Half of a name gives the rest away: a unit "
              "that does not fit is passed over.", more=((f"{FITS}:", "len(hidden) < budget:"),)),

@@ -11,9 +11,7 @@ from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
 from course_lib.teaching.exercises.outputs import Numbers
 
 
-def attend(
-    queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor
-) -> tuple[Tensor, Tensor]:
+def attend(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
     """softmax(q·kᵀ / √D) over visible keys, (Q, K), and the values so weighted, (Q, E)."""
     scores = queries @ keys.T / math.sqrt(queries.shape[-1])  # (Q, K)
     scores = scores.masked_fill(~visible, -torch.inf)
@@ -70,12 +68,12 @@ ATTENTION = Exercise(
          "choose with it."),
     ),
     stages=(
-        Stage("all is visible", each(case, (2, 3, 2, 1), (3, 4, 5, 2), (5, 3, 4, 6))),
-        Stage("as many queries as keys, all equally wide", each(case, (4, 4, 4, 4), (6, 6, 6, 6))),
-        Stage("some keys are hidden",
-              each(case, (2, 3, 2, 2, 0.4), (5, 6, 4, 3, 0.4), (5, 5, 5, 5, 0.4))),
+        Stage("as many queries as keys, all equally wide",
+              each(case, (2, 2, 2, 2), (4, 4, 4, 4), (6, 6, 6, 6))),
+        Stage("some keys are hidden", each(case, (3, 3, 3, 3, 0.4), (5, 5, 5, 5, 0.4))),
         Stage("each sees itself and what stands before it",
               each(only_itself_and_before, (3, 2), (5, 4))),
+        Stage("other shapes", each(case, (2, 3, 2, 1), (3, 4, 5, 2, 0.4), (5, 3, 4, 6, 0.4))),
         Stage("scores far apart", each(case, (3, 4, 4, 2, 0.3, 2_000.0), (4, 4, 4, 4, 0, 3_000.0))),
     ),
     gradient=("queries", "keys", "values"),

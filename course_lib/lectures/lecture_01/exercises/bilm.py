@@ -13,9 +13,7 @@ from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
 from course_lib.teaching.exercises.outputs import Number
 
 
-def bilm_loss(
-    forward_logits: Tensor, backward_logits: Tensor, ids: Tensor, real: Tensor
-) -> Tensor:
+def bilm_loss(forward_logits: Tensor, backward_logits: Tensor, ids: Tensor, real: Tensor) -> Tensor:
     """½(forward + backward), each the mean of −ln P(neighbour), in nats (section 3.1)."""
     both = real[:, 1:]  # (B, T − 1): here and one place before are words
     forward = F.cross_entropy(forward_logits[:, :-1][both], ids[:, 1:][both])

@@ -84,20 +84,11 @@ COUNTING = Exercise(
              "is summed up for mutual *information*; the pointwise one is the logarithm alone."),
         Edit("ratio.log()", "ratio.log() / -of_pair.log()", "Each value is divided by −ln P(w, c): "
              "that is normalised PMI. Expected the logarithm itself."),
-        Edit(RATIO, "of_pair / of_word", "You divide by P(w) alone. P(w, c)/P(w) is how frequent "
-             "the context is near the word; divide by P(c) as well, for how frequent it is "
-             "anywhere."),
-        Edit(RATIO, "of_pair / of_context", "You divide by P(c) alone; divide by P(w) as well."),
-        Edit(RATIO, "of_pair", "Nothing is divided: this has ln P(w, c), which is never positive. "
-             "Divide by P(w) · P(c), the probability by chance."),
-        Edit(RATIO, "of_pair / of_word * of_context", "a / b * c is (a / b) · c: the context's "
-             "probability multiplies. Put the product below the line in parentheses."),
-        Edit(RATIO, "of_pair / (of_word + of_context)", "You divide by P(w) + P(c). Two things "
-             "meet by chance with the *product* of their probabilities."),
+        Edit(RATIO, "of_pair / of_word", "Every value is 0: your quotient is nowhere above 1. Are "
+             "all three of its parts probabilities, fractions of a total? Is P(w, c) divided by "
+             "both others, that is by their product, in parentheses? a / b * c is (a / b) · c."),
         Edit(PAIR, "of_pair = counts", "The cells are counts where probabilities are wanted: "
              "divide them by the sum of the whole table."),
-        Edit(WORD, "counts.sum(1, keepdim=True)", "P(w) is a count: divide the row's total by the "
-             "sum of the whole table."),
         Edit(PAIR, "of_pair = counts / counts.sum(1, keepdim=True)", "Your P(w, c) is a fraction "
              "of its row, and so divided by P(w) already. It is the cell's fraction of the whole "
              "table."),
@@ -109,7 +100,6 @@ COUNTING = Exercise(
              "and do not add up to 1. Divide them by the sum of the powers."),
         Edit(CONTEXT, "(counts.sum(0, keepdim=True) / counts.sum()) ** smoothing",
              "Powers of probabilities do not add up to 1 any more: divide them by their sum."),
-        Edit(CONTEXT, "powers", "The columns' powers are not divided by their sum."),
         Edit(POWERS, "(counts**smoothing).sum(0, keepdim=True)", "The cells are taken to the power "
              "and summed. Sum first: the power belongs to the column's total."),
         Edit(WORD, "counts.sum(1, keepdim=True) ** smoothing "

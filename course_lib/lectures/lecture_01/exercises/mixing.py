@@ -48,7 +48,8 @@ MIXING = Exercise(
         ("leaf variable", "Make a new tensor instead of changing one that is trained."),
     ),
     stages=(
-        Stage("equal weights, γ = 1", each(case, (1, 1, 1, 1, True, True), (2, 2, 3, 2, True, True))),
+        Stage("equal weights, γ = 1",
+              each(case, (1, 1, 1, 1, True, True), (2, 2, 3, 2, True, True))),
         Stage("other weights", each(case, (2, 1, 1, 2, False, True), (2, 2, 3, 3, False, True))),
         Stage("another γ", each(case, (2, 1, 2, 2), (2, 3, 4, 3))),
         Stage("another number of layers", each(case, (1, 2, 2, 3), (4, 2, 3, 2))),

@@ -20,9 +20,19 @@ VECTORS: dict[str, tuple[float, ...]] = {
     "paid": (0, 2, 0, 2),
 }
 OTHER_WORDS = ("the", "savings", "bank", "paid")
-# How often two words stand side by side in a text one can count: rows words, columns neighbours.
-COUNTED = ("river", "money", "the")
-COUNTS = {"bank": (4, 4, 8), "shore": (4, 0, 4), "loan": (0, 4, 4)}
+# How often a word (row) stood next to another (column), in a text small enough to count.
+NEAR = ("river", "money", "the")
+COUNTS = {"bank": (2, 2, 4), "shore": (2, 0, 2), "loan": (0, 2, 2), "table": (0, 0, 16)}
+
+
+def ppmi_by_hand() -> dict[str, list[float]]:
+    """The positive PMI of each row of COUNTS, in nats, without smoothing."""
+    from scipy.sparse import csr_matrix
+
+    from course_lib.text.static_vectors import positive_pmi
+
+    counted = csr_matrix(list(COUNTS.values()), dtype=float)
+    return dict(zip(COUNTS, positive_pmi(counted, smoothing=1).toarray().tolist(), strict=True))
 
 
 def vectors_of(words: tuple[str, ...] = WORDS) -> Tensor:

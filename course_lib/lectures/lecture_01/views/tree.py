@@ -109,8 +109,8 @@ def _all(every: str) -> str:
 def in_words(member: Member) -> str:
     """One model in a line."""
     parts = [f"{member.name} ({member.when}, {member.kind})", member.who, member.idea]
-    parts += [f"{member.parameters} parameters"] if member.parameters else []
-    parts += [f"from {member.parent}"] if member.parent else []
+    parts += [f"Parameters: {member.parameters}"] if member.parameters else []
+    parts += [f"Comes from {member.parent}"] if member.parent else []
     said = ". ".join(part.rstrip(".") for part in parts if part)
     return f"{said}. Source: {member.source}."
 

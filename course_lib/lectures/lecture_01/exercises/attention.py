@@ -22,23 +22,29 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor) -> tu
 # ---------------------------------------------------------------- cases
 
 
-def case(
-    draw: Draw, Q: int, K: int, D: int, E: int, hidden: float = 0.0, size: float = 1.0
-) -> Case:
-    """hidden: the fraction of pairs that are not visible; size: how large queries are."""
+def case(draw: Draw, Q: int, K: int, D: int, E: int, hidden: float = 0.0) -> Case:
+    """hidden: the fraction of pairs that are not visible."""
     visible = torch.rand(Q, K, generator=draw.torch) >= hidden
     for query in range(Q):
         visible[query, draw.integer(0, K - 1)] = True
         if hidden:
             others = [key for key in range(K) if visible[query, key]]
             visible[query, draw.python.choice(others)] = len(others) < 2
-    return size * draw.normal(Q, D), draw.normal(K, D), draw.normal(K, E), visible
+    return draw.normal(Q, D), draw.normal(K, D), draw.normal(K, E), visible
 
 
 def only_itself_and_before(draw: Draw, T: int, D: int) -> Case:
     """The first sees itself alone, the last sees all."""
     q, k, v, _ = case(draw, T, T, D, D)
     return q, k, v, torch.ones(T, T, dtype=torch.bool).tril()
+
+
+def far_apart(draw: Draw, T: int, D: int, hidden: bool) -> Case:
+    """hidden: each query may see all keys but the one that fits it best."""
+    q, k, v, visible = case(draw, T, T, D, D)
+    if hidden:
+        visible = visible.scatter(1, (q @ k.T).argmax(1, keepdim=True), False)
+    return 1e5 * q, k, v, visible
 
 
 SCORES = "queries @ keys.T / math.sqrt(queries.shape[-1])"
@@ -57,8 +63,7 @@ ATTENTION = Exercise(
         ("scaled_dot_product_attention", "multi_head_attention_forward", "attention_reference"),
         "Write it out: scores, hide, softmax, weighted sum.",
     ),
-    infinite="Not all of it is finite: exp of a large score is infinite, and a row in which all is "
-    "hidden has no softmax. softmax subtracts the largest score first.",
+    infinite="Not all of it is finite: was exp taken of a large score, or all of a row hidden?",
     when_raised=(
         (r"mat1 and mat2|shapes cannot be multiplied|size mismatch|must match|expected size",
          "Two shapes do not fit. queries @ keys.T is (Q, K): rows of one with rows of the other. "
@@ -73,8 +78,9 @@ ATTENTION = Exercise(
         Stage("some keys are hidden", each(case, (3, 3, 3, 3, 0.4), (5, 5, 5, 5, 0.4))),
         Stage("each sees itself and what stands before it",
               each(only_itself_and_before, (3, 2), (5, 4))),
+        Stage("scores far apart", each(far_apart, (3, 2, False), (5, 4, False))),
+        Stage("the best key is hidden, by far", each(far_apart, (3, 2, True), (5, 4, True))),
         Stage("other shapes", each(case, (2, 3, 2, 1), (3, 4, 5, 2, 0.4), (5, 3, 4, 6, 0.4))),
-        Stage("scores far apart", each(case, (3, 4, 4, 2, 0.3, 2_000.0), (4, 4, 4, 4, 0, 3_000.0))),
     ),
     gradient=("queries", "keys", "values"),
     mistakes=(
@@ -126,6 +132,19 @@ ATTENTION = Exercise(
              "visible[i, j] says whether *query i* may see *key j*."),
         Edit(HIDE, "scores = scores.masked_fill(~visible.tril(), -torch.inf)", "You hide what "
              "stands later. Only `visible` says what is hidden."),
+        Edit(SCORES, "queries @ keys / math.sqrt(queries.shape[-1])", "queries @ keys multiplies "
+             "rows with columns, and runs only because there are as many keys as numbers in each. "
+             "Turn the keys: keys.T."),
+        Edit(SCORES, "queries @ keys.T", "The weights are divided by √D, after the softmax. The "
+             "scores are, before it.",
+             more=((WEIGHTS, "scores.softmax(dim=-1) / math.sqrt(queries.shape[-1])"),)),
+        Edit(WEIGHTS, "scores.exp() / scores.exp().sum(-1, keepdim=True)", "exp of a large score "
+             "is infinite. softmax subtracts the row's largest score first, which changes "
+             "nothing else."),
+        Edit(WEIGHTS, "scores.softmax(-1) * visible / (scores.softmax(-1) * visible)"
+             ".sum(-1, keepdim=True)", "You hide after the softmax and divide by what is left. On "
+             "paper that is the same. But where a hidden key had nearly all the weight, what is "
+             "left was rounded to 0: hide before the softmax.", more=((HIDE, ""),)),
         Edit(OUTPUT, "weights @ keys", "The weights sum up the keys. Keys are for finding; what is "
              "taken are the values."),
         Edit(OUTPUT, "weights.T @ values", "The weights are turned before the product: row i of "

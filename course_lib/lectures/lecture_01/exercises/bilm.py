@@ -58,8 +58,7 @@ BILM = Exercise(
         "course_lib.objectives.bilm:bilm_labels",
         "course_lib.objectives.bilm:bilm_loss",
     ),
-    infinite="Your loss is not a finite number: a probability was rounded to 0 before its "
-    "logarithm was taken. F.cross_entropy takes the logits and does both at once.",
+    infinite="Your loss is not a finite number: a logarithm of 0, or a mean over nothing.",
     when_raised=(
         (r"Expected input batch_size|Expected target size|size mismatch|shape of the mask|"
          r"indexed tensor|must match",
@@ -142,6 +141,12 @@ BILM = Exercise(
         Edit(FORWARD, FORWARD.replace("[both], i", "[both].softmax(-1), i"), "A softmax stands "
              "before F.cross_entropy, which has its own. Give it the logits as they are.",
              more=((BACKWARD, BACKWARD.replace("[both], i", "[both].softmax(-1), i")),)),
+        Edit(FORWARD, "F.nll_loss(forward_logits[:, :-1][both].softmax(-1).log(), "
+             "ids[:, 1:][both])", "A softmax was taken, then its logarithm: a very small "
+             "probability has been rounded to 0 in between. F.cross_entropy takes the logits and "
+             "does both at once; log_softmax does too.",
+             more=((BACKWARD, "F.nll_loss(backward_logits[:, 1:][both].softmax(-1).log(), "
+                              "ids[:, :-1][both])"),)),
         Edit(RETURNED, "F.cross_entropy((forward_logits[:, :-1] + backward_logits[:, 1:])[both], "
              "ids[:, 1:][both])", "The logits of both directions are added before the loss. The "
              "two never meet: each has a loss of its own."),

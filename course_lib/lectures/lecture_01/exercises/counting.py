@@ -5,7 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Other,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -113,5 +122,7 @@ COUNTING = Exercise(
              "columns' totals. It is a power: totals ** smoothing."),
         Edit(POWERS, "counts.sum(0, keepdim=True) ** (1 / smoothing)", "The power is 1 / "
              "smoothing, which makes rare contexts *more* surprising. It is `smoothing` itself."),
+        Other(lambda counts, smoothing: ppmi(counts + 1, smoothing), "One was added to every "
+              "count. That avoids ln 0, but invents pairs; choose 0 where the count is 0."),
     ),
 )  # fmt: skip

@@ -40,7 +40,7 @@ MIXING = Exercise(
     returns=Numbers("mixture", shape="B T 2P"),
     see="course_lib.family.elmo.ScalarMix is this, with its parameters; Elmo doubles layer 0",
     when_raised=(
-        (r"size of tensor|must match|broadcast|Sizes of tensors",
+        (r"size of tensor|size mismatch|must match|broadcast|Sizes of tensors|multiplied",
          "Two shapes do not fit. Bring all layers to (B, T, 2P) first, stacked to (L + 1, B, T, "
          "2P); weights of shape (L + 1, 1, 1, 1) then multiply layer by layer."),
         (r"must be.*Tensors|expected Tensor as element|tuple of Tensors",
@@ -111,7 +111,11 @@ MIXING = Exercise(
         Edit(LAYERS, "torch.cat([0 * below, above])", "Layer 0 is missing from the sum."),
         Edit(LAYERS, "torch.cat([above, below])", "Layer 0 stands last. It comes first, with "
              "weights[0]."),
-        Edit(SUM, "(s.view(-1, 1, 1, 1) * layers).sum(0).detach()", "No gradient comes through "
-             "your result."),
+        Edit(SUM, "(s.view(-1, 1, 1, 1) * layers.detach()).sum(0)", "No gradient reaches the "
+             "layers. Whether ELMo is frozen is decided outside, not here."),
+        Edit(S, "weights.detach().softmax(0)", "No gradient reaches `weights`, so that they are "
+             "never learned: .item(), .tolist(), .detach() and float(…) lose it."),
+        Edit("gamma * (s", "gamma.detach() * (s", "No gradient reaches `gamma`, so that it is "
+             "never learned: .item(), .detach() and float(…) lose it."),
     ),
 )  # fmt: skip

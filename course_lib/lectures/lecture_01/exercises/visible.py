@@ -6,7 +6,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Other,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -90,10 +99,6 @@ VISIBLE = Exercise(
              "by all, what is written is not."),
         Edit(READ, "read = (column < source) & (column - row < 2)", "What is read sees only one "
              "token ahead. It sees all of what is read."),
-        Edit(RETURNED, "((written & (row < source)) | (written & (column >= source)) "
-             "| (read & (row >= source))) & real[None, :]",
-             "What is read sees only itself and what stands before it. It sees all of what is "
-             "read, from both sides."),
         Edit(RETURNED, "((written & (column >= source)) | (read & (row < source)) "
              "| (read & (column <= row - source))) & real[None, :]", "The lower left corner is a "
              "triangle: cross-attention grows word by word. All of what is read is there from the "
@@ -116,5 +121,8 @@ VISIBLE = Exercise(
         Edit(RETURNED, "~((written | read) & real[None, :])", "True and False are exchanged: True "
              "means that it may be seen. (torch's own modules ask for such pictures now one way "
              "round, now the other.)"),
+        Other(lambda *given: torch.where(visible(*given), 0.0, -torch.inf), "These are numbers to "
+              "be added to the scores, 0 and minus infinity. Return what they are made from: True "
+              "where it may be seen."),
     ),
 )  # fmt: skip

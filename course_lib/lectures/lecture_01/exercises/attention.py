@@ -119,7 +119,8 @@ ATTENTION = Exercise(
              "The key with the best score gets all the weight. Softmax is soft: the others get "
              "some."),
         Edit(WEIGHTS, "visible / visible.sum(-1, keepdim=True).to(values.dtype)", "All visible "
-             "keys get the same weight; the scores have no effect."),
+             "keys get the same weight: the scores have no effect. Or was all of a row hidden, "
+             "with visible and hidden exchanged?"),
         Edit(HIDE, "", "Nothing is hidden: `visible` has no effect."),
         Edit(HIDE, "scores = scores.masked_fill(visible, -torch.inf)", "Visible and hidden are "
              "exchanged: True means that the key may be seen. masked_fill wants ~visible."),

@@ -6,16 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import (
-    Case,
-    Draw,
-    Edit,
-    Exercise,
-    Other,
-    Stage,
-    each,
-    written,
-)
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Items
 
 
@@ -25,12 +16,6 @@ def neighbours(vectors: Tensor, word: int, k: int) -> list[int]:
     cosines = rows @ rows[word]  # (V,)
     cosines[word] = -torch.inf
     return cosines.topk(min(k, len(vectors) - 1)).indices.tolist()
-
-
-def without_the_first(vectors: Tensor, word: int, k: int) -> list[int]:
-    rows = F.normalize(vectors, dim=1)
-    cosines = rows @ rows[word]
-    return cosines.sort(descending=True, stable=True).indices[1 : k + 1].tolist()
 
 
 # ---------------------------------------------------------------- cases
@@ -53,6 +38,7 @@ def twin(draw: Draw, V: int, D: int, k: int) -> Case:
 ROWS, COSINES = "F.normalize(vectors, dim=1)", "rows @ rows[word]"
 SELF = "cosines[word] = -torch.inf"
 RETURNED = "cosines.topk(min(k, len(vectors) - 1)).indices.tolist()"
+BUT_THE_FIRST = "cosines.sort(descending=True, stable=True).indices[1 : k + 1].tolist()"
 BY_NUMBER = "Leave the word out by its number: cosines[word] = -torch.inf."
 
 NEAREST = Exercise(
@@ -108,9 +94,12 @@ NEAREST = Exercise(
              "The right words, but sorted by their numbers. The nearest comes first."),
         Edit(SELF, "cosines[cosines > 1 - 1e-9] = -torch.inf", "A word that points in the same "
              f"direction is left out too, because its cosine is 1 as well. {BY_NUMBER}"),
-        Other(without_the_first, "The first of the sorted words is thrown away, as if that were "
-              "always the word itself. Another one that points in the same direction may stand "
-              f"there. {BY_NUMBER}"),
+        Edit(SELF, "", "The first of the sorted words is thrown away, as if that were always the "
+             "word itself. Another one that points in the same direction may stand there. "
+             f"{BY_NUMBER}", more=((RETURNED, BUT_THE_FIRST),)),
+        Edit(SELF, "", "The greatest dot product is thrown away, as if it were always that of the "
+             "word with itself. With dot products long vectors win: divide each row by its length "
+             "first.", more=((RETURNED, BUT_THE_FIRST), (ROWS, "vectors"))),
         Edit(SELF, "", "One is missing: you took k and left the word itself out afterwards. Leave "
              "it out first.", more=((RETURNED, "[i for i in cosines.topk(min(k, len(vectors)))"
                                     ".indices.tolist() if i != word]"),)),

@@ -140,7 +140,7 @@ def sentence_pairs(both: TwoLanguages, split: str = "train") -> list[Pair]:
     return [(a, b) for a, b in pairs if both.special.unk not in a + b]
 
 
-def test_examples(both: TwoLanguages, task: str) -> list[Example]:
+def heldout_examples(both: TwoLanguages, task: str) -> list[Example]:
     """Examples of a task that no training saw, always the same."""
     draw = random.Random(0)
     some = draw.sample(sentence_pairs(both, "heldout"), TEST)

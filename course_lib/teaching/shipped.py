@@ -5,12 +5,16 @@ from __future__ import annotations
 from functools import lru_cache
 
 from course_lib.checkpoints import load
+from course_lib.checkpoints.elmo import load_elmo
 from course_lib.family.electra import Electra
+from course_lib.family.elmo import ElmoForBiLM
 from course_lib.files import data_path, sha256_of
 from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
+from course_lib.text.characters import WordVocabulary
 
 CHECKPOINTS, NETWORKS = ("checkpoints",), ("micro_electra_generator", "micro_electra_discriminator")
 TEACHER = ("checkpoints", "micro_teacher.safetensors")
+ELMO = ("checkpoints", "micro_elmo.safetensors")
 
 
 def micro_teacher() -> BertForMaskedLM:
@@ -33,3 +37,10 @@ def micro_electra() -> Electra:
     assert isinstance(generator, BertForMaskedLM)
     assert isinstance(discriminator, BertForReplacedTokens)
     return Electra(generator, discriminator).requires_grad_(False).eval()
+
+
+def micro_elmo() -> tuple[ElmoForBiLM, WordVocabulary]:
+    """The ELMo of the micro-world that the course ships, frozen, and the words that it predicts:
+    two LSTM layers of 128 cells in each direction."""
+    model, words = load_elmo(data_path(*ELMO))
+    return model.requires_grad_(False).eval(), words

@@ -614,7 +614,7 @@ for name, found in tug.items():
 # before you see it:
 
 # %% [markdown]
-# {{exercise:08.7}}
+# {{exercise:08.3}}
 
 
 # %%
@@ -622,7 +622,7 @@ def my_lookup(input_ids, table, difference, pad):
     return ...
 
 
-check("08.7", my_lookup)
+check("08.3", my_lookup)
 
 # %%
 from course_lib.family.electra import DisentangledEmbedding, merged
@@ -665,7 +665,7 @@ claims_table("08")
 # %% [markdown]
 # ## More exercises
 #
-# {{exercise:08.3}}
+# {{exercise:08.4}}
 
 
 # %%
@@ -673,10 +673,10 @@ def my_bucket(distance, buckets, furthest, exact):
     return ...
 
 
-check("08.3", my_bucket)
+check("08.4", my_bucket)
 
 # %% [markdown]
-# {{exercise:08.4}}
+# {{exercise:08.5}}
 
 
 # %%
@@ -684,10 +684,10 @@ def my_decoder(x, positions, block, masked):
     return ...
 
 
-check("08.4", my_decoder)
+check("08.5", my_decoder)
 
 # %% [markdown]
-# {{exercise:08.5}}
+# {{exercise:08.6}}
 
 
 # %%
@@ -695,10 +695,10 @@ def my_perturb(embeddings, perturbation, gradient, step):
     return ...
 
 
-check("08.5", my_perturb)
+check("08.6", my_perturb)
 
 # %% [markdown]
-# {{exercise:08.6}}
+# {{exercise:08.7}}
 
 
 # %%
@@ -706,7 +706,7 @@ def my_extra(L, d, k, shared):
     return ...
 
 
-check("08.6", my_extra)
+check("08.7", my_extra)
 
 # %% [markdown]
 # ## Quiz

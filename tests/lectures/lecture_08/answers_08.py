@@ -63,6 +63,32 @@ WRONG_SCORES = [
 # ---------------------------------------------------------------- 08.3
 
 
+def lookup(ids, table, difference, pad):
+    """Token by token; the padding's difference is held fixed, too."""
+    rows = [
+        table[n].detach() + (difference[n].detach() if n == pad else difference[n])
+        for n in ids.flatten().tolist()
+    ]
+    return torch.stack(rows).view(*ids.shape, -1)
+
+
+def by_one_hot(ids, table, difference, pad):
+    words = F.one_hot(ids, len(table)).to(table.dtype)  # (B, T, V)
+    kept = torch.arange(len(table))[:, None] != pad
+    return words @ (table.detach() + torch.where(kept, difference, difference.detach()))
+
+
+WRONG_LOOKUPS = [
+    (lambda ids, t, d, pad: t[ids] + d[ids], "A gradient flows into `table`"),
+    (lambda ids, t, d, pad: t.detach()[ids] + d[ids], "row of the padding takes a gradient"),
+    (lambda ids, t, d, pad: (t + d).detach()[ids], "carries no gradient"),
+    (lambda ids, t, d, pad: t[ids] * d[ids], "you have"),
+]
+
+
+# ---------------------------------------------------------------- 08.4
+
+
 def bucket(spare=1, whole=math.ceil):
     """Distance by distance."""
 
@@ -92,7 +118,7 @@ WRONG_BUCKETS = [
     (lambda d, k, f, e: d // 2, "you have"),
 ]
 
-# ---------------------------------------------------------------- 08.4
+# ---------------------------------------------------------------- 08.5
 
 
 def decoder(x, positions, block, masked, first=lambda x, p: x + p[: x.shape[1]]):
@@ -138,7 +164,7 @@ WRONG_DECODERS = [
     (partial(decoder, first=lambda x, p: x - p[: x.shape[1]]), "you have"),
 ]
 
-# ---------------------------------------------------------------- 08.5
+# ---------------------------------------------------------------- 08.6
 
 
 def norm(e, correction=0):
@@ -169,7 +195,7 @@ WRONG_PERTURBATIONS = [
     (perturb(read=lambda e, old, new: norm(e) + 3 * new), "you have"),
 ]
 
-# ---------------------------------------------------------------- 08.6
+# ---------------------------------------------------------------- 08.7
 
 
 def extra(L, d, k, shared, rows=0, matrices=2):
@@ -182,42 +208,17 @@ WRONG_EXTRA = [
     (lambda L, d, k, shared: 7 * L + d, "you have"),
 ]
 
-# ---------------------------------------------------------------- 08.7
-
-
-def lookup(ids, table, difference, pad):
-    """Token by token; the padding's difference is held fixed, too."""
-    rows = [
-        table[n].detach() + (difference[n].detach() if n == pad else difference[n])
-        for n in ids.flatten().tolist()
-    ]
-    return torch.stack(rows).view(*ids.shape, -1)
-
-
-def by_one_hot(ids, table, difference, pad):
-    words = F.one_hot(ids, len(table)).to(table.dtype)  # (B, T, V)
-    kept = torch.arange(len(table))[:, None] != pad
-    return words @ (table.detach() + torch.where(kept, difference, difference.detach()))
-
-
-WRONG_LOOKUPS = [
-    (lambda ids, t, d, pad: t[ids] + d[ids], "A gradient flows into `table`"),
-    (lambda ids, t, d, pad: t.detach()[ids] + d[ids], "row of the padding takes a gradient"),
-    (lambda ids, t, d, pad: (t + d).detach()[ids], "carries no gradient"),
-    (lambda ids, t, d, pad: t[ids] * d[ids], "you have"),
-]
-
 RIGHT = {
     "08.1": [rows(lambda i, j, k: cut(i - j + k, 0, 2 * k - 1)),
              lambda T, k: row_table(position_rows(T, k)).int(),
              lambda T, k: rows(lambda i, j, k: cut(i - j, -k, k - 1) + k)(T, k).tolist()],
     "08.2": [scores, by_indexing, by_einsum],
-    "08.3": [bucket(), lambda *given: bucket()(*given).tolist()],
-    "08.4": [decoder, only_masked, with_slots],
-    "08.5": [perturb(tiny=1e-6), perturb(give=lambda a, b: [a, b])],
-    "08.6": [extra, lambda *given: torch.tensor(extra(*given)),
+    "08.3": [lookup, by_one_hot],
+    "08.4": [bucket(), lambda *given: bucket()(*given).tolist()],
+    "08.5": [decoder, only_masked, with_slots],
+    "08.6": [perturb(tiny=1e-6), perturb(give=lambda a, b: [a, b])],
+    "08.7": [extra, lambda *given: torch.tensor(extra(*given)),
              lambda L, d, k, shared: 2.0 * d * (k + L * d * (not shared))],
-    "08.7": [lookup, by_one_hot],
 }  # fmt: skip
-WRONG = {"08.1": WRONG_ROWS, "08.2": WRONG_SCORES, "08.3": WRONG_BUCKETS, "08.4": WRONG_DECODERS,
-         "08.5": WRONG_PERTURBATIONS, "08.6": WRONG_EXTRA, "08.7": WRONG_LOOKUPS}  # fmt: skip
+WRONG = {"08.1": WRONG_ROWS, "08.2": WRONG_SCORES, "08.3": WRONG_LOOKUPS, "08.4": WRONG_BUCKETS,
+         "08.5": WRONG_DECODERS, "08.6": WRONG_PERTURBATIONS, "08.7": WRONG_EXTRA}  # fmt: skip

@@ -60,7 +60,7 @@ def test_with_half_of_the_buckets_exact_it_is_the_librarys_rule():
 def test_the_hint_of_the_buckets_is_right():
     found = bucket.bucket(torch.tensor([4, 16, 64, 1_000]), 8, 65, 4)
     assert found.tolist() == [4, 6, 7, 7]
-    assert "4 + ceil(1.5) = 6. 64 and 1,000 are in bucket 7" in EXERCISES["08.3"].hints[-1]
+    assert "4 + ceil(1.5) = 6. 64 and 1,000 are in bucket 7" in EXERCISES["08.4"].hints[-1]
 
 
 def test_the_decoder_is_the_librarys():
@@ -101,7 +101,7 @@ def test_the_count_is_that_of_built_models(shared):
 
 
 def test_the_hints_with_numbers_count_right():
-    hint = EXERCISES["08.6"].hints[-1]
+    hint = EXERCISES["08.7"].hints[-1]
     assert f"so {extra.extra_weights(2, 4, 3, False)}" in hint
     assert hint.endswith(f"shared: {extra.extra_weights(2, 4, 3, True)}.")
     assert str(rows.delta(3, 1).tolist()) in EXERCISES["08.1"].hints[-1]
@@ -113,12 +113,12 @@ def test_the_published_sizes_are_those_of_the_last_stage():
     assert tuple(v3) == (12, 768, 256, True) and extra.extra_weights(*v3) == 393_216
     with torch.device("meta"):
         whole = count_parameters(deberta_encoder(DebertaConfig()))
-    assert f"{whole:,}" in EXERCISES["08.6"].statement
+    assert f"{whole:,}" in EXERCISES["08.7"].statement
     assert f"14,942,208 of {whole:,}, that is {14_942_208 / whole:.1%}" in extra.closing_answer()
 
 
 def test_when_the_count_passes_the_closing_question_is_answered():
-    report = check_answer(EXERCISES["08.6"], extra.extra_weights, 0)
+    report = check_answer(EXERCISES["08.7"], extra.extra_weights, 0)
     assert extra.closing_answer() in repr(report) and not report.message
 
 
@@ -134,7 +134,7 @@ def test_a_mistake_is_named_where_it_first_shows():
         return [stage.passed for stage in report.stages].index(False)
 
     # 2k + 1 rows; the paper's δ; exact − 1 buckets; positions in key and value; `shared` ignored
-    first = {"08.1": (2, 1), "08.2": (0, 2), "08.3": (0, 1), "08.4": (0, 1), "08.6": (15, 2)}
+    first = {"08.1": (2, 1), "08.2": (0, 2), "08.4": (0, 1), "08.5": (0, 1), "08.7": (15, 2)}
     assert all(stopped_at(id, n) == stage for id, (n, stage) in first.items())
 
 

@@ -1,4 +1,4 @@
-"""Exercises of lecture 08: look up, score, bucket, decode, push, count, share. One file each."""
+"""Exercises of lecture 08: look up, score, share, bucket, decode, push, count. One file each."""
 
 from .bucket import BUCKET
 from .decoder import DECODER
@@ -8,4 +8,4 @@ from .rows import ROWS
 from .scores import SCORES
 from .sharing import SHARING
 
-EXERCISES = (ROWS, SCORES, BUCKET, DECODER, PUSH, EXTRA, SHARING)
+EXERCISES = (ROWS, SCORES, SHARING, BUCKET, DECODER, PUSH, EXTRA)

@@ -1,4 +1,4 @@
-"""Exercise 08.3: logarithmic buckets, with a free choice of how many distances keep their own. k
+"""Exercise 08.4: logarithmic buckets, with a free choice of how many distances keep their own. k
 buckets to either side."""
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ CUT = "far.clamp(max=buckets - 1)"
 WHERE = "torch.where(distance.abs() <= exact, distance, far * distance.sign())"
 
 BUCKET = Exercise(
-    **written("08.3"),
+    **written("08.4"),
     solution=bucket,
     returns=Numbers("tensor of buckets", kind="int"),
     see="course_lib.kernels.positions.log_bucket: exact is half of the buckets, and nothing ends; "

@@ -1,4 +1,4 @@
-"""Exercise 08.4: an enhanced mask decoder of three visits. B sequences, T tokens, width H, P
+"""Exercise 08.5: an enhanced mask decoder of three visits. B sequences, T tokens, width H, P
 positions."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ END = "query[masked]"
 ADDED = "has added it already, and normalised the sum"
 
 DECODER = Exercise(
-    **written("08.4"),
+    **written("08.5"),
     solution=decode,
     returns=Numbers("result", shape="N H"),
     see="course_lib.family.deberta.EnhancedMaskDecoder: two visits, and queries for some tokens",

@@ -1,4 +1,4 @@
-"""Exercise 08.6: how many weights disentangled attention adds."""
+"""Exercise 08.7: how many weights disentangled attention adds."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ TABLE, MATRICES = "2 * k * d", "L * 2 * d * d"
 WORDS_OWN = "positions pass through the *words'* matrices, which are there already."
 
 EXTRA = Exercise(
-    **written("08.6"),
+    **written("08.7"),
     solution=extra_weights,
     returns=Number("count of weights", tol=1e-9),
     see="course_lib.family.deberta.FusedProjections has position_key and position_query, "

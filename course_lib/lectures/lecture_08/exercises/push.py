@@ -1,4 +1,4 @@
-"""Exercise 08.5: one step of SiFT's perturbation. B sequences, T tokens, width H."""
+"""Exercise 08.6: one step of SiFT's perturbation. B sequences, T tokens, width H."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ CLIPPED = tuple(
 )  # fmt: skip
 
 PUSH = Exercise(
-    **written("08.5"),
+    **written("08.6"),
     solution=climb,
     returns=(Numbers("new perturbation", shape="B T H", tol=TOLERANCE),
              Numbers("input of the model", shape="B T H", tol=TOLERANCE)),

@@ -1,4 +1,4 @@
-"""Exercise 08.7: gradient-disentangled embedding sharing. B texts of T tokens, V words, width E."""
+"""Exercise 08.3: gradient-disentangled embedding sharing. B texts of T tokens, V words, width E."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SUM, FIXED = "fixed + own", "table.detach()[input_ids]"
 OWN = "F.embedding(input_ids, difference, padding_idx=pad)"
 
 SHARING = Exercise(
-    **written("08.7"),
+    **written("08.3"),
     solution=look_up,
     returns=Numbers("vectors", shape="B T E"),
     see="course_lib.family.electra.DisentangledEmbedding (the table is the generator's own)",

@@ -1,0 +1,355 @@
+"""Lecture 01's experiments.
+
+`01_elmo`: the pre-training of the micro-world's ELMo, as shipped. `01_static`: static vectors of
+both kinds, of stories and of documentation. `01_senses`: words with two senses, and what vectors
+of each kind know about them. `01_three_kinds`: three kinds of Transformer on three tasks."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from course_lib.checkpoints import load_pretrained
+from course_lib.checkpoints.elmo import load_elmo
+from course_lib.encoder import Encoder, count_parameters
+from course_lib.family.elmo import Elmo
+from course_lib.files import (
+    cache_dir,
+    data_path,
+    data_root,
+    sha256_of,
+    write_atomic,
+    write_manifest,
+)
+from course_lib.teaching import results
+from course_lib.teaching.results import REPLAYED, compared_runs, kept, made_with
+from course_lib.teaching.shipped import ELMO, micro_teacher, teacher_hash
+from course_lib.text.documentation import installed_versions
+from course_lib.text.static_vectors import StaticVectors
+from course_lib.text.wordpiece import WordPiece
+from course_lib.text.world import MicroWorld
+from course_lib.train.loop import fit
+from course_lib.train.pretrain import batches_of, pretrain, set_up
+from course_lib.train.pretrain_recipe import read_recipe
+
+from .senses import (
+    DOCUMENTATION,
+    STATIC,
+    Mention,
+    Vectors,
+    bag_of_words,
+    bert_layers,
+    documentation_mentions,
+    documentation_sentences,
+    elmo_layers,
+    known_senses,
+    static,
+    static_context,
+    two_sense_words,
+    world_mentions,
+    world_sentences,
+)
+from .three_kinds import (
+    LEFT,
+    TASKS,
+    KindRecipe,
+    heldout_examples,
+    recipes,
+    sentence_pairs,
+    train,
+    two_languages,
+)
+
+PRECISION = "float32"  # on every machine, so that results can be compared
+SEEDS = range(3)
+CURVE = 50  # steps whose losses become one point of a stored curve
+
+
+# ---------------------------------------------------------------- three kinds of Transformer
+
+
+def kind_recipes() -> dict[str, KindRecipe]:
+    """Every kind on every task; gaps, three words a row, are given more steps."""
+    long = recipes(KindRecipe(steps=1_200))
+    return {name: long[name] if of.task == TASKS[0] else of for name, of in recipes().items()}
+
+
+def kind_run(recipe: KindRecipe, seed: int) -> dict[str, Any]:
+    """One kind on one task with one seed. Finished runs are read from the cache."""
+    both = two_languages()
+
+    def run() -> dict[str, Any]:
+        begun = time.process_time()
+        trained = train(recipe, seed=seed, both=both)
+        seconds = round(time.process_time() - begun, 1)
+        losses = trained.history.losses["total"]
+        curve = [sum(losses[k : k + CURVE]) / CURVE for k in range(0, len(losses), CURVE)]
+        return {
+            "seed": seed, "parameters": count_parameters(trained.model),
+            **trained.measure(heldout_examples(both, recipe.task)),
+            "curve": [round(loss, 4) for loss in curve], "processor_seconds": seconds,
+        }  # fmt: skip
+
+    return kept("01-kinds", {"seed": seed, **asdict(recipe)}, both.world, run)
+
+
+def replay_kinds() -> list[float]:
+    """The first losses of the encoder-decoder that translates, seed 0."""
+    recipe = kind_recipes()["encoder-decoder: translate"]
+    return train(recipe, steps=REPLAYED).history.losses["total"]
+
+
+def build_three_kinds() -> dict[str, Any]:
+    """What data/results/01_three_kinds.json holds."""
+    both = two_languages()
+    return compared_runs(
+        kind_recipes(), SEEDS, both.world, kind_run, precision=PRECISION, replay=replay_kinds(),
+        pairs=len(sentence_pairs(both)), words=len(both.words), left_only=LEFT,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- ELMo
+
+RECIPES = {"world": "elmo_world.toml", "documentation": "elmo_documentation.toml"}
+
+
+def pretrained_elmo(text: str) -> tuple[dict[str, Any], Path]:
+    """What the run of this text's recipe (RECIPES) reported, and the file of its weights. A run
+    that was stopped goes on; one that is finished is read."""
+    recipe = read_recipe(data_path("recipes", RECIPES[text]))
+    out = cache_dir("pretraining", recipe.name)
+    if not (out / "results.json").exists():
+        pretrain(recipe, out)
+    told = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    return told, out / "model.safetensors"
+
+
+def replay_elmo(text: str = "world") -> list[float]:
+    """The first losses of a recipe."""
+    recipe = read_recipe(data_path("recipes", RECIPES[text]))
+    ready, training = set_up(recipe), recipe.training
+    first = training.learning_rate / (training.warmup * training.steps)  # the warm-up's slope
+    history = fit(
+        ready.model, ready.objective, batches_of(ready), steps=REPLAYED, warmup=1.0,
+        learning_rate=first * REPLAYED, weight_decay=training.weight_decay,
+        precision=PRECISION, seed=training.seed,
+    )  # fmt: skip
+    return history.losses["total"]
+
+
+def build_elmo() -> dict[str, Any]:
+    """What data/results/01_elmo.json holds: both runs, with the hashes of their weights. Those of
+    the world's are stored in data/checkpoints, and shipped."""
+    found = {}
+    for text in RECIPES:
+        told, file = pretrained_elmo(text)
+        if text == "world":
+            write_atomic(data_root().joinpath(*ELMO), file.read_bytes())
+        curve = [line for line in told["curve"] if line["step"] % 50 == 0]
+        about = ("recipe", "text", "rows", "parameters", "reached", "precision", "threads")
+        found[text] = {
+            **{k: told[k] for k in (*about, "versions")}, "sha256": sha256_of(file), "curve": curve,
+        }  # fmt: skip
+    write_manifest(data_root())
+    return {"runs": found, "replay": replay_elmo(), **made_with(MicroWorld.load(), PRECISION)}
+
+
+# ---------------------------------------------------------------- static vectors
+
+SHOWN = {  # whose nearest neighbours are stored
+    "world": (*sorted(two_sense_words(MicroWorld.load())), "boat", "nurse", "happy"),
+    "documentation": (*DOCUMENTATION, "class", "seed", "python"),
+}
+NEIGHBOURS = 10
+
+
+@cache
+def tables(text: str) -> tuple[dict[str, StaticVectors], dict[str, float], int]:
+    """Static vectors of both kinds of this text, the processor seconds of each, and how many words
+    were read."""
+    whole = documentation_sentences() if text == "documentation" else None
+    sentences = whole or world_sentences(MicroWorld.load())
+    found, seconds = {}, {}
+    for name, make in STATIC.items():
+        begun = time.process_time()
+        found[name] = make(sentences)
+        seconds[name] = round(time.process_time() - begun, 1)
+    return found, seconds, sum(map(len, sentences))
+
+
+def neighbour_topics(vectors: StaticVectors, word: str) -> dict[str, int]:
+    """To which topics the nearest neighbours of a word belong, of those that belong to one."""
+    things = MicroWorld.load().grammar.tables["things"]
+    topics: dict[str, set[str]] = {}
+    for row in things:
+        topics.setdefault(row["one"], set()).add(row["topic"])
+    only = {word: found for word, found in topics.items() if len(found) == 1}
+    near = [w for w, _ in vectors.neighbours(word, 60) if w in only][:NEIGHBOURS]
+    return dict(Counter(topic for w in near for topic in only[w]))
+
+
+def same_topic(vectors: StaticVectors) -> float:
+    """How often the nearest thing of a thing has its topic; things with one topic only."""
+    topics: dict[str, set[str]] = {}
+    for row in MicroWorld.load().grammar.tables["things"]:
+        topics.setdefault(row["one"], set()).add(row["topic"])
+    only = [w for w, found in topics.items() if len(found) == 1 and w in vectors]
+    units = F.normalize(torch.stack([vectors[w] for w in only]), dim=-1)
+    nearest = (units @ units.T).fill_diagonal_(-1).argmax(dim=-1).tolist()
+    return mean(topics[only[a]] == topics[only[b]] for a, b in enumerate(nearest))
+
+
+def build_static() -> dict[str, Any]:
+    """What data/results/01_static.json holds."""
+    found: dict[str, Any] = {}
+    for text, words in SHOWN.items():
+        made, seconds, read = tables(text)
+        found[text] = {"words_read": read, "tables": {}}
+        for name, vectors in made.items():
+            near = {w: [n for n, _ in vectors.neighbours(w, NEIGHBOURS)]
+                    for w in words if w in vectors}  # fmt: skip
+            about = {"words": len(vectors.words), "processor_seconds": seconds[name]}
+            if text == "world":
+                about["same_topic"] = same_topic(vectors)
+                about["topics"] = {w: neighbour_topics(vectors, w) for w in SHOWN[text][:-3]
+                                   if w in vectors}  # fmt: skip
+            found[text]["tables"][name] = {**about, "neighbours": near}
+    return {
+        "runs": found, "packages": installed_versions(),
+        **made_with(MicroWorld.load(), PRECISION),
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- senses
+
+TEXTS = ("sentence", "story", "documentation")  # the first two are of the world
+
+
+@cache
+def mentions_in(text: str) -> dict[str, list[Mention]]:
+    """The mentions of two-sense words, those of TEXTS."""
+    if text == "documentation":
+        return documentation_mentions()
+    return world_mentions(MicroWorld.load(), whole=text == "story")
+
+
+def representations(text: str) -> dict[str, Callable[[], Vectors]]:
+    """What is looked at in a text: name -> how its vectors are made."""
+    source = "documentation" if text == "documentation" else "world"
+
+    def table(name: str, make: Callable[[StaticVectors], Vectors]) -> Callable[[], Vectors]:
+        return lambda: make(tables(source)[0][name])
+
+    found: dict[str, Callable[[], Vectors]] = {
+        "PPMI and SVD": table("PPMI and SVD", static),
+        "skip-gram": table("skip-gram", static),
+        "mean of the neighbours' PPMI vectors": table("PPMI and SVD", static_context),
+        "bag of words": lambda: bag_of_words,
+        "ELMo": lambda: elmo_layers(_elmo(source)),
+        "ELMo, random initialisation": lambda: elmo_layers(_random_elmo(source)),
+    }
+    if source == "world":
+        tokenizer = MicroWorld.load().tokenizer
+        teacher = micro_teacher().encoder
+        return found | {
+            "BERT": lambda: bert_layers(teacher, tokenizer),
+            "BERT, random initialisation": lambda: bert_layers(_random_bert(teacher), tokenizer),
+        }
+    return found | {
+        "BERT": lambda: _pretrained("course-bert"),
+        "BERT, random initialisation": lambda: _pretrained("course-bert", _random_bert),
+        "MiniLM": lambda: _pretrained("minilm"),
+    }
+
+
+def _elmo(source: str) -> Elmo:
+    return load_elmo(pretrained_elmo(source)[1])[0].encoder.requires_grad_(False).eval()
+
+
+def _random_elmo(source: str) -> Elmo:
+    torch.manual_seed(0)
+    return Elmo(_elmo(source).config).eval()
+
+
+def _random_bert(encoder: Encoder) -> Encoder:
+    torch.manual_seed(0)
+    return Encoder(encoder.config).eval()
+
+
+def _pretrained(name: str, turned: Callable[[Encoder], Encoder] = lambda same: same) -> Vectors:
+    found = load_pretrained(name)
+    assert isinstance(found.tokenizer, WordPiece)
+    return bert_layers(turned(found.encoder), found.tokenizer)
+
+
+def sense_run(text: str, name: str) -> list[dict[str, Any]]:
+    """Every layer of one representation in a text. Finished runs are read from the cache."""
+    settings = {"text": text, "vectors": name, "seeds": len(SEEDS)}
+    settings["senses"] = asdict_senses() if text == "documentation" else ""
+    settings["weights"] = sha256_of(data_path(*ELMO)) + teacher_hash()
+
+    def run() -> dict[str, Any]:
+        return {"layers": known_senses(mentions_in(text), representations(text)[name](), SEEDS)}
+
+    return kept("01-senses", settings, MicroWorld.load(), run)["layers"]
+
+
+def asdict_senses() -> dict[str, Any]:
+    """What is labelled how, for files."""
+    return {word: [sense._asdict() for sense in pair] for word, pair in DOCUMENTATION.items()}
+
+
+def build_senses() -> dict[str, Any]:
+    """What data/results/01_senses.json holds. No text of the packages is stored."""
+    found = {}
+    for text in TEXTS:
+        counts = {word: [sum(m.sense == k for m in of) for k in (0, 1)]
+                  for word, of in mentions_in(text).items()}  # fmt: skip
+        found[text] = {
+            "mentions": counts,
+            "vectors": {name: sense_run(text, name) for name in representations(text)},
+        }
+    return {
+        "runs": found, "senses": {"documentation": asdict_senses(),
+                                  "world": two_sense_words(MicroWorld.load())},
+        "seeds": len(SEEDS), "packages": installed_versions(),
+        **made_with(MicroWorld.load(), PRECISION),
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- all of them
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """What a results file says, in words."""
+    if "senses" in found:
+        lines = [
+            f"{text}, {name}, {layer['layer']}: " + ", ".join(
+                f"{measure} {mean(mean(of[measure]) for of in layer['words'].values()):.1%}"
+                for measure in ("probe", "neighbour")
+            )
+            for text, of in found["runs"].items()
+            for name, layers in of["vectors"].items() for layer in layers
+        ]  # fmt: skip
+        return "\n".join(lines)
+    if "recipes" in found:
+        return results.summary(found, ("words", "whole", "possible"))
+    return "\n".join(f"{name}: {list(of)}" for name, of in found["runs"].items())
+
+
+RESULTS = {
+    "01_elmo": build_elmo,
+    "01_static": build_static,
+    "01_senses": build_senses,
+    "01_three_kinds": build_three_kinds,
+}

@@ -1,0 +1,353 @@
+"""Three kinds of Transformer from one Block: an encoder, a decoder, an encoder-decoder, all on the
+same three tasks.
+
+Every task is told as a source and a target, lists of words of the micro-world: a word that is
+missing from two sentences, the sentence after a sentence, a sentence in a second language. The
+kinds differ in who may see whom, and so in how the target is put to them:
+- encoder: all words see all; the target's words are [MASK] and are all predicted at once, so it
+  must be told how many there are;
+- decoder: source, [SEP], target in one row, each word sees what stands before it; the target is
+  said word by word;
+- encoder-decoder: the source is read as by the encoder, the target is said as by the decoder.
+The loss is the same: cross-entropy at the target's words. B batch, T tokens, V vocabulary."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import chain, pairwise, product
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.config import BertConfig
+from course_lib.encoder import Embeddings, Encoder, Stack
+from course_lib.family.seq2seq import BartConfig, Seq2Seq
+from course_lib.heads import MaskedLMOutput
+from course_lib.kernels.attention import causal_mask
+from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
+from course_lib.objectives.sequences import Batch
+from course_lib.text.grammar import Hole
+from course_lib.text.wordpiece import WordPiece
+from course_lib.text.world import MicroWorld
+from course_lib.train.loop import Callback, History, fit
+
+NAMES = ("input_ids", "attention_mask")
+KINDS = ("encoder", "decoder", "encoder-decoder")
+LEFT = "decoder, left only"  # at a gap it has seen what stands before it, and nothing else
+TASKS = ("fill gaps", "continue", "translate")
+GAPS = 3  # in two sentences
+TOPIC, STORIES, HELDOUT = "river", 20_000, 2_000  # stories of all topics, of which one is read
+LENGTH = 64
+TEST = 200  # examples of held-out stories
+LONGEST = 20  # words of an answer that is said word by word
+
+
+Pair = tuple[list[int], list[int]]
+
+
+class Example(NamedTuple):
+    """What is read and what is to be said, as ids."""
+
+    source: list[int]
+    target: list[int]
+
+
+@dataclass(frozen=True)
+class KindRecipe:
+    """A kind of Transformer, 128 wide, trained on one task; the encoder-decoder has its layers
+    twice, once to read and once to write."""
+
+    kind: str = "encoder"
+    task: str = "fill gaps"
+    steps: int = 600
+    layers: int = 2
+    batch_size: int = 32
+    learning_rate: float = 2e-3
+    initializer_range: float = 0.05
+
+
+# ---------------------------------------------------------------- the tasks
+
+
+class TwoLanguages:
+    """The words of the micro-world's river stories, and those of a second language: sentences read
+    from their end.
+
+    There a word is spelt backwards, and words stand in the opposite order; the full stop stays at
+    the end. A model sees numbers, not letters: it has to learn each word's translation, and the
+    order. One topic of twelve, so that a small model meets every word often."""
+
+    def __init__(self, world: MicroWorld | None = None) -> None:
+        self.world = world or MicroWorld.load()
+        self.train, self.heldout = (
+            [s for s in self.world.stories(count, seed=0, split=split) if s.topic == TOPIC]
+            for split, count in (("train", STORIES), ("heldout", HELDOUT))
+        )
+        self.words = sorted({word for story in self.train for word in story.text.split()})
+        self.tokenizer = WordPiece.from_words(self.words)
+        self.special = self.tokenizer.special
+        self.vocab_size = self.tokenizer.vocab_size + len(self.words)
+
+    def translated(self, words: Sequence[int]) -> list[int]:
+        """Ids of a sentence with its full stop -> ids of its translation."""
+        *said, stop = (word + len(self.words) for word in words)
+        return [*reversed(said), stop]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Words of both languages as text."""
+        return " ".join(map(self._word, ids))
+
+    def _word(self, word: int) -> str:
+        if word < self.tokenizer.vocab_size:
+            return self.tokenizer.token(word)
+        return self.tokenizer.token(word - len(self.words))[::-1]
+
+    @cached_property
+    def frames(self) -> re.Pattern[str]:
+        """What every sentence of the world matches: one of its frames, with any word in a hole."""
+        frames = chain.from_iterable(self.world.grammar.frames.values())
+        return re.compile("|".join(f"(?:{self._pattern(frame.items)})" for frame in frames))
+
+    def _pattern(self, items: Sequence[str | Hole]) -> str:
+        parts = []
+        for item in items:
+            if isinstance(item, str):
+                parts.append(re.escape(item))
+            else:
+                rows = self.world.grammar.column(item.role, item.path)
+                known = {re.escape(" ".join(words)) for words in rows}
+                parts.append(f"(?:{'|'.join(sorted(known))})")
+        return " ".join(parts)
+
+    def is_possible(self, sentence: Sequence[int]) -> bool:
+        """Whether the world could say this: a frame of its, filled with words of the right kind.
+        Whether these fit one another is not asked."""
+        return self.frames.fullmatch(self.text(sentence)) is not None
+
+
+def sentence_pairs(both: TwoLanguages, split: str = "train") -> list[Pair]:
+    """Every two neighbouring sentences of the river stories, as ids; held-out ones with a word that
+    training stories do not have are left out."""
+    told = both.train if split == "train" else both.heldout
+    documents = [[both.tokenizer.encode(s) for s in story.sentences] for story in told]
+    pairs = chain.from_iterable(pairwise(document) for document in documents)
+    return [(a, b) for a, b in pairs if both.special.unk not in a + b]
+
+
+def heldout_examples(both: TwoLanguages, task: str) -> list[Example]:
+    """Examples of a task that no training saw, always the same."""
+    draw = random.Random(0)
+    some = draw.sample(sentence_pairs(both, "heldout"), TEST)
+    return [example(both, task, a, b, draw) for a, b in some]
+
+
+def example(
+    both: TwoLanguages, task: str, a: list[int], b: list[int], draw: random.Random
+) -> Example:
+    """Two neighbouring sentences as an example of a task; `draw` places the gaps.
+
+    Raises ValueError for another task."""
+    if task not in TASKS:
+        raise ValueError(f"task={task!r} was given; expected one of {', '.join(TASKS)}.")
+    if task == "continue":
+        return Example(a, b)
+    if task == "translate":
+        return Example(b, both.translated(b))
+    text, stops = a + b, (len(a) - 1, len(a + b) - 1)
+    at = sorted(draw.sample([k for k in range(len(text)) if k not in stops], GAPS))
+    source = [both.special.mask if k in at else word for k, word in enumerate(text)]
+    return Example(source, [text[k] for k in at])
+
+
+# ---------------------------------------------------------------- the three kinds
+
+
+class CausalStack(Stack):
+    """The encoder's blocks; each word sees itself and what stands before it."""
+
+    def forward(self, x: Tensor, mask: Any = None, *others: Any) -> Any:
+        """As Stack's; mask (B, T) is the padding's."""
+        return super().forward(x, causal_mask(mask), *others)
+
+
+class OneStack(nn.Module):
+    """An encoder, or a decoder: they differ in the mask. The head is the token table again."""
+
+    def __init__(self, config: BertConfig, stack: Callable[[BertConfig], Stack]) -> None:
+        super().__init__()
+        self.encoder = Encoder(config, Embeddings(config), stack(config))
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, **wanted: bool) -> MaskedLMOutput:
+        """input_ids and attention_mask (B, T) -> logits (B, T, V)."""
+        out = self.encoder(input_ids, attention_mask, **wanted)
+        table: Any = self.encoder.embeddings.token
+        logits = F.linear(out.last_hidden_state, table.weight)
+        return MaskedLMOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
+
+
+def build(recipe: KindRecipe, vocab_size: int, seed: int = 0) -> nn.Module:
+    """The model of a recipe, randomly initialised. Raises ValueError for another kind."""
+    if recipe.kind not in (*KINDS, LEFT):
+        raise ValueError(f"kind={recipe.kind!r} was given; expected one of {', '.join(KINDS)}.")
+    torch.manual_seed(seed)
+    shape: dict[str, Any] = dict(
+        vocab_size=vocab_size, hidden_size=128, num_layers=recipe.layers, num_heads=4,
+        intermediate_size=256, max_positions=LENGTH + 2, type_vocab_size=0, pad_token_id=0,
+        hidden_dropout=0.0, attention_dropout=0.0, initializer_range=recipe.initializer_range,
+    )  # fmt: skip
+    if recipe.kind == "encoder-decoder":
+        return Seq2Seq(BartConfig(**shape))
+    return OneStack(BertConfig(**shape), Stack if recipe.kind == "encoder" else CausalStack)
+
+
+def rows(kind: str, some: Sequence[Example], both: TwoLanguages) -> Batch:
+    """Examples as this kind of Transformer reads them, with labels (B, T) at the target's words.
+
+    A word's label stands where the model says it: at its own [MASK], or one position before."""
+    special, columns = both.special, []
+    for source, target in some:
+        read, said = [special.cls, *source, special.sep], [*target, special.sep]
+        if kind == "encoder-decoder":
+            columns.append((read, [special.cls, *target], said))
+        elif kind == "decoder":
+            columns.append((read + target, [IGNORED] * (len(read) - 1) + said))
+        else:  # where a [MASK] stands, the label is its word
+            masked = read if special.mask in source else read + [special.mask] * len(target)
+            words = iter(target)
+            labels = [next(words) if word == special.mask else IGNORED for word in masked]
+            if kind == LEFT:  # the text with all its words, each label one position before its word
+                true = [b if b != IGNORED else a for a, b in zip(masked, labels, strict=True)]
+                masked, labels = true, [*labels[1:], IGNORED]
+            columns.append((masked, labels))
+    *given, labels = (list(column) for column in zip(*columns, strict=True))
+    names = ("input_ids", "decoder_input_ids")[: len(given)]
+    inputs = {}
+    for name, ids in zip(names, given, strict=True):
+        inputs[name] = _padded(ids, special.pad)
+        inputs[name.replace("input_ids", "attention_mask")] = _padded(
+            [[1] * len(row) for row in ids], 0
+        )
+    return Batch(inputs, {"labels": _padded(labels, IGNORED)})
+
+
+def _padded(lists: Sequence[Sequence[int]], fill: int) -> Tensor:
+    longest = max(map(len, lists))
+    return torch.tensor([[*row, *[fill] * (longest - len(row))] for row in lists])
+
+
+def target_loss(outputs: Any, targets: Any) -> dict[str, Tensor]:
+    """Mean cross-entropy in nats at the target's words."""
+    return {"total": mean_cross_entropy(outputs.logits, targets["labels"])}
+
+
+@dataclass
+class Trained:
+    """A kind of Transformer after its training on a task."""
+
+    recipe: KindRecipe
+    both: TwoLanguages
+    model: nn.Module
+    history: History
+
+    def say(self, some: Sequence[Example]) -> list[list[int]]:
+        """What the model says of each source. Of the target an encoder is told the length."""
+        kind = self.recipe.kind
+        say = _at_once if kind in ("encoder", LEFT) else _one_by_one
+        parts = (some[k : k + 50] for k in range(0, len(some), 50))
+        return [said for part in parts for said in say(self.model, kind, part, self.both)]
+
+    def answer(self, source: str, length: int | None = None) -> str:
+        """The same for a text of the world, [MASK] for a gap; length: of what an encoder says."""
+        ids = self.both.tokenizer.encode(source)
+        count = ids.count(self.both.special.mask) or length or len(ids)
+        (said,) = self.say([Example(ids, [self.both.special.unk] * count)])
+        return self.both.text(said)
+
+    def measure(self, some: Sequence[Example]) -> dict[str, float]:
+        """words: fraction of the target's words that are right; whole: of targets that are right
+        from end to end; possible: of the answers that are sentences of the world."""
+        said = self.say(some)
+        right = [a == b for s, e in zip(said, some, strict=True) for a, b in _aligned(s, e.target)]
+        whole = [s == e.target for s, e in zip(said, some, strict=True)]
+        found = {"words": sum(right) / len(right), "whole": sum(whole) / len(whole)}
+        if self.recipe.task == "continue":
+            found["possible"] = sum(map(self.both.is_possible, said)) / len(said)
+        return found
+
+
+def _aligned(said: list[int], target: list[int]) -> Iterator[tuple[int | None, int]]:
+    missing = [None] * len(target)
+    return zip([*said, *missing], target, strict=False)
+
+
+@torch.no_grad()
+def _at_once(
+    model: nn.Module, kind: str, some: Sequence[Example], both: TwoLanguages
+) -> list[list[int]]:
+    batch = rows(kind, some, both)
+    said = model(**batch.inputs).logits.argmax(-1)
+    at = batch.targets["labels"] != IGNORED
+    return [row[here].tolist() for row, here in zip(said, at, strict=True)]
+
+
+@torch.no_grad()
+def _one_by_one(
+    model: nn.Module, kind: str, some: Sequence[Example], both: TwoLanguages
+) -> list[list[int]]:
+    """The most probable word, again and again, until [SEP] comes."""
+    inputs = rows(kind, [Example(e.source, []) for e in some], both).inputs
+    ids, mask = (f"decoder_{k}" if f"decoder_{k}" in inputs else k for k in NAMES)
+    begin, row = inputs[mask].sum(dim=1), torch.arange(len(some))  # where the answer begins: (B,)
+    inputs = {**inputs, **{k: F.pad(inputs[k], (0, LONGEST)) for k in (ids, mask)}}
+    end, answers = both.special.sep, torch.empty(len(some), 0, dtype=torch.long)
+    while answers.shape[1] < LONGEST and not (answers == end).any(dim=1).all():
+        at = begin + answers.shape[1]
+        word = model(**inputs).logits[row, at - 1].argmax(-1)  # (B,)
+        inputs[ids][row, at], inputs[mask][row, at] = word, 1
+        answers = torch.cat([answers, word[:, None]], dim=1)
+    said = answers.tolist()
+    return [one[: one.index(end)] if end in one else one for one in said]
+
+
+def train(
+    recipe: KindRecipe,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    both: TwoLanguages | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> Trained:
+    """Train a kind of Transformer on a task; the same examples for all kinds."""
+    both = both or two_languages()
+    pairs = sentence_pairs(both)
+    model = build(recipe, both.vocab_size, seed)
+
+    def batches(step: int) -> Batch:
+        draw = random.Random(f"{seed} {step}")
+        some = draw.sample(pairs, recipe.batch_size)
+        return rows(recipe.kind, [example(both, recipe.task, a, b, draw) for a, b in some], both)
+
+    history = fit(
+        model, target_loss, batches, steps=steps or recipe.steps, seed=seed,
+        learning_rate=recipe.learning_rate, precision="float32", callbacks=callbacks,
+    )  # fmt: skip
+    return Trained(recipe, both, model, history)
+
+
+@lru_cache(maxsize=1)
+def two_languages() -> TwoLanguages:
+    """Those of the shipped world, read once."""
+    return TwoLanguages()
+
+
+def recipes(usual: KindRecipe | None = None) -> dict[str, KindRecipe]:
+    """Every kind on every task, and gaps filled by a decoder that does not read on behind them."""
+    usual = usual or KindRecipe()
+    cells = [*product(KINDS, TASKS), (LEFT, TASKS[0])]
+    return {f"{kind}: {task}": replace(usual, kind=kind, task=task) for kind, task in cells}

@@ -1,0 +1,20 @@
+"""What page 01 shows that no other page does."""
+
+from .drawings import elmo_drawing, three_drawing
+from .guesses import guesses_view
+from .hand_attention import hand_attention_view
+from .nearest import index_occurrences, layers_view, neighbours_view
+from .tree import tree_view
+from .who_sees_whom import masks_view
+
+__all__ = [
+    "elmo_drawing",
+    "guesses_view",
+    "hand_attention_view",
+    "index_occurrences",
+    "layers_view",
+    "masks_view",
+    "neighbours_view",
+    "three_drawing",
+    "tree_view",
+]

@@ -1,0 +1,105 @@
+"""One word of a sentence as ELMo's two language models predict it: one knows what stands before,
+the other what stands after, neither both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from course_lib.teaching.page import Html, Live, card, paragraphs, table_row
+from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.tokens import MASKED, PLAIN, tokens_row
+
+if TYPE_CHECKING:
+    from course_lib.family.elmo import ElmoForBiLM
+    from course_lib.text.characters import WordVocabulary
+
+Guesses = list[tuple[str, float]]  # (word, probability), the likeliest first
+TOP = 6
+
+
+def two_guesses(
+    model: ElmoForBiLM, vocabulary: WordVocabulary, words: Sequence[str], position: int, top: int = TOP
+) -> dict[str, Guesses]:
+    """"from the left" and "from the right": what each language model says about the word at
+    `position` (from 0), which it does not see. Dropout is off.
+
+    Raises ValueError for no words and for a position outside them."""
+    import torch
+
+    from course_lib.text.characters import spell_sentences
+
+    if not 0 <= position < len(words):
+        raise ValueError(
+            f"word {position + 1} was asked for in a text of {len(words)} words; expected one of "
+            "them, counted from 1."
+        )
+    ids, mask = spell_sentences([list(words)], model.config.max_characters)
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            out = model(ids, mask)
+    finally:
+        model.train(was_training)
+    # <S> stands before word 0: word t is at t + 1, its neighbours at t and t + 2.
+    logits = {
+        "from the left": out.forward_logits[0, position],
+        "from the right": out.backward_logits[0, position + 2],
+    }
+    return {way: _best(row.softmax(-1), vocabulary, top) for way, row in logits.items()}
+
+
+def _best(probabilities, vocabulary: WordVocabulary, top: int) -> Guesses:  # type: ignore[no-untyped-def]
+    best = probabilities.topk(top)
+    pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    return [(vocabulary.vocab[number], probability) for number, probability in pairs]
+
+
+def guesses_view(
+    model: ElmoForBiLM, vocabulary: WordVocabulary, text: str, word: int = 1
+) -> Live:  # fmt: skip
+    """A text of the reader's own, and one of its words as both language models predict it.
+
+    Controls: text (words with spaces between them, signs too), word (counted from 1)."""
+    import ipywidgets as w
+
+    controls = {
+        "text": w.Text(value=text, description="text", continuous_update=False),
+        "word": w.IntSlider(value=word, min=1, max=20, description="word to predict"),
+    }
+
+    def draw(text: str, word: int) -> str:
+        return guesses_picture(model, vocabulary, text, word).html
+
+    return playground(draw, controls, guesses_picture(model, vocabulary, text, word))
+
+
+def guesses_picture(
+    model: ElmoForBiLM, vocabulary: WordVocabulary, text: str, word: int
+) -> Html:  # fmt: skip
+    """The text with one word hidden, and two columns of guesses."""
+    words = text.lower().split()
+    if not words:
+        raise ValueError("The text is empty; expected at least one word.")
+    word = min(word, len(words))
+    found = two_guesses(model, vocabulary, words, word - 1)
+    looks = [MASKED if t == word - 1 else PLAIN for t in range(len(words))]
+    row = tokens_row(words, looks)
+    heads = [part for way in found for part in (way, "")]
+    sides = ("left", "right") * len(found)
+    body = "".join(
+        table_row("td", [part for said, p in pair for part in (said, f"{p:.0%}")], sides)
+        for pair in zip(*found.values(), strict=True)
+    )
+    before, after = " ".join(words[: word - 1]) or "nothing", " ".join(words[word:]) or "nothing"
+    lines = [
+        f"{way}, having read “{seen}”: " + ", ".join(f"{said} {p:.0%}" for said, p in found[way])
+        for way, seen in (("from the left", before), ("from the right", after))
+    ]
+    hidden = f"Hidden from both: “{words[word - 1]}”."
+    html = f"{row.inner}<table><thead>{table_row('th', heads, sides)}</thead><tbody>{body}</tbody></table>"
+    return Html(
+        card(html + paragraphs([hidden]), "guesses", 800), "\n".join([row.text, hidden, *lines])
+    )

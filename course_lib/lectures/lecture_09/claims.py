@@ -1,0 +1,298 @@
+"""What is claimed about SpanBERT and both ERNIEs: what is masked, what is predicted, what helps."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder, count_parameters
+from course_lib.family.ernie import ErnieConfig, ernie_encoder
+from course_lib.family.ernie_tsinghua import FusionConfig, FusionEncoder, FusionForPreTraining
+from course_lib.heads import BertForPreTraining, BertForSpanPreTraining, SpanBoundaryHead
+from course_lib.objectives.entity_alignment import alignment_loss, spoil_alignments
+from course_lib.objectives.knowledge_masking import make_ernie_pairs
+from course_lib.objectives.next_sentence import make_pairs
+from course_lib.objectives.pretraining import pretraining_loss
+from course_lib.objectives.sequences import SpecialIds
+from course_lib.objectives.span_boundary import spanbert_loss
+from course_lib.teaching.claims import (
+    Check,
+    Settled,
+    all_near,
+    entries,
+    is_,
+    near,
+    printed,
+)
+from course_lib.train.schedule import warmup_then_linear
+
+from .views.spans import span_lengths
+
+SCHEDULE_POINTS = 10_000  # of the schedule of the learning rate that are summed
+
+# ================================================================ SpanBERT
+
+
+def _span_length() -> Settled:
+    """The mean length with longer draws left out, and with them shortened."""
+    found = span_lengths()
+    said = f"{found.mean:.3f} words renormalised, {found.heaped:.2f} with the tail at 10"
+    return Settled((found.mean, found.heaped), said)
+
+
+def _masked_length() -> Settled:
+    """The mean length of what is masked, by the words of a sequence."""
+    found = span_lengths()
+    said = ", ".join(f"{mean:.2f} words at {words}" for words, mean in found.counted.items())
+    return Settled(tuple(found.counted.values()), f"{found.mean:.2f} words drawn; masked {said}")
+
+
+def _p_of_the_program() -> Settled:
+    program = printed("spanbert")["program"]
+    found = tuple(span_lengths(program[name]).mean for name in ("published_p", "default_p"))
+    return Settled(found, f"{found[0]:.2f} words with p = 0.2, {found[1]:.2f} with p = 0.3")
+
+
+def _boundary_alone() -> Settled:
+    """How far the logits of a span's tokens differ with position vectors, and without; the terms of
+    the loss beside the total."""
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=60, hidden_size=16, num_layers=1, num_heads=2, intermediate_size=32,
+        max_positions=16, initializer_range=0.3,
+    )  # fmt: skip
+    model = BertForSpanPreTraining(Encoder(config)).eval()
+    with torch.no_grad():
+        found = [_spread(model.sbo)]
+        model.sbo.position.weight.zero_()
+        found.append(_spread(model.sbo))
+        ids, labels = torch.arange(5, 17)[None], torch.tensor([9, 10])
+        boundaries = torch.tensor([[3, 6, 0], [3, 6, 1]])
+        out = model(ids, predict_at=torch.tensor([4, 5]), boundaries=boundaries)
+        losses = spanbert_loss(out, {"labels": labels, "sbo_labels": labels})
+    terms = tuple(name for name in losses if name != "total")
+    said = (
+        f"logits of five tokens of a span lie up to {found[0]:.1f} apart with position vectors, "
+        f"{found[1]:.1f} without; the loss adds up {' and '.join(terms)}"
+    )
+    return Settled((found[0] > 0.1, found[1] == 0.0, terms), said)
+
+
+def _spread(head: SpanBoundaryHead) -> float:
+    """How far apart the logits of five tokens of one span lie, at most."""
+    size = head.first.out_features
+    before, behind = torch.linspace(-1, 1, 2 * size).view(2, 1, size).expand(2, 5, size)
+    logits = head(before, behind, torch.arange(5))  # (5, V)
+    return float((logits.amax(0) - logits.amin(0)).max())
+
+
+def _table(name: str) -> dict[str, dict[str, float]]:
+    return {k: v for k, v in printed("spanbert")[name].items() if isinstance(v, dict)}
+
+
+def _masks_compared() -> Settled:
+    """Points of geometric spans over the best of the other four, by column of Table 6."""
+    rows = _table("masks")
+    spans = rows.pop("geometric")
+    ahead = {
+        column: round(score - max(row[column] for row in rows.values()), 1)
+        for column, score in spans.items()
+    }
+    best = max(rows, key=lambda name: rows[name]["coref"])
+    said = ", ".join(f"{column} {points:+.1f}" for column, points in ahead.items())
+    return Settled((*ahead.values(), best), f"{said}; best on coreference: {best}")
+
+
+def _three_changes() -> Settled:
+    """SQuAD 2.0 points of each change, and coreference points of the last."""
+    tokens, steps = _table("masks")["subword"], _table("steps")
+    two, one, sbo = (steps[name] for name in ("two_and_nsp", "one", "one_and_sbo"))
+    rows = (tokens["squad_2"], two["squad_2"], one["squad_2"], sbo["squad_2"])
+    points = tuple(round(b - a, 1) for a, b in pairwise(rows))
+    coref = round(sbo["coref"] - one["coref"], 1)
+    said = "spans {:+.1f}, one sequence without NSP {:+.1f}, SBO {:+.1f}".format(*points)
+    return Settled((*points, coref), f"{said}; coreference, SBO {coref:+.1f}")
+
+
+def _test_sets() -> Settled:
+    """F1 points on SQuAD 2.0 over the released BERT, and over the authors' own."""
+    ours, *others = (
+        _table("test")[name]["squad_2"][1]  # type: ignore[index]
+        for name in ("spanbert", "google_bert", "bert_1seq")
+    )
+    found = tuple(round(ours - other, 1) for other in others)
+    return Settled(found, "{:+.1f} over BERT, {:+.1f} over the authors' own".format(*found))
+
+
+def _decay() -> Settled:
+    """The fraction of its size that a weight without a gradient keeps, with either decay."""
+    training, decay = printed("spanbert")["training"], printed("spanbert")["decay"]
+    warm_up = training["warm_up"] / training["steps"]
+    rates = [
+        training["learning_rate"] * warmup_then_linear(n, SCHEDULE_POINTS, warm_up)
+        for n in range(SCHEDULE_POINTS)
+    ]
+    steps = training["steps"] // SCHEDULE_POINTS
+    found = tuple(
+        prod((1 - rate * decay[who]) ** steps for rate in rates) for who in ("command", "paper")
+    )
+    return Settled(found, f"kept: {found[0]:.0%} with 0.01, {found[1]:.6f} of it with 0.1")
+
+
+# ================================================================ Baidu's ERNIE
+
+
+_TINY: dict[str, Any] = dict(
+    vocab_size=60, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32, max_positions=16
+)
+
+
+def _two_models() -> Settled:
+    """Weight tensors that read entities, in Baidu's and in Tsinghua's, and each loss's terms."""
+    torch.manual_seed(0)
+    baidu = BertForPreTraining(ernie_encoder(ErnieConfig(**_TINY)))
+    config = FusionConfig(**_TINY, entity_size=8, entity_heads=2, layers=("text", "fusion"))
+    tsinghua = FusionForPreTraining(FusionEncoder(config, torch.randn(5, 8), pooler=True))
+    ids, words = torch.arange(5, 15)[None], torch.tensor([3, 4])
+    targets = {"labels": ids[0, words], "next_sentence_label": torch.tensor([0])}
+    linked = torch.full_like(ids, -1)
+    linked[0, 6] = 2
+    entity = {"entity_ids": linked, "align_at": torch.tensor([6]), "candidates": torch.tensor([2])}
+    with torch.no_grad():
+        theirs = pretraining_loss(baidu(ids, predict_at=words), targets)
+        out = tsinghua(ids, predict_at=words, **entity)
+        ours = alignment_loss(out, {**targets, "entity": torch.tensor([0])})
+    terms = tuple(tuple(sorted(set(found) - {"total"})) for found in (theirs, ours))
+    reads = tuple(
+        sum("entity" in name or "dea" in name for name, _ in model.named_parameters())
+        for model in (baidu, tsinghua)
+    )
+    said = (
+        f"weight tensors that read entities: {reads[0]} in Baidu's, {reads[1]} in Tsinghua's; "
+        f"losses {' + '.join(terms[0])}, and {' + '.join(terms[1])}"
+    )
+    return Settled((reads[0], reads[1] > 0, *terms), said)
+
+
+def _labels() -> Settled:
+    """How many of the same pairs have the label turned round, and how many there are."""
+    special = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=60)
+    documents = [[[5 + n, 6 + k, 7] for k in range(6)] for n in range(8)]
+    bert, baidu = (make(documents, special, length=24) for make in (make_pairs, make_ernie_pairs))
+    same = torch.equal(bert.input_ids, baidu.input_ids)
+    first, second = bert.next_sentence_label, baidu.next_sentence_label
+    assert first is not None and second is not None
+    turned = int((first + second == 1).sum())
+    return Settled((same, turned == len(first)), f"{turned} of {len(first)} labels turned round")
+
+
+def _their_defaults() -> Settled:
+    """Activation, positions and vocabulary of transformers' defaults."""
+    from transformers import ErnieConfig as Theirs
+
+    config = Theirs()
+    found = config.hidden_act, config.max_position_embeddings, config.vocab_size
+    settings = printed("ernie")["settings"]
+    said = "{}, {} positions, {:,} rows; released: {}, {} and {:,}"
+    released = (settings[name] for name in ("hidden_act", "positions", "rows"))
+    return Settled(found, said.format(*found, *released))
+
+
+def _chinese() -> Settled:
+    """Points over BERT on the test sets, in their order, and in reading comprehension."""
+    paper = printed("ernie")
+    pairs = {k: v for k, v in paper["test"].items() if isinstance(v, list)}
+    pairs["dureader"] = paper["reading"]["dureader"]
+    points = {name: round(ours - bert, 1) for name, (ours, bert) in pairs.items()}
+    return Settled(
+        tuple(points.values()), ", ".join(f"{name} {x:+.1f}" for name, x in points.items())
+    )
+
+
+# ================================================================ Tsinghua's ERNIE
+
+
+@cache
+def fusion_parameters() -> int:
+    """Weights of the published size with its three heads, the entities' vectors not counted."""
+    with torch.device("meta"):
+        return count_parameters(FusionForPreTraining(FusionEncoder(FusionConfig(), pooler=True)))
+
+
+def _size() -> Settled:
+    count = fusion_parameters()
+    return Settled(count / 1e6, f"{count:,} weights")
+
+
+def _fates() -> Settled:
+    """Of mentions of two tokens, the fractions replaced, taken away and kept."""
+    entities, count = 500, 20_000
+    one = torch.arange(count) % entities
+    told = torch.stack([one, one, torch.full((count,), -1)], dim=1)  # two tokens, then none
+    spoilt = spoil_alignments(told, entities, torch.Generator().manual_seed(0))
+    first, second = spoilt[:, 0], spoilt[:, 1]
+    fates: tuple[Tensor, ...] = ((first >= 0) & (first != one), first < 0, first == one)
+    found = tuple(float(fate.float().mean()) for fate in fates)
+    said = "{:.1%} replaced, {:.1%} taken away, {:.1%} kept".format(*found)
+    return Settled((*found, torch.equal(first, second)), f"of {count:,} mentions {said}")
+
+
+def _entity_tasks() -> Settled:
+    tasks = printed("ernie_tsinghua")["tasks"]
+    points = {k: round(v[1] - v[0], 2) for k, v in tasks.items() if isinstance(v, list)}
+    said = ", ".join(f"{name.replace('_', ' ')} {x:+.2f}" for name, x in points.items())
+    return Settled(tuple(points.values()), said)
+
+
+def _near_fates(value: tuple[Any, ...]) -> bool:
+    return all_near((0.05, 0.15, 0.80), 0.01)(value[:3]) and value[3] is True
+
+
+CLAIMS = entries(
+    "09",
+    {
+        # the tail shortened
+        "span length": Check(_span_length, all_near((3.797, 4.463), 0.001), (4.463, 4.463)),
+        # what is drawn
+        "span length masked": Check(
+            _masked_length, all_near((3.94, 3.60, 2.62), 0.03), (3.80, 3.80, 3.80)
+        ),
+        "p of the program": Check(_p_of_the_program, all_near((3.80, 3.04), 0.005), (3.80, 3.80)),
+        # the boundary's words alone
+        "E86": Check(_boundary_alone, is_((True, True, ("mlm", "sbo"))), (False, True, ("sbo",))),
+        # ahead everywhere
+        "masks compared": Check(
+            _masks_compared,
+            is_((0.4, 0.0, 0.1, -1.3, 0.3, 0.1, -0.1, "subword")),
+            (0.4, 0.0, 0.1, 1.3, 0.3, 0.1, 0.1, "geometric"),
+        ),
+        # all three points for two changes
+        "E85": Check(_three_changes, is_((1.6, 1.3, 0.1, 2.7)), (3.0, 0.0, 0.0, 2.7)),
+        "test sets": Check(_test_sets, is_((5.4, 2.1)), (5.4, 5.4)),
+        # were both decays one
+        "slip 5": Check(_decay, lambda kept: 0.29 < kept[0] < 0.31 and kept[1] < 1e-4, (0.3, 0.3)),
+        # one model of both
+        "E37": Check(
+            _two_models,
+            is_((0, True, ("mlm", "nsp"), ("dea", "mlm", "nsp"))),
+            (0, True, ("entity", "mlm", "nsp", "phrase"), ("dea", "mlm", "nsp")),
+        ),
+        "two ERNIEs, one label": Check(_labels, is_((True, True)), (True, False)),
+        "ErnieConfig": Check(_their_defaults, is_(("gelu", 512, 30_522)), ("relu", 513, 18_000)),
+        # better everywhere
+        "Chinese tasks": Check(
+            _chinese, is_((1.2, 0.4, 1.2, 1.1, 0.5, -1.6)), (1.2, 0.4, 1.2, 1.1, 0.5, 1.6)
+        ),
+        # BERT-base
+        "114M": Check(_size, near(114.1, 0.05), 109.5),
+        # replaced and taken away, the other way round
+        "dEA": Check(_fates, _near_fates, (0.15, 0.05, 0.80, True)),
+        "entity tasks": Check(_entity_tasks, is_((5.15, 2.0, 3.43, 1.97)), (0.0, 0.0, 0.0, 0.0)),
+    },
+)

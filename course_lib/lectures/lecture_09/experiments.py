@@ -1,0 +1,438 @@
+"""Lecture 09's experiments. `09_masks`: one BERT of the micro-world, pre-trained with other things
+masked together, with the span-boundary objective and without (SpanBERT's Tables 6 and 7 in small).
+`09_fusion` is in knowledge.py.
+
+Every word of the world is one token, so masking whole words is masking tokens. Its names of several
+words are those of places: "dragon inn", "little maple market"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.checkpoints import load, save
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder, count_parameters
+from course_lib.files import cache_dir
+from course_lib.heads import BertForMaskedLM, BertForSpanPreTraining
+from course_lib.objectives.knowledge_masking import unit_numbers
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.pretraining import pretraining_batches
+from course_lib.objectives.sequences import PackedSequences
+from course_lib.objectives.span_boundary import (
+    MaskedSpans,
+    boundary_targets,
+    mask_spans,
+    spanbert_loss,
+)
+from course_lib.teaching import results
+from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.text.features import (
+    QuestionSequences,
+    TaggedSequences,
+    question_sequences,
+    tagged_sequences,
+)
+from course_lib.text.knowledge_graph import find_mentions, world_graph
+from course_lib.text.tasks import (
+    LabelledSequences,
+    LabelledWords,
+    slot_categories,
+    story_questions,
+    story_tags,
+    swapped_words,
+    unstated_facts,
+)
+from course_lib.text.wordpiece import word_numbers
+from course_lib.text.world import MicroWorld, Story, story_sequences
+from course_lib.train.finetuning import finetune, task_score
+from course_lib.train.flops import step_flops
+from course_lib.train.loop import Callback, History, Objective, Report, fit
+from course_lib.train.metrics import HIDDEN, evaluate
+from course_lib.train.probing import text_probe, word_probe
+
+from .knowledge import build_fusion
+
+PRECISION = "float32"  # on every machine, so that results can be compared
+STORIES, UNSEEN, LENGTH, HELDOUT = 10_000, 3_000, 64, 600
+LABELLED = 400  # texts that train the unstated-fact probe
+QUESTIONS, SENTENCES, TUNED_STEPS = 400, 100, 100  # of fine-tuning
+TESTED_QUESTIONS, TESTED_SENTENCES, STRIDE, SENTENCE_LENGTH = 300, 1_000, 24, 32
+LOOK_EVERY = 500  # steps
+LAST = 50  # steps over which a training loss is averaged
+SEEDS = range(2)
+PHRASE, OPENS = ("DET", "NUM", "ADJ", "NOUN", "PROPN"), ("DET", "NUM")
+FACT_SLOTS = ("hero.job", "hero.city", "hero.friend", "guest.animal", "food.country")
+
+
+@dataclass(frozen=True)
+class MaskRecipe:
+    """A BERT of four layers, 96 wide, on a fixed finite set of stories, one story a sequence.
+
+    units: what is masked together: "tokens", noun "phrases", "names" or "spans"; sbo: is the
+    span-boundary loss added?"""
+
+    units: str = "tokens"
+    sbo: bool = False
+    steps: int = 3_000
+    num_layers: int = 4
+    hidden_size: int = 96
+    rate: float = 0.15
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    initializer_range: float = 0.05
+
+
+RECIPES = {
+    "tokens": MaskRecipe(),
+    "tokens + SBO": MaskRecipe(sbo=True),
+    "phrases": MaskRecipe("phrases"),
+    "names": MaskRecipe("names"),
+    "spans": MaskRecipe("spans"),
+    "spans + SBO": MaskRecipe("spans", sbo=True),
+}
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the models read: stories, and units -> the number of the unit at each position."""
+
+    world: MicroWorld
+    train: PackedSequences
+    word_of: Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class MaskMaterial:
+    """What the models read, and what they are measured with."""
+
+    world: MicroWorld
+    told: Told
+    heldout: PackedSequences
+    spans: MaskedSpans  # of the held-out stories
+    names: tuple[Tensor, Tensor]  # positions of masked names, and which name each is of
+    facts: Tensor  # positions of masked words, one a story
+    jobs: tuple[LabelledSequences, LabelledSequences]
+    slots: LabelledWords
+    swapped: Mapping[str, LabelledWords]
+    questions: tuple[QuestionSequences, QuestionSequences]
+    sentences: tuple[TaggedSequences, TaggedSequences]
+
+
+def prepare(world: MicroWorld | None = None) -> MaskMaterial:
+    """Draw the stories (seed 0 of each split), find their units, and make the tasks of them."""
+    world = world or MicroWorld.load()
+    told = world.stories(STORIES, seed=0)
+    unseen = world.stories(UNSEEN, seed=0, split="heldout")
+    heldout = story_sequences(world, unseen[:HELDOUT], LENGTH)
+    words = _words(world, heldout)
+    return MaskMaterial(
+        world, told_of(world, told), heldout,
+        mask_spans(heldout, world.special, words, mix=HIDDEN, seed=1),
+        said_elsewhere(unseen[:HELDOUT]), fact_words(unseen[:HELDOUT]),
+        (unstated_facts(world, told, LENGTH)[:LABELLED], unstated_facts(world, unseen, LENGTH)),
+        slot_categories(world, unseen[:300], LENGTH),
+        {kind: swapped_words(world, unseen, kind, LENGTH) for kind in ("repeated", "fact")},
+        (_questions(world, told[:QUESTIONS]), _questions(world, unseen[-TESTED_QUESTIONS:])),
+        (_sentences(world, told, SENTENCES), _sentences(world, unseen, TESTED_SENTENCES)),
+    )  # fmt: skip
+
+
+def told_of(world: MicroWorld, stories: Sequence[Story]) -> Told:
+    """Stories as the models read them, one a sequence, with their units."""
+    train = story_sequences(world, stories, LENGTH)
+    return Told(world, train, units_of(world, stories, train))
+
+
+def _words(world: MicroWorld, sequences: PackedSequences) -> Tensor:
+    return word_numbers(world.tokenizer, sequences.input_ids, sequences.attention_mask)
+
+
+def units_of(
+    world: MicroWorld, stories: Sequence[Story], sequences: PackedSequences
+) -> dict[str, Tensor]:
+    """What is masked together at each position, (N, T), by the recipes' units."""
+    words = _words(world, sequences)
+    names = find_mentions(world_graph(world), world.tokenizer, sequences)
+    return {
+        "phrases": unit_numbers(words, noun_phrases(stories)),
+        "names": unit_numbers(words, [name[:3] for name in names]),
+        "spans": words,
+    }
+
+
+def noun_phrases(stories: Sequence[Story]) -> list[tuple[int, int, int]]:
+    """Story, first position and position after the last of every noun phrase: a run of determiners,
+    numbers, adjectives and nouns, names among them. A determiner or number begins a new one, and so
+    does a name that follows another name."""
+    found, sentences = [], iter(story_tags(stories))
+    for n, story in enumerate(stories):
+        tags = chain.from_iterable(next(sentences).pos for _ in story.sentences)
+        slots = (trace.slot for line in story.trace for trace in line)
+        start, before = 0, ("", "")
+        words = [*zip(tags, slots, strict=True), ("PUNCT", "")]
+        for t, (tag, slot) in enumerate(words, start=1):
+            begins = tag in OPENS and before[0] not in OPENS
+            begins |= tag == before[0] == "PROPN" and slot != before[1]
+            if start and (begins or tag not in PHRASE):
+                found.append((n, start, t))
+                start = 0
+            start = start or (t if tag in PHRASE else 0)
+            before = tag, slot
+    return found
+
+
+def said_elsewhere(stories: Sequence[Story]) -> tuple[Tensor, Tensor]:
+    """The last name of several words of each story that also stands elsewhere in it: positions of
+    its words (K,), n·T + t, and the number of the name (K,)."""
+    at: list[int] = []
+    of: list[int] = []
+    for n, story in enumerate(stories):
+        traces = [trace for line in story.trace for trace in line]
+        places = [t for t, x in enumerate(traces, 1) if (x.slot, x.kind) == ("site", "repeated")]
+        if places:
+            size = len(next(x.entity for x in traces if x.slot == "site").split())
+            at += [n * LENGTH + t for t in places[-size:]]
+            of += [n] * size
+    return torch.tensor(at), torch.tensor(of).unique(return_inverse=True)[1]
+
+
+def fact_words(stories: Sequence[Story]) -> Tensor:
+    """One word of each story that a fact of the world tells from its other words, such as the city
+    of its hero: positions (M,), n·T + t. Stories without one are left out."""
+    at = []
+    for n, story in enumerate(stories):
+        traces = enumerate((trace for line in story.trace for trace in line), start=1)
+        places = [t for t, x in traces if x.kind == "fact" and x.slot in FACT_SLOTS]
+        at += [n * LENGTH + t for t in places[-1:]]
+    return torch.tensor(at)
+
+
+def _questions(world: MicroWorld, stories: Sequence[Story]) -> QuestionSequences:
+    return question_sequences(story_questions(stories), world.tokenizer, LENGTH, STRIDE)
+
+
+def _sentences(world: MicroWorld, stories: Sequence[Story], count: int) -> TaggedSequences:
+    """`count` of the first stories' sentences, from all places of a story."""
+    sentences = story_tags(stories[:count])
+    sentences = sentences[:: len(sentences) // count][:count]
+    return tagged_sequences(sentences, "entities", world.tokenizer, SENTENCE_LENGTH)
+
+
+# ---------------------------------------------------------------- training
+
+
+def randomly_initialised(
+    recipe: MaskRecipe, world: MicroWorld, seed: int
+) -> tuple[nn.Module, Objective]:
+    """The model of a recipe, randomly initialised, and its loss."""
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=world.special.vocab_size, max_positions=LENGTH, num_layers=recipe.num_layers,
+        hidden_size=recipe.hidden_size, num_heads=2, intermediate_size=4 * recipe.hidden_size,
+        hidden_dropout=0.0, attention_dropout=0.0, initializer_range=recipe.initializer_range,
+    )  # fmt: skip
+    if recipe.sbo:
+        return BertForSpanPreTraining(Encoder(config)), spanbert_loss
+    return BertForMaskedLM(Encoder(config)), masked_lm_loss
+
+
+def batches_of(recipe: MaskRecipe, told: Told, seed: int) -> Any:
+    """Masked stories; span masking as in SpanBERT's published command."""
+    return pretraining_batches(
+        told.train, told.world.special, batch_size=recipe.batch_size, rate=recipe.rate,
+        seed=seed + 100, word_of=told.word_of.get(recipe.units), boundaries=recipe.sbo,
+        spans={} if recipe.units == "spans" else None,
+    )  # fmt: skip
+
+
+def train_masks(
+    recipe: MaskRecipe,
+    told: Told,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[nn.Module, History]:
+    """Train one recipe; all else is the same for all that differ in it."""
+    model, loss = randomly_initialised(recipe, told.world, seed)
+    history = fit(
+        model, loss, batches_of(recipe, told, seed), steps=steps or recipe.steps, seed=seed,
+        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
+    )  # fmt: skip
+    return model, history
+
+
+def masked_lm_of(model: nn.Module) -> BertForMaskedLM:
+    """What is kept after pre-training: the span-boundary head is left behind."""
+    kept_model = getattr(model, "masked_lm", model)
+    assert isinstance(kept_model, BertForMaskedLM)
+    return kept_model
+
+
+# ---------------------------------------------------------------- measuring
+
+
+@torch.no_grad()
+def right_at(model: BertForMaskedLM, sequences: PackedSequences, at: Tensor, mask: int) -> Tensor:
+    """With all of these positions masked (K,), ascending, n·T + t: is the true word the likeliest?
+    (K,) bool."""
+    ids = sequences.input_ids.clone()
+    true = ids.view(-1)[at]
+    ids.view(-1)[at] = mask
+    logits = model(ids, sequences.attention_mask, sequences.token_type_ids, at).logits
+    return logits.argmax(-1) == true
+
+
+def all_right(right: Tensor, of: Tensor) -> Tensor:
+    """Which units are right in all their tokens: right (K,) bool and the number of each one's unit
+    (K,) -> (units,) bool."""
+    units = int(of.max()) + 1
+    return torch.zeros(units).index_add(0, of, (~right).float()) == 0
+
+
+def span_scores(model: BertForMaskedLM, material: MaskMaterial) -> dict[str, Any]:
+    """Of the masked spans of the held-out stories: tokens right, spans right in all their tokens,
+    and those by the span's length as [length, spans, right]."""
+    masked = material.spans
+    right = right_at(model, material.heldout, masked.predict_at, material.world.special.mask)
+    _, of, lengths = masked.begins.unique_consecutive(return_inverse=True, return_counts=True)
+    whole = all_right(right, of)
+    by_length = [
+        [n, int((lengths == n).sum()), int(whole[lengths == n].sum())]
+        for n in lengths.unique().tolist()
+    ]
+    return {
+        "span_token_accuracy": right.float().mean().item(),
+        "span_exact": whole.float().mean().item(),
+        "by_length": by_length,
+    }
+
+
+def look_at(model: nn.Module, material: MaskMaterial) -> dict[str, Any]:
+    """Masked-token and whole-span accuracy on held-out stories: what the curve shows."""
+    kept_model, special = masked_lm_of(model), material.world.special
+    scored = evaluate(kept_model, material.heldout, special, precision=PRECISION)
+    return {"masked_accuracy": scored.masked_accuracy, **span_scores(kept_model, material)}
+
+
+@torch.no_grad()
+def boundary_accuracy(model: BertForSpanPreTraining, material: MaskMaterial) -> float:
+    """Of the tokens in masked spans, how many the span-boundary head gets right."""
+    told, masked = material.heldout, material.spans
+    boundaries, true = boundary_targets(masked, told, material.world.special)
+    given = masked.input_ids, told.attention_mask, told.token_type_ids, masked.predict_at
+    logits = model(*given, boundaries=boundaries).sbo_logits
+    return (logits.argmax(-1) == true).float().mean().item()
+
+
+def measure(model: nn.Module, material: MaskMaterial, seed: int) -> dict[str, Any]:
+    """All measures: words in place (masked-word head), probes of the frozen encoder, and two tasks
+    after fine-tuning on few examples."""
+    kept_model, mask = masked_lm_of(model.eval()), material.world.special.mask
+    encoder, told = kept_model.encoder, material.heldout
+    at, of = material.names
+    found = look_at(model, material)
+    found["name_exact"] = all_right(right_at(kept_model, told, at, mask), of).float().mean().item()
+    found["fact_accuracy"] = right_at(kept_model, told, material.facts, mask).float().mean().item()
+    found["slot_probe"] = word_probe(encoder, material.slots)
+    found["unstated_probe"] = text_probe(encoder, *material.jobs)
+    for kind, words in material.swapped.items():
+        found[f"swapped_{kind}"] = word_probe(encoder, words)
+    for name, (train, test) in (
+        ("answer_f1", material.questions),
+        ("entity_f1", material.sentences),
+    ):
+        tuned = finetune(encoder, train, steps=TUNED_STEPS, seed=seed, precision=PRECISION)
+        found[name] = task_score(tuned, test)
+    if isinstance(model, BertForSpanPreTraining):
+        found["boundary_accuracy"] = boundary_accuracy(model, material)
+    return found
+
+
+def one_run(recipe: MaskRecipe, material: MaskMaterial, seed: int) -> dict[str, Any]:
+    """One recipe, one seed: what it reached, its curve and its losses. Read from the cache where
+    the run is finished; the weights stay beside it, so that a measure can be added later."""
+    settings, weights = {"seed": seed, **asdict(recipe)}, _weights(recipe, seed)
+    curve: list[dict[str, Any]] = []
+
+    def look(report: Report) -> None:
+        if report.step % LOOK_EVERY == 0:
+            report.model.eval()
+            reached = look_at(report.model, material)
+            reached.pop("by_length")
+            curve.append({"step": report.step, **reached})
+            report.model.train()
+
+    def run() -> dict[str, Any]:
+        model, history = train_masks(recipe, material.told, seed=seed, callbacks=[look])
+        losses = {f"{k}_loss": mean(v[-LAST:]) for k, v in history.losses.items() if k != "total"}
+        about = {"seed": seed, "parameters": count_parameters(model), **losses}
+        found = {**about, **measure(model, material, seed)}
+        save(masked_lm_of(model), weights)
+        return {**found, "curve": curve, "seconds": round(history.seconds, 1)}
+
+    return kept(f"09-masks-{recipe.units}", settings, material.world, run, [weights])
+
+
+def _weights(recipe: MaskRecipe, seed: int) -> Path:
+    run = f"{recipe.units}-{recipe.sbo}-{recipe.num_layers}-{recipe.hidden_size}-{recipe.steps}"
+    return cache_dir("results", "09-masks") / f"{run}-{seed}.safetensors"
+
+
+def model_of(name: str, seed: int = 0) -> BertForMaskedLM:
+    """The trained model of a recipe, from the cache, frozen."""
+    model = load(_weights(RECIPES[name], seed))
+    assert isinstance(model, BertForMaskedLM)
+    return model.requires_grad_(False).eval()
+
+
+def untrained(material: MaskMaterial, seed: int) -> dict[str, Any]:
+    """The same measures at random initialisation: what any pre-training must beat."""
+    recipe = RECIPES["tokens"]
+
+    def run() -> dict[str, Any]:
+        model, _ = randomly_initialised(recipe, material.world, seed)
+        return {"seed": seed, **measure(model, material, seed)}
+
+    return kept("09-masks-untrained", {"seed": seed, **asdict(recipe)}, material.world, run)
+
+
+def replay(told: Told) -> list[float]:
+    """The first losses of spans + SBO, seed 0, in float32: alike on every machine to six digits."""
+    return train_masks(RECIPES["spans + SBO"], told, steps=REPLAYED)[1].losses["total"]
+
+
+def flops_a_step(recipe: MaskRecipe, told: Told) -> int:
+    """FLOPs of a training step, mean of five batches."""
+    model, loss = randomly_initialised(recipe, told.world, 0)
+    batches = batches_of(recipe, told, 0)
+    return round(mean(step_flops(model, loss, batches(step)) for step in range(5)))
+
+
+def build_masks() -> dict[str, Any]:
+    """What data/results/09_masks.json holds."""
+    material = prepare()
+    costs = {name: flops_a_step(recipe, material.told) for name, recipe in RECIPES.items()}
+    return compared_runs(
+        RECIPES, SEEDS, material.world, lambda recipe, seed: one_run(recipe, material, seed),
+        precision=PRECISION, replay=replay(material.told), flops_a_step=costs,
+        untrained=[untrained(material, seed) for seed in SEEDS], tuned_steps=TUNED_STEPS,
+    )  # fmt: skip
+
+
+MEASURES = (
+    "masked_accuracy", "span_token_accuracy", "span_exact", "name_exact", "fact_accuracy",
+    "slot_probe", "unstated_probe", "swapped_repeated", "swapped_fact", "answer_f1", "entity_f1",
+    "right", "shuffled",
+)  # fmt: skip
+summary = partial(results.summary, measures=MEASURES)
+RESULTS = {"09_masks": build_masks, "09_fusion": build_fusion}

@@ -1,0 +1,101 @@
+"""Mentions found in a text of the reader's own, and dEA's noise on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from course_lib.objectives.entity_alignment import DEA_MIX, spoil_alignments
+from course_lib.teaching.page import Html, Live, card, note, paragraphs
+from course_lib.teaching.playgrounds import check_words, one_row, playground
+from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, box, tokens_row
+from course_lib.text.knowledge_graph import align, find_mentions
+
+if TYPE_CHECKING:
+    from course_lib.text.knowledge_graph import KnowledgeGraph
+    from course_lib.text.wordpiece import WordPiece
+
+MOST_TOKENS = 64
+LOOKS = {"kept": KEPT, "another": REPLACED, "taken away": MASKED}
+
+
+def linked_view(graph: KnowledgeGraph, tokenizer: WordPiece, text: str, seed: int = 0) -> Live:
+    """An own text, the entities it names, and what dEA makes of them. Controls: text, another and
+    away (probabilities of the noise), seed."""
+    import ipywidgets as w
+
+    def slider(value: float, said: str) -> Any:
+        return w.FloatSlider(
+            value=value, min=0, max=0.5, step=0.05, readout_format=".0%", description=said
+        )
+
+    controls = {
+        "text": w.Text(value=text, description="text"),
+        "another": slider(DEA_MIX[0], "another entity"),
+        "away": slider(DEA_MIX[1], "entity taken away"),
+        "seed": w.IntSlider(value=seed, min=0, max=50, description="seed"),
+    }
+
+    def draw(**values: Any) -> str:
+        return linked_picture(graph, tokenizer, **values).html
+
+    return playground(draw, controls, linked_picture(graph, tokenizer, text, seed=seed))
+
+
+def linked_picture(
+    graph: KnowledgeGraph,
+    tokenizer: WordPiece,
+    text: str,
+    another: float = DEA_MIX[0],
+    away: float = DEA_MIX[1],
+    seed: int = 0,
+) -> Html:
+    """The text with the entity of each token under it, and after the noise. Raises ValueError for
+    a text without words, with unknown ones or too long."""
+    check_words(tokenizer, text, MOST_TOKENS)
+    sequences = one_row(tokenizer, text)
+    mentions = find_mentions(graph, tokenizer, sequences)
+    entity_ids = align(mentions, tuple(sequences.input_ids.shape), len(graph.entities))  # type: ignore[arg-type]
+    spoilt = spoil_alignments(
+        entity_ids, len(graph.entities), torch.Generator().manual_seed(seed),
+        (another, away, round(1 - another - away, 9)),
+    )  # fmt: skip
+    tokens = [tokenizer.token(i) for i in sequences.input_ids[0].tolist()]
+    before, after = entity_ids[0].tolist(), spoilt[0].tolist()
+    fates = [_fate(*pair) for pair in zip(before, after, strict=True)]
+    labels = [_label(graph, *pair) for pair in zip(before, after, strict=True)]
+    row = tokens_row(tokens, [LOOKS.get(fate, PLAIN) for fate in fates], labels)
+    said = linked_in_words(graph, mentions, fates)
+    html = row.inner + _legend() + (paragraphs(said) if mentions else note(said[0]))
+    return Html(card(html, "linked", 800), "\n".join([row.text, *said]))
+
+
+def linked_in_words(graph: KnowledgeGraph, mentions: list[Any], fates: list[str]) -> list[str]:
+    """How many mentions there are, and what became of each."""
+    if not mentions:
+        return ["No entity of the graph is named here; the fusion blocks then work as BERT's do."]
+    told = "; ".join(f"{graph.entities[m.entity]}: {fates[m.start]}" for m in mentions)
+    return [f"{len(mentions)} mentions. {told}.",
+            "The model is to say at each of their tokens which entity belonged there."]  # fmt: skip
+
+
+def _fate(before: int, after: int) -> str:
+    if before < 0:
+        return ""
+    return "kept" if after == before else "taken away" if after < 0 else "another"
+
+
+def _label(graph: KnowledgeGraph, before: int, after: int) -> str:
+    if before < 0:
+        return ""
+    return "none" if after < 0 else graph.entities[after]
+
+
+def _legend() -> str:
+    parts = "".join(
+        f"{box('word', look, said)}<span>{said}</span>&emsp;"
+        for said, look in (("entity kept", KEPT), ("another entity", REPLACED),
+                           ("entity taken away", MASKED))
+    )  # fmt: skip
+    return f'<div style="font-size:12px;color:#444;margin-top:4px">{parts}</div>'

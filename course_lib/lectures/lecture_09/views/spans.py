@@ -1,0 +1,182 @@
+"""SpanBERT's masks: on a sentence of the reader's own, and how long their spans are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+
+from course_lib.kernels.span_masking import draw_spans, length_probabilities, select_spans
+from course_lib.objectives.span_boundary import MaskedSpans, mask_spans
+from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
+from course_lib.teaching.playgrounds import check_words, one_row, playground
+from course_lib.teaching.style import BLUE, INK
+from course_lib.teaching.svg import words
+from course_lib.teaching.tokens import tokens_legend, tokens_row
+from course_lib.text.wordpiece import word_numbers
+
+if TYPE_CHECKING:
+    from course_lib.text.wordpiece import WordPiece
+
+MOST_TOKENS, P, LONGEST = 96, 0.2, 10
+DRAWN = 20_000  # lengths drawn for the chart
+ROWS = (510, 128, 32)  # tokens of the rows whose spans are counted after merging and cutting
+POSITIONS = 60_000  # of all rows of one length together
+FATES = {1: "[MASK]", 2: "random", 3: "kept"}
+
+# ---------------------------------------------------------------- a sentence
+
+
+def spans_view(tokenizer: WordPiece, text: str) -> Live:
+    """Mask spans of an own text. Controls: text, p, longest, merge (spans that meet or touch are
+    one), one_draw (one fate a span, else one a token), seed."""
+    import ipywidgets as w
+
+    controls = {
+        "text": w.Text(value=text, description="text"),
+        **_length_sliders(w),
+        "merge": w.Checkbox(value=True, description="merge spans that touch"),
+        "one_draw": w.Checkbox(value=True, description="one draw a span"),
+        "seed": w.IntSlider(value=0, min=0, max=50, description="seed"),
+    }
+
+    def draw(**values: Any) -> str:
+        return spans_picture(tokenizer, **values).html
+
+    return playground(draw, controls, spans_picture(tokenizer, text))
+
+
+def _length_sliders(w: Any) -> dict[str, Any]:
+    return {
+        "p": w.FloatSlider(value=P, min=0.05, max=1.0, step=0.05, description="p"),
+        "longest": w.IntSlider(value=LONGEST, min=1, max=15, description="longest, in words"),
+    }
+
+
+def spans_picture(
+    tokenizer: WordPiece,
+    text: str,
+    p: float = P,
+    longest: int = LONGEST,
+    merge: bool = True,
+    one_draw: bool = True,
+    seed: int = 0,
+) -> Html:
+    """The text after `mask_spans`; under each selected token the number of its span and the token
+    that stood there. Raises ValueError for a text without words, with unknown ones or too long."""
+    check_words(tokenizer, text, MOST_TOKENS)
+    sequences = one_row(tokenizer, text)
+    masked = mask_spans(
+        sequences, tokenizer.special,
+        word_numbers(tokenizer, sequences.input_ids, sequences.attention_mask),
+        p=p, max_words=longest, merge=merge, one_draw=one_draw, seed=seed,
+    )  # fmt: skip
+    tokens, was = (
+        [tokenizer.token(i) for i in ids[0].tolist()]
+        for ids in (masked.input_ids, sequences.input_ids)
+    )
+    labels = [""] * len(tokens)
+    for number, (first, last) in enumerate(masked.spans.tolist(), 1):
+        for t in range(first, last + 1):
+            labels[t] = f"span {number}\n{was[t]}"
+    row = tokens_row(tokens, masked.action[0].tolist(), labels)
+    said = spans_in_words(masked, was)
+    html = row.inner + tokens_legend() + paragraphs(said)
+    return Html(card(html, "spans", 800), "\n".join([row.text, *said]))
+
+
+def spans_in_words(masked: MaskedSpans, was: list[str]) -> list[str]:
+    """How many tokens were selected, and each span with its fate."""
+    action = masked.action[0].tolist()
+    lines = []
+    for number, (first, last) in enumerate(masked.spans.tolist(), 1):
+        here = range(first, last + 1)
+        fates = dict.fromkeys(FATES[action[t]] for t in here)
+        lines.append(f"span {number}: “{' '.join(was[t] for t in here)}” ({' and '.join(fates)})")
+    text, chosen = len(was) - 2, len(masked.predict_at)
+    count = f"{chosen} of {text} tokens are selected, in {len(lines)} spans."
+    return [count, "; ".join(lines) + "."]
+
+
+# ---------------------------------------------------------------- how long
+
+
+class Lengths(NamedTuple):
+    """Of one p and one longest: the distribution, what was drawn from it, and four means."""
+
+    exact: np.ndarray  # (longest,), P(1) to P(longest)
+    drawn: np.ndarray  # (longest,), fractions of DRAWN lengths
+    mean: float  # of the distribution
+    heaped: float  # if all that is longer were counted as longest
+    counted: dict[int, float]  # tokens of a row -> mean length after merging and cutting
+
+
+def span_lengths(p: float = P, longest: int = LONGEST, seed: int = 0) -> Lengths:
+    """Lengths of spans, by the formula, as drawn, and as they stand in rows of ROWS tokens in which
+    every word is one token. Raises ValueError as `length_probabilities` does."""
+    exact, steps = length_probabilities(p, longest), np.arange(1, longest + 1)
+    _, lengths = draw_spans(seed, 0, np.arange(DRAWN), np.array(0), p, longest)
+    drawn = np.bincount(lengths, minlength=longest + 1)[1:] / DRAWN
+    tail = p * (1 - p) ** np.arange(longest)
+    tail[-1] = (1 - p) ** (longest - 1)
+    counted = {T: _counted(T, p, longest, seed) for T in ROWS}
+    return Lengths(exact, drawn, float(exact @ steps), float(tail @ steps), counted)
+
+
+def _counted(tokens: int, p: float, longest: int, seed: int) -> float:
+    """Mean length of the spans in rows of so many one-token words, merged and cut."""
+    rows = -(-POSITIONS // tokens)
+    at, begins = select_spans(
+        torch.arange(tokens).expand(rows, tokens).contiguous(), torch.arange(rows),
+        rate=0.15, seed=seed, epoch=0, p=p, max_words=longest,
+    )  # fmt: skip
+    return len(at) / len(begins.unique())
+
+
+def lengths_view() -> Live:
+    """The distribution of lengths with what was drawn from it. Controls: p, longest."""
+    import ipywidgets as w
+
+    return playground(
+        lambda **values: lengths_picture(**values).html, _length_sliders(w), lengths_picture()
+    )
+
+
+def lengths_picture(p: float = P, longest: int = LONGEST) -> Html:
+    """Bars for the distribution, a ring for what was drawn, and the means in words."""
+    found = span_lengths(p, longest)
+    said = lengths_in_words(found)
+    parts = length_parts(found, 640, 210)
+    image = svg_image(svg_drawing(640, 250, "".join(parts), said[0]), said[0])
+    return Html(card(image + paragraphs(said), "lengths", 800), "\n".join(said))
+
+
+def length_parts(found: Lengths, wide: float, high: float, size: float = 15) -> list[str]:
+    """A bar a length, its probability above it, a ring where the drawn fraction is."""
+    step, top = wide / len(found.exact), max(*found.exact, *found.drawn)
+    parts = []
+    for i, (exact, drawn) in enumerate(zip(found.exact, found.drawn, strict=True)):
+        x, h = step * i, (high - 3.2 * size) * exact / top
+        y = high - size - (high - 3.2 * size) * drawn / top
+        parts += [
+            f'<rect x="{x + 0.14 * step:.1f}" y="{high - size - h:.1f}" width="{0.72 * step:.1f}" '
+            f'height="{h:.1f}" fill="#b9d8ea" stroke="{BLUE}"/>',
+            f'<circle cx="{x + step / 2:.1f}" cy="{y:.1f}" r="5" fill="none" stroke="{INK}" '
+            'stroke-width="2"/>',
+            words(x + step / 2, high - 1.6 * size - max(h, high - size - y), f"{exact:.0%}", size),
+            words(x + step / 2, high + 0.3 * size, str(i + 1), size),
+        ]
+    return [*parts, words(wide / 2, high + 1.9 * size, "words in a span", size)]
+
+
+def lengths_in_words(found: Lengths) -> list[str]:
+    """The means, of the distribution and of what becomes of it."""
+    rows = ", ".join(f"{mean:.2f} in rows of {T}" for T, mean in found.counted.items())
+    off = np.abs(found.exact - found.drawn).max()
+    return [
+        f"Mean of the distribution: {found.mean:.2f} words. {DRAWN:,} lengths drawn (rings) differ "
+        f"from it by at most {off:.1%} at a length.",
+        f"After merging and cutting the mean is {rows} tokens. (If what is longer were heaped up "
+        f"at {len(found.exact)} instead of cut off, it would be {found.heaped:.2f}.)",
+    ]

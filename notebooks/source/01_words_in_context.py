@@ -1,0 +1,587 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,slideshow,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Words in context: from one vector a word to three kinds of Transformer
+#
+# **Lecture 01** · {{duration}} · {{colab}}
+#
+# After this page you can
+#
+# - make static vectors in two ways, and say what one vector a word cannot do;
+# - build ELMo from characters and LSTMs, and say what each of its two directions sees;
+# - compute attention among four words on paper: dot product, weights, output;
+# - turn one block into an encoder, a decoder and an encoder-decoder, and say which of them BERT, GPT, BART and T5 are.
+#
+# You need matrix products and softmax; if you have met an LSTM before, the better. Nothing is downloaded.
+#
+# {{parts}}
+
+# %%
+import torch
+
+from course_lib import MicroWorld, check, claims_table, hint, quiz, reveal, show
+from course_lib.teaching import LiveLoss, dots_chart
+from course_lib.teaching.shipped import micro_elmo, micro_teacher
+from course_lib.lectures.lecture_01.views import (
+    elmo_drawing, guesses_view, hand_attention_view, index_occurrences, layers_view, masks_view, neighbours_view,
+    three_drawing, tree_view,
+)  # fmt: skip
+
+# %% [markdown]
+# ## Predict first
+#
+# *We sat on the **bank** and watched the boats. The **bank** raised its fees.* One word, two meanings: **polysemy**. You
+# needed the other words of the sentence to tell them apart, and you did not notice.
+#
+# Three guesses. Write them down before you go on.
+#
+# 1. A program counts which words stand near which, in a manual of Python libraries, and gives every word one vector. A
+#    *kernel* is part of a support vector machine there, and a program on a graphics card. What will be nearest to `kernel`?
+# 2. ELMo (2018) reads a sentence from the left with one network and from the right with another. At a word in the middle:
+#    does either of them see the whole sentence?
+# 3. GPT and BERT are stacks of the same block. What must change to turn one into the other?
+
+# %%
+my_guesses = {"nearest to kernel": ..., "sees the whole sentence": ..., "from BERT to GPT": ...}
+
+# %% [markdown]
+# ## By hand: one vector a word
+#
+# Words that mean alike stand beside the same words. So count who stands near whom. A text so small that the counts fit on
+# this page gave these (rows: words; columns: the neighbours we count).
+
+# %% tags=["nbval-check-output"]
+from course_lib.lectures.lecture_01.by_hand import COUNTS, NEAR, ppmi_by_hand
+
+print(f"{'':8}" + "".join(f"{near:>8}" for near in NEAR))
+for word, row in COUNTS.items():
+    print(f"{word:8}" + "".join(f"{n:8}" for n in row))
+
+# %% [markdown]
+# *the* is the most frequent neighbour of `bank`, and says nothing about it: it is near everything. So we ask how much *more often than by
+# chance* two words are neighbours. `bank` has 8 of the 32 counts, `river` 4 of 32. By chance both would meet in
+# 8/32 · 4/32 of them, which is once. They met twice: ln(2/1) = 0.69. This logarithm is the **pointwise mutual
+# information**, PMI; **positive PMI** (PPMI) sets what is below zero to zero.
+
+# %% tags=["nbval-check-output"]
+from torch.nn.functional import cosine_similarity
+
+vectors = {word: torch.tensor(row) for word, row in ppmi_by_hand().items()}
+for word, row in vectors.items():
+    print(f"{word:8}" + "".join(f"{n:8.2f}" for n in row))
+for a, b in (("bank", "shore"), ("bank", "loan"), ("shore", "loan")):
+    print(f"cosine of {a} and {b}: {cosine_similarity(vectors[a], vectors[b], dim=0):.2f}")
+
+# %% [markdown]
+# Each row is a vector. `shore` and `loan` have nothing in common. `bank` lies halfway between them, at the same angle to
+# both: it is not the shore and not the lender but a mixture, in every sentence the same. Keep this in mind.
+#
+# ## Try it: static vectors
+#
+# {{exercise:01.1}}
+
+
+# %%
+def my_ppmi(counts, smoothing):
+    return ...
+
+
+check("01.1", my_ppmi)
+
+# %% [markdown]
+# {{exercise:01.2}}
+
+
+# %%
+def my_neighbours(vectors, word, k):
+    return ...
+
+
+check("01.2", my_neighbours)
+
+# %% [markdown]
+# ## The code: static vectors
+#
+# Two ways to the same kind of table. (The words, before: how a text is cut into words or pieces, by byte pair encoding
+# (**BPE**) or WordPiece, is lecture 02's and 04's subject. Here a word is what stands between spaces.)
+#
+# ### Counts, PMI, and few numbers a word
+#
+# With thousands of words a row has thousands of numbers, nearly all zero. The truncated **SVD** keeps the few directions in
+# which rows differ most.
+
+# %%
+from course_lib.text.static_vectors import positive_pmi, ppmi_vectors, skip_gram_loss, skip_gram_vectors, svd_vectors
+
+show(positive_pmi, svd_vectors)
+
+# %% [markdown]
+# ### word2vec: guess instead of count
+#
+# **word2vec** (Mikolov et al. 2013, arXiv 1301.3781) *learns* the vectors. Its **skip-gram** form predicts from a word the words
+# near it; **CBOW**, its other form, predicts a word from those near it. With **negative sampling** the prediction becomes a yes or no: a true
+# pair of neighbours shall have a large dot product, a word and one drawn at random a small one.
+
+# %%
+show(skip_gram_loss)
+
+# %% [markdown]
+# The two are closer than they look: skip-gram with negative sampling factorises, without writing it down, a table of PMI values
+# shifted by a constant (Levy and Goldberg 2014).
+#
+# Both live, on prose from the documentation of five Python libraries that this course installs anyway:
+
+# %%
+import time
+
+from course_lib.text.characters import words_of
+from course_lib.text.documentation import documentation_slice
+
+corpus = documentation_slice(3_000)
+sentences = [words_of(paragraph) for paragraph in corpus.paragraphs]
+tables, seconds = {}, {}
+for name, make in (("PPMI + SVD", ppmi_vectors), ("skip-gram", skip_gram_vectors)):
+    start = time.perf_counter()
+    tables[name] = make(sentences)
+    seconds[name] = time.perf_counter() - start
+    print(f"{name:12}{len(tables[name].words):6,} words in {seconds[name]:4.1f} s")
+print(corpus)
+
+# %%
+neighbours_view(tables, "kernel")
+
+# %% [markdown]
+# *The words whose vectors have the greatest cosine with that of the word you type, in both tables. What is known was in the
+# text at least five times.*
+#
+# ### What they cannot do
+#
+# Look for words of both trades among the neighbours of `kernel`: *rbf* and *polynomial* belong to support vector machines, others to
+# graphics cards. Try `key`, `tree`, `seed`. A table has one row a word. Whatever the sentence, the row is the same:
+
+# %% tags=["nbval-check-output"]
+rows = {word: number for number, word in enumerate(vectors)}
+table = torch.stack(list(vectors.values()))
+first = table[[rows[word] for word in "table bank shore".split()]]
+second = table[[rows[word] for word in "loan bank table".split()]]
+print(f"cosine of the two vectors of bank: {cosine_similarity(first[1], second[1], dim=0):.2f}")
+
+# %% [markdown]
+# 1.00, by construction. That is what *static* means. (A slide of the lectures that this course grew from prints one and the same row of
+# numbers for both sentences also under the heading *contextual*. It is a slip: there the two must differ, and below they do.)
+#
+# ## ELMo: vectors in context
+#
+# Five years after word2vec came **ELMo** (Peters et al., February 2018, arXiv 1802.05365): *embeddings from language models*. A language model predicts the next
+# word, and to do so it must know what the words so far *mean together*. So take its inner states as vectors.
+
+# %%
+elmo_drawing()
+
+# %% [markdown]
+# *Left: a word is read letter by letter, so no word is unknown. Middle: two LSTM layers from the left, and two from the right; all four chains
+# read the same word vectors. Right: what a task takes, one weight a layer. Sizes as released: {{number:elmo_parameters}} parameters.*
+#
+# - *Character CNN*: filters of seven widths slide over the letters. Of each filter the largest value stays, **then** ReLU (so the authors' program). A
+#   **highway** layer is g · relu(Wx) + (1 − g) · x: its gate g decides, number by number, between a new value and the old.
+# - *Two language models*: the forward one predicts the next word, the backward one the word before. They share the character encoder and the softmax layer,
+#   nothing else. The loss is ½ (forward + backward).
+# - *Use*: freeze it all. A task takes γ · Σ s_j · layer_j, with s a softmax of three learned numbers, as the input of its own network: the **feature-based** way,
+#   where BERT is **fine-tuned** (lecture 03).
+#
+# ### Try it: ELMo
+#
+# {{exercise:01.3}}
+
+
+# %%
+def my_bilm_loss(forward_logits, backward_logits, ids, real):
+    return ...
+
+
+check("01.3", my_bilm_loss)
+
+# %% [markdown]
+# {{exercise:01.4}}
+
+
+# %%
+def my_mix(word, forward, backward, weights, gamma):
+    return ...
+
+
+check("01.4", my_mix)
+
+# %% [markdown]
+# ### The code
+
+# %%
+from course_lib.family.elmo import CharacterEncoder, Direction, Elmo, Highway, ProjectedLSTM, ScalarMix
+
+show(CharacterEncoder.of_words, Highway.forward, ProjectedLSTM.step)
+
+# %%
+from course_lib.objectives.bilm import bilm_labels, bilm_loss
+
+show(Direction.forward, Elmo.forward, ScalarMix.forward, bilm_labels, bilm_loss)
+
+# %% [markdown]
+# Three things that the paper does not say, and its authors' program does: cells and projections are clipped at ±3; a residual connection begins with the second
+# layer; and layer 0, half as wide as the others, is put in twice.
+#
+# ### Is it right? The LSTM
+#
+# transformers has no ELMo. The LSTM is compared with PyTorch's own (`proj_size`; it knows no clipping, so ours has none
+# here), live, in outputs and gradients. The rest is tested against an independent plain version.
+
+# %%
+torch.manual_seed(0)
+ours = ProjectedLSTM(input_size=64, cells=128, size=64).double()
+theirs = torch.nn.LSTM(64, 128, proj_size=64, batch_first=True).double()
+theirs.load_state_dict({
+    "weight_ih_l0": ours.weight_input, "weight_hh_l0": ours.weight_hidden, "weight_hr_l0": ours.projection,
+    "bias_ih_l0": ours.bias, "bias_hh_l0": torch.zeros_like(ours.bias),
+})  # fmt: skip
+x = torch.randn(8, 20, 64, dtype=torch.float64)
+outputs = ours(x)[0], theirs(x)[0]
+for out in outputs:
+    out.square().mean().backward()
+apart = (ours.weight_input.grad - theirs.weight_ih_l0.grad).abs().max() / ours.weight_input.grad.abs().max()
+print(f"largest difference of outputs {(outputs[0] - outputs[1]).abs().max():.1e}, of gradients {apart:.1e} (float64)")
+
+# %% [markdown]
+# ### See it: two readers, one gap
+#
+# A small ELMo ({{number:micro_elmo_parameters}} parameters), trained for this course on stories of an invented world (the **micro-world**) and shipped with it. Hide
+# a word: what does each of its language models expect there?
+
+# %%
+world = MicroWorld.load()
+small_elmo, vocabulary = micro_elmo()
+guesses_view(small_elmo, vocabulary, "first mekus rows the red bank with his friend .", word=6)
+
+# %% [markdown]
+# *One column has read what stands before the hidden word, the other what stands after it. Move the slider: where does which know more?*
+#
+# Neither has read both. That is the answer to the second guess, and what the next picture says of the three models of 2018.
+
+# %%
+three_drawing()
+
+# %% [markdown]
+# *ELMo: two chains, each from one side, next to each other but not in each other ("shallowly bidirectional"). GPT: only from the left. BERT: every position from
+# both sides, in every layer ("deeply bidirectional").*
+#
+# "Before 2018 all models were unidirectional, ELMo and BERT introduced bidirectionality" is what one of the lectures says. Bidirectional LSTMs are older than that; and
+# ELMo never sees "the entire sentence at once" in any layer. What BERT's paper claims is *deep* bidirectionality (its Figure 3 and Appendix A.4).
+#
+# ### Two banks, two vectors
+#
+# In the micro-world `bank` has two senses: one belongs to the people who count and lend, another to those who row and fish. The same word, two sentences, each layer:
+
+# %%
+from course_lib.text.characters import spell_sentences
+
+pair = ["then she lends the blue bank for her friend .".split(), "then he rows the blue bank for his friend .".split()]
+with torch.no_grad():
+    states = small_elmo.encoder(*spell_sentences(pair), output_hidden_states=True).hidden_states
+at = 1 + pair[0].index("bank")  # <S> stands first
+for number, layer in enumerate(states):
+    print(f"layer {number}: cosine of the two banks {cosine_similarity(layer[0, at], layer[1, at], dim=0):.2f}"
+          f"   first numbers {layer[0, at, :4].tolist()[0]:6.2f} … and {layer[1, at, :4].tolist()[0]:6.2f} …")  # fmt: skip
+
+# %% [markdown]
+# Layer 0 knows the letters only: 1.00. In the layers above the two part. These are the *different* rows that the slide should have shown.
+#
+# ## Measure it: who tells senses apart?
+#
+# TODO results of the senses.
+#
+# ### See it: nearest occurrences, layer by layer
+#
+# Type a sentence of the micro-world, pick a word by its number, choose a layer: which words, in which stories, have the
+# nearest vectors?
+
+# %%
+stories = world.stories(200, seed=5, split="heldout")
+known = {" ".join(words): story.topic for story in stories for words in story.words}  # each sentence once
+lines, topics = [line.split() for line in known], list(known.values())
+
+# %% [markdown]
+# ## By hand: attention from zero
+#
+# An LSTM hands one state from word to word; what stood far away has passed through many hands. **Attention** lets a word look at all others directly. It
+# takes three steps, and you can do them on paper. (Later pages point here.)
+#
+# Four words, four numbers each. What the numbers stand for we decide: water, money, place, event. `bank` is half
+# water, half money.
+
+# %% tags=["nbval-check-output"]
+from course_lib.lectures.lecture_01.by_hand import OTHER_WORDS, WORDS, attention_by_hand, positions, vectors_of
+
+x = vectors_of(WORDS)
+for word, row in zip(WORDS, x.tolist()):
+    print(f"{word:8}" + "".join(f"{number:4.0f}" for number in row))
+
+# %% [markdown]
+# **Step 1, the scores.** How well do two words fit? Their dot product, divided by √4 = 2 (four numbers a vector). `bank` and
+# `river`: (1 · 2 + 1 · 0 + 0 + 0) / 2 = 1. All sixteen:
+
+# %% tags=["nbval-check-output"]
+scores = x @ x.T / 4**0.5
+for word, row in zip(WORDS, scores.tolist()):
+    print(f"{word:8}" + "".join(f"{number:4.0f}" for number in row))
+
+# %% [markdown]
+# **Step 2, the weights.** Each row becomes **attention weights** that sum to one: the softmax. For `bank` the scores are 0, 1, 1, 1. e⁰ = 1 and e¹ = 2.72; their sum is
+# 9.15; so 0.11 for `the`, and 0.30 for each of the others.
+#
+# **Step 3, the output.** The sum of the vectors, each times its weight. The first number of `bank`: 0.11 · 0 + 0.30 · 2 + 0.30 · 1 + 0.30 · 2 = 1.48.
+
+# %% tags=["nbval-check-output"]
+weights = scores.softmax(dim=-1)
+output = weights @ x
+for word, row, new in zip(WORDS, weights.tolist(), output.tolist()):
+    print(f"{word:8}" + "".join(f"{number:6.2f}" for number in row) + "    output" + "".join(f"{number:6.2f}" for number in new))
+
+# %%
+hand_attention_view()
+
+# %% [markdown]
+# *One word gathers (orange): its scores, its weights, what each word adds, and the sum. Choose the other sentence, or let a word see only what stands before it.*
+#
+# Before, `bank` was water 1, money 1. After, it is water 1.48, money 0.30: `river` and `flooded` have told it which bank it is. Beside *the savings bank paid* it goes the other way:
+
+# %% tags=["nbval-check-output"]
+other = attention_by_hand(vectors_of(OTHER_WORDS))[2]
+print(f"cosine of the two banks: before {cosine_similarity(x[2], vectors_of(OTHER_WORDS)[2], dim=0):.2f}, "
+      f"after {cosine_similarity(output[2], other[2], dim=0):.2f}")  # fmt: skip
+
+# %% [markdown]
+# ### Queries, keys, values
+#
+# Here a vector played three parts: what looks (the **query**), what is looked at (the **key**), what is handed over (the **value**). A Transformer makes the three by three
+# matrices that it learns, so that what a word looks for may differ from what it offers:
+#
+# softmax(Q Kᵀ / √D) V, with Q = x W_Q, K = x W_K, V = x W_V.
+#
+# Why divide by √D? A sum of D products grows like √D; without the division, the softmax of long vectors would put everything on one word.
+#
+# ### Try it: attention
+#
+# {{exercise:01.5}}
+
+
+# %%
+def my_attention(queries, keys, values, visible):
+    return ...
+
+
+check("01.5", my_attention)
+
+# %% [markdown]
+# And the library's, for many heads and texts at once:
+
+# %%
+from course_lib.kernels.attention import attention_reference, attention_scores, causal_mask
+
+show(attention_scores, attention_reference)
+
+# %% [markdown]
+# ### Heads
+#
+# One softmax gives one set of weights: a word cannot look at its verb for one reason and at its noun for another. So the numbers are cut into **heads**, each with its
+# own scores and weights; the outputs are put side by side again. Two heads of two numbers, for `flooded`:
+
+# %% tags=["nbval-check-output"]
+for head, (row, said) in enumerate(zip(attention_by_hand(x, heads=2)[1][:, 3], ("water, money", "place, event")), 1):
+    print(f"head {head} ({said:12}): " + ", ".join(f"{word} {weight:.2f}" for word, weight in zip(WORDS, row.tolist())))
+
+# %% [markdown]
+# The first head divides its attention among the words of water; the second stays with the only event.
+#
+# ### Order lost, order regained
+#
+# Nothing so far says *where* a word stands. Turn the sentence round, and every word gets exactly the vector that it had:
+
+# %% tags=["nbval-check-output"]
+turned = [3, 2, 1, 0]
+after = attention_by_hand(x[turned])[2]
+print(f"without positions, largest difference: {(after - output[turned]).abs().max():.2f}")
+x_placed = x + positions(4)
+placed, placed_turned = attention_by_hand(x_placed)[2], attention_by_hand(x[turned] + positions(4))[2]
+print(f"with positions,    largest difference: {(placed_turned - placed[turned]).abs().max():.2f}")
+
+# %% [markdown]
+# *dog bites man* and *man bites dog* would be one. So a vector for the position is added to each word: waves of several speeds in the first Transformer
+# (`positions` does that), learned vectors in BERT and GPT (lecture 02), distances in DeBERTa (lecture 08).
+#
+# ## The code: three kinds from one block
+#
+# A **Transformer** (Vaswani et al., June 2017, arXiv 1706.03762) stacks blocks of attention and a small network applied to each word. Three kinds are built of them. They differ in *who may see whom*.
+#
+# {{exercise:01.6}}
+
+
+# %%
+def my_visible(source, target, real):
+    return ...
+
+
+check("01.6", my_visible)
+
+# %%
+masks_view()
+
+# %% [markdown]
+# *A row looks, a column is seen; filled squares are allowed, striped ones are cross-attention. Choose a kind and the token that looks. Also there: what each of ELMo's
+# two LSTMs can know.*
+#
+# | kind | sees | trained to | called | good for | examples |
+# |---|---|---|---|---|---|
+# | **encoder** | both sides | fill in masked words | auto-encoding | *reading*: classify, find names, find answers | BERT, RoBERTa, ELECTRA |
+# | **decoder** | what stands before | predict the next word | auto-regressive | *writing* | GPT-2, GPT-3, LLaMA |
+# | **encoder-decoder** | the source whole, its own text so far | write the target text | sequence to sequence | *rewriting*: translate, summarise | the first Transformer, BART, T5 |
+#
+# *The bank of the river*: at `bank` the decoder has seen *the bank* and cannot know which. The encoder sees *river*. But the encoder cannot write a text word by
+# word: each word would have to see those that are not yet there. BERT is a reader, not a writer. ("The first encoder-only Transformer", as some lectures call it, is a
+# shorthand; the paper does not claim it.)
+#
+# ### From BERT to GPT
+#
+# Lecture 02 builds BERT's `Block`. What GPT-2 changes in it: LayerNorm before each half instead of after it (and one more at the end), and a triangle for a mask.
+
+# %%
+from course_lib.family.gpt import CausalStack, GptForNextToken, PreNormBlock, continue_text
+from course_lib.family.seq2seq import CrossBlock, Seq2Seq
+
+show(PreNormBlock.attend, PreNormBlock.feed, CausalStack.forward, causal_mask)
+
+# %% [markdown]
+# ### From both to an encoder-decoder
+#
+# BERT's encoder reads. The decoder's block has a third part between BERT's two: **cross-attention**, whose queries come from what is being written and whose keys and values from
+# what was read.
+
+# %%
+show(CrossBlock.read, Seq2Seq.forward)
+
+# %% [markdown]
+# The loss of both is next-token prediction: at each position the word after it.
+
+# %%
+from course_lib.objectives.next_token import next_token_labels, next_token_loss
+
+show(next_token_labels, next_token_loss)
+
+# %% [markdown]
+# ### Is it right?
+#
+# The decoder against transformers' GPT-2, the encoder-decoder against its BART, from the same weights.
+
+# %%
+from transformers.utils import logging
+
+from course_lib.checkpoints.decoders import to_bart, to_gpt2
+from course_lib.family.gpt import gpt
+from course_lib.family.seq2seq import bart
+
+logging.set_verbosity_error()  # they warn of a vocabulary so small
+shape = {"vocab_size": 500, "hidden_size": 64, "num_heads": 4, "num_layers": 3, "intermediate_size": 256,
+         "max_positions": 50, "initializer_range": 0.1}  # fmt: skip
+torch.manual_seed(0)
+read, write = torch.randint(500, (4, 20)), torch.randint(500, (4, 12))
+decoder, both = gpt(**shape).eval(), bart(**shape).eval()
+with torch.no_grad():
+    difference = (decoder(read).logits - to_gpt2(decoder)(read).logits).abs().max()
+    mine = both(read, None, write, output_attentions=True)
+    reference = to_bart(both, "eager")(input_ids=read, decoder_input_ids=write, output_attentions=True)
+cross = max((a - b).abs().max() for a, b in zip(mine.cross_attentions, reference.cross_attentions))
+print(f"GPT-2: largest difference of logits {difference:.1e}")
+print(f"BART:  largest difference of logits {(mine.logits - reference.logits).abs().max():.1e}, "
+      f"of cross-attention weights {cross:.1e}")  # fmt: skip
+
+# %% [markdown]
+# (Gradients, padding, weights there and back: in the tests. What is compared is GPT-2's arrangement and BART's. T5 differs from BART in its positions, which are relative, its norms and its
+# biases; this course does not build it.)
+#
+# ## Measure it: one task, three kinds
+#
+# TODO three kinds live.
+#
+# ## See it: the family tree
+#
+# Who came from whom. Choose a model; mark a group.
+
+# %%
+tree_view()
+
+# %% [markdown]
+# *Blue, solid: encoders; green, dashed: decoders; yellow, dotted: encoder-decoders. Underlined names have a page in this course. Dates are those of the first version on arXiv where
+# there is one. What this course has not read about a model is left out.*
+#
+# - *Where BERT, GPT, BART and T5 stand.* GPT (June 2018) took the decoder, BERT (October 2018) the encoder, of the Transformer of 2017; T5 and BART (both October 2019) kept both halves. BART's
+#   encoder reads a damaged text, and its decoder writes it whole; T5 writes only what was taken out, and tells every task as text.
+# - *Sesame Street.* Mark that group: ELMo, BERT, two models named ERNIE that have nothing to do with each other (lecture 09), and Big Bird, whose attention is sparse so that texts can be long.
+# - *Dates, corrected.* One lecture has BigBird in 2012, GPT-3 in June 2020, BART in November 2019, M2M-100 in 2021 and InstructGPT in February 2022. By their arXiv numbers: July 2020, May 2020, October 2019,
+#   October 2020, March 2022. And BigBird is an encoder, with a decoder if wanted.
+#
+# ### The road so far
+#
+# | step | what was new | what was missing |
+# |---|---|---|
+# | word2vec (2013) | a vector for each word, learned from raw text | one for all senses |
+# | RNN, LSTM, GRU | a state handed from word to word: order, context | long distances; one word after the other, so slow |
+# | attention between encoder and decoder | the writer looks back at every word read | still an RNN on both sides |
+# | Transformer (2017) | attention only; all positions at once | large data and machines |
+# | ELMo (2018) | vectors in context, from language models | two one-sided readers; a new network for each task |
+# | GPT, BERT (2018), T5, BART (2019) | one pre-trained Transformer for many tasks | it completes text, it does not follow wishes |
+# | alignment (InstructGPT 2022, ChatGPT) | supervised fine-tuning (SFT) on answers, then feedback by people (RLHF) | text only |
+# | multimodal models (GPT-4, 2023) | images beside text | step-by-step thinking |
+# | reasoning models (DeepSeek-R1, 2025) | trained by reinforcement learning to reason | ask again next year |
+#
+# ### Why BERT changed things
+#
+# Three reasons, and each has its page: words got vectors *in context* (here); from *both sides in every layer* (lecture 02); and one pre-trained **encoder became the standard** start for tasks of understanding, with a
+# small head on top (lecture 03): pre-train once, fine-tune often. Its vocabulary of 30,000 pieces and its special tokens are lecture 02's.
+
+# %%
+print(f"{'':26}{'you said':>14}   answer")
+answers = {"nearest to kernel": "words of both senses, mixed", "sees the whole sentence": "no, neither",
+           "from BERT to GPT": "the mask, and where the LayerNorms stand"}  # fmt: skip
+for name, value in answers.items():
+    print(f"{name:26}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
+
+# %% [markdown]
+# ## What they claim, what you measured
+#
+# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+
+# %%
+claims_table("01")
+
+# %% [markdown]
+# ## Quiz
+
+# %%
+quiz("01")
+
+# %% [markdown]
+# ## Questions for review
+#
+# {{review:01}}
+
+# %% [markdown]
+# ## Read on
+#
+# - Peters et al. (2018), *Deep contextualized word representations*, arXiv 1802.05365: section 3 first; then its analysis of what each layer knows.
+# - Vaswani et al. (2017), *Attention is all you need*, arXiv 1706.03762: sections 3.1 to 3.3, with this page's four words beside it.
+# - Levy and Goldberg (2014), *Neural word embedding as implicit matrix factorization*: why counting and guessing agree.
+# - Lewis et al. (2019), *BART*, arXiv 1910.13461: Figure 1 has the three kinds side by side.

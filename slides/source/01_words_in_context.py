@@ -1,0 +1,1 @@
+"""What deck 01 computes: figures and tables."""

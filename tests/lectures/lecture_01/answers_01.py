@@ -1,0 +1,235 @@
+"""What other hands might write for the exercises of lecture 01, right and wrong."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+# ---------------------------------------------------------------- 01.1
+
+
+def pmi_cell_by_cell(counts, smoothing):
+    total, found = counts.sum(), torch.zeros_like(counts)
+    powers = [float(column.sum()) ** smoothing for column in counts.T]
+    for w, row in enumerate(counts):
+        for c, n in enumerate(row):
+            if n:
+                chance = row.sum() / total * powers[c] / sum(powers)
+                found[w, c] = max(0.0, math.log(n / total / chance))
+    return found
+
+
+def pmi_numpy(counts, smoothing):
+    n = counts.numpy()
+    contexts = n.sum(0) ** smoothing
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pmi = np.log(n) - np.log(n.sum(1, keepdims=True)) - np.log(contexts / contexts.sum())
+    return np.where(n > 0, np.maximum(pmi, 0), 0)
+
+
+def pmi_in_place(counts, smoothing):
+    counts /= counts.sum()
+    return counts.log().clamp(min=0)
+
+
+# ---------------------------------------------------------------- 01.2
+
+
+def nearest_sorted(vectors, word, k):
+    def cosine(i):
+        return float(vectors[i] @ vectors[word] / vectors[i].norm() / vectors[word].norm())
+
+    others = [i for i in range(len(vectors)) if i != word]
+    return sorted(others, key=cosine, reverse=True)[:k]
+
+
+def nearest_angles(vectors, word, k):
+    angles = F.cosine_similarity(vectors, vectors[word][None], dim=1).clamp(-1, 1).acos()
+    angles[word] = 9
+    return angles.argsort()[:k][: len(vectors) - 1]
+
+
+# ---------------------------------------------------------------- 01.3
+
+
+def bilm_loops(forward_logits, backward_logits, ids, real, ahead=0, behind=1):
+    losses = []
+    for logits, here, there in ((forward_logits, ahead, behind), (backward_logits, behind, ahead)):
+        log_p = logits.log_softmax(-1)
+        pairs = [(b, t) for b, row in enumerate(real) for t in range(int(row.sum()) - 1)]
+        losses += [torch.stack([-log_p[b, t + here, ids[b, t + there]] for b, t in pairs]).mean()]
+    return sum(losses) / 2
+
+
+def bilm_ignoring(forward_logits, backward_logits, ids, real):
+    """With −100 for what is not predicted, and one cross-entropy over both directions."""
+    nothing = torch.full_like(ids[:, :1], -100)
+    words = torch.where(real, ids, -100)
+    forward = torch.cat([words[:, 1:], nothing], 1)
+    backward = torch.where(real, torch.cat([nothing, words[:, :-1]], 1), -100)
+    logits = torch.cat([forward_logits, backward_logits])
+    return F.cross_entropy(logits.transpose(1, 2), torch.cat([forward, backward]))
+
+
+def bilm_with_padding(f, b, ids, real):
+    forward = F.cross_entropy(f[:, :-1].transpose(1, 2), ids[:, 1:])
+    return (forward + F.cross_entropy(b[:, 1:].transpose(1, 2), ids[:, :-1])) / 2
+
+
+def bilm_by_logs(f, b, ids, real):
+    p, q, m = f.softmax(-1).log(), b.softmax(-1).log(), real[:, 1:]
+    ahead = p[:, :-1].gather(2, ids[:, 1:, None])[m].mean()
+    return -(ahead + q[:, 1:].gather(2, ids[:, :-1, None])[m].mean()) / 2
+
+
+# ---------------------------------------------------------------- 01.4
+
+
+def mix_by_halves(word, forward, backward, weights, gamma):
+    s = F.softmax(weights, dim=0)
+    halves = [s[0] * word + torch.einsum("l,lbtp->btp", s[1:], way) for way in (forward, backward)]
+    return gamma * torch.cat(halves, dim=-1)
+
+
+def mix_loop(word, forward, backward, weights, gamma, as_one=lambda s: s.exp() / s.exp().sum()):
+    found = as_one(weights)[0] * torch.cat([word, word], -1)
+    for s, one, other in zip(as_one(weights)[1:], forward, backward, strict=True):
+        found = found + s * torch.cat([one, other], -1)
+    return gamma * found
+
+
+# ---------------------------------------------------------------- 01.5
+
+
+def attend_loops(queries, keys, values, visible):
+    rows, D = [], queries.shape[1]
+    for query, seen in zip(queries, visible, strict=True):
+        scores = (keys[seen] * query).sum(-1) / D**0.5
+        row = torch.zeros(len(keys), dtype=values.dtype)
+        rows.append(row.index_put((seen.nonzero()[:, 0],), scores.softmax(0)))
+    weights = torch.stack(rows)
+    return weights, torch.stack([(w[:, None] * values).sum(0) for w in weights])
+
+
+def attend_adding(queries, keys, values, visible, hide=-1e30, scale=True, give=lambda w, o: (w, o)):
+    scores = torch.einsum("qd,kd->qk", queries, keys)
+    scores = scores / queries.shape[-1] ** 0.5 if scale else scores
+    weights = torch.where(visible, scores, hide).softmax(1)
+    return give(weights, weights @ values)
+
+
+def attend_ready_made(q, k, v, visible):
+    return F.scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=visible)[0]
+
+
+def attend_and_divide(q, k, v, visible):
+    weights = (q @ k.T / q.shape[1] ** 0.5).softmax(-1) * visible
+    weights = weights / weights.sum(-1, keepdim=True)
+    return weights, weights @ v
+
+
+# ---------------------------------------------------------------- 01.6
+
+
+def visible_by_corners(source, target, real):
+    picture = torch.zeros(source + target, source + target, dtype=torch.bool)
+    picture[:source, :source] = True  # the encoder
+    picture[source:, :source] = True  # cross-attention
+    picture[source:, source:] = torch.ones(target, target).tril().bool()  # the decoder
+    return picture & real
+
+
+def visible_in_words(source, target, real):
+    n = source + target
+    return [[bool(real[j]) and (j < source or j <= i) for j in range(n)] for i in range(n)]
+
+
+def visible_all_rows(source, target, real):
+    picture = torch.ones(source + target, source + target, dtype=torch.bool).tril()
+    picture[:source] = True
+    return picture & real
+
+
+# ---------------------------------------------------------------- the answers
+
+RIGHT = {
+    "01.1": [pmi_cell_by_cell, pmi_numpy],
+    "01.2": [nearest_sorted, nearest_angles],
+    "01.3": [bilm_loops, bilm_ignoring],
+    "01.4": [mix_by_halves, mix_loop],
+    "01.5": [attend_loops, attend_adding],
+    "01.6": [visible_by_corners, visible_in_words, lambda s, t, real:
+             visible_by_corners(s, t, real).long()],
+}  # fmt: skip
+
+WRONG = {
+    "01.1": [
+        (lambda n, s: pmi_cell_by_cell(n, s) / math.log(2), "base 2 (bits)"),
+        (lambda n, s: pmi_cell_by_cell(n.T, s).T, "rows are words, columns contexts"),
+        (lambda n, s: (n / (n.sum(1) * n.sum(0))).log(), "keepdim=True"),
+        (lambda n, s: math.log(n / n.sum()), "a tensor has .log()"),
+        (lambda n, s: n / n.sum(1, keepdim=True), "PPMI: at"),
+        (pmi_in_place, "writes into `counts`"),
+        (lambda n, s: torch.tensor([[math.log(x / row.sum()) for x in row] for row in n]).clamp(0),
+         "Every value is 0"),
+    ],
+    "01.2": [
+        (lambda v, w, k: v.topk(k).indices, "expected a list of word numbers"),
+        (lambda v, w, k: F.cosine_similarity(v, v[w][None]).topk(k).indices, "itself is in your"),
+        (lambda v, w, k: (v @ v[w]).argsort(descending=True)[1 : k + 1], "vectors win"),
+        (lambda v, w, k: torch.cdist(v, v[w][None])[:, 0].argsort()[1 : k + 1], "distances"),
+        (lambda v, w, k: (v @ F.normalize(v)[w]).tolist()[:k], "expected a list of word numbers"),
+        (lambda v, w, k: F.cosine_similarity(v, v[w][None]).topk(99).indices, "min(k, V − 1)"),
+        (lambda v, w, k: v[:, w] @ v, "(V, D) @ (D,)"),
+        (lambda v, w, k: nearest_sorted(v, w, k)[::-1], "the nearest stands last"),
+    ],
+    "01.3": [
+        (lambda *given: bilm_loops(*given) / math.log(2), "base 2 (bits)"),
+        (lambda *given: bilm_loops(*given).exp(), "this is exp of it"),
+        (lambda *given: bilm_loops(*given).item(), "carries no gradient"),
+        (lambda *given: bilm_loops(*given, ahead=1, behind=0), "The directions are exchanged"),
+        (lambda f, b, ids, real: F.cross_entropy(torch.cat([f[real], b[real]]),
+         torch.cat([ids[real]] * 2)), "Nothing is shifted"),
+        (lambda *given: 2 * bilm_ignoring(*given), "The two losses are added"),
+        (bilm_with_padding, "Padding is in your means"),
+        (bilm_by_logs, "F.cross_entropy takes the logits"),
+        (lambda f, b, ids, real: F.cross_entropy(f[:, :-1], ids[:, 1:]), "do not line up"),
+    ],
+    "01.4": [
+        (lambda *given: mix_loop(*given, as_one=lambda w: w), "The weights are used as they are"),
+        (lambda *given: mix_loop(*given, as_one=lambda w: w.exp()), "not divided by its sum"),
+        (lambda w, f, b, s, g: mix_loop(w, f, b, s, float(g.detach())), "gradient reaches `gamma`"),
+        (lambda w, f, b, s, g: mix_by_halves(w, b, f, s, g), "backward direction stands first"),
+        (lambda w, f, b, s, g: g * (s.softmax(0) @ torch.stack([w, *f])), "do not fit"),
+        (lambda w, f, b, s, g: mix_by_halves(w, f, b, s, g)[..., : w.shape[-1]], "has shape"),
+        (lambda w, f, b, s, g: mix_by_halves(w, f, b, s.flip(0), g), "top layer down"),
+        (lambda w, f, b, s, g: torch.cat(w, f), "take a list of tensors"),
+    ],
+    "01.5": [
+        (attend_ready_made, "Write it out"),
+        (attend_and_divide, "You hide after the softmax"),
+        (lambda *given: attend_adding(*given, scale=False), "not divided by √D"),
+        (lambda *given: attend_adding(*given, hide=0.0), "exp(0) = 1"),
+        (lambda *given: attend_adding(*given, hide=-9.0), "Attention weights: at"),
+        (lambda *given: attend_adding(*given, give=lambda w, o: o), "expected 2: attention"),
+        (lambda *given: attend_adding(*given, give=lambda w, o: (o, w)), "exchanged"),
+        (lambda *given: attend_adding(*given, give=lambda w, o: (100 * w, o)), "in percent"),
+        (lambda q, k, v, m: attend_adding(q, k, v, -m), "~visible turns it round"),
+        (lambda q, k, v, m: attend_adding(q, k, v, ~m), "visible and hidden exchanged?"),
+        (lambda q, k, v, m: attend_adding(q, v, k, m), "multiplied with the values"),
+        (lambda q, k, v, m: attend_adding(q, k.T, v, m), "Turn the keys: keys.T"),
+    ],
+    "01.6": [
+        (lambda s, t, real: torch.ones(s + t, s + t).tril(), "read from the left only"),
+        (lambda s, t, real: ~visible_by_corners(s, t, real), "True and False are exchanged"),
+        (lambda s, t, real: visible_by_corners(t, s, real), "`target` are exchanged"),
+        (visible_all_rows, "What is read sees what is written"),
+        (lambda s, t, real: visible_by_corners(s, t, real)[real], "has shape"),
+        (lambda s, t, real: visible_by_corners(s, t, True), "`real` has no effect"),
+        (lambda s, t, real: visible_by_corners(s, t, real) * -1e9, "expected a tensor of True"),
+        (lambda s, t, real: 1 if torch.arange(s + t) < s else 0, "An `if` asks one question"),
+    ],
+}  # fmt: skip

@@ -390,7 +390,8 @@ show(swapped_words)
 # %% [markdown]
 # BERT makes {{number:past_bert_steps}} steps, ELECTRA (the shipped one) {{number:long_steps}}: equal FLOPs, the generator
 # counted. Random initialisation is the control. Fine-tuning: {{number:tuned_steps}} steps, everything learns, the
-# classifier reads [CLS] or the mean vector. **{{number:past_count}} each.**
+# classifier reads [CLS] or the mean vector. **{{number:past_count}} each**, so little can be said of the spread between seeds: read large
+# differences only.
 
 # %%
 from course_lib.lectures.lecture_07.numbers import MEASURES, past_runs

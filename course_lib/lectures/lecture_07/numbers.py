@@ -286,7 +286,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "past_electra_slots": lambda: _past("ELECTRA", "kinds"),
     "past_random_mean": lambda: _past("random initialisation", "tuned_mean"),
     "past_bert_steps": lambda: past()["recipes"]["BERT"]["steps"],
-    "past_count": lambda: f"{len(PAST_SEEDS)} runs",
+    "past_count": lambda: ("One run", "Two runs", "Three runs")[len(PAST_SEEDS) - 1],
     "past_hours": _past_hours,
     "tuned_steps": lambda: past()["tuned_steps"],
     "weak_bert": lambda: f"{past()['by_strength']['BERT'][-1]:.0%}",

@@ -33,6 +33,27 @@ def tokenizer() -> Any:
 
 
 @lru_cache(maxsize=1)
+def world() -> Any:
+    from course_lib import MicroWorld
+
+    return MicroWorld.load()
+
+
+@lru_cache(maxsize=1)
+def graph() -> Any:
+    from course_lib.text.knowledge_graph import world_graph
+
+    return world_graph(world())
+
+
+def translations() -> Any:
+    from course_lib.objectives.transe import Translations
+
+    torch.manual_seed(0)
+    return Translations(torch.randn(len(graph().entities), 4), torch.randn(5, 4))
+
+
+@lru_cache(maxsize=1)
 def byte_bpe() -> Any:
     from course_lib.text.byte_bpe import train_byte_bpe
 
@@ -167,6 +188,12 @@ LIVE: dict[str, Callable[[], Any]] = {  # with a widget and a picture
         BertForTokenClassification(encoder(), CODE_TAGS), tokenizer(), "the river rose"
     ),
     "cut_view": lambda: views.cut_view(WORDS, WORDS[:2], length=9),
+    "spans_view": lambda: views.spans_view(tokenizer(), "the river rose over its bank"),
+    "lengths_view": views.lengths_view,
+    "units_view": lambda: views.units_view(world()),
+    "graph_view": lambda: views.graph_view(graph(), "goza"),
+    "steps_view": lambda: views.steps_view(graph(), translations(), "goza", "job"),
+    "linked_view": lambda: views.linked_view(graph(), world().tokenizer, "goza walks to lion mill"),
     "swaps_view": lambda: views.swaps_view(read_result("07_past_plateau")["swaps"]),
     "prediction_slider": watched,
     "reliability_view": lambda: views.reliability_view(
@@ -251,6 +278,8 @@ VIEWS = {
     ),
     "score_statistics": lambda: views.score_statistics(16, 3),
     "t5_bucket": lambda: views.t5_bucket(20),
+    "span_lengths": lambda: views.span_lengths(0.2, 3).mean,
+    "story_units": lambda: views.story_units(world(), world().stories(1)[0], "phrase"),
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
     "tokens_legend": views.tokens_legend,
     "attention_picture": lambda: views.attention_picture(

@@ -130,7 +130,8 @@ def masked_units() -> str:
     for level, seed in SEEDS.items():
         parts = units.units_row(world(), story, units.story_units(world(), story, level), seed)
         row = tokens_row(*(part[first : first + 10] for part in parts))
-        rows += f'<div style="display:flex"><b style="flex:0 0 76px;font-size:15px;line-height:34px">{level}</b>{row.inner}</div>'
+        name = f'<b style="flex:0 0 76px;font-size:15px;line-height:34px">{level}</b>'
+        rows += f'<div style="display:flex">{name}{row.inner}</div>'
     return large(rows, 1.4)
 
 

@@ -65,6 +65,7 @@ PRECISION = "float32"  # on every machine, so that results can be compared
 STORIES, UNSEEN, LENGTH, HELDOUT = 10_000, 3_000, 64, 600
 LABELLED = 400  # texts that train the unstated-fact probe
 QUESTIONS, SENTENCES, TUNED_STEPS = 400, 100, 100  # of fine-tuning
+FEW_SENTENCES, TUNED_SEEDS = 20, range(3)  # of fine-tuning once more, from the same weights
 TESTED_QUESTIONS, TESTED_SENTENCES, STRIDE, SENTENCE_LENGTH = 300, 1_000, 24, 32
 LOOK_EVERY = 500  # steps
 LAST = 50  # steps over which a training loss is averaged
@@ -388,9 +389,9 @@ def _weights(recipe: MaskRecipe, seed: int) -> Path:
     return cache_dir("results", "09-masks") / f"{run}-{seed}.safetensors"
 
 
-def model_of(name: str, seed: int = 0) -> BertForMaskedLM:
+def model_of(recipe: MaskRecipe, seed: int) -> BertForMaskedLM:
     """The trained model of a recipe, from the cache, frozen."""
-    model = load(_weights(RECIPES[name], seed))
+    model = load(_weights(recipe, seed))
     assert isinstance(model, BertForMaskedLM)
     return model.requires_grad_(False).eval()
 
@@ -398,12 +399,47 @@ def model_of(name: str, seed: int = 0) -> BertForMaskedLM:
 def untrained(material: MaskMaterial, seed: int) -> dict[str, Any]:
     """The same measures at random initialisation: what any pre-training must beat."""
     recipe = RECIPES["tokens"]
+    settings = {"seed": seed, **asdict(recipe)}
+    model, _ = randomly_initialised(recipe, material.world, seed)
 
     def run() -> dict[str, Any]:
-        model, _ = randomly_initialised(recipe, material.world, seed)
         return {"seed": seed, **measure(model, material, seed)}
 
-    return kept("09-masks-untrained", {"seed": seed, **asdict(recipe)}, material.world, run)
+    found = kept("09-masks-untrained", settings, material.world, run)
+    return {**found, **tuned_again("untrained", model, settings, material)}
+
+
+def tuned_again(
+    name: str, model: nn.Module, settings: Mapping[str, Any], material: MaskMaterial
+) -> dict[str, Any]:
+    """Fine-tuning with several seeds from the same weights, so that its own spread is seen: answers
+    as in `measure`, and entities from a few sentences. Read from the cache where it is done."""
+    encoder = masked_lm_of(model).encoder
+    few = material.sentences[0][:: SENTENCES // FEW_SENTENCES]
+    tasks = {
+        "answers": material.questions,
+        "entities_few": (few, material.sentences[1]),
+    }
+
+    def score(train: Any, test: Any, seed: int) -> float:
+        tuned = finetune(encoder, train, steps=TUNED_STEPS, seed=seed, precision=PRECISION)
+        return task_score(tuned, test)
+
+    def run() -> dict[str, Any]:
+        return {
+            task: [score(train, test, seed) for seed in TUNED_SEEDS]
+            for task, (train, test) in tasks.items()
+        }
+
+    found = kept(f"09-tuned-{name}", dict(settings), material.world, run)
+    return {**found, **{f"{task}_mean": mean(values) for task, values in found.items()}}
+
+
+def whole_run(recipe: MaskRecipe, material: MaskMaterial, seed: int) -> dict[str, Any]:
+    """A run, and its weights fine-tuned again."""
+    found = one_run(recipe, material, seed)
+    model, settings = model_of(recipe, seed), {"seed": seed, **asdict(recipe)}
+    return {**found, **tuned_again(recipe.units, model, settings, material)}
 
 
 def replay(told: Told) -> list[float]:
@@ -423,7 +459,7 @@ def build_masks() -> dict[str, Any]:
     material = prepare()
     costs = {name: flops_a_step(recipe, material.told) for name, recipe in RECIPES.items()}
     return compared_runs(
-        RECIPES, SEEDS, material.world, lambda recipe, seed: one_run(recipe, material, seed),
+        RECIPES, SEEDS, material.world, lambda recipe, seed: whole_run(recipe, material, seed),
         precision=PRECISION, replay=replay(material.told), flops_a_step=costs,
         untrained=[untrained(material, seed) for seed in SEEDS], tuned_steps=TUNED_STEPS,
     )  # fmt: skip

@@ -92,7 +92,7 @@ WRONG_SPANS = [
     (partial(spans, merged=False), "a span of its own"),
     (partial(spans, passing=False), "is passed over"),
     (lambda w, d, b: spans(w, d, b)[::-1], "opposite order"),
-    (lambda w, d, b: [t for x, y in spans(w, d, b) for t in range(x, y + 1)], "hidden positions"),
+    (lambda w, d, b: [t for x, y in spans(w, d, b) for t in range(x, y + 1)], "selected positions"),
     (lambda w, d, b: [x for x, _ in spans(w, d, b)], "you have"),
     (lambda w, d, b: spans(w, d[:1], b), "you have"),
     (lambda w, d, b: {tuple(x) for x in spans(w, d, b)}, "expected a list of pairs"),

@@ -1,4 +1,4 @@
-"""Exercise 09.3: what the span-boundary objective asks. T positions."""
+"""Exercise 09.3: what the span-boundary objective predicts from. T positions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Triple = tuple[int, int, int]
 
 
 def boundaries(is_text: list[bool], spans: list[Pair], longest: int) -> list[Triple]:
-    """(before, behind, place) of every token that is asked, span after span (section 3.2)."""
+    """(before, behind, relative) of each token that is predicted, span by span (section 3.2)."""
     found = []
     for first, last in spans:
         if is_text[first - 1] and is_text[last + 1]:
@@ -44,9 +44,10 @@ SKIPPED = (
 BOUNDARIES = Exercise(
     **written("09.3"),
     solution=boundaries,
-    returns=Items("list of boundaries", of="triples (before, behind, place)"),
+    returns=Items("list of boundaries", of="triples (before, behind, relative)"),
     see="course_lib.objectives.span_boundary.boundary_targets (of a whole batch); "
-        "course_lib.heads.SpanBoundaryHead makes logits of the two vectors and the place",
+        "course_lib.heads.SpanBoundaryHead makes logits of the two vectors and the relative "
+        "position",
     when_raised=(
         (r"not subscriptable|unpack", "A span is a pair (first, last); a loop takes it apart: "
          "for first, last in spans."),
@@ -71,24 +72,25 @@ BOUNDARIES = Exercise(
         Edit(TRIPLE, "(t - 1, t + 1, t - first)", "Your boundaries are the neighbours of the "
              "token. Inside a span those are masked; the boundaries are the *span's* neighbours, "
              "the same for all of its tokens."),
-        Edit(TRIPLE, "(first - 1, last + 1, t - first + 1)", "Your places count from 1, as the "
-             "paper's p₁, p₂, … Here they are rows of a table, and count from 0."),
+        Edit(TRIPLE, "(first - 1, last + 1, t - first + 1)", "Your relative positions count from "
+             "1, as the paper's p₁, p₂, … Here they are rows of a table, and count from 0."),
         Edit(TRIPLE, "(first - 1, last + 1, t)", "Your third number is the position in the "
-             "sequence. Expected the place in the span, 0 for its first token."),
-        Edit(TRIPLE, "(first - 1, last + 1, last - t)", "Your places count from the end of the "
-             "span. The first token has place 0."),
+             "sequence. Expected that in the span, 0 for its first token."),
+        Edit(TRIPLE, "(first - 1, last + 1, last - t)", "Your relative positions count "
+             "from the end of the span. The first token has 0."),
         Edit(TRIPLE, "(first - 1, last + 1, last - first)", "Your third number is the same for all "
-             "tokens of a span: then all would get the same prediction. It is the token's place."),
-        Edit(TRIPLE, "(first - 1, last + 1, len(found))", "Your places go on counting in the next "
-             "span. Each span begins at 0."),
+             "tokens of a span: then all would get the same prediction. It is the token's position "
+             "in the span."),
+        Edit(TRIPLE, "(first - 1, last + 1, len(found))", "Your relative positions go on "
+             "counting in the next span. Each span begins at 0."),
         Edit(TRIPLE, "(first - 1, last, t - first)", "`last` is included in the span: the position "
              "behind it is last + 1."),
         Edit(TRIPLE, "(first - 1, min(last, first + longest - 1) + 1, t - first)", "Of a long span "
-             "your second boundary is the token behind the last one asked, which is masked itself. "
-             "It stands behind the whole span."),
+             "your second boundary is the token behind the last one predicted, which is masked "
+             "itself. It stands behind the whole span."),
         Edit(TRIPLE, "(last + 1, first - 1, t - first)", "Before and behind are exchanged."),
-        Edit(TRIPLE, "(t - first, first - 1, last + 1)", "The place stands first in your triples. "
-             "Expected (before, behind, place)."),
+        Edit(TRIPLE, "(t - first, first - 1, last + 1)", "The relative position stands first "
+             "in your triples. Expected (before, behind, relative)."),
         Edit(TRIPLE, "(t - first, last + 1 - t, t - first)", "Your first two numbers are "
              "distances. Expected positions in the sequence."),
         Edit(TOUCH, "True", f"Spans without a word on both sides are in your "
@@ -102,13 +104,14 @@ BOUNDARIES = Exercise(
         Edit(TOUCH, "is_text[first - 1] or is_text[last + 1]",
              f"One word beside the span is not enough. {SKIPPED}"),
         Edit(RANGE, "range(first, last + 1)", "Tokens behind the first `longest` of a span are in "
-             "your list. The table of places has `longest` rows, so those tokens are left out."),
+             "your list. The table of relative positions has `longest` rows: those tokens are left "
+             "out."),
         Edit(RANGE, "range(first, last + 1 if last - first < longest else first)", "A span longer "
-             "than `longest` is left out as a whole. Its first `longest` tokens are asked."),
-        Edit(RANGE, "range(first, min(last, first + longest) + 1)", "You ask one token too many of "
-             "a long span: places are 0 to longest − 1."),
-        Edit(RANGE, "range(max(first, last - longest + 1), last + 1)", "Of a long span you ask the "
-             "last `longest` tokens. It is the first ones."),
+             "than `longest` is left out as a whole. Its first `longest` tokens are predicted."),
+        Edit(RANGE, "range(first, min(last, first + longest) + 1)", "You take one token too many "
+             "of a long span: relative positions are 0 to longest − 1."),
+        Edit(RANGE, "range(max(first, last - longest + 1), last + 1)", "Of a long span you take "
+             "the last `longest` tokens. It is the first ones."),
         Edit(RANGE, "range(first, min(last, first + longest - 1))", "The last token is missing: "
              "`last` is included in the span, and range(a, b) ends before b."),
         Edit("found = []", "found, spans = [], spans[:1]", "Only the first span's "

@@ -57,7 +57,8 @@ FACTS = Exercise(
     **written("09.5"),
     solution=loss,
     returns=Number("loss"),
-    library=("course_lib.objectives.transe:margin_loss", "course_lib.objectives.transe:distances"),
+    see="course_lib.objectives.transe: false_facts draws what is exchanged, then distances and "
+        "margin_loss",
     when_raised=(
         (r"ambiguous|bool value of Tensor", "max(0, …) asks one question, and the tensor has N "
          "answers. .clamp(min=0) does it entry by entry."),

@@ -45,7 +45,7 @@ LENGTHS = Exercise(
     **written("09.1"),
     solution=lengths,
     returns=(Numbers("tensor of probabilities", shape="longest"), Number("mean length", "words")),
-    library=("course_lib.kernels.span_masking:length_probabilities",),
+    see="course_lib.kernels.span_masking.length_probabilities (without the mean)",
     when_raised=(
         (r"Boolean|ambiguous", "A comparison of a tensor has many answers: compare numbers."),
         (r"dot :|expected both vectors|same dtype|inconsistent tensor", "Lengths are whole numbers "

@@ -19,17 +19,17 @@ Pair = tuple[int, int]
 
 
 def spans(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
-    """First and last position of every hidden span (section 3.1 and the released code)."""
-    hidden: set[int] = set()
+    """First and last position of every selected span (section 3.1 and the released code)."""
+    taken: set[int] = set()
     for position, words in draws:
         first = word_of[position]
         span = [t for t, word in enumerate(word_of) if first <= word < first + words]
-        if position not in hidden:
-            new = [t for t in span if t not in hidden]
-            hidden.update(new[: budget - len(hidden)])
+        if position not in taken:
+            new = [t for t in span if t not in taken]
+            taken.update(new[: budget - len(taken)])
     found: list[Pair] = []
-    for t in sorted(hidden):
-        if t - 1 in hidden:
+    for t in sorted(taken):
+        if t - 1 in taken:
             found[-1] = (found[-1][0], t)
         else:
             found.append((t, t))
@@ -37,7 +37,7 @@ def spans(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
 
 
 def each_by_itself(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
-    """The same, but spans that touch stay apart: a position belongs to the span that hid it."""
+    """The same, but spans that touch stay apart: a position belongs to the first that has it."""
     hider: dict[int, int] = {}
     for n, (position, words) in enumerate(draws):
         first = word_of[position]
@@ -68,14 +68,14 @@ def drawn(draw: Draw, word_of: list[int], how_many: int, longest: int) -> list[P
 
 
 def covered(word_of: list[int], draws: list[Pair], budget: int = 1_000) -> set[int]:
-    """The hidden positions; without a budget all that these draws hide."""
+    """The selected positions; without a budget all that these draws select."""
     return {t for first, last in spans(word_of, draws, budget) for t in range(first, last + 1)}
 
 
 def cases(pieces: int, how_many: int, fits: Callable[[list[int], list[Pair], int], bool],
           spare: int = 0, words: int = 9) -> Callable[[Draw], list[Case]]:  # fmt: skip
     """Three texts whose draws are as `fits` says; the budget is `spare` at most below what they
-    would hide."""
+    would select."""
 
     def three(draw: Draw) -> list[Case]:
         found: list[Case] = []
@@ -109,19 +109,19 @@ def in_a_word(word_of: list[int], draws: list[Pair], budget: int) -> bool:
 
 
 def meeting(word_of: list[int], draws: list[Pair], budget: int) -> bool:
-    """A position is drawn that is hidden already, and some spans touch or overlap."""
+    """A position is drawn that is selected already, and some spans touch or overlap."""
     again = any(t in covered(word_of, draws[:n]) for n, (t, _) in enumerate(draws))
     return again and each_by_itself(word_of, draws, 1_000) != spans(word_of, draws, 1_000)
 
 
 def cut_in_a_word(word_of: list[int], draws: list[Pair], budget: int) -> bool:
-    hidden = covered(word_of, draws, budget)
-    ends = [t for t in hidden if t + 1 not in hidden and word_of[t + 1] == word_of[t]]
+    taken = covered(word_of, draws, budget)
+    ends = [t for t in taken if t + 1 not in taken and word_of[t + 1] == word_of[t]]
     return bool(ends) and apart(word_of, draws, budget)
 
 
-def cut_behind_hidden_words(word_of: list[int], draws: list[Pair], budget: int) -> bool:
-    """The span that reaches the budget runs over hidden positions before it is cut."""
+def cut_behind_selected_words(word_of: list[int], draws: list[Pair], budget: int) -> bool:
+    """The span that reaches the budget runs over selected positions before it is cut."""
     sizes = [len(covered(word_of, draws[: n + 1])) for n in range(len(draws))]
     n = next(n for n, size in enumerate(sizes) if size >= budget)
     before, whole = covered(word_of, draws[:n]), covered(word_of, draws[n : n + 1])
@@ -132,8 +132,8 @@ def cut_behind_hidden_words(word_of: list[int], draws: list[Pair], budget: int) 
 CHOSEN = "first <= word < first + words"
 SPAN = f"[t for t, word in enumerate(word_of) if {CHOSEN}]"
 NEW, CUT, FREE = (
-    "[t for t in span if t not in hidden]", "new[: budget - len(hidden)]",
-    "if position not in hidden:",
+    "[t for t in span if t not in taken]", "new[: budget - len(taken)]",
+    "if position not in taken:",
 )  # fmt: skip
 RETURN = "return found"
 
@@ -146,7 +146,7 @@ SPANS = Exercise(
     when_raised=(
         (r"changed size during iteration", "A set must not change while a loop runs over it: "
          "collect the new positions first, then add them."),
-        (r"not subscriptable|unhashable", "A span is a pair (first, last); hidden positions are "
+        (r"not subscriptable|unhashable", "A span is a pair (first, last); selected positions are "
          "whole numbers. Keep the two in different variables."),
     ),
     stages=(
@@ -154,16 +154,17 @@ SPANS = Exercise(
         Stage("several spans, apart", cases(1, 2, inside, words=14)),
         Stage("words of several pieces", cases(3, 2, in_a_word, words=12)),
         Stage("the text ends before the span does", cases(1, 1, too_long)),
-        Stage("spans that meet or touch, and draws that fall on hidden positions",
+        Stage("spans that meet or touch, and draws that fall on selected positions",
               cases(2, 6, meeting, words=11)),
         Stage("the budget is reached inside a word", cases(3, 3, cut_in_a_word, 3, 16)),
-        Stage("more draws than are needed", cases(3, 9, cut_behind_hidden_words, 9, 20)),
+        Stage("more draws than are needed", cases(3, 9, cut_behind_selected_words, 9, 20)),
     ),
     mistakes=(
-        Edit(FREE, "if True:", "A draw that falls on a hidden position is passed over; it hides "
-             "nothing behind it. You go on from there."),
-        Edit(FREE, "if position in hidden:\n            break\n        else:", "You stop at the "
-             "first draw that falls on a hidden position. It is passed over: go on with the next."),
+        Edit(FREE, "if True:", "A draw that falls on a selected position is passed over; it "
+             "selects nothing behind it. You go on from there."),
+        Edit(FREE, "if position in taken:\n            break\n        else:", "You stop at the "
+             "first draw that falls on a selected position. It is passed over: go on with the "
+             "next."),
         Edit(SPAN, f"[t for t, word in enumerate(word_of) if t >= position and {CHOSEN}]",
              "The span begins at the drawn position, in the midst of a word. It begins where that "
              "word begins: masks are for whole words."),
@@ -177,47 +178,48 @@ SPANS = Exercise(
              "word of the drawn position is the first of the span."),
         Edit(CHOSEN, "max(0, first - words + 1) <= word <= first", "Your spans run to the left. "
              "The drawn position is in their first word; they run to the right."),
-        Edit(SPAN, "[t for t, word in enumerate(word_of) if first <= word and t not in hidden]; "
+        Edit(SPAN, "[t for t, word in enumerate(word_of) if first <= word and t not in taken]; "
              "span = [t for t in span if word_of[t] in sorted({word_of[s] for s in span})[:words]]",
-             "Words that are hidden already do not count in your span: it runs on until it has "
-             "`words` new ones. They count: the span is `words` words long, hidden before or not."),
-        Edit(SPAN, f"{SPAN}; span = span * hidden.isdisjoint(span)", "A span that meets a hidden "
+             "Words that are selected already do not count in your span: it runs on until it has "
+             "`words` new ones. They count: the span is `words` words long, selected before or "
+             "not."),
+        Edit(SPAN, f"{SPAN}; span = span * taken.isdisjoint(span)", "A span that meets a selected "
              "position is dropped as a whole. Only a *draw* that falls on one is passed over; a "
-             "span may run into hidden words."),
+             "span may run into selected words."),
         Edit(CUT, "new", "The budget has no effect: you use all draws. Stop when `budget` "
-             "positions are hidden."),
+             "positions are selected."),
         Edit(CUT, "new", "You use all draws and keep the leftmost positions. Draws are used in "
              "turn, and no more when the budget is reached.",
-             more=(("sorted(hidden)", "sorted(hidden)[:budget]"),)),
-        Edit(CUT, "new[: len(new) * (len(hidden) < budget)]", "The last span is hidden whole, "
+             more=(("sorted(taken)", "sorted(taken)[:budget]"),)),
+        Edit(CUT, "new[: len(new) * (len(taken) < budget)]", "The last span is selected whole, "
              "beyond the budget. It is cut where the budget is reached."),
-        Edit(CUT, "new[: len(new) * (len(hidden) + len(new) <= budget)]", "A span that does not "
+        Edit(CUT, "new[: len(new) * (len(taken) + len(new) <= budget)]", "A span that does not "
              "fit is passed over, as in BERT's whole-word masking. Here it is cut where the budget "
              "is reached."),
-        Edit(CUT, "[t for t in new if len(hidden) < budget and "
-             "word_of[t] <= word_of[new[: budget - len(hidden)][-1]]]", "The last word is hidden "
+        Edit(CUT, "[t for t in new if len(taken) < budget and "
+             "word_of[t] <= word_of[new[: budget - len(taken)][-1]]]", "The last word is selected "
              "whole, beyond the budget. So says the paper's text; the released program, and this "
              "exercise, cut there, also inside a word."),
-        Edit(CUT, "new[: budget - len(hidden) - 1]", "You stop one position before the budget."),
-        Edit(CUT, "[t for t in new if len({word_of[s] for s in hidden}) < budget]", "The budget is "
+        Edit(CUT, "new[: budget - len(taken) - 1]", "You stop one position before the budget."),
+        Edit(CUT, "[t for t in new if len({word_of[s] for s in taken}) < budget]", "The budget is "
              "counted in words. It is a number of positions."),
-        Edit(NEW, "span", "Positions that are hidden already are charged to the budget once more. "
-             "Count only new ones: the last span is cut where `budget` *different* positions are "
-             "hidden."),
-        Edit(f"hidden.update({CUT})", "hidden.update(span[: max(0, budget - used)]); used += "
+        Edit(NEW, "span", "Positions that are selected already are charged to the budget once "
+             "more. Count only new ones: the last span is cut where `budget` *different* positions "
+             "are selected."),
+        Edit(f"taken.update({CUT})", "taken.update(span[: max(0, budget - used)]); used += "
              "len(span)", "You add up the lengths of the spans. A position in two of them is "
-             "hidden once: the budget counts different positions.",
-             more=(("hidden: set[int] = set()", "hidden: set[int] = set(); used = 0"),)),
+             "selected once: the budget counts different positions.",
+             more=(("taken: set[int] = set()", "taken: set[int] = set(); used = 0"),)),
         Other(each_by_itself, "Spans that touch stay apart in your list. Where two meet or touch "
               "they become one, as in the released code: nothing stands between them to predict "
               "from."),
-        Edit("if t - 1 in hidden:", "if False:", "Each hidden position is a span of its own in "
+        Edit("if t - 1 in taken:", "if False:", "Each selected position is a span of its own in "
              "your list. Neighbours belong to one span."),
         Edit(RETURN, "return [(first, last + 1) for first, last in found]", "The second number of "
              "your pairs is the position *behind* the span. Expected its last position."),
         Edit(RETURN, "return [(first, last - first + 1) for first, last in found]", "The second "
              "number of your pairs is a length. Expected the span's last position."),
-        Edit(RETURN, "return sorted(hidden)", "This is the list of hidden positions. Expected "
+        Edit(RETURN, "return sorted(taken)", "This is the list of selected positions. Expected "
              "pairs: first and last position of each span."),
         Edit(RETURN, "return [(word_of[first], word_of[last]) for first, last in found]", "Your "
              "pairs are numbers of words. Expected positions."),

@@ -1,4 +1,4 @@
-"""Exercise 09.4: a known name is hidden whole or not at all. T positions."""
+"""Exercise 09.4: a known name is masked whole or not at all. T positions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ Pair = tuple[int, int]
 
 
 def units(word_of: list[int], names: list[Pair], order: list[int], budget: int) -> list[int]:
-    """Positions that entity masking hides (Sun et al. 2019, section 3.2; the count is BERT's)."""
+    """Positions that entity masking selects (Sun et al. 2019, section 3.2; the count is BERT's)."""
     unit_of = list(word_of)
     for start, stop in names:
         unit_of[start:stop] = [word_of[start]] * (stop - start)
-    hidden: list[int] = []
+    taken: list[int] = []
     for t in order:
         unit = [s for s, number in enumerate(unit_of) if number == unit_of[t]]
         decides = unit_of[t] >= 0 and t == unit[0]
-        if decides and len(hidden) + len(unit) <= budget:
-            hidden += unit
-    return sorted(hidden)
+        if decides and len(taken) + len(unit) <= budget:
+            taken += unit
+    return sorted(taken)
 
 
 # ---------------------------------------------------------------- cases
@@ -43,15 +43,15 @@ def case(draw: Draw, words: int, pieces: int, names: int, budget: int) -> Case:
 
 
 JOIN = "[word_of[start]] * (stop - start)"
-DECIDES, FITS = "unit_of[t] >= 0 and t == unit[0]", "len(hidden) + len(unit) <= budget"
+DECIDES, FITS = "unit_of[t] >= 0 and t == unit[0]", "len(taken) + len(unit) <= budget"
 UNIT = "[s for s, number in enumerate(unit_of) if number == unit_of[t]]"
 
 UNITS = Exercise(
     **written("09.4"),
     solution=units,
-    returns=Items("list of hidden positions", of="positions", ordered=False),
+    returns=Items("list of selected positions", of="positions", ordered=False),
     see="course_lib.objectives.knowledge_masking.unit_numbers joins the words of a name, and "
-        "mask_whole_words hides them",
+        "mask_whole_words selects them",
     when_raised=(
         (r"not in list|KeyError", "A position may lie in no name at all: then its unit is its "
          "word."),
@@ -65,42 +65,43 @@ UNITS = Exercise(
         Stage("names whose words have several pieces", each(case, *[(12, 3, 3, 8)] * 5)),
     ),
     mistakes=(
-        Edit(JOIN, "word_of[start:stop]", "The names have no effect: each of their words is hidden "
-             "by itself. That is ERNIE's basic stage. Here the words of a name are one unit."),
-        Edit(UNIT, "[t]", "Single positions are hidden. If one is, its whole unit is: all pieces "
+        Edit(JOIN, "word_of[start:stop]", "The names have no effect: each of their words is "
+             "selected by itself. That is ERNIE's basic stage. Here the words of a name are one "
+             "unit."),
+        Edit(UNIT, "[t]", "Single positions are selected. If one is, its whole unit is: all pieces "
              "of a word, all words of a name.", more=((DECIDES, "unit_of[t] >= 0"),)),
-        Edit(DECIDES, "unit_of[t] >= 0 and t in unit and t not in hidden", "Any position of a unit "
+        Edit(DECIDES, "unit_of[t] >= 0 and t in unit and t not in taken", "Any position of a unit "
              "decides in your answer. Then long units come up sooner. Only its *first* position "
              "does; the others are passed over."),
         Edit(DECIDES, "unit_of[t] >= 0 and t == unit[-1]", "The last position of a unit decides in "
              "your answer. It is the first."),
-        Edit(DECIDES, "t == unit[0]", "Special tokens are hidden in your answer. Where word_of is "
-             "−1 there is no word, and nothing to hide."),
-        Edit(DECIDES, "unit_of[t] > 0 and t == unit[0]", "Word 0 is never hidden in your answer. "
+        Edit(DECIDES, "t == unit[0]", "Special tokens are selected in your answer. Where word_of "
+             "is −1 there is no word, and nothing to hide."),
+        Edit(DECIDES, "unit_of[t] > 0 and t == unit[0]", "Word 0 is never selected in your answer. "
              "It is the first word; −1 is none."),
         Edit(UNIT, "[s for s, number in enumerate(unit_of) if number == t]", "You take the numbers "
              "in `order` for words. They are positions.", more=((DECIDES, "True"),)),
-        Edit("hidden += unit", "hidden += unit[: budget - len(hidden)]", "The last unit is cut at "
+        Edit("taken += unit", "taken += unit[: budget - len(taken)]", "The last unit is cut at "
              "the budget, as SpanBERT cuts its spans. Half of a name gives the rest away: a unit "
-             "that does not fit is passed over.", more=((f"{FITS}:", "len(hidden) < budget:"),)),
-        Edit(FITS, "len(hidden) < budget", "The last unit goes beyond the budget. One that does "
+             "that does not fit is passed over.", more=((f"{FITS}:", "len(taken) < budget:"),)),
+        Edit(FITS, "len(taken) < budget", "The last unit goes beyond the budget. One that does "
              "not fit is passed over."),
-        Edit(FITS, "len(hidden) + len(unit) < budget", "A unit that fits exactly is passed over in "
+        Edit(FITS, "len(taken) + len(unit) < budget", "A unit that fits exactly is passed over in "
              "your answer. The budget may be reached."),
-        Edit("hidden += unit", "hidden += unit\n        elif decides:\n            break", "You "
+        Edit("taken += unit", "taken += unit\n        elif decides:\n            break", "You "
              "stop at the first unit that does not fit. Pass over it and go on: a shorter one may "
              "fit."),
-        Edit(FITS, "len({unit_of[s] for s in hidden}) < budget", "The budget is counted in units. "
+        Edit(FITS, "len({unit_of[s] for s in taken}) < budget", "The budget is counted in units. "
              "It is a number of positions."),
         Edit("for t in order:", "for t in range(len(word_of)):", "`order` has no effect: you go "
-             "from left to right, and the beginning of every text would be hidden."),
+             "from left to right, and the beginning of every text would be selected."),
         Edit("for t in order:", "for t in sorted(order, key=lambda t: "
              "not any(a <= t < b for a, b in names)):", "Names come before all other words in your "
              "answer. They are units like others, in the given order."),
-        Edit(DECIDES, f"{DECIDES} and any(a <= t < b for a, b in names)", "Only names are hidden "
+        Edit(DECIDES, f"{DECIDES} and any(a <= t < b for a, b in names)", "Only names are selected "
              "in your answer. Other words are units too."),
         Edit(DECIDES, f"{DECIDES} and not any(a <= t < b for a, b in names)", "Names are never "
-             "hidden in your answer. They are units like others."),
+             "selected in your answer. They are units like others."),
         Edit("unit_of[start:stop] = [word_of[start]] * (stop - start)",
              "unit_of[start : stop + 1] = [word_of[start]] * (stop + 1 - start)", "Your names are "
              "one position too long: `stop` is not included."),
@@ -109,7 +110,7 @@ UNITS = Exercise(
              "one position too short: they reach up to stop − 1, included."),
         Edit(JOIN, "[-2] * (stop - start)", "All names became one unit in your answer, or none. "
              "Two names are two units.", more=(("unit_of[t] >= 0 and", "unit_of[t] != -1 and"),)),
-        Edit("return sorted(hidden)", "return [t for t in range(len(word_of)) if t not in hidden]",
-             "These are the positions that are *not* hidden."),
+        Edit("return sorted(taken)", "return [t for t in range(len(word_of)) if t not in taken]",
+             "These are the positions that are *not* selected."),
     ),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from statistics import mean
 from typing import Any
 
@@ -59,7 +59,7 @@ def _kinds() -> dict[str, Callable[[], Any]]:
              "translated": ("translate", "whole")}  # fmt: skip
     names = dict(zip(KINDS, ("encoder", "decoder", "both"), strict=True))
     found: dict[str, Callable[[], Any]] = {
-        f"{short}_{called}": lambda k=kind, t=task, m=measure: _kind(k, t, m)
+        f"{short}_{called}": partial(_kind, kind, task, measure)
         for short, (task, measure) in tasks.items()
         for kind, called in names.items()
     }

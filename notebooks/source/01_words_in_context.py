@@ -289,16 +289,20 @@ three_drawing()
 # %%
 from course_lib.text.characters import spell_sentences
 
-pair = ["then she lends the blue bank for her friend .".split(), "then he rows the blue bank for his friend .".split()]
+pair = [
+    "the clerk vasar finds one red bank . first she counts the bank and talks to drizi .".split(),
+    "the fisher mekus finds one red bank . first he crosses the bank and talks to hala .".split(),
+]
 with torch.no_grad():
     states = small_elmo.encoder(*spell_sentences(pair), output_hidden_states=True).hidden_states
 at = 1 + pair[0].index("bank")  # <S> stands first
-for number, layer in enumerate(states):
-    print(f"layer {number}: cosine of the two banks {cosine_similarity(layer[0, at], layer[1, at], dim=0):.2f}"
-          f"   first numbers {layer[0, at, :4].tolist()[0]:6.2f} … and {layer[1, at, :4].tolist()[0]:6.2f} …")  # fmt: skip
+for number, (one, other) in enumerate(layer[:, at] for layer in states):
+    shown = [" ".join(f"{value:6.2f}" for value in row[:5].tolist()) for row in (one, other)]
+    print(f"layer {number}: {shown[0]} …   {shown[1]} …   cosine {cosine_similarity(one, other, dim=0):.2f}")
 
 # %% [markdown]
-# Layer 0 knows the letters only: 1.00. In the layers above the two part. These are the *different* rows that the slide should have shown.
+# *The first numbers of both vectors, layer by layer.* Layer 0 knows the letters only: 1.00. In the layers above the two part. Such *different* rows are what the slide
+# should have shown.
 #
 # ## Measure it: who tells senses apart?
 #
@@ -306,14 +310,31 @@ for number, layer in enumerate(states):
 #
 # ### See it: nearest occurrences, layer by layer
 #
-# Type a sentence of the micro-world, pick a word by its number, choose a layer: which words, in which stories, have the
-# nearest vectors?
+# A dozen mentions for each sense of each such word of the world, and as many sentences with *kernel* as the documentation has: a running process (Jupyter) or a function of two
+# points (scikit-learn). Type a text, pick a word by its number, choose model and layer: which mentions have the nearest vectors?
 
 # %%
-stories = world.stories(200, seed=5, split="heldout")
-known = {" ".join(words): story.topic for story in stories for words in story.words}  # each sentence once
-lines, topics = [line.split() for line in known], list(known.values())
+from course_lib import load_pretrained
+from course_lib.lectures.lecture_01.senses import DOCUMENTATION, bert_layers, documentation_mentions, elmo_layers, two_sense_words
+from course_lib.lectures.lecture_01.views import some_mentions
 
+kernels = documentation_mentions({"kernel": DOCUMENTATION["kernel"]})["kernel"]
+meanings = {"kernel": [sense.meaning for sense in DOCUMENTATION["kernel"]]}
+told, topics = some_mentions(world), two_sense_words(world)
+course, teacher = load_pretrained("course-bert"), micro_teacher()
+indexes = {
+    "micro-ELMo": index_occurrences(told, topics, elmo_layers(small_elmo.encoder)),
+    "micro-BERT": index_occurrences(told, topics, bert_layers(teacher.encoder, world.tokenizer)),
+    "course's BERT": index_occurrences(kernels, meanings, bert_layers(course.encoder, course.tokenizer)),
+}
+story = "caro is a clerk . then she stamps the green seal with her friend ."
+texts = {"micro-ELMo": (story, 11), "micro-BERT": (story, 11), "course's BERT": ("the kernel died and has to be restarted", 2)}
+layers_view(indexes, texts)
+
+# %% [markdown]
+# *Each line is a mention: its cosine with the word that you picked, the words around it, its sense. Where all cosines are 1.00 the order says nothing. micro-BERT is the small BERT of the same
+# world that lecture 06 uses as a teacher; the course's BERT has read the documentation. Try `he hauls the green seal` with a sailor, or `a kernel of degree two`; and the layers in between.*
+#
 # %% [markdown]
 # ## By hand: attention from zero
 #
@@ -514,7 +535,35 @@ print(f"BART:  largest difference of logits {(mine.logits - reference.logits).ab
 #
 # ## Measure it: one task, three kinds
 #
-# TODO three kinds live.
+# The same block, the same width, the same text, three kinds, and a task that each can be put to: *translate*. The micro-world speaks English only, so the second language is made by a rule:
+# every word is spelt backwards, and the sentence is read from its end. The models see numbers, not letters; they must learn each word's translation, and the order.
+#
+# The encoder gets the sentence and as many `[MASK]` as there are words to say, and says them all at once. The decoder reads sentence, `[SEP]`, and then says word after
+# word. The encoder-decoder reads with one half and says with the other. 250 steps each:
+
+# %%
+from course_lib.lectures.lecture_01.three_kinds import KINDS, heldout_examples, recipes, train, two_languages
+
+both_languages = two_languages()
+unseen = heldout_examples(both_languages, "translate")
+kinds = {}
+for kind in KINDS:
+    kinds[kind] = train(recipes()[f"{kind}: translate"], steps=250)
+    found = kinds[kind].measure(unseen)
+    print(f"{kind:16}{kinds[kind].history.seconds:4.0f} s   right: {found['words']:.0%} of the words, {found['whole']:.0%} of whole sentences")
+
+# %%
+for example in unseen[:3]:
+    print(f"{'read':16}{both_languages.text(example.source)}\n{'right':16}{both_languages.text(example.target)}")
+    for kind, one in kinds.items():
+        print(f"{kind:16}{both_languages.text(one.say([example])[0])}")
+    print()
+
+# %% [markdown]
+# *Sentences that no training has seen.* For this task all three will do. Where they part is told by other tasks, in longer runs (three seeds each, from the result file):
+# *fill gaps*: three words are missing from two sentences; *continue*: say the next sentence.
+#
+# TODO table of three kinds.
 #
 # ## See it: the family tree
 #

@@ -1,1 +1,155 @@
-"""What deck 01 computes: figures and tables."""
+"""What deck 01 shows: computed here, or read from data/results; never trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import drawing
+import torch
+from drawing import body_of, code, large, svg, table
+from torch.nn.functional import cosine_similarity
+
+from course_lib.encoder import Block
+from course_lib.family.gpt import PreNormBlock
+from course_lib.family.seq2seq import CrossBlock
+from course_lib.kernels.attention import attention_reference, causal_mask
+from course_lib.lectures.lecture_01.by_hand import (
+    COUNTS,
+    NEAR,
+    OTHER_WORDS,
+    WORDS,
+    attention_by_hand,
+    ppmi_by_hand,
+    vectors_of,
+)
+from course_lib.lectures.lecture_01.views.drawings import (
+    ELMO_SAYS,
+    ELMO_SIZE,
+    THREE_SAYS,
+    THREE_SIZE,
+    elmo_parts,
+    three_networks,
+)
+from course_lib.lectures.lecture_01.views.hand_attention import hand_attention_picture
+from course_lib.lectures.lecture_01.views.tree import STEP, TOP, WIDE, members, tree_parts
+from course_lib.lectures.lecture_01.views.who_sees_whom import THREE_SIZE as MASKS_SIZE
+from course_lib.lectures.lecture_01.views.who_sees_whom import three_parts
+from course_lib.objectives.next_token import next_token_labels
+from course_lib.text.static_vectors import skip_gram_loss
+
+# ---------------------------------------------------------------- 2, 3: one vector a word
+
+
+def counted() -> str:
+    """The page's counts, and the positive PMI made of them."""
+    found = ppmi_by_hand()
+    rows = [
+        (f"<strong>{word}</strong>", *(str(n) for n in row), "",
+         *(f"{value:.2f}" for value in found[word]))
+        for word, row in COUNTS.items()
+    ]  # fmt: skip
+    return table(("", *NEAR, "→ PPMI", *NEAR), rows, size=25)
+
+
+def bank_between() -> str:
+    """The cosines of the three words by hand."""
+    vectors = {word: torch.tensor(row) for word, row in ppmi_by_hand().items()}
+    pairs = (("bank", "shore"), ("bank", "loan"), ("shore", "loan"))
+    rows = [
+        (f"{a}, {b}", f"{cosine_similarity(vectors[a], vectors[b], dim=0):.2f}") for a, b in pairs
+    ]
+    return table(("", "cosine"), rows, size=25)
+
+
+def code_skip_gram() -> str:
+    return code(body_of(skip_gram_loss))
+
+
+# ---------------------------------------------------------------- ELMo
+
+
+def elmo_drawn() -> str:
+    return large(svg(*ELMO_SIZE, *elmo_parts(), says=ELMO_SAYS), 0.9)
+
+
+def three_drawn() -> str:
+    return svg(*THREE_SIZE, *three_networks(), says=THREE_SAYS)
+
+
+# ---------------------------------------------------------------- attention
+
+
+def hand_attention() -> str:
+    return large(hand_attention_picture(" ".join(WORDS), 3).html, 1.35)
+
+
+def two_banks() -> str:
+    """The vector of bank before and after attention, in both sentences."""
+    rows = []
+    for said in (WORDS, OTHER_WORDS):
+        x = vectors_of(said)
+        after = attention_by_hand(x)[2][2]
+        rows.append((f"{' '.join(said)}", *(f"{a:g} → {b:.2f}" for a, b in zip(x[2][:2], after[:2]))))
+    return table(("“bank” in", "water", "money"), rows, size=24)
+
+
+def code_attention() -> str:
+    return code(body_of(attention_reference))
+
+
+# ---------------------------------------------------------------- three kinds
+
+
+def masks() -> str:
+    return svg(*MASKS_SIZE, *three_parts(2), says="who sees whom in the three kinds")
+
+
+KINDS = (
+    ("encoder", "both sides", "fill in masked words", "reading", "BERT, RoBERTa"),
+    ("decoder", "what stands before", "predict the next word", "writing", "GPT-2, GPT-3"),
+    ("encoder-decoder", "the source whole, its own text so far", "write the target text",
+     "rewriting", "Transformer, BART, T5"),
+)  # fmt: skip
+
+
+def kinds_table() -> str:
+    rows = [(f"<strong>{name}</strong>", *rest) for name, *rest in KINDS]
+    head = ("", "sees", "trained to", "good for", "examples")
+    return table(head, rows, numbers=False, size=22)
+
+
+def code_blocks() -> str:
+    """The two halves of a block as BERT has them and as GPT-2, and the triangle."""
+    parts = (
+        ("# BERT: LayerNorm after the sum", body_of(Block.feed)),
+        ("# GPT-2: before", body_of(PreNormBlock.feed)),
+        ("# and who sees whom", body_of(causal_mask, start="back")),
+        ("# encoder-decoder: a third part", body_of(CrossBlock.read)),
+    )
+    return code("\n\n".join(f"{head}\n{lines}" for head, lines in parts))
+
+
+def code_next() -> str:
+    return code(body_of(next_token_labels))
+
+
+# ---------------------------------------------------------------- the family tree
+
+
+def tree() -> str:
+    rows = 1 + max(member.row for member in members().values())
+    high = TOP + STEP[1] * rows + 34
+    return svg(WIDE, high, *tree_parts("BERT", "sesame"), says="the family tree, BERT's line thick")
+
+
+# ---------------------------------------------------------------- to keep
+
+SHOWN: tuple[str, ...] = ("E67", "E68", "E69", "E88")
+
+
+def claims_rows() -> str:
+    return drawing.claims_rows("01", SHOWN)
+
+
+def exercises() -> Any:
+    return drawing.exercise_list("01")

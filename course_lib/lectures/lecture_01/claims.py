@@ -1,14 +1,262 @@
-"""How the claims of lecture 01 are settled; claims.toml tells them."""
+"""What is claimed about words in context: static vectors, ELMo, what came before and after."""
 
 from __future__ import annotations
 
-from course_lib.config import published
-from course_lib.teaching.claims import Check, Settled, entries, is_
+from functools import lru_cache
+from statistics import mean
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course_lib.encoder import count_parameters
+from course_lib.family.elmo import ElmoConfig, elmo
+from course_lib.objectives.bilm import bilm_labels, bilm_loss
+from course_lib.teaching.claims import (
+    Check,
+    Settled,
+    all_near,
+    entries,
+    is_,
+    near,
+    printed,
+    result,
+)
+from course_lib.teaching.results import in_words
+from course_lib.teaching.shipped import micro_elmo, micro_teacher
+from course_lib.text.characters import spell_sentences, words_of
+from course_lib.text.static_vectors import ppmi_vectors
+from course_lib.text.world import MicroWorld
+
+from .senses import Mention, bert_layers, elmo_layers, static, world_sentences
+from .three_kinds import KINDS
+
+# Two sentences of our own, in the world's words: a bank of a river, a bank of money.
+RIVER = tuple(words_of("brakel rows the boat along the bank near heron gate ."))
+MONEY = tuple(words_of("the cashier counts every coin at the bank in millford ."))
+BETWEEN = tuple(words_of("first they follow the bank to the dam ."))  # words on both sides
+
+# ================================================================ vectors of one word
 
 
-def _layers() -> Settled:
-    layers = published("bert", "base").num_layers
-    return Settled(layers, f"{layers} layers")
+@lru_cache(maxsize=1)
+def _readers() -> dict[str, Any]:
+    """Our ELMo's and our BERT's vectors of a mention, by layer."""
+    world = MicroWorld.load()
+    return {
+        "ELMo": elmo_layers(micro_elmo()[0].encoder),
+        "BERT": bert_layers(micro_teacher().encoder, world.tokenizer),
+    }
 
 
-CLAIMS = entries("01", {"layers": Check(_layers, is_(12), 24)})
+def _mentions(*sentences: tuple[str, ...]) -> list[Mention]:
+    return [Mention(words, words.index("bank"), 0, "") for words in sentences]
+
+
+def _cosine(vectors: Tensor) -> float:
+    return float(F.cosine_similarity(vectors[0], vectors[1], dim=0))
+
+
+@lru_cache(maxsize=1)
+def _static_bank() -> float:
+    table = ppmi_vectors(world_sentences(MicroWorld.load(), 1_000), 50)
+    return _cosine(static(table)(_mentions(RIVER, MONEY))["word"])
+
+
+def _two_banks() -> Settled:
+    """Cosine of the two vectors of *bank*: static, ELMo's layer 0, its layer 2, BERT's last."""
+    made = {name: read(_mentions(RIVER, MONEY)) for name, read in _readers().items()}
+    found = (
+        _static_bank(),
+        *(_cosine(made["ELMo"][layer]) for layer in "02"),
+        _cosine(list(made["BERT"].values())[-1]),
+    )
+    said = (
+        f"cosine of the two vectors of “bank”: static {found[0]:.2f}, ELMo's layer 0 "
+        f"{found[1]:.2f}, its layer 2 {found[2]:.2f}, BERT's last layer {found[3]:.2f}"
+    )
+    return Settled(found, said)
+
+
+def _same_and_other(found: tuple[float, ...]) -> bool:
+    fixed, moved = found[:2], found[2:]
+    return min(fixed) > 1 - 1e-5 and max(moved) < 0.95
+
+
+def _who_sees_whom() -> Settled:
+    """For ELMo's forward half, its backward half and BERT: does a change of the first word, of the
+    last word, move the vector of the word between?"""
+    sentences = [BETWEEN, ("then", *BETWEEN[1:]), (*BETWEEN[:-2], "boat", ".")]
+    mentions, seen = _mentions(*sentences), {}
+    elmo_found, bert_found = (read(mentions) for read in _readers().values())
+    for name, vectors in (
+        ("ELMo forward", elmo_found["2 forward"]),
+        ("ELMo backward", elmo_found["2 backward"]),
+        ("BERT", list(bert_found.values())[-1]),
+    ):
+        moved = (vectors[1:] - vectors[0]).abs().amax(dim=-1) > 1e-4
+        seen[name] = tuple(moved.tolist())
+    said = "; ".join(
+        f"{name} moves with the word {' and the word '.join(_sides(moved)) or 'of neither side'}"
+        for name, moved in seen.items()
+    )
+    return Settled(tuple(seen.values()), said)
+
+
+def _sides(moved: tuple[bool, ...]) -> list[str]:
+    return [side for side, yes in zip(("before", "after"), moved, strict=True) if yes]
+
+
+def _forward_gradients() -> Settled:
+    """Greatest gradient of the forward loss in each part of our ELMo."""
+    model, words = micro_elmo()
+    model.requires_grad_(True)
+    ids, mask = spell_sentences([BETWEEN])
+    known = torch.tensor([words.encode(["<S>", *BETWEEN, "</S>"])])
+    targets = bilm_labels(known, mask, words.predicted, words.special.unk).targets
+    bilm_loss(model(ids, mask), targets)["forward"].backward()
+    encoder = model.encoder
+    parts = {
+        "forward LSTM": encoder.forward_lm, "backward LSTM": encoder.backward_lm,
+        "character encoder": encoder.words, "softmax": model.softmax,
+    }  # fmt: skip
+    found = {name: _greatest_gradient(part) > 0 for name, part in parts.items()}
+    learning = ", ".join(name for name, moved in found.items() if moved)
+    still = ", ".join(name for name, moved in found.items() if not moved)
+    return Settled(found, f"the forward loss moves: {learning}; it does not move: {still}")
+
+
+def _greatest_gradient(part: torch.nn.Module) -> float:
+    given = [p.grad.abs().max().item() for p in part.parameters() if p.grad is not None]
+    return max(given, default=0.0)
+
+
+# ================================================================ what was measured
+
+
+def accuracy(text: str, name: str, layer: str, measure: str = "probe") -> list[float]:
+    """Sense accuracy by seed, the mean over words, of a layer in 01_senses.json."""
+    layers = result("01_senses")["runs"][text]["vectors"][name]
+    (found,) = [of for of in layers if of["layer"] == layer]
+    by_seed = zip(*(of[measure] for of in found["words"].values()), strict=True)
+    return [mean(values) for values in by_seed]
+
+
+def best_layer(text: str, name: str) -> str:
+    """The whole layer with the best probe."""
+    layers = [of["layer"] for of in result("01_senses")["runs"][text]["vectors"][name]]
+    whole = [layer for layer in layers if " " not in layer]
+    return max(whole, key=lambda layer: mean(accuracy(text, name, layer)))
+
+
+def tags(layer: str, name: str = "ELMo") -> list[float]:
+    """Accuracy of parts of speech by seed."""
+    found: list[float] = result("01_senses")["tags"][name][layer]
+    return found
+
+
+def _polysemy() -> Settled:
+    """What ELMo's better LSTM layer has over static vectors, and a bag of words over it."""
+    at = best_layer("documentation", "ELMo")
+    found = {
+        "static": accuracy("documentation", "skip-gram", "word"),
+        f"ELMo's layer {at}": accuracy("documentation", "ELMo", at),
+        "bag of words": accuracy("documentation", "bag of words", "bag"),
+    }
+    middle = [mean(values) for values in found.values()]
+    said = ", ".join(f"{name} {in_words(values)}" for name, values in found.items())
+    return Settled((middle[1] - middle[0], middle[2] - middle[1]), said)
+
+
+def _which_layer() -> Settled:
+    """Second layer less first: senses in the documentation, parts of speech."""
+    senses = [accuracy("documentation", "ELMo", layer) for layer in "12"]
+    parts = [tags(layer) for layer in "12"]
+    gained = tuple(mean(b - a for a, b in zip(*pair, strict=True)) for pair in (senses, parts))
+    said = "; ".join(
+        f"{what}: layer 1 {in_words(one)}, layer 2 {in_words(two)}"
+        for what, (one, two) in (("senses", senses), ("parts of speech", parts))
+    )
+    return Settled(gained, said)
+
+
+def kind_scores(kind: str, task: str, measure: str) -> list[float]:
+    """What a kind of Transformer reached on a task, by seed."""
+    return [run[measure] for run in result("01_three_kinds")["runs"][f"{kind}: {task}"]]
+
+
+def _kinds() -> Settled:
+    """By kind: words right in gaps, possible continuations, translations right from end to end."""
+    measures = {"fill gaps": "words", "continue": "possible", "translate": "whole"}
+    found, said = {}, []
+    for kind in KINDS:
+        reached = {t: kind_scores(kind, t, measure) for t, measure in measures.items()}
+        found[kind] = tuple(mean(values) for values in reached.values())
+        told = ", ".join(f"{task} {in_words(values)}" for task, values in reached.items())
+        said.append(f"{kind}: {told}")
+    return Settled(found, "; ".join(said))
+
+
+# ================================================================ counts and dates
+
+
+def _count() -> Settled:
+    """Parameters of the encoder and of the softmax, in millions."""
+    with torch.device("meta"):
+        encoder = count_parameters(elmo()) / 1e6
+    config = ElmoConfig()
+    softmax = config.vocab_size * (config.projection_size + 1) / 1e6
+    return Settled((encoder, softmax), f"{encoder:.1f} million, and {softmax:.0f} in the softmax")
+
+
+def _layer_gains() -> Settled:
+    table = printed("elmo")["layers"]
+    mix = table["mean_of_layers"] + table["learned_weights"]
+    said = f"last layer {table['last_layer']:+}, mix of all layers {mix:+.1f} on top"
+    return Settled((table["last_layer"], round(mix, 1)), said)
+
+
+def _entities() -> Settled:
+    table = printed("elmo")["entities"]
+    gain = round(table["with_elmo"] - table["without"], 2)
+    return Settled(gain, f"{table['without']} to {table['with_elmo']}: {gain:+.2f}")
+
+
+def _months_off() -> Settled:
+    """By how many months the lecture's dates are too late, negative: too early."""
+    rows = {k: v for k, v in printed("elmo")["dates"].items() if k not in ("where", "columns")}
+    off, said = {}, []
+    for name, (told, number) in rows.items():
+        year, month = 2000 + int(number[:2]), int(number[2:4])
+        then = [int(part) for part in told.split("-")]
+        off[name] = 12 * (then[0] - year) + then[1] - month
+        said.append(f"{name} {year}-{month:02}")
+    return Settled(off, ", ".join(said))
+
+
+BOTH, LEFT, RIGHT = (True, True), (True, False), (False, True)
+CHECKS = {
+    "polysemy": Check(_polysemy, lambda gained: gained[0] > 0.1, (0.0, 0.0)),
+    "which layer": Check(_which_layer, lambda gained: gained[0] > 0 > gained[1], (-0.02, 0.02)),
+    "kinds": Check(_kinds, lambda found: len(found) == len(KINDS), {}),
+    "E68": Check(_two_banks, _same_and_other, (1.0, 1.0, 1.0, 1.0)),
+    "E67": Check(_who_sees_whom, is_((LEFT, RIGHT, BOTH)), (BOTH, BOTH, BOTH)),
+    "shallow": Check(
+        _forward_gradients,
+        is_({"forward LSTM": True, "backward LSTM": False, "character encoder": True,
+             "softmax": True}),
+        {"forward LSTM": True, "backward LSTM": False, "character encoder": False,
+         "softmax": False},
+    ),
+    "parameters": Check(_count, all_near((93.6, 407), 0.1), (96.0, 407)),
+    "all layers": Check(_layer_gains, is_((3.9, 0.5)), (0.5, 3.9)),
+    "six tasks": Check(_entities, near(2.07, 0.005), 1.28),
+    "E88": Check(
+        _months_off,
+        is_({"BigBird": -97, "M2M-100": 9, "GPT-3": 1, "BART": 1, "InstructGPT": -1}),
+        {"BigBird": 0, "M2M-100": 0, "GPT-3": 0, "BART": 0, "InstructGPT": 0},
+    ),
+}  # fmt: skip
+
+CLAIMS = entries("01", CHECKS)

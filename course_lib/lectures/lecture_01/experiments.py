@@ -55,6 +55,8 @@ from .senses import (
     known_senses,
     static,
     static_context,
+    tag_accuracy,
+    tagged_words,
     two_sense_words,
     world_mentions,
     world_sentences,
@@ -167,7 +169,18 @@ def build_elmo() -> dict[str, Any]:
 # ---------------------------------------------------------------- static vectors
 
 SHOWN = {  # whose nearest neighbours are stored
-    "world": (*sorted(two_sense_words(MicroWorld.load())), "boat", "nurse", "happy"),
+    "world": (
+        "bank",
+        "crane",
+        "ladder",
+        "note",
+        "seal",
+        "spring",
+        "trunk",
+        "boat",
+        "nurse",
+        "happy",
+    ),
     "documentation": (*DOCUMENTATION, "class", "seed", "python"),
 }
 NEIGHBOURS = 10
@@ -209,23 +222,32 @@ def same_topic(vectors: StaticVectors) -> float:
     return mean(topics[only[a]] == topics[only[b]] for a, b in enumerate(nearest))
 
 
-def build_static() -> dict[str, Any]:
-    """What data/results/01_static.json holds."""
-    found: dict[str, Any] = {}
-    for text, words in SHOWN.items():
+def static_run(text: str) -> dict[str, Any]:
+    """The tables of one text. A finished run is read from the cache."""
+
+    def run() -> dict[str, Any]:
         made, seconds, read = tables(text)
-        found[text] = {"words_read": read, "tables": {}}
+        found: dict[str, Any] = {"words_read": read, "tables": {}}
         for name, vectors in made.items():
-            near = {w: [n for n, _ in vectors.neighbours(w, NEIGHBOURS)]
-                    for w in words if w in vectors}  # fmt: skip
-            about = {"words": len(vectors.words), "processor_seconds": seconds[name]}
+            words = [word for word in SHOWN[text] if word in vectors]
+            about: dict[str, Any] = {
+                "words": len(vectors.words), "processor_seconds": seconds[name],
+                "neighbours": {w: [n for n, _ in vectors.neighbours(w, NEIGHBOURS)] for w in words},
+            }  # fmt: skip
             if text == "world":
                 about["same_topic"] = same_topic(vectors)
-                about["topics"] = {w: neighbour_topics(vectors, w) for w in SHOWN[text][:-3]
-                                   if w in vectors}  # fmt: skip
-            found[text]["tables"][name] = {**about, "neighbours": near}
+                two = [word for word in words if word in two_sense_words(MicroWorld.load())]
+                about["topics"] = {word: neighbour_topics(vectors, word) for word in two}
+            found["tables"][name] = about
+        return found
+
+    return kept("01-static", {"text": text, "words": SHOWN[text]}, MicroWorld.load(), run)
+
+
+def build_static() -> dict[str, Any]:
+    """What data/results/01_static.json holds."""
     return {
-        "runs": found, "packages": installed_versions(),
+        "runs": {text: static_run(text) for text in SHOWN}, "packages": installed_versions(),
         **made_with(MicroWorld.load(), PRECISION),
     }  # fmt: skip
 
@@ -292,16 +314,36 @@ def _pretrained(name: str, turned: Callable[[Encoder], Encoder] = lambda same: s
     return bert_layers(turned(found.encoder), found.tokenizer)
 
 
-def sense_run(text: str, name: str) -> list[dict[str, Any]]:
-    """Every layer of one representation in a text. Finished runs are read from the cache."""
+def sense_run(text: str, name: str) -> dict[str, Any]:
+    """Every layer of one representation in a text, and how many mentions of each sense there are.
+    Finished runs are read from the cache."""
     settings = {"text": text, "vectors": name, "seeds": len(SEEDS)}
     settings["senses"] = asdict_senses() if text == "documentation" else ""
     settings["weights"] = sha256_of(data_path(*ELMO)) + teacher_hash()
 
     def run() -> dict[str, Any]:
-        return {"layers": known_senses(mentions_in(text), representations(text)[name](), SEEDS)}
+        mentions = mentions_in(text)
+        counts = {w: [sum(m.sense == k for m in of) for k in (0, 1)] for w, of in mentions.items()}
+        layers = known_senses(mentions, representations(text)[name](), SEEDS)
+        return {"mentions": counts, "layers": layers}
 
-    return kept("01-senses", settings, MicroWorld.load(), run)["layers"]
+    return kept("01-senses", settings, MicroWorld.load(), run)
+
+
+TAGGED = ("skip-gram", "ELMo", "ELMo, random initialisation", "BERT", "MiniLM")
+
+
+def tag_run(name: str) -> dict[str, Any]:
+    """Parts of speech, of the representations TAGGED. Finished runs are read from the cache."""
+
+    def run() -> dict[str, Any]:
+        words = tagged_words()
+        if name == "skip-gram":
+            table = tables("documentation")[0][name]
+            words = [w for w in words if w.words[w.at] in table]
+        return tag_accuracy(words, representations("documentation")[name](), SEEDS)
+
+    return kept("01-tags", {"vectors": name, "seeds": len(SEEDS)}, MicroWorld.load(), run)
 
 
 def asdict_senses() -> dict[str, Any]:
@@ -313,12 +355,10 @@ def build_senses() -> dict[str, Any]:
     """What data/results/01_senses.json holds. No text of the packages is stored."""
     found = {}
     for text in TEXTS:
-        counts = {word: [sum(m.sense == k for m in of) for k in (0, 1)]
-                  for word, of in mentions_in(text).items()}  # fmt: skip
-        found[text] = {
-            "mentions": counts,
-            "vectors": {name: sense_run(text, name) for name in representations(text)},
-        }
+        runs = {name: sense_run(text, name) for name in representations(text)}
+        mentions = next(iter(runs.values()))["mentions"]
+        layers = {name: run["layers"] for name, run in runs.items()}
+        found[text] = {"mentions": mentions, "vectors": layers}
     return {
         "runs": found, "senses": {"documentation": asdict_senses(),
                                   "world": two_sense_words(MicroWorld.load())},

@@ -30,6 +30,7 @@ from course_lib.text.documentation import (
     source_files,
     split_sentences,
 )
+from course_lib.text.english import UPOS, tagged_sentences
 from course_lib.text.static_vectors import StaticVectors, ppmi_vectors, skip_gram_vectors
 from course_lib.text.wordpiece import WordPiece
 from course_lib.text.world import MicroWorld
@@ -340,3 +341,31 @@ def known_senses(
         }
         for name, by_word in layers.items()
     ]
+
+
+# ---------------------------------------------------------------- parts of speech
+
+
+def tagged_words() -> list[Mention]:
+    """Every word of the course's tagged sentences; its part of speech stands for a sense."""
+    names = {tag: number for number, tag in enumerate(UPOS)}
+    return [
+        Mention(tuple(word.lower() for word in sentence.words), at, names[tag], sentence.id)
+        for sentence in tagged_sentences()
+        for at, tag in enumerate(sentence.pos)
+    ]
+
+
+def tag_accuracy(words: Sequence[Mention], vectors: Vectors, seeds: Iterable[int]) -> Any:
+    """layer -> by seed, how often a linear probe says the part of speech of a word of sentences
+    that it has not seen; half of the sentences train it."""
+    labels, sources = torch.tensor([w.sense for w in words]), sorted({w.source for w in words})
+    found = defaultdict(list)
+    made = vectors(words)
+    for seed in seeds:
+        learn = set(random.Random(seed).sample(sources, len(sources) // 2))
+        train = torch.tensor([w.source in learn for w in words])
+        for name, layer in made.items():
+            given = layer[train], labels[train], layer[~train], labels[~train]
+            found[name].append(linear_probe(*given))
+    return dict(found)

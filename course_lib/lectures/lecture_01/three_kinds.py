@@ -210,7 +210,7 @@ def rows(kind: str, some: Sequence[Example], both: TwoLanguages) -> Batch:
     """Examples as this kind of Transformer reads them, with labels (B, T) at the target's words.
 
     A word's label stands where the model says it: at its own [MASK], or one position before."""
-    special, columns = both.special, []
+    special, columns = both.special, list[tuple[list[int], ...]]()
     for source, target in some:
         read, said = [special.cls, *source, special.sep], [*target, special.sep]
         if kind == "encoder-decoder":
@@ -225,15 +225,12 @@ def rows(kind: str, some: Sequence[Example], both: TwoLanguages) -> Batch:
                 true = [b if b != IGNORED else a for a, b in zip(masked, labels, strict=True)]
                 masked, labels = true, [*labels[1:], IGNORED]
             columns.append((masked, labels))
-    *given, labels = (list(column) for column in zip(*columns, strict=True))
-    names = ("input_ids", "decoder_input_ids")[: len(given)]
+    *given, asked = zip(*columns, strict=True)
     inputs = {}
-    for name, ids in zip(names, given, strict=True):
-        inputs[name] = _padded(ids, special.pad)
-        inputs[name.replace("input_ids", "attention_mask")] = _padded(
-            [[1] * len(row) for row in ids], 0
-        )
-    return Batch(inputs, {"labels": _padded(labels, IGNORED)})
+    for part, ids in zip(("", "decoder_"), given, strict=False):
+        inputs[f"{part}input_ids"] = _padded(ids, special.pad)
+        inputs[f"{part}attention_mask"] = _padded([[1] * len(row) for row in ids], 0)
+    return Batch(inputs, {"labels": _padded(asked, IGNORED)})
 
 
 def _padded(lists: Sequence[Sequence[int]], fill: int) -> Tensor:
@@ -263,7 +260,9 @@ class Trained:
         return [said for part in parts for said in say(self.model, kind, part, self.both)]
 
     def answer(self, source: str, length: int | None = None) -> str:
-        """The same for a text of the world, [MASK] for a gap; length: of what an encoder says."""
+        """The same for a text of the world, [MASK] for a gap; length: of what an encoder says.
+
+        (The decoder that sees the left only reads [UNK] for the gaps before a gap.)"""
         ids = self.both.tokenizer.encode(source)
         count = ids.count(self.both.special.mask) or length or len(ids)
         (said,) = self.say([Example(ids, [self.both.special.unk] * count)])

@@ -350,7 +350,7 @@ def _in_world(task: str, start: str) -> str:
 
 
 def _left_out() -> str:
-    pairs = result("03_world")["pairs"]["train"]
+    pairs = result("03_world")["pairs"]
     return f"{1 - pairs['fitting'] / pairs['all']:.0%}"
 
 
@@ -581,7 +581,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "story_qa_pretrained": lambda: _in_world(QA, PRETRAINED),
     "story_qa_random": lambda: _in_world(QA, RANDOM),
     "story_qa_steps": lambda: _world_steps(QA),
-    "story_pairs": lambda: f"{result('03_world')['pairs']['train']['fitting']:,}",
+    "story_pairs": lambda: f"{result('03_world')['pairs']['fitting']:,}",
     "story_pairs_left_out": _left_out,
     "story_rate": lambda: (
         f"{result('03_world')['recipes'][f'{NLI}, {PRETRAINED}']['learning_rate']:g}"

@@ -157,12 +157,9 @@ def world_baselines() -> dict[str, dict[str, float]]:
     }
 
 
-def pair_counts() -> dict[str, dict[str, int]]:
-    """How many pairs there are of each split, and how many of them fit (and are used to learn)."""
-    return {
-        split: {"all": len(all_pairs(split)), "fitting": len(fitting_pairs(split))}
-        for split in ("train", "test")
-    }
+def pair_counts() -> dict[str, int]:
+    """How many pairs there are to learn from, and how many of them fit."""
+    return {"all": len(all_pairs("train")), "fitting": len(fitting_pairs("train"))}
 
 
 def build_world() -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from course_lib.family.elmo import ElmoConfig, ElmoForBiLM, elmo
 from course_lib.family.gpt import gpt
 from course_lib.family.seq2seq import bart
 from course_lib.lectures.lecture_01.by_hand import OTHER_WORDS, WORDS
+from course_lib.lectures.lecture_01.senses import Mention, two_sense_words
 from course_lib.lectures.lecture_01.views import (
     drawings,
     guesses,
@@ -29,6 +31,7 @@ from course_lib.lectures.lecture_01.views import (
 from course_lib.teaching.rooms import lectures_with
 from course_lib.text.characters import WordVocabulary, spell_sentences
 from course_lib.text.static_vectors import StaticVectors
+from course_lib.text.world import MicroWorld
 
 # ---------------------------------------------------------------- attention by hand
 
@@ -216,46 +219,61 @@ def test_the_tree_follows_its_controls() -> None:
 # ---------------------------------------------------------------- nearest words
 
 
-def read_toy(sentences: Any) -> list[torch.Tensor]:
-    """Layer 0: a word's own number; layer 1: the number of the word before it."""
-    known = ["the", "river", "money", "bank"]
-    found = []
-    for words in sentences:
-        own = torch.tensor([known.index(word) for word in words])
-        before = torch.cat([own[:1], own[:-1]])
-        found.append(torch.nn.functional.one_hot(torch.stack([own, before]), 4).float())
-    return found
+KNOWN = ["the", "river", "money", "bank"]
 
 
-SENTENCES = [["the", "river", "bank"], ["the", "money", "bank"], ["the", "bank"]]
+def toy_layers(mentions: Any) -> dict[str, torch.Tensor]:
+    """Layer 0: the word itself; layer 1: the word before it; and a half that is not shown."""
+    own = torch.tensor([KNOWN.index(m.words[m.at]) for m in mentions])
+    before = torch.tensor([KNOWN.index(m.words[m.at - 1]) for m in mentions])
+    layers = [torch.nn.functional.one_hot(x, 4).float() for x in (own, before)]
+    return {"0": layers[0], "1": layers[1], "1 forward": layers[1][:, :2]}
 
 
-def test_nearest_occurrences_are_those_of_the_layer() -> None:
-    index = nearest.index_occurrences(SENTENCES, ["water", "coins", "none"], read_toy, shortest=4)
-    assert index.at == [(0, 1), (0, 2), (1, 1), (1, 2), (2, 1)]  # no "the"
-    assert index.around(1) == ("the river", "bank", "")
-    query = ["river", "bank"]
-    same_word = index.nearest(query, 1, layer=0, k=3)
-    assert sorted(number for number, _ in same_word) == [1, 3, 4]
+MENTIONS = [
+    Mention(("the", "river", "bank"), 2, 0, ""), Mention(("the", "money", "bank"), 2, 1, ""),
+    Mention(("the", "bank"), 1, 1, ""), Mention(("the", "river"), 1, 0, ""),
+]  # fmt: skip
+SENSES = {"bank": ("water", "coins"), "river": ("flows", "cries")}
+
+
+def test_nearest_mentions_are_those_of_the_layer() -> None:
+    index = nearest.index_occurrences(MENTIONS, SENSES, toy_layers)
+    assert list(index.layers) == ["0", "1"]
+    assert index.senses == ["water", "coins", "coins", "flows"]
+    query = ["money", "bank"]
+    same_word = index.nearest(query, 1, "0", k=9)
+    assert sorted(number for number, _ in same_word) == [0, 1, 2]
     assert [cosine for _, cosine in same_word] == pytest.approx([1, 1, 1])
-    assert index.nearest(query, 1, layer=1, k=1) == [(1, pytest.approx(1.0))]
-    assert len(index.nearest(query, 1, layer=0, k=99)) == 5
-    for position, layer in ((2, 0), (-1, 0), (0, 2), (0, -1)):
-        with pytest.raises(ValueError, match="expected a word of the sentence and a layer"):
-            index.nearest(query, position, layer, 3)
+    assert index.nearest(query, 1, "1", k=1) == [(1, pytest.approx(1.0))]
+    with pytest.raises(ValueError, match="“money” was picked; .* two senses: bank, river"):
+        index.nearest(query, 0, "0", k=1)
 
 
 def test_the_layers_view_answers_what_it_cannot_read() -> None:
-    index = nearest.index_occurrences(SENTENCES, ["water", "coins", "none"], read_toy)
-    live = nearest.layers_view({"toy": index}, "the river bank", 3, k=2)
-    assert "toy, layer 0" in live.static.text and "toy, layer 1" in live.static.text
-    assert "Of the 2 nearest, 2 are the word “bank” itself." in live.static.text
-    live.controls["layer"].value = 1
-    assert "From: 1 water" in plain(picture_of(live))
-    live.controls["word"].value = 12  # the last word is taken
+    index = nearest.index_occurrences(MENTIONS, SENSES, toy_layers)
+    texts = {"one": ("The river bank", 3), "two": ("the money bank", 3)}
+    live = nearest.layers_view({"one": index, "two": index}, texts, k=1)
+    assert "one, layer 0" in live.static.text and "two, layer 1" in live.static.text
+    assert "Of the 1 nearest: 1 water." in plain(picture_of(live))
+    live.controls["model"].value = "two"
+    assert live.controls["text"].value == "the money bank"
+    assert "Of the 1 nearest: 1 coins." in plain(picture_of(live))
+    live.controls["word"].value = 24  # the last word is taken
     assert "nearest to “bank”" in plain(picture_of(live))
-    live.controls["sentence"].value = "  "
-    assert "The sentence is empty" in plain(picture_of(live))
+    live.controls["word"].value = 2
+    assert "“money” was picked" in plain(picture_of(live))
+    live.controls["text"].value = "  "
+    assert "The text is empty" in plain(picture_of(live))
+
+
+def test_some_mentions_of_the_world() -> None:
+    world = MicroWorld.load()
+    found = nearest.some_mentions(world, each=3, stories=600)
+    senses = two_sense_words(world)
+    counts = Counter((m.words[m.at], m.sense) for m in found)
+    assert counts and max(counts.values()) == 3 and {word for word, _ in counts} <= set(senses)
+    assert all(m.words[m.at] not in m.words[: m.at] for m in found)
 
 
 def test_static_neighbours_side_by_side() -> None:

@@ -3,7 +3,7 @@
 from .drawings import elmo_drawing, three_drawing
 from .guesses import guesses_view
 from .hand_attention import hand_attention_view
-from .nearest import index_occurrences, layers_view, neighbours_view
+from .nearest import index_occurrences, layers_view, neighbours_view, some_mentions
 from .tree import tree_view
 from .who_sees_whom import masks_view
 
@@ -15,6 +15,7 @@ __all__ = [
     "layers_view",
     "masks_view",
     "neighbours_view",
+    "some_mentions",
     "three_drawing",
     "tree_view",
 ]

@@ -4,7 +4,6 @@ the other what stands after, neither both."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 from course_lib.teaching.page import Html, Live, card, paragraphs, table_row

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import torch.nn.functional as F
+from torch import Tensor
+
 from course_lib.teaching.page import Html, Live, card, paragraphs, table_row
 from course_lib.teaching.playgrounds import playground
+from course_lib.text.characters import words_of
+
+from ..senses import Mention, Vectors, two_sense_words
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from course_lib.text.static_vectors import StaticVectors
+    from course_lib.text.world import MicroWorld
 
-Sentence = Sequence[str]
-Read = Callable[[Sequence[Sentence]], "list[Tensor]"]  # sentences -> of each (L + 1, T, H)
 AROUND = 5  # words shown on either side of an occurrence
 
 
@@ -66,135 +70,124 @@ def neighbours_picture(tables: Mapping[str, StaticVectors], word: str, k: int) -
 
 @dataclass(frozen=True)
 class Occurrences:
-    """N words where they stand: of each its sentence, its position, and a label (its topic)."""
+    """N mentions of words, their senses in words, and their vectors in every layer of a model."""
 
-    sentences: list[Sentence]
-    labels: list[str]
-    at: list[tuple[int, int]]  # (sentence, position), N of them
-    vectors: Tensor  # (L + 1, N, H), each of length one
-    read: Read
+    mentions: list[Mention]
+    senses: list[str]
+    layers: dict[str, Tensor]  # layer -> (N, H), each row of length one
+    vectors: Vectors
 
     def nearest(
-        self, sentence: Sentence, position: int, layer: int, k: int
+        self, words: Sequence[str], position: int, layer: str, k: int
     ) -> list[tuple[int, float]]:
-        """The k occurrences whose vectors in this layer have the greatest cosine with the word at
-        `position` of the sentence: (number, cosine). Raises ValueError for a position or a layer
-        that is none."""
-        layers = len(self.vectors)
-        if not 0 <= position < len(sentence) or not 0 <= layer < layers:
-            raise ValueError(
-                f"word {position + 1} of {len(sentence)} and layer {layer} of 0 to {layers - 1} "
-                "were asked for; expected a word of the sentence and a layer of the model."
-            )
-        query = self.read([sentence])[0][layer, position]
-        cosines = self.vectors[layer] @ (query / query.norm().clamp(min=1e-12))  # (N,)
-        best = cosines.topk(min(k, len(self.at)))
-        return list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
-
-    def around(self, number: int) -> tuple[str, str, str]:
-        """An occurrence: what stands before it, the word, what stands after it."""
-        sentence, position = self.at[number]
-        words = self.sentences[sentence]
-        before, after = words[max(0, position - AROUND) : position], words[position + 1 :]
-        return " ".join(before), words[position], " ".join(after[:AROUND])
+        """The k mentions of the word at `position` whose vectors in this layer have the greatest
+        cosine with its own: (number, cosine). Raises ValueError where it is not mentioned."""
+        word = words[position]
+        among = [n for n, m in enumerate(self.mentions) if m.words[m.at] == word]
+        if not among:
+            known = ", ".join(sorted({m.words[m.at] for m in self.mentions}))
+            raise ValueError(f"“{word}” was picked; expected a word with two senses: {known}.")
+        query = self.vectors([Mention(tuple(words), position, 0, "")])[layer][0]  # (H,)
+        cosines = self.layers[layer][among] @ F.normalize(query, dim=0)
+        best = cosines.topk(min(k, len(among)))
+        pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        return [(among[n], cosine) for n, cosine in pairs]
 
 
 def index_occurrences(
-    sentences: Sequence[Sentence], labels: Sequence[str], read: Read, shortest: int = 3
+    mentions: Sequence[Mention], senses: Mapping[str, Sequence[str]], vectors: Vectors
 ) -> Occurrences:
-    """Every word of `shortest` letters or more, with its vector in every layer of the model."""
-    import torch
-    import torch.nn.functional as F
+    """The layers of all these mentions; senses: word -> what its senses 0 and 1 are called."""
+    told = [senses[m.words[m.at]][m.sense] for m in mentions]
+    whole = {name: v for name, v in vectors(mentions).items() if name.isdecimal()}
+    layers = {name: F.normalize(states, dim=-1) for name, states in whole.items()}
+    return Occurrences(list(mentions), told, layers, vectors)
 
-    states = read(sentences)  # of each (L + 1, T, H)
-    at = [
-        (s, t)
-        for s, words in enumerate(sentences)
-        for t, word in enumerate(words)
-        if len(word) >= shortest
-    ]
-    first = [0]
-    for words in sentences:
-        first.append(first[-1] + len(words))
-    chosen = torch.tensor([first[s] + t for s, t in at])
-    vectors = torch.cat(states, dim=1)[:, chosen]  # (L + 1, N, H)
-    kept = [list(words) for words in sentences]
-    return Occurrences(kept, list(labels), at, F.normalize(vectors, dim=-1), read)
+
+def some_mentions(world: MicroWorld, each: int = 12, stories: int = 4_000) -> list[Mention]:
+    """The first mention of a two-sense word in training stories, up to `each` of every sense."""
+    senses, seen, found = two_sense_words(world), Counter[tuple[str, str]](), []
+    for number, story in enumerate(world.stories(stories, seed=7)):
+        words = tuple(story.text.split())
+        for word in sorted(senses.keys() & set(words)):
+            if story.topic in senses[word] and seen[word, story.topic] < each:
+                seen[word, story.topic] += 1
+                sense = senses[word].index(story.topic)
+                found.append(Mention(words, words.index(word), sense, f"story {number}"))
+    return found
 
 
 def layers_view(
-    indexes: Mapping[str, Occurrences], sentence: str, word: int, layer: int = 0, k: int = 8
+    indexes: Mapping[str, Occurrences], texts: Mapping[str, tuple[str, int]], k: int = 6
 ) -> Live:
-    """A sentence of the reader's own: the occurrences nearest to one of its words, in one layer.
+    """A text of the reader's own: the mentions nearest to one of its words, in one layer.
 
-    indexes: model -> its occurrences. word: counted from 1. Controls: model, sentence, word, layer.
-    What cannot be read is answered in the view."""
+    indexes: model -> its occurrences; texts: model -> a text to begin with, and which of its words
+    (from 1). Controls: model, text, word, layer. What cannot be read is answered in the view."""
     import ipywidgets as w
 
-    most = max(len(index.vectors) for index in indexes.values()) - 1
+    most = max(len(index.layers) for index in indexes.values()) - 1
     first = next(iter(indexes))
+    text, word = texts[first]
     controls = {
         "model": w.Dropdown(options=list(indexes), description="model"),
-        "sentence": w.Text(value=sentence, description="sentence", continuous_update=False),
-        "word": w.IntSlider(value=word, min=1, max=12, description="word, counted from 1"),
-        "layer": w.IntSlider(value=layer, min=0, max=most, description="layer"),
+        "text": w.Text(value=text, description="text", continuous_update=False),
+        "word": w.IntSlider(value=word, min=1, max=24, description="word, counted from 1"),
+        "layer": w.IntSlider(value=most, min=0, max=most, description="layer"),
     }
 
-    def draw(model: str, sentence: str, word: int, layer: int) -> str:
-        words = sentence.lower().split()
-        if not words:
-            raise ValueError("The sentence is empty; expected at least one word.")
-        index = indexes[model]
-        word, layer = min(word, len(words)), min(layer, len(index.vectors) - 1)
-        return occurrences_picture(index, model, words, word - 1, layer, k).html
+    def begin_anew(change: Any) -> None:
+        controls["text"].value, controls["word"].value = texts[change["new"]]
 
-    words = sentence.split()
-    last = len(indexes[first].vectors) - 1
-    both = [occurrences_picture(indexes[first], first, words, word - 1, at, k) for at in (0, last)]
-    static = Html("".join(one.html for one in both), "\n".join(one.text for one in both))
-    return playground(draw, controls, static)
+    controls["model"].observe(begin_anew, names="value")
+
+    def draw(model: str, text: str, word: int, layer: int) -> str:
+        words = words_of(text)
+        if not words:
+            raise ValueError("The text is empty; expected at least one word.")
+        layer = min(layer, len(indexes[model].layers) - 1)
+        return occurrences_picture(indexes[model], model, words, word, layer, k).html
+
+    shown = [(first, 0), *((name, len(index.layers) - 1) for name, index in indexes.items())]
+    pictures = [
+        occurrences_picture(indexes[name], name, words_of(texts[name][0]), texts[name][1], layer, k)
+        for name, layer in shown
+    ]
+    html, said = "".join(one.html for one in pictures), "\n".join(one.text for one in pictures)
+    return playground(draw, controls, Html(html, said))
 
 
 def occurrences_picture(
-    index: Occurrences, name: str, sentence: Sentence, position: int, layer: int, k: int
+    index: Occurrences, name: str, words: Sequence[str], word: int, layer: int, k: int
 ) -> Html:
-    """The nearest occurrences, one below the other, each in its sentence."""
-    near = index.nearest(sentence, position, layer, k)
-    word = sentence[position]
+    """The nearest mentions, one below the other, each in its sentence. word: from 1; beyond the
+    text, its last."""
+    position = min(word, len(words)) - 1
+    near = index.nearest(words, position, str(layer), k)
     rows, lines = "", []
     for number, cosine in near:
-        before, there, after = index.around(number)
-        label = index.labels[index.at[number][0]]
-        lines.append(f"{cosine:.2f} {before} «{there}» {after} [{label}]")
-        rows += _row(cosine, before, there, after, label)
-    title = f"{name}, layer {layer}: nearest to “{word}” in “{' '.join(sentence)}”"
-    style = "border-collapse:collapse;background:#fff"
-    html = f'<table style="{style}"><tbody>{rows}</tbody></table>'
-    said = _counted(index, near, word)
+        m, sense = index.mentions[number], index.senses[number]
+        before = " ".join(m.words[max(0, m.at - AROUND) : m.at])
+        after = " ".join(m.words[m.at + 1 : m.at + 1 + AROUND])
+        lines.append(f"{cosine:.2f} {before} «{m.words[m.at]}» {after} [{sense}]")
+        rows += _row(cosine, before, m.words[m.at], after, sense)
+    title = f"{name}, layer {layer}: nearest to “{words[position]}” in “{' '.join(words)}”"
+    html = f'<table style="border-collapse:collapse;background:#fff"><tbody>{rows}</tbody></table>'
+    told = Counter(index.senses[number] for number, _ in near).most_common()
+    said = f"Of the {len(near)} nearest: " + ", ".join(f"{n} {sense}" for sense, n in told) + "."
     return Html(
         card(f"<strong>{escape(title)}</strong>{html}{paragraphs([said])}", "occurrences", 800),
         "\n".join([title, *lines, said]),
     )
 
 
-def _row(cosine: float, before: str, word: str, after: str, label: str) -> str:
+def _row(cosine: float, before: str, word: str, after: str, sense: str) -> str:
     style = "padding:1px 6px;white-space:nowrap;color:#1a1a1a;background:#fff;font-size:13px"
     bold = "font-weight:650;text-decoration:underline"
     cells = (
         (f"{cosine:.2f}", "right"), (escape(before), "right"),
         (f'<span style="{bold}">{escape(word)}</span>', "center"), (escape(after), "left"),
-        (f"<em>{escape(label)}</em>", "left"),
+        (f"<em>{escape(sense)}</em>", "left"),
     )  # fmt: skip
     inside = "".join(f'<td style="{style};text-align:{side}">{cell}</td>' for cell, side in cells)
     return f'<tr style="background:#fff">{inside}</tr>'
-
-
-def _counted(index: Occurrences, near: Sequence[tuple[int, float]], word: str) -> str:
-    """How many are the same word, and from which topics."""
-    same = sum(index.around(number)[1] == word for number, _ in near)
-    topics: dict[str, int] = {}
-    for number, _ in near:
-        label = index.labels[index.at[number][0]]
-        topics[label] = topics.get(label, 0) + 1
-    listed = ", ".join(f"{n} {label}" for label, n in sorted(topics.items(), key=lambda i: -i[1]))
-    return f"Of the {len(near)} nearest, {same} are the word “{word}” itself. From: {listed}."

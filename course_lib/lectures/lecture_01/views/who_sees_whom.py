@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
 from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.style import BLUE, ORANGE
@@ -15,8 +13,8 @@ KINDS = {
     ENCODER: "encoder (BERT)", DECODER: "decoder (GPT)", BOTH: "encoder-decoder (BART, T5)",
     FORWARD: FORWARD, BACKWARD: BACKWARD,
 }  # fmt: skip
-READ = "the bank of the river".split()
-WRITTEN = "das Ufer des Flusses".split()
+READ = ["the", "bank", "of", "the", "river"]
+WRITTEN = ["das", "Ufer", "des", "Flusses"]
 OWN, CROSS = 1, 2  # what a cell of the picture holds, if the one sees the other
 THREE = (ENCODER, DECODER, BOTH)
 CELL, LEFT, TOP, WIDE = 32, 110, 78, 500  # pixels

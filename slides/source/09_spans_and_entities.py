@@ -63,7 +63,7 @@ def three_models() -> str:
 
 def masked_story() -> str:
     """The notebook's story under span masking."""
-    return large(spans.spans_picture(world().tokenizer, stories()[1].text).html, 1.35)
+    return large(spans.spans_picture(world().tokenizer, stories()[1].text).html, 1.27)
 
 
 def lengths() -> str:
@@ -171,9 +171,7 @@ def masks_measured() -> Any:
     panels = {"single tokens": "masked_accuracy", "whole spans": "span_exact",
               "whole names": "name_exact"}  # fmt: skip
     groups = {said: outcome(found, measure) for said, measure in panels.items()}
-    figure = ablation_chart(
-        groups, percent=True, title="masks", x_title="right on held-out stories"
-    )
+    figure = ablation_chart(groups, percent=True, title="masks", x_title="right")
     return for_a_hall(figure, 1140, 430)
 
 

@@ -590,9 +590,9 @@ print(f"{masks['recipes']['tokens']['steps']:,} steps each, seeds {[run['seed'] 
 
 
 def table(measures):
-    print(f"{'':22}" + "".join(f"{said:>18}" for said in measures))
+    print(f"{'':22}" + "".join(f"{said:>16}" for said in measures))
     for name, runs in (masks["runs"] | {"random initialisation": masks["untrained"]}).items():
-        print(f"{name:22}" + "".join(f"{mean(run[key] for run in runs):18.1%}" for key in measures.values()))
+        print(f"{name:22}" + "".join(f"{mean(run[key] for run in runs):16.1%}" for key in measures.values()))
 
 
 table({"single tokens": "masked_accuracy", "tokens of spans": "span_token_accuracy", "whole spans": "span_exact",
@@ -621,8 +621,8 @@ curves_chart(curves, x_title="training steps", y_title="", title="Single tokens 
 # passage's span that answers a question), *entities* (which words name a person or a place).
 
 # %%
-table({"slot category": "slot_probe", "unstated fact": "unstated_probe", "swapped, repeated": "swapped_repeated",
-       "swapped, fact": "swapped_fact", "answers, F1": "answer_f1", "entities, F1": "entity_f1"})  # fmt: skip
+table({"slot category": "slot_probe", "unstated fact": "unstated_probe", "swap: repeated": "swapped_repeated",
+       "swap: fact": "swapped_fact", "answers, F1": "answer_f1", "entities, F1": "entity_f1"})  # fmt: skip
 
 # %%
 panels = {"slot-category probe": "slot_probe", "answers, F1": "answer_f1", "entities, F1": "entity_f1"}
@@ -665,12 +665,12 @@ ablation_chart(
 
 # %%
 fusion = read_result("09_fusion")
-keys = [key for key in fusion["runs"]["right"][0] if key.split()[0] in ("relation", "country", "kind")]
-print(f"{'labels':14}" + "".join(f"{key.split(' ', 1)[1]:>12}" for key in keys))
-print(f"{'task':14}" + "".join(f"{key.split()[0]:>12}" for key in keys))
+keys = [f"{task} {labels}" for task, labels in (("relation", 20), ("relation", 100), ("relation", 500),
+                                                ("country", 20), ("country", 100), ("kind", 20), ("kind", 100))]  # fmt: skip
+print(f"{'task, labels':14}" + "".join(f"{key:>14}" for key in keys))
 for name in fusion["runs"]:
-    print(f"{name:14}" + "".join(f"{mean(outcome(fusion, key)[name]):12.1%}" for key in keys))
-print(f"{'majority':14}" + "".join(f"{fusion['majority'][key.split()[0]]:12.1%}" for key in keys))
+    print(f"{name:14}" + "".join(f"{mean(outcome(fusion, key)[name]):14.1%}" for key in keys))
+print(f"{'majority':14}" + "".join(f"{fusion['majority'][key.split()[0]]:14.1%}" for key in keys))
 
 # %%
 panels = {"relation": "relation 500", "country": "country 100", "kind": "kind 100"}

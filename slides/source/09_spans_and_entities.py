@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from statistics import mean
 from typing import Any
 
 import drawing
@@ -172,7 +173,17 @@ def masks_measured() -> Any:
               "whole names": "name_exact"}  # fmt: skip
     groups = {said: outcome(found, measure) for said, measure in panels.items()}
     figure = ablation_chart(groups, percent=True, title="masks", x_title="right")
-    return for_a_hall(figure, 1140, 430)
+    return for_a_hall(figure, 1140, 370)
+
+
+def tuned_measured() -> str:
+    """Both span tasks after fine-tuning on few examples, the means."""
+    found = stored("09_masks")
+    rows = [
+        (said, *(f"{100 * mean(values):.0f}%" for values in outcome(found, key).values()))
+        for said, key in (("answers, F1", "answers_mean"), ("entities, F1", "entities_few_mean"))
+    ]
+    return table(("fine-tuned on few", *found["runs"]), rows, size=20)
 
 
 def fusion_measured() -> Any:

@@ -38,6 +38,8 @@ from course_lib.train.schedule import warmup_then_linear
 
 from .views.spans import span_lengths
 
+ANSWERS = "F1 of answers, fine-tuned on 400 questions"
+ENTITIES = "F1 of entities, fine-tuned on 20 sentences"
 SCHEDULE_POINTS = 10_000  # of the schedule of the learning rate that are summed
 
 # ================================================================ SpanBERT
@@ -147,6 +149,21 @@ def _decay() -> Settled:
         prod((1 - rate * decay[who]) ** steps for rate in rates) for who in ("command", "paper")
     )
     return Settled(found, f"kept: {found[0]:.0%} with 0.01, {found[1]:.6f} of it with 0.1")
+
+
+def _masks(measure: str, runs: Sequence[str], against: str, called: str) -> Settled:
+    """What was reached with other masks, less what was with `against`."""
+    return compared("09_masks", measure, runs, against, called)
+
+
+def _answers() -> Settled:
+    return _masks("answers_mean", ["spans"], "tokens", ANSWERS)
+
+
+def _sbo(measure: str, called: str) -> Settled:
+    """What SBO adds: to spans, and to single tokens."""
+    found = [_masks(measure, [f"{units} + SBO"], units, called) for units in ("spans", "tokens")]
+    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
 
 
 # ================================================================ Baidu's ERNIE
@@ -314,6 +331,28 @@ CLAIMS = entries(
         # replaced and taken away, the other way round
         "dEA": Check(_fates, _near_fates, (0.15, 0.05, 0.80, True)),
         "entity tasks": Check(_entity_tasks, is_((5.15, 2.0, 3.43, 1.97)), (0.0, 0.0, 0.0, 0.0)),
+        # ----- our own runs
+        "answers here": Check(_answers, lambda value: 0.05 < value[0] < 0.25, (0.016,)),
+        "SBO here, answers": Check(
+            lambda: _sbo("answers_mean", ANSWERS),
+            lambda value: value[0] < -0.05,
+            (0.001, 0.001),
+        ),
+        "SBO here, entities": Check(
+            lambda: _sbo("entities_few_mean", ENTITIES),
+            lambda value: value[0] > 0.05 and value[1] > 0,
+            (-0.1, -0.03),
+        ),
+        "whole spans here": Check(
+            lambda: _masks("span_exact", ["spans"], "tokens", "whole spans right"),
+            lambda value: -0.2 < value[0] < -0.03,
+            (0.09,),
+        ),
+        "names here": Check(
+            lambda: _masks("fact_accuracy", ["names", "phrases"], "tokens", "words of facts right"),
+            lambda value: max(map(abs, value)) < 0.06,
+            (0.12, 0.12),
+        ),
         # facts that were left out found like those that were read
         "TransE here": Check(
             _ranks,

@@ -44,7 +44,8 @@ def rank(what: str) -> str:
 SHORT = {"tokens": "tokens", "spans": "spans", "names": "names", "spans_sbo": "spans + SBO",
          "tokens_sbo": "tokens + SBO", "phrases": "phrases"}  # fmt: skip
 MEASURES = {"found": "masked_accuracy", "whole": "span_exact", "name": "name_exact",
-            "fact": "fact_accuracy", "answers": "answers_mean"}  # fmt: skip
+            "fact": "fact_accuracy", "answers": "answers_mean",
+            "entity": "entities_few_mean"}  # fmt: skip
 
 NUMBERS: dict[str, Callable[[], Any]] = {
     "mean_length": lambda: f"{span_lengths().mean:.2f}",

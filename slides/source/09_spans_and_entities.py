@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from statistics import mean
 from typing import Any
 
 import drawing
@@ -63,7 +64,7 @@ def three_models() -> str:
 
 def masked_story() -> str:
     """The notebook's story under span masking."""
-    return large(spans.spans_picture(world().tokenizer, stories()[1].text).html, 1.35)
+    return large(spans.spans_picture(world().tokenizer, stories()[1].text).html, 1.27)
 
 
 def lengths() -> str:
@@ -171,10 +172,18 @@ def masks_measured() -> Any:
     panels = {"single tokens": "masked_accuracy", "whole spans": "span_exact",
               "whole names": "name_exact"}  # fmt: skip
     groups = {said: outcome(found, measure) for said, measure in panels.items()}
-    figure = ablation_chart(
-        groups, percent=True, title="masks", x_title="right on held-out stories"
-    )
-    return for_a_hall(figure, 1140, 430)
+    figure = ablation_chart(groups, percent=True, title="masks", x_title="right")
+    return for_a_hall(figure, 1140, 370)
+
+
+def tuned_measured() -> str:
+    """Both span tasks after fine-tuning on few examples, the means."""
+    found = stored("09_masks")
+    rows = [
+        (said, *(f"{100 * mean(values):.0f}%" for values in outcome(found, key).values()))
+        for said, key in (("answers, F1", "answers_mean"), ("entities, F1", "entities_few_mean"))
+    ]
+    return table(("fine-tuned on few", *found["runs"]), rows, size=20)
 
 
 def fusion_measured() -> Any:

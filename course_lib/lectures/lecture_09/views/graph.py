@@ -126,8 +126,8 @@ def step_parts(scale: float = 1.0) -> list[str]:
         (x, y), left_one = place(at), at[0] < 2
         ink = "#00745a" if left_one else "#8a5f00"
         parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{7 * scale:g}" fill="{ink}"/>')
-        parts.append(words(x + (-2 if left_one else 14) * scale, y + (28 if left_one else 6) * scale,
-                           name, size, "middle" if left_one else "start"))  # fmt: skip
+        dx, dy, side = (-2, 28, "middle") if left_one else (14, 6, "start")
+        parts.append(words(x + dx * scale, y + dy * scale, name, size, side))
     return parts
 
 

@@ -161,6 +161,7 @@ def build_elmo() -> dict[str, Any]:
         about = ("recipe", "text", "rows", "parameters", "reached", "precision", "threads")
         found[text] = {
             **{k: told[k] for k in (*about, "versions")}, "sha256": sha256_of(file), "curve": curve,
+            "replayed": next(line["total"] for line in told["curve"] if line["step"] == REPLAYED),
         }  # fmt: skip
     write_manifest(data_root())
     return {"runs": found, "replay": replay_elmo(), **made_with(MicroWorld.load(), PRECISION)}

@@ -1,5 +1,5 @@
 """Lecture 01's result files and shipped weights are what today's recipes, world and code would
-make. What reads the installed packages is checked for its form only: other versions, other words."""
+make. What reads the installed packages is checked in its form only: other versions, other words."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ def test_the_senses_of_the_world_are_read_from_the_shipped_weights():
     )
     for one, two in zip(stored["vectors"]["ELMo"], again, strict=True):
         assert one["cosine"] == pytest.approx(two["cosine"], abs=1e-3)
-        for measure in ("probe", "neighbour"):
-            assert mean_of(one, measure) == pytest.approx(mean_of(two, measure), abs=0.01)
+        for how in ("probe", "neighbour"):
+            assert mean_of(one, how) == pytest.approx(mean_of(two, how), abs=0.01)
 
 
 def mean_of(layer, measure):

@@ -360,10 +360,15 @@ def build_senses() -> dict[str, Any]:
         mentions = next(iter(runs.values()))["mentions"]
         layers = {name: run["layers"] for name, run in runs.items()}
         found[text] = {"mentions": mentions, "vectors": layers}
+    weights = {
+        "world, ELMo": sha256_of(data_path(*ELMO)),
+        "world, BERT": teacher_hash(),
+        "documentation, ELMo": sha256_of(pretrained_elmo("documentation")[1]),
+    }
     return {
-        "runs": found, "senses": {"documentation": asdict_senses(),
-                                  "world": two_sense_words(MicroWorld.load())},
-        "seeds": len(SEEDS), "packages": installed_versions(),
+        "runs": found, "tags": {name: tag_run(name) for name in TAGGED},
+        "senses": {"documentation": asdict_senses(), "world": two_sense_words(MicroWorld.load())},
+        "seeds": len(SEEDS), "weights": weights, "packages": installed_versions(),
         **made_with(MicroWorld.load(), PRECISION),
     }  # fmt: skip
 

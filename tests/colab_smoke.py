@@ -284,8 +284,6 @@ VIEWS = {
     "t5_bucket": lambda: views.t5_bucket(20),
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
     "tokens_legend": views.tokens_legend,
-    "elmo_drawing": views.elmo_drawing,
-    "three_drawing": views.three_drawing,
     "index_occurrences": lambda: len(occurrences().mentions),
     "some_mentions": lambda: len(views.some_mentions(MicroWorld.load(), each=1, stories=20)),
     "attention_picture": lambda: views.attention_picture(

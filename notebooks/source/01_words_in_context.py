@@ -181,8 +181,8 @@ for word in static["skip-gram"]["topics"]:
 # %% tags=["nbval-check-output"]
 numbered = {word: number for number, word in enumerate(vectors)}
 table = torch.stack(list(vectors.values()))
-first = table[[numbered[word] for word in "table bank shore".split()]]
-second = table[[numbered[word] for word in "loan bank table".split()]]
+first = table[[numbered[word] for word in ("table", "bank", "shore")]]
+second = table[[numbered[word] for word in ("loan", "bank", "table")]]
 print(f"cosine of the two vectors of bank: {cosine_similarity(first[1], second[1], dim=0):.2f}")
 
 # %% [markdown]
@@ -304,10 +304,10 @@ three_drawing()
 # %%
 from course_lib.text.characters import spell_sentences
 
-pair = [
-    "the clerk vasar finds one red bank . first she counts the bank and talks to drizi .".split(),
-    "the fisher mekus finds one red bank . first he crosses the bank and talks to hala .".split(),
-]
+pair = [words_of(text) for text in (
+    "the clerk vasar finds one red bank . first she counts the bank and talks to drizi .",
+    "the fisher mekus finds one red bank . first he crosses the bank and talks to hala .",
+)]  # fmt: skip
 with torch.no_grad():
     states = small_elmo.encoder(*spell_sentences(pair), output_hidden_states=True).hidden_states
 at = 1 + pair[0].index("bank")  # <S> stands first
@@ -636,7 +636,13 @@ for example in unseen[:3]:
 # | encoder-decoder | {{number:fill_both}} | {{number:possible_both}} | {{number:translated_both}} |
 # | decoder that has not read what follows the gap | {{number:fill_left}} | | |
 #
-# TODO conclusion.
+# - *Fill gaps*: the encoder is ahead. The decoder has read the whole text before it says the missing words, and is hardly better than one that has not read what follows the gap: while it reads, no word
+#   sees what comes later, so all the comparing is left to the moment of the answer.
+# - *Continue*: the encoder fails. It says all words at once; each is likely by itself, and they do not fit one another. Whoever says word after word hears what it has said.
+# - *Translate*: no difference that three seeds could show. For a rule as simple as ours, any of the three will do.
+#
+# "Encoders understand, decoders write, encoder-decoders translate": so for the first two here, not for the third. And mind the scale: two layers, one topic's stories, equal *steps*. The encoder-decoder has its two layers
+# twice, so it has more parameters and its step costs more; and today's large decoders do all three, at a size where this page says nothing.
 #
 # ## See it: the family tree
 #

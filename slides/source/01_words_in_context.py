@@ -125,8 +125,8 @@ def two_banks() -> str:
     rows = []
     for said in (WORDS, OTHER_WORDS):
         x = vectors_of(said)
-        after = attention_by_hand(x)[2][2]
-        rows.append((f"{' '.join(said)}", *(f"{a:g} → {b:.2f}" for a, b in zip(x[2][:2], after[:2]))))
+        pairs = zip(x[2].tolist()[:2], attention_by_hand(x)[2][2].tolist()[:2], strict=True)
+        rows.append((" ".join(said), *(f"{a:g} → {b:.2f}" for a, b in pairs)))
     return table(("“bank” in", "water", "money"), rows, size=24)
 
 
@@ -188,7 +188,9 @@ def kinds_measured() -> str:
 def tree() -> str:
     rows = 1 + max(member.row for member in members().values())
     high = TOP + STEP[1] * rows + 34
-    drawn = svg(WIDE, high, *tree_parts("BERT", "sesame"), says="the family tree, BERT's line thick")
+    drawn = svg(
+        WIDE, high, *tree_parts("BERT", "sesame"), says="the family tree, BERT's line thick"
+    )
     return large(drawn, 0.96)
 
 

@@ -352,6 +352,12 @@ def asdict_senses() -> dict[str, Any]:
     return {word: [sense._asdict() for sense in pair] for word, pair in DOCUMENTATION.items()}
 
 
+def replay_senses(stories: int = 12_000) -> list[dict[str, Any]]:
+    """ELMo's layers on the sentences of fewer stories: what a test repeats."""
+    mentions = world_mentions(MicroWorld.load(), stories)
+    return known_senses(mentions, representations("sentence")["ELMo"](), SEEDS)
+
+
 def build_senses() -> dict[str, Any]:
     """What data/results/01_senses.json holds. No text of the packages is stored."""
     found = {}
@@ -369,6 +375,7 @@ def build_senses() -> dict[str, Any]:
         "runs": found, "tags": {name: tag_run(name) for name in TAGGED},
         "senses": {"documentation": asdict_senses(), "world": two_sense_words(MicroWorld.load())},
         "seeds": len(SEEDS), "weights": weights, "packages": installed_versions(),
+        "replay": replay_senses(),
         **made_with(MicroWorld.load(), PRECISION),
     }  # fmt: skip
 

@@ -101,9 +101,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "bert_same": lambda: _cosine("BERT", "4", "same"),
     "bert_other": lambda: _cosine("BERT", "4", "other"),
     "bert_chance": lambda: _cosine("BERT", "4", "chance"),
-    "tags_elmo_0": lambda: percent(tags("0")),
-    "tags_elmo_1": lambda: percent(tags("1")),
-    "tags_elmo_2": lambda: percent(tags("2")),
+    "tags_elmo_0": lambda: f"{mean(tags('0')):.1%}",
+    "tags_elmo_1": lambda: f"{mean(tags('1')):.1%}",
+    "tags_elmo_2": lambda: f"{mean(tags('2')):.1%}",
     "tags_bert": lambda: (
         f"{max(mean(of) for of in stored('01_senses')['tags']['BERT'].values()):.0%}"
     ),

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from course_lib import teaching
+from course_lib import MicroWorld, teaching
 from course_lib.files import read_result
 from course_lib.heads import BertForTokenClassification
 from course_lib.lectures.lecture_03.documentation_tasks import CODE_TAGS
@@ -163,7 +163,38 @@ def curves_of_training_sizes() -> dict[str, Any]:
     return {"nli": starts, "ner": starts, "baselines": {"nli": {"bag of words": 0.4}}}
 
 
+def bilm() -> tuple[Any, Any]:
+    """A small ELMo that predicts next and previous words, and the words that it predicts."""
+    from course_lib.family.elmo import ElmoConfig, ElmoForBiLM
+    from course_lib.text.characters import WordVocabulary
+
+    torch.manual_seed(0)
+    words = WordVocabulary([*WORDS, "was"])
+    size = {"filters": ((1, 4), (2, 4)), "projection_size": 8, "cell_size": 12, "num_highways": 1}
+    return ElmoForBiLM(ElmoConfig(vocab_size=words.vocab_size, **size)), words
+
+
+def occurrences() -> Any:
+    from course_lib.lectures.lecture_01.senses import Mention, elmo_layers
+
+    mentions = [Mention(tuple(WORDS), WORDS.index("bank"), sense, "") for sense in (0, 1)]
+    senses = {"bank": ("of a river", "of money")}
+    return views.index_occurrences(mentions, senses, elmo_layers(bilm()[0].encoder))
+
+
+def static_tables() -> dict[str, Any]:
+    from course_lib.text.static_vectors import StaticVectors
+
+    return {"PPMI": StaticVectors(tuple(WORDS[1:]), torch.eye(7))}
+
+
 LIVE: dict[str, Callable[[], Any]] = {  # with a widget and a picture
+    "neighbours_view": lambda: views.neighbours_view(static_tables(), "river"),
+    "guesses_view": lambda: views.guesses_view(*bilm(), "the river rose", word=2),
+    "layers_view": lambda: views.layers_view({"ELMo": occurrences()}, {"ELMo": ("the bank", 2)}),
+    "hand_attention_view": views.hand_attention_view,
+    "masks_view": views.masks_view,
+    "tree_view": views.tree_view,
     "temperature_view": lambda: views.temperature_view(
         [2.0, 1.0, 0.0], ["river", "bank", "rain"], truth="bank"
     ),
@@ -282,6 +313,8 @@ VIEWS = {
     "story_units": lambda: views.story_units(world(), world().stories(1)[0], "phrase"),
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
     "tokens_legend": views.tokens_legend,
+    "index_occurrences": lambda: len(occurrences().mentions),
+    "some_mentions": lambda: len(views.some_mentions(MicroWorld.load(), each=1, stories=20)),
     "attention_picture": lambda: views.attention_picture(
         views.attention_weights(encoder(), ids()), TOKENS
     ),

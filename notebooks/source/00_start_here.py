@@ -115,6 +115,7 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 # | no. | page | state |
 # |---|---|---|
 # | 00 | start here | you are here |
+# | 01 | [Words in context: from one vector a word to three kinds of Transformer](01_words_in_context.ipynb) | ready |
 # | 02 | [BERT: hide some words, ask for them back](02_bert_mlm_nsp.ipynb) | ready |
 # | 03 | [Fine-tuning: one encoder, many tasks](03_fine_tuning.ipynb) | ready |
 # | 04 | [RoBERTa: the same model, trained with care](04_roberta_dynamic_masking.ipynb) | ready |
@@ -125,7 +126,7 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 # | 09 | [Spans and entities: what to mask, and what to know](09_spans_and_entities.ipynb) | ready |
 # | 14 | [Kernels: why the fast versions are fast](14_kernels.ipynb) | ready |
 #
-# The other lectures (words in context, many languages, domains, fast inference, choosing a
+# The other lectures (many languages, domains, fast inference, choosing a
 # variant, beyond text) are being written. Every page stands on its own.
 #
 # Each has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·
@@ -142,8 +143,8 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 # ## What the course answers
 #
 # The lectures this course grew from contain 109 statements that are wrong or easily misread, and the papers a
-# few slips of their own. Each is settled on the page that teaches its subject, by code where code can. Six of
-# them belong to lecture 02, eleven to lecture 03, seventeen to lecture 04, twelve to lecture 05, sixteen to lecture 06,
+# few slips of their own. Each is settled on the page that teaches its subject, by code where code can. Four of
+# them belong to lecture 01, six to lecture 02, eleven to lecture 03, seventeen to lecture 04, twelve to lecture 05, sixteen to lecture 06,
 # seven to lecture 07, six to lecture 08, four to lecture 09. Dates of examinations and other matters of one particular class are left out
 # on purpose. As a sample, the six of lecture 02:
 
@@ -168,7 +169,8 @@ replication_table()
 # and the causes named were tested. It does not mean that the paper is wrong at its own size. "Not settled": runs were made, and
 # do not decide.*
 #
-# Of the forty questions in those lectures, two are answered in lecture 02 (the two tasks combined, and what BERT
+# Of the forty questions in those lectures, one is answered in lecture 01 (kinds of Transformer, static and contextual
+# vectors), two in lecture 02 (the two tasks combined, and what BERT
 # cannot do), six in lecture 03 (where an answer starts and ends, what follows from what, how sure a model may be), five
 # in lecture 04 (what RoBERTa's training teaches), eight in lecture 05 (sharing, its limits, and sentence order), five in
 # lecture 06 (what a student learns from a teacher), two in lecture 07 (replaced tokens, and training against

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from statistics import mean
 from typing import Any
 
 import drawing
 import torch
-from drawing import body_of, code, large, svg, table
+from drawing import body_of, code, for_a_hall, large, spread, svg, table
 from torch.nn.functional import cosine_similarity
 
 from course_lib.encoder import Block
@@ -22,6 +23,8 @@ from course_lib.lectures.lecture_01.by_hand import (
     ppmi_by_hand,
     vectors_of,
 )
+from course_lib.lectures.lecture_01.three_kinds import KINDS as KINDS_NAMED
+from course_lib.lectures.lecture_01.three_kinds import LEFT
 from course_lib.lectures.lecture_01.views.drawings import (
     ELMO_SAYS,
     ELMO_SIZE,
@@ -34,7 +37,8 @@ from course_lib.lectures.lecture_01.views.hand_attention import hand_attention_p
 from course_lib.lectures.lecture_01.views.tree import STEP, TOP, WIDE, members, tree_parts
 from course_lib.lectures.lecture_01.views.who_sees_whom import THREE_SIZE as MASKS_SIZE
 from course_lib.lectures.lecture_01.views.who_sees_whom import three_parts
-from course_lib.objectives.next_token import next_token_labels
+from course_lib.teaching import ablation_chart
+from course_lib.teaching.results import read_result
 from course_lib.text.static_vectors import skip_gram_loss
 
 # ---------------------------------------------------------------- 2, 3: one vector a word
@@ -65,15 +69,48 @@ def code_skip_gram() -> str:
     return code(body_of(skip_gram_loss))
 
 
+def two_topics() -> str:
+    """To which topics the ten nearest things of a word with two topics belong."""
+    tables = read_result("01_static")["runs"]["world"]["tables"]
+    rows = [
+        (f"<strong>{word}</strong>",
+         *(", ".join(f"{n} {topic}" for topic, n in table["topics"][word].items())
+           for table in tables.values()))
+        for word in tables["skip-gram"]["topics"]
+    ]  # fmt: skip
+    return table(("", "PPMI and SVD", "skip-gram"), rows, numbers=False, size=22)
+
+
 # ---------------------------------------------------------------- ELMo
 
 
 def elmo_drawn() -> str:
-    return large(svg(*ELMO_SIZE, *elmo_parts(), says=ELMO_SAYS), 0.9)
+    return large(svg(*ELMO_SIZE, *elmo_parts(), says=ELMO_SAYS), 0.95)
 
 
 def three_drawn() -> str:
     return svg(*THREE_SIZE, *three_networks(), says=THREE_SAYS)
+
+
+# ---------------------------------------------------------------- senses
+
+SENSES = {
+    "skip-gram": ("skip-gram", "word"), "bag of the neighbours": ("bag of words", "bag"),
+    "ELMo, random initialisation, layer 2": ("ELMo, random initialisation", "2"),
+    "ELMo, layer 1": ("ELMo", "1"), "ELMo, layer 2": ("ELMo", "2"), "BERT, layer 1": ("BERT", "1"),
+    "BERT, layer 4": ("BERT", "4"),
+}  # fmt: skip
+
+
+def senses() -> Any:
+    """The page's chart: accuracy of the probe, a dot a word."""
+    found = read_result("01_senses")["runs"]["documentation"]["vectors"]
+    rows = {}
+    for said, (name, layer) in SENSES.items():
+        (of,) = [of for of in found[name] if of["layer"] == layer]
+        rows[said] = [mean(word["probe"]) for word in of["words"].values()]
+    figure = ablation_chart({"": rows}, percent=True, title="", x_title="accuracy")
+    return for_a_hall(figure, 1120, 500)
 
 
 # ---------------------------------------------------------------- attention
@@ -88,8 +125,8 @@ def two_banks() -> str:
     rows = []
     for said in (WORDS, OTHER_WORDS):
         x = vectors_of(said)
-        after = attention_by_hand(x)[2][2]
-        rows.append((f"{' '.join(said)}", *(f"{a:g} → {b:.2f}" for a, b in zip(x[2][:2], after[:2]))))
+        pairs = zip(x[2].tolist()[:2], attention_by_hand(x)[2][2].tolist()[:2], strict=True)
+        rows.append((" ".join(said), *(f"{a:g} → {b:.2f}" for a, b in pairs)))
     return table(("“bank” in", "water", "money"), rows, size=24)
 
 
@@ -129,8 +166,20 @@ def code_blocks() -> str:
     return code("\n\n".join(f"{head}\n{lines}" for head, lines in parts))
 
 
-def code_next() -> str:
-    return code(body_of(next_token_labels))
+MEASURED = {"fill gaps": "words", "continue": "possible", "translate": "whole"}
+
+
+def kinds_measured() -> str:
+    """What each kind reached on each task, mean and standard deviation over the seeds."""
+    runs = read_result("01_three_kinds")["runs"]
+    rows = [
+        (f"<strong>{kind}</strong>",
+         *(spread([run[measure] for run in runs[f"{kind}: {task}"]]) if f"{kind}: {task}" in runs
+           else "" for task, measure in MEASURED.items()))
+        for kind in (*KINDS_NAMED, LEFT)
+    ]  # fmt: skip
+    head = ("", "fill gaps: words", "continue: possible", "translate: whole")
+    return table(head, rows, size=23)
 
 
 # ---------------------------------------------------------------- the family tree
@@ -139,7 +188,10 @@ def code_next() -> str:
 def tree() -> str:
     rows = 1 + max(member.row for member in members().values())
     high = TOP + STEP[1] * rows + 34
-    return svg(WIDE, high, *tree_parts("BERT", "sesame"), says="the family tree, BERT's line thick")
+    drawn = svg(
+        WIDE, high, *tree_parts("BERT", "sesame"), says="the family tree, BERT's line thick"
+    )
+    return large(drawn, 0.96)
 
 
 # ---------------------------------------------------------------- to keep

@@ -20,6 +20,7 @@ class Page(NamedTuple):
 
 
 PAGES = (
+    Page("01_words_in_context", 6, "neighbours, a gap, layers, who gathers, who sees whom"),
     Page("03_fine_tuning", 4, "what is cut of a pair, cap and threshold, a temperature"),
     Page("04_roberta_dynamic_masking", 3, "passes, rate and seed of the masks"),
     Page("05_albert_factorization", 4, "vocabulary, widths and layers of the calculator"),

@@ -161,6 +161,7 @@ def build_elmo() -> dict[str, Any]:
         about = ("recipe", "text", "rows", "parameters", "reached", "precision", "threads")
         found[text] = {
             **{k: told[k] for k in (*about, "versions")}, "sha256": sha256_of(file), "curve": curve,
+            "replayed": next(line["total"] for line in told["curve"] if line["step"] == REPLAYED),
         }  # fmt: skip
     write_manifest(data_root())
     return {"runs": found, "replay": replay_elmo(), **made_with(MicroWorld.load(), PRECISION)}
@@ -351,6 +352,12 @@ def asdict_senses() -> dict[str, Any]:
     return {word: [sense._asdict() for sense in pair] for word, pair in DOCUMENTATION.items()}
 
 
+def replay_senses(stories: int = 12_000) -> list[dict[str, Any]]:
+    """ELMo's layers on the sentences of fewer stories: what a test repeats."""
+    mentions = world_mentions(MicroWorld.load(), stories)
+    return known_senses(mentions, representations("sentence")["ELMo"](), SEEDS)
+
+
 def build_senses() -> dict[str, Any]:
     """What data/results/01_senses.json holds. No text of the packages is stored."""
     found = {}
@@ -359,10 +366,16 @@ def build_senses() -> dict[str, Any]:
         mentions = next(iter(runs.values()))["mentions"]
         layers = {name: run["layers"] for name, run in runs.items()}
         found[text] = {"mentions": mentions, "vectors": layers}
+    weights = {
+        "world, ELMo": sha256_of(data_path(*ELMO)),
+        "world, BERT": teacher_hash(),
+        "documentation, ELMo": sha256_of(pretrained_elmo("documentation")[1]),
+    }
     return {
-        "runs": found, "senses": {"documentation": asdict_senses(),
-                                  "world": two_sense_words(MicroWorld.load())},
-        "seeds": len(SEEDS), "packages": installed_versions(),
+        "runs": found, "tags": {name: tag_run(name) for name in TAGGED},
+        "senses": {"documentation": asdict_senses(), "world": two_sense_words(MicroWorld.load())},
+        "seeds": len(SEEDS), "weights": weights, "packages": installed_versions(),
+        "replay": replay_senses(),
         **made_with(MicroWorld.load(), PRECISION),
     }  # fmt: skip
 

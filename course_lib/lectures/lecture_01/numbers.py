@@ -45,8 +45,9 @@ def _mentions() -> int:
     return sum(map(sum, counts.values()))
 
 
-def _same_topic(table: str) -> str:
-    return f"{stored('01_static')['runs']['world']['tables'][table]['same_topic']:.0%}"
+def _table(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = stored("01_static")["runs"]["world"]["tables"][name]
+    return found
 
 
 def _kind(kind: str, task: str, measure: str) -> str:
@@ -75,8 +76,9 @@ DOCS, WORLD = "documentation", "sentence"
 NUMBERS: dict[str, Callable[[], Any]] = {
     "elmo_parameters": _released,
     "micro_elmo_parameters": lambda: count_parameters(micro_elmo()[0]),
-    "same_topic_ppmi": lambda: _same_topic("PPMI and SVD"),
-    "same_topic_skip": lambda: _same_topic("skip-gram"),
+    "same_topic": lambda: f"{_table('skip-gram')['same_topic']:.0%}",
+    "spring_river": lambda: _table("skip-gram")["topics"]["spring"]["river"],
+    "spring_workshop": lambda: _table("skip-gram")["topics"]["spring"]["workshop"],
     "mentions": _mentions,
     "static_senses": lambda: _senses(DOCS, "skip-gram", "word"),
     "bag_senses": lambda: _senses(DOCS, "bag of words", "bag"),
@@ -99,9 +101,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "bert_same": lambda: _cosine("BERT", "4", "same"),
     "bert_other": lambda: _cosine("BERT", "4", "other"),
     "bert_chance": lambda: _cosine("BERT", "4", "chance"),
-    "tags_elmo_0": lambda: percent(tags("0")),
-    "tags_elmo_1": lambda: percent(tags("1")),
-    "tags_elmo_2": lambda: percent(tags("2")),
+    "tags_elmo_0": lambda: f"{mean(tags('0')):.1%}",
+    "tags_elmo_1": lambda: f"{mean(tags('1')):.1%}",
+    "tags_elmo_2": lambda: f"{mean(tags('2')):.1%}",
     "tags_bert": lambda: (
         f"{max(mean(of) for of in stored('01_senses')['tags']['BERT'].values()):.0%}"
     ),

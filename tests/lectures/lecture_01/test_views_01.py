@@ -12,8 +12,18 @@ import pytest
 import torch
 from view_parts import drawn, picture_of, plain
 
-from course_lib import albert, bert, count_parameters, deberta, distilbert, electra_discriminator
-from course_lib import published, roberta, tinybert
+from course_lib import (
+    MicroWorld,
+    albert,
+    bert,
+    count_parameters,
+    deberta,
+    distilbert,
+    electra_discriminator,
+    published,
+    roberta,
+    tinybert,
+)
 from course_lib.encoder import Encoder
 from course_lib.family.elmo import ElmoConfig, ElmoForBiLM, elmo
 from course_lib.family.gpt import gpt
@@ -31,7 +41,6 @@ from course_lib.lectures.lecture_01.views import (
 from course_lib.teaching.rooms import lectures_with
 from course_lib.text.characters import WordVocabulary, spell_sentences
 from course_lib.text.static_vectors import StaticVectors
-from course_lib.text.world import MicroWorld
 
 # ---------------------------------------------------------------- attention by hand
 
@@ -174,7 +183,7 @@ def test_the_dates_that_one_lecture_has_wrong() -> None:
         assert member.when != when and member.source.startswith("arXiv")
 
 
-COUNTED = {
+COUNTED: dict[str, list[Any]] = {
     "ELMo": [elmo],
     "BERT": [partial(bert, "base"), partial(bert, "large")],
     "mBERT": [partial(bert, "multilingual-cased")],
@@ -246,7 +255,7 @@ def test_nearest_mentions_are_those_of_the_layer() -> None:
     assert sorted(number for number, _ in same_word) == [0, 1, 2]
     assert [cosine for _, cosine in same_word] == pytest.approx([1, 1, 1])
     assert index.nearest(query, 1, "1", k=1) == [(1, pytest.approx(1.0))]
-    with pytest.raises(ValueError, match="“money” was picked; .* two senses: bank, river"):
+    with pytest.raises(ValueError, match=r"“money” was picked; .* two senses: bank, river"):
         index.nearest(query, 0, "0", k=1)
 
 

@@ -97,7 +97,11 @@ def _layers(config: ElmoConfig) -> list[str]:
 def _mixed(config: ElmoConfig) -> list[str]:
     """The scalar mix of what stands at one word."""
     parts = [words(990, 26, "what a task takes", 20, style=BOLD)]
-    rows = (("layer 2", 86, AHEAD, BACK), ("layer 1", 186, AHEAD, BACK), ("layer 0", 286, CHARS, CHARS))
+    rows = (
+        ("layer 2", 86, AHEAD, BACK),
+        ("layer 1", 186, AHEAD, BACK),
+        ("layer 0", 286, CHARS, CHARS),
+    )
     for j, (name, y, left, right) in enumerate(rows):
         parts += [
             words(862, y + 32, f"s{'₂₁₀'[j]} ·", 20, "end"),

@@ -11,6 +11,8 @@ from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.tokens import MASKED, PLAIN, tokens_row
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from course_lib.family.elmo import ElmoForBiLM
     from course_lib.text.characters import WordVocabulary
 
@@ -19,10 +21,14 @@ TOP = 6
 
 
 def two_guesses(
-    model: ElmoForBiLM, vocabulary: WordVocabulary, words: Sequence[str], position: int, top: int = TOP
+    model: ElmoForBiLM,
+    vocabulary: WordVocabulary,
+    words: Sequence[str],
+    position: int,
+    top: int = TOP,
 ) -> dict[str, Guesses]:
-    """"from the left" and "from the right": what each language model says about the word at
-    `position` (from 0), which it does not see. Dropout is off.
+    """What each language model says about the word at `position` (from 0), which it does not see:
+    "from the left" and "from the right". Dropout is off.
 
     Raises ValueError for no words and for a position outside them."""
     import torch
@@ -50,7 +56,7 @@ def two_guesses(
     return {way: _best(row.softmax(-1), vocabulary, top) for way, row in logits.items()}
 
 
-def _best(probabilities, vocabulary: WordVocabulary, top: int) -> Guesses:  # type: ignore[no-untyped-def]
+def _best(probabilities: Tensor, vocabulary: WordVocabulary, top: int) -> Guesses:
     best = probabilities.topk(top)
     pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
     return [(vocabulary.vocab[number], probability) for number, probability in pairs]
@@ -98,7 +104,8 @@ def guesses_picture(
         for way, seen in (("from the left", before), ("from the right", after))
     ]
     hidden = f"Hidden from both: “{words[word - 1]}”."
-    html = f"{row.inner}<table><thead>{table_row('th', heads, sides)}</thead><tbody>{body}</tbody></table>"
+    head = table_row("th", heads, sides)
+    html = f"{row.inner}<table><thead>{head}</thead><tbody>{body}</tbody></table>"
     return Html(
         card(html + paragraphs([hidden]), "guesses", 800), "\n".join([row.text, hidden, *lines])
     )

@@ -43,7 +43,8 @@ def hand_attention_picture(
     said = SENTENCES[sentence]
     x = vectors_of(said)
     scores, weights, outputs = (
-        part[..., gathers - 1, :].squeeze(0) for part in attention_by_hand(x, only_before=only_before)
+        part[..., gathers - 1, :].squeeze(0)
+        for part in attention_by_hand(x, only_before=only_before)
     )
     lines = _in_words(said, gathers, weights.tolist(), x[gathers - 1].tolist(), outputs.tolist())
     parts = _head()

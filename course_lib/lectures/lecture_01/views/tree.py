@@ -142,7 +142,9 @@ def _unfolding(member: Member) -> str:
 
 def tree_svg(chosen: str = "", group: str = "") -> str:
     """The tree as SVG; chosen: whose line is thick; group: who is marked by a star."""
-    label = "the family tree" + (f", {chosen}: {' from '.join(ancestors(chosen))}" if chosen else "")
+    label = "the family tree" + (
+        f", {chosen}: {' from '.join(ancestors(chosen))}" if chosen else ""
+    )
     rows = 1 + max(member.row for member in members().values())
     high = TOP + STEP[1] * rows + 34
     return svg_drawing(WIDE, high, "".join(tree_parts(chosen, group)), label)

@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 from course_lib.teaching.claims import printed
-from course_lib.teaching.numbers import percent
+from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import outcome, stored
 
 from .counts import both_neighbours_read
@@ -18,6 +18,17 @@ from .views.spans import span_lengths
 def masks(measure: str, recipe: str) -> str:
     """What a recipe's encoder reached, the mean over the seeds, in percent."""
     return percent(outcome(stored("09_masks"), measure)[recipe])
+
+
+def again(measure: str, recipe: str) -> str:
+    """The same of the two recipes that have a second seed."""
+    return percent(outcome(stored("09_again"), measure)[recipe])
+
+
+def gain(seed: int) -> str:
+    """Points of answer F1 that spans gain over single tokens in one seed."""
+    found = outcome(stored("09_again"), "answers_mean")
+    return signed(100 * (found["spans"][seed] - found["tokens"][seed]))
 
 
 def mask_curve(measure: str, recipe: str, step: int) -> str:
@@ -83,6 +94,13 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         f"{task}_{vectors}": partial(fusion, f"{task} 100", vectors)
         for task in ("country", "kind")
         for vectors in ("right", "shuffled", "none")
+    },
+    "gain_first": partial(gain, 0),
+    "gain_second": partial(gain, 1),
+    **{
+        f"{said}_again_{name}": partial(again, measure, name)
+        for said, measure in (("found", "masked_accuracy"), ("whole", "span_exact"))
+        for name in ("tokens", "spans")
     },
     "rank_read": partial(rank, "read"),
     "rank_not_read": partial(rank, "not read"),

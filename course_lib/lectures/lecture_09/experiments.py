@@ -482,7 +482,7 @@ def build_longer() -> dict[str, Any]:
     material = prepare()
     return compared_runs(
         {"spans + SBO": LONGER}, range(1), material.world,
-        lambda recipe, seed: whole_run(recipe, material, seed), precision=PRECISION,
+        lambda recipe, seed: one_run(recipe, material, seed), precision=PRECISION,
     )  # fmt: skip
 
 

@@ -606,7 +606,7 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *A dot is a run, a bar the mean. Left the question that token masking trains, in the middle the one that span masking trains.*
+# *A dot is a run. Left the question that token masking trains, in the middle the one that span masking trains.*
 
 # %%
 curves = {name: [[(look["step"], look["masked_accuracy"]) for look in run["curve"]] for run in masks["runs"][name]]
@@ -630,9 +630,9 @@ tuned = {said: {name: [f1 for run in runs for f1 in run[key]] for name, runs in 
 ablation_chart(tuned, percent=True, x_title="", title="Two span tasks, fine-tuned on few examples")
 
 # %% [markdown]
-# *A dot is a fine-tuning, with a seed of its own; a bar the mean.*
+# *A dot is a fine-tuning with a seed of its own, from the same pre-trained weights; a bar the mean.*
 #
-# Read it as it is, {{number:masks_seeds}} of {{number:masks_steps}} steps for each recipe:
+# Read it as it is: **{{number:masks_seeds}} pre-training run** of {{number:masks_steps}} steps for each recipe, so a difference of a few points says nothing, and the rest is a hint.
 #
 # - *Single tokens are learned better by masking single tokens*: {{number:found_tokens}}, with spans {{number:found_spans}}. That is the question they are trained on.
 # - *Whole spans are not found better by masking spans*: {{number:whole_spans}}, after token masking {{number:whole_tokens}}. This measure is the spans' own, and yet they do not win. A span
@@ -649,7 +649,8 @@ ablation_chart(tuned, percent=True, x_title="", title="Two span tasks, fine-tune
 #
 # So the paper's pattern is here in part: spans for answers, the SBO for something else, neither for everything. What it does not show is an SBO that is free. Candidate causes: *Steps*: the paper's runs have hundreds of times as many. *Size*: four narrow layers must share their width with the
 # boundary's task. *Text*: a story here has about fifty words, so its masked words are two or three spans; the paper's sequences have 512 tokens. *Redundancy*: in real text the
-# neighbours often tell a word (New [MASK]), so that masking tokens is too easy there. STEPSTEST
+# neighbours often tell a word (New [MASK]), so that masking tokens is too easy there. None of these was
+# tested here.
 #
 # ### What knowing is worth, measured
 #
@@ -692,7 +693,8 @@ ablation_chart(
 #   disturbs.
 #
 # And the row that is easy to overlook. *Without* the tested facts, {{number:related_without}}: no better than nothing. Trained on the other half of the facts, TransE puts the right tail of an unseen one at
-# place {{number:rank_not_read}} of all entities on average; of a fact that it read at {{number:rank_read}}, random vectors at {{number:rank_random}}. The vectors are a **memory**. The model reads out
+# place {{number:rank_not_read}} of all entities on average; of a fact that it read at {{number:rank_read}}; random vectors at {{number:rank_random}}. It has learned what *kind* of thing a tail is, and no more: who
+# lives where was drawn at random, so nothing tells it. The vectors are a **memory**. The model reads out
 # of them what was put in; it does not conclude what was not. In a test whose facts are in the graph, as in most benchmarks, this cannot be seen.
 #
 # Where it breaks: with 100 labels even the right vectors do nothing for relations ({{number:related_right_100}}), and fine-tuned at a third of the learning rate they reach

@@ -8,7 +8,7 @@ words are those of places: "dragon inn", "little maple market"."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -59,7 +59,7 @@ from course_lib.train.loop import Callback, History, Objective, Report, fit
 from course_lib.train.metrics import HIDDEN, evaluate
 from course_lib.train.probing import text_probe, word_probe
 
-from .knowledge import build_fusion
+from .knowledge import LABELS, build_fusion
 
 PRECISION = "float32"  # on every machine, so that results can be compared
 STORIES, UNSEEN, LENGTH, HELDOUT = 10_000, 3_000, 64, 600
@@ -69,7 +69,7 @@ FEW_SENTENCES, TUNED_SEEDS = 20, range(3)  # of fine-tuning once more, from the 
 TESTED_QUESTIONS, TESTED_SENTENCES, STRIDE, SENTENCE_LENGTH = 300, 1_000, 24, 32
 LOOK_EVERY = 500  # steps
 LAST = 50  # steps over which a training loss is averaged
-SEEDS = range(1)
+SEEDS, MORE_SEEDS = range(1), range(2)  # of all six recipes; of the two that are compared most
 PHRASE, OPENS = ("DET", "NUM", "ADJ", "NOUN", "PROPN"), ("DET", "NUM")
 FACT_SLOTS = ("hero.job", "hero.city", "hero.friend", "guest.animal", "food.country")
 
@@ -100,6 +100,9 @@ RECIPES = {
     "spans": MaskRecipe("spans"),
     "spans + SBO": MaskRecipe("spans", sbo=True),
 }
+
+
+LONGER = replace(RECIPES["spans + SBO"], steps=6_000)
 
 
 @dataclass(frozen=True)
@@ -465,10 +468,33 @@ def build_masks() -> dict[str, Any]:
     )  # fmt: skip
 
 
+def build_again() -> dict[str, Any]:
+    """What data/results/09_again.json holds: single tokens against spans, with a second seed."""
+    material = prepare()
+    return compared_runs(
+        {name: RECIPES[name] for name in ("tokens", "spans")}, MORE_SEEDS, material.world,
+        lambda recipe, seed: whole_run(recipe, material, seed), precision=PRECISION,
+    )  # fmt: skip
+
+
+def build_longer() -> dict[str, Any]:
+    """What data/results/09_longer.json holds: is it only later that spans + SBO learns to copy?"""
+    material = prepare()
+    return compared_runs(
+        {"spans + SBO": LONGER}, range(1), material.world,
+        lambda recipe, seed: one_run(recipe, material, seed), precision=PRECISION,
+    )  # fmt: skip
+
+
 MEASURES = (
     "masked_accuracy", "span_token_accuracy", "span_exact", "name_exact", "fact_accuracy",
     "slot_probe", "unstated_probe", "swapped_repeated", "swapped_fact", "answer_f1", "entity_f1",
-    "right", "shuffled",
+    "answers_mean", "entities_few_mean", *(f"{t} {n}" for t, of in LABELS.items() for n in of),
 )  # fmt: skip
 summary = partial(results.summary, measures=MEASURES)
-RESULTS = {"09_masks": build_masks, "09_fusion": build_fusion}
+RESULTS = {
+    "09_masks": build_masks,
+    "09_again": build_again,
+    "09_longer": build_longer,
+    "09_fusion": build_fusion,
+}

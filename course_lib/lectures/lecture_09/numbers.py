@@ -8,9 +8,10 @@ from statistics import mean
 from typing import Any
 
 from course_lib.teaching.claims import printed
-from course_lib.teaching.numbers import percent
+from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import outcome, stored
 
+from .counts import both_neighbours_read
 from .views.spans import span_lengths
 
 
@@ -19,15 +20,21 @@ def masks(measure: str, recipe: str) -> str:
     return percent(outcome(stored("09_masks"), measure)[recipe])
 
 
+def again(measure: str, recipe: str) -> str:
+    """The same of the two recipes that have a second seed."""
+    return percent(outcome(stored("09_again"), measure)[recipe])
+
+
+def gain(seed: int) -> str:
+    """Points of answer F1 that spans gain over single tokens in one seed."""
+    found = outcome(stored("09_again"), "answers_mean")
+    return signed(100 * (found["spans"][seed] - found["tokens"][seed]))
+
+
 def mask_curve(measure: str, recipe: str, step: int) -> str:
     """The same on the way, at a step that the curve has."""
     runs = stored("09_masks")["runs"][recipe]
     return percent([look[measure] for run in runs for look in run["curve"] if look["step"] == step])
-
-
-def untrained(measure: str) -> str:
-    """At random initialisation."""
-    return percent([one[measure] for one in stored("09_masks")["untrained"]])
 
 
 def fusion(task: str, vectors: str) -> str:
@@ -41,41 +48,64 @@ def rank(what: str) -> str:
     return f"{found:.1f}" if found < 10 else f"{found:.0f}"
 
 
-SHORT = {"tokens": "tokens", "spans": "spans", "names": "names", "spans_sbo": "spans + SBO",
-         "tokens_sbo": "tokens + SBO", "phrases": "phrases"}  # fmt: skip
-MEASURES = {"found": "masked_accuracy", "whole": "span_exact", "name": "name_exact",
-            "fact": "fact_accuracy", "answers": "answers_mean",
-            "entity": "entities_few_mean"}  # fmt: skip
+RECIPE = {
+    "tokens": "tokens",
+    "names": "names",
+    "spans": "spans",
+    "tokens_sbo": "tokens + SBO",
+    "spans_sbo": "spans + SBO",
+}
+MEASURES = {  # what a sentence says -> the measure, and of which recipes sentences speak
+    "found": ("masked_accuracy", "tokens tokens_sbo spans spans_sbo"),
+    "whole": ("span_exact", "tokens spans"),
+    "name": ("name_exact", "tokens names spans"),
+    "fact": ("fact_accuracy", "tokens names spans"),
+    "answers": ("answers_mean", "tokens names spans spans_sbo"),
+    "entity": ("entities_few_mean", "tokens tokens_sbo spans spans_sbo"),
+}
+EARLY = 1_000  # steps
 
 NUMBERS: dict[str, Callable[[], Any]] = {
     "mean_length": lambda: f"{span_lengths().mean:.2f}",
     "heaped_length": lambda: f"{span_lengths().heaped:.2f}",
     "merged_128": lambda: f"{span_lengths().counted[128]:.2f}",
     "merged_32": lambda: f"{span_lengths().counted[32]:.2f}",
+    "neighbours_tokens": lambda: f"{both_neighbours_read()[0]:.0%}",
+    "neighbours_spans": lambda: f"{both_neighbours_read()[1]:.0%}",
     "wikidata": lambda: printed("ernie_tsinghua")["settings"]["entities"],
     "masks_steps": lambda: stored("09_masks")["recipes"]["tokens"]["steps"],
     "masks_seeds": lambda: len(stored("09_masks")["runs"]["tokens"]),
     **{
-        f"{said}_{name}": partial(masks, measure, recipe)
-        for said, measure in MEASURES.items()
-        for name, recipe in SHORT.items()
+        f"{said}_{name}": partial(masks, measure, RECIPE[name])
+        for said, (measure, names) in MEASURES.items()
+        for name in names.split()
     },
-    "found_untrained": partial(untrained, "masked_accuracy"),
-    "answers_untrained": partial(untrained, "answers_mean"),
-    "early_tokens": partial(mask_curve, "masked_accuracy", "tokens", 1_000),
-    "early_tokens_sbo": partial(mask_curve, "masked_accuracy", "tokens + SBO", 1_000),
-    "early_spans": partial(mask_curve, "masked_accuracy", "spans", 1_000),
-    "early_spans_sbo": partial(mask_curve, "masked_accuracy", "spans + SBO", 1_000),
-    **{f"related_{vectors}": partial(fusion, "relation 500", vectors)
-       for vectors in ("right", "shuffled", "without", "none")},
+    **{
+        f"early_{name}": partial(mask_curve, "masked_accuracy", RECIPE[name], EARLY)
+        for name in ("tokens", "tokens_sbo", "spans", "spans_sbo")
+    },
+    **{
+        f"related_{vectors}": partial(fusion, "relation 500", vectors)
+        for vectors in ("right", "shuffled", "without", "none")
+    },
     "related_right_100": partial(fusion, "relation 100", "right"),
     "related_right_slower": partial(fusion, "relation 500, slower", "right"),
-    **{f"{task}_{vectors}": partial(fusion, f"{task} 100", vectors)
-       for task in ("country", "kind") for vectors in ("right", "shuffled", "none")},
+    **{
+        f"{task}_{vectors}": partial(fusion, f"{task} 100", vectors)
+        for task in ("country", "kind")
+        for vectors in ("right", "shuffled", "none")
+    },
+    "gain_first": partial(gain, 0),
+    "gain_second": partial(gain, 1),
+    **{
+        f"{said}_again_{name}": partial(again, measure, name)
+        for said, measure in (("found", "masked_accuracy"), ("whole", "span_exact"))
+        for name in ("tokens", "spans")
+    },
     "rank_read": partial(rank, "read"),
     "rank_not_read": partial(rank, "not read"),
     "rank_random": partial(rank, "random"),
-}  # fmt: skip
+}
 
 # Digits on the page with another meaning: what the papers print.
 TYPED = {"5,040,986": "Wikidata's entities, as the paper prints them"}

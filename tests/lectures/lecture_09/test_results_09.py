@@ -190,8 +190,19 @@ def test_the_masks_were_trained_with_these_recipes(world):
             right = sum(right for _, _, right in run["by_length"])
             assert right / spans == pytest.approx(run["span_exact"], abs=1e-6)
             assert ("boundary_accuracy" in run) == masks.RECIPES[name].sbo
-    if len(masks.SEEDS) > 1:
-        check_spread("09_masks", "masked_accuracy")
+        for run in runs:
+            assert sum(run["answers"]) / len(run["answers"]) == pytest.approx(run["answers_mean"])
+            assert len(run["answers"]) == len(run["entities_few"]) == len(masks.TUNED_SEEDS)
+
+
+def test_the_second_seed_and_the_longer_run_were_trained_with_these_recipes(world):
+    two = {name: masks.RECIPES[name] for name in ("tokens", "spans")}
+    found = check_made_with("09_again", two, world, masks.MORE_SEEDS)
+    check_spread("09_again", "masked_accuracy")
+    first = read_result("09_masks")["runs"]
+    assert all(found["runs"][name][0] == first[name][0] for name in two)
+    longer = check_made_with("09_longer", {"spans + SBO": masks.LONGER}, world)
+    assert longer["runs"]["spans + SBO"][0]["curve"][-1]["step"] == masks.LONGER.steps
 
 
 def test_the_fusion_models_were_trained_with_these_recipes(world):

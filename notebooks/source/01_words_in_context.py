@@ -353,13 +353,14 @@ ablation_chart({"seven words": {said: by_word(*which) for said, which in rows.it
 # - *Static*: {{number:static_senses}}, by construction. So is ELMo's layer 0 ({{number:elmo_0_senses}}), which knows the letters only.
 # - *ELMo's* LSTM layers: {{number:elmo_1_senses}} and {{number:elmo_2_senses}}. But the same network with *random* weights has {{number:elmo_random_senses}}: an LSTM mixes neighbours into a word
 #   even before it has learned anything. Most of what is above chance here is that.
-# - *BERT*: {{number:bert_senses}} in its best layer; random weights {{number:bert_random_senses}}. MiniLM, much larger, has {{number:minilm_senses}}.
+# - *BERT*: {{number:bert_senses}} in its best layer; random weights {{number:bert_random_senses}}. MiniLM, larger and trained for sentences, has {{number:minilm_senses}}.
 # - *A bag of words*, the neighbours without any model, has {{number:bag_senses}}; the mean of the neighbours' static vectors {{number:around_senses}}. These senses are coarse, and the words around
 #   give them away. **Contextual vectors beat static ones by far; of ours, only BERT's beat a bag of the neighbours.** A comparison without that line would have said more than is so.
 #
 # The paper's ELMo read a billion words ten times (mean perplexity 39.7). It tells fine senses: F1 67.4 in layer 1 and 69.0 in layer 2, where always taking a dictionary's first sense has 65.9,
 # and a method made for the task 70.1 (its Table 5). For parts of speech its *first* layer is better, 97.3 against 96.8 (Table 6). Ours, on the course's tagged sentences: layers 0, 1, 2 have
-# {{number:tags_elmo_0}}, {{number:tags_elmo_1}}, {{number:tags_elmo_2}}; BERT {{number:tags_bert}}.
+# {{number:tags_elmo_0}}, {{number:tags_elmo_1}}, {{number:tags_elmo_2}}; BERT {{number:tags_bert}}. (The same order as the paper's,
+# by a hair; and an ELMo with random weights has it too.)
 #
 # **In the micro-world**, where every sense is known, from one sentence: ELMo's layer 2 {{number:world_elmo}}, its forward half alone {{number:world_forward}}, its backward half
 # {{number:world_backward}}: the telling words mostly stand *before* the word, where the backward reader has not been. BERT {{number:world_bert}}, a bag of words {{number:world_bag}}.
@@ -368,7 +369,7 @@ ablation_chart({"seven words": {said: by_word(*which) for said, which in rows.it
 # words* have {{number:elmo_chance}}. In BERT's last layer: {{number:bert_same}}, {{number:bert_other}}, {{number:bert_chance}}. Vectors of a network often crowd into one direction (**anisotropy**); a cosine says something only
 # beside the one of chance.
 #
-# ### See it: nearest occurrences, layer by layer
+# ### See it: nearest mentions, layer by layer
 #
 # A dozen mentions for each sense of each such word of the world, and as many sentences with *kernel* as the documentation has: a running process (Jupyter) or a function of two
 # points (scikit-learn). Type a text, pick a word by its number, choose model and layer: which mentions have the nearest vectors?
@@ -387,11 +388,12 @@ course, teacher = load_pretrained("course-bert"), micro_teacher()
 indexes = {
     "micro-ELMo": index_occurrences(told, topics, elmo_layers(small_elmo.encoder)),
     "micro-BERT": index_occurrences(told, topics, bert_layers(teacher.encoder, world.tokenizer)),
-    "course's BERT": index_occurrences(kernels, meanings, bert_layers(course.encoder, course.tokenizer)),
 }
+if kernels:  # where Jupyter and scikit-learn are installed
+    indexes["course's BERT"] = index_occurrences(kernels, meanings, bert_layers(course.encoder, course.tokenizer))
 story = "caro is a clerk . then she stamps the green seal with her friend ."
 texts = dict.fromkeys(("micro-ELMo", "micro-BERT"), (story, 11))  # a text, and which of its words
-layers_view(indexes, texts | {"course's BERT": ("the client sends a message to the kernel and waits for its reply", 7)})
+layers_view(indexes, texts | {"course's BERT": ("the client sends a message to the kernel and waits for its reply", 8)})
 
 # %% [markdown]
 # *Each line is a mention: its cosine with the word that you picked, the words around it, its sense. Where all cosines are 1.00 the order says nothing. micro-BERT is the small BERT of the same

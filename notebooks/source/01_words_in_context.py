@@ -396,7 +396,7 @@ texts = dict.fromkeys(("micro-ELMo", "micro-BERT"), (story, 11))  # a text, and 
 layers_view(indexes, texts | {"course's BERT": ("the client sends a message to the kernel and waits for its reply", 8)})
 
 # %% [markdown]
-# *Each line is a mention: its cosine with the word that you picked, the words around it, its sense. Where all cosines are 1.00 the order says nothing. micro-BERT is the small BERT of the same
+# *Each line is a mention: its cosine with the word that you picked, the words around it, its sense. Where all cosines are 1.00 the order says nothing. Which of the two models of the world mixes the senses? micro-BERT is the small BERT of the same
 # world that lecture 06 uses as a teacher; the course's BERT has read the documentation. Try `he hauls the green seal` with a sailor, or `a kernel of degree two`; and the layers in between.*
 #
 # %% [markdown]
@@ -545,7 +545,7 @@ masks_view()
 # Lecture 02 builds BERT's `Block`. What GPT-2 changes in it: LayerNorm before each half instead of after it (and one more at the end), and a triangle for a mask.
 
 # %%
-from course_lib.family.gpt import CausalStack, GptForNextToken, PreNormBlock, continue_text
+from course_lib.family.gpt import CausalStack, PreNormBlock
 from course_lib.family.seq2seq import CrossBlock, Seq2Seq
 
 show(PreNormBlock.attend, PreNormBlock.feed, CausalStack.forward, causal_mask)
@@ -628,20 +628,27 @@ for example in unseen[:3]:
 # %% [markdown]
 # *Sentences that no training has seen.*
 #
-# For this task all three will do. Longer runs, three seeds each, from the result file, on three tasks. *Fill gaps*: three words are missing from two sentences ({{number:gap_steps}} steps). *Continue*: say
-# the next sentence; is it one that the world could say? *Translate*: as above ({{number:kind_steps}} steps each).
+# For this task all three will do. Longer runs, three seeds each, from the result file, on three tasks. *Fill gaps*: three words are missing from two sentences ({{number:gap_steps}} steps); how many of them
+# are right? *Continue*: say the next sentence; is it one that the world could say? *Translate*: as above; is it right from end to end? ({{number:kind_steps}} steps each.)
+
+# %%
+from course_lib.teaching.results import in_words
+
+runs = read_result("01_three_kinds")["runs"]
+measures = {"fill gaps": "words", "continue": "possible", "translate": "whole"}
+print(f"{'':20}" + "".join(f"{task:>24}" for task in measures))
+for kind in (*KINDS, "decoder, left only"):
+    cells = [[run[measure] for run in runs.get(f"{kind}: {task}", [])] for task, measure in measures.items()]
+    print(f"{kind:20}" + "".join(f"{in_words(values) if values else '':>24}" for values in cells))
+
+# %% [markdown]
+# *Mean and standard deviation over the seeds. "Left only": at each gap this decoder has read what stands before it, and nothing else.*
 #
-# | | fill gaps: words right | continue: possible sentences | translate: whole sentences right |
-# |---|---|---|---|
-# | encoder | {{number:fill_encoder}} | {{number:possible_encoder}} | {{number:translated_encoder}} |
-# | decoder | {{number:fill_decoder}} | {{number:possible_decoder}} | {{number:translated_decoder}} |
-# | encoder-decoder | {{number:fill_both}} | {{number:possible_both}} | {{number:translated_both}} |
-# | decoder that has not read what follows the gap | {{number:fill_left}} | | |
-#
-# - *Fill gaps*: the encoder is ahead. The decoder has read the whole text before it says the missing words, and is hardly better than one that has not read what follows the gap: while it reads, no word
-#   sees what comes later, so all the comparing is left to the moment of the answer.
-# - *Continue*: the encoder fails. It says all words at once; each is likely by itself, and they do not fit one another. Whoever says word after word hears what it has said.
-# - *Translate*: no difference that three seeds could show. For a rule as simple as ours, any of the three will do.
+# - *Fill gaps*: the encoder is ahead, {{number:fill_encoder}}; the encoder-decoder has {{number:fill_both}}. The decoder, {{number:fill_decoder}}, has read the whole text before it says the missing words, and is no
+#   better than one that has read the left side only, {{number:fill_left}}. A likely reason: while it reads, no word of it sees what comes later.
+# - *Continue*: the encoder fails, {{number:possible_encoder}} (its seeds differ much). It says all words at once; each is likely by itself, and they do not fit one another. Whoever says word after word
+#   hears what it has said: {{number:possible_decoder}} and {{number:possible_both}}.
+# - *Translate*: {{number:translated_encoder}}, {{number:translated_decoder}}, {{number:translated_both}}, no difference that three seeds could show. For a rule as simple as ours, any of the three will do.
 #
 # "Encoders understand, decoders write, encoder-decoders translate": so for the first two here, not for the third. And mind the scale: two layers, one topic's stories, equal *steps*. The encoder-decoder has its two layers
 # twice, so it has more parameters and its step costs more; and today's large decoders do all three, at a size where this page says nothing.

@@ -353,13 +353,14 @@ ablation_chart({"seven words": {said: by_word(*which) for said, which in rows.it
 # - *Static*: {{number:static_senses}}, by construction. So is ELMo's layer 0 ({{number:elmo_0_senses}}), which knows the letters only.
 # - *ELMo's* LSTM layers: {{number:elmo_1_senses}} and {{number:elmo_2_senses}}. But the same network with *random* weights has {{number:elmo_random_senses}}: an LSTM mixes neighbours into a word
 #   even before it has learned anything. Most of what is above chance here is that.
-# - *BERT*: {{number:bert_senses}} in its best layer; random weights {{number:bert_random_senses}}. MiniLM, much larger, has {{number:minilm_senses}}.
+# - *BERT*: {{number:bert_senses}} in its best layer; random weights {{number:bert_random_senses}}. MiniLM, larger and trained for sentences, has {{number:minilm_senses}}.
 # - *A bag of words*, the neighbours without any model, has {{number:bag_senses}}; the mean of the neighbours' static vectors {{number:around_senses}}. These senses are coarse, and the words around
 #   give them away. **Contextual vectors beat static ones by far; of ours, only BERT's beat a bag of the neighbours.** A comparison without that line would have said more than is so.
 #
 # The paper's ELMo read a billion words ten times (mean perplexity 39.7). It tells fine senses: F1 67.4 in layer 1 and 69.0 in layer 2, where always taking a dictionary's first sense has 65.9,
 # and a method made for the task 70.1 (its Table 5). For parts of speech its *first* layer is better, 97.3 against 96.8 (Table 6). Ours, on the course's tagged sentences: layers 0, 1, 2 have
-# {{number:tags_elmo_0}}, {{number:tags_elmo_1}}, {{number:tags_elmo_2}}; BERT {{number:tags_bert}}.
+# {{number:tags_elmo_0}}, {{number:tags_elmo_1}}, {{number:tags_elmo_2}}; BERT {{number:tags_bert}}. (The same order as the paper's,
+# by a hair; and an ELMo with random weights has it too.)
 #
 # **In the micro-world**, where every sense is known, from one sentence: ELMo's layer 2 {{number:world_elmo}}, its forward half alone {{number:world_forward}}, its backward half
 # {{number:world_backward}}: the telling words mostly stand *before* the word, where the backward reader has not been. BERT {{number:world_bert}}, a bag of words {{number:world_bag}}.
@@ -368,7 +369,7 @@ ablation_chart({"seven words": {said: by_word(*which) for said, which in rows.it
 # words* have {{number:elmo_chance}}. In BERT's last layer: {{number:bert_same}}, {{number:bert_other}}, {{number:bert_chance}}. Vectors of a network often crowd into one direction (**anisotropy**); a cosine says something only
 # beside the one of chance.
 #
-# ### See it: nearest occurrences, layer by layer
+# ### See it: nearest mentions, layer by layer
 #
 # A dozen mentions for each sense of each such word of the world, and as many sentences with *kernel* as the documentation has: a running process (Jupyter) or a function of two
 # points (scikit-learn). Type a text, pick a word by its number, choose model and layer: which mentions have the nearest vectors?
@@ -387,14 +388,15 @@ course, teacher = load_pretrained("course-bert"), micro_teacher()
 indexes = {
     "micro-ELMo": index_occurrences(told, topics, elmo_layers(small_elmo.encoder)),
     "micro-BERT": index_occurrences(told, topics, bert_layers(teacher.encoder, world.tokenizer)),
-    "course's BERT": index_occurrences(kernels, meanings, bert_layers(course.encoder, course.tokenizer)),
 }
+if kernels:  # where Jupyter and scikit-learn are installed
+    indexes["course's BERT"] = index_occurrences(kernels, meanings, bert_layers(course.encoder, course.tokenizer))
 story = "caro is a clerk . then she stamps the green seal with her friend ."
 texts = dict.fromkeys(("micro-ELMo", "micro-BERT"), (story, 11))  # a text, and which of its words
-layers_view(indexes, texts | {"course's BERT": ("the client sends a message to the kernel and waits for its reply", 7)})
+layers_view(indexes, texts | {"course's BERT": ("the client sends a message to the kernel and waits for its reply", 8)})
 
 # %% [markdown]
-# *Each line is a mention: its cosine with the word that you picked, the words around it, its sense. Where all cosines are 1.00 the order says nothing. micro-BERT is the small BERT of the same
+# *Each line is a mention: its cosine with the word that you picked, the words around it, its sense. Where all cosines are 1.00 the order says nothing. Which of the two models of the world mixes the senses? micro-BERT is the small BERT of the same
 # world that lecture 06 uses as a teacher; the course's BERT has read the documentation. Try `he hauls the green seal` with a sailor, or `a kernel of degree two`; and the layers in between.*
 #
 # %% [markdown]
@@ -543,7 +545,7 @@ masks_view()
 # Lecture 02 builds BERT's `Block`. What GPT-2 changes in it: LayerNorm before each half instead of after it (and one more at the end), and a triangle for a mask.
 
 # %%
-from course_lib.family.gpt import CausalStack, GptForNextToken, PreNormBlock, continue_text
+from course_lib.family.gpt import CausalStack, PreNormBlock
 from course_lib.family.seq2seq import CrossBlock, Seq2Seq
 
 show(PreNormBlock.attend, PreNormBlock.feed, CausalStack.forward, causal_mask)
@@ -626,20 +628,27 @@ for example in unseen[:3]:
 # %% [markdown]
 # *Sentences that no training has seen.*
 #
-# For this task all three will do. Longer runs, three seeds each, from the result file, on three tasks. *Fill gaps*: three words are missing from two sentences ({{number:gap_steps}} steps). *Continue*: say
-# the next sentence; is it one that the world could say? *Translate*: as above ({{number:kind_steps}} steps each).
+# For this task all three will do. Longer runs, three seeds each, from the result file, on three tasks. *Fill gaps*: three words are missing from two sentences ({{number:gap_steps}} steps); how many of them
+# are right? *Continue*: say the next sentence; is it one that the world could say? *Translate*: as above; is it right from end to end? ({{number:kind_steps}} steps each.)
+
+# %%
+from course_lib.teaching.results import in_words
+
+runs = read_result("01_three_kinds")["runs"]
+measures = {"fill gaps": "words", "continue": "possible", "translate": "whole"}
+print(f"{'':20}" + "".join(f"{task:>24}" for task in measures))
+for kind in (*KINDS, "decoder, left only"):
+    cells = [[run[measure] for run in runs.get(f"{kind}: {task}", [])] for task, measure in measures.items()]
+    print(f"{kind:20}" + "".join(f"{in_words(values) if values else '':>24}" for values in cells))
+
+# %% [markdown]
+# *Mean and standard deviation over the seeds. "Left only": at each gap this decoder has read what stands before it, and nothing else.*
 #
-# | | fill gaps: words right | continue: possible sentences | translate: whole sentences right |
-# |---|---|---|---|
-# | encoder | {{number:fill_encoder}} | {{number:possible_encoder}} | {{number:translated_encoder}} |
-# | decoder | {{number:fill_decoder}} | {{number:possible_decoder}} | {{number:translated_decoder}} |
-# | encoder-decoder | {{number:fill_both}} | {{number:possible_both}} | {{number:translated_both}} |
-# | decoder that has not read what follows the gap | {{number:fill_left}} | | |
-#
-# - *Fill gaps*: the encoder is ahead. The decoder has read the whole text before it says the missing words, and is hardly better than one that has not read what follows the gap: while it reads, no word
-#   sees what comes later, so all the comparing is left to the moment of the answer.
-# - *Continue*: the encoder fails. It says all words at once; each is likely by itself, and they do not fit one another. Whoever says word after word hears what it has said.
-# - *Translate*: no difference that three seeds could show. For a rule as simple as ours, any of the three will do.
+# - *Fill gaps*: the encoder is ahead, {{number:fill_encoder}}; the encoder-decoder has {{number:fill_both}}. The decoder, {{number:fill_decoder}}, has read the whole text before it says the missing words, and is no
+#   better than one that has read the left side only, {{number:fill_left}}. A likely reason: while it reads, no word of it sees what comes later.
+# - *Continue*: the encoder fails, {{number:possible_encoder}} (its seeds differ much). It says all words at once; each is likely by itself, and they do not fit one another. Whoever says word after word
+#   hears what it has said: {{number:possible_decoder}} and {{number:possible_both}}.
+# - *Translate*: {{number:translated_encoder}}, {{number:translated_decoder}}, {{number:translated_both}}, no difference that three seeds could show. For a rule as simple as ours, any of the three will do.
 #
 # "Encoders understand, decoders write, encoder-decoders translate": so for the first two here, not for the third. And mind the scale: two layers, one topic's stories, equal *steps*. The encoder-decoder has its two layers
 # twice, so it has more parameters and its step costs more; and today's large decoders do all three, at a size where this page says nothing.

@@ -95,8 +95,8 @@ def three_drawn() -> str:
 # ---------------------------------------------------------------- senses
 
 SENSES = {
-    "skip-gram": ("skip-gram", "word"), "bag of the neighbours": ("bag of words", "bag"),
-    "ELMo, random initialisation, layer 2": ("ELMo, random initialisation", "2"),
+    "skip-gram": ("skip-gram", "word"), "bag of words": ("bag of words", "bag"),
+    "ELMo, random": ("ELMo, random initialisation", "2"),
     "ELMo, layer 1": ("ELMo", "1"), "ELMo, layer 2": ("ELMo", "2"), "BERT, layer 1": ("BERT", "1"),
     "BERT, layer 4": ("BERT", "4"),
 }  # fmt: skip
@@ -191,7 +191,7 @@ def tree() -> str:
     drawn = svg(
         WIDE, high, *tree_parts("BERT", "sesame"), says="the family tree, BERT's line thick"
     )
-    return large(drawn, 0.96)
+    return large(drawn, 0.93)
 
 
 # ---------------------------------------------------------------- to keep

@@ -111,3 +111,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "kind_steps": lambda: _steps("encoder: translate"),
     **_kinds(),
 }
+
+TYPED = {
+    "50%": "chance between two senses",
+    "80%": "a cosine of the quiz, read as a fraction",
+    "100": "the name M2M-100; counts of the quiz",
+}

@@ -50,8 +50,9 @@ class Sense(NamedTuple):
 
 
 JUPYTER = ("jupyter_client", "jupyter_server", "ipykernel")
-# The label is the sense: each was read through, fifty sentences a side. "class" and "seed" are left
-# out: scikit-learn writes "this class" of Python's classes too, and a seed is random everywhere.
+# The package stands for the sense. That is nearly so, not quite: sympy has vector fields, too. Left
+# out are "class" (scikit-learn writes "this class" of Python's classes as well) and "seed" (it is
+# random everywhere). A probe may read a package's style: the bag of words says how far that goes.
 DOCUMENTATION: dict[str, tuple[Sense, Sense]] = {
     "kernel": (Sense("a running process", JUPYTER),
                Sense("a function of two points", ("sklearn",))),

@@ -690,7 +690,8 @@ for name, run in runs.items():
 # | none | no entities at all | neither |
 #
 # Three tasks, with few labels. *Relation*: are these two entities related, and how? The text says "x and y .", nothing more; half of the pairs are not related, and their kinds give nothing
-# away. *Country*: of which country is this? No story says it of people. *Kind*: a person, a city, a dish …? That the text knows.
+# away. *Country*: of which country is this? For people and places that is two facts away, and no story says it; for cities and
+# dishes it is one. *Kind*: a person, a city, a dish …? That the text knows.
 
 # %%
 fusion = read_result("09_fusion")
@@ -714,7 +715,7 @@ ablation_chart(
 #
 # - *Relation*: with the right vectors {{number:related_right}}. Shuffled {{number:related_shuffled}}, none {{number:related_none}}; who knows the kinds of things and nothing else reaches
 #   one half. So it is not the parameters. That is the third guess: wrong vectors help as little as none.
-# - *Country*: {{number:country_right}}, shuffled {{number:country_shuffled}}, none {{number:country_none}}. Two steps in the graph, person to city to country, and no text says it.
+# - *Country*: {{number:country_right}}, shuffled {{number:country_shuffled}}, none {{number:country_none}}. Better than with any others, and far from sure.
 # - *Kind*, which the text knows: {{number:kind_none}} without any vectors, {{number:kind_right}} with the right ones; with shuffled ones *less*, {{number:kind_shuffled}}. Wrong knowledge
 #   disturbs.
 #

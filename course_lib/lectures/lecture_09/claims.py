@@ -172,6 +172,17 @@ def _sbo(measure: str, called: str) -> Settled:
     return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
 
 
+def _longer() -> Settled:
+    """What spans + SBO gain in twice the steps: masked tokens, whole names, answers."""
+    (before,), (after,) = (
+        result(name)["runs"]["spans + SBO"] for name in ("09_masks", "09_longer")
+    )
+    measures = ("masked_accuracy", "name_exact", "answer_f1")
+    said = ", ".join(f"{before[m]:.0%} to {after[m]:.0%}" for m in measures)
+    points = tuple(after[m] - before[m] for m in measures)
+    return Settled(points, f"masked tokens, whole names and answers (F1), one seed: {said}")
+
+
 # ================================================================ Baidu's ERNIE
 
 
@@ -360,6 +371,8 @@ CLAIMS = entries(
         "SBO here, entities": Check(
             lambda: _sbo("entities_few_mean", ENTITIES), lambda value: min(value) > 0, (-0.1, -0.03)
         ),
+        # no gain
+        "SBO longer here": Check(_longer, lambda value: min(value) > 0.1, (0.0, 0.0, 0.0)),
         "names here": Check(
             lambda: _masks("fact_accuracy", ["names", "phrases"], "tokens", "words of facts right"),
             lambda value: max(map(abs, value)) < 0.06,

@@ -44,7 +44,7 @@ UNRELATED, LONGEST = "none", 12  # the class of pairs without a fact; tokens of 
 LABELS = {"relation": (20, 100, 500), "country": (20, 100), "kind": (20, 100)}
 TUNED_STEPS = {20: 100, 100: 150, 500: 400}  # of fine-tuning, by the number of labels
 SLOW_RATE, SLOWLY = 1e-3, ("relation", 500)  # the run that is repeated at a third of the rate
-SEEDS = range(2)
+SEEDS = range(3)
 
 
 @dataclass(frozen=True)

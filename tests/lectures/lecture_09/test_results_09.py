@@ -209,7 +209,7 @@ def test_the_fusion_models_were_trained_with_these_recipes(world):
     found = check_made_with("09_fusion", knowledge.RECIPES, world, knowledge.SEEDS)
     assert [one["seed"] for one in found["ranks"]] == list(knowledge.SEEDS)
     assert found["transe"] == knowledge.TRANSE
-    check_spread("09_fusion", "relation 500")
+    check_spread("09_fusion", "country 100")
 
 
 @pytest.mark.usefixtures("recorded_draws")

@@ -189,7 +189,10 @@ def tree() -> str:
     rows = 1 + max(member.row for member in members().values())
     high = TOP + STEP[1] * rows + 34
     drawn = svg(
-        WIDE, high, *tree_parts("BERT", "sesame"), says="the family tree, BERT's line thick"
+        WIDE,
+        high,
+        *tree_parts("BERT", "sesame", links=False),
+        says="the family tree, BERT's line thick",
     )
     return large(drawn, 0.93)
 

@@ -150,8 +150,8 @@ def tree_svg(chosen: str = "", group: str = "") -> str:
     return svg_drawing(WIDE, high, "".join(tree_parts(chosen, group)), label)
 
 
-def tree_parts(chosen: str = "", group: str = "") -> list[str]:
-    """What the picture consists of, for the deck too."""
+def tree_parts(chosen: str = "", group: str = "", links: bool = True) -> list[str]:
+    """What the picture consists of, for the deck too; there without links, as no page is near."""
     tree, line = members(), set(ancestors(chosen)) if chosen else set()
     parts = [
         words(LEFT + STEP[0] * i + BOX[0] / 2, 18, name, 14)
@@ -159,7 +159,7 @@ def tree_parts(chosen: str = "", group: str = "") -> list[str]:
     ]
     joined = sorted(tree.values(), key=lambda m: m.name in line)  # the thick ones above the others
     parts += [_branch(tree[m.parent], m, m.name in line) for m in joined if m.parent]
-    parts += [_box(m, m.name in line, group in m.groups) for m in tree.values()]
+    parts += [_box(m, m.name in line, group in m.groups, links) for m in tree.values()]
     return parts + _legend(TOP + STEP[1] * (1 + max(m.row for m in tree.values())) + 6, group)
 
 
@@ -182,7 +182,7 @@ def _branch(parent: Member, member: Member, thick: bool) -> str:
     return f'<path class="branch" d="{path}" fill="none" {look}/>'
 
 
-def _box(member: Member, thick: bool, marked: bool) -> str:
+def _box(member: Member, thick: bool, marked: bool, links: bool) -> str:
     x, y = _corner(member)
     look = LOOKS[member.kind] | {"wide": 3 if thick else 1.6}
     said = f"★ {escape(member.name)}" if marked else escape(member.name)
@@ -191,6 +191,8 @@ def _box(member: Member, thick: bool, marked: bool) -> str:
     if not _elsewhere(member):
         return box
     under = f'<path d="M{x + 12} {y + 24.5}H{x + BOX[0] - 12}" stroke="{BLUE}" stroke-width="1"/>'
+    if not links:
+        return box + under
     return f'<a href="{member.link}" aria-label="{escape(member.name)}: its page">{box}{under}</a>'
 
 

@@ -19,7 +19,7 @@
 # - compute attention among four words on paper: dot product, weights, output;
 # - turn one block into an encoder, a decoder and an encoder-decoder, and say which of them BERT, GPT, BART and T5 are.
 #
-# You need matrix products and softmax; if you have met an LSTM before, the better. Nothing is downloaded.
+# You need matrix products and softmax; what an LSTM is stands below. Nothing is downloaded.
 #
 # {{parts}}
 
@@ -79,7 +79,7 @@ for a, b in (("bank", "shore"), ("bank", "loan"), ("shore", "loan")):
     print(f"cosine of {a} and {b}: {cosine_similarity(vectors[a], vectors[b], dim=0):.2f}")
 
 # %% [markdown]
-# Each row is a vector. `shore` and `loan` have nothing in common. `bank` lies halfway between them, at the same angle to
+# Each row is a vector. `shore` and `loan` have nothing in common; `table`, in this text, stood beside *the* alone. `bank` lies halfway between them, at the same angle to
 # both: it is not the shore and not the lender but a mixture, in every sentence the same. Keep this in mind.
 #
 # ## Try it: static vectors
@@ -113,8 +113,8 @@ check("01.2", my_neighbours)
 #
 # ### Counts, PMI, and few numbers a word
 #
-# With thousands of words a row has thousands of numbers, nearly all zero. The truncated **SVD** keeps the few directions in
-# which rows differ most.
+# With thousands of words a row has thousands of numbers, nearly all zero. The truncated **SVD** keeps the few directions that
+# reproduce the table best.
 
 # %%
 from course_lib.text.static_vectors import positive_pmi, ppmi_vectors, skip_gram_loss, skip_gram_vectors, svd_vectors
@@ -125,7 +125,7 @@ show(positive_pmi, svd_vectors)
 # ### word2vec: guess instead of count
 #
 # **word2vec** (Mikolov et al. 2013, arXiv 1301.3781) *learns* the vectors. Its **skip-gram** form predicts from a word the words
-# near it; **CBOW**, its other form, predicts a word from those near it. With **negative sampling** the prediction becomes a yes or no: a true
+# near it; **CBOW**, its other form, predicts a word from those near it. With **negative sampling** (their second paper) the prediction becomes a yes or no: a true
 # pair of neighbours shall have a large dot product, a word and one drawn at random a small one.
 
 # %%
@@ -162,7 +162,7 @@ neighbours_view(tables, "kernel")
 #
 # ### What they can do, and what not
 #
-# They know what belongs together. In the invented stories of the course's **micro-world** every thing has a topic, and the nearest other thing (of those with one topic) has the same one in {{number:same_topic}} of the cases, by skip-gram. But seven of its words have two topics. To which of them do their ten nearest things belong? (From the result file; more text than above.)
+# They know what belongs together. In the invented stories of the course's **micro-world** every thing has a topic, and the nearest other thing (of those with one topic) has the same one in {{number:same_topic}} of the cases, by skip-gram. But seven of its words have two topics. To which of them do their (up to ten) nearest things belong? (From the result file; more text than above.)
 
 # %%
 from course_lib.teaching.results import read_result
@@ -174,15 +174,15 @@ for word in static["skip-gram"]["topics"]:
 
 # %% [markdown]
 # *Left PPMI and SVD, right skip-gram.* The sense that occurs more often takes the row; `spring`, by skip-gram, lies between: {{number:spring_river}} of the river and {{number:spring_workshop}} of the workshop. So with `kernel` above: on the machine where
-# this page was written, graphics cards have it nearly to themselves. Try `key`, `tree`, `axis`.
+# this page was written, graphics cards have it nearly to themselves. Try `key`, `axis`.
 #
 # A table has one row a word. Whatever the sentence, the row is the same:
 
 # %% tags=["nbval-check-output"]
 numbered = {word: number for number, word in enumerate(vectors)}
-table = torch.stack(list(vectors.values()))
-first = table[[numbered[word] for word in ("table", "bank", "shore")]]
-second = table[[numbered[word] for word in ("loan", "bank", "table")]]
+rows = torch.stack(list(vectors.values()))
+first = rows[[numbered[word] for word in ("table", "bank", "shore")]]
+second = rows[[numbered[word] for word in ("loan", "bank", "table")]]
 print(f"cosine of the two vectors of bank: {cosine_similarity(first[1], second[1], dim=0):.2f}")
 
 # %% [markdown]
@@ -198,13 +198,17 @@ print(f"cosine of the two vectors of bank: {cosine_similarity(first[1], second[1
 elmo_drawing()
 
 # %% [markdown]
-# *Left: a word is read letter by letter, so no word is unknown. Middle: two LSTM layers from the left, and two from the right; all four chains
-# read the same word vectors. Right: what a task takes, one weight a layer. Sizes as released: {{number:elmo_parameters}} parameters.*
+# *Left: a word is read letter by letter, so no word is unknown. Middle: two LSTM layers from the left, and two from the right; the first layers of
+# both read the same word vectors, each second layer reads the first of its own direction. Right: what a task takes, one weight a layer. Sizes as released: {{number:elmo_parameters}} parameters.*
+#
+# An **LSTM** reads word after word. It carries a memory, its *cells*, that gates write to, keep or erase; what it says at a word depends on the words so far. A *projection* makes
+# what it says narrower than the memory.
 #
 # - *Character CNN*: filters of seven widths slide over the letters. Of each filter the largest value stays, **then** ReLU (so the authors' program). A
 #   **highway** layer is g · relu(Wx) + (1 − g) · x: its gate g decides, number by number, between a new value and the old.
 # - *Two language models*: the forward one predicts the next word, the backward one the word before. They share the character encoder and the softmax layer,
-#   nothing else. The loss is ½ (forward + backward).
+#   nothing else. The loss is ½ (forward + backward); e to the loss is the **perplexity**: 39.7 means as unsure as among 39.7 equally likely words.
+# - *Pre-training* needs plain text only: the text itself has the answers (**self-supervised**).
 # - *Use*: freeze it all. A task takes γ · Σ s_j · layer_j, with s a softmax of three learned numbers, as the input of its own network: the **feature-based** way,
 #   where BERT is **fine-tuned** (lecture 03).
 #
@@ -245,11 +249,11 @@ from course_lib.objectives.bilm import bilm_labels, bilm_loss
 show(Direction.forward, Elmo.forward, ScalarMix.forward, bilm_labels, bilm_loss)
 
 # %% [markdown]
-# What a task gains, by the paper: named entities, test F1, 90.15 without and 92.22 with ELMo (Table 1). On SQuAD the last layer alone brings 3.9 points of F1, the mean of all layers 0.3 more, learned weights
+# What a task gains, by the paper: named entities, test F1, 90.15 without and 92.22 with ELMo (Table 1). (F1 is the harmonic mean of precision and recall.) On SQuAD, questions about a paragraph, the last layer alone brings 3.9 points of F1, the mean of all layers 0.3 more, learned weights
 # another 0.2 (section 5.1): most of it is not in the mix.
 #
-# Three things that the paper does not say, and its authors' program does: cells and projections are clipped at ±3; a residual connection begins with the second
-# layer; and layer 0, half as wide as the others, is put in twice.
+# Two things that the paper does not say, and its authors' program does: cells and projections are clipped at ±3; and layer 0, half as wide as the others, is put in
+# twice. (That the second layer adds its input, a *residual connection*, is in both.)
 #
 # ### Is it right? The LSTM
 #
@@ -294,7 +298,7 @@ three_drawing()
 # *ELMo: two chains, each from one side, next to each other but not in each other ("shallowly bidirectional"). GPT: only from the left. BERT: every position from
 # both sides, in every layer ("deeply bidirectional").*
 #
-# "Before 2018 all models were unidirectional, ELMo and BERT introduced bidirectionality" is what one of the lectures says. Bidirectional LSTMs are older than that; and
+# "Before 2018 all models were unidirectional, ELMo and BERT introduced bidirectionality" is what one of the source lectures says. Bidirectional LSTMs are older than that; and
 # ELMo never sees "the entire sentence at once" in any layer. What BERT's paper claims is *deep* bidirectionality (its Figure 3 and Appendix A.4).
 #
 # ### Two banks, two vectors
@@ -317,11 +321,11 @@ for number, (one, other) in enumerate(layer[:, at] for layer in states):
 
 # %% [markdown]
 # *The first numbers of both vectors, layer by layer.* Layer 0 knows the letters only: 1.00. In the layers above the two part. Such *different* rows are what the slide
-# should have shown.
+# mentioned above should have shown.
 #
 # ## Measure it: who tells senses apart?
 #
-# Seven words of the documentation mean one thing in one package and something else in another: *kernel, key, tree, axis, field, token, root*. So the package is the label of
+# Seven words of the documentation mean one thing in one package and something else in another: *kernel, key, tree, axis, field, token, root* (`kernel`: a process in Jupyter, a function of two points in scikit-learn). So the package is the label of
 # {{number:mentions}} mentions. Each kind of vector is frozen, and a **linear probe** (a linear classifier) says the sense from it. Half of the modules train the probe and
 # the other half tests it, both senses equally often: chance level is 50%. The ELMo here has read the documentation, as the course's BERT has; it is small, and trained for a quarter of an hour.
 
@@ -397,7 +401,7 @@ layers_view(indexes, texts | {"course's BERT": ("the client sends a message to t
 
 # %% [markdown]
 # *Each line is a mention: its cosine with the word that you picked, the words around it, its sense. Where all cosines are 1.00 the order says nothing. Which of the two models of the world mixes the senses? micro-BERT is the small BERT of the same
-# world that lecture 06 uses as a teacher; the course's BERT has read the documentation. Try `he hauls the green seal` with a sailor, or `a kernel of degree two`; and the layers in between.*
+# world that lecture 06 uses as a teacher; the course's BERT has read the documentation. Try *caro is a sailor . then he hauls the green seal* (word 10), or *a kernel of degree two* (word 2); and the layers in between.*
 #
 # %% [markdown]
 # ## By hand: attention from zero
@@ -406,7 +410,7 @@ layers_view(indexes, texts | {"course's BERT": ("the client sends a message to t
 # takes three steps, and you can do them on paper. (Later pages point here.)
 #
 # Four words, four numbers each. What the numbers stand for we decide: water, money, place, event. `bank` is half
-# water, half money.
+# water, half money; no word here is a place.
 
 # %% tags=["nbval-check-output"]
 from course_lib.lectures.lecture_01.by_hand import OTHER_WORDS, WORDS, attention_by_hand, positions, vectors_of
@@ -425,10 +429,10 @@ for word, row in zip(WORDS, scores.tolist()):
     print(f"{word:8}" + "".join(f"{number:4.0f}" for number in row))
 
 # %% [markdown]
-# **Step 2, the weights.** Each row becomes **attention weights** that sum to one: the softmax. For `bank` the scores are 0, 1, 1, 1. e⁰ = 1 and e¹ = 2.72; their sum is
-# 9.15; so 0.11 for `the`, and 0.30 for each of the others.
+# **Step 2, the weights.** Each row becomes **attention weights** that sum to one: the softmax. For `bank` the scores are 0, 1, 1, 1. e⁰ = 1 and e¹ = 2.718; their sum is
+# 9.154; so 0.109 for `the`, and 0.297 for each of the others.
 #
-# **Step 3, the output.** The sum of the vectors, each times its weight. The first number of `bank`: 0.11 · 0 + 0.30 · 2 + 0.30 · 1 + 0.30 · 2 = 1.48.
+# **Step 3, the output.** The sum of the vectors, each times its weight. The first number of `bank`: 0.109 · 0 + 0.297 · (2 + 1 + 2) = 1.48.
 
 # %% tags=["nbval-check-output"]
 weights = scores.softmax(dim=-1)
@@ -458,7 +462,7 @@ print(f"cosine of the two banks: before {cosine_similarity(x[2], vectors_of(OTHE
 #
 # softmax(Q Kᵀ / √D) V, with Q = x W_Q, K = x W_K, V = x W_V.
 #
-# Why divide by √D? A sum of D products grows like √D; without the division, the softmax of long vectors would put everything on one word.
+# Why divide by √D? The typical size of a sum of D products of independent numbers around zero grows like √D; without the division, the softmax of long vectors would put everything on one word.
 #
 # ### Try it: attention
 #
@@ -484,7 +488,7 @@ show(attention_scores, attention_reference)
 # ### Heads
 #
 # One softmax gives one set of weights: a word cannot look at its verb for one reason and at its noun for another. So the numbers are cut into **heads**, each with its
-# own scores and weights; the outputs are put side by side again. Two heads of two numbers, for `flooded`:
+# own scores and weights; the outputs are put side by side again. Two heads of two numbers, for `flooded` (divided by √2 now: D is a head's width):
 
 # %% tags=["nbval-check-output"]
 for head, (row, said) in enumerate(zip(attention_by_hand(x, heads=2)[1][:, 3], ("water, money", "place, event")), 1):
@@ -511,7 +515,8 @@ print(f"with positions,    largest difference: {(placed_turned - placed[turned])
 #
 # ## The code: three kinds from one block
 #
-# A **Transformer** (Vaswani et al., June 2017, arXiv 1706.03762) stacks blocks of attention and a small network applied to each word. Three kinds are built of them. They differ in *who may see whom*.
+# A **Transformer** (Vaswani et al., June 2017, arXiv 1706.03762) stacks blocks of attention and a small network applied to each word. Three kinds are built of them. They differ in *who may see whom*. An **encoder** reads a finished text, and each word sees all. A **decoder** writes: each word sees itself and those before it.
+# An **encoder-decoder** does both, and what is written also looks at all that was read: **cross-attention**.
 #
 # {{exercise:01.6}}
 
@@ -532,8 +537,8 @@ masks_view()
 #
 # | kind | sees | trained to | called | good for | examples |
 # |---|---|---|---|---|---|
-# | **encoder** | both sides | fill in masked words | auto-encoding | *reading*: classify, find names, find answers | BERT, RoBERTa, ELECTRA |
-# | **decoder** | what stands before | predict the next word | auto-regressive | *writing* | GPT-2, GPT-3, LLaMA |
+# | **encoder** | both sides | restore hidden or find changed words | auto-encoding | *reading*: classify, find names, find answers | BERT, RoBERTa, ELECTRA |
+# | **decoder** | itself and what stands before | predict the next word | auto-regressive | *writing* | GPT-2, GPT-3, LLaMA |
 # | **encoder-decoder** | the source whole, its own text so far | write the target text | sequence to sequence | *rewriting*: translate, summarise | the first Transformer, BART, T5 |
 #
 # *The bank of the river*: at `bank` the decoder has seen *the bank* and cannot know which. The encoder sees *river*. But the encoder cannot write a text word by
@@ -542,7 +547,7 @@ masks_view()
 #
 # ### From BERT to GPT
 #
-# Lecture 02 builds BERT's `Block`. What GPT-2 changes in it: LayerNorm before each half instead of after it (and one more at the end), and a triangle for a mask.
+# Lecture 02 builds BERT's `Block`. GPT (2018) changes the mask only: a triangle. GPT-2 also moves LayerNorm before each half (with one more at the end).
 
 # %%
 from course_lib.family.gpt import CausalStack, PreNormBlock
@@ -677,7 +682,7 @@ tree_view()
 # | word2vec (2013) | a vector for each word, learned from raw text | one for all senses |
 # | RNN, LSTM, GRU | a state handed from word to word: order, context | long distances; one word after the other, so slow |
 # | attention between encoder and decoder | the writer looks back at every word read | still an RNN on both sides |
-# | Transformer (2017) | attention only; all positions at once | large data and machines |
+# | Transformer (2017) | attention only; all positions at once | its need for large data and machines |
 # | ELMo (2018) | vectors in context, from language models | two one-sided readers; a new network for each task |
 # | GPT, BERT (2018), T5, BART (2019) | one pre-trained Transformer for many tasks | it completes text, it does not follow wishes |
 # | alignment (InstructGPT 2022, ChatGPT) | supervised fine-tuning (SFT) on answers, then feedback by people (RLHF) | text only |
@@ -692,7 +697,7 @@ tree_view()
 # %%
 print(f"{'':26}{'you said':>14}   answer")
 answers = {"nearest to kernel": "words of its more frequent sense", "sees the whole sentence": "no, neither",
-           "from BERT to GPT": "the mask, and where the LayerNorms stand"}  # fmt: skip
+           "from BERT to GPT": "the mask, and what it is trained to say"}  # fmt: skip
 for name, value in answers.items():
     print(f"{name:26}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 

@@ -85,7 +85,7 @@ ATTENTION = Exercise(
     gradient=("queries", "keys", "values"),
     mistakes=(
         Edit(SCORES, "queries @ keys.T", "The scores are not divided by √D. Sums of D products "
-             "grow with √D; undivided, wide vectors make the softmax choose one key only."),
+             "grow like √D; undivided, wide vectors make the softmax choose one key only."),
         Edit(SCORES, "queries @ keys.T / queries.shape[-1]", "The scores are divided by D; divide "
              "by its square root."),
         Edit(SCORES, "queries @ keys.T / math.sqrt(len(keys))", "The scores are divided by √K, of "

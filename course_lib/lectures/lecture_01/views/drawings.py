@@ -68,9 +68,9 @@ def _layers(config: ElmoConfig) -> list[str]:
     said = ("the", "bank", "flooded")
     parts = [words(580, 26, "the sentence, twice", 20, style=BOLD)]
     for which, (look, name, y0) in enumerate(
-        ((AHEAD, "forward: what comes next?", 66), (BACK, "backward: what came before?", 250))
+        ((AHEAD, "forward: next word", 66), (BACK, "backward: word before", 250))
     ):
-        parts.append(words(580, y0 - 8, name, 17))
+        parts.append(words(562, y0 - 8, name, 15))
         for layer in (1, 2):
             y = y0 + 92 - 84 * (layer - 1)
             for i in range(3):
@@ -85,7 +85,10 @@ def _layers(config: ElmoConfig) -> list[str]:
         x = 340 + 172 * i
         parts += [
             rect(x, 454, 120, 42, word, mono=True, size=18, **CHARS),
-            arrow(x + 60, 452, x + 60, 400),
+            arrow(x + 60, 452, x + 60, 400),  # into both first layers
+            arrow(
+                x + 100, 452, x + 100, 426, x + 136, 426, x + 136, 228, x + 100, 228, x + 100, 216
+            ),
         ]
     parts += [
         words(572, 520, f"{config.cell_size:,} cells a layer, projected to "

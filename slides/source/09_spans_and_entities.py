@@ -222,7 +222,7 @@ def gains() -> Any:
         )  # fmt: skip
     figure.update_yaxes(title_text="points", range=[-2, 3.4])
     figure.update_layout(showlegend=True, legend={"x": 0.02, "y": 0.98})
-    return for_a_hall(figure, 560, 430)
+    return for_a_hall(figure, 545, 430)
 
 
 def test_table() -> str:

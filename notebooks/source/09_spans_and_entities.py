@@ -44,7 +44,7 @@ from course_lib.teaching import LiveLoss, ablation_chart, curves_chart
 # | | SpanBERT | ERNIE (Baidu) | ERNIE (Tsinghua) |
 # |---|---|---|---|
 # | paper | Joshi et al. 2019, arXiv 1907.10529 | Sun et al. 2019, arXiv 1904.09223 | Zhang et al. 2019, arXiv 1905.07129 |
-# | masks | spans of random length | words, then phrases, then names, each as a unit | single tokens, as BERT |
+# | masks | spans of random length | characters (in English words), then phrases, then names, each as a unit | single tokens, as BERT |
 # | added loss | span boundary (SBO) | dialogue: is the answer real? | entity alignment (dEA) |
 # | dropped | NSP, and with it the second sentence | – | – |
 # | knowledge comes from | text | text; somebody knew where its names and phrases are | a knowledge graph (Wikidata), as vectors |
@@ -57,7 +57,8 @@ from course_lib.teaching import LiveLoss, ablation_chart, curves_chart
 #
 # Three guesses. Write them down before you go on.
 #
-# 1. After each word a span of SpanBERT ends with probability 0.2, and none is longer than ten words. How long is a span on average?
+# 1. After each word a span of SpanBERT ends with probability 0.2, and a span of more than ten words is drawn again. How long is a span on
+#    average?
 # 2. SpanBERT changes three things: spans for single tokens, one sequence for two sentences with NSP, and the SBO. On the
 #    questions of SQuAD 2.0 they give three points together. Which of the three gives the *least*?
 # 3. ERNIE (Tsinghua) reads a vector for every person and place that a text names. Suppose each gets the vector of *another*.
@@ -70,6 +71,9 @@ my_guesses = {"mean length": ..., "the least": ..., "wrong vectors": ...}
 # ## By hand
 #
 # ### A length, a budget, a merger
+#
+# A length of l words has the weight p · (1 − p)^(l − 1), for l = 1 to a limit. Spans are drawn, each from a random word on, until the *budget* is spent: ceil(0.15 · n) of n
+# positions.
 #
 # A small case: p = 0.5, at most two words. The weights of one and of two words are p = 1/2 and (1 − p)·p = 1/4. They do not sum
 # to one, because three words and more are cut off. Divided by their sum they do: 2/3 and 1/3, mean 4/3 words.
@@ -114,7 +118,7 @@ for place, word in enumerate(["the", "old", "mill"]):
 
 # %% [markdown]
 # The two boundary vectors are the same in all three lines; only the number differs. Without it the head would have to give the same answer
-# three times. So "predict the span from its boundary tokens alone", as some lectures have it, leaves out a half; and masked LM is not replaced:
+# three times. So "predict the span from its boundary tokens alone", as some lectures have it, leaves out the position; and masked LM is not replaced:
 # the two losses are added.
 #
 # ## Try it
@@ -160,6 +164,7 @@ check("09.3", my_boundaries)
 # ### Lengths, and spans until the budget
 #
 # The library has two versions of each choice of positions: one that is easy to read, shown here, and a fast one for whole batches.
+# `draw_spans` draws first words and lengths, `span_from` takes that many words, `hide` cuts them at the budget.
 
 # %%
 from course_lib.kernels.span_masking import length_probabilities, select_spans, select_spans_reference  # fmt: skip
@@ -170,7 +175,7 @@ show(length_probabilities, select_spans_reference)
 # ### One fate a span
 #
 # BERT draws for each selected token: [MASK] (80%), a random token (10%), or kept (10%). SpanBERT draws once *a span*: `decided_at` are
-# the spans' first positions.
+# the spans' first positions. If the draw falls on *random*, each token of the span gets a random one of its own.
 
 # %%
 from course_lib.objectives.span_boundary import boundary_targets, mask_spans, spanbert_loss
@@ -187,10 +192,10 @@ show(mask_spans)
 # | spans that touch | (nothing) | merged, before the 80/10/10 draw | `merge` |
 # | random tokens | (nothing) | as frequent as in the corpus | `frequencies` |
 # | SBO asks | every token of a span | the first 15; none of a span at the edge of a row | `longest` |
-# | loss | MLM + SBO of each token, summed | mean MLM + sum of SBO / (n + 1) | |
+# | loss | MLM + SBO of each token, summed | mean MLM + sum of SBO / (n + 1), n the tokens it asks | |
 # | weight decay | 0.1 | 0.01 in the published command | |
 #
-# The last row is a slip of paper or command: nobody outside can say which of the two trained the released model.
+# The last row is a disagreement of paper and command: nobody outside can say which of the two trained the released model.
 #
 # ### The boundary
 
@@ -206,7 +211,7 @@ show(boundary_targets, SpanBoundaryHead, spanbert_loss)
 # ### One sequence
 #
 # BERT packs two segments and asks whether the second follows the first. SpanBERT packs one segment of up to 512 tokens: longer
-# contexts, no NSP, no text of another document. The paper's ablation (below) gives this change almost as much as the spans.
+# contexts, no NSP, no text of another document. The paper's ablation (below) gives this change almost as much as the spans, on SQuAD 2.0.
 #
 # ## Is it right?
 #
@@ -247,7 +252,7 @@ for tokens, mean in found.counted.items():
 
 # %% [markdown]
 # There stands the answer to the first guess. The paper says 3.8, and that is the mean that is *drawn*. In a row of 510 tokens
-# merging makes spans a little longer; in short rows the cut weighs more, and most spans are short. "Mean span length 3.8" describes the recipe,
+# merging makes spans a little longer; in short rows the budget is small (5 positions of 32), and cuts most spans. "Mean span length 3.8" describes the recipe,
 # not what a model with short rows sees. (A mean of five, 1/p, would be right without the limit of ten.)
 #
 # ## See it
@@ -319,7 +324,7 @@ check("09.4", my_units)
 # %% [markdown]
 # ### Its code, and is it right?
 #
-# The masks, and the label of a pair of sentences, which is the other way round than BERT's: **1 is the real next sentence**.
+# The masks, and the label of a pair of sentences, which is the other way round than BERT's: **1 is the real next sentence** (BERT's 1 is a random one).
 
 # %%
 from course_lib.family.ernie import ErnieConfig
@@ -335,19 +340,20 @@ small = {"vocab_size": 2_000, "num_layers": 3, "hidden_size": 128, "num_heads": 
 compare(ernie_for_pretraining(**small))
 
 # %% [markdown]
-# One trap. transformers' own *default* settings are not those of the released model: GELU instead of ReLU, 512 positions instead of 513.
-# Whoever builds one from the defaults and loads the released weights gets another function without a word of warning:
+# One trap. transformers' own *default* settings are not those of the released model: GELU instead of ReLU, 512 positions instead of 513, another
+# vocabulary. Sizes that do not fit are refused when weights are loaded. The activation is not: it has no weights. Whoever sets the sizes only gets another function, without a word
+# of warning:
 
 # %%
 import transformers
 
 theirs, released = transformers.ErnieConfig(), ErnieConfig()
-print("released:              ", released.hidden_act, released.max_positions, "positions")
-print("transformers' default: ", theirs.hidden_act, theirs.max_position_embeddings, "positions")
+print("released:              ", released.hidden_act, released.max_positions, "positions,", released.vocab_size, "pieces")
+print("transformers' default: ", theirs.hidden_act, theirs.max_position_embeddings, "positions,", theirs.vocab_size, "pieces")
 
 # %% [markdown]
-# Two more things that the paper and its repository do not share. The paper's third task, the **dialogue language model** (is the answer of a dialogue real
-# or swapped? three segment roles instead of two), is not in the repository. And there a file is masked by units or by characters throughout; which
+# Two more things that the paper and its repository do not share. The paper's other task, the **dialogue language model** (is the answer of a dialogue real
+# or swapped? three turns, each marked as question or response), is not in the repository. And there a file is masked by units or by characters throughout; which
 # stage reads which file is left to whoever starts the program.
 #
 # A word on language. The paper's claim is about Chinese, where the basic unit is a character and a word has several. The micro-world has no Chinese; its
@@ -375,7 +381,7 @@ step_drawing()
 # %% [markdown]
 # *One step, "country", leads from each town to its own country. A relation has one vector for all of its facts.*
 #
-# By hand: aldham (1, 1) + country (3, 0.5) = (4, 1.5), where *north* lies. The distance is 0. To *south* (4, 3.5) it is 2. The
+# By hand: aldham (1, 1) + country (3, 0.5) = (4, 1.5), where *north* lies. The distance (absolute differences, added up) is 0. To *south* (4, 3.5) it is 2. The
 # loss wants a fact nearer than a false fact by a margin of 1:
 
 # %% tags=["nbval-check-output"]
@@ -427,16 +433,16 @@ for number, relation in enumerate(graph.relations):
           f"length of the step {vectors.relation[number].norm():.2f}")  # fmt: skip
 
 friend = {h: t for h, r, t in graph.triples.tolist() if graph.relations[r] == "friend"}
-start = at = graph.number("goza")
+start = here = graph.number("goza")
 steps = 1
-while (at := friend[at]) != start:
+while (here := friend[here]) != start:
     steps += 1
 print(f"from goza to a friend, to that friend's friend, …: back at goza after {steps} steps")
 
 # %% [markdown]
 # All of these facts were trained on, and of *friend* not one comes out right: nearest to *goza + friend* is goza. The last line says
-# why. Everybody has one friend, whose friend has a friend, until one is back at the start: all people stand in one circle. Equal steps that lead back to where one began can only be of length zero. TransE has found the best compromise, a step
-# that is short, and is wrong each time by one place.
+# why. Everybody has one friend, whose friend has a friend, until one is back at the start: all people stand in one circle. Equal steps that lead back to where one began can only be of length zero. TransE has found a compromise, a step
+# half as long as the others: nearest is the head itself, and the right friend is mostly second.
 #
 # (The other limit is better known. Many people share a job; if *goza + job* and *goka + job* are one point, so are goza and goka.
 # With 32 dimensions there is room to dodge that. The circle cannot be dodged.)
@@ -572,12 +578,12 @@ for part in ("mlm", "sbo"):
 #
 # ### What to mask, measured
 #
-# Six BERTs of this shape on 10,000 stories, one story a sequence, no NSP. They differ in what is masked together, and in the SBO. Each masks 15%. Every word of
+# Six BERTs of this shape (tokens and spans, each with and without the SBO; phrases; names) on 10,000 stories, one story a sequence, no NSP. They differ in what is masked together, and in the SBO. Each masks 15%. Every word of
 # the world is one token, so whole-word masking is token masking here; *phrases* are noun phrases, *names* those of places, which alone have several
 # words.
 #
-# First what they are trained for, on stories that none has seen: how often is the likeliest word the masked one? *Single tokens*: 15% masked, as BERT is trained.
-# *Spans*: masked as SpanBERT is trained. *Names*: a place's name masked whole, which stands a second time in the story. *Facts*: one word that a fact of the
+# First what they practised, on stories that none has seen: how often is the likeliest word the masked one? *Single tokens*: 15% masked, as BERT is trained.
+# *Spans*: masked as SpanBERT is trained. *Names*: a place's name masked whole, which stands a second time in the story: it can be copied, and asks for no knowledge. *Facts*: one word that a fact of the
 # world tells (a job, a city, a friend).
 
 # %%
@@ -617,7 +623,7 @@ curves_chart(curves, x_title="training steps", y_title="", title="Single tokens 
 # *A line is a recipe. All have left the plateau. With the SBO a run is ahead early, and behind at the end.*
 
 # %% [markdown]
-# Then what they are trained *for*: probes of the frozen encoder (lecture 07 explains them), and two tasks after fine-tuning on few examples: *answers* (the
+# Then what it is good for. Probes of the frozen encoder (lecture 07): what kind of word stands here, a job that the story does not say, was a word swapped (one that is repeated, one of a fact). And two tasks after fine-tuning on few examples: *answers* (the
 # passage's span that answers a question, 400 questions), *entities* (which words name a person or a place, 20 sentences).
 
 # %%
@@ -680,12 +686,12 @@ for name, run in runs.items():
 #
 # ### What knowing is worth, measured
 #
-# A BERT of the world gets two fusion blocks, and is trained on with MLM and dEA. Four kinds of vectors:
+# The upper two blocks of a BERT of the world become fusion blocks, and it is trained on with MLM and dEA. Four kinds of vectors:
 #
 # | | the vectors | so it has |
 # |---|---|---|
-# | right | TransE's, of all facts | knowledge |
-# | without | TransE's, of the half of the facts that no test asks for | half of the knowledge |
+# | right | TransE's, of all facts | the parameters, and knowledge |
+# | without | TransE's, of the half of the facts that no test asks for | the parameters, and half of the knowledge |
 # | shuffled | TransE's, each dealt to another entity | the parameters, and wrong knowledge |
 # | none | no entities at all | neither |
 #
@@ -720,18 +726,18 @@ ablation_chart(
 #   disturbs.
 #
 # And the row that is easy to overlook. *Without* the tested facts, {{number:related_without}}: no better than nothing. Trained on the other half of the facts, TransE puts the right tail of an unseen one at
-# place {{number:rank_not_read}} of all entities on average; of a fact that it read at {{number:rank_read}}; random vectors at {{number:rank_random}}. It has learned what *kind* of thing a tail is, and no more: who
-# lives where was drawn at random, so nothing tells it. The vectors are a **memory**. The model reads out
-# of them what was put in; it does not conclude what was not. In a test whose facts are in the graph, as in most benchmarks, this cannot be seen.
+# place {{number:rank_not_read}} of all entities on average; of a fact that it read at {{number:rank_read}}; random vectors at {{number:rank_random}}. It has learned what *kind* of thing a tail is, and more could
+# not be concluded: who lives where was drawn at random. Here the vectors are a **memory**, and the model reads out of them what was put in. What vectors do where facts follow from facts,
+# this does not show.
 #
 # Where it breaks: with 100 labels even the right vectors do nothing for relations ({{number:related_right_100}}), and fine-tuned at a third of the learning rate they reach
-# {{number:related_right_slower}} instead of {{number:related_right}}. The knowledge is in the input from the first step; to *read* it is what has to be learned.
+# {{number:related_right_slower}} instead of {{number:related_right}}. (Rate and steps were chosen by a look at the first seed with the right vectors; the others got the same.) The knowledge is in the input from the first step; to *read* it is what has to be learned.
 #
 # ## What the papers found
 #
 # ### SpanBERT
 #
-# Development sets, 1.2 million steps (Tables 6 and 7 of the paper; *Coref* is OntoNotes):
+# Development sets, 1.2 million steps (Tables 6 and 7 of the paper; *Coref* is OntoNotes; blank: not copied here):
 #
 # | masks | sequences | SBO | SQuAD 2.0 | NewsQA | TriviaQA | Coref | MNLI-m | QNLI | GLUE |
 # |---|---|---|---|---|---|---|---|---|---|
@@ -744,8 +750,8 @@ ablation_chart(
 # | geometric spans | one | **yes** | 86.8 | | | 79.0 | | | |
 #
 # "83.8 to 86.8 by random span masking and SBO", as a lecture has it, takes the first row and the last and leaves a change out. On SQuAD 2.0 the spans
-# gave 1.6 points, the *single sequence* 1.3, the SBO 0.1. That is the second guess. On coreference it is the other way round: spans and single sequences gave
-# nothing (77.7 to 76.3), and the SBO 2.7.
+# gave 1.6 points, the *single sequence* 1.3, the SBO 0.1. That is the second guess. On coreference it is the other way round: spans and single sequences cost
+# 1.4 points (77.7 to 76.3), and the SBO brought 2.7: 1.3 in all.
 #
 # Two more readings of the table. Random spans are as good as spans that a parser or a name finder chose, nearly everywhere: no linguistics needed. And on
 # GLUE, whose tasks look at whole sentences, the rows hardly differ.
@@ -781,8 +787,8 @@ ablation_chart(
 # | BERT | 52.04 | 73.56 | 84.89 | 66.00 |
 # | ERNIE | 57.19 | 75.56 | 88.32 | 67.97 |
 #
-# Two to five points where the task *is about entities*; on GLUE about BERT's level. One epoch of further training from BERT, with the vectors of {{number:wikidata}} entities and
-# 24,267,796 facts fixed.
+# Two to five points where the task *is about entities*; on GLUE about BERT's level. One epoch of further training from BERT, with fixed vectors of {{number:wikidata}} entities,
+# learned from 24,267,796 facts.
 #
 # ### All training objectives
 #
@@ -790,7 +796,7 @@ ablation_chart(
 # |---|---|
 # | BERT | MLM + NSP |
 # | SpanBERT | MLM (of spans) + SBO |
-# | ERNIE (Baidu) | MLM (of words, phrases, names in turn); dialogue batches in between; the released data has NSP labels too |
+# | ERNIE (Baidu) | MLM (of characters or words, phrases, names in turn); dialogue batches in between; the released data has NSP labels too |
 # | ERNIE (Tsinghua) | MLM + NSP + dEA |
 #
 # "L = MLM + NSP + entity + phrase", which some lectures print for ERNIE, is the loss of no model.
@@ -827,7 +833,7 @@ quiz("09")
 # %% [markdown]
 # ## Read on
 #
-# - Joshi et al. (2020), *SpanBERT*, arXiv 1907.10529: Tables 6 and 7 before anything else.
+# - Joshi et al. (arXiv 2019, TACL 2020), *SpanBERT*, 1907.10529: Tables 6 and 7 before anything else.
 # - Sun et al. (2019), *ERNIE: Enhanced Representation through Knowledge Integration*, arXiv 1904.09223.
 # - Zhang et al. (2019), *ERNIE: Enhanced Language Representation with Informative Entities*, arXiv 1905.07129: section 3.
 # - Bordes et al. (2013), *Translating Embeddings for Modeling Multi-relational Data*: one equation, one algorithm.

@@ -1,4 +1,4 @@
-"""Masking a batch, short sequences and long: single tokens, whole words, runs of words.
+"""Masking a batch, short sequences and long: single tokens, whole words, runs of words, spans.
 
 A corpus is tokenised once and masked at every visit, so where each token lies in its text is known
 beforehand. Which tokens are special can be handed to the peer too; it is timed both ways."""
@@ -11,8 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.objectives.masked_lm import Masked, mask_sequences, mask_whole_words
+from course_lib.kernels.span_masking import select_spans, select_spans_reference
+from course_lib.objectives.masked_lm import mask_sequences, mask_whole_words
 from course_lib.objectives.sequences import PackedSequences
+from course_lib.objectives.span_boundary import mask_spans
 from course_lib.text.wordpiece import word_numbers
 
 from .inputs import SPECIAL, our_tokenizer, peer_collator, random_sequences
@@ -22,13 +24,14 @@ SHAPES = ((256, 128), (64, 512))  # sequences × tokens
 
 
 def tables() -> list[Table]:
-    """Plain and whole-word masking, at each shape."""
+    """Plain, whole-word and span masking, at each shape."""
     made = []
     for count, tokens in SHAPES:
         sequences, size = random_sequences(count, tokens), f"{count}×{tokens} tokens"
         made += [
             Table(f"Masking single tokens, {size}", plain_contenders(sequences)),
             Table(f"Masking whole words, {size}", word_contenders(sequences)),
+            Table(f"Masking spans, {size}", span_contenders(sequences)),
         ]
     return made
 
@@ -47,7 +50,7 @@ def plain_contenders(sequences: PackedSequences) -> list[Contender]:
             "… given which tokens are special": lambda: _collating(False, sequences, known),
             "… and its masking function alone": alone,
             "ours: mask_sequences(...).labels": lambda: _visiting(
-                lambda visit: mask_sequences(sequences, SPECIAL, epoch=visit)
+                lambda visit: mask_sequences(sequences, SPECIAL, epoch=visit).labels
             ),
         },
         ids.numel(),
@@ -65,9 +68,9 @@ def word_contenders(sequences: PackedSequences) -> list[Contender]:
         return lambda: collate.torch_mask_tokens(ids.clone(), **known)
 
     def ours(ready: bool = True, **settings: Any) -> Step:
-        def mask(visit: int) -> Masked:
+        def mask(visit: int) -> Tensor:
             found = words if ready else word_numbers(tokenizer, ids, sequences.attention_mask)
-            return mask_whole_words(sequences, SPECIAL, found, epoch=visit, **settings)
+            return mask_whole_words(sequences, SPECIAL, found, epoch=visit, **settings).labels
 
         return _visiting(mask)
 
@@ -86,6 +89,26 @@ def word_contenders(sequences: PackedSequences) -> list[Contender]:
             "… runs of up to three words (ALBERT)": lambda: ours(max_words=3),
         },
         ids.numel(),
+    )
+
+
+def span_contenders(sequences: PackedSequences) -> list[Contender]:
+    """SpanBERT's spans, selected text by text and all at once, and the whole masking. No installed
+    package masks so: the readable version is the peer."""
+    words, examples = numbers_of(sequences), torch.arange(len(sequences))
+
+    def selecting(select: Callable[..., Any]) -> Step:
+        return _visiting(lambda visit: select(words, examples, rate=0.15, seed=0, epoch=visit))
+
+    return contenders_of(
+        {
+            "select_spans_reference, text by text": lambda: selecting(select_spans_reference),
+            "select_spans, all at once": lambda: selecting(select_spans),
+            "… and masked: mask_spans(...).labels": lambda: _visiting(
+                lambda visit: mask_spans(sequences, SPECIAL, words, epoch=visit).labels
+            ),
+        },
+        words.numel(),
     )
 
 
@@ -118,13 +141,13 @@ def _collating(whole_words: bool, sequences: PackedSequences, known: dict[str, T
     return lambda: collate(examples)
 
 
-def _visiting(mask: Callable[[int], Masked]) -> Step:
-    """Another mask at every call, with all labels written out."""
+def _visiting(mask: Callable[[int], Any]) -> Step:
+    """Another mask at every call."""
     visit = 0
 
     def step() -> None:
         nonlocal visit
         visit += 1
-        _ = mask(visit).labels
+        mask(visit)
 
     return step

@@ -90,6 +90,8 @@ ATTENTION = Exercise(
              "by its square root."),
         Edit(SCORES, "queries @ keys.T / math.sqrt(len(keys))", "The scores are divided by √K, of "
              "the number of keys. It is √D: how many products each score sums."),
+        Edit(SCORES, "queries @ keys.T / math.sqrt(values.shape[-1])", "The scores are divided by "
+             "√E, of the width of the values. It is √D, of queries and keys."),
         Edit(SCORES, "queries @ keys.T * math.sqrt(queries.shape[-1])", "The scores are "
              "multiplied by √D; divide."),
         Edit(SCORES, "torch.nn.functional.normalize(queries, dim=1) "

@@ -122,6 +122,9 @@ FACTS = Exercise(
              "lie near the tail."),
         Edit(STEP, "entity[h] * relation[r] - entity[t]", "Head and relation are multiplied. "
              "TransE adds them: a relation is a translation."),
+        Edit(STEP, "torch.nn.functional.normalize(entity[h], dim=-1) + relation[r] "
+             "- torch.nn.functional.normalize(entity[t], dim=-1)", "Your entities are brought to "
+             "length one first. `transe` does that between its steps; here take them as they are."),
         Edit(FALSE, "side] = other", "Where `side` is 1 you exchange column 1, the relation. The "
              "columns are head, relation, tail: the tail is column 2."),
         Edit(FALSE, "2 - 2 * side] = other", "Head and tail are the wrong way round: `side` 0 "

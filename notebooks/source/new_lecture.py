@@ -1,6 +1,6 @@
 """Lay an empty room for a lecture, with a page and a deck that pass the tests from the start.
 
-    make new-lecture NB=09 NAME=spans_and_entities
+    make new-lecture NB=10 NAME=many_languages
 
 writes course_lib/lectures/lecture_NN/ (exercises/ and exercises.toml, claims.py and claims.toml,
 numbers.py, quiz.toml), the sources of the page and the deck, and the file of the answers that tests
@@ -196,7 +196,7 @@ def lay(root: Path, number: str, name: str) -> list[str]:
     if not re.fullmatch(r"\d\d", number) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(
             f"NB={number!r} NAME={name!r} was given; expected two digits and a name in small "
-            "letters, as in `make new-lecture NB=09 NAME=spans_and_entities`."
+            "letters, as in `make new-lecture NB=10 NAME=many_languages`."
         )
     if there := [path for path in (root / "notebooks" / "source").glob(f"{number}_*.py")]:
         raise ValueError(f"lecture {number} exists already: {there[0].name}; take another number.")
@@ -209,7 +209,7 @@ def lay(root: Path, number: str, name: str) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Lay an empty room for a lecture.")
     parser.add_argument("number", help="two digits, as in 09")
-    parser.add_argument("name", help="the page's name, as in spans_and_entities")
+    parser.add_argument("name", help="the page's name, as in many_languages")
     arguments = parser.parse_args()
     try:
         print("\n".join(lay(ROOT, arguments.number, arguments.name)))

@@ -69,7 +69,7 @@ def test_the_mixture_begins_as_the_mean():
 def test_the_released_elmo_is_counted():
     with torch.device("meta"):
         number = count_parameters(elmo())
-    millions = f"{number / 1e6:.1f} million"
+    millions = f"{number / 1e6:.1f}M"
     assert millions in choices(item("used *feature-based*")[0])[1]
     said = answer("Draw ELMo")
     assert millions in said

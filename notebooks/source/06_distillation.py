@@ -456,11 +456,12 @@ from course_lib.lectures.lecture_06.numbers import past_curves
 
 past = read_result("06_past_plateau")
 ends = {what: outcome(past, what) for what in ("masked_accuracy", "job_accuracy")}
+student = {name: called(name).replace("random initialisation", "random initialisation, taught") for name in past["runs"]}
 print(f"{'':36}{'masked-token accuracy':>26}{'unstated-fact probe':>26}")
 for name in past["runs"]:
-    print(f"{called(name):36}" + "".join(f"{in_words(values[name]):>26}" for values in ends.values()))
+    print(f"{student[name]:36}" + "".join(f"{in_words(values[name]):>26}" for values in ends.values()))
 curves_chart(
-    {called(name): lines for name, lines in past_curves().items()}, levels={"the teacher": taught_alone["masked_accuracy"]},
+    {student[name]: lines for name, lines in past_curves().items()}, levels={"the teacher": taught_alone["masked_accuracy"]},
     x_title="training step", y_title="masked-token accuracy", percent=True, title="Past the plateau",
 )  # fmt: skip
 

@@ -26,15 +26,17 @@ import torch
 
 from course_lib.files import cache_dir, data_root, read_result, write_atomic, write_manifest
 from course_lib.text.world import MicroWorld
+from course_lib.train.loop import History
 from course_lib.train.precision import choose_precision
 
 from .rooms import lectures_with, room
 
 __all__ = [
-    "REPLAYED", "compared_runs", "in_words", "kept", "made_with", "outcome", "read_result",
-    "shown", "stored", "summary",
+    "REPLAYED", "compared_runs", "in_words", "kept", "last_losses", "made_with", "outcome",
+    "read_result", "shown", "stored", "summary",
 ]  # fmt: skip
 REPLAYED = 10  # steps of seed 0 that the test repeats
+LAST = 50  # steps over which a training loss is averaged
 SHOWN = {  # what stored names of recipes say, in the field's words
     "equal arithmetic": "equal FLOPs",
     "begin: fresh": "random initialisation",
@@ -81,6 +83,12 @@ def kept(
     write_atomic(done, json.dumps(outcome))
     print(f"  {name}: done", flush=True)
     return outcome
+
+
+def last_losses(history: History) -> dict[str, float]:
+    """The parts of a run's training loss at its end, each a mean over LAST steps: mlm_loss, …"""
+    parts = {name: values for name, values in history.losses.items() if name != "total"}
+    return {f"{name}_loss": statistics.mean(values[-LAST:]) for name, values in parts.items()}
 
 
 def compared_runs(

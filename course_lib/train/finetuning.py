@@ -40,22 +40,32 @@ LOSSES: dict[type, Objective] = {
 }
 
 
-def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[int], Batch]:
-    """Batches as a pure function of the step: each epoch visits the texts in a new order, none
-    twice; what is left over when no batch can be filled any more is left out.
+def shuffled(count: int, batch_size: int, seed: int = 0) -> Callable[[int], Tensor]:
+    """Numbers of the texts of a step's batch, (batch_size,), as a pure function of the step: each
+    epoch visits the texts in a new order, none twice; what is left over when no batch can be filled
+    any more is left out.
 
     Raises ValueError when there are fewer texts than a batch holds."""
-    if not 1 <= batch_size <= len(task):
+    if not 1 <= batch_size <= count:
         raise ValueError(
-            f"batch_size={batch_size} was given for {len(task)} texts; expected 1 to {len(task)}."
+            f"batch_size={batch_size} was given for {count} texts; expected 1 to {count}."
         )
-    steps = len(task) // batch_size
+
+    def which(step: int) -> Tensor:
+        epoch, number = divmod(step, count // batch_size)
+        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+        order = torch.randperm(count, generator=generator)
+        return order[number * batch_size : (number + 1) * batch_size]
+
+    return which
+
+
+def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[int], Batch]:
+    """Batches of the task's texts, in the order of `shuffled`, which raises its errors."""
+    which = shuffled(len(task), batch_size, seed)
 
     def batches(step: int) -> Batch:
-        epoch, number = divmod(step, steps)
-        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
-        order = torch.randperm(len(task), generator=generator)
-        part = task[order[number * batch_size : (number + 1) * batch_size]]
+        part = task[which(step)]
         return Batch(text_inputs(part), targets_of(part))
 
     return batches

@@ -57,6 +57,7 @@ from .senses import (
     static_context,
     tag_accuracy,
     tagged_words,
+    topics_of_things,
     two_sense_words,
     world_mentions,
     world_sentences,
@@ -191,8 +192,8 @@ NEIGHBOURS = 10
 def tables(text: str) -> tuple[dict[str, StaticVectors], dict[str, float], int]:
     """Static vectors of both kinds of this text, the processor seconds of each, and how many words
     were read."""
-    whole = documentation_sentences() if text == "documentation" else None
-    sentences = whole or world_sentences(MicroWorld.load())
+    world = text == "world"
+    sentences = world_sentences(MicroWorld.load()) if world else documentation_sentences()
     found, seconds = {}, {}
     for name, make in STATIC.items():
         begun = time.process_time()
@@ -203,24 +204,24 @@ def tables(text: str) -> tuple[dict[str, StaticVectors], dict[str, float], int]:
 
 def neighbour_topics(vectors: StaticVectors, word: str) -> dict[str, int]:
     """To which topics the nearest neighbours of a word belong, of those that belong to one."""
-    things = MicroWorld.load().grammar.tables["things"]
-    topics: dict[str, set[str]] = {}
-    for row in things:
-        topics.setdefault(row["one"], set()).add(row["topic"])
-    only = {word: found for word, found in topics.items() if len(found) == 1}
-    near = [w for w, _ in vectors.neighbours(word, 60) if w in only][:NEIGHBOURS]
-    return dict(Counter(topic for w in near for topic in only[w]))
+    topics = _one_topic()
+    near = [w for w, _ in vectors.neighbours(word, 60) if w in topics][:NEIGHBOURS]
+    return dict(Counter(topics[w] for w in near))
 
 
 def same_topic(vectors: StaticVectors) -> float:
     """How often the nearest thing of a thing has its topic; things with one topic only."""
-    topics: dict[str, set[str]] = {}
-    for row in MicroWorld.load().grammar.tables["things"]:
-        topics.setdefault(row["one"], set()).add(row["topic"])
-    only = [w for w, found in topics.items() if len(found) == 1 and w in vectors]
+    topics = _one_topic()
+    only = [w for w in topics if w in vectors]
     units = F.normalize(torch.stack([vectors[w] for w in only]), dim=-1)
     nearest = (units @ units.T).fill_diagonal_(-1).argmax(dim=-1).tolist()
     return mean(topics[only[a]] == topics[only[b]] for a, b in enumerate(nearest))
+
+
+def _one_topic() -> dict[str, str]:
+    """The things of the world that belong to one topic, and this."""
+    topics = topics_of_things(MicroWorld.load())
+    return {word: found[0] for word, found in topics.items() if len(found) == 1}
 
 
 def static_run(text: str) -> dict[str, Any]:

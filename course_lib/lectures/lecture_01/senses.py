@@ -33,7 +33,7 @@ from course_lib.text.documentation import (
 from course_lib.text.english import UPOS, tagged_sentences
 from course_lib.text.static_vectors import StaticVectors, ppmi_vectors, skip_gram_vectors
 from course_lib.text.wordpiece import WordPiece
-from course_lib.text.world import MicroWorld
+from course_lib.text.world import MicroWorld, Story
 from course_lib.train.probing import linear_probe
 
 SHORTEST, LONGEST = 8, 48  # words of a sentence of the documentation
@@ -127,27 +127,42 @@ def _some(mentions: list[Mention]) -> list[Mention]:
     return random.Random(0).sample(mentions, min(len(mentions), MOST))
 
 
-def two_sense_words(world: MicroWorld) -> dict[str, list[str]]:
-    """The world's words that two topics share, and these."""
+def topics_of_things(world: MicroWorld) -> dict[str, list[str]]:
+    """Each thing of the world, and the topics whose stories it stands in."""
     topics = defaultdict(list)
     for row in world.grammar.tables["things"]:
         topics[row["one"]].append(row["topic"])
-    return {word: found for word, found in topics.items() if len(found) == 2}
+    return dict(topics)
 
 
-def world_mentions(
-    world: MicroWorld, stories: int = 40_000, *, whole: bool = False
-) -> dict[str, list[Mention]]:
-    """The first mention of each two-sense word in held-out stories; its sense is the topic. Of the
-    story the one sentence is kept, or all of it; words that are told too seldom are left out."""
-    senses, found = two_sense_words(world), defaultdict(list)
-    for number, story in enumerate(world.stories(stories, seed=0, split="heldout")):
+def two_sense_words(world: MicroWorld) -> dict[str, list[str]]:
+    """The world's words that two topics share, and these."""
+    return {word: found for word, found in topics_of_things(world).items() if len(found) == 2}
+
+
+def first_mentions(
+    world: MicroWorld, stories: Sequence[Story], *, whole: bool
+) -> Iterator[Mention]:
+    """The first mention of each two-sense word in each story; its sense is the topic. Of the story
+    the one sentence is kept, or all of it."""
+    senses = two_sense_words(world)
+    for number, story in enumerate(stories):
         sentences = [tuple(story.text.split())] if whole else story.words
         for word in sorted(senses.keys() & set(story.text.split())):
             words = next(sentence for sentence in sentences if word in sentence)
             if story.topic in senses[word]:
                 sense = senses[word].index(story.topic)
-                found[word].append(Mention(words, words.index(word), sense, f"story {number}"))
+                yield Mention(words, words.index(word), sense, f"story {number}")
+
+
+def world_mentions(
+    world: MicroWorld, stories: int = 40_000, *, whole: bool = False
+) -> dict[str, list[Mention]]:
+    """`first_mentions` in held-out stories, by their word; words that are told too seldom are left
+    out."""
+    told, found = world.stories(stories, seed=0, split="heldout"), defaultdict(list)
+    for mention in first_mentions(world, told, whole=whole):
+        found[mention.words[mention.at]].append(mention)
     sides = {word: [_some([m for m in of if m.sense == k]) for k in (0, 1)]
              for word, of in found.items()}  # fmt: skip
     return {word: a + b for word, (a, b) in sides.items() if min(len(a), len(b)) >= 3 * FEWEST}

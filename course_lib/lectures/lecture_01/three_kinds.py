@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise, product
@@ -24,11 +24,12 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from course_lib.config import BertConfig
 from course_lib.encoder import Embeddings, Encoder, Stack
+from course_lib.family.gpt import GptForNextToken
 from course_lib.family.seq2seq import BartConfig, Seq2Seq
-from course_lib.heads import MaskedLMOutput
 from course_lib.kernels.attention import causal_mask
 from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
 from course_lib.objectives.sequences import Batch
@@ -168,31 +169,18 @@ def example(
 # ---------------------------------------------------------------- the three kinds
 
 
-class CausalStack(Stack):
-    """The encoder's blocks; each word sees itself and what stands before it."""
+class PostNormCausalStack(Stack):
+    """The encoder's blocks, unchanged, as in the first GPT; each word sees itself and what stands
+    before it."""
 
     def forward(self, x: Tensor, mask: Any = None, *others: Any) -> Any:
         """As Stack's; mask (B, T) is the padding's."""
         return super().forward(x, causal_mask(mask), *others)
 
 
-class OneStack(nn.Module):
-    """An encoder, or a decoder: they differ in the mask. The head is the token table again."""
-
-    def __init__(self, config: BertConfig, stack: Callable[[BertConfig], Stack]) -> None:
-        super().__init__()
-        self.encoder = Encoder(config, Embeddings(config), stack(config))
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, **wanted: bool) -> MaskedLMOutput:
-        """input_ids and attention_mask (B, T) -> logits (B, T, V)."""
-        out = self.encoder(input_ids, attention_mask, **wanted)
-        table: Any = self.encoder.embeddings.token
-        logits = F.linear(out.last_hidden_state, table.weight)
-        return MaskedLMOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
-
-
 def build(recipe: KindRecipe, vocab_size: int, seed: int = 0) -> nn.Module:
-    """The model of a recipe, randomly initialised. Raises ValueError for another kind."""
+    """The model of a recipe, randomly initialised. Encoder and decoder differ in the mask alone:
+    both have GPT's head, the token table again. Raises ValueError for another kind."""
     if recipe.kind not in (*KINDS, LEFT):
         raise ValueError(f"kind={recipe.kind!r} was given; expected one of {', '.join(KINDS)}.")
     torch.manual_seed(seed)
@@ -203,7 +191,9 @@ def build(recipe: KindRecipe, vocab_size: int, seed: int = 0) -> nn.Module:
     )  # fmt: skip
     if recipe.kind == "encoder-decoder":
         return Seq2Seq(BartConfig(**shape))
-    return OneStack(BertConfig(**shape), Stack if recipe.kind == "encoder" else CausalStack)
+    config = BertConfig(**shape)
+    stack = Stack if recipe.kind == "encoder" else PostNormCausalStack
+    return GptForNextToken(Encoder(config, Embeddings(config), stack(config)))
 
 
 def rows(kind: str, some: Sequence[Example], both: TwoLanguages) -> Batch:
@@ -234,8 +224,7 @@ def rows(kind: str, some: Sequence[Example], both: TwoLanguages) -> Batch:
 
 
 def _padded(lists: Sequence[Sequence[int]], fill: int) -> Tensor:
-    longest = max(map(len, lists))
-    return torch.tensor([[*row, *[fill] * (longest - len(row))] for row in lists])
+    return pad_sequence([torch.tensor(row) for row in lists], True, fill)
 
 
 def target_loss(outputs: Any, targets: Any) -> dict[str, Tensor]:

@@ -31,7 +31,7 @@ from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.replaced_tokens import PAPER_MIX, electra_loss, replaced_labels
 from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching import results
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, stored
+from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses, stored
 from course_lib.teaching.results import outcome as outcome  # where page 07 imports it from
 from course_lib.teaching.shipped import CHECKPOINTS, NETWORKS
 from course_lib.teaching.shipped import micro_electra as micro_electra  # page 07, too
@@ -60,7 +60,6 @@ from .ablation_steps import ABLATION_STEPS, ablation_step, kept_encoder
 PRECISION = "float32"  # on every machine, so that results can be compared
 STORIES, HELDOUT, LENGTH = 10_000, 300, 64
 LABELLED, TASK_STORIES = 400, 3_000  # texts to train a probe on; stories whose silent fifth tests
-LAST = 50  # steps over which a training loss is averaged
 
 
 @dataclass(frozen=True)
@@ -272,9 +271,13 @@ def one_run(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> dict
     def run() -> dict[str, Any]:
         model, history = train_ablation_step(recipe, material, seed=seed)
         about = {"seed": seed, "parameters": count_parameters(model)}
-        losses = {f"{k}_loss": mean(v[-LAST:]) for k, v in history.losses.items() if k != "total"}
         seconds = round(history.seconds, 1)
-        return {**about, **measure(model, material, seed), **losses, "seconds": seconds}
+        return {
+            **about,
+            **measure(model, material, seed),
+            **last_losses(history),
+            "seconds": seconds,
+        }
 
     return kept(f"07-{recipe.stone}", {"seed": seed, **asdict(recipe)}, material.world, run)
 
@@ -362,8 +365,7 @@ def long_run(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> dic
 
     def run() -> dict[str, Any]:
         model, history = train_ablation_step(recipe, material, seed=seed, callbacks=[keep])
-        losses = {f"{k}_loss": mean(v[-LAST:]) for k, v in history.losses.items() if k != "total"}
-        about = {"seed": seed, "parameters": count_parameters(model), **losses}
+        about = {"seed": seed, "parameters": count_parameters(model), **last_losses(history)}
         return {**about, "seconds": round(history.seconds, 1)}
 
     files = [path for step in looks_of(recipe) for path in weights_at(recipe, seed, step)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from statistics import mean
@@ -34,7 +34,7 @@ from course_lib.objectives.span_boundary import (
     spanbert_loss,
 )
 from course_lib.teaching import results
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses
 from course_lib.text.features import (
     QuestionSequences,
     TaggedSequences,
@@ -68,7 +68,6 @@ QUESTIONS, SENTENCES, TUNED_STEPS = 400, 100, 100  # of fine-tuning
 FEW_SENTENCES, TUNED_SEEDS = 20, range(3)  # of fine-tuning once more, from the same weights
 TESTED_QUESTIONS, TESTED_SENTENCES, STRIDE, SENTENCE_LENGTH = 300, 1_000, 24, 32
 LOOK_EVERY = 500  # steps
-LAST = 50  # steps over which a training loss is averaged
 SEEDS, MORE_SEEDS = range(1), range(2)  # of all six recipes; of the two that are compared most
 PHRASE, OPENS = ("DET", "NUM", "ADJ", "NOUN", "PROPN"), ("DET", "NUM")
 FACT_SLOTS = ("hero.job", "hero.city", "hero.friend", "guest.animal", "food.country")
@@ -131,6 +130,7 @@ class MaskMaterial:
     sentences: tuple[TaggedSequences, TaggedSequences]
 
 
+@lru_cache(maxsize=1)
 def prepare(world: MicroWorld | None = None) -> MaskMaterial:
     """Draw the stories (seed 0 of each split), find their units, and make the tasks of them."""
     world = world or MicroWorld.load()
@@ -378,8 +378,7 @@ def one_run(recipe: MaskRecipe, material: MaskMaterial, seed: int) -> dict[str, 
 
     def run() -> dict[str, Any]:
         model, history = train_masks(recipe, material.told, seed=seed, callbacks=[look])
-        losses = {f"{k}_loss": mean(v[-LAST:]) for k, v in history.losses.items() if k != "total"}
-        about = {"seed": seed, "parameters": count_parameters(model), **losses}
+        about = {"seed": seed, "parameters": count_parameters(model), **last_losses(history)}
         found = {**about, **measure(model, material, seed)}
         save(masked_lm_of(model), weights)
         return {**found, "curve": curve, "seconds": round(history.seconds, 1)}

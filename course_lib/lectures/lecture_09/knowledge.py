@@ -31,10 +31,11 @@ from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.entity_alignment import alignment_batches, alignment_loss
 from course_lib.objectives.sequences import Batch, PackedSequences, pack, to_sequences
 from course_lib.objectives.transe import Translations, tail_ranks, transe
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses
 from course_lib.teaching.shipped import micro_teacher
 from course_lib.text.knowledge_graph import KnowledgeGraph, align, find_mentions, world_graph
 from course_lib.text.world import MicroWorld, story_sequences
+from course_lib.train.finetuning import shuffled
 from course_lib.train.loop import History, fit
 
 PRECISION = "float32"
@@ -314,14 +315,11 @@ def inputs_of(task: EntityTask, which: Tensor, linked: bool) -> dict[str, Tensor
 def entity_batches(
     task: EntityTask, texts: Tensor, size: int, seed: int, linked: bool
 ) -> Callable[[int], Batch]:
-    """Batches of these texts as a pure function of the step, in a new order every epoch."""
-    steps = max(1, len(texts) // size)
+    """Batches of these texts, in the order of `shuffled`."""
+    order = shuffled(len(texts), size, seed)
 
     def batches(step: int) -> Batch:
-        epoch, number = divmod(step, steps)
-        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
-        order = texts[torch.randperm(len(texts), generator=generator)]
-        which = order[number * size : (number + 1) * size]
+        which = texts[order(step)]
         return Batch(inputs_of(task, which, linked), {"classes": task.labels[which]})
 
     return batches
@@ -373,8 +371,7 @@ def fusion_run(recipe: FusionRecipe, world: MicroWorld, seed: int) -> dict[str, 
         found[f"{task} {labels}, slower"] = tuned_accuracy(
             encoder_of, tasks[task], labels, slow, seed
         )
-        losses = {f"{k}_loss": mean(v[-50:]) for k, v in history.losses.items() if k != "total"}
-        about = {"seed": seed, "parameters": count_parameters(model), **losses}
+        about = {"seed": seed, "parameters": count_parameters(model), **last_losses(history)}
         return {**about, **found, "seconds": round(history.seconds, 1)}
 
     settings = {"seed": seed, **asdict(recipe), "transe": TRANSE, "tuned": TUNED_STEPS}

@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from course_lib.teaching.page import Html, Live, card, paragraphs, table_row
+from course_lib.teaching.page import Html, Live, card, paragraphs
 from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.tokens import MASKED, PLAIN, tokens_row
+
+from .nearest import side_by_side
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -92,20 +94,11 @@ def guesses_picture(
     found = two_guesses(model, vocabulary, words, word - 1)
     looks = [MASKED if t == word - 1 else PLAIN for t in range(len(words))]
     row = tokens_row(words, looks)
-    heads = [part for way in found for part in (way, "")]
-    sides = ("left", "right") * len(found)
-    body = "".join(
-        table_row("td", [part for said, p in pair for part in (said, f"{p:.0%}")], sides)
-        for pair in zip(*found.values(), strict=True)
-    )
     before, after = " ".join(words[: word - 1]) or "nothing", " ".join(words[word:]) or "nothing"
     lines = [
         f"{way}, having read “{seen}”: " + ", ".join(f"{said} {p:.0%}" for said, p in found[way])
         for way, seen in (("from the left", before), ("from the right", after))
     ]
     hidden = f"Hidden from both: “{words[word - 1]}”."
-    head = table_row("th", heads, sides)
-    html = f"{row.inner}<table><thead>{head}</thead><tbody>{body}</tbody></table>"
-    return Html(
-        card(html + paragraphs([hidden]), "guesses", 800), "\n".join([row.text, hidden, *lines])
-    )
+    html = row.inner + side_by_side(found, "", ".0%") + paragraphs([hidden])
+    return Html(card(html, "guesses", 800), "\n".join([row.text, hidden, *lines]))

@@ -15,7 +15,7 @@ from course_lib.teaching.page import Html, Live, card, paragraphs, table_row
 from course_lib.teaching.playgrounds import playground
 from course_lib.text.characters import words_of
 
-from ..senses import Mention, Vectors, two_sense_words
+from ..senses import Mention, Vectors, first_mentions
 
 if TYPE_CHECKING:
     from course_lib.text.static_vectors import StaticVectors
@@ -51,18 +51,22 @@ def neighbours_picture(tables: Mapping[str, StaticVectors], word: str, k: int) -
         f"{name}, nearest to “{word}”: " + ", ".join(f"{other} {c:.2f}" for other, c in near)
         for name, near in found.items()
     ]
-    heads = [part for name in found for part in (name, "cosine")]
-    rows = zip(*found.values(), strict=True)
+    return Html(card(side_by_side(found, "cosine", ".2f"), "neighbours"), "\n".join(said))
+
+
+def side_by_side(
+    found: Mapping[str, Sequence[tuple[str, float]]], called: str, written: str
+) -> str:
+    """HTML: a table with two columns for each list of words and their numbers; called: the heading
+    of the numbers, written: their format."""
+    heads = [part for name in found for part in (name, called)]
+    sides = ("left", "right") * len(found)
     body = "".join(
-        table_row("td", [part for other, c in row for part in (other, f"{c:.2f}")],
-                  ("left", "right") * len(found))
-        for row in rows
-    )  # fmt: skip
-    head = table_row("th", heads, ("left", "right") * len(found))
-    return Html(
-        card(f"<table><thead>{head}</thead><tbody>{body}</tbody></table>", "neighbours"),
-        "\n".join(said),
+        table_row("td", [part for word, x in row for part in (word, format(x, written))], sides)
+        for row in zip(*found.values(), strict=True)
     )
+    head = table_row("th", heads, sides)
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
 # ---------------------------------------------------------------- an occurrence, layer by layer
@@ -106,14 +110,11 @@ def index_occurrences(
 
 def some_mentions(world: MicroWorld, each: int = 12, stories: int = 4_000) -> list[Mention]:
     """The first mention of a two-sense word in training stories, up to `each` of every sense."""
-    senses, seen, found = two_sense_words(world), Counter[tuple[str, str]](), []
-    for number, story in enumerate(world.stories(stories, seed=7)):
-        words = tuple(story.text.split())
-        for word in sorted(senses.keys() & set(words)):
-            if story.topic in senses[word] and seen[word, story.topic] < each:
-                seen[word, story.topic] += 1
-                sense = senses[word].index(story.topic)
-                found.append(Mention(words, words.index(word), sense, f"story {number}"))
+    seen, found = Counter[tuple[str, int]](), []
+    for mention in first_mentions(world, world.stories(stories, seed=7), whole=True):
+        meant = mention.words[mention.at], mention.sense
+        seen[meant] += 1
+        found += [mention] * (seen[meant] <= each)
     return found
 
 

@@ -1,6 +1,6 @@
 """Lecture 09's experiments. `09_masks`: one BERT of the micro-world, pre-trained with other things
 masked together, with the span-boundary objective and without (SpanBERT's Tables 6 and 7 in small).
-`09_fusion` is in knowledge.py.
+`09_fusion` is in knowledge.py, `09_chinese` in chinese.py.
 
 Every word of the world is one token, so masking whole words is masking tokens. Its names of several
 words are those of places: "dragon inn", "little maple market"."""
@@ -235,12 +235,12 @@ def _sentences(world: MicroWorld, stories: Sequence[Story], count: int) -> Tagge
 
 
 def randomly_initialised(
-    recipe: MaskRecipe, world: MicroWorld, seed: int
+    recipe: MaskRecipe, world: MicroWorld, seed: int, length: int = LENGTH
 ) -> tuple[nn.Module, Objective]:
-    """The model of a recipe, randomly initialised, and its loss."""
+    """The model of a recipe for sequences of `length`, randomly initialised, and its loss."""
     torch.manual_seed(seed)
     config = BertConfig(
-        vocab_size=world.special.vocab_size, max_positions=LENGTH, num_layers=recipe.num_layers,
+        vocab_size=world.special.vocab_size, max_positions=length, num_layers=recipe.num_layers,
         hidden_size=recipe.hidden_size, num_heads=2, intermediate_size=4 * recipe.hidden_size,
         hidden_dropout=0.0, attention_dropout=0.0, initializer_range=recipe.initializer_range,
     )  # fmt: skip
@@ -485,10 +485,18 @@ def build_longer() -> dict[str, Any]:
     )  # fmt: skip
 
 
+def build_chinese() -> dict[str, Any]:
+    """What data/results/09_chinese.json holds: see chinese.py, which takes the recipe from here."""
+    from .chinese import build_chinese
+
+    return build_chinese()
+
+
 MEASURES = (
     "masked_accuracy", "span_token_accuracy", "span_exact", "name_exact", "fact_accuracy",
     "slot_probe", "unstated_probe", "swapped_repeated", "swapped_fact", "answer_f1", "entity_f1",
     "answers_mean", "entities_few_mean", *(f"{t} {n}" for t, of in LABELS.items() for n in of),
+    "character", "inside", "word_exact", "person_exact", "place_exact", "fact_exact",
 )  # fmt: skip
 summary = partial(results.summary, measures=MEASURES)
 RESULTS = {
@@ -496,4 +504,5 @@ RESULTS = {
     "09_again": build_again,
     "09_longer": build_longer,
     "09_fusion": build_fusion,
+    "09_chinese": build_chinese,
 }

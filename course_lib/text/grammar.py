@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 HOLE = re.compile(r"\{([a-z0-9_.]+)\}")
-STOPS = {".": " ", "。": ""}  # the full stop that ends each sentence -> what is written between words
+STOPS = {".": " ", "。": ""}  # the full stop that ends sentences -> what stands between words
 Row = dict[str, str]
 
 

@@ -190,7 +190,7 @@ def slot_categories(world: MicroWorld, stories: Sequence[Story]) -> LabelledWord
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------- what the rest of a word gives away
+# ---------------------------------------------------------------- what a word's rest gives away
 
 
 def word_counts(stories: Sequence[Story]) -> Counter[str]:
@@ -200,10 +200,8 @@ def word_counts(stories: Sequence[Story]) -> Counter[str]:
 
 def likeliest(counts: Mapping[str, int], pattern: str, gap: str = "_") -> str:
     """The most frequent word that fits a pattern such as "船_"; "" where none does."""
-    fits = [
-        word for word in counts
-        if len(word) == len(pattern) and all(p in (gap, c) for p, c in zip(pattern, word))
-    ]  # fmt: skip
+    fits = [word for word in counts if len(word) == len(pattern)]
+    fits = [w for w in fits if all(p in (gap, c) for p, c in zip(pattern, w, strict=True))]
     return max(fits, key=lambda word: (counts[word], word), default="")
 
 
@@ -298,9 +296,7 @@ def one_run(recipe: MaskRecipe, material: ChineseMaterial, seed: int) -> dict[st
         found["slot_probe"] = word_probe(model.encoder, material.slots)
         return {**found, "curve": curve, "seconds": round(history.seconds, 1)}
 
-    return kept(
-        f"09-chinese-{recipe.units}", {"seed": seed, **asdict(recipe)}, material.world, run
-    )
+    return kept(f"09-chinese-{recipe.units}", {"seed": seed, **asdict(recipe)}, material.world, run)
 
 
 def replay(told: Told) -> list[float]:

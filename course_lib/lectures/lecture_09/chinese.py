@@ -180,8 +180,8 @@ def slot_categories(world: MicroWorld, stories: Sequence[Story]) -> LabelledWord
     for n, story in enumerate(stories):
         for (_, trace), run in groupby(enumerate(spelled(story), 1), key=lambda one: one[1]):
             if trace.slot:
-                learn = crc32(trace.word.encode()) % 2 == 1
-                filled.append((n * LENGTH + next(run)[0], trace.slot, learn))
+                half = crc32(trace.word.encode()) % 2
+                filled.append((n * LENGTH + next(run)[0], trace.slot, half == 1))
     at, slots, learn = zip(*filled, strict=True)
     names = tuple(sorted(set(slots)))
     return LabelledWords(
@@ -285,6 +285,7 @@ def one_run(recipe: MaskRecipe, material: ChineseMaterial, seed: int) -> dict[st
     def look(report: Report) -> None:
         if report.step % LOOK_EVERY == 0:
             report.model.eval()
+            assert isinstance(report.model, BertForMaskedLM)
             curve.append({"step": report.step, **measure(report.model, material, CURVE)})
             report.model.train()
 

@@ -118,11 +118,14 @@ def sentence_row(
     marks, words = iter(selected), zip(line, gloss, strict=True)
     groups = []
     for slot, run in groupby(words, key=lambda one: one[0].slot):
-        framed = [word_html(trace.word, said, marks, level != "characters") for trace, said in run]
+        framed = [
+            word_html(trace.word, below, marks, level != "characters") for trace, below in run
+        ]
         name = level == "names" and slot in PLACES
         groups.append(_name(framed) if name else "".join(framed))
     ours = f'<div style="flex:1 1 480px" lang="zh-Hans">{"".join(groups)}</div>'
-    theirs = f'<div style="flex:0 1 250px;color:#444;padding-top:8px">{escape(told.replace(" .", "."))}</div>'
+    said = escape(told.replace(" .", "."))
+    theirs = f'<div style="flex:0 1 250px;color:#444;padding-top:8px">{said}</div>'
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:14px;border-top:1px solid #ddd;'
         f'padding:4px 0">{ours}{theirs}</div>'

@@ -253,6 +253,21 @@ def _chinese() -> Settled:
     )
 
 
+def _given_away() -> Settled:
+    """Words that a table of words finds with one character masked and with all of them, and the
+    masked characters that have a readable one of their word beside them."""
+    found = result("09_chinese")
+    alone = found["words_alone"]
+    value = alone["inside"], alone["word_exact"], found["given_away"]
+    said = "a table of words finds {:.0%} with one character masked, {:.0%} with all; {:.0%} of "
+    return Settled(value, said.format(*value) + "single masked characters have another beside them")
+
+
+def _in_chinese(measure: str, called: str, runs: Sequence[str] = ("words", "names")) -> Settled:
+    """What words or names masked as units reach, less what single characters do."""
+    return compared("09_chinese", measure, runs, "characters", called)
+
+
 # ================================================================ Tsinghua's ERNIE
 
 
@@ -342,6 +357,12 @@ CLAIMS = entries(
         # better everywhere
         "Chinese tasks": Check(
             _chinese, is_((1.2, 0.4, 1.2, 1.1, 0.5, -1.6)), (1.2, 0.4, 1.2, 1.1, 0.5, 1.6)
+        ),
+        # hardly anything is given away
+        "half a word": Check(
+            _given_away,
+            lambda value: value[0] > 0.7 and value[1] < 0.1 and value[2] > 0.8,
+            (0.3, 0.3, 0.3),
         ),
         # BERT-base
         "114M": Check(_size, near(114.1, 0.05), 109.5),

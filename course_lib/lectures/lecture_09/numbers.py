@@ -48,6 +48,26 @@ def rank(what: str) -> str:
     return f"{found:.1f}" if found < 10 else f"{found:.0f}"
 
 
+def chinese(measure: str, recipe: str) -> str:
+    """What a BERT of the Chinese world reached, the mean over the seeds, in percent."""
+    return percent(outcome(stored("09_chinese"), measure)[recipe])
+
+
+def chinese_seeds() -> str:
+    """How many runs each recipe has, in words."""
+    count = len(stored("09_chinese")["runs"]["words"])
+    return "one run each" if count == 1 else f"{count} runs each"
+
+
+CHINESE = {  # what a sentence says -> the measure, and of which recipes sentences speak
+    "character": ("character", "characters words names stages"),
+    "inside": ("inside", "characters words names stages"),
+    "word": ("word_exact", "characters words names stages"),
+    "person": ("person_exact", "characters words names stages"),
+    "place": ("place_exact", "characters words names stages"),
+    "fact": ("fact_exact", "characters words names stages"),
+    "slots": ("slot_probe", "characters words names stages"),
+}
 RECIPE = {
     "tokens": "tokens",
     "names": "names",
@@ -101,6 +121,16 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         f"{said}_again_{name}": partial(again, measure, name)
         for said, measure in (("found", "masked_accuracy"), ("whole", "span_exact"))
         for name in ("tokens", "spans")
+    },
+    "zh_alone_inside": lambda: f"{stored('09_chinese')['words_alone']['inside']:.0%}",
+    "zh_alone_whole": lambda: f"{stored('09_chinese')['words_alone']['word_exact']:.0%}",
+    "zh_given_away": lambda: f"{stored('09_chinese')['given_away']:.0%}",
+    "zh_steps": lambda: f"{stored('09_chinese')['recipes']['words']['steps']:,}",
+    "zh_seeds": chinese_seeds,
+    **{
+        f"zh_{said}_{name}": partial(chinese, measure, name)
+        for said, (measure, names) in CHINESE.items()
+        for name in names.split()
     },
     "rank_read": partial(rank, "read"),
     "rank_not_read": partial(rank, "not read"),

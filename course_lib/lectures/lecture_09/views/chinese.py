@@ -113,23 +113,28 @@ def glosses(story: Story, english: MicroWorld) -> list[list[str]]:
 def sentence_row(
     line: Sequence[Trace], gloss: Sequence[str], selected: Sequence[bool], level: str, told: str
 ) -> str:
-    """HTML: the sentence in boxes, its words framed where they are units, and the same in
-    English."""
-    marks, words = iter(selected), zip(line, gloss, strict=True)
-    groups = []
-    for slot, run in groupby(words, key=lambda one: one[0].slot):
-        framed = [
-            word_html(trace.word, below, marks, level != "characters") for trace, below in run
-        ]
-        name = level == "names" and slot in PLACES
-        groups.append(_name(framed) if name else "".join(framed))
-    ours = f'<div style="flex:1 1 480px" lang="zh-Hans">{"".join(groups)}</div>'
+    """HTML: the sentence in boxes, and beside it the same in English."""
+    ours = f'<div style="flex:1 1 480px">{line_html(line, gloss, selected, level)}</div>'
     said = escape(told.replace(" .", "."))
     theirs = f'<div style="flex:0 1 250px;color:#444;padding-top:8px">{said}</div>'
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:14px;border-top:1px solid #ddd;'
         f'padding:4px 0">{ours}{theirs}</div>'
     )
+
+
+def line_html(
+    line: Sequence[Trace], gloss: Sequence[str], selected: Sequence[bool], level: str
+) -> str:
+    """HTML: a sentence in boxes, a character each; words and names are framed where they are
+    units."""
+    marks, words = iter(selected), zip(line, gloss, strict=True)
+    parts = []
+    for slot, run in groupby(words, key=lambda one: one[0].slot):
+        framed = [word_html(x.word, below, marks, level != "characters") for x, below in run]
+        name = level == "names" and slot in PLACES
+        parts.append(_name(framed) if name else "".join(framed))
+    return f'<div lang="zh-Hans">{"".join(parts)}</div>'
 
 
 def word_html(word: str, gloss: str, selected: Iterator[bool], framed: bool) -> str:

@@ -369,7 +369,7 @@ print(letter.told_in(world).text)
 print(chinese.tokenizer.tokenize(letter.written)[:12], "…")
 
 # %%
-chinese_view(chinese, world, 9, seed=4)
+chinese_view(chinese, world, 9, seed=10)
 
 # %% [markdown]
 # *A small box is a character, and so a piece. Below stands what its word says; (count) is a measure word, as in two* sheets *of paper. On the right the same sentence in
@@ -385,8 +385,8 @@ counts = word_counts(chinese.stories(2_000, seed=0))
 for pattern, said in (("面包_", "baker"), ("船_", "ship + ?"), ("_色", "? + colour"), ("__", "two characters")):
     fits = [word for word in counts if len(word) == len(pattern) and all(p in ("_", c) for p, c in zip(pattern, word))]
     best = likeliest(counts, pattern)
-    print(f"{pattern} ({said}): {len(fits)} words fit, likeliest {best}, "
-          f"{counts[best] / sum(counts[word] for word in fits):.0%} of them")  # fmt: skip
+    print(f"{pattern} ({said}) fits {len(fits)} of the words, most often {best}: "
+          f"{counts[best] / sum(counts[word] for word in fits):.0%} of the cases")  # fmt: skip
 
 # %% [markdown]
 # Such a table finds {{number:zh_alone_inside}} of the words of several characters in unseen stories if one character is masked, and {{number:zh_alone_whole}} if all are. And that one is masked while

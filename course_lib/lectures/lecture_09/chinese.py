@@ -30,7 +30,7 @@ from course_lib.train.loop import Callback, History, Report, fit
 from course_lib.train.metrics import HIDDEN
 from course_lib.train.probing import word_probe
 
-from .experiments import (
+from .recipes import (
     FACT_SLOTS,
     LOOK_EVERY,
     PRECISION,

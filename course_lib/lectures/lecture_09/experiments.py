@@ -19,19 +19,15 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.checkpoints import load, save
-from course_lib.config import BertConfig
-from course_lib.encoder import Encoder, count_parameters
+from course_lib.encoder import count_parameters
 from course_lib.files import cache_dir
 from course_lib.heads import BertForMaskedLM, BertForSpanPreTraining
 from course_lib.objectives.knowledge_masking import unit_numbers
-from course_lib.objectives.masked_lm import masked_lm_loss
-from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.objectives.span_boundary import (
     MaskedSpans,
     boundary_targets,
     mask_spans,
-    spanbert_loss,
 )
 from course_lib.teaching import results
 from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses
@@ -55,40 +51,32 @@ from course_lib.text.wordpiece import word_numbers
 from course_lib.text.world import MicroWorld, Story, story_sequences
 from course_lib.train.finetuning import finetune, task_score
 from course_lib.train.flops import step_flops
-from course_lib.train.loop import Callback, History, Objective, Report, fit
+from course_lib.train.loop import Callback, History, Report, fit
 from course_lib.train.metrics import HIDDEN, evaluate
 from course_lib.train.probing import text_probe, word_probe
 
+from .chinese import build_chinese
 from .knowledge import LABELS, build_fusion
+from .recipes import (
+    FACT_SLOTS,
+    LENGTH,
+    LOOK_EVERY,
+    PRECISION,
+    MaskRecipe,
+    Told,
+    all_right,
+    batches_of,
+    randomly_initialised,
+    right_at,
+)
 
-PRECISION = "float32"  # on every machine, so that results can be compared
-STORIES, UNSEEN, LENGTH, HELDOUT = 10_000, 3_000, 64, 600
+STORIES, UNSEEN, HELDOUT = 10_000, 3_000, 600
 LABELLED = 400  # texts that train the unstated-fact probe
 QUESTIONS, SENTENCES, TUNED_STEPS = 400, 100, 100  # of fine-tuning
 FEW_SENTENCES, TUNED_SEEDS = 20, range(3)  # of fine-tuning once more, from the same weights
 TESTED_QUESTIONS, TESTED_SENTENCES, STRIDE, SENTENCE_LENGTH = 300, 1_000, 24, 32
-LOOK_EVERY = 500  # steps
 SEEDS, MORE_SEEDS = range(1), range(2)  # of all six recipes; of the two that are compared most
 PHRASE, OPENS = ("DET", "NUM", "ADJ", "NOUN", "PROPN"), ("DET", "NUM")
-FACT_SLOTS = ("hero.job", "hero.city", "hero.friend", "guest.animal", "food.country")
-
-
-@dataclass(frozen=True)
-class MaskRecipe:
-    """A BERT of four layers, 96 wide, on a fixed finite set of stories, one story a sequence.
-
-    units: what is masked together: "tokens", noun "phrases", "names" or "spans"; sbo: is the
-    span-boundary loss added?"""
-
-    units: str = "tokens"
-    sbo: bool = False
-    steps: int = 3_000
-    num_layers: int = 4
-    hidden_size: int = 96
-    rate: float = 0.15
-    batch_size: int = 16
-    learning_rate: float = 1e-3
-    initializer_range: float = 0.05
 
 
 RECIPES = {
@@ -102,15 +90,6 @@ RECIPES = {
 
 
 LONGER = replace(RECIPES["spans + SBO"], steps=6_000)
-
-
-@dataclass(frozen=True)
-class Told:
-    """What the models read: stories, and units -> the number of the unit at each position."""
-
-    world: MicroWorld
-    train: PackedSequences
-    word_of: Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -234,30 +213,6 @@ def _sentences(world: MicroWorld, stories: Sequence[Story], count: int) -> Tagge
 # ---------------------------------------------------------------- training
 
 
-def randomly_initialised(
-    recipe: MaskRecipe, world: MicroWorld, seed: int, length: int = LENGTH
-) -> tuple[nn.Module, Objective]:
-    """The model of a recipe for sequences of `length`, randomly initialised, and its loss."""
-    torch.manual_seed(seed)
-    config = BertConfig(
-        vocab_size=world.special.vocab_size, max_positions=length, num_layers=recipe.num_layers,
-        hidden_size=recipe.hidden_size, num_heads=2, intermediate_size=4 * recipe.hidden_size,
-        hidden_dropout=0.0, attention_dropout=0.0, initializer_range=recipe.initializer_range,
-    )  # fmt: skip
-    if recipe.sbo:
-        return BertForSpanPreTraining(Encoder(config)), spanbert_loss
-    return BertForMaskedLM(Encoder(config)), masked_lm_loss
-
-
-def batches_of(recipe: MaskRecipe, told: Told, seed: int) -> Any:
-    """Masked stories; span masking as in SpanBERT's published command."""
-    return pretraining_batches(
-        told.train, told.world.special, batch_size=recipe.batch_size, rate=recipe.rate,
-        seed=seed + 100, word_of=told.word_of.get(recipe.units), boundaries=recipe.sbo,
-        spans={} if recipe.units == "spans" else None,
-    )  # fmt: skip
-
-
 def train_masks(
     recipe: MaskRecipe,
     told: Told,
@@ -283,24 +238,6 @@ def masked_lm_of(model: nn.Module) -> BertForMaskedLM:
 
 
 # ---------------------------------------------------------------- measuring
-
-
-@torch.no_grad()
-def right_at(model: BertForMaskedLM, sequences: PackedSequences, at: Tensor, mask: int) -> Tensor:
-    """With all of these positions masked (K,), ascending, n·T + t: is the true word the likeliest?
-    (K,) bool."""
-    ids = sequences.input_ids.clone()
-    true = ids.view(-1)[at]
-    ids.view(-1)[at] = mask
-    logits = model(ids, sequences.attention_mask, sequences.token_type_ids, at).logits
-    return logits.argmax(-1) == true
-
-
-def all_right(right: Tensor, of: Tensor) -> Tensor:
-    """Which units are right in all their tokens: right (K,) bool and the number of each one's unit
-    (K,) -> (units,) bool."""
-    units = int(of.max()) + 1
-    return torch.zeros(units).index_add(0, of, (~right).float()) == 0
 
 
 def span_scores(model: BertForMaskedLM, material: MaskMaterial) -> dict[str, Any]:
@@ -483,13 +420,6 @@ def build_longer() -> dict[str, Any]:
         {"spans + SBO": LONGER}, range(1), material.world,
         lambda recipe, seed: one_run(recipe, material, seed), precision=PRECISION,
     )  # fmt: skip
-
-
-def build_chinese() -> dict[str, Any]:
-    """What data/results/09_chinese.json holds: see chinese.py, which takes the recipe from here."""
-    from .chinese import build_chinese
-
-    return build_chinese()
 
 
 MEASURES = (

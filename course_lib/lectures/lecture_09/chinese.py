@@ -43,8 +43,8 @@ from .recipes import (
 )
 
 STORIES, HELDOUT, PROBED, LENGTH = 10_000, 600, 300, 128
-SEEDS, STEPS = range(2), 2_000
-CURVE = ("character", "word_exact")  # what is measured on the way
+SEEDS, STEPS = range(2), 5_000
+CURVE = ("character", "word_exact", "person_exact")  # what is measured on the way
 LEVELS = ("characters", "words", "names")  # ERNIE's basic, phrase, entity
 STAGES = "stages"
 RECIPES = {units: MaskRecipe(units, steps=STEPS) for units in (*LEVELS, STAGES)}

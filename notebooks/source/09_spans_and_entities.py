@@ -393,9 +393,9 @@ for pattern, said in (("面包_", "baker"), ("船_", "ship + ?"), ("_色", "? + 
 # another can be read is the rule when characters are masked one by one: so it is for {{number:zh_given_away}} of the masked characters in such words. Most of what that BERT practises is
 # spelling. Here this is extreme, since our world knows few words; in real text one character tells less.
 #
-# What of it? Four BERTs (four layers, 96 wide, 10,000 stories, {{number:zh_steps}} steps, {{number:zh_seeds}}). Each masks 15% of the characters: one by one; whole words; words, with
-# names of several words as one unit (ERNIE's entity stage); or the three *stages* in turn, a third of the steps each. Then, on unseen
-# stories, how often is all that is masked right?
+# What of it? Three BERTs (four layers, 96 wide, 10,000 stories, {{number:zh_steps}} steps, {{number:zh_seeds}}). Each masks 15% of the characters: one by one (ERNIE's basic stage); whole words; or
+# words, and names of several words as one unit (its entity stage). ERNIE itself goes through its stages one after the other; here each stands alone. Then, on unseen stories, how
+# often is all that is masked right?
 #
 # - *a character*: 15% masked one by one, as BERT is trained; *in a word*: one character of a word of several is masked, the rest is not;
 # - *a word*: 15% masked as whole words, those of several characters counted; *a person*, *a place*: a name that stands a second time in the story; *a fact*: a word that a
@@ -425,7 +425,15 @@ ablation_chart(
 # %% [markdown]
 # *A dot is a run. The first panel asks what masking one by one trains; in the others no character of the word can be read.*
 #
-# @@OUTCOME@@
+# - *Each is best at what it practised.* A single character: {{number:zh_character_characters}} after masking one by one, {{number:zh_character_words}} after whole words. A whole word:
+#   {{number:zh_word_characters}} and {{number:zh_word_words}}.
+# - *Spelling is much of the first.* With the rest of the word in sight, the BERT of characters finds {{number:zh_inside_characters}}; the table that reads nothing else, {{number:zh_alone_inside}}.
+# - *Where nothing is given away, words lead*: people {{number:zh_person_characters}} and {{number:zh_person_words}}, places {{number:zh_place_characters}} and {{number:zh_place_words}}, facts
+#   {{number:zh_fact_characters}} and {{number:zh_fact_words}}. That is what ERNIE claims. But these measures mask whole words, as that BERT was trained; the other
+#   hardly ever met a word of which it could read nothing. The probe masks nothing, and there they are closer: {{number:zh_slots_characters}} and {{number:zh_slots_words}}.
+# - *Names as units*: @@NAMES@@
+#
+# That is {{number:zh_seeds}}, so small differences say nothing.
 #
 # ## ERNIE (Tsinghua): read what is known
 #

@@ -1,6 +1,6 @@
 """`09_chinese`: one BERT of the micro-world told in Chinese, where a piece is a character and most
 words have several, pre-trained with characters, words or names masked together: ERNIE's (Baidu)
-basic, phrase and entity masking, and its stages one after the other.
+basic, phrase and entity masking, each for itself.
 
 Which characters are a word, and which words a name, is known here: the world says it. Real text
 needs a program for both."""
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -43,11 +43,10 @@ from .recipes import (
 )
 
 STORIES, HELDOUT, PROBED, LENGTH = 10_000, 600, 300, 128
-SEEDS, STEPS = range(2), 5_000
+SEEDS, STEPS = range(1), 5_000
 CURVE = ("character", "word_exact", "person_exact")  # what is measured on the way
 LEVELS = ("characters", "words", "names")  # ERNIE's basic, phrase, entity
-STAGES = "stages"
-RECIPES = {units: MaskRecipe(units, steps=STEPS) for units in (*LEVELS, STAGES)}
+RECIPES = {units: MaskRecipe(units, steps=STEPS) for units in LEVELS}
 PEOPLE, PLACES = ("hero", "guest"), ("site",)
 
 
@@ -236,15 +235,6 @@ def given_away(material: ChineseMaterial) -> float:
 # ---------------------------------------------------------------- training and measuring
 
 
-def batches(recipe: MaskRecipe, told: Told, seed: int) -> Any:
-    """Masked stories; "stages" masks characters, then words, then names, a third of the steps
-    each."""
-    if recipe.units != STAGES:
-        return batches_of(recipe, told, seed)
-    levels = [batches_of(replace(recipe, units=level), told, seed) for level in LEVELS]
-    return lambda step: levels[min(step * len(LEVELS) // recipe.steps, len(LEVELS) - 1)](step)
-
-
 def train_chinese(
     recipe: MaskRecipe,
     told: Told,
@@ -256,7 +246,7 @@ def train_chinese(
     """Train one recipe; all else is the same for all."""
     model, loss = randomly_initialised(recipe, told.world, seed, LENGTH)
     history = fit(
-        model, loss, batches(recipe, told, seed), steps=steps or recipe.steps, seed=seed,
+        model, loss, batches_of(recipe, told, seed), steps=steps or recipe.steps, seed=seed,
         learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
     )  # fmt: skip
     return model, history

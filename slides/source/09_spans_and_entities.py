@@ -167,7 +167,7 @@ CHINESE_SEEDS = {"characters": 10, "words": 7, "names": 10}
 def chinese_measured() -> Any:
     """The world in Chinese: what is found again, by what was masked together."""
     found = stored("09_chinese")
-    panels = {"a character": "character", "a word": "word_exact", "a place": "place_exact"}
+    panels = {"a character": "character", "a word": "word_exact", "a fact": "fact_exact"}
     groups = {said: outcome(found, measure) for said, measure in panels.items()}
     figure = ablation_chart(groups, percent=True, title="Chinese", x_title="right")
     return for_a_hall(figure, 1140, 310)

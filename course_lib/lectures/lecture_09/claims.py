@@ -263,9 +263,30 @@ def _given_away() -> Settled:
     return Settled(value, said.format(*value) + "single masked characters have another beside them")
 
 
-def _in_chinese(measure: str, called: str, runs: Sequence[str] = ("words", "names")) -> Settled:
-    """What words or names masked as units reach, less what single characters do."""
-    return compared("09_chinese", measure, runs, "characters", called)
+def _words_in_chinese() -> Settled:
+    """Facts and whole words right after masking whole words or names, less after characters; and
+    single characters."""
+    units = ("words", "names")
+    found = [
+        compared("09_chinese", measure, units, "characters", called)
+        for measure, called in (
+            ("fact_exact", "facts"),
+            ("word_exact", "whole words"),
+            ("character", "single characters"),
+        )
+    ]
+    return Settled(
+        tuple(gain for one in found for gain in one.value), "; ".join(one.detail for one in found)
+    )
+
+
+def _names_in_chinese() -> Settled:
+    """Facts and people right after masking names as units, less after whole words."""
+    found = [
+        compared("09_chinese", measure, ("names",), "words", called)
+        for measure, called in (("fact_exact", "facts"), ("person_exact", "people"))
+    ]
+    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
 
 
 # ================================================================ Tsinghua's ERNIE
@@ -363,6 +384,16 @@ CLAIMS = entries(
             _given_away,
             lambda value: value[0] > 0.7 and value[1] < 0.1 and value[2] > 0.8,
             (0.3, 0.3, 0.3),
+        ),
+        # no difference
+        "Chinese here": Check(
+            _words_in_chinese,
+            lambda value: min(value[:4]) > 0.1 and max(value[4:]) < -0.05,
+            (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+        ),
+        # facts gain
+        "names as units, in Chinese": Check(
+            _names_in_chinese, lambda value: abs(value[0]) < 0.05 < value[1], (0.17, 0.14)
         ),
         # BERT-base
         "114M": Check(_size, near(114.1, 0.05), 109.5),

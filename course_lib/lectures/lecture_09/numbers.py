@@ -60,13 +60,13 @@ def chinese_seeds() -> str:
 
 
 CHINESE = {  # what a sentence says -> the measure, and of which recipes sentences speak
-    "character": ("character", "characters words names"),
-    "inside": ("inside", "characters words names"),
+    "character": ("character", "characters words"),
+    "inside": ("inside", "characters"),
     "word": ("word_exact", "characters words names"),
     "person": ("person_exact", "characters words names"),
     "place": ("place_exact", "characters words names"),
     "fact": ("fact_exact", "characters words names"),
-    "slots": ("slot_probe", "characters words names"),
+    "slots": ("slot_probe", "characters words"),
 }
 RECIPE = {
     "tokens": "tokens",

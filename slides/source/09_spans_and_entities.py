@@ -157,7 +157,7 @@ def chinese_units() -> str:
         row = chinese.line_html(story.trace[SENTENCE], said[SENTENCE], selected, level)
         name = f'<b style="flex:0 0 92px;font-size:14px;line-height:36px">{level}</b>'
         rows += f'<div style="display:flex">{name}{row}</div>'
-    return large(rows, 1.2)
+    return large(rows, 1.18)
 
 
 CHINESE_STORY, SENTENCE = 9, 2  # "first drallar writes the letter near ancient swan square"
@@ -170,7 +170,7 @@ def chinese_measured() -> Any:
     panels = {"a character": "character", "a word": "word_exact", "a fact": "fact_exact"}
     groups = {said: outcome(found, measure) for said, measure in panels.items()}
     figure = ablation_chart(groups, percent=True, title="Chinese", x_title="right")
-    return for_a_hall(figure, 1140, 310)
+    return for_a_hall(figure, 1140, 282)
 
 
 # ---------------------------------------------------------------- 11 to 14: the graph

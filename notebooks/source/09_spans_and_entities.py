@@ -430,7 +430,7 @@ ablation_chart(
 # - *Spelling is much of the first.* With the rest of the word in sight, the BERT of characters finds {{number:zh_inside_characters}}; the table that reads nothing else, {{number:zh_alone_inside}}.
 # - *Where nothing is given away, words lead*: people {{number:zh_person_characters}} and {{number:zh_person_words}}, places {{number:zh_place_characters}} and {{number:zh_place_words}}, facts
 #   {{number:zh_fact_characters}} and {{number:zh_fact_words}}. That is what ERNIE claims. But these measures mask whole words, as that BERT was trained; the other
-#   hardly ever met a word of which it could read nothing. The probe masks nothing, and there they are closer: {{number:zh_slots_characters}} and {{number:zh_slots_words}}.
+#   seldom met a word of which it could read nothing. The probe masks nothing, and there they are closer: {{number:zh_slots_characters}} and {{number:zh_slots_words}}.
 # - *Names as units*: places {{number:zh_place_names}}, words and facts as with whole words ({{number:zh_word_names}} and {{number:zh_fact_names}}). But people came to {{number:zh_person_names}}, too, whose
 #   names are one word in both: so much can be chance.
 #

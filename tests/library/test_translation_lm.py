@@ -79,11 +79,11 @@ def test_pairs_that_cannot_be_made(first: Any, second: Any, settings: dict[str, 
         translation_sequences(first, second, END, **{"length": 12, **settings})
 
 
-def many_pairs(count: int = 60) -> Any:
+def many_pairs(count: int = 60, words: int = 15) -> Any:
     """Sentence and "translation": every word's id and 15 more."""
     make = torch.Generator().manual_seed(3)
     lengths = torch.randint(2, 7, (count,), generator=make).tolist()
-    texts = [torch.randint(5, 20, (n,), generator=make).tolist() for n in lengths]
+    texts = [torch.randint(5, 5 + words, (n,), generator=make).tolist() for n in lengths]
     return texts, [[word + 15 for word in text] for text in texts]
 
 
@@ -109,8 +109,8 @@ def test_batches_mask_both_sides_and_carry_languages_and_positions():
 
 
 def test_the_translation_is_read_and_positions_reach_the_model():
-    """After some steps masked words are told from the other side; with positions that run on, the
-    same model answers otherwise."""
+    """Of five words drawn at random each has probability 1/5, unless the other side is read; and
+    with positions that run on, the same model answers otherwise."""
     torch.manual_seed(0)
     sizes: dict[str, Any] = {
         "vocab_size": 40, "hidden_size": 32, "num_heads": 4, "num_layers": 2,
@@ -118,19 +118,19 @@ def test_the_translation_is_read_and_positions_reach_the_model():
         "hidden_dropout": 0.0, "attention_dropout": 0.0,
     }  # fmt: skip
     model = xlm_for_language_model("xnli15", **sizes)
-    pairs = translation_sequences(*many_pairs(400), SPECIAL, length=24)
+    pairs = translation_sequences(*many_pairs(400, words=5), SPECIAL, length=24)
     batches = pretraining_batches(pairs[:350], SPECIAL, batch_size=50)
     before = evaluate(model, pairs[350:], SPECIAL).mlm_loss
-    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
-    for step in range(150):
+    optimiser = torch.optim.Adam(model.parameters(), lr=6e-3)
+    for step in range(225):
         inputs, targets = batches(step)
         loss = masked_lm_loss(model(**inputs), targets)["total"]
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
     after = evaluate(model, pairs[350:], SPECIAL).mlm_loss
-    assert before > 3 and after < 2
-    assert evaluate(model, replace(pairs[350:], position_ids=None), SPECIAL).mlm_loss > after + 0.1
+    assert before > 3 and after < 1 < math.log(5)
+    assert evaluate(model, replace(pairs[350:], position_ids=None), SPECIAL).mlm_loss > after + 0.5
 
 
 # ---------------------------------------------------------------- XLM's masking
@@ -206,7 +206,7 @@ def test_sampling_that_makes_no_sense():
         with pytest.raises(ValueError, match="expected one number above 0 a language"):
             smoothed(sizes, 0.5)
     for alpha in (-0.1, 1.2, math.nan):
-        with pytest.raises(ValueError, match="expected 0 .all languages alike. to 1"):
+        with pytest.raises(ValueError, match=r"expected 0 \(all languages alike\) to 1"):
             smoothed([1, 2], alpha)
     with pytest.raises(ValueError, match="factor=0 was given; expected an exponent above 0, or -1"):
         by_sentences([1, 2], 0)

@@ -71,7 +71,6 @@ class Embeddings(nn.Module):
             token_type_ids = torch.zeros_like(input_ids)
         stages = self.summands(input_ids, token_type_ids)
         if position_ids is not None:
-            _check_positions(position_ids, input_ids, self.position)
             stages["position"] = self.position(position_ids)  # type: ignore[misc]
         total = reduce(torch.add, stages.values())
         return {**stages, "sum": total, "normed": self.norm(total)}
@@ -320,7 +319,10 @@ class Encoder(nn.Module):
         padding are zeros. Raises ValueError for empty or too long texts, for ids outside their
         tables, and for what padding cannot be removed from."""
         check_mask(input_ids, attention_mask)
-        placed = {} if position_ids is None else {"position_ids": position_ids}
+        placed = {}
+        if position_ids is not None:
+            check_positions(position_ids, input_ids, getattr(self.embeddings, "position", None))
+            placed["position_ids"] = position_ids
         x = in_compute_format(self.embeddings(input_ids, token_type_ids, **placed))
         keep = output_attentions or output_attention_scores
         mask: Tensor | Packing | None = attention_mask
@@ -396,13 +398,13 @@ def check_input(input_ids: Tensor, token_type_ids: Tensor | None, config: BertCo
         _check_ids("token_type_ids", token_type_ids, max(1, kinds), advice)
 
 
-def _check_positions(position_ids: Tensor, input_ids: Tensor, table: nn.Embedding | None) -> None:
+def check_positions(position_ids: Tensor, input_ids: Tensor, table: nn.Embedding | None) -> None:
     """Raise ValueError where there is no position table, or no row of it for each token."""
     if table is None or position_ids.shape != input_ids.shape:
         raise ValueError(
             f"position_ids of shape {tuple(position_ids.shape)} was given; expected that of "
-            f"input_ids, {tuple(input_ids.shape)}, and a model with a position table. Leave it out "
-            "where positions just follow the text."
+            f"input_ids, {tuple(input_ids.shape)}, and a model whose embeddings are BERT's, with a "
+            "position table. Leave it out where positions just follow the text."
         )
     _check_ids("position_ids", position_ids, table.num_embeddings, "the position table's rows.")
 

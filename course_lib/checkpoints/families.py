@@ -20,8 +20,9 @@ from course_lib.family.deberta import (
 from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
 from course_lib.family.electra import ElectraConfig, electra_encoder
 from course_lib.family.ernie import ErnieConfig, ernie_encoder
-from course_lib.family.roberta import RobertaConfig, XlmRobertaConfig, roberta_encoder
+from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.family.xlm import XlmConfig, XlmForLanguageModel, xlm_encoder
+from course_lib.family.xlm_roberta import XlmRobertaConfig
 from course_lib.heads import (
     BertForClassification,
     BertForMaskedLM,

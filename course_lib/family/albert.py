@@ -63,11 +63,8 @@ class FactorisedEmbeddings(nn.Module):
         """The table V×E, which the masked-word head uses again."""
         return self.tables.token
 
-    def forward(
-        self, input_ids: Tensor, token_type_ids: Tensor | None = None, **placed: Tensor
-    ) -> Tensor:
-        tables = self.tables(input_ids, token_type_ids, **placed)
-        return self.project(tables)  # (B, T, E) -> (B, T, H)
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
+        return self.project(self.tables(input_ids, token_type_ids))  # (B, T, E) -> (B, T, H)
 
 
 def sharing_plan(config: AlbertConfig) -> list[tuple[int, int]]:

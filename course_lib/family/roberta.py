@@ -2,9 +2,6 @@
 
 The model differs in three small things: another vocabulary, one segment type instead of two, and
 position numbers that begin after the padding's. The rest of the paper is about training.
-
-XLM-R (Conneau et al. 2019) is the same model again, with one vocabulary of 250,002 pieces for a
-hundred languages; nothing in its input says which language it is.
 """
 
 from __future__ import annotations
@@ -37,14 +34,6 @@ class RobertaConfig(BertConfig):
         return self.max_positions - self.pad_token_id - 1
 
 
-@dataclass(frozen=True)
-class XlmRobertaConfig(RobertaConfig):
-    """The shape of an XLM-R; defaults are XLM-R base as released. (transformers' defaults differ:
-    BERT's vocabulary and 512 positions.)"""
-
-    vocab_size: int = 250_002  # SentencePiece, on raw text
-
-
 def count_after_padding(input_ids: Tensor, pad_token_id: int) -> Tensor:
     """RoBERTa's position numbers: the k-th real token (from 1) has pad_token_id + k; padding has
     pad_token_id. (B, T) -> (B, T)."""
@@ -74,13 +63,3 @@ def roberta(size: str = "base", *, pooler: bool = True, **changes: Any) -> Encod
 def roberta_for_masked_lm(size: str = "base", **changes: Any) -> BertForMaskedLM:
     """The encoder, without the pooler that no loss would train, and the masked-word head."""
     return BertForMaskedLM(roberta(size, pooler=False, **changes))
-
-
-def xlm_roberta(size: str = "base", *, pooler: bool = True, **changes: Any) -> Encoder:
-    """An XLM-R encoder, randomly initialised; `changes` override settings of the published size."""
-    return roberta_encoder(published("xlm-roberta", size, XlmRobertaConfig, **changes), pooler)
-
-
-def xlm_roberta_for_masked_lm(size: str = "base", **changes: Any) -> BertForMaskedLM:
-    """The encoder, without the pooler, and the masked-word head."""
-    return BertForMaskedLM(xlm_roberta(size, pooler=False, **changes))

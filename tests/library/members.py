@@ -28,16 +28,14 @@ from course_lib.family.electra import (
     generator_config,
 )
 from course_lib.family.ernie import ErnieConfig, ernie, ernie_for_pretraining
-from course_lib.family.roberta import (
-    RobertaConfig,
+from course_lib.family.roberta import RobertaConfig, roberta, roberta_for_masked_lm
+from course_lib.family.tinybert import tinybert, tinybert_for_masked_lm
+from course_lib.family.xlm import XlmConfig, XlmForLanguageModel, xlm, xlm_for_language_model
+from course_lib.family.xlm_roberta import (
     XlmRobertaConfig,
-    roberta,
-    roberta_for_masked_lm,
     xlm_roberta,
     xlm_roberta_for_masked_lm,
 )
-from course_lib.family.tinybert import tinybert, tinybert_for_masked_lm
-from course_lib.family.xlm import XlmConfig, XlmForLanguageModel, xlm, xlm_for_language_model
 from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForReplacedTokens
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from members import MEMBERS
-from parity import answer, distance, drawn_weights, pair_of_models, same
+from parity import answer, distance, drawn_weights, on_meta, pair_of_models, same
 
 from course_lib.checkpoints import (
     CheckpointError,
@@ -18,6 +18,7 @@ from course_lib.checkpoints import (
     load_pretrained,
     to_transformers,
 )
+from course_lib.config import published
 from course_lib.encoder import Encoder, Pooler
 from course_lib.family.albert import albert
 from course_lib.family.bert import bert
@@ -30,6 +31,7 @@ from course_lib.family.xlm import (
     xlm_encoder,
     xlm_for_language_model,
 )
+from course_lib.family.xlm_roberta import XlmRobertaConfig, xlm_roberta
 from course_lib.heads import BertForClassification, BertForMaskedLM
 from course_lib.objectives.next_token import next_token_loss
 
@@ -177,14 +179,23 @@ def test_what_transformers_does_not_have():
         from_transformers(theirs)
 
 
+def test_the_defaults_of_transformers_are_not_xlm_r():
+    """BERT's vocabulary and positions; of the real base 69% of the weights are the token table."""
+    theirs = pytest.importorskip("transformers").XLMRobertaConfig()
+    assert (theirs.vocab_size, theirs.max_position_embeddings) == (30_522, 512)
+    ours = published("xlm-roberta", "base", XlmRobertaConfig)
+    assert (ours.vocab_size, ours.max_positions, ours.longest_text) == (250_002, 514, 512)
+    table = ours.vocab_size * ours.hidden_size
+    assert round(table / on_meta(xlm_roberta), 2) == 0.69
+
+
 # ---------------------------------------------------------------- positions that are given
 
 
 @torch.no_grad()
 def test_positions_are_rows_of_the_table_in_any_member():
     sizes = {name: TINY[name] for name in TINY if name != "type_vocab_size"}
-    albert_sizes = {**sizes, "embedding_size": 5, "hidden_act": "gelu"}
-    for model in (bert("tiny", **sizes), albert("base", **albert_sizes), small()):
+    for model in (bert("tiny", **sizes), small()):
         model.eval()
         counted = torch.arange(5).expand(2, 5)
         plain = model(IDS, MASK).last_hidden_state
@@ -195,5 +206,6 @@ def test_positions_are_rows_of_the_table_in_any_member():
             model(IDS, MASK, position_ids=counted[:1])
         with pytest.raises(ValueError, match=r"position_ids from 8 to 12 .* 0 to 11"):
             model(IDS, MASK, position_ids=counted + 8)
-    with pytest.raises(ValueError, match="a model with a position table"):
-        deberta("base", **sizes, span=4)(IDS, MASK, position_ids=torch.zeros_like(IDS))
+    for model in (deberta("base", **sizes, span=4), albert("base", **sizes, embedding_size=5)):
+        with pytest.raises(ValueError, match="a model whose embeddings are BERT's"):
+            model(IDS, MASK, position_ids=torch.zeros_like(IDS))

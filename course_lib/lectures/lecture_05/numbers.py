@@ -109,6 +109,23 @@ def sharing_grid() -> dict[str, Any]:
     return stored("05_sharing")
 
 
+def corners() -> dict[str, Any]:
+    return stored("05_sharing_past_plateau")
+
+
+def corner_curves() -> dict[str, list[list[tuple[float, float]]]]:
+    """Corner of the grid -> runs of (step, masked-token accuracy), past the plateau."""
+    return {
+        name: [[(p["step"], p["masked_accuracy"]) for p in run["curve"]] for run in runs]
+        for name, runs in corners()["runs"].items()
+    }
+
+
+def corner(width: int, sharing: str) -> str:
+    """Masked-token accuracy at the end of the long runs of one corner."""
+    return percent(outcome(corners(), "masked_accuracy")[f"E={width}, {sharing}"])
+
+
 def guessed(task: str, what: str) -> float:
     return float(sentence_tasks()["guesses"][task][what])
 

@@ -21,7 +21,7 @@ from course_lib.teaching.results import outcome, stored
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.train.metrics import evaluation_mask
 
-from .experiments import GRID, GRID_SEEDS, LIVE, LONG, LONG_SEEDS, TASK_SEEDS, WIDTHS
+from .experiments import GRID, GRID_SEEDS, IN_STEP, LIVE, LONG, LONG_SEEDS, TASK_SEEDS, WIDTHS
 
 TOKENS = 128  # of the text whose FLOPs are counted
 
@@ -103,6 +103,26 @@ def past_curves(tested: str) -> dict[str, list[list[tuple[float, float]]]]:
         f"trained on {task}": [[(p["step"], p[tested]) for p in run["curve"]] for run in runs]
         for task, runs in past_plateau()["runs"].items()
     }
+
+
+def in_step() -> dict[str, Any]:
+    return stored("05_in_step")
+
+
+def in_step_curves() -> dict[str, list[list[tuple[float, float]]]]:
+    """What NSP's model learns of order: runs of (step, accuracy on SOP's pairs), by the wrong B."""
+    runs = {
+        "wrong B from a random place": past_plateau()["runs"]["NSP"],
+        "wrong B in step": in_step()["runs"][IN_STEP],
+    }
+    return {
+        name: [[(p["step"], p["SOP"]) for p in run["curve"]] for run in of]
+        for name, of in runs.items()
+    }
+
+
+def _in_step(measure: str) -> str:
+    return percent(outcome(in_step(), measure)[IN_STEP])
 
 
 def sharing_grid() -> dict[str, Any]:
@@ -414,6 +434,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "past_masked_sop": lambda: _past("SOP", "masked_accuracy"),
     "past_nsp_on_nsp": lambda: _past("NSP", "NSP"),
     "past_nsp_on_sop": lambda: _past("NSP", "SOP"),
+    "in_step_bag": lambda: f"{in_step()['guesses']['shared']:.0%}",
+    "in_step_nsp": lambda: _in_step("NSP"),
+    "in_step_own": lambda: _in_step(IN_STEP),
+    "in_step_sop": lambda: _in_step("SOP"),
     "past_seeds": lambda: len(LONG_SEEDS),
     "past_sop_on_nsp": lambda: _past("SOP", "NSP"),
     "past_sop_on_sop": lambda: _past("SOP", "SOP"),

@@ -39,12 +39,12 @@ from course_lib.family.albert import (
 )
 from course_lib.lectures.lecture_05.experiments import LIVE, WIDTHS
 from course_lib.lectures.lecture_05.numbers import (
-    corner_curves,
     TOKENS,
     Sign,
     albert_weights,
     average,
     base,
+    corner_curves,
     factors,
     grid_accuracy,
     guessed,

@@ -441,7 +441,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "in_step_bag": lambda: f"{in_step()['guesses']['shared']:.0%}",
     "in_step_nsp": lambda: _in_step("NSP"),
     "in_step_own": lambda: _in_step(IN_STEP),
-    "in_step_sop": lambda: _in_step("SOP"),
+    "in_step_sop": lambda: f"{mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}",
     "corner_seeds": lambda: len(CORNER_SEEDS),
     "late_narrow_all": lambda: f"{corner(WIDTHS[0], 'all')}%",
     "late_narrow_none": lambda: f"{corner(WIDTHS[0], 'none')}%",

@@ -655,12 +655,13 @@ table({"answers, F1": "answers_mean", "entities, F1": "entities_few_mean", "whos
        "whose, two": "whose_different_mean"})  # fmt: skip
 
 # %%
-panels = {"answers": "answers", "entities": "entities_few", "whose, one sex": "whose_same", "whose, two": "whose_different"}
-tuned = {said: {name: [f1 for run in runs for f1 in run[key]] for name, runs in masks["runs"].items()} for said, key in panels.items()}
+panels = {"answers": ["answers"], "entities": ["entities_few"], "whose": ["whose_same", "whose_different"]}
+tuned = {said: {name: [mean(one) for run in runs for one in zip(*(run[key] for key in keys))]
+                for name, runs in masks["runs"].items()} for said, keys in panels.items()}  # fmt: skip
 ablation_chart(tuned, percent=True, x_title="F1", title="Span tasks, fine-tuned on few examples")
 
 # %% [markdown]
-# *A dot is a fine-tuning: three from each of two pre-trained models. A bar is their mean.*
+# *A dot is a fine-tuning: three from each of two pre-trained models. A bar is their mean. Whose: mean of the two columns.*
 #
 # Two pre-training runs a recipe are few. What may one say? Here are both seeds, as points over the same seed without:
 

@@ -174,7 +174,7 @@ def masks_measured() -> Any:
               "whole names": "name_exact"}  # fmt: skip
     groups = {said: outcome(found, measure) for said, measure in panels.items()}
     figure = ablation_chart(groups, percent=True, title="masks", x_title="right")
-    return for_a_hall(figure, 1140, 320)
+    return for_a_hall(figure, 1140, 298)
 
 
 def tasks_measured() -> str:

@@ -123,4 +123,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 }
 
 # Digits on the page with another meaning: what the papers print.
-TYPED = {"5,040,986": "Wikidata's entities, as the paper prints them"}
+TYPED = {
+    "5,040,986": "Wikidata's entities, as the paper prints them",
+    "80%": "selected tokens that are masked, and alignments that stay",
+}

@@ -111,7 +111,7 @@ def test_all_selected_positions_are_masked_when_asked_for(world, stories):
 
 def test_pronouns_to_learn_from_and_to_be_tested_with_are_of_the_right_kind(world, monkeypatch):
     monkeypatch.setattr(masks, "TESTED_PRONOUNS", 8)
-    told, unseen = world.stories(600, seed=0), world.stories(500, seed=0, split="heldout")
+    told, unseen = world.stories(600, seed=0), world.stories(800, seed=0, split="heldout")
     found = masks._pronouns(world, told, unseen)
     assert len(found.learned.questions) == 4 * masks.PRONOUNS_EACH
     assert {kind: len(of.questions) for kind, of in found.tested.items()} == {

@@ -113,6 +113,8 @@ def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
 # generation; deberta-v3: He et al. 2021 and the released configurations. gpt2: Radford et al. 2019,
 # Table 2, and the released configurations. bart: Lewis et al. 2019, section 2.1; layers of the
 # encoder, and as many of the decoder. ernie: Sun et al. 2019, the released configuration of 1.0.
+# xlm: Lample and Conneau 2019 and the released configurations; token types are languages, which
+# those of 1, 17 and 100 are not told. xlm-roberta: Conneau et al. 2019, section 3.
 PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
     "bert": {
         "tiny": _size(2, 128, 2),
@@ -128,6 +130,16 @@ PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
         "multilingual-uncased": _size(12, 768, 12, vocab_size=105_879),
     },
     "roberta": {
+        "base": _size(12, 768, 12),
+        "large": _size(24, 1024, 16),
+    },
+    "xlm": {
+        "xnli15": _size(12, 1024, 8, vocab_size=95_000, type_vocab_size=15),
+        "en": _size(12, 2048, 16, vocab_size=30_145, type_vocab_size=0),
+        "17": _size(16, 1280, 16, vocab_size=200_000, type_vocab_size=0),
+        "100": _size(16, 1280, 16, vocab_size=200_000, type_vocab_size=0),
+    },
+    "xlm-roberta": {
         "base": _size(12, 768, 12),
         "large": _size(24, 1024, 16),
     },

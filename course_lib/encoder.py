@@ -58,13 +58,20 @@ class Embeddings(nn.Module):
         self.norm: nn.Module = nn.LayerNorm(H, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
 
-    def parts(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> dict[str, Tensor]:
+    def parts(
+        self,
+        input_ids: Tensor,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+    ) -> dict[str, Tensor]:
         """Every stage by name, each (B, T, H): token, segment and position (if any), sum,
         normed."""
         check_input(input_ids, token_type_ids, self.config)
         if token_type_ids is None:
             token_type_ids = torch.zeros_like(input_ids)
         stages = self.summands(input_ids, token_type_ids)
+        if position_ids is not None:
+            stages["position"] = self.position(position_ids)  # type: ignore[misc]
         total = reduce(torch.add, stages.values())
         return {**stages, "sum": total, "normed": self.norm(total)}
 
@@ -78,8 +85,13 @@ class Embeddings(nn.Module):
             stages["position"] = position.expand_as(stages["token"])  # (B, T, H)
         return stages
 
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
-        return self.dropout(self.parts(input_ids, token_type_ids)["normed"])
+    def forward(
+        self,
+        input_ids: Tensor,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+    ) -> Tensor:
+        return self.dropout(self.parts(input_ids, token_type_ids, position_ids)["normed"])
 
 
 class SelfAttention(nn.Module):
@@ -292,6 +304,7 @@ class Encoder(nn.Module):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         *,
+        position_ids: Tensor | None = None,
         only_at: Tensor | None = None,
         output_hidden_states: bool = False,
         output_attentions: bool = False,
@@ -300,12 +313,17 @@ class Encoder(nn.Module):
     ) -> EncoderOutput:
         """input_ids, attention_mask (1 real, 0 padding), token_type_ids: each (B, T) whole numbers.
 
+        `position_ids` (B, T): rows of the position table, where they do not just follow the text.
         `only_at` (B, K), [CLS] first: the last layer is computed at these positions only, and T is
         K there. `remove_padding`: the blocks work on the real tokens alone, and states at the
         padding are zeros. Raises ValueError for empty or too long texts, for ids outside their
         tables, and for what padding cannot be removed from."""
         check_mask(input_ids, attention_mask)
-        x = in_compute_format(self.embeddings(input_ids, token_type_ids))
+        placed = {}
+        if position_ids is not None:
+            check_positions(position_ids, input_ids, getattr(self.embeddings, "position", None))
+            placed["position_ids"] = position_ids
+        x = in_compute_format(self.embeddings(input_ids, token_type_ids, **placed))
         keep = output_attentions or output_attention_scores
         mask: Tensor | Packing | None = attention_mask
         if remove_padding:
@@ -378,6 +396,17 @@ def check_input(input_ids: Tensor, token_type_ids: Tensor | None, config: BertCo
         kinds = config.type_vocab_size
         advice = "segments count from 0." if kinds else "this model has no segments: leave it out."
         _check_ids("token_type_ids", token_type_ids, max(1, kinds), advice)
+
+
+def check_positions(position_ids: Tensor, input_ids: Tensor, table: nn.Embedding | None) -> None:
+    """Raise ValueError where there is no position table, or no row of it for each token."""
+    if table is None or position_ids.shape != input_ids.shape:
+        raise ValueError(
+            f"position_ids of shape {tuple(position_ids.shape)} was given; expected that of "
+            f"input_ids, {tuple(input_ids.shape)}, and a model whose embeddings are BERT's, with a "
+            "position table. Leave it out where positions just follow the text."
+        )
+    _check_ids("position_ids", position_ids, table.num_embeddings, "the position table's rows.")
 
 
 def _check_ids(name: str, ids: Tensor, rows: int, advice: str) -> None:

@@ -5,7 +5,7 @@ families.py says which of our weights is which of transformers'; with it, weight
 files with care, saved.py holds `save` and `load`, pretrained.py `load_pretrained`."""
 
 from .convert import from_transformers, to_transformers
-from .families import FAMILIES, Family, Model, their_name
+from .families import FAMILIES, Family, Model, their_inputs, their_name
 from .pretrained import COURSE, KNOWN, MINILM, Pretrained, load_pretrained
 from .reading import CheckpointError, MissingCheckpoint, read_header
 from .saved import load, save, save_folder
@@ -26,6 +26,7 @@ __all__ = [
     "read_header",
     "save",
     "save_folder",
+    "their_inputs",
     "their_name",
     "to_transformers",
 ]

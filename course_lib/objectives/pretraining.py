@@ -99,12 +99,8 @@ def pretraining_batch(
     """Sequences, masked and cut to their longest text, as a model's inputs and an objective's
     targets."""
     longest = int(sequences.attention_mask.sum(dim=1).max())
-    sequences = PackedSequences(
-        sequences.input_ids[:, :longest].contiguous(),
-        sequences.attention_mask[:, :longest].contiguous(),
-        sequences.token_type_ids[:, :longest].contiguous(),
-        sequences.next_sentence_label,
-    )
+    cut = {name: value[:, :longest].contiguous() for name, value in sequences.inputs.items()}
+    sequences = PackedSequences(**cut, next_sentence_label=sequences.next_sentence_label)
     if "word_of" in masking:
         masking["word_of"] = masking["word_of"][:, :longest]
         if "spans" in masking:
@@ -113,12 +109,7 @@ def pretraining_batch(
             masked = mask_whole_words(sequences, special, **masking)
     else:
         masked = mask_sequences(sequences, special, **masking)
-    inputs = {
-        "input_ids": masked.input_ids,
-        "attention_mask": sequences.attention_mask,
-        "token_type_ids": sequences.token_type_ids,
-        "predict_at": masked.predict_at,
-    }
+    inputs = {**cut, "input_ids": masked.input_ids, "predict_at": masked.predict_at}
     targets = {"labels": masked.original_ids}
     if boundaries:
         inputs["boundaries"], targets["sbo_labels"] = boundary_targets(masked, sequences, special)

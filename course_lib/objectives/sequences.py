@@ -36,21 +36,30 @@ class PackedSequences:
 
     input_ids: Tensor  # (N, T) int64
     attention_mask: Tensor  # (N, T) int64, 1 real, 0 padding
-    token_type_ids: Tensor  # (N, T) int64, 0 segment A, 1 segment B
+    token_type_ids: Tensor  # (N, T) int64, 0 segment A, 1 segment B; of XLM: the language
     next_sentence_label: Tensor | None = None  # (N,) int64, 0 IsNext, 1 NotNext
     # For ALBERT's task (sentence_order.py) the same field: 0 in order, 1 swapped.
+    position_ids: Tensor | None = None  # (N, T) int64, where positions do not just follow the text
 
     def __len__(self) -> int:
         return self.input_ids.shape[0]
 
     def __getitem__(self, which: slice | Tensor) -> PackedSequences:
-        label = self.next_sentence_label
+        label, positions = self.next_sentence_label, self.position_ids
         return PackedSequences(
             self.input_ids[which],
             self.attention_mask[which],
             self.token_type_ids[which],
             None if label is None else label[which],
+            None if positions is None else positions[which],
         )
+
+    @property
+    def inputs(self) -> dict[str, Tensor]:
+        """A model's keyword arguments: position_ids among them only where there are some."""
+        names = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value is not None}
 
     @property
     def sentence_order_label(self) -> Tensor | None:

@@ -371,11 +371,96 @@ def story_questions(
     return found
 
 
+PRONOUNS = ("hero.sex.he", "hero.sex.his", "guest.sex.his")
+PERSONS = ("hero", "guest")
+
+
+@dataclass(frozen=True)
+class Pronoun:
+    """A pronoun in a story that has named both its persons before.
+
+    story, at: number of the story, and of the word in it; slot: what the frame asks for; role:
+    whose it is; nearest: who was named last before it; same_sex: are both persons of one sex? If
+    so, the word itself does not tell them apart."""
+
+    story: int
+    at: int
+    slot: str
+    role: str
+    nearest: str
+    same_sex: bool
+
+
+def story_pronouns(stories: Sequence[Story]) -> list[Pronoun]:
+    """Every pronoun that stands behind a mention of the hero and one of the guest. (The first of
+    the two to be named is always the hero.)
+
+    Raises ValueError for no stories."""
+    _some(stories)
+    found = []
+    for number, story in enumerate(stories):
+        named: list[str] = []
+        for at, trace in enumerate(chain.from_iterable(story.trace)):
+            if trace.slot in PERSONS:
+                named.append(trace.slot)
+            elif trace.slot in PRONOUNS and set(named) == set(PERSONS):
+                his = {_filled(story, role, "sex.his") for role in PERSONS}
+                found.append(Pronoun(number, at, trace.slot, trace.role, named[-1], len(his) == 1))
+    return found
+
+
+def hard_pronouns(stories: Sequence[Story], each: int) -> list[Pronoun]:
+    """Pronouns that neither "the first named" nor "the last named" gets right more often than not:
+    the guest was named last before all of them, and half are the hero's. `each` of every kind: of
+    hero and guest, with persons of the same sex and of different ones; one a story at most.
+
+    The guest's are rare, one in twenty or so. Raises ValueError where these stories have fewer."""
+    kinds: dict[tuple[str, bool], list[Pronoun]] = {
+        (role, same): [] for role in PERSONS for same in (True, False)
+    }
+    found = [p for p in story_pronouns(stories) if p.nearest == "guest"]
+    used: set[int] = set()
+    for pronoun in sorted(found, key=lambda p: p.role):  # the guest's first: they are the rare ones
+        kind = kinds[pronoun.role, pronoun.same_sex]
+        if pronoun.story not in used and len(kind) < each:
+            used.add(pronoun.story)
+            kind.append(pronoun)
+    if (fewest := min(map(len, kinds.values()))) < each:
+        raise ValueError(
+            f"each={each!r} was given; {len(stories)} stories have {fewest} pronouns of some kind. "
+            "Give more stories."
+        )
+    return sorted(chain(*kinds.values()), key=lambda p: p.story)
+
+
+def pronoun_questions(stories: Sequence[Story], pronouns: Sequence[Pronoun]) -> list[Question]:
+    """Whose is it? Each question is the pronoun alone, its passage the story up to the sentence in
+    which it stands; meant is the last such word. Any mention of the person is an answer."""
+    found = []
+    for pronoun in pronouns:
+        story, end = stories[pronoun.story], 0
+        for count in range(1, len(story.sentences) + 1):
+            end += len(story.words[count - 1])
+            if pronoun.at < end:
+                break
+        text = " ".join(story.sentences[:count])
+        spans = [span for span in _mentions(story)[pronoun.role] if span[1] <= len(text)]
+        word = text.split()[pronoun.at]
+        answers = tuple(Answer(text[a:b], a) for a, b in spans)
+        found.append(Question(f"w{pronoun.story}p{pronoun.at}", word, text, answers))
+    return found
+
+
+def _filled(story: Story, role: str, path: str) -> str:
+    """The word for this column of a role's row, as the story says it or would."""
+    return " ".join(story.world.grammar.column(role, path)[story.rows[role]])
+
+
 def _about(story: Story, fact: Fact) -> str:
     """The word for what a fact is about; "" where the story has no such thing."""
     if fact.about not in story.rows:
         return ""
-    return " ".join(story.world.grammar.column(fact.about, "")[story.rows[fact.about]])
+    return _filled(story, fact.about, "")
 
 
 def _mentions(story: Story) -> dict[str, list[tuple[int, int]]]:

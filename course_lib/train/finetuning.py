@@ -73,8 +73,8 @@ def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[in
 
 def text_inputs(task: Task) -> dict[str, Tensor]:
     """A model's arguments, cut to the longest of the texts."""
-    names = ("input_ids", "attention_mask", "token_type_ids")
-    return {name: getattr(task.sequences, name)[:, : _longest(task)].contiguous() for name in names}
+    given, longest = task.sequences.inputs, _longest(task)
+    return {name: value[:, :longest].contiguous() for name, value in given.items()}
 
 
 def targets_of(task: Task) -> dict[str, Tensor]:

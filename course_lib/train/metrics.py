@@ -79,10 +79,10 @@ def evaluate(
     for start in range(0, len(sequences), batch_size):
         part = sequences[start : start + batch_size]
         here = _between(masked, start, len(part))
-        given = here.input_ids, part.attention_mask, part.token_type_ids, here.predict_at
+        given = part.inputs | {"input_ids": here.input_ids, "predict_at": here.predict_at}
         original_ids = here.original_ids.to(device)
         with computing_in(choose_precision(precision, device.type), device.type):
-            out = model(*(x.to(device) for x in given))
+            out = model(**{name: x.to(device) for name, x in given.items()})
         loss = masked_lm_loss(out, {"labels": original_ids})
         mlm += loss["mlm"].item() * len(original_ids)
         found.append((out.prediction_logits.argmax(-1) == original_ids).cpu())

@@ -18,9 +18,7 @@ def all_states(encoder: Encoder, sequences: PackedSequences, batch_size: int = 2
     found = []
     for start in range(0, len(sequences), batch_size):
         part = sequences[start : start + batch_size]
-        out = encoder(
-            part.input_ids, part.attention_mask, part.token_type_ids, output_hidden_states=True
-        )
+        out = encoder(**part.inputs, output_hidden_states=True)
         assert out.hidden_states is not None
         found.append(torch.cat(out.hidden_states, dim=-1))
     return torch.cat(found)

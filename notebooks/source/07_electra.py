@@ -437,7 +437,7 @@ swaps_view(read_result("07_past_plateau")["swaps"])
 # ELECTRA's (E), as stored in the result file.*
 
 # %% [markdown]
-# ### What the generator never learns: to copy
+# ### What a small generator never learns: to copy
 #
 # What ELECTRA's discriminator must detect, its generator decides. Masked-token accuracy by the kind of word, of the most
 # likely word and of a sampled one, beside BERT's, means over the runs:
@@ -459,12 +459,47 @@ for kind, one in past["ELECTRA"][0]["gaps"].items():
 # repeated ones, where BERT names {{number:bert_copies}}: it does not copy.
 #
 # What it puts there nearly always contradicts the story, and so comparing a word with the rest of its story is what the
-# discriminator learns. The generator has one head and a quarter of the width; whether a larger one copies has not been run here.
+# discriminator learns. The generator has one head and a quarter of the width. Is that why?
+#
+# ### A generator that copies
+#
+# The same ELECTRA, {{number:long_steps}} steps, with generators of a half and of the whole width. {{number:generators_count}} each.
+# *cost*: FLOPs of a step, the first = 1; the kept network is the same.
+
+# %%
+from course_lib.lectures.lecture_07.numbers import GENERATOR_MEASURES, generator_costs, generator_runs
+
+by_width = {said: generator_runs(measure) for measure, said in GENERATOR_MEASURES.items()}
+print(f"{'':36}" + "".join(f"{name:>24}" for name in generator_costs()))
+print(f"{'cost':36}" + "".join(f"{cost:24.2f}" for cost in generator_costs().values()))
+for said, runs in by_width.items():
+    print(f"{said:36}" + "".join(f"{in_words(values):>24}" for values in runs.values()))
+
+# %%
+shown_here = {"the generator copies": "copies", "what stands here?": "kinds", "does it fit?": "repeated"}
+ablation_chart(
+    {panel: generator_runs(measure) for panel, measure in shown_here.items()}, percent=True, x_title="accuracy",
+    title="A wider generator, at equal steps",
+)  # fmt: skip
+
+# %% [markdown]
+# *Left: of the masked words that stand elsewhere in the story, those that the generator names. Middle and right: frozen
+# probes of the discriminator, cloze-shaped and RTD-shaped (repeated words). A dot is a run.*
+#
+# **Yes: it was too small.** As wide as the discriminator, the generator names {{number:wide_copies}} of the repeated words (a half:
+# {{number:half_copies}}). Now its wrong words are harder to tell, and the discriminator holds more by every measure:
+# {{number:wide_repeated}} against {{number:narrow_repeated}} on repeated words, {{number:wide_facts}} against {{number:narrow_facts}} on
+# facts, {{number:wide_slots}} against {{number:narrow_slots}} on the cloze-shaped probe, {{number:wide_tuned}} against
+# {{number:narrow_tuned}} after fine-tuning. It stays below BERT where BERT was ahead, and a step costs {{number:wide_cost}}
+# times as much.
+#
+# The paper finds a quarter to a half best (Figure 3), in other sizes: a quarter of ELECTRA-small is 64 wide and twelve layers
+# deep, here it is 32 wide and two deep. What a generator is able to do may count, not its fraction of the width.
 #
 # ### Candidate causes
 #
-# Tested above: *the probe* (it decides who is ahead) and *short training* (past the plateau the cloze-shaped order stays).
-# Not tested:
+# Tested above: *the probe* (it decides who is ahead), *short training* (past the plateau the cloze-shaped order stays) and
+# *the generator's size* (a wider one brings more, and does not turn the order). Not tested:
 #
 # - *Reading wrong words.* Every position selected in our BERT's training held `[MASK]`; it never had to doubt a word that
 #   it read. BERT's own recipe puts a random word at a tenth of them.

@@ -44,11 +44,11 @@ from course_lib.lectures.lecture_05.numbers import (
     albert_weights,
     average,
     base,
+    corner_curves,
     factors,
     grid_accuracy,
     guessed,
     hundredths,
-    longer_curves,
     mean_of_five,
     models,
     points_lost,
@@ -56,7 +56,6 @@ from course_lib.lectures.lecture_05.numbers import (
     sharing_grid,
     the_world,
     toy,
-    where_runs_stop,
     wrong_pair_signs,
 )
 from course_lib.lectures.lecture_05.views import pairs, scores
@@ -439,13 +438,11 @@ def _in_cell(width: int, sharing: str) -> str:
 # ---------------------------------------------------------------- 13: where the runs stop
 
 
-def where_they_stop() -> Any:
-    """The notebook's chart: lecture 02's curve, and where this lecture's runs stop."""
+def past_the_plateau() -> Any:
+    """The notebook's chart: the grid's corners, four times the steps."""
     figure = curves_chart(
-        {"BERT, lecture 02": longer_curves("live", "masked_accuracy")},
-        x_title="steps", y_title="masked-token accuracy", percent=True, title="",
-        levels=where_runs_stop(),
-    )  # fmt: skip
+        corner_curves(), x_title="steps", y_title="masked-token accuracy", percent=True, title=""
+    )
     figure.update_xaxes(nticks=4)
     return drawing.apart(for_a_hall(figure, 650, 370, right=265), 0.075)
 

@@ -35,6 +35,7 @@ from course_lib.family.electra import (
 from course_lib.lectures.lecture_07.ablation_steps import ABLATION_STEPS
 from course_lib.lectures.lecture_07.experiments import SEEDS
 from course_lib.lectures.lecture_07.numbers import (
+    GENERATOR_MEASURES,
     MEASURES,
     bert_encoder,
     bert_steps,
@@ -42,6 +43,8 @@ from course_lib.lectures.lecture_07.numbers import (
     cost,
     disc_fraction,
     disc_weight,
+    generator_costs,
+    generator_runs,
     looks_at,
     paper_score,
     past_runs,
@@ -354,6 +357,17 @@ def past_table() -> str:
         for measure, said in MEASURES.items()
     ]
     return table(("", "BERT", "ELECTRA", "random initialisation"), rows, size=23)
+
+
+def generators_table() -> str:
+    """What a wider generator brings, at equal steps."""
+    costs = generator_costs()
+    rows = [("FLOPs of a step", *(f"{cost:.2f}" for cost in costs.values()))]
+    rows += [
+        (said, *(spread(values, "") for values in generator_runs(measure).values()))
+        for measure, said in GENERATOR_MEASURES.items()
+    ]
+    return table(("", *costs), rows, size=23)
 
 
 CHANGED = {

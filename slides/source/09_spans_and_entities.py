@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
+from statistics import mean
 from typing import Any
 
 import drawing
@@ -210,19 +212,24 @@ def masks_measured() -> Any:
               "whole names": "name_exact"}  # fmt: skip
     groups = {said: outcome(found, measure) for said, measure in panels.items()}
     figure = ablation_chart(groups, percent=True, title="masks", x_title="right")
-    return for_a_hall(figure, 1140, 370)
+    return for_a_hall(figure, 1140, 298)
 
 
-def answers_measured() -> str:
-    """Answers after fine-tuning on few questions, by the seed of pre-training."""
-    found = outcome(stored("09_again"), "answers_mean")
-    pairs = zip(("first", "second"), found["tokens"], found["spans"], strict=True)
+def tasks_measured() -> str:
+    """Answers, and whose a pronoun is, after fine-tuning on few questions, by seed."""
+    found = stored("09_masks")
+    answers = outcome(found, "answers_mean")
+    same, other = (outcome(found, f"whose_{kind}_mean") for kind in ("same", "different"))
+    whose = {run: [mean(pair) for pair in zip(same[run], other[run], strict=True)] for run in same}
+    runs = ("tokens", "spans", "spans + SBO")
     rows = [
-        (f"{seed} seed", f"{100 * tokens:.1f}%", f"{100 * spans_:.1f}%",
-         f"<strong>{signed(100 * (spans_ - tokens))}</strong>")
-        for seed, tokens, spans_ in pairs
+        (f"{said}, {seed} seed", *(f"{100 * of[run][n]:.1f}%" for run in runs),
+         *(f"<strong>{signed(100 * (of[run][n] - of[base][n]))}</strong>"
+           for base, run in pairwise(runs)))
+        for said, of in (("answers", answers), ("whose", whose))
+        for n, seed in enumerate(("first", "second"))
     ]  # fmt: skip
-    return table(("answers, F1", "tokens", "spans", "points"), rows, size=20)
+    return table(("F1", *runs, "by spans", "by SBO"), rows, size=18)
 
 
 def fusion_measured() -> Any:

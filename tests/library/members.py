@@ -30,6 +30,12 @@ from course_lib.family.electra import (
 from course_lib.family.ernie import ErnieConfig, ernie, ernie_for_pretraining
 from course_lib.family.roberta import RobertaConfig, roberta, roberta_for_masked_lm
 from course_lib.family.tinybert import tinybert, tinybert_for_masked_lm
+from course_lib.family.xlm import XlmConfig, XlmForLanguageModel, xlm, xlm_for_language_model
+from course_lib.family.xlm_roberta import (
+    XlmRobertaConfig,
+    xlm_roberta,
+    xlm_roberta_for_masked_lm,
+)
 from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForReplacedTokens
 
 
@@ -89,11 +95,13 @@ BOTH_GELUS = {"GELU": setting("hidden_act", "gelu", "gelu_new")}
 # ---------------------------------------------------------------- how their settings are drawn
 
 
-def as_roberta(settings: dict[str, Any], draw: random.Random) -> RobertaConfig:
+def as_roberta(
+    settings: dict[str, Any], draw: random.Random, kind: type[RobertaConfig] = RobertaConfig
+) -> RobertaConfig:
     """The padding id is its own or another, as are the segments."""
     pad = draw.choice([1, 1, 0, 5])
     more = {"pad_token_id": pad, "type_vocab_size": draw.choice([1, 1, 2])}
-    return RobertaConfig(**{**settings, **more, "max_positions": settings["max_positions"] + pad})
+    return kind(**{**settings, **more, "max_positions": settings["max_positions"] + pad})
 
 
 def padded_by_its_id(case: Case, seed: int) -> Case:
@@ -147,6 +155,32 @@ def as_ernie(settings: dict[str, Any], draw: random.Random) -> ErnieConfig:
     """ReLU more often than the GELUs, with task embeddings or without."""
     more = {"hidden_act": draw.choice(["relu", "relu", "gelu"]), "task_types": draw.choice([0, 3])}
     return ErnieConfig(**{**settings, **more})
+
+
+def as_xlm(settings: dict[str, Any], draw: random.Random, causal: bool = False) -> XlmConfig:
+    """Some languages or none, GELU or ReLU, any padding id; positions drawn or sines."""
+    more = {
+        "intermediate_size": 4 * settings["hidden_size"],
+        "type_vocab_size": draw.choice([0, 2, 4, 4]),
+        "pad_token_id": draw.choice([2, 2, 0, 7]),
+        "hidden_act": draw.choice(["gelu", "gelu", "relu"]),
+        "sinusoidal": draw.random() < 0.3,
+    }
+    return XlmConfig(**{**settings, **more, "causal": causal})
+
+
+def placed(case: Case, seed: int, both_sides: bool = True) -> Case:
+    """In two cases of three positions are given, any row for any token; every fourth is padded at
+    the left."""
+    inputs, labels = dict(case.inputs), case.labels
+    if seed % 3:
+        make = torch.Generator().manual_seed(70 + seed)
+        rows = torch.randint(case.config.max_positions, labels.shape, generator=make)
+        inputs["position_ids"] = rows
+    if seed % 4 == 1 and both_sides:
+        inputs = {name: value.flip(1) for name, value in inputs.items()}
+        labels = labels.flip(1)
+    return case._replace(inputs=inputs, labels=labels)
 
 
 SUBSETS: tuple[tuple[str, ...], ...] = (("c2p", "p2c"), ("c2p",), ("p2c",), ())
@@ -216,6 +250,15 @@ def positions_as_berts(ours: Any, case: Case) -> None:
     ours.encoder.embeddings.number = lambda ids: torch.arange(ids.shape[1])
 
 
+def languages_in_the_other_order(ours: Any, case: Case) -> None:
+    table = ours.encoder.embeddings.segment.weight
+    table.copy_(table.flip(0))
+
+
+def look_ahead(ours: Any, case: Case) -> None:
+    ours.encoder.stack.causal = False
+
+
 def move_a_distance(ours: Any, case: Case) -> None:
     row = ours.encoder.stack.positions.table.weight[case.config.span]
     row += 1e-3 * torch.randn(case.config.hidden_size)
@@ -275,6 +318,64 @@ ROBERTA = Member(
         "large": (None, 355_359_744, 354_310_144),
     },
     began=(({"type_vocab_size": 1, "layer_norm_eps": 1e-5}, {"longest_text": 28}),),
+)
+XLM_ROBERTA = ROBERTA._replace(
+    family="xlm-roberta",
+    published="xlm-roberta",
+    draw=partial(as_roberta, kind=XlmRobertaConfig),
+    kinds={
+        "masked": Kind("XLMRobertaForMaskedLM", BertForMaskedLM, by_name=xlm_roberta_for_masked_lm),
+        "encoder": Kind("XLMRobertaModel", pooler=True, by_name=xlm_roberta),
+        "bare": Kind("XLMRobertaModel", by_name=partial(xlm_roberta, pooler=False)),
+    },
+    counts={
+        "base": (None, 278_043_648, 277_453_056),
+        "large": (None, 559_890_432, 558_840_832),
+    },
+    seeds=range(8),
+)
+XLM = Member(
+    family="xlm",
+    published="xlm",
+    draw=as_xlm,
+    arrange=placed,
+    kinds={
+        "masked": Kind("XLMWithLMHeadModel", XlmForLanguageModel, by_name=xlm_for_language_model),
+        "encoder": Kind("XLMModel", by_name=xlm),
+    },
+    varied={
+        "activation": setting("hidden_act", "gelu", "relu"),
+        "languages": setting("type_vocab_size", 0, 2, 4),
+        "sines": setting("sinusoidal", False, True),
+        "padding id": setting("pad_token_id", 0, 2, 7),
+        "padded at the left": (lambda case: bool(case.real[:, 0].all()), {False, True}),
+        "positions given": (lambda case: "position_ids" in case.inputs, {False, True}),
+    },
+    spoil=languages_in_the_other_order,
+    counts={  # table, 512 positions, languages, LayerNorm, layers of 12H² + 13H; a bias a word
+        "xnli15": (249_071_384, 248_976_384),
+        "en": (667_119_041, 667_088_896),
+        "17": (571_696_960, 571_496_960),
+        "100": (571_696_960, 571_496_960),
+    },
+    began=(
+        ({}, {"type_vocab_size": 0, "intermediate_size": 96, "pad_token_id": 2}),
+        (
+            {"n_langs": 4, "gelu_activation": False, "sinusoidal_embeddings": True},
+            {"type_vocab_size": 4, "hidden_act": "relu", "sinusoidal": True},
+        ),
+        ({"n_langs": 4, "use_lang_emb": False}, {"type_vocab_size": 0}),
+        ({"n_langs": 1, "causal": True}, {"type_vocab_size": 0, "causal": True}),
+    ),
+)
+XLM_CAUSAL = XLM._replace(
+    tasks=(),
+    draw=partial(as_xlm, causal=True),
+    arrange=partial(placed, both_sides=False),
+    varied={"causal": setting("causal", True), "languages": setting("type_vocab_size", 0, 2, 4)},
+    spoil=look_ahead,
+    began=(({"causal": True, "n_langs": 4}, {"causal": True, "type_vocab_size": 4}),),
+    scores=False,  # theirs, taken from query and key, do not show who is hidden
 )
 ALBERT = Member(
     family="albert",
@@ -493,6 +594,9 @@ DEBERTA_V2 = DEBERTA._replace(
 MEMBERS: dict[str, Member] = {
     "bert": BERT,
     "roberta": ROBERTA,
+    "xlm-roberta": XLM_ROBERTA,
+    "xlm": XLM,
+    "xlm-clm": XLM_CAUSAL,
     "albert": ALBERT,
     "distilbert": DISTILBERT,
     "tinybert": TINYBERT,

@@ -25,6 +25,7 @@ from course_lib.lectures.lecture_02.recipes import (
 from course_lib.lectures.lecture_04 import experiments as lecture_04
 from course_lib.lectures.lecture_05 import experiments as lecture_05
 from course_lib.objectives.masked_lm import eligible_positions
+from course_lib.objectives.next_sentence import IS_NEXT
 from course_lib.teaching.results import REPLAYED, read_result
 from course_lib.text.world import MicroWorld
 from course_lib.train.baselines import bag_of_words_accuracy
@@ -32,7 +33,8 @@ from course_lib.train.metrics import evaluate, evaluation_mask
 
 SMALL = replace(LIVE, steps=6, stories=400, heldout=60, batch_size=16)
 TASK_RECIPES, GRID_RECIPES = lecture_05.task_recipes(), lecture_05.grid_recipes()
-LONG_RECIPES = lecture_05.long_recipes()
+LONG_RECIPES, CORNER_RECIPES = lecture_05.long_recipes(), lecture_05.corner_recipes()
+IN_STEP_RECIPES = {lecture_05.IN_STEP: replace(lecture_05.LONG, task=lecture_05.IN_STEP)}
 MADE = {  # the recipes of each result, and their seeds
     "02_pretraining": (
         {name: recipe for name, (recipe, _) in RUNS.items()},
@@ -41,9 +43,13 @@ MADE = {  # the recipes of each result, and their seeds
     "04_masking_schemes": (lecture_04.RECIPES, lecture_04.SEEDS),
     "05_sentence_tasks": (TASK_RECIPES, dict.fromkeys(TASK_RECIPES, lecture_05.TASK_SEEDS)),
     "05_past_plateau": (LONG_RECIPES, dict.fromkeys(LONG_RECIPES, lecture_05.LONG_SEEDS)),
+    "05_in_step": (IN_STEP_RECIPES, dict.fromkeys(IN_STEP_RECIPES, lecture_05.LONG_SEEDS)),
     "05_sharing": (GRID_RECIPES, dict.fromkeys(GRID_RECIPES, lecture_05.GRID_SEEDS)),
-}
-PRETRAINING, MASKING, TASKS, LONG, SHARING = map(read_result, MADE)
+    "05_sharing_past_plateau": (
+        CORNER_RECIPES, dict.fromkeys(CORNER_RECIPES, lecture_05.CORNER_SEEDS),
+    ),
+}  # fmt: skip
+PRETRAINING, MASKING, TASKS, LONG, IN_STEP, SHARING, CORNERS = map(read_result, MADE)
 world = cache(MicroWorld.load)
 
 
@@ -63,6 +69,11 @@ def pairs():
     live, grid = lecture_05.LIVE, lecture_05.GRID
     assert (live.stories, live.heldout, live.length) == (grid.stories, grid.heldout, grid.length)
     return lecture_05.prepare_pairs(live, world())
+
+
+@cache
+def pairs_in_step():
+    return lecture_05.prepare_in_step(lecture_05.LONG)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +114,9 @@ def test_the_result_was_made_by_these_recipes_in_this_world(name):
         (MASKING, lambda: lecture_04.replay(masking_material())),
         (TASKS, lambda: lecture_05.replay(last_of(TASK_RECIPES), pairs())),
         (LONG, lambda: lecture_05.replay(last_of(LONG_RECIPES), pairs())),
+        (IN_STEP, lambda: lecture_05.replay(last_of(IN_STEP_RECIPES), pairs_in_step())),
         (SHARING, lambda: lecture_05.replay(last_of(GRID_RECIPES), pairs())),
+        (CORNERS, lambda: lecture_05.replay(last_of(CORNER_RECIPES), pairs())),
     ],
     ids=list(MADE),
 )
@@ -194,6 +207,28 @@ def test_the_harm_of_one_mask_is_smaller_with_more_text():
     few, more = (lecture_04.outcome(MASKING, "heldout_accuracy", name) for name in MASKING["runs"])
     lost = [statistics.mean(s["dynamic"]) - statistics.mean(s["static"]) for s in (few, more)]
     assert lost[0] > lost[1]
+
+
+def test_a_wrong_b_in_step_begins_at_the_stage_at_which_the_right_one_does():
+    recipe = replace(lecture_05.LONG, stories=60, length=160)  # nothing is cut off
+    made = lecture_05.pairs_in_step(recipe, world(), "train")
+    stories, token = world().stories(recipe.stories, seed=0), world().tokenizer.token
+    wrong = 0
+    for story, ids, types, label in zip(
+        stories, made.input_ids, made.token_type_ids, made.next_sentence_label, strict=True
+    ):
+        words = [[token(int(i)) for i in ids[types == segment] if i] for segment in (0, 1)]
+        cut, left = words[0].count("."), words[1].count(".")
+        told = " ".join(words[1][:-1])  # without [SEP]
+        if label == IS_NEXT:
+            assert told == " ".join(story.sentences[cut:])
+        else:
+            wrong += 1
+            (frame,) = {
+                o.frames[-left] for o in stories if o is not story and o.text.endswith(told)
+            }
+            assert frame.split(".")[0] == story.frames[cut].split(".")[0]
+    assert 15 < wrong < 45
 
 
 def test_with_one_mask_the_answers_are_learned_and_not_the_stories():

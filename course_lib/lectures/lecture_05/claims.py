@@ -37,6 +37,8 @@ from course_lib.teaching.claims import (
 from course_lib.teaching.results import in_words, outcome
 from course_lib.train.memory import activation_bytes
 
+from .experiments import IN_STEP
+
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=30_000)
 SIZES = ("base", "large", "xlarge", "xxlarge")
 TOKENS = 128  # of the text whose FLOPs are counted
@@ -357,6 +359,13 @@ def _answers(trained_on: str, measure: str) -> Settled:
     return Settled(mean(late), f"{said}; after a quarter of the steps {in_words(early)}")
 
 
+def _in_step_on_order() -> Settled:
+    """Of the model whose wrong B is in step, on SOP's pairs."""
+    found = result("05_in_step")
+    sop, own = (outcome(found, measure)[IN_STEP] for measure in ("SOP", IN_STEP))
+    return Settled(mean(sop), f"SOP {in_words(sop)}; its own pairs {in_words(own)}")
+
+
 def _own_question() -> Settled:
     """Accuracy of the SOP-trained on SOP less that of the NSP-trained on NSP."""
     found = result("05_past_plateau")
@@ -461,6 +470,7 @@ CLAIMS = entries(
         "NSP on SOP": Check(
             lambda: _answers("NSP", "SOP"), lambda accuracy: 0.7 < accuracy <= 1, 0.52
         ),
+        "NSP in step on SOP": Check(_in_step_on_order, near(0.5, 0.06), 0.88),
         "SOP on NSP": Check(
             lambda: _answers("SOP", "NSP"), lambda accuracy: 0.5 < accuracy < 0.7, 0.789
         ),

@@ -2,11 +2,12 @@
 
 `05_sentence_tasks`: the same small ALBERT trained with MLM alone, with NSP, with SOP; each
 tested on the pairs of both tasks. `05_past_plateau`: the same for four times the steps, with
-curves. `05_sharing`: width of the embeddings against what is shared, at equal steps.
-`05_sharing_past_plateau`: its corners for four times the steps, with curves."""
+curves; and NSP whose wrong B is in step with A. `05_sharing`: width of the embeddings against what
+is shared, at equal steps. `05_sharing_past_plateau`: its corners for four times the steps."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -18,7 +19,17 @@ from course_lib.encoder import count_parameters
 from course_lib.family.albert import SHARING, AlbertConfig, albert_encoder
 from course_lib.heads import BertForPreTraining
 from course_lib.objectives.masked_lm import masked_lm_loss
-from course_lib.objectives.next_sentence import make_pairs
+from course_lib.objectives.next_sentence import (
+    IS_NEXT,
+    NOT_NEXT,
+    SPECIALS_IN_A_PAIR,
+    Document,
+    Pair,
+    join,
+    make_pairs,
+    pack_pairs,
+    truncate_pair,
+)
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
 from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
 from course_lib.objectives.sequences import PackedSequences
@@ -48,11 +59,13 @@ class AlbertRecipe:
     initializer_range: float = 0.05
 
 
+IN_STEP = "NSP in step"  # see pairs_in_step
 # What is learned beside MLM, and with which loss. "none" reads NSP's pairs.
 TASKS: dict[str, Objective] = {
     "none": masked_lm_loss,
     "NSP": pretraining_loss,
     "SOP": albert_loss,
+    IN_STEP: pretraining_loss,
 }
 LIVE = AlbertRecipe(steps=1_000, num_layers=2)
 TASK_SEEDS = range(5)
@@ -91,6 +104,31 @@ def prepare_pairs(recipe: AlbertRecipe, world: MicroWorld | None = None) -> Pair
     return PairMaterial(world, both(told), both(unseen))
 
 
+def pairs_in_step(recipe: AlbertRecipe, world: MicroWorld, split: str) -> PackedSequences:
+    """NSP's pairs, one a story, whose wrong B begins at the same stage of another story (first,
+    then, last …) as the right one: neither an opening nor being out of step gives it away."""
+    count = recipe.stories if split == "train" else recipe.heldout
+    stories = world.stories(count, seed=0, split=split)
+    stages = [[frame.split(".")[0] for frame in story.frames] for story in stories]
+
+    def pair(
+        documents: Sequence[Document], number: int, draw: random.Random, length: int, _: float
+    ) -> list[Pair]:
+        story, room = documents[number], length - SPECIALS_IN_A_PAIR
+        cut = draw.randint(1, len(story) - 1)
+        a, b, label = join(story[:cut]), join(story[cut:]), IS_NEXT
+        if draw.random() < 0.5:
+            stage, label = stages[number][cut], NOT_NEXT
+            other = number
+            while other == number or stage not in stages[other]:
+                other = draw.randrange(len(documents))
+            b = join(documents[other][stages[other].index(stage) :])
+        return [(*truncate_pair(a, b, room, draw), label)]
+
+    documents = world.documents(stories)
+    return pack_pairs(documents, world.special, pair, recipe.length, 0, short_share=0.0)
+
+
 def small_albert(recipe: AlbertRecipe, world: MicroWorld, seed: int) -> BertForPreTraining:
     """Random initialisation, 128 wide, no dropout."""
     torch.manual_seed(seed)
@@ -114,7 +152,7 @@ def train_albert(
 ) -> tuple[BertForPreTraining, History]:
     """Train on the recipe's task; all else is the same for all recipes that differ in it."""
     model = small_albert(recipe, material.world, seed)
-    sequences = material.train["SOP" if recipe.task == "SOP" else "NSP"]
+    sequences = material.train[recipe.task if recipe.task != "none" else "NSP"]
     batches = pretraining_batches(
         sequences, material.world.special, batch_size=recipe.batch_size, seed=seed
     )
@@ -130,12 +168,15 @@ def measure(model: BertForPreTraining, material: PairMaterial) -> dict[str, floa
     special = material.world.special
     nsp = evaluate(model, material.heldout["NSP"], special)
     sop = evaluate(model, material.heldout["SOP"], special)
-    return {
+    found = {
         "masked_accuracy": sop.masked_accuracy,
         "mlm_loss": sop.mlm_loss,
         "NSP": nsp.pair_accuracy,
         "SOP": sop.pair_accuracy,
     }
+    if IN_STEP in material.heldout:
+        found[IN_STEP] = evaluate(model, material.heldout[IN_STEP], special).pair_accuracy
+    return found
 
 
 def one_run(recipe: AlbertRecipe, material: PairMaterial, seed: int) -> dict[str, Any]:
@@ -199,7 +240,7 @@ def guesses(material: PairMaterial) -> dict[str, dict[str, float]]:
 
 def task_recipes() -> dict[str, AlbertRecipe]:
     """The live recipe with each of the three tasks."""
-    return {task: replace(LIVE, task=task) for task in TASKS}
+    return {task: replace(LIVE, task=task) for task in TASKS if task != IN_STEP}
 
 
 def long_recipes() -> dict[str, AlbertRecipe]:
@@ -214,6 +255,35 @@ def grid_recipes() -> dict[str, AlbertRecipe]:
         for width in WIDTHS
         for sharing in SHARING
     }
+
+
+def prepare_in_step(recipe: AlbertRecipe) -> PairMaterial:
+    """The pairs of all three kinds."""
+    made = prepare_pairs(recipe)
+    train, heldout = (pairs_in_step(recipe, made.world, split) for split in ("train", "heldout"))
+    return PairMaterial(
+        made.world, {**made.train, IN_STEP: train}, {**made.heldout, IN_STEP: heldout}
+    )
+
+
+def build_in_step() -> dict[str, Any]:
+    """What data/results/05_in_step.json holds."""
+    recipe, material = replace(LONG, task=IN_STEP), prepare_in_step(LONG)
+    label = material.heldout[IN_STEP].next_sentence_label
+    assert label is not None
+    wrong = label.float().mean().item()
+    bags = {
+        kind: bag_of_words_accuracy(
+            material.train[IN_STEP], material.heldout[IN_STEP], material.world.special, kind=kind
+        )
+        for kind in ("shared", "ordered")
+    }
+    return compared_runs(
+        {IN_STEP: recipe}, LONG_SEEDS, material.world,
+        lambda recipe, seed: long_run(recipe, material, seed), precision="float32",
+        replay=replay(recipe, material),
+        guesses={"commoner label": max(wrong, 1 - wrong), **bags, "pairs": len(label)},
+    )  # fmt: skip
 
 
 def _compared(
@@ -265,6 +335,7 @@ summary = partial(results.summary, measures=("masked_accuracy", "NSP", "SOP"), a
 RESULTS = {
     "05_sentence_tasks": build_tasks,
     "05_past_plateau": build_long,
+    "05_in_step": build_in_step,
     "05_sharing": build_grid,
     "05_sharing_past_plateau": build_corners,
 }

@@ -21,7 +21,17 @@ from course_lib.teaching.results import outcome, stored
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.train.metrics import evaluation_mask
 
-from .experiments import GRID, GRID_SEEDS, LIVE, LONG, LONG_SEEDS, TASK_SEEDS, WIDTHS
+from .experiments import (
+    CORNER_SEEDS,
+    GRID,
+    GRID_SEEDS,
+    IN_STEP,
+    LIVE,
+    LONG,
+    LONG_SEEDS,
+    TASK_SEEDS,
+    WIDTHS,
+)
 
 TOKENS = 128  # of the text whose FLOPs are counted
 
@@ -105,8 +115,52 @@ def past_curves(tested: str) -> dict[str, list[list[tuple[float, float]]]]:
     }
 
 
+def in_step() -> dict[str, Any]:
+    return stored("05_in_step")
+
+
+def in_step_curves() -> dict[str, list[list[tuple[float, float]]]]:
+    """What NSP's model learns of order: runs of (step, accuracy on SOP's pairs), by the wrong B."""
+    runs = {
+        "wrong B from a random place": past_plateau()["runs"]["NSP"],
+        "wrong B in step": in_step()["runs"][IN_STEP],
+    }
+    return {
+        name: [[(p["step"], p["SOP"]) for p in run["curve"]] for run in of]
+        for name, of in runs.items()
+    }
+
+
+def _in_step(measure: str) -> str:
+    return percent(outcome(in_step(), measure)[IN_STEP])
+
+
 def sharing_grid() -> dict[str, Any]:
     return stored("05_sharing")
+
+
+def corners() -> dict[str, Any]:
+    return stored("05_sharing_past_plateau")
+
+
+def corner_curves() -> dict[str, list[list[tuple[float, float]]]]:
+    """Corner of the grid -> runs of (step, masked-token accuracy), past the plateau."""
+    return {
+        name: [[(p["step"], p["masked_accuracy"]) for p in run["curve"]] for run in runs]
+        for name, runs in corners()["runs"].items()
+    }
+
+
+def corner(width: int, sharing: str) -> float:
+    """Masked-token accuracy at the end of the long runs of one corner, in percent as printed."""
+    return round(100 * mean(outcome(corners(), "masked_accuracy")[f"E={width}, {sharing}"]), 1)
+
+
+def _corner_behind(low: tuple[int, str], high: tuple[int, str]) -> str:
+    """Points by which one corner lies behind another; that it does is what the page says."""
+    behind = corner(*high) - corner(*low)
+    assert behind > 0, (low, high)
+    return f"{behind:.1f}"
 
 
 def guessed(task: str, what: str) -> float:
@@ -198,17 +252,6 @@ def longer_curves(run: str, measure: str) -> list[list[tuple[float, float]]]:
         [(point["step"], point[measure]) for point in seed["curve"]]
         for seed in stored("02_pretraining")["runs"][run]
     ]
-
-
-def where_runs_stop() -> dict[str, float]:
-    """Masked-token accuracy at which this lecture's runs stop, means over runs that stop alike."""
-    tasks = outcome(sentence_tasks(), "masked_accuracy")
-    return {
-        f"E = {WIDTHS[0]}": _grid_mean(WIDTHS[0]),
-        "NSP or SOP too": mean([*tasks["NSP"], *tasks["SOP"]]),
-        f"MLM, E = {LIVE.embedding_size}": mean(tasks["none"]),
-        f"E = {WIDTHS[1]}": _grid_mean(WIDTHS[1]),
-    }
 
 
 def _grid_mean(width: int) -> float:
@@ -363,7 +406,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "attention_128": lambda: signed(-points_lost("128")["attention"]),
     "attention_768": lambda: signed(-points_lost("768")["attention"]),
     "attention_against_feed_forward": _attention_costs_more,
-    "attention_narrow": lambda: f"{_costs('attention')[0]:.1f}",
     "attention_shared": lambda: millions(albert_weights(sharing="attention")),
     "bag_nsp": lambda: f"{guessed('NSP', 'shared'):.0%}",
     "bag_sop": lambda: f"{guessed('SOP', 'shared'):.0%}",
@@ -382,7 +424,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "ensemble": lambda: printed("glue")["albert_test"]["printed"],
     "equal_time_bert": lambda: printed("albert")["equal_time"]["bert_large"][-1],
     "equal_time_xxlarge": lambda: printed("albert")["equal_time"]["xxlarge"][-1],
-    "feed_forward_narrow": lambda: f"{_costs('feed_forward')[0]:.1f}",
     "feed_forward_part": lambda: f"{_feed_forward_fraction():.0%}",
     "feed_forward_shared": lambda: millions(albert_weights(sharing="feed_forward")),
     "five_base": lambda: mean_of_five("base"),
@@ -397,6 +438,19 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "past_masked_sop": lambda: _past("SOP", "masked_accuracy"),
     "past_nsp_on_nsp": lambda: _past("NSP", "NSP"),
     "past_nsp_on_sop": lambda: _past("NSP", "SOP"),
+    "in_step_bag": lambda: f"{in_step()['guesses']['shared']:.0%}",
+    "in_step_nsp": lambda: _in_step("NSP"),
+    "in_step_own": lambda: _in_step(IN_STEP),
+    "in_step_sop": lambda: f"{mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}",
+    "corner_seeds": lambda: len(CORNER_SEEDS),
+    "late_narrow_all": lambda: f"{corner(WIDTHS[0], 'all')}%",
+    "late_narrow_none": lambda: f"{corner(WIDTHS[0], 'none')}%",
+    "late_wide_all": lambda: f"{corner(WIDTHS[1], 'all')}%",
+    "late_wide_none": lambda: f"{corner(WIDTHS[1], 'none')}%",
+    "late_sharing_narrow": lambda: _corner_behind((WIDTHS[0], "all"), (WIDTHS[0], "none")),
+    "late_sharing_wide": lambda: _corner_behind((WIDTHS[1], "all"), (WIDTHS[1], "none")),
+    "late_width_all": lambda: _corner_behind((WIDTHS[0], "all"), (WIDTHS[1], "all")),
+    "late_width_none": lambda: _corner_behind((WIDTHS[0], "none"), (WIDTHS[1], "none")),
     "past_seeds": lambda: len(LONG_SEEDS),
     "past_sop_on_nsp": lambda: _past("SOP", "NSP"),
     "past_sop_on_sop": lambda: _past("SOP", "SOP"),
@@ -444,12 +498,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "flops_bert_large": lambda: _flops("BERT-large"),
     "flops_xxlarge": lambda: _flops("ALBERT-xxlarge"),
     "count_model": lambda: f"{_level(NeighbourCounts):.0%}",
-    "unigram": lambda: f"{_level(Unigram):.0%}",
     "embeddings_shrink": _embeddings_shrink,
     "gain_race": lambda: _ensemble_gain("RACE test"),
     "gain_squad": lambda: _ensemble_gain("SQuAD 2.0 test"),
-    "later_masked": lambda: f"{_longer('live', 'masked_accuracy'):.0%}",
-    "later_steps": lambda: stored("02_pretraining")["recipes"]["live"]["steps"],
     "long_masked": lambda: f"{_longer('long', 'masked_accuracy'):.0%}",
     "long_steps": lambda: stored("02_pretraining")["recipes"]["long"]["steps"],
     "narrow_mean": lambda: f"{_grid_mean(WIDTHS[0]):.0%}",

@@ -4,20 +4,23 @@
 `06_distilbert`: students of half its depth, each loss left out in turn, and each initialisation.
 `06_tinybert`: narrower students that learn its inner steps, then a task, each part left out in
 turn. `06_tinybert_attention`: the attention loss lighter, and the general stage longer.
+`06_tinybert_deeper`: the same weights where students are four layers deep, teachers eight.
 `06_past_plateau`: DistilBERT with its teacher and without, five times as long, with curves."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from course_lib.checkpoints import save
+from course_lib.checkpoints import load, save
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.distilbert import (
@@ -28,7 +31,7 @@ from course_lib.family.distilbert import (
     spread_layers,
 )
 from course_lib.family.tinybert import fit_matrix, layer_mapping, tinybert_encoder
-from course_lib.files import data_root, sha256_of, write_manifest
+from course_lib.files import cache_dir, data_root, sha256_of, write_manifest
 from course_lib.heads import BertForClassification, BertForMaskedLM
 from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
@@ -151,6 +154,13 @@ TINIES_BY_ATTENTION = {
     for general in GENERAL_STEPS
     for weight in ATTENTION_WEIGHTS
 }
+DEEP_TEACHER, DEEP_LABELLED, DEEP_SEEDS = TeacherRecipe(num_layers=8), 100, range(1)
+DEEP_TINIES = {
+    f"attention × {weight:g}": replace(
+        TINY, attention=weight, general=GENERAL_STEPS[-1], num_layers=4
+    )
+    for weight in ATTENTION_WEIGHTS
+}
 
 
 @dataclass(frozen=True)
@@ -224,9 +234,9 @@ def masked_accuracy(model: BertForMaskedLM, material: Material) -> float:
     return found.masked_accuracy
 
 
-def build_teacher() -> dict[str, Any]:
-    """What data/results/06_teacher.json holds; the weights go to data/checkpoints/."""
-    material, recipe, path = prepare(), TeacherRecipe(), data_root().joinpath(*TEACHER)
+def teacher_run(recipe: TeacherRecipe, material: Material, path: Path) -> dict[str, Any]:
+    """Train a teacher and save it at `path`: what it reached, with its curve. Read from the cache
+    where that was done before."""
 
     def run() -> dict[str, Any]:
         curve: list[dict[str, float]] = []
@@ -242,7 +252,13 @@ def build_teacher() -> dict[str, Any]:
             "seconds": round(history.seconds, 1),
         }
 
-    trained = kept("06-teacher", asdict(recipe), material.world, run, files=[path])
+    return kept("06-teacher", asdict(recipe), material.world, run, files=[path])
+
+
+def build_teacher() -> dict[str, Any]:
+    """What data/results/06_teacher.json holds; the weights go to data/checkpoints/."""
+    material, recipe, path = prepare(), TeacherRecipe(), data_root().joinpath(*TEACHER)
+    trained = teacher_run(recipe, material, path)
     write_manifest(data_root())
     _, first = train_teacher(recipe, material, steps=REPLAYED)
     return compared_runs(
@@ -463,9 +479,17 @@ def _settings(recipe: TinyRecipe, seed: int, callbacks: Sequence[Callback]) -> d
 
 
 def tiny_run(
-    recipe: TinyRecipe, material: Material, teacher: BertForMaskedLM, lesson: Lesson, seed: int
+    recipe: TinyRecipe,
+    material: Material,
+    teacher: BertForMaskedLM,
+    lesson: Lesson,
+    seed: int,
+    taught_by: str | None = None,
 ) -> dict[str, Any]:
-    """One recipe, one seed: what it reached. Finished runs are read from the cache."""
+    """One recipe, one seed: what it reached. Finished runs are read from the cache.
+
+    taught_by: what tells this teacher and its lesson from others; the shipped one's hash if
+    None."""
 
     def run() -> dict[str, Any]:
         began = time.process_time()
@@ -478,7 +502,7 @@ def tiny_run(
             "cpu_seconds": round(time.process_time() - began, 1),
         }
 
-    settings = {"seed": seed, "teacher": teacher_hash(), **asdict(recipe)}
+    settings = {"seed": seed, "teacher": taught_by or teacher_hash(), **asdict(recipe)}
     return kept(f"06-tinybert-{seed}", settings, material.world, run)
 
 
@@ -491,17 +515,56 @@ def build_tinybert(
     lesson = prepare_lesson(material, teacher)
     first_recipe = next(iter(recipes.values()))
     _, first = general_stage(first_recipe, material, teacher, steps=REPLAYED)
-    taught_by = {
-        "job_accuracy": class_accuracy(lesson.teacher, material.task_heldout),
-        "commonest": material.task_heldout.commonest,
-        "texts": len(material.task_heldout),
-    }
     return compared_runs(
         recipes, seeds, material.world,
         lambda recipe, seed: tiny_run(recipe, material, teacher, lesson, seed),
         precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
-        taught_by=taught_by,
+        taught_by=reached_by(lesson.teacher, material),
     )  # fmt: skip
+
+
+def reached_by(tuned: BertForClassification, material: Material) -> dict[str, float]:
+    """What the fine-tuned teacher reaches in the task, beside its commonest answer."""
+    heldout = material.task_heldout
+    return {
+        "job_accuracy": class_accuracy(tuned, heldout),
+        "commonest": heldout.commonest,
+        "texts": len(heldout),
+    }
+
+
+def prepare_deeper() -> tuple[Material, dict[str, Any], BertForMaskedLM]:
+    """The stories with few labels, how the deep teacher's training went, and that teacher. It is
+    too large to ship, so it is trained here, or read from the cache."""
+    material = prepare()
+    path = cache_dir("results", "06-tinybert-deeper") / "teacher.safetensors"
+    trained = teacher_run(DEEP_TEACHER, material, path)
+    teacher = load(path)
+    assert isinstance(teacher, BertForMaskedLM)
+    few = replace(material, task=material.task[:DEEP_LABELLED])
+    return few, trained, teacher.requires_grad_(False).eval()
+
+
+def build_deeper() -> dict[str, Any]:
+    """What data/results/06_tinybert_deeper.json holds. Its teacher is not shipped, so there is no
+    replay of its students; the teacher's own first losses are there instead."""
+    material, trained, teacher = prepare_deeper()
+    lesson = prepare_lesson(material, teacher)
+    _, first = train_teacher(DEEP_TEACHER, material, steps=REPLAYED)
+    return compared_runs(
+        DEEP_TINIES, DEEP_SEEDS, material.world,
+        lambda recipe, seed: deeper_run(recipe, material, teacher, lesson, seed),
+        precision=PRECISION, replay=first.losses["total"], labels=DEEP_LABELLED,
+        teacher=asdict(DEEP_TEACHER) | trained, taught_by=reached_by(lesson.teacher, material),
+    )  # fmt: skip
+
+
+def deeper_run(
+    recipe: TinyRecipe, material: Material, teacher: BertForMaskedLM, lesson: Lesson, seed: int
+) -> dict[str, Any]:
+    """`tiny_run` with the deep teacher and few labels."""
+    marks = json.dumps({**asdict(DEEP_TEACHER), "labels": DEEP_LABELLED}, sort_keys=True)
+    return tiny_run(recipe, material, teacher, lesson, seed, taught_by=marks)
 
 
 summary = partial(
@@ -513,4 +576,5 @@ RESULTS = {
     "06_past_plateau": build_past_plateau,
     "06_tinybert": build_tinybert,
     "06_tinybert_attention": partial(build_tinybert, TINIES_BY_ATTENTION, ATTENTION_SEEDS),
+    "06_tinybert_deeper": build_deeper,
 }

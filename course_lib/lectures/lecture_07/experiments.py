@@ -64,12 +64,13 @@ LABELLED, TASK_STORIES = 400, 3_000  # texts to train a probe on; stories whose 
 
 @dataclass(frozen=True)
 class ElectraRecipe:
-    """An ablation step of two layers, 128 wide, on a fixed finite set of stories.
+    """An ablation step, 128 wide, on a fixed finite set of stories.
 
     generator: its width, as a fraction of the discriminator's; weights: of L_MLM and of L_Disc."""
 
     stone: str = "ELECTRA"
     steps: int = 800
+    num_layers: int = 2
     generator: float = 1 / 4
     tied: str = "all"
     mlm_weight: float = 1.0
@@ -86,6 +87,8 @@ LOOK_EVERY = 1_000  # steps of a long run
 PAST_SEEDS = range(2)
 GENERATORS = {"generator 1/4": 1 / 4, "generator 1/2": 1 / 2, "generator 1": 1.0}
 GENERATOR_SEEDS = range(1)
+DEEP = ElectraRecipe(steps=6_000, num_layers=4, generator=1 / 2)
+DEEP_SEEDS = range(1)
 SHOWN, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
 STRENGTHS = (0.01, 1.0)  # of the swapped-word probe; the first is the one that is reported
 TUNED_STEPS, POOLINGS = 200, ("[CLS]", "mean")  # of fine-tuning
@@ -128,11 +131,11 @@ def prepare(world: MicroWorld | None = None) -> ElectraMaterial:
 
 
 def small_config(recipe: ElectraRecipe, world: MicroWorld) -> ElectraConfig:
-    """The network that is kept: two layers, 128 wide, embeddings of the same width, no dropout."""
+    """The network that is kept: 128 wide, embeddings of the same width, no dropout."""
     return ElectraConfig(
-        vocab_size=world.special.vocab_size, max_positions=LENGTH, num_layers=2, hidden_size=128,
-        num_heads=2, intermediate_size=512, embedding_size=128, hidden_dropout=0.0,
-        attention_dropout=0.0, initializer_range=recipe.initializer_range,
+        vocab_size=world.special.vocab_size, max_positions=LENGTH, num_layers=recipe.num_layers,
+        hidden_size=128, num_heads=2, intermediate_size=512, embedding_size=128,
+        hidden_dropout=0.0, attention_dropout=0.0, initializer_range=recipe.initializer_range,
     )  # fmt: skip
 
 
@@ -340,7 +343,8 @@ def weights_at(recipe: ElectraRecipe, seed: int, step: int) -> list[Path]:
     last ones are those that are shipped."""
     if (recipe, seed, step) == (LONG, 0, LONG.steps):
         return [data_path(*CHECKPOINTS, f"{name}.safetensors") for name in NETWORKS]
-    run = f"{recipe.stone}-{recipe.generator:g}-of-{recipe.steps}-{seed}-{step}"
+    shape = f"{recipe.stone}-{recipe.num_layers}-{recipe.generator:g}"
+    run = f"{shape}-of-{recipe.steps}-{seed}-{step}"
     names = ("generator", "discriminator") if recipe.stone == "ELECTRA" else ("model",)
     return [cache_dir("results", "07-past-plateau") / f"{run}-{n}.safetensors" for n in names]
 
@@ -564,6 +568,18 @@ def build_generators() -> dict[str, Any]:
     )  # fmt: skip
 
 
+def build_deep() -> dict[str, Any]:
+    """What data/results/07_deep.json holds: four layers and a larger generator, at equal FLOPs."""
+    material = prepare()
+    costs = {name: flops_a_step(replace(DEEP, stone=name), material) for name in ENDS}
+    recipes = equal_flops(costs, DEEP)
+    measured = PastPlateau(material, swapped_stories(material.world))
+    return compared_runs(
+        recipes, DEEP_SEEDS, material.world, measured.run, precision=PRECISION,
+        replay=replay(DEEP, material), flops_a_step=costs, tuned_steps=TUNED_STEPS,
+    )  # fmt: skip
+
+
 def build_electra() -> dict[str, Any]:
     """What data/results/07_electra.json holds; the weights go to data/checkpoints/."""
     material = prepare()
@@ -599,4 +615,5 @@ RESULTS = {
     "07_variants": build_variants,
     "07_past_plateau": build_past_plateau,
     "07_generators": build_generators,
+    "07_deep": build_deep,
 }

@@ -18,7 +18,7 @@ from course_lib.teaching.numbers import percent
 from course_lib.teaching.results import outcome, stored
 
 from .exercises.steps import published_step, training_step
-from .experiments import FULL, LONG, PAST_SEEDS, SEEDS, micro_electra
+from .experiments import FULL, GENERATOR_SEEDS, LONG, PAST_SEEDS, SEEDS, micro_electra
 from .views.corruptor import Corruption, corrupt_and_detect
 
 TOKENS = 128  # of the text whose FLOPs are counted
@@ -237,6 +237,7 @@ def _shortest_behind() -> str:
 
 # ---------------------------------------------------------------- past the plateau
 
+RUNS = ("One run", "Two runs", "Three runs")
 MEASURES = {  # of the results file -> in sentences
     "kinds": "slot-category probe",
     "jobs": "unstated-fact probe",
@@ -266,6 +267,37 @@ def _gap(name: str, kind: str) -> str:
     return percent([run["gaps"][kind]["argmax"] for run in past()["runs"][name]])
 
 
+GENERATOR_MEASURES = {  # of the results file -> in tables and charts
+    "copies": "generator: repeated words named",
+    "kinds": "slot-category probe",
+    "repeated": "swapped-word probe, repeated words",
+    "facts": "swapped-word probe, facts",
+    "tuned_mean": "fine-tuned, mean pooling",
+}
+
+
+def generators() -> dict[str, Any]:
+    return stored("07_generators")
+
+
+def generator_runs(measure: str) -> dict[str, list[float]]:
+    """What ELECTRA reached with a generator of each width; "copies": what the generator did."""
+    if measure == "copies":
+        runs = generators()["runs"].items()
+        return {name: [run["gaps"]["repeated"]["argmax"] for run in of] for name, of in runs}
+    return outcome(generators(), measure)
+
+
+def generator_costs() -> dict[str, float]:
+    """FLOPs of a step, the narrowest generator's = 1."""
+    costs = generators()["flops_a_step"]
+    return {name: cost / costs["generator 1/4"] for name, cost in costs.items()}
+
+
+def _of_width(name: str, measure: str) -> str:
+    return percent(generator_runs(measure)[name])
+
+
 def _past_hours() -> str:
     """What the long runs took, in CPU hours."""
     runs = [run for runs in past()["runs"].values() for run in runs]
@@ -275,6 +307,18 @@ def _past_hours() -> str:
 NUMBERS: dict[str, Callable[[], Any]] = {
     "gen_function": lambda: _gap("ELECTRA", "function"),
     "gen_repeated": lambda: _gap("ELECTRA", "repeated"),
+    "wide_copies": lambda: _of_width("generator 1", "copies"),
+    "wide_cost": lambda: f"{generator_costs()['generator 1']:.1f}",
+    "wide_facts": lambda: _of_width("generator 1", "facts"),
+    "narrow_facts": lambda: _of_width("generator 1/4", "facts"),
+    "wide_repeated": lambda: _of_width("generator 1", "repeated"),
+    "narrow_repeated": lambda: _of_width("generator 1/4", "repeated"),
+    "wide_slots": lambda: _of_width("generator 1", "kinds"),
+    "narrow_slots": lambda: _of_width("generator 1/4", "kinds"),
+    "wide_tuned": lambda: _of_width("generator 1", "tuned_mean"),
+    "half_tuned": lambda: _of_width("generator 1/2", "tuned_mean"),
+    "narrow_tuned": lambda: _of_width("generator 1/4", "tuned_mean"),
+    "half_copies": lambda: _of_width("generator 1/2", "copies"),
     "past_bert_facts": lambda: _past("BERT", "facts"),
     "past_bert_jobs": lambda: _past("BERT", "jobs"),
     "past_bert_mean": lambda: _past("BERT", "tuned_mean"),
@@ -286,7 +330,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "past_electra_slots": lambda: _past("ELECTRA", "kinds"),
     "past_random_mean": lambda: _past("random initialisation", "tuned_mean"),
     "past_bert_steps": lambda: past()["recipes"]["BERT"]["steps"],
-    "past_count": lambda: ("One run", "Two runs", "Three runs")[len(PAST_SEEDS) - 1],
+    "past_count": lambda: RUNS[len(PAST_SEEDS) - 1],
+    "generators_count": lambda: RUNS[len(GENERATOR_SEEDS) - 1],
     "past_hours": _past_hours,
     "tuned_steps": lambda: past()["tuned_steps"],
     "weak_bert": lambda: f"{past()['by_strength']['BERT'][-1]:.0%}",

@@ -1,4 +1,5 @@
-"""What span masking hides, counted: how often a masked token's neighbours can still be read."""
+"""What span masking hides, counted: how often a masked token's neighbours can still be read; and
+whose the pronouns of the world are."""
 
 from __future__ import annotations
 
@@ -9,8 +10,11 @@ import torch
 from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.objectives.span_boundary import mask_spans
+from course_lib.text.tasks import story_pronouns
+from course_lib.text.world import MicroWorld
 
 WORDS, SEQUENCES = 128, 1_500
+STORIES = 1_000
 
 
 @cache
@@ -29,3 +33,12 @@ def both_neighbours_read() -> tuple[float, float]:
         inside = hidden[:, 1:-1]
         found.append(float((inside & read).sum() / inside.sum()))
     return found[0], found[1]
+
+
+@cache
+def first_named() -> tuple[float, float]:
+    """Of pronouns behind both names, the fraction that is the first-named person's, and the
+    fraction that is the last-named one's; unseen stories."""
+    found = story_pronouns(MicroWorld.load().stories(STORIES, seed=0, split="heldout"))
+    rules = ([p.role == "hero" for p in found], [p.role == p.nearest for p in found])
+    return sum(rules[0]) / len(found), sum(rules[1]) / len(found)

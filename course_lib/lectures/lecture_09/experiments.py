@@ -41,6 +41,9 @@ from course_lib.text.knowledge_graph import find_mentions, world_graph
 from course_lib.text.tasks import (
     LabelledSequences,
     LabelledWords,
+    Pronoun,
+    hard_pronouns,
+    pronoun_questions,
     slot_categories,
     story_questions,
     story_tags,
@@ -75,7 +78,8 @@ LABELLED = 400  # texts that train the unstated-fact probe
 QUESTIONS, SENTENCES, TUNED_STEPS = 400, 100, 100  # of fine-tuning
 FEW_SENTENCES, TUNED_SEEDS = 20, range(3)  # of fine-tuning once more, from the same weights
 TESTED_QUESTIONS, TESTED_SENTENCES, STRIDE, SENTENCE_LENGTH = 300, 1_000, 24, 32
-SEEDS, MORE_SEEDS = range(1), range(2)  # of all six recipes; of the two that are compared most
+PRONOUNS_EACH, TESTED_PRONOUNS = 10, 72  # of each of four kinds, see hard_pronouns
+SEEDS = range(2)
 PHRASE, OPENS = ("DET", "NUM", "ADJ", "NOUN", "PROPN"), ("DET", "NUM")
 
 
@@ -89,7 +93,16 @@ RECIPES = {
 }
 
 
-LONGER = replace(RECIPES["spans + SBO"], steps=6_000)
+LONGER = {name: replace(RECIPES[name], steps=6_000) for name in ("spans", "spans + SBO")}
+
+
+@dataclass(frozen=True)
+class Pronouns:
+    """Questions whose a pronoun is, to learn from; and to be tested with, for hero and guest of the
+    "same" sex and of "different" ones."""
+
+    learned: QuestionSequences
+    tested: Mapping[str, QuestionSequences]
 
 
 @dataclass(frozen=True)
@@ -107,6 +120,7 @@ class MaskMaterial:
     swapped: Mapping[str, LabelledWords]
     questions: tuple[QuestionSequences, QuestionSequences]
     sentences: tuple[TaggedSequences, TaggedSequences]
+    pronouns: Pronouns
 
 
 @lru_cache(maxsize=1)
@@ -126,6 +140,7 @@ def prepare(world: MicroWorld | None = None) -> MaskMaterial:
         {kind: swapped_words(world, unseen, kind, LENGTH) for kind in ("repeated", "fact")},
         (_questions(world, told[:QUESTIONS]), _questions(world, unseen[-TESTED_QUESTIONS:])),
         (_sentences(world, told, SENTENCES), _sentences(world, unseen, TESTED_SENTENCES)),
+        _pronouns(world, told, unseen),
     )  # fmt: skip
 
 
@@ -201,6 +216,21 @@ def fact_words(stories: Sequence[Story]) -> Tensor:
 
 def _questions(world: MicroWorld, stories: Sequence[Story]) -> QuestionSequences:
     return question_sequences(story_questions(stories), world.tokenizer, LENGTH, STRIDE)
+
+
+def _pronouns(world: MicroWorld, told: Sequence[Story], unseen: Sequence[Story]) -> Pronouns:
+    def asked(stories: Sequence[Story], pronouns: Sequence[Pronoun]) -> QuestionSequences:
+        questions = pronoun_questions(stories, pronouns)
+        return question_sequences(questions, world.tokenizer, LENGTH, STRIDE)
+
+    hard = hard_pronouns(unseen, TESTED_PRONOUNS)
+    return Pronouns(
+        asked(told, hard_pronouns(told, PRONOUNS_EACH)),
+        {
+            kind: asked(unseen, [p for p in hard if p.same_sex == same])
+            for kind, same in (("same", True), ("different", False))
+        },
+    )
 
 
 def _sentences(world: MicroWorld, stories: Sequence[Story], count: int) -> TaggedSequences:
@@ -345,7 +375,11 @@ def untrained(material: MaskMaterial, seed: int) -> dict[str, Any]:
         return {"seed": seed, **measure(model, material, seed)}
 
     found = kept("09-masks-untrained", settings, material.world, run)
-    return {**found, **tuned_again("untrained", model, settings, material)}
+    return {
+        **found,
+        **tuned_again("untrained", model, settings, material),
+        **whose("untrained", model, settings, material),
+    }
 
 
 def tuned_again(
@@ -374,11 +408,35 @@ def tuned_again(
     return {**found, **{f"{task}_mean": mean(values) for task, values in found.items()}}
 
 
+def whose(
+    name: str, model: nn.Module, settings: Mapping[str, Any], material: MaskMaterial
+) -> dict[str, Any]:
+    """Coreference of she and he after fine-tuning on a few questions, several seeds from the same
+    weights: F1 of the name. Read from the cache where it is done."""
+    encoder, asked = masked_lm_of(model).encoder, material.pronouns
+    counts = {"learned": PRONOUNS_EACH, "tested": TESTED_PRONOUNS}
+
+    def run() -> dict[str, Any]:
+        tuned = [
+            finetune(encoder, asked.learned, steps=TUNED_STEPS, seed=seed, precision=PRECISION)
+            for seed in TUNED_SEEDS
+        ]
+        return {f"whose_{kind}": [task_score(one, questions) for one in tuned]
+                for kind, questions in asked.tested.items()}  # fmt: skip
+
+    found = kept(f"09-whose-{name}", {**settings, **counts}, material.world, run)
+    return {**found, **{f"{kind}_mean": mean(values) for kind, values in found.items()}}
+
+
 def whole_run(recipe: MaskRecipe, material: MaskMaterial, seed: int) -> dict[str, Any]:
-    """A run, and its weights fine-tuned again."""
+    """A run, its weights fine-tuned again, and its pronouns."""
     found = one_run(recipe, material, seed)
     model, settings = model_of(recipe, seed), {"seed": seed, **asdict(recipe)}
-    return {**found, **tuned_again(recipe.units, model, settings, material)}
+    return {
+        **found,
+        **tuned_again(recipe.units, model, settings, material),
+        **whose(recipe.units, model, settings, material),
+    }
 
 
 def replay(told: Told) -> list[float]:
@@ -404,20 +462,12 @@ def build_masks() -> dict[str, Any]:
     )  # fmt: skip
 
 
-def build_again() -> dict[str, Any]:
-    """What data/results/09_again.json holds: single tokens against spans, with a second seed."""
-    material = prepare()
-    return compared_runs(
-        {name: RECIPES[name] for name in ("tokens", "spans")}, MORE_SEEDS, material.world,
-        lambda recipe, seed: whole_run(recipe, material, seed), precision=PRECISION,
-    )  # fmt: skip
-
-
 def build_longer() -> dict[str, Any]:
-    """What data/results/09_longer.json holds: is it only later that spans + SBO learns to copy?"""
+    """What data/results/09_longer.json holds: is it only later that spans learn to copy, with the
+    span-boundary objective and without?"""
     material = prepare()
     return compared_runs(
-        {"spans + SBO": LONGER}, range(1), material.world,
+        LONGER, range(1), material.world,
         lambda recipe, seed: one_run(recipe, material, seed), precision=PRECISION,
     )  # fmt: skip
 
@@ -425,13 +475,13 @@ def build_longer() -> dict[str, Any]:
 MEASURES = (
     "masked_accuracy", "span_token_accuracy", "span_exact", "name_exact", "fact_accuracy",
     "slot_probe", "unstated_probe", "swapped_repeated", "swapped_fact", "answer_f1", "entity_f1",
-    "answers_mean", "entities_few_mean", *(f"{t} {n}" for t, of in LABELS.items() for n in of),
     "character", "inside", "word_exact", "person_exact", "place_exact", "fact_exact",
+    "answers_mean", "entities_few_mean", "whose_same_mean", "whose_different_mean",
+    *(f"{t} {n}" for t, of in LABELS.items() for n in of),
 )  # fmt: skip
 summary = partial(results.summary, measures=MEASURES)
 RESULTS = {
     "09_masks": build_masks,
-    "09_again": build_again,
     "09_longer": build_longer,
     "09_fusion": build_fusion,
     "09_chinese": build_chinese,

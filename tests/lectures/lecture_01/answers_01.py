@@ -52,6 +52,12 @@ def nearest_angles(vectors, word, k):
     return angles.argsort()[:k][: len(vectors) - 1]
 
 
+def nearest_to_zero(vectors, word, k):
+    cosines = F.cosine_similarity(vectors, vectors[word][None], dim=1)
+    others = cosines * (torch.arange(len(vectors)) != word)
+    return others.argsort(descending=True)[: min(k, len(vectors) - 1)]
+
+
 # ---------------------------------------------------------------- 01.3
 
 
@@ -172,6 +178,7 @@ WRONG = {
         (lambda n, s: (n / (n.sum(1) * n.sum(0))).log(), "keepdim=True"),
         (lambda n, s: math.log(n / n.sum()), "a tensor has .log()"),
         (lambda n, s: n / n.sum(1, keepdim=True), "PPMI: at"),
+        (lambda n, s: pmi_cell_by_cell(n**s, 1.0), "Every cell is taken to the power"),
         (pmi_in_place, "writes into `counts`"),
         (lambda n, s: torch.tensor([[math.log(x / row.sum()) for x in row] for row in n]).clamp(0),
          "Every value is 0"),
@@ -184,6 +191,7 @@ WRONG = {
         (lambda v, w, k: (v @ F.normalize(v)[w]).tolist()[:k], "expected a list of word numbers"),
         (lambda v, w, k: F.cosine_similarity(v, v[w][None]).topk(99).indices, "min(k, V − 1)"),
         (lambda v, w, k: v[:, w] @ v, "(V, D) @ (D,)"),
+        (nearest_to_zero, "own cosine is 0"),
         (lambda v, w, k: nearest_sorted(v, w, k)[::-1], "the nearest stands last"),
     ],
     "01.3": [

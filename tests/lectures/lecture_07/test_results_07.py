@@ -64,6 +64,19 @@ def test_the_long_runs_had_equal_flops_and_these_recipes():
     assert found["tuned_steps"] == lecture_07.TUNED_STEPS
 
 
+def test_the_wider_generators_taught_the_shipped_recipe(material):
+    recipes = lecture_07.generator_recipes()
+    assert recipes["generator 1/4"] == lecture_07.LONG
+    check_made_with("07_generators", recipes, material.world, lecture_07.GENERATOR_SEEDS)
+    found, past = read_result("07_generators"), read_result("07_past_plateau")
+    same = zip(found["runs"]["generator 1/4"], past["runs"]["ELECTRA"], strict=False)
+    for again, before in same:  # the same weights, measured twice
+        for measure in ("auc", "words_by_generator", "kinds", "repeated", "facts"):
+            assert again[measure] == pytest.approx(before[measure], abs=0.02)
+    costs = {name: lecture_07.flops_a_step(r, material) for name, r in recipes.items()}
+    assert costs == pytest.approx(found["flops_a_step"], rel=0.01)
+
+
 def test_gaps_of_all_kinds_make_up_all_gaps():
     for runs in read_result("07_past_plateau")["runs"].values():
         every = runs[0]["gaps"]["all"]
@@ -104,3 +117,6 @@ def test_the_first_losses_are_the_recorded_ones(material):
         recorded = read_result(name)["replay"]
         assert len(again) == len(recorded) == REPLAYED
         assert again == pytest.approx(recorded, rel=5e-3)
+    wide = lecture_07.generator_recipes()["generator 1"]
+    recorded = read_result("07_generators")["replay"]
+    assert lecture_07.replay(wide, material) == pytest.approx(recorded, rel=5e-3)

@@ -86,11 +86,27 @@ def while_loop(word_of, draws, budget):
     return sorted(hidden)
 
 
+def overlaps_alone(word_of, draws, budget):
+    """One draw after the other; those are joined whose positions meet."""
+    taken, found = set(), []
+    for position, words in draws:
+        if position in taken:
+            continue
+        all_of_it = {t for t, w in enumerate(word_of) if 0 <= w - word_of[position] < words}
+        new = set(sorted(all_of_it - taken)[: budget - len(taken)])
+        taken |= new
+        one = {t for t in all_of_it if new and t <= max(new)}
+        met = [other for other in found if other & one]
+        found = [other for other in found if not other & one] + [one.union(*met)]
+    return sorted((min(one), max(one)) for one in found if one)
+
+
 WRONG_SPANS = [
     (partial(spans, count_all=True), "You add up the lengths"),
     (partial(spans, by_pieces=True), "counted in pieces"),
     (partial(spans, merged=False), "a span of its own"),
     (partial(spans, passing=False), "is passed over"),
+    (overlaps_alone, "Spans that share a position"),
     (lambda w, d, b: spans(w, d, b)[::-1], "opposite order"),
     (lambda w, d, b: [t for x, y in spans(w, d, b) for t in range(x, y + 1)], "selected positions"),
     (lambda w, d, b: [x for x, _ in spans(w, d, b)], "you have"),
@@ -154,6 +170,9 @@ WRONG_UNITS = [
     (lambda w, n, o, b: len(units(w, n, o, b)), "expected a list (or a set)"),
     (lambda w, n, o, b: [t in units(w, n, o, b) for t in range(len(w))], "you have"),
     (lambda w, n, o, b: o[:b], "you have"),
+    (lambda w, n, o, b: units(w, n, o[::-1], b), "from its end"),
+    (lambda w, n, o, b: units(w, n, o, b + 1), "One position more"),
+    (lambda w, n, o, b: {w[t] for t in units(w, n, o, b)}, "numbers of words"),
 ]
 
 # ---------------------------------------------------------------- 09.5
@@ -243,11 +262,30 @@ def unbroadcast(words, ids, entities, *weights):
     return fusion(words, ids, entities, *weights)[0], entities[ids] * there
 
 
+def gelu_last(words, ids, entities, *weights):
+    """GELU over each stream's end."""
+    plain = fusion(words, ids, entities, *weights, act=lambda x: x)
+    entity = entities[ids] * (ids >= 0)[:, None]
+    there = (ids >= 0)[:, None]
+    return words + F.gelu(torch.stack(plain[0]) - words), (
+        entity + F.gelu(torch.stack(plain[1]) - entity) * there
+    )
+
+
+def last_entity(words, ids, entities, *weights):
+    """Zeros are put in before, and forgotten behind."""
+    new_words, new = fusion(words, ids, entities, *weights)
+    return new_words, torch.where((ids < 0)[:, None], entities[-1], torch.stack(new))
+
+
 WRONG_FUSIONS = [
     (of_the_paper, "The paper's equations have no residual"),
     (partial(fusion, act=torch.relu), "This is ReLU"),
     (partial(fusion, act=lambda x: x), "The GELU is missing"),
     (partial(fusion, act=lambda x: F.gelu(2 * x)), "you have"),
+    (partial(fusion, act=F.silu), "This is SiLU"),
+    (gelu_last, "over what comes out"),
+    (last_entity, "added once more"),
     (lambda w, ids, *rest: fusion(w, ids.abs(), *rest), "you have"),
     (lambda w, ids, *rest: fusion(w, ids % len(rest[0]), *rest), "without complaint"),
     (lambda *given: fusion(*given)[::-1], "that is (T, H)"),

@@ -106,6 +106,29 @@ def test_all_selected_positions_are_masked_when_asked_for(world, stories):
     assert world.special.mask not in sequences.input_ids
 
 
+# ---------------------------------------------------------------- whose a pronoun is
+
+
+def test_pronouns_to_learn_from_and_to_be_tested_with_are_of_the_right_kind(world, monkeypatch):
+    monkeypatch.setattr(masks, "TESTED_PRONOUNS", 8)
+    told, unseen = world.stories(600, seed=0), world.stories(800, seed=0, split="heldout")
+    found = masks._pronouns(world, told, unseen)
+    assert len(found.learned.questions) == 4 * masks.PRONOUNS_EACH
+    assert {kind: len(of.questions) for kind, of in found.tested.items()} == {
+        "same": 16, "different": 16,
+    }  # fmt: skip
+    texts = {story.text for story in told}
+    for kind, of in found.tested.items():
+        for question in of.questions:
+            story = unseen[int(question.id[1:].split("p")[0])]
+            his = {
+                world.grammar.column(role, "sex.his")[story.rows[role]]
+                for role in ("hero", "guest")
+            }
+            assert (len(his) == 1) == (kind == "same") and story.text not in texts
+            assert story.text.startswith(question.passage)
+
+
 # ---------------------------------------------------------------- entities
 
 
@@ -193,16 +216,16 @@ def test_the_masks_were_trained_with_these_recipes(world):
         for run in runs:
             assert sum(run["answers"]) / len(run["answers"]) == pytest.approx(run["answers_mean"])
             assert len(run["answers"]) == len(run["entities_few"]) == len(masks.TUNED_SEEDS)
+            for kind in ("whose_same", "whose_different"):
+                assert len(run[kind]) == len(masks.TUNED_SEEDS)
+                assert sum(run[kind]) / len(run[kind]) == pytest.approx(run[f"{kind}_mean"])
+    check_spread("09_masks", "masked_accuracy")
 
 
-def test_the_second_seed_and_the_longer_run_were_trained_with_these_recipes(world):
-    two = {name: masks.RECIPES[name] for name in ("tokens", "spans")}
-    found = check_made_with("09_again", two, world, masks.MORE_SEEDS)
-    check_spread("09_again", "masked_accuracy")
-    first = read_result("09_masks")["runs"]
-    assert all(found["runs"][name][0] == first[name][0] for name in two)
-    longer = check_made_with("09_longer", {"spans + SBO": masks.LONGER}, world)
-    assert longer["runs"]["spans + SBO"][0]["curve"][-1]["step"] == masks.LONGER.steps
+def test_the_longer_runs_were_trained_with_these_recipes(world):
+    longer = check_made_with("09_longer", masks.LONGER, world)
+    for runs in longer["runs"].values():
+        assert runs[0]["curve"][-1]["step"] == 6_000
 
 
 def test_the_fusion_models_were_trained_with_these_recipes(world):

@@ -111,6 +111,20 @@ COUNTING = Exercise(
              "Powers of probabilities do not add up to 1 any more: divide them by their sum."),
         Edit(POWERS, "(counts**smoothing).sum(0, keepdim=True)", "The cells are taken to the power "
              "and summed. Sum first: the power belongs to the column's total."),
+        Other(lambda counts, smoothing: ppmi(counts**smoothing, 1.0), "Every cell is taken to the "
+              "power, and all is computed from these. Only the columns' totals are taken to it; "
+              "P(w, c) and P(w) stay as they were counted."),
+        Edit(PAIR, "of_pair = counts**smoothing / (counts**smoothing).sum()", "The cells are taken "
+             "to the power instead of the columns' totals. P(w, c) stays as it was counted: the "
+             "power belongs to P(c).", more=((POWERS, "counts.sum(0, keepdim=True)"),)),
+        Edit(PAIR, "of_pair = (counts / counts.sum()) ** smoothing", "P(w, c) is taken to the "
+             "power instead of the columns' totals. It stays as it was counted: the power belongs "
+             "to P(c).", more=((POWERS, "counts.sum(0, keepdim=True)"),)),
+        Edit(PAIR, "of_pair = (counts / counts.sum()) ** smoothing", "P(w, c) is taken to the "
+             "power as well. Only the columns' totals are."),
+        Edit(RATIO, "(of_pair / (of_word * of_context)) ** smoothing", "The quotient is taken to "
+             "the power. The power belongs to the columns' totals, before they are divided.",
+             more=((POWERS, "counts.sum(0, keepdim=True)"),)),
         Edit(WORD, "counts.sum(1, keepdim=True) ** smoothing "
              "/ (counts.sum(1, keepdim=True) ** smoothing).sum()",
              "The words' totals are smoothed as well. Only the contexts' are."),

@@ -64,6 +64,9 @@ NEAREST = Exercise(
     mistakes=(
         Edit(SELF, "", "The word itself is in your list: its cosine with itself is 1. "
              f"{BY_NUMBER}"),
+        Edit(SELF, "cosines[word] = 0", "The word's own cosine is 0 in your answer: that is still "
+             "more than that of every word that points the other way. Below all others is −2, or "
+             "minus infinity: cosines[word] = -torch.inf."),
         Edit(ROWS, "vectors", "These are the greatest dot products: long vectors win, whichever "
              "way they point. Divide each row by its length first."),
         Edit(COSINES, "-(vectors - vectors[word]).norm(dim=1)", "These are the smallest distances. "

@@ -84,6 +84,28 @@ FUSION = Exercise(
         Edit(GELU, "F.gelu(words @ text_in + bias) + F.gelu(entity @ entity_in)", "Each stream "
              "goes through a GELU by itself. They are added first: only so does the one change "
              "what the other passes on."),
+        Edit(GELU, "F.gelu(words @ text_in) + F.gelu(entity @ entity_in) + bias", "Each stream "
+             "goes through a GELU by itself, and the bias is added behind it. All three are added "
+             "first."),
+        Edit(GELU, "F.gelu(words @ text_in + bias) + F.gelu(entity @ entity_in + bias)", "Each "
+             "stream goes through a GELU by itself, with the bias in both. There is one sum, with "
+             "one bias, and one GELU over it."),
+        Edit(GELU, "F.gelu(words @ text_in + bias) + entity @ entity_in", "The GELU is over the "
+             "words' part alone. It is over the whole sum."),
+        Edit(GELU, "F.gelu(words @ text_in + entity @ entity_in) + bias", "The bias is added "
+             "behind the GELU. It belongs to the sum inside."),
+        Edit(GELU, SUM, "The GELU is over what comes out. It is over the hidden vector, before "
+             "`text_out` and `entity_out`.",
+             more=((TEXT, "words + F.gelu(hidden @ text_out)"),
+                   (ENTITY, "(entity + F.gelu(hidden @ entity_out)) * there"))),
+        Edit(GELU, f"F.silu({SUM})", "This is SiLU, x · sigmoid(x); expected GELU."),
+        Edit(GELU, f"torch.sigmoid({SUM})", "This is the sigmoid; expected GELU."),
+        Edit(ENTITY, "(entity + F.gelu((words + hidden @ text_out) @ text_in + entity @ entity_in "
+             "+ bias) @ entity_out) * there", "Your second result is made with the *new* words. "
+             "Both results come from the same hidden vector, made of the old ones."),
+        Edit(ENTITY, "entities[entity_ids] + (hidden @ entity_out) * there", "Tokens without an "
+             "entity have the last one in your second result: entities[−1] is added once more. "
+             "Zeros stand there."),
         Edit(SUM, "words @ text_in + bias", "The entities have no effect on the hidden vector: the "
              "words learn nothing from them. Add entity @ entity_in."),
         Edit(SUM, "entity @ entity_in + bias", "The words have no effect on the hidden vector. Add "

@@ -54,6 +54,26 @@ def each_by_itself(word_of: list[int], draws: list[Pair], budget: int) -> list[P
     return found
 
 
+def joined_where_they_overlap(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
+    """The same, but spans that touch and share no position stay apart."""
+    taken: set[int] = set()
+    drawn_spans: list[Pair] = []
+    for position, words in draws:
+        first = word_of[position]
+        span = [t for t, word in enumerate(word_of) if first <= word < first + words]
+        new = [t for t in span if t not in taken][: budget - len(taken)]
+        if position not in taken and new:
+            taken.update(new)
+            drawn_spans.append((span[0], new[-1]))
+    found: list[Pair] = []
+    for begin, end in sorted(drawn_spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((begin, end))
+    return found
+
+
 # ---------------------------------------------------------------- cases
 
 
@@ -114,6 +134,18 @@ def meeting(word_of: list[int], draws: list[Pair], budget: int) -> bool:
     return again and each_by_itself(word_of, draws, 1_000) != spans(word_of, draws, 1_000)
 
 
+def met(draw: Draw) -> list[Case]:
+    """A span that runs over a selected word, a draw that falls on one, and spans that touch; then
+    drawn ones."""
+    word_of = [-1, 0, 1, 2, 3, 4, 5, 6, -1]
+    plain = [
+        (word_of, [(3, 1), (2, 3)], 4),
+        (word_of, [(2, 2), (3, 2), (6, 1)], 3),
+        (word_of, [(2, 1), (3, 1)], 2),
+    ]
+    return [*plain, *cases(2, 6, meeting, words=11)(draw)]
+
+
 def cut_in_a_word(word_of: list[int], draws: list[Pair], budget: int) -> bool:
     taken = covered(word_of, draws, budget)
     ends = [t for t in taken if t + 1 not in taken and word_of[t + 1] == word_of[t]]
@@ -154,8 +186,7 @@ SPANS = Exercise(
         Stage("several spans, apart", cases(1, 2, inside, words=14)),
         Stage("words of several pieces", cases(3, 2, in_a_word, words=12)),
         Stage("the text ends before the span does", cases(1, 1, too_long)),
-        Stage("spans that meet or touch, and draws that fall on selected positions",
-              cases(2, 6, meeting, words=11)),
+        Stage("spans that meet or touch, and draws that fall on selected positions", met),
         Stage("the budget is reached inside a word", cases(3, 3, cut_in_a_word, 3, 16)),
         Stage("more draws than are needed", cases(3, 9, cut_behind_selected_words, 9, 20)),
     ),
@@ -183,6 +214,9 @@ SPANS = Exercise(
              "Words that are selected already do not count in your span: it runs on until it has "
              "`words` new ones. They count: the span is `words` words long, selected before or "
              "not."),
+        Edit(SPAN, f"{SPAN}; span = span[: next((n for n, t in enumerate(span) if t in taken), "
+             "len(span))]", "A span ends at the first selected word that it meets in your answer. "
+             "It runs over it, and on: `words` words are counted, selected before or not."),
         Edit(SPAN, f"{SPAN}; span = span * taken.isdisjoint(span)", "A span that meets a selected "
              "position is dropped as a whole. Only a *draw* that falls on one is passed over; a "
              "span may run into selected words."),
@@ -213,6 +247,8 @@ SPANS = Exercise(
         Other(each_by_itself, "Spans that touch stay apart in your list. Where two meet or touch "
               "they become one, as in the released code: nothing stands between them to predict "
               "from."),
+        Other(joined_where_they_overlap, "Spans that share a position are one in your list, spans "
+              "that only touch are not. They are one too: nothing stands between them."),
         Edit("if t - 1 in taken:", "if False:", "Each selected position is a span of its own in "
              "your list. Neighbours belong to one span."),
         Edit(RETURN, "return [(first, last + 1) for first, last in found]", "The second number of "

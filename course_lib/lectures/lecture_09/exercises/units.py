@@ -42,6 +42,12 @@ def case(draw: Draw, words: int, pieces: int, names: int, budget: int) -> Case:
     return word_of, found, order, budget
 
 
+def split(draw: Draw) -> list[Case]:
+    """The number of the name's first position is that of a word behind it; then drawn ones."""
+    plain = [-1, 0, 0, 1, 2, 3, -1], [(3, 5)], [5, 3, 6, 0, 1, 2, 4], 2
+    return [plain, *[case(draw, 12, 3, 3, 8) for _ in range(5)]]
+
+
 JOIN = "[word_of[start]] * (stop - start)"
 DECIDES, FITS = "unit_of[t] >= 0 and t == unit[0]", "len(taken) + len(unit) <= budget"
 UNIT = "[s for s, number in enumerate(unit_of) if number == unit_of[t]]"
@@ -62,12 +68,30 @@ UNITS = Exercise(
               each(case, *[(8, 3, 0, 4)] * 4)),
         Stage("names of two and three words", 
               each(case, *[(9, 1, 2, 4)] * 4, *[(12, 1, 3, 5)] * 2)),
-        Stage("names whose words have several pieces", each(case, *[(12, 3, 3, 8)] * 5)),
+        Stage("names whose words have several pieces", split),
     ),
     mistakes=(
         Edit(JOIN, "word_of[start:stop]", "The names have no effect: each of their words is "
              "selected by itself. That is ERNIE's basic stage. Here the words of a name are one "
              "unit."),
+        Edit(JOIN, "[start] * (stop - start)", "A name is given the number of its first *position* "
+             "in your answer. Some word may have that number too, and then belongs to the name. "
+             "Give it the number of its first word."),
+        Edit("unit_of[start:stop] = [word_of[start]] * (stop - start)",
+             "unit_of = [start if start <= w < stop else n for n, w in zip(unit_of, word_of)]",
+             "You read the pairs of `names` as numbers of words. They are positions."),
+        Edit("taken += unit", "taken += unit[:1]", "Of each unit only the first position is "
+             "selected. It decides; if it does, the whole unit is selected."),
+        Edit("taken += unit", "taken += [s for s, w in enumerate(word_of) if w == word_of[t]]",
+             "Of a name only the first word is selected. The whole name is."),
+        Edit("for t in order:", "for t in order[:budget]:", "You look at the first `budget` "
+             "positions of `order` and stop. Some of them decide nothing: go through all of it."),
+        Edit("for t in order:", "for t in reversed(order):", "You go through `order` from its "
+             "end."),
+        Edit("return sorted(taken)", "return [word_of[t] for t in sorted(taken)]", "These are "
+             "numbers of words. Expected positions."),
+        Edit(FITS, "len(taken) + len(unit) <= budget + 1", "One position more than `budget` may "
+             "be selected in your answer."),
         Edit(UNIT, "[t]", "Single positions are selected. If one is, its whole unit is: all pieces "
              "of a word, all words of a name.", more=((DECIDES, "unit_of[t] >= 0"),)),
         Edit(DECIDES, "unit_of[t] >= 0 and t in unit and t not in taken", "Any position of a unit "

@@ -324,6 +324,7 @@ def build_sharing() -> dict[str, Any]:
     return compared_runs(
         SHARING, SHARING_SEEDS, material.world,
         lambda recipe, seed: one_sharing(recipe, material, seed),
-        precision="float32", replay=replay_sharing(material),
-        untrained=[untrained_sharing(material, seed) for seed in SHARING_SEEDS],
+        precision="float32", extends="08_embedding_sharing",
+        replay=lambda: replay_sharing(material),
+        untrained=lambda: [untrained_sharing(material, seed) for seed in SHARING_SEEDS],
     )  # fmt: skip

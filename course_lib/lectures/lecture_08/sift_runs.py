@@ -182,6 +182,7 @@ def build_sift() -> dict[str, Any]:
     material = prepare_sift()
     return compared_runs(
         RECIPES, SEEDS, material.world, lambda recipe, seed: one_sift(recipe, material, seed),
-        precision="float32", replay=replay_sift(material), encoder=teacher_hash(),
-        flops_a_step=flops_of_steps(material), heldout=len(material.heldout),
+        precision="float32", extends="08_sift", replay=lambda: replay_sift(material),
+        encoder=teacher_hash, flops_a_step=lambda: flops_of_steps(material),
+        heldout=len(material.heldout),
     )  # fmt: skip

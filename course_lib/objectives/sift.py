@@ -87,6 +87,7 @@ def sift_loss(
         moved = symmetric_kl(answer(), logits.detach()).sum()
         (slope,) = torch.autograd.grad(moved, at.perturbation)
         largest = slope.abs().amax(-1, keepdim=True) + 1e-6  # (B, T, 1)
-        climbed = (at.perturbation + step * slope / largest).detach()
-        at.perturbation = climbed if aimed else turned(climbed)
+        at.perturbation = (at.perturbation + step * slope / largest).detach()
+        if not aimed:
+            at.perturbation = turned(at.perturbation)
         return logits, symmetric_kl(answer(), logits).mean()

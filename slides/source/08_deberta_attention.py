@@ -317,7 +317,7 @@ def beside_the_paper() -> str:
     return table(head, rows, size=23)
 
 
-# ---------------------------------------------------------------- 14, 15, 16: the queue
+# ---------------------------------------------------------------- 14, 15: decoder and queue
 
 
 def queue_text() -> str:
@@ -375,7 +375,7 @@ def code_decoder() -> str:
 
 def queue_lines() -> Any:
     """The page's chart: the fraction of workers named right along training."""
-    figure = for_a_hall(queue_chart(stored("08_queue")), 1120, 350, right=500)
+    figure = for_a_hall(queue_chart(stored("08_queue")), 1120, 280, right=500)
     labels = sorted((a for a in figure.layout.annotations if a.xref == "paper"), key=lambda a: -a.y)
     for label, y in zip(labels, (1.02, 0.9, 0.78, 0.5, 0.37, 0.24, 0.11), strict=True):
         label.update(y=y, text=label.text.replace("<br>", " "))  # one line each, one under another
@@ -398,7 +398,8 @@ def clipping_and_sift() -> str:
 
 def code_sift() -> str:
     lines = body_of(sift_loss, start="with perturbing").splitlines()
-    return code("\n".join(line for line in lines if "assert" not in line))
+    aside = ("assert", "if not aimed", "turned(")  # the control is no part of SiFT
+    return code("\n".join(line for line in lines if not any(part in line for part in aside)))
 
 
 # ---------------------------------------------------------------- 18: what the paper reached

@@ -382,7 +382,7 @@ def queue_lines() -> Any:
     return figure
 
 
-# ---------------------------------------------------------------- 17: SiFT
+# ---------------------------------------------------------------- 16: SiFT
 
 
 def clipping_and_sift() -> str:
@@ -402,7 +402,7 @@ def code_sift() -> str:
     return code("\n".join(line for line in lines if not any(part in line for part in aside)))
 
 
-# ---------------------------------------------------------------- 18: what the paper reached
+# ---------------------------------------------------------------- 17: what the paper reached
 
 
 def order() -> Any:
@@ -414,6 +414,20 @@ def order() -> Any:
     patterns = ["/" if name == "ALBERT" else "" for name in scores]
     figure.update_traces(text=list(scores.values()), marker_pattern_shape=patterns)
     return figure.update_yaxes(range=[82, 91.5])
+
+
+# ---------------------------------------------------------------- 18: trained here
+
+
+def sharing_lines() -> Any:
+    """The generator on the way: one table, two, or v3's."""
+    curves = {
+        name: [[(at["step"], at["masked_accuracy"]) for at in run["curve"]] for run in runs]
+        for name, runs in stored("08_embedding_sharing")["runs"].items()
+    }
+    y_title = "masked-token accuracy"
+    figure = curves_chart(curves, x_title="step", y_title=y_title, title="", percent=True)
+    return for_a_hall(figure, 660, 400, right=230)
 
 
 # ---------------------------------------------------------------- 19, 20: to keep

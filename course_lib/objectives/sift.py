@@ -52,14 +52,26 @@ def perturbing(norm: nn.Module) -> Iterator[Perturbation]:
         handle.remove()
 
 
+def turned(perturbation: Tensor) -> Tensor:
+    """Each token's vector in a random direction, as long as it was: (…, H) -> (…, H)."""
+    other = torch.randn_like(perturbation)
+    return other * perturbation.norm(dim=-1, keepdim=True) / other.norm(dim=-1, keepdim=True)
+
+
 def sift_loss(
-    answer: Callable[[], Tensor], norm: nn.Module, *, start: float = 1e-2, step: float = 1e-4
+    answer: Callable[[], Tensor],
+    norm: nn.Module,
+    *,
+    start: float = 1e-2,
+    step: float = 1e-4,
+    aimed: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """The model's answer without a perturbation, and how far a perturbation moves it.
 
     answer: runs the model on its batch, () -> logits (…, C). norm: the LayerNorm of its embeddings.
     start: standard deviation of the first, random perturbation, cut at two of them. step: how far
     it then climbs; each token's gradient is divided by its largest entry, so no token dominates.
+    aimed: False is a control, a perturbation as long as that in a direction drawn at random.
     Returns (logits, mean symmetric KL between them and the perturbed ones); add the second to the
     task's loss. Nothing of the weights is changed here. Raises ValueError unless start > 0."""
     if not start > 0:
@@ -76,4 +88,6 @@ def sift_loss(
         (slope,) = torch.autograd.grad(moved, at.perturbation)
         largest = slope.abs().amax(-1, keepdim=True) + 1e-6  # (B, T, 1)
         at.perturbation = (at.perturbation + step * slope / largest).detach()
+        if not aimed:
+            at.perturbation = turned(at.perturbation)
         return logits, symmetric_kl(answer(), logits).mean()

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 HOLE = re.compile(r"\{([a-z0-9_.]+)\}")
+STOPS = {".": " ", "。": ""}  # the full stop that ends sentences -> what stands between words
 Row = dict[str, str]
 
 
@@ -134,6 +135,7 @@ class Grammar:
         self.frames = {stage: _frames(stage, texts) for stage, texts in sentences.items()}
         self.plans = _plans(rules, self.frames)
         self.heldout_share = _share(rules)
+        self.between = _between_words(self.frames)
         self._check_references()
 
     @classmethod
@@ -221,7 +223,7 @@ class Grammar:
         return [form for frames in self.frames.values() for f in frames for form in self.forms(f)]
 
     def vocabulary(self) -> list[str]:
-        """Every word a story can hold, in alphabetical order, "." first."""
+        """Every word a story can hold, in alphabetical order (of code points)."""
         found = {i for form in self.all_forms for i in form.items if isinstance(i, str)}
         for form in self.all_forms:
             for hole in (i for i in form.items if isinstance(i, Hole)):
@@ -276,11 +278,23 @@ def _items(name: str, text: str) -> tuple[Item, ...]:
             )
         else:
             items.append(word)
-    if not items or items[-1] != ".":
+    if not items or items[-1] not in STOPS:
         raise RulesError(
-            f"Sentence {name} is {text!r}; expected words separated by spaces, ending in ' .'"
+            f"Sentence {name} is {text!r}; expected words separated by spaces, ending in ' .' "
+            "(in Chinese, ' 。')."
         )
     return tuple(items)
+
+
+def _between_words(frames: dict[str, list[Frame]]) -> str:
+    """What the language writes between two words: a space, or nothing where sentences end in 。"""
+    stops = {str(frame.items[-1]) for of_stage in frames.values() for frame in of_stage}
+    if len(stops) != 1:
+        raise RulesError(
+            f"The sentences end in {' and '.join(sorted(stops)) or 'nothing'}; expected one full "
+            "stop for a language."
+        )
+    return STOPS[stops.pop()]
 
 
 def _section(rules: dict[str, Any], name: str) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 """The micro-world: an invented world told in simple English by a seeded generator, whose rules one
-can read and edit.
+can read and edit. It can be told in Chinese too: the same rows and frames, the other words.
 
 `MicroWorld.load()` reads `data/world/`; `world.stories(20_000)` tells stories. What is known about
 it exactly (the oracle) is in `oracle.py`, the grammar behind both in `grammar.py`.
@@ -29,6 +29,12 @@ TRIES = 200  # redraws of one sentence before the whole story is begun anew
 KINDS = ("function", "agreement", "repeated", "fact", "name", "free")
 
 
+def languages(folder: str | Path | None = None) -> list[str]:
+    """The languages of a world (default: the shipped one): its folders, in alphabetical order."""
+    folder = Path(folder) if folder else data_path("world", "rules.toml").parent
+    return sorted(words.parent.name for words in folder.glob("*/words.toml"))
+
+
 @dataclass(frozen=True)
 class Trace:
     """Where a word of a story comes from.
@@ -50,7 +56,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Story:
-    """A story: sentences of space-separated lower-case words, each ending in "."."""
+    """A story: sentences of space-separated lower-case words, each ending in a full stop."""
 
     sentences: tuple[str, ...]
     topic: str
@@ -63,8 +69,18 @@ class Story:
         return " ".join(self.sentences)
 
     @property
+    def written(self) -> str:
+        """The text as its language writes it: in Chinese without spaces."""
+        return self.text.replace(" ", self.world.grammar.between)
+
+    @property
     def words(self) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(s.split()) for s in self.sentences)
+
+    def told_in(self, world: MicroWorld) -> Story:
+        """The same story in another language of the world: same frames, same rows. Its sentences
+        may be of neither split there. Raises ValueError where a frame is not known."""
+        return world.tell(self)
 
     def with_gap(self, kind: str) -> tuple[str, str, str]:
         """The story's two halves with [MASK] for its last word of this kind, and the masked word.
@@ -136,8 +152,10 @@ class MicroWorld:
 
     @cached_property
     def tokenizer(self) -> WordPiece:
-        """A WordPiece vocabulary in which every word of the world is one piece."""
-        return WordPiece.from_words(self.vocab)
+        """A WordPiece vocabulary in which every word of the world is one piece; where no spaces
+        part the words (Chinese), every character, as in BERT's."""
+        between = self.grammar.between
+        return WordPiece.from_words(self.vocab if between else sorted(set("".join(self.vocab))))
 
     @property
     def special(self) -> SpecialIds:
@@ -158,18 +176,23 @@ class MicroWorld:
 
     def documents(self, stories: Sequence[Story]) -> list[list[list[int]]]:
         """Stories as documents of sentences of ids: what `make_pairs` and the count models take."""
-        ids = {word: self.tokenizer.id(word) for word in self.vocab}
-        return [[[ids[w] for w in s.split()] for s in story.sentences] for story in stories]
+        ids = {word: self.tokenizer.encode(word) for word in self.vocab}
+        return [[[i for w in line for i in ids[w]] for line in story.words] for story in stories]
 
     def sequences(self, stories: Sequence[Story], length: int = 64) -> StorySequences:
         """Whole stories, one a sequence: [CLS] first half [SEP] second half [SEP], label 0
         (IsNext)."""
         packed, origins = [], []
-        for document in self.documents(stories):
+        for story, document in zip(stories, self.documents(stories), strict=True):
             half = len(document) // 2
             a, b = (list(chain(*part)) for part in (document[:half], document[half:]))
             packed.append(pack(a, b, self.special, length))
-            where = [(s, w) for s, sentence in enumerate(document) for w in range(len(sentence))]
+            where = [
+                (s, w)
+                for s, line in enumerate(story.words)
+                for w, word in enumerate(line)
+                for _ in self.tokenizer.encode(word)
+            ]
             filled = [(-1, -1), *where[: len(a)], (-1, -1), *where[len(a) :]]
             origins.append(filled + [(-1, -1)] * (length - len(filled)))
         sequences = to_sequences(packed)
@@ -178,6 +201,20 @@ class MicroWorld:
             sequences.input_ids, sequences.attention_mask, sequences.token_type_ids, labels
         )
         return StorySequences(list(stories), sequences, torch.tensor(origins))
+
+    def tell(self, story: Story) -> Story:
+        """A story of this world, of any language, in this world's: see `Story.told_in`."""
+        unknown = [name for name in story.frames if name not in self._parts]
+        if unknown:
+            raise ValueError(
+                f"The story has the frames {unknown}, which this language does not know; it has "
+                f"{list(self._parts)}."
+            )
+        sentences = tuple(
+            " ".join(texts[story.rows[role]] if role else texts[0] for role, texts in parts)
+            for parts in (self._parts[name] for name in story.frames)
+        )
+        return Story(sentences, story.topic, story.frames, story.rows, self)
 
     def trace(self, story: Story) -> tuple[tuple[Trace, ...], ...]:
         """Where every word of a story comes from; `story.trace` is the same."""

@@ -31,7 +31,7 @@ from course_lib import (
     MicroWorld, bert, check, claims_table, compare, count_parameters, ernie_for_pretraining, quiz, show,
 )  # fmt: skip
 from course_lib.lectures.lecture_09.views import (
-    boundary_drawing, fusion_drawing, graph_view, lengths_view, linked_view, span_lengths, spans_view,
+    boundary_drawing, chinese_view, fusion_drawing, graph_view, lengths_view, linked_view, span_lengths, spans_view,
     step_drawing, steps_view, units_view,
 )  # fmt: skip
 from course_lib.teaching import LiveLoss, ablation_chart, curves_chart
@@ -356,8 +356,85 @@ print("transformers' default: ", theirs.hidden_act, theirs.max_position_embeddin
 # or swapped? three turns, each marked as question or response), is not in the repository. And there a file is masked by units or by characters throughout; which
 # stage reads which file is left to whoever starts the program.
 #
-# A word on language. The paper's claim is about Chinese, where the basic unit is a character and a word has several. The micro-world has no Chinese; its
-# names of two and three words stand for them.
+# ### In Chinese a piece is half a word
+#
+# The paper's claim is about Chinese. It is written without spaces; BERT's tokenizer makes every character a piece, and most words have two
+# characters or three. So our world is told in Chinese, too: the same people, facts and sentences, other words.
+
+# %%
+chinese = MicroWorld.load(language="chinese")
+letter = chinese.stories(12, seed=5, split="heldout")[9]
+print(letter.written)
+print(letter.told_in(world).text)
+print(chinese.tokenizer.tokenize(letter.written)[:12], "…")
+
+# %%
+chinese_view(chinese, world, 9, seed=10)
+
+# %% [markdown]
+# *A small box is a character, and so a piece. Below stands what its word says; (count) is a measure word, as in two* sheets *of paper. On the right the same sentence in
+# English. Hatched is what is masked. Choose what a unit is, and draw again: one by one, most hatched characters have a readable one of their own word beside
+# them; as words, none has. As names, 古老天鹅广场 (ancient swan square) is one unit of three words.*
+#
+# How much does the rest of a word give away? Here is a table of words, counted in stories. It reads nothing but the word itself:
+
+# %% tags=["nbval-check-output"]
+from course_lib.lectures.lecture_09.chinese import likeliest, word_counts
+
+counts = word_counts(chinese.stories(2_000, seed=0))
+for pattern, said in (("面包_", "baker"), ("船_", "ship + ?"), ("_色", "? + colour"), ("__", "two characters")):
+    fits = [word for word in counts if len(word) == len(pattern) and all(p in ("_", c) for p, c in zip(pattern, word))]
+    best = likeliest(counts, pattern)
+    print(f"{pattern} ({said}) fits {len(fits)} of the words, most often {best}: "
+          f"{counts[best] / sum(counts[word] for word in fits):.0%} of the cases")  # fmt: skip
+
+# %% [markdown]
+# Such a table finds {{number:zh_alone_inside}} of the words of several characters in unseen stories if one character is masked, and {{number:zh_alone_whole}} if all are. And that one is masked while
+# another can be read is the rule when characters are masked one by one: so it is for {{number:zh_given_away}} of the masked characters in such words. Most of what that BERT practises is
+# spelling. Here this is extreme, since our world knows few words; in real text one character tells less.
+#
+# What of it? Three BERTs (four layers, 96 wide, 10,000 stories, {{number:zh_steps}} steps, {{number:zh_seeds}}). Each masks 15% of the characters: one by one (ERNIE's basic stage); whole words; or
+# words, and names of several words as one unit (its entity stage). ERNIE itself goes through its stages one after the other; here each stands alone. Then, on unseen stories, how
+# often is all that is masked right?
+#
+# - *a character*: 15% masked one by one, as BERT is trained; *in a word*: one character of a word of several is masked, the rest is not;
+# - *a word*: 15% masked as whole words, those of several characters counted; *a person*, *a place*: a name that stands a second time in the story; *a fact*: a word that a
+#   fact tells (a job, a city, a friend, a country);
+# - *slots*: the probe of the frozen encoder, as below: a job, a city, a colour?
+
+# %%
+from statistics import mean
+
+from course_lib.teaching.results import outcome, read_result
+
+found = read_result("09_chinese")
+measures = {"a character": "character", "in a word": "inside", "a word": "word_exact", "a person": "person_exact",
+            "a place": "place_exact", "a fact": "fact_exact", "slots": "slot_probe"}  # fmt: skip
+print(f"{'masked in training':22}" + "".join(f"{said:>12}" for said in measures))
+for name, runs in found["runs"].items():
+    print(f"{name:22}" + "".join(f"{mean(run[key] for run in runs):12.1%}" for key in measures.values()))
+print(f"{'the word alone':22}{'':12}{found['words_alone']['inside']:12.1%}{found['words_alone']['word_exact']:12.1%}")
+
+# %%
+panels = {"a character": "character", "a word": "word_exact", "a fact": "fact_exact"}
+ablation_chart(
+    {said: outcome(found, key) for said, key in panels.items()}, percent=True, x_title="right",
+    title="The world in Chinese, by what was masked together in training",
+)  # fmt: skip
+
+# %% [markdown]
+# *A dot is a run. The first panel asks what masking one by one trains; in the other two no character of the word can be read.*
+#
+# - *Each is best at what it practised.* A single character: {{number:zh_character_characters}} after masking one by one, {{number:zh_character_words}} after whole words. A whole word:
+#   {{number:zh_word_characters}} and {{number:zh_word_words}}.
+# - *Spelling is much of the first.* With the rest of the word in sight, the BERT of characters finds {{number:zh_inside_characters}}; the table that reads nothing else, {{number:zh_alone_inside}}.
+# - *Where nothing is given away, words lead*: people {{number:zh_person_characters}} and {{number:zh_person_words}}, places {{number:zh_place_characters}} and {{number:zh_place_words}}, facts
+#   {{number:zh_fact_characters}} and {{number:zh_fact_words}}. That is what ERNIE claims. But these measures mask whole words, as that BERT was trained; the other
+#   seldom met a word of which it could read nothing. The probe masks nothing, and there they are closer: {{number:zh_slots_characters}} and {{number:zh_slots_words}}.
+# - *Names as units*: places {{number:zh_place_names}}, words and facts as with whole words ({{number:zh_word_names}} and {{number:zh_fact_names}}). But people came to {{number:zh_person_names}}, too, whose
+#   names are one word in both: so much can be chance.
+#
+# That is {{number:zh_seeds}}. Both recipes with whole words are ahead of characters on words, people, places and facts; what names as units add to them, this does not settle.
 #
 # ## ERNIE (Tsinghua): read what is known
 #

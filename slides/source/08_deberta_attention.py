@@ -317,7 +317,7 @@ def beside_the_paper() -> str:
     return table(head, rows, size=23)
 
 
-# ---------------------------------------------------------------- 14, 15, 16: the queue
+# ---------------------------------------------------------------- 14, 15: decoder and queue
 
 
 def queue_text() -> str:
@@ -375,14 +375,14 @@ def code_decoder() -> str:
 
 def queue_lines() -> Any:
     """The page's chart: the fraction of workers named right along training."""
-    figure = for_a_hall(queue_chart(stored("08_queue")), 1120, 350, right=500)
+    figure = for_a_hall(queue_chart(stored("08_queue")), 1120, 280, right=500)
     labels = sorted((a for a in figure.layout.annotations if a.xref == "paper"), key=lambda a: -a.y)
     for label, y in zip(labels, (1.02, 0.9, 0.78, 0.5, 0.37, 0.24, 0.11), strict=True):
         label.update(y=y, text=label.text.replace("<br>", " "))  # one line each, one under another
     return figure
 
 
-# ---------------------------------------------------------------- 17: SiFT
+# ---------------------------------------------------------------- 16: SiFT
 
 
 def clipping_and_sift() -> str:
@@ -398,10 +398,11 @@ def clipping_and_sift() -> str:
 
 def code_sift() -> str:
     lines = body_of(sift_loss, start="with perturbing").splitlines()
-    return code("\n".join(line for line in lines if "assert" not in line))
+    aside = ("assert", "if not aimed", "turned(")  # the control is no part of SiFT
+    return code("\n".join(line for line in lines if not any(part in line for part in aside)))
 
 
-# ---------------------------------------------------------------- 18: what the paper reached
+# ---------------------------------------------------------------- 17: what the paper reached
 
 
 def order() -> Any:
@@ -413,6 +414,20 @@ def order() -> Any:
     patterns = ["/" if name == "ALBERT" else "" for name in scores]
     figure.update_traces(text=list(scores.values()), marker_pattern_shape=patterns)
     return figure.update_yaxes(range=[82, 91.5])
+
+
+# ---------------------------------------------------------------- 18: trained here
+
+
+def sharing_lines() -> Any:
+    """The generator on the way: one table, two, or v3's."""
+    curves = {
+        name: [[(at["step"], at["masked_accuracy"]) for at in run["curve"]] for run in runs]
+        for name, runs in stored("08_embedding_sharing")["runs"].items()
+    }
+    y_title = "masked-token accuracy"
+    figure = curves_chart(curves, x_title="step", y_title=y_title, title="", percent=True)
+    return for_a_hall(figure, 660, 400, right=230)
 
 
 # ---------------------------------------------------------------- 19, 20: to keep

@@ -12,7 +12,15 @@ from drawing import body_of, code, for_a_hall, large, svg, table
 
 from course_lib import MicroWorld
 from course_lib.heads import SpanBoundaryHead
-from course_lib.lectures.lecture_09.views import boundary, fusion, graph, linked, spans, units
+from course_lib.lectures.lecture_09.views import (
+    boundary,
+    chinese,
+    fusion,
+    graph,
+    linked,
+    spans,
+    units,
+)
 from course_lib.objectives.span_boundary import spanbert_loss
 from course_lib.teaching import ablation_chart
 from course_lib.teaching.claims import printed
@@ -137,7 +145,37 @@ def masked_units() -> str:
     return large(rows, 1.4)
 
 
-# ---------------------------------------------------------------- 10 to 13: the graph
+# ---------------------------------------------------------------- 10: in Chinese
+
+
+def chinese_units() -> str:
+    """One sentence of the notebook's Chinese story, masked at each level."""
+    in_chinese = MicroWorld.load(language="chinese")
+    story = in_chinese.stories(12, seed=5, split="heldout")[CHINESE_STORY]
+    said, rows = chinese.glosses(story, world()), ""
+    before = sum(len(trace.word) for line in story.trace[:SENTENCE] for trace in line)
+    for level, seed in CHINESE_SEEDS.items():
+        selected = chinese.selected_characters(story, level, seed)[before:]
+        row = chinese.line_html(story.trace[SENTENCE], said[SENTENCE], selected, level)
+        name = f'<b style="flex:0 0 92px;font-size:14px;line-height:36px">{level}</b>'
+        rows += f'<div style="display:flex">{name}{row}</div>'
+    return large(rows, 1.18)
+
+
+CHINESE_STORY, SENTENCE = 9, 2  # "first drallar writes the letter near ancient swan square"
+CHINESE_SEEDS = {"characters": 10, "words": 7, "names": 10}
+
+
+def chinese_measured() -> Any:
+    """The world in Chinese: what is found again, by what was masked together."""
+    found = stored("09_chinese")
+    panels = {"a character": "character", "a word": "word_exact", "a fact": "fact_exact"}
+    groups = {said: outcome(found, measure) for said, measure in panels.items()}
+    figure = ablation_chart(groups, percent=True, title="Chinese", x_title="right")
+    return for_a_hall(figure, 1140, 282)
+
+
+# ---------------------------------------------------------------- 11 to 14: the graph
 
 
 def graph_picture() -> str:

@@ -123,6 +123,22 @@ def test_climbing_moves_the_answer_further_than_chance(kind):
 
 
 @kinds
+def test_the_control_is_as_long_a_token_and_not_aimed(kind):
+    model, moved = classifier(kind), {}
+    for aimed in (True, False):
+        clean, _, second = inputs_of_the_norm(model, start=1e-3, step=0.1, aimed=aimed)
+        moved[aimed] = (second - clean)[MASK.bool()]  # (tokens, 16)
+    lengths = [one.norm(dim=-1) for one in moved.values()]
+    assert torch.allclose(*lengths, atol=1e-12) and (lengths[0] > 0.09).all()
+    cosines = F.cosine_similarity(*moved.values(), dim=-1)
+    assert cosines.abs().max() < 0.95 and cosines.mean().abs() < 0.3
+    gains = [sifted(model, seed, start=1e-3, step=0.1)[1].item() for seed in range(10)]
+    chance = [sifted(model, seed, start=1e-3, step=0.1, aimed=False)[1].item()
+              for seed in range(10)]  # fmt: skip
+    assert min(gains) > max(chance) > 0
+
+
+@kinds
 def test_clean_answers_are_those_of_normalised_embeddings(kind):
     model = classifier(kind)
     plain = answer_of(model)()

@@ -44,7 +44,7 @@ from course_lib.teaching.claims import (
 )
 from course_lib.teaching.results import outcome
 
-from .embedding_sharing import BEGINNING, TRAINED, pulls_before_and_after
+from .embedding_sharing import BEGINNING, ONE, TRAINED, TWO, V3, pulls_before_and_after
 from .experiments import CONTROL, LENGTH, NARROW
 from .reach_and_cost import EXCHANGED, SPAN, WORD, far_changes, more_flops, position_flops
 from .views import score_statistics
@@ -336,6 +336,21 @@ def _tug_of_war() -> Settled:
         f"{found[2]:+.2f} after training, where RTD's gradient is {found[3]:.1f} times as long"
     )
     return Settled(found, said.replace("-", "−"))
+
+
+def _sharing_worth() -> Settled:
+    """Of two tables and of v3's way, less one table: the generator's masked-token accuracy, the
+    slot-category probe of the kept network, and its swapped-word probe."""
+    parts = [
+        compared("08_embedding_sharing", measure, (TWO, V3), ONE, called)
+        for measure, called in (
+            ("masked_accuracy", "generator's masked-token accuracy"),
+            ("slots", "slot-category probe"),
+            ("swapped_repeated", "swapped-word probe"),
+        )
+    ]
+    value = tuple(points for part in parts for points in part.value)
+    return Settled(value, ". ".join(part.detail for part in parts))
 
 
 # ================================================================ size and cost
@@ -653,6 +668,20 @@ CLAIMS = entries(
                 )
             ),
             (-0.13, -0.11, -0.13, 6.8),
+        ),
+        # were v3's way ahead in all
+        "sharing here": Check(
+            _sharing_worth,
+            (
+                lambda value: (
+                    min(value[:2]) > 0
+                    and max(value[:2]) < 0.05
+                    and value[2] < 0 < value[3]
+                    and min(value[4:]) > -0.1
+                    and max(value[4:]) < 0
+                )
+            ),
+            (0.02, 0.02, 0.02, 0.02, 0.02, 0.02),
         ),
     },
 )

@@ -7,7 +7,19 @@ from functools import partial
 from statistics import mean
 from typing import Any
 
-from .embedding_sharing import BEGINNING, TRAINED, pulls_before_and_after
+from course_lib.teaching.claims import verdict
+from course_lib.teaching.results import outcome, stored
+
+from .embedding_sharing import (
+    BEGINNING,
+    ONE,
+    SHARING,
+    SHARING_SEEDS,
+    TRAINED,
+    TWO,
+    V3,
+    pulls_before_and_after,
+)
 
 
 def _cosine(when: str, pair: str) -> str:
@@ -30,6 +42,31 @@ def _longer(when: str) -> str:
     return f"{pulls_before_and_after()[when].longer:.1f}"
 
 
+def sharing(name: str, measure: str) -> list[float]:
+    """What each seed of a way to share embeddings reached."""
+    return outcome(stored("08_embedding_sharing"), measure)[name]
+
+
+def _shared(what: str) -> str:
+    return f"{mean(sharing(ONE, SHARED[what])):.1%}"
+
+
+def _against_one(name: str, measure: str) -> str:
+    """Points over one table, and whether the seeds agree."""
+    pairs = zip(sharing(name, measure), sharing(ONE, measure), strict=True)
+    return verdict([ours - theirs for ours, theirs in pairs])
+
+
+def _share_more() -> str:
+    """Of the weights that are trained: how many more two tables have than one."""
+    one, two, v3 = (sharing(name, "parameters")[0] for name in (ONE, TWO, V3))
+    assert two == v3
+    return f"{two / one - 1:.0%}"
+
+
+SHARED = {"words": "masked_accuracy", "auc": "auc", "swaps": "swapped_repeated", "slots": "slots"}
+
+
 NUMBERS: dict[str, Callable[[], Any]] = {
     "longer_first": partial(_longer, BEGINNING),
     "longer_trained": partial(_longer, TRAINED),
@@ -37,6 +74,15 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "mlm_trained": partial(_cosine, TRAINED, "MLM with MLM"),
     "rtd_first": partial(_cosine, BEGINNING, "RTD with RTD"),
     "rtd_trained": partial(_cosine, TRAINED, "RTD with RTD"),
+    **{f"share_{what}": partial(_shared, what) for what in SHARED},
+    **{
+        f"share_{what}_{who}": partial(_against_one, name, measure)
+        for what, measure in SHARED.items()
+        for who, name in (("two", TWO), ("v3", V3))
+    },
+    "share_more": _share_more,
+    "share_seeds": lambda: len(SHARING_SEEDS),
+    "share_steps": lambda: SHARING[ONE].steps,
     "tug_first": _tug_first,
     "tug_trained": _tug_trained,
 }

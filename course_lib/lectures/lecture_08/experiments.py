@@ -3,7 +3,8 @@ worth?
 
 `08_positions`: the same small BERT and DeBERTa on masked words, at equal steps and at equal time;
 DeBERTa without each of its parts; both at equal depth. An hour on one core, or more. `08_queue`: a
-text in which only the absolute position tells the word, and four ways to give it to a model."""
+text in which only the absolute position tells the word, and four ways to give it to a model. What
+v3 shares between ELECTRA's networks is tried in embedding_sharing.py, SiFT in sift_runs.py."""
 
 from __future__ import annotations
 
@@ -38,6 +39,9 @@ from course_lib.text.world import MicroWorld, story_sequences
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import Callback, History, Report, fit
 from course_lib.train.metrics import evaluate
+
+from .embedding_sharing import build_sharing
+from .sift_runs import build_sift
 
 PRECISION = "float32"  # on every machine, so that results can be compared
 STORIES, HELDOUT, LENGTH = 10_000, 500, 64
@@ -350,6 +354,11 @@ def build_queue() -> dict[str, Any]:
 
 
 summary = partial(
-    results.summary, measures=("masked_accuracy", "accuracy"), aside=("step_seconds",)
+    results.summary, measures=("masked_accuracy", "auc", "accuracy"), aside=("step_seconds",)
 )
-RESULTS = {"08_positions": build_positions, "08_queue": build_queue}
+RESULTS = {
+    "08_positions": build_positions,
+    "08_queue": build_queue,
+    "08_embedding_sharing": build_sharing,
+    "08_sift": build_sift,
+}

@@ -269,6 +269,42 @@ def _chinese() -> Settled:
     )
 
 
+def _given_away() -> Settled:
+    """Words that a table of words finds with one character masked and with all of them, and the
+    masked characters that have a readable one of their word beside them."""
+    found = result("09_chinese")
+    alone = found["words_alone"]
+    value = alone["inside"], alone["word_exact"], found["given_away"]
+    said = "a table of words finds {:.0%} with one character masked, {:.0%} with all; {:.0%} of "
+    return Settled(value, said.format(*value) + "single masked characters have another beside them")
+
+
+def _words_in_chinese() -> Settled:
+    """Facts and whole words right after masking whole words or names, less after characters; and
+    single characters."""
+    units = ("words", "names")
+    found = [
+        compared("09_chinese", measure, units, "characters", called)
+        for measure, called in (
+            ("fact_exact", "facts"),
+            ("word_exact", "whole words"),
+            ("character", "single characters"),
+        )
+    ]
+    return Settled(
+        tuple(gain for one in found for gain in one.value), "; ".join(one.detail for one in found)
+    )
+
+
+def _names_in_chinese() -> Settled:
+    """Facts and people right after masking names as units, less after whole words."""
+    found = [
+        compared("09_chinese", measure, ("names",), "words", called)
+        for measure, called in (("fact_exact", "facts"), ("person_exact", "people"))
+    ]
+    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
+
+
 # ================================================================ Tsinghua's ERNIE
 
 
@@ -358,6 +394,22 @@ CLAIMS = entries(
         # better everywhere
         "Chinese tasks": Check(
             _chinese, is_((1.2, 0.4, 1.2, 1.1, 0.5, -1.6)), (1.2, 0.4, 1.2, 1.1, 0.5, 1.6)
+        ),
+        # hardly anything is given away
+        "half a word": Check(
+            _given_away,
+            lambda value: value[0] > 0.7 and value[1] < 0.1 and value[2] > 0.8,
+            (0.3, 0.3, 0.3),
+        ),
+        # no difference
+        "Chinese here": Check(
+            _words_in_chinese,
+            lambda value: min(value[:4]) > 0.1 and max(value[4:]) < -0.05,
+            (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+        ),
+        # facts gain
+        "names as units, in Chinese": Check(
+            _names_in_chinese, lambda value: abs(value[0]) < 0.05 < value[1], (0.17, 0.14)
         ),
         # BERT-base
         "114M": Check(_size, near(114.1, 0.05), 109.5),

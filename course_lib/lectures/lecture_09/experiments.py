@@ -1,6 +1,6 @@
 """Lecture 09's experiments. `09_masks`: one BERT of the micro-world, pre-trained with other things
 masked together, with the span-boundary objective and without (SpanBERT's Tables 6 and 7 in small).
-`09_fusion` is in knowledge.py.
+`09_fusion` is in knowledge.py, `09_chinese` in chinese.py.
 
 Every word of the world is one token, so masking whole words is masking tokens. Its names of several
 words are those of places: "dragon inn", "little maple market"."""
@@ -19,19 +19,15 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.checkpoints import load, save
-from course_lib.config import BertConfig
-from course_lib.encoder import Encoder, count_parameters
+from course_lib.encoder import count_parameters
 from course_lib.files import cache_dir
 from course_lib.heads import BertForMaskedLM, BertForSpanPreTraining
 from course_lib.objectives.knowledge_masking import unit_numbers
-from course_lib.objectives.masked_lm import masked_lm_loss
-from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.objectives.span_boundary import (
     MaskedSpans,
     boundary_targets,
     mask_spans,
-    spanbert_loss,
 )
 from course_lib.teaching import results
 from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses
@@ -58,41 +54,33 @@ from course_lib.text.wordpiece import word_numbers
 from course_lib.text.world import MicroWorld, Story, story_sequences
 from course_lib.train.finetuning import finetune, task_score
 from course_lib.train.flops import step_flops
-from course_lib.train.loop import Callback, History, Objective, Report, fit
+from course_lib.train.loop import Callback, History, Report, fit
 from course_lib.train.metrics import HIDDEN, evaluate
 from course_lib.train.probing import text_probe, word_probe
 
+from .chinese import build_chinese
 from .knowledge import LABELS, build_fusion
+from .recipes import (
+    FACT_SLOTS,
+    LENGTH,
+    LOOK_EVERY,
+    PRECISION,
+    MaskRecipe,
+    Told,
+    all_right,
+    batches_of,
+    randomly_initialised,
+    right_at,
+)
 
-PRECISION = "float32"  # on every machine, so that results can be compared
-STORIES, UNSEEN, LENGTH, HELDOUT = 10_000, 3_000, 64, 600
+STORIES, UNSEEN, HELDOUT = 10_000, 3_000, 600
 LABELLED = 400  # texts that train the unstated-fact probe
 QUESTIONS, SENTENCES, TUNED_STEPS = 400, 100, 100  # of fine-tuning
 FEW_SENTENCES, TUNED_SEEDS = 20, range(3)  # of fine-tuning once more, from the same weights
 TESTED_QUESTIONS, TESTED_SENTENCES, STRIDE, SENTENCE_LENGTH = 300, 1_000, 24, 32
-LOOK_EVERY = 500  # steps
 PRONOUNS_EACH, TESTED_PRONOUNS = 10, 72  # of each of four kinds, see hard_pronouns
 SEEDS = range(2)
 PHRASE, OPENS = ("DET", "NUM", "ADJ", "NOUN", "PROPN"), ("DET", "NUM")
-FACT_SLOTS = ("hero.job", "hero.city", "hero.friend", "guest.animal", "food.country")
-
-
-@dataclass(frozen=True)
-class MaskRecipe:
-    """A BERT of four layers, 96 wide, on a fixed finite set of stories, one story a sequence.
-
-    units: what is masked together: "tokens", noun "phrases", "names" or "spans"; sbo: is the
-    span-boundary loss added?"""
-
-    units: str = "tokens"
-    sbo: bool = False
-    steps: int = 3_000
-    num_layers: int = 4
-    hidden_size: int = 96
-    rate: float = 0.15
-    batch_size: int = 16
-    learning_rate: float = 1e-3
-    initializer_range: float = 0.05
 
 
 RECIPES = {
@@ -106,15 +94,6 @@ RECIPES = {
 
 
 LONGER = {name: replace(RECIPES[name], steps=6_000) for name in ("spans", "spans + SBO")}
-
-
-@dataclass(frozen=True)
-class Told:
-    """What the models read: stories, and units -> the number of the unit at each position."""
-
-    world: MicroWorld
-    train: PackedSequences
-    word_of: Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -264,30 +243,6 @@ def _sentences(world: MicroWorld, stories: Sequence[Story], count: int) -> Tagge
 # ---------------------------------------------------------------- training
 
 
-def randomly_initialised(
-    recipe: MaskRecipe, world: MicroWorld, seed: int
-) -> tuple[nn.Module, Objective]:
-    """The model of a recipe, randomly initialised, and its loss."""
-    torch.manual_seed(seed)
-    config = BertConfig(
-        vocab_size=world.special.vocab_size, max_positions=LENGTH, num_layers=recipe.num_layers,
-        hidden_size=recipe.hidden_size, num_heads=2, intermediate_size=4 * recipe.hidden_size,
-        hidden_dropout=0.0, attention_dropout=0.0, initializer_range=recipe.initializer_range,
-    )  # fmt: skip
-    if recipe.sbo:
-        return BertForSpanPreTraining(Encoder(config)), spanbert_loss
-    return BertForMaskedLM(Encoder(config)), masked_lm_loss
-
-
-def batches_of(recipe: MaskRecipe, told: Told, seed: int) -> Any:
-    """Masked stories; span masking as in SpanBERT's published command."""
-    return pretraining_batches(
-        told.train, told.world.special, batch_size=recipe.batch_size, rate=recipe.rate,
-        seed=seed + 100, word_of=told.word_of.get(recipe.units), boundaries=recipe.sbo,
-        spans={} if recipe.units == "spans" else None,
-    )  # fmt: skip
-
-
 def train_masks(
     recipe: MaskRecipe,
     told: Told,
@@ -313,24 +268,6 @@ def masked_lm_of(model: nn.Module) -> BertForMaskedLM:
 
 
 # ---------------------------------------------------------------- measuring
-
-
-@torch.no_grad()
-def right_at(model: BertForMaskedLM, sequences: PackedSequences, at: Tensor, mask: int) -> Tensor:
-    """With all of these positions masked (K,), ascending, n·T + t: is the true word the likeliest?
-    (K,) bool."""
-    ids = sequences.input_ids.clone()
-    true = ids.view(-1)[at]
-    ids.view(-1)[at] = mask
-    logits = model(ids, sequences.attention_mask, sequences.token_type_ids, at).logits
-    return logits.argmax(-1) == true
-
-
-def all_right(right: Tensor, of: Tensor) -> Tensor:
-    """Which units are right in all their tokens: right (K,) bool and the number of each one's unit
-    (K,) -> (units,) bool."""
-    units = int(of.max()) + 1
-    return torch.zeros(units).index_add(0, of, (~right).float()) == 0
 
 
 def span_scores(model: BertForMaskedLM, material: MaskMaterial) -> dict[str, Any]:
@@ -538,6 +475,7 @@ def build_longer() -> dict[str, Any]:
 MEASURES = (
     "masked_accuracy", "span_token_accuracy", "span_exact", "name_exact", "fact_accuracy",
     "slot_probe", "unstated_probe", "swapped_repeated", "swapped_fact", "answer_f1", "entity_f1",
+    "character", "inside", "word_exact", "person_exact", "place_exact", "fact_exact",
     "answers_mean", "entities_few_mean", "whose_same_mean", "whose_different_mean",
     *(f"{t} {n}" for t, of in LABELS.items() for n in of),
 )  # fmt: skip
@@ -546,4 +484,5 @@ RESULTS = {
     "09_masks": build_masks,
     "09_longer": build_longer,
     "09_fusion": build_fusion,
+    "09_chinese": build_chinese,
 }

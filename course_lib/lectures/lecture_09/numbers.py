@@ -54,6 +54,26 @@ def rank(what: str) -> str:
     return f"{found:.1f}" if found < 10 else f"{found:.0f}"
 
 
+def chinese(measure: str, recipe: str) -> str:
+    """What a BERT of the Chinese world reached, the mean over the seeds, in percent."""
+    return percent(outcome(stored("09_chinese"), measure)[recipe])
+
+
+def chinese_seeds() -> str:
+    """How many runs each recipe has, in words."""
+    count = len(stored("09_chinese")["runs"]["words"])
+    return "one run each" if count == 1 else f"{count} runs each"
+
+
+CHINESE = {  # what a sentence says -> the measure, and of which recipes sentences speak
+    "character": ("character", "characters words"),
+    "inside": ("inside", "characters"),
+    "word": ("word_exact", "characters words names"),
+    "person": ("person_exact", "characters words names"),
+    "place": ("place_exact", "characters words names"),
+    "fact": ("fact_exact", "characters words names"),
+    "slots": ("slot_probe", "characters words"),
+}
 RECIPE = {
     "tokens": "tokens",
     "names": "names",
@@ -105,6 +125,16 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         f"{said}_{which}": partial(gain, recipe, against, seed)
         for said, recipe, against in (("gain", "spans", "tokens"), ("sbo", "spans + SBO", "spans"))
         for which, seed in (("first", 0), ("second", 1))
+    },
+    "zh_alone_inside": lambda: f"{stored('09_chinese')['words_alone']['inside']:.0%}",
+    "zh_alone_whole": lambda: f"{stored('09_chinese')['words_alone']['word_exact']:.0%}",
+    "zh_given_away": lambda: f"{stored('09_chinese')['given_away']:.0%}",
+    "zh_steps": lambda: f"{stored('09_chinese')['recipes']['words']['steps']:,}",
+    "zh_seeds": chinese_seeds,
+    **{
+        f"zh_{said}_{name}": partial(chinese, measure, name)
+        for said, (measure, names) in CHINESE.items()
+        for name in names.split()
     },
     **{
         f"whose_{name}": partial(whose, RECIPE[name])

@@ -8,7 +8,13 @@ import pytest
 import torch
 
 from course_lib.family.electra import DISENTANGLED, Electra, ElectraConfig, electra_from
-from course_lib.lectures.lecture_08.embedding_sharing import pulls, table_gradients
+from course_lib.lectures.lecture_08.embedding_sharing import (
+    FIRST_WORD,
+    mean_cosine,
+    pulls,
+    table_gradients,
+    tables_of,
+)
 from course_lib.objectives.replaced_tokens import electra_loss
 from course_lib.objectives.sequences import Batch
 
@@ -72,3 +78,37 @@ def test_cosines_of_every_two_batches(model: Callable[[str], Electra]):
     assert pulls(shared, [batch(1), batch(2), batch(3)], 25.0).longer == pytest.approx(
         found.longer / 2
     )
+
+
+def test_the_mean_cosine_is_that_of_all_pairs():
+    table = torch.randn(7, 5, generator=torch.Generator().manual_seed(0))
+    pairs = [
+        float(torch.cosine_similarity(table[i], table[j], dim=0))
+        for i in range(7)
+        for j in range(7)
+        if i != j
+    ]
+    assert mean_cosine(table) == pytest.approx(sum(pairs) / len(pairs), abs=1e-6)
+
+
+@pytest.mark.parametrize(("tied", "apart"), [("tokens", False), ("none", True)])
+def test_tables_are_compared_word_by_word(
+    model: Callable[[str], Electra], tied: str, apart: bool
+) -> None:
+    found = tables_of(model(tied))
+    assert (found["tables_apart"] > 0.5) == apart
+    assert (found["alike_generator"] != found["alike_discriminator"]) == apart
+
+
+def test_v3s_tables_are_apart_by_the_difference(model: Callable[[str], Electra]) -> None:
+    both = model(DISENTANGLED)
+    assert tables_of(both)["tables_apart"] == 0
+    token = both.discriminator.encoder.get_submodule("embeddings.tables.token")
+    with torch.no_grad():
+        token.difference.normal_()  # type: ignore[union-attr, operator]
+    E_G, delta = (
+        both.generator.encoder.get_parameter("embeddings.tables.token.weight"),
+        both.discriminator.encoder.get_parameter("embeddings.tables.token.difference"),
+    )
+    expected = delta[FIRST_WORD:].norm() / E_G[FIRST_WORD:].norm()
+    assert tables_of(both)["tables_apart"] == pytest.approx(float(expected))

@@ -12,6 +12,7 @@ import pytest
 import torch
 from results_parts import check_made_with, check_spread
 
+from course_lib.lectures.lecture_08 import embedding_sharing
 from course_lib.lectures.lecture_08 import experiments as lecture_08
 from course_lib.teaching import results
 from course_lib.teaching.results import REPLAYED, compared_runs, read_result
@@ -37,6 +38,29 @@ def test_positions_and_queue_were_trained_with_these_recipes(material):
 def test_the_first_losses_are_the_recorded_ones(material):
     assert lecture_08.replay(material) == pytest.approx(FOUND["replay"], abs=2e-4)
     assert len(FOUND["replay"]) == REPLAYED
+
+
+def test_one_table_two_or_v3s_were_trained_with_these_recipes():
+    recipes, seeds = embedding_sharing.SHARING, embedding_sharing.SHARING_SEEDS
+    world = embedding_sharing.MicroWorld.load()
+    found = check_made_with("08_embedding_sharing", recipes, world, seeds)
+    assert [one["seed"] for one in found["untrained"]] == list(seeds)
+    one, two, v3 = ({run["parameters"] for run in found["runs"][name]} for name in recipes)
+    assert two == v3 and two.pop() - one.pop() == world.special.vocab_size * 128  # a table
+    for name, runs in found["runs"].items():
+        for run in runs:
+            assert [look["step"] for look in run["curve"]][-1] == recipes[name].steps
+            assert run["auc"] == run["curve"][-1]["auc"]
+            assert (run["tables_apart"] == 0) == (name == embedding_sharing.ONE)
+
+
+@pytest.mark.usefixtures("recorded_draws")
+def test_v3s_first_losses_are_the_recorded_ones():
+    """The generator's draws repeat where its logits agree to rounding: the loss, times 50, may move
+    by a word drawn otherwise."""
+    again = embedding_sharing.replay_sharing(embedding_sharing.prepare_sharing())
+    assert again == pytest.approx(read_result("08_embedding_sharing")["replay"], rel=5e-3)
+    assert len(again) == REPLAYED
 
 
 # ---------------------------------------------------------------- a file is extended

@@ -1,6 +1,7 @@
 """What page 09 shows that no other page does."""
 
 from .boundary import boundary_drawing
+from .chinese import chinese_view
 from .fusion import fusion_drawing
 from .graph import graph_view, step_drawing, steps_view
 from .linked import linked_view
@@ -9,6 +10,7 @@ from .units import story_units, units_view
 
 __all__ = [
     "boundary_drawing",
+    "chinese_view",
     "fusion_drawing",
     "graph_view",
     "lengths_view",

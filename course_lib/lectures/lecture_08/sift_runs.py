@@ -1,0 +1,188 @@
+"""What SiFT is worth in fine-tuning on few labels: `08_sift`, against the same training without it,
+against more of that, and against perturbations as long that are not aimed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from statistics import mean
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from course_lib.heads import BertForClassification
+from course_lib.objectives.classification import classification_loss
+from course_lib.objectives.sift import sift_loss
+from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.shipped import micro_teacher, teacher_hash
+from course_lib.text.tasks import LabelledSequences, unstated_facts
+from course_lib.text.world import MicroWorld
+from course_lib.train.finetuning import class_accuracy, classifier_on, labelled_batches
+from course_lib.train.flops import step_flops
+from course_lib.train.loop import History, Objective, fit
+
+STORIES, TASK_STORIES = (
+    10_000,
+    6_000,
+)  # those to label, and held-out ones; a fifth leave the job out
+SEEDS = range(3)
+PLAIN, SIFT, NOISE = "plain", "SiFT", "noise"
+
+
+@dataclass(frozen=True)
+class SiftRecipe:
+    """Fine-tuning of the course's four-layer BERT on `labels` stories: the hero's unstated job.
+
+    method: plain, SiFT, or noise: perturbations as long as SiFT's in random directions. weight: λ.
+    start: standard deviation of the first perturbation, step: how far it climbs; entries of the
+    embeddings have standard deviation 1."""
+
+    method: str = PLAIN
+    weight: float = 0.0
+    start: float = 1e-2
+    step: float = 1e-4
+    labels: int = 200
+    steps: int = 200
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+
+
+FULL = SiftRecipe()
+# A step of SiFT has this many times the FLOPs of a plain one: `flops_a_step`.
+FLOPS_RATIO = 2.69
+AUTHORS = SiftRecipe(SIFT, weight=5.0)  # the step of their code, λ from their scripts
+CLIMBS = (0.1, 0.5, 1.0)
+RECIPES = {
+    "plain": FULL,
+    "plain, equal FLOPs": replace(FULL, steps=round(FULL.steps * FLOPS_RATIO)),
+    "SiFT, authors' size": AUTHORS,
+    **{f"SiFT, climb {step}": replace(AUTHORS, step=step) for step in CLIMBS},
+    **{f"noise, climb {step}": replace(AUTHORS, method=NOISE, step=step) for step in CLIMBS[1:]},
+}
+
+
+class Sifted(NamedTuple):
+    """A batch's logits (B, classes), and how far a perturbation moves them (nats a text)."""
+
+    logits: Tensor
+    moved: Tensor
+
+
+class WithSift(nn.Module):
+    """A classifier that answers a batch clean and perturbed: three passes, one of them backward to
+    the embeddings."""
+
+    def __init__(self, model: BertForClassification, recipe: SiftRecipe) -> None:
+        super().__init__()
+        self.model, self.recipe = model, recipe
+
+    def forward(self, **inputs: Tensor) -> Sifted:
+        """As the classifier's own call."""
+        norm: Any = self.model.encoder.embeddings.norm
+        of, aimed = self.recipe, self.recipe.method == SIFT
+        return Sifted(*sift_loss(
+            lambda: self.model(**inputs).logits, norm, start=of.start, step=of.step, aimed=aimed
+        ))  # fmt: skip
+
+
+def sifted_loss(weight: float) -> Objective:
+    """The task's loss plus λ times how far the perturbation moves the answer, in nats."""
+
+    def loss(outputs: Sifted, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        task = classification_loss(outputs, targets)["total"]
+        return {"total": task + weight * outputs.moved, "task": task, "moved": outputs.moved}
+
+    return loss
+
+
+class SiftMaterial(NamedTuple):
+    """The world, the labelled stories to train on, and held-out ones."""
+
+    world: MicroWorld
+    train: LabelledSequences
+    heldout: LabelledSequences
+
+
+@lru_cache(maxsize=1)
+def prepare_sift() -> SiftMaterial:
+    """Draw the stories (seed 0 of each split) and keep those that leave the hero's job unsaid."""
+    world = MicroWorld.load()
+    unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
+    told = world.stories(STORIES, seed=0)
+    return SiftMaterial(world, unstated_facts(world, told), unstated_facts(world, unseen))
+
+
+def to_train(
+    recipe: SiftRecipe, material: SiftMaterial, seed: int
+) -> tuple[BertForClassification, nn.Module, Objective]:
+    """The classifier, what is trained around it, and the loss."""
+    model = classifier_on(micro_teacher().encoder, material.train.names, seed)
+    if recipe.method == PLAIN:
+        return model, model, classification_loss
+    return model, WithSift(model, recipe), sifted_loss(recipe.weight)
+
+
+def labels_of(recipe: SiftRecipe, material: SiftMaterial, seed: int) -> LabelledSequences:
+    """Each seed has labels of its own: the next `labels` stories."""
+    return material.train[seed * recipe.labels : (seed + 1) * recipe.labels]
+
+
+def train_sift(
+    recipe: SiftRecipe, material: SiftMaterial, *, seed: int = 0, steps: int | None = None
+) -> tuple[BertForClassification, History]:
+    """Fine-tune one recipe; all with a seed read the same labels in the same order."""
+    model, around, loss = to_train(recipe, material, seed)
+    history = fit(
+        around, loss, labelled_batches(labels_of(recipe, material, seed), recipe.batch_size, seed),
+        steps=steps or recipe.steps, seed=seed, learning_rate=recipe.learning_rate,
+        precision="float32",
+    )  # fmt: skip
+    return model, history
+
+
+def one_sift(recipe: SiftRecipe, material: SiftMaterial, seed: int) -> dict[str, Any]:
+    """One recipe, one seed: accuracy on held-out stories and on its own labels; with SiFT, how far
+    the perturbations moved the answers, by tenths of the training. Finished runs are read from the
+    cache."""
+
+    def run() -> dict[str, Any]:
+        model, history = train_sift(recipe, material, seed=seed)
+        moved = history.losses.get("moved", [])
+        tenth = max(1, len(moved) // 10)
+        return {
+            "seed": seed,
+            "accuracy": class_accuracy(model, material.heldout),
+            "on_its_labels": class_accuracy(model, labels_of(recipe, material, seed)),
+            "moved": [mean(moved[at : at + tenth]) for at in range(0, len(moved), tenth)],
+            "seconds": round(history.seconds, 1),
+        }
+
+    settings = {"seed": seed, **asdict(recipe), "encoder": teacher_hash()}
+    return kept(f"08-sift-{recipe.method}", settings, material.world, run)
+
+
+def flops_of_steps(material: SiftMaterial) -> dict[str, int]:
+    """FLOPs of a first step of each method, forward and backward."""
+    found = {}
+    for method, recipe in ((PLAIN, FULL), (SIFT, AUTHORS)):
+        _, around, loss = to_train(recipe, material, 0)
+        batches = labelled_batches(labels_of(recipe, material, 0), recipe.batch_size)
+        found[method] = step_flops(around, loss, batches(0))
+    return found
+
+
+def replay_sift(material: SiftMaterial) -> list[float]:
+    """The first losses of SiFT at the authors' size, seed 0, in float32."""
+    return train_sift(AUTHORS, material, steps=REPLAYED)[1].losses["total"]
+
+
+def build_sift() -> dict[str, Any]:
+    """What data/results/08_sift.json holds."""
+    material = prepare_sift()
+    return compared_runs(
+        RECIPES, SEEDS, material.world, lambda recipe, seed: one_sift(recipe, material, seed),
+        precision="float32", extends="08_sift", replay=lambda: replay_sift(material),
+        encoder=teacher_hash, flops_a_step=lambda: flops_of_steps(material),
+        heldout=len(material.heldout),
+    )  # fmt: skip

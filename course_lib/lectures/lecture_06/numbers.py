@@ -528,7 +528,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "deep_tuned": lambda: f"{deeper()['taught_by']['job_accuracy']:.0%}",
     "deep_none": lambda: _deeper(0.0),
     "deep_one": lambda: _deeper(1.0),
-    "deep_tenth": lambda: _deeper(0.1),
     "deep_seeds": lambda: _seeds_of(deeper()),
     "grid_hours": lambda: _cpu_hours(attention_grid()),
     "grid_seeds": lambda: _seeds_of(attention_grid()),

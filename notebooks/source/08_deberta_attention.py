@@ -697,9 +697,9 @@ for name, runs in shared["runs"].items():
 # | kept vectors: swapped word, repeated | {{number:share_swaps}} | {{number:share_swaps_two}} | {{number:share_swaps_v3}} |
 # | kept vectors: slot category | {{number:share_slots}} | {{number:share_slots_two}} | {{number:share_slots_v3}} |
 #
-# Half of v3's reasoning is seen here. Freed from the discriminator's pull, by two tables or by v3's way, the generator gets better. Two
-# tables cost the discriminator what masked words teach: the slot categories. v3's way keeps both gains, and has the most slot categories.
-# But asked for *swapped words*, the discriminator's own task, the vectors of one table are best.
+# v3's reasoning is seen here, with each seed. Freed from the discriminator's pull, by two tables or by v3's way, the generator gets better.
+# Two tables cost the discriminator what masked words teach: the slot categories. v3's way keeps both gains, and has the most of them.
+# Asked for *swapped words*, the discriminator's own task, the seeds disagree: one puts one table first, the other v3's way.
 #
 # Do not compare the ROC-AUC alone: each discriminator reads what *its* generator writes, and a better generator writes words that are
 # harder to tell. The probes ask all three the same. With few seeds, one size and one learning rate the abstract's claim is not settled.

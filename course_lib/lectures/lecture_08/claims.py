@@ -675,10 +675,9 @@ CLAIMS = entries(
             (
                 lambda value: (
                     min(value[:2]) > 0
-                    and max(value[:2]) < 0.05
+                    and max(value[:2]) < 0.06
                     and value[2] < 0 < value[3]
-                    and min(value[4:]) > -0.1
-                    and max(value[4:]) < 0
+                    and max(map(abs, value[4:])) < 0.05
                 )
             ),
             (0.02, 0.02, 0.02, 0.02, 0.02, 0.02),

@@ -148,7 +148,7 @@ def pulls_before_and_after() -> dict[str, Pulls]:
 # ---------------------------------------------------------------- what sharing is worth
 
 STORIES, TASK_STORIES, LABELLED = 10_000, 3_000, 400  # to train on; to test probes; to train one
-SHARING_SEEDS = range(1)
+SHARING_SEEDS = range(2)
 LOOK_EVERY = 250  # steps
 FIRST_WORD = 5  # the special tokens come before
 

@@ -727,9 +727,22 @@ curves_chart(attention_lines(), **ATTENTION_AXES, title="A lighter attention los
 # lies above. Differences of a point among the others are smaller than what seeds do.
 #
 # What it does *not* show: that the attention loss helps. In the paper it is worth {{number:tiny_paper}} points; here no student with it is ahead of the one
-# without. Causes that are left, and not tested: the student's heads are half as wide as its teacher's. A constant added to all scores of
-# one query changes no attention weight, but the loss penalises it. And with two layers of four, the hidden states may already
-# say what the scores could add.
+# without. One cause can be tested: with two layers of four, the hidden states may already say what the scores could add.
+#
+# ### Deeper, and fewer labels
+#
+# So once more: a teacher of {{number:deep_layers}} layers ({{number:deep_teacher}} of the masked words), students of half as many, {{number:deep_labels}} labels
+# instead of {{number:labelled}}, {{number:general_many}} general steps, {{number:deep_seeds}}.
+
+# %%
+for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").items():
+    print(f"{name:16}{in_words(values)}   each seed: {', '.join(f'{value:.1%}' for value in values)}")
+
+# %% [markdown]
+# With it {{number:deep_one}}, without {{number:deep_none}}, and the seeds disagree: one is better with the attention loss, the other without. Depth is not what was
+# missing, as far as {{number:deep_seeds}} can tell. (Both students are above their teacher, which {{number:deep_labels}} labels bring to {{number:deep_tuned}} only: they read twenty
+# variants of each text.) Causes that are left, and not tested: the student's heads are half as wide as its teacher's; and a constant added
+# to all scores of one query changes no attention weight, but the loss penalises it.
 #
 # The paper's ablation (mean of four development scores, TinyBERT-4):
 #

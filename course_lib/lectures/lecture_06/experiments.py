@@ -4,7 +4,7 @@
 `06_distilbert`: students of half its depth, each loss left out in turn, and each initialisation.
 `06_tinybert`: narrower students that learn its inner steps, then a task, each part left out in
 turn. `06_tinybert_attention`: the attention loss lighter, and the general stage longer.
-`06_tinybert_deeper`: the same weights where students are four layers deep, teachers eight.
+`06_tinybert_deeper`: with attention and without, where students are four layers deep.
 `06_past_plateau`: DistilBERT with its teacher and without, five times as long, with curves."""
 
 from __future__ import annotations
@@ -154,12 +154,12 @@ TINIES_BY_ATTENTION = {
     for general in GENERAL_STEPS
     for weight in ATTENTION_WEIGHTS
 }
-DEEP_TEACHER, DEEP_LABELLED, DEEP_SEEDS = TeacherRecipe(num_layers=8), 100, range(1)
+DEEP_TEACHER, DEEP_LABELLED, DEEP_SEEDS = TeacherRecipe(num_layers=8), 100, range(2)
 DEEP_TINIES = {
     f"attention × {weight:g}": replace(
         TINY, attention=weight, general=GENERAL_STEPS[-1], num_layers=4
     )
-    for weight in ATTENTION_WEIGHTS
+    for weight in (0.0, 1.0)
 }
 
 

@@ -313,8 +313,16 @@ def attention_lines() -> dict[str, list[list[tuple[int, float]]]]:
     return {name: list(line.values()) for name, line in lines.items()}
 
 
-def _grid_seeds() -> str:
-    seeds = len(next(iter(attention_grid()["runs"].values())))
+def deeper() -> dict[str, Any]:
+    return stored("06_tinybert_deeper")
+
+
+def _deeper(weight: float) -> str:
+    return percent(outcome(deeper(), "job_accuracy")[f"attention × {weight:g}"])
+
+
+def _seeds_of(found: dict[str, Any]) -> str:
+    seeds = len(next(iter(found["runs"].values())))
     return f"{_in_letters(seeds)} seed{'s' if seeds > 1 else ''}"
 
 
@@ -514,8 +522,15 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "general_many": lambda: GENERAL_STEPS[1],
     "gpu_hours": lambda: settled("06", "E104").value,
     "gradient_left": lambda: f"{gradient_norm(8.0) / gradient_norm(1.0):.0%}",
+    "deep_layers": lambda: deeper()["teacher"]["num_layers"],
+    "deep_labels": lambda: deeper()["labels"],
+    "deep_teacher": lambda: f"{deeper()['teacher']['masked_accuracy']:.0%}",
+    "deep_tuned": lambda: f"{deeper()['taught_by']['job_accuracy']:.0%}",
+    "deep_none": lambda: _deeper(0.0),
+    "deep_one": lambda: _deeper(1.0),
+    "deep_seeds": lambda: _seeds_of(deeper()),
     "grid_hours": lambda: _cpu_hours(attention_grid()),
-    "grid_seeds": _grid_seeds,
+    "grid_seeds": lambda: _seeds_of(attention_grid()),
     "half_facts": lambda: f"{mean(reached('job_accuracy')['triple loss']):.1%}",
     "narrow_width": lambda: NARROW["hidden_size"],
     "labelled": lambda: LABELLED,

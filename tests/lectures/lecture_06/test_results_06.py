@@ -3,6 +3,8 @@ make."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 import torch
 from results_parts import check_made_with, check_spread
@@ -68,6 +70,17 @@ def test_the_attention_loss_was_weighed_with_these_recipes_by_this_teacher(world
         assert cell == parts[part][: len(cell)]
 
 
+def test_the_deeper_students_were_taught_with_these_recipes(world, stories):
+    recipes = lecture_06.DEEP_TINIES
+    found = check_made_with("06_tinybert_deeper", recipes, world, lecture_06.DEEP_SEEDS)
+    teacher = found["teacher"]
+    assert {k: teacher[k] for k in asdict(lecture_06.DEEP_TEACHER)} == asdict(
+        lecture_06.DEEP_TEACHER
+    )
+    assert teacher["curve"][-1]["step"] == lecture_06.DEEP_TEACHER.steps
+    assert found["labels"] == lecture_06.DEEP_LABELLED
+
+
 def test_the_shipped_teacher_is_the_one_that_its_result_names(teacher, world, stories):
     found = check_made_with("06_teacher", {"teacher": lecture_06.TeacherRecipe()}, world)
     assert found["weights"]["sha256"] == sha256_of(data_path(*lecture_06.TEACHER))
@@ -85,6 +98,8 @@ def test_the_first_losses_are_the_recorded_ones(stories, teacher):
     lighter = next(iter(lecture_06.TINIES_BY_ATTENTION.values()))
     _, light = lecture_06.general_stage(lighter, stories, teacher, steps=REPLAYED)
     replayed = {"teacher": first, "distilbert": student, "tinybert": tiny}
+    _, deep = lecture_06.train_teacher(lecture_06.DEEP_TEACHER, stories, steps=REPLAYED)
+    replayed["tinybert_deeper"] = deep  # of its teacher, which is not shipped
     replayed["past_plateau"] = student  # ten steps of the same recipe
     for name, again in (replayed | {"tinybert_attention": light}).items():
         recorded = read_result(f"06_{name}")["replay"]

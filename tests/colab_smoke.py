@@ -222,6 +222,7 @@ LIVE: dict[str, Callable[[], Any]] = {  # with a widget and a picture
     "spans_view": lambda: views.spans_view(tokenizer(), "the river rose over its bank"),
     "lengths_view": views.lengths_view,
     "units_view": lambda: views.units_view(world()),
+    "chinese_view": lambda: views.chinese_view(MicroWorld.load(language="chinese"), world()),
     "graph_view": lambda: views.graph_view(graph(), "goza"),
     "steps_view": lambda: views.steps_view(graph(), translations(), "goza", "job"),
     "linked_view": lambda: views.linked_view(graph(), world().tokenizer, "goza walks to lion mill"),

@@ -664,8 +664,10 @@ FAMILIES: dict[str, Family] = {  # later members add theirs here
 
 
 def their_inputs(hf_model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """A model's arguments under the names that transformers' model of the family gives them."""
-    names = FAMILIES[hf_model.config.model_type].inputs
+    """A model's arguments under the names that transformers' model of the family gives them; those
+    of a model of no family here, such as GPT-2, keep their names."""
+    family = FAMILIES.get(hf_model.config.model_type)
+    names = family.inputs if family else {}
     return {names.get(name, name): value for name, value in inputs.items()}
 
 

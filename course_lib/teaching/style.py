@@ -103,7 +103,8 @@ def thinned(
     group = max(1, -(-len(y) // most))
     blocks = [y[i : i + group] for i in range(0, len(y), group)]
     last = [x[min(i + group, len(x)) - 1] for i in range(0, len(x), group)]
-    return last, rounded(sum(block) / len(block) for block in blocks)
+    # more digits than are shown: a label of the last point rounds it once more
+    return last, rounded((sum(block) / len(block) for block in blocks), digits=6)
 
 
 @lru_cache(maxsize=1)

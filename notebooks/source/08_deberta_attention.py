@@ -673,7 +673,7 @@ kept = {"slot-category probe": "slots", "swapped word, repeated": "swapped_repea
 untrained = {name: [run[of] for run in shared["untrained"]] for name, of in kept.items()}
 ablation_chart(
     {name: {"random initialisation": untrained[name], **outcome(shared, of)} for name, of in kept.items()},
-    percent=True, title="What frozen vectors of the kept network hold", x_title="accuracy of a linear probe",
+    percent=True, title="What frozen vectors of the kept network hold", x_title="accuracy",
 )  # fmt: skip
 
 # %% [markdown]

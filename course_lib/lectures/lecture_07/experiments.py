@@ -86,7 +86,7 @@ LONG = ElectraRecipe(steps=4_000)  # the one that is shipped
 LOOK_EVERY = 1_000  # steps of a long run
 PAST_SEEDS = range(2)
 GENERATORS = {"generator 1/4": 1 / 4, "generator 1/2": 1 / 2, "generator 1": 1.0}
-GENERATOR_SEEDS = range(1)
+GENERATOR_SEEDS = range(2)
 DEEP = ElectraRecipe(steps=6_000, num_layers=4, generator=1 / 2)
 DEEP_SEEDS = range(1)
 SHOWN, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
@@ -558,13 +558,20 @@ def build_past_plateau() -> dict[str, Any]:
 
 
 def build_generators() -> dict[str, Any]:
-    """What data/results/07_generators.json holds."""
+    """What data/results/07_generators.json holds. The narrowest generator is that of the runs past
+    the plateau, which are read."""
     material, recipes = prepare(), generator_recipes()
     measured = PastPlateau(material, swapped_stories(material.world))
     costs = {name: flops_a_step(recipe, material) for name, recipe in recipes.items()}
+    narrow = {run["seed"]: run for run in stored("07_past_plateau")["runs"]["ELECTRA"]}
+
+    def run(recipe: ElectraRecipe, seed: int) -> dict[str, Any]:
+        return narrow[seed] if recipe == LONG else measured.run(recipe, seed)
+
     return compared_runs(
-        recipes, GENERATOR_SEEDS, material.world, measured.run,
-        precision=PRECISION, replay=replay(recipes["generator 1"], material), flops_a_step=costs,
+        recipes, GENERATOR_SEEDS, material.world, run, precision=PRECISION,
+        extends="07_generators", replay=lambda: replay(recipes["generator 1"], material),
+        flops_a_step=costs,
     )  # fmt: skip
 
 

@@ -316,7 +316,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "wide_slots": lambda: _of_width("generator 1", "kinds"),
     "narrow_slots": lambda: _of_width("generator 1/4", "kinds"),
     "wide_tuned": lambda: _of_width("generator 1", "tuned_mean"),
-    "half_tuned": lambda: _of_width("generator 1/2", "tuned_mean"),
     "narrow_tuned": lambda: _of_width("generator 1/4", "tuned_mean"),
     "half_copies": lambda: _of_width("generator 1/2", "copies"),
     "past_bert_facts": lambda: _past("BERT", "facts"),

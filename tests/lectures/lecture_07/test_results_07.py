@@ -69,10 +69,7 @@ def test_the_wider_generators_taught_the_shipped_recipe(material):
     assert recipes["generator 1/4"] == lecture_07.LONG
     check_made_with("07_generators", recipes, material.world, lecture_07.GENERATOR_SEEDS)
     found, past = read_result("07_generators"), read_result("07_past_plateau")
-    same = zip(found["runs"]["generator 1/4"], past["runs"]["ELECTRA"], strict=False)
-    for again, before in same:  # the same weights, measured twice
-        for measure in ("auc", "words_by_generator", "kinds", "repeated", "facts"):
-            assert again[measure] == pytest.approx(before[measure], abs=0.02)
+    assert found["runs"]["generator 1/4"] == past["runs"]["ELECTRA"]
     costs = {name: lecture_07.flops_a_step(r, material) for name, r in recipes.items()}
     assert costs == pytest.approx(found["flops_a_step"], rel=0.01)
 

@@ -791,7 +791,7 @@ for name, run in runs.items():
 # {{number:longer_found_spans_sbo}} with it; of the names {{number:longer_name_spans}} and {{number:longer_name_spans_sbo}}. So it is not only a matter of steps, as far as one seed tells. At step 1,000 the SBO is ahead also in the long runs. Look at *answers*, though: there the better
 # reader of masked words is the worse one. What a model is pre-trained to do and what it is good for are two things. Size, text and redundancy were not tested.
 #
-# # ### What knowing is worth, measured
+# ### What knowing is worth, measured
 #
 # The upper two blocks of a BERT of the world become fusion blocks, and it is trained on with MLM and dEA. Four kinds of vectors:
 #

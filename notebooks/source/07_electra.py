@@ -487,11 +487,11 @@ ablation_chart(
 # probes of the discriminator, cloze-shaped and RTD-shaped (repeated words). A dot is a run.*
 #
 # **Yes: it was too small.** As wide as the discriminator, the generator names {{number:wide_copies}} of the repeated words (a half:
-# {{number:half_copies}}). Now its wrong words are harder to tell, and the discriminator holds more by every measure:
-# {{number:wide_repeated}} against {{number:narrow_repeated}} on repeated words, {{number:wide_facts}} against {{number:narrow_facts}} on
-# facts, {{number:wide_slots}} against {{number:narrow_slots}} on the cloze-shaped probe, {{number:wide_tuned}} against
-# {{number:narrow_tuned}} after fine-tuning. It stays below BERT where BERT was ahead, and a step costs {{number:wide_cost}}
-# times as much.
+# {{number:half_copies}}). Now its wrong words are harder to tell, and with each seed the discriminator holds more: {{number:wide_repeated}} against
+# {{number:narrow_repeated}} on repeated words, {{number:wide_facts}} against {{number:narrow_facts}} on facts, and where BERT is ahead,
+# {{number:wide_jobs}} against {{number:narrow_jobs}} on the unstated-fact probe and {{number:wide_tuned}} against {{number:narrow_tuned}} after
+# fine-tuning. The slot-category probe hardly moves ({{number:wide_slots}} and {{number:narrow_slots}}, less than the seeds differ). It stays below
+# BERT where BERT was ahead, and a step costs {{number:wide_cost}} times as much.
 #
 # The paper finds a quarter to a half best (Figure 3), in other sizes: a quarter of ELECTRA-small is 64 wide and twelve layers
 # deep, here it is 32 wide and two deep. What a generator is able to do may count, not its fraction of the width.
@@ -499,7 +499,7 @@ ablation_chart(
 # ### Candidate causes
 #
 # Tested above: *the probe* (it decides who is ahead), *short training* (past the plateau the cloze-shaped order stays) and
-# *the generator's size* (a wider one brings more, and does not turn the order). Not tested:
+# *the generator's size* (a wider one brings more by most measures, and does not turn the order). Not tested:
 #
 # - *Reading wrong words.* Every position selected in our BERT's training held `[MASK]`; it never had to doubt a word that
 #   it read. BERT's own recipe puts a random word at a tenth of them.

@@ -270,6 +270,7 @@ def _gap(name: str, kind: str) -> str:
 GENERATOR_MEASURES = {  # of the results file -> in tables and charts
     "copies": "generator: repeated words named",
     "kinds": "slot-category probe",
+    "jobs": "unstated-fact probe",
     "repeated": "swapped-word probe, repeated words",
     "facts": "swapped-word probe, facts",
     "tuned_mean": "fine-tuned, mean pooling",
@@ -313,6 +314,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "narrow_facts": lambda: _of_width("generator 1/4", "facts"),
     "wide_repeated": lambda: _of_width("generator 1", "repeated"),
     "narrow_repeated": lambda: _of_width("generator 1/4", "repeated"),
+    "wide_jobs": lambda: _of_width("generator 1", "jobs"),
+    "narrow_jobs": lambda: _of_width("generator 1/4", "jobs"),
     "wide_slots": lambda: _of_width("generator 1", "kinds"),
     "narrow_slots": lambda: _of_width("generator 1/4", "kinds"),
     "wide_tuned": lambda: _of_width("generator 1", "tuned_mean"),

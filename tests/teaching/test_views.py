@@ -392,7 +392,7 @@ def test_loss_figure_holds_its_numbers() -> None:
     figure = figures.plot_loss(run, {"unigram": 5.1})
     assert list(figure.data[0].y) == [3.0, 2.0, 1.235]
     assert list(figure.data[1].y) == [5.1, 5.1]
-    assert labels_of(figure) == ["mlm 1.24", "unigram 5.1"]
+    assert labels_of(figure) == ["mlm 1.23", "unigram 5.1"]  # of 1.23456, not of 1.235
     assert len(json.dumps(figure.to_plotly_json(), default=list)) < 4_000
 
 

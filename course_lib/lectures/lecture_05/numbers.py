@@ -109,10 +109,13 @@ def past_plateau() -> dict[str, Any]:
 
 def past_curves(tested: str) -> dict[str, list[list[tuple[float, float]]]]:
     """What was trained -> runs of (step, accuracy on the pairs of `tested`), past the plateau."""
-    return {
-        f"trained on {task}": [[(p["step"], p[tested]) for p in run["curve"]] for run in runs]
-        for task, runs in past_plateau()["runs"].items()
-    }
+    runs = past_plateau()["runs"]
+    return {f"trained on {task}": _curves(of, tested) for task, of in runs.items()}
+
+
+def _curves(runs: list[dict[str, Any]], measure: str) -> list[list[tuple[float, float]]]:
+    """A measure over the steps, a curve a run."""
+    return [[(point["step"], point[measure]) for point in run["curve"]] for run in runs]
 
 
 def in_step() -> dict[str, Any]:
@@ -121,13 +124,9 @@ def in_step() -> dict[str, Any]:
 
 def in_step_curves() -> dict[str, list[list[tuple[float, float]]]]:
     """What NSP's model learns of order: runs of (step, accuracy on SOP's pairs), by the wrong B."""
-    runs = {
-        "wrong B from a random place": past_plateau()["runs"]["NSP"],
-        "wrong B in step": in_step()["runs"][IN_STEP],
-    }
     return {
-        name: [[(p["step"], p["SOP"]) for p in run["curve"]] for run in of]
-        for name, of in runs.items()
+        "wrong B from a random place": _curves(past_plateau()["runs"]["NSP"], "SOP"),
+        "wrong B in step": _curves(in_step()["runs"][IN_STEP], "SOP"),
     }
 
 
@@ -145,10 +144,7 @@ def corners() -> dict[str, Any]:
 
 def corner_curves() -> dict[str, list[list[tuple[float, float]]]]:
     """Corner of the grid -> runs of (step, masked-token accuracy), past the plateau."""
-    return {
-        name: [[(p["step"], p["masked_accuracy"]) for p in run["curve"]] for run in runs]
-        for name, runs in corners()["runs"].items()
-    }
+    return {name: _curves(runs, "masked_accuracy") for name, runs in corners()["runs"].items()}
 
 
 def corner(width: int, sharing: str) -> float:
@@ -246,21 +242,14 @@ def _swapped_with_opening() -> float:
 # ---------------------------------------------------------------- where these runs stop
 
 
-def longer_curves(run: str, measure: str) -> list[list[tuple[float, float]]]:
-    """Lecture 02's runs in the same world (run: "live" or "long"): a measure over the steps."""
-    return [
-        [(point["step"], point[measure]) for point in seed["curve"]]
-        for seed in stored("02_pretraining")["runs"][run]
-    ]
-
-
 def _grid_mean(width: int) -> float:
     return mean(grid_accuracy(width, sharing) for sharing in SHARING)
 
 
-def _longer(run: str, measure: str) -> float:
-    """What lecture 02's runs have reached at their end."""
-    return mean(curve[-1][1] for curve in longer_curves(run, measure))
+def _long_masked() -> str:
+    """Masked-token accuracy at the end of lecture 02's long run in the same world."""
+    runs = stored("02_pretraining")["runs"]["long"]
+    return percent([run["curve"][-1]["masked_accuracy"] for run in runs])
 
 
 @lru_cache(maxsize=2)
@@ -501,7 +490,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "embeddings_shrink": _embeddings_shrink,
     "gain_race": lambda: _ensemble_gain("RACE test"),
     "gain_squad": lambda: _ensemble_gain("SQuAD 2.0 test"),
-    "long_masked": lambda: f"{_longer('long', 'masked_accuracy'):.0%}",
+    "long_masked": _long_masked,
     "long_steps": lambda: stored("02_pretraining")["recipes"]["long"]["steps"],
     "narrow_mean": lambda: f"{_grid_mean(WIDTHS[0]):.0%}",
     "wide_mean": lambda: f"{_grid_mean(WIDTHS[1]):.0%}",

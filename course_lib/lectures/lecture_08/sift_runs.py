@@ -22,10 +22,7 @@ from course_lib.train.finetuning import class_accuracy, classifier_on, labelled_
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import History, Objective, fit
 
-STORIES, TASK_STORIES = (
-    10_000,
-    6_000,
-)  # those to label, and held-out ones; a fifth leave the job out
+STORIES, TASK_STORIES = 10_000, 6_000  # to label, and held-out; a fifth leave the job out
 SEEDS = range(3)
 PLAIN, SIFT, NOISE = "plain", "SiFT", "noise"
 

@@ -16,7 +16,7 @@ from typing import Any
 from zlib import crc32
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from course_lib.encoder import count_parameters
 from course_lib.heads import BertForMaskedLM
@@ -26,7 +26,7 @@ from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses
 from course_lib.text.tasks import LabelledWords
 from course_lib.text.world import MicroWorld, Story, Trace, story_sequences
-from course_lib.train.loop import Callback, History, Report, fit
+from course_lib.train.loop import Report
 from course_lib.train.metrics import HIDDEN
 from course_lib.train.probing import word_probe
 
@@ -37,9 +37,8 @@ from .recipes import (
     MaskRecipe,
     Told,
     all_right,
-    batches_of,
-    randomly_initialised,
     right_at,
+    train_masks,
 )
 
 STORIES, HELDOUT, PROBED, LENGTH = 10_000, 600, 300, 128
@@ -235,23 +234,6 @@ def given_away(material: ChineseMaterial) -> float:
 # ---------------------------------------------------------------- training and measuring
 
 
-def train_chinese(
-    recipe: MaskRecipe,
-    told: Told,
-    *,
-    seed: int = 0,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> tuple[nn.Module, History]:
-    """Train one recipe; all else is the same for all."""
-    model, loss = randomly_initialised(recipe, told.world, seed, LENGTH)
-    history = fit(
-        model, loss, batches_of(recipe, told, seed), steps=steps or recipe.steps, seed=seed,
-        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
-    )  # fmt: skip
-    return model, history
-
-
 def measure(
     model: BertForMaskedLM, material: ChineseMaterial, names: Sequence[str] = ()
 ) -> dict[str, float]:
@@ -280,7 +262,7 @@ def one_run(recipe: MaskRecipe, material: ChineseMaterial, seed: int) -> dict[st
             report.model.train()
 
     def run() -> dict[str, Any]:
-        model, history = train_chinese(recipe, material.told, seed=seed, callbacks=[look])
+        model, history = train_masks(recipe, material.told, seed=seed, callbacks=[look])
         assert isinstance(model, BertForMaskedLM)
         found = {"seed": seed, "parameters": count_parameters(model), **last_losses(history)}
         found |= measure(model.eval(), material)
@@ -292,7 +274,7 @@ def one_run(recipe: MaskRecipe, material: ChineseMaterial, seed: int) -> dict[st
 
 def replay(told: Told) -> list[float]:
     """The first losses of whole words, seed 0, in float32: alike on every machine to six digits."""
-    return train_chinese(RECIPES["words"], told, steps=REPLAYED)[1].losses["total"]
+    return train_masks(RECIPES["words"], told, steps=REPLAYED)[1].losses["total"]
 
 
 def build_chinese() -> dict[str, Any]:

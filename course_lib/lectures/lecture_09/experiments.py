@@ -54,7 +54,7 @@ from course_lib.text.wordpiece import word_numbers
 from course_lib.text.world import MicroWorld, Story, story_sequences
 from course_lib.train.finetuning import finetune, task_score
 from course_lib.train.flops import step_flops
-from course_lib.train.loop import Callback, History, Report, fit
+from course_lib.train.loop import Report
 from course_lib.train.metrics import HIDDEN, evaluate
 from course_lib.train.probing import text_probe, word_probe
 
@@ -71,6 +71,7 @@ from .recipes import (
     batches_of,
     randomly_initialised,
     right_at,
+    train_masks,
 )
 
 STORIES, UNSEEN, HELDOUT = 10_000, 3_000, 600
@@ -241,23 +242,6 @@ def _sentences(world: MicroWorld, stories: Sequence[Story], count: int) -> Tagge
 
 
 # ---------------------------------------------------------------- training
-
-
-def train_masks(
-    recipe: MaskRecipe,
-    told: Told,
-    *,
-    seed: int = 0,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> tuple[nn.Module, History]:
-    """Train one recipe; all else is the same for all that differ in it."""
-    model, loss = randomly_initialised(recipe, told.world, seed)
-    history = fit(
-        model, loss, batches_of(recipe, told, seed), steps=steps or recipe.steps, seed=seed,
-        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
-    )  # fmt: skip
-    return model, history
 
 
 def masked_lm_of(model: nn.Module) -> BertForMaskedLM:

@@ -3,7 +3,7 @@ words are judged."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.objectives.span_boundary import spanbert_loss
 from course_lib.text.world import MicroWorld
-from course_lib.train.loop import Objective
+from course_lib.train.loop import Callback, History, Objective, fit
 
 PRECISION = "float32"  # on every machine, so that results can be compared
 LENGTH = 64  # of a story in English words
@@ -75,6 +75,24 @@ def batches_of(recipe: MaskRecipe, told: Told, seed: int) -> Any:
         seed=seed + 100, word_of=told.word_of.get(recipe.units), boundaries=recipe.sbo,
         spans={} if recipe.units == "spans" else None,
     )  # fmt: skip
+
+
+def train_masks(
+    recipe: MaskRecipe,
+    told: Told,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[nn.Module, History]:
+    """Train one recipe; all else is the same for all that differ in it."""
+    length = told.train.input_ids.shape[1]
+    model, loss = randomly_initialised(recipe, told.world, seed, length)
+    history = fit(
+        model, loss, batches_of(recipe, told, seed), steps=steps or recipe.steps, seed=seed,
+        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
+    )  # fmt: skip
+    return model, history
 
 
 @torch.no_grad()

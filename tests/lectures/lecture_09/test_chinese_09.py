@@ -12,7 +12,7 @@ import torch
 from results_parts import check_made_with
 from view_parts import picture_of
 
-from course_lib.lectures.lecture_09 import chinese
+from course_lib.lectures.lecture_09 import chinese, recipes
 from course_lib.lectures.lecture_09.views import chinese as view
 from course_lib.objectives.masked_lm import mask_whole_words
 from course_lib.teaching.results import REPLAYED, read_result
@@ -74,7 +74,7 @@ def test_words_are_the_storys_and_names_join_them(world, stories):
 def test_recipes_differ_in_what_is_masked_together(world, stories):
     told = chinese.told_of(world, stories)
     first = [
-        chinese.batches_of(recipe, told, 0)(3).inputs["input_ids"]
+        recipes.batches_of(recipe, told, 0)(3).inputs["input_ids"]
         for recipe in chinese.RECIPES.values()
     ]
     assert list(chinese.RECIPES) == list(chinese.LEVELS)
@@ -213,7 +213,7 @@ def test_the_file_was_made_with_these_recipes(world):
 def test_a_run_trains_what_its_recipe_says(world):
     told = chinese.told_of(world, world.stories(40, seed=0))
     quick = replace(chinese.RECIPES["words"], num_layers=1, hidden_size=32, steps=100)
-    _, history = chinese.train_chinese(quick, told)
+    _, history = chinese.train_masks(quick, told)
     assert history.losses["total"][-1] < history.losses["total"][0] - 0.5
 
 

@@ -1,0 +1,106 @@
+"""A small XLM of two languages of the world, trained live on sentences beside their translations.
+
+X: the sentences of stories; each is drawn in English and told in the other language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from course_lib.family.xlm import XlmForLanguageModel, xlm_for_language_model
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.pretraining import pretraining_batches
+from course_lib.objectives.sequences import PackedSequences, pack, to_sequences
+from course_lib.objectives.translation_lm import translation_sequences
+from course_lib.text.wordpiece import WordPiece
+from course_lib.text.world import MicroWorld, Story
+from course_lib.train.loop import Callback, History, fit
+from course_lib.train.retrieval import Retrieval, retrieval, sentence_vectors
+
+LENGTH = 32  # the longest sentence of the world and its translation, with four special tokens
+STORIES, STEPS, BATCH, RATE = 1_000, 1_200, 32, 0.25
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Sentences of two languages, the same in both, as ids of one vocabulary."""
+
+    tokenizer: WordPiece
+    first: list[list[int]]
+    second: list[list[int]]
+
+    @property
+    def together(self) -> PackedSequences:
+        """Each sentence beside its translation, as TLM reads them."""
+        return translation_sequences(self.first, self.second, self.tokenizer.special, length=LENGTH)
+
+    def alone(self, side: int) -> PackedSequences:
+        """The sentences of one side (0 or 1), its language told, one a sequence."""
+        texts = (self.first, self.second)[side]
+        packed = [pack(ids, None, self.tokenizer.special, LENGTH) for ids in texts]
+        sequences = to_sequences(packed)
+        sequences.token_type_ids.fill_(side)
+        return sequences
+
+
+def joint_tokenizer(*worlds: MicroWorld) -> WordPiece:
+    """One vocabulary for several languages: every word of each is one piece."""
+    return WordPiece.from_words(sorted({word for world in worlds for word in world.vocab}))
+
+
+def sentence_pairs(english: MicroWorld, other: MicroWorld, stories: Sequence[Story]) -> Pairs:
+    """The sentences of English stories and their translations."""
+    tokenizer = joint_tokenizer(english, other)
+    told = [(story, story.told_in(other)) for story in stories]
+    lines = [pair for one, two in told for pair in zip(one.sentences, two.sentences, strict=True)]
+    first, second = ([tokenizer.encode(text) for text in side] for side in zip(*lines, strict=True))
+    return Pairs(tokenizer, first, second)
+
+
+def train_pairs(
+    pairs: Pairs, *, steps: int = STEPS, seed: int = 0, callbacks: Sequence[Callback] = ()
+) -> tuple[XlmForLanguageModel, History]:
+    """An XLM of two layers, 64 wide, trained by TLM alone; masks a quarter, as pairs are short."""
+    torch.manual_seed(seed)
+    special = pairs.tokenizer.special
+    model = xlm_for_language_model(
+        vocab_size=special.vocab_size, hidden_size=64, num_layers=2, num_heads=2,
+        intermediate_size=256, max_positions=LENGTH, type_vocab_size=2, pad_token_id=special.pad,
+        hidden_dropout=0.0, attention_dropout=0.0, initializer_range=0.05,
+    )  # fmt: skip
+    batches = pretraining_batches(
+        pairs.together, special, batch_size=BATCH, rate=RATE, seed=seed + 1
+    )
+    history = fit(
+        model, masked_lm_loss, batches, steps=steps, learning_rate=3e-3, seed=seed,
+        precision="float32", callbacks=callbacks,
+    )  # fmt: skip
+    return model, history
+
+
+def found_translations(
+    model: XlmForLanguageModel, pairs: Pairs, *, centred: bool = False
+) -> list[Retrieval]:
+    """In each layer, embeddings first: how often a sentence's nearest vector is its translation."""
+    encoder = model.encoder.eval()
+    vectors = [
+        sentence_vectors(encoder, pairs.alone(side), pairs.tokenizer.special) for side in (0, 1)
+    ]
+    return [retrieval(a, b, centred=centred) for a, b in zip(*vectors, strict=True)]
+
+
+@torch.no_grad()
+def guesses(
+    model: XlmForLanguageModel, sequences: PackedSequences, at: int, mask: int
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """One sequence with position `at` masked: the probabilities there (V,), and all attention."""
+    ids = sequences.input_ids.clone()
+    ids[0, at] = mask
+    inputs = {**sequences.inputs, "input_ids": ids}
+    model.eval()
+    logits = model(**inputs).logits.reshape(-1, model.config.vocab_size)[at]
+    attentions = model.encoder(**inputs, output_attentions=True).attentions
+    return logits.softmax(-1), attentions

@@ -1,0 +1,21 @@
+"""What page 10 shows that no other page does."""
+
+from .across import across_view
+from .neighbours import nearest_on_paper, neighbours_view
+from .objectives import objectives_drawing
+from .parallel import parallel_view
+from .sampling import sampling_view
+from .sequence import pair_view
+from .sizes import size_of, sizes_table
+
+__all__ = [
+    "across_view",
+    "nearest_on_paper",
+    "neighbours_view",
+    "objectives_drawing",
+    "pair_view",
+    "parallel_view",
+    "sampling_view",
+    "size_of",
+    "sizes_table",
+]

@@ -1,0 +1,164 @@
+"""Attention across two languages: a masked word, and where in the translation its answer is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from torch import Tensor
+
+from course_lib.family.xlm import XlmForLanguageModel
+from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
+from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.style import BLUE, ORANGE
+from course_lib.text.world import MicroWorld, Story
+
+from ..pairs import guesses, joint_tokenizer, sentence_pairs
+
+ROW, TOP, LEFT, RIGHT, WIDE = 27, 42, 300, 470, 780  # pixels
+FAINTEST, TOLD = 0.02, 3
+
+
+def across_view(
+    models: Mapping[str, XlmForLanguageModel],
+    english: MicroWorld,
+    others: Mapping[str, MicroWorld],
+    stories: Sequence[Story],
+    *,
+    word: int = 1,
+    layer: int = 2,
+    head: int = 1,
+) -> Live:
+    """Where a masked English word looks. Controls: language, sentence, word, layer, head.
+
+    models: by language, trained on pairs; stories: their sentences are those to choose from."""
+    import ipywidgets as w
+
+    first = next(iter(models))
+    config = models[first].config
+    sentences = [(story, number) for story in stories for number in range(len(story.sentences))]
+    longest = max(len(story.sentences[number].split()) for story, number in sentences)
+    controls = {
+        "language": w.Dropdown(options=list(models), value=first, description="beside English"),
+        "sentence": w.IntSlider(value=0, min=0, max=len(sentences) - 1, description="sentence"),
+        "word": w.IntSlider(value=word, min=1, max=longest, description="masked: word no."),
+        "layer": w.IntSlider(value=layer, min=1, max=config.num_layers, description="layer"),
+        "head": w.IntSlider(value=head, min=1, max=config.num_heads, description="head"),
+    }
+
+    def picture(language: str, sentence: int, **values: int) -> Html:
+        story, number = sentences[sentence]
+        return across_picture(models[language], english, others[language], story, number, **values)
+
+    static = picture(first, 0, word=word, layer=layer, head=head)
+    return playground(lambda **values: picture(**values).html, controls, static)
+
+
+def across_picture(
+    model: XlmForLanguageModel,
+    english: MicroWorld,
+    other: MicroWorld,
+    story: Story,
+    sentence: int = 0,
+    word: int = 1,
+    layer: int = 1,
+    head: int = 1,
+) -> Html:
+    """The sentence on the left, its translation on the right, lines from the masked word to what it
+    attends to. A word number beyond the sentence is taken as the last one."""
+    told = story.told_in(other)
+    word = min(word, len(story.trace[sentence]))
+    sequences = sentence_pairs(english, other, [story]).together[sentence : sentence + 1]
+    mask = joint_tokenizer(english, other).special.mask
+    answer, attentions = guesses(model, sequences, word, mask)
+    row = attentions[layer - 1][0, head - 1, word]  # (T,)
+    left, right = (["</s>", *one.sentences[sentence].split(), "</s>"] for one in (story, told))
+    hidden, left[word] = left[word], "[MASK]"
+    same = _same_slot(story, told, sentence, word)
+    said = _in_words(row, left, right, hidden, answer, english, other)
+    parts = across_parts(row.tolist(), left, right, word, same)
+    high = TOP + ROW * max(len(left), len(right)) + 6
+    image = svg_image(svg_drawing(WIDE, high, "".join(parts), said[0]), " ".join(said))
+    return Html(card(image + paragraphs(said), "across", 820), "\n".join(said))
+
+
+def _same_slot(story: Story, told: Story, sentence: int, word: int) -> list[int]:
+    """Positions in the translation, </s> counted, of the words that say the same."""
+    slot = story.trace[sentence][word - 1].slot
+    line = enumerate(told.trace[sentence], start=1)
+    return [place for place, trace in line if slot and trace.slot == slot]
+
+
+def across_parts(
+    weights: Sequence[float],
+    left: Sequence[str],
+    right: Sequence[str],
+    word: int,
+    same: Sequence[int],
+) -> list[str]:
+    """What the drawing consists of, for the deck too. weights: one a token, first the left ones."""
+    split = len(left)
+    parts = [
+        f'<text x="{LEFT - 10}" y="20" text-anchor="end">English, one word masked</text>',
+        f'<text x="{RIGHT + 10}" y="20">its translation (framed: says the same)</text>',
+    ]
+    for i, token in enumerate(left):
+        parts += _token(token, weights[i], _middle(i), LEFT - 10, "end", i == word)
+    for i, token in enumerate(right):
+        parts += _token(token, weights[split + i], _middle(i), RIGHT + 10, "start", i in same)
+    for i, weight in enumerate(weights[split : split + len(right)]):
+        if weight >= FAINTEST:
+            parts.append(
+                f'<path d="M{LEFT} {_middle(word)}L{RIGHT} {_middle(i)}" stroke="{BLUE}" '
+                f'stroke-linecap="round" stroke-width="{0.6 + 5 * weight:.1f}" '
+                f'opacity="{0.25 + 0.75 * weight:.2f}"/>'
+            )
+    return parts
+
+
+def _token(token: str, weight: float, y: int, x: int, anchor: str, framed: bool) -> list[str]:
+    """A token, a frame around it if marked, and outside of it how much attention it gets."""
+    side = -1 if anchor == "end" else 1
+    far = x + side * 125
+    bar = 100 * weight
+    start = far if side > 0 else far - bar
+    parts = [
+        f'<text x="{x}" y="{y + 5}" text-anchor="{anchor}">{escape(token)}</text>',
+        f'<rect x="{start:.1f}" y="{y - 6}" width="{max(bar, 0.5):.1f}" height="12" '
+        f'fill="{ORANGE}"/>',
+    ]
+    if weight >= FAINTEST:
+        parts.append(
+            f'<text x="{far + side * (bar + 5):.1f}" y="{y + 4}" font-size="12" '
+            f'text-anchor="{anchor}">{weight:.0%}</text>'
+        )
+    if framed:
+        edge = x - 116 if side < 0 else x - 6
+        parts.append(
+            f'<rect x="{edge}" y="{y - 12}" width="122" height="24" rx="4" fill="none" '
+            f'stroke="{BLUE}" stroke-width="2"/>'
+        )
+    return parts
+
+
+def _middle(row: int) -> int:
+    return TOP + ROW * row + ROW // 2
+
+
+def _in_words(
+    row: Tensor, left: Sequence[str], right: Sequence[str], hidden: str, answer: Tensor,
+    english: MicroWorld, other: MicroWorld,
+) -> list[str]:  # fmt: skip
+    tokenizer = joint_tokenizer(english, other)
+    there = row[len(left) : len(left) + len(right)]
+    best = answer.topk(TOLD)
+    listed = ", ".join(
+        f"{tokenizer.token(i)} {p:.0%}"
+        for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    )
+    return [
+        f"Masked is “{hidden}”. Of this head's attention {float(there.sum()):.0%} goes to the other "
+        f"language, most of it to “{right[int(there.argmax())]}”.",
+        f"The model's guesses: {listed}.",
+    ]

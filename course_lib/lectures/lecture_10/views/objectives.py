@@ -1,0 +1,67 @@
+"""XLM's three objectives as pictures of who sees whom: CLM, MLM, TLM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from course_lib.teaching.page import Html
+from course_lib.teaching.style import BLUE, INK
+from course_lib.teaching.svg import drawing, rect, words
+
+LEFT, RIGHT = ("the", "old", "mill"), ("da", "kvern", "ald")  # a phrase and its translation
+WIDE, HIGH, CELL = 1120, 420, 34
+GAP = {"fill": "#fdeecb", "ink": "#8a5f00", "wide": 2.5, "dash": "6 3"}
+SAYS = (
+    "Who sees whom. CLM: each word sees those before it, and predicts the next one. MLM: every word "
+    "sees every word of its own text; a masked one is predicted. TLM: a text and its translation "
+    "stand side by side, every word sees every word of both; words are masked in both. Under the "
+    "words stand their positions, which in TLM begin again at 0, and the numbers of their languages."
+)
+
+
+def objectives_drawing() -> Html:
+    """Three squares side by side: rows are who looks, columns who is seen."""
+    return drawing(WIDE, HIGH, objectives_parts(), SAYS, margin=2)
+
+
+def objectives_parts() -> list[str]:
+    """What the drawing consists of, for the deck too."""
+    clm = _square(0, "CLM", "the next word", LEFT, [0, 0, 0], (), causal=True)
+    mlm = _square(300, "MLM", "the masked word", LEFT, [0, 0, 0], (1,))
+    both, languages = (*LEFT, *RIGHT), [0, 0, 0, 1, 1, 1]
+    return [*clm, *mlm, *_square(620, "TLM", "masked words, in both", both, languages, (1, 4))]
+
+
+def _square(
+    x: int, name: str, predicts: str, tokens: Sequence[str], languages: Sequence[int],
+    masked: Sequence[int], causal: bool = False,
+) -> list[str]:  # fmt: skip
+    """One objective: its name, its words down the side and below, a filled cell for "sees"."""
+    left, top, count = x + 90, 70, len(tokens)
+    bottom = top + CELL * count
+    parts = [
+        words(left, 28, f"{name}: {predicts}", 21, "start", ' font-weight="650"'),
+        words(left, 54, "who is seen →", 16, "start"),
+    ]
+    for i, token in enumerate(tokens):
+        place = sum(language == languages[i] for language in languages[:i])
+        middle = left + CELL * i + CELL / 2
+        shown = "[M]" if i in masked else token
+        parts += [
+            words(left - 8, top + CELL * i + 23, shown, 18, "end"),
+            words(middle, bottom + 20, str(place), 17),
+            words(middle, bottom + 42, str(languages[i]), 17),
+        ]
+        for j in range(count):
+            seen = j <= i or not causal
+            across = languages[i] != languages[j]
+            fill = "#fff" if not seen else "#f7c9a9" if across else "#b9d8ea"
+            parts.append(
+                rect(left + CELL * j, top + CELL * i, CELL, CELL, "×" if across else "",
+                     fill=fill, ink=BLUE if seen else "#bbb", wide=1, size=16)
+            )  # fmt: skip
+    parts += [
+        words(left - 8, bottom + 20, "position", 15, "end", f' fill="{INK}"'),
+        words(left - 8, bottom + 42, "language", 15, "end", f' fill="{INK}"'),
+    ]
+    return parts

@@ -1,0 +1,89 @@
+"""The same story in several languages: sentence under sentence, a meaning marked in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from course_lib.teaching.page import Html, Live, card, paragraphs
+from course_lib.teaching.playgrounds import playground
+
+if TYPE_CHECKING:
+    from course_lib.text.world import MicroWorld, Story, Trace
+
+CODES = {"chinese": "zh-Hans"}  # of the languages that exist
+MEANINGS = {  # what is marked: name -> the beginning of its slots
+    "the hero": "hero", "the hero's job": "hero.job", "the guest": "guest", "the thing": "thing",
+    "its look": "look", "the place": "site", "what is done": "act", "nothing": "-",
+}  # fmt: skip
+
+
+def parallel_view(worlds: Mapping[str, MicroWorld], stories: Sequence[Story]) -> Live:
+    """A story in all languages. Controls: meaning (what is marked), story.
+
+    worlds: the other languages, by name; stories: in English."""
+    import ipywidgets as w
+
+    controls = {
+        "meaning": w.Dropdown(options=list(MEANINGS), value="its look", description="marked"),
+        "story": w.IntSlider(value=0, min=0, max=len(stories) - 1, description="story"),
+    }
+
+    def draw(meaning: str, story: int) -> str:
+        return parallel_picture(worlds, stories[story], meaning).html
+
+    return playground(draw, controls, parallel_picture(worlds, stories[0], "its look"))
+
+
+def parallel_picture(worlds: Mapping[str, MicroWorld], story: Story, meaning: str) -> Html:
+    """Each sentence in each language; words of the meaning framed, with their place in the line.
+    Raises ValueError for a meaning that is none of MEANINGS."""
+    if meaning not in MEANINGS:
+        raise ValueError(f"meaning={meaning!r} was given; expected one of {', '.join(MEANINGS)}.")
+    told = {"english": story, **{name: story.told_in(world) for name, world in worlds.items()}}
+    blocks, lines = [], []
+    for number in range(len(story.sentences)):
+        rows = [
+            _line(name, one.trace[number], MEANINGS[meaning], one.world.grammar.between)
+            for name, one in told.items()
+        ]
+        blocks.append(
+            f'<div style="border-top:1px solid #ddd;padding:4px 0">{"".join(rows)}</div>'
+        )
+        lines += [
+            f"{name}: {_plain(one.trace[number], MEANINGS[meaning])}" for name, one in told.items()
+        ]
+    said = [f"Framed: {meaning}. The number is the word's place in its sentence."]
+    return Html(card("".join(blocks) + paragraphs(said), "parallel", 860), "\n".join(lines + said))
+
+
+def _marked(trace: Trace, slots: str) -> bool:
+    """Whether a word says this: slots of the meaning, but of a person only the name itself."""
+    if slots == "act":
+        return trace.slot.startswith("act")
+    return trace.slot == slots
+
+
+def _line(name: str, line: Sequence[Trace], slots: str, between: str) -> str:
+    """HTML: one sentence in one language."""
+    words = []
+    for place, trace in enumerate(line, start=1):
+        if _marked(trace, slots):
+            words.append(
+                '<span style="border:2px solid #0072B2;border-radius:4px;padding:0 3px;'
+                f'font-weight:650">{escape(trace.word)}<sup>{place}</sup></span>'
+            )
+        else:
+            words.append(f"<span>{escape(trace.word)}</span>")
+    language = f' lang="{CODES[name]}"' if name in CODES else ""
+    gap = between or "<wbr>"
+    return (
+        '<div style="display:flex;gap:10px;padding:2px 0">'
+        f'<span style="flex:0 0 86px;color:#555;font-size:12px;padding-top:2px">{name}</span>'
+        f"<span{language}>{gap.join(words)}</span></div>"
+    )
+
+
+def _plain(line: Sequence[Trace], slots: str) -> str:
+    return " ".join(f"[{t.word}]" if _marked(t, slots) else t.word for t in line)

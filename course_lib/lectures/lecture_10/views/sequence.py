@@ -1,0 +1,97 @@
+"""A sentence and its translation as TLM reads them: tokens, languages, positions, masks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from course_lib.objectives.masked_lm import Masked
+from course_lib.objectives.sequences import PackedSequences
+from course_lib.objectives.translation_lm import mask_anywhere, translation_sequences
+from course_lib.teaching.page import Html, Live, card, paragraphs
+from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.tokens import tokens_legend, tokens_row
+from course_lib.text.world import MicroWorld, Story
+
+from ..pairs import joint_tokenizer
+
+RATE = 0.15
+
+
+def pair_view(english: MicroWorld, others: Mapping[str, MicroWorld], story: Story) -> Live:
+    """A sentence of the story and its translation as one sequence. Controls: language, sentence,
+    rate, start_again (positions of the second side), seed."""
+    import ipywidgets as w
+
+    first = next(iter(others))
+    controls = {
+        "language": w.Dropdown(options=list(others), value=first, description="translated into"),
+        "sentence": w.IntSlider(
+            value=0, min=0, max=len(story.sentences) - 1, description="sentence"
+        ),
+        "rate": w.FloatSlider(
+            value=RATE, min=0, max=0.6, step=0.05, readout_format=".0%", description="rate"
+        ),
+        "start_again": w.Checkbox(value=True, description="positions start again"),
+        "seed": w.IntSlider(value=1, min=0, max=50, description="seed"),
+    }
+
+    def draw(language: str, **values: Any) -> str:
+        return pair_picture(english, others[language], story, **values).html
+
+    return playground(draw, controls, pair_picture(english, others[first], story, seed=1))
+
+
+def pair_picture(
+    english: MicroWorld,
+    other: MicroWorld,
+    story: Story,
+    sentence: int = 0,
+    rate: float = RATE,
+    start_again: bool = True,
+    seed: int = 0,
+) -> Html:
+    """The sequence after `mask_anywhere`; under each token its language and position, and under a
+    masked one what stood there."""
+    tokenizer = joint_tokenizer(english, other)
+    sides = [tokenizer.encode(one.sentences[sentence]) for one in (story, story.told_in(other))]
+    length = sum(map(len, sides)) + 4
+    sequences = translation_sequences(
+        sides[:1], sides[1:], tokenizer.special, length=length, start_again=start_again
+    )
+    masked = mask_anywhere(sequences, tokenizer.special, rate=rate, seed=seed)
+    was, now = (
+        [tokenizer.token(i) for i in ids[0].tolist()]
+        for ids in (sequences.input_ids, masked.input_ids)
+    )
+    row = tokens_row(now, masked.action[0].tolist(), _labels(sequences, masked, was))
+    said = pair_in_words(sequences, masked)
+    html = row.inner + tokens_legend() + paragraphs(said)
+    return Html(card(html, "tlm-pair", 860), "\n".join([row.text, *said]))
+
+
+def _labels(sequences: PackedSequences, masked: Masked, was: Sequence[str]) -> list[str]:
+    languages, positions = sequences.token_type_ids[0], sequences.position_ids
+    assert positions is not None, "translation_sequences gives positions"
+    hidden = masked.selected[0].tolist()
+    return [
+        f"lang {language}\npos {position}" + (f"\n{word}" if chosen else "")
+        for language, position, word, chosen in zip(
+            languages.tolist(), positions[0].tolist(), was, hidden, strict=True
+        )
+    ]
+
+
+def pair_in_words(sequences: PackedSequences, masked: Masked) -> list[str]:
+    """How many are selected on each side, and from where position 0 is told."""
+    chosen, language = masked.selected[0], sequences.token_type_ids[0]
+    left, right = (int((chosen & (language == side)).sum()) for side in (0, 1))
+    positions = sequences.position_ids
+    again = positions is not None and int((positions[0] == 0).sum()) > 1
+    return [
+        f"{left} selected in the first language, {right} in the second; special tokens can be "
+        "selected too, only the first of all cannot.",
+        "The second side's positions begin again at 0."
+        if again
+        else "The second side's positions run on: word 3 here and word 3 there share none.",
+    ]

@@ -1,0 +1,1 @@
+"""What deck 10 computes: figures and tables."""

@@ -1,11 +1,10 @@
 """A small XLM of two languages of the world, trained live on sentences beside their translations.
-
-X: the sentences of stories; each is drawn in English and told in the other language."""
+Stories are drawn in English and told in the other language, sentence by sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -13,9 +12,9 @@ from torch import Tensor
 from course_lib.family.xlm import XlmForLanguageModel, xlm_for_language_model
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.objectives.sequences import PackedSequences, pack, to_sequences
+from course_lib.objectives.sequences import PackedSequences, SpecialIds, pack, to_sequences
 from course_lib.objectives.translation_lm import translation_sequences
-from course_lib.text.wordpiece import WordPiece
+from course_lib.text.wordpiece import SEP, WordPiece
 from course_lib.text.world import MicroWorld, Story
 from course_lib.train.loop import Callback, History, fit
 from course_lib.train.retrieval import Retrieval, retrieval, sentence_vectors
@@ -33,14 +32,24 @@ class Pairs:
     second: list[list[int]]
 
     @property
+    def special(self) -> SpecialIds:
+        """XLM's: one token for both ends of a text, </s>."""
+        return replace(self.tokenizer.special, cls=self.tokenizer.special.sep)
+
+    @property
     def together(self) -> PackedSequences:
         """Each sentence beside its translation, as TLM reads them."""
-        return translation_sequences(self.first, self.second, self.tokenizer.special, length=LENGTH)
+        return translation_sequences(self.first, self.second, self.special, length=LENGTH)
+
+    def tokens(self, ids: Sequence[int]) -> list[str]:
+        """Ids as words, the separator as XLM writes it."""
+        words = map(self.tokenizer.token, ids)
+        return ["</s>" if word == SEP else word for word in words]
 
     def alone(self, side: int) -> PackedSequences:
         """The sentences of one side (0 or 1), its language told, one a sequence."""
         texts = (self.first, self.second)[side]
-        packed = [pack(ids, None, self.tokenizer.special, LENGTH) for ids in texts]
+        packed = [pack(ids, None, self.special, LENGTH) for ids in texts]
         sequences = to_sequences(packed)
         sequences.token_type_ids.fill_(side)
         return sequences
@@ -65,7 +74,7 @@ def train_pairs(
 ) -> tuple[XlmForLanguageModel, History]:
     """An XLM of two layers, 64 wide, trained by TLM alone; masks a quarter, as pairs are short."""
     torch.manual_seed(seed)
-    special = pairs.tokenizer.special
+    special = pairs.special
     model = xlm_for_language_model(
         vocab_size=special.vocab_size, hidden_size=64, num_layers=2, num_heads=2,
         intermediate_size=256, max_positions=LENGTH, type_vocab_size=2, pad_token_id=special.pad,
@@ -87,7 +96,7 @@ def found_translations(
     """In each layer, embeddings first: how often a sentence's nearest vector is its translation."""
     encoder = model.encoder.eval()
     vectors = [
-        sentence_vectors(encoder, pairs.alone(side), pairs.tokenizer.special) for side in (0, 1)
+        sentence_vectors(encoder, pairs.alone(side), pairs.special) for side in (0, 1)
     ]
     return [retrieval(a, b, centred=centred) for a, b in zip(*vectors, strict=True)]
 

@@ -14,7 +14,7 @@ from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.style import BLUE, ORANGE
 from course_lib.text.world import MicroWorld, Story
 
-from ..pairs import guesses, joint_tokenizer, sentence_pairs
+from ..pairs import Pairs, guesses, sentence_pairs
 
 ROW, TOP, LEFT, RIGHT, WIDE = 27, 42, 300, 470, 780  # pixels
 FAINTEST, TOLD = 0.02, 3
@@ -26,6 +26,7 @@ def across_view(
     others: Mapping[str, MicroWorld],
     stories: Sequence[Story],
     *,
+    sentence: int = 0,
     word: int = 1,
     layer: int = 2,
     head: int = 1,
@@ -41,7 +42,9 @@ def across_view(
     longest = max(len(story.sentences[number].split()) for story, number in sentences)
     controls = {
         "language": w.Dropdown(options=list(models), value=first, description="beside English"),
-        "sentence": w.IntSlider(value=0, min=0, max=len(sentences) - 1, description="sentence"),
+        "sentence": w.IntSlider(
+            value=sentence, min=0, max=len(sentences) - 1, description="sentence"
+        ),
         "word": w.IntSlider(value=word, min=1, max=longest, description="masked: word no."),
         "layer": w.IntSlider(value=layer, min=1, max=config.num_layers, description="layer"),
         "head": w.IntSlider(value=head, min=1, max=config.num_heads, description="head"),
@@ -51,7 +54,7 @@ def across_view(
         story, number = sentences[sentence]
         return across_picture(models[language], english, others[language], story, number, **values)
 
-    static = picture(first, 0, word=word, layer=layer, head=head)
+    static = picture(first, sentence, word=word, layer=layer, head=head)
     return playground(lambda **values: picture(**values).html, controls, static)
 
 
@@ -62,21 +65,21 @@ def across_picture(
     story: Story,
     sentence: int = 0,
     word: int = 1,
-    layer: int = 1,
+    layer: int = 2,
     head: int = 1,
 ) -> Html:
     """The sentence on the left, its translation on the right, lines from the masked word to what it
     attends to. A word number beyond the sentence is taken as the last one."""
     told = story.told_in(other)
     word = min(word, len(story.trace[sentence]))
-    sequences = sentence_pairs(english, other, [story]).together[sentence : sentence + 1]
-    mask = joint_tokenizer(english, other).special.mask
-    answer, attentions = guesses(model, sequences, word, mask)
+    pairs = sentence_pairs(english, other, [story])
+    sequences = pairs.together[sentence : sentence + 1]
+    answer, attentions = guesses(model, sequences, word, pairs.special.mask)
     row = attentions[layer - 1][0, head - 1, word]  # (T,)
     left, right = (["</s>", *one.sentences[sentence].split(), "</s>"] for one in (story, told))
     hidden, left[word] = left[word], "[MASK]"
     same = _same_slot(story, told, sentence, word)
-    said = _in_words(row, left, right, hidden, answer, english, other)
+    said = _in_words(row, left, right, hidden, likeliest(pairs, answer))
     parts = across_parts(row.tolist(), left, right, word, same)
     high = TOP + ROW * max(len(left), len(right)) + 6
     image = svg_image(svg_drawing(WIDE, high, "".join(parts), said[0]), " ".join(said))
@@ -124,12 +127,11 @@ def _token(token: str, weight: float, y: int, x: int, anchor: str, framed: bool)
     bar = 100 * weight
     start = far if side > 0 else far - bar
     parts = [
-        f'<text x="{x}" y="{y + 5}" text-anchor="{anchor}">{escape(token)}</text>',
-        f'<rect x="{start:.1f}" y="{y - 6}" width="{max(bar, 0.5):.1f}" height="12" '
-        f'fill="{ORANGE}"/>',
+        f'<text x="{x}" y="{y + 5}" text-anchor="{anchor}">{escape(token)}</text>'
     ]
     if weight >= FAINTEST:
         parts.append(
+            f'<rect x="{start:.1f}" y="{y - 6}" width="{bar:.1f}" height="12" fill="{ORANGE}"/>'
             f'<text x="{far + side * (bar + 5):.1f}" y="{y + 4}" font-size="12" '
             f'text-anchor="{anchor}">{weight:.0%}</text>'
         )
@@ -146,19 +148,19 @@ def _middle(row: int) -> int:
     return TOP + ROW * row + ROW // 2
 
 
-def _in_words(
-    row: Tensor, left: Sequence[str], right: Sequence[str], hidden: str, answer: Tensor,
-    english: MicroWorld, other: MicroWorld,
-) -> list[str]:  # fmt: skip
-    tokenizer = joint_tokenizer(english, other)
-    there = row[len(left) : len(left) + len(right)]
+def likeliest(pairs: Pairs, answer: Tensor) -> str:
+    """The first guesses and their probabilities, in words. answer: (V,)."""
     best = answer.topk(TOLD)
-    listed = ", ".join(
-        f"{tokenizer.token(i)} {p:.0%}"
-        for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    )
+    words = pairs.tokens(best.indices.tolist())
+    return ", ".join(f"{word} {p:.0%}" for word, p in zip(words, best.values.tolist(), strict=True))
+
+
+def _in_words(
+    row: Tensor, left: Sequence[str], right: Sequence[str], hidden: str, guessed: str
+) -> list[str]:
+    there = row[len(left) : len(left) + len(right)]
     return [
         f"Masked is “{hidden}”. Of this head's attention {float(there.sum()):.0%} goes to the other "
         f"language, most of it to “{right[int(there.argmax())]}”.",
-        f"The model's guesses: {listed}.",
+        f"The model's guesses: {guessed}.",
     ]

@@ -16,6 +16,7 @@ from course_lib.teaching.svg import TIP, words
 SAID = ("the bread is warm", "a boat comes", "they are tired")
 ENGLISH = torch.tensor([[1.0, 2.0], [0.0, 3.0], [-1.0, 1.0]])  # (3, 2)
 OTHER = torch.tensor([[0.0, 1.0], [-1.0, 2.0], [-2.0, 0.0]])  # (3, 2), the translations
+_SIDES = ("start", "start", "end")  # of the points' labels, where there is room
 WIDE, HIGH, ORIGIN, UNIT = 620, 400, (270, 290), 84  # pixels
 
 
@@ -89,10 +90,15 @@ def neighbours_parts(found: Found) -> list[str]:
             f'<circle cx="{xa:.0f}" cy="{ya:.0f}" r="7" fill="{INK}"/>',
             f'<rect x="{xb - 7:.0f}" y="{yb - 7:.0f}" width="14" height="14" fill="#fff" '
             f'stroke="{INK}" stroke-width="2.5"/>',
-            words(xa + 13, ya - 8, f"{number + 1} {SAID[number]}", 15, "start"),
+            words(*_label(xa, ya, number), 15, _SIDES[number]),
             words(xb + 13, yb + 20, chr(97 + number), 16, "start"),
         ]
     return parts
+
+
+def _label(x: float, y: float, number: int) -> tuple[float, float, str]:
+    away = 13 if _SIDES[number] == "start" else -13
+    return x + away, y - 8, f"{number + 1} {SAID[number]}"
 
 
 def _at(point: Tensor) -> tuple[float, float]:

@@ -20,21 +20,19 @@ WIDE, LEFT, STEP = 760, 150, 38  # pixels
 
 
 def sampling_view(sizes: Mapping[str, Mapping[str, float]] = SIZES, alpha: float = MBERT) -> Live:
-    """Fractions of the data and of what is read. Controls: sizes (which languages), alpha."""
+    """Fractions of the data and of what is read. Controls: languages, alpha."""
     import ipywidgets as w
 
     first = next(iter(sizes))
     controls = {
-        "sizes": w.Dropdown(options=list(sizes), value=first, description="languages"),
+        "languages": w.Dropdown(options=list(sizes), value=first, description="languages"),
         "alpha": w.FloatSlider(value=alpha, min=0, max=1, step=0.05, description="α"),
     }
 
-    def draw(sizes_: str, alpha: float) -> str:
-        return sampling_picture(sizes[sizes_], alpha).html
+    def draw(languages: str, alpha: float) -> str:
+        return sampling_picture(sizes[languages], alpha).html
 
-    return playground(
-        lambda sizes, alpha: draw(sizes, alpha), controls, sampling_picture(sizes[first], alpha)
-    )
+    return playground(draw, controls, sampling_picture(sizes[first], alpha))
 
 
 def sampling_picture(sizes: Mapping[str, float], alpha: float = MBERT) -> Html:
@@ -77,9 +75,7 @@ def _end(fraction: float) -> float:
 
 
 def _share(fraction: float) -> str:
-    return f"{fraction:.0%}" if fraction >= 0.1 else f"{fraction:.2g}%".replace("%", "") if (
-        fraction == 0
-    ) else f"{100 * fraction:.2g}%"
+    return f"{100 * fraction:.3g}%"
 
 
 def sampling_in_words(sizes: Mapping[str, float], alpha: float) -> str:
@@ -88,6 +84,6 @@ def sampling_in_words(sizes: Mapping[str, float], alpha: float) -> str:
     large, small = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
     return (
         f"α = {alpha:.2f}: there is {sizes[large] / sizes[small]:,.4g} times as much of {large} as "
-        f"of {small}; it is read {read[large] / read[small]:,.4g} times as often "
+        f"of {small}; it is read {read[large] / read[small]:,.3g} times as often "
         f"({_share(read[large])} and {_share(read[small])} of the text)."
     )

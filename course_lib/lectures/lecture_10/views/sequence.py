@@ -13,7 +13,7 @@ from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.tokens import tokens_legend, tokens_row
 from course_lib.text.world import MicroWorld, Story
 
-from ..pairs import joint_tokenizer
+from ..pairs import sentence_pairs
 
 RATE = 0.15
 
@@ -53,17 +53,14 @@ def pair_picture(
 ) -> Html:
     """The sequence after `mask_anywhere`; under each token its language and position, and under a
     masked one what stood there."""
-    tokenizer = joint_tokenizer(english, other)
-    sides = [tokenizer.encode(one.sentences[sentence]) for one in (story, story.told_in(other))]
-    length = sum(map(len, sides)) + 4
+    pairs = sentence_pairs(english, other, [story])
+    sides = pairs.first[sentence : sentence + 1], pairs.second[sentence : sentence + 1]
+    length = len(sides[0][0]) + len(sides[1][0]) + 4
     sequences = translation_sequences(
-        sides[:1], sides[1:], tokenizer.special, length=length, start_again=start_again
+        *sides, pairs.special, length=length, start_again=start_again
     )
-    masked = mask_anywhere(sequences, tokenizer.special, rate=rate, seed=seed)
-    was, now = (
-        [tokenizer.token(i) for i in ids[0].tolist()]
-        for ids in (sequences.input_ids, masked.input_ids)
-    )
+    masked = mask_anywhere(sequences, pairs.special, rate=rate, seed=seed)
+    was, now = (pairs.tokens(ids[0].tolist()) for ids in (sequences.input_ids, masked.input_ids))
     row = tokens_row(now, masked.action[0].tolist(), _labels(sequences, masked, was))
     said = pair_in_words(sequences, masked)
     html = row.inner + tokens_legend() + paragraphs(said)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Other,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Number
 
 Sentences = list[list[str]]
@@ -56,8 +65,20 @@ def repeated(draw: Draw) -> list[Case]:
     ]  # fmt: skip
 
 
+def of_types(sentences: Sentences) -> tuple[float, float]:
+    """A known mistake: every word once."""
+    words = {word for tokens in sentences for word in " ".join(tokens).replace(" ##", "##").split()}
+    counts = [word.count("##") for word in words - {"[CLS]", "[SEP]", "[PAD]"}]
+    return 1 + sum(counts) / len(counts), sum(map(bool, counts)) / len(counts)
+
+
+def of_sentences(sentences: Sentences) -> tuple[float, float]:
+    """A known mistake: the mean of the sentences' fertilities."""
+    each = [fertility([tokens]) for tokens in sentences]
+    return sum(x for x, _ in each) / len(each), sum(x for _, x in each) / len(each)
+
+
 REAL = 'token not in ("[CLS]", "[SEP]", "[PAD]")'
-RETURN = "return pieces / words, cut / words"
 CUT = "sum(on and not before for before, on in pairwise(goes_on))"
 
 FERTILITY = Exercise(
@@ -91,20 +112,10 @@ FERTILITY = Exercise(
         Edit("goes_on.count(False)", "len(set(t for t in real if t[:2] != '##'))", "Words are "
              "counted once in each sentence, however often they come. Expected every word of the "
              "running text."),
-        Edit(RETURN, "seen = {w for s in sentences for w in ' '.join(t for t in s if t not in "
-             "('[CLS]', '[SEP]', '[PAD]')).replace(' ##', '##').split()}\n"
-             "    return sum(1 + w.count('##') for w in seen) / len(seen), "
-             "sum('##' in w for w in seen) / len(seen)",
-             "You average over *different* words. A rare word then weighs as much as `the`; "
-             "expected the mean over running text."),
-        Edit(RETURN, "return sum(fertility([s])[0] for s in sentences) / len(sentences), "
-             "sum(fertility([s])[1] for s in sentences) / len(sentences)",
-             "You average over sentences. A short one then weighs as much as a long one: add up "
-             "first, divide once.", more=(("pieces = words = cut = 0", "pieces = words = cut = 0\n"
-             "    if len(sentences) == 1:\n        only = [t for t in sentences[0] if t not in "
-             "('[CLS]', '[SEP]', '[PAD]')]\n        on = [t[:2] == '##' for t in only]\n        "
-             "n = on.count(False)\n        m = sum(b and not a for a, b in zip(on, on[1:]))\n"
-             "        return len(only) / n, m / n"),)),
+        Other(of_types, "You average over *different* words. A rare word then weighs as much as "
+              "`the`; expected the mean over running text."),
+        Other(of_sentences, "You average over sentences. A short one then weighs as much as a long "
+              "one: add up first, divide once."),
         Edit("pieces += len(real)", "pieces += goes_on.count(True)", "Only the pieces with ## are "
              "counted. A word's first piece is one too."),
         Edit("words += goes_on.count(False)", "words += goes_on.count(False) - real.count('.')",

@@ -1,5 +1,6 @@
 """The micro-world: an invented world told in simple English by a seeded generator, whose rules one
-can read and edit. It can be told in Chinese too: the same rows and frames, the other words.
+can read and edit. It can be told in Chinese too, and in two invented languages: the same rows and
+frames, the other words.
 
 `MicroWorld.load()` reads `data/world/`; `world.stories(20_000)` tells stories. What is known about
 it exactly (the oracle) is in `oracle.py`, the grammar behind both in `grammar.py`.

@@ -1,4 +1,4 @@
-"""What is claimed about mBERT, XLM and XLM-R: sizes, sampling, what is transferred, and its price."""
+"""What is claimed about mBERT, XLM and XLM-R: sizes, sampling, transfer, and its price."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _released_size() -> Settled:
 
 
 def _rest() -> Settled:
-    """Parameters of XLM-R base and BERT-base besides the words, in millions; the words' fraction."""
+    """Millions of parameters besides the words, XLM-R base and BERT-base; the words' fraction."""
     ours, bert = size_of("XLM-R base"), size_of("BERT-base (uncased)")
     rest = tuple(round((size.parameters - size.words) / 1e6, 2) for size in (ours, bert))
     said = f"without the words {rest[0]}M and {rest[1]}M; words are {ours.of_words:.0%}"
@@ -94,7 +94,7 @@ def _exponent() -> Settled:
 
 
 def _alone() -> Settled:
-    """Points of one model of seven languages over seven of one: zero-shot, and with translations."""
+    """Points of one model of seven languages over seven of one, without and with translations."""
     found = printed("xlm_r")["alone"]
     gained_ = tuple(
         round(found[name] - found["bert"], 1) for name in ("xlm_7", "xlm_7_translate_train_all")

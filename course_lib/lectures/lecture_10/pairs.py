@@ -46,10 +46,16 @@ class Pairs:
         words = map(self.tokenizer.token, ids)
         return ["</s>" if word == SEP else word for word in words]
 
+    @property
+    def apart(self) -> PackedSequences:
+        """The sentences of both, one a sequence: text without translations."""
+        sides = [self.alone(side).inputs for side in (0, 1)]
+        return PackedSequences(**{n: torch.cat([one[n] for one in sides]) for n in sides[0]})
+
     def alone(self, side: int) -> PackedSequences:
         """The sentences of one side (0 or 1), its language told, one a sequence."""
         texts = (self.first, self.second)[side]
-        packed = [pack(ids, None, self.special, LENGTH) for ids in texts]
+        packed = [pack(ids, None, self.special, LENGTH // 2) for ids in texts]
         sequences = to_sequences(packed)
         sequences.token_type_ids.fill_(side)
         return sequences
@@ -60,29 +66,47 @@ def joint_tokenizer(*worlds: MicroWorld) -> WordPiece:
     return WordPiece.from_words(sorted({word for world in worlds for word in world.vocab}))
 
 
-def sentence_pairs(english: MicroWorld, other: MicroWorld, stories: Sequence[Story]) -> Pairs:
-    """The sentences of English stories and their translations."""
-    tokenizer = joint_tokenizer(english, other)
+def sentence_pairs(
+    english: MicroWorld,
+    other: MicroWorld,
+    stories: Sequence[Story],
+    tokenizer: WordPiece | None = None,
+) -> Pairs:
+    """The sentences of English stories and their translations. tokenizer: one that knows more
+    languages than these two, if a third is to be read."""
+    tokenizer = tokenizer or joint_tokenizer(english, other)
     told = [(story, story.told_in(other)) for story in stories]
     lines = [pair for one, two in told for pair in zip(one.sentences, two.sentences, strict=True)]
     first, second = ([tokenizer.encode(text) for text in side] for side in zip(*lines, strict=True))
     return Pairs(tokenizer, first, second)
 
 
-def train_pairs(
-    pairs: Pairs, *, steps: int = STEPS, seed: int = 0, callbacks: Sequence[Callback] = ()
-) -> tuple[XlmForLanguageModel, History]:
-    """An XLM of two layers, 64 wide, trained by TLM alone; masks a quarter, as pairs are short."""
+def small_xlm(special: SpecialIds, seed: int) -> XlmForLanguageModel:
+    """Two layers, 64 wide, two languages; randomly initialised."""
     torch.manual_seed(seed)
-    special = pairs.special
-    model = xlm_for_language_model(
+    return xlm_for_language_model(
         vocab_size=special.vocab_size, hidden_size=64, num_layers=2, num_heads=2,
         intermediate_size=256, max_positions=LENGTH, type_vocab_size=2, pad_token_id=special.pad,
         hidden_dropout=0.0, attention_dropout=0.0, initializer_range=0.05,
     )  # fmt: skip
+
+
+def train_pairs(
+    pairs: Pairs,
+    *,
+    translations: bool = True,
+    steps: int = STEPS,
+    seed: int = 0,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[XlmForLanguageModel, History]:
+    """The small XLM trained by TLM; without `translations` by MLM on the same sentences, each alone
+    and as many words a step. A quarter of the words is masked, as sentences are short."""
+    model = small_xlm(pairs.special, seed)
+    sequences = pairs.together if translations else pairs.apart
     batches = pretraining_batches(
-        pairs.together, special, batch_size=BATCH, rate=RATE, seed=seed + 1
-    )
+        sequences, pairs.special, rate=RATE, seed=seed + 1,
+        batch_size=BATCH * LENGTH // sequences.input_ids.shape[1],
+    )  # fmt: skip
     history = fit(
         model, masked_lm_loss, batches, steps=steps, learning_rate=3e-3, seed=seed,
         precision="float32", callbacks=callbacks,
@@ -95,9 +119,7 @@ def found_translations(
 ) -> list[Retrieval]:
     """In each layer, embeddings first: how often a sentence's nearest vector is its translation."""
     encoder = model.encoder.eval()
-    vectors = [
-        sentence_vectors(encoder, pairs.alone(side), pairs.special) for side in (0, 1)
-    ]
+    vectors = [sentence_vectors(encoder, pairs.alone(side), pairs.special) for side in (0, 1)]
     return [retrieval(a, b, centred=centred) for a, b in zip(*vectors, strict=True)]
 
 

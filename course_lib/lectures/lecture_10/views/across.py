@@ -1,10 +1,9 @@
-"""Attention across two languages: a masked word, and where in the translation its answer is read."""
+"""Attention across two languages: a masked word, and where in the translation it looks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
 
 from torch import Tensor
 
@@ -126,9 +125,7 @@ def _token(token: str, weight: float, y: int, x: int, anchor: str, framed: bool)
     far = x + side * 125
     bar = 100 * weight
     start = far if side > 0 else far - bar
-    parts = [
-        f'<text x="{x}" y="{y + 5}" text-anchor="{anchor}">{escape(token)}</text>'
-    ]
+    parts = [f'<text x="{x}" y="{y + 5}" text-anchor="{anchor}">{escape(token)}</text>']
     if weight >= FAINTEST:
         parts.append(
             f'<rect x="{start:.1f}" y="{y - 6}" width="{bar:.1f}" height="12" fill="{ORANGE}"/>'
@@ -160,7 +157,7 @@ def _in_words(
 ) -> list[str]:
     there = row[len(left) : len(left) + len(right)]
     return [
-        f"Masked is “{hidden}”. Of this head's attention {float(there.sum()):.0%} goes to the other "
-        f"language, most of it to “{right[int(there.argmax())]}”.",
+        f"Masked is “{hidden}”. Of this head's attention {float(there.sum()):.0%} goes to the "
+        f"other language, most of it to “{right[int(there.argmax())]}”.",
         f"The model's guesses: {guessed}.",
     ]

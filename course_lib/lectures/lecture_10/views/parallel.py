@@ -48,9 +48,7 @@ def parallel_picture(worlds: Mapping[str, MicroWorld], story: Story, meaning: st
             _line(name, one.trace[number], MEANINGS[meaning], one.world.grammar.between)
             for name, one in told.items()
         ]
-        blocks.append(
-            f'<div style="border-top:1px solid #ddd;padding:4px 0">{"".join(rows)}</div>'
-        )
+        blocks.append(f'<div style="border-top:1px solid #ddd;padding:4px 0">{"".join(rows)}</div>')
         lines += [
             f"{name}: {_plain(one.trace[number], MEANINGS[meaning])}" for name, one in told.items()
         ]

@@ -56,9 +56,7 @@ def pair_picture(
     pairs = sentence_pairs(english, other, [story])
     sides = pairs.first[sentence : sentence + 1], pairs.second[sentence : sentence + 1]
     length = len(sides[0][0]) + len(sides[1][0]) + 4
-    sequences = translation_sequences(
-        *sides, pairs.special, length=length, start_again=start_again
-    )
+    sequences = translation_sequences(*sides, pairs.special, length=length, start_again=start_again)
     masked = mask_anywhere(sequences, pairs.special, rate=rate, seed=seed)
     was, now = (pairs.tokens(ids[0].tolist()) for ids in (sequences.input_ids, masked.input_ids))
     row = tokens_row(now, masked.action[0].tolist(), _labels(sequences, masked, was))

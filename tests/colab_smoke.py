@@ -46,6 +46,18 @@ def graph() -> Any:
     return world_graph(world())
 
 
+@lru_cache(maxsize=1)
+def norlish() -> Any:
+    return MicroWorld.load(language="norlish")
+
+
+def pairs_model() -> Any:
+    """A small XLM of English and Norlish, not trained."""
+    from course_lib.lectures.lecture_10.pairs import sentence_pairs, small_xlm
+
+    return small_xlm(sentence_pairs(world(), norlish(), world().stories(1)).special, seed=0)
+
+
 def translations() -> Any:
     from course_lib.objectives.transe import Translations
 
@@ -226,6 +238,13 @@ LIVE: dict[str, Callable[[], Any]] = {  # with a widget and a picture
     "graph_view": lambda: views.graph_view(graph(), "goza"),
     "steps_view": lambda: views.steps_view(graph(), translations(), "goza", "job"),
     "linked_view": lambda: views.linked_view(graph(), world().tokenizer, "goza walks to lion mill"),
+    "sampling_view": views.sampling_view,
+    "centring_view": views.centring_view,
+    "parallel_view": lambda: views.parallel_view({"norlish": norlish()}, world().stories(2)),
+    "pair_view": lambda: views.pair_view(world(), {"norlish": norlish()}, world().stories(1)[0]),
+    "across_view": lambda: views.across_view(
+        {"norlish": pairs_model()}, world(), {"norlish": norlish()}, world().stories(1)
+    ),
     "swaps_view": lambda: views.swaps_view(read_result("07_past_plateau")["swaps"]),
     "prediction_slider": watched,
     "reliability_view": lambda: views.reliability_view(
@@ -312,6 +331,8 @@ VIEWS = {
     "t5_bucket": lambda: views.t5_bucket(20),
     "span_lengths": lambda: views.span_lengths(0.2, 3).mean,
     "story_units": lambda: views.story_units(world(), world().stories(1)[0], "phrase"),
+    "nearest_on_paper": lambda: views.nearest_on_paper(0.5).nearest,
+    "size_of": lambda: views.size_of("XLM-R base").parameters,
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
     "tokens_legend": views.tokens_legend,
     "index_occurrences": lambda: len(occurrences().mentions),

@@ -124,9 +124,10 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 # | 07 | [ELECTRA: learn from every token](07_electra.ipynb) | ready |
 # | 08 | [DeBERTa: what a word says, and where it stands](08_deberta_attention.ipynb) | ready |
 # | 09 | [Spans and entities: what to mask, and what to know](09_spans_and_entities.ipynb) | ready |
+# | 10 | [Many languages: one model reads them all](10_many_languages.ipynb) | ready |
 # | 14 | [Kernels: why the fast versions are fast](14_kernels.ipynb) | ready |
 #
-# The other lectures (many languages, domains, fast inference, choosing a
+# The other lectures (domains, fast inference, choosing a
 # variant, beyond text) are being written. Every page stands on its own.
 #
 # Each has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·
@@ -145,7 +146,7 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 # The lectures this course grew from contain 109 statements that are wrong or easily misread, and the papers a
 # few slips of their own. Each is settled on the page that teaches its subject, by code where code can. Four of
 # them belong to lecture 01, six to lecture 02, eleven to lecture 03, seventeen to lecture 04, twelve to lecture 05, sixteen to lecture 06,
-# seven to lecture 07, six to lecture 08, four to lecture 09. Dates of examinations and other matters of one particular class are left out
+# seven to lecture 07, six to lecture 08, four to lecture 09, eight to lecture 10. Dates of examinations and other matters of one particular class are left out
 # on purpose. As a sample, the six of lecture 02:
 
 # %%

@@ -31,7 +31,7 @@ from course_lib import (
     MicroWorld, bert, check, claims_table, compare, quiz, show, xlm_for_language_model, xlm_roberta_for_masked_lm,
 )  # fmt: skip
 from course_lib.lectures.lecture_10.views import (
-    across_view, neighbours_view, objectives_drawing, pair_view, parallel_view, sampling_view, sizes_table,
+    across_view, centring_view, objectives_drawing, pair_view, parallel_view, sampling_view, sizes_table,
 )  # fmt: skip
 from course_lib.teaching import LiveLoss, ablation_chart, curves_chart
 
@@ -108,7 +108,7 @@ objectives_drawing()
 # Three sentences and their translations, two numbers each. Which translation is nearest, by cosine? Count before you move the slider.
 
 # %%
-neighbours_view()
+centring_view()
 
 # %% [markdown]
 # *Solid: the nearest is the translation; dashed: it is not. The translations lie one step to the left and one below their sentences. Every vector of a

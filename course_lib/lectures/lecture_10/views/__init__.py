@@ -1,7 +1,7 @@
 """What page 10 shows that no other page does."""
 
 from .across import across_view
-from .neighbours import nearest_on_paper, neighbours_view
+from .centring import nearest_on_paper, centring_view
 from .objectives import objectives_drawing
 from .parallel import parallel_view
 from .sampling import sampling_view
@@ -11,7 +11,7 @@ from .sizes import size_of, sizes_table
 __all__ = [
     "across_view",
     "nearest_on_paper",
-    "neighbours_view",
+    "centring_view",
     "objectives_drawing",
     "pair_view",
     "parallel_view",

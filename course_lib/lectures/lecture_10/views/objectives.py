@@ -13,8 +13,9 @@ WIDE, HIGH, CELL = 1010, 340, 34
 SAYS = (
     "Who sees whom. CLM: each word sees those before it, and predicts the next one. MLM: every "
     "word sees every word of its own text; a masked one is predicted. TLM: a text and its "
-    "translation stand side by side, every word sees every word of both; words are masked in both. Under the "
-    "words stand their positions, which in TLM begin again at 0, and their languages' numbers."
+    "translation stand side by side, every word sees every word of both; words are masked in both. "
+    "Under the words stand their positions, which in TLM begin again at 0, and their languages' "
+    "numbers."
 )
 
 

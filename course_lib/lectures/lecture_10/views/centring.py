@@ -36,7 +36,7 @@ def nearest_on_paper(taken: float = 0.0) -> Found:
     return Found(english, other, cosines, cosines.argmax(dim=1).tolist())
 
 
-def neighbours_view() -> Live:
+def centring_view() -> Live:
     """Three sentences and their translations in the plane. Control: taken, how much of the mean."""
     import ipywidgets as w
 
@@ -45,10 +45,10 @@ def neighbours_view() -> Live:
             value=0.0, min=0, max=1, step=0.1, readout_format=".0%", description="mean taken off"
         )
     }
-    return playground(lambda taken: neighbours_picture(taken).html, controls, neighbours_picture())
+    return playground(lambda taken: centring_picture(taken).html, controls, centring_picture())
 
 
-def neighbours_picture(taken: float = 0.0) -> Html:
+def centring_picture(taken: float = 0.0) -> Html:
     """The points, a dashed line from each English sentence to its nearest neighbour."""
     found = nearest_on_paper(taken)
     right = sum(place == number for number, place in enumerate(found.nearest))
@@ -63,12 +63,12 @@ def neighbours_picture(taken: float = 0.0) -> Html:
         f"Nearest by cosine: {listed}.",
     ]
     image = svg_image(
-        svg_drawing(WIDE, HIGH, TIP + "".join(neighbours_parts(found)), said[0]), " ".join(said)
+        svg_drawing(WIDE, HIGH, TIP + "".join(centring_parts(found)), said[0]), " ".join(said)
     )
-    return Html(card(image + paragraphs(said), "neighbours", 640), "\n".join(said))
+    return Html(card(image + paragraphs(said), "centring", 640), "\n".join(said))
 
 
-def neighbours_parts(found: Found) -> list[str]:
+def centring_parts(found: Found) -> list[str]:
     """What the drawing consists of, for the deck too."""
     x0, y0 = ORIGIN
     parts = [

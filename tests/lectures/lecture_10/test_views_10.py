@@ -1,0 +1,191 @@
+"""The views of lecture 10: what they draw is what the library samples, packs, masks and attends."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from view_parts import drawn, picture_of, plain
+
+from course_lib import count_parameters, xlm_roberta
+from course_lib.lectures.lecture_10 import pairs
+from course_lib.lectures.lecture_10.views import (
+    across,
+    centring,
+    objectives,
+    parallel,
+    sampling,
+    sequence,
+    sizes,
+)
+from course_lib.text.language_sampling import smoothed
+from course_lib.text.world import MicroWorld, Story
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def english() -> MicroWorld:
+    return MicroWorld.load()
+
+
+@pytest.fixture(scope="module")
+def others() -> dict[str, MicroWorld]:
+    return {name: MicroWorld.load(language=name) for name in ("norlish", "sumorian")}
+
+
+@pytest.fixture(scope="module")
+def stories(english: MicroWorld) -> list[Story]:
+    return english.stories(4, seed=5, split="heldout")
+
+
+# ---------------------------------------------------------------- reading
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+def test_bars_are_as_long_as_the_fractions(alpha: float) -> None:
+    sizes_ = {"a": 600, "b": 300, "c": 100}
+    parts = "".join(sampling.sampling_parts(sizes_, alpha))
+    widths = [float(w) for w in re.findall(r'width="([\d.]+)" height="13"', parts)]
+    whole = widths[0] / 0.6
+    fractions = [w / whole for w in widths]
+    assert fractions[::2] == pytest.approx([0.6, 0.3, 0.1], abs=2e-3)
+    assert fractions[1::2] == pytest.approx(smoothed(list(sizes_.values()), alpha), abs=2e-3)
+
+
+def test_sampling_view_follows_its_controls() -> None:
+    live = sampling.sampling_view()
+    assert picture_of(live).endswith(live.static.html)
+    live.controls["languages"].value = "mBERT's README: 1,000 to 1"
+    assert "it is read 126 times as often" in plain(picture_of(live))
+    live.controls["alpha"].value = 0.0
+    assert "it is read 1 times as often" in plain(picture_of(live))
+
+
+# ---------------------------------------------------------------- a pair
+
+
+def test_a_pair_is_drawn_as_tlm_packs_it(english, others, stories) -> None:
+    shown = sequence.pair_picture(english, others["norlish"], stories[0], rate=0.0).text
+    tokens = re.findall(r"(\S+)\(lang (\d) pos (\d+)\)", shown)
+    assert [t for t, _, _ in tokens].count("</s>") == 4
+    left = stories[0].sentences[0].split()
+    right = stories[0].told_in(others["norlish"]).sentences[0].split()
+    assert [t for t, _, _ in tokens] == ["</s>", *left, "</s>", "</s>", *right, "</s>"]
+    assert [int(lang) for _, lang, _ in tokens] == [0] * (len(left) + 2) + [1] * (len(right) + 2)
+    assert [int(p) for _, _, p in tokens] == [*range(len(left) + 2), *range(len(right) + 2)]
+    assert "0 selected in the first language, 0 in the second" in shown
+
+
+def test_pair_view_follows_its_controls(english, others, stories) -> None:
+    live = sequence.pair_view(english, others, stories[0])
+    assert picture_of(live).endswith(live.static.html)
+    live.controls["start_again"].value = False
+    assert "run on" in plain(picture_of(live))
+    live.controls["language"].value = "sumorian"
+    assert stories[0].told_in(others["sumorian"]).words[0][0] in picture_of(live)
+
+
+def test_separators_are_masked_but_never_the_first(english, others, stories) -> None:
+    texts = [
+        sequence.pair_picture(english, others["norlish"], stories[0], rate=0.6, seed=s).text
+        for s in range(12)
+    ]
+    assert all(text.startswith("</s>(lang 0 pos 0)") for text in texts)
+    assert any("\n</s>" in text or "0 </s>)" in text or "</s>)" in text for text in texts)
+
+
+# ---------------------------------------------------------------- a story in four languages
+
+
+@pytest.mark.parametrize(("meaning", "slot"), [("its look", "look"), ("the hero", "hero")])
+def test_the_same_meaning_is_framed_in_every_language(others, stories, meaning, slot) -> None:
+    shown = parallel.parallel_picture(others, stories[0], meaning)
+    told = [stories[0], *(stories[0].told_in(world) for world in others.values())]
+    expected = [t.word for one in zip(*(s.trace for s in told), strict=True) for line in one
+                for t in line if t.slot == slot]  # fmt: skip
+    assert re.findall(r"\[(\S+)\]", shown.text) == expected
+    assert len(expected) % len(told) == 0 and expected
+
+
+def test_parallel_view_follows_its_controls(others, stories) -> None:
+    live = parallel.parallel_view(others, stories)
+    assert picture_of(live).endswith(live.static.html)
+    live.controls["story"].value = 2
+    assert stories[2].sentences[0].split()[1] in plain(picture_of(live))
+    with pytest.raises(ValueError, match="expected one of the hero"):
+        parallel.parallel_picture(others, stories[0], "the weather")
+
+
+# ---------------------------------------------------------------- nearest neighbours
+
+
+def test_translations_are_found_once_the_means_are_off() -> None:
+    before, after = centring.nearest_on_paper(), centring.nearest_on_paper(1.0)
+    assert before.nearest == [0, 0, 1] and after.nearest == [0, 1, 2]
+    assert torch.allclose(after.english, after.other)
+    assert centring.ENGLISH.mean(0).tolist() == [0, 2]
+    assert centring.OTHER.mean(0).tolist() == [-1, 1]
+    live = centring.centring_view()
+    assert picture_of(live).endswith(live.static.html) and "1 of 3" in live.static.text
+    live.controls["taken"].value = 1.0
+    assert "3 of 3 translations found" in plain(picture_of(live))
+    assert "stroke-dasharray" not in drawn(picture_of(live))
+
+
+# ---------------------------------------------------------------- drawings and counts
+
+
+def test_who_sees_whom() -> None:
+    parts = "".join(objectives.objectives_parts())
+    assert parts.count("×") == 18 and parts.count('fill="#fff" stroke="#bbb"') == 3  # CLM's future
+    assert "begin again at 0" in objectives.objectives_drawing().text
+
+
+def test_sizes_are_those_of_built_models() -> None:
+    shown = sizes.sizes_table().text
+    for count in ("177,853,440", "167,356,416", "248,976,384", "278,043,648", "559,890,432"):
+        assert count in shown
+    with torch.device("meta"):
+        encoder = xlm_roberta("base")
+    size = sizes.size_of("XLM-R base")
+    assert size.parameters == count_parameters(encoder)
+    assert size.words == encoder.embeddings.token.weight.numel()
+
+
+# ---------------------------------------------------------------- attention across
+
+
+@pytest.fixture(scope="module")
+def model(english, others, stories):
+    special = pairs.sentence_pairs(english, others["norlish"], stories).special
+    return pairs.small_xlm(special, seed=0)
+
+
+def test_lines_are_the_attention_weights(model, english, others, stories) -> None:
+    shown = across.across_picture(model, english, others["norlish"], stories[0], 1, 3, 2, 1)
+    one = pairs.sentence_pairs(english, others["norlish"], stories[:1])
+    row = one.together[1:2]
+    _, attentions = pairs.guesses(model, row, 3, one.special.mask)
+    weights = attentions[1][0, 0, 3]
+    split = len(stories[0].sentences[1].split()) + 2
+    here = float(weights[split : split + len(one.second[1]) + 2].sum())
+    assert f"{here:.0%} goes to the other language" in shown.text
+    assert f"Masked is “{stories[0].sentences[1].split()[2]}”" in shown.text
+    assert float(weights.sum()) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_word_beyond_the_sentence_is_its_last(model, english, others, stories) -> None:
+    far, last = (
+        across.across_picture(model, english, others["norlish"], stories[0], 0, word).text
+        for word in (99, len(stories[0].sentences[0].split()))
+    )
+    assert far == last
+
+
+def test_across_view_follows_its_controls(model, english, others, stories) -> None:
+    live = across.across_view({"norlish": model}, english, others, stories, sentence=1, word=3)
+    assert picture_of(live).endswith(live.static.html)
+    live.controls["word"].value = 1
+    assert f"Masked is “{stories[0].sentences[1].split()[0]}”" in plain(picture_of(live))

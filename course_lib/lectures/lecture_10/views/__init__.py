@@ -4,12 +4,14 @@ from .across import across_view
 from .centring import nearest_on_paper, centring_view
 from .objectives import objectives_drawing
 from .parallel import parallel_view
+from .results import aligned_chart, spelling_chart, table_of, transfer_chart
 from .sampling import sampling_view
 from .sequence import pair_view
 from .sizes import size_of, sizes_table
 
 __all__ = [
     "across_view",
+    "aligned_chart",
     "nearest_on_paper",
     "centring_view",
     "objectives_drawing",
@@ -18,4 +20,7 @@ __all__ = [
     "sampling_view",
     "size_of",
     "sizes_table",
+    "spelling_chart",
+    "table_of",
+    "transfer_chart",
 ]

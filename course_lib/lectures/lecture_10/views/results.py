@@ -1,0 +1,73 @@
+"""The stored runs as charts: are two languages aligned, and what holds in the other language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import mean
+from typing import Any
+
+from course_lib.teaching import ablation_chart
+from course_lib.teaching.results import outcome, stored
+
+LANGUAGES = ("norlish", "sumorian")
+ROWS = ("random initialisation", "MLM", "MLM, longer", "TLM", "TLM, longer")
+OTHER = "slots other own centred"  # the zero-shot measure that sentences speak of
+
+
+def reached(measure: str, language: str) -> dict[str, list[float]]:
+    """Of one language beside English: what each row of ROWS reached, a value a seed."""
+    found = stored("10_pairs")
+    runs = outcome(found, measure)
+    random = [run[measure] for run in found["untrained"][language]]
+    return {ROWS[0]: random, **{row: runs[f"{language}, {row}"] for row in ROWS[1:]}}
+
+
+def aligned_chart() -> Any:
+    """How often an unseen sentence's nearest vector in the other language is its translation."""
+    return ablation_chart(
+        {
+            "norlish": reached("retrieval", "norlish"),
+            "norlish, means off": reached("retrieval centred", "norlish"),
+            "sumorian, means off": reached("retrieval centred", "sumorian"),
+        },
+        title="Translations found by the nearest vector", x_title="found", percent=True,
+    )  # fmt: skip
+
+
+def transfer_chart() -> Any:
+    """Words whose slot a probe tells that has learned from English words alone."""
+    return ablation_chart(
+        {
+            "tested in English": reached("slots english", "norlish"),
+            "in Norlish": reached(OTHER, "norlish"),
+            "in Sumorian": reached(OTHER, "sumorian"),
+        },
+        title="What kind of word? Learned in English, asked elsewhere", x_title="right",
+        percent=True,
+    )  # fmt: skip
+
+
+def spelling_chart() -> Any:
+    """The same without translations, by how many words are spelled as in English."""
+    found = stored("10_spellings")
+    rows = [name for name in found["runs"] if "100%" not in name]
+    panels = {"slot of the word": OTHER, "translation found": "retrieval centred"}
+    return ablation_chart(
+        {
+            said: {name: values for name, values in outcome(found, key).items() if name in rows}
+            for said, key in panels.items()
+        },
+        title="MLM on two languages: order and shared words", x_title="", percent=True,
+    )  # fmt: skip
+
+
+def table_of(runs: Mapping[str, list[dict[str, Any]]], measures: Mapping[str, str]) -> str:
+    """Means over the seeds as lines of text: a row a recipe, a column a measure."""
+    lines = [f"{'':30}" + "".join(f"{said:>15}" for said in measures)]
+    for name, of in runs.items():
+        cells = [
+            f"{mean(run[key] for run in of):15.1%}" if key in of[0] else f"{'–':>15}"
+            for key in measures.values()
+        ]
+        lines.append(f"{name:30}{''.join(cells)}")
+    return "\n".join(lines)

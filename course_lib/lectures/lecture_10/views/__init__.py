@@ -1,7 +1,7 @@
 """What page 10 shows that no other page does."""
 
 from .across import across_view
-from .centring import nearest_on_paper, centring_view
+from .centring import centring_view, nearest_on_paper
 from .objectives import objectives_drawing
 from .parallel import parallel_view
 from .results import aligned_chart, spelling_chart, table_of, transfer_chart
@@ -12,8 +12,8 @@ from .sizes import size_of, sizes_table
 __all__ = [
     "across_view",
     "aligned_chart",
-    "nearest_on_paper",
     "centring_view",
+    "nearest_on_paper",
     "objectives_drawing",
     "pair_view",
     "parallel_view",

@@ -1,0 +1,158 @@
+"""Languages that share one model. `10_low_resource`: English and a little Norlish, read with p^α.
+`10_curse`: more languages in one size, and a wider one. MLM alone, no translations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+
+from course_lib.family.xlm import XlmForLanguageModel, xlm_for_language_model
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.pretraining import pretraining_batches
+from course_lib.objectives.sequences import PackedSequences, SpecialIds, pack, to_sequences
+from course_lib.teaching.results import compared_runs, kept, last_losses
+from course_lib.text.language_sampling import mixed_languages, smoothed
+from course_lib.text.shared_words import with_shared_words
+from course_lib.text.wordpiece import WordPiece
+from course_lib.text.world import MicroWorld, Story
+from course_lib.train.loop import fit
+from course_lib.train.metrics import evaluate
+
+from .pairs import RATE, joint_tokenizer
+
+PRECISION, SEEDS, LENGTH, BATCH, UNSEEN = "float32", range(3), 16, 64, 200
+ALONE = -1.0  # α of the recipe that reads the small language and no other
+
+
+@dataclass(frozen=True)
+class SharingRecipe:
+    """stories: how many of each language, English first; alpha: how they are read."""
+
+    stories: tuple[int, ...]
+    alpha: float = 0.0
+    hidden_size: int = 64
+    steps: int = 6_000
+
+
+LARGE, SMALL = 1_500, 50  # stories of English, of Norlish
+LOW_RESOURCE = {
+    **{f"α = {alpha:g}": SharingRecipe((LARGE, SMALL), alpha) for alpha in (1.0, 0.7, 0.3, 0.0)},
+    "Norlish alone": SharingRecipe((0, SMALL), ALONE),
+}
+EACH, QUARTER = 1_000, 1_500  # stories of each language; steps that one of four gets
+CURSE = {
+    f"{count} language{'s' * (count > 1)}, {width} wide": SharingRecipe(
+        (EACH,) * count, hidden_size=width
+    )
+    for width in (32, 96)
+    for count in (1, 2, 4)
+} | {
+    f"1 language, {width} wide, a quarter of the steps": SharingRecipe(
+        (EACH,), hidden_size=width, steps=QUARTER
+    )
+    for width in (32, 96)
+}
+
+
+@lru_cache(maxsize=1)
+def worlds() -> tuple[MicroWorld, ...]:
+    """English, then three that share no word with it, nor with one another."""
+    norlish, sumorian = (MicroWorld.load(language=name) for name in ("norlish", "sumorian"))
+    return MicroWorld.load(), norlish, sumorian, with_shared_words("english", 0.0)
+
+
+class Material(NamedTuple):
+    """What a recipe's model reads, the special ids, and unseen sentences by language."""
+
+    train: PackedSequences
+    special: SpecialIds
+    unseen: list[PackedSequences]
+
+
+@lru_cache(maxsize=8)
+def prepare(recipe: SharingRecipe) -> Material:
+    """Each language tells other stories: nothing is parallel."""
+    read = worlds()[: len(recipe.stories)]
+    tokenizer = joint_tokenizer(*read)
+    given = [
+        packed(tokenizer, world, world.stories(count, seed=n), n) if count else None
+        for n, (world, count) in enumerate(zip(read, recipe.stories, strict=True))
+    ]
+    there = [part for part in given if part is not None]
+    probabilities = smoothed([len(part) for part in there], max(recipe.alpha, 0.0))
+    # So long a stream that no sentence of the large language is left out, whatever α is.
+    train = mixed_languages(there, probabilities, 5 * sum(map(len, there)), seed=0)
+    unseen = [
+        packed(tokenizer, world, world.stories(UNSEEN, seed=9, split="heldout"), n)
+        for n, world in enumerate(read)
+    ]
+    return Material(train, tokenizer.special, unseen)
+
+
+def packed(
+    tokenizer: WordPiece, world: MicroWorld, stories: Sequence[Story], number: int
+) -> PackedSequences:
+    """The stories' sentences, one a sequence, with the number of their language."""
+    lines = [tokenizer.encode(line) for story in stories for line in story.sentences]
+    found = to_sequences([pack(ids, None, tokenizer.special, LENGTH) for ids in lines])
+    found.token_type_ids.fill_(number)
+    return found
+
+
+def model_of(recipe: SharingRecipe, special: SpecialIds, seed: int) -> XlmForLanguageModel:
+    """Two layers; four language vectors for all, so that sizes differ in the vocabulary alone."""
+    torch.manual_seed(seed)
+    return xlm_for_language_model(
+        vocab_size=special.vocab_size, hidden_size=recipe.hidden_size, num_layers=2, num_heads=2,
+        intermediate_size=4 * recipe.hidden_size, max_positions=LENGTH, type_vocab_size=4,
+        pad_token_id=special.pad, hidden_dropout=0.0, attention_dropout=0.0, initializer_range=0.05,
+    )  # fmt: skip
+
+
+def one_run(recipe: SharingRecipe, seed: int) -> dict[str, Any]:
+    """Masked-token accuracy on unseen sentences, by language; from the cache where it is done."""
+    material = prepare(recipe)
+
+    def run() -> dict[str, Any]:
+        model = model_of(recipe, material.special, seed)
+        batches = pretraining_batches(
+            material.train, material.special, batch_size=BATCH, rate=RATE, seed=seed + 1
+        )
+        history = fit(
+            model, masked_lm_loss, batches, steps=recipe.steps, learning_rate=3e-3, seed=seed,
+            precision=PRECISION,
+        )  # fmt: skip
+        right = {
+            f"masked {number}": evaluate(
+                model, unseen, material.special, precision=PRECISION
+            ).masked_accuracy
+            for number, unseen in enumerate(material.unseen)
+        }
+        return {"seed": seed, **last_losses(history), **right}
+
+    return kept("10-sharing", {"seed": seed, **asdict(recipe)}, worlds()[0], run)
+
+
+def _built(recipes: dict[str, SharingRecipe]) -> dict[str, Any]:
+    return compared_runs(
+        recipes, SEEDS, worlds()[0], one_run, precision=PRECISION,
+        languages=[world.hash for world in worlds()],
+    )  # fmt: skip
+
+
+def build_low_resource() -> dict[str, Any]:
+    """What data/results/10_low_resource.json holds."""
+    return _built(LOW_RESOURCE)
+
+
+def build_curse() -> dict[str, Any]:
+    """What data/results/10_curse.json holds."""
+    return _built(CURSE)
+
+
+MEASURES = tuple(f"masked {number}" for number in range(4))
+RESULTS = {"10_low_resource": build_low_resource, "10_curse": build_curse}

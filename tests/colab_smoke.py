@@ -331,6 +331,7 @@ VIEWS = {
     "t5_bucket": lambda: views.t5_bucket(20),
     "span_lengths": lambda: views.span_lengths(0.2, 3).mean,
     "story_units": lambda: views.story_units(world(), world().stories(1)[0], "phrase"),
+    "table_of": lambda: views.table_of({"a": [{"x": 0.5}]}, {"right": "x"}),
     "nearest_on_paper": lambda: views.nearest_on_paper(0.5).nearest,
     "size_of": lambda: views.size_of("XLM-R base").parameters,
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),

@@ -58,7 +58,14 @@ class PairRecipe:
         return with_shared_words(self.language, self.shared)
 
 
-RECIPES = {
+@dataclass(frozen=True)
+class MixedRecipe(PairRecipe):
+    """MLM and TLM by turns, as XLM is trained: half of the words alone, half in pairs."""
+
+    mixed: bool = True
+
+
+RECIPES: dict[str, PairRecipe] = {
     f"{language}, {said}": PairRecipe(language, translations, steps)
     for language in ("norlish", "sumorian")
     for said, translations, steps in (
@@ -66,6 +73,10 @@ RECIPES = {
         ("MLM, longer", False, LONGER), ("TLM, longer", True, LONGER),
     )
 }  # fmt: skip
+RECIPES |= {
+    f"{language}, MLM + TLM, longer": MixedRecipe(language, True, LONGER)
+    for language in ("norlish", "sumorian")
+}
 SPELLINGS = {
     f"{said}, {shared:.0%} shared": PairRecipe(language, False, LONGER, shared)
     for said, language in (("english respelled", "english"), ("norlish", "norlish"))
@@ -181,6 +192,7 @@ def one_run(recipe: PairRecipe, seed: int) -> dict[str, Any]:
         model, history = train_pairs(
             material.pairs("other", material.train),
             translations=recipe.translations, steps=recipe.steps, seed=seed,
+            mixed=isinstance(recipe, MixedRecipe),
         )  # fmt: skip
         return {"seed": seed, **last_losses(history), **measure(model, material)}
 

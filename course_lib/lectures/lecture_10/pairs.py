@@ -49,16 +49,29 @@ class Pairs:
     @property
     def apart(self) -> PackedSequences:
         """The sentences of both, one a sequence: text without translations."""
-        sides = [self.alone(side).inputs for side in (0, 1)]
-        return PackedSequences(**{n: torch.cat([one[n] for one in sides]) for n in sides[0]})
+        return joined(self.alone(0), self.alone(1))
 
-    def alone(self, side: int) -> PackedSequences:
+    @property
+    def mixed(self) -> PackedSequences:
+        """Every sentence alone, and every one beside its translation, as XLM reads by turns."""
+        ids = self.alone(0, LENGTH).input_ids
+        counted = torch.arange(LENGTH).expand_as(ids)  # positions as where none are given
+        alone = [replace(self.alone(side, LENGTH), position_ids=counted) for side in (0, 1)]
+        return joined(*alone, self.together)
+
+    def alone(self, side: int, length: int = LENGTH // 2) -> PackedSequences:
         """The sentences of one side (0 or 1), its language told, one a sequence."""
         texts = (self.first, self.second)[side]
-        packed = [pack(ids, None, self.special, LENGTH // 2) for ids in texts]
+        packed = [pack(ids, None, self.special, length) for ids in texts]
         sequences = to_sequences(packed)
         sequences.token_type_ids.fill_(side)
         return sequences
+
+
+def joined(*parts: PackedSequences) -> PackedSequences:
+    """Sequences of one length, one part after the other."""
+    names = parts[0].inputs
+    return PackedSequences(**{n: torch.cat([part.inputs[n] for part in parts]) for n in names})
 
 
 def joint_tokenizer(*worlds: MicroWorld) -> WordPiece:
@@ -95,18 +108,19 @@ def train_pairs(
     pairs: Pairs,
     *,
     translations: bool = True,
+    mixed: bool = False,
     steps: int = STEPS,
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
 ) -> tuple[XlmForLanguageModel, History]:
     """The small XLM trained by TLM; without `translations` by MLM on the same sentences, each alone
-    and as many words a step. A quarter of the words is masked, as sentences are short."""
+    and as many words a step; `mixed`: half of the words so, half so. A quarter of the words is masked, as sentences are short."""
     model = small_xlm(pairs.special, seed)
-    sequences = pairs.together if translations else pairs.apart
+    sequences = pairs.mixed if mixed else pairs.together if translations else pairs.apart
+    batch = BATCH * 3 // 2 if mixed else BATCH * LENGTH // sequences.input_ids.shape[1]
     batches = pretraining_batches(
-        sequences, pairs.special, rate=RATE, seed=seed + 1,
-        batch_size=BATCH * LENGTH // sequences.input_ids.shape[1],
-    )  # fmt: skip
+        sequences, pairs.special, rate=RATE, seed=seed + 1, batch_size=batch
+    )
     history = fit(
         model, masked_lm_loss, batches, steps=steps, learning_rate=3e-3, seed=seed,
         precision="float32", callbacks=callbacks,

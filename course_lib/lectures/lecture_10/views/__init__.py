@@ -4,7 +4,14 @@ from .across import across_view
 from .centring import centring_view, nearest_on_paper
 from .objectives import objectives_drawing
 from .parallel import parallel_view
-from .results import aligned_chart, spelling_chart, table_of, transfer_chart
+from .results import (
+    aligned_chart,
+    curse_table,
+    low_resource_chart,
+    spelling_chart,
+    table_of,
+    transfer_chart,
+)
 from .sampling import sampling_view
 from .sequence import pair_view
 from .sizes import size_of, sizes_table
@@ -13,6 +20,8 @@ __all__ = [
     "across_view",
     "aligned_chart",
     "centring_view",
+    "curse_table",
+    "low_resource_chart",
     "nearest_on_paper",
     "objectives_drawing",
     "pair_view",

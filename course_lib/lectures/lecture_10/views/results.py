@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
 
 from course_lib.teaching import ablation_chart
+from course_lib.teaching.page import Html, card, table_row
 from course_lib.teaching.results import outcome, stored
 
 LANGUAGES = ("norlish", "sumorian")
-ROWS = ("random initialisation", "MLM", "MLM, longer", "TLM", "TLM, longer")
+ROWS = ("random initialisation", "MLM", "MLM, longer", "TLM", "TLM, longer", "MLM + TLM, longer")
 OTHER = "slots other own centred"  # the zero-shot measure that sentences speak of
 
 
@@ -59,6 +60,37 @@ def spelling_chart() -> Any:
         },
         title="MLM on two languages: order and shared words", x_title="", percent=True,
     )  # fmt: skip
+
+
+def low_resource_chart() -> Any:
+    """Masked words right, by how the two languages are read."""
+    found = stored("10_low_resource")
+    return ablation_chart(
+        {said: outcome(found, f"masked {n}") for n, said in enumerate(("English", "Norlish"))},
+        title="Much English, little Norlish", x_title="masked words right", percent=True,
+    )  # fmt: skip
+
+
+def curse_table() -> Html:
+    """Masked words right by language, a row a model: how many languages, how wide."""
+    found = stored("10_curse")["runs"]
+    head = ("", "English", "Norlish", "Sumorian", "English respelled")
+    rows = [
+        (name, *(_mean(runs, f"masked {number}") for number in range(len(head) - 1)))
+        for name, runs in found.items()
+    ]
+    sides = ("left", *["right"] * (len(head) - 1))
+    body = table_row("th", head, sides) + "".join(table_row("td", row, sides) for row in rows)
+    text = "\n".join("  ".join(row) for row in (head, *rows))
+    html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{body}</table>'
+    return Html(card(html, "curse", 760), text)
+
+
+def _mean(runs: list[dict[str, Any]], measure: str) -> str:
+    if measure not in runs[0]:
+        return "–"
+    values = [run[measure] for run in runs]
+    return f"{mean(values):.1%} (sd {stdev(values):.1%})" if len(values) > 1 else f"{values[0]:.1%}"
 
 
 def table_of(runs: Mapping[str, list[dict[str, Any]]], measures: Mapping[str, str]) -> str:

@@ -1,0 +1,12 @@
+"""Lecture 10's experiments: what `python -m course_lib.teaching.results 10` writes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from course_lib.teaching import results
+
+from . import pair_runs, sharing_runs
+
+summary = partial(results.summary, measures=(*pair_runs.MEASURES, *sharing_runs.MEASURES))
+RESULTS = pair_runs.RESULTS | sharing_runs.RESULTS

@@ -399,7 +399,13 @@ aligned_chart()
 # %% [markdown]
 # *A dot is a run. Chance is one in {{number:pair_looked_up}}.*
 #
-# ALIGNED-CONCLUSION
+# - *Norlish.* Without one translation the longer MLM finds {{number:found_norlish_mlm_longer}}. With translations a fifth of the steps is enough for {{number:found_norlish_tlm}}, and 6,000 reach
+#   {{number:found_norlish_tlm_longer}}. Means taken off, {{number:off_norlish_mlm_longer}} and {{number:off_norlish_tlm_longer}}. Mind the first row: random initialisation has {{number:off_norlish_random}}, because shared names have the same rows of the embedding matrix.
+# - *Sumorian.* Not one shared word, another order: MLM stays at chance, {{number:off_sumorian_mlm_longer}}, however long it reads. TLM finds {{number:off_sumorian_tlm_longer}}, by turns with MLM (so XLM is trained)
+#   {{number:off_sumorian_both_longer}}. Here translations are not a help: they are all there is.
+# - *The mean.* After 1,200 steps of TLM it moves Norlish from {{number:found_norlish_tlm}} to {{number:off_norlish_tlm}}: the two languages stood side by side, not on top of one another. After long training there is less to take off.
+#
+# So "a word and its translation have about the same vector" is right for some pairs, some training and some part of the vector.
 #
 # ### English labels, another language
 #
@@ -419,7 +425,14 @@ transfer_chart()
 # %% [markdown]
 # *A dot is a run. The classifier has never seen a label in Norlish or Sumorian.*
 #
-# TRANSFER-CONCLUSION
+# - *Unread is chance.* A language that the encoder has not read stays at {{number:unread_norlish_tlm_longer}} or so ({{number:pair_majority}}: always the commonest class), with translations of another language or without. "Zero-shot" is a word about labels: text of the language
+#   must have been there.
+# - *Norlish, no label, no translation*: {{number:slots_norlish_mlm_longer}}, where English itself has {{number:english_norlish_mlm_longer}}. That is the second guess, for a close language: far above chance, below English.
+# - *Sumorian, no translation*: {{number:slots_sumorian_mlm_longer}}. For the far one: little. With TLM {{number:slots_sumorian_tlm_longer}}, by turns with MLM {{number:slots_sumorian_both_longer}}.
+# - *Where TLM does not help*: Norlish, after the long runs, {{number:slots_norlish_tlm_longer}} with TLM, {{number:slots_norlish_mlm_longer}} with MLM. One suspect: TLM never reads a sentence alone, and the task asks about sentences alone. Tested: by turns,
+#   as XLM does it, {{number:slots_norlish_both_longer}}.
+#
+# Finding translations and transferring a task are two measures, and a model can lead in one and trail in the other.
 #
 # ### Order, or shared words?
 #
@@ -437,7 +450,13 @@ spelling_chart()
 # %% [markdown]
 # *A dot is a run. Left: the kind of a word; right: the sentence's translation.*
 #
-# SPELLING-CONCLUSION
+# - *No word in common, same order*: {{number:spell_slots_respelled}} of the words' kinds are right. Shared words are not needed at all; an equal grammar is enough. But of the sentences only {{number:spell_off_respelled}} find their translation: the model knows that this is *a name*, *a colour*, and not which. Nothing in its text
+#   could tell.
+# - *30% shared*: {{number:spell_off_respelled_30}} of the translations. A few common words anchor all others.
+# - *Another order, no word in common*: {{number:spell_slots_norlish_0}}. *Another order, 30% shared*: {{number:spell_slots_norlish_30}}. So shared words matter most where the order differs.
+# - *All words shared, another order*: {{number:spell_all_norlish_100}} of all words. What is left is grammar alone.
+#
+# Hence a lecture's "XLM maps words to each other by sharing BPE" is half of it. Shared pieces anchor; what transfers is shared parameters and a similar grammar. And *aligned* must be asked with a measure: in kind, or word by word?
 #
 # ### The small language's turn
 #

@@ -75,7 +75,7 @@ def definitions() -> str:
         ("XLM, its default", "nothing", "all alike", by_sentences(sentences)),
         ("XLM-R", "blocks of tokens", "0.3", by_blocks(tokens, alpha=0.3)),
     ]
-    cells = [(name, what, alpha, " : ".join(f"{p:.2f}" for p in q)) for name, what, alpha, q in rows]
+    cells = [(*said, " : ".join(f"{p:.2f}" for p in q)) for *said, q in rows]
     return table(("", "p counts", "α", "read"), cells, numbers=False, size=24)
 
 

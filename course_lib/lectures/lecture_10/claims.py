@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from math import log
+from statistics import mean
 
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.objectives.translation_lm import mix_of, translation_sequences
-from course_lib.teaching.claims import Check, Settled, all_near, entries, gained, is_, near, printed
+from course_lib.teaching.claims import (
+    Check,
+    Settled,
+    all_near,
+    compared,
+    entries,
+    gained,
+    is_,
+    near,
+    printed,
+    result,
+)
 from course_lib.text.language_sampling import MBERT, by_blocks, by_sentences, smoothed
 
 from .views.sizes import size_of
@@ -127,6 +139,64 @@ def _one_language() -> Settled:
     return Settled(points, f"{found['chinese']} − {found['multilingual_chinese']} = {points:+.1f}")
 
 
+# ================================================================ our own runs
+
+SLOTS = "slots other own centred"  # the kind of a word, learned in English
+UNREAD = "slots unread own centred"
+
+
+def _of(file: str, measure: str, recipe: str) -> float:
+    return mean(run[measure] for run in result(file)["runs"][recipe])
+
+
+def _unread() -> Settled:
+    """A probe of English words, asked in the language read and in one unread; the majority."""
+    found = [_of("10_pairs", m, "norlish, MLM, longer") for m in (SLOTS, UNREAD)]
+    value = (*found, result("10_pairs")["majority"])
+    said = "Norlish, read beside English, {:.0%}; Sumorian, unread, {:.0%}; majority class {:.0%}"
+    return Settled(value, said.format(*value))
+
+
+def _alike() -> Settled:
+    """Translations found: Norlish by TLM, as they are and with means off; Sumorian by MLM."""
+    value = (
+        _of("10_pairs", "retrieval", "norlish, TLM"),
+        _of("10_pairs", "retrieval centred", "norlish, TLM"),
+        _of("10_pairs", "retrieval centred", "sumorian, MLM, longer"),
+    )
+    said = "Norlish, TLM: {:.0%}, with means off {:.0%}; Sumorian, MLM: {:.1%}"
+    return Settled(value, said.format(*value))
+
+
+def _anchors() -> Settled:
+    """English respelled: the slot and the translation with no word in common; the latter at 30%."""
+    none, some = (f"english respelled, {percent} shared" for percent in ("0%", "30%"))
+    value = (
+        _of("10_spellings", SLOTS, none),
+        _of("10_spellings", "retrieval centred", none),
+        _of("10_spellings", "retrieval centred", some),
+    )
+    said = "kind of the word {:.0%}, translation {:.0%}; with 30% shared words {:.0%}"
+    return Settled(value, said.format(*value))
+
+
+def _over_mlm(measure: str, called: str) -> Settled:
+    """TLM less MLM after as many steps, Sumorian and Norlish."""
+    found = [
+        compared("10_pairs", measure, [f"{name}, TLM, longer"], f"{name}, MLM, longer", called)
+        for name in ("sumorian", "norlish")
+    ]
+    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
+
+
+def _by_order() -> Settled:
+    """The slot of a word by spelling and order."""
+    names = ("english respelled, 0% shared", "norlish, 0% shared", "norlish, 30% shared")
+    value = tuple(_of("10_spellings", SLOTS, name) for name in names)
+    said = "same order, no word shared {:.0%}; other order {:.0%}, with 30% of words {:.0%}"
+    return Settled(value, said.format(*value))
+
+
 CLAIMS = entries(
     "10",
     {
@@ -151,6 +221,42 @@ CLAIMS = entries(
         ),
         # kept and random the other way round
         "keep before random": Check(_mix, all_near((0.8, 0.05, 0.15), 1e-9), (0.8, 0.15, 0.05)),
+        # an unread language is transferred to like a read one
+        "E24": Check(
+            _unread,
+            lambda value: value[0] > 0.5 and abs(value[1] - value[2]) < 0.08,
+            (0.75, 0.75, 0.15),
+        ),
+        # alike from the start, in every pair
+        "E25": Check(
+            _alike,
+            lambda value: value[0] + 0.15 < value[1] and value[2] < 0.05,
+            (0.80, 0.80, 0.80),
+        ),
+        # nothing transferred without shared words
+        "E87": Check(
+            _anchors,
+            lambda value: value[0] > 0.9 and value[1] < 0.2 and value[2] > 0.6,
+            (0.15, 0.08, 0.8),
+        ),
+        # no difference
+        "TLM here": Check(
+            lambda: _over_mlm("retrieval centred", "translations found"),
+            lambda value: value[0] > 0.3 and 0 < value[1] < 0.2,
+            (0.0, 0.0),
+        ),
+        # a gain in both
+        "TLM here, the task": Check(
+            lambda: _over_mlm(SLOTS, "slots in the other language"),
+            lambda value: value[0] > 0.05 and value[1] < 0.02,
+            (0.12, 0.12),
+        ),
+        # the order does not matter
+        "shared words here": Check(
+            _by_order,
+            lambda value: value[0] > 0.9 and value[1] + 0.15 < value[2],
+            (0.98, 0.95, 0.95),
+        ),
         "TLM": Check(_tlm, all_near((3.6, 1.8, 3.8, 3.9), 0.05), (4.9, 4.9, 4.9, 4.9)),
         # the exponent's sign
         "E28": Check(_exponent, near(-0.0222, 0.001), 0.1),

@@ -114,7 +114,9 @@ def train_pairs(
     callbacks: Sequence[Callback] = (),
 ) -> tuple[XlmForLanguageModel, History]:
     """The small XLM trained by TLM; without `translations` by MLM on the same sentences, each alone
-    and as many words a step; `mixed`: half of the words so, half so. A quarter of the words is masked, as sentences are short."""
+    and as many words a step; `mixed`: half of the words so, half so.
+
+    A quarter of the words is masked, as sentences are short."""
     model = small_xlm(pairs.special, seed)
     sequences = pairs.mixed if mixed else pairs.together if translations else pairs.apart
     batch = BATCH * 3 // 2 if mixed else BATCH * LENGTH // sequences.input_ids.shape[1]

@@ -240,6 +240,7 @@ LIVE: dict[str, Callable[[], Any]] = {  # with a widget and a picture
     "linked_view": lambda: views.linked_view(graph(), world().tokenizer, "goza walks to lion mill"),
     "sampling_view": views.sampling_view,
     "centring_view": views.centring_view,
+    "fertility_view": views.fertility_view,
     "parallel_view": lambda: views.parallel_view({"norlish": norlish()}, world().stories(2)),
     "pair_view": lambda: views.pair_view(world(), {"norlish": norlish()}, world().stories(1)[0]),
     "across_view": lambda: views.across_view(

@@ -33,7 +33,7 @@ from course_lib import (
     MicroWorld, bert, check, claims_table, compare, quiz, show, xlm_for_language_model, xlm_roberta_for_masked_lm,
 )  # fmt: skip
 from course_lib.lectures.lecture_10.views import (
-    across_view, centring_view, objectives_drawing, pair_view, parallel_view, sampling_view, size_of,
+    across_view, centring_view, fertility_view, objectives_drawing, pair_view, parallel_view, sampling_view, size_of,
     sizes_table,
 )  # fmt: skip
 from course_lib.teaching import LiveLoss
@@ -325,6 +325,30 @@ sampling_view()
 # *Above what there is, below what is read. mBERT's README: a thousand times as much English as Icelandic, with α = 0.7 read "about 100" times as often
 # (126 to be exact). Move α to 0.3, XLM-R's: 8 times.*
 #
+# ### And how often its words are cut
+#
+# The vocabulary is learned from the same mixture. A language of which little is read gets few pieces of its own, and its words fall apart. Here a thousand stories in English, a hundred in Norlish, thirty in Sumorian; a WordPiece
+# vocabulary is learned anew at every move.
+
+# %%
+fertility_view()
+
+# %% [markdown]
+# *A bar is the fertility: pieces a word, in unseen text. Beside it the longest word of a first sentence, as it is cut.*
+#
+# α from 1 to 0: Sumorian words hold together, English ones begin to fall apart. A larger vocabulary helps both: the one thing of which all can have more is rows, and that is why XLM-R has 250,002.
+#
+# {{exercise:10.5}}
+
+
+# %%
+def my_fertility(sentences):
+    return ...
+
+
+check("10.5", my_fertility)
+
+# %% [markdown]
 # ### Two languages in one sequence
 
 # %%
@@ -563,19 +587,6 @@ for name, value in answers.items():
 
 # %%
 claims_table("10")
-
-# %% [markdown]
-# ## More exercises
-#
-# {{exercise:10.5}}
-
-
-# %%
-def my_fertility(sentences):
-    return ...
-
-
-check("10.5", my_fertility)
 
 # %% [markdown]
 # ## Quiz

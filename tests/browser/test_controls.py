@@ -28,7 +28,7 @@ PAGES = (
     Page("07_electra", 1, "the fraction of the corruptor's text to mask"),
     Page("08_deberta_attention", 10, "rows, distances, tokens, head size, and the maps of a head"),
     Page("09_spans_and_entities", 10, "lengths, seeds, stories, units, noise"),
-    Page("10_many_languages", 10, "α, means, sentences, rates, words, layers and heads"),
+    Page("10_many_languages", 11, "α, means, sentences, rates, words, layers and heads"),
     Page("14_kernels", 0, "no slider"),
 )
 

@@ -13,6 +13,7 @@ from course_lib.lectures.lecture_10 import pairs
 from course_lib.lectures.lecture_10.views import (
     across,
     centring,
+    fertility,
     objectives,
     parallel,
     sampling,
@@ -61,6 +62,20 @@ def test_sampling_view_follows_its_controls() -> None:
     assert "it is read 126 times as often" in plain(picture_of(live))
     live.controls["alpha"].value = 0.0
     assert "it is read 1 times as often" in plain(picture_of(live))
+
+
+def test_small_languages_words_are_cut_less_where_they_are_read_more() -> None:
+    as_there, alike = fertility.fertility(1.0, 600), fertility.fertility(0.0, 600)
+    assert alike.pieces["sumorian"] < as_there.pieces["sumorian"] - 0.5
+    assert alike.pieces["english"] > as_there.pieces["english"]
+    larger = fertility.fertility(0.0, 1_200)
+    assert all(larger.pieces[name] < alike.pieces[name] for name in fertility.STORIES)
+    for pieces in as_there.cut.values():
+        assert len("".join(p.removeprefix("##") for p in pieces)) > 4
+    live = fertility.fertility_view()
+    assert picture_of(live).endswith(live.static.html)
+    live.controls["alpha"].value = 0.0
+    assert f"sumorian {alike.pieces['sumorian']:.2f} pieces a word" in plain(picture_of(live))
 
 
 # ---------------------------------------------------------------- a pair

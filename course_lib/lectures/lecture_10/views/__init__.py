@@ -2,6 +2,7 @@
 
 from .across import across_view
 from .centring import centring_view, nearest_on_paper
+from .fertility import fertility_view
 from .objectives import objectives_drawing
 from .parallel import parallel_view
 from .results import (
@@ -21,6 +22,7 @@ __all__ = [
     "aligned_chart",
     "centring_view",
     "curse_table",
+    "fertility_view",
     "low_resource_chart",
     "nearest_on_paper",
     "objectives_drawing",

@@ -1,0 +1,104 @@
+"""What α does to a shared vocabulary: pieces a word of each language, live."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
+from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.style import BLUE
+from course_lib.teaching.svg import words
+from course_lib.text.language_sampling import shared_out, smoothed
+from course_lib.text.wordpiece import WordPiece, train_wordpiece
+from course_lib.text.world import MicroWorld
+
+STORIES = {"english": 1_000, "norlish": 100, "sumorian": 30}  # what there is of each language
+SAMPLED, SIZES, UNSEEN = 6_000, (400, 600, 800, 1_200), 100
+WIDE, LEFT, STEP = 760, 110, 46  # pixels
+
+
+class Fertility(NamedTuple):
+    """Of one α and one size: pieces a word by language, and a word of each as it is cut."""
+
+    pieces: dict[str, float]
+    cut: dict[str, tuple[str, ...]]
+
+
+@lru_cache(maxsize=1)
+def sentences() -> dict[str, tuple[list[str], list[str]]]:
+    """Sentences of each language: to learn the vocabulary from, and unseen ones."""
+    found = {}
+    for name, count in STORIES.items():
+        world = MicroWorld.load(language=name)
+        told = world.stories(count, seed=0), world.stories(UNSEEN, seed=9, split="heldout")
+        found[name] = tuple([line for story in some for line in story.sentences] for some in told)
+    return found  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=64)
+def vocabulary(alpha: float, size: int) -> WordPiece:
+    """A WordPiece vocabulary of `size`, learned from SAMPLED sentences that p^α draws."""
+    learn = [of[0] for of in sentences().values()]
+    counts = shared_out(SAMPLED, smoothed([len(lines) for lines in learn], alpha))
+    drawn = [
+        line
+        for lines, count in zip(learn, counts, strict=True)
+        for line in (lines * (count // len(lines) + 1))[:count]
+    ]
+    return train_wordpiece(drawn, size)
+
+
+def fertility(alpha: float, size: int) -> Fertility:
+    """Pieces a word of running, unseen text; and of each language the longest word of its first
+    unseen story, in pieces."""
+    tokenizer = vocabulary(alpha, size)
+    pieces, cut = {}, {}
+    for name, (_, unseen) in sentences().items():
+        running = [word for line in unseen for word in line.split()]
+        pieces[name] = sum(len(tokenizer.pieces(word)) for word in running) / len(running)
+        cut[name] = tuple(tokenizer.pieces(max(unseen[0].split(), key=len)))
+    return Fertility(pieces, cut)
+
+
+def fertility_view(alpha: float = 0.7, size: int = 600) -> Live:
+    """Pieces a word of three languages. Controls: alpha, size (of the vocabulary)."""
+    import ipywidgets as w
+
+    controls = {
+        "alpha": w.FloatSlider(value=alpha, min=0, max=1, step=0.1, description="α"),
+        "size": w.Dropdown(options=SIZES, value=size, description="vocabulary"),
+    }
+
+    def draw(alpha: float, size: int) -> str:
+        return fertility_picture(alpha, size).html
+
+    return playground(draw, controls, fertility_picture(alpha, size))
+
+
+def fertility_picture(alpha: float, size: int) -> Html:
+    """A bar a language, its fertility at the end, and a word as it is cut."""
+    found = fertility(alpha, size)
+    said = f"α = {alpha:.1f}, {size:,} pieces: " + ", ".join(
+        f"{name} {pieces:.2f} pieces a word" for name, pieces in found.pieces.items()
+    )
+    image = svg_image(
+        svg_drawing(WIDE, STEP * len(found.pieces) + 10, "".join(fertility_parts(found)), said),
+        said,
+    )
+    return Html(card(image + paragraphs([f"{said}."]), "fertility", 800), f"{said}.")
+
+
+def fertility_parts(found: Fertility) -> list[str]:
+    """What the drawing consists of, for the deck too."""
+    parts = []
+    for i, (name, pieces) in enumerate(found.pieces.items()):
+        y, long = 8 + STEP * i, 100 * pieces
+        parts += [
+            words(LEFT - 10, y + 20, name, 15, "end"),
+            f'<rect x="{LEFT}" y="{y}" width="{long:.1f}" height="28" fill="#b9d8ea" '
+            f'stroke="{BLUE}"/>',
+            words(LEFT + long + 8, y + 20, f"{pieces:.2f}   {' '.join(found.cut[name])}", 15,
+                  "start"),
+        ]  # fmt: skip
+    return parts

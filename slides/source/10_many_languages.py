@@ -55,8 +55,8 @@ def three_models() -> str:
 def sampling_bars(alpha: float) -> str:
     sizes_ = sampling.SIZES["ten languages, each half of the one before"]
     few = dict(list(sizes_.items())[:6])
-    parts = sampling.sampling_parts(few, alpha)
-    return svg(760, 260, *parts, says=sampling.sampling_in_words(few, alpha))
+    parts = sampling.sampling_parts(few, alpha, 17)
+    return svg(760, 270, *parts, says=sampling.sampling_in_words(few, alpha))
 
 
 def sampling_steep() -> str:
@@ -88,7 +88,7 @@ def objectives_picture() -> str:
 def pair() -> str:
     """The notebook's first sentence and its translation."""
     shown = sequence.pair_picture(world(), world("norlish"), story(), 0, 0.3, True, 3)
-    return large(shown.html, 1.25)
+    return large(shown.html, 1.45)
 
 
 def code_xlm() -> str:
@@ -124,7 +124,7 @@ def four_languages() -> str:
 
 def centring_picture(taken: float) -> str:
     parts = centring.centring_parts(centring.nearest_on_paper(taken))
-    return svg(centring.WIDE, centring.HIGH, *parts, says="nearest neighbours")
+    return large(svg(centring.WIDE, centring.HIGH, *parts, says="nearest neighbours"), 0.85)
 
 
 def centring_before() -> str:
@@ -136,15 +136,15 @@ def centring_after() -> str:
 
 
 def aligned() -> Any:
-    return for_a_hall(results.aligned_chart(), 1140, 400)
+    return for_a_hall(results.aligned_chart(), 1140, 470)
 
 
 def transfer() -> Any:
-    return for_a_hall(results.transfer_chart(), 1140, 400)
+    return for_a_hall(results.transfer_chart(), 1140, 470)
 
 
 def spelling() -> Any:
-    return for_a_hall(results.spelling_chart(), 1140, 400)
+    return for_a_hall(results.spelling_chart(), 1140, 470)
 
 
 def ranking() -> str:
@@ -162,7 +162,7 @@ def ranking() -> str:
         (name, languages, f"{sizes.size_of(size).parameters / 1e6:.0f}M", f"{score}", given)
         for name, languages, size, score, given in rows
     ]
-    return table(("", "languages", "parameters", "XNLI", "translations"), cells, size=23)
+    return table(("", "languages", "size", "XNLI", "TLM"), cells, size=21)
 
 
 SHOWN = ("E23", "E26", "E28", "stopped too early")

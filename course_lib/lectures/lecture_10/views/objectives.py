@@ -9,7 +9,7 @@ from course_lib.teaching.style import BLUE, INK
 from course_lib.teaching.svg import drawing, rect, words
 
 LEFT, RIGHT = ("the", "old", "mill"), ("da", "kvern", "ald")  # a phrase and its translation
-WIDE, HIGH, CELL = 1010, 340, 34
+WIDE, HIGH, CELL = 1060, 340, 34
 SAYS = (
     "Who sees whom. CLM: each word sees those before it, and predicts the next one. MLM: every "
     "word sees every word of its own text; a masked one is predicted. TLM: a text and its "

@@ -6,7 +6,8 @@ from functools import partial
 
 from course_lib.teaching import results
 
-from . import pair_runs, sharing_runs
+from . import pair_runs, sharing_runs, world_runs
 
-summary = partial(results.summary, measures=(*pair_runs.MEASURES, *sharing_runs.MEASURES))
-RESULTS = pair_runs.RESULTS | sharing_runs.RESULTS
+MEASURES = (*pair_runs.MEASURES, *sharing_runs.MEASURES, *world_runs.MEASURES)
+summary = partial(results.summary, measures=MEASURES)
+RESULTS = pair_runs.RESULTS | sharing_runs.RESULTS | world_runs.RESULTS

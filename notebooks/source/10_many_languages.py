@@ -408,7 +408,8 @@ for name, other in others.items():
 
 # %%
 from course_lib.lectures.lecture_10.views import (
-    aligned_chart, curse_table, low_resource_chart, spelling_chart, table_of, transfer_chart,
+    aligned_chart, by_spelling, curse_table, four_languages_chart, low_resource_chart, spelling_chart, table_of,
+    transfer_chart,
 )  # fmt: skip
 from course_lib.teaching.results import read_result
 
@@ -458,14 +459,38 @@ transfer_chart()
 #
 # Finding translations and transferring a task are two measures, and a model can lead in one and trail in the other.
 #
+# ### One model, four languages
+#
+# mBERT reads many languages and is fine-tuned whole. So here: one model of English, Norlish, Sumorian and Chinese, 64 wide, 9,000 steps, fine-tuned *in English only*, asked in all four; {{number:four_seeds}} seeds.
+# *Topic*: what is this text about, of 12? *Kind*: what kind of word is this, now with everything learning? *English only* never read another language; *told* has XLM's language
+# embeddings; *TLM* has translations in every second batch, English with each other one.
+
+# %%
+four = read_result("10_transfer")
+for task, said in (("topic", "topic of a text"), ("slots", "kind of a word")):
+    print(f"{said}; always the commonest class: {four['majority'][task]:.0%}")
+    print(table_of(four["runs"], {language: f"{task} {language}" for language in four["languages"]}))
+
+# %%
+four_languages_chart()
+
+# %% [markdown]
+# *A dot is a run, fine-tuned on English texts alone.*
+#
+# - *A far language*: without translations the topic of a Sumorian text is right in {{number:four_topic_sumorian_mlm}}, told the language {{number:four_topic_sumorian_told}}, less than always naming the commonest class
+#   ({{number:four_majority}}): sure, and wrong. With TLM {{number:four_topic_sumorian_tlm}}.
+# - *Chinese, a far language again, one character a token*: {{number:four_topic_chinese_mlm}} without, {{number:four_topic_chinese_tlm}} with TLM, and the seeds are far apart. No character is half an English word; more steps were not tried.
+# - *Texts before words*: TLM moves the kinds of Sumorian words from {{number:four_slots_sumorian_mlm}} to {{number:four_slots_sumorian_tlm}} only, of Chinese ones to {{number:four_slots_chinese_tlm}}. A topic needs one aligned word in a text, a kind needs this one.
+# - *A close language is a poor test*: by shared spellings alone, with no encoder, a Norlish topic is right in {{number:four_spelling_topic}}; random initialisation has {{number:four_topic_norlish_random}}. Kinds tell more: MLM {{number:four_slots_norlish_mlm}}, TLM {{number:four_slots_norlish_tlm}}, spelling
+#   alone {{number:four_spelling_slots}}. And *English only* has {{number:four_slots_norlish_only}}, below random initialisation ({{number:four_slots_norlish_random}}): what it knows of English misleads it about words that it never read.
+#
 # ### Order, or shared words?
 #
 # Norlish shares names with English and has another word order. Which of the two carries the transfer, which one hinders it? The spelling is a setting, so we can take them apart. *English respelled* is English with every word
 # spelled otherwise: the same order, the same frequencies, not a word in common. MLM alone, 6,000 steps:
 
 # %%
-spellings = read_result("10_spellings")
-print(table_of(spellings["runs"], {"read, means off": "slots other own centred", "read, all words": "slots other",
+print(table_of(by_spelling(), {"read, means off": "slots other own centred", "read, all words": "slots other",
                                    "translation": "retrieval", "means off": "retrieval centred"}))  # fmt: skip
 
 # %%
@@ -474,10 +499,12 @@ spelling_chart()
 # %% [markdown]
 # *A dot is a run. Left: the kind of a word; right: the sentence's translation.*
 #
-# - *No word in common, same order*: {{number:spell_slots_respelled}} of the words' kinds are right. Shared words are not needed at all; an equal grammar is enough. But of the sentences only {{number:spell_off_respelled}} find their translation: the model knows that this is *a name*, *a colour*, and not which. Nothing in its text
+# - *No word in common, same order*: {{number:spell_slots_respelled}} of the words' kinds are right. Shared words are not needed at all; an equal grammar is enough. But of the sentences only {{number:spell_off_respelled}} find their translation, and the seeds lie far apart: the model knows that this is *a name*, *a colour*, and not which. Nothing in its text
 #   could tell.
 # - *30% shared*: {{number:spell_off_respelled_30}} of the translations. A few common words anchor all others.
 # - *Another order, no word in common*: {{number:spell_slots_norlish_0}}. *Another order, 30% shared*: {{number:spell_slots_norlish_30}}. So shared words matter most where the order differs.
+# - *Sumorian, which failed*: {{number:spell_slots_sumorian_0}} with no word in common, {{number:spell_slots_sumorian_30}} with 30%, and {{number:spell_off_sumorian_30}} of the translations. So its
+#   verb at the end was not the obstacle by itself: a few anchors, and it is learned as Norlish is.
 # - *All words shared, another order*: {{number:spell_all_norlish_100}} of all words. What is left is grammar alone.
 #
 # Hence a lecture's "XLM maps words to each other by sharing BPE" is half of it. Shared pieces anchor; what transfers is shared parameters and a similar grammar. And *aligned* must be asked with a measure: in kind, or word by word?
@@ -496,7 +523,11 @@ low_resource_chart()
 # %% [markdown]
 # *A dot is a run. Below: a model that reads the {{number:low_small}} Norlish stories and nothing else.*
 #
-# LOW-CONCLUSION
+# - *Sharing helps the small language*: {{number:low_norlish_alone}} alone, {{number:low_norlish_1}} beside English with α = 1, though only one batch in thirty is then Norlish.
+# - *α hardly matters here*: {{number:low_norlish_1}}, {{number:low_norlish_07}}, {{number:low_norlish_03}}, {{number:low_norlish_0}} with α = 1, 0.7, 0.3, 0: about the spread of the seeds. Nor does English pay, {{number:low_english_1}} with α = 1 and {{number:low_english_0}} with 0.
+#
+# In the papers α is a choice that matters. Two things are missing here: their vocabulary is learned from the mixture (above: fertility), ours is given; and with few stories, drawing them more
+# often means drawing the same ones again. Which of the two, was not tested.
 #
 # ### The curse
 #
@@ -506,7 +537,12 @@ low_resource_chart()
 curse_table()
 
 # %% [markdown]
-# CURSE-CONCLUSION
+# - *32 wide*: English falls from {{number:curse_one}} alone to {{number:curse_two}} and {{number:curse_four}}. It looks like the curse.
+# - *Or is it reading?* Of four languages each gets a quarter of the steps. English *alone*, with a quarter of the steps: {{number:curse_quarter}}. At equal reading, then, three companions cost nothing. They even helped.
+# - *96 wide*: {{number:curse_wide_one}} alone, {{number:curse_wide_four}} with three others. With room enough nothing is lost, as the paper widened its models.
+#
+# Four languages that tell of the same small world are not a hundred that tell of everything. But the control is worth keeping: a table of "more languages, lower score" at a fixed number of steps
+# shows two things at once, less room and less reading.
 #
 # ## What the papers found
 #

@@ -56,7 +56,8 @@ def sampling_bars(alpha: float) -> str:
     sizes_ = sampling.SIZES["ten languages, each half of the one before"]
     few = dict(list(sizes_.items())[:6])
     parts = sampling.sampling_parts(few, alpha, 17)
-    return svg(760, 270, *parts, says=sampling.sampling_in_words(few, alpha))
+    drawn = svg(760, 270, *parts, says=sampling.sampling_in_words(few, alpha))
+    return large(drawn, 0.72)
 
 
 def sampling_steep() -> str:
@@ -141,6 +142,14 @@ def aligned() -> Any:
 
 def transfer() -> Any:
     return for_a_hall(results.transfer_chart(), 1140, 470)
+
+
+def four_languages_tuned() -> Any:
+    return for_a_hall(results.four_languages_chart(), 1140, 470)
+
+
+def low_resource() -> Any:
+    return for_a_hall(results.low_resource_chart(), 1140, 420)
 
 
 def spelling() -> Any:

@@ -197,6 +197,36 @@ def _by_order() -> Settled:
     return Settled(value, said.format(*value))
 
 
+def _four_languages() -> Settled:
+    """Topics of Sumorian texts after fine-tuning in English: with translations, without; the
+    commonest class."""
+    found = [_of("10_transfer", "topic sumorian", f"four, {name}") for name in ("MLM + TLM", "MLM")]
+    value = (*found, result("10_transfer")["majority"]["topic"])
+    said = "topics of Sumorian texts: with TLM {:.0%}, without {:.0%}; majority class {:.0%}"
+    return Settled(value, said.format(*value))
+
+
+def _curse_here() -> Settled:
+    """Masked English words at 32 wide: alone; one of four; alone with as much reading as that."""
+    names = ("1 language", "4 languages", "1 language")
+    steps = ("", "", ", a quarter of the steps")
+    value = tuple(
+        _of("10_curse", "masked 0", f"{name}, 32 wide{said}")
+        for name, said in zip(names, steps, strict=True)
+    )
+    said = "alone {:.0%}, one of four languages {:.0%}, alone with a quarter of the steps {:.0%}"
+    return Settled(value, said.format(*value))
+
+
+def _alpha_here() -> Settled:
+    """Masked words of the small language: alone, and beside the large one, α = 1 and 0.3."""
+    value = tuple(
+        _of("10_low_resource", "masked 1", name) for name in ("Norlish alone", "α = 1", "α = 0.3")
+    )
+    said = "alone {:.1%}; beside English with α = 1 {:.1%}, with 0.3 {:.1%}"
+    return Settled(value, said.format(*value))
+
+
 CLAIMS = entries(
     "10",
     {
@@ -236,7 +266,7 @@ CLAIMS = entries(
         # nothing transferred without shared words
         "E87": Check(
             _anchors,
-            lambda value: value[0] > 0.9 and value[1] < 0.2 and value[2] > 0.6,
+            lambda value: value[0] > 0.9 and value[1] + 0.4 < value[2],
             (0.15, 0.08, 0.8),
         ),
         # no difference
@@ -250,6 +280,18 @@ CLAIMS = entries(
             lambda: _over_mlm(SLOTS, "slots in the other language"),
             lambda value: value[0] > 0.05 and value[1] < 0.02,
             (0.12, 0.12),
+        ),
+        # a topic is found as well without translations
+        "four languages here": Check(
+            _four_languages, lambda v: v[0] > 0.9 and v[1] < v[2], (0.97, 0.97, 0.13)
+        ),
+        # less room is what costs
+        "curse here": Check(_curse_here, lambda v: v[0] - 0.05 > v[1] > v[2], (0.73, 0.63, 0.72)),
+        # rare batches are what costs
+        "α here": Check(
+            _alpha_here,
+            lambda v: v[1] > v[0] + 0.02 and abs(v[2] - v[1]) < 0.02,
+            (0.60, 0.55, 0.65),
         ),
         # the order does not matter
         "shared words here": Check(

@@ -10,7 +10,7 @@ from course_lib.teaching.numbers import millions, percent
 from course_lib.teaching.results import outcome, stored
 
 from .sharing_runs import LARGE, SMALL
-from .views.results import OTHER, reached
+from .views.results import OTHER, by_spelling, reached
 from .views.sizes import size_of
 
 
@@ -31,13 +31,49 @@ def pairs(measure: str, language: str, row: str) -> str:
 
 def spelled(measure: str, recipe: str) -> str:
     """The same by spelling, without translations."""
-    return percent(outcome(stored("10_spellings"), measure)[recipe])
+    return percent([run[measure] for run in by_spelling()[recipe]])
 
 
 def shared_model(name: str, measure: str, recipe: str) -> str:
     """Masked words right in a model that several languages share, in percent."""
     return percent(outcome(stored(name), measure)[recipe])
 
+
+def four_languages(measure: str, language: str, recipe: str) -> str:
+    """One model of four languages, or what it is compared with; fine-tuned in English."""
+    return percent(outcome(stored("10_transfer"), f"{measure} {language}")[FOUR[recipe]])
+
+
+def spelling_alone(task: str) -> str:
+    """The same task without an encoder, by how words are spelled: "topic norlish"."""
+    return f"{stored('10_transfer')['words_alone'][task]:.0%}"
+
+
+FOUR = {
+    "only": "English only", "mlm": "four, MLM", "told": "four, MLM, language told",
+    "tlm": "four, MLM + TLM", "random": "untrained",
+}  # fmt: skip
+FOUR_SAID = [
+    "topic_sumorian_mlm",
+    "topic_sumorian_told",
+    "topic_sumorian_tlm",
+    "topic_chinese_mlm",
+    "topic_chinese_tlm",
+    "topic_norlish_random",
+    "slots_norlish_only",
+    "slots_norlish_mlm",
+    "slots_norlish_tlm",
+    "slots_norlish_random",
+    "slots_sumorian_mlm",
+    "slots_sumorian_tlm",
+    "slots_chinese_tlm",
+]
+LOW = {"1": "α = 1", "07": "α = 0.7", "03": "α = 0.3", "0": "α = 0", "alone": "Norlish alone"}
+CURSE = {
+    "one": "1 language, 32 wide", "two": "2 languages, 32 wide", "four": "4 languages, 32 wide",
+    "quarter": "1 language, 32 wide, a quarter of the steps",
+    "wide_one": "1 language, 96 wide", "wide_four": "4 languages, 96 wide",
+}  # fmt: skip
 
 ROWS = {
     "random": "random initialisation", "tlm": "TLM", "mlm_longer": "MLM, longer",
@@ -71,10 +107,12 @@ RECIPES = {
     "norlish_0": "norlish, 0% shared",
     "norlish_30": "norlish, 30% shared",
     "norlish_100": "norlish, 100% shared",
+    "sumorian_0": "sumorian, 0% shared",
+    "sumorian_30": "sumorian, 30% shared",
 }
 SPELLINGS = {
-    "slots": (OTHER, "respelled norlish_0 norlish_30"),
-    "off": ("retrieval centred", "respelled respelled_30"),
+    "slots": (OTHER, "respelled norlish_0 norlish_30 sumorian_0 sumorian_30"),
+    "off": ("retrieval centred", "respelled respelled_30 sumorian_30"),
     "all": ("slots other", "norlish_100"),
 }
 
@@ -97,10 +135,28 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         for said, (measure, names) in SPELLINGS.items()
         for name in names.split()
     },
+    **{f"four_{name}": partial(four_languages, *name.split("_")) for name in FOUR_SAID},
+    "four_seeds": lambda: len(stored("10_transfer")["runs"][FOUR["tlm"]]),
+    "four_majority": lambda: f"{stored('10_transfer')['majority']['topic']:.0%}",
+    "four_spelling_topic": partial(spelling_alone, "topic norlish"),
+    "four_spelling_slots": partial(spelling_alone, "slots norlish"),
+    **{
+        f"low_norlish_{name}": partial(shared_model, "10_low_resource", "masked 1", recipe)
+        for name, recipe in LOW.items()
+    },
+    "low_english_1": partial(shared_model, "10_low_resource", "masked 0", LOW["1"]),
+    "low_english_0": partial(shared_model, "10_low_resource", "masked 0", LOW["0"]),
+    **{
+        f"curse_{name}": partial(shared_model, "10_curse", "masked 0", recipe)
+        for name, recipe in CURSE.items()
+    },
     "low_large": lambda: LARGE,
     "low_small": lambda: SMALL,
     "low_seeds": lambda: len(stored("10_low_resource")["runs"]["α = 1"]),
 }
 
-# Digits on the page with another meaning.
-TYPED: dict[str, str] = {}
+TYPED = {
+    "100": "languages of XLM and XLM-R; sentences of the worked example; mBERT's README",
+    "15%": "selected tokens, and kept ones, in XLM's program",
+    "80%": "selected tokens that are masked",
+}

@@ -7,7 +7,9 @@ from .objectives import objectives_drawing
 from .parallel import parallel_view
 from .results import (
     aligned_chart,
+    by_spelling,
     curse_table,
+    four_languages_chart,
     low_resource_chart,
     spelling_chart,
     table_of,
@@ -20,9 +22,11 @@ from .sizes import size_of, sizes_table
 __all__ = [
     "across_view",
     "aligned_chart",
+    "by_spelling",
     "centring_view",
     "curse_table",
     "fertility_view",
+    "four_languages_chart",
     "low_resource_chart",
     "nearest_on_paper",
     "objectives_drawing",

@@ -48,14 +48,35 @@ def transfer_chart() -> Any:
     )  # fmt: skip
 
 
+def by_spelling() -> dict[str, list[dict[str, Any]]]:
+    """The runs of MLM on two languages, by the fraction of words that both spell alike."""
+    found: dict[str, list[dict[str, Any]]] = stored("10_spellings")["runs"]
+    return found | stored("10_order")["runs"]
+
+
+WORLD_PANELS = {
+    "topic, in Sumorian": "topic sumorian",
+    "topic, in Chinese": "topic chinese",
+    "kind of word, in Norlish": "slots norlish",
+}
+
+
+def four_languages_chart() -> Any:
+    """One model of four languages, fine-tuned in English: the two tasks, asked in the others."""
+    found = stored("10_transfer")
+    return ablation_chart(
+        {said: outcome(found, measure) for said, measure in WORLD_PANELS.items()},
+        title="Fine-tuned in English, asked in the others", x_title="right", percent=True,
+    )  # fmt: skip
+
+
 def spelling_chart() -> Any:
     """The same without translations, by how many words are spelled as in English."""
-    found = stored("10_spellings")
-    rows = [name for name in found["runs"] if "100%" not in name]
+    rows = [name for name in by_spelling() if "100%" not in name]
     panels = {"slot of the word": OTHER, "translation found": "retrieval centred"}
     return ablation_chart(
         {
-            said: {name: values for name, values in outcome(found, key).items() if name in rows}
+            said: {name: [run[key] for run in by_spelling()[name]] for name in rows}
             for said, key in panels.items()
         },
         title="MLM on two languages: order and shared words", x_title="", percent=True,

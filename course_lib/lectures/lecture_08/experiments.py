@@ -349,7 +349,8 @@ def build_queue() -> dict[str, Any]:
     _, first = train_queue(QUEUE_RECIPES["BERT"], world, steps=REPLAYED)
     return compared_runs(
         QUEUE_RECIPES, SEEDS, world, lambda recipe, seed: one_queue(recipe, world, seed),
-        precision=PRECISION, replay=first.losses["total"], words=queues(world, 1).words,
+        precision=PRECISION, extends="08_queue", replay=first.losses["total"],
+        words=queues(world, 1).words,
     )  # fmt: skip
 
 

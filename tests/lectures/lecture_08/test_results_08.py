@@ -12,7 +12,7 @@ import pytest
 import torch
 from results_parts import check_made_with, check_spread
 
-from course_lib.lectures.lecture_08 import embedding_sharing
+from course_lib.lectures.lecture_08 import embedding_sharing, sift_runs
 from course_lib.lectures.lecture_08 import experiments as lecture_08
 from course_lib.teaching import results
 from course_lib.teaching.results import REPLAYED, compared_runs, read_result
@@ -140,3 +140,20 @@ def test_without_a_file_all_is_trained(material, monkeypatch):
     monkeypatch.setattr(results, "read_result", missing)
     _, trained = extend(material.world)
     assert len(trained) == len(lecture_08.RECIPES) * len(lecture_08.SEEDS)
+
+
+def test_sift_was_fine_tuned_by_these_recipes():
+    material = sift_runs.prepare_sift()
+    found = check_made_with("08_sift", sift_runs.RECIPES, material.world, sift_runs.SEEDS)
+    assert found["encoder"] == sift_runs.teacher_hash()
+    assert found["heldout"] == len(material.heldout)
+    flops = found["flops_a_step"]
+    assert sift_runs.flops_of_steps(material) == pytest.approx(flops, rel=0.01)
+    ratio = flops[sift_runs.SIFT] / flops[sift_runs.PLAIN]
+    assert ratio == pytest.approx(sift_runs.FLOPS_RATIO, abs=0.01)
+
+
+@pytest.mark.usefixtures("recorded_draws")
+def test_sift_begins_as_recorded():
+    again = sift_runs.replay_sift(sift_runs.prepare_sift())
+    assert again == pytest.approx(read_result("08_sift")["replay"], rel=5e-3)

@@ -41,7 +41,7 @@ def numbers(grammar: Grammar, table: str, column: str) -> list[int]:
 
 
 def test_the_languages_are_the_folders_and_the_english_world_is_as_it_was(english):
-    assert languages() == ["chinese", "english"]
+    assert {"chinese", "english"} <= set(languages())
     assert english.short_hash == ENGLISH_HASH
 
 

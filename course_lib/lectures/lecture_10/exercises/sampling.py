@@ -1,0 +1,103 @@
+"""Exercise 10.1: how often each language is drawn. K languages."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
+from course_lib.teaching.exercises.outputs import Numbers
+
+
+def sampling(sizes: list[int], alpha: float) -> tuple[Tensor, Tensor]:
+    """p^α / Σ p^α of each language, and how often each of its sentences is read (mBERT's README;
+    Conneau et al. 2019, section 3): (K,) twice."""
+    size = torch.tensor(sizes).double()
+    p = size / size.sum()
+    powers = p**alpha
+    drawn = powers / powers.sum()
+    return drawn, drawn / p
+
+
+# ---------------------------------------------------------------- cases
+
+
+def case(draw: Draw, languages: int, alpha: float) -> Case:
+    """Sizes of all orders of magnitude, no two alike, in no order."""
+    sizes = [int(10 ** draw.python.uniform(2 + n / 2, 2.4 + n / 2)) for n in range(languages)]
+    draw.python.shuffle(sizes)
+    return sizes, alpha
+
+
+def icelandic() -> str:
+    """Said when mBERT's own example is passed."""
+    drawn, read = sampling([1_000_000, 1_000], 0.7)
+    (english, small), (once, often) = drawn.tolist(), read.tolist()
+    return (
+        f"A thousand times as much English as Icelandic is drawn {english / small:.0f} times as "
+        f"often: 1000^0.7. Each Icelandic sentence is read {often:.1f} times, each English one "
+        f"{once:.2f} times."
+    )
+
+
+POWER, DRAWN, READ = "p**alpha", "powers / powers.sum()", "return drawn, drawn / p"
+
+SAMPLING = Exercise(
+    **written("10.1"),
+    solution=sampling,
+    returns=(Numbers("list of probabilities", shape="K"),
+             Numbers("list of times read", shape="K")),
+    library=("course_lib.text.language_sampling:smoothed",
+             "course_lib.text.language_sampling:times_read"),
+    when_raised=(
+        (r"\*\* or pow|unsupported operand", "`sizes` is a list: take its entries one by one, "
+         "[… for size in sizes]."),
+    ),
+    stages=(
+        Stage("two languages, α = 0.5", each(lambda draw, *sizes: ([*sizes], 0.5),
+                                             (900, 100), (640, 360), (100, 900))),
+        Stage("no smoothing, and every language alike",
+              each(case, (3, 1.0), (4, 0.0), (2, 1.0), (3, 0.0))),
+        Stage("other languages, other α", each(case, (3, 0.3), (5, 0.6), (4, 0.8), (6, 0.3))),
+        Stage("mBERT's example: English and Icelandic, 1000 to 1, α = 0.7",
+              each(lambda draw, *sizes: ([*sizes], 0.7), (1_000_000, 1_000)), remark=icelandic),
+    ),
+    mistakes=(
+        Edit(DRAWN, "powers", "Your probabilities do not add up to one. Powers of fractions do "
+             "not: divide by their sum."),
+        Edit(DRAWN, "powers / powers.max()", "The powers are divided by the "
+             "largest of them. Divide by their sum: probabilities add up to one."),
+        Edit(DRAWN, "p", "α has no effect: these are the fractions "
+             "of the data."),
+        Edit(DRAWN, "torch.ones_like(p) / len(p)", "Every language is alike in your answer. "
+             "That is α = 0, and the default of XLM's program; here α is given."),
+        Edit(POWER, "p ** (1 / max(alpha, 1e-9))", "This is p^(1/α): a temperature, "
+             "as T5's mixing has it, and it makes *large* languages larger. Expected p^α."),
+        Edit(POWER, "p ** (1 - alpha)", "This is p^(1 − α). With α = 1 languages are "
+             "drawn as the data are."),
+        Edit(POWER, "alpha * p", "The fractions are multiplied by α. It is an exponent: "
+             "p to the power α."),
+        Edit(POWER, "alpha**p", "Base and exponent are exchanged: p^α, not α^p."),
+        Edit(POWER, "alpha * p + (1 - alpha) / len(p)", "This is a mixture, α of "
+             "the data's fractions and 1 − α of equal ones. It has the same ends as p^α, but "
+             "other numbers between."),
+        Edit(POWER, "p**-alpha", "The exponent has a minus: the smallest language "
+             "is drawn most often. α between 0 and 1 makes them more alike, and keeps their "
+             "order."),
+        Edit(DRAWN, "powers.softmax(0)", "A softmax takes exp of the powers before it divides. "
+             "Divide the powers themselves by their sum."),
+        Edit(READ, "return drawn, drawn * size.sum()", "These are sentences read of each "
+             "*language*. Expected how often each *sentence* is read: divide by how many there "
+             "are."),
+        Edit(READ, "return drawn, p / drawn", "Turned upside down: this is how much text there is "
+             "for each sentence read."),
+        Edit(READ, "return drawn, drawn / size", "Per sentence, and so far right, but as many "
+             "sentences are read as there are in all: multiply by their number."),
+        Edit(READ, "return drawn, drawn * len(p)", "Compared with drawing all languages alike. "
+             "Expected: compared with how much there is of each."),
+        Edit(READ, "return drawn, drawn / drawn.max()", "Compared with the language drawn most "
+             "often. Expected: how often each sentence is read."),
+        Edit(READ, "return drawn, powers / p", "p^α / p is right but for the sum: your "
+             "probabilities were divided by Σ p^α, and this was not."),
+    ),
+)  # fmt: skip

@@ -1,0 +1,314 @@
+"""Answers to the exercises of lecture 10 as other hands write them, for test_exercises.py."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+
+from course_lib.objectives.sequences import SpecialIds
+from course_lib.objectives.translation_lm import translation_sequences
+from course_lib.text.language_sampling import smoothed, times_read
+from course_lib.train.retrieval import retrieval as by_cosine
+
+# ---------------------------------------------------------------- 10.1
+
+
+def sampling(sizes, alpha, weight=lambda p, alpha: p**alpha, normed=True):
+    """Language by language, from the sizes themselves: their sum cancels."""
+    weights = [weight(size / sum(sizes), alpha) for size in sizes]
+    total = sum(weights) if normed else 1
+    drawn = [w / total for w in weights]
+    return drawn, [q / (size / sum(sizes)) for q, size in zip(drawn, sizes, strict=True)]
+
+
+def by_library(sizes, alpha):
+    found = smoothed(sizes, alpha)
+    return found, times_read(sizes, found)
+
+
+def of_sizes(sizes, alpha):
+    powers = torch.tensor(sizes, dtype=torch.float64).pow(alpha)
+    drawn = powers / powers.sum()
+    return drawn, drawn * sum(sizes) / torch.tensor(sizes)
+
+
+def in_a_dict(sizes, alpha):
+    return dict(enumerate(sampling(sizes, alpha)[0])), sampling(sizes, alpha)[1]
+
+
+WRONG_SAMPLINGS = [
+    (partial(sampling, normed=False), "do not add up to one"),
+    (partial(sampling, weight=lambda p, a: p), "α has no effect"),
+    (partial(sampling, weight=lambda p, a: 1), "Every language is alike"),
+    (partial(sampling, weight=lambda p, a: p ** (1 / (a + 1e-9))), "a temperature"),
+    (partial(sampling, weight=lambda p, a: a * p + (1 - a) * 0.1), "you have"),
+    (lambda s, a: sampling(s, 1 - a), "p^(1 − α)"),
+    (lambda s, a: sampling(s, a)[::-1], "you have"),
+    (lambda s, a: of_sizes(s, a)[::-1], "are exchanged"),
+    (lambda s, a: sampling(s, a)[0], "has shape ()"),
+    (lambda s, a: (sampling(s, a)[0], [q * sum(s) for q in sampling(s, a)[0]]), "each *language*"),
+    (lambda s, a: (sampling(s, a)[0], [1 / t for t in sampling(s, a)[1]]), "upside down"),
+    (lambda s, a: (sampling(s, a)[0], sampling(s, a)[1][0]), "has shape ()"),
+    (lambda s, a: sampling(sorted(s), a), "you have"),
+    (lambda s, a: ([100 * q for q in sampling(s, a)[0]], sampling(s, a)[1]), "in percent"),
+    (lambda s, a: sampling(s**a, a), "its entries one by one"),
+    (in_a_dict, "expected a tensor of shape"),
+]
+
+# ---------------------------------------------------------------- 10.2
+
+
+def pair(first, second, languages, end, ends=(1, 1, 1, 1), start=0, again=True):
+    """Token by token. ends: whether a special token stands at each of the four places."""
+    tokens, positions, told = [], [], []
+    for n, side in enumerate((first, second)):
+        position = start if again or n == 0 else len(tokens) + start
+        for token in (*[end] * ends[2 * n], *side, *[end] * ends[2 * n + 1]):
+            tokens.append(token)
+            positions.append(position)
+            told.append(languages[n])
+            position += 1
+    return tokens, positions, told
+
+
+def from_library(first, second, languages, end):
+    special = SpecialIds(pad=99, unk=98, cls=end, sep=end, mask=97, vocab_size=100)
+    found = translation_sequences(
+        [first], [second], special, length=len(first) + len(second) + 4, languages=languages
+    )
+    return found.input_ids[0], found.position_ids[0], found.token_type_ids[0]
+
+
+WRONG_PAIRS = [
+    (partial(pair, ends=(1, 1, 0, 1)), "three special tokens"),
+    (partial(pair, ends=(1, 0, 1, 1)), "you have"),
+    (partial(pair, ends=(0, 1, 0, 1)), "The first sentence has no special token"),
+    (partial(pair, ends=(1, 0, 1, 0)), "No special token stands behind"),
+    (partial(pair, ends=(0, 0, 0, 0)), "no special token in your sequence"),
+    (partial(pair, again=False), "run on, as in BERT"),
+    (partial(pair, start=1), "begin at 1"),
+    (partial(pair, start=2), "you have"),
+    (lambda x, y, k, e: pair(x, y, (0, 1), e), "BERT's segments"),
+    (lambda x, y, k, e: pair(x, y, k[::-1], e), "two languages are exchanged"),
+    (lambda x, y, k, e: pair(x, y, (k[0], k[0]), e), "have the first language"),
+    (lambda x, y, k, e: pair(y, x, k, e), "you have"),
+    (lambda x, y, k, e: pair(x, y, k, e)[:2], "expected 3: list of token ids"),
+    (lambda x, y, k, e: (*pair(x, y, k, e)[:2], {*k}), "expected a list of numbers"),
+    (lambda x, y, k, e: (e + x, 0, 0), "put into a list"),
+    (lambda x, y, k, e: tuple(zip(*pair(x, y, k, e), strict=True)), "expected 3"),
+]
+
+# ---------------------------------------------------------------- 10.3
+
+
+def weights(V, H, L, F, P, S, per_block=0, more=0):
+    """Matrix by matrix."""
+    shapes = [(H, H)] * 4 + [(H,)] * 4 + [(H, F), (F,), (F, H), (H,)] + [(H,)] * 4
+    block = sum(torch.Size(shape).numel() for shape in shapes) + per_block * H
+    table = V * H
+    total = table + (P + S + 2) * H + L * block + more
+    return total, table / total, table / block
+
+
+def of_a_model(V, H, L, F, P, S):
+    from torch import nn
+
+    with torch.device("meta"):
+        layer = nn.TransformerEncoderLayer(H, 1, F)
+    count = sum(p.numel() for p in layer.parameters())
+    total = (V + P + S) * H + 2 * H + L * count
+    return total, V * H / total, V * H / count
+
+
+WRONG_WEIGHTS = [
+    (partial(weights, per_block=-4), "the two LayerNorms of a block"),
+    (lambda V, H, L, F, P, S: weights(V, H, L, F, 0, S), "the positions' embeddings"),
+    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, 2), "you have"),
+    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, S, more=-2 * H), "over the embeddings"),
+    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, S, more=H * H + H), "A pooler is counted"),
+    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, S, more=V * H), "is counted twice"),
+    (lambda V, H, L, F, P, S: weights(V, H, 1, F, P, S), "One block is counted"),
+    (lambda *x: (float(weights(*x)[0]), *weights(*x)[1:]), "expected one whole number"),
+    (lambda *x: (weights(*x)[0], 100 * weights(*x)[1], weights(*x)[2]), "in percent"),
+    (lambda *x: (*weights(*x)[:2], int(weights(*x)[2])), "do not round"),
+    (lambda *x: (*weights(*x)[:2], 1 / weights(*x)[2]), "upside down"),
+    (lambda *x: (weights(*x)[0], 1 - weights(*x)[1], weights(*x)[2]), "you have"),
+    (lambda *x: weights(*x)[:2], "expected 3"),
+    (lambda *x: weights(*x)[0], "Your function returned"),
+]
+
+# ---------------------------------------------------------------- 10.4
+
+
+def retrieval(first, first_ids, second, second_ids, words=lambda i: i > 4, near=None, mean=None):
+    """Sentence by sentence."""
+    sides = []
+    for states, ids in ((first, first_ids), (second, second_ids)):
+        mean = mean or (lambda x: x.mean(0))
+        sides.append(torch.stack([mean(x[words(i)]) for x, i in zip(states, ids, strict=True)]))
+    near = near or (lambda a, b: F.cosine_similarity(a, b, dim=-1))
+    found = [[], []]
+    for n in range(len(first)):
+        for way, (a, b) in enumerate((sides, sides[::-1])):
+            all_of_it = torch.stack([near(a[n], other) for other in b])
+            found[way].append(int(all_of_it.argmax()) == n)
+    return tuple(sum(way) / len(way) for way in found)
+
+
+def with_library(first, first_ids, second, second_ids):
+    means = []
+    for states, ids in ((first, first_ids), (second, second_ids)):
+        words = (ids > 4).double()
+        means.append((words[:, None] @ states)[:, 0] / words.sum(1, keepdim=True))
+    return by_cosine(*means)
+
+
+def of_sums(*given):
+    """The cosine does not see the number of words."""
+    return retrieval(*given, mean=lambda x: x.sum(0))
+
+
+def twice(*given):
+    return (retrieval(*given)[0],) * 2
+
+
+def unpadded_only(first, first_ids, second, second_ids):
+    """Divides by T: the same direction, so no mistake."""
+    a, b = (
+        F.normalize((x * (i > 4)[..., None]).mean(1), dim=-1)
+        for x, i in ((first, first_ids), (second, second_ids))
+    )
+    near, own = a @ b.T, torch.arange(len(a))
+    return [(near.argmax(d) == own).double().mean() for d in (1, 0)]
+
+
+def first_language_twice(first, first_ids, second, second_ids):
+    return retrieval(first, first_ids, first, first_ids)
+
+
+WRONG_RETRIEVALS = [
+    (partial(retrieval, words=lambda i: i >= 0), "Padding is counted"),
+    (partial(retrieval, words=lambda i: i != 0), "[CLS] and [SEP] are counted"),
+    (partial(retrieval, words=lambda i: i > -1, mean=lambda x: x[0]), "at the first position"),
+    (partial(retrieval, near=lambda a, b: a @ b), "These are dot products"),
+    (partial(retrieval, near=lambda a, b: -(a - b).norm()), "Euclidean"),
+    (partial(retrieval, near=lambda a, b: -(a - b).abs().sum()), "you have"),
+    (partial(retrieval, mean=lambda x: x.amax(0)), "the largest value"),
+    (partial(retrieval, words=lambda i: i > 5), "you have"),
+    (twice, "The same direction is given twice"),
+    (lambda *given: retrieval(*given)[::-1], "are exchanged"),
+    (lambda *given: [len(given[0]) * x for x in retrieval(*given)], "how many were found"),
+    (lambda *given: [100 * x for x in retrieval(*given)], "in percent"),
+    (lambda *given: sum(retrieval(*given)) / 2, "Your function returned"),
+    (first_language_twice, "you have"),
+    (lambda a, i, b, j: (a * (i > 4), b), "mask[..., None]"),
+]
+
+# ---------------------------------------------------------------- 10.5
+
+
+def fertility(sentences, special=("[CLS]", "[SEP]", "[PAD]"), types=False):
+    """Words put together first."""
+    words = []
+    for tokens in sentences:
+        for token in tokens:
+            if token in special:
+                continue
+            if token.startswith("##"):
+                words[-1] = (*words[-1], token)
+            else:
+                words.append((token,))
+    words = set(words) if types else words
+    return sum(map(len, words)) / len(words), sum(len(w) > 1 for w in words) / len(words)
+
+
+def by_join(sentences):
+    text = " ".join(" ".join(tokens) for tokens in sentences).replace(" ##", "##").split()
+    text = [word for word in text if word not in ("[CLS]", "[SEP]", "[PAD]")]
+    count = [1 + word.count("##") for word in text]
+    return torch.tensor(count).double().mean(), sum(n > 1 for n in count) / len(count)
+
+
+def by_sentence(sentences):
+    each = [fertility([tokens]) for tokens in sentences]
+    return tuple(sum(column) / len(each) for column in zip(*each, strict=True))
+
+
+WRONG_FERTILITIES = [
+    (partial(fertility, types=True), "*different* words"),
+    (by_sentence, "You average over sentences"),
+    (partial(fertility, special=()), "Special tokens are counted"),
+    (partial(fertility, special=("[PAD]",)), "[CLS] and [SEP] are counted"),
+    (partial(fertility, special=("[CLS]", "[SEP]")), "Padding is counted"),
+    (partial(fertility, special=("[CLS]", "[SEP]", "[PAD]", "[UNK]")), "[UNK] is left out"),
+    (partial(fertility, special=("[CLS]", "[SEP]", "[PAD]", ".")), "you have"),
+    (lambda s: fertility(s)[0], "Your function returned"),
+    (lambda s: (1 / fertility(s)[0], fertility(s)[1]), "words a piece"),
+    (lambda s: (fertility(s)[0], fertility(s)[0] - 1), "three times as cut"),
+    (lambda s: (fertility(s)[0], 1 - fertility(s)[1]), "words that are whole"),
+    (lambda s: fertility(s[:1]), "you have"),
+    (lambda s: (fertility(s)[0] - 1, fertility(s)[1]), "with ## are counted"),
+    (lambda s: [t.startswith("##") for t in s], "two loops"),
+]
+
+# ---------------------------------------------------------------- 10.6
+
+
+def neutral(vectors, language, known, seen=None, centre=lambda x: x.mean(0)):
+    """Row by row."""
+    new = []
+    for row, number in zip(vectors, language.tolist(), strict=True):
+        mask = (language == number) & (known if seen is None else seen(known))
+        new.append(row - centre(vectors[mask]))
+    return new
+
+
+def by_one_hot(vectors, language, known):
+    one_hot = F.one_hot(language).double()
+    counted = one_hot * known[:, None]
+    means = (counted.T @ vectors) / counted.sum(0).clamp(min=1)[:, None]
+    return vectors - one_hot @ means
+
+
+def in_place(vectors, language, known):
+    found = torch.stack(neutral(vectors, language, known))
+    vectors -= vectors - found
+    return vectors
+
+
+def of_known(vectors, language, known):
+    new = torch.stack(neutral(vectors, language, known))
+    return torch.where(known[:, None], new, vectors)
+
+
+WRONG_NEUTRALS = [
+    (partial(neutral, seen=torch.ones_like), "have seen the rows that are for testing"),
+    (lambda v, n, k: v - v[k].mean(0), "One mean is taken off all rows"),
+    (lambda v, n, k: v - v.mean(0), "The mean of all rows"),
+    (lambda v, n, k: v - v.mean(1, keepdim=True), "as LayerNorm does"),
+    (partial(neutral, centre=lambda x: x.mean()), "One number is taken off"),
+    (partial(neutral, centre=lambda x: x.sum(0)), "The sum is taken off"),
+    (partial(neutral, centre=lambda x: -x.mean(0)), "The mean is added"),
+    (partial(neutral, centre=lambda x: x[0]), "you have"),
+    (lambda v, n, k: F.normalize(torch.stack(neutral(v, n, k)), dim=-1), "were given length one"),
+    (lambda v, n, k: neutral(F.normalize(v, dim=-1), n, k), "*before* the mean"),
+    (lambda v, n, k: v - torch.stack(neutral(v, n, k)), "the languages' means, row by row"),
+    (lambda v, n, k: torch.stack(neutral(v, n, k))[k], "Only the known rows"),
+    (of_known, "kept their language"),
+    (in_place, "writes into `vectors`"),
+    (lambda v, n, k: torch.stack(neutral(v, n, k)).mean(0), "has shape (4,)"),
+    (lambda v, n, k: v[n == 1 and k], "join masks with &"),
+]
+
+RIGHT = {
+    "10.1": [sampling, by_library, of_sizes],
+    "10.2": [pair, from_library, lambda *x: [torch.tensor(part) for part in pair(*x)]],
+    "10.3": [weights, of_a_model],
+    "10.4": [retrieval, with_library, of_sums, unpadded_only],
+    "10.5": [fertility, by_join],
+    "10.6": [neutral, by_one_hot],
+}
+WRONG = {"10.1": WRONG_SAMPLINGS, "10.2": WRONG_PAIRS, "10.3": WRONG_WEIGHTS,
+         "10.4": WRONG_RETRIEVALS, "10.5": WRONG_FERTILITIES, "10.6": WRONG_NEUTRALS}  # fmt: skip

@@ -45,7 +45,7 @@ from .sift_runs import build_sift
 
 PRECISION = "float32"  # on every machine, so that results can be compared
 STORIES, HELDOUT, LENGTH = 10_000, 500, 64
-SEEDS = range(3)
+SEEDS = range(5)
 
 
 @dataclass(frozen=True)

@@ -390,8 +390,7 @@ show(swapped_words)
 # %% [markdown]
 # BERT makes {{number:past_bert_steps}} steps, ELECTRA (the shipped one) {{number:long_steps}}: equal FLOPs, the generator
 # counted. Random initialisation is the control. Fine-tuning: {{number:tuned_steps}} steps, everything learns, the
-# classifier reads [CLS] or the mean vector. **{{number:past_count}} each**, so little can be said of the spread between seeds: read large
-# differences only.
+# classifier reads [CLS] or the mean vector. **{{number:past_count}} each.**
 
 # %%
 from course_lib.lectures.lecture_07.numbers import MEASURES, past_runs
@@ -417,7 +416,8 @@ ablation_chart(
 # - *Cloze-shaped*: BERT, {{number:past_bert_slots}} against {{number:past_electra_slots}}.
 # - *RTD-shaped*: ELECTRA, {{number:past_electra_repeated}} against {{number:past_bert_repeated}} on repeated words,
 #   {{number:past_electra_facts}} against {{number:past_bert_facts}} on facts. BERT is hardly above random
-#   initialisation. (With a hundredth of the probe's regularisation, on repeated words: {{number:weak_electra}} and {{number:weak_bert}}.)
+#   initialisation. Look at the dots: {{number:past_learnt}} seeds of ELECTRA have {{number:past_learnt_repeated}}, the others {{number:past_stayed_repeated}}. The discriminators of
+#   those stand on their own plateau still: ROC-AUC {{number:past_stayed_auc}} instead of {{number:past_learnt_auc}}. (With a hundredth of the probe's regularisation, on repeated words: {{number:weak_electra}} and {{number:weak_bert}}.)
 # - *Fine-tuned* (mean pooling): BERT, {{number:past_bert_mean}} against {{number:past_electra_mean}}. Random initialisation
 #   reaches {{number:past_random_mean}}: here ELECTRA's pre-training did *not* help.
 #

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from math import log
 from statistics import mean
 from typing import Any
@@ -267,6 +267,17 @@ def past_runs(measure: str) -> dict[str, list[float]]:
     return outcome(past(), measure) | {"random initialisation": random}
 
 
+def _learnt(measure: str, learnt: bool = True) -> list[float]:
+    """What ELECTRA's seeds reached whose probe on repeated words is well above chance level (or,
+    with `learnt` False, the others)."""
+    return [run[measure] for run in past()["runs"]["ELECTRA"] if (run["repeated"] > 0.75) == learnt]
+
+
+def _learnt_range(measure: str, learnt: bool) -> str:
+    values = sorted({f"{value:.0%}" for value in _learnt(measure, learnt)})
+    return " and ".join(values)
+
+
 def _past(name: str, measure: str) -> str:
     return percent(past_runs(measure)[name])
 
@@ -375,6 +386,14 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "past_electra_slots": lambda: _past("ELECTRA", "kinds"),
     "past_random_mean": lambda: _past("random initialisation", "tuned_mean"),
     "past_bert_steps": lambda: past()["recipes"]["BERT"]["steps"],
+    "past_learnt": lambda: ("one", "two", "three", "four")[len(_learnt("auc")) - 1],
+    **{
+        f"past_{'learnt' if learnt else 'stayed'}_{measure}": partial(
+            _learnt_range, measure, learnt
+        )
+        for learnt in (True, False)
+        for measure in ("auc", "repeated")
+    },
     "past_count": lambda: RUNS[len(PAST_SEEDS) - 1],
     "generators_count": lambda: RUNS[len(GENERATOR_SEEDS) - 1],
     "past_hours": _past_hours,

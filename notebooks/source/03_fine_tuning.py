@@ -490,8 +490,8 @@ for start, sizes in {"bag of words": learnt["bag"], **learnt["runs"]}.items():
 
 # %% [markdown]
 # **A success, but not of pre-training**: our BERT has {{number:plain_ours}}, its shape from random initialisation {{number:plain_random_init}}, and a bag of words,
-# which only counts, {{number:plain_words}} (one standard error is {{number:plain_error}} points). From {{number:plain_some}} plain reviews the bag learns {{number:plain_words_some}}, our BERT {{number:plain_ours_some}} (one
-# run each, here and in the table). Pre-training does not help here. Where single words tell, no encoder is needed, and ours may hardly have met these. MiniLM gets {{number:plain_minilm}} right.
+# which only counts, {{number:plain_words}} (one standard error is {{number:plain_error}} points). From {{number:plain_some}} plain reviews the bag learns {{number:plain_words_some}}, our BERT {{number:plain_ours_some}} ({{number:plain_seeds}} seeds
+# each, here and in the table). Pre-training does not help here. Where single words tell, no encoder is needed, and ours may hardly have met these. MiniLM gets {{number:plain_minilm}} right.
 #
 # What is learnt there seems to be words, by MiniLM too: on the tricky reviews the models trained on plain ones are near chance,
 # {{number:plain_to_tricky}}. A high score says as much about the

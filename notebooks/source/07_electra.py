@@ -390,8 +390,7 @@ show(swapped_words)
 # %% [markdown]
 # BERT makes {{number:past_bert_steps}} steps, ELECTRA (the shipped one) {{number:long_steps}}: equal FLOPs, the generator
 # counted. Random initialisation is the control. Fine-tuning: {{number:tuned_steps}} steps, everything learns, the
-# classifier reads [CLS] or the mean vector. **{{number:past_count}} each**, so little can be said of the spread between seeds: read large
-# differences only.
+# classifier reads [CLS] or the mean vector. **{{number:past_count}} each.**
 
 # %%
 from course_lib.lectures.lecture_07.numbers import MEASURES, past_runs
@@ -417,7 +416,8 @@ ablation_chart(
 # - *Cloze-shaped*: BERT, {{number:past_bert_slots}} against {{number:past_electra_slots}}.
 # - *RTD-shaped*: ELECTRA, {{number:past_electra_repeated}} against {{number:past_bert_repeated}} on repeated words,
 #   {{number:past_electra_facts}} against {{number:past_bert_facts}} on facts. BERT is hardly above random
-#   initialisation. (With a hundredth of the probe's regularisation, on repeated words: {{number:weak_electra}} and {{number:weak_bert}}.)
+#   initialisation. Look at the dots: {{number:past_learnt}} seeds of ELECTRA have {{number:past_learnt_repeated}}, the others {{number:past_stayed_repeated}}. The discriminators of
+#   those stand on their own plateau still: ROC-AUC {{number:past_stayed_auc}} instead of {{number:past_learnt_auc}}. (With a hundredth of the probe's regularisation, on repeated words: {{number:weak_electra}} and {{number:weak_bert}}.)
 # - *Fine-tuned* (mean pooling): BERT, {{number:past_bert_mean}} against {{number:past_electra_mean}}. Random initialisation
 #   reaches {{number:past_random_mean}}: here ELECTRA's pre-training did *not* help.
 #
@@ -496,10 +496,32 @@ ablation_chart(
 # The paper finds a quarter to a half best (Figure 3), in other sizes: a quarter of ELECTRA-small is 64 wide and twelve layers
 # deep, here it is 32 wide and two deep. What a generator is able to do may count, not its fraction of the width.
 #
+# ### Twice as deep
+#
+# Two layers are few. So: four, a generator half as wide, {{number:deep_steps}} steps, against a BERT of four layers
+# ({{number:deep_bert_steps}} steps, equal FLOPs). {{number:deep_count}}.
+
+# %%
+from course_lib.lectures.lecture_07.numbers import by_depth
+
+by_layers = {said: by_depth(measure) for measure, said in (MEASURES | {"copies": "repeated words named"}).items()}
+print(f"{'':36}" + "".join(f"{name:>24}" for name in by_layers["slot-category probe"]))
+for said, runs in by_layers.items():
+    print(f"{said:36}" + "".join(f"{in_words(values):>24}" for values in runs.values()))
+
+# %% [markdown]
+# *"Repeated words named": of the masked words that stand elsewhere in the story, by BERT or by ELECTRA's generator.*
+#
+# Depth gives ELECTRA more than BERT: {{number:deep_electra_repeated}} on repeated words, {{number:deep_electra_facts}} on facts (two layers:
+# {{number:past_electra_repeated}}, {{number:past_electra_facts}}), {{number:deep_electra_jobs}} on the unstated-fact probe ({{number:past_electra_jobs}}). Its
+# generator now names {{number:deep_copies}} of the repeated words. And the order stays as it was, question by question: BERT
+# {{number:deep_bert_slots}} against {{number:deep_electra_slots}} on slot categories, {{number:deep_bert_repeated}} against {{number:deep_electra_repeated}} on
+# repeated words, {{number:deep_bert_mean}} against {{number:deep_electra_mean}} after fine-tuning.
+#
 # ### Candidate causes
 #
-# Tested above: *the probe* (it decides who is ahead), *short training* (past the plateau the cloze-shaped order stays) and
-# *the generator's size* (a wider one brings more by most measures, and does not turn the order). Not tested:
+# Tested above: *the probe* (it decides who is ahead), *short training* (past the plateau the cloze-shaped order stays),
+# *the generator's size* (a wider one brings more by most measures, and does not turn the order) and *depth* (nor do four layers). Not tested:
 #
 # - *Reading wrong words.* Every position selected in our BERT's training held `[MASK]`; it never had to doubt a word that
 #   it read. BERT's own recipe puts a random word at a tenth of them.
@@ -508,7 +530,7 @@ ablation_chart(
 #   02's oracle names almost all), so each one teaches. In real text many are easy and many cannot be guessed, and
 #   "all tokens" may weigh more.
 # - *The task.* The hero's job asks who is who among names; fine-tuning at one learning rate, on few texts.
-# - *Size.* Two layers, 128 wide. The paper's smallest has twelve.
+# - *Size.* Four layers at most, 128 wide. The paper's smallest has twelve, and reads real text.
 #
 # One explanation that is often offered does not do: "the last layer of a discriminator serves only a yes or no". Our
 # probes read the vectors of *all* layers side by side, the embeddings too. What a lower layer holds, they can find.

@@ -32,7 +32,7 @@ from course_lib import (
     MicroWorld, check, claims_table, compare, count_parameters, deberta, deberta_v3, hint, quiz, reveal, show,
 )  # fmt: skip
 from course_lib.lectures.lecture_08.experiments import FULL, prepare, train_positions
-from course_lib.teaching import LiveLoss, ablation_chart, curves_chart, queue_chart
+from course_lib.teaching import LiveLoss, ablation_chart, curves_chart, dots_chart, queue_chart
 from course_lib.lectures.lecture_08.views import (
     bias_maps, bucket_chart, delta_tables, score_maps, score_variance, t5_bucket,
 )  # fmt: skip
@@ -353,7 +353,7 @@ for whose, cut in (("transformers, and ours by default", False), ("the authors",
 #
 # ### Kept apart, or added?
 #
-# Two layers, 128 wide, the same {{number:stories}} stories, the same masks, {{number:steps}} steps, three seeds, one learning rate for
+# Two layers, 128 wide, the same {{number:stories}} stories, the same masks, {{number:steps}} steps, {{number:seeds}} seeds, one learning rate for
 # all (tuned for neither). BERT adds position embeddings at the input; DeBERTa does not, and has {{number:more_weights}} more weights.
 # Then an ablation: DeBERTa without each of its parts. Its decoder comes below. In short: it takes x, the input of the last block, adds absolute positions to make a query,
 # and sends that through the last block twice (two *visits*); keys and values come from x both times. So it adds depth as well.
@@ -392,29 +392,28 @@ ablation_chart(
 #
 # - *Its positions?* Hardly. With its two visits, and its position embeddings kept at zero, only {{number:positions_worth}} points
 #   are lost, though in every seed.
-# - *Depth?* With the visits a prediction passes three blocks instead of two: the first, and the last one twice. Depth does
-#   help BERT: with three blocks it reaches {{number:three_blocks_words}}, so {{number:depth_points}} of the
-#   {{number:gain_points}} points can be had without any of DeBERTa's parts. But three disentangled blocks *without the
-#   decoder* reach {{number:control_words}}: {{number:control_loses}} points behind DeBERTa, {{number:control_behind}} behind
-#   BERT's three blocks, in every seed, with more weights and FLOPs than either. Over two such blocks the third brings
-#   {{number:control_gains}} points, and the seeds disagree. So depth alone does not explain the gain.
-# - *The visits themselves?* That is what is left. They differ from one more block: the same weights learn from both, and both
-#   read the same x. We have not taken these apart. Nor have we tried other learning rates: the control's seeds lie
-#   {{number:control_apart}} points from each other, and three disentangled blocks may want more steps or smaller ones. So the visits
-#   are the likely rest, not a proven one.
+# - *Depth?* With the visits a prediction passes three blocks instead of two: the first, and the last one twice. Depth
+#   helps BERT: with three blocks it reaches {{number:three_blocks_words}}, so {{number:depth_points}} of the {{number:gain_points}} points can be had
+#   without any of DeBERTa's parts. In {{number:three_blocks_seeds}} of {{number:seeds}} seeds DeBERTa is still ahead of it, by {{number:three_blocks}} points in the mean.
+# - *Disentangled and deeper?* Three such blocks *without the decoder* reach {{number:control_words}}: behind DeBERTa in {{number:control_seeds}} seeds
+#   ({{number:control_loses}} points in the mean), behind BERT's three blocks in {{number:control_bert_seeds}} ({{number:control_behind}}), with more weights and FLOPs than
+#   either. Over two such blocks the third brings {{number:control_gains}} points, and the seeds disagree.
+# - *The visits themselves?* They differ from one more block: the same weights learn from both, and both read the same x. But
+#   what is left for them is less than the control's seeds differ ({{number:control_apart}} points). So depth explains most of the gain, and
+#   whether the visits add to it is open. Nor did we try other learning rates.
 #
 # The other rows:
 #
 # - *Equal time.* A step of this DeBERTa takes {{number:longer}} times as long as one of BERT, for {{number:flops_longer}} times
 #   the FLOPs. Give BERT {{number:time_ratio}} times the steps, a little less than equal time and {{number:flops_equal}} times
-#   DeBERTa's FLOPs, and it is ahead, in every seed. The paper compares at equal steps (Table 4).
-# - *Without c2p* {{number:c2p_loses}} points are lost, in every seed. *Without p2c* the mean even rises, and the seeds disagree.
-#   The paper loses with both. Our stories are short, and one of the two terms may say all there is to say about their order.
+#   DeBERTa's FLOPs, and the two are level: {{number:equal_time_words}} and {{number:deberta_words}}, BERT ahead in {{number:equal_time_seeds}} of {{number:seeds}} seeds. The paper compares at equal steps (Table 4).
+# - *Without c2p* {{number:c2p_loses}} points are lost, in every seed. *Without p2c* the mean falls by {{number:p2c_loses}}, and
+#   the seeds disagree. The paper loses with both. Our stories are short, and one of the two terms may say all there is to say about their order.
 # - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}, depending on the seed.
 #
-# So most of DeBERTa's gain in our small world comes with its decoder. The decoder's positions explain little of it, and depth not
-# all. Would BERT gain by such visits, too? That was not run. At equal depth, equal steps and about equal FLOPs
-# {{number:three_blocks}} points are left over BERT. In a network of 12 layers one more visit would weigh less, and positions may
+# So most of DeBERTa's gain in our small world comes with its decoder. The decoder's positions explain little of it, the depth
+# that it adds most. At equal depth, equal steps and about equal FLOPs {{number:three_blocks}} points are left over BERT, and the seeds
+# disagree. In a network of 12 layers one more visit would weigh less, and positions may
 # weigh more.
 #
 # ### What a step costs
@@ -451,7 +450,7 @@ queue = read_result("08_queue")
 queue_chart(queue)
 
 # %% [markdown]
-# *Masked-token accuracy over the eight workers, along training (steps on a logarithmic axis); lines are means of three seeds,
+# *Masked-token accuracy over the eight workers, along training (steps on a logarithmic axis); lines are means of {{number:seeds}} seeds,
 # bands their range. One in eight is chance level.*
 
 # %%
@@ -524,7 +523,35 @@ for step in (0, 1e-4, 1e-2):
 # (The authors' code climbs by 0.0001 from a random perturbation of 0.01: most of what the line for 0.0001 shows is the random
 # part; compare it with the line for 0.) Because the perturbation is added *after* a normalisation, its size means the same in a model with long embeddings
 # and in one with short: hence "scale-invariant". The paper used it for its model of 1.5 billion weights, on SuperGLUE and, in an
-# appendix (Table 12), on GLUE. What it brings in fine-tuning was not measured here.
+# appendix (Table 12), on GLUE. What does it bring in fine-tuning?
+#
+# Stored runs: the course's four-layer BERT, fine-tuned on {{number:sift_labels}} labels (the hero's job, which the story leaves out),
+# tested on {{number:sift_heldout}} held-out stories, {{number:sift_seeds}} seeds, each with labels of its own. A step of SiFT has {{number:sift_flops}} times the FLOPs of a
+# plain one, so plain training gets as many. And *noise*: perturbations of the same length, in random directions.
+
+# %%
+from course_lib.lectures.lecture_08.embedding_numbers import sift_rows
+
+for name, (steps, values, fitted) in sift_rows().items():
+    print(f"{name:28}{steps:6} steps{in_words(values):>28}   on its own labels {fitted:.0%}")
+
+# %%
+dots_chart(
+    {name: values for name, (_, values, _) in sift_rows().items()}, percent=True,
+    title="Fine-tuned on few labels: plain, SiFT, noise", y_title="accuracy, held-out stories",
+)  # fmt: skip
+
+# %% [markdown]
+# *Each dot is a seed, with its own labels; compare within a seed. "climb": how far the perturbation moves uphill; the authors'
+# script climbs by 0.0001.*
+#
+# - *The authors' size* moves nothing here: {{number:sift_authors}}, plain training {{number:sift_plain}} at as many steps, {{number:sift_equal}} at equal FLOPs.
+# - *Climb 0.5 to 1* is so hard that {{number:sift_short_steps}} steps do not fit the labels ({{number:sift_unfitted}} right on them): stopped too early.
+# - *Climb 0.5, {{number:sift_long_steps}} steps*: {{number:sift_long}} against {{number:sift_plain_long}} at equal FLOPs ({{number:sift_gain}} points),
+#   and {{number:sift_noise_long}} by noise. Ahead of both in every seed, by less than the seeds differ from each other.
+#
+# So SiFT helps a little here, if the climb is large and the training long, and the direction counts for more than noise does. One task of
+# {{number:sift_seeds}} seeds is a hint, not the paper's result, which has 1.5 billion weights.
 #
 # ## What the paper reached
 #

@@ -26,7 +26,7 @@ from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 from course_lib.train.span_metrics import bio_spans
 
 from .benchmark import progress, without
-from .experiments import rise_beyond
+from .experiments import PLAIN_SEEDS, rise_beyond
 from .starts import COURSE, MINILM, STARTS
 from .world_runs import NLI, PRETRAINED, QA, RANDOM, WORLD_SEEDS, WORLD_STORIES
 
@@ -633,6 +633,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     # plain reviews
     "plain_train": _texts(english.plain_reviews),
     "plain_some": lambda: 48,
+    "plain_seeds": lambda: ("one", "two", "three")[len(PLAIN_SEEDS[48]) - 1],
     "plain_ours": _plain(COURSE),
     "plain_random_init": _plain(AT_RANDOM),
     "plain_minilm": _plain(MINILM),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from math import log
 from statistics import mean
 from typing import Any
@@ -18,7 +18,16 @@ from course_lib.teaching.numbers import percent
 from course_lib.teaching.results import outcome, stored
 
 from .exercises.steps import published_step, training_step
-from .experiments import FULL, GENERATOR_SEEDS, LONG, PAST_SEEDS, SEEDS, micro_electra
+from .experiments import (
+    DEEP,
+    DEEP_SEEDS,
+    FULL,
+    GENERATOR_SEEDS,
+    LONG,
+    PAST_SEEDS,
+    SEEDS,
+    micro_electra,
+)
 from .views.corruptor import Corruption, corrupt_and_detect
 
 TOKENS = 128  # of the text whose FLOPs are counted
@@ -237,7 +246,7 @@ def _shortest_behind() -> str:
 
 # ---------------------------------------------------------------- past the plateau
 
-RUNS = ("One run", "Two runs", "Three runs")
+RUNS = ("One run", "Two runs", "Three runs", "Four runs", "Five runs")
 MEASURES = {  # of the results file -> in sentences
     "kinds": "slot-category probe",
     "jobs": "unstated-fact probe",
@@ -256,6 +265,17 @@ def past_runs(measure: str) -> dict[str, list[float]]:
     """What each seed reached past the plateau, and at random initialisation."""
     random = [one[measure] for one in past()["untrained"]]
     return outcome(past(), measure) | {"random initialisation": random}
+
+
+def _learnt(measure: str, learnt: bool = True) -> list[float]:
+    """What ELECTRA's seeds reached whose probe on repeated words is well above chance level (or,
+    with `learnt` False, the others)."""
+    return [run[measure] for run in past()["runs"]["ELECTRA"] if (run["repeated"] > 0.75) == learnt]
+
+
+def _learnt_range(measure: str, learnt: bool) -> str:
+    values = sorted({f"{value:.0%}" for value in _learnt(measure, learnt)})
+    return " and ".join(values)
 
 
 def _past(name: str, measure: str) -> str:
@@ -299,6 +319,27 @@ def _of_width(name: str, measure: str) -> str:
     return percent(generator_runs(measure)[name])
 
 
+def deep() -> dict[str, Any]:
+    return stored("07_deep")
+
+
+def by_depth(measure: str) -> dict[str, list[float]]:
+    """What two and four layers reached, each at equal FLOPs; "copies": of the words that a story
+    repeats, those named by BERT and by ELECTRA's generator."""
+    found = {}
+    for layers, result in (("two", past()), ("four", deep())):
+        for name, runs in result["runs"].items():
+            reached = [
+                r["gaps"]["repeated"]["argmax"] if measure == "copies" else r[measure] for r in runs
+            ]
+            found[f"{name}, {layers} layers"] = reached
+    return found
+
+
+def _deep(name: str, measure: str) -> str:
+    return percent(by_depth(measure)[f"{name}, four layers"])
+
+
 def _past_hours() -> str:
     """What the long runs took, in CPU hours."""
     runs = [run for runs in past()["runs"].values() for run in runs]
@@ -321,6 +362,19 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "wide_tuned": lambda: _of_width("generator 1", "tuned_mean"),
     "narrow_tuned": lambda: _of_width("generator 1/4", "tuned_mean"),
     "half_copies": lambda: _of_width("generator 1/2", "copies"),
+    "deep_bert_mean": lambda: _deep("BERT", "tuned_mean"),
+    "deep_bert_repeated": lambda: _deep("BERT", "repeated"),
+    "deep_bert_slots": lambda: _deep("BERT", "kinds"),
+    "deep_bert_steps": lambda: deep()["recipes"]["BERT"]["steps"],
+    "deep_copies": lambda: _deep("ELECTRA", "copies"),
+    "deep_count": lambda: RUNS[len(DEEP_SEEDS) - 1],
+    "deep_electra_facts": lambda: _deep("ELECTRA", "facts"),
+    "deep_electra_jobs": lambda: _deep("ELECTRA", "jobs"),
+    "deep_electra_mean": lambda: _deep("ELECTRA", "tuned_mean"),
+    "deep_electra_repeated": lambda: _deep("ELECTRA", "repeated"),
+    "deep_electra_slots": lambda: _deep("ELECTRA", "kinds"),
+    "deep_steps": lambda: DEEP.steps,
+    "past_electra_jobs": lambda: _past("ELECTRA", "jobs"),
     "past_bert_facts": lambda: _past("BERT", "facts"),
     "past_bert_jobs": lambda: _past("BERT", "jobs"),
     "past_bert_mean": lambda: _past("BERT", "tuned_mean"),
@@ -332,6 +386,14 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "past_electra_slots": lambda: _past("ELECTRA", "kinds"),
     "past_random_mean": lambda: _past("random initialisation", "tuned_mean"),
     "past_bert_steps": lambda: past()["recipes"]["BERT"]["steps"],
+    "past_learnt": lambda: ("one", "two", "three", "four")[len(_learnt("auc")) - 1],
+    **{
+        f"past_{'learnt' if learnt else 'stayed'}_{measure}": partial(
+            _learnt_range, measure, learnt
+        )
+        for learnt in (True, False)
+        for measure in ("auc", "repeated")
+    },
     "past_count": lambda: RUNS[len(PAST_SEEDS) - 1],
     "generators_count": lambda: RUNS[len(GENERATOR_SEEDS) - 1],
     "past_hours": _past_hours,

@@ -45,7 +45,7 @@ from .sift_runs import build_sift
 
 PRECISION = "float32"  # on every machine, so that results can be compared
 STORIES, HELDOUT, LENGTH = 10_000, 500, 64
-SEEDS = range(3)
+SEEDS = range(5)
 
 
 @dataclass(frozen=True)
@@ -349,7 +349,8 @@ def build_queue() -> dict[str, Any]:
     _, first = train_queue(QUEUE_RECIPES["BERT"], world, steps=REPLAYED)
     return compared_runs(
         QUEUE_RECIPES, SEEDS, world, lambda recipe, seed: one_queue(recipe, world, seed),
-        precision=PRECISION, replay=first.losses["total"], words=queues(world, 1).words,
+        precision=PRECISION, extends="08_queue", replay=first.losses["total"],
+        words=queues(world, 1).words,
     )  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def whole(number: float) -> str:
 
 
 def _in_letters(number: int) -> str:
-    return ("none", "one", "two", "three", "four")[number]
+    return ("none", "one", "two", "three", "four", "five")[number]
 
 
 TOKENS = 6
@@ -228,11 +228,8 @@ def flops_ratio(name: str, to: str) -> float:
 
 
 def _control_apart() -> str:
-    """Points between the best and the worst seed of three blocks without the decoder; the page says
-    that every seed is behind."""
+    """Points between the best and the worst seed of three blocks without the decoder."""
     values = masked_accuracy(CONTROL)
-    behind = [*ahead("DeBERTa", CONTROL), *ahead("BERT, three blocks", CONTROL)]
-    assert min(behind) > 0
     return f"{100 * (max(values) - min(values)):.1f}"
 
 
@@ -259,9 +256,9 @@ def step_time(name: str = "DeBERTa") -> float:
 
 
 def _at_equal_time() -> str:
-    """What BERT reaches in no more than DeBERTa's time; the slide says that it is ahead."""
+    """What BERT reaches in no more than DeBERTa's time; the slide says: about level."""
     assert steps("BERT, equal time") / steps("BERT") <= step_time()
-    assert mean(ahead("BERT, equal time", "DeBERTa")) > 0
+    assert abs(mean(ahead("BERT, equal time", "DeBERTa"))) < 1
     return percent(masked_accuracy("BERT, equal time"))
 
 
@@ -427,7 +424,7 @@ GAINS = {  # number -> the recipe that is ahead, and the one behind
     "decoder_worth": ("DeBERTa", "without decoder"),
     "depth_points": ("BERT, three blocks", "BERT"),
     "gain_points": ("DeBERTa", "BERT"),
-    "p2c_gains": ("without p2c", "DeBERTa"),  # more without it, not less, as the slide says
+    "p2c_loses": ("DeBERTa", "without p2c"),
     "positions_worth": ("DeBERTa", "decoder without places"),
     "three_blocks": ("DeBERTa", "BERT, three blocks"),
 }
@@ -449,6 +446,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "concat_from": lambda: _all_from(f"distances to {NARROW}, place side by side"),
     "content_attends": lambda: _attends_most(0),
     "control_apart": _control_apart,
+    "control_seeds": lambda: _in_letters(seeds_below(CONTROL)),
+    "control_bert_seeds": lambda: _in_letters(seeds_below(CONTROL, "BERT, three blocks")),
+    "three_blocks_seeds": lambda: _in_letters(seeds_below("BERT, three blocks")),
     "control_gains": _control_gains,
     "cost_formula": partial(_cost, 0),
     "cost_one": partial(_cost, 1),
@@ -527,6 +527,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 }
 
 TYPED = {
+    "600": "tokens of a long text, whose fraction of far pairs is computed",
     "30%": "printed in the paper's appendix A.7, and cited with it",
     "90.3": "printed in the paper: SuperGLUE, the ensemble",
     "89.8": "printed in the paper: SuperGLUE, the human score",

@@ -69,9 +69,23 @@ def test_the_wider_generators_taught_the_shipped_recipe(material):
     assert recipes["generator 1/4"] == lecture_07.LONG
     check_made_with("07_generators", recipes, material.world, lecture_07.GENERATOR_SEEDS)
     found, past = read_result("07_generators"), read_result("07_past_plateau")
-    assert found["runs"]["generator 1/4"] == past["runs"]["ELECTRA"]
+    seeds = len(lecture_07.GENERATOR_SEEDS)
+    assert found["runs"]["generator 1/4"] == past["runs"]["ELECTRA"][:seeds]
     costs = {name: lecture_07.flops_a_step(r, material) for name, r in recipes.items()}
     assert costs == pytest.approx(found["flops_a_step"], rel=0.01)
+
+
+def test_the_deeper_ends_had_equal_flops_and_these_recipes(material):
+    found = read_result("07_deep")
+    recipes = lecture_07.equal_flops(found["flops_a_step"], lecture_07.DEEP)
+    check_made_with("07_deep", recipes, material.world, lecture_07.DEEP_SEEDS)
+    costs = {
+        name: lecture_07.flops_a_step(lecture_07.replace(lecture_07.DEEP, stone=name), material)
+        for name in lecture_07.ENDS
+    }
+    assert costs == pytest.approx(found["flops_a_step"], rel=0.01)
+    spent = [recipe.steps * found["flops_a_step"][name] for name, recipe in recipes.items()]
+    assert max(spent) / min(spent) < 1.001
 
 
 def test_gaps_of_all_kinds_make_up_all_gaps():
@@ -117,3 +131,5 @@ def test_the_first_losses_are_the_recorded_ones(material):
     wide = lecture_07.generator_recipes()["generator 1"]
     recorded = read_result("07_generators")["replay"]
     assert lecture_07.replay(wide, material) == pytest.approx(recorded, rel=5e-3)
+    recorded = read_result("07_deep")["replay"]
+    assert lecture_07.replay(lecture_07.DEEP, material) == pytest.approx(recorded, rel=5e-3)

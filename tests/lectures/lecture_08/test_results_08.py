@@ -12,7 +12,7 @@ import pytest
 import torch
 from results_parts import check_made_with, check_spread
 
-from course_lib.lectures.lecture_08 import embedding_sharing
+from course_lib.lectures.lecture_08 import embedding_sharing, sift_runs
 from course_lib.lectures.lecture_08 import experiments as lecture_08
 from course_lib.teaching import results
 from course_lib.teaching.results import REPLAYED, compared_runs, read_result
@@ -29,7 +29,7 @@ def material():
 def test_positions_and_queue_were_trained_with_these_recipes(material):
     recipes, seeds = lecture_08.RECIPES, lecture_08.SEEDS
     found = check_made_with("08_positions", recipes, material.world, seeds)
-    assert set(found["flops_a_step"]) == set(recipes) and list(found["added"]) == [NEW]
+    assert set(found["flops_a_step"]) == set(found["added"]) == set(recipes)
     check_made_with("08_queue", lecture_08.QUEUE_RECIPES, material.world, seeds)
     check_spread("08_positions", "masked_accuracy")
 
@@ -72,8 +72,9 @@ def stored(monkeypatch, material):
     there: dict[str, Any] = copy.deepcopy(FOUND)
     about = results.made_with(material.world, lecture_08.PRECISION)
     there |= {key: about[key] for key in ("versions", "threads")} | {"date": "2000-01-01"}
-    for part in (there["recipes"], there["runs"], there.get("added", {})):
-        part.pop(NEW, None)
+    for part in (there["recipes"], there["runs"]):
+        part.pop(NEW)
+    there.pop("added")
     monkeypatch.setattr(results, "read_result", lambda name: {"08_positions": there}[name])
     return there
 
@@ -112,8 +113,8 @@ def test_a_whole_file_stays_as_it_is(stored, material, monkeypatch):
 
 
 def test_a_seed_more_costs_that_seed(stored, material):
-    found, trained = extend(material.world, {"BERT": lecture_08.ABSOLUTE}, range(4))
-    assert trained == [("BERT", 3)] and found["runs"]["BERT"][:3] == stored["runs"]["BERT"]
+    found, trained = extend(material.world, {"BERT": lecture_08.ABSOLUTE}, range(6))
+    assert trained == [("BERT", 5)] and found["runs"]["BERT"][:5] == stored["runs"]["BERT"]
     assert list(found["added"]) == ["BERT"]
 
 
@@ -140,3 +141,20 @@ def test_without_a_file_all_is_trained(material, monkeypatch):
     monkeypatch.setattr(results, "read_result", missing)
     _, trained = extend(material.world)
     assert len(trained) == len(lecture_08.RECIPES) * len(lecture_08.SEEDS)
+
+
+def test_sift_was_fine_tuned_by_these_recipes():
+    material = sift_runs.prepare_sift()
+    found = check_made_with("08_sift", sift_runs.RECIPES, material.world, sift_runs.SEEDS)
+    assert found["encoder"] == sift_runs.teacher_hash()
+    assert found["heldout"] == len(material.heldout)
+    flops = found["flops_a_step"]
+    assert sift_runs.flops_of_steps(material) == pytest.approx(flops, rel=0.01)
+    ratio = flops[sift_runs.SIFT] / flops[sift_runs.PLAIN]
+    assert ratio == pytest.approx(sift_runs.FLOPS_RATIO, abs=0.01)
+
+
+@pytest.mark.usefixtures("recorded_draws")
+def test_sift_begins_as_recorded():
+    again = sift_runs.replay_sift(sift_runs.prepare_sift())
+    assert again == pytest.approx(read_result("08_sift")["replay"], rel=5e-3)

@@ -46,9 +46,9 @@ SOURCES = {
         "jupyterlab-language-pack-{}", "jupyterlab_language_pack_{}", "4.5.post3"
     ),
 }
-# Language -> what locales are called: the language alone, or with the country first tried.
+# Language -> what its locales are called: without and with a country, the latter last.
 LOCALES = {
-    "fr": ("fr", "fr_FR"), "zh": ("zh_CN", "zh_Hans"), "ru": ("ru", "ru_RU"),
+    "fr": ("fr", "fr_FR"), "zh": ("zh_Hans", "zh_CN"), "ru": ("ru", "ru_RU"),
     "ko": ("ko", "ko_KR"), "pl": ("pl", "pl_PL"), "ja": ("ja", "ja_JP"),
     "de": ("de", "de_DE"), "es": ("es", "es_ES"),
 }  # fmt: skip
@@ -119,7 +119,7 @@ class Translations:
 _PLACEHOLDERS = (
     (re.compile(r"%\(\w+\)[-#0+]*\d*(?:\.\d+)?[a-zA-Z]"), ""),  # Python's, named
     (re.compile(r"%%"), "%"),
-    (re.compile(r"%[-#0+]*\d*(?:\.\d+)?(?:[dfgx]|[src](?![a-zA-Z]))|%\d"), ""),
+    (re.compile(r"%[-#0+]*\d*(?:\.\d+)?(?:[dfgx]|[srci](?![a-zA-Z]))|%\d"), ""),
     (re.compile(r"\{\{?[^{}]*\}?\}"), ""),
 )
 _MARKUP = (
@@ -296,7 +296,7 @@ def _check_found(
     if not about:
         raise LookupError(
             "No package with translations is installed; expected at least one of "
-            f"{', '.join(SOURCES)}. {INSTALL}"
+            f"{', '.join(SOURCES)}. {INSTALL}\n" + "\n".join(notes)
         )
     read = {language for row in rows.values() for language in row.said}
     if missing := [language for language in languages if language not in read]:

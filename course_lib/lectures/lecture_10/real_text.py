@@ -1,0 +1,468 @@
+"""Real text: `10_vocabulary`, what a vocabulary shared by seven languages does to the words of each,
+by how they are sampled; `10_retrieval`, whether a small XLM finds the translation of an unseen
+message, layer by layer, with and without TLM, beside what spelling and counts alone find.
+
+The text is what interfaces say (translations.py) and, as the large language, English documentation.
+It stays in its packages: results hold numbers only, and the hash of what was read."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from itertools import combinations
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+from torch import Tensor
+
+from course_lib.encoder import Encoder
+from course_lib.family.xlm import XlmForLanguageModel, xlm_for_language_model
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.pretraining import pretraining_batches
+from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds, pack, to_sequences
+from course_lib.objectives.translation_lm import translation_sequences
+from course_lib.teaching.results import compared_runs, kept, last_losses
+from course_lib.text.documentation import Corpus, documentation_slice
+from course_lib.text.language_sampling import shared_out, smoothed
+from course_lib.text.world import MicroWorld
+from course_lib.train.loop import Callback, History, Report, fit
+from course_lib.train.retrieval import retrieval, sentence_vectors
+
+from .pairs import RATE, joined
+from .translations import LANGUAGES, Translations, translations
+
+PRECISION, SEEDS = "float32", range(3)
+PARAGRAPHS = 20_000  # of English documentation: the large language
+ALL = ("en", *LANGUAGES)
+PAD, UNK, END, MASK = SPECIAL = ("<pad>", "<unk>", "</s>", "<mask>")
+
+
+@lru_cache(maxsize=1)
+def text() -> Translations:
+    """The messages of the installed packages. Raises LookupError where none is."""
+    return translations()
+
+
+# ---------------------------------------------------------------- a shared vocabulary
+
+
+def learned(texts: Sequence[str], size: int, kind: str = "unigram") -> Tokenizer:
+    """A vocabulary of `size` pieces by the tokenizers library, of raw text as SentencePiece has it:
+    a space is the mark ▁ in front of a word. kind: "unigram" (Kudo 2018) or "bpe".
+
+    Raises ValueError for another kind, and for fewer pieces than there are characters."""
+    if kind not in ("unigram", "bpe"):
+        raise ValueError(f'kind={kind!r} was given; expected "unigram" or "bpe".')
+    characters = len(set("".join(texts))) + len(SPECIAL)
+    if size < characters:
+        raise ValueError(
+            f"size={size} was given for text with {characters} characters and special tokens; "
+            "expected more: each is a piece."
+        )
+    made = {"vocab_size": size, "special_tokens": list(SPECIAL), "show_progress": False}
+    if kind == "unigram":
+        tokenizer = Tokenizer(models.Unigram())
+        trainer: Any = trainers.UnigramTrainer(unk_token=UNK, **made)
+    else:
+        tokenizer = Tokenizer(models.BPE(unk_token=UNK))
+        trainer = trainers.BpeTrainer(**made)
+    tokenizer.normalizer = normalizers.NFKC()  # type: ignore[assignment]
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()  # type: ignore[assignment]
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def special_ids(tokenizer: Tokenizer) -> SpecialIds:
+    """XLM's: one token, </s>, for both ends of a text."""
+    pad, unk, end, mask = map(tokenizer.token_to_id, SPECIAL)
+    return SpecialIds(pad, unk, end, end, mask, tokenizer.get_vocab_size())
+
+
+class Fertility(NamedTuple):
+    """Pieces for each word (where words are spaced) and for each character, spaces not counted;
+    the fraction of characters that the vocabulary does not know, each counted as a piece."""
+
+    words: float
+    characters: float
+    unknown: float
+
+
+def fertility(tokenizer: Tokenizer, texts: Sequence[str]) -> Fertility:
+    """Of running text. Raises ValueError for no text."""
+    if not any(map(str.strip, texts)):
+        raise ValueError("no text was given; expected at least one word.")
+    unk, pieces, unknown = tokenizer.token_to_id(UNK), 0, 0
+    for encoded in tokenizer.encode_batch(list(texts)):
+        for id, (start, end) in zip(encoded.ids, encoded.offsets, strict=True):
+            pieces += max(end - start, 1) if id == unk else 1
+            unknown += max(end - start, 1) if id == unk else 0
+    characters = sum(len("".join(one.split())) for one in texts)
+    return Fertility(
+        pieces / sum(len(one.split()) for one in texts), pieces / characters, unknown / characters
+    )
+
+
+@dataclass(frozen=True)
+class VocabularyRecipe:
+    """kind and size of the vocabulary; α: sentences of each language are drawn with p^α."""
+
+    kind: str
+    alpha: float
+    size: int = 8_000
+
+
+VOCABULARIES = {
+    f"{kind}, α = {alpha:g}": VocabularyRecipe(kind, alpha)
+    for kind in ("unigram", "bpe")
+    for alpha in (1.0, 0.7, 0.3)
+} | {"unigram, α = 0.3, twice the size": VocabularyRecipe("unigram", 0.3, 16_000)}
+
+
+@lru_cache(maxsize=2)
+def documentation_of(split: str, paragraphs: int) -> Corpus:
+    """English documentation."""
+    return documentation_slice(paragraphs, split)
+
+
+@lru_cache(maxsize=1)
+def sentences() -> dict[str, list[str]]:
+    """What there is of each language to learn a vocabulary from; English: documentation too."""
+    found = {name: [row[0] for row in text().aligned(name, "en", split="train")] for name in ALL}
+    found["en"] += [s for d in documentation_of("train", PARAGRAPHS).sentences() for s in d]
+    return found
+
+
+def drawn(alpha: float, seed: int) -> list[str]:
+    """As many sentences as there are in all, of each language as many as p^α says; a small one is
+    repeated whole, what is left over is drawn."""
+    draw, found, there = random.Random(seed), list[str](), sentences()
+    counts = [len(lines) for lines in there.values()]
+    wanted = shared_out(sum(counts), smoothed(counts, alpha))
+    for lines, count in zip(there.values(), wanted, strict=True):
+        times, rest = divmod(count, len(lines))
+        found += lines * times + draw.sample(lines, rest)
+    return found
+
+
+def vocabulary_run(recipe: VocabularyRecipe, seed: int) -> dict[str, Any]:
+    """One vocabulary, measured on unseen messages that all seven languages have."""
+
+    def run() -> dict[str, Any]:
+        tokenizer = learned(drawn(recipe.alpha, seed), recipe.size, recipe.kind)
+        rows = text().aligned(*ALL, split="heldout")
+        asked = {name: [row[n] for row in rows] for n, name in enumerate(ALL)}
+        asked["documentation"] = documentation_of("heldout", 300).paragraphs
+        found: dict[str, Any] = {"seed": seed}
+        for name, lines in asked.items():
+            for what, value in fertility(tokenizer, lines)._asdict().items():
+                found[f"{what} {name}"] = value
+        cut = {name: _pieces(tokenizer, asked[name]) for name in ALL}
+        return found | {f"beside English {name}": cut[name] / cut["en"] for name in ALL}
+
+    about = {"seed": seed, **asdict(recipe), "text": text().hash, "english": english_hash()}
+    return kept("10-vocabulary", about, MicroWorld.load(), run)
+
+
+def _pieces(tokenizer: Tokenizer, lines: Sequence[str]) -> float:
+    return fertility(tokenizer, lines).words * sum(len(line.split()) for line in lines)
+
+
+def english_hash() -> str:
+    """Of the documentation that was read."""
+    return documentation_of("train", PARAGRAPHS).hash
+
+
+def build_vocabulary() -> dict[str, Any]:
+    """What data/results/10_vocabulary.json holds."""
+    return compared_runs(
+        VOCABULARIES, SEEDS, MicroWorld.load(), vocabulary_run, precision=PRECISION,
+        extends="10_vocabulary", text=about_text, english=english_hash,
+        learned_from=lambda: {name: len(lines) for name, lines in sentences().items()},
+        tested_on=lambda: len(text().aligned(*ALL, split="heldout")),
+    )  # fmt: skip
+
+
+def about_text() -> dict[str, Any]:
+    """What was read: versions, licences, hash, and how many sentences."""
+    read = text()
+    aligned = {"en fr zh": ("en", "fr", "zh"), "all seven": ALL}
+    return {
+        "versions": read.versions, "licences": read.licences, "hash": read.hash,
+        "counts": read.counts(),
+        "aligned": {
+            name: {split: len(read.aligned(*which, split=split)) for split in ("train", "heldout")}
+            for name, which in aligned.items()
+        },
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- finding translations
+
+
+@dataclass(frozen=True)
+class RetrievalRecipe:
+    """languages: beside English. tlm: every second batch holds messages beside their translations;
+    without, the same messages each alone. steps 0: random initialisation."""
+
+    languages: tuple[str, ...]
+    tlm: bool = False
+    steps: int = 6_000
+    vocabulary: int = 6_000
+    hidden_size: int = 128
+    num_layers: int = 2
+    dropout: float = 0.1
+    batch_size: int = 32  # pairs; twice as many messages alone
+    learning_rate: float = 1e-3
+    longest: int = 40  # pieces of a message
+
+
+FEW = ("fr", "zh")
+RETRIEVALS = {
+    f"{said}, {what}": RetrievalRecipe(languages, tlm, steps)
+    for said, languages in (("en fr zh", FEW), ("seven", LANGUAGES))
+    for what, tlm, steps in (("random initialisation", False, 0), ("MLM", False, 6_000),
+                             ("MLM + TLM", True, 6_000))
+}  # fmt: skip
+LOOK_EVERY = 1_000
+
+
+class Material(NamedTuple):
+    """What a recipe's models read and are tested with: one sequence a message, by language; pairs;
+    the same unseen messages in all languages."""
+
+    tokenizer: Tokenizer
+    train: PackedSequences
+    pairs: PackedSequences
+    unseen: dict[str, PackedSequences]
+    told: dict[str, list[str]]  # the unseen messages as they are read
+
+    @property
+    def special(self) -> SpecialIds:
+        """Ids of the special tokens."""
+        return special_ids(self.tokenizer)
+
+
+@lru_cache(maxsize=2)
+def prepare(languages: tuple[str, ...], vocabulary: int, longest: int) -> Material:
+    """Learn the vocabulary from the training messages, each language drawn alike often, and pack."""
+    names = ("en", *languages)
+    lines = {n: [row[0] for row in text().aligned(n, "en", split="train")] for n in names}
+    most = max(map(len, lines.values()))
+    tokenizer = learned([s for of in lines.values() for s in (of * 7)[:most]], vocabulary)
+    special, length = special_ids(tokenizer), 2 * longest + 4
+
+    def ids(one: str) -> list[int]:
+        return tokenizer.encode(one).ids
+
+    alone, pairs = [], []
+    for number, name in enumerate(names):
+        short = [of for of in map(ids, lines[name]) if len(of) <= longest]
+        alone.append(packed(short, number, special, length))
+        if number:
+            both = [tuple(map(ids, row)) for row in text().aligned("en", name, split="train")]
+            sides = zip(*(pair for pair in both if max(map(len, pair)) <= longest), strict=True)
+            pairs.append(translation_sequences(*sides, special, length=length,
+                                               languages=(0, number)))  # type: ignore  # fmt: skip
+    rows = text().aligned(*names, split="heldout")
+    rows = [row for row in rows if max(len(ids(one)) for one in row) <= longest]
+    told = {name: [row[number] for row in rows] for number, name in enumerate(names)}
+    unseen = {
+        name: packed([ids(one) for one in said], number, special, length)
+        for number, (name, said) in enumerate(told.items())
+    }
+    return Material(tokenizer, joined(*alone), joined(*pairs), unseen, told)
+
+
+def packed(
+    texts: Sequence[Sequence[int]], language: int, special: SpecialIds, length: int
+) -> PackedSequences:
+    """Messages one a sequence, their language told; positions counted as in pairs."""
+    found = to_sequences([pack(ids, None, special, length) for ids in texts])
+    found.token_type_ids.fill_(language)
+    return replace(found, position_ids=torch.arange(length).expand_as(found.input_ids))
+
+
+def material_of(recipe: RetrievalRecipe) -> Material:
+    """What a recipe reads; recipes of the same languages read the same."""
+    return prepare(recipe.languages, recipe.vocabulary, recipe.longest)
+
+
+def model_of(recipe: RetrievalRecipe, special: SpecialIds, seed: int) -> XlmForLanguageModel:
+    """A small XLM, randomly initialised."""
+    torch.manual_seed(seed)
+    return xlm_for_language_model(
+        vocab_size=special.vocab_size, hidden_size=recipe.hidden_size, num_heads=4,
+        num_layers=recipe.num_layers, intermediate_size=4 * recipe.hidden_size,
+        max_positions=2 * recipe.longest + 4, type_vocab_size=1 + len(recipe.languages),
+        pad_token_id=special.pad, hidden_dropout=recipe.dropout, attention_dropout=recipe.dropout,
+        initializer_range=0.05,
+    )  # fmt: skip
+
+
+def pretrain(
+    recipe: RetrievalRecipe, seed: int, steps: int | None = None, callbacks: Sequence[Callback] = ()
+) -> tuple[XlmForLanguageModel, History]:
+    """The model of a recipe: messages alone, and with `tlm` every second step pairs."""
+    material = material_of(recipe)
+    special, size = material.special, recipe.batch_size
+    alone = pretraining_batches(
+        material.train, special, batch_size=2 * size, rate=RATE, seed=seed + 1
+    )
+    beside = pretraining_batches(
+        material.pairs, special, batch_size=size, rate=RATE, seed=seed + 1
+    )
+
+    def batches(step: int) -> Batch:
+        return (beside if step % 2 else alone)(step // 2) if recipe.tlm else alone(step)
+
+    model = model_of(recipe, special, seed)
+    history = fit(
+        model, masked_lm_loss, batches, steps=steps or recipe.steps, seed=seed,
+        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
+    )  # fmt: skip
+    return model, history
+
+
+def found_by_layer(encoder: Encoder, material: Material) -> dict[str, list[float]]:
+    """Of every layer, embeddings first: unseen messages whose nearest vector is their translation,
+    for each pair of languages; centred: without the mean of each language."""
+    vectors = {
+        name: sentence_vectors(encoder, given, material.special)
+        for name, given in material.unseen.items()
+    }
+    return summed_up({
+        (one, other, centred): [
+            retrieval(a, b, centred=centred).mean
+            for a, b in zip(vectors[one], vectors[other], strict=True)
+        ]
+        for one, other in combinations(vectors, 2)
+        for centred in (False, True)
+    })  # fmt: skip
+
+
+def summed_up(found: dict[tuple[str, str, bool], list[float]]) -> dict[str, list[float]]:
+    """Pair by pair with English, and the means over pairs with English and without."""
+    said: dict[str, list[list[float]]] = defaultdict(list)
+    for (one, other, centred), values in found.items():
+        end = " centred" if centred else ""
+        if one == "en":
+            said[f"layers {other}{end}"].append(values)
+        said[f"layers {'with' if one == 'en' else 'without'} English{end}"].append(values)
+    return {
+        name: [fmean(layer) for layer in zip(*lists, strict=True)] for name, lists in said.items()
+    }
+
+
+def last(layers: dict[str, list[float]]) -> dict[str, float]:
+    """What the last layer finds, as `retrieval …`."""
+    return {f"retrieval{name.removeprefix('layers')}": values[-1] for name, values in layers.items()}
+
+
+def retrieval_run(recipe: RetrievalRecipe, seed: int) -> dict[str, Any]:
+    """One recipe, one seed; read from the cache where it is finished."""
+
+    def run() -> dict[str, Any]:
+        material, curve, about = material_of(recipe), [], {}
+
+        def look(report: Report) -> None:
+            now = last(found_by_layer(report.model.encoder.eval(), material))
+            report.model.train()
+            curve.append({"step": report.step, **now})
+
+        look.every = LOOK_EVERY  # type: ignore[attr-defined]
+        if recipe.steps:
+            model, history = pretrain(recipe, seed, callbacks=[look])
+            about = {**last_losses(history), "positions": history.tokens}
+        else:
+            model = model_of(recipe, material.special, seed)
+        layers = found_by_layer(model.encoder.eval(), material)
+        return {"seed": seed, **about, **last(layers), **layers, "curve": curve}
+
+    about = {"seed": seed, **asdict(recipe), "text": text().hash}
+    return kept("10-retrieval", about, MicroWorld.load(), run)
+
+
+# ---------------------------------------------------------------- without an encoder
+
+
+def by_spelling(told: dict[str, list[str]]) -> dict[str, float]:
+    """Found by what is spelled alike: counts of runs of one to four characters, weighted by how
+    rare they are (tf-idf). Digits, names and commands are the same in all languages."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    counter = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 4))
+    counter.fit([one for lines in told.values() for one in lines])
+    vectors = {
+        name: torch.tensor(counter.transform(lines).toarray()) for name, lines in told.items()
+    }
+    return _without_encoder(vectors)
+
+
+def by_counts(material: Material, width: int = 128) -> dict[str, float]:
+    """Found by which pieces occur in translations of each other, without order or a network: the
+    counts in each training pair, both sides in one row, reduced to `width` numbers (latent semantic
+    indexing across languages, Landauer and Littman 1990)."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    weigh, reduce = TfidfTransformer(sublinear_tf=True), TruncatedSVD(width, random_state=0)
+    reduce.fit(weigh.fit_transform(counts(material.pairs, material.special).numpy()))
+    vectors = {
+        name: torch.from_numpy(
+            reduce.transform(weigh.transform(counts(given, material.special).numpy()))
+        )
+        for name, given in material.unseen.items()
+    }
+    return _without_encoder(vectors)
+
+
+def counts(sequences: PackedSequences, special: SpecialIds) -> Tensor:
+    """How often each piece stands in each sequence, special ones left out: (N, V)."""
+    found = torch.zeros(len(sequences), special.vocab_size)
+    found.scatter_add_(1, sequences.input_ids, sequences.attention_mask.float())
+    found[:, list(special.never_masked)] = 0
+    return found
+
+
+def _without_encoder(vectors: dict[str, Tensor]) -> dict[str, float]:
+    found = {
+        (one, other, False): [retrieval(vectors[one], vectors[other]).mean]
+        for one, other in combinations(vectors, 2)
+    }
+    return last(summed_up(found))
+
+
+def build_retrieval() -> dict[str, Any]:
+    """What data/results/10_retrieval.json holds."""
+    of = {"en fr zh": FEW, "seven": LANGUAGES}
+    recipe = RetrievalRecipe(FEW)
+
+    def each(measure: Any) -> Any:
+        return lambda: {
+            name: measure(material_of(replace(recipe, languages=which)))
+            for name, which in of.items()
+        }
+
+    return compared_runs(
+        RETRIEVALS, SEEDS, MicroWorld.load(), retrieval_run, precision=PRECISION,
+        extends="10_retrieval", text=about_text,
+        looked_up=each(lambda material: len(material.told["en"])),
+        read=each(lambda material: {"messages": len(material.train), "pairs": len(material.pairs)}),
+        by_spelling=each(lambda material: by_spelling(material.told)), by_counts=each(by_counts),
+    )  # fmt: skip
+
+
+MEASURES = tuple(
+    f"{what} {name}"
+    for what, names in (
+        ("words", ALL), ("beside English", LANGUAGES),
+        ("retrieval", (*LANGUAGES, "with English", "without English")),
+    )
+    for name in names
+)  # fmt: skip
+RESULTS = {"10_vocabulary": build_vocabulary, "10_retrieval": build_retrieval}

@@ -479,7 +479,7 @@ four_languages_chart()
 #
 # - *A far language*: without translations the topic of a Sumorian text is right in {{number:four_topic_sumorian_mlm}}, told the language {{number:four_topic_sumorian_told}}, less than always naming the commonest class
 #   ({{number:four_majority}}): sure, and wrong. With TLM {{number:four_topic_sumorian_tlm}}.
-# - *Chinese, a far language again, one character a token*: {{number:four_topic_chinese_mlm}} without, {{number:four_topic_chinese_tlm}} with TLM, and the seeds are far apart. No character is half an English word; more steps were not tried.
+# - *Chinese, a far language again, one character a token*: {{number:four_topic_chinese_mlm}} without, {{number:four_topic_chinese_tlm}} with TLM, and the seeds are far apart. A word is several tokens in Chinese, one in the others; more steps were not tried.
 # - *Texts before words*: TLM moves the kinds of Sumorian words from {{number:four_slots_sumorian_mlm}} to {{number:four_slots_sumorian_tlm}} only, of Chinese ones to {{number:four_slots_chinese_tlm}}. A topic needs one aligned word in a text, a kind needs this one.
 # - *A close language is a poor test*: by shared spellings alone, with no encoder, a Norlish topic is right in {{number:four_spelling_topic}}; random initialisation has {{number:four_topic_norlish_random}}. Kinds tell more: MLM {{number:four_slots_norlish_mlm}}, TLM {{number:four_slots_norlish_tlm}}, spelling
 #   alone {{number:four_spelling_slots}}. And *English only* has {{number:four_slots_norlish_only}}, below random initialisation ({{number:four_slots_norlish_random}}): what it knows of English misleads it about words that it never read.

@@ -1,5 +1,4 @@
-"""Real text: `10_vocabulary`, what a vocabulary shared by seven languages does to the words of each,
-by how they are sampled; `10_retrieval`, whether a small XLM finds the translation of an unseen
+"""Real text: `10_vocabulary`, what a vocabulary of seven languages does to the words of each, by how they are sampled; `10_retrieval`, whether a small XLM finds the translation of an unseen
 message, layer by layer, with and without TLM, beside what spelling and counts alone find.
 
 The text is what interfaces say (translations.py) and, as the large language, English documentation.
@@ -64,7 +63,7 @@ def learned(texts: Sequence[str], size: int, kind: str = "unigram") -> Tokenizer
             f"size={size} was given for text with {characters} characters and special tokens; "
             "expected more: each is a piece."
         )
-    made = {"vocab_size": size, "special_tokens": list(SPECIAL), "show_progress": False}
+    made: Any = {"vocab_size": size, "special_tokens": list(SPECIAL), "show_progress": False}
     if kind == "unigram":
         tokenizer = Tokenizer(models.Unigram())
         trainer: Any = trainers.UnigramTrainer(unk_token=UNK, **made)
@@ -79,7 +78,7 @@ def learned(texts: Sequence[str], size: int, kind: str = "unigram") -> Tokenizer
 
 def special_ids(tokenizer: Tokenizer) -> SpecialIds:
     """XLM's: one token, </s>, for both ends of a text."""
-    pad, unk, end, mask = map(tokenizer.token_to_id, SPECIAL)
+    pad, unk, end, mask = (tokenizer.get_vocab()[name] for name in SPECIAL)
     return SpecialIds(pad, unk, end, end, mask, tokenizer.get_vocab_size())
 
 
@@ -249,7 +248,7 @@ class Material(NamedTuple):
 
 @lru_cache(maxsize=2)
 def prepare(languages: tuple[str, ...], vocabulary: int, longest: int) -> Material:
-    """Learn the vocabulary from the training messages, each language drawn alike often, and pack."""
+    """Learn the vocabulary from the training messages, each language alike often, and pack."""
     names = ("en", *languages)
     lines = {n: [row[0] for row in text().aligned(n, "en", split="train")] for n in names}
     most = max(map(len, lines.values()))
@@ -265,9 +264,11 @@ def prepare(languages: tuple[str, ...], vocabulary: int, longest: int) -> Materi
         alone.append(packed(short, number, special, length))
         if number:
             both = [tuple(map(ids, row)) for row in text().aligned("en", name, split="train")]
-            sides = zip(*(pair for pair in both if max(map(len, pair)) <= longest), strict=True)
-            pairs.append(translation_sequences(*sides, special, length=length,
-                                               languages=(0, number)))  # type: ignore  # fmt: skip
+            short_pairs = [pair for pair in both if max(map(len, pair)) <= longest]
+            first, second = ([pair[side] for pair in short_pairs] for side in (0, 1))
+            pairs.append(
+                translation_sequences(first, second, special, length=length, languages=(0, number))
+            )
     rows = text().aligned(*names, split="heldout")
     rows = [row for row in rows if max(len(ids(one)) for one in row) <= longest]
     told = {name: [row[number] for row in rows] for number, name in enumerate(names)}
@@ -313,9 +314,7 @@ def pretrain(
     alone = pretraining_batches(
         material.train, special, batch_size=2 * size, rate=RATE, seed=seed + 1
     )
-    beside = pretraining_batches(
-        material.pairs, special, batch_size=size, rate=RATE, seed=seed + 1
-    )
+    beside = pretraining_batches(material.pairs, special, batch_size=size, rate=RATE, seed=seed + 1)
 
     def batches(step: int) -> Batch:
         return (beside if step % 2 else alone)(step // 2) if recipe.tlm else alone(step)
@@ -360,7 +359,9 @@ def summed_up(found: dict[tuple[str, str, bool], list[float]]) -> dict[str, list
 
 def last(layers: dict[str, list[float]]) -> dict[str, float]:
     """What the last layer finds, as `retrieval …`."""
-    return {f"retrieval{name.removeprefix('layers')}": values[-1] for name, values in layers.items()}
+    return {
+        f"retrieval{name.removeprefix('layers')}": values[-1] for name, values in layers.items()
+    }
 
 
 def retrieval_run(recipe: RetrievalRecipe, seed: int) -> dict[str, Any]:
@@ -380,11 +381,18 @@ def retrieval_run(recipe: RetrievalRecipe, seed: int) -> dict[str, Any]:
             about = {**last_losses(history), "positions": history.tokens}
         else:
             model = model_of(recipe, material.special, seed)
-        layers = found_by_layer(model.encoder.eval(), material)
+        layers = found_by_layer(_encoder(model), material)
         return {"seed": seed, **about, **last(layers), **layers, "curve": curve}
 
     about = {"seed": seed, **asdict(recipe), "text": text().hash}
     return kept("10-retrieval", about, MicroWorld.load(), run)
+
+
+def _encoder(model: XlmForLanguageModel) -> Encoder:
+    """Ready to be asked, without dropout."""
+    encoder = model.encoder.eval()
+    assert isinstance(encoder, Encoder)
+    return encoder
 
 
 # ---------------------------------------------------------------- without an encoder

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from course_lib.text.documentation import plain
 
@@ -42,9 +42,7 @@ class Source(NamedTuple):
 SOURCES = {
     "Sphinx": Source("Sphinx", "sphinx", "9.0.4"),
     "Django": Source("Django", "django", "5.2.19"),
-    "JupyterLab": Source(
-        "jupyterlab-language-pack-{}", "jupyterlab_language_pack_{}", "4.5.post3"
-    ),
+    "JupyterLab": Source("jupyterlab-language-pack-{}", "jupyterlab_language_pack_{}", "4.5.post3"),
 }
 # Language -> what its locales are called: without and with a country, the latter last.
 LOCALES = {
@@ -110,7 +108,8 @@ class Translations:
 
     def __repr__(self) -> str:
         said = ", ".join(f"{name} {version}" for name, version in self.versions.items())
-        return f"Translations({len(self.sentences):,} sentences, en {' '.join(self.languages)}; {said})"
+        languages = " ".join(self.languages)
+        return f"Translations({len(self.sentences):,} sentences, en {languages}; {said})"
 
 
 # ---------------------------------------------------------------- one message
@@ -125,7 +124,10 @@ _PLACEHOLDERS = (
 _MARKUP = (
     (re.compile(r"<[^<>]*>"), " "),
     (re.compile(r"\((?:&|_)\w\)|(?<!\w)&(?=\w)"), ""),  # the key that a menu answers to
-    (re.compile(r"[\"“”«»‘„「『]\s*[\"“”«»’‚」』]|(?<!\w)['‘’]\s*['‘’](?!\w)"), ""),  # nothing quoted
+    (
+        re.compile(r"[\"“”«»‘„「『]\s*[\"“”«»’‚」』]|(?<!\w)['‘’]\s*['‘’](?!\w)"),
+        "",
+    ),  # nothing quoted
     (re.compile("`"), ""),
     (re.compile(r"\(\s*\)|\[\s*\]|（\s*）"), ""),
     (re.compile(r"\s+([.,;!?)\]])(?!\w)"), r"\1"),
@@ -226,7 +228,7 @@ def catalogues(source: Source, language: str) -> tuple[metadata.Distribution, li
 
 def licence(distribution: metadata.Distribution) -> str:
     """The licence as a distribution's own metadata state it."""
-    about = distribution.metadata
+    about: Any = distribution.metadata  # get() came to its types with Python 3.12
     trove = [line for line in about.get_all("Classifier") or () if line.startswith("License ::")]
     text = (about.get("License") or "not stated").strip().splitlines()[0]
     return about.get("License-Expression") or (trove[0].split(" :: ")[-1] if trove else text)

@@ -131,7 +131,9 @@ def test_packages_are_aligned_on_their_english(site):
     package(site, "Sphinx", "sphinx", version="9.0.4", fr=catalogue(DOORS), zh_CN=chinese)
     lab = catalogue({"The DOOR stays red.": "Rouge", "Close it before noon": "Ferme avant midi"})
     name, tried = "jupyterlab-language-pack-fr-FR", room.SOURCES["JupyterLab"].tried
-    about = "License: All rights\n of many lines\nClassifier: License :: OSI Approved :: BSD License\n"
+    about = (
+        "License: All rights\n of many lines\nClassifier: License :: OSI Approved :: BSD License\n"
+    )
     package(site, name, "jupyterlab_language_pack_fr_FR", about, tried, fr_FR=lab)
     with pytest.warns(UserWarning, match="Django is not installed"):
         found = translations(["fr", "zh"])
@@ -176,7 +178,9 @@ def test_a_broken_file_loses_nothing_else(site):
 
 def test_a_language_without_a_folder(site):
     package(site, "Django", "django", version="5.2.19", fr=catalogue(DOORS))
-    with pytest.raises(ValueError, match=r"in xx nothing was found(.|\n)*folder xx or xx_XX .* are fr"):
+    with pytest.raises(
+        ValueError, match=r"in xx nothing was found(.|\n)*folder xx or xx_XX .* are fr"
+    ):
         translations(["fr", "xx"])
 
 

@@ -70,7 +70,8 @@ def _line(name: str, line: Sequence[Trace], slots: str, between: str) -> str:
         if _marked(trace, slots):
             words.append(
                 '<span style="border:2px solid #0072B2;border-radius:4px;padding:0 3px;'
-                f'font-weight:650">{escape(trace.word)}<sup style="font-size:70%;vertical-align:super">{place}</sup></span>'
+                f'font-weight:650">{escape(trace.word)}<sup style="font-size:70%;'
+                f'vertical-align:super">{place}</sup></span>'
             )
         else:
             words.append(f"<span>{escape(trace.word)}</span>")

@@ -116,11 +116,11 @@ def _mean(runs: list[dict[str, Any]], measure: str) -> str:
 
 def table_of(runs: Mapping[str, list[dict[str, Any]]], measures: Mapping[str, str]) -> str:
     """Means over the seeds as lines of text: a row a recipe, a column a measure."""
-    lines = [f"{'':30}" + "".join(f"{said:>15}" for said in measures)]
+    lines = [f"{'':32}" + "".join(f"{said:>17}" for said in measures)]
     for name, of in runs.items():
         cells = [
-            f"{mean(run[key] for run in of):15.1%}" if key in of[0] else f"{'–':>15}"
+            f"{mean(run[key] for run in of):17.1%}" if key in of[0] else f"{'–':>17}"
             for key in measures.values()
         ]
-        lines.append(f"{name:30}{''.join(cells)}")
+        lines.append(f"{name:32}{''.join(cells)}")
     return "\n".join(lines)

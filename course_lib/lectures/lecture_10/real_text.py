@@ -1,4 +1,5 @@
-"""Real text: `10_vocabulary`, what a vocabulary of seven languages does to the words of each, by how they are sampled; `10_retrieval`, whether a small XLM finds the translation of an unseen
+"""Real text: `10_vocabulary`, what a vocabulary of seven languages does to the words of each, by
+how they are sampled; `10_retrieval`, whether a small XLM finds the translation of an unseen
 message, layer by layer, with and without TLM, beside what spelling and counts alone find.
 
 The text is what interfaces say (translations.py) and, as the large language, English documentation.
@@ -371,7 +372,7 @@ def retrieval_run(recipe: RetrievalRecipe, seed: int) -> dict[str, Any]:
         material, curve, about = material_of(recipe), [], {}
 
         def look(report: Report) -> None:
-            now = last(found_by_layer(report.model.encoder.eval(), material))
+            now = last(found_by_layer(_encoder(report.model), material))
             report.model.train()
             curve.append({"step": report.step, **now})
 
@@ -388,7 +389,7 @@ def retrieval_run(recipe: RetrievalRecipe, seed: int) -> dict[str, Any]:
     return kept("10-retrieval", about, MicroWorld.load(), run)
 
 
-def _encoder(model: XlmForLanguageModel) -> Encoder:
+def _encoder(model: Any) -> Encoder:
     """Ready to be asked, without dropout."""
     encoder = model.encoder.eval()
     assert isinstance(encoder, Encoder)

@@ -14,6 +14,7 @@ from course_lib.lectures.lecture_10.views import (
     centring,
     objectives,
     parallel,
+    real,
     results,
     sampling,
     sequence,
@@ -146,6 +147,10 @@ def transfer() -> Any:
 
 def four_languages_tuned() -> Any:
     return for_a_hall(results.four_languages_chart(), 1140, 470)
+
+
+def one_vocabulary() -> Any:
+    return for_a_hall(real.vocabulary_chart(), 1140, 470)
 
 
 def low_resource() -> Any:

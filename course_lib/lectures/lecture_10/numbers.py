@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from statistics import mean
 from typing import Any
 
 from course_lib.teaching.numbers import millions, percent
@@ -68,6 +69,24 @@ FOUR_SAID = [
     "slots_sumorian_tlm",
     "slots_chinese_tlm",
 ]
+VOCABULARY = {
+    "1": "unigram, α = 1", "03": "unigram, α = 0.3", "twice": "unigram, α = 0.3, twice the size"
+}  # fmt: skip
+
+
+def vocabulary(measure: str, recipe: str) -> str:
+    """Of a vocabulary of seven languages, the mean over the draws."""
+    return f"{mean(outcome(stored('10_vocabulary'), measure)[VOCABULARY[recipe]]):.2f}"
+
+
+WITH_ENGLISH = "retrieval with English"
+
+
+def found_real(recipe: str) -> str:
+    """Unseen messages that find their translation, French and Chinese with English, means off."""
+    return percent(outcome(stored("10_retrieval"), f"{WITH_ENGLISH} centred")[recipe])
+
+
 LOW = {"1": "α = 1", "07": "α = 0.7", "03": "α = 0.3", "0": "α = 0", "alone": "Norlish alone"}
 CURSE = {
     "one": "1 language, 32 wide", "two": "2 languages, 32 wide", "four": "4 languages, 32 wide",
@@ -150,6 +169,25 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         f"curse_{name}": partial(shared_model, "10_curse", "masked 0", recipe)
         for name, recipe in CURSE.items()
     },
+    **{
+        f"real_{name}_{recipe}": partial(vocabulary, f"beside English {name}", recipe)
+        for name in ("fr", "ko")
+        for recipe in ("1", "03")
+    },
+    **{f"real_en_{recipe}": partial(vocabulary, "words en", recipe) for recipe in VOCABULARY},
+    "real_languages": lambda: ("six", "seven")[len(stored("10_vocabulary")["learned_from"]) - 6],
+    "real_pieces": lambda: stored("10_vocabulary")["recipes"][VOCABULARY["1"]]["size"],
+    "real_draws": lambda: len(stored("10_vocabulary")["runs"][VOCABULARY["1"]]),
+    "real_asked": lambda: stored("10_retrieval")["looked_up"],
+    "found_real_mlm": partial(found_real, "MLM"),
+    "found_real_tlm": partial(found_real, "MLM + TLM"),
+    "found_real_random": partial(found_real, "random initialisation"),
+    "found_real_spelling": lambda: percent([stored("10_retrieval")["by_spelling"][WITH_ENGLISH]]),
+    "found_real_counts": lambda: percent([stored("10_retrieval")["by_counts"][WITH_ENGLISH]]),
+    "real_pairs": lambda: stored("10_retrieval")["read"]["pairs"],
+    "real_seeds": lambda: ("one run", "two", "three")[
+        len(stored("10_retrieval")["runs"]["MLM"]) - 1
+    ],
     "low_large": lambda: LARGE,
     "low_small": lambda: SMALL,
     "low_seeds": lambda: len(stored("10_low_resource")["runs"]["α = 1"]),

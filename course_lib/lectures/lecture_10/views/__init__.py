@@ -5,6 +5,7 @@ from .centring import centring_view, nearest_on_paper
 from .fertility import fertility_view
 from .objectives import objectives_drawing
 from .parallel import parallel_view
+from .real import layers_table, real_counts, retrieval_chart, vocabulary_chart
 from .results import (
     aligned_chart,
     by_spelling,
@@ -27,15 +28,19 @@ __all__ = [
     "curse_table",
     "fertility_view",
     "four_languages_chart",
+    "layers_table",
     "low_resource_chart",
     "nearest_on_paper",
     "objectives_drawing",
     "pair_view",
     "parallel_view",
+    "real_counts",
+    "retrieval_chart",
     "sampling_view",
     "size_of",
     "sizes_table",
     "spelling_chart",
     "table_of",
     "transfer_chart",
+    "vocabulary_chart",
 ]

@@ -195,6 +195,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 
 TYPED = {
     "100": "languages of XLM and XLM-R; sentences of the worked example; mBERT's README",
+    "30%": "of words shared, a setting",
     "15%": "selected tokens, and kept ones, in XLM's program",
     "80%": "selected tokens that are masked",
 }

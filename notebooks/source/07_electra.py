@@ -491,7 +491,8 @@ ablation_chart(
 # {{number:narrow_repeated}} on repeated words, {{number:wide_facts}} against {{number:narrow_facts}} on facts, and where BERT is ahead,
 # {{number:wide_jobs}} against {{number:narrow_jobs}} on the unstated-fact probe and {{number:wide_tuned}} against {{number:narrow_tuned}} after
 # fine-tuning. The slot-category probe hardly moves ({{number:wide_slots}} and {{number:narrow_slots}}, less than the seeds differ). It stays below
-# BERT where BERT was ahead, and a step costs {{number:wide_cost}} times as much.
+# BERT where BERT was ahead, and a step costs {{number:wide_cost}} times as much. And none of the wider generators leaves
+# its discriminator on the plateau, where the narrow one left some: a half of the width is enough for that.
 #
 # The paper finds a quarter to a half best (Figure 3), in other sizes: a quarter of ELECTRA-small is 64 wide and twelve layers
 # deep, here it is 32 wide and two deep. What a generator is able to do may count, not its fraction of the width.

@@ -86,7 +86,7 @@ LONG = ElectraRecipe(steps=4_000)  # the one that is shipped
 LOOK_EVERY = 1_000  # steps of a long run
 PAST_SEEDS = range(5)
 GENERATORS = {"generator 1/4": 1 / 4, "generator 1/2": 1 / 2, "generator 1": 1.0}
-GENERATOR_SEEDS = range(2)
+GENERATOR_SEEDS = PAST_SEEDS
 DEEP = ElectraRecipe(steps=6_000, num_layers=4, generator=1 / 2)
 DEEP_SEEDS = range(1)
 SHOWN, SWAPS = 3, 4  # stories, and swaps of each, that the page shows

@@ -46,6 +46,12 @@ HELDOUT = 6  # one family in so many is held out
 MOST = 40  # descriptions of a category: injuries alone would fill half the domain
 
 
+def split_of(family: str) -> str:
+    """ "heldout" for one family in six, else "train"."""
+    first = hashlib.sha256(family.encode()).digest()[0]
+    return "heldout" if first * HELDOUT < 256 else "train"
+
+
 @dataclass(frozen=True)
 class Document:
     """paragraphs: of one category of diagnoses, one licence or one module. family: what shares its
@@ -59,9 +65,8 @@ class Document:
 
     @property
     def split(self) -> str:
-        """ "heldout" for one family in six, else "train"."""
-        first = hashlib.sha256(self.family.encode()).digest()[0]
-        return "heldout" if first * HELDOUT < 256 else "train"
+        """That of its family."""
+        return split_of(self.family)
 
 
 @dataclass(frozen=True)
@@ -215,31 +220,42 @@ def _medicine(files: Sequence[Path], notes: list[str]) -> Iterator[Document]:
             yield Document(name, name, chapter, tuple(descriptions(category)[:MOST]))
 
 
-class Detail(NamedTuple):
-    """A diagnosis, and where in it begins what it adds to the diagnosis above it; chapter and
-    category are what it is filed under."""
+class Diagnosis(NamedTuple):
+    """A diagnosis as it is titled; what it is filed under; and where in its words begins what it
+    adds to the diagnosis above it, None where that one says something else."""
 
     words: tuple[str, ...]
-    added_from: int
     category: str
     chapter: str
+    added_from: int | None
+
+    @property
+    def text(self) -> str:
+        """Its words in a line."""
+        return " ".join(self.words)
+
+    @property
+    def split(self) -> str:
+        """That of its category."""
+        return split_of(self.category)
 
 
-def details() -> list[Detail]:
-    """Diagnoses that say the one above them word by word and then more: up to MOST a category."""
-    found = []
+def diagnoses() -> list[Diagnosis]:
+    """The titles of all entries, each once, up to MOST a category. Raises LookupError where the
+    package is not there."""
+    found = dict[str, Diagnosis]()
     for path in files_of(SOURCES["medicine"])[1][-1:]:
         for chapter, category in categories(path):
-            here = list[Detail]()
-            for above in category.iter("diag"):
-                short = (above.findtext("desc") or "").split()
-                for entry in above.iterfind("diag"):
-                    words = (entry.findtext("desc") or "").split()
-                    if words[: len(short)] == short and len(words) > len(short):
-                        name = category.findtext("name") or ""
-                        here.append(Detail(tuple(words), len(short), name, chapter))
-            found += here[:MOST]
-    return found
+            name, above = category.findtext("name") or "", {}
+            for number, entry in enumerate(category.iter("diag")):
+                words = tuple((entry.findtext("desc") or "").split())
+                above |= {below: words for below in entry.iterfind("diag")}
+                short = above.get(entry, ())
+                added = len(short) if short and words[: len(short)] == short != words else None
+                if number < MOST:
+                    one = Diagnosis(words, name, chapter, added)
+                    found.setdefault(one.text.lower(), one)
+    return list(found.values())
 
 
 # ---------------------------------------------------------------- law

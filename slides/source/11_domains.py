@@ -1,0 +1,1 @@
+"""What deck 11 computes: figures and tables."""

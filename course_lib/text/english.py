@@ -383,7 +383,7 @@ _TEXT = {"id": str, "text": str, "label": str, "split": str}
 KINDS = {
     "reviews": _Kind({**_TEXT, "topic": str}, _labelled(SENTIMENTS)),
     "plain_reviews": _Kind({**_TEXT, "topic": str}, _labelled(SENTIMENTS)),
-    "finance": _Kind({**_TEXT, "wording": str}, _labelled(FINANCE_SENTIMENTS)),
+    "finance": _Kind(_TEXT, _labelled(FINANCE_SENTIMENTS)),
     "messages": _Kind(_TEXT, _labelled(MESSAGE_KINDS)),
     "nli": _Kind({"id": str, "premise": str, "hypothesis": str, "label": str, "split": str}, _pair),
     "tagged": _Kind(

@@ -100,7 +100,7 @@ def test_every_line_has_its_keys_in_the_documented_order():
     orders = {
         "reviews": "id topic text label split",
         "plain_reviews": "id topic text label split",
-        "finance": "id wording text label split",
+        "finance": "id text label split",
         "messages": "id text label split",
         "nli": "id premise hypothesis label split",
         "tagged": "id text words pos entities split",

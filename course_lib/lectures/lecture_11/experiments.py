@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import ways
+from . import switches, ways, words
 
-RESULTS: dict[str, Callable[[], dict[str, Any]]] = {**ways.RESULTS}
+RESULTS: dict[str, Callable[[], dict[str, Any]]] = {
+    **words.RESULTS,
+    **ways.RESULTS,
+    **switches.RESULTS,
+}

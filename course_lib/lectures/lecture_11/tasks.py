@@ -140,8 +140,8 @@ def as_task(texts: Texts, side: str, tokenizer: Tokenizer, length: int) -> Task:
 
 
 def short_sentences(name: str, most: int = 14, count: int = 400) -> list[str]:
-    """Held-out sentences of a domain, or of "general" documentation, of five to `most` words: short
-    enough that no vocabulary must cut them."""
+    """Held-out sentences of a domain, or of "general" documentation, of five to `most` words and at
+    most 120 characters (no addresses, no rules of dashes): no vocabulary must cut them."""
     from course_lib.text.documentation import documentation_slice
 
     read = (
@@ -149,5 +149,10 @@ def short_sentences(name: str, most: int = 14, count: int = 400) -> list[str]:
         if name == "general"
         else domain(name).corpus("heldout")
     )
-    lines = [s for p in read.paragraphs for s in split_sentences(p) if 5 <= len(s.split()) <= most]
+    lines = [
+        s
+        for p in read.paragraphs
+        for s in split_sentences(p)
+        if 5 <= len(s.split()) <= most and len(s) <= 120
+    ]
     return random.Random(0).sample(lines, min(count, len(lines)))

@@ -1,12 +1,150 @@
-"""The measured numbers that sentences of lecture 11 repeat."""
+"""The numbers that sentences of lecture 11 say: printed, counted, or read from results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from statistics import mean
 from typing import Any
 
-from course_lib.config import published
+from course_lib.teaching.claims import printed
+from course_lib.teaching.numbers import percent
+from course_lib.teaching.results import stored
+from course_lib.text.english import finance
+
+from .views.results import (
+    ADDED,
+    ADDED_RANDOM,
+    AFRESH,
+    CONTINUED,
+    GENERAL,
+    LONGER,
+    MIXED,
+    RANDOM,
+    REPLACED,
+    finance_rows,
+    switch,
+    ways,
+)
+
+WAYS = {
+    "general": GENERAL, "continued": CONTINUED, "mixed": MIXED, "afresh": AFRESH, "longer": LONGER,
+    "added": ADDED, "drawn": ADDED_RANDOM, "replaced": REPLACED, "random": RANDOM,
+}  # fmt: skip
+MEASURES = {
+    "own": "in domain", "old": "general", "chapters": "chapters", "tags": "added words",
+}  # fmt: skip
+SAID = (
+    "own_general own_continued own_mixed own_afresh own_longer own_added own_replaced "
+    "old_general old_continued old_mixed "
+    "chapters_general chapters_continued chapters_afresh chapters_longer chapters_random "
+    "chapters_mixed tags_general tags_continued tags_longer tags_added tags_drawn tags_random"
+)
+LAW = {"general": GENERAL, "continued": CONTINUED, "replaced": REPLACED, "random": RANDOM}
+SWITCHES = {
+    "chapters": "chapters",
+    "layers": "chapters, layer-wise rates",
+    "unfreeze": "chapters, gradual unfreezing",
+    "both": "chapters, both",
+    "third": "chapters, a third of the rate",
+    "natural": "natural chapters",
+    "weights": "natural chapters, weights",
+    "tags": "added words",
+    "padded": "added words, loss over 32 positions",
+    "padded_128": "added words, loss over 128 positions",
+}
+
+
+def way(measure: str, name: str, file: str = "11_medicine") -> str:
+    """What a way reached, the mean over the seeds, in percent."""
+    return percent(ways(measure, file)[name])
+
+
+def each(values: list[float]) -> str:
+    """Every seed's value, in percent."""
+    return ", ".join(f"{100 * value:.0f}" for value in values)
+
+
+def fertility(domain: str, which: str) -> str:
+    """Pieces a word of a domain's held-out text under a vocabulary."""
+    return f"{stored('11_words')['domains'][domain]['fertility'][which]:.2f}"
+
+
+def repeated(domain: str, by: str) -> str:
+    """Runs of eight words of the held-out text that stand in the other part."""
+    return f"{stored('11_words')['domains'][domain]['repeated'][by]:.0%}"
+
+
+def sentence(domain: str) -> str:
+    """The mean number of words of a sentence."""
+    return f"{stored('11_words')['domains'][domain]['sentence']['mean']:.0f}"
+
+
+def pieces(word: str, which: str) -> str:
+    """A word as a vocabulary cuts it."""
+    return " ".join(stored("11_words")["pieces"][word][which])
+
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "layers": lambda: published("bert", "base").num_layers,
+    **{
+        said: partial(way, MEASURES[said.split("_")[0]], WAYS[said.split("_")[1]])
+        for said in SAID.split()
+    },
+    **{
+        f"law_{said}_{name}": partial(way, measure, row, "11_law")
+        for said, measure in (("own", "in domain"), ("licences", "licences"))
+        for name, row in LAW.items()
+    },
+    **{f"switch_{said}": lambda n=name: percent(switch(n)) for said, name in SWITCHES.items()},
+    **{
+        f"still_{said}": lambda n=SWITCHES[said]: percent(switch(n, "general"))
+        for said in ("chapters", "layers", "both", "third")
+    },
+    **{
+        f"finance_{said}": lambda n=name: each(finance_rows()[n])
+        for said, name in (
+            ("random", "course-bert's shape, random"),
+            ("course", "course-bert"),
+            ("minilm_random", "MiniLM's shape, random"),
+            ("minilm", "MiniLM"),
+        )
+    },
+    "finance_tested": lambda: len(finance("test")),
+    "finance_learned": lambda: len(finance("train")),
+    "bag_chapters": lambda: percent(stored("11_medicine")["without_encoder"]["chapters"]),
+    "bag_licences": lambda: percent(stored("11_law")["without_encoder"]["licences"]),
+    "rule_tags": lambda: percent(stored("11_medicine")["without_encoder"]["added words"]),
+    "seeds": lambda: ("one", "two", "three")[len(ways("general")[CONTINUED]) - 1],
+    "budget": lambda: stored("11_medicine")["runs"][CONTINUED][0]["steps"],
+    **{
+        f"pieces_{domain}_{said}": partial(fertility, domain, which)
+        for domain in ("general", "medicine", "law", "finance")
+        for said, which in (("course", "course"), ("bert", "bert-base"), ("own", "own"))
+    },
+    **{
+        f"repeated_{domain}_{said}": partial(repeated, domain, by)
+        for domain in ("law", "medicine")
+        for said, by in (("family", "by family"), ("random", "at random"))
+    },
+    "shared_medicine": lambda: f"{stored('11_words')['domains']['medicine']['shared']:.0%}",
+    "shared_finance": lambda: f"{stored('11_words')['domains']['finance']['shared']:.0%}",
+    "sentence_law": partial(sentence, "law"),
+    "sentence_general": partial(sentence, "general"),
+    "sentence_finance": partial(sentence, "finance"),
+    "cut_retinopathy": lambda: len(
+        stored("11_words")["pieces"]["diabetic retinopathy"]["bert-base"]
+    ),
+    "cut_brca1": partial(pieces, "BRCA1", "bert-base"),
+    "own_brca1": partial(pieces, "BRCA1", "medicine"),
+    "cut_metformin": partial(pieces, "metformin", "bert-base"),
+    "own_metformin": partial(pieces, "metformin", "medicine"),
+    "biobert_read": lambda: printed("biobert")["words"]["pubmed"],
+    "added_less_drawn": lambda: (
+        f"{100 * (mean(ways('added words')[ADDED]) - mean(ways('added words')[ADDED_RANDOM])):+.1f}"
+    ),
+}
+
+TYPED = {
+    "1.2": "FinBERT's divisor",
+    "15%": "hidden words, a setting",
 }

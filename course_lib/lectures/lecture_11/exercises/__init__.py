@@ -1,5 +1,10 @@
-"""Exercises of lecture 11, one file each."""
+"""Exercises of lecture 11: words, rows, rates, weights, padding, repetition. One file each."""
 
-from course_lib.teaching.exercises.form import Exercise
+from .padding import PADDING
+from .rates import RATES
+from .repetition import REPETITION
+from .rows import ROWS
+from .weights import WEIGHTS
+from .words import WORDS
 
-EXERCISES: tuple[Exercise, ...] = ()
+EXERCISES = (WORDS, ROWS, RATES, WEIGHTS, PADDING, REPETITION)

@@ -31,8 +31,9 @@ import torch
 
 from course_lib import bert, check, claims_table, compare, load_pretrained, quiz, show
 from course_lib.lectures.lecture_11.views import (
-    CONTINUED, GENERAL, decision_table, forgetting_chart, hidden_words_chart, law_chart, pieces_view, switches_table, tasks_chart, words_table,
+    decision_table, forgetting_chart, hidden_words_chart, law_chart, pieces_view, switches_table, tasks_chart, words_table,
 )  # fmt: skip
+from course_lib.lectures.lecture_11.views.results import CONTINUED, GENERAL, finance_rows
 from course_lib.teaching import LiveLoss
 from course_lib.teaching.results import outcome, read_result
 from course_lib.text.domains import domain, installed
@@ -54,7 +55,7 @@ from course_lib.text.domains import domain, installed
 # Two roads, then: **read on** with what one has, or **start afresh** with words that fit. Three guesses before you go on.
 #
 # 1. Into how many pieces does BERT's vocabulary cut *diabetic retinopathy*?
-# 2. A small BERT finds 43% of hidden words in general text. Now it reads nothing but diagnoses, for {{number:budget}} steps. How many general words does it still find?
+# 2. A small BERT finds {{number:old_general}} of hidden words in general text. Now it reads nothing but diagnoses, for {{number:budget}} steps. How many general words does it still find?
 # 3. To which of 21 chapters does a diagnosis belong? Twenty labelled examples of each. Which is better, the model that has read diagnoses, or counting words without any model?
 
 # %%
@@ -251,10 +252,10 @@ if "medicine" in installed():
 pieces_view(vocabularies)
 
 # %% [markdown]
-# *Choose an example or write your own words. Diagnoses fall apart under the first two vocabularies; the sentences of law and finance hardly do.*
+# *Choose an example or write your own words. Diagnoses fall apart under the first two vocabularies. So do rare words of law and finance; but they are rare, as the table below counts.*
 #
 # *Diabetic retinopathy* is {{number:cut_retinopathy}} pieces of BERT's vocabulary: the first guess. A lecture praises BioBERT for gene and drug names. Its vocabulary is BERT's: *BRCA1* stays `{{number:cut_brca1}}` and *metformin* `{{number:cut_metformin}}`,
-# however much it reads. (And diagnoses name neither: their own vocabulary cuts BRCA1 into `{{number:own_brca1}}`. A vocabulary knows what was in its text.)
+# however much it reads. (And diagnoses name neither: their own vocabulary has `{{number:own_brca1}}`, too. A vocabulary knows what was in its text.)
 #
 # {{exercise:11.6}}
 
@@ -389,8 +390,6 @@ switches_table()
 # 150 sentences written for this course, plain (*The company doubled its profit.*) and hedged (*The loss was smaller than feared.*); good, bad, or no news. {{number:finance_learned}} to learn from, {{number:finance_tested}} to be tested on.
 
 # %%
-from course_lib.lectures.lecture_11.views.results import finance_rows
-
 for name, values in finance_rows().items():
     print(f"{name:30}", ", ".join(f"{value:.0%}" for value in values))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from statistics import mean
 from typing import Any
 
 from course_lib.teaching.claims import printed
@@ -38,7 +37,7 @@ SAID = (
     "own_general own_continued own_mixed own_afresh own_longer own_added own_replaced "
     "old_general old_continued old_mixed "
     "chapters_general chapters_continued chapters_afresh chapters_longer chapters_random "
-    "chapters_mixed tags_general tags_continued tags_longer tags_added tags_drawn tags_random"
+    "tags_general tags_continued tags_longer tags_added tags_drawn"
 )
 LAW = {"general": GENERAL, "continued": CONTINUED, "replaced": REPLACED, "random": RANDOM}
 SWITCHES = {
@@ -91,14 +90,16 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         for said in SAID.split()
     },
     **{
-        f"law_{said}_{name}": partial(way, measure, row, "11_law")
-        for said, measure in (("own", "in domain"), ("licences", "licences"))
-        for name, row in LAW.items()
+        f"law_own_{name}": partial(way, "in domain", LAW[name], "11_law")
+        for name in ("general", "continued", "replaced")
+    },
+    **{
+        f"law_licences_{name}": partial(way, "licences", row, "11_law") for name, row in LAW.items()
     },
     **{f"switch_{said}": lambda n=name: percent(switch(n)) for said, name in SWITCHES.items()},
     **{
         f"still_{said}": lambda n=SWITCHES[said]: percent(switch(n, "general"))
-        for said in ("chapters", "layers", "both", "third")
+        for said in ("chapters", "both", "third")
     },
     **{
         f"finance_{said}": lambda n=name: each(finance_rows()[n])
@@ -117,15 +118,11 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "seeds": lambda: ("one", "two", "three")[len(ways("general")[CONTINUED]) - 1],
     "budget": lambda: stored("11_medicine")["runs"][CONTINUED][0]["steps"],
     **{
-        f"pieces_{domain}_{said}": partial(fertility, domain, which)
+        f"pieces_{domain}_bert": partial(fertility, domain, "bert-base")
         for domain in ("general", "medicine", "law", "finance")
-        for said, which in (("course", "course"), ("bert", "bert-base"), ("own", "own"))
     },
-    **{
-        f"repeated_{domain}_{said}": partial(repeated, domain, by)
-        for domain in ("law", "medicine")
-        for said, by in (("family", "by family"), ("random", "at random"))
-    },
+    "repeated_law_family": partial(repeated, "law", "by family"),
+    "repeated_law_random": partial(repeated, "law", "at random"),
     "shared_medicine": lambda: f"{stored('11_words')['domains']['medicine']['shared']:.0%}",
     "shared_finance": lambda: f"{stored('11_words')['domains']['finance']['shared']:.0%}",
     "sentence_law": partial(sentence, "law"),
@@ -137,11 +134,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "cut_brca1": partial(pieces, "BRCA1", "bert-base"),
     "own_brca1": partial(pieces, "BRCA1", "medicine"),
     "cut_metformin": partial(pieces, "metformin", "bert-base"),
-    "own_metformin": partial(pieces, "metformin", "medicine"),
     "biobert_read": lambda: printed("biobert")["words"]["pubmed"],
-    "added_less_drawn": lambda: (
-        f"{100 * (mean(ways('added words')[ADDED]) - mean(ways('added words')[ADDED_RANDOM])):+.1f}"
-    ),
 }
 
 TYPED = {

@@ -2,9 +2,6 @@
 
 from .pieces import pieces_view
 from .results import (
-    AFRESH,
-    CONTINUED,
-    GENERAL,
     decision_table,
     forgetting_chart,
     hidden_words_chart,
@@ -15,9 +12,6 @@ from .results import (
 )
 
 __all__ = [
-    "AFRESH",
-    "CONTINUED",
-    "GENERAL",
     "decision_table",
     "forgetting_chart",
     "hidden_words_chart",

@@ -246,7 +246,8 @@ def diagnoses() -> list[Diagnosis]:
     found = dict[str, Diagnosis]()
     for path in files_of(SOURCES["medicine"])[1][-1:]:
         for chapter, category in categories(path):
-            name, above = category.findtext("name") or "", {}
+            name = category.findtext("name") or ""
+            above: dict[ElementTree.Element, tuple[str, ...]] = {}
             for number, entry in enumerate(category.iter("diag")):
                 words = tuple((entry.findtext("desc") or "").split())
                 above |= {below: words for below in entry.iterfind("diag")}

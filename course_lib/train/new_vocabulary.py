@@ -51,7 +51,7 @@ def with_vocabulary(
     to the old vocabulary."""
     if rows not in ROWS:
         raise ValueError(f"rows={rows!r} was given; expected one of {', '.join(ROWS)}.")
-    table = model.encoder.embeddings.token.weight.detach()  # type: ignore[union-attr]
+    table: Tensor = model.encoder.embeddings.token.weight.detach()  # type: ignore
     if len(old) != len(table):
         raise ValueError(
             f"a vocabulary of {len(old):,} pieces was given for a model with {len(table):,} rows; "

@@ -11,6 +11,7 @@ from course_lib.lectures.lecture_11.views import results
 from course_lib.teaching.results import stored
 from course_lib.train.new_vocabulary import with_vocabulary
 
+FEW = (results.GENERAL, results.CONTINUED, results.AFRESH, results.LONGER, results.ADDED)
 SHOWN = ("gene names", "afresh", "forgets")
 
 
@@ -51,15 +52,15 @@ def code_rows() -> str:
 
 
 def hidden_words() -> Any:
-    return for_a_hall(results.hidden_words_chart(), 1140, 470)
+    return for_a_hall(results.hidden_words_chart(FEW), 1140, 450)
 
 
 def forgetting() -> Any:
-    return for_a_hall(results.forgetting_chart(), 1100, 440, 190)
+    return for_a_hall(results.forgetting_chart(), 1140, 440, 330)
 
 
 def tasks() -> Any:
-    return for_a_hall(results.tasks_chart(), 1140, 450)
+    return for_a_hall(results.tasks_chart(FEW), 1140, 440)
 
 
 def switches() -> str:

@@ -59,9 +59,14 @@ def way(measure: str, name: str, file: str = "11_medicine") -> str:
     return percent(ways(measure, file)[name])
 
 
-def each(values: list[float]) -> str:
-    """Every seed's value, in percent."""
-    return ", ".join(f"{100 * value:.0f}" for value in values)
+def switched(name: str, measure: str = "score") -> str:
+    """What a switch's runs reached, the mean over the seeds, in percent."""
+    return percent(switch(name, measure))
+
+
+def news(start: str) -> str:
+    """Good or bad news: what a start reached, every seed, in percent."""
+    return ", ".join(f"{100 * value:.0f}" for value in finance_rows()[start])
 
 
 def fertility(domain: str, which: str) -> str:
@@ -96,13 +101,13 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     **{
         f"law_licences_{name}": partial(way, "licences", row, "11_law") for name, row in LAW.items()
     },
-    **{f"switch_{said}": lambda n=name: percent(switch(n)) for said, name in SWITCHES.items()},
+    **{f"switch_{said}": partial(switched, name) for said, name in SWITCHES.items()},
     **{
-        f"still_{said}": lambda n=SWITCHES[said]: percent(switch(n, "general"))
+        f"still_{said}": partial(switched, SWITCHES[said], "general")
         for said in ("chapters", "both", "third")
     },
     **{
-        f"finance_{said}": lambda n=name: each(finance_rows()[n])
+        f"finance_{said}": partial(news, name)
         for said, name in (
             ("random", "course-bert's shape, random"),
             ("course", "course-bert"),

@@ -126,12 +126,12 @@ def one_run(recipe: SwitchRecipe, seed: int) -> dict[str, Any]:
         )  # fmt: skip
         scores = {"seed": seed, "score": task_score(model, test)}
         if isinstance(test, TaggedSequences):
-            said = predicted_tags(model, test)
+            said = predicted_tags(model, test)  # type: ignore[arg-type]
             scores["said outside"] = sum(t == "O" for row in said for t in row) / sum(
                 map(len, said)
             )
         else:
-            names, said_classes = test.names, predicted_classes(model, test)  # type: ignore[arg-type]
+            names, said_classes = texts.names, predicted_classes(model, test)  # type: ignore[arg-type]
             true = [names[n] for n in test.labels.tolist()]  # type: ignore[union-attr]
             scores["macro F1"] = macro_f1(true, said_classes)
         if recipe.task == "chapters":

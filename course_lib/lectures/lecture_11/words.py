@@ -82,9 +82,9 @@ def _repeated(name: str, by_family: bool) -> float:
     held = [d.split == "heldout" for d in documents]
     if not by_family:
         random.Random(0).shuffle(held)
-    sides = [[d.paragraphs for d, h in zip(documents, held, strict=True) if h is side]
-             for side in (True, False)]  # fmt: skip
-    return repeated(*sides)
+    of = {side: [d.paragraphs for d, h in zip(documents, held, strict=True) if h is side]
+          for side in (True, False)}  # fmt: skip
+    return repeated(of[True], of[False])
 
 
 def build_words() -> dict[str, Any]:

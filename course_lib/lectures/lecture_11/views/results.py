@@ -23,10 +23,12 @@ SWITCHED = {  # what a row of the table is compared with
 }
 
 
-def ways(measure: str, file: str = "11_medicine") -> dict[str, list[float]]:
+def ways(
+    measure: str, file: str = "11_medicine", rows: Sequence[str] = ORDER
+) -> dict[str, list[float]]:
     """What each way reached, a value a seed, in one order for all charts."""
     found = outcome(stored(file), measure)
-    return {name: found[name] for name in ORDER if name in found}
+    return {name: found[name] for name in rows if name in found}
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Html:
@@ -40,8 +42,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Html
 def words_table() -> Html:
     """Pieces a word under three vocabularies, frequent words shared, sentences, repetitions."""
     found = stored("11_words")["domains"]
-    head = ("", "words", "course", "bert-base", "own", "frequent words shared",
-            "words a sentence", "repeated, by family", "repeated, at random")  # fmt: skip
+    head = ("", "words", "course", "bert-base", "own", "shared", "sentence", "read, by family",
+            "read, at random")  # fmt: skip
     rows = []
     for name, of in found.items():
         pieces = [f"{of['fertility'][which]:.2f}" for which in ("course", "bert-base", "own")]
@@ -54,18 +56,24 @@ def words_table() -> Html:
     return table(head, rows, "domains")
 
 
-def hidden_words_chart() -> Any:
-    """Hidden whole words found: in medicine, and in general documentation."""
+def hidden_words_chart(rows: Sequence[str] = ORDER) -> Any:
+    """Hidden whole words found: in medicine, and in general documentation. rows: the ways."""
     return ablation_chart(
-        {"of diagnoses": ways("in domain"), "of general text": ways("general")},
+        {
+            "of diagnoses": ways("in domain", rows=rows),
+            "of general text": ways("general", rows=rows),
+        },
         title="Hidden words found, by the way to the domain", x_title="found", percent=True,
     )  # fmt: skip
 
 
-def tasks_chart() -> Any:
-    """The two tasks of medicine, fine-tuned."""
+def tasks_chart(rows: Sequence[str] = ORDER) -> Any:
+    """The two tasks of medicine, fine-tuned. rows: the ways."""
     return ablation_chart(
-        {"chapter, accuracy": ways("chapters"), "added words, F1": ways("added words")},
+        {
+            "chapter, accuracy": ways("chapters", rows=rows),
+            "added words, F1": ways("added words", rows=rows),
+        },
         title="Fine-tuned with few labels", x_title="right", percent=True,
     )  # fmt: skip
 
@@ -113,7 +121,7 @@ def switch(name: str, measure: str = "score") -> list[float]:
 
 def switches_table() -> Html:
     """Each switch beside its task without it: every seed, and the mean of the differences."""
-    head = ("", "a value a seed", "less the row above each group")
+    head = ("", "a value a seed", "less the first of its group")
     rows = []
     for task, names in SWITCHED.items():
         plain = switch(task)

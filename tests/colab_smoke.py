@@ -246,6 +246,7 @@ LIVE: dict[str, Callable[[], Any]] = {  # with a widget and a picture
     "across_view": lambda: views.across_view(
         {"norlish": pairs_model()}, world(), {"norlish": norlish()}, world().stories(1)
     ),
+    "pieces_view": lambda: views.pieces_view({"the world's": tokenizer()}),
     "swaps_view": lambda: views.swaps_view(read_result("07_past_plateau")["swaps"]),
     "prediction_slider": watched,
     "reliability_view": lambda: views.reliability_view(

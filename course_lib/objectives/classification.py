@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -20,6 +20,42 @@ def classification_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str
     label, count = targets["classes"], targets.get("num_classes")
     check_labels("classes", label, outputs.logits, count)
     return {"total": mean_cross_entropy(outputs.logits, label, count)}
+
+
+def weighted_classification_loss(
+    weights: Tensor,
+) -> Callable[[Any, Mapping[str, Tensor]], dict[str, Tensor]]:
+    """The loss in which a text counts as much as its class's weight, (classes,): Σ w·(−log P) / Σ w
+    over the batch. `inverse_frequency` gives the weights of FinBERT's code.
+
+    Raises ValueError for weights that are not positive numbers, and as `classification_loss`
+    does."""
+    if weights.dim() != 1 or not torch.isfinite(weights).all() or (weights <= 0).any():
+        raise ValueError(f"weights {weights.tolist()} were given; expected a positive one a class.")
+
+    def loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        logits, label = outputs.logits, targets["classes"]
+        if logits.shape[-1] != len(weights):
+            raise ValueError(
+                f"{len(weights)} weights were given for {logits.shape[-1]} classes; expected one "
+                "a class."
+            )
+        check_labels("classes", label, logits, targets.get("num_classes"))
+        return {"total": F.cross_entropy(logits.float(), label, weights, ignore_index=IGNORED)}
+
+    return loss
+
+
+def inverse_frequency(labels: Tensor, classes: int) -> Tensor:
+    """A weight for each class, (classes,): all labels / labels of the class, so that classes count
+    alike however many texts they have. Raises ValueError for a class without a text."""
+    counts = torch.bincount(labels, minlength=classes)
+    if len(counts) > classes or not counts.all():
+        raise ValueError(
+            f"labels of classes {counts.nonzero().flatten().tolist()} were given for {classes} "
+            "classes; expected at least one of each, and no other."
+        )
+    return counts.sum() / counts.float()
 
 
 def regression_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:

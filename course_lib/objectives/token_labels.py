@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.kernels.masked_loss import mean_cross_entropy
@@ -22,3 +23,15 @@ def token_classification_loss(outputs: Any, targets: Mapping[str, Tensor]) -> di
     labels, count = targets["token_labels"], targets.get("num_token_labels")
     check_labels("token_labels", labels, outputs.logits, count)
     return {"total": mean_cross_entropy(outputs.logits, labels, count)}
+
+
+def padded_token_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Mean over *all* positions, special tokens, further pieces and padding too, each of which is
+    to be given label 0.
+
+    As BioBERT's released NER code has it, whose mask is commented out (dmis-lab/biobert,
+    run_ner.py:375-382): for comparison. Raises ValueError as `token_classification_loss` does."""
+    labels = targets["token_labels"]
+    check_labels("token_labels", labels, outputs.logits)
+    wide = outputs.logits.float().flatten(0, 1)
+    return {"total": F.cross_entropy(wide, labels.clamp(min=0).flatten())}

@@ -23,6 +23,7 @@ from course_lib.files import data_path
 SPLITS = ("train", "validation", "test")
 SENTIMENTS = ("negative", "positive")
 MESSAGE_KINDS = ("ham", "spam")
+FINANCE_SENTIMENTS = ("negative", "neutral", "positive")
 RELATIONS = ("entailment", "neutral", "contradiction")
 
 # The 17 universal parts of speech of Universal Dependencies, in alphabetical order.
@@ -191,6 +192,12 @@ def plain_reviews(split: str | None = None) -> tuple[LabelledText, ...]:
     """Reviews that say what they mean, praise in good words and blame in bad ones. `split` as in
     `reviews`, which hold tricky ones."""
     return _shipped("plain_reviews", split)
+
+
+def finance(split: str | None = None) -> tuple[LabelledText, ...]:
+    """150 sentences of financial news, good, bad or neither for an investor: half of them plain,
+    half hedged ("the loss was smaller than feared"), as their ids begin. Split as in `reviews`."""
+    return _shipped("finance", split)
 
 
 def messages(split: str | None = None) -> tuple[LabelledText, ...]:
@@ -376,6 +383,7 @@ _TEXT = {"id": str, "text": str, "label": str, "split": str}
 KINDS = {
     "reviews": _Kind({**_TEXT, "topic": str}, _labelled(SENTIMENTS)),
     "plain_reviews": _Kind({**_TEXT, "topic": str}, _labelled(SENTIMENTS)),
+    "finance": _Kind(_TEXT, _labelled(FINANCE_SENTIMENTS)),
     "messages": _Kind(_TEXT, _labelled(MESSAGE_KINDS)),
     "nli": _Kind({"id": str, "premise": str, "hypothesis": str, "label": str, "split": str}, _pair),
     "tagged": _Kind(

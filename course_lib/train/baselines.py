@@ -239,6 +239,11 @@ def english_baselines() -> list[Row]:
         *_label_rows(
             "plain_reviews", english.plain_reviews("train"), english.plain_reviews("test")
         ),
+        *_label_rows("finance", english.finance("train"), english.finance("test")),
+        *(
+            ("finance", "accuracy, ten folds", sees, cross_validated(english.finance(), sees))
+            for sees in SEES[1:-1]
+        ),
         *_label_rows("messages", english.messages("train"), english.messages("test")),
         *_label_rows("nli", english.nli_pairs("train"), english.nli_pairs("test")),
         *(

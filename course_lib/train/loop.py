@@ -21,6 +21,7 @@ from .team import ALONE, Alone
 Objective = Callable[[Any, Mapping[str, Tensor]], dict[str, Tensor]]
 Batches = Callable[[int], Batch]
 Callback = Callable[["Report"], None]
+Scale = Callable[[str, int], float]  # of a parameter's name and the step
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def fit(
     accumulate: int = 1,
     precision: str = "auto",
     seed: int = 0,
+    scale: Scale | None = None,
     callbacks: Sequence[Callback] = (),
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 0,
@@ -83,6 +85,9 @@ def fit(
     count it is given (targets["num_labels"] …), as the course's own do. betas: how slowly Adam
     forgets gradients and their squares.
 
+    scale(name, step): a factor of the learning rate for the parameter of this name; 0 keeps it as
+    it is. Layer-wise rates and gradual unfreezing are written with it (see layer_rates.py).
+
     With `checkpoint` the run is saved every `checkpoint_every` steps and at the end, and a run
     found there goes on where it stopped. On one machine, with one thread count and one precision,
     the result is the same to the last bit, interrupted or not. Raises ValueError for a damaged or
@@ -94,12 +99,14 @@ def fit(
     _check_accumulate(accumulate)
     history = History(precision=choose_precision(precision, team.device.type))
     together = team.prepare(model)
-    optimizer = adamw(model, learning_rate, weight_decay, betas)
+    optimizer = adamw(model, learning_rate, weight_decay, betas, one_by_one=scale is not None)
     recipe = {
         "steps": steps, "learning_rate": learning_rate, "warmup": warmup, "clip": clip,
         "weight_decay": weight_decay, "betas": list(betas), "accumulate": accumulate,
         "precision": history.precision, "seed": seed,
     }  # fmt: skip
+    if scale:
+        recipe["scaled"] = True  # a run without does not go on with one that has it
     done = 0
     if checkpoint is not None:
         done, history.losses = load_run(checkpoint, model, optimizer, recipe)
@@ -110,7 +117,8 @@ def fit(
     for step in range(done, steps):
         # Dropout's numbers, also after a resumption.
         torch.manual_seed(team.seed(seed * 1_000_003 + step))
-        set_learning_rate(optimizer, learning_rate * warmup_then_linear(step, steps, warmup))
+        rate = learning_rate * warmup_then_linear(step, steps, warmup)
+        set_learning_rate(optimizer, rate, scale, step)
         parts = [batches(step * accumulate + part) for part in range(accumulate)]
         losses = train_step(together, objective, optimizer, parts, clip, history.precision, team)
         history.add(losses)
@@ -165,10 +173,18 @@ def adamw(
     learning_rate: float,
     weight_decay: float,
     betas: tuple[float, float] = (0.9, 0.999),
+    *,
+    one_by_one: bool = False,
 ) -> torch.optim.Optimizer:
     """Adam with decoupled weight decay on matrices; biases and LayerNorms do not decay (as in
-    BERT's code)."""
+    BERT's code). one_by_one: each parameter by itself, under its name, so that rates can differ."""
     check_betas(betas)
+    if one_by_one:
+        each: list[Any] = [
+            {"params": [p], "weight_decay": weight_decay if p.dim() > 1 else 0.0, "name": name}
+            for name, p in model.named_parameters() if p.requires_grad
+        ]  # fmt: skip
+        return torch.optim.AdamW(each, lr=learning_rate, betas=betas, eps=1e-6, fused=True)
     parameters = [p for p in model.parameters() if p.requires_grad]
     groups = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": weight_decay},
@@ -185,9 +201,11 @@ def _check_accumulate(accumulate: int) -> None:
         )
 
 
-def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+def set_learning_rate(
+    optimizer: torch.optim.Optimizer, rate: float, scale: Scale | None = None, step: int = 0
+) -> None:
     for group in optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * scale(group["name"], step) if scale else rate
 
 
 def _tell(callbacks: Sequence[Callback], report: Report) -> None:

@@ -27,6 +27,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from course_lib.checkpoints import load_pretrained
 from course_lib.config import BertConfig, published
 from course_lib.encoder import Encoder, Pooler, count_parameters
 from course_lib.family.albert import AlbertConfig, albert_encoder
@@ -52,10 +53,11 @@ from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
 from course_lib.objectives.span_boundary import spanbert_loss
 from course_lib.text.characters import WordVocabulary
 from course_lib.text.packing import pack_documents
-from course_lib.text.wordpiece import word_numbers
+from course_lib.text.wordpiece import WordPiece, word_numbers
 
 from .loop import Objective, Report, fit
 from .metrics import evaluate, evaluate_bilm
+from .new_vocabulary import with_vocabulary
 from .pretrain_recipe import PretrainRecipe, read_recipe
 from .pretrain_text import Reading, read_text, read_words
 from .state import put_weights, whole_weights
@@ -110,7 +112,7 @@ class Pretraining:
 
 def set_up(recipe: PretrainRecipe) -> Pretraining:
     """Read the text, learn or read the vocabulary, make sequences, build the model with random
-    initialisation.
+    initialisation or from the checkpoint that the recipe starts with.
 
     Raises ValueError for a family, objective or setting that does not exist, or does not go with
     the others."""
@@ -119,7 +121,10 @@ def set_up(recipe: PretrainRecipe) -> Pretraining:
     reading = read(recipe.text)
     train, heldout = (_rows(recipe, documents, reading) for documents in reading.documents)
     torch.manual_seed(recipe.training.seed)
-    model, objective = build(recipe, reading.tokenizer.special)
+    model, objective = (
+        started(recipe, reading.tokenizer) if recipe.model.start
+        else build(recipe, reading.tokenizer.special)
+    )  # fmt: skip
     return Pretraining(recipe, reading, train, heldout[: recipe.text.heldout], model, objective)
 
 
@@ -147,6 +152,34 @@ def build(recipe: PretrainRecipe, special: SpecialIds) -> tuple[nn.Module, Objec
     if isinstance(config, DebertaConfig):
         return deberta_masked_lm(encoder), masked_lm_loss
     return BertForMaskedLM(encoder), masked_lm_loss
+
+
+def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Objective]:
+    """The checkpoint that a recipe starts with, its rows those of the recipe's vocabulary, and the
+    masked-word loss. Shape and settings are the checkpoint's.
+
+    Raises ValueError where the checkpoint is no BERT with a masked-word head, where the recipe asks
+    for another objective or shape, or for longer sequences than it has positions."""
+    found, asked = load_pretrained(recipe.model.start), recipe.model
+    model, old = found.model, found.tokenizer
+    if isinstance(model, BertForPreTraining):
+        headless, model = model, BertForMaskedLM(model.encoder)
+        model.mlm = headless.mlm
+    whole = type(model) is BertForMaskedLM and isinstance(old, WordPiece)
+    if not whole or recipe.objective.name != "mlm" or asked.settings:
+        raise ValueError(
+            f"start={asked.start!r} was given with objective {recipe.objective.name!r} and "
+            f"settings {sorted(asked.settings)}; expected a BERT with its masked-word head and a "
+            "WordPiece vocabulary, objective mlm, and no settings: they are the checkpoint's."
+        )
+    assert isinstance(model, BertForMaskedLM) and isinstance(old, WordPiece)
+    if recipe.text.length > model.config.max_positions:
+        raise ValueError(
+            f"length={recipe.text.length} was given; expected at most "
+            f"{model.config.max_positions}, the positions of {asked.start}."
+        )
+    moved = with_vocabulary(model, old, tokenizer, asked.rows, recipe.training.seed)
+    return moved, masked_lm_loss
 
 
 def _elmo_config(recipe: PretrainRecipe, special: SpecialIds) -> ElmoConfig:

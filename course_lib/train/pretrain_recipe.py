@@ -24,6 +24,8 @@ class ModelPart:
     size: str = "mini"  # of config.PUBLISHED
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the family's configuration
     generator: float = 0.25  # of an ELECTRA: the generator's size, as a fraction
+    start: str = ""  # a checkpoint of load_pretrained to go on with; "": random initialisation
+    rows: str = "mean"  # of a start: what pieces begin with that it lacks (new_vocabulary.py)
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,15 @@ class ObjectivePart:
 @dataclass(frozen=True)
 class TextPart:
     """What is read. source: "documentation" (what is installed here), "world" (the micro-world's
-    stories), or a file or folder of plain text, paragraphs apart by an empty line."""
+    stories), "medicine", "law", "finance" (domains.py), or a file or folder of plain text,
+    paragraphs apart by an empty line."""
 
     source: str = "documentation"
     stories: int = 20_000  # of the micro-world
-    # How many pieces to learn, or a vocab.txt; the world has its own. Of ELMo: words to predict.
+    # How many pieces to learn, a vocab.txt, or the name of a checkpoint that has one; the world has
+    # its own. Of ELMo: words to predict.
     vocabulary: int | str = 8_192
+    added: int = 0  # whole words of the text behind those pieces
     length: int = 128  # tokens in a sequence, special ones included
     heldout: int = 500  # sequences to be measured on, at most
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from course_lib.checkpoints import load_pretrained
 from course_lib.text.characters import WordVocabulary, words_of
 from course_lib.text.documentation import corpus_hash, documentation, split_of, split_sentences
+from course_lib.text.domains import SOURCES, domain
 from course_lib.text.wordpiece import WordPiece, fast_wordpiece, train_wordpiece
 from course_lib.text.world import MicroWorld, Story
 
+from .new_vocabulary import extended
 from .pretrain_recipe import TextPart
 
 Ids = list[list[list[int]]]  # documents of sentences of ids
@@ -39,6 +42,8 @@ def read_text(part: TextPart) -> Reading:
         return Reading(world.tokenizer, ids, _about(world, part))
     texts, learned_from, about = _texts(part)
     tokenizer = _tokenizer(part.vocabulary, learned_from)
+    if part.added:
+        tokenizer = extended(tokenizer, learned_from, part.added)
     ids = (_encode(tokenizer, texts[0]), _encode(tokenizer, texts[1]))
     return Reading(tokenizer, ids, about)
 
@@ -75,6 +80,12 @@ def _texts(part: TextPart) -> tuple[tuple[Any, Any], Iterable[str], dict[str, An
         train, heldout = documentation("train"), documentation("heldout")
         about = {"source": part.source, "words": train.words, "hash": train.hash,
                  "heldout_hash": heldout.hash, "versions": train.versions}  # fmt: skip
+        return (train.sentences(), heldout.sentences()), train.paragraphs, about
+    if part.source in SOURCES:
+        read = domain(part.source)
+        train, heldout = read.corpus("train"), read.corpus("heldout")
+        about = {"source": part.source, "words": train.words, "hash": read.hash,
+                 "versions": train.versions}  # fmt: skip
         return (train.sentences(), heldout.sentences()), train.paragraphs, about
     train_paragraphs, held_paragraphs = _files(Path(part.source))
     learned_from = [p for document in train_paragraphs for p in document]
@@ -124,7 +135,15 @@ def _sentences(documents: Iterable[Iterable[str]]) -> list[list[str]]:
 def _tokenizer(vocabulary: int | str, texts: Iterable[str]) -> WordPiece:
     if isinstance(vocabulary, int):
         return train_wordpiece(texts, vocabulary)
-    return WordPiece.from_file(vocabulary)
+    if Path(vocabulary).is_file():
+        return WordPiece.from_file(vocabulary)
+    found = load_pretrained(vocabulary).tokenizer
+    if not isinstance(found, WordPiece):
+        raise ValueError(
+            f"vocabulary={vocabulary!r} was given; expected how many pieces to learn, a vocab.txt, "
+            "or a checkpoint with a WordPiece vocabulary beside it."
+        )
+    return found
 
 
 def _encode(tokenizer: WordPiece, documents: Sentences) -> Ids:

@@ -125,9 +125,10 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 # | 08 | [DeBERTa: what a word says, and where it stands](08_deberta_attention.ipynb) | ready |
 # | 09 | [Spans and entities: what to mask, and what to know](09_spans_and_entities.ipynb) | ready |
 # | 10 | [Many languages: one model reads them all](10_many_languages.ipynb) | ready |
+# | 11 | [Domains: read on, or start afresh?](11_domains.ipynb) | ready |
 # | 14 | [Kernels: why the fast versions are fast](14_kernels.ipynb) | ready |
 #
-# The other lectures (domains, fast inference, choosing a
+# The other lectures (fast inference, choosing a
 # variant, beyond text) are being written. Every page stands on its own.
 #
 # Each has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·

@@ -42,6 +42,7 @@ from course_lib.train.baselines import (
 LEAST = {
     "reviews": 600,
     "plain_reviews": 240,
+    "finance": 150,
     "messages": 200,
     "nli": 450,
     "tagged": 300,
@@ -50,12 +51,13 @@ LEAST = {
 READERS = {
     "reviews": english.reviews,
     "plain_reviews": english.plain_reviews,
+    "finance": english.finance,
     "messages": english.messages,
     "nli": english.nli_pairs,
     "tagged": english.tagged_sentences,
     "passages": english.passages,
 }
-LABELLED = ("reviews", "plain_reviews", "messages", "nli")
+LABELLED = ("reviews", "plain_reviews", "finance", "messages", "nli")
 RUN = 6  # words in a row that no two items may share
 
 
@@ -84,7 +86,7 @@ def test_there_are_as_many_as_promised_in_splits_of_about_60_15_25(kind: str):
 def test_classes_are_balanced_in_every_split(kind: str):
     for split in SPLITS:
         counts = Counter(item.label for item in READERS[kind](split))
-        assert len(counts) == (3 if kind == "nli" else 2)
+        assert len(counts) == (3 if kind in ("nli", "finance") else 2)
         assert max(counts.values()) - min(counts.values()) <= 1
 
 
@@ -98,6 +100,7 @@ def test_every_line_has_its_keys_in_the_documented_order():
     orders = {
         "reviews": "id topic text label split",
         "plain_reviews": "id topic text label split",
+        "finance": "id text label split",
         "messages": "id text label split",
         "nli": "id premise hypothesis label split",
         "tagged": "id text words pos entities split",

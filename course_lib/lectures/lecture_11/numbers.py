@@ -1,0 +1,148 @@
+"""The numbers that sentences of lecture 11 say: printed, counted, or read from results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from course_lib.teaching.claims import printed
+from course_lib.teaching.numbers import percent
+from course_lib.teaching.results import stored
+from course_lib.text.english import finance
+
+from .views.results import (
+    ADDED,
+    ADDED_RANDOM,
+    AFRESH,
+    CONTINUED,
+    GENERAL,
+    LONGER,
+    MIXED,
+    RANDOM,
+    REPLACED,
+    finance_rows,
+    switch,
+    ways,
+)
+
+WAYS = {
+    "general": GENERAL, "continued": CONTINUED, "mixed": MIXED, "afresh": AFRESH, "longer": LONGER,
+    "added": ADDED, "drawn": ADDED_RANDOM, "replaced": REPLACED, "random": RANDOM,
+}  # fmt: skip
+MEASURES = {
+    "own": "in domain", "old": "general", "chapters": "chapters", "tags": "added words",
+}  # fmt: skip
+SAID = (
+    "own_general own_continued own_mixed own_afresh own_longer own_added own_replaced "
+    "old_general old_continued old_mixed "
+    "chapters_general chapters_continued chapters_afresh chapters_longer chapters_random "
+    "tags_general tags_continued tags_longer tags_added tags_drawn"
+)
+LAW = {"general": GENERAL, "continued": CONTINUED, "replaced": REPLACED, "random": RANDOM}
+SWITCHES = {
+    "chapters": "chapters",
+    "layers": "chapters, layer-wise rates",
+    "unfreeze": "chapters, gradual unfreezing",
+    "both": "chapters, both",
+    "third": "chapters, a third of the rate",
+    "natural": "natural chapters",
+    "weights": "natural chapters, weights",
+    "tags": "added words",
+    "padded": "added words, loss over 32 positions",
+    "padded_128": "added words, loss over 128 positions",
+}
+
+
+def way(measure: str, name: str, file: str = "11_medicine") -> str:
+    """What a way reached, the mean over the seeds, in percent."""
+    return percent(ways(measure, file)[name])
+
+
+def switched(name: str, measure: str = "score") -> str:
+    """What a switch's runs reached, the mean over the seeds, in percent."""
+    return percent(switch(name, measure))
+
+
+def news(start: str) -> str:
+    """Good or bad news: what a start reached, every seed, in percent."""
+    return ", ".join(f"{100 * value:.0f}" for value in finance_rows()[start])
+
+
+def fertility(domain: str, which: str) -> str:
+    """Pieces a word of a domain's held-out text under a vocabulary."""
+    return f"{stored('11_words')['domains'][domain]['fertility'][which]:.2f}"
+
+
+def repeated(domain: str, by: str) -> str:
+    """Runs of eight words of the held-out text that stand in the other part."""
+    return f"{stored('11_words')['domains'][domain]['repeated'][by]:.0%}"
+
+
+def sentence(domain: str) -> str:
+    """The mean number of words of a sentence."""
+    return f"{stored('11_words')['domains'][domain]['sentence']['mean']:.0f}"
+
+
+def pieces(word: str, which: str) -> str:
+    """A word as a vocabulary cuts it."""
+    return " ".join(stored("11_words")["pieces"][word][which])
+
+
+NUMBERS: dict[str, Callable[[], Any]] = {
+    **{
+        said: partial(way, MEASURES[said.split("_")[0]], WAYS[said.split("_")[1]])
+        for said in SAID.split()
+    },
+    **{
+        f"law_own_{name}": partial(way, "in domain", LAW[name], "11_law")
+        for name in ("general", "continued", "replaced")
+    },
+    **{
+        f"law_licences_{name}": partial(way, "licences", row, "11_law") for name, row in LAW.items()
+    },
+    **{f"switch_{said}": partial(switched, name) for said, name in SWITCHES.items()},
+    **{
+        f"still_{said}": partial(switched, SWITCHES[said], "general")
+        for said in ("chapters", "both", "third")
+    },
+    **{
+        f"finance_{said}": partial(news, name)
+        for said, name in (
+            ("random", "course-bert's shape, random"),
+            ("course", "course-bert"),
+            ("minilm_random", "MiniLM's shape, random"),
+            ("minilm", "MiniLM"),
+        )
+    },
+    "finance_tested": lambda: len(finance("test")),
+    "finance_learned": lambda: len(finance("train")),
+    "bag_chapters": lambda: percent(stored("11_medicine")["without_encoder"]["chapters"]),
+    "bag_licences": lambda: percent(stored("11_law")["without_encoder"]["licences"]),
+    "rule_tags": lambda: percent(stored("11_medicine")["without_encoder"]["added words"]),
+    "seeds": lambda: ("one", "two", "three")[len(ways("general")[CONTINUED]) - 1],
+    "budget": lambda: stored("11_medicine")["runs"][CONTINUED][0]["steps"],
+    **{
+        f"pieces_{domain}_bert": partial(fertility, domain, "bert-base")
+        for domain in ("general", "medicine", "law", "finance")
+    },
+    "repeated_law_family": partial(repeated, "law", "by family"),
+    "repeated_law_random": partial(repeated, "law", "at random"),
+    "shared_medicine": lambda: f"{stored('11_words')['domains']['medicine']['shared']:.0%}",
+    "shared_finance": lambda: f"{stored('11_words')['domains']['finance']['shared']:.0%}",
+    "sentence_law": partial(sentence, "law"),
+    "sentence_general": partial(sentence, "general"),
+    "sentence_finance": partial(sentence, "finance"),
+    "cut_retinopathy": lambda: len(
+        stored("11_words")["pieces"]["diabetic retinopathy"]["bert-base"]
+    ),
+    "cut_brca1": partial(pieces, "BRCA1", "bert-base"),
+    "own_brca1": partial(pieces, "BRCA1", "medicine"),
+    "cut_metformin": partial(pieces, "metformin", "bert-base"),
+    "biobert_read": lambda: printed("biobert")["words"]["pubmed"],
+}
+
+TYPED = {
+    "1.2": "FinBERT's divisor",
+    "15%": "hidden words, a setting",
+}

@@ -1,0 +1,172 @@
+"""`11_switches`: details of BioBERT's and FinBERT's fine-tuning, each as a switch.
+
+The loss over padding (BioBERT's released NER code), on added words. Layer-wise rates and gradual
+unfreezing (FinBERT's guards against forgetting), on chapters, with what the encoder has forgotten.
+Weights by inverse frequency (FinBERT's), on chapters as they come. And good or bad news, on the
+finance sentences: the course's checkpoint, MiniLM, both without pre-training."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_lib.checkpoints import load_pretrained
+from course_lib.encoder import Encoder
+from course_lib.heads import BertForMaskedLM
+from course_lib.objectives.classification import inverse_frequency, weighted_classification_loss
+from course_lib.objectives.sequences import Batch
+from course_lib.objectives.token_labels import padded_token_loss
+from course_lib.teaching.results import compared_runs, kept
+from course_lib.text.domains import domain
+from course_lib.text.english import finance
+from course_lib.text.features import TaggedSequences
+from course_lib.text.world import MicroWorld
+from course_lib.train.finetuning import (
+    LOSSES,
+    head_on,
+    labelled_batches,
+    predicted_classes,
+    predicted_tags,
+    shuffled,
+    task_score,
+)
+from course_lib.train.layer_rates import both, gradual_unfreezing, layerwise_rates
+from course_lib.train.loop import Scale, fit
+from course_lib.train.task_metrics import macro_f1
+
+from .tasks import LENGTH, TASKS, Texts, as_task, finance_news, short_sentences
+from .ways import GENERAL, PRECISION, SEEDS
+from .whole_words import words_right
+
+
+@dataclass(frozen=True)
+class SwitchRecipe:
+    """task: a name of tasks.py; scale, weights, padded: the switches; start: the encoder."""
+
+    task: str
+    scale: str = ""  # "layers", "unfreeze" or "both"
+    weights: bool = False
+    padded: int = 0  # the loss over all of so many positions
+    start: str = GENERAL
+    random: bool = False
+    steps: int = 300
+    learning_rate: float = 3e-4
+
+
+SWITCHES = {
+    "chapters": SwitchRecipe("chapters"),
+    "chapters, layer-wise rates": SwitchRecipe("chapters", scale="layers"),
+    "chapters, gradual unfreezing": SwitchRecipe("chapters", scale="unfreeze"),
+    "chapters, both": SwitchRecipe("chapters", scale="both"),
+    "chapters, a third of the rate": SwitchRecipe("chapters", learning_rate=1e-4),
+    "natural chapters": SwitchRecipe("natural chapters"),
+    "natural chapters, weights": SwitchRecipe("natural chapters", weights=True),
+    "added words": SwitchRecipe("added words", steps=200),
+    "added words, loss over 32 positions": SwitchRecipe("added words", padded=32, steps=200),
+    "added words, loss over 128 positions": SwitchRecipe("added words", padded=128, steps=200),
+    "finance": SwitchRecipe("finance"),
+    "finance, random initialisation": SwitchRecipe("finance", random=True),
+    "finance, MiniLM": SwitchRecipe("finance", start="all-MiniLM-L6-v2"),
+    "finance, MiniLM's shape, random": SwitchRecipe(
+        "finance", start="all-MiniLM-L6-v2", random=True
+    ),
+}  # fmt: skip
+
+
+def scale_of(recipe: SwitchRecipe, layers: int) -> Scale | None:
+    """The factor of the learning rate that a recipe asks for; a layer more is unfrozen with every
+    tenth of the steps."""
+    rates = layerwise_rates(layers)
+    unfreeze = gradual_unfreezing(layers, recipe.steps // 10)
+    found = {"layers": rates, "unfreeze": unfreeze, "both": both(rates, unfreeze)}
+    return found[recipe.scale] if recipe.scale else None
+
+
+def padded_batches(task: TaggedSequences, size: int, seed: int) -> Any:
+    """Batches at their full length, as code with one fixed length has them."""
+    which = shuffled(len(task), size, seed)
+
+    def batches(step: int) -> Batch:
+        part = task[which(step)]
+        return Batch(part.sequences.inputs, {"token_labels": part.labels})
+
+    return batches
+
+
+def texts_of(recipe: SwitchRecipe, seed: int) -> Texts:
+    """The task's texts."""
+    return finance_news() if recipe.task == "finance" else TASKS[recipe.task](seed=seed)
+
+
+def one_run(recipe: SwitchRecipe, seed: int) -> dict[str, Any]:
+    """Fine-tune with the switch, and what came of it. Finished runs are read from the cache."""
+    found = load_pretrained(recipe.start)
+
+    def run() -> dict[str, Any]:
+        texts, tokenizer = texts_of(recipe, seed), found.tokenizer
+        assert tokenizer is not None
+        length = recipe.padded or LENGTH[recipe.task.removeprefix("natural ")]
+        train, test = (as_task(texts, side, tokenizer, length) for side in ("train", "test"))
+        encoder = _drawn(found.encoder, seed) if recipe.random else found.encoder
+        model = head_on(encoder, train, seed)
+        loss, batches = LOSSES[type(train)], labelled_batches(train, 16, seed)
+        if recipe.padded:
+            assert isinstance(train, TaggedSequences)
+            loss, batches = padded_token_loss, padded_batches(train, 16, seed)
+        if recipe.weights:
+            labels: Tensor = train.labels  # type: ignore[union-attr]
+            loss = weighted_classification_loss(inverse_frequency(labels, len(texts.names)))
+        fit(
+            model, loss, batches, steps=recipe.steps, learning_rate=recipe.learning_rate, seed=seed,
+            precision=PRECISION, scale=scale_of(recipe, encoder.config.num_layers),
+        )  # fmt: skip
+        scores = {"seed": seed, "score": task_score(model, test)}
+        if isinstance(test, TaggedSequences):
+            said = predicted_tags(model, test)  # type: ignore[arg-type]
+            scores["said outside"] = sum(t == "O" for row in said for t in row) / sum(
+                map(len, said)
+            )
+        else:
+            names, said_classes = texts.names, predicted_classes(model, test)  # type: ignore[arg-type]
+            true = [names[n] for n in test.labels.tolist()]  # type: ignore[union-attr]
+            scores["macro F1"] = macro_f1(true, said_classes)
+        if recipe.task == "chapters":
+            scores["general"] = _still_known(model.encoder)
+        return scores
+
+    about = {"seed": seed, **asdict(recipe), "weights of": found.sha256,
+             "text": "" if recipe.task == "finance" else domain("medicine").hash}  # fmt: skip
+    return kept("11-switch", about, MicroWorld.load(), run)
+
+
+def _drawn(encoder: Encoder, seed: int) -> Encoder:
+    """The encoder's shape, randomly initialised."""
+    torch.manual_seed(seed)
+    return Encoder(encoder.config)
+
+
+def _still_known(encoder: Encoder) -> float:
+    """Hidden words of general text that the fine-tuned encoder finds with the head it once had."""
+    found = load_pretrained(GENERAL)
+    assert isinstance(found.model, BertForMaskedLM)
+    model = deepcopy(found.model)
+    model.encoder = encoder
+    model.mlm.tie(encoder.embeddings.token)  # type: ignore[arg-type]
+    return words_right(model, found.tokenizer, short_sentences("general"))  # type: ignore[arg-type]
+
+
+def build_switches() -> dict[str, Any]:
+    """What data/results/11_switches.json holds."""
+    return compared_runs(
+        SWITCHES, SEEDS, MicroWorld.load(), one_run, precision=PRECISION, extends="11_switches",
+        sizes=lambda: {name: [len(part) for part in texts_of(SWITCHES[name], 0)[:2]]
+                       for name in ("chapters", "natural chapters", "added words", "finance")},
+        finance=lambda: {split: len(finance(split)) for split in ("train", "validation", "test")},
+    )  # fmt: skip
+
+
+RESULTS = {"11_switches": build_switches}

@@ -1,0 +1,23 @@
+"""What page 11 shows that no other page does."""
+
+from .pieces import pieces_view
+from .results import (
+    decision_table,
+    forgetting_chart,
+    hidden_words_chart,
+    law_chart,
+    switches_table,
+    tasks_chart,
+    words_table,
+)
+
+__all__ = [
+    "decision_table",
+    "forgetting_chart",
+    "hidden_words_chart",
+    "law_chart",
+    "pieces_view",
+    "switches_table",
+    "tasks_chart",
+    "words_table",
+]

@@ -1,0 +1,62 @@
+"""One text under several vocabularies: into how many pieces does each cut it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+from course_lib.teaching.page import Html, Live, card, paragraphs
+from course_lib.teaching.playgrounds import playground
+from course_lib.text.wordpiece import WordPiece
+
+TEXTS = {
+    "medicine": "diabetic retinopathy with macular edema, bilateral",
+    "law": "the licensee shall indemnify and hold harmless the licensor",
+    "finance": "the amortization schedule and the volatility of returns",
+    "general": "the function returns a sorted copy of the list",
+}
+BOX = "border:1px solid #0072B2;border-radius:3px;padding:1px 6px;margin:2px;font:14px monospace;"
+
+
+def pieces_view(
+    vocabularies: Mapping[str, WordPiece], texts: Mapping[str, str] | None = None
+) -> Live:
+    """A text as each vocabulary cuts it. Controls: text. Raises ValueError for no vocabulary."""
+    import ipywidgets as w
+
+    texts = texts or TEXTS
+    first = next(iter(texts))
+    static = pieces_picture(vocabularies, texts[first])
+    wide = w.Layout(width="90%")
+    controls = {
+        "example": w.Dropdown(options=list(texts), value=first, description="example"),
+        "text": w.Text(value="", placeholder="or your own words", description="text", layout=wide),
+    }
+
+    def draw(example: str, text: str) -> str:
+        return pieces_picture(vocabularies, text.strip() or texts[example]).html
+
+    return playground(draw, controls, static)
+
+
+def pieces_picture(vocabularies: Mapping[str, WordPiece], text: str) -> Html:
+    """A row a vocabulary: the pieces as boxes, and pieces a word."""
+    if not vocabularies:
+        raise ValueError("no vocabulary was given; expected a name and a WordPiece for each row.")
+    words = max(len(text.split()), 1)
+    rows, said = [], []
+    for name, vocabulary in vocabularies.items():
+        pieces = vocabulary.tokenize(text)
+        boxes = "".join(
+            f'<span style="{BOX}{"border-style:dashed" if p.startswith("##") else ""}">'
+            f"{escape(p)}</span>"
+            for p in pieces
+        )
+        count = f"{len(pieces)} pieces, {len(pieces) / words:.2f} a word"
+        rows.append(
+            f'<div style="margin:6px 0"><b>{escape(name)}</b>: {count}'
+            f'<div style="display:flex;flex-wrap:wrap">{boxes}</div></div>'
+        )
+        said.append(f"{name}: {count}: {' '.join(pieces)}")
+    note = paragraphs(["Solid: a word begins. Dashed: it goes on."])
+    return Html(card("".join(rows) + note, "pieces", 760), "\n".join(said))

@@ -1,0 +1,43 @@
+"""Learning rates that differ by layer: FinBERT's two guards against forgetting.
+
+Layer-wise rates (Howard & Ruder 2018 call them discriminative fine-tuning): what lies nearer to the
+text moves less. Gradual unfreezing: first the head learns, then one layer more at a time. Both are
+a factor of the learning rate, by a parameter's name and the step: `fit(…, scale=…)`."""
+
+from __future__ import annotations
+
+import re
+
+from .loop import Scale
+
+_LAYER = re.compile(r"\.blocks\.(\d+)\.")
+
+
+def layer_of(name: str, num_layers: int) -> int:
+    """-1 for embeddings, 0 … L - 1 for the encoder's layers, L for what stands on top."""
+    if found := _LAYER.search(name):
+        return int(found[1])
+    return -1 if "embeddings" in name else num_layers
+
+
+def layerwise_rates(num_layers: int, divisor: float = 1.2) -> Scale:
+    """Layer i of L has the rate divided by divisor^(L - i), i from 0, as in FinBERT's code; the
+    embeddings as a layer below, the head whole. Raises ValueError for a divisor below 1."""
+    if divisor < 1:
+        raise ValueError(
+            f"divisor={divisor} was given; expected at least 1, which changes nothing."
+        )
+    return lambda name, step: divisor ** (layer_of(name, num_layers) - num_layers)
+
+
+def gradual_unfreezing(num_layers: int, every: int) -> Scale:
+    """The head from the first step; the highest layer from step `every`, the next one below from
+    step 2·every, the embeddings last. Raises ValueError for less than one step."""
+    if every < 1:
+        raise ValueError(f"every={every} was given; expected at least one step.")
+    return lambda name, step: float(step >= every * (num_layers - layer_of(name, num_layers)))
+
+
+def both(one: Scale, other: Scale) -> Scale:
+    """The product of two factors."""
+    return lambda name, step: one(name, step) * other(name, step)

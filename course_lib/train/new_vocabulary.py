@@ -1,0 +1,110 @@
+"""A pre-trained model moved to another vocabulary: rows of its token table kept, made of others, or
+drawn anew.
+
+A domain's text falls into many pieces under a general vocabulary. `extended` adds whole words of
+the domain behind the old pieces; `train_wordpiece` learns a vocabulary of its own. Then
+`with_vocabulary` carries a masked-word model over: a piece that both have keeps its row, a new one
+begins as the mean of the rows it used to be written with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.heads import BertForMaskedLM
+from course_lib.text.wordpiece import CONTINUES, WordPiece, fast_wordpiece
+
+ROWS = ("mean", "random")
+
+
+def extended(tokenizer: WordPiece, texts: Iterable[str], added: int) -> WordPiece:
+    """The vocabulary with `added` whole words of the texts behind its pieces: those that save most
+    pieces, how often a word comes times the pieces it was cut into less one.
+
+    Raises ValueError where fewer words come twice and are cut into pieces at all."""
+    counts = Counter(word for text in texts for word in tokenizer.words(text))
+    cut = {word: tokenizer.pieces(word) for word, count in counts.items() if count > 1}
+    saved = {w: counts[w] * (len(p) - 1) for w, p in cut.items() if len(p) > 1}
+    if not 0 < added <= len(saved):
+        raise ValueError(
+            f"added={added} was given; expected 1 to {len(saved)}: so many words of these texts "
+            "come at least twice and are cut into pieces."
+        )
+    chosen = sorted(saved, key=lambda word: (-saved[word], word))[:added]
+    return WordPiece([*tokenizer.vocab, *chosen], lowercase=tokenizer.lowercase)
+
+
+def with_vocabulary(
+    model: BertForMaskedLM, old: WordPiece, new: WordPiece, rows: str = "mean", seed: int = 0
+) -> BertForMaskedLM:
+    """A copy of the model for another vocabulary; all but the token table and the decoder's bias
+    stays as it is.
+
+    rows: what the pieces begin with that the old vocabulary lacks. "mean": the mean of the rows
+    (and biases) of the old pieces they are written with, [UNK]s left out; "random": drawn as at
+    random initialisation. Raises ValueError for another word, and where the model does not belong
+    to the old vocabulary."""
+    if rows not in ROWS:
+        raise ValueError(f"rows={rows!r} was given; expected one of {', '.join(ROWS)}.")
+    table: Tensor = model.encoder.embeddings.token.weight.detach()  # type: ignore
+    if len(old) != len(table):
+        raise ValueError(
+            f"a vocabulary of {len(old):,} pieces was given for a model with {len(table):,} rows; "
+            "expected the vocabulary the model was trained with."
+        )
+    copy = deepcopy(model)
+    bias, made = model.mlm.bias.detach(), torch.empty(len(new), table.shape[1])
+    generator = torch.Generator().manual_seed(seed)
+    made.normal_(std=model.config.initializer_range, generator=generator)
+    made_bias = torch.zeros(len(new))
+    for row, piece in enumerate(new.vocab):
+        from_rows = old_rows(piece, old) if rows == "mean" or piece in old.ids else []
+        if from_rows:
+            made[row], made_bias[row] = table[from_rows].mean(0), bias[from_rows].mean()
+    config = replace(model.config, vocab_size=len(new), pad_token_id=new.special.pad)
+    return _put(copy, made, made_bias, config)
+
+
+def old_rows(piece: str, old: WordPiece) -> list[int]:
+    """The rows of a piece's text in the old vocabulary: its own row, or those of its pieces. What
+    continues a word is written with pieces that do; [] where only [UNK] would be left."""
+    if piece in old.ids:
+        return [old.ids[piece]]
+    bare = piece.removeprefix(CONTINUES)
+    found = old.pieces(bare)
+    if bare != piece and found and CONTINUES + found[0] in old.ids:
+        found = [CONTINUES + found[0], *found[1:]]
+    return [old.ids[one] for one in found if old.ids[one] != old.special.unk]
+
+
+def _put(model: BertForMaskedLM, rows: Tensor, bias: Tensor, config: object) -> BertForMaskedLM:
+    token = nn.Embedding(len(rows), rows.shape[1], padding_idx=config.pad_token_id)  # type: ignore[attr-defined]
+    with torch.no_grad():
+        token.weight.copy_(rows)
+    model.encoder.embeddings.token = token
+    model.mlm.bias = nn.Parameter(bias.to(model.mlm.bias))
+    model.mlm.tie(token)
+    for part in model.modules():
+        if getattr(part, "config", None) == model.config and part is not model:
+            part.config = config  # type: ignore[assignment]
+    model.config = config  # type: ignore[assignment]
+    return model.to(bias.dtype)
+
+
+def fertility(tokenizer: WordPiece, texts: Iterable[str]) -> float:
+    """Pieces for each word of running text, punctuation apart. Raises ValueError for no text."""
+    texts = list(texts)
+    words = sum(any(map(str.isalnum, word)) for text in texts for word in tokenizer.words(text))
+    if not words:
+        raise ValueError("no text was given; expected at least one word.")
+    fast, vocab = fast_wordpiece(tokenizer), tokenizer.vocab
+    pieces = sum(
+        any(map(str.isalnum, vocab[id].removeprefix(CONTINUES))) or id == tokenizer.special.unk
+        for one in fast.encode_batch(texts, add_special_tokens=False) for id in one.ids
+    )  # fmt: skip
+    return pieces / words

@@ -1,0 +1,80 @@
+"""What deck 11 shows: read from data/results and data/papers; never trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import drawing
+from drawing import body_of, code, for_a_hall, table
+
+from course_lib.lectures.lecture_11.views import results
+from course_lib.teaching.results import stored
+from course_lib.train.new_vocabulary import with_vocabulary
+
+FEW = (results.GENERAL, results.CONTINUED, results.AFRESH, results.LONGER, results.ADDED)
+SHOWN = ("gene names", "afresh", "forgets")
+
+
+def four_models() -> str:
+    rows = [
+        ("text", "PubMed abstracts", "laws, cases, contracts", "Reuters news", "filings, calls"),
+        ("starts from", "BERT", "BERT <em>or</em> random", "BERT", "BERT <em>or</em> random"),
+        ("vocabulary", "BERT's", "BERT's <em>or</em> own", "BERT's", "BERT's <em>or</em> own"),
+    ]
+    rows = [(f"<strong>{row[0]}</strong>", *row[1:]) for row in rows]
+    head = ("", "BioBERT", "LEGAL-BERT", "FinBERT (Araci)", "FinBERT (Yang et al.)")
+    return table(head, rows, numbers=False, size=22)
+
+
+def four_ways() -> str:
+    rows = [
+        ("continued", "all", "all", "BioBERT"),
+        ("rows added", "all, and means of them", "all", "adding words"),
+        ("rows replaced", "those that both have; means", "all", "–"),
+        ("afresh", "none", "none", "LEGAL-BERT-SC, SciBERT, PubMedBERT"),
+    ]
+    return table(("way", "rows kept", "blocks kept", "known from"), rows, numbers=False, size=24)
+
+
+def words_measured() -> str:
+    rows = [
+        (name, *(f"{of['fertility'][which]:.2f}" for which in ("course", "bert-base", "own")),
+         f"{of['shared']:.0%}", f"{of['sentence']['mean']:.0f}")
+        for name, of in stored("11_words")["domains"].items()
+    ]  # fmt: skip
+    head = ("pieces a word", "course", "bert-base", "own", "frequent words shared",
+            "words a sentence")  # fmt: skip
+    return table(head, rows, size=24)
+
+
+def code_rows() -> str:
+    return code(body_of(with_vocabulary, "for row, piece"))
+
+
+def hidden_words() -> Any:
+    return for_a_hall(results.hidden_words_chart(FEW), 1140, 450)
+
+
+def forgetting() -> Any:
+    return for_a_hall(results.forgetting_chart(), 1140, 440, 330)
+
+
+def tasks() -> Any:
+    return for_a_hall(results.tasks_chart(FEW), 1140, 440)
+
+
+def switches() -> str:
+    rows = []
+    for task, names in results.SWITCHED.items():
+        for said in ("", *names):
+            values = results.switch(f"{task}, {said}" if said else task)
+            rows.append((f"… {said}" if said else task, drawing.spread(values)))
+    return table(("", "mean and spread of three seeds"), rows, size=21)
+
+
+def claims_rows() -> str:
+    return drawing.claims_rows("11", SHOWN, size=18)
+
+
+def exercises() -> str:
+    return drawing.exercise_list("11")

@@ -1,0 +1,136 @@
+"""Answers to the exercises of lecture 11 as other hands write them, for test_exercises.py."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from course_lib.objectives.classification import inverse_frequency  # noqa: F401
+from course_lib.text.domains import repeated as by_library
+from course_lib.train.layer_rates import layerwise_rates
+
+# ---------------------------------------------------------------- 11.1
+
+
+def added(counts, pieces, added):
+    """With numpy, which sorts stably."""
+    saved = np.array(counts) * (np.array(pieces) - 1)
+    order = [int(i) for i in np.argsort(-saved, kind="stable") if saved[i]][:added]
+    whole = (np.array(counts) * np.array(pieces)).sum()
+    return order, whole / sum(counts), (whole - saved[order].sum()) / sum(counts)
+
+
+# ---------------------------------------------------------------- 11.2
+
+
+def rows(table, written, unknown):
+    """By a matrix of counts."""
+    found = torch.zeros(len(written), len(table), dtype=table.dtype)
+    for n, ids in enumerate(written):
+        for id, count in Counter(i for i in ids if i != unknown).items():
+            found[n, id] = count
+        if not found[n].any():
+            found[n] = 1
+    return found @ table / found.sum(1, keepdim=True)
+
+
+# ---------------------------------------------------------------- 11.3
+
+
+def rates(rate, layers, divisor):
+    """From the head down."""
+    every = [rate]
+    for _ in range(layers + 1):
+        every.append(every[-1] / divisor)
+    return every[::-1], divisor ** (layers - 1)
+
+
+def rates_by_library(rate, layers, divisor):
+    scale = layerwise_rates(layers, divisor)
+    names = ["encoder.embeddings.token.weight",
+             *(f"encoder.stack.blocks.{n}.x" for n in range(layers)), "head.weight"]  # fmt: skip
+    every = [rate * scale(name, 0) for name in names]
+    return torch.tensor(every), every[-2] / every[1]
+
+
+# ---------------------------------------------------------------- 11.4
+
+
+def weighted(logits, labels, counts):
+    weights = counts.sum() / counts
+    return weights, F.cross_entropy(logits, labels, weights)
+
+
+# ---------------------------------------------------------------- 11.5
+
+
+def losses(logits, labels):
+    flat, wide = logits.flatten(0, 1), labels.flatten()
+    zero = torch.where(wide == -100, 0, wide)
+    return F.cross_entropy(flat, wide), F.cross_entropy(flat, zero), (wide >= 0).sum() / len(wide)
+
+
+# ---------------------------------------------------------------- 11.6
+
+
+def overlap(train, test, n):
+    """As texts joined by spaces."""
+    whole = [f" {' '.join(text)} " for text in train]
+    runs = [" ".join(t[i : i + n]) for t in test for i in range(len(t) - n + 1)]
+    return sum(any(f" {run} " in text for text in whole) for run in runs) / max(len(runs), 1)
+
+
+RIGHT: dict[str, list[Any]] = {
+    "11.1": [added],
+    "11.2": [rows],
+    "11.3": [rates, rates_by_library],
+    "11.4": [weighted],
+    "11.5": [losses],
+    "11.6": [overlap, lambda train, test, n: by_library([[" ".join(t)] for t in test],
+                                                        [[" ".join(t)] for t in train], n)],
+}  # fmt: skip
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "11.1": [
+        (lambda c, p, a: added(c, [x + 1 for x in p], a), "you have"),
+        (lambda c, p, a: (added(c, p, a)[0], *added(c, p, a)[:0:-1]), "you have"),
+        (lambda c, p, a: added(c, p, a)[0], "expected"),
+        (lambda c, p, a: (c[:a], *added(c, p, a)[1:]), "you have"),
+        (lambda c, p, a: added(p, c, a), "you have"),
+    ],
+    "11.2": [
+        (lambda t, w, u: rows(t, w, -1), "[UNK]'s row is in your mean"),
+        (lambda t, w, u: rows(t, w, u)[::-1] if len(w) < 0 else rows(t, w, u).T, "shape"),
+        (lambda t, w, u: rows(t, w, u) * 2, "you have"),
+        (lambda t, w, u: [rows(t, w, u).mean()], "shape"),
+    ],
+    "11.3": [
+        (lambda r, n, d: (rates(r, n, d)[0][::-1], rates(r, n, d)[1]), "you have"),
+        (lambda r, n, d: (rates(r, n, d)[0][1:], rates(r, n, d)[1]), "shape"),
+        (lambda r, n, d: (rates(r, n, d)[0], d**n), "you have"),
+        (lambda r, n, d: rates(1, n, d), "you have"),
+        (lambda r, n, d: rates(r, n, d)[1], "expected"),
+    ],
+    "11.4": [
+        (lambda x, y, c: (c.sum() / c, F.cross_entropy(x, y)), "The weights have no effect"),
+        (lambda x, y, c: (c.sum() / c, F.cross_entropy(x, y, c)), "you have"),
+        (lambda x, y, c: weighted(x, y, c)[::-1], "expected"),
+        (lambda x, y, c: (c.sum() / c, F.cross_entropy(x, y, c.sum() / c, reduction="sum")),
+         "You add up"),
+    ],
+    "11.5": [
+        (lambda x, y: losses(x, y.clamp(min=0)), "you have"),
+        (lambda x, y: (losses(x, y)[1], losses(x, y)[0], losses(x, y)[2]), "you have"),
+        (lambda x, y: losses(x, y)[:2], "expected 3"),
+        (lambda x, y: losses(2 * x, y), "you have"),
+    ],
+    "11.6": [
+        (lambda a, b, n: overlap(b, a, n), "you have"),
+        (lambda a, b, n: overlap(a, b, n - 1), "you have"),
+        (lambda a, b, n: overlap(a, b, 1), "you have"),
+        (lambda a, b, n: 100 * overlap(a, b, n), "you have"),
+    ],
+}  # fmt: skip

@@ -1,0 +1,204 @@
+"""Lecture 11's result files are what today's recipes would make, and what they measure is what they
+say. Tests that read a domain skip where its package is not installed."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from results_parts import check_made_with, check_spread
+
+from course_lib import MicroWorld, load_pretrained
+from course_lib.heads import BertForMaskedLM
+from course_lib.lectures.lecture_11 import switches, tasks, ways, words
+from course_lib.lectures.lecture_11.whole_words import words_right
+from course_lib.teaching.results import read_result
+from course_lib.text.domains import SOURCES, domain, installed
+from course_lib.text.english import FINANCE_SENTIMENTS, TaggedSentence
+
+torch.set_num_threads(1)
+needs_medicine = pytest.mark.skipif("medicine" not in installed(), reason="needs simple-icd-10-cm")
+
+
+@pytest.fixture(scope="module")
+def world():
+    return MicroWorld.load()
+
+
+@pytest.fixture(scope="module")
+def course():
+    return load_pretrained("course-bert")
+
+
+# ---------------------------------------------------------------- the files
+
+
+@pytest.mark.parametrize(
+    ("name", "recipes"), [("11_medicine", ways.MEDICINE | ways.LONG), ("11_law", ways.LAW)]
+)
+def test_the_ways_were_trained_with_these_recipes(name, recipes, world):
+    found = check_made_with(name, recipes, world, ways.SEEDS)
+    for way, runs in found["runs"].items():
+        recipe = ways.recipe_of(recipes[way], 0)
+        assert recipe.training.seed == 0 and recipe.text.source == name[3:]
+        for run in runs:
+            assert (run["steps"] > 0) == (recipes[way].times > 0)
+            assert run["curve"][0]["general"] >= 0 and run["curve"][-1]["step"] <= run["steps"]
+    budget = max(r["steps"] * r["flops_a_step"] for r in found["runs"]["continued"])
+    for way, runs in found["runs"].items():
+        spent = runs[0]["steps"] * runs[0]["flops_a_step"]
+        asked = budget * recipes[way].times / recipes["continued"].times
+        assert spent == pytest.approx(asked, rel=0.01), way
+
+
+def test_the_switches_were_run_with_these_recipes(world):
+    check_made_with("11_switches", switches.SWITCHES, world, switches.SEEDS)
+    check_spread("11_switches", "score")
+
+
+def test_the_words_are_those_of_the_sources():
+    found = read_result("11_words")
+    assert set(found["domains"]) == {"general", *SOURCES}
+    for name in installed():
+        if domain(name).version == found["packages"][SOURCES[name].distribution]:
+            assert found["hash"][name] == domain(name).hash
+
+
+# ---------------------------------------------------------------- hidden words
+
+
+def test_a_word_is_found_if_all_its_pieces_are(course):
+    """A model that says what it is told: every hidden word is right; with one piece wrong, less."""
+    tokenizer, sentences = course.tokenizer, ["the function returns an indemnified array ."] * 20
+
+    class Oracle(torch.nn.Module):
+        def __init__(self, wrong=None):
+            super().__init__()
+            self.answer = tokenizer.encode(sentences[0])
+            self.wrong = wrong
+
+        def forward(self, ids, mask):
+            logits = torch.zeros(*ids.shape, len(tokenizer))
+            logits[:, torch.arange(len(self.answer)) + 1, self.answer] = 1
+            if self.wrong is not None:
+                logits[:, self.wrong + 1] = 0
+                logits[:, self.wrong + 1, 0] = 1
+            return type("Out", (), {"logits": logits})
+
+    pieces = tokenizer.tokenize(sentences[0])
+    assert words_right(Oracle(), tokenizer, sentences) == 1.0
+    cut = next(n for n, piece in enumerate(pieces) if piece.startswith("##"))
+    assert 0 < words_right(Oracle(cut), tokenizer, sentences) < 1.0
+    assert words_right(Oracle(cut), tokenizer, sentences) == words_right(
+        Oracle(cut - 1), tokenizer, sentences
+    )
+    with pytest.raises(ValueError, match="expected at most 62"):
+        words_right(Oracle(), tokenizer, ["a b c d e f g " * 12])
+
+
+def test_the_same_words_are_hidden_whatever_the_vocabulary(course, monkeypatch):
+    """A vocabulary with the cut word as a whole one is asked for as many words."""
+    from course_lib.train.new_vocabulary import extended, with_vocabulary
+
+    sentences = ["the indemnified array is indemnified again ."] * 40
+    more = extended(course.tokenizer, sentences, 1)
+    assert more.vocab[-1] == "indemnified"
+    asked = []
+    unique = torch.Tensor.unique
+    monkeypatch.setattr(
+        torch.Tensor,
+        "unique",
+        lambda t, *a, **k: asked.append(len(unique(t))) or unique(t, *a, **k),
+    )
+    assert isinstance(course.model, BertForMaskedLM) or course.model is not None
+    for model, tokenizer in (
+        (course.model, course.tokenizer),
+        (with_vocabulary(course.model, course.tokenizer, more), more),
+    ):
+
+        class Only(torch.nn.Module):
+            def __init__(self, inner):
+                super().__init__()
+                self.inner = inner
+
+            def forward(self, ids, mask):
+                return self.inner(ids, mask)
+
+        words_right(Only(model), tokenizer, sentences)
+    assert asked[0] == asked[2] > 20
+
+
+# ---------------------------------------------------------------- tasks
+
+
+@needs_medicine
+def test_chapters_are_balanced_and_no_family_is_on_both_sides():
+    found = tasks.chapters(seed=1)
+    assert len(found.names) == 21 and len(found.train) == 21 * 20 and len(found.test) == 21 * 20
+    assert {item.label for item in found.train} == set(found.names)
+    assert not {i.text for i in found.train} & {i.text for i in found.test}
+    assert tasks.chapters(seed=0).test == found.test != tasks.chapters(seed=0).train
+    natural = tasks.natural_chapters()
+    counts = [sum(i.label == name for i in natural.train) for name in natural.names]
+    assert sum(counts) == 600 and min(counts) >= 1 and max(counts) > 5 * min(counts)
+    assert natural.test == found.test
+
+
+@needs_medicine
+def test_added_words_are_what_a_diagnosis_adds():
+    found = tasks.added_words(60, 60)
+    assert all(isinstance(item, TaggedSentence) for item in found.train)
+    plain = sum(set(item.entities) == {"O"} for item in found.train)
+    assert plain == 20
+    for item in found.train:
+        tags = list(item.entities)
+        if "B-ADDED" in tags:
+            start = tags.index("B-ADDED")
+            assert start > 0 and set(tags[start + 1 :]) <= {"I-ADDED"}
+        assert len(tasks.cut_by_rule(item)) == len(tags)
+
+
+@pytest.mark.skipif("law" not in installed(), reason="needs licensedcode-data")
+def test_licences_are_of_six_categories():
+    found = tasks.licences()
+    assert len(found.names) == 6 and len(found.train) == 180 and len(found.test) == 120
+    assert max(len(item.text.split()) for item in found.train) == tasks.LICENCE_WORDS
+
+
+def test_finance_is_the_courses_own():
+    found = tasks.finance_news()
+    assert found.names == FINANCE_SENTIMENTS and len(found.train) == 90 and len(found.test) == 36
+
+
+@needs_medicine
+def test_short_sentences_fit_every_vocabulary(course):
+    for name in ("general", "medicine"):
+        lines = tasks.short_sentences(name)
+        assert len(lines) == 400 and all(5 <= len(s.split()) <= 14 and len(s) <= 120 for s in lines)
+        assert max(len(course.tokenizer.encode(s)) for s in lines) <= 62
+
+
+# ---------------------------------------------------------------- ways
+
+
+@needs_medicine
+@pytest.mark.usefixtures("recorded_draws")
+def test_the_continued_model_begins_as_recorded():
+    found = read_result("11_medicine")
+    if domain("medicine").hash != found["text"]["hash"]:
+        pytest.skip("another version of the package: other text")
+    again = ways.replay(ways.MEDICINE["continued"])
+    assert again == pytest.approx(found["replay"], rel=5e-3)
+
+
+@needs_medicine
+def test_every_fourth_batch_is_general():
+    way = ways.MEDICINE["continued, general text mixed in"]
+    batches, own = ways.batches_for(way, 0), ways.batches_for(ways.MEDICINE["continued"], 0)
+    ids = [batches(n).inputs["input_ids"] for n in range(1, 8)]
+    assert torch.equal(ids[0], own(1).inputs["input_ids"])
+    assert not torch.equal(ids[3], own(3).inputs["input_ids"])
+    assert torch.equal(ids[4], own(4).inputs["input_ids"])  # the next of its own
+
+
+def test_words_of_letters_only_are_counted():
+    assert words.frequent(["a b a 1 1 1 , , ,"], 2) == {"a", "b"}

@@ -1,0 +1,264 @@
+"""A model moved to another vocabulary, layer-wise rates, and the losses of domain models."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from course_lib import load_pretrained
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder, Pooler
+from course_lib.heads import BertForClassification, BertForMaskedLM
+from course_lib.objectives.classification import (
+    classification_loss,
+    inverse_frequency,
+    weighted_classification_loss,
+)
+from course_lib.objectives.sequences import Batch
+from course_lib.objectives.token_labels import padded_token_loss
+from course_lib.text.wordpiece import WordPiece
+from course_lib.train.layer_rates import both, gradual_unfreezing, layer_of, layerwise_rates
+from course_lib.train.loop import fit
+from course_lib.train.new_vocabulary import extended, fertility, old_rows, with_vocabulary
+from course_lib.train.pretrain import set_up
+from course_lib.train.pretrain_recipe import (
+    ModelPart,
+    ObjectivePart,
+    PretrainRecipe,
+    TextPart,
+    TrainingPart,
+)
+
+torch.set_num_threads(1)
+PIECES = ["the", "bo", "##ot", "##s", "lace", "a", "##a", "b", "##b", "."]
+
+
+@pytest.fixture
+def old():
+    return WordPiece.from_words(PIECES)
+
+
+@pytest.fixture
+def model(old):
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(old), hidden_size=8, num_layers=2, num_heads=2, intermediate_size=16,
+        max_positions=16, pad_token_id=old.special.pad,
+    )  # fmt: skip
+    found = BertForMaskedLM(Encoder(config)).eval()
+    with torch.no_grad():
+        found.mlm.bias.copy_(torch.arange(len(old)) / 10)
+    return found
+
+
+# ---------------------------------------------------------------- vocabularies
+
+
+def test_words_that_save_most_pieces_are_added(old):
+    texts = ["the boots boots boots", "the boot boot the lace ba ba"]
+    more = extended(old, texts, 2)  # boots 3·2, boot 2·1, ba 2·1: the first in the alphabet
+    assert more.vocab[: len(old)] == old.vocab and more.vocab[len(old) :] == ["boots", "ba"]
+    assert more.tokenize("the boots") == ["the", "boots"]
+    with pytest.raises(ValueError, match="added=9 was given; expected 1 to 3"):
+        extended(old, texts, 9)
+
+
+def test_old_rows_are_those_of_the_pieces(old):
+    ids = old.ids
+    assert old_rows("boots", old) == [ids["bo"], ids["##ot"], ids["##s"]]
+    assert old_rows("lace", old) == [ids["lace"]]
+    assert old_rows("##ba", old) == [ids["##b"], ids["##a"]]  # it goes on with a word
+    assert old_rows("ζ", old) == []
+
+
+def test_rows_are_kept_or_means_and_the_rest_is_as_it_was(old, model):
+    new = WordPiece.from_words(["boots", "lace", "the", "ζ"])
+    moved = with_vocabulary(model, old, new)
+    before, after = (m.encoder.embeddings.token.weight for m in (model, moved))
+    assert torch.equal(after[new.ids["lace"]], before[old.ids["lace"]])
+    rows = [old.ids[piece] for piece in ("bo", "##ot", "##s")]
+    assert torch.allclose(after[new.ids["boots"]], before[rows].mean(0))
+    assert torch.allclose(moved.mlm.bias[new.ids["boots"]], model.mlm.bias[rows].mean())
+    assert moved.mlm.bias[new.ids["ζ"]] == 0
+    assert moved.config.vocab_size == moved.encoder.config.vocab_size == len(new)
+    assert model.config.vocab_size == len(old)  # a copy
+    for name, value in moved.encoder.stack.state_dict().items():
+        assert torch.equal(value, model.encoder.stack.state_dict()[name])
+
+
+def test_added_words_leave_the_old_logits_as_they_were(old, model):
+    more = WordPiece([*old.vocab, "boots"])
+    ids = torch.tensor([old.encode("the bo lace .")])
+    with torch.no_grad():
+        before, after = model(ids).logits, with_vocabulary(model, old, more)(ids).logits
+    assert after.shape[-1] == len(more)
+    assert torch.allclose(before, after[..., : len(old)], atol=1e-6)
+
+
+def test_random_rows_are_drawn_by_the_seed(old, model):
+    more = WordPiece([*old.vocab, *(f"w{chr(97 + n)}" for n in range(26))])
+    drawn = [
+        with_vocabulary(model, old, more, "random", seed).encoder.embeddings.token.weight
+        for seed in (0, 0, 1)
+    ]
+    assert torch.equal(drawn[0], drawn[1]) and not torch.equal(drawn[0], drawn[2])
+    assert torch.equal(drawn[0][: len(old)], drawn[2][: len(old)])
+    sd = drawn[0][len(old) :].std()
+    assert float(sd) == pytest.approx(model.config.initializer_range, rel=0.3)
+
+
+def test_another_vocabulary_or_word_is_refused(old, model):
+    with pytest.raises(ValueError, match="rows='zeros' was given; expected one of mean, random"):
+        with_vocabulary(model, old, old, "zeros")
+    with pytest.raises(ValueError, match=r"vocabulary of \d+ pieces was given for a model with"):
+        with_vocabulary(model, WordPiece.from_words(["a"]), old)
+
+
+def test_fertility_counts_words_of_letters_and_digits(old):
+    assert fertility(old, ["the boots .", "lace ."]) == pytest.approx((1 + 3 + 1) / 3)
+    assert fertility(old, ["ζ"]) == 1.0  # [UNK] is a word of one piece
+    with pytest.raises(ValueError, match="no text was given"):
+        fertility(old, [])
+
+
+# ---------------------------------------------------------------- rates
+
+
+def test_rates_by_hand():
+    scale = layerwise_rates(2, 2.0)
+    names = ("encoder.embeddings.token.weight", "encoder.stack.blocks.0.x",
+             "encoder.stack.blocks.1.x", "classifier.weight")  # fmt: skip
+    assert [layer_of(name, 2) for name in names] == [-1, 0, 1, 2]
+    assert [scale(name, 7) for name in names] == [1 / 8, 1 / 4, 1 / 2, 1]
+    open_ = gradual_unfreezing(2, 10)
+    assert [[open_(n, step) for n in names] for step in (0, 10, 29, 30)] == [
+        [0, 0, 0, 1], [0, 0, 1, 1], [0, 1, 1, 1], [1, 1, 1, 1],
+    ]  # fmt: skip
+    assert both(scale, open_)(names[2], 10) == 0.5 and both(scale, open_)(names[2], 9) == 0
+    with pytest.raises(ValueError, match=r"divisor=0\.5 was given; expected at least 1"):
+        layerwise_rates(2, 0.5)
+    with pytest.raises(ValueError, match="every=0 was given; expected at least one step"):
+        gradual_unfreezing(2, 0)
+
+
+def trained(scale=None, steps=4):
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=20, hidden_size=8, num_layers=2, num_heads=2, intermediate_size=16,
+        max_positions=8,
+    )  # fmt: skip
+    model = BertForClassification(Encoder(config, pooler=Pooler(config)), 3)
+    start = {name: p.detach().clone() for name, p in model.named_parameters()}
+    ids = torch.arange(6).view(2, 3) + 5
+    batch = Batch({"input_ids": ids}, {"classes": torch.tensor([0, 2])})
+    fit(model, classification_loss, lambda step: batch, steps=steps, learning_rate=0.01, seed=0,
+        precision="float32", scale=scale)  # fmt: skip
+    return start, dict(model.named_parameters())
+
+
+def test_what_is_frozen_does_not_move():
+    start, after = trained(gradual_unfreezing(2, 100))
+    moved = {name for name in start if not torch.equal(start[name], after[name])}
+    assert moved and all(layer_of(name, 2) == 2 for name in moved)
+
+
+def test_a_factor_of_one_changes_nothing():
+    (_, plain), (_, scaled) = trained(), trained(lambda name, step: 1.0)
+    for name, value in plain.items():
+        assert torch.allclose(value, scaled[name], atol=1e-6), name
+
+
+# ---------------------------------------------------------------- losses
+
+
+def outputs(*shape):
+    logits = torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+    return type("Out", (), {"logits": logits})()
+
+
+def test_weights_are_inverse_frequencies():
+    weights = inverse_frequency(torch.tensor([0] * 9 + [1]), 2)
+    assert weights.tolist() == pytest.approx([10 / 9, 10])
+    labels, given = torch.tensor([0, 1, 1]), outputs(3, 2)
+    loss = weighted_classification_loss(weights)(given, {"classes": labels})["total"]
+    each, w = F.cross_entropy(given.logits, labels, reduction="none"), weights[labels]
+    assert float(loss) == pytest.approx(float((w * each).sum() / w.sum()))
+    with pytest.raises(ValueError, match="expected at least one of each"):
+        inverse_frequency(torch.tensor([0, 0]), 2)
+    with pytest.raises(ValueError, match="expected a positive one a class"):
+        weighted_classification_loss(torch.tensor([1.0, 0.0]))
+    with pytest.raises(ValueError, match="2 weights were given for 3 classes"):
+        weighted_classification_loss(weights)(outputs(1, 3), {"classes": torch.tensor([0])})
+
+
+def test_padding_is_in_the_loss():
+    given, labels = outputs(1, 4, 3), torch.tensor([[2, 1, -100, -100]])
+    loss = padded_token_loss(given, {"token_labels": labels})["total"]
+    flat = given.logits[0]
+    assert float(loss) == pytest.approx(float(F.cross_entropy(flat, torch.tensor([2, 1, 0, 0]))))
+
+
+# ---------------------------------------------------------------- the command
+
+
+TEXT = "The cobbler mends a boot. It has lost its lace, and the sole is thin. " * 3
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for n in range(40):
+        (tmp_path / f"{n}.txt").write_text(f"{TEXT} Number {n} is a bootblack's.\n\n{TEXT[5:]}")
+    return tmp_path
+
+
+def recipe(folder, *, start="course-bert", objective="mlm", settings=None, rows="mean", **text):
+    return PretrainRecipe(
+        name="t", about="t",
+        model=ModelPart(start=start, settings=settings or {}, rows=rows),
+        text=TextPart(**{"source": str(folder), "vocabulary": "course-bert", "length": 32,
+                         "heldout": 4, **text}),
+        objective=ObjectivePart(name=objective),
+        training=TrainingPart(steps=2, batch_size=2),
+    )  # fmt: skip
+
+
+def test_a_run_starts_with_a_checkpoint(folder):
+    found, course = set_up(recipe(folder)), load_pretrained("course-bert")
+    assert isinstance(found.model, BertForMaskedLM) and len(found.train) > 0
+    for name, value in found.model.encoder.state_dict().items():
+        assert torch.equal(value, course.encoder.state_dict()[name]), name
+
+
+def test_a_run_starts_with_words_added_or_another_vocabulary(folder):
+    course = load_pretrained("course-bert")
+    rows = course.encoder.embeddings.token.weight
+    added = set_up(recipe(folder, added=3))
+    table = added.model.encoder.embeddings.token.weight
+    assert len(table) == len(rows) + 3 == len(added.reading.tokenizer)
+    assert torch.equal(table[: len(rows)], rows)
+    own = set_up(recipe(folder, vocabulary=120))
+    assert len(own.model.encoder.embeddings.token.weight) == len(own.reading.tokenizer) <= 120
+    the = own.reading.tokenizer.ids["the"]
+    assert torch.equal(
+        own.model.encoder.embeddings.token.weight[the], rows[course.tokenizer.ids["the"]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"settings": {"num_layers": 2}}, "no settings: they are the checkpoint's"),
+        ({"objective": "electra"}, ""),
+        ({"length": 4_096}, "expected at most"),
+        ({"rows": "zeros"}, "expected one of mean, random"),
+    ],
+)
+def test_what_does_not_go_with_a_start_is_refused(folder, changes, said):
+    with pytest.raises(ValueError, match=said):
+        set_up(recipe(folder, **changes))
+
+
+def test_an_unknown_start_is_refused(folder):
+    with pytest.raises(FileNotFoundError):
+        set_up(recipe(folder, start=str(folder / "no-such-checkpoint")))

@@ -335,6 +335,8 @@ VIEWS = {
     "story_units": lambda: views.story_units(world(), world().stories(1)[0], "phrase"),
     "table_of": lambda: views.table_of({"a": [{"x": 0.5}]}, {"right": "x"}),
     "nearest_on_paper": lambda: views.nearest_on_paper(0.5).nearest,
+    "hidden_words_chart": views.hidden_words_chart,
+    "tasks_chart": views.tasks_chart,
     "size_of": lambda: views.size_of("XLM-R base").parameters,
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
     "tokens_legend": views.tokens_legend,

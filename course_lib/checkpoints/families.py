@@ -32,6 +32,7 @@ from course_lib.heads import (
     BertForTokenClassification,
 )
 from course_lib.text.byte_bpe import ByteBPE
+from course_lib.text.unigram import Unigram
 from course_lib.text.wordpiece import WordPiece
 
 from .reading import CheckpointError
@@ -47,7 +48,7 @@ Headed = (
     | ForTask
 )
 Model = Headed | Encoder
-Tokenizer = WordPiece | ByteBPE
+Tokenizer = WordPiece | ByteBPE | Unigram
 MODELS: tuple[type[Model], ...] = (  # most heads first, but fine-tuned ones before all others
     BertForClassification,
     BertForTokenClassification,
@@ -211,8 +212,8 @@ XLM_ROBERTA = replace(
     config_class=XlmRobertaConfig,
     classes={ours: name.replace("Roberta", "XLMRoberta") for ours, name in ROBERTA.classes.items()},
     absent={**ROBERTA.absent, "vocab_size": 30_522},
-    tokenizer=None,
-    vocabularies=(),
+    tokenizer=Unigram.from_file,
+    vocabularies=("tokenizer.json",),
 )
 
 
@@ -370,6 +371,8 @@ ALBERT = Family(
         "intermediate_size": 16_384,
     },
     more=_albert_groups,
+    tokenizer=Unigram.from_file,
+    vocabularies=("tokenizer.json",),
     dropouts={
         BertForClassification: "classifier_dropout_prob",
         BertForTokenClassification: "classifier_dropout_prob",
@@ -624,6 +627,8 @@ DEBERTA_V2 = replace(
         f"{_OURS}.position_key": f"{_SELF}.pos_key_proj",
         f"{_OURS}.position_query": f"{_SELF}.pos_query_proj",
     },
+    tokenizer=Unigram.from_file,
+    vocabularies=("tokenizer.json",),
     settings={
         **DEBERTA.settings,
         "span": "position_buckets",

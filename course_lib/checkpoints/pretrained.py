@@ -110,8 +110,8 @@ class Pretrained:
     .names), BertForTokenClassification or BertForQuestionAnswering, or None where it lacks them
     all.
     tokenizer: None where no vocabulary lies beside the weights, and where its kind is not in this
-    course: ALBERT's, XLM-R's and later DeBERTas' (SentencePiece), XLM's own, the first DeBERTa's
-    (RoBERTa's pieces, but other special tokens).
+    course: a SentencePiece .model without its tokenizer.json (later DeBERTas'), XLM's own, the
+    first DeBERTa's (RoBERTa's pieces, but other special tokens).
     source: "path", "course", "cache", "wheel" or "network"; sha256: of the file of weights.
     """
 

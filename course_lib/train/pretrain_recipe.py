@@ -130,8 +130,14 @@ class PretrainRecipe:
             )
 
     def as_dict(self) -> dict[str, Any]:
-        """All settings as plain values, those that were left to their defaults too."""
-        return asdict(self)
+        """All settings as plain values, those left to their defaults too. How a run starts
+        from a checkpoint is said by those that do."""
+        found = asdict(self)
+        if not self.model.start:
+            found["model"] = {k: v for k, v in found["model"].items() if k not in ("start", "rows")}
+        if not self.text.added:
+            found["text"] = {k: v for k, v in found["text"].items() if k != "added"}
+        return found
 
 
 def read_recipe(path: str | Path) -> PretrainRecipe:

@@ -1,0 +1,98 @@
+"""SentencePiece vocabularies: read as transformers writes them, and with their face here."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from course_lib import load_pretrained, xlm_roberta_for_masked_lm
+from course_lib.checkpoints import save_folder
+from course_lib.text.unigram import Unigram
+from course_lib.text.wordpiece import WordPiece
+
+transformers = pytest.importorskip("transformers")
+TEXTS = [
+    "The old mill stands still.", "  two  spaces , and a comma", "Ünïcode ﬁ １２ 中文 words",
+    "", "unknown ζ signs \u200b here", "mill\tmill\nmill",
+]  # fmt: skip
+PIECES = ["▁the", "▁mill", "▁", "mill", "▁st", "ands", "▁old", "s", "t", "i", "l", "▁a", ",", ".",
+          "The", "o", "d", "w", "e", "r", "n", "a", "中", "文", "c", "m", "h", "f"]  # fmt: skip
+
+
+@pytest.fixture(params=["xlm-roberta", "albert"])
+def theirs(request):
+    """A small tokenizer of transformers, with a vocabulary of the test's own."""
+    scored = [(piece, -2.0 - 0.1 * n) for n, piece in enumerate(PIECES)]
+    if request.param == "xlm-roberta":
+        special = ["<s>", "<pad>", "</s>", "<unk>"]
+        vocab = [*((token, 0.0) for token in special), *scored, ("<mask>", 0.0)]
+        return transformers.XLMRobertaTokenizer(vocab=vocab)
+    special = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+    return transformers.AlbertTokenizer(vocab=[*((t, 0.0) for t in special), *scored])
+
+
+@pytest.fixture
+def ours(theirs, tmp_path):
+    theirs.save_pretrained(tmp_path)
+    return Unigram.from_file(tmp_path)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_ids_and_offsets_are_those_of_transformers(theirs, ours, text):
+    found, offsets = ours.encode_with_offsets(text)
+    assert ours.encode(text) == found == theirs(text, add_special_tokens=False)["input_ids"]
+    assert len(offsets) == len(found)
+    for start, end in offsets:
+        assert 0 <= start <= end <= len(text)
+        assert start == end or not text[start].isspace()
+
+
+def test_special_ids_are_those_of_transformers(theirs, ours):
+    special = ours.special
+    assert (special.pad, special.unk, special.cls, special.sep, special.mask) == (
+        theirs.pad_token_id, theirs.unk_token_id, theirs.cls_token_id, theirs.sep_token_id,
+        theirs.mask_token_id,
+    )  # fmt: skip
+    assert special.vocab_size == len(ours) == len(theirs)
+    assert ours.token(special.mask) == theirs.mask_token
+    assert ours.decode(ours.encode("the mill")) == "the mill"
+    assert ours.pieces("the mill")[-1] == "▁mill" and "Unigram(" in repr(ours)
+
+
+def test_a_released_folder_comes_with_its_vocabulary(theirs, ours, tmp_path):
+    if "XLM" not in type(theirs).__name__:
+        pytest.skip("one family is enough")
+    model = xlm_roberta_for_masked_lm(
+        vocab_size=len(ours), num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16,
+        pad_token_id=ours.special.pad,
+    )  # fmt: skip
+    folder = tmp_path / "model"
+    save_folder(model, folder, WordPiece.from_words(["a"]))
+    (folder / "vocab.txt").unlink()
+    theirs.save_pretrained(folder)
+    found = load_pretrained(folder)
+    assert isinstance(found.tokenizer, Unigram)
+    assert found.tokenizer.encode(TEXTS[0]) == ours.encode(TEXTS[0])
+
+
+def test_what_is_no_such_file_is_refused(theirs, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"a sentencepiece \.model alone is not read|alone"):
+        Unigram.from_file(tmp_path / "nowhere")
+    path = tmp_path / "tokenizer.json"
+    path.write_text("{")
+    with pytest.raises(ValueError, match=r"expected a tokenizer\.json, and reading it fails"):
+        Unigram.from_file(path)
+    theirs.save_pretrained(tmp_path)
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    whole["added_tokens"] = []
+    whole["model"]["vocab"] = [["▁a", -1.0], ["b", -2.0]]
+    whole["model"]["unk_id"] = 0
+    whole["post_processor"] = None
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    with pytest.raises(ValueError, match="expected the five special tokens"):
+        Unigram.from_file(path)
+    whole["model"] = {"type": "WordLevel", "vocab": {"<unk>": 0}, "unk_token": "<unk>"}
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    with pytest.raises(ValueError, match="holds a WordLevel model; expected Unigram"):
+        Unigram.from_file(path)

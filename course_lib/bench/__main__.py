@@ -21,6 +21,7 @@ from . import (
     masked_loss,
     masking,
     pretraining,
+    serving,
     sharing,
     unpadding,
 )
@@ -35,6 +36,7 @@ OF_ONE_KIND: dict[str, Callable[[], list[Table]]] = {
     "corruption": corruption.tables,
     "unpadding": unpadding.tables,
     "early_exit": early_exit.tables,
+    "serving": serving.tables,
     "attention": attention.tables,
     "disentangled": disentangled.tables,
     "disentangled_gpu": disentangled_gpu.tables,

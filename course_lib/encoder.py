@@ -295,6 +295,19 @@ class Pooler(nn.Module):
         return torch.tanh(self.dense(hidden[:, 0]))  # (B, T, H) -> (B, H)
 
 
+class FirstToken(nn.Module):
+    """[CLS] as it is: a pooler that learns nothing."""
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return hidden[:, 0]  # (B, T, H) -> (B, H)
+
+
+def pooler_for(config: BertConfig) -> nn.Module:
+    """The kind of pooler that models of this configuration have: BERT's, but for MobileBERT's
+    without `classifier_activation`."""
+    return Pooler(config) if getattr(config, "classifier_activation", True) else FirstToken()
+
+
 class Encoder(nn.Module):
     """Embeddings, a stack of blocks and, if given, a pooler. Without parts, it is BERT's
     encoder."""

@@ -742,7 +742,7 @@ MOBILEBERT = Family(
 def has_pooler(kind: type[Model], config: Any, weights: bool) -> bool:
     """Whether a model of this kind has a pooler: `weights`, whether weights of one are there; of
     one without weights, what stands on it says so."""
-    if getattr(config, "classifier_activation", True):
+    if getattr(config, "classifier_activation", True):  # as encoder.pooler_for
         return weights
     return kind in (Encoder, BertForPreTraining, BertForClassification)
 

@@ -105,7 +105,6 @@ KNOWN: dict[str, Source] = {
     },
     "mobilebert-uncased": Source("google/mobilebert-uncased"),
     "TinyBERT_General_4L_312D": Source("huawei-noah/TinyBERT_General_4L_312D"),
-    "mobilebert-uncased": Source("google/mobilebert-uncased"),
     "TinyBERT_General_6L_768D": Source("huawei-noah/TinyBERT_General_6L_768D"),
 }
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
@@ -319,7 +318,8 @@ def _kind_in(
         if kind in (*family.classes, *family.ours_alone)
         and (not issubclass(kind, ForTask) or not named or family.classes[kind] in named)
         and all(
-            their_name(name, family) in state or (name == POOLER and has_pooler(kind, config, False))
+            their_name(name, family) in state
+            or (name == POOLER and has_pooler(kind, config, False))
             for name in _NEEDED[kind]
         )
     )

@@ -15,7 +15,15 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.config import BertConfig, check_size, published
-from course_lib.encoder import Embeddings, Encoder, FeedForward, Pooler, SelfAttention, Stack, take
+from course_lib.encoder import (
+    Embeddings,
+    Encoder,
+    FeedForward,
+    SelfAttention,
+    Stack,
+    pooler_for,
+    take,
+)
 from course_lib.heads import BertForMaskedLM, BertForPreTraining
 from course_lib.kernels.unpadding import Packing
 
@@ -57,7 +65,10 @@ class MobileBertConfig(BertConfig):
         super().__post_init__()
         for name in ("embedding_size", "bottleneck_size", "num_feed_forwards"):
             check_size(name, getattr(self, name))
-        for name, known in (("normalization", NORMALIZATIONS), ("attention_input", ATTENTION_INPUTS)):
+        for name, known in (
+            ("normalization", NORMALIZATIONS),
+            ("attention_input", ATTENTION_INPUTS),
+        ):
             if getattr(self, name) not in known:
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} was given; expected one of {', '.join(known)}."
@@ -213,21 +224,13 @@ class MobileBlock(nn.Module):
         return self.output_norm(x + self.dropout(self.leave(narrow)))
 
 
-class FirstToken(nn.Module):
-    """[CLS] as it is: a pooler that learns nothing."""
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        return hidden[:, 0]  # (B, T, H) -> (B, H)
-
-
 def mobilebert_encoder(config: MobileBertConfig, pooler: bool = True) -> Encoder:
     """BERT's encoder out of MobileBERT's parts."""
-    pooled = Pooler(config) if config.classifier_activation else FirstToken()
     return Encoder(
         config,
         TrigramEmbeddings(config),
         Stack(config, block=MobileBlock),  # type: ignore[arg-type]
-        pooled if pooler else None,
+        pooler_for(config) if pooler else None,
     )
 
 

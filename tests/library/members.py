@@ -181,7 +181,8 @@ def as_mobilebert(settings: dict[str, Any], draw: random.Random) -> MobileBertCo
     more = {
         "hidden_act": draw.choice(["relu", "relu", "gelu"]),
         "embedding_size": draw.choice([3, hidden - 1]),
-        "bottleneck_size": settings["num_heads"] * draw.choice([8, hidden // settings["num_heads"], 12]),
+        "bottleneck_size": settings["num_heads"]
+        * draw.choice([8, hidden // settings["num_heads"], 12]),
         "num_feed_forwards": draw.choice([1, 2, 3]),
         "normalization": norm,
         "layer_norm_eps": 1e-12 if norm == "no_norm" else 1e-5,

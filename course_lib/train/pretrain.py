@@ -89,6 +89,7 @@ ENCODERS: dict[str, tuple[type[BertConfig], Callable[[Any, bool], Encoder]]] = {
     "deberta": (DebertaConfig, _without_pooler(deberta_encoder)),
     "deberta-v3": (DebertaV2Config, _without_pooler(deberta_encoder)),
 }
+POOLED = ("bert", "roberta", "albert", "tinybert", "mobilebert", "ib-bert")
 PAIRS = {"mlm+nsp": make_pairs, "mlm+sop": make_ordered_pairs}
 OBJECTIVES = ("mlm", *PAIRS, "mlm+sbo", "rtd", "bilm")
 FAMILIES = (*ENCODERS, "elmo")
@@ -229,10 +230,10 @@ def _check(recipe: PretrainRecipe) -> None:
             f"family {family!r} was given with objective {objective!r}; expected bert, roberta, "
             "distilbert or tinybert, whose masked-word head is BERT's."
         )
-    if objective in PAIRS and family not in ("bert", "roberta", "albert", "tinybert"):
+    if objective in PAIRS and family not in POOLED:
         raise ValueError(
             f"family {family!r} was given with objective {objective!r}; expected one whose encoder "
-            "has a pooler, from which pairs are classified: bert, roberta, albert or tinybert."
+            f"has a pooler, from which pairs are classified: {', '.join(POOLED)}."
         )
 
 

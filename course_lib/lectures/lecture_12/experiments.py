@@ -1,17 +1,12 @@
-"""Lecture 12's experiments, gathered: each module says what its own are."""
+"""Lecture 12's experiments: what `python -m course_lib.teaching.results 12` writes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
-from course_lib.teaching.results import summary as said
+from course_lib.teaching import results
 
 from . import mobile_runs
 
-RESULTS: dict[str, Callable[[], dict[str, Any]]] = {**mobile_runs.RESULTS}
-
-
-def summary(found: dict[str, Any]) -> str:
-    """What each recipe reached, a line each."""
-    return said(found, mobile_runs.MEASURES)
+summary = partial(results.summary, measures=mobile_runs.MEASURES)
+RESULTS = {**mobile_runs.RESULTS}

@@ -233,7 +233,8 @@ def encoder_flops(config: BertConfig, tokens: int) -> int:
     """FLOPs of the blocks for one text of `tokens` tokens; a multiply-add counts as two.
 
     Matrix products only: the four projections and the two dense layers of each block, and the
-    two products of attention. Embeddings, norms and heads are left out (below 1% at base size)."""
+    two products of attention. Embeddings, norms and heads are left out (below 1% at base size).
+    For blocks of BERT's build; train.flops.forward_flops counts any."""
     H, F, L = config.hidden_size, config.intermediate_size, config.num_layers
     dense = 2 * tokens * (4 * H * H + 2 * H * F)
     attention = 2 * 2 * tokens * tokens * H

@@ -375,7 +375,7 @@ class Encoder(nn.Module):
 def in_compute_format(x: Tensor) -> Tensor:
     """Under autocast, x in its short format: else every block would cast to it and back."""
     kind = x.device.type
-    if not torch.is_autocast_enabled(kind):
+    if kind == "meta" or not torch.is_autocast_enabled(kind):
         return x
     return x.to(torch.get_autocast_dtype(kind))
 

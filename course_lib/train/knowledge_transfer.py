@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
-
 from course_lib.heads import BertForMaskedLM, BertForPreTraining
 from course_lib.objectives.distillation import Objective
 from course_lib.objectives.knowledge_transfer import both_losses
@@ -97,6 +95,17 @@ def turn(layers: Sequence[int], num_layers: int, done: float = DONE) -> Scale:
     return factor
 
 
+def pair_of(
+    student: BertForMaskedLM | BertForPreTraining,
+    teacher: BertForMaskedLM | BertForPreTraining,
+    stage: Stage,
+) -> Taught:
+    """Both networks as this stage trains them: whole, or their encoders alone."""
+    if stage.heads:
+        return Taught(student, teacher, scores=stage.scores)
+    return Taught(student.encoder, teacher.encoder, scores=stage.scores)
+
+
 def transfer_knowledge(
     student: BertForMaskedLM | BertForPreTraining,
     teacher: BertForMaskedLM | BertForPreTraining,
@@ -113,11 +122,8 @@ def transfer_knowledge(
     precision and seed."""
     found, before = {}, 0
     for stage in plan:
-        pair: tuple[nn.Module, nn.Module] = (student, teacher)
-        if not stage.heads:
-            pair = (student.encoder, teacher.encoder)
         found[stage.name] = fit(
-            Taught(*pair, scores=stage.scores), stage.objective,
+            pair_of(student, teacher, stage), stage.objective,
             lambda step, before=before: batches(before + step),  # type: ignore[misc]
             steps=stage.steps, scale=stage.scale, callbacks=callbacks, **settings,
         )  # fmt: skip

@@ -27,10 +27,9 @@ from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching.results import REPLAYED, compared_runs, kept
 from course_lib.text.tasks import LabelledSequences, unstated_facts
 from course_lib.text.world import MicroWorld, story_sequences
-from course_lib.train.distilling import Taught
 from course_lib.train.finetuning import class_accuracy, finetune
 from course_lib.train.flops import step_flops
-from course_lib.train.knowledge_transfer import Stage, stages, transfer_knowledge
+from course_lib.train.knowledge_transfer import Stage, pair_of, stages, transfer_knowledge
 from course_lib.train.loop import Batches, Callback, Report, fit
 from course_lib.train.metrics import evaluate
 
@@ -82,7 +81,7 @@ class MobileRecipe:
 
 TEACHER = TeacherRecipe()
 PROGRESSIVE = MobileRecipe()
-OPERATIONAL = {"normalization": "layer_norm", "hidden_act": "gelu"}
+OPERATIONAL: dict[str, Any] = {"normalization": "layer_norm", "hidden_act": "gelu"}
 STUDENTS = {
     "labels": replace(PROGRESSIVE, strategy="labels", start=False),
     "labels, LayerNorm and GELU": replace(
@@ -186,7 +185,8 @@ def taught_by() -> tuple[BertForMaskedLM, dict[str, Any]]:
     material, path = prepare(), cache_dir("results") / "12_ib_bert.safetensors"
 
     def run() -> dict[str, Any]:
-        model, curve = randomly_initialised(TEACHER, material.world, 0), []
+        curve: list[dict[str, float]] = []
+        model = randomly_initialised(TEACHER, material.world, 0)
         fit(
             model, masked_lm_loss, reading(material, 100), steps=TEACHER.steps,
             learning_rate=TEACHER.learning_rate, precision=PRECISION,
@@ -259,9 +259,7 @@ def flops_of(recipe: MobileRecipe, material: Material, teacher: BertForMaskedLM)
         return recipe.steps * step_flops(student, masked_lm_loss, batch) if recipe.steps else 0
     total = 0
     for part in plan_of(recipe):
-        pair = (student, teacher) if part.heads else (student.encoder, teacher.encoder)
-        model = Taught(*pair, scores=part.scores)
-        total += part.steps * step_flops(model, part.objective, batch)
+        total += part.steps * step_flops(pair_of(student, teacher, part), part.objective, batch)
     return total
 
 
@@ -270,7 +268,8 @@ def one_run(recipe: MobileRecipe, seed: int) -> dict[str, Any]:
     material, (teacher, about) = prepare(), taught_by()
 
     def run() -> dict[str, Any]:
-        student, curve = begun(recipe, material, teacher, seed), []
+        curve: list[dict[str, float]] = []
+        student = begun(recipe, material, teacher, seed)
         look = curve_of(student, material, curve)
         train(recipe, material, teacher, seed, callbacks=[look], student=student)
         return {

@@ -6,7 +6,7 @@ from functools import partial
 
 from course_lib.teaching import results
 
-from . import fast_runs, mobile_runs
+from . import fast_runs, mobile_runs, serving_runs
 
 summary = partial(results.summary, measures=("accuracy", *mobile_runs.MEASURES))
-RESULTS = {**fast_runs.RESULTS, **mobile_runs.RESULTS}
+RESULTS = {**fast_runs.RESULTS, **mobile_runs.RESULTS, **serving_runs.RESULTS}

@@ -60,7 +60,7 @@ class ServedRecipe:
 
     start: str = BASE
     way: str = BASE
-    general: int = 2_000
+    general: int = 1_000
     steps: int = 280
     learning_rate: float = 3e-4
     general_rate: float = 1e-3

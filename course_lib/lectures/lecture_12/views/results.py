@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
@@ -81,7 +82,7 @@ def at_budget(run: Run, fraction: float = HALF) -> float:
     """Accuracy of a run where a text takes that fraction of the FLOPs, between two speeds on a
     straight line."""
     points = sorted((p["flops"] / run["plain_flops"], p["accuracy"]) for p in run["by_entropy"])
-    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(points):
         if x0 <= fraction <= x1:
             return float(y0 + (y1 - y0) * (fraction - x0) / max(x1 - x0, 1e-9))
     return float(points[0][1] if fraction < points[0][0] else points[-1][1])
@@ -89,11 +90,12 @@ def at_budget(run: Run, fraction: float = HALF) -> float:
 
 def training_chart() -> Any:
     """How exits are trained: the last one's accuracy, and at a budget of FLOPs."""
+    runs = {said: runs_of(name) for name, said in TRAININGS.items()}
     return ablation_chart(
         {
-            "last exit": {said: [r["accuracy"] for r in runs_of(n)] for n, said in TRAININGS.items()},
+            "last exit": {said: [run["accuracy"] for run in of] for said, of in runs.items()},
             f"at {HALF:.0%} of the FLOPs": {
-                said: [at_budget(r) for r in runs_of(n)] for n, said in TRAININGS.items()
+                said: [at_budget(run) for run in of] for said, of in runs.items()
             },
         },
         title="How the exits learn", x_title="right", percent=True,
@@ -104,8 +106,10 @@ def groups() -> dict[str, list[int]]:
     """Test texts of the pairs by the first layer from which on they are right."""
     run = runs_of(FAST["pairs"])[0]
     layers = len(run["by_layer"])
-    bounds = {"right from layer 1 or 2 on": (1, 2), "… 3 or 4": (3, 4), f"… 5 to {layers}": (5, layers),
-              "wrong at the end": (0, 0)}  # fmt: skip
+    bounds = {
+        "right from layer 1 or 2 on": (1, 2), "… 3 or 4": (3, 4), f"… 5 to {layers}": (5, layers),
+        "wrong at the end": (0, 0),
+    }  # fmt: skip
     return {
         name: [n for n, at in enumerate(run["settled"]) if low <= at <= high]
         for name, (low, high) in bounds.items()

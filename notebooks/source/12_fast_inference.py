@@ -318,7 +318,7 @@ entropies_chart()
 # The course's BERT on sentences of documentation: to which section of a docstring does a sentence belong? (Summary, Parameters, Returns, Raises, Attributes.) First encoder and teacher, on labels; then the students, on the teacher's answers.
 
 # %%
-live = fast_runs.trained_live(callbacks=[LiveLoss()])
+live = fast_runs.trained_live(LiveLoss)
 test = fast_runs.texts_of(fast_runs.SECTION).test[:300]
 for speed in (0.0, 0.3, 0.6, 1.0):
     found = fast_runs.leaving_at(live, test, speed)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from statistics import median, quantiles
+from statistics import fmean, median, quantiles
 from typing import Any
 
 import torch
@@ -25,8 +25,9 @@ from course_lib.bench.serving import Answer, Served
 from course_lib.checkpoints import load, load_pretrained, save
 from course_lib.checkpoints.convert import known
 from course_lib.encoder import Encoder
+from course_lib.family.bert import bert
 from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder, initialise_from
-from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
+from course_lib.family.mobilebert import MobileBertConfig, mobilebert, mobilebert_encoder
 from course_lib.files import cache_dir, data_root, write_atomic, write_manifest
 from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.early_exit import Exited, entropy_at_most
@@ -34,7 +35,7 @@ from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.distillation import distilbert_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.results import REPLAYED, compared_runs, kept, outcome, stored
 from course_lib.text.documentation import documentation_slice
 from course_lib.text.packing import pack_documents
 from course_lib.text.tasks import LabelledSequences
@@ -46,6 +47,7 @@ from course_lib.train.flops import forward_flops
 from course_lib.train.loop import fit
 
 from .fast_runs import GENERAL, MAIN, SECTION, all_answers, costs, leaving, texts_of, trained
+from .views.budget import Offer
 
 PRECISION, SEEDS, LENGTH = "float32", range(3), 64
 BASE, HALF, MOBILE, EARLY = "float32", "half the layers", "MobileBERT's shape", "early exit"
@@ -231,6 +233,24 @@ def build() -> dict[str, Any]:
 
 
 RESULTS = {"12_serving": build}
+
+
+# ---------------------------------------------------------------- for the page
+
+
+def offers() -> list[Offer]:
+    """What a budget may choose from: stored accuracy, 95th percentile and size of every way."""
+    found = outcome(stored("12_serving"), "accuracy")
+    return [
+        Offer(name, fmean(found.get(name, found[BASE])), row["p95"], row["stored"])
+        for name, row in stored("12_serving_times")["ways"].items()
+    ]
+
+
+def mobile_fraction(tokens: int = 128) -> str:
+    """MobileBERT's FLOPs for a text as a fraction of BERT-base's, counted on shapes."""
+    thin, base = (forward_flops(make, tokens) for make in (mobilebert, bert))
+    return f"{thin / base:.0%}"
 
 
 # ---------------------------------------------------------------- on the clock

@@ -3,5 +3,24 @@
 from .blocks import blocks_drawing
 from .budget import budget_view
 from .exits import exits_picture, exits_view
+from .results import (
+    entropies_chart,
+    exits_chart,
+    flops_and_time_chart,
+    serving_table,
+    strategies_chart,
+    training_chart,
+)
 
-__all__ = ["blocks_drawing", "budget_view", "exits_picture", "exits_view"]
+__all__ = [
+    "blocks_drawing",
+    "budget_view",
+    "entropies_chart",
+    "exits_chart",
+    "exits_picture",
+    "exits_view",
+    "flops_and_time_chart",
+    "serving_table",
+    "strategies_chart",
+    "training_chart",
+]

@@ -224,9 +224,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "12.2": [
         (lambda u, speed: exits(u, speed, found=1), "You count layers from 0"),
         (lambda u, speed: exits(-u, -speed), "where the uncertainty is *high*"),
-        (lambda u, speed: exits(speed - u, 1e-9 - speed), "you have"),
         (lambda u, speed: exits(u, speed - 1e-9), "exactly at the threshold stays"),
-        (lambda u, speed: exits(speed - 1 + u.neg(), -1e-9), "you have"),
         (lambda u, speed: exits(speed + u, 1 + 1e-9), "as if it were a threshold of confidence"),
         (lambda u, speed: u.argmin(0) + 1, "You take the *surest* layer"),
         (last_exits, "You take the *last* layer"),
@@ -243,7 +241,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (reverse_kl, "The other direction"),
         (labels_of_teacher, "Your teacher gives labels"),
         (soft_cross_entropy, "This is the cross-entropy with the teacher's"),
-        (teaching_back, "A gradient flows into `teacher_logits`"),
+        (teaching_back, "A gradient flows into `teacher`"),
         (lambda s, t: kl_div(s, t) / len(s), "mean over the students"),
         (lambda s, t: kl_div(s, t, "sum"), "You add up over the texts"),
         (lambda s, t: kl_div(s, t, "mean"), "You divide by the number of classes, too"),

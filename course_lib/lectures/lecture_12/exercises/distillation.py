@@ -53,7 +53,8 @@ DISTILLATION = Exercise(
     **written("12.3"),
     solution=self_distillation,
     returns=Number("loss", "nats"),
-    gradient=("student_logits",),
+    see='course_lib.objectives.exits.self_distillation_loss("forward"); "reverse" is the paper\'s',
+    gradient=("students",),
     infinite="Your loss is not a finite number. Was a logarithm taken of a probability that was "
     "rounded to 0? log_softmax keeps it finite. Or of a logarithm? F.kl_div expects the teacher's "
     "*probabilities* as its second argument, unless you say log_target=True.",
@@ -103,8 +104,8 @@ DISTILLATION = Exercise(
         Edit(SUM, "kl.mean() / student.shape[-1]", "You take the mean over everything, as "
              'reduction="mean" does: over students and classes, too. The mean is over the texts '
              "alone."),
-        Edit(SUM, "kl[:-1].mean(dim=1).sum()", "The last student is left out. `student_logits` "
-             "holds students only, without the teacher."),
+        Edit(SUM, "kl[:-1].mean(dim=1).sum()", "The last student is left out. `students` holds "
+             "students only, without the teacher."),
         Edit(SUM, "kl.mean(dim=1)[-1]", "You train the last student only. Add up over all."),
         Edit(SUM, "(kl.mean(dim=1) * torch.arange(1, len(kl) + 1)).sum()", "You weigh students by "
              "their layer. FastBERT does not weigh them."),

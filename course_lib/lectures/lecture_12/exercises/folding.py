@@ -35,6 +35,7 @@ FOLDING = Exercise(
     **written("12.5"),
     solution=folded,
     returns=(Numbers("weight", shape="O I"), Numbers("bias", shape="O")),
+    see="course_lib.family.mobilebert.Bottleneck has the two layers apart, as they are trained",
     when_raised=(
         (r"size of tensor", "γ has one number an *output*, a row of the weight: gamma[:, None] is "
          "(O, 1), and is broadcast along the row."),
@@ -60,7 +61,8 @@ FOLDING = Exercise(
         Edit(WEIGHT, "gamma[:, None] * (weight - weight.mean(dim=0))", "You take the mean off, as "
              "LayerNorm does. NoNorm has no mean and no variance; only so can it be folded."),
         Edit(BIAS, "bias + beta", "Your bias is not scaled. γ multiplies W x *and* b."),
-        Edit(BIAS, "gamma * (bias + beta)", "β is scaled, too. It is added after γ has multiplied."),
+        Edit(BIAS, "gamma * (bias + beta)", "β is scaled, too. It is added after γ has "
+             "multiplied."),
         Edit(BIAS, "gamma * bias", "β is left out."),
         Edit(BIAS, "beta", "The old bias is left out. γ · b is part of it."),
         Edit(BIAS, "bias", "Your bias is as it was. It becomes γ · b + β."),

@@ -70,6 +70,7 @@ INT8 = Exercise(
     solution=quantized,
     returns=(Numbers("matrix of whole numbers", shape="O I", kind="int"),
              Numbers(SCALES, shape="O")),
+    see="course_lib.bench.serving.in_int8 leaves it to torch, which takes one scale a matrix",
     infinite="Not all of it is a finite number: a row of zeros has largest weight 0, and 0 / 0 is "
     "nan.",
     when_raised=(
@@ -96,8 +97,8 @@ INT8 = Exercise(
              "each side of 0 there are 127."),
         Edit("largest / 127", "largest / 256", "You divide by 256. On each side of 0 there are "
              "127 steps."),
-        Edit("largest / 127", "largest / 127.5", "You divide by 127.5, so that −128 is used, too. "
-             "Symmetric means: as far down as up, 127."),
+        Edit("largest / 127", "largest / 127.5", "You divide by 127.5, so that −128 is used, too; "
+             "so does torch's dynamic quantisation. Here it is as far down as up: 127."),
         Edit("largest / 127", "(weight.amax(dim=1) - weight.amin(dim=1)) / 255", "You divide the "
              "distance from the smallest to the largest weight by 255. That fits with a zero "
              "point; symmetric is max |w| / 127."),
@@ -106,7 +107,8 @@ INT8 = Exercise(
         Edit("largest / 127", "127 / largest", "Your scale is upside down: how many steps there "
              "are to 1. Asked is how large a step is, so that whole · scale is the weight again."),
         Edit(LARGEST, "weight.abs().max().expand(len(weight))", "All rows have one scale, that of "
-             "the largest row. Small rows then have few steps: take the maximum of each row."),
+             "the largest row; so it is in torch's dynamic quantisation. Small rows then have few "
+             "steps: take the maximum of each row."),
         Other(one_scale, "You have one scale for the whole matrix. Expected one a row: "
               "amax(dim=1)."),
         Edit(LARGEST, "weight.abs().amax(dim=0)", "Your scales belong to the columns, the inputs. "

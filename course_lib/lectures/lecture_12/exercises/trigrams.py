@@ -43,6 +43,7 @@ TRIGRAMS = Exercise(
     **written("12.4"),
     solution=trigrams,
     returns=Numbers("tensor of joined embeddings", shape="B T 3E"),
+    see="course_lib.family.mobilebert.TrigramEmbeddings.words, with the dense layer behind it",
     when_raised=(
         (r"[Ss]izes of tensors must match|size", "All three parts are (B, T, E). A shifted one has "
          "lost a position: put zeros, (B, 1, E), in its place."),

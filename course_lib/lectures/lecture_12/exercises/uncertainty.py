@@ -52,6 +52,7 @@ UNCERTAINTY = Exercise(
     **written("12.1"),
     solution=uncertainty,
     returns=Numbers("uncertainty", shape="B", tol=1e-5),
+    library=("course_lib.kernels.early_exit:normalised_entropy",),
     infinite="Not all of it is a finite number: 0 · log 0 is nan, log 0 is −∞.",
     when_raised=(
         (r"size of tensor|dimension|broadcast", "The entropy is (B,), one number a text: sum over "
@@ -74,8 +75,8 @@ UNCERTAINTY = Exercise(
              "bits above, the natural logarithm of N below."),
         Edit(RETURN, "entropy / logits.shape[-1]", "You divide by N. The largest entropy of N "
              "classes is *log* N."),
-        Edit(RETURN, "entropy / math.log(len(logits))", "You divide by log B, the number of *texts*. "
-             "The classes decide: log N."),
+        Edit(RETURN, "entropy / math.log(len(logits))", "You divide by log B, B the number of "
+             "*texts*. The classes decide: log N."),
         Edit(RETURN, "entropy / entropy.max()", "You divide by the largest entropy of the *batch*. "
              "A text's number then depends on its neighbours. Divide by the largest possible one."),
         Edit(".sum(dim=-1)", ".mean(dim=-1)", "You take the mean over the classes, and divide by "

@@ -147,7 +147,7 @@ def my_pair(first, second, languages, end):
 check("10.2", my_pair)
 
 # %% [markdown]
-# {{exercise:10.4}}
+# {{exercise:10.3}}
 
 
 # %%
@@ -155,7 +155,7 @@ def my_retrieval(first, first_ids, second, second_ids):
     return ...
 
 
-check("10.4", my_retrieval)
+check("10.3", my_retrieval)
 
 # %% [markdown]
 # ## The code
@@ -223,7 +223,7 @@ show(sentence_vectors, retrieval)
 # Nothing is trained for this: the mean of the words' vectors, the nearest by cosine, is it the translation? If the answer is yes, the
 # model has put two languages into one space, and nobody asked it to.
 #
-# {{exercise:10.6}}
+# {{exercise:10.4}}
 
 
 # %%
@@ -231,7 +231,7 @@ def my_neutral(vectors, language, known):
     return ...
 
 
-check("10.6", my_neutral)
+check("10.4", my_neutral)
 
 # %% [markdown]
 # ## Is it right?
@@ -266,7 +266,7 @@ print("transformers' default:", theirs.vocab_size, "rows,", theirs.max_position_
 # %% [markdown]
 # ### Where the parameters are
 #
-# {{exercise:10.3}}
+# {{exercise:10.5}}
 
 
 # %%
@@ -274,7 +274,7 @@ def my_weights(vocab, hidden, layers, feed_forward, positions, types):
     return ...
 
 
-check("10.3", my_weights)
+check("10.5", my_weights)
 
 # %%
 sizes_table()
@@ -338,7 +338,7 @@ fertility_view()
 #
 # α from 1 to 0: Sumorian words hold together, English ones begin to fall apart. A larger vocabulary helps both: the one thing of which all can have more is rows, and that is why XLM-R has 250,002.
 #
-# {{exercise:10.5}}
+# {{exercise:10.6}}
 
 
 # %%
@@ -346,7 +346,7 @@ def my_fertility(sentences):
     return ...
 
 
-check("10.5", my_fertility)
+check("10.6", my_fertility)
 
 # %% [markdown]
 # ### Two languages in one sequence

@@ -351,7 +351,7 @@ fertility_view()
 # %% [markdown]
 # *A bar is the fertility: pieces a word, in unseen text. Beside it the longest word of a first sentence, as it is cut.*
 #
-# Fertility hides one thing: a word that no piece can write is [UNK], and [UNK] is *one* piece. A vocabulary that knows nothing of a language has fertility 1. So count [UNK] beside it (here there is none).
+# Fertility hides one thing: a word that no piece can write is [UNK], and [UNK] is *one* piece. A vocabulary that knows nothing of a language has fertility 1. So count [UNK] beside it (here a few words of the unseen Sumorian text, none of the others).
 #
 # α from 1 to 0: Sumorian words hold together, English ones begin to fall apart. A larger vocabulary helps both: the one thing of which all can have more is rows, and that is why XLM-R has 250,002.
 #

@@ -111,7 +111,8 @@ def _alone() -> Settled:
     gained_ = tuple(
         round(found[name] - found["bert"], 1) for name in ("xlm_7", "xlm_7_translate_train_all")
     )
-    return Settled(gained_, "{:+.1f} with English labels, {:+.1f} with those of all languages".format(*gained_))
+    said = "{:+.1f} with English labels, {:+.1f} with those of all languages"
+    return Settled(gained_, said.format(*gained_))
 
 
 def _longer() -> Settled:

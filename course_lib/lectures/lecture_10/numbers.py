@@ -160,8 +160,10 @@ def _language_and_row(name: str) -> tuple[str, str]:
 
 
 PAIRS = {  # what a sentence says -> the measure, and of which languages and rows sentences speak
-    "found": ("retrieval", "norlish_tlm norlish_mlm_longer norlish_tlm_longer "
-              "sumorian_tlm sumorian_tlm_longer"),
+    "found": (
+        "retrieval",
+        "norlish_tlm norlish_mlm_longer norlish_tlm_longer sumorian_tlm sumorian_tlm_longer",
+    ),
     "off": (
         "retrieval centred",
         "norlish_random norlish_tlm norlish_mlm_longer norlish_tlm_longer "

@@ -150,9 +150,7 @@ def found_translations(
 def vectors_of(model: XlmForLanguageModel, pairs: Pairs) -> tuple[Tensor, Tensor]:
     """Sentence vectors of both sides in every layer: (L + 1, N, H) twice."""
     encoder = model.encoder.eval()
-    first, second = (
-        sentence_vectors(encoder, pairs.alone(side), pairs.special) for side in (0, 1)
-    )
+    first, second = (sentence_vectors(encoder, pairs.alone(side), pairs.special) for side in (0, 1))
     return first, second
 
 

@@ -428,7 +428,7 @@ for name, other in others.items():
 #
 # *Whose means?* The second line of each language takes them over the tested sentences, and so do all results below (*means off*). By exercise 10.4 that is a mean that has seen the test. It does not use which sentence translates
 # which. But it wants all tested sentences at once, and it assumes that both sides say the same on the whole, so that their means differ by the language alone. The third line is the control: means of training
-# sentences, English from one half of them, the other language from the other half, so that no translation is in both. It finds about as much. With few tested sentences, or other topics on each side, it would not.
+# sentences, English from one half of them, the other language from the other half, so that no translation is in both. It finds about as much here. With few tested sentences, or with other topics on each side, the two could differ.
 #
 # ## Measure it
 #

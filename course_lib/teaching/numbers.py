@@ -58,9 +58,9 @@ def millions(count: int) -> str:
     return f"{count / 1e6:.1f}M"
 
 
-def percent(values: Sequence[float]) -> str:
+def percent(values: Sequence[float], digits: int = 0) -> str:
     """The mean over seeds of values from 0 to 1."""
-    return f"{mean(values):.0%}"
+    return f"{mean(values):.{digits}%}"
 
 
 def filled(lecture: str, text: str) -> str:

@@ -93,7 +93,7 @@ INT8 = Exercise(
              "*absolute* one. A row whose largest is negative does not fit into −127 to 127 then."),
         Edit("largest / 127", "largest / 128", "You divide by 128. int8 ends at 127: the largest "
              "weight would be one too large for it."),
-        Edit("largest / 127", "largest / 255", "You divide by 255, the steps from −127 to 128. On "
+        Edit("largest / 127", "largest / 255", "You divide by 255, the steps from −128 to 127. On "
              "each side of 0 there are 127."),
         Edit("largest / 127", "largest / 256", "You divide by 256. On each side of 0 there are "
              "127 steps."),

@@ -141,7 +141,7 @@ def ablation_chart(
             _add_level(figure, axis, x, len(rows), f"{name} {number(x, percent)}")
         for place, (name, values) in enumerate(measured.items()):
             _add_row(figure, axis, place, values, f"{name}, {group}", drawn[name])
-            _label_row(figure, axis, place, values, percent, across)
+            _label_row(figure, axis, place, values, percent, across, above_lines=bool(levels))
     figure.update_yaxes(
         range=[len(rows) - (0.0 if levels else 0.5), -0.6], tickvals=list(range(len(rows))),
         showgrid=False,
@@ -409,8 +409,9 @@ def _add_row(
 
 
 def _label_row(
-    figure: Any, axis: str, place: int, values: Sequence[float], percent: bool, across: list[float]
-) -> None:
+    figure: Any, axis: str, place: int, values: Sequence[float], percent: bool,
+    across: list[float], above_lines: bool = False,
+) -> None:  # fmt: skip
     """Mean and standard deviation in words, above the bar; kept inside the panel."""
     mean = fmean(values)
     spread = f" (sd {number(stdev(values), percent)})" if len(values) > 1 else " (one run)"
@@ -419,6 +420,7 @@ def _label_row(
     figure.add_annotation(
         x=rounded([mean])[0], xref=axis, y=place - 0.1, yref="y", yanchor="bottom", xanchor=side,
         text=f"<b>{number(mean, percent)}</b>{spread}", showarrow=False, font_size=12,
+        bgcolor="rgba(255,255,255,0.8)" if above_lines else None, borderpad=0,
     )  # fmt: skip
 
 

@@ -301,7 +301,7 @@ show(repeated)
 words_table()
 
 # %% [markdown]
-# *① Of held-out text, under three vocabularies; own: 8,192 pieces learned from the domain (in the runs below 4,096). ② Of the 2,000 most frequent words. Read: how much of the held-out text stands in the training text, as runs of eight words.*
+# *① Of held-out text, under three vocabularies; own: 8,192 pieces learned from the domain (in the runs below 4,096). ② Of the domain's 2,000 most frequent words. ③ The mean. Read: how much of the held-out text stands in the training text, as runs of eight words.*
 #
 # - **① depends on the model you have.** Under bert-base's vocabulary only medicine has a mismatch: {{number:pieces_medicine_bert}} pieces a word, general text {{number:pieces_general_bert}}, law {{number:pieces_law_bert}}, finance {{number:pieces_finance_bert}}. A new vocabulary would save next to nothing in law.
 # - *course-bert's vocabulary* is smaller and learned from documentation alone. It cuts all three: medicine {{number:pieces_medicine_course}}, law {{number:pieces_law_course}}, finance {{number:pieces_finance_course}}, general text {{number:pieces_general_course}}. Our runs start from it: a large mismatch in medicine, a small one in law.
@@ -347,7 +347,7 @@ else:
 ways_table()
 
 # %% [markdown]
-# *A step is dear where its 32 positions are well filled: whole words pack better. The output layer counts little, so half the pieces save little. FLOPs are counted on five batches, and batches differ: {{number:mixed_steps}} steps of* mixed *instead of {{number:budget}} are no more than that.*
+# *A step is dear where its 32 positions are well filled: whole words pack better. The output layer counts little, so half the pieces save little. FLOPs are counted on five batches, and batches differ: the {{number:mixed_steps}} steps of the mixed one, instead of {{number:budget}}, are no more than that.*
 #
 # **One rule for this page.** One way is *better* than another if it is so in every seed, and on average by more than the standard deviation over the seeds, the larger of the two. Otherwise: *not settled*. The rule knows the seeds only; a small test is uncertain besides.
 
@@ -368,7 +368,7 @@ hidden_words_chart()
 forgetting_chart()
 
 # %% [markdown]
-# *Mean of the seeds as a line, all of them as a band;* mixed*: one batch in four is general text.*
+# *Mean of the seeds as a line, all of them as a band. Mixed: one batch in four is general text.*
 #
 # General words: {{number:old_general}} before, {{number:old_continued}} after: the second guess. **Forgetting is faster than learning.** After a third of the steps general words are down at {{number:old_third}} and stay there. Words of diagnoses are at {{number:own_third}}, and still rise to {{number:own_continued}}.
 #
@@ -403,7 +403,7 @@ differences_table()
 # %% [markdown]
 # *One way less another: the mean difference in points, and what the rule says of it. No encoder: the bag of words, or the rule of commas.*
 #
-# - *Chapters*: reading on is better, {{number:chapters_general}} → {{number:chapters_continued}}. Added or replaced rows gain nothing over it. Afresh is far behind; with three times the FLOPs it is ahead.
+# - *Chapters*: reading on is better, {{number:chapters_general}} → {{number:chapters_continued}}. Whether added or replaced rows are better still is not settled. Afresh is worse; with three times the FLOPs it is better.
 # - *Added words*: with rows added better than as it is. Reading on alone: not settled.
 # - **Rows from means or random ones?** Means begin better: at step 0 they find {{number:start_means_own}} of the words of diagnoses and {{number:start_means_old}} of the general ones, random rows {{number:start_random_own}} and {{number:start_random_old}}. At the first look on the way, a sixth of the steps, it is {{number:look_means_own}} and
 #   {{number:look_random_own}} of the diagnoses. In the end means keep a little more of the general words; all else is not settled.
@@ -420,7 +420,7 @@ law_chart()
 # %% [markdown]
 # *A dot is a run; dashed: a bag of words.*
 #
-# - *Hidden words*: {{number:law_own_general}} as it is, {{number:law_own_continued}} continued, {{number:law_own_replaced}} with rows replaced, each better than the one before. The mismatch is small, and so is the gain from new pieces. Most of the gain is reading on: phrases are learned, not only words.
+# - *Hidden words*: {{number:law_own_general}} as it is, {{number:law_own_continued}} continued, {{number:law_own_replaced}} with rows replaced, each better than the one before. The mismatch is small, and so is the gain from new pieces. Most of the gain is from reading on.
 # - *Category*: {{number:law_licences_general}}, {{number:law_licences_continued}}, {{number:law_licences_replaced}}; random initialisation {{number:law_licences_random}}. **A failure**: nothing is better than a bag of words, {{number:bag_licences}}, nor than random initialisation. So few labels do not teach a
 #   category that lawyers argue about, from a licence's first sixty words.
 #
@@ -509,7 +509,7 @@ claims_table("11")
 # %%
 my_recipe = data_path("recipes", "medicine_continued.toml").read_text(encoding="utf-8")
 my_recipe = my_recipe.replace('source = "medicine"', 'source = "path/to/folder"')
-print(my_recipe[my_recipe.index("[text]") : my_recipe.index("[training]")])
+print(my_recipe[my_recipe.index("[text]") : my_recipe.index("[training]")].strip())
 
 # %% [markdown]
 # Save it with `from pathlib import Path; Path("my_recipe.toml").write_text(my_recipe)`, and start `python -m course_lib.train.pretrain my_recipe.toml --out runs/mine`.

@@ -41,11 +41,11 @@ def four_ways() -> str:
 def words_measured() -> str:
     rows = [
         (name, *(f"{of['fertility'][which]:.2f}" for which in ("course", "bert-base", "own")),
-         f"{of['shared']:.0%}", f"{of['sentence']['mean']:.0f}")
+         "–" if name == "general" else f"{of['shared']:.0%}", f"{of['sentence']['mean']:.0f}")
         for name, of in stored("11_words")["domains"].items()
     ]  # fmt: skip
-    head = ("pieces a word under", "course-bert's", "bert-base's", "one of its own",
-            "frequent words shared", "words a sentence")  # fmt: skip
+    head = ("pieces a word under", "course-bert", "bert-base", "its own", "words shared",
+            "words a sentence")  # fmt: skip
     return table(head, rows, size=24)
 
 

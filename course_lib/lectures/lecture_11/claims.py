@@ -19,6 +19,7 @@ from course_lib.teaching.results import in_words
 from .rule import BETTER, OPEN, WORSE, by_rule, in_points
 
 MEDICINE, SWITCHES = "11_medicine", "11_switches"
+CALLED = {"score": "the task", "in domain": "words of diagnoses", "general": "general words"}
 LECTURES_BASELINE = 12.24  # what source lecture 000 prints as BERT's score
 
 
@@ -100,7 +101,7 @@ def _ruled(file: str, *asked: tuple[str, str, str]) -> Settled:
         means = " against ".join(
             f"{n} {in_words(v)}" for n, v in zip((one, other), values, strict=True)
         )
-        said.append(f"{measure}: {means}, in points {in_points(*values)}")
+        said.append(f"{CALLED.get(measure, measure)}: {means}, in points {in_points(*values)}")
     return Settled(tuple(words), "; ".join(said))
 
 

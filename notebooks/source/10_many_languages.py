@@ -55,6 +55,8 @@ from course_lib.teaching import LiveLoss
 # | needs translations | no | for TLM | no |
 # | reads a language with | p^0.7 | p^α over sentences | p^0.3 |
 #
+# XLM-R's text is one CommonCrawl dump of English and twelve of every other language. It was read in 1.5 million updates of 8,192 sequences, on 500 GPUs.
+#
 # Nobody tells these models that *dog* and *chien* mean the same. Still, fine-tuned on English labels they answer in French.
 #
 # Three guesses. Write them down before you go on.
@@ -264,6 +266,19 @@ print("released:             ", released.vocab_size, "rows,", released.max_posit
 print("transformers' default:", theirs.vocab_size, "rows,", theirs.max_position_embeddings, "positions")
 
 # %% [markdown]
+# **With a network** the released models load into our classes, vocabulary included: mBERT's WordPiece, XLM-R's SentencePiece. The same sentence, cut by both:
+
+# %%
+from course_lib import load_pretrained
+
+for name in ("google-bert/bert-base-multilingual-cased", "FacebookAI/xlm-roberta-base"):
+    try:
+        tokenizer = load_pretrained(name).tokenizer
+        print(name, [tokenizer.vocab[id] for id in tokenizer.encode("La porte reste rouge.")])
+    except FileNotFoundError:
+        print(f"{name}: not on this machine, and there is no network")
+
+# %% [markdown]
 # ### Where the parameters are
 #
 # {{exercise:10.3}}
@@ -324,6 +339,9 @@ sampling_view()
 # %% [markdown]
 # *Above what there is, below what is read. mBERT's README: a thousand times as much English as Icelandic, with α = 0.7 read "about 100" times as often
 # (126 to be exact). Move α to 0.3, XLM-R's: 8 times.*
+#
+# A lecture sorts mBERT's languages into large (English, German, Chinese), medium (Italian, Russian) and small ones (Estonian, Malayalam). The sampling knows no such classes: choose the ten languages above, each half of the one
+# before, and see where α begins to give instead of taking.
 #
 # ### And how often its words are cut
 #
@@ -556,8 +574,8 @@ try:
     messages = translations()
     for said in messages.aligned("en", "fr", "zh", split="heldout")[0]:
         print(said)
-except LookupError as missing:
-    print(missing)
+except (LookupError, ValueError) as trouble:  # not installed, or a language without messages
+    print(trouble)
 
 # %% [markdown]
 # What the stored runs read (with their licences: other versions of the packages have other messages):
@@ -626,7 +644,7 @@ retrieval_chart()
 # | English labels | 81.4 | 63.8 | 74.3 | 70.5 | 62.1 | 58.3 |
 # | translated labels | 81.9 | 76.6 | 77.8 | 75.9 | 70.7 | 61.6 |
 #
-# Spanish and German lose least, Arabic and Urdu most. Three things change along this row at once: the script, the word order, and how large the Wikipedia is. (Pires, Schlinger and Garrette
+# Spanish and German lose least, Arabic and Urdu most. Several things change along this row at once: the script, the word order, how words are built (*morphology*), and how large the Wikipedia is. (Pires, Schlinger and Garrette
 # (2019) took them apart: transfer works across scripts, so shared pieces are not what carries it; it is best between languages of similar order; a model that read only text of one language at a time copes with text that
 # mixes two, *code-switching*; and translations can be found by vectors, with "systematic deficiencies affecting certain language pairs".)
 #

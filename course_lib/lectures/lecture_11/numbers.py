@@ -64,9 +64,9 @@ def switched(name: str, measure: str = "score") -> str:
     return percent(switch(name, measure))
 
 
-def news(start: str) -> str:
+def news(start: str, measure: str = "score") -> str:
     """Good or bad news: what a start reached, every seed, in percent."""
-    return ", ".join(f"{100 * value:.0f}" for value in finance_rows()[start])
+    return ", ".join(f"{100 * value:.0f}" for value in finance_rows(measure)[start])
 
 
 def fertility(domain: str, which: str) -> str:
@@ -82,6 +82,11 @@ def repeated(domain: str, by: str) -> str:
 def sentence(domain: str) -> str:
     """The mean number of words of a sentence."""
     return f"{stored('11_words')['domains'][domain]['sentence']['mean']:.0f}"
+
+
+def trait(domain: str, what: str) -> str:
+    """Latin phrases in 10,000 words, or subordinating words a sentence."""
+    return f"{stored('11_words')['domains'][domain][what]:.1f}"
 
 
 def pieces(word: str, which: str) -> str:
@@ -136,9 +141,16 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "cut_retinopathy": lambda: len(
         stored("11_words")["pieces"]["diabetic retinopathy"]["bert-base"]
     ),
-    "cut_brca1": partial(pieces, "BRCA1", "bert-base"),
-    "own_brca1": partial(pieces, "BRCA1", "medicine"),
-    "cut_metformin": partial(pieces, "metformin", "bert-base"),
+    **{
+        f"cut_{word.lower()}": partial(pieces, word, "bert-base")
+        for word in ("BRCA1", "TP53", "EGFR", "metformin", "aspirin", "ibuprofen")
+    },
+    **{f"own_{word.lower()}": partial(pieces, word, "medicine") for word in ("BRCA1", "aspirin")},
+    **{
+        f"{what}_{domain}": partial(trait, domain, what)
+        for what in ("latin", "clauses")
+        for domain in ("law", "general")
+    },
     "biobert_read": lambda: printed("biobert")["words"]["pubmed"],
 }
 

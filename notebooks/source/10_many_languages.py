@@ -214,6 +214,8 @@ for setting in ("0.8,0.1,0.1", "0.8,0.15,0.05"):
     print(f"{setting:14} [MASK] {masked:.0%}, random {random:.0%}, kept {kept:.0%}")
 
 # %% [markdown]
+# The paper also selects rare tokens more often, with weights 1/√frequency. The program can (`sample_alpha`), but its default is 0: all tokens alike, as here.
+#
 # ### Vectors of sentences
 
 # %%
@@ -636,6 +638,8 @@ retrieval_chart()
 #
 # So the ranking *XLM-R, XLM, mBERT* of many lectures is right for this column, and is no ranking of ideas: data (Wikipedia against 2.5 TB), size and number of languages change from row to row.
 # With the training labels translated into every language XLM-R large reaches 83.6.
+#
+# Names of persons and places show the same pattern: F1 80.94 with English labels, 90.24 with each language's own, 89.43 with all of them in one model. And English pays little: XLM-R large has 91.8 on seven tasks of GLUE, RoBERTa 92.8.
 #
 # mBERT by language (uncased, English labels; below, labels translated into the language, cased):
 #

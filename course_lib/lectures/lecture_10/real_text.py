@@ -222,8 +222,8 @@ class RetrievalRecipe:
     longest: int = 40  # pieces of a message
 
 
-def _with_and_without(languages: tuple[str, ...], vocabulary: int) -> dict[str, RetrievalRecipe]:
-    plain = RetrievalRecipe(languages, vocabulary=vocabulary)
+def _with_and_without(languages: tuple[str, ...], **more: int) -> dict[str, RetrievalRecipe]:
+    plain = RetrievalRecipe(languages, **more)  # type: ignore[arg-type]
     return {
         "random initialisation": replace(plain, steps=0),
         "MLM": plain,
@@ -233,12 +233,13 @@ def _with_and_without(languages: tuple[str, ...], vocabulary: int) -> dict[str, 
 
 FEW = ("fr", "zh")
 RETRIEVALS = {
-    "10_retrieval": _with_and_without(FEW, 6_000),
-    "10_retrieval_seven": _with_and_without(LANGUAGES, 8_000),
+    "10_retrieval": _with_and_without(FEW),
+    "10_retrieval_seven": _with_and_without(LANGUAGES, vocabulary=8_000, steps=4_000),
 }
 TRIED = {  # on the first seed alone
     "10_retrieval_tried": {
         "a third of the vocabulary": RetrievalRecipe(FEW, tlm=True, vocabulary=2_000),
+        "twice the steps": RetrievalRecipe(FEW, tlm=True, steps=12_000),
     }
 }
 TRIED_SEEDS = range(1)
@@ -475,6 +476,7 @@ def build_retrieval(
         recipes, seeds, MicroWorld.load(), retrieval_run, precision=PRECISION,
         extends=name, text=about_text, looked_up=len(material.told["en"]),
         read={"messages": len(material.train), "pairs": len(material.pairs)},
+        asked=lambda: {n: len(material_of(one).told["en"]) for n, one in recipes.items()},
         by_spelling=lambda: by_spelling(material.told), by_counts=lambda: by_counts(material),
         replay=lambda: replay(last_recipe),
     )  # fmt: skip

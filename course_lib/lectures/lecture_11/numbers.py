@@ -64,9 +64,14 @@ def switched(name: str, measure: str = "score") -> str:
     return percent(switch(name, measure))
 
 
-def news(start: str, measure: str = "score") -> str:
+def news(start: str) -> str:
     """Good or bad news: what a start reached, every seed, in percent."""
-    return ", ".join(f"{100 * value:.0f}" for value in finance_rows(measure)[start])
+    return ", ".join(f"{100 * value:.0f}" for value in finance_rows()[start])
+
+
+def news_of(start: str, measure: str) -> str:
+    """The mean over the seeds, of the "plain" or the "hedged" sentences or all, in percent."""
+    return percent(finance_rows(measure)[start])
 
 
 def fertility(domain: str, which: str) -> str:
@@ -120,6 +125,12 @@ NUMBERS: dict[str, Callable[[], Any]] = {
             ("minilm", "MiniLM"),
         )
     },
+    **{
+        f"finance_{half}_{said}": partial(news_of, name, half)
+        for half in ("plain", "hedged")
+        for said, name in (("course", "course-bert"), ("minilm", "MiniLM"))
+    },
+    "bag_finance": partial(news_of, "counting words", "score"),
     "finance_tested": lambda: len(finance("test")),
     "finance_learned": lambda: len(finance("train")),
     "bag_chapters": lambda: percent(stored("11_medicine")["without_encoder"]["chapters"]),

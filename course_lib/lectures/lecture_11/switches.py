@@ -173,6 +173,15 @@ def _still_known(encoder: Encoder) -> float:
     return words_right(model, found.tokenizer, short_sentences("general"))  # type: ignore[arg-type]
 
 
+def without_encoder(texts: Texts) -> dict[str, float]:
+    """Of all texts, the plain and the hedged ones: what counting words finds."""
+    from course_lib.train.baselines import label_accuracy
+
+    halves = {w: [item for item in texts.test if w in item.id] for w in WORDINGS}
+    asked = {"score": texts.test, **halves}
+    return {what: label_accuracy(texts.train, test, "words") for what, test in asked.items()}
+
+
 def build_switches() -> dict[str, Any]:
     """What data/results/11_switches.json holds."""
     return compared_runs(
@@ -180,6 +189,7 @@ def build_switches() -> dict[str, Any]:
         sizes=lambda: {name: [len(part) for part in texts_of(SWITCHES[name], 0)[:2]]
                        for name in ("chapters", "natural chapters", "added words", "finance")},
         finance=lambda: {split: len(finance(split)) for split in ("train", "validation", "test")},
+        counting_words=lambda: without_encoder(finance_news()),
     )  # fmt: skip
 
 

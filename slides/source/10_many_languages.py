@@ -155,6 +155,10 @@ def one_vocabulary() -> Any:
     return for_a_hall(real.vocabulary_chart(), 1140, 470)
 
 
+def real_retrieval() -> Any:
+    return for_a_hall(real.retrieval_chart(), 1140, 430)
+
+
 def low_resource() -> Any:
     return for_a_hall(results.low_resource_chart(), 1140, 420)
 

@@ -132,12 +132,25 @@ def vocabulary(measure: str, recipe: str) -> str:
     return f"{mean(outcome(stored('10_vocabulary'), measure)[VOCABULARY[recipe]]):.2f}"
 
 
-WITH_ENGLISH = "retrieval with English"
+REAL = {"real": "10_retrieval", "seven": "10_retrieval_seven", "tried": "10_retrieval_tried"}
+REAL_ROWS = {"mlm": "MLM", "tlm": "MLM + TLM", "random": "random initialisation"}
+WITH_ENGLISH, BETWEEN = "retrieval with English", "retrieval without English"
 
 
-def found_real(recipe: str) -> str:
-    """Unseen messages that find their translation, French and Chinese with English, means off."""
-    return percent(outcome(stored("10_retrieval"), f"{WITH_ENGLISH} centred")[recipe])
+def found_real(file: str, recipe: str, measure: str = WITH_ENGLISH) -> str:
+    """Unseen messages that find their translation, means off, the mean over pairs of languages."""
+    return percent(outcome(stored(REAL[file]), f"{measure} centred")[recipe])
+
+
+def without_network(file: str, by: str) -> str:
+    """The same by spelling or by counts of pieces."""
+    return percent([stored(REAL[file])[f"by_{by}"][WITH_ENGLISH]])
+
+
+def read_of(file: str, what: str) -> int:
+    """Messages that were looked up, or pairs that were read."""
+    found: dict[str, Any] = stored(REAL[file])
+    return int((found["read"] | found)[what])
 
 
 LOW = {"1": "α = 1", "07": "α = 0.7", "03": "α = 0.3", "0": "α = 0", "alone": "Norlish alone"}
@@ -249,16 +262,28 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "real_languages": lambda: ("six", "seven")[len(stored("10_vocabulary")["learned_from"]) - 6],
     "real_pieces": lambda: stored("10_vocabulary")["recipes"][VOCABULARY["1"]]["size"],
     "real_draws": lambda: len(stored("10_vocabulary")["runs"][VOCABULARY["1"]]),
-    "real_asked": lambda: stored("10_retrieval")["looked_up"],
-    "found_real_mlm": partial(found_real, "MLM"),
-    "found_real_tlm": partial(found_real, "MLM + TLM"),
-    "found_real_random": partial(found_real, "random initialisation"),
-    "found_real_spelling": lambda: percent([stored("10_retrieval")["by_spelling"][WITH_ENGLISH]]),
-    "found_real_counts": lambda: percent([stored("10_retrieval")["by_counts"][WITH_ENGLISH]]),
-    "real_pairs": lambda: stored("10_retrieval")["read"]["pairs"],
-    "real_seeds": lambda: ("one run", "two", "three")[
-        len(stored("10_retrieval")["runs"]["MLM"]) - 1
-    ],
+    **{
+        f"found_{file}_{said}": partial(found_real, file, name)
+        for file in ("real", "seven")
+        for said, name in REAL_ROWS.items()
+    },
+    **{
+        f"between_seven_{said}": partial(found_real, "seven", name, BETWEEN)
+        for said, name in REAL_ROWS.items()
+    },
+    **{
+        f"found_tried_{said}": partial(found_real, "tried", name)
+        for said, name in (("fewer", "a third of the vocabulary"), ("longer", "twice the steps"))
+    },
+    **{
+        f"found_{file}_{by}": partial(without_network, file, by)
+        for file in ("real", "seven")
+        for by in ("spelling", "counts")
+    },
+    **{f"{file}_asked": partial(read_of, file, "looked_up") for file in ("real", "seven")},
+    **{f"{file}_pairs": partial(read_of, file, "pairs") for file in ("real", "seven")},
+    "tried_asked": lambda: stored(REAL["tried"])["asked"]["a third of the vocabulary"],
+    "real_seeds": lambda: ("one", "two", "three")[len(stored("10_retrieval")["runs"]["MLM"]) - 1],
     "low_large": lambda: LARGE,
     "low_small": lambda: SMALL,
     "low_seeds": lambda: len(stored("10_low_resource")["runs"]["α = 1"]),

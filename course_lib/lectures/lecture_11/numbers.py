@@ -90,6 +90,11 @@ def of_legal_bert(what: str) -> int:
     return count
 
 
+def news_of(start: str, measure: str) -> str:
+    """The mean over the seeds, of the "plain" or the "hedged" sentences or all, in percent."""
+    return percent(finance_rows(measure)[start])
+
+
 def fertility(domain: str, which: str) -> str:
     """Pieces a word of a domain's held-out text under a vocabulary."""
     return f"{stored('11_words')['domains'][domain]['fertility'][which]:.2f}"
@@ -103,6 +108,11 @@ def repeated(domain: str, by: str) -> str:
 def sentence(domain: str) -> str:
     """The mean number of words of a sentence."""
     return f"{stored('11_words')['domains'][domain]['sentence']['mean']:.0f}"
+
+
+def trait(domain: str, what: str) -> str:
+    """Latin phrases in 10,000 words, or subordinating words a sentence."""
+    return f"{stored('11_words')['domains'][domain][what]:.1f}"
 
 
 def pieces(word: str, which: str) -> str:
@@ -133,6 +143,12 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         for said in ("chapters", "both", "third")
     },
     "finance_best": lambda: percent(max(finance_rows().values(), key=mean)),
+    **{
+        f"finance_{half}_{said}": partial(news_of, name, half)
+        for half in ("plain", "hedged")
+        for said, name in (("course", "course-bert"), ("minilm", "MiniLM"))
+    },
+    "bag_finance": partial(news_of, "counting words", "score"),
     "finance_tested": lambda: len(finance("test")),
     "finance_learned": lambda: len(finance("train")),
     "live_general": partial(way, "general", GENERAL, "11_law"),  # the same model and sentences
@@ -174,9 +190,16 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "cut_retinopathy": lambda: len(
         stored("11_words")["pieces"]["diabetic retinopathy"]["bert-base"]
     ),
-    "cut_brca1": partial(pieces, "BRCA1", "bert-base"),
-    "own_brca1": partial(pieces, "BRCA1", "medicine"),
-    "cut_metformin": partial(pieces, "metformin", "bert-base"),
+    **{
+        f"cut_{word.lower()}": partial(pieces, word, "bert-base")
+        for word in ("BRCA1", "TP53", "EGFR", "metformin", "aspirin", "ibuprofen")
+    },
+    **{f"own_{word.lower()}": partial(pieces, word, "medicine") for word in ("BRCA1", "aspirin")},
+    **{
+        f"{what}_{domain}": partial(trait, domain, what)
+        for what in ("latin", "clauses")
+        for domain in ("law", "general")
+    },
     "biobert_read": lambda: printed("biobert")["words"]["pubmed"],
     "biobert_pmc": lambda: printed("biobert")["words"]["pmc"],
     "biobert_inherited": lambda: sum(

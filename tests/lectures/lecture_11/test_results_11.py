@@ -56,6 +56,14 @@ def test_the_switches_were_run_with_these_recipes(world):
     check_spread("11_switches", "score")
 
 
+def test_finance_is_asked_in_plain_words_and_in_hedged_ones():
+    runs = [run for name, runs in read_result("11_switches")["runs"].items()
+            for run in runs if name.startswith("finance")]  # fmt: skip
+    assert len(runs) == 4 * len(switches.SEEDS)
+    for run in runs:  # as many of one kind as of the other
+        assert run["score"] == pytest.approx((run["plain"] + run["hedged"]) / 2)
+
+
 def test_the_words_are_those_of_the_sources():
     found = read_result("11_words")
     assert set(found["domains"]) == {"general", *SOURCES}
@@ -222,6 +230,12 @@ def test_every_fourth_batch_is_general():
     assert torch.equal(ids[0], own(1).inputs["input_ids"])
     assert not torch.equal(ids[3], own(3).inputs["input_ids"])
     assert torch.equal(ids[4], own(4).inputs["input_ids"])  # the next of its own
+
+
+def test_phrases_are_counted_as_whole_words():
+    texts = ["Per se, which is supraliminal.", "If and only if supra; a whichever, per sector."]
+    assert words.count(words.LATIN, texts) == 2  # per se, supra
+    assert words.count(words.CLAUSES, texts) == 3  # which, If, if
 
 
 def test_words_of_letters_only_are_counted():

@@ -5,7 +5,7 @@ from .centring import centring_view, nearest_on_paper
 from .fertility import fertility_view
 from .objectives import objectives_drawing
 from .parallel import parallel_view
-from .real import layers_table, real_counts, retrieval_chart, vocabulary_chart
+from .real import languages_table, layers_table, real_counts, retrieval_chart, vocabulary_chart
 from .results import (
     aligned_chart,
     by_model,
@@ -32,6 +32,7 @@ __all__ = [
     "curse_table",
     "fertility_view",
     "four_languages_chart",
+    "languages_table",
     "layers_table",
     "looks_table",
     "low_resource_chart",

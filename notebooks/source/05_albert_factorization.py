@@ -407,7 +407,7 @@ dots_chart(
 #
 # ### Four times the steps
 #
-# The same two recipes with {{number:past_steps}} steps ({{number:past_seeds}} seed each, a result file). The learning rate falls to
+# The same two recipes with {{number:past_steps}} steps ({{number:past_seeds}} seeds each, {{number:past_hours}} hours of one core, a result file). The learning rate falls to
 # zero over the whole of a run, so at step {{number:steps}} it is still high here: points on the way are not the ends of the shorter
 # runs.
 
@@ -487,7 +487,7 @@ curves_chart(
 # ### Width against sharing
 #
 # The grid: two embedding widths E, four ways to share, {{number:grid_layers}} layers 128 wide, MLM alone,
-# {{number:grid_steps}} steps, {{number:grid_seeds}} seeds each (a result file).
+# {{number:grid_steps}} steps, {{number:grid_seeds}} seeds each ({{number:grid_hours}} hours of one core, a result file).
 
 # %%
 grid = read_result("05_sharing")
@@ -520,7 +520,7 @@ heat_chart(
 # ### Where these runs stop
 #
 # Before reading more out of it, ask how far these runs came: {{number:grid_steps}} steps. So the grid's four corners again, with
-# {{number:past_steps}} ({{number:corner_seeds}} seed each, a result file):
+# {{number:past_steps}} ({{number:corner_seeds}} seed each, {{number:corner_hours}} hours, a result file):
 
 # %%
 from course_lib.lectures.lecture_05.numbers import corner_curves

@@ -15,7 +15,7 @@ from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta, d
 from course_lib.kernels.disentangled import ScoreParts, score_parts, score_scale
 from course_lib.kernels.positions import position_rows, row_table
 from course_lib.teaching.claims import claims, printed, settled
-from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.numbers import cpu_hours, percent, signed
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.world import MicroWorld
 
@@ -493,6 +493,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "same_row": _same_row,
     "second_saves": _second_saves,
     "seeds": lambda: _in_letters(len(SEEDS)),
+    "hours": lambda: cpu_hours("08_positions"),
     "shown_dozen": lambda: "{} to {}".format(*_shown().sharing(12)),
     "shown_furthest": lambda: SHOWN_FURTHEST,
     "shown_own": lambda: _shown().own[1],

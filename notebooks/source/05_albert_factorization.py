@@ -477,7 +477,7 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *One line for each way to choose the wrong B, {{number:past_seeds}} seed each. In step, the line stays at chance level.*
+# *One line for each way to choose the wrong B: the mean of {{number:past_seeds}} seeds, bands from the worse to the better. In step, the line stays at chance level.*
 #
 # **That was it.** With a wrong B in step the model learns its own task ({{number:in_step_own}}, and {{number:in_step_nsp}} on ordinary NSP
 # pairs) and nothing of order: {{number:in_step_sop}} on SOP, where the paper has 52.0, and where ours had

@@ -354,7 +354,7 @@ for whose, cut in (("transformers, and ours by default", False), ("the authors",
 # ### Kept apart, or added?
 #
 # Two layers, 128 wide, the same {{number:stories}} stories, the same masks, {{number:steps}} steps, {{number:seeds}} seeds, one learning rate for
-# all (tuned for neither), {{number:hours}} hours of one core. BERT adds position embeddings at the input; DeBERTa does not, and has {{number:more_weights}} more weights.
+# all (tuned for neither). BERT adds position embeddings at the input; DeBERTa does not, and has {{number:more_weights}} more weights.
 # Then an ablation: DeBERTa without each of its parts. Its decoder comes below. In short: it takes x, the input of the last block, adds absolute positions to make a query,
 # and sends that through the last block twice (two *visits*); keys and values come from x both times. So it adds depth as well.
 # Hence two controls: a BERT of three blocks, and a DeBERTa of *three blocks without the decoder*. Measured is

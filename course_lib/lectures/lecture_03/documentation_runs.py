@@ -8,7 +8,7 @@ and on packages that the checkpoint never read (`packages`: on paragraphs that i
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from statistics import mean
@@ -48,7 +48,9 @@ from course_lib.train.span_metrics import span_scores
 from .starts import COURSE, STARTS, encoder_of, pretrained, weights_of
 
 CODE, SECTION, PACKAGE, KIND = "code words", "sections", "packages", "kinds of parameters"
-TASKS = {CODE: code_words, SECTION: sections, PACKAGE: packages, KIND: parameter_kinds}
+TASKS: Mapping[str, Callable[..., DocumentationTask[Any]]] = {
+    CODE: code_words, SECTION: sections, PACKAGE: packages, KIND: parameter_kinds,
+}  # fmt: skip
 CLASSES = {SECTION: SECTIONS, PACKAGE: EIGHT, KIND: (*KINDS,)}
 LENGTH = 40
 MOST = (2_000, 400, 400)  # texts to learn from, of held-out modules, of packages never read

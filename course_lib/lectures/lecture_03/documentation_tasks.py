@@ -257,13 +257,11 @@ def described_parameters(docstring: str) -> Iterator[list[Any]]:
 
 _CODE = re.compile(r":[\w:+.-]+:`[^`]*`|``[^`]+``|`[^`]+`(?!_)")
 # What looks like code: a point, a capital, a digit or an underscore inside; capitals; a call.
-_IDENTIFIER = re.compile(
-    r"\w+(?:\.\w+)+|\w+\(\)|\w*_\w*|\w*\d\w*|\w*[a-z][A-Z]\w*|\b[A-Z]{2,}\w*"
-)
+_IDENTIFIER = re.compile(r"\w+(?:\.\w+)+|\w+\(\)|\w*_\w*|\w*\d\w*|\w*[a-z][A-Z]\w*|\b[A-Z]{2,}\w*")
 # The packages' names, long and short.
 _NAMES = re.compile(
-    r"\b(?:c?pythons?|num ?py|np|sci ?py|scikits?(?:[- ]learn)?|sk ?learn|(?:py)?torch|sym ?py|networkx|nx"
-    r"|transformers?|hugging ?face)\b",
+    r"\b(?:c?pythons?|num ?py|np|sci ?py|scikits?(?:[- ]learn)?|sk ?learn|(?:py)?torch|sym ?py"
+    r"|networkx|nx|transformers?|hugging ?face)\b",
     re.IGNORECASE,
 )
 
@@ -324,9 +322,7 @@ def _built(
     return found, versions
 
 
-def in_order(
-    packages: Iterable[str], side: str | None = None
-) -> Iterator[tuple[str, list[str]]]:
+def in_order(packages: Iterable[str], side: str | None = None) -> Iterator[tuple[str, list[str]]]:
     """(name, docstrings) of the packages' modules, or of those of one side, in the order of a hash
     of their names."""
     files: dict[str, Path] = {}

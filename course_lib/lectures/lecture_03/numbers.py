@@ -26,7 +26,7 @@ from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 from course_lib.train.span_metrics import bio_spans
 
 from .benchmark import progress, without
-from .documentation_runs import CODE, FILES, KIND, PACKAGE, SECTION
+from .documentation_runs import CODE, FILES, PACKAGE, SECTION
 from .experiments import PLAIN_SEEDS, rise_beyond
 from .starts import COURSE, MINILM, STARTS
 from .world_runs import NLI, PRETRAINED, QA, RANDOM, WORLD_SEEDS, WORLD_STORIES
@@ -362,6 +362,7 @@ def _world_steps(task: str) -> int:
 
 # ---------------------------------------------------------------- labels without end
 
+
 def _markup(task: str) -> dict[str, Any]:
     """The results file that a task of documentation_runs.py is in."""
     return result(next(name for name, tasks in FILES.items() if task in tasks))
@@ -385,9 +386,14 @@ def markup_curves() -> dict[str, dict[str, dict[int, list[float]]]]:
     rules = {CODE: "window regression", PACKAGE: "bag of words"}
     return {
         task: {said: {n: markup(task, start, n) for n in markup_sizes(task)}
-               for start, said in ((COURSE, COURSE), (AT_RANDOM, "random init"), ("baseline", rule))}
+               for start, said in _starts(rule).items()}
         for task, rule in rules.items()
     }  # fmt: skip
+
+
+def _starts(rule: str) -> dict[str, str]:
+    """What the results call a start -> what a chart calls it."""
+    return {COURSE: COURSE, AT_RANDOM: "random init", "baseline": rule}
 
 
 def markup_table() -> Iterator[tuple[str, str, list[list[float]]]]:

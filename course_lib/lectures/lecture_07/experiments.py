@@ -88,7 +88,7 @@ PAST_SEEDS = range(5)
 GENERATORS = {"generator 1/4": 1 / 4, "generator 1/2": 1 / 2, "generator 1": 1.0}
 GENERATOR_SEEDS = PAST_SEEDS
 DEEP = ElectraRecipe(steps=6_000, num_layers=4, generator=1 / 2)
-DEEP_SEEDS = range(2)
+DEEP_SEEDS = range(1)
 SHOWN, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
 STRENGTHS = (0.01, 1.0)  # of the swapped-word probe; the first is the one that is reported
 TUNED_STEPS, POOLINGS = 200, ("[CLS]", "mean")  # of fine-tuning

@@ -239,12 +239,6 @@ def _control_gains() -> str:
     return _gain(CONTROL, "without decoder")
 
 
-def _hours() -> str:
-    """Of one core, for all runs of the comparison."""
-    runs = stored("08_positions")["runs"].values()
-    return f"{sum(run['seconds'] for of in runs for run in of) / 3_600:.1f}"
-
-
 def steps(name: str) -> int:
     return int(stored("08_positions")["recipes"][name]["steps"])
 
@@ -468,7 +462,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "flops_longer": lambda: f"{flops_ratio('DeBERTa', 'BERT'):.1f}",
     "gain_abstract": lambda: _squad_gain("squad_2_in_the_abstract"),
     "gain_table": lambda: _squad_gain("squad_2"),
-    "hours": _hours,
+    "hours": lambda: cpu_hours("08_positions"),
     "kept_without_positions": _kept_without_positions,
     "longer": lambda: f"{step_time():.1f}",
     "longer_best": _longer_best,
@@ -493,7 +487,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "same_row": _same_row,
     "second_saves": _second_saves,
     "seeds": lambda: _in_letters(len(SEEDS)),
-    "hours": lambda: cpu_hours("08_positions"),
     "shown_dozen": lambda: "{} to {}".format(*_shown().sharing(12)),
     "shown_furthest": lambda: SHOWN_FURTHEST,
     "shown_own": lambda: _shown().own[1],

@@ -157,8 +157,8 @@ def test_names_and_code_are_taken_out(block: str, said: str):
 
 
 def test_paragraphs_know_their_package_and_their_side(monkeypatch: pytest.MonkeyPatch):
-    texts = [f"The {word} of a sum is found by adding up all of them slowly."
-             for word in map("".join, zip("abcdefghijklmnopqrstuvwxyz" * 2, "xy" * 26))]  # fmt: skip
+    words = [first + second for first in "abcdefghijklmnopqrstuvwxyz" for second in "xy"]
+    texts = [f"The {word} of a sum is found by adding up all of them slowly." for word in words]
     names = [f"numpy/{n}.py" for n in range(30)]
     monkeypatch.setattr(room, "source_files", lambda package: (
         {name: Path(name) for name in names} if package == "numpy" else {}))  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import fmean
+from typing import Any
 
 import torch
 from torch import nn
@@ -140,8 +141,12 @@ def _balance() -> Settled:
     found = []
     for count in (1, 4):
         with torch.device("meta"):
-            block = mobilebert(num_feed_forwards=count, num_layers=1).stack.blocks[0]  # type: ignore
-        dense = {n: m.weight.numel() for n, m in block.named_modules() if isinstance(m, nn.Linear)}
+            stack: Any = mobilebert(num_feed_forwards=count, num_layers=1).stack
+        dense = {
+            n: m.weight.numel()
+            for n, m in stack.blocks[0].named_modules()
+            if isinstance(m, nn.Linear)
+        }
         forward = sum(count for name, count in dense.items() if "feed_forward" in name)
         ways = ("attention.", "enter.", "shared.")
         found.append(forward / sum(n for name, n in dense.items() if name.startswith(ways)))

@@ -64,6 +64,7 @@ DROPOUT = 0.1  # BERT's, in fine-tuning; both encoders were pre-trained without
 SECTION, PAIRS = "sections", "pairs"
 LENGTH = {SECTION: 40, PAIRS: 64}
 STORIES, TESTED = 12_000, 600
+SHOWN = 60  # texts whose probabilities are stored, for a picture
 
 
 @dataclass(frozen=True)
@@ -384,13 +385,17 @@ def one_run(recipe: FastRecipe, seed: int) -> dict[str, Any]:
 
 def each_text(logits: Tensor, right: Tensor, test: LabelledSequences) -> dict[str, Any]:
     """Of every test text: its class, its normalised entropy at every exit, and the first exit from
-    which on all are right (0: the last one is wrong)."""
+    which on all are right (0: the last one is wrong); of the first SHOWN what every exit says."""
     steady = right.flip(0).int().cumprod(0).sum(0)  # (N,), right exits at the end, without a gap
     settled = torch.where(steady > 0, len(right) + 1 - steady, 0)
     return {
         "entropies": [[round(h, 2) for h in row] for row in normalised_entropy(logits).T.tolist()],
         "settled": settled.tolist(),
         "classes": test.labels.tolist(),
+        "probabilities": [
+            [[round(p, 3) for p in exit_] for exit_ in text]
+            for text in logits[:, :SHOWN].softmax(-1).transpose(0, 1).tolist()
+        ],
     }
 
 

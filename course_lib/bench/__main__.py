@@ -22,6 +22,7 @@ from . import (
     masked_loss,
     masking,
     pretraining,
+    serving,
     sharing,
     unpadding,
 )
@@ -37,6 +38,7 @@ OF_ONE_KIND: dict[str, Callable[[], list[Table]]] = {
     "unpadding": unpadding.tables,
     "early_exit": early_exit.tables,
     "fastbert": fastbert.tables,
+    "serving": serving.tables,
     "attention": attention.tables,
     "disentangled": disentangled.tables,
     "disentangled_gpu": disentangled_gpu.tables,

@@ -1,17 +1,12 @@
-"""Lecture 12's experiments, gathered: each module says what its own are."""
+"""Lecture 12's experiments: what `python -m course_lib.teaching.results 12` writes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
 
 from course_lib.teaching import results
 
-from . import fast_runs
+from . import fast_runs, mobile_runs, serving_runs
 
-RESULTS: dict[str, Callable[[], dict[str, Any]]] = {**fast_runs.RESULTS}
-
-
-def summary(found: Mapping[str, Any]) -> str:
-    """What each recipe reached, in words, a line each."""
-    return results.summary(found, ["accuracy"])
+summary = partial(results.summary, measures=("accuracy", *mobile_runs.MEASURES))
+RESULTS = {**fast_runs.RESULTS, **mobile_runs.RESULTS, **serving_runs.RESULTS}

@@ -40,7 +40,7 @@ from course_lib.objectives.exits import (
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.teaching.documentation_tasks import SECTIONS, sections
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.results import REPLAYED, compared_runs, kept, stored
 from course_lib.text.english import RELATIONS
 from course_lib.text.features import text_sequences
 from course_lib.text.tasks import LabelledSequences, story_pairs
@@ -220,8 +220,7 @@ def texts_of(task: str) -> Sides:
         )  # fmt: skip
         return Sides(train, test, found.hash)
     told = MicroWorld.load().stories(STORIES, seed=3)
-    unseen = MicroWorld.load().stories(STORIES // 4, seed=3, split="heldout")
-    return Sides(story_relations(told), story_relations(unseen)[:TESTED], MicroWorld.load().hash)
+    return Sides(story_relations(told), _unseen(), MicroWorld.load().hash)
 
 
 def story_relations(stories: Sequence[Any]) -> LabelledSequences:
@@ -424,6 +423,59 @@ def about_texts(task: str) -> dict[str, Any]:
 
 
 RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {"12_fastbert": build}
+
+
+# ---------------------------------------------------------------- for the page
+
+
+def trained_live(watch: Callable[[], Callback]) -> FastBert:
+    """LIVE's model, both stages; watch: makes what looks on in each."""
+    train = texts_of(SECTION).train
+    model = fastbert_on(encoder_for(SECTION), train.names, exit_size=LIVE.exit_size)
+    batches = labelled_batches(train, LIVE.batch_size)
+    train_backbone(model, batches, callbacks=[watch()], **settings(LIVE, 0))
+    texts = unlabelled_batches(train.sequences, LIVE.batch_size)
+    train_students(model, texts, callbacks=[watch()], **settings(LIVE, 0, students=True))
+    return model.eval()
+
+
+def leaving_at(model: FastBert, test: LabelledSequences, speed: float) -> dict[str, Any]:
+    """`leaving` of a model at a speed."""
+    said = all_answers(model, test), test.labels, costs(model, test)
+    return leaving(*said, entropy_at_most(speed))
+
+
+def shown_texts(count: int = 8) -> dict[str, list[list[float]]]:
+    """Statements about unseen stories, from those that are right early to one that is wrong at the
+    end, and what every exit says of them, stored."""
+    found = stored("12_fastbert")["runs"]["pairs: FastBERT"][0]
+    settled = found["settled"][:SHOWN]
+    order = sorted(range(len(settled)), key=lambda n: (settled[n] == 0, settled[n]))
+    chosen = [order[k * (len(order) - 1) // (count - 1)] for k in range(count)]
+    told = {}
+    for number in chosen:
+        said, relation = _statement(number)
+        since = f"right from layer {settled[number]} on" if settled[number] else "wrong at the end"
+        told[f"“{said}”: {relation} ({since})"] = found["probabilities"][number]
+    return told
+
+
+@lru_cache(maxsize=1)
+def _unseen() -> LabelledSequences:
+    """The test texts of PAIRS."""
+    world = MicroWorld.load()
+    return story_relations(world.stories(STORIES // 4, seed=3, split="heldout"))[:TESTED]
+
+
+def _statement(number: int) -> tuple[str, str]:
+    """What is stated of the story in a test text, and what it is to the story."""
+    world, test = MicroWorld.load(), _unseen()
+    ids, types = (x[number].tolist() for x in (test.sequences.input_ids,
+                                               test.sequences.token_type_ids))  # fmt: skip
+    words = [world.tokenizer.token(i) for i, kind in zip(ids, types, strict=True) if kind == 1]
+    return " ".join(word for word in words if word not in ("[SEP]", "[PAD]")), test.names[
+        int(test.labels[number])
+    ]
 
 
 # ---------------------------------------------------------------- on the clock

@@ -96,7 +96,7 @@ class FastRecipe:
     depth: int = 0
     labelled: int = 0
     unlabelled: bool = False
-    steps: int = 350  # of backbone and teacher
+    steps: int = 700  # of backbone and teacher
     student_steps: int = 585
     learning_rate: float = 3e-4
     student_rate: float = 3e-3  # ten times the backbone's, as the authors have it
@@ -106,8 +106,8 @@ class FastRecipe:
 
 DEEP = DeepRecipe()
 MAIN = FastRecipe()
-FEW = replace(MAIN, labelled=500, steps=150)
-LIVE = replace(MAIN, steps=120, student_steps=200)  # what a page trains while one reads
+FEW = replace(MAIN, labelled=500, steps=300)
+LIVE = replace(MAIN, steps=200, student_steps=150)  # what a page trains while one reads
 ON_PAIRS = replace(MAIN, task=PAIRS, steps=2_500, student_steps=1_000, exit_size=32)
 FASTBERTS = {
     "FastBERT": MAIN,

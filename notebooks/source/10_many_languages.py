@@ -649,7 +649,7 @@ vocabulary_chart()
 # *A dot is a draw of the text ({{number:real_draws}} each). A Korean word, between spaces, holds more than an English one, so compare a language with itself.*
 #
 # - *α from 1 to 0.3* (unigram): a French word falls from {{number:real_fr_1}} to {{number:real_fr_03}} pieces, a Korean one from {{number:real_ko_1}} to {{number:real_ko_03}}. English pays: from {{number:real_en_1}} to {{number:real_en_03}}. Beside its English original a French message shrinks from {{number:real_beside_fr_1}} to
-#   {{number:real_beside_fr_03}} times as many pieces, but half of that is English growing: mind what a ratio is divided by.
+#   {{number:real_beside_fr_03}} times as many pieces, but more than half of that is English growing: mind what a ratio is divided by.
 # - *Twice the vocabulary* (unigram, α = 0.3): English has {{number:real_en_twice}} again, and the others keep what they gained. As in the invented world: rows are the one thing of which all can have more.
 #
 # ### Do they find their translations?

@@ -51,7 +51,9 @@ def test_tables_say_what_the_files_hold() -> None:
     plain_runs = results.switch("added words")
     assert ", ".join(f"{x:.0%}" for x in plain_runs) in switches
     assert "own vocabulary, afresh" in results.decision_table().text
-    assert len(results.finance_rows()) == 4
+    for measure in ("score", "plain", "hedged"):
+        rows = results.finance_rows(measure)
+        assert len(rows) == 5 and rows["MiniLM"] == results.switch("finance, MiniLM", measure)
 
 
 @pytest.mark.parametrize(

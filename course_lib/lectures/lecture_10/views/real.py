@@ -13,7 +13,7 @@ NAMES = {
     "en": "English", "fr": "French", "zh": "Chinese", "ru": "Russian", "ko": "Korean",
     "pl": "Polish", "ja": "Japanese",
 }  # fmt: skip
-SHOWN = ("fr", "ru", "ko")  # panels of the vocabulary chart
+SHOWN = ("en", "fr", "ko")  # panels of the vocabulary chart
 
 
 def real_counts() -> str:
@@ -29,11 +29,11 @@ def real_counts() -> str:
 
 
 def vocabulary_chart() -> Any:
-    """Pieces of a message beside those of its English original, by kind of vocabulary and α."""
+    """Pieces a word of a language's messages, by kind of vocabulary and α."""
     found = stored("10_vocabulary")
     return ablation_chart(
-        {NAMES[name]: outcome(found, f"beside English {name}") for name in SHOWN},
-        title="Pieces of a message, English = 1", x_title="times as many",
+        {NAMES[name]: outcome(found, f"words {name}") for name in SHOWN},
+        title="Into how many pieces a word is cut", x_title="pieces a word",
     )  # fmt: skip
 
 

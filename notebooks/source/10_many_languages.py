@@ -688,7 +688,10 @@ retrieval_chart("seven")
 # %% [markdown]
 # *A dot is a run; last layer, means off. Left: English and one of the six; right: two of the six, which were never read side by side.*
 #
-# TODO
+# - *English and another language*: with TLM {{number:found_seven_tlm}}, without {{number:found_seven_mlm}}. TLM is ahead in every seed. But random initialisation has {{number:found_seven_random}}: in the last layer MLM alone has lost what equal spelling gives, and TLM has hardly more than won it back.
+# - *The embeddings* have learned: {{number:rows_seven_tlm}} with TLM, {{number:rows_seven_random}} at random initialisation. The two layers above lose it again.
+# - *Two languages that were never side by side*: {{number:between_seven_tlm}} with TLM, {{number:between_seven_random}} at random initialisation. That both were read beside English has not brought them together.
+# - *Without a network*: spelling {{number:found_seven_spelling}}, counts {{number:found_seven_counts}}. French leads where spelling counts; Chinese, spelled most unlike English, is found best by counts.
 #
 # ## What the papers found
 #

@@ -335,17 +335,23 @@ for speed in (0.0, 0.3, 0.6, 1.0):
 exits_chart("sections")
 
 # %% [markdown]
-# *Course-bert, sections of docstrings. Line: FastBERT over the speed. Beside it: as many texts leaving each layer, but drawn at random; models of fixed depth, fine-tuned for themselves; exits by the largest probability.*
+# *course-bert, sections of docstrings, {{number:seeds}} seeds (line: mean, band: all). FastBERT over its speeds, by both rules; as many texts leaving each layer, but drawn at random; models of fixed depth, fine-tuned for themselves.*
 #
-# {{number:said_sections}}
+# - **It works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, and {{number:at_04}} are right; at full depth {{number:last}}. Drawn at random it would be {{number:random_04}}: the exits know *whom* to let go.
+# - **And what a sceptic asks**: two layers, fine-tuned for themselves, have {{number:fixed_2}}, at about the same price. The task needs two layers, of nearly every text. Early exit found that out without being told, and no more than that.
+# - With a quarter of the labels depth is worth more: {{number:few_first}} at the first exit, {{number:few_last}} at the last. At speed 0.3: {{number:few_03}} for {{number:few_fewer_03}} times fewer FLOPs; at random {{number:few_random_03}}.
 
 # %%
 exits_chart("pairs")
 
 # %% [markdown]
-# *Eight layers, the micro-world's pairs.*
+# *Eight layers, the micro-world's pairs, one seed.*
 #
-# {{number:said_pairs}}
+# - The first exit is useless ({{number:pairs_first}}; always the same answer: {{number:pairs_majority}}), the second has all there is, {{number:pairs_second}} (the last: {{number:pairs_last}}). A jump, not a slope.
+# - At speed 0.7: {{number:pairs_07}} for {{number:pairs_fewer_07}} times fewer FLOPs. At 0.5 hardly anything is saved ({{number:pairs_fewer_05}} times), at 0.8 all leave too soon: {{number:pairs_08}}. **The speed must be chosen on texts of the task**; no number is good everywhere.
+# - A model of two layers has {{number:pairs_fixed_2}}. (None of them is done learning: with three times the steps lecture 03's model solves nearly all of these pairs.)
+#
+# FastBERT's paper shows what these two tasks do not: texts that differ in the depth they need. There, fixed depth loses ({{number:paper_fixed}} against {{number:paper_full}} on reviews of books).
 #
 # ### How the exits learn, compared
 
@@ -353,9 +359,11 @@ exits_chart("pairs")
 training_chart()
 
 # %% [markdown]
-# *Accuracy at the last exit, and over all speeds. A dot is a seed.*
+# *Sections. Left: right at the last exit. Right: at a speed between two that costs 60% of the FLOPs. A dot is a seed.*
 #
-# {{number:said_training}}
+# - Self-distillation leaves the last exit as it was: it is frozen, and equal to the last digit in four of the five rows.
+# - *Jointly* trained, the first exit has {{number:joint_first}} (self-distilled {{number:first}}), the last {{number:joint_last}} against {{number:last}}. That joint training hurts the last one is not seen here: the seeds lie further apart than the ways.
+# - The direction of the divergence, the teacher's dropout, labels instead of the teacher's answers: no difference that these seeds can show. What self-distillation has for itself is that it needs *no labels*.
 #
 # ### On the clock
 #
@@ -382,7 +390,15 @@ strategies_chart()
 # %% [markdown]
 # *Left: masked-token accuracy on new stories; right: the unstated-fact probe after fine-tuning. A dot is a seed.*
 #
-# {{number:said_mobile}}
+# {{number:mobile_seeds}} seeds, each row one change to the row above it, or to *transfer, progressive*:
+#
+# - *Alone* a thin student has {{number:thin_alone}}. Half of what transfer seems to give is a better start: with the **teacher's embeddings** it has {{number:thin_embeddings}} without any teacher. This control is easy to forget.
+# - The teacher's *answers* on top: {{number:thin_answers}}. Layer by layer: auxiliary {{number:thin_auxiliary}}, **joint {{number:thin_joint}}**, progressive {{number:thin_progressive}}. So transfer pays. That progressive is the best strategy does not come out at four layers; the paper has 24.
+# - The program's *slip* costs nothing that one sees: {{number:thin_slip}}.
+# - *NoNorm and ReLU are paid for*: alone {{number:thin_alone}} against {{number:thin_norm}} with LayerNorm and GELU (the seeds overlap), taught {{number:thin_progressive}} against {{number:thin_progressive_norm}}. The paper says so, too: they were chosen for a phone's clock.
+# - After fine-tuning: {{number:facts_alone}} alone, {{number:facts_embeddings}} from the teacher's embeddings, {{number:facts_joint}} joint.
+#
+# (A step with a teacher costs about three times the FLOPs of one without. Equal steps, then, not equal FLOPs.)
 #
 # ### What users do today
 #
@@ -394,15 +410,20 @@ serving_table()
 # %% [markdown]
 # *Latency: one text at a time, the median and what 19 of 20 texts do not exceed. Throughput: batches of 32. MB: the file of weights; then weights and activations while a batch is answered.*
 #
-# {{number:said_serving}}
+# - **int8 first**: no training, {{number:int8_times}} times as fast for one text, the file {{number:int8_file}} as large; it costs {{number:int8_cost}} points here.
+# - *Half the layers*, distilled on documentation: {{number:served_half}} ({{number:served_float32}} for all of them), {{number:half_times}} times as fast. Like early exit above: this task needs two layers.
+# - *MobileBERT's shape*, from random initialisation and with the same little distilling: {{number:served_mobile}}. Thin networks learn slowly; the real one was taught for months of processor time.
+# - *Early exit* at speed {{number:speed}}: {{number:served_early}}. Its median is good; look at its 95th percentile.
+# - *Padding removed* changes nothing for one text, and gives {{number:unpadded_rate}} times the throughput in batches. *ONNX Runtime* {{number:onnx_times}} times, *torch.compile* {{number:compile_times}} times as fast for one text: same numbers, another program.
 
 # %%
 flops_and_time_chart()
 
 # %% [markdown]
-# *Each dot a way: FLOPs of a text against its latency, both logarithmic. If FLOPs were time, all would lie on the dashed line.*
+# *A dot a way. If FLOPs were time, dots above one another would be one dot, and all would lie on a line through zero.*
 #
-# {{number:said_flops}}
+# Five of them have the same FLOPs, and {{number:int8_times}} times lie between the slowest and the quickest. The other way round: MobileBERT's shape has {{number:mobile_flops}} of the FLOPs, and takes {{number:mobile_ms}} ms; half the layers have {{number:half_flops}}, and take {{number:half_ms}}. Eight thin layers are many small products,
+# and each must be started. FLOPs count work; time also counts how often one starts, and what waits for memory (lecture 14).
 #
 # ### On your machine: BERT-base's shape
 #

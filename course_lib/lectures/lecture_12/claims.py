@@ -170,6 +170,19 @@ def _slip() -> Settled:
     )
 
 
+def _best() -> Settled:
+    """Joint less progressive: masked words."""
+    found = compared(MOBILE, "masked_accuracy", ["joint"], "progressive", "masked words")
+    return Settled(found.value[0], found.detail)
+
+
+def _start() -> Settled:
+    """The teacher's embeddings alone less random ones, both without a teacher."""
+    return compared(
+        MOBILE, "masked_accuracy", ["labels, the teacher's embeddings"], "labels", "masked words"
+    )
+
+
 # ================================================================ serving
 
 
@@ -195,6 +208,9 @@ CLAIMS = entries(
     "12",
     {
         "E42": Check(_rule, is_((0.61, 0.86, 1, 2)), (0.61, 0.61, 2, 1)),
+        # the last exit loses, as one might think
+        "E43": Check(_joint, lambda v: abs(v[0]) < 0.03 and v[1] < 0.03, (-0.05, 0.1)),
+        "knows whom": Check(_random, lambda v: min(v) > 0.01, (0.0, -0.01)),
         "E44": Check(_range, all_near((1.03, 11.8), 0.01), (2.0, 10.0)),
         "slip 6": Check(_direction, lambda v: abs(v[0] - v[1]) > 0.05, (1.0, 1.0)),
         "E39": Check(_convolutions, is_((0, True)), (24, False)),
@@ -203,6 +219,14 @@ CLAIMS = entries(
         "E41": Check(_strategies, is_((1, 2, 5)), (3, 3, 3)),
         "slip 9": Check(_parameters, is_(24_581_888), 25_300_000),
         "a quarter": Check(_flops, near(0.241, 0.005), 0.5),
+        # nothing gained, or a loss
+        "transfer": Check(_transfer, lambda v: v[0] > 0.02, (-0.01, 0.0)),
+        "progressive": Check(_best, lambda v: v > 0.0, -0.02),
+        "all layers": Check(_slip, lambda v: abs(v[0]) < 0.02, (-0.1,)),
+        "embeddings": Check(_start, lambda v: v[0] > 0.05, (0.0,)),
         "E48": Check(_faster, all_near((4.3, 5.5), 0.01), (4.3, 4.0)),
+        # as accurate as it is small; a file half as large
+        "int8": Check(_int8, lambda v: abs(v[0]) < 0.015 and v[1] < 0.6, (-0.1, 0.25)),
+        "FLOPs": Check(_flops_and_time, lambda v: v[0] < 1.2 and v[1] > 1.5, (1.09, 1.09)),
     },
 )

@@ -93,7 +93,6 @@ STUDENTS = {
     "joint": replace(PROGRESSIVE, strategy="joint"),
     "progressive": PROGRESSIVE,
     "progressive, lower layers frozen": replace(PROGRESSIVE, done=0.0),
-    "joint, the slip": replace(PROGRESSIVE, strategy="joint", slip=True),
     "progressive, the slip": replace(PROGRESSIVE, slip=True),
     "progressive, LayerNorm and GELU": replace(PROGRESSIVE, **OPERATIONAL),
     "no pre-training": replace(PROGRESSIVE, strategy="labels", steps=0, start=False),

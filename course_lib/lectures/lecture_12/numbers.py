@@ -1,12 +1,166 @@
-"""The measured numbers that sentences of lecture 12 repeat."""
+"""The numbers that sentences of lecture 12 say: counted, printed, or read from results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from statistics import fmean
 from typing import Any
 
+from course_lib.bench.measuring import where_measured
 from course_lib.config import published
+from course_lib.objectives.knowledge_transfer import PROGRAM_WEIGHTS
+from course_lib.teaching.claims import printed
+from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.results import outcome, stored
+
+from . import serving_runs
+from .views import results
+
+MAIN, PAIRS, FEW = "FastBERT", "pairs: FastBERT", "few labels"
+MOBILE = "12_mobilebert"
+
+
+def layer(recipe: str, number: int) -> str:
+    """Right at the exit of a layer (from 1; −1 the last), the mean over the seeds, in percent."""
+    index = number - 1 if number > 0 else number
+    return percent([run["by_layer"][index] for run in results.runs_of(recipe)])
+
+
+def at_speed(recipe: str, speed: float, what: str = "accuracy") -> float:
+    """What becomes of the texts at a speed, the mean over the seeds; "fewer": FLOPs at full depth
+    over what a text takes."""
+    rows = [
+        next(row for row in run["by_entropy"] if row["speed"] == speed)
+        for run in results.runs_of(recipe)
+    ]
+    if what == "fewer":
+        whole = fmean(run["plain_flops"] for run in results.runs_of(recipe))
+        return whole / fmean(row["flops"] for row in rows)
+    return fmean(row[what] for row in rows)
+
+
+def share(recipe: str, speed: float, what: str = "accuracy") -> str:
+    """The same in percent, with a decimal."""
+    return f"{at_speed(recipe, speed, what):.1%}"
+
+
+def fewer(recipe: str, speed: float) -> str:
+    """Times fewer FLOPs."""
+    return f"{at_speed(recipe, speed, 'fewer'):.1f}"
+
+
+def last(recipe: str) -> str:
+    """Right at the last exit, or of a model of fixed depth, in percent with a decimal."""
+    return f"{fmean(run['accuracy'] for run in results.runs_of(recipe)):.1%}"
+
+
+def student(recipe: str, measure: str = "masked_accuracy") -> str:
+    """What a thin student reached, the mean over the seeds, in percent."""
+    return percent(outcome(stored(MOBILE), measure)[recipe])
+
+
+def served(way: str) -> str:
+    """Accuracy of a way to serve, in percent with a decimal."""
+    return f"{results.served_accuracy(way):.1%}"
+
+
+def time_of(way: str, what: str = "median") -> float:
+    """Milliseconds of one text, or what else was timed."""
+    value: float = stored("12_serving_times")["ways"][way][what]
+    return value
+
+
+def times(one: str, other: str, what: str = "median") -> str:
+    """How many times less (of texts a second: more) the first has than the second."""
+    ratio = time_of(other, what) / time_of(one, what)
+    return f"{1 / ratio if what == 'texts_a_second' else ratio:.1f}"
+
+
+def flops(way: str) -> float:
+    return fmean(outcome(stored("12_serving"), "flops")[way])
+
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "layers": lambda: published("bert", "base").num_layers,
-}
+    "mobile_layers": lambda: published("mobilebert", "base").num_layers,
+    "base_layers": lambda: published("bert", "base").num_layers,
+    "mobile_fraction": serving_runs.mobile_fraction,
+    **{f"weight_{name}": partial("{:,g}".format, weight)
+       for name, weight in PROGRAM_WEIGHTS.items()},
+    "ms_layernorm": lambda: printed("mobilebert")["operational"]["milliseconds"],
+    "ms_nonorm": lambda: printed("mobilebert")["abstract"]["milliseconds"],
+    "seeds": lambda: len(results.runs_of(MAIN)),
+    "speed": lambda: f"{serving_runs.SPEED:g}",
+    # exits
+    "tested": lambda: stored("12_fastbert")["texts"]["sections"]["test"],
+    "last": partial(last, MAIN),
+    "first": partial(layer, MAIN, 1),
+    "at_04": partial(share, MAIN, 0.4),
+    "random_04": partial(share, MAIN, 0.4, "at_random"),
+    "fewer_04": partial(fewer, MAIN, 0.4),
+    "fixed_1": partial(last, "fixed depth 1"),
+    "fixed_2": partial(last, "fixed depth 2"),
+    "paper_fixed": lambda: printed("fastbert")["ablation"]["two_layers"],
+    "paper_full": lambda: printed("fastbert")["ablation"]["full"],
+    "few_last": partial(layer, FEW, -1),
+    "few_first": partial(layer, FEW, 1),
+    "few_03": partial(share, FEW, 0.3),
+    "few_random_03": partial(share, FEW, 0.3, "at_random"),
+    "few_fewer_03": partial(fewer, FEW, 0.3),
+    "pairs_last": partial(last, PAIRS),
+    "pairs_first": partial(layer, PAIRS, 1),
+    "pairs_second": partial(layer, PAIRS, 2),
+    "pairs_07": partial(share, PAIRS, 0.7),
+    "pairs_fewer_07": partial(fewer, PAIRS, 0.7),
+    "pairs_05": partial(share, PAIRS, 0.5),
+    "pairs_fewer_05": partial(fewer, PAIRS, 0.5),
+    "pairs_08": partial(share, PAIRS, 0.8),
+    "pairs_fixed_2": partial(last, "pairs: fixed depth 2"),
+    "pairs_majority": lambda: f"{stored('12_fastbert')['texts']['pairs']['majority']:.0%}",
+    "joint_last": partial(last, "joint"),
+    "joint_first": partial(layer, "joint", 1),
+    "labels_first": partial(layer, "exits on labels", 1),
+    # thin students
+    "teacher_masked": lambda: f"{stored(MOBILE)['teacher']['masked_accuracy']:.0%}",
+    "mobile_seeds": lambda: len(stored(MOBILE)["runs"]["labels"]),
+    **{
+        f"thin_{said}": partial(student, name)
+        for said, name in (
+            ("alone", "labels"), ("norm", "labels, LayerNorm and GELU"),
+            ("embeddings", "labels, the teacher's embeddings"), ("answers", "no transfer"),
+            ("auxiliary", "auxiliary"), ("joint", "joint"), ("progressive", "progressive"),
+            ("slip", "progressive, the slip"),
+            ("progressive_norm", "progressive, LayerNorm and GELU"),
+        )
+    },
+    "facts_alone": partial(student, "labels", "job_accuracy"),
+    "facts_embeddings": partial(student, "labels, the teacher's embeddings", "job_accuracy"),
+    "facts_joint": partial(student, "joint", "job_accuracy"),
+    # serving
+    "serving_machine": lambda: where_measured(stored("12_serving_times")["machine"]),
+    **{
+        f"served_{said}": partial(served, way)
+        for said, way in (
+            ("float32", "float32"), ("int8", "int8"), ("half", serving_runs.HALF),
+            ("mobile", serving_runs.MOBILE), ("early", serving_runs.EARLY),
+            ("bfloat16", "bfloat16"),
+        )
+    },
+    "int8_times": partial(times, "int8", "float32"),
+    "int8_rate": partial(times, "int8", "float32", "texts_a_second"),
+    "half_times": partial(times, serving_runs.HALF, "float32"),
+    "onnx_times": partial(times, "ONNX Runtime", "float32"),
+    "compile_times": partial(times, "torch.compile", "float32"),
+    "unpadded_rate": partial(times, "padding removed", "float32", "texts_a_second"),
+    "mobile_ms": lambda: f"{time_of(serving_runs.MOBILE):.1f}",
+    "half_ms": lambda: f"{time_of(serving_runs.HALF):.1f}",
+    "float_ms": lambda: f"{time_of('float32'):.1f}",
+    "mobile_flops": lambda: f"{flops(serving_runs.MOBILE) / flops('float32'):.2f}",
+    "half_flops": lambda: f"{flops(serving_runs.HALF) / flops('float32'):.2f}",
+    "int8_file": lambda: (
+        f"{time_of('int8', 'stored') / time_of('float32', 'stored'):.0%}"
+    ),
+    "int8_cost": lambda: signed(
+        100 * (results.served_accuracy("int8") - results.served_accuracy("float32"))
+    ),
+}  # fmt: skip

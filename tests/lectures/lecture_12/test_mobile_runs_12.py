@@ -59,7 +59,6 @@ def test_recipes_differ_in_what_their_names_say():
         "joint": {"strategy"},
         "progressive": set(),
         "progressive, lower layers frozen": {"done"},
-        "joint, the slip": {"strategy", "slip"},
         "progressive, the slip": {"slip"},
         "progressive, LayerNorm and GELU": {"normalization", "hidden_act"},
         "no pre-training": {"strategy", "steps", "start"},

@@ -22,14 +22,15 @@ TRAININGS = {  # recipe -> as the chart calls it
     "joint": "joint: all exits and the encoder on labels",
 }
 STRATEGIES = {
-    "no pre-training": "no pre-training",
     "labels": "masked words alone",
     "labels, LayerNorm and GELU": "… with LayerNorm and GELU",
-    "no transfer": "the teacher's answers, no transfer",
+    "labels, the teacher's embeddings": "… from the teacher's embeddings",
+    "no transfer": "… and the teacher's answers",
     "auxiliary": "transfer, auxiliary",
     "joint": "transfer, joint",
     "progressive": "transfer, progressive",
     "progressive, the slip": "… with the program's slip",
+    "progressive, LayerNorm and GELU": "… with LayerNorm and GELU, too",
 }
 
 

@@ -19,9 +19,9 @@ import torch
 
 from course_lib.files import data_path, no_answer
 
-from .english import RELATIONS, LabelledText, Pair
+from .english import LabelledText, Pair
 from .features import Tokenizer, plain_sequences, text_sequences
-from .glue_twins import FROM_STORIES, MAKERS, Draws, other_owner
+from .glue_twins import FROM_STORIES, MAKERS, TABLES, Draws, other_owner
 from .tasks import LabelledSequences, ScoredSequences
 from .world import MicroWorld
 
@@ -37,7 +37,7 @@ REPOSITORY = "nyu-mll/glue"  # of data sets on the hub
 class GlueTask:
     """One of the nine. names: its classes in GLUE's order, none where the label is a number; sizes:
     of our twin's splits; classes: how many of a hundred items are of each class, in the order of
-    `names` (as in GLUE, where it is out of balance). hub, columns: the real one's folder and texts.
+    `names` (as in GLUE, where it is out of balance). asks: what the twin asks. hub, columns: the real one's folder and texts.
     """
 
     name: str
@@ -70,29 +70,10 @@ class GlueTask:
         return self.names.index(label)
 
 
-_TWO, _PAIR = ("entailment", "not_entailment"), ("sentence1", "sentence2")
 GLUE: dict[str, GlueTask] = {
-    task.name: task
-    for task in (
-        GlueTask("CoLA", "Is the sentence acceptable?", ("unacceptable", "acceptable"),
-                 (2_000, 500, 500), (30, 70), "cola", ("sentence",)),
-        GlueTask("SST-2", "Does it end well?", ("negative", "positive"),
-                 (4_000, 500, 500), (45, 55), "sst2", ("sentence",)),
-        GlueTask("MRPC", "Do both sentences say the same?", ("not_equivalent", "equivalent"),
-                 (1_000, 400, 500), (32, 68), "mrpc", _PAIR),
-        GlueTask("STS-B", "How many of five facts do both sentences share?", (),
-                 (1_500, 500, 500), (), "stsb", _PAIR),
-        GlueTask("QQP", "Do both ask the same?", ("not_duplicate", "duplicate"),
-                 (6_000, 500, 500), (63, 37), "qqp", ("question1", "question2")),
-        GlueTask("MNLI", "Does the second follow, contradict, or neither?", RELATIONS,
-                 (8_000, 500, 500), (1, 1, 1), "mnli", ("premise", "hypothesis")),
-        GlueTask("QNLI", "Does the sentence answer the question?", _TWO,
-                 (4_000, 500, 500), (50, 50), "qnli", ("question", "sentence")),
-        GlueTask("RTE", "Does the second follow from the first?", _TWO,
-                 (300, 300, 500), (50, 50), "rte", _PAIR),
-        GlueTask("WNLI", "Whose is it?", _TWO[::-1], (120, 70, 146), (50, 50), "wnli", _PAIR),
-    )
-}  # fmt: skip
+    name: GlueTask(name, **{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()})
+    for name, row in TABLES["tasks"].items()
+}
 
 
 def glue_items(
@@ -156,7 +137,8 @@ def _world() -> MicroWorld:
 def _twin(task: GlueTask, split: str, count: int, seed: int) -> list[Item]:
     world = _world()
     if task.name == "WNLI" and split == "validation":
-        return [other_owner(world, item) for item in _twin(task, "train", count, seed)]
+        return [other_owner(world, item) for item in _twin(task, "train", count, seed)
+                if isinstance(item, Pair)]  # fmt: skip
     topics = [t for t in world.grammar.topics if (t in UNSEEN) == (split in MISMATCHED)]
     all_topics = world.grammar.topics if task.name != "MNLI" else topics
     draws = Draws(world, split.removesuffix("_mismatched"), seed, all_topics)

@@ -1,114 +1,40 @@
-"""What the nine twins of GLUE are made of: wordings, words drawn for them, and a reader.
+"""How an item of each of GLUE's twins is made: a wording, and words of the micro-world for it.
 
-A *wording* is a text with {roles}. Two wordings of one kind say the same of the same persons and
-things, and most turn the order of the persons round: which words a text holds does not tell what it
-says. `answer` reads an item's texts alone and gives its label, by the world's rules: the oracle.
-"""
+The wordings are in data/world/english/glue.toml. Two of one kind say the same of the same persons
+and things, and most turn the order of the persons round: which words a text holds does not tell
+what it says. Each maker takes the label that the item shall have, and returns its texts."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import accumulate, chain, count
 from random import Random
+from typing import Any
 from zlib import crc32
 
-from .english import LabelledText, Pair
-from .oracle import Oracle
-from .tasks import PRONOUNS, story_pronouns
-from .world import MicroWorld, Trace
+from course_lib.files import data_path
 
-Wordings = Mapping[str, Sequence[str]]
+from .english import Pair
+from .tasks import PRONOUNS, story_pronouns
+from .world import MicroWorld, Story, Trace
+
 Texts = tuple[str, ...]  # of one item: one text, or two
 Roles = dict[str, str]
 
-GOOD = ("happy", "proud", "calm", "cheerful", "glad")
-BAD = ("sad", "tired", "angry", "hungry", "sleepy", "nervous", "bored")
-
-EVENTS: Wordings = {
-    "gives": (
-        "{a} gives the {look} {thing} to {b} .",
-        "{b} thanks {a} for the {look} {thing} .",
-        "the {look} {thing} comes from {a} to {b} .",
-    ),
-    "shows": (
-        "{a} shows {b} the {look} {thing} .",
-        "{b} sees the {look} {thing} of {a} .",
-        "{a} has one {look} {thing} for {b} to see .",
-    ),
-    "asks": (
-        "{b} asks {a} about the {look} {thing} .",
-        "{a} talks to {b} about the {look} {thing} .",
-    ),
-    "helps": (
-        "{b} comes to {a} and helps with the {look} {thing} .",
-        "{a} has the {look} {thing} and {b} helps with it .",
-    ),
-}
-DEEDS: Wordings = {
-    "does": (
-        "{a} {act} the {look} {thing} while {b} watches .",
-        "{b} watches how {a} {act} one of the {look} {things} .",
-        "there {b} has to wait while {a} {act} the {look} {thing} .",
-        "{a} {act} one of the {look} {things} and {b} sees it .",
-    )
-}
-# A question breaks off before its answer: the world has no question words but "how".
-QUESTIONS: Wordings = {
-    "what": ("{a} gives to {b} the", "{b} thanks {a} for the", "from {a} then {b} takes the"),
-    "to whom": (
-        "{a} gives the {thing} to",
-        "the {thing} of {a} is for",
-        "{a} brings the {thing} for",
-    ),
-    "from whom": (
-        "{a} has the {thing} from",
-        "the {thing} comes to {a} from",
-        "{a} takes the {thing} from",
-    ),
-    "how": ("how is the {thing} of {a}", "{a} has the {thing} and it is"),
-    "where": ("{a} takes the {thing} to", "the {thing} {a} has is at"),
-}
-# What may be said of a person {p}: one value of each kind.
-STATES: Wordings = {
-    "mood": ("{p} is {mood} .", "so {p} is {mood} .", "finally {p} is very {mood} ."),
-    "look": ("{p} has one {look} {thing} .", "the {thing} of {p} is {look} ."),
-    "site": ("{p} walks to {site} .", "{p} is near {site} .", "{p} comes home from {site} ."),
-}
-ASKED: Wordings = {
-    "mood": ("how is {p}", "so {p} is"),
-    "look": ("how is the {thing} of {p}", "{p} has the {thing} and it is"),
-    "site": ("{p} is near", "{p} walks to"),
-}
+TABLES: dict[str, Any] = tomllib.loads(
+    data_path("world", "english", "glue.toml").read_text(encoding="utf-8")
+)
+EVENTS, DEEDS, QUESTIONS, STATES, ASKED = (
+    TABLES[name] for name in ("events", "deeds", "questions", "states", "asked")
+)
 ROLES = {"look": "look", "thing": "thing", "mood": "mood", "site": "site", "act": "act1"}
 OTHER_SEX = {"he": "she", "she": "he", "his": "her", "her": "his"}
 LONGEST = 52  # words of a story: with a hypothesis they fit into 64 positions
 NUMBERED = ("open.has", "open.finds", "open.needs", "first.all", "then.one")
 BROKEN = {"order": 3, "verb": 3, "number": 2, "pronoun": 2}  # what is wrong, and how often
-
-
-def read(text: str, wordings: Wordings) -> tuple[str, Roles] | None:
-    """The kind of a text, and the words of its roles; None if it is none of the wordings."""
-    for kind, patterns in _patterns(tuple((k, tuple(w)) for k, w in wordings.items())):
-        for pattern in patterns:
-            if match := pattern.fullmatch(text):
-                return kind, match.groupdict()
-    return None
-
-
-@lru_cache
-def _patterns(wordings: tuple[tuple[str, Texts], ...]) -> list[tuple[str, list[re.Pattern[str]]]]:
-    def pattern(wording: str) -> re.Pattern[str]:
-        parts = re.split(r"\{(\w+)\}", wording)  # names of sites have several words
-        held = [
-            (rf"(?P<{p}>[a-z ]+)" if p == "site" else rf"(?P<{p}>\w+)") if n % 2 else re.escape(p)
-            for n, p in enumerate(parts)
-        ]
-        return re.compile("".join(held))
-
-    return [(kind, [pattern(w) for w in of_kind]) for kind, of_kind in wordings]
 
 
 class Draws:
@@ -160,7 +86,7 @@ class Draws:
     def plural(self) -> dict[str, str]:
         return {row["one"]: row["many"] for row in self.world.grammar.tables["things"]}
 
-    def _stories(self) -> Iterator:
+    def _stories(self) -> Iterator[Story]:
         for number in count():
             yield from self.world.stories(200, self.seed * 1_000 + number, self.side)
 
@@ -197,10 +123,6 @@ class Draws:
 
 
 # ---------------------------------------------------------------- one item of a label
-
-
-def _two(draws: Draws, wordings: Sequence[str]) -> list[str]:
-    return draws.random.sample(list(wordings), 2)
 
 
 def cola(draws: Draws, label: str) -> Texts:
@@ -244,7 +166,9 @@ def sst2(draws: Draws, label: str) -> Texts:
     """How somebody feels at last. Half the texts name a mood of the other sign before."""
     good = label == "positive"
     roles = draws.roles()
-    last, before = (draws.random.choice(GOOD if sign else BAD) for sign in (good, not good))
+    last, before = (
+        draws.random.choice(TABLES["moods"]["good" if sign else "bad"]) for sign in (good, not good)
+    )
     first = "first {a} {act} the {look} {thing}"
     if draws.random.random() < 0.5:
         first += f" and is {before}"
@@ -254,8 +178,9 @@ def sst2(draws: Draws, label: str) -> Texts:
 
 
 def mrpc(draws: Draws, label: str) -> Texts:
+    """Two sentences about the same event, or: persons exchanged, another event, another word."""
     kind = draws.random.choice(list(EVENTS))
-    first, second = _two(draws, EVENTS[kind])
+    first, second = draws.random.sample(EVENTS[kind], 2)
     roles = draws.roles()
     said = first.format(**roles)
     if label == "not_equivalent":
@@ -272,7 +197,9 @@ def mrpc(draws: Draws, label: str) -> Texts:
 
 
 def stsb(draws: Draws, label: str) -> Texts:
-    first, second = _two(draws, DEEDS["does"])
+    """Two of the wordings, with as many facts in common as the label says. Where neither person is
+    the same, both are often just exchanged."""
+    first, second = draws.random.sample(DEEDS["does"], 2)
     one, names = draws.roles(), ["a", "b", "act", "look", "thing"]
     other = {"a": one["c"], "b": one["d"]} | {name: one[f"other {name}"] for name in names[2:]}
     changed = draws.random.sample(names, 5 - int(label))
@@ -284,19 +211,19 @@ def stsb(draws: Draws, label: str) -> Texts:
 
 
 def qqp(draws: Draws, label: str) -> Texts:
+    """Two questions in other words."""
     kind = draws.random.choice(list(QUESTIONS))
-    first, second = _two(draws, QUESTIONS[kind])
+    first, second = draws.random.sample(QUESTIONS[kind], 2)
     roles = draws.roles()
     said = first.format(**roles)
     if label == "not_duplicate":
-        way = draws.random.random()
-        if kind == "what" and way < 0.8:
+        if draws.random.random() < 0.2:  # of another person
+            roles["a"] = roles["c"]
+        elif kind == "what":  # of the same two the other way round
             roles |= {"a": roles["b"], "b": roles["a"]}
-        elif kind != "what" and way < 0.8:
+        else:  # something else of the same person and thing
             others = [k for k in QUESTIONS if k not in ("what", kind)]
             second = draws.random.choice(QUESTIONS[draws.random.choice(others)])
-        else:
-            roles["a"] = roles["c"]
     return said, second.format(**roles)
 
 
@@ -354,7 +281,7 @@ FROM_STORIES = ("CoLA", "WNLI")  # their texts are stories' own, or were before 
 
 def other_owner(world: MicroWorld, item: Pair) -> Pair:
     """A WNLI item with the other person in its hypothesis, and so the other answer."""
-    names = _named(world, item.premise)
+    names = persons_named(world, item.premise)
     given = item.hypothesis.split()[-2]
     other = next(name for name in names if name != given)
     label = "entailment" if item.label == "not_entailment" else "not_entailment"
@@ -362,79 +289,8 @@ def other_owner(world: MicroWorld, item: Pair) -> Pair:
     return replace(item, hypothesis=said, label=label, split="validation")
 
 
-def _named(world: MicroWorld, text: str) -> list[str]:
+def persons_named(world: MicroWorld, text: str) -> list[str]:
     """The persons a text names, in this order."""
     tables = world.grammar.tables
     people = {row["name"] for table in ("people", "guests") for row in tables[table]}
     return [word for word in dict.fromkeys(text.split()) if word in people]
-
-
-# ---------------------------------------------------------------- the oracle
-
-
-def answer(name: str, item: LabelledText | Pair, oracle: Oracle) -> str:
-    """The label that the world's rules give to an item of a twin, from its texts alone."""
-    if isinstance(item, LabelledText):
-        if name == "CoLA":
-            said = oracle.reads(item.text.split())
-            return "acceptable" if said else "unacceptable"
-        last = item.text.split(" finally ")[-1] if " finally " in item.text else item.text
-        mood = last.split(" and is ")[1].split()[0]
-        return "positive" if mood in GOOD else "negative"
-    return _RELATIONS[name](item.premise, item.hypothesis, oracle.world)
-
-
-def _same(wordings: Wordings, no: str, yes: str) -> Callable[[str, str, MicroWorld], str]:
-    return lambda a, b, world: yes if read(a, wordings) == read(b, wordings) else no
-
-
-def _shared(first: str, second: str, world: MicroWorld) -> str:
-    one = {row["many"]: row["one"] for row in world.grammar.tables["things"]}
-    facts = []
-    for text in (first, second):
-        _, roles = read(text, DEEDS) or ("", {})
-        facts.append({
-            (role.removesuffix("s"), one[word] if role == "things" else word)
-            for role, word in roles.items()
-        })  # fmt: skip
-    return str(len(facts[0] & facts[1]))
-
-
-def _relation(premise: str, hypothesis: str, world: MicroWorld) -> str:
-    told = [read(f"{text} .", STATES) for text in premise.removesuffix(" .").split(" . ")]
-    kind, said = read(hypothesis, STATES) or ("", {})
-    about = [roles for k, roles in filter(None, told) if (k, roles["p"]) == (kind, said["p"])]
-    if not about:
-        return "neutral"
-    return "entailment" if said in about else "contradiction"
-
-
-def _answers(question: str, sentence: str, world: MicroWorld) -> str:
-    told = [read(f"{text} .", STATES) for text in sentence.removesuffix(" .").split(" and ")]
-    kind, roles = read(question, ASKED) or ("", {})
-    found = any((k, r["p"]) == (kind, roles["p"]) for k, r in filter(None, told))
-    return "entailment" if found else "not_entailment"
-
-
-def _owner(premise: str, hypothesis: str, world: MicroWorld) -> str:
-    """What is a guest's own is an animal; everything else is the hero's, who is named first."""
-    words = hypothesis.split()
-    animals = {row["animal"] for row in world.grammar.tables["guests"]}
-    hero, guest = _named(world, premise)[:2]
-    right = guest if words[3] in animals else hero
-    return "entailment" if words[-2] == right else "not_entailment"
-
-
-_RELATIONS: dict[str, Callable[[str, str, MicroWorld], str]] = {
-    "MRPC": _same(EVENTS, "not_equivalent", "equivalent"),
-    "QQP": _same(QUESTIONS, "not_duplicate", "duplicate"),
-    "STS-B": _shared,
-    "MNLI": _relation,
-    "RTE": lambda a, b, world: _two_classes(_relation(a, b, world)),
-    "QNLI": _answers,
-    "WNLI": _owner,
-}
-
-
-def _two_classes(relation: str) -> str:
-    return relation if relation == "entailment" else "not_entailment"

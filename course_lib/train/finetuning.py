@@ -167,7 +167,7 @@ def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 6
             found.append([getattr(out, name) for name in names])
     finally:
         model.train(was_training)
-    whole = isinstance(task, LabelledSequences | ScoredSequences)  # one vector a text, nothing to pad
+    whole = isinstance(task, LabelledSequences | ScoredSequences)  # nothing to pad
     return [torch.cat([x if whole else _padded(x, length) for x in parts])
             for parts in zip(*found, strict=True)]  # fmt: skip
 

@@ -18,6 +18,15 @@ from sklearn import metrics
 
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
+from course_lib.teaching.glue import (
+    BASELINES,
+    ORACLE,
+    answer,
+    baseline_score,
+    oracle_score,
+    read,
+    rows,
+)
 from course_lib.text import glue
 from course_lib.text.english import LabelledText, Pair
 from course_lib.text.glue import (
@@ -30,23 +39,12 @@ from course_lib.text.glue import (
     glue_sequences,
     glue_twin,
 )
-from course_lib.text.glue_twins import (
-    ASKED,
-    BAD,
-    DEEDS,
-    EVENTS,
-    GOOD,
-    QUESTIONS,
-    STATES,
-    answer,
-    read,
-)
+from course_lib.text.glue_twins import ASKED, DEEDS, EVENTS, QUESTIONS, STATES, TABLES
 from course_lib.text.oracle import Oracle
 from course_lib.text.tasks import ScoredSequences
 from course_lib.text.world import MicroWorld
-from course_lib.train import glue as scoring
 from course_lib.train.finetuning import finetune, task_score
-from course_lib.train.glue import baseline_score, glue_score, model_score, oracle_score, task_mean
+from course_lib.train.glue import METRICS, glue_score, model_score, task_mean
 
 ALL = [(name, split) for name, task in GLUE.items() for split in task.splits]
 PAIRS = [name for name, task in GLUE.items() if len(task.columns) == 2]
@@ -78,7 +76,7 @@ def test_the_table_is_that_of_glue():
     for task in GLUE.values():
         classes = re.match(r"\d", task.real["answer"])
         assert (len(task.names) == int(classes[0])) if classes else not task.names
-        assert set(task.metrics) <= set(scoring.METRICS) and len(task.classes) == len(task.names)
+        assert set(task.metrics) <= set(METRICS) and len(task.classes) == len(task.names)
         assert (len(task.columns) == 1) == (task.real["input"] == "one sentence")
         printed = task.real.get("train", task.real.get("train_in_glue"))
         assert abs(task.real["released"][0] / printed - 1) < 0.05  # the table's rounding
@@ -175,8 +173,8 @@ def test_acceptable_sentences_are_those_of_stories(world: MicroWorld):
 def test_the_last_mood_decides():
     for item in items("SST-2", "test"):
         after = re.search(r"finally [^.]* and is (\w+) \.", item.text)
-        assert after and (after[1] in GOOD) == (item.label == "positive")
-        assert after[1] in GOOD + BAD
+        assert after and (after[1] in TABLES["moods"]["good"]) == (item.label == "positive")
+        assert after[1] in {*TABLES["moods"]["good"], *TABLES["moods"]["bad"]}
     both = sum(item.text.count(" and is ") == 2 for item in items("SST-2", "test"))
     assert 0.4 < both / len(items("SST-2", "test")) < 0.6
 
@@ -263,7 +261,7 @@ def test_the_majority_class():
     assert found["QQP"]["F1"] == 0 and found["QQP"]["accuracy"] == pytest.approx(0.63)
     assert found["MRPC"]["F1"] == pytest.approx(2 * 0.68 / 1.68)  # nobody need read a word
     assert np.isnan(found["STS-B"]["Pearson"])
-    assert scoring.rows("RTE").keys() == {scoring.ORACLE, *scoring.BASELINES}
+    assert rows("RTE").keys() == {ORACLE, *BASELINES}
 
 
 # ---------------------------------------------------------------- training

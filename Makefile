@@ -52,13 +52,13 @@ clean:
 # Stamps: an environment is made once, and again when what it is made from changes. A stamp is
 # written last, so an interrupted installation is repeated.
 $(VENV)/.lab: $(VENV)/.made $(SETUP)
-	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains]'
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx]'
 	-$(PIP) install --no-deps financetoolkit==2.3.0
 	-$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.lab
-	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,slides,test]'
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,slides,test]'
 	@touch $@
 
 $(VENV)/.made:

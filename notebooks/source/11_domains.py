@@ -205,15 +205,16 @@ print("added:", more.vocab[len(course.tokenizer) :])
 print("rows:", before.shape[-1], "→", after.shape[-1], "· old logits equal:", torch.equal(before, after[..., : before.shape[-1]]))
 
 # %% [markdown]
-# **With a network** the released models load by their names into our classes. Repositories that hold pickled weights only are refused, since a pickle may run code; transformers reads those with care, and
-# `from_transformers` carries its model over.
+# **With a network** the released models load by their names into our classes: write some into the list, such as `"dmis-lab/biobert-base-cased-v1.2"`, `"nlpaueb/legal-bert-base-uncased"`, `"ProsusAI/finbert"`.
+# Repositories that hold pickled weights only are refused, since a pickle may run code; transformers reads those with care, and `from_transformers` carries its model over.
 
 # %%
-for name in ("dmis-lab/biobert-base-cased-v1.2", "nlpaueb/legal-bert-base-uncased", "ProsusAI/finbert", "yiyanghkust/finbert-pretrain"):
+released = []  # names go here; nothing is asked of the network while it is empty
+for name in released:
     try:
         print(f"{name}: {len(load_pretrained(name).encoder.embeddings.token.weight):,} rows")
-    except FileNotFoundError:
-        print(f"{name}: not on this machine, and there is no network (or it holds a pickle only)")
+    except FileNotFoundError as missing:
+        print(missing)
 
 # %% [markdown]
 # ## See it

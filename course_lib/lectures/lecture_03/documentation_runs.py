@@ -1,9 +1,9 @@
 """`03_documentation`: fine-tuning where labels have no end, the markup of docstrings.
 
-The two tasks of documentation_tasks.py, code words and sections, from the course's checkpoint and
-from its shape with random initialisation, against the number of labelled texts; and two baselines
-with the same texts. Every run is tested twice: on held-out modules, and on packages that the
-checkpoint never read."""
+The two tasks of teaching/documentation_tasks.py, code words and sections, from the course's
+checkpoint and from its shape with random initialisation, against the number of labelled texts; and
+two baselines with the same texts. Every run is tested twice: on held-out modules, and on packages
+that the checkpoint never read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from course_lib.lectures.lecture_03.documentation_tasks import (
+from course_lib.teaching.documentation_tasks import (
     CODE_TAGS,
     SECTIONS,
     DocumentationTask,

@@ -12,8 +12,8 @@ from test_results_03 import course, numbers, plain, result  # noqa: F401  course
 
 from course_lib.lectures.lecture_03 import documentation_runs as runs
 from course_lib.lectures.lecture_03.documentation_runs import BOTH, CODE, SECTION, SIZES, STEPS
-from course_lib.lectures.lecture_03.documentation_tasks import INSIDE, OUTSIDE, SECTIONS, tagged
 from course_lib.lectures.lecture_03.starts import COURSE
+from course_lib.teaching.documentation_tasks import INSIDE, OUTSIDE, SECTIONS, tagged
 from course_lib.teaching.results import REPLAYED
 from course_lib.text.documentation import installed_versions
 from course_lib.text.english import LabelledText

@@ -1,0 +1,1 @@
+"""What deck 12 computes: figures and tables."""

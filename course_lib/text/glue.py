@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import torch
 
@@ -35,10 +36,9 @@ REPOSITORY = "nyu-mll/glue"  # of data sets on the hub
 
 @dataclass(frozen=True)
 class GlueTask:
-    """One of the nine. names: its classes in GLUE's order, none where the label is a number; sizes:
-    of our twin's splits; classes: how many of a hundred items are of each class, in the order of
-    `names` (as in GLUE, where it is out of balance). asks: what the twin asks. hub, columns: the real one's folder and texts.
-    """
+    """One of the nine. asks: what its twin asks; names: its classes in GLUE's order, none where the
+    label is a number; sizes: of the twin's splits; classes: how many of a hundred items are of each
+    class, out of balance where GLUE is. hub, columns: where the real one's texts are."""
 
     name: str
     asks: str
@@ -49,7 +49,7 @@ class GlueTask:
     columns: tuple[str, ...]
 
     @property
-    def real(self) -> dict:
+    def real(self) -> dict[str, Any]:
         """What data/papers/glue.toml says of it: input, answer, train, metrics."""
         return _printed()[self.name]
 
@@ -70,10 +70,11 @@ class GlueTask:
         return self.names.index(label)
 
 
-GLUE: dict[str, GlueTask] = {
-    name: GlueTask(name, **{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()})
-    for name, row in TABLES["tasks"].items()
-}
+def _task(name: str, row: dict[str, Any]) -> GlueTask:
+    return GlueTask(name, **{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()})
+
+
+GLUE: dict[str, GlueTask] = {name: _task(name, row) for name, row in TABLES["tasks"].items()}
 
 
 def glue_items(
@@ -179,7 +180,7 @@ class MissingGlue(LookupError):
 
 
 @cache
-def _printed() -> dict:
+def _printed() -> dict[str, Any]:
     return tomllib.loads(data_path("papers", "glue.toml").read_text(encoding="utf-8"))["tasks"]
 
 

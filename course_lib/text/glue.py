@@ -71,7 +71,8 @@ class GlueTask:
 
 
 def _task(name: str, row: dict[str, Any]) -> GlueTask:
-    return GlueTask(name, **{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()})
+    held: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
+    return GlueTask(name, **held)
 
 
 GLUE: dict[str, GlueTask] = {name: _task(name, row) for name, row in TABLES["tasks"].items()}

@@ -86,6 +86,18 @@ class Draws:
     def plural(self) -> dict[str, str]:
         return {row["one"]: row["many"] for row in self.world.grammar.tables["things"]}
 
+    @cached_property
+    def jobs(self) -> dict[str, list[str]]:
+        """The job of each hero, and after it the other jobs of his topic."""
+        people = self.world.grammar.tables["people"]
+        of_topic: dict[str, set[str]] = {}
+        for row in people:
+            of_topic.setdefault(row["topic"], set()).add(row["job"])
+        return {
+            row["name"]: [row["job"], *sorted(of_topic[row["topic"]] - {row["job"]})]
+            for row in people
+        }
+
     def _stories(self) -> Iterator[Story]:
         for number in count():
             yield from self.world.stories(200, self.seed * 1_000 + number, self.side)
@@ -227,10 +239,13 @@ def qqp(draws: Draws, label: str) -> Texts:
     return said, second.format(**roles)
 
 
-def mnli(draws: Draws, label: str) -> Texts:
+ABOUT = {"entailment": "a", "contradiction": "b", "neutral": "c"}  # whom a hypothesis is about
+
+
+def mnli(draws: Draws, label: str, roles: Roles | None = None) -> Texts:
     """Three persons: two of whom the premise says the kind of thing that the hypothesis says of
     one, and one of whom it says something else."""
-    roles = draws.roles()
+    roles = roles or draws.roles()
     kind, odd = draws.random.sample(list(STATES), 2)
     values = [roles[kind], roles[f"other {kind}"]]
     draws.random.shuffle(values)
@@ -241,15 +256,24 @@ def mnli(draws: Draws, label: str) -> Texts:
         for p, text in wordings.items()
     ]
     draws.random.shuffle(said)
-    about = {"entailment": "a", "contradiction": "b", "neutral": "c"}[label]
+    about = ABOUT[label]
     way = draws.random.choice([w for w in STATES[kind] if w != wordings[about]])
     return " ".join(said), way.format(**roles | {"p": roles[about], kind: told["a"]})
 
 
 def rte(draws: Draws, label: str) -> Texts:
-    """As MNLI, contradiction and neutral being one class."""
-    others = ("contradiction", "neutral")
-    return mnli(draws, label if label == "entailment" else draws.random.choice(others))
+    """As MNLI, but the hypothesis names the person's job too, which the premise does not; not
+    entailed is what contradicts the premise, what it leaves open, and a wrong job."""
+    ways = ("entailment",) if label == "entailment" else ("contradiction", "neutral", "job", "job")
+    way, roles = draws.random.choice(ways), draws.roles()
+    about = ABOUT.get(way, "a")
+    hero = next(letter for letter in "abcd" if roles[letter] in draws.jobs)  # guests have no job
+    roles |= {about: roles[hero], hero: roles[about]}
+    premise, hypothesis = mnli(draws, way if way in ABOUT else "entailment", roles)
+    name = roles[about]
+    right, *wrong = draws.jobs[name]
+    job = draws.random.choice(wrong) if way == "job" else right
+    return premise, hypothesis.replace(name, f"the {job} {name}")
 
 
 def qnli(draws: Draws, label: str) -> Texts:

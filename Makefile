@@ -10,7 +10,7 @@ LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 # `make test PARTS="lint package"`.
 NB ?=
 PARTS ?=
-# The name of a new lecture, e.g. `make new-lecture NB=12 NAME=fast_inference`.
+# The name of a new lecture, e.g. `make new-lecture NB=13 NAME=choosing_a_variant`.
 NAME ?=
 
 .PHONY: lab test notebooks slides new-lecture bench clean help
@@ -20,7 +20,7 @@ help:
 	@echo "make test       run every test, with the time of each part (PARTS=\"lint package\" for some)"
 	@echo "make notebooks  execute notebooks/source and write the notebooks (NB=02 for one)"
 	@echo "make slides     build the decks, HTML and PDF, into slides/build (NB=02 for one)"
-	@echo "make new-lecture  lay an empty room, page and deck (NB=12 NAME=fast_inference)"
+	@echo "make new-lecture  lay an empty room, page and deck (NB=13 NAME=choosing_a_variant)"
 	@echo "make bench      measure the speed figures the course states"
 	@echo "make clean      remove what the other commands made"
 

@@ -1,11 +1,13 @@
 """Tasks with thousands of labels that nobody had to write for them: the markup of docstrings.
 
 `code_words`: which words of a sentence are code, as its author marked them with backticks or a
-role of Sphinx. `sections`: under which heading of a docstring a description stands. The markup is
-taken out before a model sees the text. Modules are read in the order of a hash of their names until
-there is enough, so that a smaller set is the beginning of a larger one; each module is on one side,
-train or test, by its name; of texts that are nearly alike only the first stays. "outside" comes
-from packages that the course's checkpoint never read.
+role of Sphinx. `sections`: under which heading of a docstring a description stands.
+`parameter_kinds`: of which type a parameter is, by its description. `packages`: from which package
+a paragraph is. The markup is taken out before a model sees the text. Modules are read in the order
+of a hash of their names until there is enough, so that a smaller set is the beginning of a larger
+one; each module is on one side, train or test, by its name; of texts that are nearly alike only the
+first stays. "outside" comes from packages that the course's checkpoint never read, for `packages`
+from paragraphs that it never read.
 
 What comes out depends on the versions installed, and is nowhere shipped: results made from it
 record `versions` and `hash`. Built in seconds, then read from the cache.
@@ -32,6 +34,7 @@ from course_lib.text.documentation import (
     plain,
     read_cache,
     source_files,
+    split_of,
     split_sentences,
     write_cache,
 )
@@ -51,11 +54,17 @@ OUTSIDE = (
 )  # fmt: skip
 CODE_TAGS = ("O", "B-CODE", "I-CODE")
 SECTIONS = ("Summary", "Parameters", "Returns", "Raises", "Attributes")
+KINDS = {  # kind of a parameter -> how its type is written
+    "bool": r"\bbool", "int": r"\bint(?:eger)?\b", "float": r"\bfloat|\bscalar",
+    "str": r"\bstr\b|\bstring", "array": r"array|matrix|tensor", "callable": r"callable|function",
+}  # fmt: skip
+EIGHT = ("python", "numpy", "scipy", "sklearn", "torch", "sympy", "networkx", "transformers")
 SPLITS = ("train", "test", "outside")
 MOST_A_MODULE = 12  # texts of each class, so that no module fills a set
 RULES = 1  # of the sets; raise it when what is below changes what comes out
 
 Item = TypeVar("Item", TaggedSentence, LabelledText)
+Modules = Iterable[tuple[str, Iterable[list[Any]]]]  # (name, what is found there)
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,7 @@ def code_words(
     many of each split. Each has a marked word of small letters only, which could be an ordinary
     word. Words are runs of letters, digits and underscores; every other sign is a word of its own.
     """
-    found, about = _built("code words", marked_sentences, (train, test, outside))
+    found, about = _from_docstrings("code words", marked_sentences, (train, test, outside))
     return _task(found, about, lambda id, split, item: tagged(item, id=id, split=split))
 
 
@@ -85,8 +94,32 @@ def sections(
 ) -> DocumentationTask[LabelledText]:
     """The first sentences of descriptions and the section each is from: at most so many of each
     split, and at most a fifth of each class."""
-    found, about = _built("sections", section_sentences, (train, test, outside), len(SECTIONS))
-    return _task(found, about, lambda id, split, item: LabelledText(id, item[0], item[1], split))
+    most = train, test, outside
+    return _texts(_from_docstrings("sections", section_sentences, most, len(SECTIONS)))
+
+
+def parameter_kinds(
+    train: int = 2_000, test: int = 600, outside: int = 600
+) -> DocumentationTask[LabelledText]:
+    """The first sentences of parameters' descriptions and which of KINDS each is: at most so many
+    of each split, and at most a sixth of each class."""
+    most = train, test, outside
+    return _texts(_from_docstrings("parameter kinds", described_parameters, most, len(KINDS)))
+
+
+def packages(
+    train: int = 2_000, test: int = 600, outside: int = 600
+) -> DocumentationTask[LabelledText]:
+    """Paragraphs without names and code, and which of EIGHT each is from: at most so many of each
+    split, and at most an eighth of each class. outside: paragraphs of the modules to test with that
+    the checkpoint never read."""
+    modules = [nameless_paragraphs(held_out) for held_out in (False, True)]
+    versions, most = installed_versions(EIGHT), (train, test, outside)
+    return _texts(_built("packages", modules, versions, most, len(EIGHT)))
+
+
+def _texts(found: tuple[list[list[str]], dict[str, str]]) -> DocumentationTask[LabelledText]:
+    return _task(*found, lambda id, split, item: LabelledText(id, item[0], item[1], split))
 
 
 def _task(found: list[list[str]], about: dict[str, str], item: Callable[..., Any]) -> Any:
@@ -198,35 +231,106 @@ def _first_sentences(descriptions: Iterable[str], section: str) -> Iterator[list
             yield [sentence, section]
 
 
+# ---------------------------------------------------------------- of which type a parameter is
+
+_NUMPY_TYPED = re.compile(r"(?m)^\S[^:\n]*: *(\S.*)\n((?:[ \t]+\S.*\n?)+)")
+_MANY = re.compile(r"list|tuple|dict|sequence|iterable|\bsets?\b")  # "list of str" is no str
+_GOOGLE_TYPED = re.compile(r"(?m)^\w+ \(([^()\n]*)\): *(\S.*(?:\n[ \t]+\S.*)*)")
+
+
+def described_parameters(docstring: str) -> Iterator[list[Any]]:
+    """[first sentence of a parameter's description, its kind], in the conventions of NumPy and of
+    Google. A type that is none of KINDS, or more than one, is left out."""
+    entries = [
+        *(entry for name, body in _NUMPY.findall(docstring + "\n") if name == "Parameters"
+          for entry in _NUMPY_TYPED.findall(body)),
+        *(entry for name, body in _GOOGLE.findall(docstring + "\n") if name == "Args"
+          for entry in _GOOGLE_TYPED.findall(_dedented(body))),
+    ]  # fmt: skip
+    for type_, description in entries:
+        kinds = [kind for kind, written in KINDS.items() if re.search(written, type_.lower())]
+        if len(kinds) == 1 and not _MANY.search(type_.lower()):
+            yield from _first_sentences([description], kinds[0])
+
+
+# ---------------------------------------------------------------- from which package it is
+
+_CODE = re.compile(r":[\w:+.-]+:`[^`]*`|``[^`]+``|`[^`]+`(?!_)")
+# What looks like code: a point, a capital, a digit or an underscore inside; capitals; a call.
+_IDENTIFIER = re.compile(r"\w+(?:\.\w+)+|\w+\(\)|\w*_\w*|\w*\d\w*|\w*[a-z][A-Z]\w*|\b[A-Z]{2,}\w*")
+# The packages' names, long and short.
+_NAMES = re.compile(
+    r"\b(?:c?pythons?|num ?py|np|sci ?py|scikits?(?:[- ]learn)?|sk ?learn|(?:py)?torch|sym ?py"
+    r"|networkx|nx|transformers?|hugging ?face)\b",
+    re.IGNORECASE,
+)
+
+
+def nameless_paragraphs(held_out: bool) -> Modules:
+    """[paragraph without names and code, its package], of at least eight words, of the modules of
+    EIGHT. held_out: of modules to test with, what the checkpoint never read; else all but that."""
+    for name, docstrings in in_order(EIGHT, "test" if held_out else None):
+        prose = (b for text in docstrings for b in blocks(text) if is_prose(plain(b)))
+        some = (b for b in prose if side_of(name) == "train" or held_out == _unread(b))
+        texts = map(without_names, some)
+        yield name, ([t, name.partition("/")[0]] for t in texts if len(t.split()) >= 8)
+
+
+def _unread(block: str) -> bool:
+    return split_of(plain(block)) == "heldout"
+
+
+def without_names(block: str) -> str:
+    """A paragraph on one line, without code, what looks like code, and the packages' names."""
+    text = _NAMES.sub(" ", _IDENTIFIER.sub(" ", plain(_CODE.sub(" ", block))))
+    return re.sub(r" (?=[.,;:!?)])", "", " ".join(text.split()))
+
+
 # ---------------------------------------------------------------- from modules to sets
 
 
-def _built(
+def _from_docstrings(
     what: str, read: Callable[[str], Iterable[list[Any]]], most: Sequence[int], classes: int = 1
 ) -> tuple[list[list[str]], dict[str, str]]:
+    """What `read` finds in the docstrings of INSIDE and of OUTSIDE, as `_built` gives it."""
+    modules = [read_modules(group, read) for group in (INSIDE, OUTSIDE)]
+    return _built(what, modules, installed_versions((*INSIDE, *OUTSIDE)), most, classes)
+
+
+def read_modules(packages: Iterable[str], read: Callable[[str], Iterable[list[Any]]]) -> Modules:
+    """(name, what `read` finds in its docstrings) of the packages' modules."""
+    for name, docstrings in in_order(packages):
+        yield name, (item for text in docstrings for item in read(text))
+
+
+def _built(
+    what: str, modules: Sequence[Modules], versions: dict[str, str], most: Sequence[int],
+    classes: int,
+) -> tuple[list[list[str]], dict[str, str]]:  # fmt: skip
     """The items of each split as lines of JSON, and the versions they come from; from the cache
-    where the same was built before."""
-    versions = installed_versions((*INSIDE, *OUTSIDE))
+    where the same was built before. modules: those of train and test, and those of outside."""
     about = {**versions, what: f"rules {RULES}, at most {'/'.join(map(str, most))}"}
     path = cache_dir("documentation") / f"{what.replace(' ', '-')}-{'-'.join(map(str, most))}.jsonl"
     found = read_cache(path, about)
     if found is None:
         seen: set[str] = set()
         sides = dict(zip(SPLITS, most, strict=True))
-        inside = drawn(in_order(INSIDE), read, {s: sides[s] for s in SPLITS[:2]}, seen, classes)
-        outside = drawn(in_order(OUTSIDE), read, {"outside": sides["outside"]}, seen, classes)
+        inside = drawn(modules[0], {s: sides[s] for s in SPLITS[:2]}, seen, classes)
+        outside = drawn(modules[1], {"outside": sides["outside"]}, seen, classes)
         found = [*inside.values(), *outside.values()]
         write_cache(path, found, about)
     return found, versions
 
 
-def in_order(packages: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """(name, docstrings) of the packages' modules, in the order of a hash of their names."""
+def in_order(packages: Iterable[str], side: str | None = None) -> Iterator[tuple[str, list[str]]]:
+    """(name, docstrings) of the packages' modules, or of those of one side, in the order of a hash
+    of their names."""
     files: dict[str, Path] = {}
     for package in packages:
         files |= source_files(package)
     for name in sorted(files, key=lambda name: hashlib.sha256(name.encode()).digest()):
-        yield name, module_docstrings(files[name])
+        if side in (None, side_of(name)):
+            yield name, module_docstrings(files[name])
 
 
 def side_of(module: str) -> str:
@@ -235,8 +339,7 @@ def side_of(module: str) -> str:
 
 
 def drawn(
-    modules: Iterable[tuple[str, list[str]]],
-    read: Callable[[str], Iterable[list[Any]]],
+    modules: Modules,
     most: Mapping[str, int],
     seen: set[str],
     classes: int = 1,
@@ -245,12 +348,12 @@ def drawn(
     4-grams so far, which grow; a text of which more than half stood there is left out."""
     found: dict[str, list[str]] = {split: [] for split in most}
     count: Counter[tuple[str, Any]] = Counter()
-    for name, docstrings in modules:
+    for name, items in modules:
         if all(len(found[split]) >= most[split] for split in most):
             break
         split = "outside" if "outside" in most else side_of(name)
         here: Counter[Any] = Counter()
-        for item in (item for text in docstrings for item in read(text)):
+        for item in items:
             label = item[1] if classes > 1 else ""
             full = count[split, label] >= most[split] // classes or here[label] >= MOST_A_MODULE
             if _is_new(item[0], seen) and not full:

@@ -7,11 +7,12 @@ there lists digits that a text of the lecture holds with another meaning, and wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from statistics import mean
 from typing import Any
 
+from .results import stored
 from .rooms import lectures_with, room
 
 PLACEHOLDER = re.compile(r"\{\{\s*number:(\w+)\s*\}\}")
@@ -58,9 +59,23 @@ def millions(count: int) -> str:
     return f"{count / 1e6:.1f}M"
 
 
-def percent(values: Sequence[float]) -> str:
+def percent(values: Sequence[float], digits: int = 0) -> str:
     """The mean over seeds of values from 0 to 1."""
-    return f"{mean(values):.0%}"
+    return f"{mean(values):.{digits}%}"
+
+
+def cpu_hours(*names: str) -> str:
+    """What the runs of these results files took, each on one thread: "0.7" hours of one core. Of
+    processor time where a run recorded it, else of the clock."""
+    return f"{sum(_seconds(stored(name)['runs']) for name in names) / 3600:.1f}"
+
+
+def _seconds(runs: Any) -> float:
+    """Of all runs inside, however deep they lie."""
+    if isinstance(runs, Mapping) and (found := runs.get("cpu_seconds", runs.get("seconds"))):
+        return float(found)
+    inner = runs.values() if isinstance(runs, Mapping) else runs if isinstance(runs, list) else ()
+    return sum(map(_seconds, inner))
 
 
 def filled(lecture: str, text: str) -> str:

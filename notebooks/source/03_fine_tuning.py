@@ -37,7 +37,7 @@ from course_lib.text.features import question_sequences, tagged_sequences, text_
 from course_lib.lectures.lecture_03.documentation_runs import CODE, as_sequences, baseline_score
 from course_lib.lectures.lecture_03.experiments import RATES, read_task
 from course_lib.lectures.lecture_03.starts import COURSE
-from course_lib.lectures.lecture_03.numbers import markup, markup_curves
+from course_lib.lectures.lecture_03.numbers import markup_curves, markup_table
 from course_lib.teaching import LiveLoss, curves_chart
 from course_lib.teaching.results import in_words, read_result
 from course_lib.lectures.lecture_03.views import (
@@ -305,7 +305,7 @@ for sentence in marked.train[:4]:
 # *Backticks: what the model has to find. It reads the sentences without them, and in lower case.*
 
 # %%
-code_sets = {name: as_sequences(items, words) for name, items in vars(marked).items() if name in ("train", "test", "outside")}
+code_sets = {name: as_sequences(CODE, items, words) for name, items in vars(marked).items() if name in ("train", "test", "outside")}
 code_tagger = finetune(
     encoder, code_sets["train"], steps=120, learning_rate=min(RATE, 3e-4), callbacks=[LiveLoss(part="total")]
 )
@@ -348,40 +348,42 @@ code_words_view(code_tagger, words)
 #
 # ### How many labels does pre-training save?
 #
-# The same with {{number:code_few}}, {{number:code_some}} and {{number:code_all}} sentences, and more steps, beside the same shape from random initialisation:
-# {{number:code_seeds}} seeds each, a rate of 3e-4 for both (not tuned for this task), {{number:markup_hours}} CPU hours for this and the next section,
-# stored.
+# The same with {{number:code_few}}, {{number:code_some}} and {{number:code_all}} sentences, and more steps, beside the same shape from random initialisation. And a
+# second task: **from which of eight packages** is a paragraph, its code and the packages' names taken out? {{number:code_seeds}} seeds each, a rate of
+# 3e-4 for all (not tuned for these tasks), {{number:markup_hours}} CPU hours for this and the next section, stored.
 
 # %%
-learning_curves(markup_curves(), title="Which words are code?")
+learning_curves(markup_curves(), title="Labels that nobody had to make")
 
 # %% [markdown]
-# *Left: other modules of the packages whose text the checkpoint has read, without these labels. Right: packages that it never read.
-# Lines are means of the seeds, bands reach from the worst to the best.*
+# *Tested on other modules of the packages whose text the checkpoint has read, without these labels. Lines are means of the seeds,
+# bands reach from the worst to the best.*
 #
 # **This is what pre-training is for.** Read the picture sideways: **{{number:code_enough}} sentences after pre-training** ({{number:code_ours_few}}) **are worth more than {{number:code_some}} without** ({{number:code_random_some}}), though
 # both starts have fitted the sentences they were given. With {{number:code_some}} ours has {{number:code_ours_some}}, with {{number:code_all}} {{number:code_ours_all}}; the window regression
-# climbs from {{number:code_window_few}} to {{number:code_window_all}}. In packages never read all lines are lower and in the same order: at the end
+# climbs from {{number:code_window_few}} to {{number:code_window_all}}. In packages never read all are lower and in the same order: at the end
 # {{number:code_ours_outside}}, {{number:code_window_outside}} and {{number:code_random_outside}}.
+#
+# PACKAGES SENTENCES.
 #
 # One point is unfair. At {{number:code_all}} sentences random initialisation ({{number:code_random_all}}) has not fitted its training sentences when the steps
 # end, so there the curve says who learns faster, and nothing about where the slower one would arrive.
 #
-# ### Which section is it from?
+# ### Which section, and which kind?
 #
 # Docstrings have headings. Given the first sentence of a description, under which heading did it stand: Summary, Parameters,
-# Returns, Raises, Attributes? {{number:sections_texts}} sentences to learn from, {{number:sections_seeds}} seeds, the same starts, the same two tests.
+# Returns, Raises, Attributes? {{number:sections_texts}} sentences to learn from, {{number:sections_seeds}} seeds. And a last one: of which of six **kinds** (bool, int,
+# float, str, array, callable) is a parameter, by the first sentence of its description? All four tasks, with all their texts:
 
 # %%
-markup_tests = {"score": "other modules", "outside": "packages never read"}
-print(f"{'':34}" + "".join(f"{said:>26}" for said in markup_tests.values()))
-for start, said in ((COURSE, COURSE), (f"{COURSE}, random init", "random initialisation"), ("baseline", "bag of words")):
-    print(f"{said:34}" + "".join(f"{in_words(markup('sections', start, 2_000, name)):>26}" for name in markup_tests))
+print(f"{'':21}{'tested on':24}" + "".join(f"{said:>24}" for said in (COURSE, "random init", "baseline")))
+for task, where, starts in markup_table():
+    print(f"{task:21}{where:24}" + "".join(f"{in_words(scores):>24}" for scores in starts))
 
 # %% [markdown]
 # *Accuracy; chance is a fifth.* **A second success**, and a smaller one: {{number:sections_ours}} against {{number:sections_random}} from random initialisation, which again
-# has not fitted its training sentences, and {{number:sections_words}} for the bag of words. In packages never read it is {{number:sections_ours_outside}}, {{number:sections_random_outside}} and
-# {{number:sections_words_outside}}: far above the words, and hardly above random initialisation. Most often {{number:confused_true}} are taken for {{number:confused_said}}: an
+# has not fitted its training sentences, and {{number:sections_words}} for the bag of words. In packages never read it is
+# far above the words, and hardly above random initialisation. Most often {{number:confused_true}} are taken for {{number:confused_said}}: an
 # attribute is often what a parameter was, said in the same words, and then the description alone cannot tell.
 #
 # ### Five more tasks: some work, some do not
@@ -557,7 +559,7 @@ print("right:", ", ".join(e["label"] for e in examples))
 # In the micro-world labels cost nothing. {{number:story_count}} stories give three statements each: one follows, one contradicts, one is
 # left open. {{number:story_pairs_left_out}} of the pairs need more than 64 tokens and are left out: a premise that is cut may have lost what decides.
 # {{number:story_pairs}} are left. Lecture 06's BERT of four layers, pre-trained on such stories, is fine-tuned on them; so is its shape from
-# random initialisation ({{number:story_nli_steps}} steps of 16 pairs, {{number:story_seeds}} seed, a result file).
+# random initialisation ({{number:story_nli_steps}} steps of 16 pairs, {{number:story_seeds}} seed, {{number:story_hours}} CPU hours for this and the answers below, a result file).
 
 # %%
 from course_lib.lectures.lecture_03.numbers import world_curves, world_levels

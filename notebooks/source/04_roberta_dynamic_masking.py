@@ -298,8 +298,8 @@ for scheme, end in live.items():
 #
 # ### Five seeds
 #
-# The same from five random initialisations, each seed with masks of its own (a result file, made by
-# `python -m course_lib.teaching.results 04`).
+# The same from five random initialisations, each seed with masks of its own (a result file; `python -m
+# course_lib.teaching.results 04` makes it, with what follows, in {{number:hours}} hours of one core).
 
 # %%
 from course_lib.lectures.lecture_04.experiments import outcome

@@ -407,7 +407,7 @@ dots_chart(
 #
 # ### Four times the steps
 #
-# The same two recipes with {{number:past_steps}} steps ({{number:past_seeds}} seed each, a result file). The learning rate falls to
+# The same two recipes with {{number:past_steps}} steps ({{number:past_seeds}} seeds each, {{number:past_hours}} hours of one core, a result file). The learning rate falls to
 # zero over the whole of a run, so at step {{number:steps}} it is still high here: points on the way are not the ends of the shorter
 # runs.
 
@@ -477,7 +477,7 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *One line for each way to choose the wrong B, {{number:past_seeds}} seed each. In step, the line stays at chance level.*
+# *One line for each way to choose the wrong B: the mean of {{number:past_seeds}} seeds, bands from the worse to the better. In step, the line stays at chance level.*
 #
 # **That was it.** With a wrong B in step the model learns its own task ({{number:in_step_own}}, and {{number:in_step_nsp}} on ordinary NSP
 # pairs) and nothing of order: {{number:in_step_sop}} on SOP, where the paper has 52.0, and where ours had
@@ -487,7 +487,7 @@ curves_chart(
 # ### Width against sharing
 #
 # The grid: two embedding widths E, four ways to share, {{number:grid_layers}} layers 128 wide, MLM alone,
-# {{number:grid_steps}} steps, {{number:grid_seeds}} seeds each (a result file).
+# {{number:grid_steps}} steps, {{number:grid_seeds}} seeds each ({{number:grid_hours}} hours of one core, a result file).
 
 # %%
 grid = read_result("05_sharing")
@@ -520,7 +520,7 @@ heat_chart(
 # ### Where these runs stop
 #
 # Before reading more out of it, ask how far these runs came: {{number:grid_steps}} steps. So the grid's four corners again, with
-# {{number:past_steps}} ({{number:corner_seeds}} seed each, a result file):
+# {{number:past_steps}} ({{number:corner_seeds}} seed each, {{number:corner_hours}} hours, a result file):
 
 # %%
 from course_lib.lectures.lecture_05.numbers import corner_curves

@@ -463,7 +463,7 @@ for kind, one in past["ELECTRA"][0]["gaps"].items():
 #
 # ### A generator that copies
 #
-# The same ELECTRA, {{number:long_steps}} steps, with generators of a half and of the whole width. {{number:generators_count}} each.
+# The same ELECTRA, {{number:long_steps}} steps, with generators of a half and of the whole width. {{number:generators_count}} each, {{number:generators_hours}} CPU hours.
 # *cost*: FLOPs of a step, the first = 1; the kept network is the same.
 
 # %%
@@ -500,7 +500,7 @@ ablation_chart(
 # ### Twice as deep
 #
 # Two layers are few. So: four, a generator half as wide, {{number:deep_steps}} steps, against a BERT of four layers
-# ({{number:deep_bert_steps}} steps, equal FLOPs). {{number:deep_count}}.
+# ({{number:deep_bert_steps}} steps, equal FLOPs). {{number:deep_count}}, {{number:deep_hours}} CPU hours.
 
 # %%
 from course_lib.lectures.lecture_07.numbers import by_depth

@@ -264,9 +264,9 @@ with torch.device("meta"):  # knows shapes only
 from course_lib.kernels.early_exit import early_exit, early_exit_reference, entropy_at_most
 
 torch.manual_seed(0)
-layers = [lambda x, mask, w=torch.randn(8, 8) / 3: torch.tanh(x @ w) for _ in range(4)]
-exits = [lambda x, mask, w=torch.randn(8, 3) * 3: x[:, 0] @ w for _ in range(4)]
-x = torch.randn(6, 5, 8)
+mix, say, x = torch.randn(4, 8, 8) / 3, 3 * torch.randn(4, 8, 3), torch.randn(6, 5, 8)
+layers = [lambda x, mask, n=n: torch.tanh(x @ mix[n]) for n in range(4)]
+exits = [lambda x, mask, n=n: x[:, 0] @ say[n] for n in range(4)]
 slow, fast = (run(x, layers, exits, entropy_at_most(0.5)) for run in (early_exit_reference, early_exit))
 print("left at layer", fast.layers_used.tolist(), "· same layers:", torch.equal(slow.layers_used, fast.layers_used))
 print("same answers:", torch.allclose(slow.logits, fast.logits, atol=1e-5))

@@ -496,7 +496,8 @@ def worth() -> str:
 
 def curves() -> Any:
     found = result("03_curves")
-    shown = {"score": numbers.markup_curves()["score"], "ner": found["curves"]["ner"]}
+    code = numbers.markup_curves()[numbers.CODE]
+    shown = {numbers.CODE: code, "ner": found["curves"]["ner"]}
     figure = learning_curves({**shown, "baselines": {"ner": found["baselines"]["ner"]}})
     return for_a_hall(figure, 1120, 420).update_annotations(font_size=18)
 

@@ -13,14 +13,17 @@ from course_lib.teaching.documentation_tasks import (
     CODE_TAGS,
     MOST_A_MODULE,
     SECTIONS,
+    described_parameters,
     drawn,
     marked_sentences,
+    nameless_paragraphs,
     section_sentences,
     side_of,
     tagged,
     without_marks,
+    without_names,
 )
-from course_lib.text.documentation import PACKAGES
+from course_lib.text.documentation import PACKAGES, split_of
 
 
 def texts_and_code(docstring: str) -> list[tuple[str, list[str]]]:
@@ -128,21 +131,60 @@ def test_sections_in_the_conventions_of_numpy_and_of_google():
     assert not list(section_sentences("Only one line, and no section that says any more of it."))
 
 
+def test_kinds_of_parameters_in_the_conventions_of_numpy_and_of_google():
+    assert list(described_parameters(NUMPY)) == [[SAID[2][0], "float"]]  # not the list of float
+    typed = GOOGLE.replace("(list)", "(`torch.Tensor`, *optional*)")
+    assert list(described_parameters(typed)) == [[SAID[1][0], "array"]]
+    assert not list(described_parameters(GOOGLE))  # a list is none of the kinds
+    assert not list(described_parameters(typed.replace("torch.Tensor", "int or float")))
+    assert not list(described_parameters(typed.replace("Args", "Attributes")))
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ("Like ``numpy.take``, but :func:`torch.take` is faster\nthan `take`.",
+         "Like, but is faster than."),
+        ("NumPy, scikit-learn and Hugging Face's Transformers (in Python) agree.",
+         ", and 's (in) agree."),
+        ("Call fit() with n_jobs or maxIter, x2 and os.path on a GPU.", "Call with or, and on a."),
+        ("A numerical scheme by *Newton*, see `the manual <https://a.b>`_.",
+         "A numerical scheme by Newton, see the manual."),
+    ],
+)  # fmt: skip
+def test_names_and_code_are_taken_out(block: str, said: str):
+    assert without_names(block) == said
+
+
+def test_paragraphs_know_their_package_and_their_side(monkeypatch: pytest.MonkeyPatch):
+    words = [first + second for first in "abcdefghijklmnopqrstuvwxyz" for second in "xy"]
+    texts = [f"The {word} of a sum is found by adding up all of them slowly." for word in words]
+    names = [f"numpy/{n}.py" for n in range(30)]
+    monkeypatch.setattr(room, "source_files", lambda package: (
+        {name: Path(name) for name in names} if package == "numpy" else {}))  # fmt: skip
+    monkeypatch.setattr(room, "module_docstrings", lambda path: texts)
+    read, unread = ({name: list(items) for name, items in nameless_paragraphs(held_out)}
+                    for held_out in (False, True))  # fmt: skip
+    tested = {name for name in names if side_of(name) == "test"}
+    held = {text for text in texts if split_of(text) == "heldout"}
+    assert set(read) == {*names} > set(unread) == tested and tested and held
+    for name in names:
+        said = texts if name not in tested else [t for t in texts if t not in held]
+        assert read[name] == [[text, "numpy"] for text in said]
+    assert all({t for t, _ in items} == held for items in unread.values())
+
+
 def sentence(n: int) -> str:
     return f"{n}a {n}b {n}c {n}d {n}e {n}f {n}g"
 
 
-def modules(count: int, each: int) -> list[tuple[str, list[str]]]:
-    return [(f"m{k}", [f"{sentence(100 * k + n)}|{SECTIONS[n % 5]}" for n in range(each)])
+def modules(count: int, each: int) -> list[tuple[str, list[list[str]]]]:
+    return [(f"m{k}", [[sentence(100 * k + n), SECTIONS[n % 5]] for n in range(each)])
             for k in range(count)]  # fmt: skip
 
 
-def split_at_bar(docstring: str) -> list[list[str]]:
-    return [docstring.split("|")]
-
-
 def test_a_module_is_on_one_side_and_sets_are_balanced():
-    found = drawn(modules(40, 10), split_at_bar, {"train": 30, "test": 10}, set(), classes=5)
+    found = drawn(modules(40, 10), {"train": 30, "test": 10}, set(), classes=5)
     items = {split: [json.loads(line) for line in lines] for split, lines in found.items()}
     assert {split: len(some) for split, some in items.items()} == {"train": 30, "test": 10}
     for split, some in items.items():
@@ -151,8 +193,7 @@ def test_a_module_is_on_one_side_and_sets_are_balanced():
 
 
 def test_a_smaller_set_begins_a_larger_one_and_no_module_fills_it():
-    small, large = (drawn(modules(40, 30), split_at_bar, {"train": n, "test": n}, set())
-                    for n in (20, 60))  # fmt: skip
+    small, large = (drawn(modules(40, 30), {"train": n, "test": n}, set()) for n in (20, 60))
     assert large["train"][:20] == small["train"]
     of = Counter(json.loads(line)[0].split("a")[0][:-2] for line in large["train"])
     assert max(of.values()) == MOST_A_MODULE
@@ -160,11 +201,11 @@ def test_a_smaller_set_begins_a_larger_one_and_no_module_fills_it():
 
 def test_of_nearly_equal_texts_the_first_stays():
     near = sentence(1).replace("1g", "other")
-    texts = [("m", [f"{sentence(1)}|x", f"{near}|x", f"{sentence(2)}|x"])]
+    texts = [("m", [[text, "x"] for text in (sentence(1), near, sentence(2))])]
     seen: set[str] = set()
-    kept = drawn(texts, split_at_bar, {"outside": 9}, seen)["outside"]
+    kept = drawn(texts, {"outside": 9}, seen)["outside"]
     assert [json.loads(line)[0] for line in kept] == [sentence(1), sentence(2)]
-    again = drawn([("n", [f"{near}|x", f"{sentence(3)}|x"])], split_at_bar, {"outside": 9}, seen)
+    again = drawn([("n", [[near, "x"], [sentence(3), "x"]])], {"outside": 9}, seen)
     assert [json.loads(line)[0] for line in again["outside"]] == [sentence(3)]
 
 

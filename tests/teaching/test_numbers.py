@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.teaching.numbers import PLACEHOLDER, NumberError, filled, number
+from course_lib.teaching import numbers
+from course_lib.teaching.numbers import PLACEHOLDER, NumberError, cpu_hours, filled, number
 from course_lib.teaching.rooms import lectures_with, room, room_file
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -63,3 +64,12 @@ def test_a_number_that_is_not_there_is_told_with_those_that_are() -> None:
     with pytest.raises(NumberError, match=r"lecture 03 asks for number 'x'.*million_tokens"):
         filled("03", "It took {{number:x}} steps.")
     assert filled("03", "no numbers") == "no numbers"
+
+
+def test_hours_are_those_of_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "flat": {"runs": {"a": [{"seconds": 3_600.0}, {"seconds": 9.0, "cpu_seconds": 1_800.0}]}},
+        "deep": {"runs": {"a": {"b": [{"seconds": 7_200, "curve": [{"step": 1}], "score": 0.5}]}}},
+    }
+    monkeypatch.setattr(numbers, "stored", files.__getitem__)
+    assert (cpu_hours("flat"), cpu_hours("flat", "deep")) == ("1.5", "3.5")

@@ -1,14 +1,15 @@
-"""`03_documentation`: fine-tuning where labels have no end, the markup of docstrings.
+"""`03_documentation` and `03_packages`: fine-tuning where labels have no end, in documentation.
 
-The two tasks of teaching/documentation_tasks.py, code words and sections, from the course's
-checkpoint and from its shape with random initialisation, against the number of labelled texts; and
-two baselines with the same texts. Every run is tested twice: on held-out modules, and on packages
-that the checkpoint never read."""
+The tasks of teaching/documentation_tasks.py, code words and sections, packages and kinds of
+parameters, from the course's checkpoint and from its shape with random initialisation, against the
+number of labelled texts; and baselines with the same texts. Every run is tested twice: on held-out
+modules, and on packages that the checkpoint never read (`packages`: on paragraphs that it never
+read)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from statistics import mean
@@ -18,9 +19,14 @@ import torch
 
 from course_lib.teaching.documentation_tasks import (
     CODE_TAGS,
+    EIGHT,
+    KINDS,
     SECTIONS,
+    SPLITS,
     DocumentationTask,
     code_words,
+    packages,
+    parameter_kinds,
     sections,
 )
 from course_lib.teaching.results import REPLAYED, kept, made_with
@@ -38,17 +44,22 @@ from course_lib.train.finetuning import (
     task_score,
 )
 from course_lib.train.loop import fit
-from course_lib.train.precision import choose_precision
 from course_lib.train.span_metrics import span_scores
 
 from .starts import COURSE, STARTS, encoder_of, pretrained, weights_of
 
-CODE, SECTION = "code words", "sections"
+CODE, SECTION, PACKAGE, KIND = "code words", "sections", "packages", "kinds of parameters"
+TASKS: Mapping[str, Callable[..., DocumentationTask[Any]]] = {
+    CODE: code_words, SECTION: sections, PACKAGE: packages, KIND: parameter_kinds,
+}  # fmt: skip
+CLASSES = {SECTION: SECTIONS, PACKAGE: EIGHT, KIND: (*KINDS,)}
 LENGTH = 40
 MOST = (2_000, 400, 400)  # texts to learn from, of held-out modules, of packages never read
-SIZES = {CODE: (100, 500, 2_000), SECTION: (2_000,)}
-STEPS = {CODE: {100: 120, 500: 220, 2_000: 320}, SECTION: {2_000: 280}}
-SEEDS = {CODE: range(3), SECTION: range(2)}
+CURVE = {100: 120, 500: 220, 2_000: 320}  # texts of a learning curve -> steps
+STEPS = {CODE: CURVE, SECTION: {2_000: 280}, PACKAGE: CURVE, KIND: {2_000: 320}}
+SEEDS = {CODE: range(3), SECTION: range(2), PACKAGE: range(3), KIND: range(3)}
+FILES = {"03_documentation": (CODE, SECTION), "03_packages": (PACKAGE, KIND)}
+PRECISION = "float32"
 BOTH = STARTS[:2]  # the course's checkpoint, and its shape with random initialisation
 
 
@@ -65,11 +76,11 @@ class MarkupRecipe:
     length: int = LENGTH
 
 
-def recipes() -> list[MarkupRecipe]:
-    """Those of the learning curves."""
+def recipes(tasks: Sequence[str]) -> list[MarkupRecipe]:
+    """Those of the tasks' learning curves."""
     return [
-        MarkupRecipe(task, start, n, STEPS[task][n])
-        for task, sizes in SIZES.items() for n in sizes for start in BOTH
+        MarkupRecipe(task, start, n, steps)
+        for task in tasks for n, steps in STEPS[task].items() for start in BOTH
     ]  # fmt: skip
 
 
@@ -79,15 +90,17 @@ def recipes() -> list[MarkupRecipe]:
 @cache
 def texts(task: str) -> DocumentationTask[Any]:
     """The texts of a task, built from what is installed."""
-    return code_words(*MOST) if task == CODE else sections(*MOST)
+    return TASKS[task](*MOST)
 
 
-def as_sequences(items: Sequence[Any], tokenizer: Tokenizer, length: int = LENGTH) -> Task:
-    """Tagged sentences or labelled texts as sequences of ids."""
-    if isinstance(items[0], TaggedSentence):
+def as_sequences(
+    task: str, items: Sequence[Any], tokenizer: Tokenizer, length: int = LENGTH
+) -> Task:
+    """A task's tagged sentences or labelled texts as sequences of ids."""
+    if task == CODE:
         return tagged_sequences(items, "entities", tokenizer, length, names=CODE_TAGS)
     labels = [item.label for item in items]
-    return text_sequences([item.text for item in items], labels, SECTIONS, tokenizer, length)
+    return text_sequences([item.text for item in items], labels, CLASSES[task], tokenizer, length)
 
 
 def some_texts(items: Sequence[Any], examples: int, seed: int) -> list[Any]:
@@ -143,7 +156,7 @@ def baseline_score(task: str, train: Sequence[Any], test: Sequence[Any]) -> floa
 
 def one_run(recipe: MarkupRecipe, seed: int) -> dict[str, Any]:
     """Fine-tune and score; finished runs are read from the cache."""
-    about = {"weights": weights_of(COURSE), "precision": choose_precision()}
+    about = {"weights": weights_of(COURSE), "precision": PRECISION}
     return _kept(recipe.task, {**asdict(recipe), **about}, seed, partial(_run, recipe, seed))
 
 
@@ -162,15 +175,16 @@ def _run(recipe: MarkupRecipe, seed: int) -> dict[str, Any]:
     tokenizer, found = pretrained(COURSE)[1], texts(recipe.task)
     train = some_texts(found.train, recipe.examples, seed)
     start = time.process_time()
-    task = as_sequences(train, tokenizer, recipe.length)
+    task = as_sequences(recipe.task, train, tokenizer, recipe.length)
     model = head_on(encoder_of(recipe.start, seed), task, seed)
     history = fit(
         model, LOSSES[type(task)], labelled_batches(task, recipe.batch_size, seed),
-        steps=recipe.steps, learning_rate=recipe.learning_rate, seed=seed,
+        steps=recipe.steps, learning_rate=recipe.learning_rate, seed=seed, precision=PRECISION,
     )  # fmt: skip
     losses = history.losses["total"]
     test, outside = (
-        as_sequences(items, tokenizer, recipe.length) for items in (found.test, found.outside)
+        as_sequences(recipe.task, items, tokenizer, recipe.length)
+        for items in (found.test, found.outside)
     )
     scores = {"score": task_score(model, test), "outside": task_score(model, outside)}
     more = {"confusion": confusion(model, test)} if isinstance(test, LabelledSequences) else {}
@@ -194,39 +208,44 @@ def _baseline(task: str, examples: int, seed: int) -> dict[str, Any]:
             "outside": baseline_score(task, train, found.outside)}  # fmt: skip
 
 
-def replay() -> list[float]:
-    """The first losses of the course's checkpoint on 100 code sentences, seed 0, in float32."""
-    recipe = recipes()[0]
+def replay(recipe: MarkupRecipe) -> list[float]:
+    """The first losses of a recipe, seed 0."""
     train = some_texts(texts(recipe.task).train, recipe.examples, 0)
-    task = as_sequences(train, pretrained(COURSE)[1], recipe.length)
+    task = as_sequences(recipe.task, train, pretrained(COURSE)[1], recipe.length)
     history = fit(
-        head_on(encoder_of(COURSE), task, 0), LOSSES[type(task)],
+        head_on(encoder_of(recipe.start), task, 0), LOSSES[type(task)],
         labelled_batches(task, recipe.batch_size), steps=REPLAYED,
-        learning_rate=recipe.learning_rate, precision="float32",
+        learning_rate=recipe.learning_rate, precision=PRECISION,
     )  # fmt: skip
     return history.losses["total"]
 
 
-def build_documentation() -> dict[str, Any]:
-    """What data/results/03_documentation.json holds: task -> start -> number of texts -> a run a
-    seed; no text of the packages."""
-    runs: dict[str, Any] = {task: {start: {} for start in (*BOTH, "baseline")} for task in SIZES}
-    for recipe in recipes():
+def build_documentation(tasks: Sequence[str]) -> dict[str, Any]:
+    """What a file of FILES holds: task -> start -> number of texts -> a run a seed; no text of the
+    packages."""
+    runs: dict[str, Any] = {task: {start: {} for start in (*BOTH, "baseline")} for task in tasks}
+    for recipe in recipes(tasks):
         runs[recipe.task][recipe.start][recipe.examples] = [
             one_run(recipe, seed) for seed in SEEDS[recipe.task]
         ]
-    for task, sizes in SIZES.items():
-        for n in sizes:
+    for task in tasks:
+        for n in STEPS[task]:
             runs[task]["baseline"][n] = [one_baseline(task, n, seed) for seed in SEEDS[task]]
     seconds = sum(run["seconds"] for task in runs.values() for start in BOTH
                   for some in task[start].values() for run in some)  # fmt: skip
+    first = recipes(tasks)[0]
     return {
-        "recipe": asdict(replace(recipes()[0], start="", examples=0, steps=0, task="")),
-        "steps": STEPS, "sections": SECTIONS, "runs": runs,
-        "replay": replay(),
-        "texts": {task: {"train": len(texts(task).train), "test": len(texts(task).test),
-                         "outside": len(texts(task).outside), "hash": texts(task).hash,
-                         "versions": texts(task).versions} for task in SIZES},
-        "seconds": seconds, "seeds": {task: len(seeds) for task, seeds in SEEDS.items()},
-        "weights": weights_of(COURSE), **made_with(MicroWorld.load()),
+        "recipe": asdict(replace(first, start="", examples=0, steps=0, task="")),
+        "steps": {task: STEPS[task] for task in tasks},
+        **{task: CLASSES[task] for task in tasks if task in CLASSES}, "runs": runs,
+        "replay": replay(first), "texts": {task: about_texts(task) for task in tasks},
+        "seconds": seconds, "seeds": {task: len(SEEDS[task]) for task in tasks},
+        "weights": weights_of(COURSE), **made_with(MicroWorld.load(), PRECISION),
     }  # fmt: skip
+
+
+def about_texts(task: str) -> dict[str, Any]:
+    """How many texts of each split, of which versions, and their hash."""
+    found = texts(task)
+    counts = {split: len(getattr(found, split)) for split in SPLITS}
+    return {**counts, "hash": found.hash, "versions": found.versions}

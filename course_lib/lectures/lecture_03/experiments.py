@@ -2,10 +2,11 @@
 
 `03_checkpoint`: the pre-training run of data/recipes/course_bert.toml, and what its stored weights
 reach. `03_tasks`: five tasks in real English, from four starts. `03_curves`: NLI and entities
-against the number of training texts, in real English and in the micro-world. `03_documentation`:
-two tasks with thousands of labels, see documentation_runs.py. `03_features`: frozen vectors, layer
-by layer. `03_loss_line`: the loss along the line from start to end. `03_plateau`: how long a small
-BERT stays at the words' frequencies. `03_reviews`: plain reviews beside the tricky ones."""
+against the number of training texts, in real English and in the micro-world. `03_documentation`
+and `03_packages`: tasks with thousands of labels, see documentation_runs.py. `03_features`: frozen
+vectors, layer by layer. `03_loss_line`: the loss along the line from start to end. `03_plateau`:
+how long a small BERT stays at the words' frequencies. `03_reviews`: plain reviews beside the tricky
+ones."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ from course_lib.train.pretrain import Pretraining, cut_sequences, measure, pretr
 from course_lib.train.pretrain_recipe import read_recipe
 from course_lib.train.probing import all_states, linear_probe
 
-from .documentation_runs import build_documentation
+from .documentation_runs import FILES, build_documentation
 from .starts import (
     COURSE,
     MINILM,
@@ -610,7 +611,7 @@ RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "03_checkpoint": build_checkpoint,
     "03_tasks": build_tasks,
     "03_curves": build_curves,
-    "03_documentation": build_documentation,
+    **{name: partial(build_documentation, tasks) for name, tasks in FILES.items()},
     "03_features": build_features,
     "03_loss_line": build_loss_line,
     "03_plateau": build_plateau,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from statistics import mean
@@ -19,13 +19,14 @@ from course_lib.heads import (
 )
 from course_lib.objectives.spans import Spans, best_spans
 from course_lib.teaching.claims import claims, printed, settled
-from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.numbers import cpu_hours, percent, signed
 from course_lib.teaching.results import stored as result
 from course_lib.text import english
 from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 from course_lib.train.span_metrics import bio_spans
 
 from .benchmark import progress, without
+from .documentation_runs import CODE, FILES, PACKAGE, SECTION
 from .experiments import PLAIN_SEEDS, rise_beyond
 from .starts import COURSE, MINILM, STARTS
 from .world_runs import NLI, PRETRAINED, QA, RANDOM, WORLD_SEEDS, WORLD_STORIES
@@ -361,34 +362,49 @@ def _world_steps(task: str) -> int:
 
 # ---------------------------------------------------------------- labels without end
 
-CODE, SECTION = "code words", "sections"
+
+def _markup(task: str) -> dict[str, Any]:
+    """The results file that a task of documentation_runs.py is in."""
+    return result(next(name for name, tasks in FILES.items() if task in tasks))
 
 
 def markup(task: str, start: str, n: int, measure: str = "score") -> list[float]:
-    """Scores of 03_documentation, one a seed: of a start, or "baseline", with n texts."""
-    return [run[measure] for run in result("03_documentation")["runs"][task][start][str(n)]]
+    """Scores of a task, one a seed: of a start, or "baseline", with n texts."""
+    return [run[measure] for run in _markup(task)["runs"][task][start][str(n)]]
 
 
 def markup_sizes(task: str) -> list[int]:
-    return sorted(map(int, result("03_documentation")["runs"][task][COURSE]))
+    return sorted(map(int, _markup(task)["runs"][task][COURSE]))
 
 
-def _code(start: str, which: int, measure: str = "score") -> Callable[[], str]:
-    return lambda: percent(markup(CODE, start, markup_sizes(CODE)[which], measure))
-
-
-def _section(start: str, measure: str = "score") -> Callable[[], str]:
-    return lambda: percent(markup(SECTION, start, markup_sizes(SECTION)[-1], measure))
+def _said(task: str, start: str, which: int = -1, measure: str = "score") -> Callable[[], str]:
+    return lambda: percent(markup(task, start, markup_sizes(task)[which], measure))
 
 
 def markup_curves() -> dict[str, dict[str, dict[int, list[float]]]]:
-    """measure -> start -> number of sentences -> a score a seed, of code words."""
-    names = {COURSE: COURSE, AT_RANDOM: "random init", "baseline": "window regression"}
+    """task -> start -> number of texts -> a score a seed, on other modules."""
+    rules = {CODE: "window regression", PACKAGE: "bag of words"}
     return {
-        measure: {said: {n: markup(CODE, start, n, measure) for n in markup_sizes(CODE)}
-                  for start, said in names.items()}
-        for measure in ("score", "outside")
+        task: {said: {n: markup(task, start, n) for n in markup_sizes(task)}
+               for start, said in _starts(rule).items()}
+        for task, rule in rules.items()
     }  # fmt: skip
+
+
+def _starts(rule: str) -> dict[str, str]:
+    """What the results call a start -> what a chart calls it."""
+    return {COURSE: COURSE, AT_RANDOM: "random init", "baseline": rule}
+
+
+def markup_table() -> Iterator[tuple[str, str, list[list[float]]]]:
+    """Of each task with all its texts: its name, what is tested, and the scores of both starts and
+    of the baseline, one a seed."""
+    measures = {"score": "other modules", "outside": "packages never read"}
+    for task in chain(*FILES.values()):
+        for measure, said in measures.items():
+            said = "paragraphs never read" if (task, measure) == (PACKAGE, "outside") else said
+            starts, n = (COURSE, AT_RANDOM, "baseline"), markup_sizes(task)[-1]
+            yield task, said, [markup(task, start, n, measure) for start in starts]
 
 
 def enough_code() -> tuple[int, int]:
@@ -402,8 +418,8 @@ def enough_code() -> tuple[int, int]:
 def confused() -> tuple[int, str, str]:
     """How many test texts of one section our runs take for another most often, over the seeds, and
     which: (number, true, said)."""
-    runs = result("03_documentation")["runs"][SECTION][COURSE][str(markup_sizes(SECTION)[-1])]
-    names = result("03_documentation")["sections"]
+    runs = _markup(SECTION)["runs"][SECTION][COURSE][str(markup_sizes(SECTION)[-1])]
+    names = _markup(SECTION)["sections"]
     found = max(
         (sum(run["confusion"][i][j] for run in runs), true, said)
         for i, true in enumerate(names) for j, said in enumerate(names) if i != j
@@ -587,34 +603,36 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         f"{result('03_world')['recipes'][f'{NLI}, {PRETRAINED}']['learning_rate']:g}"
     ),
     "story_seeds": lambda: len(WORLD_SEEDS),
+    "story_hours": lambda: cpu_hours("03_world"),
     "story_count": lambda: WORLD_STORIES,
     # labels without end
     "code_few": lambda: markup_sizes(CODE)[0],
     "code_some": lambda: markup_sizes(CODE)[1],
     "code_all": lambda: markup_sizes(CODE)[-1],
-    "code_ours_few": _code(COURSE, 0),
-    "code_ours_some": _code(COURSE, 1),
-    "code_ours_all": _code(COURSE, -1),
-    "code_random_some": _code(AT_RANDOM, 1),
-    "code_random_all": _code(AT_RANDOM, -1),
-    "code_window_few": _code("baseline", 0),
-    "code_window_all": _code("baseline", -1),
-    "code_ours_outside": _code(COURSE, -1, "outside"),
-    "code_random_outside": _code(AT_RANDOM, -1, "outside"),
-    "code_window_outside": _code("baseline", -1, "outside"),
+    "code_ours_few": _said(CODE, COURSE, 0),
+    "code_ours_some": _said(CODE, COURSE, 1),
+    "code_ours_all": _said(CODE, COURSE),
+    "code_random_some": _said(CODE, AT_RANDOM, 1),
+    "code_random_all": _said(CODE, AT_RANDOM),
+    "code_window_few": _said(CODE, "baseline", 0),
+    "code_window_all": _said(CODE, "baseline"),
+    "code_ours_outside": _said(CODE, COURSE, measure="outside"),
+    "code_random_outside": _said(CODE, AT_RANDOM, measure="outside"),
+    "code_window_outside": _said(CODE, "baseline", measure="outside"),
     "code_enough": lambda: enough_code()[0],
-    "sections_texts": lambda: result("03_documentation")["texts"][SECTION]["train"],
-    "sections_ours": _section(COURSE),
-    "sections_random": _section(AT_RANDOM),
-    "sections_words": _section("baseline"),
-    "sections_ours_outside": _section(COURSE, "outside"),
-    "sections_random_outside": _section(AT_RANDOM, "outside"),
-    "sections_words_outside": _section("baseline", "outside"),
+    "packages_ours_few": _said(PACKAGE, COURSE, 0),
+    "packages_ours_some": _said(PACKAGE, COURSE, 1),
+    "packages_random_all": _said(PACKAGE, AT_RANDOM),
+    "packages_words_all": _said(PACKAGE, "baseline"),
+    "sections_ours": _said(SECTION, COURSE),
+    "sections_random": _said(SECTION, AT_RANDOM),
+    "sections_words": _said(SECTION, "baseline"),
+    "sections_texts": lambda: _markup(SECTION)["texts"][SECTION]["train"],
     "confused_true": lambda: confused()[1],
     "confused_said": lambda: confused()[2],
     "code_seeds": lambda: len(markup(CODE, COURSE, markup_sizes(CODE)[-1])),
     "sections_seeds": lambda: len(markup(SECTION, COURSE, markup_sizes(SECTION)[-1])),
-    "markup_hours": lambda: f"{result('03_documentation')['seconds'] / 3600:.1f}",
+    "markup_hours": lambda: cpu_hours(*FILES),
     # layers, and the line
     "best_layer": lambda: _best_layer(MINILM)[0],
     "best_layer_score": lambda: f"{_best_layer(MINILM)[1]:.1%}",

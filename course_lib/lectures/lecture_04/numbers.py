@@ -27,7 +27,7 @@ from course_lib.objectives.pretraining import counted_together, split_batch
 from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, difference, printed, settled
-from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.numbers import cpu_hours, percent, signed
 from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, GREEN, GREY, ORANGE
 from course_lib.text.packing import INPUT_FORMATS, input_sequences
@@ -294,6 +294,7 @@ def _dev_8_of_distilbert() -> str:
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
+    "hours": lambda: cpu_hours("04_masking_schemes"),
     "claims_in_all": lambda: len(claims("04")),
     # what is in the model
     "bert_millions": lambda: _millions(BERT),

@@ -16,7 +16,7 @@ from course_lib.objectives.sentence_order import make_ordered_pairs
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, parameters, printed
-from course_lib.teaching.numbers import millions, percent, signed
+from course_lib.teaching.numbers import cpu_hours, millions, percent, signed
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.train.metrics import evaluation_mask
@@ -441,6 +441,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "late_width_all": lambda: _corner_behind((WIDTHS[0], "all"), (WIDTHS[1], "all")),
     "late_width_none": lambda: _corner_behind((WIDTHS[0], "none"), (WIDTHS[1], "none")),
     "past_seeds": lambda: len(LONG_SEEDS),
+    "past_hours": lambda: cpu_hours("05_past_plateau"),
+    "grid_hours": lambda: cpu_hours("05_sharing"),
+    "corner_hours": lambda: cpu_hours("05_sharing_past_plateau"),
     "past_sop_on_nsp": lambda: _past("SOP", "NSP"),
     "past_sop_on_sop": lambda: _past("SOP", "SOP"),
     "past_steps": lambda: LONG.steps,

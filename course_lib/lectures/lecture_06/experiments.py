@@ -367,11 +367,14 @@ def build_distilbert() -> dict[str, Any]:
 def build_past_plateau() -> dict[str, Any]:
     """What data/results/06_past_plateau.json holds."""
     material, teacher = prepare(), micro_teacher()
-    _, first = train_student(PAST, material, teacher, steps=REPLAYED)
+
+    def replay() -> list[float]:
+        return train_student(PAST, material, teacher, steps=REPLAYED)[1].losses["total"]
+
     return compared_runs(
         PAST_PLATEAU, PAST_SEEDS, material.world,
         lambda recipe, seed: student_run(recipe, material, teacher, seed, PAST_EVERY),
-        precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
+        precision=PRECISION, extends="06_past_plateau", teacher=teacher_hash(), replay=replay,
     )  # fmt: skip
 
 

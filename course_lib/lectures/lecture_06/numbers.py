@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from statistics import mean
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, printed, settled, verdict
-from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.numbers import cpu_hours, percent, signed
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.tasks import unstated_facts
 from course_lib.text.world import story_sequences
@@ -354,12 +354,6 @@ def _all_range() -> str:
     return f"{min(values):.0%} to {max(values):.0%}"
 
 
-def _cpu_hours(found: Mapping[str, Any]) -> str:
-    """Of all runs of a results file, on one thread."""
-    runs = [run for runs in found["runs"].values() for run in runs]
-    return f"{sum(run.get('cpu_seconds', run['seconds']) for run in runs) / 3600:.1f}"
-
-
 def reached_from(measure: str) -> dict[str, list[float]]:
     """By the teacher's layers that a student is initialised from."""
     return {name: reached(measure)[f"begin: {name}"] for name in STARTS}
@@ -529,7 +523,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "deep_none": lambda: _deeper(0.0),
     "deep_one": lambda: _deeper(1.0),
     "deep_seeds": lambda: _seeds_of(deeper()),
-    "grid_hours": lambda: _cpu_hours(attention_grid()),
+    "grid_hours": lambda: cpu_hours("06_tinybert_attention"),
     "grid_seeds": lambda: _seeds_of(attention_grid()),
     "half_facts": lambda: f"{mean(reached('job_accuracy')['triple loss']):.1%}",
     "narrow_width": lambda: NARROW["hidden_size"],
@@ -542,7 +536,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "without_mlm": lambda: _points("without masked words", "masked_accuracy"),
     "past_alone": lambda: _past("alone"),
     "past_alone_facts": lambda: _past("alone", "job_accuracy"),
-    "past_hours": lambda: _cpu_hours(past_plateau()),
+    "past_hours": lambda: cpu_hours("06_past_plateau"),
     "past_random": lambda: _past("fresh weights"),
     "past_random_facts": lambda: _past("fresh weights", "job_accuracy"),
     "past_seeds": lambda: f"{_in_letters(len(PAST_SEEDS))} seed{'s' * (len(PAST_SEEDS) > 1)}",

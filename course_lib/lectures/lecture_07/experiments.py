@@ -583,7 +583,8 @@ def build_deep() -> dict[str, Any]:
     measured = PastPlateau(material, swapped_stories(material.world))
     return compared_runs(
         recipes, DEEP_SEEDS, material.world, measured.run, precision=PRECISION,
-        replay=replay(DEEP, material), flops_a_step=costs, tuned_steps=TUNED_STEPS,
+        extends="07_deep", replay=lambda: replay(DEEP, material), flops_a_step=costs,
+        tuned_steps=TUNED_STEPS,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from course_lib import MicroWorld, bert, count_parameters, electra
 from course_lib.family.electra import ElectraConfig
 from course_lib.objectives.replaced_tokens import RELEASED_MIX
 from course_lib.teaching.claims import claims, printed, settled
-from course_lib.teaching.numbers import percent
+from course_lib.teaching.numbers import cpu_hours, percent
 from course_lib.teaching.results import outcome, stored
 
 from .exercises.steps import published_step, training_step
@@ -340,12 +340,6 @@ def _deep(name: str, measure: str) -> str:
     return percent(by_depth(measure)[f"{name}, four layers"])
 
 
-def _past_hours() -> str:
-    """What the long runs took, in CPU hours."""
-    runs = [run for runs in past()["runs"].values() for run in runs]
-    return f"{sum(run['seconds'] for run in runs) / 3600:.1f}"
-
-
 NUMBERS: dict[str, Callable[[], Any]] = {
     "gen_function": lambda: _gap("ELECTRA", "function"),
     "gen_repeated": lambda: _gap("ELECTRA", "repeated"),
@@ -396,7 +390,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     },
     "past_count": lambda: RUNS[len(PAST_SEEDS) - 1],
     "generators_count": lambda: RUNS[len(GENERATOR_SEEDS) - 1],
-    "past_hours": _past_hours,
+    "past_hours": lambda: cpu_hours("07_past_plateau"),
+    "generators_hours": lambda: cpu_hours("07_generators"),
+    "deep_hours": lambda: cpu_hours("07_deep"),
     "tuned_steps": lambda: past()["tuned_steps"],
     "weak_bert": lambda: f"{past()['by_strength']['BERT'][-1]:.0%}",
     "weak_electra": lambda: f"{past()['by_strength']['ELECTRA'][-1]:.0%}",

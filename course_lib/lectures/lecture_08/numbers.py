@@ -15,7 +15,7 @@ from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta, d
 from course_lib.kernels.disentangled import ScoreParts, score_parts, score_scale
 from course_lib.kernels.positions import position_rows, row_table
 from course_lib.teaching.claims import claims, printed, settled
-from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.numbers import cpu_hours, percent, signed
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.world import MicroWorld
 
@@ -237,12 +237,6 @@ def _control_gains() -> str:
     """Points of three blocks without the decoder over two; the page says: the seeds disagree."""
     assert min(ahead(CONTROL, "without decoder")) < 0
     return _gain(CONTROL, "without decoder")
-
-
-def _hours() -> str:
-    """Of one core, for all runs of the comparison."""
-    runs = stored("08_positions")["runs"].values()
-    return f"{sum(run['seconds'] for of in runs for run in of) / 3_600:.1f}"
 
 
 def steps(name: str) -> int:
@@ -468,7 +462,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "flops_longer": lambda: f"{flops_ratio('DeBERTa', 'BERT'):.1f}",
     "gain_abstract": lambda: _squad_gain("squad_2_in_the_abstract"),
     "gain_table": lambda: _squad_gain("squad_2"),
-    "hours": _hours,
+    "hours": lambda: cpu_hours("08_positions"),
     "kept_without_positions": _kept_without_positions,
     "longer": lambda: f"{step_time():.1f}",
     "longer_best": _longer_best,

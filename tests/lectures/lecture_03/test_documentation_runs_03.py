@@ -1,4 +1,4 @@
-"""03_documentation: fine-tuning on the markup of docstrings, its baselines and its result file."""
+"""03_documentation and 03_packages: fine-tuning on documentation, its baselines and its results."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ import pytest
 from test_results_03 import course, numbers, plain, result  # noqa: F401  course is a fixture
 
 from course_lib.lectures.lecture_03 import documentation_runs as runs
-from course_lib.lectures.lecture_03.documentation_runs import BOTH, CODE, SECTION, SIZES, STEPS
+from course_lib.lectures.lecture_03.documentation_runs import (
+    BOTH,
+    CLASSES,
+    CODE,
+    FILES,
+    PACKAGE,
+    SECTION,
+    STEPS,
+)
 from course_lib.lectures.lecture_03.starts import COURSE
-from course_lib.teaching.documentation_tasks import INSIDE, OUTSIDE, SECTIONS, tagged
+from course_lib.teaching.documentation_tasks import INSIDE, OUTSIDE, tagged
 from course_lib.teaching.results import REPLAYED
 from course_lib.text.documentation import installed_versions
 from course_lib.text.english import LabelledText
@@ -24,34 +32,40 @@ def found() -> dict[str, Any]:
     return result("03_documentation")
 
 
-def test_the_file_was_made_by_today_s_recipes(found, course):  # noqa: F811
-    recipe = replace(runs.recipes()[0], task="", start="", examples=0, steps=0)
-    assert found["recipe"] == plain(asdict(recipe)) and found["steps"] == plain(STEPS)
-    assert found["weights"] == course.sha256 and found["sections"] == list(SECTIONS)
-    assert list(found["runs"]) == list(SIZES) and found["seeds"] == {
-        t: len(s) for t, s in runs.SEEDS.items()
-    }
+@pytest.mark.parametrize("name", FILES)
+def test_the_file_was_made_by_today_s_recipes(name, course):  # noqa: F811
+    found, tasks = result(name), FILES[name]
+    recipe = replace(runs.recipes(tasks)[0], task="", start="", examples=0, steps=0)
+    assert found["recipe"] == plain(asdict(recipe)) and found["weights"] == course.sha256
+    assert found["steps"] == plain({task: STEPS[task] for task in tasks})
+    assert all(found[task] == list(CLASSES[task]) for task in tasks if task in CLASSES)
+    assert list(found["runs"]) == list(tasks)
+    assert found["seeds"] == {task: len(runs.SEEDS[task]) for task in tasks}
     for task, starts in found["runs"].items():
         assert list(starts) == [*BOTH, "baseline"]
         for start, sizes in starts.items():
-            assert [int(n) for n in sizes] == list(SIZES[task])
+            assert [int(n) for n in sizes] == list(STEPS[task])
             for n, of in sizes.items():
                 assert len(of) == found["seeds"][task]
                 losses = {len(run["loss"]) for run in of if start in BOTH}
                 assert losses <= {math.ceil(STEPS[task][int(n)] / 20)}
                 assert all(0 <= run[m] <= 1 for run in of for m in ("score", "outside"))
-    for run in found["runs"][SECTION][COURSE]["2000"]:
-        count = found["texts"][SECTION]["test"]
-        assert sum(numbers(run["confusion"])) == count
-        right = sum(row[k] for k, row in enumerate(run["confusion"]))
-        assert run["score"] == pytest.approx(right / count)
+    for task in CLASSES.keys() & {*tasks}:
+        for run in found["runs"][task][COURSE]["2000"]:
+            count = found["texts"][task]["test"]
+            assert sum(numbers(run["confusion"])) == count
+            right = sum(row[k] for k, row in enumerate(run["confusion"]))
+            assert run["score"] == pytest.approx(right / count)
 
 
-def test_no_text_of_the_packages_is_in_the_file(found):
-    for about in found["texts"].values():
+@pytest.mark.parametrize("name", FILES)
+def test_no_text_of_the_packages_is_in_the_file(name):
+    found = result(name)
+    for task, about in found["texts"].items():
         assert re.fullmatch("[0-9a-f]{64}", about["hash"])
-        assert {*about["versions"]} <= {*INSIDE, *OUTSIDE}
-    names = {CODE, SECTION, COURSE, *BOTH}
+        read = {*CLASSES[PACKAGE]} if task == PACKAGE else {*INSIDE, *OUTSIDE}
+        assert {*about["versions"]} <= read
+    names = {*STEPS, *BOTH}
     texts = [t for t in strings(found) if " " in t and t not in names]
     assert not texts, texts[:3]
 
@@ -75,23 +89,26 @@ def test_the_runs_say_what_the_page_says(found):
     assert not any(fitted[BOTH[1]]["2000"])
     sections = found["runs"][SECTION][BOTH[1]]["2000"]
     assert all(run["loss"][-1] > 0.1 for run in sections)
-    for task in SIZES:
+    for task in FILES["03_documentation"]:
         ours, at_random, rule = ([run["score"] for run in found["runs"][task][start]["2000"]]
                                  for start in (*BOTH, "baseline"))  # fmt: skip
         assert min(ours) > max([*at_random, *rule])
-    for n in map(str, SIZES[CODE]):
+    for n in map(str, STEPS[CODE]):
         ours, rule, at_random = (sum(run["outside"] for run in code[start][n])
                                  for start in (BOTH[0], "baseline", BOTH[1]))  # fmt: skip
         assert ours > rule > at_random
 
 
 @pytest.mark.usefixtures("recorded_draws")
-def test_the_first_losses_are_the_recorded_ones(found):
-    if installed_versions((*INSIDE, *OUTSIDE)) != found["texts"][CODE]["versions"]:
+@pytest.mark.parametrize("name", FILES)
+def test_the_first_losses_are_the_recorded_ones(name):
+    found, first = result(name), runs.recipes(FILES[name])[0]
+    about = found["texts"][first.task]
+    if installed_versions(about["versions"]) != about["versions"]:
         pytest.skip("other versions are installed: other texts")
-    assert runs.texts(CODE).hash == found["texts"][CODE]["hash"]
+    assert runs.texts(first.task).hash == about["hash"]
     assert len(found["replay"]) == REPLAYED
-    assert runs.replay() == pytest.approx(found["replay"], rel=2e-3)
+    assert runs.replay(first) == pytest.approx(found["replay"], rel=2e-3)
 
 
 # ---------------------------------------------------------------- the parts

@@ -25,8 +25,8 @@ from course_lib.teaching.style import Look, looks, rounded
 Scores = Mapping[str, Mapping[Any, Sequence[float]]]  # start -> number of texts -> one a seed
 # What a task's score is called, and its panel.
 TITLES = {
-    "nli": "NLI: accuracy", "ner": "NER: span F1", "score": "Code words: span F1",
-    "outside": "In packages never read",
+    "nli": "NLI: accuracy", "ner": "NER: span F1", "code words": "Code words: span F1",
+    "packages": "Of eight packages: accuracy",
 }  # fmt: skip
 LABEL = 14  # characters a line of a label
 

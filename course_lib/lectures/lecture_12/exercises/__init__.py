@@ -1,5 +1,10 @@
-"""Exercises of lecture 12, one file each."""
+"""Exercises of lecture 12: uncertainty, exits, self-distillation, trigrams, folding, int8."""
 
-from course_lib.teaching.exercises.form import Exercise
+from .distillation import DISTILLATION
+from .exits import EXITS
+from .folding import FOLDING
+from .int8 import INT8
+from .trigrams import TRIGRAMS
+from .uncertainty import UNCERTAINTY
 
-EXERCISES: tuple[Exercise, ...] = ()
+EXERCISES = (UNCERTAINTY, EXITS, DISTILLATION, TRIGRAMS, FOLDING, INT8)

@@ -98,7 +98,7 @@ def test_a_row_is_of_the_kind_that_its_recipe_averages(name):
 def test_an_ensembles_printed_average_does_not_come_out_of_one_number_a_task(name):
     """The papers print one number for QQP, MRPC and STS-B; the leaderboard averages two."""
     row = ROWS[name]
-    with pytest.raises(ValueError, match="one number was given for (QQP|MNLI)"):
+    with pytest.raises(ValueError, match=r"one number was given for (QQP|MNLI)"):
         glue_average(row["scores"], "ensembles")
     assert glue_average(row["scores"], "dev-9") > row["printed"] + 0.9  # the printed ones alone
 

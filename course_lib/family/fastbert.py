@@ -22,7 +22,6 @@ from course_lib.encoder import (
     Stack,
     check_mask,
     in_compute_format,
-    initialise,
 )
 from course_lib.heads import label_names
 from course_lib.kernels.early_exit import (
@@ -52,7 +51,8 @@ class ExitHead(nn.Module):
     token, dense, tanh, dense to C. (The paper's figure 2 says only that it attends.)
 
     size: S, 128 for BERT-base; num_heads: of its attention, which drops weights out as the
-    encoder's does."""
+    encoder's does. It keeps torch's own random initialisation, as in the program: with BERT's, five
+    products in a row would leave next to nothing of the signal."""
 
     def __init__(
         self, config: BertConfig, classes: int, size: int = 128, num_heads: int = 2
@@ -65,7 +65,6 @@ class ExitHead(nn.Module):
         self.attention = SelfAttention(inner)
         self.dense = nn.Linear(size, size)
         self.classifier = nn.Linear(size, classes)
-        self.apply(lambda module: initialise(module, config.initializer_range))
 
     def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
         """hidden (B, T, H), mask (B, T), 1 real and 0 padding -> logits (B, C)."""

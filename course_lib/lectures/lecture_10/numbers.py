@@ -142,6 +142,12 @@ def found_real(file: str, recipe: str, measure: str = WITH_ENGLISH) -> str:
     return percent(outcome(stored(REAL[file]), f"{measure} centred")[recipe])
 
 
+def real_embeddings(file: str, recipe: str) -> str:
+    """The same by the mean of the embeddings, below all layers."""
+    runs = stored(REAL[file])["runs"][recipe]
+    return percent([run["layers with English centred"][0] for run in runs])
+
+
 def without_network(file: str, by: str) -> str:
     """The same by spelling or by counts of pieces."""
     return percent([stored(REAL[file])[f"by_{by}"][WITH_ENGLISH]])
@@ -274,6 +280,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     **{
         f"found_tried_{said}": partial(found_real, "tried", name)
         for said, name in (("fewer", "a third of the vocabulary"), ("longer", "twice the steps"))
+    },
+    **{
+        f"rows_seven_{said}": partial(real_embeddings, "seven", REAL_ROWS[said])
+        for said in ("tlm", "random")
     },
     **{
         f"found_{file}_{by}": partial(without_network, file, by)

@@ -64,7 +64,9 @@ def test_tables_say_what_the_files_hold() -> None:
     shown = results.ways_table().text
     for runs in read_result("11_medicine")["runs"].values():
         assert f"{runs[0]['vocabulary']:,}  {runs[0]['steps']:,}" in shown
-    assert len(results.finance_rows()) == 5  # counting words, and four starts
+    for measure in ("score", "plain", "hedged"):  # counting words, and four starts
+        rows = results.finance_rows(measure)
+        assert len(rows) == 5 and rows["MiniLM"] == results.switch("finance, MiniLM", measure)
 
 
 def test_differences_are_the_means_and_the_rules_word() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 MANIFEST = "MANIFEST.sha256"
+PATIENCE = 3.0  # seconds to wait for a sign of life from the network
 PACKAGE = Path(__file__).resolve().parent
 
 
@@ -136,6 +137,20 @@ def sha256_of(path: str | Path) -> str:
     """The SHA-256 of a file, as 64 hex digits."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def no_answer(address: str) -> str | None:
+    """What keeps us from `address`, found out at once: the hub's client tries for half a minute."""
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+
+    try:
+        with urlopen(Request(address, method="HEAD"), timeout=PATIENCE):
+            return None
+    except HTTPError as error:
+        return f"the hub answered {error.code}: no such public repository"
+    except (OSError, ValueError):
+        return "no answer"
 
 
 def main() -> None:

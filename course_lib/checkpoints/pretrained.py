@@ -14,6 +14,7 @@ from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.family.xlm import XlmForLanguageModel
 from course_lib.files import data_path, sha256_of
+from course_lib.files import no_answer as _no_answer
 from course_lib.heads import (
     BertForClassification,
     BertForMaskedLM,
@@ -108,7 +109,6 @@ KNOWN: dict[str, Source] = {
     "TinyBERT_General_6L_768D": Source("huawei-noah/TinyBERT_General_6L_768D"),
 }
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
-PATIENCE = 3.0  # seconds to wait for a sign of life from the network
 
 
 @dataclass(frozen=True)
@@ -235,20 +235,6 @@ def _on_network(source: Source) -> Path | str:
 
 
 _NO_SAFETENSORS = f"the repository lacks {CONFIG} or {WEIGHTS}; a pickle is not read"
-
-
-def _no_answer(address: str) -> str | None:
-    """What keeps us from `address`, found out at once: the hub's client tries for half a minute."""
-    from urllib.error import HTTPError
-    from urllib.request import Request, urlopen
-
-    try:
-        with urlopen(Request(address, method="HEAD"), timeout=PATIENCE):
-            return None
-    except HTTPError as error:
-        return f"the hub answered {error.code}: no such public repository"
-    except (OSError, ValueError):
-        return "no answer"
 
 
 def _not_found(name: str | Path, looked: list[str], source: Source, instead: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What "the average" of a benchmark means: five recipes, each with the papers that use it.
+"""What "the average" of a benchmark means: six recipes, each with the papers that use it.
 
 The same row of scores gives another number under each. Two averages can be compared only where
 recipe, data set (test or development) and number of models agree."""
@@ -26,37 +26,52 @@ Score = float | Sequence[float]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Which tasks are averaged, how each of them enters, and whose average it is."""
+    """Which tasks are averaged, how each of them enters, whose average it is, and of what: the data
+    set, and one model or an ensemble a task."""
 
     tasks: Mapping[str, str]  # task -> one of HOWS
     used_by: str
+    split: str
 
 
 _SINGLE = dict.fromkeys(("CoLA", "SST-2", "QNLI", "RTE"), "first")
 _DEV = {**_SINGLE, "MNLI": "first", "QQP": "first", "MRPC": "first", "STS-B": "first"}
-_LEADERBOARD = dict.fromkeys(("MNLI", "QQP", "MRPC", "STS-B"), "mean")
+_PAIRED = dict.fromkeys(("MNLI", "QQP", "MRPC", "STS-B"), "mean")
+_LEADERBOARD = {**_SINGLE, "WNLI": "first", **_PAIRED}
+TEST, DEV, ENSEMBLE = "test, one model", "development, one model", "test, ensemble"
 
 AVERAGES: dict[str, Recipe] = {
     "test-9": Recipe(
         {**_SINGLE, "MNLI": "each", "QQP": "first", "MRPC": "first", "STS-B": "second"},
         "BERT, Table 1: nine numbers, MNLI counts twice; F1 for QQP and MRPC, Spearman for STS-B",
+        TEST,
     ),
     "leaderboard": Recipe(
-        {**_SINGLE, "WNLI": "first", **_LEADERBOARD},
-        "the GLUE leaderboard, and ensembles there: nine tasks, two numbers of one task averaged",
+        _LEADERBOARD,
+        "the GLUE leaderboard: nine tasks, two numbers of one task averaged",
+        TEST,
+    ),
+    "ensembles": Recipe(
+        _LEADERBOARD,
+        "RoBERTa and ALBERT on the leaderboard: the same sum, but several models a task, some of "
+        "them trained on another task first, QNLI ranked, WNLI asked in another form",
+        ENSEMBLE,
     ),
     "dev-9": Recipe(
         {**_DEV, "WNLI": "first"},
         "DistilBERT, Table 1: nine development sets, WNLI among them, one number each",
+        DEV,
     ),
     "dev-8": Recipe(
         _DEV,
         "ELECTRA, DeBERTa, and comparisons with RoBERTa: eight development sets, no WNLI",
+        DEV,
     ),
     "ALBERT-5": Recipe(
         {**dict.fromkeys(("SQuAD 1.1", "SQuAD 2.0"), "mean")}
         | dict.fromkeys(("MNLI", "SST-2", "RACE"), "first"),
         "ALBERT, Tables 2 to 8 and 11 to 13: two SQuADs, MNLI, SST-2, RACE: not GLUE at all",
+        DEV,
     ),
 }
 

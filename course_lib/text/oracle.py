@@ -129,6 +129,10 @@ class Oracle:
     def _mass_of(self, role: str, rows: frozenset[int]) -> np.ndarray:
         return self.grammar.prior[role][:, sorted(rows)].sum(1)
 
+    def reads(self, words: Words) -> bool:
+        """Whether the world can say this sentence: some frame gives it, and no fact denies it."""
+        return self._parse(tuple(words)) is not None
+
     def _parse(self, words: tuple[str, ...]) -> tuple[str, Evidence] | None:
         """The stage of a whole sentence and what it says of its roles; None if none gives it."""
         for form, evidence in self._matches(words, None):

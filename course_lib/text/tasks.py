@@ -76,6 +76,31 @@ class LabelledSequences:
         return self.labels.bincount().max().item() / len(self.labels)
 
 
+@dataclass(frozen=True)
+class ScoredSequences:
+    """Texts and the number of each, as how alike two sentences are: sequences of N texts, values
+    (N,) float; where texts were shortened to fit, `cut` says by how much.
+
+    Raises ValueError unless every text has a finite number."""
+
+    sequences: PackedSequences
+    values: Tensor
+    cut: Cut | None = None
+
+    def __post_init__(self) -> None:
+        if self.values.shape != (len(self.sequences),) or not self.values.isfinite().all():
+            raise ValueError(
+                f"{len(self.sequences)} texts and values {self.values.tolist()[:4]} of shape "
+                f"{tuple(self.values.shape)} were given; expected a finite number for each text."
+            )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, which: slice | Tensor) -> ScoredSequences:
+        return ScoredSequences(self.sequences[which], self.values[which], self.cut)
+
+
 def unstated_facts(
     world: MicroWorld, stories: Sequence[Story], length: int = 64
 ) -> LabelledSequences:

@@ -83,14 +83,23 @@ def words_of(text: str) -> list[str]:
 
 
 def label_accuracy(train: Sequence[Item], test: Sequence[Item], sees: str) -> float:
-    """Fraction of the test items whose class a simple classifier finds.
+    """Fraction of the test items whose class `predicted_labels` finds; raises its errors."""
+    return accuracy([item.label for item in test], predicted_labels(train, test, sees))
+
+
+def predicted_labels(
+    train: Sequence[Item], test: Sequence[Item], sees: str, *, numbers: bool = False
+) -> list[Any]:
+    """What a simple classifier says of each test item.
 
     sees: "nothing" always says the commonest class of the training items. The others are logistic
     regressions: "length" knows how many words and characters each text has, "words" which words it
     holds (of a pair: which the premise, which the hypothesis, which both), "hypothesis" those of
-    the hypothesis alone. Raises ValueError for no items and for "hypothesis" of single texts."""
+    the hypothesis alone. numbers: the labels are numbers, and the regression is a ridge regression;
+    "nothing" says their mean. Raises ValueError for no items and for "hypothesis" of single
+    texts."""
     from sklearn.feature_extraction import DictVectorizer
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MaxAbsScaler
 
@@ -99,13 +108,15 @@ def label_accuracy(train: Sequence[Item], test: Sequence[Item], sees: str) -> fl
             f"{len(train)} training and {len(test)} test items and sees={sees!r} were given; "
             f"expected at least one of each, and one of {', '.join(SEES)}."
         )
-    labels, truth = ([item.label for item in items] for items in (train, test))
+    labels: list[Any] = [float(item.label) if numbers else item.label for item in train]
     if sees == "nothing":
-        return accuracy(truth, [Counter(labels).most_common(1)[0][0]] * len(truth))
-    regression = LogisticRegression(max_iter=1_000, tol=1e-7)  # to the optimum, as above
+        mean_or_commonest = np.mean(labels) if numbers else Counter(labels).most_common(1)[0][0]
+        return [mean_or_commonest] * len(test)
+    # Logistic regression to the optimum, as above.
+    regression = Ridge() if numbers else LogisticRegression(max_iter=1_000, tol=1e-7)
     model = make_pipeline(DictVectorizer(), MaxAbsScaler(), regression)
     model.fit([_features_of(item, sees) for item in train], labels)
-    return accuracy(truth, model.predict([_features_of(item, sees) for item in test]).tolist())
+    return model.predict([_features_of(item, sees) for item in test]).tolist()
 
 
 def cross_validated(items: Sequence[Item], sees: str, folds: int = 10, seed: int = 0) -> float:

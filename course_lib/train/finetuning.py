@@ -1,7 +1,8 @@
 """Fine-tuning: a pre-trained encoder, a randomly initialised head on top, a few labelled texts.
 
-The task decides the head: LabelledSequences a class a text, TaggedSequences a tag a word,
-QuestionSequences the start and the end of an answer. Nothing else differs."""
+The task decides the head: LabelledSequences a class a text, ScoredSequences a number a text,
+TaggedSequences a tag a word, QuestionSequences the start and the end of an answer. Nothing else
+differs."""
 
 from __future__ import annotations
 
@@ -18,23 +19,24 @@ from course_lib.heads import (
     BertForQuestionAnswering,
     BertForTokenClassification,
 )
-from course_lib.objectives.classification import classification_loss
+from course_lib.objectives.classification import classification_loss, regression_loss
 from course_lib.objectives.sequences import Batch
 from course_lib.objectives.spans import best_spans, span_loss
 from course_lib.objectives.token_labels import token_classification_loss
 from course_lib.text.features import QuestionSequences, TaggedSequences
-from course_lib.text.tasks import LabelledSequences
+from course_lib.text.tasks import LabelledSequences, ScoredSequences
 
 from .loop import Callback, Objective, fit
 from .span_metrics import Candidate, SquadScores, choose_null_threshold, span_scores, squad_scores
-from .task_metrics import accuracy
+from .task_metrics import accuracy, pearson
 
-Task = LabelledSequences | TaggedSequences | QuestionSequences
+Task = LabelledSequences | ScoredSequences | TaggedSequences | QuestionSequences
 ForTask = BertForClassification | BertForTokenClassification | BertForQuestionAnswering
 
 # What each kind of task is trained with.
 LOSSES: dict[type, Objective] = {
     LabelledSequences: classification_loss,
+    ScoredSequences: regression_loss,
     TaggedSequences: token_classification_loss,
     QuestionSequences: span_loss,
 }
@@ -81,6 +83,8 @@ def targets_of(task: Task) -> dict[str, Tensor]:
     """What the task's loss compares the model's answer with."""
     if isinstance(task, LabelledSequences):
         return {"classes": task.labels}
+    if isinstance(task, ScoredSequences):
+        return {"values": task.values}
     if isinstance(task, TaggedSequences):
         return {"token_labels": task.labels[:, : _longest(task)].contiguous()}
     return {"start": task.start, "end": task.end}
@@ -107,6 +111,8 @@ def head_on(encoder: Encoder, task: Task, seed: int = 0) -> ForTask:
     """The task's head, randomly initialised, on top of a *copy* of the encoder."""
     if isinstance(task, LabelledSequences):
         return classifier_on(encoder, task.names, seed)
+    if isinstance(task, ScoredSequences):
+        return classifier_on(encoder, 1, seed)
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     copy.pooler = None  # nobody would read it
@@ -161,7 +167,7 @@ def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 6
             found.append([getattr(out, name) for name in names])
     finally:
         model.train(was_training)
-    whole = isinstance(task, LabelledSequences)  # one vector a text, nothing to pad
+    whole = isinstance(task, LabelledSequences | ScoredSequences)  # nothing to pad
     return [torch.cat([x if whole else _padded(x, length) for x in parts])
             for parts in zip(*found, strict=True)]  # fmt: skip
 
@@ -176,6 +182,12 @@ def predicted_classes(model: BertForClassification, task: LabelledSequences) -> 
     """The class with the highest logit of each text, by name."""
     (logits,) = outputs_on(model, task, ["logits"])
     return [task.names[n] for n in logits.argmax(-1).tolist()]
+
+
+def predicted_values(model: BertForClassification, task: ScoredSequences) -> list[float]:
+    """The number that the model says of each text."""
+    (logits,) = outputs_on(model, task, ["logits"])
+    return logits.squeeze(1).tolist()
 
 
 def predicted_tags(model: BertForTokenClassification, task: TaggedSequences) -> list[list[str]]:
@@ -242,10 +254,13 @@ def class_accuracy(
 
 
 def task_score(model: Any, task: Task, threshold: float = 0.0) -> float:
-    """One number from 0 to 1 for how well a model does a task: accuracy of classes;
-    of entities F1 over whole spans, of other tags accuracy; of answers F1."""
+    """One number for how well a model does a task: accuracy of classes; of numbers Pearson's
+    correlation (nan where the model always says the same); of entities F1 over whole spans, of
+    other tags accuracy; of answers F1."""
     if isinstance(task, LabelledSequences):
         return class_accuracy(model, task)
+    if isinstance(task, ScoredSequences):
+        return pearson(task.values, predicted_values(model, task))
     if isinstance(task, QuestionSequences):
         return answer_scores(model, task, threshold).f1
     true, said = task.tags(task.labels), predicted_tags(model, task)

@@ -83,10 +83,30 @@ def test_a_recipe_by_hand(recipe):
 
 def test_how_many_numbers_each_recipe_averages():
     assert {name: len(recipe.tasks) for name, recipe in AVERAGES.items()} == {
-        "test-9": 8, "leaderboard": 9, "dev-9": 9, "dev-8": 8, "ALBERT-5": 5
+        "test-9": 8, "leaderboard": 9, "ensembles": 9, "dev-9": 9, "dev-8": 8, "ALBERT-5": 5
     }  # fmt: skip
     for recipe in AVERAGES.values():
         assert set(recipe.tasks.values()) <= set(HOWS) and len(recipe.used_by) > 20
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_is_of_the_kind_that_its_recipe_averages(name):
+    assert AVERAGES[ROWS[name]["recipe"]].split == ROWS[name]["split"]
+
+
+@pytest.mark.parametrize("name", ["roberta_test", "albert_test"])
+def test_an_ensembles_printed_average_does_not_come_out_of_one_number_a_task(name):
+    """The papers print one number for QQP, MRPC and STS-B; the leaderboard averages two."""
+    row = ROWS[name]
+    with pytest.raises(ValueError, match=r"one number was given for (QQP|MNLI)"):
+        glue_average(row["scores"], "ensembles")
+    assert glue_average(row["scores"], "dev-9") > row["printed"] + 0.9  # the printed ones alone
+
+
+def test_ensembles_are_added_up_as_the_leaderboard_does():
+    row = ROWS["bert_large_leaderboard"]["scores"]
+    assert glue_average(row, "ensembles") == glue_average(row, "leaderboard")
+    assert AVERAGES["ensembles"].split != AVERAGES["leaderboard"].split
 
 
 def test_tasks_beyond_the_recipe_are_passed_over():

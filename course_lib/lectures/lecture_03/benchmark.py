@@ -12,37 +12,29 @@ RECIPE = "dev-8"  # of course_lib/teaching/averages.py: eight tasks, one number 
 
 
 class Asked(NamedTuple):
-    """A task's question in plain words, with an example of our own and its answer."""
+    """An example of our own for a task's question, and its answer."""
 
-    question: str
     example: str
     answer: str
 
 
 ASKED = {
-    "CoLA": Asked("Is it acceptable English?", "The letter wrote itself he.", "no"),
-    "SST-2": Asked("A piece of a film review: praise or blame?",
-                   "two hours I would like to have back", "blame"),
-    "MRPC": Asked("Two sentences of the news: do they say the same?",
-                  "The bakery closes in May. | In May the bakery will shut.", "yes"),
-    "QQP": Asked("Would one answer serve both questions?",
-                 "How do I peel garlic fast? | What is the quickest way to peel garlic?", "yes"),
-    "STS-B": Asked("How alike are the two in meaning?",
-                   "A dog runs. | A dog is running along the beach.", "about 3"),
-    "MNLI": Asked("Does the second follow, contradict, or neither?",
-                  "Every shop was closed. | The baker sold us bread in his shop.", "contradiction"),
-    "QNLI": Asked("Does the sentence hold the answer to the question?",
-                  "Who built the bridge? | It was opened in 1895.", "no"),
-    "RTE": Asked("Does the second follow from the first?",
-                 "Ines moved from Turin to Rome. | Ines once lived in Turin.", "yes"),
-    "WNLI": Asked("A pronoun is replaced by a name: is that what it meant?",
-                  "The jug did not fit into the box, as it was too big. | The box was too big.",
+    "CoLA": Asked("The letter wrote itself he.", "no"),
+    "SST-2": Asked("two hours I would like to have back", "blame"),
+    "MRPC": Asked("The bakery closes in May. | In May the bakery will shut.", "yes"),
+    "QQP": Asked(
+        "How do I peel garlic fast? | What is the quickest way to peel garlic?", "yes"),
+    "STS-B": Asked("A dog runs. | A dog is running along the beach.", "about 3"),
+    "MNLI": Asked("Every shop was closed. | The baker sold us bread in his shop.", "contradiction"),
+    "QNLI": Asked("Who built the bridge? | It was opened in 1895.", "no"),
+    "RTE": Asked("Ines moved from Turin to Rome. | Ines once lived in Turin.", "yes"),
+    "WNLI": Asked("The jug did not fit into the box, as it was too big. | The box was too big.",
                   "no"),
 }  # fmt: skip
 
 
 def tasks() -> dict[str, dict[str, Any]]:
-    """GLUE's tasks as data/papers/glue.toml has them: input, answer, train, metrics."""
+    """GLUE's tasks as data/papers/glue.toml has them: asks, input, answer, train, metrics …"""
     return {name: task for name, task in printed("glue")["tasks"].items() if name in ASKED}
 
 

@@ -23,12 +23,12 @@ def glue_questions() -> Html:
         texts = f"{task['train']:,}" if "train" in task else f"{task['train_in_glue']:,}"
         scored = " and ".join(task["metrics"])
         example = f"{asked.example} → {asked.answer}"
-        told = f"{escape(asked.question)}<br><em>{escape(asked.example)}</em> → {asked.answer}"
+        told = f"{escape(task['asks'])}<br><em>{escape(asked.example)}</em> → {asked.answer}"
         shown = f"<b>{name.replace('-', '‑')}</b>"  # not broken at the hyphen
         cells = (shown, task["input"], told, task["answer"], scored, texts)
         rows.append(row("td", cells))
         lines.append(f"{name} ({task['input']}; {task['answer']}; {scored}; {texts} texts): "
-                     f"{asked.question} {example}")  # fmt: skip
+                     f"{task['asks']} {example}")  # fmt: skip
     table = f'<table style="border-collapse:collapse;font-size:13px">{row("th", HEAD)}'
     return Html(card(f"{table}{''.join(rows)}</table>", "glue-questions", 860), "\n".join(lines))
 

@@ -1,0 +1,171 @@
+"""What can be reached on GLUE's twins: by the oracle, which knows the rules, and by baselines that
+see the classes' frequencies, lengths, one text of two, or a bag of words.
+
+`python -m course_lib.teaching.glue` prints the table. The oracle reads an item's texts alone and
+finds its label: every twin can be answered without a mistake, so its score is 1, exactly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+from course_lib.text.english import LabelledText, Pair
+from course_lib.text.glue import GLUE, Item, glue_items, task_named
+from course_lib.text.glue_twins import (
+    ASKED,
+    DEEDS,
+    EVENTS,
+    QUESTIONS,
+    STATES,
+    TABLES,
+    Roles,
+    persons_named,
+)
+from course_lib.text.oracle import Oracle
+from course_lib.text.world import MicroWorld
+from course_lib.train.baselines import predicted_labels
+from course_lib.train.glue import glue_score
+
+Wordings = Mapping[str, Sequence[str]]
+ORACLE, BASELINES = "oracle", ("nothing", "length", "hypothesis", "words")
+
+
+def oracle_score(name: str, items: Sequence[Item], world: MicroWorld) -> dict[str, float]:
+    """What the world's rules reach on a twin's items: see `answer`."""
+    oracle = Oracle(world)
+    said = [answer(name, item, oracle) for item in items]
+    return glue_score(name, said, [item.label for item in items])
+
+
+def baseline_score(
+    name: str, train: Sequence[Item], test: Sequence[Item], sees: str
+) -> dict[str, float]:
+    """The score of a classifier that learns from `train` and sees what `predicted_labels`
+    lets it see; for STS-B a regression on the same."""
+    said = predicted_labels(train, test, sees, numbers=not task_named(name).names)
+    return glue_score(name, said, [item.label for item in test])
+
+
+def rows(name: str, seed: int = 0) -> dict[str, dict[str, float]]:
+    """{who: metrics} on a twin's test items (MNLI's: the matched ones)."""
+    train, test = (glue_items(name, split, seed=seed) for split in ("train", "test"))
+    world = MicroWorld.load()
+    seen = [b for b in BASELINES if b != "hypothesis" or isinstance(test[0], Pair)]
+    return {ORACLE: oracle_score(name, test, world)} | {
+        sees: baseline_score(name, train, test, sees) for sees in seen
+    }
+
+
+def main() -> None:
+    """Print who reaches what on the nine twins."""
+    for name, task in GLUE.items():
+        print(f"{name:6} {task.asks}  train, validation, test: {task.sizes}")
+        for who, scores in rows(name).items():
+            said = "  ".join(f"{metric} {score:7.1%}" for metric, score in scores.items())
+            print(f"       {who:11} {said}")
+
+
+# ---------------------------------------------------------------- the oracle
+
+
+def answer(name: str, item: LabelledText | Pair, oracle: Oracle) -> str:
+    """The label that the world's rules give to an item of a twin, from its texts alone."""
+    if isinstance(item, LabelledText):
+        if name == "CoLA":
+            said = oracle.reads(item.text.split())
+            return "acceptable" if said else "unacceptable"
+        last = item.text.split(" finally ")[-1] if " finally " in item.text else item.text
+        mood = last.split(" and is ")[1].split()[0]
+        return "positive" if mood in TABLES["moods"]["good"] else "negative"
+    return _RELATIONS[name](item.premise, item.hypothesis, oracle.world)
+
+
+def _same(wordings: Wordings, no: str, yes: str) -> Callable[[str, str, MicroWorld], str]:
+    return lambda a, b, world: yes if read(a, wordings) == read(b, wordings) else no
+
+
+def _shared(first: str, second: str, world: MicroWorld) -> str:
+    one = {row["many"]: row["one"] for row in world.grammar.tables["things"]}
+    facts = []
+    for text in (first, second):
+        _, roles = read(text, DEEDS) or ("", {})
+        facts.append({
+            (role.removesuffix("s"), one[word] if role == "things" else word)
+            for role, word in roles.items()
+        })  # fmt: skip
+    return str(len(facts[0] & facts[1]))
+
+
+def _relation(premise: str, hypothesis: str, world: MicroWorld) -> str:
+    told = [read(f"{text} .", STATES) for text in premise.removesuffix(" .").split(" . ")]
+    kind, said = read(hypothesis, STATES) or ("", {})
+    about = [roles for k, roles in filter(None, told) if (k, roles["p"]) == (kind, said["p"])]
+    if not about:
+        return "neutral"
+    return "entailment" if said in about else "contradiction"
+
+
+def _follows(premise: str, hypothesis: str, world: MicroWorld) -> str:
+    """RTE's: as MNLI's relation, and the job that is named before a person must be his."""
+    jobs = {row["name"]: row["job"] for row in world.grammar.tables["people"]}
+    words = hypothesis.split()
+    at = next(n for n, word in enumerate(words) if word in jobs)
+    told = _relation(premise, " ".join(words[: at - 2] + words[at:]), world)
+    right = words[at - 1] == jobs[words[at]] and told == "entailment"
+    return "entailment" if right else "not_entailment"
+
+
+def _answers(question: str, sentence: str, world: MicroWorld) -> str:
+    told = [read(f"{text} .", STATES) for text in sentence.removesuffix(" .").split(" and ")]
+    kind, roles = read(question, ASKED) or ("", {})
+    found = any((k, r["p"]) == (kind, roles["p"]) for k, r in filter(None, told))
+    return "entailment" if found else "not_entailment"
+
+
+def _owner(premise: str, hypothesis: str, world: MicroWorld) -> str:
+    """What is a guest's own is an animal; everything else is the hero's, who is named first."""
+    words = hypothesis.split()
+    animals = {row["animal"] for row in world.grammar.tables["guests"]}
+    hero, guest = persons_named(world, premise)[:2]
+    right = guest if words[3] in animals else hero
+    return "entailment" if words[-2] == right else "not_entailment"
+
+
+_RELATIONS: dict[str, Callable[[str, str, MicroWorld], str]] = {
+    "MRPC": _same(EVENTS, "not_equivalent", "equivalent"),
+    "QQP": _same(QUESTIONS, "not_duplicate", "duplicate"),
+    "STS-B": _shared,
+    "MNLI": _relation,
+    "RTE": _follows,
+    "QNLI": _answers,
+    "WNLI": _owner,
+}
+
+
+def read(text: str, wordings: Wordings) -> tuple[str, Roles] | None:
+    """The kind of a text, and the words of its roles; None if it is none of the wordings."""
+    for kind, patterns in _patterns(tuple((k, tuple(w)) for k, w in wordings.items())):
+        for pattern in patterns:
+            if match := pattern.fullmatch(text):
+                return kind, match.groupdict()
+    return None
+
+
+@lru_cache
+def _patterns(
+    wordings: tuple[tuple[str, tuple[str, ...]], ...],
+) -> list[tuple[str, list[re.Pattern[str]]]]:
+    def pattern(wording: str) -> re.Pattern[str]:
+        parts = re.split(r"\{(\w+)\}", wording)  # names of sites have several words
+        held = [
+            (rf"(?P<{p}>[a-z ]+)" if p == "site" else rf"(?P<{p}>\w+)") if n % 2 else re.escape(p)
+            for n, p in enumerate(parts)
+        ]
+        return re.compile("".join(held))
+
+    return [(kind, [pattern(w) for w in of_kind]) for kind, of_kind in wordings]
+
+
+if __name__ == "__main__":
+    main()

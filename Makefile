@@ -10,7 +10,7 @@ LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 # `make test PARTS="lint package"`.
 NB ?=
 PARTS ?=
-# The name of a new lecture, e.g. `make new-lecture NB=12 NAME=fast_inference`.
+# The name of a new lecture, e.g. `make new-lecture NB=13 NAME=choosing_a_variant`.
 NAME ?=
 
 .PHONY: lab test notebooks slides new-lecture bench clean help
@@ -20,7 +20,7 @@ help:
 	@echo "make test       run every test, with the time of each part (PARTS=\"lint package\" for some)"
 	@echo "make notebooks  execute notebooks/source and write the notebooks (NB=02 for one)"
 	@echo "make slides     build the decks, HTML and PDF, into slides/build (NB=02 for one)"
-	@echo "make new-lecture  lay an empty room, page and deck (NB=12 NAME=fast_inference)"
+	@echo "make new-lecture  lay an empty room, page and deck (NB=13 NAME=choosing_a_variant)"
 	@echo "make bench      measure the speed figures the course states"
 	@echo "make clean      remove what the other commands made"
 
@@ -52,13 +52,13 @@ clean:
 # Stamps: an environment is made once, and again when what it is made from changes. A stamp is
 # written last, so an interrupted installation is repeated.
 $(VENV)/.lab: $(VENV)/.made $(SETUP)
-	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains]'
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx]'
 	-$(PIP) install --no-deps financetoolkit==2.3.0
 	-$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.lab
-	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,slides,test]'
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,slides,test]'
 	@touch $@
 
 $(VENV)/.made:

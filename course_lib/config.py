@@ -32,6 +32,7 @@ class BertConfig:
 
     paths: ClassVar[tuple[str, ...]] = ATTENTION_PATHS  # what `kernels` may ask for by name
     activations: ClassVar[tuple[str, ...]] = ("gelu", "gelu_new")
+    widened_decoder: ClassVar[bool] = False  # see heads.MaskedLMHead
 
     def __post_init__(self) -> None:
         sizes = ("vocab_size", "hidden_size", "num_heads", "intermediate_size", "max_positions")
@@ -114,8 +115,9 @@ def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
 # Table 2, and the released configurations. bart: Lewis et al. 2019, section 2.1; layers of the
 # encoder, and as many of the decoder. ernie: Sun et al. 2019, the released configuration of 1.0.
 # xlm: Lample and Conneau 2019 and the released configurations; token types are languages, which
-# those of 1, 17 and 100 are not told. xlm-roberta: Conneau et al. 2019, section 3.
-PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
+# those of 1, 17 and 100 are not told. xlm-roberta: Conneau et al. 2019, section 3. mobilebert, and
+# ib-bert, its teacher: Sun et al. 2020, section 3, and the configurations of the authors' program.
+PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
     "bert": {
         "tiny": _size(2, 128, 2),
         "mini": _size(4, 256, 4),
@@ -168,6 +170,20 @@ PUBLISHED: dict[str, dict[str, dict[str, int]]] = {
     "ernie": {
         "base": _size(12, 768, 12),
     },
+    "mobilebert": {
+        "base": {**_size(24, 512, 4), "intermediate_size": 512},
+        "tiny": {
+            **{**_size(24, 512, 4), "intermediate_size": 512, "num_feed_forwards": 2},
+            "attention_input": "bottleneck",
+        },
+    },
+    "ib-bert": {
+        "large": {
+            **{**_size(24, 512, 4), "intermediate_size": 4_096, "bottleneck_size": 1_024},
+            **{"num_feed_forwards": 1, "attention_input": "wide", "normalization": "layer_norm"},
+            **{"hidden_act": "gelu", "hidden_dropout": 0.1, "classifier_activation": True},
+        },
+    },
     "deberta-v3": {
         "small": _size(6, 768, 12),
         "base": _size(12, 768, 12),
@@ -217,7 +233,8 @@ def encoder_flops(config: BertConfig, tokens: int) -> int:
     """FLOPs of the blocks for one text of `tokens` tokens; a multiply-add counts as two.
 
     Matrix products only: the four projections and the two dense layers of each block, and the
-    two products of attention. Embeddings, norms and heads are left out (below 1% at base size)."""
+    two products of attention. Embeddings, norms and heads are left out (below 1% at base size).
+    For blocks of BERT's build; train.flops.forward_flops counts any."""
     H, F, L = config.hidden_size, config.intermediate_size, config.num_layers
     dense = 2 * tokens * (4 * H * H + 2 * H * F)
     attention = 2 * 2 * tokens * tokens * H

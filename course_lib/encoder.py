@@ -77,13 +77,17 @@ class Embeddings(nn.Module):
 
     def summands(self, input_ids: Tensor, token_type_ids: Tensor) -> dict[str, Tensor]:
         """What is added up, by name, each (B, T, H)."""
-        stages = {"token": self.token(input_ids)}  # (B, T, H)
+        stages = {"token": self.words(input_ids)}  # (B, T, H)
         if self.segment is not None:
             stages["segment"] = self.segment(token_type_ids)  # (B, T, H)
         if self.position is not None and self.number is not None:
             position = self.position(self.number(input_ids))  # (T, H), the same for every sequence
             stages["position"] = position.expand_as(stages["token"])  # (B, T, H)
         return stages
+
+    def words(self, input_ids: Tensor) -> Tensor:
+        """The words' own vectors: (B, T) -> (B, T, H)."""
+        return self.token(input_ids)
 
     def forward(
         self,
@@ -95,11 +99,15 @@ class Embeddings(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """Every token gathers from every other, A times side by side, then one projection."""
+    """Every token gathers from every other, A times side by side, then one projection.
 
-    def __init__(self, config: BertConfig) -> None:
+    size: width of what is read and given, H if not given."""
+
+    masked_score: float | None = None  # of a hidden key; None: as good as minus infinity
+
+    def __init__(self, config: BertConfig, size: int | None = None) -> None:
         super().__init__()
-        H = config.hidden_size
+        H = size or config.hidden_size
         self.num_heads = config.num_heads
         self.dropout = config.attention_dropout
         self.path = config.kernels
@@ -115,26 +123,29 @@ class SelfAttention(nn.Module):
         keep_weights: bool = False,
         asking: Tensor | None = None,
         at: Tensor | None = None,
+        values: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """x (B, T, H), mask (B, T) -> output (B, T, H), and if asked weights and scores (B, A, T,
         T).
 
         `asking` (B, K, H) are the vectors that gather, if not x itself; then T is K where they
         stand. `at` (B, K) are their positions: they choose rows of a mask (B, T, T); else they
-        matter in DeBERTa alone. Where mask is a Packing, x and the output are (N, H), the real
-        tokens alone.
+        matter in DeBERTa alone. `values` (B, T, …) are what is gathered, if not x. Where mask is a
+        Packing, x and the output are (N, H), the real tokens alone.
         """
         if at is not None and isinstance(mask, Tensor) and mask.dim() == 3:
             mask = mask.gather(1, at[..., None].expand(-1, -1, mask.shape[2]))  # (B, K, T)
-        q, k, v = self.query(x if asking is None else asking), self.key(x), self.value(x)
+        q, k = self.query(x if asking is None else asking), self.key(x)
+        v = self.value(x if values is None else values)
         dropout = self.dropout if self.training else 0.0
         if isinstance(mask, Packing):
             attended = packed_attention(q, k, v, mask, self.num_heads, dropout, self.path)
             return self.output(attended), None, None
         q, k, v = self._heads(q), self._heads(k), self._heads(v)
         weights = scores = None
-        if keep_weights:
-            attended, weights, scores = attention_reference(q, k, v, mask, dropout)
+        if keep_weights or self.masked_score is not None:
+            found = attention_reference(q, k, v, mask, dropout, self.masked_score)
+            attended, weights, scores = found if keep_weights else (found[0], None, None)
         else:
             attended = attention(q, k, v, mask, dropout, self.path)
         return self.output(attended.transpose(1, 2).flatten(2)), weights, scores
@@ -146,12 +157,15 @@ class SelfAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two dense layers with a GELU (or ReLU) between them, applied to each token by itself."""
+    """Two dense layers with a GELU (or ReLU) between them, applied to each token by itself.
 
-    def __init__(self, config: BertConfig) -> None:
+    size: width of what is read and given, H if not given."""
+
+    def __init__(self, config: BertConfig, size: int | None = None) -> None:
         super().__init__()
-        self.expand = nn.Linear(config.hidden_size, config.intermediate_size)
-        self.contract = nn.Linear(config.intermediate_size, config.hidden_size)
+        H = size or config.hidden_size
+        self.expand = nn.Linear(H, config.intermediate_size)
+        self.contract = nn.Linear(config.intermediate_size, H)
         self.gelu_form = config.gelu_form
 
     def forward(self, x: Tensor) -> Tensor:
@@ -224,14 +238,15 @@ class Stack(nn.Module):
     """L layers, each a block with its own weights, unless a plan says otherwise.
 
     plan: for each layer the number of the block that attends and of the block that feeds forward.
-    block: makes one from the configuration, if it is another than BERT's.
+    block: makes one from the configuration, if it is another than BERT's; what its `attend` gives
+    goes to `feed` as it is.
     """
 
     def __init__(
         self,
         config: BertConfig,
         plan: Sequence[tuple[int, int]] | None = None,
-        block: Callable[[BertConfig], Block] = Block,
+        block: Callable[[BertConfig], nn.Module] = Block,
     ) -> None:
         super().__init__()
         own = [(layer, layer) for layer in range(config.num_layers)]
@@ -278,6 +293,19 @@ class Pooler(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         return torch.tanh(self.dense(hidden[:, 0]))  # (B, T, H) -> (B, H)
+
+
+class FirstToken(nn.Module):
+    """[CLS] as it is: a pooler that learns nothing."""
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return hidden[:, 0]  # (B, T, H) -> (B, H)
+
+
+def pooler_for(config: BertConfig) -> nn.Module:
+    """The kind of pooler that models of this configuration have: BERT's, but for MobileBERT's
+    without `classifier_activation`."""
+    return Pooler(config) if getattr(config, "classifier_activation", True) else FirstToken()
 
 
 class Encoder(nn.Module):
@@ -347,7 +375,7 @@ class Encoder(nn.Module):
 def in_compute_format(x: Tensor) -> Tensor:
     """Under autocast, x in its short format: else every block would cast to it and back."""
     kind = x.device.type
-    if not torch.is_autocast_enabled(kind):
+    if kind == "meta" or not torch.is_autocast_enabled(kind):
         return x
     return x.to(torch.get_autocast_dtype(kind))
 

@@ -94,12 +94,18 @@ class SpanOutput:
 
 
 class MaskedLMHead(nn.Module):
-    """Dense, GELU, LayerNorm, then the token table again as decoder, with a bias of its own."""
+    """Dense, GELU, LayerNorm, then the token table again as decoder, with a bias of its own.
+
+    Where the configuration says `widened_decoder`, the dense layer stays H wide, and `extra` holds
+    the decoder's columns that the token table, E wide, lacks: (H − E, V), not tied to anything."""
 
     def __init__(self, config: BertConfig, token_embedding: nn.Embedding) -> None:
         super().__init__()
-        self.dense = nn.Linear(config.hidden_size, token_embedding.embedding_dim)
-        self.norm = nn.LayerNorm(token_embedding.embedding_dim, eps=config.layer_norm_eps)
+        H, E = config.hidden_size, token_embedding.embedding_dim
+        width = H if config.widened_decoder else E
+        self.dense = nn.Linear(H, width)
+        self.norm = nn.LayerNorm(width, eps=config.layer_norm_eps)
+        self.extra = nn.Linear(config.vocab_size, H - E, bias=False) if width > E else None
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
         self.gelu_form = config.gelu_form
         self.tie(token_embedding)
@@ -113,7 +119,10 @@ class MaskedLMHead(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """hidden (…, H) -> logits (…, V)."""
         x = self.norm(activate(self.dense(hidden), self.gelu_form))
-        return F.linear(x, self._tied[0].weight, self.bias)
+        table = self._tied[0].weight  # (V, E)
+        if self.extra is not None:
+            table = torch.cat([table, self.extra.weight.T], dim=1)  # (V, H)
+        return F.linear(x, table, self.bias)
 
 
 class SpanBoundaryHead(nn.Module):

@@ -13,7 +13,7 @@ import torch
 from course_lib import MicroWorld, teaching
 from course_lib.files import read_result
 from course_lib.heads import BertForTokenClassification
-from course_lib.lectures.lecture_03.documentation_tasks import CODE_TAGS
+from course_lib.teaching.documentation_tasks import CODE_TAGS
 from course_lib.teaching.quizzes import read_quiz
 from course_lib.teaching.rooms import lectures_with, room
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from pathlib import Path
 from types import ModuleType
 
 import nbformat
 import pytest
+from PIL import Image
 
 from course_lib.teaching.numbers import NumberError, number
 from course_lib.teaching.page import WIDGET_VIEW
@@ -146,3 +149,16 @@ def test_a_long_text_beside_its_html_is_cut_at_a_line(notebook_builder: ModuleTy
     assert notebook_builder._beginning("short") == "short"
     cut = notebook_builder._beginning("\n".join(["a line of words"] * 200))
     assert cut.endswith("words\n…") and len(cut) <= 402
+
+
+def test_a_few_coloured_dots_keep_their_colour(notebook_builder: ModuleType) -> None:
+    """Forty greys of letters, each commoner than the dots."""
+    drawn = Image.new("RGB", (400, 400), "white")
+    for shade in range(40):
+        drawn.paste((shade * 5, shade * 5, shade * 5), (10 * shade, 0, 10 * shade + 5, 20))
+    drawn.paste((0, 114, 178), (200, 200, 206, 206))
+    png = io.BytesIO()
+    drawn.save(png, format="PNG")
+    saved = notebook_builder._few_colours(base64.b64encode(png.getvalue()).decode())
+    back = Image.open(io.BytesIO(base64.b64decode(saved))).convert("RGB")
+    assert back.getpixel((202, 202)) == (0, 114, 178)

@@ -61,7 +61,7 @@ def test_every_requirement_is_pinned_within_its_range(project: dict, pins: dict[
 def test_environment_yml_states_the_same_ranges(
     project: dict, conda: dict[str, Requirement]
 ) -> None:
-    ours = requirements(project, "lab", "weights", "languages", "domains")
+    ours = requirements(project, "lab", "weights", "languages", "domains", "onnx")
     expected = {ON_CONDA.get(name, name): r.specifier for name, r in ours.items()}
     stated = {n: r.specifier for n, r in conda.items() if n not in {"python", "pip"}}
     assert stated == expected

@@ -97,7 +97,7 @@ def as_layer(block: nn.Module) -> Layer:
 
 
 def on_cls(head: nn.Module) -> Exit:
-    return lambda x: head(x[:, 0])  # (B, T, H) -> (B, C)
+    return lambda x, mask: head(x[:, 0])  # (B, T, H) -> (B, C)
 
 
 def under_way(layers: int, batch: int = ROWS) -> list[int]:

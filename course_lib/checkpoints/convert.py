@@ -13,7 +13,17 @@ from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
 from course_lib.family.electra import DisentangledEmbedding
 
-from .families import EXPECTED, MODELS, Family, Labelled, Model, family_named, family_of, their_name
+from .families import (
+    EXPECTED,
+    MODELS,
+    Family,
+    Labelled,
+    Model,
+    family_named,
+    family_of,
+    has_pooler,
+    their_name,
+)
 from .reading import CheckpointError, State
 
 
@@ -193,8 +203,8 @@ def filled(
     Built without memory first, so that nothing is allocated before the shapes are known to fit.
     Weights of heads that `kind` does not have are left aside, and the family's leftovers.
     """
-    pooler = family.has_pooler and their_name("pooler.dense.weight", family) in state
-    model = hollow(kind, config, family, pooler, **head)
+    weights = family.has_pooler and their_name("pooler.dense.weight", family) in state
+    model = hollow(kind, config, family, has_pooler(kind, config, weights), **head)
     theirs = {their_name(name, family): name for name in model.state_dict()}
     wanted = {theirs[t]: value for t, value in state.items() if t in theirs}
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}

@@ -20,6 +20,7 @@ from course_lib.family.deberta import (
 from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
 from course_lib.family.electra import ElectraConfig, electra_encoder
 from course_lib.family.ernie import ErnieConfig, ernie_encoder
+from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.family.xlm import XlmConfig, XlmForLanguageModel, xlm_encoder
 from course_lib.family.xlm_roberta import XlmRobertaConfig
@@ -77,7 +78,7 @@ class Family:
     encoder: Callable[[Any, bool], Encoder]  # (config, with a pooler?) -> random encoder
     classes: Mapping[type[Model], str]  # our class -> theirs
     prefix: str  # what transformers puts before encoder names when there are heads
-    modules: Mapping[str, str]  # our module or weight -> theirs; # is the number of a block
+    modules: Mapping[str, str]  # our module or weight -> theirs; # is a number, as of a block
     heads: Mapping[str, str]  # our head -> how the names of its weights begin
     tied: Mapping[str, str]  # their second name -> their first
     settings: Mapping[str, str]  # our setting -> theirs
@@ -659,11 +660,98 @@ DEBERTA_V2 = replace(
     leftovers=("mask_predictions.",),  # v3's head that told replaced tokens
 )
 
+
+def _mobilebert_settings(config: MobileBertConfig) -> dict[str, Any]:
+    """Their words for what attention reads; refuses what theirs cannot compute."""
+    reads, eps = config.attention_input, config.layer_norm_eps
+    if reads == "wide":
+        raise CheckpointError(
+            "a MobileBERT with attention_input='wide' was given, as its teacher has it; "
+            "transformers has no such model: its query and key are as wide as the bottleneck."
+        )
+    _check_epsilon(config.normalization, eps)
+    return {
+        "use_bottleneck_attention": reads == "bottleneck",
+        "key_query_shared_bottleneck": reads == "shared",
+    }
+
+
+def _check_epsilon(normalization: str, eps: float) -> None:
+    if normalization == "layer_norm" and eps != 1e-5:
+        raise CheckpointError(
+            f"a MobileBERT with LayerNorm and layer_norm_eps={eps} was given; only 1e-5 means the "
+            "same here and in transformers, where some of its LayerNorms always have that."
+        )
+
+
+def _read_mobilebert(theirs: dict[str, Any]) -> dict[str, Any]:
+    """What attention reads, in our words."""
+    _check_epsilon(theirs["normalization_type"], theirs["layer_norm_eps"])
+    reads = "shared" if theirs["key_query_shared_bottleneck"] else "wide"
+    return {**theirs, "reads": "bottleneck" if theirs["use_bottleneck_attention"] else reads}
+
+
+_ATTEND, _FED = "encoder.layer.#.bottleneck", "encoder.layer.#.ffn.#"
+MOBILEBERT = Family(
+    model_type="mobilebert",
+    config_class=MobileBertConfig,
+    encoder=mobilebert_encoder,
+    classes={ours: name.replace("Bert", "MobileBert") for ours, name in BERT.classes.items()},
+    prefix="mobilebert.",
+    modules={
+        **BERT.modules,
+        "embeddings.project": "embeddings.embedding_transformation",
+        "stack.blocks.#.enter.dense": f"{_ATTEND}.input.dense",
+        "stack.blocks.#.enter.norm": f"{_ATTEND}.input.LayerNorm",
+        "stack.blocks.#.shared.dense": f"{_ATTEND}.attention.dense",
+        "stack.blocks.#.shared.norm": f"{_ATTEND}.attention.LayerNorm",
+        "stack.blocks.#.stacked.#.feed_forward.expand": f"{_FED}.intermediate.dense",
+        "stack.blocks.#.stacked.#.feed_forward.contract": f"{_FED}.output.dense",
+        "stack.blocks.#.stacked.#.norm": f"{_FED}.output.LayerNorm",
+        "stack.blocks.#.feed_forward_norm": "encoder.layer.#.output.LayerNorm",
+        "stack.blocks.#.leave": "encoder.layer.#.output.bottleneck.dense",
+        "stack.blocks.#.output_norm": "encoder.layer.#.output.bottleneck.LayerNorm",
+        "mlm.extra": "cls.predictions.dense",
+    },
+    heads=BERT.heads,
+    tied=BERT.tied,
+    settings={
+        **SETTINGS,
+        "hidden_act": "hidden_act",
+        "embedding_size": "embedding_size",
+        "bottleneck_size": "intra_bottleneck_size",
+        "num_feed_forwards": "num_feedforward_networks",
+        "normalization": "normalization_type",
+        "classifier_activation": "classifier_activation",
+        "attention_input": "reads",
+    },
+    fixed={"use_bottleneck": True, "trigram_input": True, "masked_score": None},
+    absent={
+        **{"use_bottleneck_attention": False, "key_query_shared_bottleneck": True},
+        **{"normalization_type": "no_norm", "classifier_activation": True},
+        "layer_norm_eps": 1e-12,
+    },
+    more=_mobilebert_settings,
+    read=_read_mobilebert,
+    tokenizer=WordPiece.from_file,
+    vocabularies=("tokenizer.json", "vocab.txt"),
+    dropouts=BERT.dropouts,
+)
+
+
+def has_pooler(kind: type[Model], config: Any, weights: bool) -> bool:
+    """Whether a model of this kind has a pooler: `weights`, whether weights of one are there; of
+    one without weights, what stands on it says so."""
+    if getattr(config, "classifier_activation", True):  # as encoder.pooler_for
+        return weights
+    return kind in (Encoder, BertForPreTraining, BertForClassification)
+
+
 FAMILIES: dict[str, Family] = {  # later members add theirs here
     family.model_type: family
     for family in (
         *(BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, ERNIE, DEBERTA, DEBERTA_V2),
-        *(XLM, XLM_ROBERTA),
+        *(XLM, XLM_ROBERTA, MOBILEBERT),
     )
 }
 
@@ -683,8 +771,8 @@ def their_name(name: str, family: Family = BERT) -> str:
     Raises CheckpointError for a parameter that the family's table does not list.
     """
     ours = name.removeprefix("encoder.")
-    block = re.search(r"\d+", ours)
-    ours = re.sub(r"\d+", "#", ours, count=1)
+    numbers = iter(re.findall(r"\d+", ours))
+    ours = re.sub(r"\d+", "#", ours)
     module, _, leaf = ours.rpartition(".")
     if ours in family.modules:
         theirs = family.modules[ours]
@@ -697,7 +785,7 @@ def their_name(name: str, family: Family = BERT) -> str:
         raise CheckpointError(
             f"the parameter {name} has no counterpart in transformers' {family.model_type}: {why}"
         )
-    return theirs.replace("#", block[0]) if block else theirs
+    return re.sub("#", lambda _: next(numbers), theirs)
 
 
 def family_of(config: Any) -> Family:

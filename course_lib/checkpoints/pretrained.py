@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.family.xlm import XlmForLanguageModel
@@ -23,7 +24,17 @@ from course_lib.heads import (
 )
 
 from .convert import canonical, encoder_of, filled, our_config, our_head
-from .families import MODELS, Family, ForTask, Headed, Model, Tokenizer, family_named, their_name
+from .families import (
+    MODELS,
+    Family,
+    ForTask,
+    Headed,
+    Model,
+    Tokenizer,
+    family_named,
+    has_pooler,
+    their_name,
+)
 from .reading import (
     CONFIG,
     WEIGHTS,
@@ -92,6 +103,7 @@ KNOWN: dict[str, Source] = {
         f"deberta-v3-{size}": Source(f"microsoft/deberta-v3-{size}")
         for size in ("xsmall", "small", "base", "large")
     },
+    "mobilebert-uncased": Source("google/mobilebert-uncased"),
     "TinyBERT_General_4L_312D": Source("huawei-noah/TinyBERT_General_4L_312D"),
     "TinyBERT_General_6L_768D": Source("huawei-noah/TinyBERT_General_6L_768D"),
 }
@@ -272,17 +284,18 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
     digest = check_hash(weights, sha256)
     state = canonical(read_weights(weights), family)
     state = {name: single(value) for name, value in state.items()}
-    kind = _kind_in(state, family, settings.get("architectures"))
+    kind = _kind_in(state, family, settings.get("architectures"), config)
     head = our_head(kind, settings, family)
     model = filled(kind, config, head, family, state, str(weights))
     return _wrap(model, _tokenizer_in(path, family), place, weights, digest)
 
 
+POOLER = "pooler.dense.weight"
 _NEEDED: dict[type[Model], tuple[str, ...]] = {  # one weight of each part
-    BertForClassification: ("classifier.weight", "pooler.dense.weight"),
+    BertForClassification: ("classifier.weight", POOLER),
     BertForTokenClassification: ("classifier.weight",),
     BertForQuestionAnswering: ("span.weight",),
-    BertForPreTraining: ("mlm.bias", "pair.dense.weight", "pooler.dense.weight"),
+    BertForPreTraining: ("mlm.bias", "pair.dense.weight", POOLER),
     DebertaForMaskedLM: ("mlm.bias", "decoder.position.weight"),
     XlmForLanguageModel: ("mlm.bias",),
     BertForMaskedLM: ("mlm.bias",),
@@ -291,8 +304,10 @@ _NEEDED: dict[type[Model], tuple[str, ...]] = {  # one weight of each part
 }
 
 
-def _kind_in(state: State, family: Family, named: Sequence[str] | None) -> type[Model]:
-    """The model with most heads whose parts are all in a file.
+def _kind_in(
+    state: State, family: Family, named: Sequence[str] | None, config: BertConfig
+) -> type[Model]:
+    """The model with most heads whose parts are all in a file, a pooler without weights aside.
 
     named: the classes of transformers that its configuration names, if it does. Only these tell a
     classifier of texts from one of tokens, and from others: a fine-tuned model must be among them.
@@ -302,7 +317,11 @@ def _kind_in(state: State, family: Family, named: Sequence[str] | None) -> type[
         for kind in MODELS
         if kind in (*family.classes, *family.ours_alone)
         and (not issubclass(kind, ForTask) or not named or family.classes[kind] in named)
-        and all(their_name(name, family) in state for name in _NEEDED[kind])
+        and all(
+            their_name(name, family) in state
+            or (name == POOLER and has_pooler(kind, config, False))
+            for name in _NEEDED[kind]
+        )
     )
 
 

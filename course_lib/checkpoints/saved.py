@@ -18,7 +18,7 @@ from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.files import write_atomic
 
 from .convert import compare_weights, encoder_of, hollow, known, to_transformers
-from .families import MODELS, Labelled, Model, family_named
+from .families import MODELS, Labelled, Model, family_named, has_pooler
 from .reading import CONFIG, WEIGHTS, CheckpointError, check_hash, read_header, read_weights
 
 FORMAT = 2  # of what `save` writes beside the weights
@@ -102,7 +102,7 @@ def load(path: str | Path, sha256: str | None = None) -> Model:
         raise CheckpointError(f"{path} is damaged: its weights no longer have the hash it records.")
     kind = next(kind for kind in MODELS if kind.__name__ == about["model"])
     config = family.config_class(**about["config"])
-    pooler = any("pooler." in name for name in state)
+    pooler = has_pooler(kind, config, any("pooler." in name for name in state))
     of_head = {name: about[name] for name in ("visits", "names", "dropout") if name in about}
     model = hollow(kind, config, family, pooler, **of_head)
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}

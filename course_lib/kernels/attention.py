@@ -14,19 +14,22 @@ from torch import Tensor
 from .choosing import ATTENTION, ATTENTION_PATHS, check_path, choose
 
 
-def attention_scores(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+def attention_scores(
+    query: Tensor, key: Tensor, mask: Tensor | None = None, hidden_score: float | None = None
+) -> Tensor:
     """Attention scores of every query with every key, before the softmax.
 
     query, key: (B, A, T, D). mask: (B, T), 1 at real tokens and 0 at padding; it hides *keys*. Or
     (B, T, T): row t is the mask of query t, as `causal_mask` makes them.
-    Returns (B, A, T, T); a hidden key gets the smallest finite number, so a row of hidden keys only
-    becomes uniform instead of not-a-number.
+    Returns (B, A, T, T); a hidden key gets hidden_score, or where that is None the smallest finite
+    number, so a row of hidden keys only becomes uniform instead of not-a-number.
     """
     scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])  # (B, A, T, T)
     if mask is None:
         return scores
     hidden = _for_all_heads(mask) == 0
-    return scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
+    lowest = torch.finfo(scores.dtype).min
+    return scores.masked_fill(hidden, lowest if hidden_score is None else hidden_score)
 
 
 def causal_mask(mask: Tensor) -> Tensor:
@@ -43,11 +46,16 @@ def _for_all_heads(mask: Tensor) -> Tensor:
 
 
 def attention_reference(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+    hidden_score: float | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Attention in three lines: returns (output (B, A, T, D), weights (B, A, T, T), scores (B, A,
     T, T))."""
-    scores = attention_scores(query, key, mask)
+    scores = attention_scores(query, key, mask, hidden_score)
     weights = scores.softmax(dim=-1)
     return F.dropout(weights, dropout) @ value, weights, scores
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 Layer = Callable[[Tensor, Tensor | None], Tensor]  # x (B, T, H), mask (B, T) -> x
-Exit = Callable[[Tensor], Tensor]  # x (B, T, H) -> logits (B, C)
+Exit = Callable[[Tensor, Tensor | None], Tensor]  # x (B, T, H), mask (B, T) -> logits (B, C)
 Confident = Callable[[Tensor], Tensor]  # logits (B, C) -> (B,), true where the answer will do
 
 
@@ -44,18 +44,26 @@ def early_exit_reference(
     the last layer must have one. Raises ValueError for an empty batch, and for exits that do not
     fit the layers."""
     _check(x, layers, exits, mask)
-    logits, depths, sure = [], [], []
+    logits, depths = [], []
     for depth, (layer, leave) in enumerate(zip(layers, exits, strict=True), start=1):
         x = layer(x, mask)
         if leave is not None:
-            logits.append(leave(x))
-            sure.append(confident(logits[-1]))
+            logits.append(leave(x, mask))
             depths.append(depth)
-    sure[-1] = torch.ones_like(sure[-1])
-    first = torch.stack(sure).int().argmax(dim=0)  # (B,), the first one that is true
-    rows = torch.arange(len(x), device=x.device)
-    used = torch.tensor(depths, device=x.device)[first]
-    return Exited(torch.stack(logits)[first, rows], used)
+    found = first_confident(torch.stack(logits), confident)
+    return Exited(found.logits, torch.tensor(depths, device=x.device)[found.layers_used - 1])
+
+
+def first_confident(logits: Tensor, confident: Confident) -> Exited:
+    """Each text's answer where all exits have answered: of its first confident exit, or of the last
+    one. logits (L, B, C), one exit a layer."""
+    sure = torch.stack(
+        [confident(of_one_exit) for of_one_exit in logits[:-1]]
+        + [logits.new_ones(logits.shape[1], dtype=torch.bool)]
+    )  # (L, B)
+    first = sure.int().argmax(dim=0)  # (B,), the first one that is true
+    rows = torch.arange(logits.shape[1], device=logits.device)
+    return Exited(logits[first, rows], first + 1)
 
 
 @torch.no_grad()
@@ -79,7 +87,7 @@ def early_exit(
         x = layer(x, mask)
         if leave is None:
             continue
-        logits = leave(x)
+        logits = leave(x, mask)
         if answers is None:
             answers = torch.empty_like(logits)
         done = confident(logits)
@@ -95,25 +103,29 @@ def early_exit(
     return Exited(answers, used)
 
 
-def entropy_below(threshold: float) -> Confident:
-    """FastBERT's rule: leave where the entropy of the answer, divided by log C so that it lies
-    between 0 and 1, is below `threshold`, the paper's "speed". 0: never; the higher, the sooner.
+def normalised_entropy(logits: Tensor) -> Tensor:
+    """The uncertainty of an answer, between 0 and 1: entropy over log C (Liu et al. 2020, equation
+    7); logits (…, C) -> (…).
 
-    Raises ValueError for a threshold outside 0 to 1, and, when asked, for fewer than two
-    classes."""
-    _check_share(threshold)
+    Raises ValueError for fewer than two classes."""
+    if logits.shape[-1] < 2:
+        raise ValueError(
+            f"logits of shape {tuple(logits.shape)} were given; expected two classes or more: "
+            "with one, there is nothing to be unsure about."
+        )
+    p = logits.float().softmax(dim=-1)  # (…, C)
+    # Rounded, that of equal probabilities may come out above 1, and nothing else does.
+    return (torch.special.entr(p).sum(dim=-1) / math.log(p.shape[-1])).clamp(max=1)
 
-    def confident(logits: Tensor) -> Tensor:
-        if logits.shape[-1] < 2:
-            raise ValueError(
-                f"logits of shape {tuple(logits.shape)} were given; expected two classes or more: "
-                "with one, there is nothing to be unsure about."
-            )
-        p = logits.float().softmax(dim=-1)  # (B, C)
-        uncertainty = torch.special.entr(p).sum(dim=-1) / math.log(p.shape[-1])
-        return uncertainty < threshold
 
-    return confident
+def entropy_at_most(speed: float) -> Confident:
+    """FastBERT's rule: leave where the normalised entropy of the answer is at most `speed`. 1: all
+    texts leave at the first exit; the higher, the sooner.
+
+    At most, as in the authors' program; the paper says below (section 3.3), which differs at the
+    boundary alone. Raises ValueError for a speed outside 0 to 1."""
+    _check_share(speed)
+    return lambda logits: normalised_entropy(logits) <= speed
 
 
 def probability_above(threshold: float) -> Confident:
@@ -128,8 +140,8 @@ def probability_above(threshold: float) -> Confident:
 def _check_share(threshold: float) -> None:
     if not 0 <= threshold <= 1:
         raise ValueError(
-            f"threshold={threshold!r} was given; expected a number from 0 to 1: a share of the "
-            "largest possible entropy, or a probability."
+            f"a speed or threshold of {threshold!r} was given; expected a number from 0 to 1: a "
+            "fraction of the largest possible entropy, or a probability."
         )
 
 

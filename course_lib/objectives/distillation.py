@@ -33,20 +33,20 @@ ALIKE = "Both must answer the same question: the same vocabulary, or the same cl
 def cosine_loss(student: Tensor, teacher: Tensor) -> Tensor:
     """1 − cosine of each pair of vectors, mean over N: (N, H) and (N, H). Zero: same directions,
     whatever the lengths. Raises ValueError for unequal shapes, as all losses here do."""
-    mine, theirs = _both("hidden states", student, teacher, WIDEN)
+    mine, theirs = matched("hidden states", student, teacher, WIDEN)
     return (1 - F.cosine_similarity(mine, theirs, dim=-1)).mean()
 
 
 def hidden_loss(student: Tensor, teacher: Tensor) -> Tensor:
     """Mean squared distance of the entries: (N, H') and (N, H'), the student's already widened by
     W_h (Jiao et al. 2020, equation 8; equation 9 for embeddings)."""
-    return F.mse_loss(*_both("hidden states", student, teacher, WIDEN))
+    return F.mse_loss(*matched("hidden states", student, teacher, WIDEN))
 
 
 def attention_loss(student: Tensor, teacher: Tensor, real: Tensor) -> Tensor:
     """Mean squared distance of the scores *before* the softmax, over pairs of real tokens and over
     heads: (B, A, T, T) both, real (B, T), true at real tokens (equation 7)."""
-    mine, theirs = _both("attention scores", student, teacher, WIDEN)
+    mine, theirs = matched("attention scores", student, teacher, WIDEN)
     real = real.bool()
     both = (real[:, :, None] & real[:, None, :])[:, None]  # (B, 1, T, T)
     gap = (mine - theirs).masked_fill(~both, 0.0)
@@ -57,7 +57,7 @@ def prediction_loss(student: Tensor, teacher: Tensor, temperature: float = 1.0) 
     """Cross-entropy of the teacher's softened answers, in nats, mean over N: (N, classes) both
     (equation 10, where the temperature is 1)."""
     _check_temperature(temperature)
-    mine, theirs = _both("answers", student, teacher, ALIKE)
+    mine, theirs = matched("answers", student, teacher, ALIKE)
     return F.cross_entropy(mine / temperature, (theirs / temperature).softmax(-1))
 
 
@@ -82,15 +82,15 @@ def distilbert_loss(
         found: Losses = {}
         if soft:
             answers = student.logits[real], teacher.logits[real]  # (N, V) both
-            found["soft"] = soft_target_loss(*_both("answers", *answers, ALIKE), temperature)
+            found["soft"] = soft_target_loss(*matched("answers", *answers, ALIKE), temperature)
         if mlm:
-            at = _needed(outputs.predict_at, "masked positions", "Pass predict_at to the model")
+            at = needed(outputs.predict_at, "masked positions", "Pass predict_at to the model")
             logits = student.logits.flatten(0, 1)[at]
             found["mlm"] = mean_cross_entropy(logits, targets["labels"])
         if cosine:
             last = student.hidden_states[-1][real], teacher.hidden_states[-1][real]
             found["cosine"] = cosine_loss(*last)
-        return _total(found, weights)
+        return weighted_total(found, weights)
 
     return loss
 
@@ -123,8 +123,8 @@ def tinybert_loss(
         pairs = list(enumerate(mapping, start=1))
         if attention:
             how = "Ask for them: Taught(…, scores=True)"
-            mine = _needed(student.attention_scores, "attention scores", how)
-            theirs = _needed(teacher.attention_scores, "attention scores", how)
+            mine = needed(student.attention_scores, "attention scores", how)
+            theirs = needed(teacher.attention_scores, "attention scores", how)
             _check_mapping(mapping, len(mine), len(theirs))
             layers = [attention_loss(mine[m - 1], theirs[n - 1], real) for m, n in pairs]
             found["attention"] = torch.stack(layers).sum()
@@ -138,22 +138,23 @@ def tinybert_loss(
             found["embedding"] = hidden_loss(mine[real], theirs[real])
         if prediction:
             how = "Give both a head, or leave prediction at 0"
-            mine = _needed(getattr(student, "logits", None), "answers", how)
-            theirs = _needed(getattr(teacher, "logits", None), "answers", how)
+            mine = needed(getattr(student, "logits", None), "answers", how)
+            theirs = needed(getattr(teacher, "logits", None), "answers", how)
             if mine.dim() == 3:  # an answer a token, not one a text
                 mine, theirs = mine[real], theirs[real]
             found["prediction"] = prediction_loss(mine, theirs, temperature)
-        return _total(found, weights)
+        return weighted_total(found, weights)
 
     return loss
 
 
-def _total(found: Losses, weights: Mapping[str, float]) -> Losses:
+def weighted_total(found: Losses, weights: Mapping[str, float]) -> Losses:
+    """The losses by name with their weighted sum, "total", before them."""
     total = sum((weights[name] * loss for name, loss in found.items()), torch.zeros(()))
     return {"total": total, **found}
 
 
-def _both(what: str, student: Tensor, teacher: Tensor, advice: str) -> tuple[Tensor, Tensor]:
+def matched(what: str, student: Tensor, teacher: Tensor, advice: str) -> tuple[Tensor, Tensor]:
     """Both in float32 or wider, the teacher's without its history."""
     if student.shape != teacher.shape:
         raise ValueError(
@@ -164,7 +165,8 @@ def _both(what: str, student: Tensor, teacher: Tensor, advice: str) -> tuple[Ten
     return student.to(wide), teacher.detach().to(wide)
 
 
-def _needed(value: Any, what: str, how: str) -> Any:
+def needed(value: Any, what: str, how: str) -> Any:
+    """The value; raises ValueError, which says how to get it, where there is none."""
     if value is None:
         raise ValueError(f"no {what} were given; expected them, for a loss with a weight. {how}.")
     return value

@@ -31,11 +31,11 @@ def translation_sequences(
     languages: tuple[int, int] = (0, 1),
     start_again: bool = True,
 ) -> PackedSequences:
-    """[CLS] x [SEP] [CLS] y [SEP] and padding for each pair of translations, ready for
+    """</s> x </s> </s> y </s> and padding for each pair of translations, ready for
     `pretraining_batches`: (N, length).
 
-    first, second: ids without special ones, sentence n of one being sentence n of the other. XLM
-    has one token </s> for both ends, so its own sequence is </s> x </s> </s> y </s>: give a
+    first, second: ids without special ones, sentence n of one being sentence n of the other. A side
+    begins with special.cls and ends with special.sep; XLM has one token </s> for both: give a
     `special` whose cls and sep are the same id. token_type_ids are the languages of the two sides
     (0 at the padding), position_ids count each side from 0; start_again=False lets them run on.
     Raises ValueError for lists of unequal length, an empty sentence, a pair that does not fit, one

@@ -59,9 +59,9 @@ def millions(count: int) -> str:
     return f"{count / 1e6:.1f}M"
 
 
-def percent(values: Sequence[float]) -> str:
+def percent(values: Sequence[float], digits: int = 0) -> str:
     """The mean over seeds of values from 0 to 1."""
-    return f"{mean(values):.0%}"
+    return f"{mean(values):.{digits}%}"
 
 
 def cpu_hours(*names: str) -> str:

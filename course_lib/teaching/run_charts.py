@@ -103,18 +103,25 @@ def ablation_chart(
     title: str,
     x_title: str,
     percent: bool = False,
+    families: Mapping[str, str] | None = None,
+    levels: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Any:
     """Rows of dots, one a seed, with their mean: a panel for each group, the same rows in each.
 
     groups: group -> row -> values, such as "equal steps" -> "ELECTRA" -> one value a seed; up to
     three groups, all with the same rows in the same order. percent: they lie in 0 to 1.
+    families: a family for each row; those of one look alike, in every chart with the same families.
+    levels: group -> {name: x}, vertical lines of that panel.
     Raises ValueError for no groups or more than three, for other rows in one of them, for a row
     without values and for what is no number.
     """
     rows = _shared_rows(groups)
     figure = new_figure(title, "", "")
-    drawn, panels = looks(rows), _panels(len(groups))
+    families, panels = families or dict(zip(rows, rows, strict=True)), _panels(len(groups))
+    alike = looks(dict.fromkeys(families.values()))
+    drawn = {row: alike[families[row]] for row in rows}
     every = [v for group in groups.values() for values in group.values() for v in values]
+    every += [x for lines in (levels or {}).values() for x in lines.values()]
     # Room at both sides for the words above the dots.
     room = (0.12 + 0.1 * len(groups)) * (max(every) - min(every)) or 0.05 * abs(max(every)) or 1.0
     across = rounded([min(every) - room, max(every) + room])
@@ -130,11 +137,14 @@ def ablation_chart(
             x=panels[k][0], xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom",
             text=f"<b>{group}</b>", showarrow=False,
         )  # fmt: skip
+        for name, x in (levels or {}).get(group, {}).items():
+            _add_level(figure, axis, x, len(rows), f"{name} {number(x, percent)}")
         for place, (name, values) in enumerate(measured.items()):
             _add_row(figure, axis, place, values, f"{name}, {group}", drawn[name])
-            _label_row(figure, axis, place, values, percent, across)
+            _label_row(figure, axis, place, values, percent, across, above_lines=bool(levels))
     figure.update_yaxes(
-        range=[len(rows) - 0.5, -0.6], tickvals=list(range(len(rows))), showgrid=False,
+        range=[len(rows) - (0.0 if levels else 0.5), -0.6], tickvals=list(range(len(rows))),
+        showgrid=False,
         ticktext=[wrapped(name, LABEL - 4) for name in rows],
     )  # fmt: skip
     return figure.update_layout(width=740, height=min(460, 130 + 62 * len(rows)), margin_t=64)
@@ -361,6 +371,20 @@ def _panels(count: int) -> list[list[float]]:
     return [rounded([k * (wide + gap), k * (wide + gap) + wide]) for k in range(count)]
 
 
+def _add_level(figure: Any, axis: str, x: float, rows: int, said: str) -> None:
+    """A dashed vertical line through all rows of a panel, and what it says at its foot."""
+    import plotly.graph_objects as go
+
+    at, line = rounded([x, x]), {"color": INK, "dash": "dash", "width": 1.4}
+    figure.add_trace(
+        go.Scatter(x=at, y=[-0.6, rows], name=said, mode="lines", line=line, xaxis=axis)
+    )
+    figure.add_annotation(
+        x=at[0], xref=axis, y=rows, yref="y", yanchor="bottom", xanchor="right", xshift=-3,
+        text=said, showarrow=False, font_size=12,
+    )  # fmt: skip
+
+
 def _add_row(
     figure: Any, axis: str, place: int, values: Sequence[float], name: str, look: Look
 ) -> None:
@@ -385,8 +409,9 @@ def _add_row(
 
 
 def _label_row(
-    figure: Any, axis: str, place: int, values: Sequence[float], percent: bool, across: list[float]
-) -> None:
+    figure: Any, axis: str, place: int, values: Sequence[float], percent: bool,
+    across: list[float], above_lines: bool = False,
+) -> None:  # fmt: skip
     """Mean and standard deviation in words, above the bar; kept inside the panel."""
     mean = fmean(values)
     spread = f" (sd {number(stdev(values), percent)})" if len(values) > 1 else " (one run)"
@@ -395,6 +420,7 @@ def _label_row(
     figure.add_annotation(
         x=rounded([mean])[0], xref=axis, y=place - 0.1, yref="y", yanchor="bottom", xanchor=side,
         text=f"<b>{number(mean, percent)}</b>{spread}", showarrow=False, font_size=12,
+        bgcolor="rgba(255,255,255,0.8)" if above_lines else None, borderpad=0,
     )  # fmt: skip
 
 

@@ -63,9 +63,9 @@ def tokens_row(
     return Html(card(inner, "token-row"), " ".join(words), inner)
 
 
-def tokens_legend() -> str:
-    """HTML: one small box of each kind with its meaning."""
-    kinds = (("[CLS]", PLAIN, "special token"), ("[MASK]", MASKED, "masked"),
+def tokens_legend(special: str = "[CLS]") -> str:
+    """HTML: one small box of each kind with its meaning. special: one of the model's own."""
+    kinds = ((special, PLAIN, "special token"), ("[MASK]", MASKED, "masked"),
              ("word", REPLACED, "replaced"), ("word", KEPT, "kept, but selected"))  # fmt: skip
     parts = (f"{box(t, a)}<span>{said}</span>&emsp;" for t, a, said in kinds)
     return f'<div style="font-size:12px;color:#444;margin-top:4px">{"".join(parts)}</div>'

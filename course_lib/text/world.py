@@ -131,6 +131,11 @@ class MicroWorld:
         was expected.
         """
         names = ("rules.toml", f"{language}/words.toml", f"{language}/sentences.toml")
+        if (known := languages(folder)) and language not in known:
+            raise RulesError(
+                f"language={language!r} was given; expected one of {', '.join(known)}, or a folder "
+                "of that name beside them, with words.toml and sentences.toml."
+            )
         if folder is None:
             paths = [data_path("world", *name.split("/")) for name in names]
             folder = paths[0].parent

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.encoder import Encoder, Pooler, initialise
+from course_lib.encoder import Encoder, initialise, pooler_for
 from course_lib.heads import (
     BertForClassification,
     BertForQuestionAnswering,
@@ -98,7 +98,7 @@ def classifier_on(
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     if copy.pooler is None:
-        copy.pooler = Pooler(copy.config)
+        copy.pooler = pooler_for(copy.config)
         copy.pooler.apply(lambda module: initialise(module, copy.config.initializer_range))
     return BertForClassification(copy, classes)
 

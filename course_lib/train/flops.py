@@ -1,7 +1,10 @@
-"""How many FLOPs a training step takes, counted while it runs."""
+"""How many FLOPs a text or a training step takes, counted while it runs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import torch
 from torch import nn
 
 from course_lib.objectives.sequences import Batch
@@ -22,3 +25,18 @@ def step_flops(model: nn.Module, objective: Objective, batch: Batch) -> int:
         objective(model(**batch.inputs), batch.targets)["total"].backward()
     model.zero_grad(set_to_none=True)
     return int(counter.get_total_flops())
+
+
+def forward_flops(build: Callable[[], nn.Module], tokens: int) -> int:
+    """FLOPs of the matrix products of an encoder's forward pass over one text of `tokens` tokens; a
+    multiply-add counts as two. Counted on shapes: nothing is allocated or computed.
+
+    build: makes the encoder, such as `mobilebert`."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with torch.device("meta"):
+        model, ids = build().eval(), torch.zeros(1, tokens, dtype=torch.long)
+        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as found:
+            model(ids)
+    return int(found.get_total_flops())

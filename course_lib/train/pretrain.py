@@ -40,6 +40,7 @@ from course_lib.family.deberta import (
 from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
 from course_lib.family.electra import Electra, ElectraConfig, electra_encoder, electra_from
 from course_lib.family.elmo import ElmoConfig, ElmoForBiLM
+from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.files import write_atomic
 from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForSpanPreTraining
@@ -82,10 +83,13 @@ ENCODERS: dict[str, tuple[type[BertConfig], Callable[[Any, bool], Encoder]]] = {
     "albert": (AlbertConfig, albert_encoder),
     "distilbert": (DistilBertConfig, distilbert_encoder),
     "tinybert": (BertConfig, _bert_encoder),
+    "mobilebert": (MobileBertConfig, mobilebert_encoder),
+    "ib-bert": (MobileBertConfig, mobilebert_encoder),
     "electra": (ElectraConfig, electra_encoder),
     "deberta": (DebertaConfig, _without_pooler(deberta_encoder)),
     "deberta-v3": (DebertaV2Config, _without_pooler(deberta_encoder)),
 }
+POOLED = ("bert", "roberta", "albert", "tinybert", "mobilebert", "ib-bert")
 PAIRS = {"mlm+nsp": make_pairs, "mlm+sop": make_ordered_pairs}
 OBJECTIVES = ("mlm", *PAIRS, "mlm+sbo", "rtd", "bilm")
 FAMILIES = (*ENCODERS, "elmo")
@@ -226,10 +230,10 @@ def _check(recipe: PretrainRecipe) -> None:
             f"family {family!r} was given with objective {objective!r}; expected bert, roberta, "
             "distilbert or tinybert, whose masked-word head is BERT's."
         )
-    if objective in PAIRS and family not in ("bert", "roberta", "albert", "tinybert"):
+    if objective in PAIRS and family not in POOLED:
         raise ValueError(
             f"family {family!r} was given with objective {objective!r}; expected one whose encoder "
-            "has a pooler, from which pairs are classified: bert, roberta, albert or tinybert."
+            f"has a pooler, from which pairs are classified: {', '.join(POOLED)}."
         )
 
 

@@ -54,8 +54,9 @@ def retrieval(first: Tensor, second: Tensor, *, centred: bool = False) -> Retrie
 
     first, second: (N, H), row n of one being the translation of row n of the other. Where several
     are equally near, the right one counts as found as often as a draw among them would find it, so
-    vectors that are all alike are at chance. centred: each language's own mean is taken off first,
-    which leaves out what merely says the language. Raises ValueError for other shapes."""
+    vectors that are all alike are at chance. centred: each language's own mean, over these very
+    sentences, is taken off first: what merely says the language is left out. Raises ValueError for
+    other shapes."""
     if first.shape != second.shape or first.dim() != 2 or not len(first):
         raise ValueError(
             f"vectors of shapes {tuple(first.shape)} and {tuple(second.shape)} were given; "

@@ -293,7 +293,7 @@ for name, (task, _, arguments) in reference.items():
 # sentences are all to learn from or all for the test. And a second test is taken from packages that the course's BERT never read.
 
 # %%
-from course_lib.lectures.lecture_03.documentation_tasks import code_words
+from course_lib.teaching.documentation_tasks import code_words
 
 marked = code_words(train=500, test=300, outside=300)  # read from what is installed: other versions, other sentences
 print(f"{len(marked.train)} sentences to learn from, {len(marked.test)} of other modules, {len(marked.outside)} of other packages")

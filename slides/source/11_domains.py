@@ -7,6 +7,7 @@ from typing import Any
 import drawing
 from drawing import body_of, code, for_a_hall, table
 
+from course_lib.lectures.lecture_11.rule import by_rule
 from course_lib.lectures.lecture_11.views import results
 from course_lib.teaching.results import stored
 from course_lib.train.new_vocabulary import with_vocabulary
@@ -16,10 +17,11 @@ SHOWN = ("gene names", "afresh", "forgets")
 
 
 def four_models() -> str:
+    own = "<em>or</em> its own"
     rows = [
         ("text", "PubMed abstracts", "laws, cases, contracts", "Reuters news", "filings, calls"),
         ("starts from", "BERT", "BERT <em>or</em> random", "BERT", "BERT <em>or</em> random"),
-        ("vocabulary", "BERT's", "BERT's <em>or</em> own", "BERT's", "BERT's <em>or</em> own"),
+        ("vocabulary", "BERT's", f"BERT's {own}", "BERT's", f"BERT's {own}"),
     ]
     rows = [(f"<strong>{row[0]}</strong>", *row[1:]) for row in rows]
     head = ("", "BioBERT", "LEGAL-BERT", "FinBERT (Araci)", "FinBERT (Yang et al.)")
@@ -39,10 +41,10 @@ def four_ways() -> str:
 def words_measured() -> str:
     rows = [
         (name, *(f"{of['fertility'][which]:.2f}" for which in ("course", "bert-base", "own")),
-         f"{of['shared']:.0%}", f"{of['sentence']['mean']:.0f}")
+         "–" if name == "general" else f"{of['shared']:.0%}", f"{of['sentence']['mean']:.0f}")
         for name, of in stored("11_words")["domains"].items()
     ]  # fmt: skip
-    head = ("pieces a word", "course", "bert-base", "own", "frequent words shared",
+    head = ("pieces a word", "course-bert", "bert-base", "own", "words shared",
             "words a sentence")  # fmt: skip
     return table(head, rows, size=24)
 
@@ -66,10 +68,12 @@ def tasks() -> Any:
 def switches() -> str:
     rows = []
     for task, names in results.SWITCHED.items():
-        for said in ("", *names):
-            values = results.switch(f"{task}, {said}" if said else task)
-            rows.append((f"… {said}" if said else task, drawing.spread(values)))
-    return table(("", "mean and spread of three seeds"), rows, size=21)
+        plain = results.switch(task)
+        rows.append((f"{task}, plain", drawing.spread(plain), ""))
+        for said in names:
+            values = results.switch(f"{task}, {said}")
+            rows.append((f"… {said}", drawing.spread(values), by_rule(values, plain)))
+    return table(("", "mean and spread of three seeds", "by the rule"), rows, size=21)
 
 
 def claims_rows() -> str:

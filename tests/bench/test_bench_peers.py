@@ -14,6 +14,7 @@ from course_lib.bench import (
     disentangled_gpu,
     distillation,
     early_exit,
+    fastbert,
     inputs,
     masked_loss,
     masking,
@@ -24,6 +25,7 @@ from course_lib.bench import (
 )
 from course_lib.checkpoints import from_transformers
 from course_lib.config import BertConfig, published
+from course_lib.family import fastbert as fastbert_family
 from course_lib.family.electra import ElectraConfig
 
 TINY = {"num_layers": 3, "hidden_size": 16, "num_heads": 2, "intermediate_size": 32}
@@ -375,3 +377,21 @@ def test_both_early_exit_contenders_do_their_work(small, monkeypatch, precision)
     full, early = (call.result for call in calls)
     assert full.layers_used.tolist() == [4] * 4 and early.layers_used.tolist() == [1, 2, 3, 4]
     assert (full.logits[3] - early.logits[3]).abs().max() <= TOLERANCE[full.logits.dtype]
+
+
+def test_fastbert_contenders_do_what_their_names_say(monkeypatch):
+    calls = watch(monkeypatch, fastbert_family, "early_exit")
+    size = {**TINY, "num_layers": 4}
+    plain, none, half = fastbert.contenders(size, 3)
+    for contender in (plain, none, half):
+        assert contender.tokens == 3 * fastbert.TOKENS
+        contender.make()()
+    assert [call.result.layers_used.tolist() for call in calls] == [[4] * 3, [2] * 3]
+
+
+def test_fastberts_flops_by_hand():
+    """A block of 4·16² and twice 16·32 a token, and attention; exits of four units."""
+    size, T = {**TINY, "num_layers": 4}, fastbert.TOKENS
+    block = 2 * T * (8 * 16**2) + 4 * T * T * 16
+    leave = 2 * (T * (16 * 4 + 2 * 16 + 2 * 4) + 3 * 16 + 4 * 3)
+    assert fastbert.flop_ratio(size) == (4 * block + leave) / (2 * (block + leave))

@@ -52,6 +52,13 @@ def test_the_languages_are_four_and_the_older_ones_as_they_were():
     assert {name: MicroWorld.load(language=name).short_hash for name in HASHES} == HASHES
 
 
+def test_a_language_without_a_folder_is_said_in_words():
+    with pytest.raises(
+        ValueError, match="language='klingon' was given; expected one of chinese, english, norlish"
+    ):
+        MicroWorld.load(language="klingon")
+
+
 # ---------------------------------------------------------------- the same world
 
 

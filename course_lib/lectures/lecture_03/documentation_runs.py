@@ -1,9 +1,10 @@
 """`03_documentation` and `03_packages`: fine-tuning where labels have no end, in documentation.
 
-The tasks of documentation_tasks.py, code words and sections, packages and kinds of parameters, from
-the course's checkpoint and from its shape with random initialisation, against the number of
-labelled texts; and baselines with the same texts. Every run is tested twice: on held-out modules,
-and on packages that the checkpoint never read (`packages`: on paragraphs that it never read)."""
+The tasks of teaching/documentation_tasks.py, code words and sections, packages and kinds of
+parameters, from the course's checkpoint and from its shape with random initialisation, against the
+number of labelled texts; and baselines with the same texts. Every run is tested twice: on held-out
+modules, and on packages that the checkpoint never read (`packages`: on paragraphs that it never
+read)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from typing import Any
 
 import torch
 
-from course_lib.lectures.lecture_03.documentation_tasks import (
+from course_lib.teaching.documentation_tasks import (
     CODE_TAGS,
     EIGHT,
     KINDS,

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from statistics import mean
 from typing import Any
 
+from course_lib.config import published
+from course_lib.family.roberta import RobertaConfig
 from course_lib.teaching.numbers import millions, percent
 from course_lib.teaching.results import outcome, stored
+from course_lib.text.shared_words import shared_words, with_shared_words
+from course_lib.text.world import MicroWorld
 
+from .exercises.sizes import MODELS, sizes_of, weights
 from .sharing_runs import LARGE, SMALL
-from .views.results import OTHER, by_spelling, reached
+from .views.results import AS_IT_IS, OTHER, by_pair, by_spelling, reached
 from .views.sizes import size_of
 
 
@@ -25,9 +30,52 @@ def words(name: str) -> str:
     return f"{size_of(name).of_words:.0%}"
 
 
+def times_roberta() -> str:
+    """How many times as large as RoBERTa-base XLM-R base is, poolers left out."""
+    ours, roberta = MODELS["XLM-R base"], published("roberta", "base", RobertaConfig)
+    return f"{weights(*sizes_of(ours))[0] / weights(*sizes_of(roberta))[0]:.1f}"
+
+
 def pairs(measure: str, language: str, row: str) -> str:
     """What XLMs of English and a language reached, the mean over the seeds, in percent."""
     return percent(reached(measure, language)[row])
+
+
+def both_in_sumorian() -> list[float]:
+    """Translations found in Sumorian by MLM and TLM in turns, means off, the best run last."""
+    return sorted(reached("retrieval centred", "sumorian")["MLM + TLM, longer"])
+
+
+def other_four() -> str:
+    """The range of the other runs."""
+    least, *_, most = both_in_sumorian()[:-1]
+    return f"{least:.0%} to {most:.0%}"
+
+
+def unread() -> list[float]:
+    """Kinds of words right in a language that was not read, a mean a recipe, ascending."""
+    runs = list(by_pair().items())
+    return sorted(mean(run[UNREAD] for run in of) for name, of in runs if "random" not in name)
+
+
+@cache
+def little_words_shared(fraction: float | None) -> float:
+    """Of Norlish words in stories that fill no slot, how many are English words; as it is, or with
+    this fraction of all its words spelled as in English."""
+    english, natural = MicroWorld.load(), MicroWorld.load(language="norlish")
+    world = natural if fraction is None else with_shared_words("norlish", fraction)
+    known, stories = set(english.vocab), english.stories(200, seed=0)
+    traces = (t for story in stories for line in story.told_in(world).trace for t in line)
+    return mean(t.word in known for t in traces if t.word.isalpha() and not t.slot)
+
+
+def norlish_types() -> str:
+    """How many of the word types of Norlish, as it is, are English words."""
+    english, norlish = MicroWorld.load(), MicroWorld.load(language="norlish")
+    return f"{shared_words(norlish, english, english.stories(1)).types:.0%}"
+
+
+UNREAD = "slots unread own centred"
 
 
 def spelled(measure: str, recipe: str) -> str:
@@ -37,7 +85,12 @@ def spelled(measure: str, recipe: str) -> str:
 
 def shared_model(name: str, measure: str, recipe: str) -> str:
     """Masked words right in a model that several languages share, in percent."""
-    return percent(outcome(stored(name), measure)[recipe])
+    return percent(outcome(stored(name), measure)[recipe], digits=1)
+
+
+def training_loss(recipe: str) -> float:
+    """The last training losses of models of one language and more, the mean over the seeds."""
+    return mean(outcome(stored("10_curse"), "mlm_loss")[CURSE[recipe]])
 
 
 def four_languages(measure: str, language: str, recipe: str) -> str:
@@ -79,12 +132,31 @@ def vocabulary(measure: str, recipe: str) -> str:
     return f"{mean(outcome(stored('10_vocabulary'), measure)[VOCABULARY[recipe]]):.2f}"
 
 
-WITH_ENGLISH = "retrieval with English"
+REAL = {"real": "10_retrieval", "seven": "10_retrieval_seven", "tried": "10_retrieval_tried"}
+REAL_ROWS = {"mlm": "MLM", "tlm": "MLM + TLM", "random": "random initialisation"}
+WITH_ENGLISH, BETWEEN = "retrieval with English", "retrieval without English"
 
 
-def found_real(recipe: str) -> str:
-    """Unseen messages that find their translation, French and Chinese with English, means off."""
-    return percent(outcome(stored("10_retrieval"), f"{WITH_ENGLISH} centred")[recipe])
+def found_real(file: str, recipe: str, measure: str = WITH_ENGLISH) -> str:
+    """Unseen messages that find their translation, means off, the mean over pairs of languages."""
+    return percent(outcome(stored(REAL[file]), f"{measure} centred")[recipe])
+
+
+def real_embeddings(file: str, recipe: str) -> str:
+    """The same by the mean of the embeddings, below all layers."""
+    runs = stored(REAL[file])["runs"][recipe]
+    return percent([run["layers with English centred"][0] for run in runs])
+
+
+def without_network(file: str, by: str) -> str:
+    """The same by spelling or by counts of pieces."""
+    return percent([stored(REAL[file])[f"by_{by}"][WITH_ENGLISH]])
+
+
+def read_of(file: str, what: str) -> int:
+    """Messages that were looked up, or pairs that were read."""
+    found: dict[str, Any] = stored(REAL[file])
+    return int((found["read"] | found)[what])
 
 
 LOW = {"1": "α = 1", "07": "α = 0.7", "03": "α = 0.3", "0": "α = 0", "alone": "Norlish alone"}
@@ -92,6 +164,7 @@ CURSE = {
     "one": "1 language, 32 wide", "two": "2 languages, 32 wide", "four": "4 languages, 32 wide",
     "quarter": "1 language, 32 wide, a quarter of the steps",
     "wide_one": "1 language, 96 wide", "wide_four": "4 languages, 96 wide",
+    "wide_quarter": "1 language, 96 wide, a quarter of the steps",
 }  # fmt: skip
 
 ROWS = {
@@ -106,18 +179,21 @@ def _language_and_row(name: str) -> tuple[str, str]:
 
 
 PAIRS = {  # what a sentence says -> the measure, and of which languages and rows sentences speak
-    "found": ("retrieval", "norlish_tlm norlish_mlm_longer norlish_tlm_longer"),
+    "found": (
+        "retrieval",
+        "norlish_tlm norlish_mlm_longer norlish_tlm_longer sumorian_tlm sumorian_tlm_longer",
+    ),
     "off": (
         "retrieval centred",
         "norlish_random norlish_tlm norlish_mlm_longer norlish_tlm_longer "
-        "sumorian_mlm_longer sumorian_tlm_longer sumorian_both_longer",
+        "sumorian_tlm sumorian_mlm_longer sumorian_tlm_longer sumorian_both_longer",
     ),
     "slots": (
         OTHER,
         "norlish_mlm_longer norlish_tlm_longer norlish_both_longer "
         "sumorian_mlm_longer sumorian_tlm_longer sumorian_both_longer",
     ),
-    "unread": ("slots unread own centred", "norlish_tlm_longer"),
+    "unread": (UNREAD, "norlish_tlm_longer"),
     "english": ("slots english", "norlish_mlm_longer"),
 }
 RECIPES = {
@@ -126,12 +202,13 @@ RECIPES = {
     "norlish_0": "norlish, 0% shared",
     "norlish_30": "norlish, 30% shared",
     "norlish_100": "norlish, 100% shared",
+    "as_it_is": AS_IT_IS,
     "sumorian_0": "sumorian, 0% shared",
     "sumorian_30": "sumorian, 30% shared",
 }
 SPELLINGS = {
-    "slots": (OTHER, "respelled norlish_0 norlish_30 sumorian_0 sumorian_30"),
-    "off": ("retrieval centred", "respelled respelled_30 sumorian_30"),
+    "slots": (OTHER, "respelled norlish_0 norlish_30 as_it_is sumorian_0 sumorian_30"),
+    "off": ("retrieval centred", "respelled respelled_30 norlish_0 norlish_30 sumorian_30"),
     "all": ("slots other", "norlish_100"),
 }
 
@@ -140,6 +217,15 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "mbert_words": lambda: words("mBERT, cased"),
     "xlm_r_words": lambda: words("XLM-R base"),
     "xlm_r_large_words": lambda: words("XLM-R large"),
+    "xlm_r_blocks": lambda: round(weights(*sizes_of(MODELS["XLM-R base"]))[2]),
+    "xlm_r_roberta": times_roberta,
+    "both_best": lambda: f"{both_in_sumorian()[-1]:.0%}",
+    "both_rest": other_four,
+    "unread_least": lambda: f"{unread()[0]:.1%}",
+    "unread_most": lambda: f"{unread()[-1]:.1%}",
+    "norlish_types": norlish_types,
+    "norlish_little": lambda: f"{little_words_shared(None):.0%}",
+    "norlish_30_little": lambda: f"{little_words_shared(0.3):.0%}",
     "pair_seeds": lambda: len(stored("10_pairs")["runs"]["norlish, TLM"]),
     "pair_looked_up": lambda: stored("10_pairs")["looked_up"],
     "pair_slots": lambda: stored("10_pairs")["slots"],
@@ -170,24 +256,44 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         for name, recipe in CURSE.items()
     },
     **{
-        f"real_{name}_{recipe}": partial(vocabulary, f"beside English {name}", recipe)
+        f"real_{name}_{recipe}": partial(vocabulary, f"words {name}", recipe)
         for name in ("fr", "ko")
         for recipe in ("1", "03")
     },
+    "real_beside_fr_1": partial(vocabulary, "beside English fr", "1"),
+    "real_beside_fr_03": partial(vocabulary, "beside English fr", "03"),
+    "curse_loss_wide": lambda: f"{training_loss('wide_one'):.2f}",
+    "curse_loss_quarter": lambda: f"{training_loss('wide_quarter'):.2f}",
     **{f"real_en_{recipe}": partial(vocabulary, "words en", recipe) for recipe in VOCABULARY},
     "real_languages": lambda: ("six", "seven")[len(stored("10_vocabulary")["learned_from"]) - 6],
     "real_pieces": lambda: stored("10_vocabulary")["recipes"][VOCABULARY["1"]]["size"],
     "real_draws": lambda: len(stored("10_vocabulary")["runs"][VOCABULARY["1"]]),
-    "real_asked": lambda: stored("10_retrieval")["looked_up"],
-    "found_real_mlm": partial(found_real, "MLM"),
-    "found_real_tlm": partial(found_real, "MLM + TLM"),
-    "found_real_random": partial(found_real, "random initialisation"),
-    "found_real_spelling": lambda: percent([stored("10_retrieval")["by_spelling"][WITH_ENGLISH]]),
-    "found_real_counts": lambda: percent([stored("10_retrieval")["by_counts"][WITH_ENGLISH]]),
-    "real_pairs": lambda: stored("10_retrieval")["read"]["pairs"],
-    "real_seeds": lambda: ("one run", "two", "three")[
-        len(stored("10_retrieval")["runs"]["MLM"]) - 1
-    ],
+    **{
+        f"found_{file}_{said}": partial(found_real, file, name)
+        for file in ("real", "seven")
+        for said, name in REAL_ROWS.items()
+    },
+    **{
+        f"between_seven_{said}": partial(found_real, "seven", name, BETWEEN)
+        for said, name in REAL_ROWS.items()
+    },
+    **{
+        f"found_tried_{said}": partial(found_real, "tried", name)
+        for said, name in (("fewer", "a third of the vocabulary"), ("longer", "twice the steps"))
+    },
+    **{
+        f"rows_seven_{said}": partial(real_embeddings, "seven", REAL_ROWS[said])
+        for said in ("tlm", "random")
+    },
+    **{
+        f"found_{file}_{by}": partial(without_network, file, by)
+        for file in ("real", "seven")
+        for by in ("spelling", "counts")
+    },
+    **{f"{file}_asked": partial(read_of, file, "looked_up") for file in ("real", "seven")},
+    **{f"{file}_pairs": partial(read_of, file, "pairs") for file in ("real", "seven")},
+    "tried_asked": lambda: stored(REAL["tried"])["asked"]["a third of the vocabulary"],
+    "real_seeds": lambda: ("one", "two", "three")[len(stored("10_retrieval")["runs"]["MLM"]) - 1],
     "low_large": lambda: LARGE,
     "low_small": lambda: SMALL,
     "low_seeds": lambda: len(stored("10_low_resource")["runs"]["α = 1"]),

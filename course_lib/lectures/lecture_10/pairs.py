@@ -131,12 +131,27 @@ def train_pairs(
 
 
 def found_translations(
-    model: XlmForLanguageModel, pairs: Pairs, *, centred: bool = False
+    model: XlmForLanguageModel, pairs: Pairs, *, centred: bool = False, known: Pairs | None = None
 ) -> list[Retrieval]:
-    """In each layer, embeddings first: how often a sentence's nearest vector is its translation."""
+    """In each layer, embeddings first: how often a sentence's nearest vector is its translation.
+
+    centred: each language's mean over the sentences looked up is taken off. known: its mean over
+    other sentences is, the first half of them in one language, the second half in the other, so
+    that neither the sentences looked up nor any translation is in the means."""
+    first, second = vectors_of(model, pairs)
+    if known:
+        half = len(known.first) // 2
+        one, other = vectors_of(model, known)
+        first = first - one[:, :half].mean(dim=1, keepdim=True)
+        second = second - other[:, half:].mean(dim=1, keepdim=True)
+    return [retrieval(a, b, centred=centred) for a, b in zip(first, second, strict=True)]
+
+
+def vectors_of(model: XlmForLanguageModel, pairs: Pairs) -> tuple[Tensor, Tensor]:
+    """Sentence vectors of both sides in every layer: (L + 1, N, H) twice."""
     encoder = model.encoder.eval()
-    vectors = [sentence_vectors(encoder, pairs.alone(side), pairs.special) for side in (0, 1)]
-    return [retrieval(a, b, centred=centred) for a, b in zip(*vectors, strict=True)]
+    first, second = (sentence_vectors(encoder, pairs.alone(side), pairs.special) for side in (0, 1))
+    return first, second
 
 
 @torch.no_grad()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import asdict, dataclass
+from statistics import mean
 from typing import Any
 
 import torch
@@ -41,6 +42,8 @@ from course_lib.train.task_metrics import macro_f1
 from .tasks import LENGTH, TASKS, Texts, as_task, finance_news, short_sentences
 from .ways import GENERAL, PRECISION, SEEDS
 from .whole_words import words_right
+
+WORDINGS = ("plain", "hedged")  # of the finance sentences
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ def one_run(recipe: SwitchRecipe, seed: int) -> dict[str, Any]:
             names, said_classes = texts.names, predicted_classes(model, test)  # type: ignore[arg-type]
             true = [names[n] for n in test.labels.tolist()]  # type: ignore[union-attr]
             scores["macro F1"] = macro_f1(true, said_classes)
+            scores |= _by_wording(texts, true, said_classes)
         if recipe.task == "chapters":
             scores["general"] = _still_known(model.encoder)
         return scores
@@ -141,6 +145,16 @@ def one_run(recipe: SwitchRecipe, seed: int) -> dict[str, Any]:
     about = {"seed": seed, **asdict(recipe), "weights of": found.sha256,
              "text": "" if recipe.task == "finance" else domain("medicine").hash}  # fmt: skip
     return kept("11-switch", about, MicroWorld.load(), run)
+
+
+def _by_wording(texts: Texts, true: list[str], said: list[str]) -> dict[str, float]:
+    """Of finance sentences the accuracy of the plain and of the hedged, as their ids begin."""
+    rows = list(zip(texts.test, true, said, strict=True))
+    return {
+        wording: mean(label == answer for item, label, answer in rows if wording in item.id)
+        for wording in WORDINGS
+        if any(wording in item.id for item, *_ in rows)
+    }
 
 
 def _drawn(encoder: Encoder, seed: int) -> Encoder:
@@ -159,6 +173,15 @@ def _still_known(encoder: Encoder) -> float:
     return words_right(model, found.tokenizer, short_sentences("general"))  # type: ignore[arg-type]
 
 
+def without_encoder(texts: Texts) -> dict[str, float]:
+    """Of all texts, the plain and the hedged ones: what counting words finds."""
+    from course_lib.train.baselines import label_accuracy
+
+    halves = {w: [item for item in texts.test if w in item.id] for w in WORDINGS}
+    asked = {"score": texts.test, **halves}
+    return {what: label_accuracy(texts.train, test, "words") for what, test in asked.items()}
+
+
 def build_switches() -> dict[str, Any]:
     """What data/results/11_switches.json holds."""
     return compared_runs(
@@ -166,6 +189,7 @@ def build_switches() -> dict[str, Any]:
         sizes=lambda: {name: [len(part) for part in texts_of(SWITCHES[name], 0)[:2]]
                        for name in ("chapters", "natural chapters", "added words", "finance")},
         finance=lambda: {split: len(finance(split)) for split in ("train", "validation", "test")},
+        counting_words=lambda: without_encoder(finance_news()),
     )  # fmt: skip
 
 

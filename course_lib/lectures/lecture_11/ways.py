@@ -1,6 +1,6 @@
 """`11_ways`: four ways to a domain model, at equal FLOPs, and what each forgets.
 
-As it is; pre-training continued (BioBERT); from random initialisation with an own vocabulary
+As it is; pre-training continued (BioBERT); from random initialisation with a vocabulary of its own
 (Legal-BERT-SC, SciBERT); continued with other rows (FinBERT's FinVocab is nearest). Every way is a
 recipe in data/recipes/, of which the controls change one line. Measured on the way: whole hidden
 words of unseen sentences, of the domain and of general documentation, alike for every vocabulary;

@@ -1,4 +1,4 @@
-"""A measure that does not depend on the vocabulary: hidden whole words, found with all their
+"""A measure that every vocabulary can be asked: hidden whole words, found with all their
 pieces."""
 
 from __future__ import annotations

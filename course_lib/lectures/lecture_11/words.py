@@ -1,12 +1,14 @@
 """`11_words`: how far the domains' words are from the general ones.
 
 For each domain: pieces a word under three vocabularies, how many of its frequent words the general
-text has among its own, how long its sentences are, and how much of the held-out text stands in the
-text to learn from, split by family and split at random."""
+text has among its own, how long its sentences are, how many Latin phrases and subordinate clauses
+they have, and how much of the held-out text stands in the text to learn from, split by family and
+split at random."""
 
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -26,6 +28,16 @@ PARAGRAPHS, FREQUENT = 20_000, 2_000
 EXAMPLES = (
     "metformin", "ibuprofen", "aspirin", "EGFR", "BRCA1", "TP53", "diabetic retinopathy",
     "indemnify", "hereinafter", "amortization", "volatility",
+)  # fmt: skip
+
+LATIN = (
+    "ab initio", "ad hoc", "bona fide", "de facto", "de minimis", "et seq", "infra", "inter alia",
+    "ipso facto", "mutatis mutandis", "pari passu", "per se", "prima facie", "pro rata",
+    "sine qua non", "supra", "ultra vires", "vice versa",
+)  # fmt: skip
+CLAUSES = (  # words that open a subordinate clause
+    "although", "because", "if", "provided", "that", "unless", "when", "where", "whereas",
+    "whether", "which", "while", "who", "whose",
 )  # fmt: skip
 
 
@@ -58,6 +70,12 @@ def frequent(texts: Sequence[str], count: int = FREQUENT) -> set[str]:
     return {word for word, _ in words.most_common(count)}
 
 
+def count(phrases: Sequence[str], texts: Sequence[str]) -> int:
+    """How often any of these phrases stands in the texts, as whole words."""
+    found = re.compile(rf"\b(?:{'|'.join(phrases)})\b", re.IGNORECASE)
+    return sum(len(found.findall(text)) for text in texts)
+
+
 def measured(name: str) -> dict[str, Any]:
     """Everything of one domain, on its held-out text; frequent words of what is learnt from."""
     held, learn = paragraphs(name, "heldout"), paragraphs(name, "train")
@@ -68,6 +86,8 @@ def measured(name: str) -> dict[str, Any]:
         | {"own": fertility(own_vocabulary(name), held)},
         "shared": len(frequent(learn) & frequent(paragraphs("general", "train"))) / FREQUENT,
         "sentence": {"median": median(lengths), "mean": sum(lengths) / len(lengths)},
+        "latin": 10_000 * count(LATIN, learn + held) / sum(len(p.split()) for p in learn + held),
+        "clauses": count(CLAUSES, held) / len(lengths),
     }
     if name != "general":
         found["repeated"] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations, islice
+from itertools import combinations, islice, permutations
 from typing import Any
 
 import torch
@@ -23,6 +23,7 @@ from .outputs import Items, Number, Numbers, Out, alike, as_tensor, numeric, pla
 NOTHING = object()  # where a function gave no value to compare
 MOST_PAIRS = 400
 MOST_NAMED = 3
+MOST_ORDERED = 4  # outputs whose order is tried
 PAIRS_SECONDS = 2.0  # processor time for all pairs of mistakes
 STATISTIC = (
     0.01  # from this tolerance on a number is a statistic, which nothing "turns" or "halves"
@@ -103,15 +104,18 @@ class Observations:
     def _exchanged(self, here: int) -> str:
         """Whether several outputs come in another order."""
         outs = self.exercise.outs(self.stage)
-        if len(outs) != 2:
+        if not 2 <= len(outs) <= MOST_ORDERED:
             return ""
-        for mine, right in zip(self.mine[:here], self.right[:here], strict=True):
-            if not isinstance(mine, (tuple, list)) or len(mine) != 2:
-                return ""
-            tol = max(out.tol for out in outs)
-            if not alike(mine[::-1], right, tol) or alike(mine, right, tol):
-                return ""
-        return f"The two results are exchanged: return {outs[0].name} first, then {outs[1].name}."
+        tol = max(out.tol for out in outs)
+        pairs = [(plain(a), plain(b)) for a, b in zip(self.mine, self.right, strict=True)][:here]
+        if not all(isinstance(a, (tuple, list)) and len(a) == len(outs) for a, _ in pairs):
+            return ""
+        if any(alike(a, b, tol) for a, b in pairs):
+            return ""
+        for order in permutations(range(len(outs))):
+            if all(alike([a[i] for i in order], list(b), tol) for a, b in pairs):
+                return _in_this_order([out.name for out in outs])
+        return ""
 
     # ---------------------------------------------------------------- known mistakes
 
@@ -187,6 +191,12 @@ class Observations:
             return sum(_same(a, b, out) for a, b, out in pairs)
         except Exception:
             return 0
+
+
+def _in_this_order(names: Sequence[str]) -> str:
+    if len(names) == 2:
+        return f"The two results are exchanged: return {names[0]} first, then {names[1]}."
+    return f"The results come in another order: return {', then '.join(names)}."
 
 
 def _same(a: Any, b: Any, out: Out) -> bool:

@@ -20,8 +20,8 @@ from course_lib.lectures.lecture_03.documentation_runs import (
     SECTION,
     STEPS,
 )
-from course_lib.lectures.lecture_03.documentation_tasks import INSIDE, OUTSIDE, tagged
 from course_lib.lectures.lecture_03.starts import COURSE
+from course_lib.teaching.documentation_tasks import INSIDE, OUTSIDE, tagged
 from course_lib.teaching.results import REPLAYED
 from course_lib.text.documentation import installed_versions
 from course_lib.text.english import LabelledText

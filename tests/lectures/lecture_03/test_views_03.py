@@ -16,7 +16,6 @@ from view_parts import drawn, labels_of, picture_of, plain
 from course_lib.family.bert import bert
 from course_lib.heads import BertForTokenClassification
 from course_lib.lectures.lecture_03.benchmark import progress, without
-from course_lib.lectures.lecture_03.documentation_tasks import CODE_TAGS
 from course_lib.lectures.lecture_03.views import (
     answer_spans,
     code_words,
@@ -31,6 +30,7 @@ from course_lib.lectures.lecture_03.views import (
 )
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.objectives.spans import best_spans
+from course_lib.teaching.documentation_tasks import CODE_TAGS
 from course_lib.text.packing import pack_pair
 from course_lib.text.wordpiece import WordPiece
 

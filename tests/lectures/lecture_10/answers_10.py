@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import torch
@@ -45,9 +46,11 @@ WRONG_SAMPLINGS = [
     (partial(sampling, weight=lambda p, a: p ** (1 / (a + 1e-9))), "a temperature"),
     (partial(sampling, weight=lambda p, a: a * p + (1 - a) * 0.1), "you have"),
     (lambda s, a: sampling(s, 1 - a), "p^(1 − α)"),
-    (lambda s, a: sampling(s, a)[::-1], "you have"),
+    (lambda s, a: sampling(s, a)[::-1], "are exchanged"),
     (lambda s, a: of_sizes(s, a)[::-1], "are exchanged"),
-    (lambda s, a: sampling(s, a)[0], "has shape ()"),
+    (lambda s, a: sampling(s, a)[0], "the probabilities alone"),
+    (lambda s, a: list(zip(*sampling(s, a), strict=True)), "a pair for each language"),
+    (partial(sampling, weight=lambda p, a: math.exp(a * p)), "a softmax of α · p"),
     (lambda s, a: (sampling(s, a)[0], [q * sum(s) for q in sampling(s, a)[0]]), "each *language*"),
     (lambda s, a: (sampling(s, a)[0], [1 / t for t in sampling(s, a)[1]]), "upside down"),
     (lambda s, a: (sampling(s, a)[0], sampling(s, a)[1][0]), "has shape ()"),
@@ -73,6 +76,12 @@ def pair(first, second, languages, end, ends=(1, 1, 1, 1), start=0, again=True):
     return tokens, positions, told
 
 
+def words_from_zero(first, second, languages, end):
+    tokens, _, told = pair(first, second, languages, end)
+    sides = [[0, *range(len(side)), len(side)] for side in (first, second)]
+    return tokens, sides[0] + sides[1], told
+
+
 def from_library(first, second, languages, end):
     special = SpecialIds(pad=99, unk=98, cls=end, sep=end, mask=97, vocab_size=100)
     found = translation_sequences(
@@ -90,6 +99,9 @@ WRONG_PAIRS = [
     (partial(pair, again=False), "run on, as in BERT"),
     (partial(pair, start=1), "begin at 1"),
     (partial(pair, start=2), "you have"),
+    (words_from_zero, "counted from 0"),
+    (lambda *x: tuple(pair(*x)[n] for n in (0, 2, 1)), "come in another order"),
+    (lambda *x: pair(*x)[::-1], "come in another order"),
     (lambda x, y, k, e: pair(x, y, (0, 1), e), "BERT's segments"),
     (lambda x, y, k, e: pair(x, y, k[::-1], e), "two languages are exchanged"),
     (lambda x, y, k, e: pair(x, y, (k[0], k[0]), e), "have the first language"),
@@ -101,45 +113,6 @@ WRONG_PAIRS = [
 ]
 
 # ---------------------------------------------------------------- 10.3
-
-
-def weights(V, H, L, F, P, S, per_block=0, more=0):
-    """Matrix by matrix."""
-    shapes = [(H, H)] * 4 + [(H,)] * 4 + [(H, F), (F,), (F, H), (H,)] + [(H,)] * 4
-    block = sum(torch.Size(shape).numel() for shape in shapes) + per_block * H
-    table = V * H
-    total = table + (P + S + 2) * H + L * block + more
-    return total, table / total, table / block
-
-
-def of_a_model(V, H, L, F, P, S):
-    from torch import nn
-
-    with torch.device("meta"):
-        layer = nn.TransformerEncoderLayer(H, 1, F)
-    count = sum(p.numel() for p in layer.parameters())
-    total = (V + P + S) * H + 2 * H + L * count
-    return total, V * H / total, V * H / count
-
-
-WRONG_WEIGHTS = [
-    (partial(weights, per_block=-4), "the two LayerNorms of a block"),
-    (lambda V, H, L, F, P, S: weights(V, H, L, F, 0, S), "the positions' embeddings"),
-    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, 2), "you have"),
-    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, S, more=-2 * H), "over the embeddings"),
-    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, S, more=H * H + H), "A pooler is counted"),
-    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, S, more=V * H), "is counted twice"),
-    (lambda V, H, L, F, P, S: weights(V, H, 1, F, P, S), "One block is counted"),
-    (lambda *x: (float(weights(*x)[0]), *weights(*x)[1:]), "expected one whole number"),
-    (lambda *x: (weights(*x)[0], 100 * weights(*x)[1], weights(*x)[2]), "in percent"),
-    (lambda *x: (*weights(*x)[:2], int(weights(*x)[2])), "do not round"),
-    (lambda *x: (*weights(*x)[:2], 1 / weights(*x)[2]), "upside down"),
-    (lambda *x: (weights(*x)[0], 1 - weights(*x)[1], weights(*x)[2]), "you have"),
-    (lambda *x: weights(*x)[:2], "expected 3"),
-    (lambda *x: weights(*x)[0], "Your function returned"),
-]
-
-# ---------------------------------------------------------------- 10.4
 
 
 def retrieval(first, first_ids, second, second_ids, words=lambda i: i > 4, near=None, mean=None):
@@ -189,14 +162,16 @@ def first_language_twice(first, first_ids, second, second_ids):
 
 
 WRONG_RETRIEVALS = [
-    (partial(retrieval, words=lambda i: i >= 0), "Padding is counted"),
-    (partial(retrieval, words=lambda i: i != 0), "[CLS] and [SEP] are counted"),
+    (partial(retrieval, words=lambda i: i >= 0), "special tokens are counted"),
+    (partial(retrieval, words=lambda i: i != 0), "leave out 0 alone"),
     (partial(retrieval, words=lambda i: i > -1, mean=lambda x: x[0]), "at the first position"),
     (partial(retrieval, near=lambda a, b: a @ b), "These are dot products"),
     (partial(retrieval, near=lambda a, b: -(a - b).norm()), "Euclidean"),
     (partial(retrieval, near=lambda a, b: -(a - b).abs().sum()), "you have"),
     (partial(retrieval, mean=lambda x: x.amax(0)), "the largest value"),
-    (partial(retrieval, words=lambda i: i > 5), "you have"),
+    (partial(retrieval, words=lambda i: i > 5), "The word with id 5"),
+    (partial(retrieval, words=lambda i: i >= 4), "with id 4"),
+    (partial(retrieval, words=lambda i: (i != 0) & (i != 2) & (i != 3)), "the ids 1 and 4"),
     (twice, "The same direction is given twice"),
     (lambda *given: retrieval(*given)[::-1], "are exchanged"),
     (lambda *given: [len(given[0]) * x for x in retrieval(*given)], "how many were found"),
@@ -206,7 +181,129 @@ WRONG_RETRIEVALS = [
     (lambda a, i, b, j: (a * (i > 4), b), "mask[..., None]"),
 ]
 
+# ---------------------------------------------------------------- 10.4
+
+
+def neutral(vectors, language, known, seen=None, centre=lambda x: x.mean(0)):
+    """Row by row."""
+    new = []
+    for row, number in zip(vectors, language.tolist(), strict=True):
+        mask = (language == number) & (known if seen is None else seen(known))
+        new.append(row - centre(vectors[mask]))
+    return new
+
+
+def by_one_hot(vectors, language, known):
+    one_hot = F.one_hot(language).double()
+    counted = one_hot * known[:, None]
+    means = (counted.T @ vectors) / counted.sum(0).clamp(min=1)[:, None]
+    return vectors - one_hot @ means
+
+
+def by_all_rows(vectors, language, known):
+    one_hot = F.one_hot(language).double()
+    means = (one_hot * known[:, None]).T @ vectors / len(vectors)
+    return vectors - one_hot @ means
+
+
+def scaled(vectors, language, known, unbiased=True):
+    new = torch.stack(neutral(vectors, language, known))
+    for number in language.unique():
+        seen = vectors[(language == number) & known]
+        new[language == number] /= seen.std(0, unbiased=unbiased) + 1e-9
+    return new
+
+
+def of_two_languages(vectors, language, known):
+    new = vectors.clone()
+    for number in (0, 1):
+        rows = language == number
+        new[rows] -= vectors[rows & known].mean(0)
+    return new
+
+
+def in_place(vectors, language, known):
+    found = torch.stack(neutral(vectors, language, known))
+    vectors -= vectors - found
+    return vectors
+
+
+def of_known(vectors, language, known):
+    new = torch.stack(neutral(vectors, language, known))
+    return torch.where(known[:, None], new, vectors)
+
+
+WRONG_NEUTRALS = [
+    (partial(neutral, seen=torch.ones_like), "have seen the rows that are for testing"),
+    (lambda v, n, k: v - v[k].mean(0), "One mean is taken off all rows"),
+    (lambda v, n, k: v - v.mean(0), "The mean of all rows"),
+    (lambda v, n, k: v - v.mean(1, keepdim=True), "as LayerNorm does"),
+    (partial(neutral, centre=lambda x: x.mean()), "One number is taken off"),
+    (partial(neutral, centre=lambda x: x.sum(0)), "The sum is taken off"),
+    (partial(neutral, centre=lambda x: -x.mean(0)), "The mean is added"),
+    (partial(neutral, centre=lambda x: x[0]), "you have"),
+    (lambda v, n, k: F.normalize(torch.stack(neutral(v, n, k)), dim=-1), "were given length one"),
+    (lambda v, n, k: neutral(F.normalize(v, dim=-1), n, k), "*before* the mean"),
+    (lambda v, n, k: v - torch.stack(neutral(v, n, k)), "the languages' means, row by row"),
+    (lambda v, n, k: torch.stack(neutral(v, n, k))[k], "Only the known rows"),
+    (of_known, "kept their language"),
+    (by_all_rows, "the number of *all* rows"),
+    (scaled, "a z-score"),
+    (partial(scaled, unbiased=False), "by n instead of n − 1"),
+    (of_two_languages, "to be 0 and 1"),
+    (in_place, "writes into `vectors`"),
+    (lambda v, n, k: torch.stack(neutral(v, n, k)).mean(0), "has shape (4,)"),
+    (lambda v, n, k: v[n == 1 and k], "join masks with &"),
+]
+
 # ---------------------------------------------------------------- 10.5
+
+
+def weights(V, H, L, F, P, S, per_block=0, more=0, matrices=4, biases=None):
+    """Matrix by matrix."""
+    biases = [H] * 4 + [F, H] if biases is None else [H] * biases
+    shapes = [(H, H)] * matrices + [(H, F), (F, H)] + [(n,) for n in biases] + [(H,)] * 4
+    block = sum(torch.Size(shape).numel() for shape in shapes) + per_block * H
+    table = V * H
+    total = table + (P + S + 2) * H + L * block + more
+    return total, table / total, table / block
+
+
+def of_a_model(V, H, L, F, P, S):
+    from torch import nn
+
+    with torch.device("meta"):
+        layer = nn.TransformerEncoderLayer(H, 1, F)
+    count = sum(p.numel() for p in layer.parameters())
+    total = (V + P + S) * H + 2 * H + L * count
+    return total, V * H / total, V * H / count
+
+
+WRONG_WEIGHTS = [
+    (partial(weights, per_block=-4), "the two LayerNorms of a block"),
+    (partial(weights, per_block=-2), "Half of a block's LayerNorms"),
+    (partial(weights, biases=6), "have length `hidden`"),
+    (partial(weights, biases=0), "all six biases"),
+    (partial(weights, biases=4), "the biases of the feed-forward part"),
+    (partial(weights, matrices=3), "Three matrices of attention"),
+    (partial(weights, matrices=3, per_block=-1), "the attention's output matrix"),
+    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, S, more=-H), "one is counted"),
+    (lambda V, H, L, F, P, S: weights(V, H, L, F, 0, S), "the positions' embeddings"),
+    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, 2), "you have"),
+    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, S, more=-2 * H), "over the embeddings"),
+    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, S, more=H * H + H), "A pooler is counted"),
+    (lambda V, H, L, F, P, S: weights(V, H, L, F, P, S, more=V * H), "is counted twice"),
+    (lambda V, H, L, F, P, S: weights(V, H, 1, F, P, S), "One block is counted"),
+    (lambda *x: (float(weights(*x)[0]), *weights(*x)[1:]), "expected one whole number"),
+    (lambda *x: (weights(*x)[0], 100 * weights(*x)[1], weights(*x)[2]), "in percent"),
+    (lambda *x: (*weights(*x)[:2], int(weights(*x)[2])), "You rounded to whole blocks"),
+    (lambda *x: (*weights(*x)[:2], 1 / weights(*x)[2]), "upside down"),
+    (lambda *x: (weights(*x)[0], 1 - weights(*x)[1], weights(*x)[2]), "you have"),
+    (lambda *x: weights(*x)[:2], "expected 3"),
+    (lambda *x: weights(*x)[0], "Your function returned"),
+]
+
+# ---------------------------------------------------------------- 10.6
 
 
 def fertility(sentences, special=("[CLS]", "[SEP]", "[PAD]"), types=False):
@@ -243,7 +340,7 @@ WRONG_FERTILITIES = [
     (partial(fertility, special=("[PAD]",)), "[CLS] and [SEP] are counted"),
     (partial(fertility, special=("[CLS]", "[SEP]")), "Padding is counted"),
     (partial(fertility, special=("[CLS]", "[SEP]", "[PAD]", "[UNK]")), "[UNK] is left out"),
-    (partial(fertility, special=("[CLS]", "[SEP]", "[PAD]", ".")), "you have"),
+    (partial(fertility, special=("[CLS]", "[SEP]", "[PAD]", ".")), "Full stops are left out"),
     (lambda s: fertility(s)[0], "Your function returned"),
     (lambda s: (1 / fertility(s)[0], fertility(s)[1]), "words a piece"),
     (lambda s: (fertility(s)[0], fertility(s)[0] - 1), "three times as cut"),
@@ -253,62 +350,13 @@ WRONG_FERTILITIES = [
     (lambda s: [t.startswith("##") for t in s], "two loops"),
 ]
 
-# ---------------------------------------------------------------- 10.6
-
-
-def neutral(vectors, language, known, seen=None, centre=lambda x: x.mean(0)):
-    """Row by row."""
-    new = []
-    for row, number in zip(vectors, language.tolist(), strict=True):
-        mask = (language == number) & (known if seen is None else seen(known))
-        new.append(row - centre(vectors[mask]))
-    return new
-
-
-def by_one_hot(vectors, language, known):
-    one_hot = F.one_hot(language).double()
-    counted = one_hot * known[:, None]
-    means = (counted.T @ vectors) / counted.sum(0).clamp(min=1)[:, None]
-    return vectors - one_hot @ means
-
-
-def in_place(vectors, language, known):
-    found = torch.stack(neutral(vectors, language, known))
-    vectors -= vectors - found
-    return vectors
-
-
-def of_known(vectors, language, known):
-    new = torch.stack(neutral(vectors, language, known))
-    return torch.where(known[:, None], new, vectors)
-
-
-WRONG_NEUTRALS = [
-    (partial(neutral, seen=torch.ones_like), "have seen the rows that are for testing"),
-    (lambda v, n, k: v - v[k].mean(0), "One mean is taken off all rows"),
-    (lambda v, n, k: v - v.mean(0), "The mean of all rows"),
-    (lambda v, n, k: v - v.mean(1, keepdim=True), "as LayerNorm does"),
-    (partial(neutral, centre=lambda x: x.mean()), "One number is taken off"),
-    (partial(neutral, centre=lambda x: x.sum(0)), "The sum is taken off"),
-    (partial(neutral, centre=lambda x: -x.mean(0)), "The mean is added"),
-    (partial(neutral, centre=lambda x: x[0]), "you have"),
-    (lambda v, n, k: F.normalize(torch.stack(neutral(v, n, k)), dim=-1), "were given length one"),
-    (lambda v, n, k: neutral(F.normalize(v, dim=-1), n, k), "*before* the mean"),
-    (lambda v, n, k: v - torch.stack(neutral(v, n, k)), "the languages' means, row by row"),
-    (lambda v, n, k: torch.stack(neutral(v, n, k))[k], "Only the known rows"),
-    (of_known, "kept their language"),
-    (in_place, "writes into `vectors`"),
-    (lambda v, n, k: torch.stack(neutral(v, n, k)).mean(0), "has shape (4,)"),
-    (lambda v, n, k: v[n == 1 and k], "join masks with &"),
-]
-
 RIGHT = {
     "10.1": [sampling, by_library, of_sizes],
     "10.2": [pair, from_library, lambda *x: [torch.tensor(part) for part in pair(*x)]],
-    "10.3": [weights, of_a_model],
-    "10.4": [retrieval, with_library, of_sums, unpadded_only],
-    "10.5": [fertility, by_join],
-    "10.6": [neutral, by_one_hot],
+    "10.3": [retrieval, with_library, of_sums, unpadded_only],
+    "10.4": [neutral, by_one_hot],
+    "10.5": [weights, of_a_model],
+    "10.6": [fertility, by_join],
 }
-WRONG = {"10.1": WRONG_SAMPLINGS, "10.2": WRONG_PAIRS, "10.3": WRONG_WEIGHTS,
-         "10.4": WRONG_RETRIEVALS, "10.5": WRONG_FERTILITIES, "10.6": WRONG_NEUTRALS}  # fmt: skip
+WRONG = {"10.1": WRONG_SAMPLINGS, "10.2": WRONG_PAIRS, "10.3": WRONG_RETRIEVALS,
+         "10.4": WRONG_NEUTRALS, "10.5": WRONG_WEIGHTS, "10.6": WRONG_FERTILITIES}  # fmt: skip

@@ -61,8 +61,14 @@ def rates_by_library(rate, layers, divisor):
 
 
 def weighted(logits, labels, counts):
-    weights = counts.sum() / counts
-    return weights, F.cross_entropy(logits, labels, weights)
+    """As a product with one-hot labels."""
+    weights, P = counts.sum() / counts, logits.softmax(-1)
+    hot = F.one_hot(labels, len(counts)) * weights
+    return weights, -(hot * P.log()).sum() / hot.sum()
+
+
+def plain_mean(logits, labels):
+    return -logits.log_softmax(-1).gather(1, labels[:, None]).mean()
 
 
 # ---------------------------------------------------------------- 11.5
@@ -82,6 +88,18 @@ def overlap(train, test, n):
     whole = [f" {' '.join(text)} " for text in train]
     runs = [" ".join(t[i : i + n]) for t in test for i in range(len(t) - n + 1)]
     return sum(any(f" {run} " in text for text in whole) for run in runs) / max(len(runs), 1)
+
+
+def of_runs(train, test, begins, n):
+    read = {tuple(t[i : i + n]) for t in train for i in begins(t)}
+    runs = [tuple(t[i : i + n]) for t in test for i in begins(t)]
+    return sum(run in read for run in runs) / max(len(runs), 1)
+
+
+def inside_a_line(train, test, n):
+    line = "\n".join(" ".join(text) for text in train)
+    runs = [" ".join(t[i : i + n]) for t in test for i in range(len(t) - n + 1)]
+    return sum(run in line for run in runs) / max(len(runs), 1)
 
 
 RIGHT: dict[str, list[Any]] = {
@@ -106,6 +124,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda t, w, u: rows(t, w, u)[::-1] if len(w) < 0 else rows(t, w, u).T, "shape"),
         (lambda t, w, u: rows(t, w, u) * 2, "you have"),
         (lambda t, w, u: [rows(t, w, u).mean()], "shape"),
+        (lambda t, w, u: torch.stack([t[[i for i in ids if i != u]].mean(0) for ids in w]),
+         "The mean of no rows at all is nan"),
     ],
     "11.3": [
         (lambda r, n, d: (rates(r, n, d)[0][::-1], rates(r, n, d)[1]), "you have"),
@@ -115,22 +135,28 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda r, n, d: rates(r, n, d)[1], "expected"),
     ],
     "11.4": [
-        (lambda x, y, c: (c.sum() / c, F.cross_entropy(x, y)), "The weights have no effect"),
-        (lambda x, y, c: (c.sum() / c, F.cross_entropy(x, y, c)), "you have"),
+        (lambda x, y, c: (c.sum() / c, plain_mean(x, y)), "The weights have no effect"),
+        (lambda x, y, c: (c.sum() / c, weighted(x, y, 1 / c)[1]), "you have"),
         (lambda x, y, c: weighted(x, y, c)[::-1], "expected"),
-        (lambda x, y, c: (c.sum() / c, F.cross_entropy(x, y, c.sum() / c, reduction="sum")),
+        (lambda x, y, c: (c.sum() / c, weighted(x, y, c)[1] * (c.sum() / c)[y].sum()),
          "You add up"),
+        (lambda x, y, c: (c.sum() / c, F.cross_entropy(x, y, c.sum() / c)),
+         "Your function calls `cross_entropy`"),
     ],
     "11.5": [
         (lambda x, y: losses(x, y.clamp(min=0)), "you have"),
-        (lambda x, y: (losses(x, y)[1], losses(x, y)[0], losses(x, y)[2]), "you have"),
+        (lambda x, y: (losses(x, y)[1], losses(x, y)[0], losses(x, y)[2]), "are exchanged"),
         (lambda x, y: losses(x, y)[:2], "expected 3"),
         (lambda x, y: losses(2 * x, y), "you have"),
     ],
     "11.6": [
-        (lambda a, b, n: overlap(b, a, n), "you have"),
+        (lambda a, b, n: overlap(b, a, n), "Train and test are exchanged"),
         (lambda a, b, n: overlap(a, b, n - 1), "you have"),
-        (lambda a, b, n: overlap(a, b, 1), "you have"),
+        (lambda a, b, n: overlap(a, b, 1), "You look up single words"),
+        (lambda a, b, n: of_runs(a, b, lambda t: range(len(t) - n), n), "forget the last run"),
+        (lambda a, b, n: of_runs(a, b, lambda t: range(len(t)), n), "shorter than n"),
+        (lambda a, b, n: of_runs(a, b, lambda t: range(max(len(t) - n + 1, 1)), n), "you have"),
+        (inside_a_line, "You look for a run inside a line"),
         (lambda a, b, n: 100 * overlap(a, b, n), "you have"),
     ],
 }  # fmt: skip

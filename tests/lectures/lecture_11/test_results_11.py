@@ -10,8 +10,9 @@ from results_parts import check_made_with, check_spread
 from course_lib import MicroWorld, load_pretrained
 from course_lib.heads import BertForMaskedLM
 from course_lib.lectures.lecture_11 import switches, tasks, ways, words
+from course_lib.lectures.lecture_11.rule import BETTER, OPEN, by_rule
 from course_lib.lectures.lecture_11.whole_words import words_right
-from course_lib.teaching.results import read_result
+from course_lib.teaching.results import outcome, read_result
 from course_lib.text.domains import SOURCES, domain, installed
 from course_lib.text.english import FINANCE_SENTIMENTS, TaggedSentence
 
@@ -55,12 +56,43 @@ def test_the_switches_were_run_with_these_recipes(world):
     check_spread("11_switches", "score")
 
 
+def test_finance_is_asked_in_plain_words_and_in_hedged_ones():
+    runs = [run for name, runs in read_result("11_switches")["runs"].items()
+            for run in runs if name.startswith("finance")]  # fmt: skip
+    assert len(runs) == 4 * len(switches.SEEDS)
+    for run in runs:  # as many of one kind as of the other
+        assert run["score"] == pytest.approx((run["plain"] + run["hedged"]) / 2)
+
+
 def test_the_words_are_those_of_the_sources():
     found = read_result("11_words")
     assert set(found["domains"]) == {"general", *SOURCES}
     for name in installed():
         if domain(name).version == found["packages"][SOURCES[name].distribution]:
             assert found["hash"][name] == domain(name).hash
+
+
+@pytest.mark.parametrize(
+    ("file", "measure", "one", "other", "word"),
+    [
+        ("11_law", "in domain", "continued", "as it is", BETTER),
+        ("11_law", "in domain", "rows replaced, means", "continued", BETTER),
+        ("11_law", "licences", "continued", "as it is", OPEN),
+        ("11_law", "licences", "as it is", "random initialisation", OPEN),
+        ("11_switches", "score", "finance", "finance, random initialisation", BETTER),
+        ("11_switches", "score", "finance, MiniLM", "finance, MiniLM's shape, random", BETTER),
+        ("11_switches", "general", "chapters, layer-wise rates", "chapters", OPEN),
+    ],
+)
+def test_what_the_page_says_is_what_the_rule_says(file, measure, one, other, word):
+    found = outcome(read_result(file), measure)
+    assert by_rule(found[one], found[other]) == word
+
+
+def test_no_way_is_better_at_licences_than_counting_words():
+    found = read_result("11_law")
+    for values in outcome(found, "licences").values():
+        assert by_rule(values, found["without_encoder"]["licences"]) != BETTER
 
 
 # ---------------------------------------------------------------- hidden words
@@ -198,6 +230,12 @@ def test_every_fourth_batch_is_general():
     assert torch.equal(ids[0], own(1).inputs["input_ids"])
     assert not torch.equal(ids[3], own(3).inputs["input_ids"])
     assert torch.equal(ids[4], own(4).inputs["input_ids"])  # the next of its own
+
+
+def test_phrases_are_counted_as_whole_words():
+    texts = ["Per se, which is supraliminal.", "If and only if supra; a whichever, per sector."]
+    assert words.count(words.LATIN, texts) == 2  # per se, supra
+    assert words.count(words.CLAUSES, texts) == 3  # which, If, if
 
 
 def test_words_of_letters_only_are_counted():

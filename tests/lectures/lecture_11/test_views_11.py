@@ -6,7 +6,9 @@ import pytest
 from view_parts import picture_of, plain
 
 from course_lib import load_pretrained
+from course_lib.lectures.lecture_11.rule import by_rule, in_points
 from course_lib.lectures.lecture_11.views import pieces, results
+from course_lib.teaching.numbers import signed
 from course_lib.teaching.results import read_result
 from course_lib.text.wordpiece import WordPiece
 
@@ -22,6 +24,14 @@ def test_pieces_are_the_vocabularys(tokenizer) -> None:
     assert " ".join(cut) in shown.text and f"{len(cut)} pieces, {len(cut) / 2:.2f}" in shown.text
     with pytest.raises(ValueError, match="no vocabulary was given"):
         pieces.pieces_picture({}, "a")
+
+
+def test_punctuation_is_shown_and_not_counted(tokenizer) -> None:
+    assert (
+        "c: 2 pieces, 1.00 a word: array , list"
+        in pieces.pieces_picture({"c": tokenizer}, "array, list").text
+    )
+    assert "0 pieces, 0.00" in pieces.pieces_picture({"c": tokenizer}, ",").text
 
 
 def test_pieces_view_follows_its_controls(tokenizer) -> None:
@@ -50,8 +60,50 @@ def test_tables_say_what_the_files_hold() -> None:
     switches = results.switches_table().text
     plain_runs = results.switch("added words")
     assert ", ".join(f"{x:.0%}" for x in plain_runs) in switches
-    assert "own vocabulary, afresh" in results.decision_table().text
-    assert len(results.finance_rows()) == 4
+    assert "not settled" in switches and "42%" in switches  # of weights; general words kept
+    shown = results.ways_table().text
+    for runs in read_result("11_medicine")["runs"].values():
+        assert f"{runs[0]['vocabulary']:,}  {runs[0]['steps']:,}" in shown
+    for measure in ("score", "plain", "hedged"):  # counting words, and four starts
+        rows = results.finance_rows(measure)
+        assert len(rows) == 5 and rows["MiniLM"] == results.switch("finance, MiniLM", measure)
+
+
+def test_differences_are_the_means_and_the_rules_word() -> None:
+    rows = results.differences_table().text.splitlines()[1:]
+    assert len(rows) == len(results.COMPARED)
+    runs = read_result("11_medicine")["runs"]
+    (row,) = (line for line in rows if line.startswith("continued less as it is"))
+    for measure in ("in domain", "general", "chapters", "added words"):
+        gained = [
+            a[measure] - b[measure]
+            for a, b in zip(runs["continued"], runs["as it is"], strict=True)
+        ]
+        assert signed(100 * sum(gained) / len(gained)) in row
+    assert row.count("better") == 2 and "not settled" in row and "worse" in row
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "word"),
+    [
+        ((0.5, 0.6, 0.55), (0.3, 0.4, 0.35), "better"),
+        ((0.3, 0.4, 0.35), (0.5, 0.6, 0.55), "worse"),
+        ((0.5, 0.6, 0.34), (0.3, 0.4, 0.35), "not settled"),  # not in every seed
+        ((0.31, 0.51, 0.71), (0.3, 0.5, 0.7), "not settled"),  # less than the seeds differ
+        ((0.4, 0.5, 0.6), (0.3, 0.3, 0.3), "better"),
+        ((0.35, 0.5, 0.65), (0.4, 0.4, 0.4), "not settled"),  # the larger deviation counts
+    ],
+)
+def test_the_rule_asks_for_every_seed_and_more_than_their_deviation(one, other, word) -> None:
+    assert by_rule(one, other) == word
+    assert in_points(one, other).endswith(word)
+
+
+def test_the_rule_wants_the_same_seeds() -> None:
+    with pytest.raises(ValueError, match="expected one a seed, as many in both"):
+        by_rule([0.1, 0.2], [0.1])
+    with pytest.raises(ValueError, match="at least two"):
+        by_rule([0.1], [0.2])
 
 
 @pytest.mark.parametrize(
@@ -60,3 +112,22 @@ def test_tables_say_what_the_files_hold() -> None:
 )
 def test_charts_are_drawn(chart) -> None:
     assert len(chart().data) > 1
+
+
+def test_ways_of_one_family_look_alike_and_a_dashed_line_needs_no_encoder() -> None:
+    figure = results.tasks_chart()
+    colour = {t.name.split(",")[0]: t.marker.color for t in figure.data if t.mode == "markers"}
+    assert colour["rows added"] == colour["rows replaced"] != colour["continued"]
+    assert len(set(colour.values())) == len(set(results.LOOKS_OF.values()))
+    lines = [trace for trace in figure.data if trace.line.dash == "dash"]
+    counted = read_result("11_medicine")["without_encoder"]["chapters"]
+    assert lines[0].x[0] == pytest.approx(sum(counted) / len(counted), rel=1e-3)
+    assert [line.xaxis for line in lines] == ["x", "x2"]
+
+
+def test_the_forgetting_chart_has_both_kinds_of_words() -> None:
+    drawn = {trace.name: trace for trace in results.forgetting_chart().data}
+    run = read_result("11_medicine")["runs"]["continued"]
+    for name, field in (("words of diagnoses", "medicine"), ("general words", "general")):
+        last = sum(one["curve"][-1][field] for one in run) / len(run)
+        assert drawn[name].y[-1] == pytest.approx(last, rel=1e-3)

@@ -220,7 +220,7 @@ def exit_by_library(x, layers, exits, confident):
         return lambda part, mask: layer(part[:, 0])[:, None]
 
     def on_first(leave):
-        return lambda part: leave(part[:, 0])
+        return lambda part, mask: leave(part[:, 0])
 
     out = early_exit.early_exit(x[:, None], [with_mask(f) for f in layers],
                                 [on_first(f) for f in exits], confident)  # fmt: skip

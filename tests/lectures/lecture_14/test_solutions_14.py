@@ -72,7 +72,7 @@ def test_the_exit_is_the_librarys():
         theirs = library.early_exit_reference(
             x[:, None],
             [lambda part, mask, f=f: f(part) for f in layers],
-            [lambda part, f=f: f(part[:, 0]) for f in exits],
+            [lambda part, mask, f=f: f(part[:, 0]) for f in exits],
             confident,
         )
         assert alike(mine, theirs.logits) and torch.equal(used, theirs.layers_used)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from course_lib.lectures.lecture_03.documentation_runs import LENGTH
-from course_lib.lectures.lecture_03.documentation_tasks import CODE_TAGS, tagged
+from course_lib.teaching.documentation_tasks import CODE_TAGS, tagged
 from course_lib.teaching.page import Html, Live
 from course_lib.teaching.playgrounds import playground
 from course_lib.text.features import Tokenizer, tagged_sequences

@@ -1,4 +1,4 @@
-"""Exercises of lecture 10: sampling, pairs, sizes, retrieval, fertility, neutral. One file each."""
+"""Exercises of lecture 10: sampling, pairs, retrieval, neutral, sizes, fertility. One file each."""
 
 from .fertility import FERTILITY
 from .neutral import NEUTRAL
@@ -7,4 +7,4 @@ from .retrieval import RETRIEVAL
 from .sampling import SAMPLING
 from .sizes import SIZES
 
-EXERCISES = (SAMPLING, PAIRS, SIZES, RETRIEVAL, FERTILITY, NEUTRAL)
+EXERCISES = (SAMPLING, PAIRS, RETRIEVAL, NEUTRAL, SIZES, FERTILITY)

@@ -1,4 +1,4 @@
-"""Exercise 10.5: pieces a word."""
+"""Exercise 10.6: pieces a word."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ REAL = 'token not in ("[CLS]", "[SEP]", "[PAD]")'
 CUT = "sum(on and not before for before, on in pairwise(goes_on))"
 
 FERTILITY = Exercise(
-    **written("10.5"),
+    **written("10.6"),
     solution=fertility,
     returns=(Number("fertility", "pieces a word"), Number("fraction of words cut")),
     when_raised=(
@@ -109,6 +109,8 @@ FERTILITY = Exercise(
         Edit(REAL, 'not token.startswith("[")', "[UNK] is left out. It stands for a word of the "
              "text that the vocabulary cannot write: a word of one piece. (So a low fertility may "
              "also mean many [UNK].)"),
+        Edit(REAL, 'token not in ("[CLS]", "[SEP]", "[PAD]", ".")', "Full stops are left out. BERT "
+             "splits them off: each is a word of one piece."),
         Edit("goes_on.count(False)", "len(set(t for t in real if t[:2] != '##'))", "Words are "
              "counted once in each sentence, however often they come. Expected every word of the "
              "running text."),
@@ -119,7 +121,7 @@ FERTILITY = Exercise(
         Edit("pieces += len(real)", "pieces += goes_on.count(True)", "Only the pieces with ## are "
              "counted. A word's first piece is one too."),
         Edit("words += goes_on.count(False)", "words += goes_on.count(False) - real.count('.')",
-             "Full stops are no words in your answer. BERT splits them off: words of one piece."),
+             "Full stops count as pieces in your answer, and not as words. Each is both."),
         Edit("pieces += len(real)", "pieces += sum(map(len, real))", "You count letters. Expected "
              "pieces."),
         Edit("pieces / words", "words / pieces", "Turned upside down: these are words a piece."),

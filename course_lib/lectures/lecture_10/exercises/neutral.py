@@ -1,4 +1,4 @@
-"""Exercise 10.6: take each language's mean off. N sentences, H wide."""
+"""Exercise 10.4: take each language's mean off. N sentences, H wide."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NEW = f"vectors[rows] - {MEAN}"
 RETURN = "return new"
 
 NEUTRAL = Exercise(
-    **written("10.6"),
+    **written("10.4"),
     solution=neutral,
     returns=Numbers("tensor of new vectors", shape="N H"),
     see="course_lib.train.retrieval.retrieval(…, centred=True), whose means are those of the "
@@ -81,6 +81,11 @@ NEUTRAL = Exercise(
              "entries is taken off, as LayerNorm does. Expected the mean vector of the language: "
              "mean(dim=0)."),
         Edit(MEAN, "vectors[rows & known].sum(dim=0)", "The sum is taken off. Expected the mean."),
+        Edit(MEAN, "(vectors * (rows & known)[:, None]).mean(dim=0)", "The known rows of the "
+             "language are added up, and divided by the number of *all* rows, N. Divide by as many "
+             "as were added."),
+        Edit("language.unique()", "range(2)", "Your loop takes the languages to be 0 and 1. They "
+             "may have any numbers, and be any number of languages: language.unique()."),
         Edit(MEAN, "vectors[rows & known].median(dim=0).values", "The median is taken off. "
              "Expected the mean."),
         Edit(NEW, f"{MEAN} - vectors[rows]", "Turned round: mean minus vector. Cosines would not "
@@ -90,6 +95,12 @@ NEUTRAL = Exercise(
              "row. Take them off the vectors."),
         Edit(NEW, f"(vectors[rows] - {MEAN}) / vectors[rows].std(dim=0)", "The rows are divided "
              "by their standard deviation as well. Only the mean was to be taken off."),
+        Edit(NEW, f"(vectors[rows] - {MEAN}) / vectors[rows & known].std(dim=0)", "The rows are "
+             "divided by the standard deviation of the known ones as well (a z-score). Only the "
+             "mean was to be taken off."),
+        Edit(NEW, f"(vectors[rows] - {MEAN}) / (vectors[rows & known].std(dim=0, unbiased=False) "
+             "+ 1e-9)", "The rows are divided by the standard deviation of the known ones as well "
+             "(a z-score, by n instead of n − 1). Only the mean was to be taken off."),
         Edit(NEW, f"torch.nn.functional.normalize(vectors[rows] - {MEAN}, dim=-1)", "The new "
              "vectors were given length one. Only the mean was to be taken off; the cosine divides "
              "by the length anyway."),

@@ -70,6 +70,9 @@ PAIRS = Exercise(
              "same position."),
         Edit(POSITIONS, "[*range(1, len(one) + 1), *range(1, len(two) + 1)]", "Your positions "
              "begin at 1. The first </s> has position 0."),
+        Edit(POSITIONS, "[0, *range(len(first)), len(first), 0, *range(len(second)), len(second)]",
+             "Your words are counted from 0, as if no </s> stood before them. It has position 0, "
+             "the first word 1."),
         Edit(POSITIONS, "[*range(len(one) + 1), *range(len(two) - 1)]", "Your second sentence "
              "begins at 0 with its first *word*. It begins with the </s> before it."),
         Edit(POSITIONS, "[*range(len(one)), *range(1, len(two) + 1)]", "The second sentence begins "

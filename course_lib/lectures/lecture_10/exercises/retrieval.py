@@ -1,4 +1,4 @@
-"""Exercise 10.4: find the translation. N sentences of T and U positions, H wide."""
+"""Exercise 10.3: find the translation. N sentences of T and U positions, H wide."""
 
 from __future__ import annotations
 
@@ -31,15 +31,17 @@ def retrieval(
 
 
 def side(draw: Draw, meaning: Tensor, noise: float, length: int, pad: bool, ends: bool) -> Case:
-    """States that mean this, with their ids. pad: sentences are of unequal length; ends: [CLS] and
-    [SEP], whose states mean something else."""
+    """States that mean this, with their ids, few of which are different words. pad: sentences are
+    of unequal length; ends: [CLS], [SEP] and one more special token, [UNK] or [MASK], whose states
+    mean something else."""
     n, h = meaning.shape
     states = meaning[:, None] + noise * draw.normal(n, length, h)
-    ids = draw.ids(5, 90, n, length)
+    ids = draw.ids(5, 10, n, length)
     used = torch.tensor([draw.integer(2 + 2 * ends, length) if pad else length for _ in range(n)])
     where = torch.arange(length).expand(n, length)
     if ends:
-        for place, special in ((0, 2), (used - 1, 3)):
+        rare = 1 + 3 * draw.ids(0, 1, n)
+        for place, special in ((0, 2), (1, rare), (used - 1, 3)):
             ids[torch.arange(n), place] = special
             states[torch.arange(n), place] = 8 * draw.normal(n, h)
     padding = where >= used[:, None]
@@ -67,7 +69,7 @@ NEAR = "F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T"
 FOUND = "near.argmax(dim=1) == own, near.argmax(dim=0) == own"
 
 RETRIEVAL = Exercise(
-    **written("10.4"),
+    **written("10.3"),
     solution=retrieval,
     helpers=(mean_vectors,),
     returns=(Number("accuracy forward"), Number("accuracy backward")),
@@ -88,17 +90,22 @@ RETRIEVAL = Exercise(
         Stage("vectors of very different length",
               each(case, (14, False, False, True), (18, False, False, True),
                    (20, False, False, True))),
-        Stage("[CLS] and [SEP]", each(case, (16, False, True), (20, False, True),
+        Stage("special tokens", each(case, (16, False, True), (20, False, True),
                                       (18, False, True, True))),
         Stage("padding", each(case, (16, True), (20, True), (18, True, False, True))),
         Stage("all of it", each(case, (18, True, True), (24, True, True, True),
                                 (20, True, True))),
     ),
     mistakes=(
-        Edit(WORDS, "(ids >= 0)", "Padding is counted in your means, and special tokens are. A "
+        Edit(WORDS, "(ids >= 0)", "Padding and special tokens are counted in your means. A "
              "sentence's vector then says how long it is; count words only."),
-        Edit(WORDS, "(ids != 0)", "[CLS] and [SEP] are counted in your means. They stand in every "
-             "sentence, in all languages; count words only."),
+        Edit(WORDS, "(ids != 0)", "Special tokens are counted in your means: of the ids 0 to 4 "
+             "you leave out 0 alone. Count words only."),
+        Edit(WORDS, "(ids > 3)", "The special token with id 4 is counted in your means. Words have "
+             "the ids from 5 on."),
+        Edit(WORDS, "((ids != 0) & (ids != 2) & (ids != 3))", "The special tokens with the ids 1 "
+             "and 4 are counted in your means. Words have the ids from 5 on."),
+        Edit(WORDS, "(ids > 5)", "The word with id 5 is left out. Special are the ids 0 to 4."),
         Edit(WORDS, "((ids > 4) | (ids == 0))", "Padding is counted in your means. A short "
              "sentence's vector is then mostly that of nothing."),
         Edit(WORDS, "(ids > 4).roll(1, 1)", "Your mask is shifted by one position."),
@@ -119,7 +126,7 @@ RETRIEVAL = Exercise(
         Edit(NEAR, "a @ F.normalize(b, dim=-1).T", "Only the second language's vectors are "
              "divided by their length."),
         Edit(NEAR, "F.normalize(a - a.mean(dim=0), dim=-1) @ F.normalize(b - b.mean(dim=0), "
-             "dim=-1).T", "Each language's mean is taken off first. That is exercise 10.6; here "
+             "dim=-1).T", "Each language's mean is taken off first. That is exercise 10.4; here "
              "the vectors are compared as they are."),
         Edit(FOUND, "near.argmax(dim=1) == own, near.argmax(dim=1) == own", "The same direction "
              "is given twice. Backward is down the columns: which first sentence is nearest to "

@@ -5,7 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Other,
+    Stage,
+    each,
+    written,
+)
 from course_lib.teaching.exercises.outputs import Numbers
 
 
@@ -40,6 +49,16 @@ def icelandic() -> str:
     )
 
 
+def drawn_alone(sizes: list[int], alpha: float) -> Tensor:
+    """A known mistake: half of what is to be returned."""
+    return sampling(sizes, alpha)[0]
+
+
+def in_pairs(sizes: list[int], alpha: float) -> list[tuple[Tensor, Tensor]]:
+    """A known mistake: a pair for each language instead of two lists."""
+    return list(zip(*sampling(sizes, alpha), strict=True))
+
+
 POWER, DRAWN, READ = "p**alpha", "powers / powers.sum()", "return drawn, drawn / p"
 
 SAMPLING = Exercise(
@@ -63,6 +82,10 @@ SAMPLING = Exercise(
               each(lambda draw, *sizes: ([*sizes], 0.7), (1_000_000, 1_000)), remark=icelandic),
     ),
     mistakes=(
+        Other(drawn_alone, "Your function returns the probabilities alone. Return two lists: the "
+              "probabilities, and how often each language's sentences are read."),
+        Other(in_pairs, "Your function returns a pair for each language. Return two lists, each "
+              "with an entry a language."),
         Edit(DRAWN, "powers", "Your probabilities do not add up to one. Powers of fractions do "
              "not: divide by their sum."),
         Edit(DRAWN, "powers / powers.max()", "The powers are divided by the "
@@ -86,6 +109,8 @@ SAMPLING = Exercise(
              "order."),
         Edit(DRAWN, "powers.softmax(0)", "A softmax takes exp of the powers before it divides. "
              "Divide the powers themselves by their sum."),
+        Edit(POWER, "(alpha * p).exp()", "This is a softmax of α · p. p is raised to a power: p to "
+             "the power α, not e to the power α · p."),
         Edit(READ, "return drawn, drawn * size.sum()", "These are sentences read of each "
              "*language*. Expected how often each *sentence* is read: divide by how many there "
              "are."),

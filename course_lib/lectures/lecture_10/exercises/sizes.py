@@ -1,4 +1,4 @@
-"""Exercise 10.3: what a vocabulary weighs. V tokens, H wide, L layers, F the feed-forward part."""
+"""Exercise 10.5: what a vocabulary weighs. V tokens, H wide, L layers, F the feed-forward part."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ TABLE, TOTAL = "vocab * hidden", "embeddings + layers * block"
 BLOCK = "attention + 2 * hidden * feed_forward + feed_forward + hidden + 4 * hidden"
 
 SIZES = Exercise(
-    **written("10.3"),
+    **written("10.5"),
     solution=weights,
     returns=(Number("count of all parameters", kind="int"),
              Number("fraction in the table"), Number("table in blocks", "blocks")),
@@ -87,6 +87,11 @@ SIZES = Exercise(
         Stage("mBERT, XLM and XLM-R", published_sizes, remark=said),
     ),
     mistakes=(
+        Edit(" + feed_forward + hidden", "", "Left out: all six biases of a block.",
+             more=(("4 * (hidden * hidden + hidden)", "4 * hidden * hidden"),)),
+        Edit(" + feed_forward + hidden", " + 2 * hidden", "All six biases of a block have length "
+             "`hidden` in your count. The first of the feed-forward part is as long as that part "
+             "is wide: `feed_forward`."),
         omitted(" + positions * hidden", "the positions' embeddings", ""),
         omitted(" + types * hidden", "the token types' embeddings (of segments, or of languages)",
                 ""),
@@ -98,6 +103,12 @@ SIZES = Exercise(
              "attention."),
         Edit("4 * (hidden * hidden + hidden)", "3 * (hidden * hidden + hidden)", "Left out: the "
              "attention's output matrix. There are four: query, key, value and output."),
+        Edit("4 * (hidden * hidden + hidden)", "3 * hidden * hidden + 4 * hidden", "Three matrices "
+             "of attention are counted, with four biases. The fourth is the output's."),
+        Edit(" + 4 * hidden", " + 2 * hidden", "Half of a block's LayerNorms is missing. There "
+             "are two, and each has two vectors: 4 · hidden."),
+        Edit("types * hidden + 2 * hidden", "types * hidden + hidden", "The LayerNorm over the "
+             "embeddings has two vectors; one is counted."),
         Edit("2 * hidden * feed_forward", "hidden * feed_forward", "The feed-forward part has two "
              "matrices, up and down; one is counted."),
         Edit(TOTAL, "embeddings + block", "One block is counted; there are `layers`."),
@@ -116,7 +127,8 @@ SIZES = Exercise(
              "parameters. Each token has `hidden` of them."),
         Edit("table / total", "layers * block / total", "This is the fraction in the blocks, the "
              "other part."),
-        Edit("table / block", "table // block", "Whole blocks only: do not round."),
+        Edit("table / block", "table // block", "You rounded to whole blocks. "
+             "Leave the fraction."),
         Edit("table / block", "table / (layers * block)", "The table is divided by all blocks "
              "together. Expected: how many blocks weigh as much, so divide by one."),
         Edit("table / block", "block / table", "Turned upside down: how much of the table is one "

@@ -1,13 +1,15 @@
 """What page 10 shows that no other page does."""
 
-from .across import across_view
+from .across import across_view, looks_table
 from .centring import centring_view, nearest_on_paper
 from .fertility import fertility_view
 from .objectives import objectives_drawing
 from .parallel import parallel_view
-from .real import layers_table, real_counts, retrieval_chart, vocabulary_chart
+from .real import languages_table, layers_table, real_counts, retrieval_chart, vocabulary_chart
 from .results import (
     aligned_chart,
+    by_model,
+    by_pair,
     by_spelling,
     curse_table,
     four_languages_chart,
@@ -23,12 +25,16 @@ from .sizes import size_of, sizes_table
 __all__ = [
     "across_view",
     "aligned_chart",
+    "by_model",
+    "by_pair",
     "by_spelling",
     "centring_view",
     "curse_table",
     "fertility_view",
     "four_languages_chart",
+    "languages_table",
     "layers_table",
+    "looks_table",
     "low_resource_chart",
     "nearest_on_paper",
     "objectives_drawing",

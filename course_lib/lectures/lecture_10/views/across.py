@@ -78,11 +78,49 @@ def across_picture(
     left, right = (["</s>", *one.sentences[sentence].split(), "</s>"] for one in (story, told))
     hidden, left[word] = left[word], "[MASK]"
     same = _same_slot(story, told, sentence, word)
-    said = _in_words(row, left, right, hidden, likeliest(pairs, answer))
+    where = f"Layer {layer}, head {head}"
+    said = _in_words(where, row, left, right, hidden, likeliest(pairs, answer))
     parts = across_parts(row.tolist(), left, right, word, same)
     high = TOP + ROW * max(len(left), len(right)) + 6
     image = svg_image(svg_drawing(WIDE, high, "".join(parts), said[0]), " ".join(said))
     return Html(card(image + paragraphs(said), "across", 820), "\n".join(said))
+
+
+def looks_table(
+    model: XlmForLanguageModel,
+    english: MicroWorld,
+    other: MicroWorld,
+    stories: Sequence[Story],
+    *,
+    layer: int = 2,
+    head: int = 1,
+) -> str:
+    """Each word with a slot masked by itself: how often the head looks most at its translation, and
+    how often at the word of its own position; a line for each distance between the two."""
+    looks: dict[int, list[tuple[bool, bool]]] = {}
+    for story in stories:
+        told = story.told_in(other)
+        together = sentence_pairs(english, other, [story])
+        for number, line in enumerate(story.trace):
+            one = together.together[number : number + 1]
+            split, far = len(line) + 2, len(line) + len(told.trace[number]) + 4
+            for word in range(1, len(line) + 1):
+                if same := _same_slot(story, told, number, word):
+                    _, attentions = guesses(model, one, word, together.special.mask)
+                    at = int(attentions[layer - 1][0, head - 1, word, split:far].argmax())
+                    away = min(FURTHEST, min(abs(place - word) for place in same))
+                    looks.setdefault(away, []).append((at in same, at == word))
+    return "\n".join([LOOKS, *(_looks(away, found) for away, found in sorted(looks.items()))])
+
+
+FURTHEST = 3  # a distance that stands for all from here on
+LOOKS = f"{'translation moved by':22}{'words':>7}{'looks at it':>14}{'at the same position':>23}"
+
+
+def _looks(away: int, found: Sequence[tuple[bool, bool]]) -> str:
+    own, position = (sum(hits) / len(found) for hits in zip(*found, strict=True))
+    said = f"{away}{' and more' * (away == FURTHEST)}"
+    return f"{said:22}{len(found):7}{own:14.0%}{position:23.0%}"
 
 
 def _same_slot(story: Story, told: Story, sentence: int, word: int) -> list[int]:
@@ -153,11 +191,11 @@ def likeliest(pairs: Pairs, answer: Tensor) -> str:
 
 
 def _in_words(
-    row: Tensor, left: Sequence[str], right: Sequence[str], hidden: str, guessed: str
+    where: str, row: Tensor, left: Sequence[str], right: Sequence[str], hidden: str, guessed: str
 ) -> list[str]:
     there = row[len(left) : len(left) + len(right)]
     return [
-        f"Masked is “{hidden}”. Of this head's attention {float(there.sum()):.0%} goes to the "
-        f"other language, most of it to “{right[int(there.argmax())]}”.",
+        f"{where}. Masked is “{hidden}”. Of this head's attention {float(there.sum()):.0%} goes to "
+        f"the other language, most of it to “{right[int(there.argmax())]}”.",
         f"The model's guesses: {guessed}.",
     ]

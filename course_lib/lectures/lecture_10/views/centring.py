@@ -49,7 +49,8 @@ def centring_view() -> Live:
 
 
 def centring_picture(taken: float = 0.0) -> Html:
-    """The points, a dashed line from each English sentence to its nearest neighbour."""
+    """The points with their rays from the origin, and a line from each English sentence to its
+    nearest neighbour, dashed where that is not the translation."""
     found = nearest_on_paper(taken)
     right = sum(place == number for number, place in enumerate(found.nearest))
     listed = "; ".join(
@@ -76,6 +77,9 @@ def centring_parts(found: Found) -> list[str]:
         words(WIDE - 110, 22, "● English", 15, "start"),
         words(WIDE - 110, 44, "□ translation", 15, "start"),
     ]
+    for point in (*found.english, *found.other):
+        x, y = _at(point)
+        parts.append(f'<path d="M{x0} {y0}L{x:.0f} {y:.0f}" stroke="#bbb" stroke-width="1"/>')
     for number, place in enumerate(found.nearest):
         (xa, ya), (xb, yb) = _at(found.english[number]), _at(found.other[place])
         dash = "" if place == number else ' stroke-dasharray="6 5"'

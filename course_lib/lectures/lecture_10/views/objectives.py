@@ -14,8 +14,8 @@ SAYS = (
     "Who sees whom. CLM: each word sees those before it, and predicts the next one. MLM: every "
     "word sees every word of its own text; a masked one is predicted. TLM: a text and its "
     "translation stand side by side, every word sees every word of both; words are masked in both. "
-    "Under the words stand their positions, which in TLM begin again at 0, and their languages' "
-    "numbers."
+    "Under the words stand their positions, which in TLM begin again with the second text, and "
+    "their languages' numbers. Separators are not drawn; position 0 is one."
 )
 
 
@@ -44,7 +44,7 @@ def _square(
         words(left, 54, "who is seen →", 16, "start"),
     ]
     for i, token in enumerate(tokens):
-        place = sum(language == languages[i] for language in languages[:i])
+        place = 1 + sum(language == languages[i] for language in languages[:i])
         middle = left + CELL * i + CELL / 2
         shown = "[M]" if i in masked else token
         parts += [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
 
@@ -12,7 +13,7 @@ NAMES = {
     "en": "English", "fr": "French", "zh": "Chinese", "ru": "Russian", "ko": "Korean",
     "pl": "Polish", "ja": "Japanese",
 }  # fmt: skip
-SHOWN = ("fr", "ru", "ko")  # panels of the vocabulary chart
+SHOWN = ("en", "fr", "ko")  # panels of the vocabulary chart
 
 
 def real_counts() -> str:
@@ -28,39 +29,73 @@ def real_counts() -> str:
 
 
 def vocabulary_chart() -> Any:
-    """Pieces of a message beside those of its English original, by kind of vocabulary and α."""
+    """Pieces a word of a language's messages, by kind of vocabulary and α."""
     found = stored("10_vocabulary")
     return ablation_chart(
-        {NAMES[name]: outcome(found, f"beside English {name}") for name in SHOWN},
-        title="Pieces of a message, English = 1", x_title="times as many",
+        {NAMES[name]: outcome(found, f"words {name}") for name in SHOWN},
+        title="Into how many pieces a word is cut", x_title="pieces a word",
     )  # fmt: skip
 
 
-def retrieval_chart() -> Any:
-    """Unseen messages whose nearest vector in another language is their translation."""
-    found = stored("10_retrieval")
-    panels = {
+FILES = {"three": "10_retrieval", "seven": "10_retrieval_seven"}  # languages, English among them
+PANELS = {
+    "three": {
         "French": "retrieval fr centred",
         "Chinese": "retrieval zh centred",
         "French and Chinese": "retrieval without English centred",
-    }
+    },
+    "seven": {
+        "English and another": "retrieval with English centred",
+        "two others": "retrieval without English centred",
+    },
+}
+
+
+def retrieval_chart(languages: str = "three") -> Any:
+    """Unseen messages whose nearest vector in another language is their translation. languages:
+    "three" or "seven"."""
+    found = stored(FILES[languages])
     return ablation_chart(
-        {said: outcome(found, measure) for said, measure in panels.items()},
+        {said: outcome(found, measure) for said, measure in PANELS[languages].items()},
         title="The nearest message is the translation", x_title="found", percent=True,
     )  # fmt: skip
 
 
-def layers_table() -> str:
+def layers_table(languages: str = "three") -> str:
     """Pairs with English: found by each layer's mean vectors, means off; and without a network."""
-    found = stored("10_retrieval")
+    found = stored(FILES[languages])
     measure = "layers with English centred"
     layers = len(next(iter(found["runs"].values()))[0][measure])
-    head = ("embeddings", *(f"layer {n}" for n in range(1, layers)))
+    rows = {
+        name: [mean(run[measure][n] for run in runs) for n in range(layers)]
+        for name, runs in found["runs"].items()
+    }
+    rows |= {said: [found[by]["retrieval with English"]] for said, by in WITHOUT.items()}
+    return _table(("embeddings", *(f"layer {n}" for n in range(1, layers))), rows)
+
+
+WITHOUT = {"spelling alone": "by_spelling", "counts of pieces": "by_counts"}
+
+
+def languages_table() -> str:
+    """Each of six languages with English: found by the last layer, means off; and without a
+    network."""
+    found = stored(FILES["seven"])
+    others = [name for name in NAMES if name != "en"]
+    rows = {
+        name: [mean(run[f"retrieval {other} centred"] for run in runs) for other in others]
+        for name, runs in found["runs"].items()
+    }
+    rows |= {
+        said: [found[by][f"retrieval {other}"] for other in others] for said, by in WITHOUT.items()
+    }
+    return _table([NAMES[other] for other in others], rows)
+
+
+def _table(head: Sequence[str], rows: Mapping[str, Sequence[float]]) -> str:
     lines = [f"{'':24}" + "".join(f"{said:>12}" for said in head)]
-    for name, runs in found["runs"].items():
-        values = (mean(run[measure][n] for run in runs) for n in range(layers))
-        lines.append(f"{name:24}" + "".join(f"{value:12.1%}" for value in values))
-    for said in ("by_spelling", "by_counts"):
-        value = found[said]["retrieval with English"]
-        lines.append(f"{said.replace('_', ' '):24}{value:12.1%}")
+    lines += [
+        f"{name:24}" + "".join(f"{value:12.1%}" for value in values)
+        for name, values in rows.items()
+    ]
     return "\n".join(lines)

@@ -50,9 +50,13 @@ PADDING = Exercise(
         Stage("no padding", each(case, ((4,), 4), ((3, 3), 3))),
         Stage("some padding", each(case, ((4, 2), 6), ((3, 5, 2), 5))),
         Stage("special tokens, and much padding",
-              each(case, ((4, 2), 12, True), ((3, 1, 5), 16, True))),
+              each(case, ((4, 2), 12, True), ((3, 1, 5), 16, True)),
+              remark="The second loss is the smaller one: these logits know that padding is "
+              "outside. It says how easy padding is, and little about the words."),
     ),
     mistakes=(
+        Edit(RETURN, "return each.mean(), each[has].mean(), has.double().mean()", "The two losses "
+             "are exchanged: first the one over labelled positions, then the one over all."),
         Edit(RETURN, "return each.mean(), each.mean(), has.double().mean()", "Your first loss sees "
              "padding: take each[has] only."),
         Edit(RETURN, "return each[has].mean(), each[has].mean(), has.double().mean()", "Your "

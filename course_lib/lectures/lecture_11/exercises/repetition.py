@@ -28,15 +28,17 @@ def repeated(train: list[Text], test: list[Text], n: int) -> float:
 
 # ---------------------------------------------------------------- cases
 
-TEXT = "the licence may be copied and used by any person as is without a warranty"
-WORDS = TEXT.split()
+# Short ones, so that a report prints all texts; some begin others.
+WORDS = ["a", "as", "at", "an", "be", "by", "do", "if", "in", "is", "it", "of", "or", "so", "to"]
 
 
 def case(draw: Draw, n: int, lengths: tuple[int, ...], joined: bool = False) -> Case:
     """Test texts that share a part with the training texts. joined: what would be a known run
-    reaches over the ends of two texts."""
+    reaches over the ends of two texts, or ends with the beginning of a word."""
     train = [draw.python.choices(WORDS, k=12) for _ in range(3)]
     test = []
+    if joined:
+        train[0][n - 1] = "an"
     for k, length in enumerate(lengths):
         text, own = draw.python.choices(WORDS, k=length), train[k % 3]
         if length > n:
@@ -45,7 +47,7 @@ def case(draw: Draw, n: int, lengths: tuple[int, ...], joined: bool = False) -> 
         test.append(text)
     test[-1] = [*test[-1], *test[0][: n + 1]]  # runs that come again
     if joined:
-        test += [train[0][: n - 1], train[0][n - 1 : 2 * n - 2]]
+        test += [train[0][: n - 1], train[0][n - 1 : 2 * n - 2], [*train[0][: n - 1], "a"]]
         train += [test[0][-2:], test[1][:2]]
     return train, test, n
 
@@ -72,6 +74,19 @@ def of_texts(train: list[Text], test: list[Text], n: int) -> float:
     return sum(repeated(train, [text], n) for text in test) / len(test)
 
 
+def exchanged(train: list[Text], test: list[Text], n: int) -> float:
+    """A known mistake: what of the training texts stands in the test."""
+    return repeated(test, train, n)
+
+
+def in_a_line(train: list[Text], test: list[Text], n: int) -> float:
+    """A known mistake: runs looked up in texts joined to a line, where words have no ends."""
+    read = " || ".join(" ".join(text) for text in train)
+    runs = [" ".join(text[i : i + n]) for text in test for i in range(len(text) - n + 1)]
+    return sum(run in read for run in runs) / len(runs) if runs else 0.0
+
+
+READ = "{tuple(text[i : i + n]) for text in train for i in range(len(text) - n + 1)}"
 RUNS = "[tuple(text[i : i + n]) for text in test for i in range(len(text) - n + 1)]"
 SHARE = "sum(run in read for run in runs) / len(runs)"
 
@@ -101,8 +116,20 @@ REPETITION = Exercise(
              "n)]", "Your runs stand side by side. Every word begins one: they overlap."),
         Edit(RUNS, "[tuple(text[i : i + n]) for text in test for i in range(len(text) - n)]", "The "
              "last run of each test text is missing: there are len − n + 1."),
+        Edit(READ, "{tuple(text[i : i + n]) for text in train for i in range(len(text) - n)}", "The"
+             " last run of each training text is missing: there are len − n + 1."),
+        Edit(READ, "{tuple(text[i : i + n]) for text in train for i in range(len(text) - n)}",
+             "Did you forget the last run of each text? There are len − n + 1.",
+             more=((RUNS, "[tuple(text[i : i + n]) for text in test for i in range(len(text) - "
+                    "n)]"),)),
         Edit(RUNS, "[tuple(text[i : i + n]) for text in test for i in range(len(text))]", "Your "
-             "last runs of each text are shorter than n."),
+             "last runs of each test text are shorter than n."),
+        Edit(READ, "{tuple(text[i : i + n]) for text in train for i in range(len(text))}", "Your "
+             "last runs of each text are shorter than n.",
+             more=((RUNS, "[tuple(text[i : i + n]) for text in test for i in range(len(text))]"),)),
+        Edit(READ, "{word for text in train for word in text}", "You look up single words. "
+             "Expected runs of n words in their order.",
+             more=((RUNS, "[word for text in test for word in text]"),)),
         Edit(SHARE, "sum(run in read for run in runs) / len(read)", "You divide by the runs of the "
              "*training* texts. Asked is how much of the test was read."),
         Edit(SHARE, "1 - sum(run in read for run in runs) / len(runs)", "That is the fraction that "
@@ -111,6 +138,9 @@ REPETITION = Exercise(
              "fraction."),
         Edit("if runs else 0.0", "if runs else 1.0", "A test without any run of n words: nothing "
              "of it was read, so 0."),
+        Other(exchanged, "Train and test are exchanged: asked is how much of the *test* was read."),
+        Other(in_a_line, "You look for a run inside a line of text: “is a” also stands in “is as”. "
+              "Compare whole words."),
         Other(joined_runs, "Your runs reach from one text into the next. No text says that."),
         Other(in_order, "You compare *sets* of words. A run is words in their order."),
         Other(of_texts, "You average over texts. Count the runs of all texts first, divide once."),

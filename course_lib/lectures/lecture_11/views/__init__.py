@@ -2,22 +2,24 @@
 
 from .pieces import pieces_view
 from .results import (
-    decision_table,
+    differences_table,
     forgetting_chart,
     hidden_words_chart,
     law_chart,
     switches_table,
     tasks_chart,
+    ways_table,
     words_table,
 )
 
 __all__ = [
-    "decision_table",
+    "differences_table",
     "forgetting_chart",
     "hidden_words_chart",
     "law_chart",
     "pieces_view",
     "switches_table",
     "tasks_chart",
+    "ways_table",
     "words_table",
 ]

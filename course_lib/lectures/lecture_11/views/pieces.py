@@ -40,19 +40,20 @@ def pieces_view(
 
 
 def pieces_picture(vocabularies: Mapping[str, WordPiece], text: str) -> Html:
-    """A row a vocabulary: the pieces as boxes, and pieces a word."""
+    """A row a vocabulary: the pieces as boxes, and pieces a word, punctuation apart."""
     if not vocabularies:
         raise ValueError("no vocabulary was given; expected a name and a WordPiece for each row.")
-    words = max(len(text.split()), 1)
     rows, said = [], []
     for name, vocabulary in vocabularies.items():
         pieces = vocabulary.tokenize(text)
+        words = sum(any(map(str.isalnum, word)) for word in vocabulary.words(text))
         boxes = "".join(
             f'<span style="{BOX}{"border-style:dashed" if p.startswith("##") else ""}">'
             f"{escape(p)}</span>"
             for p in pieces
         )
-        count = f"{len(pieces)} pieces, {len(pieces) / words:.2f} a word"
+        counted = len(pieces) - sum(not any(map(str.isalnum, p)) for p in pieces)
+        count = f"{counted} pieces, {counted / max(words, 1):.2f} a word"
         rows.append(
             f'<div style="margin:6px 0"><b>{escape(name)}</b>: {count}'
             f'<div style="display:flex;flex-wrap:wrap">{boxes}</div></div>'

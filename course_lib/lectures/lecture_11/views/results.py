@@ -10,12 +10,34 @@ from course_lib.teaching import ablation_chart, curves_chart
 from course_lib.teaching.page import Html, card, table_row
 from course_lib.teaching.results import outcome, stored
 
+from ..rule import in_points
+
 GENERAL, CONTINUED = "as it is", "continued"
 MIXED = "continued, general text mixed in"
 AFRESH, LONGER = "own vocabulary, afresh", "own vocabulary, afresh, longer"
 ADDED, ADDED_RANDOM = "rows added, means", "rows added, random"
 REPLACED, RANDOM = "rows replaced, means", "random initialisation"
 ORDER = (RANDOM, GENERAL, CONTINUED, MIXED, AFRESH, LONGER, ADDED, ADDED_RANDOM, REPLACED)
+SHORT = {  # names of rows that fit beside a chart
+    MIXED: "continued, mixed", AFRESH: "afresh", LONGER: "afresh, 3 × FLOPs",
+    REPLACED: "rows replaced",
+}  # fmt: skip
+LOOKS_OF = {  # a colour and a marker for every way to the domain
+    RANDOM: "no pre-training", GENERAL: "general", CONTINUED: "read on", MIXED: "read on",
+    AFRESH: "afresh", LONGER: "afresh", ADDED: "rows", ADDED_RANDOM: "rows", REPLACED: "rows",
+}  # fmt: skip
+FROM_NOTHING = ("no pre-training", "afresh")
+COUNTED = "no encoder"  # counting words, or a rule for tags
+COMPARED = (  # what the page says of two ways
+    (CONTINUED, GENERAL), (MIXED, CONTINUED), (ADDED, GENERAL), (ADDED, CONTINUED),
+    (REPLACED, CONTINUED), (ADDED, ADDED_RANDOM), (AFRESH, CONTINUED), (LONGER, CONTINUED),
+    (AFRESH, RANDOM), (GENERAL, RANDOM), (GENERAL, COUNTED), (CONTINUED, COUNTED),
+    (LONGER, COUNTED),
+)  # fmt: skip
+MEASURES = {  # a measure's name in the file, and above its column
+    "in domain": "words of diagnoses", "general": "general words", "chapters": "chapter",
+    "added words": "added words",
+}  # fmt: skip
 SWITCHED = {  # what a row of the table is compared with
     "chapters": ("layer-wise rates", "gradual unfreezing", "both", "a third of the rate"),
     "natural chapters": ("weights",),
@@ -40,10 +62,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Html
 
 
 def words_table() -> Html:
-    """Pieces a word under three vocabularies, frequent words shared, sentences, repetitions."""
+    """The three numbers of each domain, and how much of its held-out text was read in training."""
     found = stored("11_words")["domains"]
-    head = ("", "words", "course", "bert-base", "own", "shared", "sentence", "read, by family",
-            "read, at random")  # fmt: skip
+    head = ("", "words", "① course", "① bert-base", "① own", "② shared", "③ sentence",
+            "read: family", "read: random")  # fmt: skip
     rows = []
     for name, of in found.items():
         pieces = [f"{of['fertility'][which]:.2f}" for which in ("course", "bert-base", "own")]
@@ -58,60 +80,107 @@ def words_table() -> Html:
 
 def hidden_words_chart(rows: Sequence[str] = ORDER) -> Any:
     """Hidden whole words found: in medicine, and in general documentation. rows: the ways."""
-    return ablation_chart(
+    return _rows_chart(
         {
             "of diagnoses": ways("in domain", rows=rows),
             "of general text": ways("general", rows=rows),
         },
-        title="Hidden words found, by the way to the domain", x_title="found", percent=True,
+        "Hidden words found in the domain, and what is left of the general ones", "found",
     )  # fmt: skip
 
 
 def tasks_chart(rows: Sequence[str] = ORDER) -> Any:
-    """The two tasks of medicine, fine-tuned. rows: the ways."""
-    return ablation_chart(
+    """The two tasks of medicine, fine-tuned, and what is found without an encoder. rows: the
+    ways."""
+    without = stored("11_medicine")["without_encoder"]
+    return _rows_chart(
         {
             "chapter, accuracy": ways("chapters", rows=rows),
             "added words, F1": ways("added words", rows=rows),
         },
-        title="Fine-tuned with few labels", x_title="right", percent=True,
+        "Fine-tuned with few labels; dashed, what is found without an encoder", "right",
+        {
+            "chapter, accuracy": {"counting words": mean(without["chapters"])},
+            "added words, F1": {"a rule": mean(without["added words"])},
+        },
     )  # fmt: skip
 
 
 def law_chart() -> Any:
-    """Licences: hidden words, and the category."""
-    file = "11_law"
-    return ablation_chart(
-        {"hidden words of licences": ways("in domain", file), "category": ways("licences", file)},
-        title="Licences", x_title="right", percent=True,
+    """Licences: hidden words, and the category, with what counting words finds."""
+    counted = mean(stored("11_law")["without_encoder"]["licences"])
+    return _rows_chart(
+        {
+            "hidden words of licences": ways("in domain", "11_law"),
+            "category": ways("licences", "11_law"),
+        },
+        "Licences: hidden words are gained, the category is not", "right",
+        {"category": {"counting words": counted}},
     )  # fmt: skip
+
+
+def _rows_chart(
+    groups: Mapping[str, Mapping[str, Sequence[float]]], title: str, x_title: str,
+    levels: Mapping[str, Mapping[str, float]] | None = None,
+) -> Any:  # fmt: skip
+    """Panels of the ways under their short names, a colour and a marker a family."""
+    said = {g: {SHORT.get(n, n): v for n, v in rows.items()} for g, rows in groups.items()}
+    families = {SHORT.get(name, name): family for name, family in LOOKS_OF.items()}
+    return ablation_chart(
+        said, title=title, x_title=x_title, percent=True, families=families, levels=levels
+    )
 
 
 def forgetting_chart() -> Any:
-    """Hidden words of general text against the steps on diagnoses."""
+    """Hidden words of diagnoses and of general text against the steps on diagnoses."""
     runs = stored("11_medicine")["runs"]
+    shown = {
+        f"{said}{mixed}": [[(look["step"], look[field]) for look in run["curve"]] for run in of]
+        for mixed, of in (("", runs[CONTINUED]), (", mixed", runs[MIXED]))
+        for said, field in (("words of diagnoses", "medicine"), ("general words", "general"))
+    }
     return curves_chart(
-        {
-            said: [[(look["step"], look["general"]) for look in run["curve"]] for run in runs[name]]
-            for said, name in (("diagnoses only", CONTINUED), ("one batch in four general", MIXED))
-        },
-        title="What is forgotten while a domain is read", x_title="steps on the domain",
-        y_title="hidden words of general text", percent=True,
+        shown, title="While diagnoses are read: what is learned, what is forgotten",
+        x_title="step", y_title="hidden words found", percent=True,
     )  # fmt: skip
 
 
-def decision_table() -> Html:
-    """The ways, a row each: means over the seeds, and what a step costs."""
+def ways_table() -> Html:
+    """The ways, a row each: the vocabulary, the steps, and what a step costs."""
     found = stored("11_medicine")["runs"]
-    head = ("", "steps", "pieces known", "words of diagnoses", "general words", "chapter",
-            "added words")  # fmt: skip
+    head = ("", "begins with", "pieces known", "steps", "GFLOPs a step")
     rows = [
-        (name, f"{runs[0]['steps']:,}", f"{runs[0]['vocabulary']:,}",
-         *(f"{mean(run[m] for run in runs):.0%}"
-           for m in ("in domain", "general", "chapters", "added words")))
-        for name, runs in ((name, found[name]) for name in ORDER)
+        (SHORT.get(name, name), "random numbers" if LOOKS_OF[name] in FROM_NOTHING
+         else "course-bert", f"{run['vocabulary']:,}", f"{run['steps']:,}",
+         f"{run['flops_a_step'] / 1e9:.1f}" if run["steps"] else "–")
+        for name, run in ((name, found[name][0]) for name in ORDER)
     ]  # fmt: skip
     return table(head, rows, "ways")
+
+
+def differences_table() -> Html:
+    """One way less another, in points, with the word that the rule has for it."""
+    head = ("", *MEASURES.values())
+    rows = []
+    for one, other in COMPARED:
+        said = f"{SHORT.get(one, one)} less {SHORT.get(other, other)}"
+        rows.append((said, *(_difference(one, other, measure) for measure in MEASURES)))
+    return table(head, rows, "differences")
+
+
+def _difference(one: str, other: str, measure: str) -> str:
+    """The cell of two ways and a measure: "" where no encoder has no such measure."""
+    values = [reached(name, measure) for name in (one, other)]
+    return in_points(*values) if all(values) else ""
+
+
+def reached(name: str, measure: str) -> list[float]:
+    """What a way of medicine reached, a value a seed; of COUNTED, what counting or a rule did; []
+    where that has no such measure."""
+    if name == COUNTED:
+        found: list[float] = stored("11_medicine")["without_encoder"].get(measure, [])
+        return found
+    return ways(measure)[name]
 
 
 def switch(name: str, measure: str = "score") -> list[float]:
@@ -120,25 +189,34 @@ def switch(name: str, measure: str = "score") -> list[float]:
 
 
 def switches_table() -> Html:
-    """Each switch beside its task without it: every seed, and the mean of the differences."""
-    head = ("", "a value a seed", "less the first of its group")
+    """Each switch beside plain fine-tuning on its task: every seed, the change, what the rule says
+    of it, and, where it was measured, the general words that are kept."""
+    head = ("", "right, a value a seed", "change, points", "by the rule", "general words kept")
     rows = []
     for task, names in SWITCHED.items():
         plain = switch(task)
-        rows.append((task, _each(plain), ""))
+        rows.append((f"{task}: plain fine-tuning", _each(plain), "", "", _kept(task)))
         for said in names:
-            reached = switch(f"{task}, {said}")
-            gained = mean(a - b for a, b in zip(reached, plain, strict=True))
-            rows.append((f"… {said}", _each(reached), f"{100 * gained:+.1f} points"))
+            values = switch(f"{task}, {said}")
+            points, word = in_points(values, plain).split(" ", maxsplit=1)
+            rows.append((f"… {said}", _each(values), points, word, _kept(f"{task}, {said}")))
     return table(head, rows, "switches")
 
 
-def finance_rows() -> Mapping[str, list[float]]:
-    """Good or bad news: what each start reached."""
+def _kept(name: str) -> str:
+    """The general words that a switch's encoders still find; "" where they were not asked."""
+    found = outcome(stored("11_switches"), "general")
+    return f"{mean(found[name]):.0%}" if name in found else ""
+
+
+def finance_rows(measure: str = "score") -> Mapping[str, list[float]]:
+    """Good or bad news: what each start reached. measure: "score" of all sentences, of the "plain"
+    or of the "hedged" ones."""
     names = ("finance, random initialisation", "finance", "finance, MiniLM's shape, random",
              "finance, MiniLM")  # fmt: skip
     said = ("course-bert's shape, random", "course-bert", "MiniLM's shape, random", "MiniLM")
-    return {s: switch(n) for s, n in zip(said, names, strict=True)}
+    counting = {"counting words": [stored("11_switches")["counting_words"][measure]]}
+    return counting | {s: switch(n, measure) for s, n in zip(said, names, strict=True)}
 
 
 def _each(values: Sequence[float]) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.lectures.lecture_03 import documentation_tasks as room
-from course_lib.lectures.lecture_03.documentation_tasks import (
+from course_lib.teaching import documentation_tasks as room
+from course_lib.teaching.documentation_tasks import (
     CODE_TAGS,
     MOST_A_MODULE,
     SECTIONS,

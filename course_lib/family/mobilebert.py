@@ -1,0 +1,285 @@
+"""MobileBERT: BERT as deep as BERT-large and a quarter as wide inside its blocks, and the teacher
+it learns from (Sun et al. 2020, section 3).
+
+States are H wide between the blocks and N wide inside: a bottleneck leads in, another out. What
+that takes from the feed-forward part, several of them in a row give back. The teacher, IB-BERT, is
+the same with N above H: an inverted bottleneck. How it teaches, is in
+objectives/knowledge_transfer.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.config import BertConfig, check_size, published
+from course_lib.encoder import (
+    Embeddings,
+    Encoder,
+    FeedForward,
+    SelfAttention,
+    Stack,
+    pooler_for,
+    take,
+)
+from course_lib.heads import BertForMaskedLM, BertForPreTraining
+from course_lib.kernels.unpadding import Packing
+
+NORMALIZATIONS = ("no_norm", "layer_norm")
+ATTENTION_INPUTS = ("shared", "wide", "bottleneck")
+
+
+@dataclass(frozen=True)
+class MobileBertConfig(BertConfig):
+    """The shape of a MobileBERT; defaults are the released one.
+
+    normalization: "no_norm", γ·h + β, or "layer_norm". attention_input: what attention reads.
+    "shared": query and key a bottleneck of their own, the values the wide states; "wide": all the
+    wide states (the teacher); "bottleneck": all the block's bottleneck (the tiny one).
+    classifier_activation: whether the pooler has BERT's dense layer and tanh, or is [CLS] as it is.
+    masked_score: the score of a hidden key, −6 in the authors' program, which was made for eight
+    bits; None: minus infinity, as in transformers.
+
+    Raises ValueError for other values, and for sizes that do not fit together."""
+
+    hidden_size: int = 512  # H, between blocks
+    num_layers: int = 24
+    num_heads: int = 4
+    intermediate_size: int = 512
+    hidden_act: str = "relu"
+    hidden_dropout: float = 0.0
+    embedding_size: int = 128  # E
+    bottleneck_size: int = 128  # N, inside blocks
+    num_feed_forwards: int = 4
+    normalization: str = "no_norm"
+    attention_input: str = "shared"
+    classifier_activation: bool = False
+    masked_score: float | None = None
+
+    activations: ClassVar[tuple[str, ...]] = ("gelu", "gelu_new", "relu")
+    widened_decoder: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("embedding_size", "bottleneck_size", "num_feed_forwards"):
+            check_size(name, getattr(self, name))
+        for name, known in (
+            ("normalization", NORMALIZATIONS),
+            ("attention_input", ATTENTION_INPUTS),
+        ):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} was given; expected one of {', '.join(known)}."
+                )
+        if self.embedding_size >= self.hidden_size:
+            raise ValueError(
+                f"embedding_size={self.embedding_size} was given; expected less than hidden_size="
+                f"{self.hidden_size}: the decoder's columns beside the token table fill it up."
+            )
+        if self.bottleneck_size % self.num_heads:
+            raise ValueError(
+                f"bottleneck_size={self.bottleneck_size} cannot be shared out to num_heads="
+                f"{self.num_heads}; expected a multiple of it."
+            )
+
+    @property
+    def head_size(self) -> int:
+        """D: the heads divide the bottleneck."""
+        return self.bottleneck_size // self.num_heads
+
+
+class NoNorm(nn.Module):
+    """γ∘h + β: what LayerNorm learns, without what it computes (section 3.3)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+        self.bias = nn.Parameter(torch.zeros(size))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.weight + self.bias
+
+
+def norm_of(config: MobileBertConfig, size: int) -> nn.Module:
+    """The configuration's kind of normalisation, for vectors of this size."""
+    if config.normalization == "no_norm":
+        return NoNorm(size)
+    return nn.LayerNorm(size, eps=config.layer_norm_eps)
+
+
+class TrigramEmbeddings(Embeddings):
+    """Each token's vector is made of three of the table, E wide: the next token's, its own, the
+    previous one's, zeros beyond the ends. Positions and segments are added at width H."""
+
+    def __init__(self, config: MobileBertConfig) -> None:
+        super().__init__(config)
+        E, H = config.embedding_size, config.hidden_size
+        self.token = nn.Embedding(config.vocab_size, E, padding_idx=config.pad_token_id)
+        self.project = nn.Linear(3 * E, H)
+        self.norm = norm_of(config, H)
+
+    def words(self, input_ids: Tensor) -> Tensor:
+        """(B, T) -> (B, T, H)."""
+        own = self.token(input_ids)  # (B, T, E)
+        edge = torch.zeros_like(own[:, :1])
+        following = torch.cat([own[:, 1:], edge], dim=1)
+        preceding = torch.cat([edge, own[:, :-1]], dim=1)
+        return self.project(torch.cat([following, own, preceding], dim=-1))  # (B, T, 3E) -> H
+
+
+class Bottleneck(nn.Module):
+    """From H to N: dense, then the normalisation."""
+
+    def __init__(self, config: MobileBertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.bottleneck_size)
+        self.norm = norm_of(config, config.bottleneck_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(self.dense(x))  # (B, T, H) -> (B, T, N)
+
+
+class BottleneckAttention(SelfAttention):
+    """BERT's at width N; what it reads may be H wide (figure 1 of the paper)."""
+
+    def __init__(self, config: MobileBertConfig) -> None:
+        H, N = config.hidden_size, config.bottleneck_size
+        super().__init__(config, N)
+        self.masked_score = config.masked_score
+        if config.attention_input == "wide":
+            self.query, self.key = nn.Linear(H, N), nn.Linear(H, N)
+        if config.attention_input != "bottleneck":
+            self.value = nn.Linear(H, N)
+
+
+class StackedFeedForward(nn.Module):
+    """One feed-forward part with its residual and normalisation, N wide."""
+
+    def __init__(self, config: MobileBertConfig) -> None:
+        super().__init__()
+        self.feed_forward = FeedForward(config, config.bottleneck_size)
+        self.norm = norm_of(config, config.bottleneck_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(x + self.feed_forward(x))  # (B, T, N)
+
+
+class MobileBlock(nn.Module):
+    """In through a bottleneck, BERT's block with several feed-forward parts, out through another.
+
+    Inside, what is added after attention is the bottleneck's output; around, the block's input.
+    Dropout is at the way out alone."""
+
+    def __init__(self, config: MobileBertConfig) -> None:
+        super().__init__()
+        H, N, count = config.hidden_size, config.bottleneck_size, config.num_feed_forwards
+        self.reads = config.attention_input
+        self.masked_score = config.masked_score
+        self.enter = Bottleneck(config)
+        self.shared = Bottleneck(config) if self.reads == "shared" else None
+        self.attention = BottleneckAttention(config)
+        self.attention_norm = norm_of(config, N)
+        self.stacked = nn.ModuleList(StackedFeedForward(config) for _ in range(count - 1))
+        self.feed_forward = FeedForward(config, N)
+        self.feed_forward_norm = norm_of(config, N)
+        self.leave = nn.Linear(N, H)
+        self.dropout = nn.Dropout(config.hidden_dropout)
+        self.output_norm = norm_of(config, H)
+
+    def attend(
+        self,
+        x: Tensor,
+        mask: Tensor | Packing | None = None,
+        keep_weights: bool = False,
+        only_at: Tensor | None = None,
+    ) -> tuple[tuple[Tensor, Tensor], Tensor | None, Tensor | None]:
+        """As Block's, but for two states: inside the bottleneck, (B, T, N), and the block's input,
+        (B, T, H), both at the positions `only_at` where these are given.
+
+        Raises ValueError for a Packing where hidden keys have a score."""
+        if isinstance(mask, Packing) and self.masked_score is not None:
+            raise ValueError(
+                f"remove_padding=True was given with masked_score={self.masked_score}; expected "
+                "masked_score=None: else padding has weight, and cannot be left out."
+            )
+        narrow = self.enter(x)  # (B, T, N)
+        gathered = narrow if self.reads == "bottleneck" else x
+        read = gathered if self.shared is None else self.shared(x)
+        asking = read
+        if only_at is not None:
+            asking, narrow, x = (take(state, only_at) for state in (read, narrow, x))
+        attended, weights, scores = self.attention(
+            read, mask, keep_weights, asking, only_at, gathered
+        )
+        return (self.attention_norm(narrow + attended), x), weights, scores
+
+    def feed(self, states: tuple[Tensor, Tensor]) -> Tensor:
+        """The second half: of what `attend` gives (B, T, H)."""
+        narrow, x = states
+        for part in self.stacked:
+            narrow = part(narrow)
+        narrow = self.feed_forward_norm(narrow + self.feed_forward(narrow))
+        return self.output_norm(x + self.dropout(self.leave(narrow)))
+
+
+def mobilebert_encoder(config: MobileBertConfig, pooler: bool = True) -> Encoder:
+    """BERT's encoder out of MobileBERT's parts."""
+    return Encoder(
+        config,
+        TrigramEmbeddings(config),
+        Stack(config, block=MobileBlock),  # type: ignore[arg-type]
+        pooler_for(config) if pooler else None,
+    )
+
+
+def mobilebert(size: str = "base", *, pooler: bool = True, **changes: Any) -> Encoder:
+    """A MobileBERT encoder, randomly initialised; `changes` override settings of the published
+    size, "base" or "tiny"."""
+    return mobilebert_encoder(published("mobilebert", size, MobileBertConfig, **changes), pooler)
+
+
+def mobilebert_for_masked_lm(size: str = "base", **changes: Any) -> BertForMaskedLM:
+    """The encoder, without pooler, and the masked-word head, whose decoder joins columns of its own
+    to the token table."""
+    return BertForMaskedLM(mobilebert(size, pooler=False, **changes))
+
+
+def mobilebert_for_pretraining(size: str = "base", **changes: Any) -> BertForPreTraining:
+    """The encoder with both heads of BERT's pre-training."""
+    return BertForPreTraining(mobilebert(size, **changes))
+
+
+def ib_bert(size: str = "large", *, pooler: bool = True, **changes: Any) -> Encoder:
+    """MobileBERT's teacher: inverted bottleneck, GELU, LayerNorm, one feed-forward part a block.
+    transformers has no such model."""
+    return mobilebert_encoder(published("ib-bert", size, MobileBertConfig, **changes), pooler)
+
+
+def ib_bert_for_masked_lm(size: str = "large", **changes: Any) -> BertForMaskedLM:
+    """The teacher, without pooler, and its masked-word head."""
+    return BertForMaskedLM(ib_bert(size, pooler=False, **changes))
+
+
+@torch.no_grad()
+def copy_all_but_blocks(student: BertForMaskedLM, teacher: BertForMaskedLM) -> BertForMaskedLM:
+    """The student with what of the teacher's weights has its names and shapes outside the blocks,
+    embeddings and head; so the authors' program begins. A LayerNorm's γ and β are no NoNorm's: the
+    embeddings' are copied only to their own kind.
+
+    Raises ValueError where vocabularies or widths differ."""
+    ours, theirs = student.config, teacher.config
+    for name in ("vocab_size", "hidden_size", "embedding_size", "max_positions"):
+        if getattr(ours, name) != getattr(theirs, name):
+            raise ValueError(
+                f"a student with {name}={getattr(ours, name)} and a teacher with "
+                f"{getattr(theirs, name)} were given; expected the same: they share embeddings."
+            )
+    kept = [".stack."]
+    if ours.normalization != theirs.normalization:  # type: ignore[attr-defined]
+        kept.append("embeddings.norm.")
+    state = teacher.state_dict()
+    wanted = {name: state[name] for name in state if not any(part in name for part in kept)}
+    student.load_state_dict(wanted, strict=False)
+    return student

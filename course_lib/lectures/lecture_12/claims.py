@@ -1,0 +1,208 @@
+"""How the claims of lecture 12 are settled; claims.toml tells them."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+import torch
+from torch import nn
+
+from course_lib.encoder import count_parameters
+from course_lib.family.bert import bert
+from course_lib.family.mobilebert import ib_bert, mobilebert
+from course_lib.kernels.early_exit import entropy_at_most, normalised_entropy
+from course_lib.objectives.exits import self_distillation_loss
+from course_lib.teaching.claims import (
+    Check,
+    Settled,
+    all_near,
+    compared,
+    entries,
+    is_,
+    near,
+    printed,
+    result,
+)
+from course_lib.train.flops import forward_flops
+from course_lib.train.knowledge_transfer import stages
+
+FAST, MOBILE, SERVING, TIMES = "12_fastbert", "12_mobilebert", "12_serving", "12_serving_times"
+
+
+# ================================================================ FastBERT
+
+
+def _rule() -> Settled:
+    """Entropies of two answers with one largest probability; texts out at speeds 0.7 and 0.9."""
+    answers = torch.tensor([[0.6, 0.4, 1e-9], [0.6, 0.2, 0.2]]).log()
+    doubt = [round(x, 2) for x in normalised_entropy(answers).tolist()]
+    out = [int(entropy_at_most(speed)(answers).sum()) for speed in (0.7, 0.9)]
+    said = f"uncertainty {doubt[0]} and {doubt[1]}; out at speed 0.7: {out[0]}, at 0.9: {out[1]}"
+    return Settled((*doubt, *out), said)
+
+
+def _joint() -> Settled:
+    """Joint training less FastBERT's: the last exit, and the first."""
+    runs = {name: result(FAST)["runs"][name] for name in ("FastBERT", "joint")}
+    last = compared(FAST, "accuracy", ["joint"], "FastBERT", "the last exit")
+    first = {name: fmean(run["by_layer"][0] for run in of) for name, of in runs.items()}
+    said = f"{last.detail}; the first exit {first['joint']:.1%} against {first['FastBERT']:.1%}"
+    return Settled((last.value[0], first["joint"] - first["FastBERT"]), said)
+
+
+def _range() -> Settled:
+    found = [x for name in ("0.1", "0.5", "0.8") for x in printed("fastbert")["speedup"][name]]
+    return Settled((min(found), max(found)), f"{min(found)}× to {max(found)}× fewer FLOPs")
+
+
+def _direction() -> Settled:
+    """Both divergences of one pair of answers: they differ, so it matters which is meant."""
+
+    class Said:
+        exit_logits = (torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([[0.0, 1.0, 0.0]]))
+
+    value = tuple(
+        float(self_distillation_loss(direction)(Said, {})["total"])
+        for direction in ("reverse", "forward")
+    )
+    return Settled(
+        value, "KL(student ‖ teacher) {:.3f}, KL(teacher ‖ student) {:.3f}".format(*value)
+    )
+
+
+def _random() -> Settled:
+    """FastBERT less as many texts leaving each layer at random: the largest gain over the speeds,
+    for both tasks."""
+    gains = []
+    for name in ("FastBERT", "pairs: FastBERT"):
+        runs = result(FAST)["runs"][name]
+        speeds = range(len(runs[0]["by_entropy"]))
+        gains.append(max(
+            fmean(r["by_entropy"][k]["accuracy"] - r["by_entropy"][k]["at_random"] for r in runs)
+            for k in speeds
+        ))  # fmt: skip
+    return Settled(tuple(gains), "sections {:+.1%}, pairs {:+.1%}".format(*gains))
+
+
+# ================================================================ MobileBERT
+
+
+def _convolutions() -> Settled:
+    with torch.device("meta"):
+        kinds = [type(m).__name__ for m in mobilebert().modules()]
+    count = sum(name.startswith("Conv") for name in kinds)
+    norms = kinds.count("NoNorm")
+    return Settled((count, norms > 0), f"{count} convolutions, {norms} NoNorms")
+
+
+def _bottlenecks() -> Settled:
+    with torch.device("meta"):
+        student, teacher = mobilebert().config, ib_bert().config
+    value = tuple(c.bottleneck_size / c.hidden_size for c in (student, teacher))  # type: ignore[attr-defined]
+    return Settled(value, "inside over between: MobileBERT {:g}, its teacher {:g}".format(*value))
+
+
+def _strategies() -> Settled:
+    """How many stages each strategy has, of a model of four layers."""
+
+    def nothing(**_: object) -> object:
+        return lambda outputs, targets: {}
+
+    value = tuple(
+        len(stages(name, 4, nothing, nothing(), steps=100, transfer_steps=40))  # type: ignore[arg-type]
+        for name in ("auxiliary", "joint", "progressive")
+    )
+    return Settled(
+        value, "stages: auxiliary {}, joint {}, progressive {} (4 layers)".format(*value)
+    )
+
+
+def _parameters() -> Settled:
+    with torch.device("meta"):
+        value = count_parameters(mobilebert(pooler=False))
+    return Settled(value, f"{value:,} without pooler and heads")
+
+
+def _flops() -> Settled:
+    value = forward_flops(mobilebert, 128) / forward_flops(bert, 128)
+    return Settled(value, f"{value:.1%} of BERT-base's for 128 tokens, counted")
+
+
+def _faster() -> Settled:
+    found = printed("mobilebert")["abstract"]
+    value = (found["times_smaller"], found["times_faster"])
+    return Settled(value, "{}× smaller, {}× faster than BERT-base".format(*value))
+
+
+def _balance() -> Settled:
+    """Weights of a block's feed-forward parts over those of attention and the ways into it, with
+    one feed-forward part and with four."""
+    found = []
+    for count in (1, 4):
+        with torch.device("meta"):
+            stack: Any = mobilebert(num_feed_forwards=count, num_layers=1).stack
+        dense = {
+            n: m.weight.numel()
+            for n, m in stack.blocks[0].named_modules()
+            if isinstance(m, nn.Linear)
+        }
+        forward = sum(count for name, count in dense.items() if "feed_forward" in name)
+        ways = ("attention.", "enter.", "shared.")
+        found.append(forward / sum(n for name, n in dense.items() if name.startswith(ways)))
+    said = "feed-forward over attention with its ways in: one {:.2f}, four {:.2f}".format(*found)
+    return Settled(tuple(found), said)
+
+
+def _transfer() -> Settled:
+    """Progressive transfer less the teacher's answers alone: masked words, unstated facts."""
+    found = [
+        compared(MOBILE, measure, ["progressive"], "no transfer", measure)
+        for measure in ("masked_accuracy", "job_accuracy")
+    ]
+    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
+
+
+def _slip() -> Settled:
+    """Progressive with the program's slip less without."""
+    return compared(
+        MOBILE, "masked_accuracy", ["progressive, the slip"], "progressive", "masked words"
+    )
+
+
+# ================================================================ serving
+
+
+def _int8() -> Settled:
+    """int8 less float32, accuracy; and the file's size."""
+    found = compared(SERVING, "accuracy", ["int8"], "float32", "accuracy")
+    ways = result(TIMES)["ways"]
+    size = ways["int8"]["stored"] / ways["float32"]["stored"]
+    return Settled((found.value[0], size), f"{found.detail}; the file {size:.0%} as large")
+
+
+def _flops_and_time() -> Settled:
+    """The thin model against half the layers: FLOPs, and time of one text."""
+    runs, ways = result(SERVING)["runs"], result(TIMES)["ways"]
+    names = ("MobileBERT's shape", "half the layers")
+    flops = [fmean(run["flops"] for run in runs[name]) for name in names]
+    times = [ways[name]["median"] for name in names]
+    value = (flops[0] / flops[1], times[0] / times[1])
+    return Settled(value, "FLOPs {:.2f}, time {:.2f} of half the layers'".format(*value))
+
+
+CLAIMS = entries(
+    "12",
+    {
+        "E42": Check(_rule, is_((0.61, 0.86, 1, 2)), (0.61, 0.61, 2, 1)),
+        "E44": Check(_range, all_near((1.03, 11.8), 0.01), (2.0, 10.0)),
+        "slip 6": Check(_direction, lambda v: abs(v[0] - v[1]) > 0.05, (1.0, 1.0)),
+        "E39": Check(_convolutions, is_((0, True)), (24, False)),
+        "E40": Check(_bottlenecks, all_near((0.25, 2.0), 1e-9), (2.0, 0.25)),
+        "stacked": Check(_balance, all_near((0.53, 2.13), 0.01), (2.0, 8.0)),
+        "E41": Check(_strategies, is_((1, 2, 5)), (3, 3, 3)),
+        "slip 9": Check(_parameters, is_(24_581_888), 25_300_000),
+        "a quarter": Check(_flops, near(0.241, 0.005), 0.5),
+        "E48": Check(_faster, all_near((4.3, 5.5), 0.01), (4.3, 4.0)),
+    },
+)

@@ -1,0 +1,12 @@
+"""Lecture 12's experiments: what `python -m course_lib.teaching.results 12` writes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from course_lib.teaching import results
+
+from . import fast_runs, mobile_runs, serving_runs
+
+summary = partial(results.summary, measures=("accuracy", *mobile_runs.MEASURES))
+RESULTS = {**fast_runs.RESULTS, **mobile_runs.RESULTS, **serving_runs.RESULTS}

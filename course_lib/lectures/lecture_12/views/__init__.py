@@ -1,0 +1,26 @@
+"""What page 12 shows that no other page does."""
+
+from .blocks import blocks_drawing
+from .budget import budget_view
+from .exits import exits_picture, exits_view
+from .results import (
+    entropies_chart,
+    exits_chart,
+    flops_and_time_chart,
+    serving_table,
+    strategies_chart,
+    training_chart,
+)
+
+__all__ = [
+    "blocks_drawing",
+    "budget_view",
+    "entropies_chart",
+    "exits_chart",
+    "exits_picture",
+    "exits_view",
+    "flops_and_time_chart",
+    "serving_table",
+    "strategies_chart",
+    "training_chart",
+]

@@ -1,0 +1,192 @@
+"""The stored runs as charts and tables: exits, strategies, and the ways to serve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from statistics import fmean
+from typing import Any
+
+from course_lib.teaching import ablation_chart, curves_chart, tradeoff_chart
+from course_lib.teaching.page import Html, card, table_row
+from course_lib.teaching.results import outcome, stored
+
+Run = Mapping[str, Any]
+FAST = {"sections": "FastBERT", "pairs": "pairs: FastBERT"}
+HALF = 0.6  # of the FLOPs at full depth: where trainings are compared
+TRAININGS = {  # recipe -> as the chart calls it
+    "FastBERT": "self-distillation, KL(student ‖ teacher)",
+    "KL(teacher ‖ student)": "… KL(teacher ‖ student)",
+    "no dropout of the teacher": "… the teacher without dropout",
+    "exits on labels": "exits on labels, encoder frozen",
+    "joint": "joint: all exits and the encoder on labels",
+}
+STRATEGIES = {
+    "no pre-training": "no pre-training",
+    "labels": "masked words alone",
+    "labels, LayerNorm and GELU": "… with LayerNorm and GELU",
+    "no transfer": "the teacher's answers, no transfer",
+    "auxiliary": "transfer, auxiliary",
+    "joint": "transfer, joint",
+    "progressive": "transfer, progressive",
+    "progressive, the slip": "… with the program's slip",
+}
+
+
+def runs_of(recipe: str, file: str = "12_fastbert") -> list[Run]:
+    """A recipe's stored runs, one a seed."""
+    found: list[Run] = stored(file)["runs"][recipe]
+    return found
+
+
+def over_flops(runs: Sequence[Run], rule: str, what: str, whole: float) -> list[Any]:
+    """For each run (FLOPs, `what`) over the thresholds of a rule; FLOPs: the mean over the runs, as
+    a fraction of `whole`, ascending, each once."""
+    flops = [
+        fmean(run[rule][k]["flops"] for run in runs) / whole for k in range(len(runs[0][rule]))
+    ]
+    order = sorted(range(len(flops)), key=flops.__getitem__)
+    kept = [k for n, k in enumerate(order) if not n or flops[k] - flops[order[n - 1]] > 1e-3]
+    return [[(flops[k], run[rule][k][what]) for k in kept] for run in runs]
+
+
+def exits_curves(task: str) -> dict[str, list[Any]]:
+    """FastBERT over its speeds, and what it is held against: name -> a curve a seed."""
+    runs = runs_of(FAST[task])
+    whole = fmean(run["plain_flops"] for run in runs)
+    prefix = "" if task == "sections" else f"{task}: "
+    depths = [n for n in stored("12_fastbert")["runs"] if n.startswith(f"{prefix}fixed depth")]
+    fixed = [
+        [(runs_of(name)[seed]["plain_flops"] / whole, runs_of(name)[seed]["accuracy"])
+         for name in sorted(depths)] + [(1.0, run["accuracy"])]
+        for seed, run in enumerate(runs)
+    ]  # fmt: skip
+    return {
+        "FastBERT, by entropy": over_flops(runs, "by_entropy", "accuracy", whole),
+        "by the largest probability": over_flops(runs, "by_probability", "accuracy", whole),
+        "as many leave, drawn at random": over_flops(runs, "by_entropy", "at_random", whole),
+        "fixed depth, fine-tuned for itself": fixed,
+    }
+
+
+def exits_chart(task: str) -> Any:
+    """Accuracy against FLOPs. task: "sections" or "pairs"."""
+    return curves_chart(
+        exits_curves(task), title="Accuracy against FLOPs, over the speed",
+        x_title="FLOPs of a text, full depth with one classifier = 1", y_title="right",
+        percent=True,
+    )  # fmt: skip
+
+
+def at_budget(run: Run, fraction: float = HALF) -> float:
+    """Accuracy of a run where a text takes that fraction of the FLOPs, between two speeds on a
+    straight line."""
+    points = sorted((p["flops"] / run["plain_flops"], p["accuracy"]) for p in run["by_entropy"])
+    for (x0, y0), (x1, y1) in pairwise(points):
+        if x0 <= fraction <= x1:
+            return float(y0 + (y1 - y0) * (fraction - x0) / max(x1 - x0, 1e-9))
+    return float(points[0][1] if fraction < points[0][0] else points[-1][1])
+
+
+def training_chart() -> Any:
+    """How exits are trained: the last one's accuracy, and at a budget of FLOPs."""
+    runs = {said: runs_of(name) for name, said in TRAININGS.items()}
+    return ablation_chart(
+        {
+            "last exit": {said: [run["accuracy"] for run in of] for said, of in runs.items()},
+            f"at {HALF:.0%} of the FLOPs": {
+                said: [at_budget(run) for run in of] for said, of in runs.items()
+            },
+        },
+        title="How the exits learn", x_title="right", percent=True,
+    )  # fmt: skip
+
+
+def groups() -> dict[str, list[int]]:
+    """Test texts of the pairs by the first layer from which on they are right."""
+    run = runs_of(FAST["pairs"])[0]
+    layers = len(run["by_layer"])
+    bounds = {
+        "right from layer 1 or 2 on": (1, 2), "… 3 or 4": (3, 4), f"… 5 to {layers}": (5, layers),
+        "wrong at the end": (0, 0),
+    }  # fmt: skip
+    return {
+        name: [n for n, at in enumerate(run["settled"]) if low <= at <= high]
+        for name, (low, high) in bounds.items()
+    }
+
+
+def entropies_chart() -> Any:
+    """Mean uncertainty, layer by layer, of easy and hard texts."""
+    run = runs_of(FAST["pairs"])[0]
+    curves = {}
+    for name, texts in groups().items():
+        columns = zip(*(run["entropies"][n] for n in texts), strict=True)
+        means = [(layer, fmean(column)) for layer, column in enumerate(columns, start=1)]
+        if means:
+            curves[f"{name} ({len(texts)})"] = [means]
+    return curves_chart(
+        curves, title="How unsure the exits are", x_title="layer", y_title="mean uncertainty"
+    )
+
+
+def strategies_chart() -> Any:
+    """MobileBERT in miniature: what its teacher is good for."""
+    names = {n: said for n, said in STRATEGIES.items() if n in stored("12_mobilebert")["runs"]}
+    words, facts = (
+        outcome(stored("12_mobilebert"), what) for what in ("masked_accuracy", "job_accuracy")
+    )
+    return ablation_chart(
+        {
+            "masked words": {said: words[name] for name, said in names.items()},
+            "unstated facts": {said: facts[name] for name, said in names.items()},
+        },
+        title="How a thin student learns", x_title="right", percent=True,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- serving
+
+
+def served_accuracy(way: str) -> float:
+    """Mean over the seeds; a way that changes no number has float32's."""
+    found = outcome(stored("12_serving"), "accuracy")
+    return fmean(found.get(way, found["float32"]))
+
+
+def serving_rows() -> list[tuple[str, ...]]:
+    """A row a way: accuracy, latency, throughput, sizes."""
+    ways, own = stored("12_serving_times")["ways"], stored("12_serving")["runs"]
+    return [
+        (
+            name, f"{served_accuracy(name):.1%}" if name in own else "as float32",
+            f"{row['median']:.2f}", f"{row['p95']:.2f}", f"{row['texts_a_second']:,.0f}",
+            f"{row['stored']:.1f}", "–" if "ONNX" in name else f"{row['memory']:.1f}",
+        )
+        for name, row in ways.items()
+    ]  # fmt: skip
+
+
+def serving_table() -> Html:
+    """Every way to serve the sections."""
+    head = ("way", "right", "ms, median", "ms, 95th", "texts a second", "MB, file", "MB, running")
+    sides = ("left", *["right"] * 6)
+    rows = serving_rows()
+    body = table_row("th", head, sides) + "".join(table_row("td", row, sides) for row in rows)
+    html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{body}</table>'
+    return Html(card(html, "serving", 820), "\n".join("  ".join(row) for row in (head, *rows)))
+
+
+def flops_and_time_chart() -> Any:
+    """Latency against FLOPs, a dot a way."""
+    ways, found = stored("12_serving_times")["ways"], outcome(stored("12_serving"), "flops")
+    points = [
+        {
+            "name": name, "x": fmean(found.get(name, found["float32"])) / 1e6, "y": row["median"],
+        }
+        for name, row in ways.items()
+    ]  # fmt: skip
+    return tradeoff_chart(
+        points, x="millions of FLOPs of a text", y="milliseconds, one text at a time",
+        title="FLOPs and time",
+    )  # fmt: skip

@@ -1,0 +1,169 @@
+"""How MobileBERT learns from its teacher, layer by layer (Sun et al. 2020, section 3.4; weights and
+details of the authors' program).
+
+Both are as deep and as wide between blocks, with as many heads, so layer ℓ learns from layer ℓ, and
+no matrix is needed. Pure functions of what both networks said, over real tokens, in float32 or
+wider; no gradient reaches the teacher. N real tokens of the batch, H width, L layers, A heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course_lib.kernels.masked_loss import mean_cross_entropy
+
+from .distillation import ALIKE, Losses, Objective, matched, needed, prediction_loss, weighted_total
+from .next_sentence import next_sentence_loss
+from .pretraining import check_weights, check_whole
+
+PROGRAM_WEIGHTS = {"feature_map": 100.0, "mean": 5_000.0, "variance": 5.0, "attention": 1.0}
+ALPHA = 0.5  # of the masked words' own labels, in the program's command
+EQUAL = "MobileBERT and its teacher have states of one width, and as many heads."
+
+
+def feature_map_loss(student: Tensor, teacher: Tensor) -> Tensor:
+    """Mean squared distance of (N, H) and (N, H), after a LayerNorm without γ and β."""
+    mine, theirs = matched("hidden states", student, teacher, EQUAL)
+    size = mine.shape[-1:]
+    return F.mse_loss(F.layer_norm(mine, size, eps=1e-12), F.layer_norm(theirs, size, eps=1e-12))
+
+
+def mean_loss(student: Tensor, teacher: Tensor) -> Tensor:
+    """Mean squared distance of each vector's mean: (N, H) and (…, N, H), every teacher state of
+    which counts alike."""
+    mine, theirs = _moments(student, teacher)
+    return (mine[0] - theirs[0]).square().mean()
+
+
+def variance_loss(student: Tensor, teacher: Tensor) -> Tensor:
+    """Mean distance of each vector's variance, shapes as in `mean_loss`."""
+    mine, theirs = _moments(student, teacher)
+    return (mine[1] - theirs[1]).abs().mean()
+
+
+def attention_transfer_loss(student: Tensor, teacher: Tensor, real: Tensor) -> Tensor:
+    """Cross-entropy of the teacher's attention weights, in nats, mean over heads and real queries:
+    scores (B, A, T, T) both, before the softmax; real (B, T)."""
+    mine, theirs = matched("attention scores", student, teacher, EQUAL)
+    rows = [x.transpose(1, 2)[real.bool()].flatten(0, 1) for x in (mine, theirs)]  # (N·A, T)
+    return F.cross_entropy(rows[0], rows[1].softmax(-1))
+
+
+def transfer_loss(
+    feature_map: float = PROGRAM_WEIGHTS["feature_map"],
+    mean: float = PROGRAM_WEIGHTS["mean"],
+    variance: float = PROGRAM_WEIGHTS["variance"],
+    attention: float = PROGRAM_WEIGHTS["attention"],
+    *,
+    layers: Iterable[int] | None = None,
+    all_teacher_layers: bool = False,
+) -> Objective:
+    """Knowledge transfer: each part a sum over `layers` (from 1; all if None), divided by L, also
+    where only some are looked at.
+
+    all_teacher_layers: the program's slip. It takes mean and variance of the list of the teacher's
+    states, so each student layer is compared with all L + 1 of them, the embeddings too.
+    The objective gives total, feature_map, mean, variance and attention, those of weight 0 left
+    out. Raises ValueError for negative weights, for networks of unequal depth, for layers that are
+    not there, and where hidden states or attention scores are missing."""
+    weights = {
+        "feature_map": feature_map, "mean": mean, "variance": variance, "attention": attention,
+    }  # fmt: skip
+    check_weights(weights)
+    chosen = None if layers is None else tuple(layers)
+
+    def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
+        check_whole(targets)
+        student, teacher, real = outputs.student, outputs.teacher, outputs.real
+        mine = [state[real] for state in student.hidden_states]  # each (N, H), embeddings first
+        theirs = [state[real] for state in teacher.hidden_states]
+        depth = len(mine) - 1
+        which = _check_layers(chosen, depth, len(theirs) - 1)
+        found: dict[str, list[Tensor]] = {}
+        if feature_map:
+            found["feature_map"] = [feature_map_loss(mine[n], theirs[n]) for n in which]
+        shown = [torch.stack(theirs)] * len(theirs) if all_teacher_layers else theirs
+        if mean:
+            found["mean"] = [mean_loss(mine[n], shown[n]) for n in which]
+        if variance:
+            found["variance"] = [variance_loss(mine[n], shown[n]) for n in which]
+        if attention:
+            one, other = (_scores(x) for x in (student, teacher))
+            pairs = [(one[n - 1], other[n - 1]) for n in which]
+            found["attention"] = [attention_transfer_loss(*pair, real) for pair in pairs]
+        sums = {name: torch.stack(parts).sum() / depth for name, parts in found.items()}
+        return weighted_total(sums, weights)
+
+    return loss
+
+
+def _scores(outputs: Any) -> tuple[Tensor, ...]:
+    how = "Ask for them: Taught(…, scores=True)"
+    return needed(outputs.attention_scores, "attention scores", how)  # type: ignore[no-any-return]
+
+
+def pretraining_distillation_loss(alpha: float = ALPHA, pair: float = 1.0) -> Objective:
+    """α·MLM + (1 − α)·KD + NSP: at the masked positions the words that stood there and the
+    teacher's answers, temperature 1, and the pair's label where the batch has one.
+
+    The objective gives total, mlm, kd and, with labelled pairs, nsp, those of weight 0 left out.
+    Raises ValueError for an α that is no fraction."""
+    if not 0 <= alpha <= 1:
+        raise ValueError(f"alpha={alpha!r} was given; expected a fraction, 0 to 1, of the labels.")
+    weights = {"mlm": alpha, "kd": 1 - alpha, "nsp": pair}
+
+    def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
+        check_whole(targets)
+        at = needed(outputs.predict_at, "masked positions", "Pass predict_at to the model")
+        mine, theirs = (
+            x.prediction_logits.flatten(0, 1)[at] for x in (outputs.student, outputs.teacher)
+        )
+        found: Losses = {}
+        if alpha > 0:
+            found["mlm"] = mean_cross_entropy(mine, targets["labels"])
+        if alpha < 1:
+            found["kd"] = prediction_loss(*matched("answers", mine, theirs, ALIKE))
+        if pair and "next_sentence_label" in targets:
+            found["nsp"] = next_sentence_loss(outputs.student, targets)["nsp"]
+        return weighted_total(found, weights)
+
+    return loss
+
+
+def both_losses(first: Objective, second: Objective) -> Objective:
+    """The sum of two objectives' totals, with the parts of both: the auxiliary strategy."""
+
+    def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
+        one, other = first(outputs, targets), second(outputs, targets)
+        return {**one, **other, "total": one["total"] + other["total"]}
+
+    return loss
+
+
+def _moments(student: Tensor, teacher: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """Each vector's mean and variance, of both."""
+    last = teacher[(0,) * (teacher.dim() - student.dim())]
+    matched("hidden states", student, last, EQUAL)
+    wide = torch.float64 if student.dtype == torch.float64 else torch.float32
+    return tuple(  # type: ignore[return-value]
+        [x.mean(-1), x.var(-1, correction=0)] for x in (student.to(wide), teacher.detach().to(wide))
+    )
+
+
+def _check_layers(chosen: tuple[int, ...] | None, student: int, teacher: int) -> tuple[int, ...]:
+    """The layers to look at; raises ValueError where they, or as many in both, are not there."""
+    if student != teacher or not student:
+        raise ValueError(
+            f"a student of {student} layers and a teacher of {teacher} were given; expected as "
+            "many, at least one: layer ℓ learns from layer ℓ."
+        )
+    which = tuple(range(1, student + 1)) if chosen is None else chosen
+    if not which or not all(1 <= n <= student for n in which):
+        raise ValueError(
+            f"layers={which} was given; expected at least one number from 1 to {student}."
+        )
+    return which

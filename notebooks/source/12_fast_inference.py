@@ -1,0 +1,499 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,slideshow,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Fast inference: leave early, be thin, count in small numbers
+#
+# **Lecture 12** · {{duration}} · {{colab}}
+#
+# After this page you can
+#
+# - let a text leave a model as soon as its answer is sure, and say what that saves and when it loses (FastBERT);
+# - build MobileBERT, thin and deep, and say why its norm costs nothing (MobileBERT);
+# - round a model's weights to whole numbers, and export it to another program;
+# - measure latency, throughput, memory and size, and say how they disagree with FLOPs and with each other;
+# - choose a way to serve a model under a budget.
+#
+# You need the encoder of lecture 02 and fine-tuning from lecture 03; a **teacher** and its **student** are lecture 06's. Nothing is downloaded.
+#
+# {{parts}}
+
+# %%
+import torch
+
+from course_lib import check, claims_table, compare, count_parameters, load_pretrained, mobilebert, published, quiz, show
+from course_lib.bench import serving
+from course_lib.lectures.lecture_12 import fast_runs, serving_runs
+from course_lib.lectures.lecture_12.views import (
+    blocks_drawing, budget_view, entropies_chart, exits_chart, exits_view, flops_and_time_chart, serving_table,
+    strategies_chart, training_chart,
+)  # fmt: skip
+from course_lib.teaching import LiveLoss
+
+# %% [markdown]
+# ## Predict first
+#
+# A company answers messages with a fine-tuned BERT. Each answer takes too long, and the machine is too small. Nobody wants to train a new model from nothing. What can be done?
+#
+# - *Leave early*: most messages are easy. Let them out of the model after a few layers.
+# - *Be thin*: a model with narrow layers, which learned from a wide one.
+# - *Count in small numbers*: a weight needs no 32 bits.
+#
+# Three guesses before you go on.
+#
+# 1. MobileBERT has {{number:mobile_layers}} layers, BERT-base {{number:base_layers}}. What fraction of BERT-base's FLOPs does MobileBERT need for a text?
+# 2. After two of four layers a classifier says (0.6, 0.4, 0) of one text and (0.6, 0.2, 0.2) of another. Which of the two should rather leave?
+# 3. All dense layers in whole numbers of 8 bits, instead of 32. How many times faster is BERT-base on this machine, for one message?
+
+# %%
+my_guesses = {"fraction of the FLOPs": ..., "should leave": ..., "times faster in int8": ...}
+
+# %% [markdown]
+# ## By hand
+#
+# ### How unsure is an answer?
+#
+# The **entropy** of a distribution, −Σ p log p, is 0 where one class has all, and log N where N classes are alike. Divided by log N it lies between 0 and 1: FastBERT's *uncertainty*.
+#
+# | answer | largest probability | uncertainty |
+# |---|---|---|
+# | (0.6, 0.4, 0) | 0.6 | (0.31 + 0.37 + 0) / 1.10 = **0.61** |
+# | (0.6, 0.2, 0.2) | 0.6 | (0.31 + 0.32 + 0.32) / 1.10 = **0.86** |
+#
+# The largest probability calls both alike. The entropy does not: the first has ruled a class out. That is the second guess. With *two* classes both rules are the same one, at another threshold.
+#
+# ### What leaving early saves
+#
+# Four layers, a hundred texts. 50 leave after the first layer, 20 after the second, 10 after the third; 20 stay to the end.
+#
+# (50 · 1 + 20 · 2 + 10 · 3 + 20 · 4) / 100 = **2.0 layers** a text: half of the work. Each exit on the way costs a little, so it is less than half.
+#
+# ### A norm that costs nothing
+#
+# LayerNorm needs each vector's mean and variance. MobileBERT's **NoNorm** is γ·h + β alone. Behind a dense layer y = 3x + 1 with γ = 2 and β = 5 stands 2(3x + 1) + 5 = **6x + 7**: one dense layer again. After training, it is gone.
+#
+# ### A weight in eight bits
+#
+# A row of weights: (0.50, −1.27, 0.02). The largest is 1.27, so the **scale** is 1.27 / 127 = 0.01, and the row is (50, −127, 2), one byte a weight. The error is at most half a scale: 0.005.
+#
+# ## Try it
+#
+# Six pieces to build, each before the page shows it. A wrong answer gets the name of its mistake; `hint("12.1")` helps a step at a time, `reveal("12.1")` shows a solution. No later cell needs your answers.
+#
+# {{exercise:12.1}}
+
+
+# %%
+def my_uncertainty(logits):
+    return ...
+
+
+check("12.1", my_uncertainty)
+
+# %% [markdown]
+# {{exercise:12.2}}
+
+
+# %%
+def my_exits(uncertainties, speed):
+    return ...
+
+
+check("12.2", my_exits)
+
+# %% [markdown]
+# ## The code
+#
+# ### FastBERT: an exit behind every layer
+#
+# FastBERT (Liu et al. 2020) puts the same small classifier behind each layer of a BERT. At inference a text runs through layer after layer and leaves at the first exit whose uncertainty is not above a number that you choose, the **speed**. A *higher* speed lets *more* texts out.
+
+# %%
+from course_lib import FastBert
+from course_lib.family.fastbert import ExitHead
+
+show(ExitHead)
+
+# %% [markdown]
+# `answer` goes through the layers one by one. A text that has left is taken out of the batch, so the later layers see fewer rows: else nothing but FLOPs on paper would be saved.
+
+# %%
+show(FastBert.answer)
+
+# %% [markdown]
+# ### How the exits learn
+#
+# Two steps, one after the other:
+#
+# 1. *With labels*: the encoder and the last exit, the **teacher**. The other exits, the **students**, are not touched.
+# 2. *Without labels*: all of that is frozen. Each student learns to say what the teacher says of a text. That is **self-distillation**: teacher and students are one model.
+#
+# The loss is a Kullback–Leibler divergence (lecture 06) for each student, summed. The paper prints KL(student ‖ teacher), the authors' program computes KL(teacher ‖ student). We build the program's.
+#
+# {{exercise:12.3}}
+
+
+# %%
+def my_students_loss(students, teacher):
+    return ...
+
+
+check("12.3", my_students_loss)
+
+# %%
+from course_lib.objectives.exits import joint_exits_loss, self_distillation_loss
+
+show(self_distillation_loss)
+
+# %% [markdown]
+# ### MobileBERT: thin and deep
+#
+# MobileBERT (Sun et al. 2020) has as many layers as BERT-large. Between its blocks vectors are 512 wide, inside them 128.
+
+# %%
+blocks_drawing()
+
+# %% [markdown]
+# *Read from below: the wider a bar, the wider the vectors. A **bottleneck** leads into MobileBERT's block and another out of it. Its teacher has it the other way round, an **inverted bottleneck**: wide inside.*
+#
+# Narrow attention next to *one* narrow feed-forward part would shift the balance: in BERT, two of three weights of a block are in its feed-forward part. So MobileBERT has **four** of them, one after the other.
+#
+# Its table of word vectors is only 128 wide. Each position is made of three of them: the next word's, its own, the previous one's.
+#
+# {{exercise:12.4}}
+
+
+# %%
+def my_trigram(x):
+    return ...
+
+
+check("12.4", my_trigram)
+
+# %%
+from course_lib.family.mobilebert import BottleneckAttention, MobileBlock, NoNorm, TrigramEmbeddings
+
+show(TrigramEmbeddings, BottleneckAttention, MobileBlock)
+
+# %% [markdown]
+# Look at `attend`: query and key read a bottleneck (128), the *values* the wide states (512). That is in the authors' program; the drawing in the paper leaves room for both.
+#
+# And the norm is NoNorm, the activation ReLU. Why bother? {{exercise:12.5}}
+
+
+# %%
+def my_folded(weight, bias, gamma, beta):
+    return ...
+
+
+check("12.5", my_folded)
+
+# %%
+show(NoNorm)
+
+# %% [markdown]
+# ### How MobileBERT learns
+#
+# A thin, deep network learns badly by itself, says the paper. Its teacher is as deep, as wide *between* blocks, and wide inside. So layer can learn from layer, without a matrix between them (TinyBERT needed one, lecture 06).
+#
+# | what is compared, layer by layer | how | weight in the program |
+# |---|---|---|
+# | the states ("feature maps") | squared distance, after a LayerNorm | {{number:weight_feature_map}} |
+# | their means | squared distance | {{number:weight_mean}} |
+# | their variances | distance | {{number:weight_variance}} |
+# | attention | cross-entropy | {{number:weight_attention}} |
+#
+# *When* is this done? Three strategies: **auxiliary**, together with predicting words, all the time; **joint**, first all layers, then words; **progressive**, first one layer at a time from the bottom, then words. MobileBERT is progressive.
+
+# %%
+from course_lib.train.knowledge_transfer import stages
+
+show(stages)
+
+# %% [markdown]
+# **A slip of the program.** Means and variances are taken of the *list* of the teacher's states, so each student layer is pulled towards the mean of *all* teacher layers. `transfer_loss(all_teacher_layers=True)` does it too. Does it hurt? We measure it below.
+#
+# ### Eight bits
+#
+# {{exercise:12.6}}
+
+
+# %%
+def my_int8(weight):
+    return ...
+
+
+check("12.6", my_int8)
+
+# %% [markdown]
+# torch does this for all dense layers of a model, with one scale for each matrix, and rounds what enters a layer as it comes (**dynamic quantisation**). The library's two lines for it, and for a model that leaves torch altogether: **ONNX**, a file format that other programs run.
+
+# %%
+show(serving.in_int8, serving.in_onnx_runtime)
+
+# %% [markdown]
+# ## Is it right?
+#
+# Our MobileBERT with its masked-LM head beside transformers' own, small, both with the same random weights: as many parameters, the same outputs, the same gradients?
+
+# %%
+from course_lib import mobilebert_for_masked_lm
+
+small = {"num_layers": 2, "hidden_size": 64, "embedding_size": 16, "bottleneck_size": 32, "intermediate_size": 32}
+compare(mobilebert_for_masked_lm("base", vocab_size=2_000, **small))
+
+# %%
+from course_lib import bert, ib_bert
+
+with torch.device("meta"):  # knows shapes only
+    for name, model in (("MobileBERT", mobilebert("base")), ("BERT-base", bert("base")), ("IB-BERT, its teacher", ib_bert("large"))):
+        print(f"{name:22}{count_parameters(model):13,}")
+
+# %% [markdown]
+# The paper prints 25.3 million for MobileBERT. (Its teacher has no class in transformers, which cannot build that shape; the tests compare ours with a plain version written twice.)
+#
+# Early exit: the batch that shrinks must answer what a batch in which every text runs through all layers answers.
+
+# %% tags=["nbval-check-output"]
+from course_lib.kernels.early_exit import early_exit, early_exit_reference, entropy_at_most
+
+torch.manual_seed(0)
+mix, say, x = torch.randn(4, 8, 8) / 3, 3 * torch.randn(4, 8, 3), torch.randn(6, 5, 8)
+layers = [lambda x, mask, n=n: torch.tanh(x @ mix[n]) for n in range(4)]
+exits = [lambda x, mask, n=n: x[:, 0] @ say[n] for n in range(4)]
+slow, fast = (run(x, layers, exits, entropy_at_most(0.5)) for run in (early_exit_reference, early_exit))
+print("left at layer", fast.layers_used.tolist(), "· same layers:", torch.equal(slow.layers_used, fast.layers_used))
+print("same answers:", torch.allclose(slow.logits, fast.logits, atol=1e-5))
+
+# %% [markdown]
+# And the ways to serve: how far is each from the model as it is?
+
+# %%
+classifier = serving.random_classifier(load_pretrained("course-bert").encoder)
+ids = torch.randint(5, 8_000, (4, 24), generator=torch.Generator().manual_seed(0))
+mask = (torch.arange(24) < torch.tensor([[24], [16], [9], [4]])).long()
+with torch.no_grad():
+    right = classifier(ids, mask).logits
+    for name, make in serving.ways().items():
+        if name != "torch.compile":  # the compiler takes a while
+            served = make(classifier)
+            gap = (served.answer(ids, mask) - right).abs().max() / right.abs().max()
+            print(f"{name:18} largest difference {gap:8.1e} of the largest logit · {served.stored / 1e6:5.1f} MB")
+for name, wants in serving.missing().items():
+    print(f"{name}: not on this machine; it wants {wants}")
+
+# %% [markdown]
+# bfloat16 and int8 round; the others differ by float32's own rounding. Whether rounding changes *answers* is a question for a task.
+#
+# ## See it
+#
+# ### Texts on their way through the layers
+#
+# A model of eight layers, from the result file: stories of the micro-world, and a statement about each. Does the story say so, the contrary, or nothing of it?
+
+# %%
+exits_view(fast_runs.shown_texts())
+
+# %% [markdown]
+# *A cell for each layer: the uncertainty at its exit; the thick frame is where the text leaves. Move the speed. At 0 all stay to the end; at 1 all leave at once. Switch to the probability rule: other texts leave.*
+#
+# ### Easy and hard texts
+
+# %%
+entropies_chart()
+
+# %% [markdown]
+# *Every line: the uncertainty of a group of test texts, layer by layer. Grouped by the first layer from which on the answer stays right.*
+#
+# What *is* an easy text? Here it is one whose answer is right early and stays so. Such texts become sure early: that is what early exit lives on. The texts that are wrong at the end are unsure too, and so pay for all layers.
+#
+# ### Train one, live
+#
+# The course's BERT on sentences of documentation: to which section of a docstring does a sentence belong? (Summary, Parameters, Returns, Raises, Attributes.) First encoder and teacher, on labels; then the students, on the teacher's answers.
+
+# %%
+live = fast_runs.trained_live(LiveLoss)
+test = fast_runs.texts_of(fast_runs.SECTION).test[:300]
+for speed in (0.0, 0.3, 0.6, 1.0):
+    found = fast_runs.leaving_at(live, test, speed)
+    print(f"speed {speed:.1f}: {found['accuracy']:.1%} right after {found['layers']:.2f} layers of 4")
+
+# %% [markdown]
+# ## Measure it
+#
+# ### What leaving early costs
+#
+# From the result file: {{number:seeds}} seeds. Every point is a speed.
+
+# %%
+exits_chart("sections")
+
+# %% [markdown]
+# *Course-bert, sections of docstrings. Line: FastBERT over the speed. Beside it: as many texts leaving each layer, but drawn at random; models of fixed depth, fine-tuned for themselves; exits by the largest probability.*
+#
+# {{number:said_sections}}
+
+# %%
+exits_chart("pairs")
+
+# %% [markdown]
+# *Eight layers, the micro-world's pairs.*
+#
+# {{number:said_pairs}}
+#
+# ### How the exits learn, compared
+
+# %%
+training_chart()
+
+# %% [markdown]
+# *Accuracy at the last exit, and over all speeds. A dot is a seed.*
+#
+# {{number:said_training}}
+#
+# ### On the clock
+#
+# FLOPs are not time. The model that you trained, on this machine, now: one text at a time, and in batches of 32.
+
+# %%
+for batch_size in (1, 32):
+    print(f"\nbatches of {batch_size:<4}{'ms a text':>12}{'layers':>9}{'FLOPs':>9}   (full depth, one classifier = 1)")
+    times = fast_runs.wall_times(live, test, speeds=(0.0, 0.3, 0.6, 1.0), batch_size=batch_size, rounds=2)
+    whole = times[fast_runs.PLAIN]
+    for name, row in times.items():
+        print(f"{name:26}{row['milliseconds']:8.2f}{row['layers']:9.2f}{row['flops'] / whole['flops']:9.2f}   {row['milliseconds'] / whole['milliseconds']:.2f} of the time")
+
+# %% [markdown]
+# Where early exit **loses**: *speed 0* is a hard text. It pays for every exit and leaves at none. A small model has little to skip, and an exit costs a good part of a layer. And a batch is done when its *last* text is done: the slowest decides.
+#
+# ### MobileBERT in miniature
+#
+# A teacher with inverted bottlenecks, four layers, {{number:teacher_masked}} of masked words. Students of the same depth, narrow inside, equally many steps.
+
+# %%
+strategies_chart()
+
+# %% [markdown]
+# *Left: masked-token accuracy on new stories; right: the unstated-fact probe after fine-tuning. A dot is a seed.*
+#
+# {{number:said_mobile}}
+#
+# ### What users do today
+#
+# One task, one set of texts, every way. Accuracy is the mean of {{number:seeds}} seeds; times were measured once, on a machine that did nothing else ({{number:serving_machine}}).
+
+# %%
+serving_table()
+
+# %% [markdown]
+# *Latency: one text at a time, the median and what 19 of 20 texts do not exceed. Throughput: batches of 32. MB: the file of weights; then weights and activations while a batch is answered.*
+#
+# {{number:said_serving}}
+
+# %%
+flops_and_time_chart()
+
+# %% [markdown]
+# *Each dot a way: FLOPs of a text against its latency, both logarithmic. If FLOPs were time, all would lie on the dashed line.*
+#
+# {{number:said_flops}}
+#
+# ### On your machine: BERT-base's shape
+#
+# Random weights, one message of 32 tokens; the time does not depend on what the weights are.
+
+# %%
+from course_lib.bench import as_table, measure
+
+rows = measure([row for row in serving.contenders(1, 32) if row.name != "torch.compile"], rounds=3, seconds=0.3)
+print(as_table(rows, "float32"))
+int8_gain = next(r.median for r in rows if r.name == "int8") / next(r.median for r in rows if r.name == "float32")
+
+# %% [markdown]
+# The ratio of int8 is the third guess. It depends on the processor: those with instructions for bytes (VNNI, AMX, Arm's dot products) gain much, others little.
+#
+# ### Which one? A budget decides
+
+# %%
+budget_view(serving_runs.offers())
+
+# %% [markdown]
+# *Move the two budgets. The frame marks the most accurate way that fits both; the sentence says what the next better one would need.*
+#
+# Two questions of the kind that interviews ask, and what the table answers:
+#
+# - *Early exit for a service with easy and hard texts, how would you set it up?* Exits by self-distillation; the speed chosen on development texts from a curve like the one above, for this task; the latency that is promised is that of the *hard* text, which early exit makes longer; batches by length and, where it pays, by layer.
+# - *A model for a phone, where do you begin?* With a measurement on that phone. Then the cheapest change first: int8 (no training), fewer layers (a day of distilling), another shape (weeks). Size of the file, memory while it runs, heat and the tokenizer belong to the budget as FLOPs do.
+#
+# ### A queue
+#
+# A service does not get batches, it makes them. Texts arrive at random; the model really answers; only the waiting is simulated.
+
+# %%
+from course_lib.lectures.lecture_12.queueing import Policy, arrivals, serve
+
+tokens = [row[: int(n)].tolist() for row, n in zip(test.sequences.input_ids, test.sequences.attention_mask.sum(1))]
+model = serving.in_float32(classifier)
+policies = {
+    "one by one": Policy(), "up to 16, as they come": Policy(most=16),
+    "up to 16, wait 20 ms": Policy(most=16, wait=0.02), "up to 16, of like length": Policy(most=16, spread=4),
+}  # fmt: skip
+alone = serve(arrivals(tokens[:50], a_second=1.0), model.answer, Policy()).median
+for load in (0.5, 1.5):  # of what the model can do, one by one
+    for name, policy in policies.items():
+        with torch.inference_mode():
+            run = serve(arrivals(tokens, a_second=load / alone), model.answer, policy)
+        print(f"load {load}: {name:26} median {1e3 * run.median:8.1f} ms   95th {1e3 * run.p95:8.1f} ms   padding {run.padding:.0%}")
+
+# %% [markdown]
+# Below what one by one can do, batches change little. Above it, one by one falls behind for ever, while batches keep up: a batch of 16 takes far less than 16 times one text. Waiting for company buys throughput with latency.
+
+# %%
+show(serve)
+
+# %%
+answers = {
+    "fraction of the FLOPs": serving_runs.mobile_fraction(),
+    "should leave": "the first: 0.61 against 0.86",
+    "times faster in int8": f"{int8_gain:.1f}, here",
+}
+print(f"{'':24}{'you said':>14}   answer")
+for name, value in answers.items():
+    print(f"{name:24}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
+
+# %% [markdown]
+# ## What they claim, what you measured
+#
+# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+
+# %%
+claims_table("12")
+
+# %% [markdown]
+# ## More exercises
+#
+# All six stand above, each before the code that answers it. To go on: put `FastBert` on an encoder of your own, plot its curve on your texts, and find the speed at which you would serve it.
+
+# %% [markdown]
+# ## Quiz
+
+# %%
+quiz("12")
+
+# %% [markdown]
+# ## Questions for review
+#
+# {{review:12}}
+
+# %% [markdown]
+# ## Read on
+#
+# - Liu et al. (2020), *FastBERT: a Self-distilling BERT with Adaptive Inference Time*, arXiv 2004.02178: section 3, and Table 2.
+# - Sun et al. (2020), *MobileBERT: a Compact Task-Agnostic BERT for Resource-Limited Devices*, arXiv 2004.02984: section 3.
+# - Jacob et al. (2018), *Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference*, arXiv 1712.05877: what eight bits need.

@@ -1,0 +1,59 @@
+"""What deck 12 shows: read from data/results and data/papers; never trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import drawing
+from drawing import body_of, code, for_a_hall, svg, table
+
+from course_lib import FastBert
+from course_lib.lectures.lecture_12.views import blocks, results
+from course_lib.objectives.exits import self_distillation_loss
+
+SHOWN = ("E42", "E39", "E48")
+
+
+def code_answer() -> str:
+    return code(body_of(FastBert.answer, "check_mask"))
+
+
+def code_loss() -> str:
+    return code(body_of(self_distillation_loss, "def loss"))
+
+
+def three_blocks() -> str:
+    return svg(blocks.WIDE, blocks.HIGH, *blocks.blocks_parts(), says=blocks.SAID)
+
+
+def entropies() -> Any:
+    return for_a_hall(results.entropies_chart(), 1140, 450, 330)
+
+
+def exits_sections() -> Any:
+    return for_a_hall(results.exits_chart("sections"), 1140, 450, 330)
+
+
+def training() -> Any:
+    return for_a_hall(results.training_chart(), 1140, 440)
+
+
+def strategies() -> Any:
+    return for_a_hall(results.strategies_chart(), 1140, 450)
+
+
+def served() -> str:
+    head = ("way", "right", "ms, median", "ms, 95th", "texts/s", "MB, file", "MB, running")
+    return table(head, results.serving_rows(), size=20)
+
+
+def flops_time() -> Any:
+    return for_a_hall(results.flops_and_time_chart(), 1140, 450)
+
+
+def claims_rows() -> str:
+    return drawing.claims_rows("12", SHOWN, size=18)
+
+
+def exercises() -> str:
+    return drawing.exercise_list("12")

@@ -367,9 +367,9 @@ learning_curves(markup_curves(), title="Labels that nobody had to make")
 # **Packages** tell the same. With {{number:code_few}} paragraphs, fitted from both starts, ours has {{number:packages_ours_few}} and random initialisation
 # {{number:packages_random_few}}. At the end it is {{number:packages_ours_all}} against {{number:packages_random_all}}, and the bag of words lies between, {{number:packages_words_all}}.
 #
-# Some points are unfair. At the right end random initialisation ({{number:code_random_all}} and {{number:packages_random_all}}) has not fitted its training texts when the
-# steps end, so there a curve says who learns faster. Where does the slower one arrive? On packages, with {{number:longer}} times the steps
-# ({{number:longer_seeds}} seeds), at {{number:packages_random_longer}}; ours at {{number:packages_ours_longer}}.
+# Some points are unfair. At {{number:code_all}} texts random initialisation ({{number:code_random_all}} and {{number:packages_random_all}}) has not fitted what it was given when the
+# steps end, on packages not with {{number:code_some}} either. There a curve says who learns faster, and nothing about where the slower one
+# would arrive.
 #
 # ### Which section, and which kind?
 #

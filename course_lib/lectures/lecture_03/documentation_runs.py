@@ -58,7 +58,6 @@ MOST = (2_000, 400, 400)  # texts to learn from, of held-out modules, of package
 CURVE = {100: 120, 500: 220, 2_000: 320}  # texts of a learning curve -> steps
 STEPS = {CODE: CURVE, SECTION: {2_000: 280}, PACKAGE: CURVE, KIND: {2_000: 320}}
 SEEDS = {CODE: range(3), SECTION: range(2), PACKAGE: range(3), KIND: range(3)}
-LONGER, LONGER_SEEDS = 3, range(2)  # times the steps, with all the paragraphs of PACKAGE
 FILES = {"03_documentation": (CODE, SECTION), "03_packages": (PACKAGE, KIND)}
 PRECISION = "float32"
 BOTH = STARTS[:2]  # the course's checkpoint, and its shape with random initialisation
@@ -83,14 +82,6 @@ def recipes(tasks: Sequence[str]) -> list[MarkupRecipe]:
         MarkupRecipe(task, start, n, steps)
         for task in tasks for n, steps in STEPS[task].items() for start in BOTH
     ]  # fmt: skip
-
-
-def longer() -> list[MarkupRecipe]:
-    """The end of PACKAGE's curve, where random initialisation has not fitted its texts, with
-    LONGER times the steps."""
-    most = max(STEPS[PACKAGE])
-    ends = (recipe for recipe in recipes((PACKAGE,)) if recipe.examples == most)
-    return [replace(recipe, steps=LONGER * recipe.steps) for recipe in ends]
 
 
 # ---------------------------------------------------------------- texts
@@ -240,19 +231,15 @@ def build_documentation(tasks: Sequence[str]) -> dict[str, Any]:
     for task in tasks:
         for n in STEPS[task]:
             runs[task]["baseline"][n] = [one_baseline(task, n, seed) for seed in SEEDS[task]]
-    further = {recipe.start: [one_run(recipe, seed) for seed in LONGER_SEEDS]
-               for recipe in longer() if recipe.task in tasks}  # fmt: skip
-    every = [*further.values(), *(of for task in runs.values() for start in BOTH
-                                  for of in task[start].values())]  # fmt: skip
+    seconds = sum(run["seconds"] for task in runs.values() for start in BOTH
+                  for some in task[start].values() for run in some)  # fmt: skip
     first = recipes(tasks)[0]
     return {
         "recipe": asdict(replace(first, start="", examples=0, steps=0, task="")),
         "steps": {task: STEPS[task] for task in tasks},
         **{task: CLASSES[task] for task in tasks if task in CLASSES}, "runs": runs,
-        **({"longer": further} if further else {}),
         "replay": replay(first), "texts": {task: about_texts(task) for task in tasks},
-        "seconds": sum(run["seconds"] for of in every for run in of),
-        "seeds": {task: len(SEEDS[task]) for task in tasks},
+        "seconds": seconds, "seeds": {task: len(SEEDS[task]) for task in tasks},
         "weights": weights_of(COURSE), **made_with(MicroWorld.load(), PRECISION),
     }  # fmt: skip
 

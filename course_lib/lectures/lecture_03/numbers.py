@@ -26,7 +26,7 @@ from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 from course_lib.train.span_metrics import bio_spans
 
 from .benchmark import progress, without
-from .documentation_runs import CODE, FILES, LONGER, PACKAGE, SECTION
+from .documentation_runs import CODE, FILES, PACKAGE, SECTION
 from .experiments import PLAIN_SEEDS, rise_beyond
 from .starts import COURSE, MINILM, STARTS
 from .world_runs import NLI, PRETRAINED, QA, RANDOM, WORLD_SEEDS, WORLD_STORIES
@@ -396,11 +396,6 @@ def _starts(rule: str) -> dict[str, str]:
     return {COURSE: COURSE, AT_RANDOM: "random init", "baseline": rule}
 
 
-def longer_runs(start: str) -> list[float]:
-    """Scores of PACKAGE with all texts and LONGER times the steps, one a seed."""
-    return [run["score"] for run in _markup(PACKAGE)["longer"][start]]
-
-
 def markup_table() -> Iterator[tuple[str, str, list[list[float]]]]:
     """Of each task with all its texts: its name, what is tested, and the scores of both starts and
     of the baseline, one a seed."""
@@ -631,10 +626,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "packages_random_few": _said(PACKAGE, AT_RANDOM, 0),
     "packages_random_all": _said(PACKAGE, AT_RANDOM),
     "packages_words_all": _said(PACKAGE, "baseline"),
-    "packages_ours_longer": lambda: percent(longer_runs(COURSE)),
-    "packages_random_longer": lambda: percent(longer_runs(AT_RANDOM)),
-    "longer": lambda: ("two", "three", "four")[LONGER - 2],
-    "longer_seeds": lambda: ("one", "two", "three")[len(longer_runs(COURSE)) - 1],
     "sections_ours": _said(SECTION, COURSE),
     "sections_random": _said(SECTION, AT_RANDOM),
     "sections_words": _said(SECTION, "baseline"),

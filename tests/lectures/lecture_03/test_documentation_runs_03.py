@@ -101,7 +101,7 @@ def test_the_runs_say_what_the_page_says(found):
 
 def test_the_runs_say_of_packages_what_the_page_says():
     """Fitted with 100 paragraphs from both starts, at the end of the curve not from random
-    initialisation; the bag of words lies between; more steps were tried at that end."""
+    initialisation; the bag of words lies between."""
     found = result("03_packages")
     ours, at_random, rule = (found["runs"][PACKAGE][start] for start in (*BOTH, "baseline"))
     fitted = {n: [run["loss"][-1] < 0.1 for run in of] for n, of in at_random.items()}
@@ -113,9 +113,6 @@ def test_the_runs_say_of_packages_what_the_page_says():
         [run["score"] for run in sizes["2000"]] for sizes in (at_random, rule, ours)
     )
     assert max(lowest) < min(between) <= max(between) < min(highest)
-    assert {start: len(of) for start, of in found["longer"].items()} == {
-        recipe.start: len(runs.LONGER_SEEDS) for recipe in runs.longer()
-    }
 
 
 @pytest.mark.usefixtures("recorded_draws")

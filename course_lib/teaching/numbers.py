@@ -67,15 +67,15 @@ def percent(values: Sequence[float], digits: int = 0) -> str:
 def cpu_hours(*names: str) -> str:
     """What the runs of these results files took, each on one thread: "0.7" hours of one core. Of
     processor time where a run recorded it, else of the clock."""
-    return f"{sum(_seconds(stored(name)['runs']) for name in names) / 3600:.1f}"
+    return f"{sum(_seconds(stored(name)) for name in names) / 3600:.1f}"
 
 
-def _seconds(runs: Any) -> float:
-    """Of all runs inside, however deep they lie."""
-    if isinstance(runs, Mapping) and (found := runs.get("cpu_seconds", runs.get("seconds"))):
-        return float(found)
-    inner = runs.values() if isinstance(runs, Mapping) else runs if isinstance(runs, list) else ()
-    return sum(map(_seconds, inner))
+def _seconds(found: Any) -> float:
+    """Of a run or a file that says them, else of all runs inside, however deep they lie."""
+    if isinstance(found, Mapping) and (said := found.get("cpu_seconds", found.get("seconds"))):
+        return float(said)
+    inner = found.values() if isinstance(found, Mapping) else found
+    return sum(map(_seconds, inner)) if isinstance(found, Mapping | list) else 0.0
 
 
 def filled(lecture: str, text: str) -> str:

@@ -364,10 +364,12 @@ learning_curves(markup_curves(), title="Labels that nobody had to make")
 # climbs from {{number:code_window_few}} to {{number:code_window_all}}. In packages never read all are lower and in the same order: at the end
 # {{number:code_ours_outside}}, {{number:code_window_outside}} and {{number:code_random_outside}}.
 #
-# PACKAGES SENTENCES.
+# **Packages** tell the same. With {{number:code_few}} paragraphs, fitted from both starts, ours has {{number:packages_ours_few}} and random initialisation
+# {{number:packages_random_few}}. At the end it is {{number:packages_ours_all}} against {{number:packages_random_all}}, and the bag of words lies between, {{number:packages_words_all}}.
 #
-# One point is unfair. At {{number:code_all}} sentences random initialisation ({{number:code_random_all}}) has not fitted its training sentences when the steps
-# end, so there the curve says who learns faster, and nothing about where the slower one would arrive.
+# Some points are unfair. At {{number:code_all}} texts random initialisation ({{number:code_random_all}} and {{number:packages_random_all}}) has not fitted what it was given when the
+# steps end, on packages not with {{number:code_some}} either. There a curve says who learns faster, and nothing about where the slower one
+# would arrive.
 #
 # ### Which section, and which kind?
 #

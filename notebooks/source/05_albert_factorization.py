@@ -407,7 +407,7 @@ dots_chart(
 #
 # ### Four times the steps
 #
-# The same two recipes with {{number:past_steps}} steps ({{number:past_seeds}} seeds each, {{number:past_hours}} hours of one core, a result file). The learning rate falls to
+# The same two recipes with {{number:past_steps}} steps ({{number:past_seeds}} seed each, {{number:past_hours}} hours of one core, a result file). The learning rate falls to
 # zero over the whole of a run, so at step {{number:steps}} it is still high here: points on the way are not the ends of the shorter
 # runs.
 
@@ -477,7 +477,8 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *One line for each way to choose the wrong B: the mean of {{number:past_seeds}} seeds, bands from the worse to the better. In step, the line stays at chance level.*
+# *One line for each way to choose the wrong B; in step the mean of {{number:in_step_seeds}} seeds, from a random place {{number:past_seeds}} seed. In step, the line stays at
+# chance level.*
 #
 # **That was it.** With a wrong B in step the model learns its own task ({{number:in_step_own}}, and {{number:in_step_nsp}} on ordinary NSP
 # pairs) and nothing of order: {{number:in_step_sop}} on SOP, where the paper has 52.0, and where ours had

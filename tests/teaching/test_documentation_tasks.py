@@ -157,7 +157,7 @@ def test_names_and_code_are_taken_out(block: str, said: str):
 
 
 def test_paragraphs_know_their_package_and_their_side(monkeypatch: pytest.MonkeyPatch):
-    words = [first + second for first in "abcdefghijklmnopqrstuvwxyz" for second in "xy"]
+    words = [first + second for first in "abcdefghijklmnopqrstuvwxyz" for second in "wz"]
     texts = [f"The {word} of a sum is found by adding up all of them slowly." for word in words]
     names = [f"numpy/{n}.py" for n in range(30)]
     monkeypatch.setattr(room, "source_files", lambda package: (

@@ -43,7 +43,7 @@ MADE = {  # the recipes of each result, and their seeds
     "04_masking_schemes": (lecture_04.RECIPES, lecture_04.SEEDS),
     "05_sentence_tasks": (TASK_RECIPES, dict.fromkeys(TASK_RECIPES, lecture_05.TASK_SEEDS)),
     "05_past_plateau": (LONG_RECIPES, dict.fromkeys(LONG_RECIPES, lecture_05.LONG_SEEDS)),
-    "05_in_step": (IN_STEP_RECIPES, dict.fromkeys(IN_STEP_RECIPES, lecture_05.LONG_SEEDS)),
+    "05_in_step": (IN_STEP_RECIPES, dict.fromkeys(IN_STEP_RECIPES, lecture_05.IN_STEP_SEEDS)),
     "05_sharing": (GRID_RECIPES, dict.fromkeys(GRID_RECIPES, lecture_05.GRID_SEEDS)),
     "05_sharing_past_plateau": (
         CORNER_RECIPES, dict.fromkeys(CORNER_RECIPES, lecture_05.CORNER_SEEDS),

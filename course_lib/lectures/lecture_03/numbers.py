@@ -622,6 +622,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "code_enough": lambda: enough_code()[0],
     "packages_ours_few": _said(PACKAGE, COURSE, 0),
     "packages_ours_some": _said(PACKAGE, COURSE, 1),
+    "packages_ours_all": _said(PACKAGE, COURSE),
+    "packages_random_few": _said(PACKAGE, AT_RANDOM, 0),
     "packages_random_all": _said(PACKAGE, AT_RANDOM),
     "packages_words_all": _said(PACKAGE, "baseline"),
     "sections_ours": _said(SECTION, COURSE),

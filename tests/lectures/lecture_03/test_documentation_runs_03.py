@@ -99,6 +99,22 @@ def test_the_runs_say_what_the_page_says(found):
         assert ours > rule > at_random
 
 
+def test_the_runs_say_of_packages_what_the_page_says():
+    """Fitted with 100 paragraphs from both starts, at the end of the curve not from random
+    initialisation; the bag of words lies between."""
+    found = result("03_packages")
+    ours, at_random, rule = (found["runs"][PACKAGE][start] for start in (*BOTH, "baseline"))
+    fitted = {n: [run["loss"][-1] < 0.1 for run in of] for n, of in at_random.items()}
+    assert all(run["loss"][-1] < 0.1 for run in ours["100"]) and all(fitted["100"])
+    assert not any(fitted["2000"])
+    for n, of in ours.items():
+        assert min(run["score"] for run in of) > max(run["score"] for run in at_random[n])
+    lowest, between, highest = (
+        [run["score"] for run in sizes["2000"]] for sizes in (at_random, rule, ours)
+    )
+    assert max(lowest) < min(between) <= max(between) < min(highest)
+
+
 @pytest.mark.usefixtures("recorded_draws")
 @pytest.mark.parametrize("name", FILES)
 def test_the_first_losses_are_the_recorded_ones(name):

@@ -691,7 +691,7 @@ retrieval_chart("seven")
 # - *English and another language*: with TLM {{number:found_seven_tlm}}, without {{number:found_seven_mlm}}. TLM is ahead in every seed. But random initialisation has {{number:found_seven_random}}: in the last layer MLM alone has lost what equal spelling gives, and TLM has hardly more than won it back.
 # - *The embeddings* have learned: {{number:rows_seven_tlm}} with TLM, {{number:rows_seven_random}} at random initialisation. The two layers above lose it again.
 # - *Two languages that were never side by side*: {{number:between_seven_tlm}} with TLM, {{number:between_seven_random}} at random initialisation. That both were read beside English has not brought them together.
-# - *Without a network*: spelling {{number:found_seven_spelling}}, counts {{number:found_seven_counts}}. French leads where spelling counts; Chinese, spelled most unlike English, is found best by counts.
+# - *Without a network*: spelling {{number:found_seven_spelling}}, counts {{number:found_seven_counts}}. French leads by spelling; Chinese, among the last there, is first by counts.
 #
 # ## What the papers found
 #

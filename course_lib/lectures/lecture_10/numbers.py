@@ -144,8 +144,8 @@ def found_real(file: str, recipe: str, measure: str = WITH_ENGLISH) -> str:
 
 def real_embeddings(file: str, recipe: str) -> str:
     """The same by the mean of the embeddings, below all layers."""
-    layers = outcome(stored(REAL[file]), "layers with English centred")[recipe]
-    return percent([run[0] for run in layers])
+    runs = stored(REAL[file])["runs"][recipe]
+    return percent([run["layers with English centred"][0] for run in runs])
 
 
 def without_network(file: str, by: str) -> str:

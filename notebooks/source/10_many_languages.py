@@ -670,9 +670,10 @@ retrieval_chart()
 # *A dot is a run ({{number:real_seeds}} seeds); last layer, means off. The table is the mean of English with French and English with Chinese; the third panel asks French and Chinese, of which no pair was read side by side.*
 #
 # - *Translations help here too*: {{number:found_real_tlm}} of the messages with TLM. MLM has {{number:found_real_mlm}}, hardly more than random initialisation, {{number:found_real_random}} (pieces that are spelled alike share a row).
-# - **An honest failure**: spelling alone finds {{number:found_real_spelling}}, counts of pieces {{number:found_real_counts}}. {{number:real_pairs}} pairs are too few for a network that starts from nothing. Whoever has a few thousand pairs and no multilingual model should count first.
-# - *What was tried*, with one seed: a third of the vocabulary finds {{number:found_tried_fewer}} (of the {{number:tried_asked}} messages that are short enough then), twice the steps {{number:found_tried_longer}}. The curves rose to the end; neither is the cause.
-# - The *upper* layers are no better than the embeddings: at this size little more than words is compared.
+# - **An honest failure**: spelling alone finds {{number:found_real_spelling}}, counts of pieces {{number:found_real_counts}}. These runs stop while their curve still rises.
+# - *What was tried*, MLM + TLM with one seed, which has {{number:found_tried_plain}} above: a third of the vocabulary finds {{number:found_tried_fewer}} (of the {{number:tried_asked}} messages that are short enough then). *Twice the steps* finds {{number:found_tried_longer}}: past spelling, and there its curve is nearly flat.
+# - So steps were one cause. The other is left: {{number:real_pairs}} pairs, from which counting learns more than a network that starts from nothing. Whoever has a few thousand pairs and no multilingual model should count first.
+# - The *upper* layers (of the table) are no better than the embeddings: at this size little more than words is compared.
 #
 # ### Seven languages in one model
 #

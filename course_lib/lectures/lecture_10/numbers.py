@@ -279,8 +279,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         for said, name in REAL_ROWS.items()
     },
     **{
-        f"between_seven_{said}": partial(found_real, "seven", name, BETWEEN)
-        for said, name in REAL_ROWS.items()
+        f"between_seven_{said}": partial(found_real, "seven", REAL_ROWS[said], BETWEEN)
+        for said in ("tlm", "random")
     },
     "found_tried_fewer": partial(found_real, "tried", "a third of the vocabulary"),
     "found_tried_longer": partial(found_real, "tried", "twice the steps"),
@@ -304,6 +304,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 }
 
 TYPED = {
+    "10%": "an answer offered to a guess",
+    "8,000": "pieces of the model of seven languages, a setting",
     "100": "languages of XLM and XLM-R; sentences of the worked example; mBERT's README",
     "30%": "of words shared, a setting",
     "15%": "selected tokens, and kept ones, in XLM's program",

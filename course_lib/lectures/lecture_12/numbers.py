@@ -92,13 +92,11 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "seeds": lambda: len(results.runs_of(MAIN)),
     "speed": lambda: f"{serving_runs.SPEED:g}",
     # exits
-    "tested": lambda: stored("12_fastbert")["texts"]["sections"]["test"],
     "last": partial(last, MAIN),
     "first": partial(layer, MAIN, 1),
     "at_04": partial(share, MAIN, 0.4),
     "random_04": partial(share, MAIN, 0.4, "at_random"),
     "fewer_04": partial(fewer, MAIN, 0.4),
-    "fixed_1": partial(last, "fixed depth 1"),
     "fixed_2": partial(last, "fixed depth 2"),
     "paper_fixed": lambda: printed("fastbert")["ablation"]["two_layers"],
     "paper_full": lambda: printed("fastbert")["ablation"]["full"],
@@ -112,14 +110,12 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "pairs_second": partial(layer, PAIRS, 2),
     "pairs_07": partial(share, PAIRS, 0.7),
     "pairs_fewer_07": partial(fewer, PAIRS, 0.7),
-    "pairs_05": partial(share, PAIRS, 0.5),
     "pairs_fewer_05": partial(fewer, PAIRS, 0.5),
     "pairs_08": partial(share, PAIRS, 0.8),
     "pairs_fixed_2": partial(last, "pairs: fixed depth 2"),
     "pairs_majority": lambda: f"{stored('12_fastbert')['texts']['pairs']['majority']:.0%}",
     "joint_last": partial(last, "joint"),
     "joint_first": partial(layer, "joint", 1),
-    "labels_first": partial(layer, "exits on labels", 1),
     # thin students
     "teacher_masked": lambda: f"{stored(MOBILE)['teacher']['masked_accuracy']:.0%}",
     "mobile_seeds": lambda: len(stored(MOBILE)["runs"]["labels"]),
@@ -141,20 +137,17 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     **{
         f"served_{said}": partial(served, way)
         for said, way in (
-            ("float32", "float32"), ("int8", "int8"), ("half", serving_runs.HALF),
+            ("float32", "float32"), ("half", serving_runs.HALF),
             ("mobile", serving_runs.MOBILE), ("early", serving_runs.EARLY),
-            ("bfloat16", "bfloat16"),
         )
     },
     "int8_times": partial(times, "int8", "float32"),
-    "int8_rate": partial(times, "int8", "float32", "texts_a_second"),
     "half_times": partial(times, serving_runs.HALF, "float32"),
     "onnx_times": partial(times, "ONNX Runtime", "float32"),
     "compile_times": partial(times, "torch.compile", "float32"),
     "unpadded_rate": partial(times, "padding removed", "float32", "texts_a_second"),
     "mobile_ms": lambda: f"{time_of(serving_runs.MOBILE):.1f}",
     "half_ms": lambda: f"{time_of(serving_runs.HALF):.1f}",
-    "float_ms": lambda: f"{time_of('float32'):.1f}",
     "mobile_flops": lambda: f"{flops(serving_runs.MOBILE) / flops('float32'):.2f}",
     "half_flops": lambda: f"{flops(serving_runs.HALF) / flops('float32'):.2f}",
     "int8_file": lambda: (

@@ -132,6 +132,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "facts_alone": partial(student, "labels", "job_accuracy"),
     "facts_embeddings": partial(student, "labels, the teacher's embeddings", "job_accuracy"),
     "facts_joint": partial(student, "joint", "job_accuracy"),
+    "facts_progressive": partial(student, "progressive", "job_accuracy"),
+    "facts_progressive_norm": partial(student, "progressive, LayerNorm and GELU", "job_accuracy"),
     # serving
     "serving_machine": lambda: where_measured(stored("12_serving_times")["machine"]),
     **{

@@ -7,6 +7,7 @@ the others want. B batch, T tokens, C classes."""
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 import warnings
@@ -122,12 +123,16 @@ def export_onnx(model: Any, path: Path) -> Path:
     ids = torch.randint(5, 10, (2, 8))
     longest = torch.export.Dim("tokens", min=2, max=model.config.longest_text)
     open_sizes = {0: torch.export.Dim("batch", min=1, max=4_096), 1: longest}
+    talks = logging.getLogger("torch.onnx")  # of packages that it could use, too
+    before = talks.level
+    talks.setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
             _Logits(model).eval(), (ids, torch.ones_like(ids)), dynamo=True, verbose=False,
             dynamic_shapes=(open_sizes, open_sizes),
         )  # fmt: skip
+    talks.setLevel(before)
     assert program is not None
     program.save(str(path))
     return path

@@ -108,7 +108,7 @@ class FastRecipe:
 DEEP = DeepRecipe()
 MAIN = FastRecipe()
 FEW = replace(MAIN, labelled=500, steps=300)
-LIVE = replace(MAIN, steps=200, student_steps=150)  # what a page trains while one reads
+LIVE = replace(MAIN, steps=350, student_steps=150)  # what a page trains while one reads
 ON_PAIRS = replace(MAIN, task=PAIRS, steps=2_500, student_steps=1_000, exit_size=32)
 FASTBERTS = {
     "FastBERT": MAIN,

@@ -144,6 +144,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         )
     },
     "int8_times": partial(times, "int8", "float32"),
+    "int8_rate": partial(times, "int8", "float32", "texts_a_second"),
+    "same_flops": partial(times, "ONNX Runtime", "padding removed"),
     "half_times": partial(times, serving_runs.HALF, "float32"),
     "onnx_times": partial(times, "ONNX Runtime", "float32"),
     "compile_times": partial(times, "torch.compile", "float32"),

@@ -85,7 +85,7 @@ def _row(offer: Offer, milliseconds: float, megabytes: float, best: bool) -> str
         f"{offer.megabytes:.1f} {'✓' if small else '✗'}",
         "yes" if quick and small else "no",
     )
-    style = "padding:2px 10px;background:#fff;color:#1a1a1a"
+    style = "padding:2px 10px;background:#fff;color:#1a1a1a;text-align:left"
     style += ";font-weight:650;border:2px solid #D55E00" if best else ""
     return "<tr>" + "".join(f'<td style="{style}">{cell}</td>' for cell in cells) + "</tr>"
 

@@ -335,7 +335,7 @@ for speed in (0.0, 0.3, 0.6, 1.0):
 exits_chart("sections")
 
 # %% [markdown]
-# *course-bert, sections of docstrings, {{number:seeds}} seeds (line: mean, band: all). FastBERT over its speeds, by both rules; as many texts leaving each layer, but drawn at random; models of fixed depth, fine-tuned for themselves.*
+# *course-bert, sections of docstrings, {{number:seeds}} seeds (line: mean, band: all). FastBERT over its speeds; the same exits by the largest probability; as many texts leaving each layer, but drawn at random; models of fixed depth, fine-tuned for themselves.*
 #
 # - **It works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, and {{number:at_04}} are right; at full depth {{number:last}}. Drawn at random it would be {{number:random_04}}: the exits know *whom* to let go.
 # - **And what a sceptic asks**: two layers, fine-tuned for themselves, have {{number:fixed_2}}, at about the same price. The task needs two layers, of nearly every text. Early exit found that out without being told, and no more than that.
@@ -359,7 +359,7 @@ exits_chart("pairs")
 training_chart()
 
 # %% [markdown]
-# *Sections. Left: right at the last exit. Right: at a speed between two that costs 60% of the FLOPs. A dot is a seed.*
+# *Sections. Left: right at the last exit. Right: at a speed between two that costs 60% of the FLOPs. A dot is a seed. From above: self-distillation by the paper's divergence, by the program's, with a teacher that does not drop out; the students on labels; all exits and the encoder on labels.*
 #
 # - Self-distillation leaves the last exit as it was: it is frozen, and equal to the last digit in four of the five rows.
 # - *Jointly* trained, the first exit has {{number:joint_first}} (self-distilled {{number:first}}), the last {{number:joint_last}} against {{number:last}}. That joint training hurts the last one is not seen here: the seeds lie further apart than the ways.

@@ -14,12 +14,12 @@ from course_lib.teaching.results import outcome, stored
 Run = Mapping[str, Any]
 FAST = {"sections": "FastBERT", "pairs": "pairs: FastBERT"}
 HALF = 0.6  # of the FLOPs at full depth: where trainings are compared
-TRAININGS = {  # recipe -> as the chart calls it
-    "FastBERT": "self-distillation, KL(student ‖ teacher)",
-    "KL(teacher ‖ student)": "… KL(teacher ‖ student)",
-    "no dropout of the teacher": "… the teacher without dropout",
-    "exits on labels": "exits on labels, encoder frozen",
-    "joint": "joint: all exits and the encoder on labels",
+TRAININGS = {  # recipe -> as the chart calls it, in few letters
+    "FastBERT": "paper's KL",
+    "KL(teacher ‖ student)": "program's KL",
+    "no dropout of the teacher": "no dropout",
+    "exits on labels": "on labels",
+    "joint": "joint",
 }
 STRATEGIES = {  # recipe -> as the chart calls it, in few letters
     "labels": "alone",
@@ -63,10 +63,10 @@ def exits_curves(task: str) -> dict[str, list[Any]]:
         for seed, run in enumerate(runs)
     ]  # fmt: skip
     return {
-        "FastBERT, by entropy": over_flops(runs, "by_entropy", "accuracy", whole),
-        "by the largest probability": over_flops(runs, "by_probability", "accuracy", whole),
-        "as many leave, drawn at random": over_flops(runs, "by_entropy", "at_random", whole),
-        "fixed depth, fine-tuned for itself": fixed,
+        "FastBERT": over_flops(runs, "by_entropy", "accuracy", whole),
+        "by probability": over_flops(runs, "by_probability", "accuracy", whole),
+        "at random": over_flops(runs, "by_entropy", "at_random", whole),
+        "fixed depth": fixed,
     }
 
 

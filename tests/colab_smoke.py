@@ -22,6 +22,7 @@ views = SimpleNamespace(**{name: getattr(place, name) for place in ROOMS for nam
 
 WORDS = ["the", "river", "rose", "over", "its", "bank", "after", "rain"]
 TOKENS = ["[CLS]", "the", "river", "rose", "[SEP]"]
+EXITS = {"a text": [(0.5, 0.3, 0.2), (0.9, 0.1, 0.0)]}  # what two exits say
 LOSSES = {"total": [6.0, 5.0, 4.0], "mlm": [5.3, 4.4, 3.5], "nsp": [0.7, 0.6, 0.5]}
 
 
@@ -49,6 +50,13 @@ def graph() -> Any:
 @lru_cache(maxsize=1)
 def norlish() -> Any:
     return MicroWorld.load(language="norlish")
+
+
+def offers() -> Any:
+    """The ways to serve that lecture 12's budget chooses from."""
+    from course_lib.lectures.lecture_12.serving_runs import offers
+
+    return offers()
 
 
 def pairs_model() -> Any:
@@ -339,6 +347,13 @@ VIEWS = {
     "tasks_chart": views.tasks_chart,
     "size_of": lambda: views.size_of("XLM-R base").parameters,
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
+    "looks_table": lambda: views.looks_table(pairs_model(), world(), norlish(), world().stories(1)),
+    "layers_table": views.layers_table,
+    "retrieval_chart": views.retrieval_chart,
+    "exits_chart": lambda: views.exits_chart("pairs"),
+    "exits_picture": lambda: views.exits_picture(EXITS),
+    "exits_view": lambda: views.exits_view(EXITS),
+    "budget_view": lambda: views.budget_view(offers()),
     "tokens_legend": views.tokens_legend,
     "index_occurrences": lambda: len(occurrences().mentions),
     "some_mentions": lambda: len(views.some_mentions(MicroWorld.load(), each=1, stories=20)),

@@ -28,8 +28,8 @@ def layer(recipe: str, number: int) -> str:
 
 
 def at_speed(recipe: str, speed: float, what: str = "accuracy") -> float:
-    """What becomes of the texts at a speed, the mean over the seeds; "fewer": FLOPs at full depth
-    over what a text takes."""
+    """What becomes of the texts at a speed, the mean over the seeds. what: a measure, or
+    "fewer", FLOPs at full depth over what a text takes."""
     rows = [
         next(row for row in run["by_entropy"] if row["speed"] == speed)
         for run in results.runs_of(recipe)

@@ -145,7 +145,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "11.5": [
         (lambda x, y: losses(x, y.clamp(min=0)), "you have"),
-        (lambda x, y: (losses(x, y)[1], losses(x, y)[0], losses(x, y)[2]), "are exchanged"),
+        (lambda x, y: (losses(x, y)[1], losses(x, y)[0], losses(x, y)[2]), "another order"),
         (lambda x, y: losses(x, y)[:2], "expected 3"),
         (lambda x, y: losses(2 * x, y), "you have"),
     ],

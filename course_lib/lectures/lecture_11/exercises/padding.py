@@ -55,8 +55,6 @@ PADDING = Exercise(
               "outside. It says how easy padding is, and little about the words."),
     ),
     mistakes=(
-        Edit(RETURN, "return each.mean(), each[has].mean(), has.double().mean()", "The two losses "
-             "are exchanged: first the one over labelled positions, then the one over all."),
         Edit(RETURN, "return each.mean(), each.mean(), has.double().mean()", "Your first loss sees "
              "padding: take each[has] only."),
         Edit(RETURN, "return each[has].mean(), each[has].mean(), has.double().mean()", "Your "

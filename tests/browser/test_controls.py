@@ -29,6 +29,7 @@ PAGES = (
     Page("08_deberta_attention", 10, "rows, distances, tokens, head size, and the maps of a head"),
     Page("09_spans_and_entities", 10, "lengths, seeds, stories, units, noise"),
     Page("10_many_languages", 11, "α, means, sentences, rates, words, layers and heads"),
+    Page("12_fast_inference", 3, "the speed of exits, two budgets"),
     Page("14_kernels", 0, "no slider"),
 )
 

@@ -1,0 +1,1 @@
+"""The room of lecture 13: everything that belongs to it alone."""

@@ -1,0 +1,1 @@
+"""What deck 13 computes: figures and tables."""

@@ -51,6 +51,7 @@ from course_lib.text.tasks import (
     unstated_facts,
 )
 from course_lib.text.wordpiece import word_numbers
+from course_lib.text.units import story_units
 from course_lib.text.world import MicroWorld, Story, story_sequences
 from course_lib.train.finetuning import finetune, task_score
 from course_lib.train.flops import step_flops
@@ -81,7 +82,6 @@ FEW_SENTENCES, TUNED_SEEDS = 20, range(3)  # of fine-tuning once more, from the 
 TESTED_QUESTIONS, TESTED_SENTENCES, STRIDE, SENTENCE_LENGTH = 300, 1_000, 24, 32
 PRONOUNS_EACH, TESTED_PRONOUNS = 10, 72  # of each of four kinds, see hard_pronouns
 SEEDS = range(2)
-PHRASE, OPENS = ("DET", "NUM", "ADJ", "NOUN", "PROPN"), ("DET", "NUM")
 
 
 RECIPES = {
@@ -148,45 +148,11 @@ def prepare(world: MicroWorld | None = None) -> MaskMaterial:
 def told_of(world: MicroWorld, stories: Sequence[Story]) -> Told:
     """Stories as the models read them, one a sequence, with their units."""
     train = story_sequences(world, stories, LENGTH)
-    return Told(world, train, units_of(world, stories, train))
+    return Told(world, train, story_units(world, stories, train))
 
 
 def _words(world: MicroWorld, sequences: PackedSequences) -> Tensor:
     return word_numbers(world.tokenizer, sequences.input_ids, sequences.attention_mask)
-
-
-def units_of(
-    world: MicroWorld, stories: Sequence[Story], sequences: PackedSequences
-) -> dict[str, Tensor]:
-    """What is masked together at each position, (N, T), by the recipes' units."""
-    words = _words(world, sequences)
-    names = find_mentions(world_graph(world), world.tokenizer, sequences)
-    return {
-        "phrases": unit_numbers(words, noun_phrases(stories)),
-        "names": unit_numbers(words, [name[:3] for name in names]),
-        "spans": words,
-    }
-
-
-def noun_phrases(stories: Sequence[Story]) -> list[tuple[int, int, int]]:
-    """Story, first position and position after the last of every noun phrase: a run of determiners,
-    numbers, adjectives and nouns, names among them. A determiner or number begins a new one, and so
-    does a name that follows another name."""
-    found, sentences = [], iter(story_tags(stories))
-    for n, story in enumerate(stories):
-        tags = chain.from_iterable(next(sentences).pos for _ in story.sentences)
-        slots = (trace.slot for line in story.trace for trace in line)
-        start, before = 0, ("", "")
-        words = [*zip(tags, slots, strict=True), ("PUNCT", "")]
-        for t, (tag, slot) in enumerate(words, start=1):
-            begins = tag in OPENS and before[0] not in OPENS
-            begins |= tag == before[0] == "PROPN" and slot != before[1]
-            if start and (begins or tag not in PHRASE):
-                found.append((n, start, t))
-                start = 0
-            start = start or (t if tag in PHRASE else 0)
-            before = tag, slot
-    return found
 
 
 def said_elsewhere(stories: Sequence[Story]) -> tuple[Tensor, Tensor]:

@@ -15,6 +15,7 @@ from course_lib.lectures.lecture_09 import knowledge
 from course_lib.objectives.masked_lm import mask_whole_words
 from course_lib.objectives.pretraining import pretraining_batch
 from course_lib.teaching.results import REPLAYED, read_result
+from course_lib.text.units import noun_phrases, story_units
 from course_lib.text.world import story_sequences
 
 
@@ -42,7 +43,7 @@ def words_of(stories):
 
 
 def test_noun_phrases_are_whole_and_a_determiner_begins_one(stories):
-    words, found = words_of(stories), masks.noun_phrases(stories)
+    words, found = words_of(stories), noun_phrases(stories)
     phrases = {" ".join(words[n][start:stop]) for n, start, stop in found}
     assert {len(phrase.split()) for phrase in phrases} >= {1, 2, 3}
     for phrase in phrases:
@@ -56,7 +57,7 @@ def test_noun_phrases_are_whole_and_a_determiner_begins_one(stories):
 
 def test_units_are_masked_whole_and_names_of_one_word_as_tokens(world, stories):
     sequences = story_sequences(world, stories, masks.LENGTH)
-    units = masks.units_of(world, stories, sequences)
+    units = story_units(world, stories, sequences)
     for name in ("phrases", "names"):
         word_of = units[name]
         masked = mask_whole_words(sequences, world.special, word_of, seed=3)

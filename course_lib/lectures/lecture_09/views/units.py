@@ -12,7 +12,7 @@ from course_lib.teaching.tokens import tokens_legend, tokens_row
 from course_lib.text.knowledge_graph import find_mentions, world_graph
 from course_lib.text.wordpiece import word_numbers
 
-from ..experiments import noun_phrases
+from course_lib.text.units import noun_phrases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

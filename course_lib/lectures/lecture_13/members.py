@@ -1,0 +1,268 @@
+"""The members of the family in one shape, made ready to be pre-trained on the same stories.
+
+Four layers, 128 wide, no dropout; what makes a member itself departs from this, as it does from
+BERT-base: half the layers, one block for all of them, a second network. Each entry of MEMBERS makes
+the model, its loss and its batches; what is kept of it is an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import nn
+
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder, Pooler
+from course_lib.family.albert import AlbertConfig, albert_encoder
+from course_lib.family.deberta import DebertaConfig, deberta_encoder, deberta_masked_lm
+from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder, initialise_from
+from course_lib.family.electra import Electra, ElectraConfig, electra_from
+from course_lib.family.mobilebert import MobileBertConfig, copy_all_but_blocks, mobilebert_encoder
+from course_lib.family.roberta import RobertaConfig, roberta_encoder
+from course_lib.family.tinybert import fit_matrix, layer_mapping, tinybert_encoder
+from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForSpanPreTraining
+from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
+from course_lib.objectives.knowledge_transfer import pretraining_distillation_loss, transfer_loss
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.next_sentence import make_pairs
+from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
+from course_lib.objectives.replaced_tokens import PAPER_MIX, electra_loss
+from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
+from course_lib.objectives.sequences import PackedSequences
+from course_lib.objectives.span_boundary import spanbert_loss
+from course_lib.text.units import story_units
+from course_lib.text.world import MicroWorld, story_sequences
+from course_lib.train.distilling import Taught
+from course_lib.train.knowledge_transfer import Stage, pair_of, stages
+from course_lib.train.loop import Batches, Objective
+
+STORIES, HELDOUT, LENGTH = 10_000, 500, 64
+PAD = 0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A member's pre-training. member: a key of MEMBERS. teacher: the recipe whose model it learns
+    from, by name. flops: as many as BERT needs for this many steps."""
+
+    member: str = "BERT"
+    num_layers: int = 4
+    hidden_size: int = 128
+    embedding_size: int = 0  # E, where it is not H
+    teacher: str = ""
+    flops: int = 2_400
+    batch_size: int = 32
+    learning_rate: float = 2e-3
+    initializer_range: float = 0.05
+
+
+@dataclass(frozen=True)
+class Stories:
+    """The stories as the members read them: one a sequence, in pairs of each kind, and the units
+    that are masked together."""
+
+    world: MicroWorld
+    single: PackedSequences
+    nsp: PackedSequences
+    sop: PackedSequences
+    units: Mapping[str, torch.Tensor]
+    heldout: PackedSequences
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of pre-training: what `fit` trains, for which share of all steps."""
+
+    model: nn.Module
+    loss: Objective
+    share: float = 1.0
+    scale: Any = None
+
+
+@dataclass(frozen=True)
+class Trainee:
+    """A member before its pre-training. kept: the model that stays, which has the encoder."""
+
+    kept: Any
+    parts: tuple[Part, ...]
+    batches: Batches
+
+
+@lru_cache(maxsize=1)
+def prepare() -> Stories:
+    """Draw the stories (seed 0 of each split) and pack them in each way."""
+    world = MicroWorld.load()
+    told, unseen = world.stories(STORIES), world.stories(HELDOUT, split="heldout")
+    documents, single = world.documents(told), story_sequences(world, told, LENGTH)
+    return Stories(
+        world, single,
+        make_pairs(documents, world.special, length=LENGTH),
+        make_ordered_pairs(documents, world.special, length=LENGTH),
+        story_units(world, told, single),
+        story_sequences(world, unseen, LENGTH),
+    )  # fmt: skip
+
+
+def shape(recipe: Recipe, **more: Any) -> dict[str, Any]:
+    """The settings that the members share."""
+    H = recipe.hidden_size
+    return {
+        "vocab_size": MicroWorld.load().special.vocab_size, "max_positions": LENGTH,
+        "num_layers": recipe.num_layers, "hidden_size": H, "num_heads": 2,
+        "intermediate_size": 4 * H, "hidden_dropout": 0.0, "attention_dropout": 0.0,
+        "initializer_range": recipe.initializer_range, "pad_token_id": PAD, **more,
+    }  # fmt: skip
+
+
+def masked_words(model: BertForMaskedLM | BertForPreTraining) -> BertForMaskedLM:
+    """The same weights as a masked-word model: what students learn from."""
+    if isinstance(model, BertForMaskedLM):
+        return model
+    alone = BertForMaskedLM(model.encoder)
+    alone.mlm = model.mlm
+    return alone
+
+
+def trainee(recipe: Recipe, seed: int, teacher: Any = None) -> Trainee:
+    """A recipe's member, randomly initialised or begun from its teacher's weights.
+
+    teacher: the trained model that `recipe.teacher` names. Raises ValueError for a member that is
+    none of MEMBERS, and for a teacher that is missing."""
+    if recipe.member not in MEMBERS:
+        raise ValueError(f"member={recipe.member!r} was given; expected one of {list(MEMBERS)}.")
+    if bool(recipe.teacher) != (teacher is not None):
+        raise ValueError(f"{recipe.member} with teacher {recipe.teacher!r} was given {teacher!r}.")
+    torch.manual_seed(seed)
+    return MEMBERS[recipe.member](recipe, seed, *([teacher] if recipe.teacher else []))
+
+
+def _reading(recipe: Recipe, seed: int, sequences: PackedSequences, **masking: Any) -> Batches:
+    special = prepare().world.special
+    return pretraining_batches(
+        sequences, special, batch_size=recipe.batch_size, seed=seed + 100, **masking
+    )
+
+
+def _plain(recipe: Recipe, seed: int, model: Any, loss: Objective, **masking: Any) -> Trainee:
+    batches = _reading(recipe, seed, prepare().single, **masking)
+    return Trainee(model, (Part(model, loss),), batches)
+
+
+# ---------------------------------------------------------------- one entry a member
+
+
+def _bert(recipe: Recipe, seed: int) -> Trainee:
+    """Masked words and NSP."""
+    config = BertConfig(**shape(recipe))
+    model = BertForPreTraining(Encoder(config, pooler=Pooler(config)))
+    batches = _reading(recipe, seed, prepare().nsp)
+    return Trainee(model, (Part(model, pretraining_loss),), batches)
+
+
+def _roberta(recipe: Recipe, seed: int) -> Trainee:
+    """Masked words alone, whole stories, no segments."""
+    positions = LENGTH + PAD + 1
+    config = RobertaConfig(**shape(recipe, max_positions=positions, type_vocab_size=0))
+    model = BertForMaskedLM(roberta_encoder(config, pooler=False))
+    return _plain(recipe, seed, model, masked_lm_loss)
+
+
+def _albert(recipe: Recipe, seed: int) -> Trainee:
+    """One block for all layers, narrow embeddings, SOP."""
+    config = AlbertConfig(**shape(recipe, embedding_size=recipe.embedding_size))
+    model = BertForPreTraining(albert_encoder(config))
+    batches = _reading(recipe, seed, prepare().sop)
+    return Trainee(model, (Part(model, albert_loss),), batches)
+
+
+def _distilbert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
+    """Half of its teacher's layers, begun from them; the triple loss."""
+    taught_by = masked_words(teacher)
+    config = DistilBertConfig(**shape(recipe))
+    student = initialise_from(BertForMaskedLM(distilbert_encoder(config)), taught_by)
+    batches = _reading(recipe, seed, prepare().single)
+    return Trainee(student, (Part(Taught(student, taught_by), distilbert_loss()),), batches)
+
+
+def _tinybert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
+    """Half the layers, half as wide; general distillation: its teacher's inner states."""
+    config = BertConfig(**shape(recipe))
+    student = tinybert_encoder(config)
+    matrix = fit_matrix(config, teacher.config)
+    layers = layer_mapping(recipe.num_layers, teacher.config.num_layers)
+    pair = Taught(student, teacher.encoder, matrix, scores=True)
+    batches = _reading(recipe, seed, prepare().single, rate=0.0)
+    return Trainee(student, (Part(pair, tinybert_loss(layers)),), batches)
+
+
+def _electra(recipe: Recipe, seed: int) -> Trainee:
+    """A generator of a quarter of the width, and the discriminator, which is kept."""
+    config = ElectraConfig(**shape(recipe, embedding_size=recipe.hidden_size))
+    both: Electra = electra_from(config)
+    batches = _reading(recipe, seed, prepare().single, mix=PAPER_MIX)
+    return Trainee(both.discriminator, (Part(both, electra_loss()),), batches)
+
+
+def _deberta(recipe: Recipe, seed: int) -> Trainee:
+    """Content and position apart, and the enhanced mask decoder."""
+    config = DebertaConfig(**shape(recipe, type_vocab_size=0), span=LENGTH)
+    model = deberta_masked_lm(deberta_encoder(config))
+    return _plain(recipe, seed, model, masked_lm_loss)
+
+
+def _spanbert(recipe: Recipe, seed: int) -> Trainee:
+    """Spans, and the span-boundary objective."""
+    model = BertForSpanPreTraining(Encoder(BertConfig(**shape(recipe))))
+    units = prepare().units["spans"]
+    made = _plain(recipe, seed, model, spanbert_loss, word_of=units, spans={}, boundaries=True)
+    return replace(made, kept=model.masked_lm)
+
+
+def _ernie(recipe: Recipe, seed: int) -> Trainee:
+    """Noun phrases masked as a whole: ERNIE's knowledge masking."""
+    model = BertForMaskedLM(Encoder(BertConfig(**shape(recipe))))
+    return _plain(recipe, seed, model, masked_lm_loss, word_of=prepare().units["phrases"])
+
+
+def _mobile_config(recipe: Recipe, **more: Any) -> MobileBertConfig:
+    return MobileBertConfig(**shape(recipe, embedding_size=recipe.embedding_size, **more))
+
+
+def _ib_bert(recipe: Recipe, seed: int) -> Trainee:
+    """MobileBERT's teacher: as wide between blocks, twice as wide inside."""
+    inside = 2 * recipe.hidden_size
+    config = _mobile_config(
+        recipe, bottleneck_size=inside, intermediate_size=4 * inside, num_feed_forwards=1,
+        attention_input="wide", normalization="layer_norm", hidden_act="gelu",
+    )  # fmt: skip
+    model = BertForMaskedLM(mobilebert_encoder(config, pooler=False))
+    return _plain(recipe, seed, model, masked_lm_loss)
+
+
+TRANSFER = 0.4  # of a MobileBERT's steps: knowledge transfer, a layer after the other
+
+
+def _mobilebert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
+    """Thin inside, with NoNorm and ReLU; progressive knowledge transfer, then masked words."""
+    inside = recipe.hidden_size // 2
+    config = _mobile_config(recipe, bottleneck_size=inside, intermediate_size=4 * inside)
+    student = BertForMaskedLM(mobilebert_encoder(config, pooler=False))
+    student, L = copy_all_but_blocks(student, teacher), recipe.num_layers
+    plan: list[Stage] = stages(
+        "progressive", L, transfer_loss, pretraining_distillation_loss(),
+        steps=100 * L, transfer_steps=round(100 * L * TRANSFER),
+    )  # fmt: skip
+    parts = tuple(
+        Part(pair_of(student, teacher, s), s.objective, s.steps / (100 * L), s.scale) for s in plan
+    )
+    return Trainee(student, parts, _reading(recipe, seed, prepare().single))
+
+
+MEMBERS: dict[str, Callable[..., Trainee]] = {
+    "BERT": _bert, "RoBERTa": _roberta, "ALBERT": _albert, "DistilBERT": _distilbert,
+    "TinyBERT": _tinybert, "ELECTRA": _electra, "DeBERTa": _deberta, "SpanBERT": _spanbert,
+    "ERNIE": _ernie, "IB-BERT": _ib_bert, "MobileBERT": _mobilebert,
+}  # fmt: skip

@@ -1,0 +1,160 @@
+"""Every member pre-trained on the same stories for equally many FLOPs: the first half of the
+benchmark. Models are kept in the cache, so that any part can be repeated by itself.
+
+FLOPs are those of the matrix products, forward and backward, of every network that runs: ELECTRA's
+generator and the forward pass of a student's teacher among them. What the teacher's own
+pre-training took is not in it; the page says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import lru_cache
+from pathlib import Path
+from statistics import mean
+from time import process_time
+from typing import Any
+
+import torch
+
+from course_lib.checkpoints import load, save
+from course_lib.encoder import Encoder, count_parameters
+from course_lib.files import cache_dir
+from course_lib.teaching.results import REPLAYED, kept
+from course_lib.train.flops import step_flops
+from course_lib.train.loop import fit
+from course_lib.train.metrics import evaluate
+
+from .members import Recipe, Trainee, masked_words, prepare, trainee
+
+PRECISION = "float32"
+BERT = Recipe()
+NARROW = 24  # ALBERT's and MobileBERT's embeddings
+MEMBERS = {
+    "BERT": BERT,
+    "RoBERTa": replace(BERT, member="RoBERTa"),
+    "ALBERT": replace(BERT, member="ALBERT", embedding_size=NARROW),
+    "DistilBERT": replace(BERT, member="DistilBERT", num_layers=2, teacher="BERT"),
+    "TinyBERT": replace(BERT, member="TinyBERT", num_layers=2, hidden_size=64, teacher="BERT"),
+    "ELECTRA": replace(BERT, member="ELECTRA"),
+    "DeBERTa": replace(BERT, member="DeBERTa"),
+    "SpanBERT": replace(BERT, member="SpanBERT"),
+    "ERNIE": replace(BERT, member="ERNIE"),
+    "MobileBERT": replace(
+        BERT, member="MobileBERT", hidden_size=64, embedding_size=NARROW, teacher="IB-BERT"
+    ),
+}
+TEACHERS = {"IB-BERT": replace(MEMBERS["MobileBERT"], member="IB-BERT", teacher="")}
+# A plain RoBERTa (masked words alone) with as many parameters as the member of that name.
+CONTROLS = {
+    "as large as ALBERT": replace(MEMBERS["RoBERTa"], hidden_size=58),
+    "as large as DistilBERT": replace(MEMBERS["RoBERTa"], num_layers=2),
+    "as large as TinyBERT": replace(MEMBERS["RoBERTa"], num_layers=2, hidden_size=64),
+    "as large as MobileBERT": replace(MEMBERS["RoBERTa"], hidden_size=56),
+    "as large as DeBERTa": replace(MEMBERS["RoBERTa"], hidden_size=138),
+}
+RECIPES = {**MEMBERS, **CONTROLS, **TEACHERS}
+
+
+@lru_cache
+def flops_a_step(recipe: Recipe) -> int:
+    """FLOPs of a mean step of the whole pre-training, five batches a part."""
+    begun = _begun(recipe, 0, trained=False)
+    return round(
+        sum(
+            part.share * mean(step_flops(part.model, part.loss, begun.batches(n)) for n in range(5))
+            for part in begun.parts
+        )
+    )
+
+
+def steps_of(recipe: Recipe) -> int:
+    """How many steps take as many FLOPs as BERT's `recipe.flops` steps."""
+    return round(recipe.flops * flops_a_step(BERT) / flops_a_step(recipe))
+
+
+def _begun(recipe: Recipe, seed: int, trained: bool = True) -> Trainee:
+    """The member before its pre-training; its teacher trained, or, to count, just as large."""
+    if not recipe.teacher:
+        return trainee(recipe, seed)
+    of = RECIPES[recipe.teacher]
+    return trainee(recipe, seed, pretrained(of, seed) if trained else trainee(of, seed).kept)
+
+
+def path_of(recipe: Recipe, seed: int) -> Path:
+    """Where the model of a recipe and a seed lies."""
+    name = f"13-{recipe.member}-{recipe.num_layers}x{recipe.hidden_size}-{recipe.flops}-{seed}"
+    return cache_dir("results") / f"{name}.safetensors"
+
+
+def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[Any, list[float]]:
+    """Pre-train a member, or only the first `steps` of its steps: the model that is kept, and the
+    losses."""
+    begun, done, losses = _begun(recipe, seed), 0, []
+    total = steps_of(recipe)
+    for part in begun.parts:
+        count = round(part.share * total) if steps is None else steps
+        history = fit(
+            part.model, part.loss, lambda n, done=done: begun.batches(done + n),  # type: ignore
+            steps=count, learning_rate=recipe.learning_rate, precision=PRECISION, seed=seed,
+            scale=part.scale,
+        )  # fmt: skip
+        done, losses = done + count, losses + history.losses["total"]
+        if steps is not None:
+            break
+    return begun.kept.requires_grad_(True), losses
+
+
+def pretraining_run(recipe: Recipe, seed: int) -> dict[str, Any]:
+    """One member pre-trained: its steps, size and time, and how many held-out masked words it finds
+    (where it has a head that names words). Read from the cache if it was trained before."""
+
+    def run() -> dict[str, Any]:
+        began = process_time()
+        model, losses = train(recipe, seed)
+        seconds = process_time() - began
+        save(model, path_of(recipe, seed))
+        return {
+            "seed": seed,
+            "steps": len(losses),
+            "flops": len(losses) * flops_a_step(recipe),
+            "parameters": parameters_of(model),
+            "masked_accuracy": masked_accuracy(model),
+            "loss": mean(losses[-50:]),
+            "cpu_seconds": round(seconds, 1),
+        }
+
+    settings = {"seed": seed, **asdict(recipe)}
+    files = [path_of(recipe, seed)]
+    return kept(f"13-{recipe.member}-{seed}", settings, prepare().world, run, files)
+
+
+def pretrained(recipe: Recipe, seed: int) -> Any:
+    """The pre-trained model of a recipe."""
+    pretraining_run(recipe, seed)
+    return load(path_of(recipe, seed))
+
+
+def encoder_of(model: Any) -> Encoder:
+    """What is fine-tuned: a model's encoder."""
+    return model if isinstance(model, Encoder) else model.encoder
+
+
+def parameters_of(model: Any) -> int:
+    """Weights of the encoder that is kept, without a pooler, which not all have."""
+    encoder = encoder_of(model)
+    return count_parameters(encoder) - (count_parameters(encoder.pooler) if encoder.pooler else 0)
+
+
+def masked_accuracy(model: Any) -> float | None:
+    """Held-out masked-token accuracy; None without a head that names words."""
+    if not hasattr(model, "mlm"):
+        return None
+    named = model if hasattr(model, "decoder") else masked_words(model)
+    held, special = prepare().heldout, prepare().world.special
+    return evaluate(named, held, special, precision=PRECISION).masked_accuracy
+
+
+def replay() -> list[float]:
+    """The first losses of BERT, seed 0: alike on every machine to a few digits."""
+    return train(BERT, 0, REPLAYED)[1]

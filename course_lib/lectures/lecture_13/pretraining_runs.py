@@ -7,15 +7,12 @@ pre-training took is not in it; the page says so."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from statistics import mean
 from time import process_time
 from typing import Any
-
-import torch
 
 from course_lib.checkpoints import load, save
 from course_lib.encoder import Encoder, count_parameters

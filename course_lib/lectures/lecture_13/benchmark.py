@@ -1,0 +1,263 @@
+"""`13_benchmark`: every member of the family on the nine twins of GLUE, one recipe for all.
+
+What `pretraining_runs` trained is fine-tuned on each twin; the learning rate is the better of two
+on validation texts, chosen for each member. Controls: random initialisation, and plain models as
+large as the members that are smaller or larger than BERT. FastBERT is BERT with exits, fine-tuned
+in its own way. Averages are the leaderboard's; intervals resample the test texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
+from statistics import fmean
+from time import process_time
+from typing import Any
+
+from course_lib.encoder import Encoder
+from course_lib.kernels.early_exit import Exited
+from course_lib.teaching.averages import PAIRS, glue_average
+from course_lib.teaching.results import compared_runs, kept
+from course_lib.text.glue import GLUE, glue_twin
+from course_lib.text.tasks import LabelledSequences, ScoredSequences
+from course_lib.text.world import MicroWorld
+from course_lib.train.exits import fastbert_on, train_backbone, train_students, unlabelled_batches
+from course_lib.train.finetuning import (
+    finetune,
+    labelled_batches,
+    predicted_classes,
+    predicted_values,
+    text_inputs,
+)
+from course_lib.train.glue import glue_score, task_mean
+
+from .intervals import drawn, interval
+from .members import trainee
+from .pretraining_runs import (
+    BERT,
+    CONTROLS,
+    MEMBERS,
+    PRECISION,
+    RECIPES,
+    encoder_of,
+    pretrained,
+    pretraining_run,
+    replay,
+)  # fmt: skip
+
+SEEDS, DRAWS = range(3), 1_000
+RANDOM, FAST = "random initialisation", "FastBERT"
+RATES = (5e-4, 1e-3)
+CHOSEN_ON = ("CoLA", "QQP", "MNLI")  # whose validation texts choose a member's rate, seed 0
+MISMATCHED = "MNLI, mismatched"
+SPEED = 0.4  # of FastBERT's row
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Fine-tuning from one start. start: a name of RECIPES, RANDOM, or FAST: BERT with exits."""
+
+    start: str = "BERT"
+    steps: int = 600
+    batch_size: int = 16
+    speed: float = 1.0
+
+
+TUNINGS = {
+    **{name: Tuning(name) for name in (*MEMBERS, *CONTROLS, RANDOM)},
+    FAST: Tuning(FAST, speed=SPEED),
+}
+
+
+def start_of(recipe: Tuning, seed: int) -> Encoder:
+    """The encoder that is fine-tuned."""
+    if recipe.start == RANDOM:
+        return encoder_of(trainee(BERT, seed).kept)
+    name = "BERT" if recipe.start == FAST else recipe.start
+    return encoder_of(pretrained(RECIPES[name], seed))
+
+
+@lru_cache
+def twin(name: str, split: str) -> LabelledSequences | ScoredSequences:
+    """A split of a twin, made once."""
+    return glue_twin(name, split)
+
+
+@cache
+def task_run(recipe: Tuning, name: str, rate: float, seed: int, split: str) -> dict[str, Any]:
+    """One start, one twin: what the fine-tuned model says of every text of a split. Read from the
+    cache if it was done before."""
+
+    def run() -> dict[str, Any]:
+        began, train = process_time(), twin(name, "train")
+        settings: dict[str, Any] = {
+            "steps": recipe.steps, "learning_rate": rate, "seed": seed, "precision": PRECISION,
+        }  # fmt: skip
+        encoder = start_of(recipe, seed)
+        if recipe.start == FAST and isinstance(train, LabelledSequences):
+            return _with_exits(recipe, encoder, train, name, split, settings)
+        model = finetune(encoder, train, batch_size=recipe.batch_size, **settings)
+        said = {where: _said(model, twin(name, where)) for where in _splits(name, split)}
+        return {"said": said, "cpu_seconds": round(process_time() - began, 1)}
+
+    settings = {"task": GLUE[name].sizes, "rate": rate, "seed": seed, "split": split}
+    settings |= asdict(recipe) | {"flops": BERT.flops}
+    return kept(f"13-{recipe.start}-{name}-{seed}", settings, MicroWorld.load(), run)
+
+
+def _splits(name: str, split: str) -> tuple[str, ...]:
+    return (split, f"{split}_mismatched") if name == "MNLI" and split == "test" else (split,)
+
+
+def _said(model: Any, task: LabelledSequences | ScoredSequences) -> list[Any]:
+    if isinstance(task, ScoredSequences):
+        return [round(value, 3) for value in predicted_values(model, task)]
+    return list(predicted_classes(model, task))
+
+
+def _with_exits(
+    recipe: Tuning,
+    encoder: Encoder,
+    train: LabelledSequences,
+    name: str,
+    split: str,
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """FastBERT: backbone and teacher on labels, then the students on the same texts without."""
+    began = process_time()
+    model = fastbert_on(encoder, train.names, settings["seed"], exit_size=32)
+    train_backbone(model, labelled_batches(train, recipe.batch_size, settings["seed"]), **settings)
+    texts = unlabelled_batches(train.sequences, recipe.batch_size, settings["seed"])
+    train_students(model, texts, **{**settings, "steps": recipe.steps // 2})
+    model.eval()
+    said, layers = {}, []
+    for where in _splits(name, split):
+        found: Exited = model.answer(**text_inputs(twin(name, where)), speed=recipe.speed)
+        said[where] = [train.names[n] for n in found.logits.argmax(-1)]
+        layers += found.layers_used.tolist()
+    return {"said": said, "layers": fmean(layers), "cpu_seconds": round(process_time() - began, 1)}
+
+
+@lru_cache
+def true_labels(name: str, split: str) -> list[Any]:
+    """What is right: names of classes, or numbers."""
+    task = twin(name, split)
+    if isinstance(task, ScoredSequences):
+        return task.values.tolist()
+    return [task.names[n] for n in task.labels]
+
+
+@lru_cache
+def rate_of(recipe: Tuning) -> float:
+    """The rate of RATES that is better on the validation texts of CHOSEN_ON, seed 0."""
+
+    def reached(rate: float) -> float:
+        return fmean(
+            task_mean(glue_score(name, task_run(recipe, name, rate, 0, "validation")["said"]
+                                 ["validation"], true_labels(name, "validation")))
+            for name in CHOSEN_ON
+        )  # fmt: skip
+
+    return max(RATES, key=reached)
+
+
+def one_run(recipe: Tuning, seed: int) -> dict[str, Any]:
+    """A start on all nine twins: its scores, their average, and what it took."""
+    rate, scores, seconds, layers = rate_of(recipe), {}, 0.0, []
+    for name in GLUE:
+        found = task_run(recipe, name, rate, seed, "test")
+        for split, said in found["said"].items():
+            scores[MISMATCHED if "mis" in split else name] = glue_score(
+                name, said, true_labels(name, split)
+            )
+        seconds += found["cpu_seconds"]
+        layers += [found["layers"]] if "layers" in found else []
+    about = {} if recipe.start in (RANDOM, FAST) else pretraining_run(RECIPES[recipe.start], seed)
+    return {
+        "seed": seed,
+        "rate": rate,
+        "scores": scores,
+        "average": average(scores),
+        "tuning_seconds": round(seconds, 1),
+        **({"layers": fmean(layers)} if layers else {}),
+        **{f"pretraining_{k}" if k == "cpu_seconds" else k: v
+           for k, v in about.items() if k != "seed"},
+    }  # fmt: skip
+
+
+def row_of(scores: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    """Scores by task as a row that `glue_average` takes: a number, or two in the order of PAIRS."""
+    row: dict[str, Any] = {}
+    for name in GLUE:
+        numbers = tuple(scores[name].values())
+        if name == "MNLI":
+            numbers += tuple(scores[MISMATCHED].values())
+        row[name] = numbers if name in PAIRS else numbers[0]
+    return row
+
+
+def average(scores: Mapping[str, Mapping[str, float]], recipe: str = "leaderboard") -> float:
+    """One number of all nine, by a recipe of AVERAGES."""
+    return glue_average(row_of(scores), recipe)
+
+
+# ---------------------------------------------------------------- how sure, and what else there is
+
+
+def average_on(recipe: Tuning, seed: int, which: Mapping[str, Sequence[int]]) -> float:
+    """The average on other test sets, made of the numbers of these texts, by split."""
+    scores: dict[str, dict[str, float]] = {}
+    for name in GLUE:
+        said = task_run(recipe, name, rate_of(recipe), seed, "test")["said"]
+        for split, answers in said.items():
+            true, rows = true_labels(name, split), which[f"{name} {split}"]
+            scores[MISMATCHED if "mis" in split else name] = glue_score(
+                name, [answers[n] for n in rows], [true[n] for n in rows]
+            )
+    return average(scores)
+
+
+def intervals(recipes: Mapping[str, Tuning], seeds: Sequence[int]) -> dict[str, Any]:
+    """Of each start's average, mean over seeds, and of its difference from BERT's: where 95% of
+    DRAWS resampled test sets lie. The same texts are drawn for all starts."""
+    sizes = {
+        f"{name} {split}": len(twin(name, split))
+        for name in GLUE for split in _splits(name, "test")
+    }  # fmt: skip
+    sets = {key: drawn(size, DRAWS, seed=n) for n, (key, size) in enumerate(sizes.items())}
+
+    def averages(recipe: Tuning) -> list[float]:
+        return [
+            fmean(average_on(recipe, seed, {k: rows[n] for k, rows in sets.items()})
+                  for seed in seeds)
+            for n in range(DRAWS)
+        ]  # fmt: skip
+
+    found = {name: averages(recipe) for name, recipe in recipes.items()}
+    return {
+        name: {
+            "average": interval(values),
+            "beside BERT": interval([a - b for a, b in zip(values, found["BERT"], strict=True)]),
+        }
+        for name, values in found.items()
+    }  # fmt: skip
+
+
+def without_learning() -> dict[str, dict[str, dict[str, float]]]:
+    """What the oracle and the baselines reach, twin by twin."""
+    from course_lib.teaching.glue import rows
+
+    return {name: rows(name) for name in GLUE}
+
+
+def build() -> dict[str, Any]:
+    """What data/results/13_benchmark.json holds."""
+    found = compared_runs(
+        TUNINGS, SEEDS, MicroWorld.load(), one_run, precision=PRECISION, extends="13_benchmark",
+        replay=replay, pretraining={name: asdict(recipe) for name, recipe in RECIPES.items()},
+        without_learning=without_learning,
+    )  # fmt: skip
+    return {**found, "intervals": intervals(TUNINGS, SEEDS)}
+
+
+RESULTS = {"13_benchmark": build}

@@ -1,0 +1,40 @@
+"""How sure a benchmark's number is: intervals by resampling the test texts (bootstrap).
+
+The same texts are drawn for every model, so that a difference of two models is judged on the same
+resampled test sets: it is paired. What resampling texts cannot show is how another seed would have
+trained: the spread over seeds stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+Score = Callable[[Sequence[Any], Sequence[Any]], float]
+
+
+def drawn(texts: int, draws: int, seed: int = 0) -> np.ndarray:
+    """Numbers of the texts of each resampled test set, with replacement: (draws, texts)."""
+    return np.random.default_rng(seed).integers(texts, size=(draws, texts))
+
+
+def resampled(score: Score, said: Sequence[Any], true: Sequence[Any], which: np.ndarray) -> Any:
+    """The score on each resampled test set: which (draws, texts) -> (draws,).
+
+    said, true: of every text what a model says and what is right. Raises ValueError where their
+    lengths differ from `which`'s."""
+    if not len(said) == len(true) == which.shape[1]:
+        raise ValueError(
+            f"{len(said)} answers and {len(true)} labels were given for drawn sets of "
+            f"{which.shape[1]} texts; expected as many of each."
+        )
+    a, b = np.array(said), np.array(true)
+    return np.array([score(a[row].tolist(), b[row].tolist()) for row in which])
+
+
+def interval(values: Any, level: float = 0.95) -> tuple[float, float]:
+    """Between which two numbers the middle `level` of the values lie."""
+    edge = 50 * (1 - level)
+    low, high = np.percentile(values, [edge, 100 - edge])
+    return float(low), float(high)

@@ -16,7 +16,7 @@ from course_lib.teaching.claims import (
 )
 from course_lib.teaching.results import in_words
 
-from .rule import BETTER, OPEN, WORSE, by_rule, in_points
+from course_lib.teaching.verdicts import BETTER, OPEN, WORSE, by_rule, in_points
 
 MEDICINE, SWITCHES = "11_medicine", "11_switches"
 CALLED = {"score": "the task", "in domain": "words of diagnoses", "general": "general words"}

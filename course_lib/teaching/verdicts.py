@@ -1,11 +1,11 @@
-"""One rule for "better" in all of lecture 11: in every seed, and by more than the seeds differ."""
+"""One rule for "better" on all pages that use the word: in every seed, and by more than the seeds differ."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import mean, stdev
 
-from course_lib.teaching.numbers import signed
+from .numbers import signed
 
 BETTER, WORSE, OPEN = "better", "worse", "not settled"
 

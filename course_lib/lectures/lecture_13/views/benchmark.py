@@ -1,0 +1,188 @@
+"""The stored benchmark as pictures: who reaches what, how sure, and at what size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from statistics import fmean, stdev
+from typing import Any
+
+from course_lib.teaching import ablation_chart, heat_chart
+from course_lib.teaching.averages import AVERAGES
+from course_lib.teaching.page import Html, Live, card, table_row
+from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.results import stored
+from course_lib.teaching.style import BLUE, FAINT, GREY, VERMILION
+from course_lib.teaching.verdicts import by_rule
+from course_lib.text.glue import GLUE
+from course_lib.train.glue import task_mean
+
+from ..benchmark import FAST, RANDOM, average
+from ..pretraining_runs import CONTROLS, MEMBERS
+
+FILE, PLAIN = "13_benchmark", "as large as "
+SHOWN = {"all": None, "the family": (*MEMBERS, FAST), "plain models": (*CONTROLS, RANDOM)}
+SORTED = ("average", "name", "parameters", *GLUE)
+WIDE = 300  # pixels of the strip of dots
+
+
+def runs_of(name: str) -> list[Mapping[str, Any]]:
+    """The runs of a start, one a seed."""
+    found: list[Mapping[str, Any]] = stored(FILE)["runs"][name]
+    return found
+
+
+def values_of(name: str, by: str = "average") -> list[float]:
+    """The leaderboard's average of a start, or one number of a task, one a seed."""
+    if by in GLUE:
+        return [task_mean(run["scores"][by]) for run in runs_of(name)]
+    return [run["average"] for run in runs_of(name)]
+
+
+def verdict(name: str, other: str = "BERT", by: str = "average") -> str:
+    """Better, worse or not settled: a start beside another."""
+    return by_rule(values_of(name, by), values_of(other, by))
+
+
+def parameters(name: str) -> int:
+    """Weights of the encoder; what was not pre-trained by itself is as large as BERT."""
+    return int(runs_of(name if "parameters" in runs_of(name)[0] else "BERT")[0]["parameters"])
+
+
+def in_order(names: Sequence[str], by: str = "average") -> list[str]:
+    """The best first; by name and by size ascending."""
+    if by == "name":
+        return sorted(names, key=str.lower)
+    if by == "parameters":
+        return sorted(names, key=parameters)
+    return sorted(names, key=lambda name: -fmean(values_of(name, by)))
+
+
+def benchmark_view() -> Live:
+    """All starts, to sort and to filter. Controls: sorted by, shown."""
+    import ipywidgets as w
+
+    controls = {
+        "by": w.Dropdown(options=SORTED, value="average", description="sorted by"),
+        "shown": w.Dropdown(options=list(SHOWN), value="all", description="shown"),
+    }
+
+    def draw(by: str, shown: str) -> str:
+        return benchmark_picture(by, shown).html
+
+    return playground(draw, controls, benchmark_picture())
+
+
+def benchmark_picture(by: str = "average", shown: str = "all") -> Html:
+    """A row a start: a dot a seed, a line for the mean, a grey bar for the interval of the average.
+
+    by: one of SORTED; shown: one of SHOWN. Raises ValueError for others."""
+    if by not in SORTED or shown not in SHOWN:
+        raise ValueError(
+            f"by={by!r}, shown={shown!r} were given; expected one of {', '.join(SORTED)}, and one "
+            f"of {', '.join(SHOWN)}."
+        )
+    of = by if by in GLUE else "average"
+    every = list(stored(FILE)["runs"])
+    names = in_order([name for name in every if name in (SHOWN[shown] or every)], by)
+    numbers = [value for name in every for value in values_of(name, of)]
+    ends = min(numbers) - 0.02, max(numbers) + 0.02
+    head = ("start", of if of in GLUE else "average of nine", "mean", "± sd", "weights", "and BERT")
+    sides = ("left", "left", "right", "right", "right", "left")
+    rows = [_row(name, of, ends) for name in names]
+    table = "".join([table_row("th", head, sides), *(table_row("td", r, sides) for r in rows)])
+    best = in_order(names, of)[0]
+    said = f"Highest: {best}, {fmean(values_of(best, of)):.1%}."
+    html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{table}</table>'
+    lines = [f"{name}: {in_words(name, of)}" for name in names]
+    return Html(card(f"{html}<p>{escape(said)}</p>", "benchmark", 900), "\n".join([*lines, said]))
+
+
+def in_words(name: str, of: str = "average") -> str:
+    """A start's mean and spread, its size, and the rule's word for it beside BERT."""
+    values = values_of(name, of)
+    beside = "" if name == "BERT" else f", beside BERT {verdict(name, by=of)}"
+    return f"{fmean(values):.1%} ± {100 * stdev(values):.1f}, {parameters(name):,} weights{beside}"
+
+
+def _row(name: str, of: str, ends: tuple[float, float]) -> tuple[str, ...]:
+    values = values_of(name, of)
+    between = None if of in GLUE else stored(FILE)["intervals"][name]["average"]
+    return (
+        escape(name), _strip(values, between, ends), f"{fmean(values):.1%}",
+        f"{100 * stdev(values):.1f}", f"{parameters(name) / 1e3:,.0f}k",
+        "–" if name == "BERT" else verdict(name, by=of),
+    )  # fmt: skip
+
+
+def _strip(
+    values: Sequence[float], between: Sequence[float] | None, ends: tuple[float, float]
+) -> str:
+    def x(value: float) -> float:
+        return WIDE * (value - ends[0]) / (ends[1] - ends[0])
+
+    parts = [f'<path d="M0 9H{WIDE}" stroke="{FAINT}"/>']
+    if between:
+        low, high = map(x, between)
+        parts.append(
+            f'<rect x="{low:.1f}" y="6" width="{high - low:.1f}" height="6" fill="{GREY}" '
+            'fill-opacity="0.4"/>'
+        )
+    parts += [f'<circle cx="{x(value):.1f}" cy="9" r="3.5" fill="{BLUE}"/>' for value in values]
+    at = x(fmean(values))
+    parts.append(f'<path d="M{at:.1f} 1V17" stroke="{VERMILION}" stroke-width="2.5"/>')
+    said = ", ".join(f"{value:.1%}" for value in values)
+    return f'<svg width="{WIDE}" height="18" role="img" aria-label="{said}">{"".join(parts)}</svg>'
+
+
+def pairs() -> dict[str, str]:
+    """Members of another size than BERT -> the plain model with as many parameters."""
+    return {name.removeprefix(PLAIN): name for name in CONTROLS}
+
+
+def equal_size_chart() -> Any:
+    """Members of another size than BERT, each beside a plain model with as many parameters."""
+    return ablation_chart(
+        {
+            "the member": {member: values_of(member) for member in pairs()},
+            "plain, as large": {member: values_of(plain) for member, plain in pairs().items()},
+        },
+        title="Equal parameters, equal FLOPs", x_title="average of nine", percent=True,
+    )  # fmt: skip
+
+
+def tasks_chart() -> Any:
+    """Every member on every twin, mean over the seeds."""
+    names = in_order([name for name in stored(FILE)["runs"] if name not in CONTROLS])
+    means = [[fmean(values_of(name, task)) for task in GLUE] for name in names]
+    chart = heat_chart(means, names, list(GLUE), title="Nine twins, one number each", percent=True)
+    return chart.update_layout(height=450, width=760)
+
+
+def recipes_here() -> list[str]:
+    """The averages that can be made of the twins; of two that add up alike the first."""
+    made = {
+        str(about.tasks): name
+        for name, about in reversed(AVERAGES.items()) if set(about.tasks) <= set(GLUE)
+    }  # fmt: skip
+    return list(made.values())[::-1]
+
+
+def averages_table() -> Html:
+    """The family's scores under each recipe, and the place that each gives."""
+    names, recipes = [*MEMBERS, FAST], recipes_here()
+    found = {
+        r: {n: fmean(average(run["scores"], r) for run in runs_of(n)) for n in names}
+        for r in recipes
+    }
+    places = {r: sorted(names, key=found[r].__getitem__, reverse=True) for r in recipes}
+    rows = [
+        (name, *(f"{found[r][name]:.1%}, no. {places[r].index(name) + 1}" for r in recipes))
+        for name in places[recipes[0]]
+    ]
+    sides = ("left", *["right"] * len(recipes))
+    body = [table_row("th", ("", *recipes), sides), *(table_row("td", r, sides) for r in rows)]
+    html = (
+        f'<table style="border-collapse:collapse;margin:0;background:#fff">{"".join(body)}</table>'
+    )
+    return Html(card(html, "averages", 820), "\n".join("  ".join(row) for row in rows))

@@ -9,7 +9,15 @@ from typing import Any
 
 from course_lib.teaching import ablation_chart, heat_chart
 from course_lib.teaching.averages import AVERAGES
-from course_lib.teaching.page import Html, Live, card, table_row
+from course_lib.teaching.page import (
+    Html,
+    Live,
+    card,
+    paragraphs,
+    svg_drawing,
+    svg_image,
+    table_row,
+)  # fmt: skip
 from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, FAINT, GREY, VERMILION
@@ -23,7 +31,8 @@ from ..pretraining_runs import CONTROLS, MEMBERS
 FILE, PLAIN = "13_benchmark", "as large as "
 SHOWN = {"all": None, "the family": (*MEMBERS, FAST), "plain models": (*CONTROLS, RANDOM)}
 SORTED = ("average", "name", "parameters", *GLUE)
-WIDE = 300  # pixels of the strip of dots
+WIDE = 270  # pixels of the strip of dots
+COLUMNS = (4, 170, 500, 550, 620, 640)  # where a row's cells stand
 
 
 def runs_of(name: str) -> list[Mapping[str, Any]]:
@@ -87,15 +96,14 @@ def benchmark_picture(by: str = "average", shown: str = "all") -> Html:
     names = in_order([name for name in every if name in (SHOWN[shown] or every)], by)
     numbers = [value for name in every for value in values_of(name, of)]
     ends = min(numbers) - 0.02, max(numbers) + 0.02
-    head = ("start", of if of in GLUE else "average of nine", "mean", "± sd", "weights", "and BERT")
-    sides = ("left", "left", "right", "right", "right", "left")
-    rows = [_row(name, of, ends) for name in names]
-    table = "".join([table_row("th", head, sides), *(table_row("td", r, sides) for r in rows)])
+    rows = [_row(name, of, ends, 44 + 24 * n) for n, name in enumerate(names)]
     best = in_order(names, of)[0]
     said = f"Highest: {best}, {fmean(values_of(best, of)):.1%}."
-    html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{table}</table>'
-    lines = [f"{name}: {in_words(name, of)}" for name in names]
-    return Html(card(f"{html}<p>{escape(said)}</p>", "benchmark", 900), "\n".join([*lines, said]))
+    head = _cells(("", of if of in GLUE else "average of nine", "mean", "± sd", "weights", ""), 18)
+    label = "; ".join(f"{name}: {in_words(name, of)}" for name in names)
+    svg = svg_drawing(760, 58 + 24 * len(names), head + "".join(rows), label)
+    html = svg_image(svg, label) + paragraphs([said])
+    return Html(card(html, "benchmark", 800), "\n".join([*label.split("; "), said]))
 
 
 def in_words(name: str, of: str = "average") -> str:
@@ -105,34 +113,40 @@ def in_words(name: str, of: str = "average") -> str:
     return f"{fmean(values):.1%} ± {100 * stdev(values):.1f}, {parameters(name):,} weights{beside}"
 
 
-def _row(name: str, of: str, ends: tuple[float, float]) -> tuple[str, ...]:
+def _row(name: str, of: str, ends: tuple[float, float], y: float) -> str:
     values = values_of(name, of)
     between = None if of in GLUE else stored(FILE)["intervals"][name]["average"]
-    return (
-        escape(name), _strip(values, between, ends), f"{fmean(values):.1%}",
-        f"{100 * stdev(values):.1f}", f"{parameters(name) / 1e3:,.0f}k",
-        "–" if name == "BERT" else verdict(name, by=of),
-    )  # fmt: skip
+    beside = "" if name == "BERT" else verdict(name, by=of)
+    cells = _cells((name, "", f"{fmean(values):.1%}", f"{100 * stdev(values):.1f}",
+                    f"{parameters(name) / 1e3:,.0f}k", beside), y)  # fmt: skip
+    return cells + _strip(values, between, ends, y - 4)
+
+
+def _cells(texts: Sequence[str], y: float) -> str:
+    ends = ("start", "start", "end", "end", "end", "start")
+    return "".join(
+        f'<text x="{x}" y="{y}" text-anchor="{end}">{escape(text)}</text>'
+        for text, x, end in zip(texts, COLUMNS, ends, strict=True)
+    )
 
 
 def _strip(
-    values: Sequence[float], between: Sequence[float] | None, ends: tuple[float, float]
+    values: Sequence[float], between: Sequence[float] | None, ends: tuple[float, float], y: float
 ) -> str:
     def x(value: float) -> float:
-        return WIDE * (value - ends[0]) / (ends[1] - ends[0])
+        return COLUMNS[1] + WIDE * (value - ends[0]) / (ends[1] - ends[0])
 
-    parts = [f'<path d="M0 9H{WIDE}" stroke="{FAINT}"/>']
+    parts = [f'<path d="M{COLUMNS[1]} {y}h{WIDE}" stroke="{FAINT}"/>']
     if between:
         low, high = map(x, between)
         parts.append(
-            f'<rect x="{low:.1f}" y="6" width="{high - low:.1f}" height="6" fill="{GREY}" '
+            f'<rect x="{low:.1f}" y="{y - 3}" width="{high - low:.1f}" height="6" fill="{GREY}" '
             'fill-opacity="0.4"/>'
         )
-    parts += [f'<circle cx="{x(value):.1f}" cy="9" r="3.5" fill="{BLUE}"/>' for value in values]
-    at = x(fmean(values))
-    parts.append(f'<path d="M{at:.1f} 1V17" stroke="{VERMILION}" stroke-width="2.5"/>')
-    said = ", ".join(f"{value:.1%}" for value in values)
-    return f'<svg width="{WIDE}" height="18" role="img" aria-label="{said}">{"".join(parts)}</svg>'
+    parts += [f'<circle cx="{x(v):.1f}" cy="{y}" r="3.5" fill="{BLUE}"/>' for v in values]
+    parts.append(f'<path d="M{x(fmean(values)):.1f} {y - 8}v16" stroke="{VERMILION}" '
+                 'stroke-width="2.5"/>')  # fmt: skip
+    return "".join(parts)
 
 
 def pairs() -> dict[str, str]:

@@ -87,8 +87,8 @@ def path_of(recipe: Recipe, seed: int) -> Path:
 def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[Any, list[float]]:
     """Pre-train a member, or only the first `steps` of its steps: the model that is kept, and the
     losses."""
-    begun, done, losses = _begun(recipe, seed), 0, []
-    total = steps_of(recipe)
+    begun, done, total = _begun(recipe, seed), 0, steps_of(recipe)
+    losses: list[float] = []
     for part in begun.parts:
         count = round(part.share * total) if steps is None else steps
         history = fit(

@@ -21,7 +21,7 @@ def average(row: Mapping[str, Score], recipe: str) -> float:
     numbers: list[float] = []
     for task in (*SINGLE, *PAIRED, *(["WNLI"] if official else [])):
         score = row.get(task, [])
-        scores = list(score) if isinstance(score, (list, tuple)) else [score]
+        scores = [score] if isinstance(score, (int, float)) else list(score)
         pair = task in (PAIRED if official else ("MNLI",))
         if len(scores) < 1 + pair:
             return math.nan
@@ -41,9 +41,9 @@ def average(row: Mapping[str, Score], recipe: str) -> float:
 def row(draw: Draw, pairs: Sequence[str], wnli: bool) -> dict[str, Score]:
     """Tasks in any order; those in `pairs` have two numbers."""
     tasks = [*SINGLE, *PAIRED, *(["WNLI"] if wnli else [])]
-    found: dict[str, Score] = {task: draw.integer(400, 990) / 10 for task in tasks}
-    found |= {task: (found[task], draw.integer(400, 990) / 10) for task in pairs}
-    return dict(draw.python.sample(list(found.items()), len(found)))
+    draw.python.shuffle(tasks)
+    drawn = {task: tuple(draw.integer(400, 990) / 10 for _ in range(2)) for task in tasks}
+    return {task: two if task in pairs else two[0] for task, two in drawn.items()}
 
 
 def whole(recipe: str) -> Callable[[Draw], list[Case]]:

@@ -1,8 +1,282 @@
-"""What other hands might answer in lecture 13, right and wrong."""
+"""What other hands might answer in lecture 13, right and wrong, for test_exercises.py."""
 
 from __future__ import annotations
 
+import math
+from statistics import fmean, mean, median, quantiles, stdev
 from typing import Any
 
-RIGHT: dict[str, list[Any]] = {}
-WRONG: dict[str, list[tuple[Any, str]]] = {}
+import numpy as np
+import torch
+
+from course_lib.teaching.averages import glue_average
+
+# ---------------------------------------------------------------- 13.1
+
+
+def by_pearson(counts):
+    """The definition: covariance and variances of zeros and ones."""
+    p = counts.double() / counts.double().sum(dim=(1, 2), keepdim=True)
+    true, said = p[:, 1].sum(1), p[:, :, 1].sum(1)
+    variances = true * (1 - true) * said * (1 - said)
+    found = (p[:, 1, 1] - true * said) / variances.clamp(min=1e-18).sqrt()
+    return torch.where(variances > 1e-15, found, torch.zeros_like(found))
+
+
+def in_python(counts, root=math.sqrt, empty=0):
+    """Whole numbers of Python are never too large."""
+    found = []
+    for (a, b), (c, d) in counts.tolist():
+        spread = (a + b) * (c + d) * (a + c) * (b + d)
+        found.append((a * d - b * c) / root(spread) if spread else empty)
+    return np.array(found)
+
+
+def in_int64(counts):
+    a, b, c, d = counts.flatten(1).unbind(1)
+    spread = (a + b) * (c + d) * (a + c) * (b + d)
+    return torch.where(spread > 0, (a * d - b * c) / spread.clamp(min=1).sqrt(), 0.0)
+
+
+# ---------------------------------------------------------------- 13.2
+
+
+def by_library(row, recipe):
+    """The library refuses what has no average."""
+    try:
+        return glue_average(row, recipe)
+    except ValueError:
+        return math.nan
+
+
+def written_out(row, recipe, missing=math.nan, end=fmean, halves=lambda two: two):
+    """missing: what is said where a number lacks; halves: of MNLI in test-9."""
+    tasks = ["CoLA", "SST-2", "QNLI", "RTE", "MNLI", "QQP", "MRPC", "STS-B"]
+    tasks += ["WNLI"] if recipe == "leaderboard" else []
+    numbers = []
+    for task in tasks:
+        score = row.get(task)
+        two = score if isinstance(score, tuple | list) else (score,)
+        needs_two = task == "MNLI" or (recipe == "leaderboard" and task in ("QQP", "MRPC", "STS-B"))
+        if score is None or len(two) < 1 + needs_two:
+            return missing
+        if recipe == "leaderboard":
+            numbers.append(mean(two))
+        elif task == "MNLI":
+            numbers.extend(halves(two))
+        else:
+            numbers.append(two[-1 if task == "STS-B" else 0])
+    return end(numbers)
+
+
+def of_what_is_there(row, recipe):
+    """Averages over the tasks of the row."""
+    row = {t: s if isinstance(s, tuple | list) else [s] for t, s in row.items()}
+    if recipe == "leaderboard":
+        return fmean(fmean(two) for two in row.values())
+    row.pop("WNLI", None)
+    numbers = [two[-1 if task == "STS-B" else 0] for task, two in row.items()]
+    return fmean([*numbers, *row.get("MNLI", [])[1:]])
+
+
+# ---------------------------------------------------------------- 13.3
+
+
+def paired(right_a, right_b, drawn, ends=(2.5, 97.5)):
+    """Both models on each set, in numpy."""
+    a, b, drawn = right_a.numpy(), right_b.numpy(), drawn.numpy()
+    return tuple(np.percentile(a[drawn].mean(1) - b[drawn].mean(1), ends))
+
+
+def by_sorting(right_a, right_b, drawn, apart=lambda a, b: sum(a) / len(a) - sum(b) / len(b)):
+    """Set by set; the percentiles are places in the sorted list."""
+    a, b = right_a.tolist(), right_b.tolist()
+    found = sorted(apart([a[i] for i in row], [b[i] for i in row]) for row in drawn.tolist())
+    out = round(0.025 * (len(found) - 1))
+    return [found[out], found[-1 - out]]
+
+
+def as_one_tensor(right_a, right_b, drawn):
+    gains = right_a.float() - right_b.float()
+    return gains[drawn].mean(1).quantile(torch.tensor([0.025, 0.975]))
+
+
+def own_draws(right_a, right_b, drawn):
+    drawn = torch.randint(len(right_a), drawn.shape)
+    return paired(right_a, right_b, drawn)
+
+
+# ---------------------------------------------------------------- 13.4
+
+
+def verdict(a, b, spread=stdev):
+    gains = (a - b).tolist()
+    if len(gains) == 1:
+        return 0
+    for side in (1, -1):
+        if all(side * g > 0 for g in gains) and side * mean(gains) > spread(gains):
+            return side
+    return 0
+
+
+def verdict_in_numpy(a, b, ddof=1):
+    gains = a.numpy() - b.numpy()
+    if gains.size < 2 or abs(np.sign(gains).sum()) < gains.size:
+        return 0
+    return int(np.sign(gains.mean())) * int(abs(gains.mean()) > gains.std(ddof=ddof))
+
+
+def unpaired(a, b):
+    spread = math.hypot(a.std(), b.std()) if len(a) > 1 else math.inf
+    gains = a - b
+    if gains.mean().abs() <= spread or gains.sign().sum().abs() < len(a):
+        return 0
+    return int(gains.mean().sign())
+
+
+# ---------------------------------------------------------------- 13.5
+
+
+def dominates(one, other):
+    (s, c), (t, d) = one, other
+    return s >= t and c <= d and (s > t or c < d)
+
+
+def one_by_one(scores, costs, beats=dominates):
+    points = list(zip(scores.tolist(), costs.tolist(), strict=True))
+    return [not any(beats(other, point) for other in points) for point in points]
+
+
+def by_groups(scores, costs):
+    """From the cheapest up, those of one cost together."""
+    found, best = torch.zeros(len(scores)).bool(), -math.inf
+    for cost in costs.unique().tolist():
+        here = costs == cost
+        top = scores[here].max().item()
+        if top > best:
+            found |= here & (scores == top)
+        best = max(best, top)
+    return found
+
+
+def in_both(one, other):
+    return one[0] > other[0] and one[1] < other[1]
+
+
+# ---------------------------------------------------------------- 13.6
+
+
+def by_statistics(seconds, warm_up, batch_size, p95=None):
+    timed = seconds[warm_up:]
+    ranked = sorted(timed)[-(-19 * len(timed) // 20) - 1]
+    return median(timed), p95(timed) if p95 else ranked, batch_size / fmean(timed)
+
+
+def by_numpy(seconds, warm_up, batch_size, method="inverted_cdf"):
+    timed = np.array(seconds[warm_up:])
+    p95 = np.percentile(timed, 95, method=method)
+    return np.median(timed), p95, len(timed) * batch_size / timed.sum()
+
+
+def by_torch(seconds, warm_up, batch_size):
+    """torch's median is the lower of the two in the middle."""
+    timed = torch.tensor(seconds[warm_up:], dtype=torch.float64)
+    return timed.median(), by_statistics(seconds, warm_up, 1)[1], batch_size / timed.mean()
+
+
+RIGHT: dict[str, list[Any]] = {
+    "13.1": [by_pearson, in_python, lambda c: in_python(c).tolist()],
+    "13.2": [by_library, written_out, lambda row, recipe: np.float64(written_out(row, recipe))],
+    "13.3": [paired, by_sorting, as_one_tensor, lambda *given: np.array(paired(*given))],
+    "13.4": [verdict, verdict_in_numpy, lambda a, b: torch.tensor(verdict(a, b))],
+    "13.5": [one_by_one, by_groups, lambda *given: np.array(one_by_one(*given))],
+    "13.6": [by_statistics, by_numpy],
+}  # fmt: skip
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "13.1": [
+        (in_int64, "too large for int64"),
+        (lambda c: in_python(c, empty=math.nan), "0/0 is nan"),
+        (lambda c: in_python(c, empty=1), "a row or a column is empty you have 1"),
+        (lambda c: in_python(c, root=lambda x: x), "The root is missing"),
+        (lambda c: c.diagonal(dim1=1, dim2=2).sum(1) / c.sum((1, 2)), "This is the accuracy"),
+        (lambda c: -in_python(c), "The sign"),
+        (lambda c: in_python(c.flip(2)), "The sign"),
+        (lambda c: 100 * in_python(c), "in percent"),
+        (lambda c: in_python(c) ** 2, "it is squared"),
+        (lambda c: in_python(c)[0], "has shape ()"),
+        (lambda c: in_python(c.sum(0, keepdim=True)).repeat(len(c)), "All models' counts"),
+        (lambda c: c[2], "counts[:, 1, 0]"),
+        (lambda c: in_python(c) + 0.01, "you have"),
+    ],
+    "13.2": [
+        (of_what_is_there, "return nan"),
+        (lambda *given: written_out(*given, missing=0.0), "it is nan"),
+        (lambda *given: written_out(*given, missing=None), "returned None"),
+        (lambda *given: written_out(*given, halves=lambda two: two[:1]), "first half of MNLI"),
+        (lambda *given: written_out(*given, halves=lambda two: [mean(two)]), "eight numbers"),
+        (lambda *given: round(written_out(*given), 1), "rounded to one decimal; do not round"),
+        (lambda *given: written_out(*given, end=median), "This is the median"),
+        (lambda *given: written_out(*given, end=sum), "This is the sum"),
+        (lambda row, recipe: row["WNLI"] and written_out(row, recipe), "row.get(task)"),
+        (lambda row, recipe: written_out(row, "test-9"), "test-9 whatever the recipe"),
+        (lambda row, recipe: fmean(row.values()), "make a list"),
+        (glue_average, "raised ValueError"),
+    ],
+    "13.3": [
+        (own_draws, "The indices are given"),
+        (lambda a, b, d: paired(a, b, d, (5, 95)), "These are the ends of 90%"),
+        (lambda a, b, d: paired(b, a, d), "The sign"),
+        (lambda a, b, d: paired(a, b, d)[::-1], "The two ends are exchanged"),
+        (lambda a, b, d: [100 * x for x in paired(a, b, d)], "in percent"),
+        (lambda a, b, d: paired(a, a & False, d), "A's own accuracy"),
+        (lambda a, b, d: np.subtract(paired(a, a & False, d), paired(b, b & False, d)),
+         "each model's own interval"),
+        (lambda a, b, d: (a.double() - b.double())[d].mean(1).quantile(2.5), "fractions of 1"),
+        (lambda a, b, d: (a - b)[d].mean(1), "cannot be subtracted"),
+        (lambda a, b, d: by_sorting(a, b, d, lambda a, b: sum(a) - sum(b)), "You count texts"),
+        (lambda a, b, d: paired(a, b, d)[0], "expected a tensor of shape (2,)"),
+        (lambda a, b, d: (-0.4321, 0.4321), "the same for all inputs"),
+    ],
+    "13.4": [
+        (lambda a, b: verdict_in_numpy(a, b, ddof=0), "divides by n"),
+        (lambda a, b: verdict(b, a), "The sign"),
+        (lambda a, b: verdict(a, b) > 0, "expected one whole number"),
+        (lambda a, b: int(verdict(a, b) > 0), "Where `b` is better you have 0"),
+        (lambda a, b: float(verdict(a, b)), "a float"),
+        (lambda a, b: int((a - b).mean().sign()), "You say whose mean is higher"),
+        (lambda a, b: verdict(a, b, spread=lambda gains: 0), "You do not compare with"),
+        (lambda a, b: verdict(a, b, lambda g: stdev(g) / len(g) ** 0.5), "the standard error"),
+        (lambda a, b: verdict(a, b, lambda g: 2 * stdev(g)), "You ask for two standard"),
+        (unpaired, "as if they had run on different seeds"),
+        (lambda a, b: 1 if a > b else 0, "one True or False a seed"),
+    ],
+    "13.5": [
+        (lambda s, c: one_by_one(s, c, in_both), "better in *both*"),
+        (lambda s, c: one_by_one(s, -c), "You look for high costs"),
+        (lambda s, c: one_by_one(-s, c), "You look for low scores"),
+        (lambda s, c: ~torch.tensor(one_by_one(s, c)), "These are the dominated ones"),
+        (lambda s, c: one_by_one(s, c, lambda x, y: x[0] >= y[0] and x[1] <= y[1]),
+         "Every model dominates itself"),
+        (lambda s, c: one_by_one(s, c, lambda x, y: x != y and x[0] >= y[0] and x[1] < y[1]),
+         "A model with the same cost"),
+        (lambda s, c: [i for i, on in enumerate(one_by_one(s, c)) if on], "expected"),
+        (lambda s, c: s / c == (s / c).max(), "the best score for its cost"),
+        (lambda s, c: [x for x in s if x > s], "one True or False a model"),
+        (lambda s, c: torch.tensor(one_by_one(s, c)).double(), "type torch.float64"),
+    ],
+    "13.6": [
+        (by_torch, "the lower middle one"),
+        (lambda *given: by_numpy(*given, "linear"), "You interpolate"),
+        (lambda s, w, b: by_statistics(s, w, b, lambda t: quantiles(t, n=20)[-1]), "you have"),
+        (lambda s, w, b: by_statistics(s, w, b, max), "This is the slowest call"),
+        (lambda s, w, b: by_statistics(s, 0, b), "The warm-up calls are in"),
+        (lambda s, w, b: by_statistics(sorted(s), w, b), "You sort first"),
+        (lambda s, w, b: by_statistics(s, w, 1), "These are calls per second"),
+        (lambda s, w, b: [*by_statistics(s, w, b)[:2], b / median(s[w:])], "by the median"),
+        (lambda s, w, b: [1000 * x for x in by_statistics(s, w, 1)], "These are milliseconds"),
+        (lambda s, w, b: by_statistics(s, w, b)[::-1], "in another order"),
+        (lambda s, w, b: sorted(s)[math.ceil(0.95 * len(s))], "has the index"),
+        (lambda s, w, b: sorted(s)[len(s) / 2], "n // 2 does"),
+        (lambda s, w, b: by_statistics(s, w, b)[0], "expected 3"),
+    ],
+}  # fmt: skip

@@ -1,5 +1,10 @@
-"""Exercises of lecture 13, one file each."""
+"""Exercises of lecture 13: correlation, averages, bootstrap, seeds, front, timing."""
 
-from course_lib.teaching.exercises.form import Exercise
+from .averages import AVERAGES
+from .bootstrap import BOOTSTRAP
+from .matthews import MATTHEWS
+from .pareto import PARETO
+from .seeds import SEEDS
+from .timing import TIMING
 
-EXERCISES: tuple[Exercise, ...] = ()
+EXERCISES = (MATTHEWS, AVERAGES, BOOTSTRAP, SEEDS, PARETO, TIMING)

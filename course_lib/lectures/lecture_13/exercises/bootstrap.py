@@ -1,0 +1,118 @@
+"""Exercise 13.3: the paired bootstrap. N test texts, R resampled test sets."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
+from course_lib.teaching.exercises.outputs import Numbers
+
+
+def interval(right_a: Tensor, right_b: Tensor, drawn: Tensor) -> Tensor:
+    """From where to where accuracy(A) − accuracy(B) goes in 95% of the resampled test sets:
+    (N,), (N,) bool, (R, N) indices -> (2,), numbers between −1 and 1."""
+    gains = right_a.double() - right_b.double()  # (N,): 1, 0 or −1 a text
+    differences = gains[drawn].mean(dim=1)  # (R,)
+    return differences.quantile(torch.tensor([0.025, 0.975]).double())
+
+
+# ---------------------------------------------------------------- cases
+
+
+def case(draw: Draw, texts: int, sets: int, apart: float) -> Case:
+    """Two models, right on most texts, that differ on a fraction `apart` of them."""
+    right_a = torch.rand(texts, generator=draw.torch) < 0.8
+    other = torch.rand(texts, generator=draw.torch) < apart
+    other[0] = True  # they differ once at least
+    return right_a, right_a ^ other, draw.ids(0, texts - 1, sets, texts)
+
+
+def by_hand(draw: Draw) -> list[Case]:
+    """The statement's four texts."""
+    right = torch.tensor([[1, 1, 1, 0], [1, 0, 0, 1]]).bool()
+    return [(*right, draw.ids(0, 3, 41, 4)), (*right.flip(1), draw.ids(0, 3, 81, 4)),
+            case(draw, 5, 41, 0.5)]  # fmt: skip
+
+
+def equal(draw: Draw) -> list[Case]:
+    """Models that answer alike: no test set tells them apart."""
+    right, _, drawn = case(draw, 30, 41, 0)
+    return [(right, right.clone(), drawn), case(draw, 30, 41, 0.02)]
+
+
+GAINS = "right_a.double() - right_b.double()"
+DIFFERENCES, ENDS = "gains[drawn].mean(dim=1)", "[0.025, 0.975]"
+QUANTILES = f"differences.quantile(torch.tensor({ENDS}).double())"
+OF_A, OF_B = (f"right_{x}.double()[drawn].mean(dim=1).quantile(torch.tensor({ENDS}).double())"
+              for x in "ab")  # fmt: skip
+GIVEN = "The indices are given, so that the interval can be checked: use `drawn`."
+
+BOOTSTRAP = Exercise(
+    **written("13.3"),
+    solution=interval,
+    returns=Numbers("interval", shape="2"),
+    see="course_lib.train.calibration.bootstrap_interval draws the indices itself; given the N "
+    "gains, −1, 0 or 1, it is the paired bootstrap",
+    forbidden=dict.fromkeys(("randint", "rand", "randperm", "multinomial", "choice", "choices"),
+                            GIVEN),
+    when_raised=(
+        (r"quantile|q values|percentile", "torch.quantile takes floats, and fractions of 1: 0.025, "
+         "not 2.5. (numpy's percentile takes percent.)"),
+        (r"[Ss]ubtract.*bool|bool.*(mean|subtract)|dtype|Bool", "True and False cannot be "
+         "subtracted or averaged: .double() makes 1 and 0 of them."),
+    ),
+    stages=(
+        Stage("four texts", by_hand),
+        Stage("models that often differ", each(case, (40, 81, 0.4), (60, 201, 0.3))),
+        Stage("models that seldom differ", each(case, (80, 201, 0.06), (120, 401, 0.04))),
+        Stage("models that never differ", equal),
+    ),
+    mistakes=(
+        Edit(DIFFERENCES, "right_a.double()[drawn].mean(dim=1) - "
+             "right_b.double()[drawn.roll(1, 0)].mean(dim=1)", "A and B are tested on different "
+             "resampled texts. The pairing is lost: hard texts must be hard for both."),
+        Edit(QUANTILES, f"({OF_A} - {OF_B})", "You take each model's own interval, and subtract "
+             "the ends. The difference has a distribution of its own: subtract first, text by "
+             "text."),
+        Edit(QUANTILES, f"({OF_A} - {OF_B}.flip(0))", "You subtract B's upper end from A's lower "
+             "end, and the other way round. That is as wide as if both were tested on different "
+             "texts."),
+        Edit(QUANTILES, OF_A, "This is the interval of A's own accuracy. Asked is that of the "
+             "difference."),
+        Edit(QUANTILES, OF_B, "This is the interval of B's own accuracy. Asked is that of the "
+             "difference."),
+        Edit(ENDS, "[0.05, 0.95]", "These are the ends of 90%. 95% leave 2.5% out on *either* "
+             "side."),
+        Edit(ENDS, "[0.05, 1.0]", "All of the 5% are left out below: one-sided. Leave 2.5% out "
+             "on either side."),
+        Edit(ENDS, "[0.0, 0.95]", "All of the 5% are left out above: one-sided. Leave 2.5% out "
+             "on either side."),
+        Edit(ENDS, "[0.0, 1.0]", "These are the least and the largest difference. With more "
+             "resampled sets they move on outwards; 2.5% on either side do not."),
+        Edit(ENDS, "[0.25, 0.75]", "These are the quartiles, the middle *half*. 2.5% is 0.025."),
+        Edit(ENDS, "[0.005, 0.995]", "These are the ends of 99%. Leave 2.5% out on either side."),
+        Edit(GAINS, "right_b.double() - right_a.double()", "The sign: A's accuracy less B's."),
+        Edit(GAINS, "100 * (right_a.double() - right_b.double())", "The difference is in percent. "
+             "Expected a fraction of 1."),
+        Edit(GAINS, "(right_a ^ right_b).double()", "You count the texts on which they differ, "
+             "whoever is right. A text that B alone has right counts −1."),
+        Edit(GAINS, "(right_a & ~right_b).double()", "You count what A alone has right. What B "
+             "alone has right is to be taken off."),
+        Edit(DIFFERENCES, "gains[drawn].sum(dim=1)", "You count texts. An accuracy is a fraction: "
+             "divide by N."),
+        Edit(DIFFERENCES, "gains[drawn].mean(dim=0)", "The mean runs over the resampled sets, one "
+             "number a place. Take it over the texts of each set, dim=1."),
+        Edit(DIFFERENCES, "gains[drawn].std(dim=1)", "You take the standard deviation in each "
+             "set. Expected each set's mean."),
+        Edit(QUANTILES, "(differences.mean() + 1.96 * differences.std() * "
+             "torch.tensor([-1.0, 1.0]))", "This is mean ± 1.96 standard deviations: it takes the "
+             "differences to be normal. Asked are percentiles."),
+        Edit(QUANTILES, "(differences.mean() + differences.std() * torch.tensor([-1.0, 1.0]))",
+             "This is mean ± one standard deviation. Asked are percentiles."),
+        Edit(QUANTILES, f"({QUANTILES} - gains.mean())", "You have taken off the difference on "
+             "the whole test set. Then every interval has 0 in it."),
+        Edit(QUANTILES, f"{QUANTILES}.flip(0)", "The two ends are exchanged: the lower one "
+             "comes first."),
+    ),
+)  # fmt: skip

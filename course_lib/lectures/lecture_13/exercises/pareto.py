@@ -1,0 +1,144 @@
+"""Exercise 13.5: which models nobody beats. N models."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from course_lib.teaching.exercises.form import (
+    Case,
+    Draw,
+    Edit,
+    Exercise,
+    Other,
+    Stage,
+    each,
+    written,
+)
+from course_lib.teaching.exercises.outputs import Numbers
+
+
+def front(scores: Tensor, costs: Tensor) -> Tensor:
+    """Which models are not dominated; more score is better, less cost is: (N,), (N,) -> (N,) bool.
+
+    j dominates i if it is no worse in both, and better in one."""
+    no_worse = (scores >= scores[:, None]) & (costs <= costs[:, None])  # [i, j]: j against i
+    better = (scores > scores[:, None]) | (costs < costs[:, None])
+    return ~(no_worse & better).any(dim=1)
+
+
+# ---------------------------------------------------------------- cases
+
+
+def case(draw: Draw, models: int) -> Case:
+    """All scores and costs differ; dearer models tend to be better."""
+    costs = torch.randperm(3 * models, generator=draw.torch)[:models].double() + 1
+    scores = 60 + costs + torch.randperm(2 * models, generator=draw.torch)[:models] + 0.01 * costs
+    return scores, costs
+
+
+def by_hand(draw: Draw) -> list[Case]:
+    """The statement's models, also in another order."""
+    given = torch.tensor([[90.0, 88, 91, 85], [10.0, 5, 12, 8]], dtype=torch.float64)
+    order = draw.python.sample(range(4), 4)
+    return [(given[0], given[1]), (given[0, order], given[1, order]), case(draw, 5)]
+
+
+def cheapest(draw: Draw, models: int, apart: float) -> Case:
+    """Two models cost the same, less than all others; one's score is higher by `apart`."""
+    scores, costs = case(draw, models)
+    i, j = draw.python.sample(range(models), 2)
+    costs[[i, j]] = costs.min() - 0.5
+    scores[j] = scores[i] + apart
+    return scores, costs
+
+
+def best(draw: Draw, models: int, apart: float) -> Case:
+    """Two models have one score, above all others; one's cost is higher by `apart`."""
+    scores, costs = cheapest(draw, models, apart)
+    return 100 - costs, 200 - scores
+
+
+def sweep(scores: Tensor, costs: Tensor) -> Tensor:
+    """A known mistake: from the cheapest up, whoever is better than all before; ties forgotten."""
+    found, best = torch.zeros(len(scores), dtype=torch.bool), -torch.inf
+    for i in costs.argsort(stable=True).tolist():
+        found[i], best = bool(scores[i] > best), max(best, float(scores[i]))
+    return found
+
+
+def neighbour(scores: Tensor, costs: Tensor) -> Tensor:
+    """A known mistake: each is compared with the next cheaper one only."""
+    order = costs.argsort(stable=True)
+    found = torch.ones(len(scores), dtype=torch.bool)
+    found[order[1:]] = scores[order[1:]] > scores[order[:-1]]
+    return found
+
+
+NO_WORSE = "(scores >= scores[:, None]) & (costs <= costs[:, None])"
+BETTER = "(scores > scores[:, None]) | (costs < costs[:, None])"
+RETURN = "~(no_worse & better).any(dim=1)"
+NO_SELF = "~torch.eye(len(scores), dtype=torch.bool)"
+EARLIER = "torch.ones(len(scores), len(scores)).tril(-1).bool()"
+STRICT = "(scores > scores[:, None]) & (costs < costs[:, None])"
+
+PARETO = Exercise(
+    **written("13.5"),
+    solution=front,
+    returns=Numbers("front", shape="N", kind="bool"),
+    when_raised=(
+        (r"ambiguous", "Comparing tensors gives one True or False a model: join them with & and |, "
+         "each comparison in parentheses; .any() and .all() make one of many."),
+    ),
+    stages=(
+        Stage("four models", by_hand),
+        Stage("no ties", each(case, (6,), (8,), (1,))),
+        Stage("two cost the same", each(cheapest, (4, 1.0), (5, 0.5), (6, 1.0), (7, 1.0))),
+        Stage("two have the same score", each(best, (4, 1.0), (5, 0.5), (6, 1.0), (7, 1.0))),
+        Stage("two are the same in both", each(cheapest, (4, 0.0), (5, 0.0), (6, 0.0))),
+    ),
+    mistakes=(
+        Edit(BETTER, "torch.ones(len(scores), len(scores)).bool()", "Every model dominates itself "
+             "in your answer: it is no worse than itself. To dominate is to be better in one of "
+             "the two."),
+        Edit(BETTER, STRICT, "You ask that the other one is better in *both*. It dominates, too, "
+             "if it is better in one and the same in the other."),
+        Edit(BETTER, "scores > scores[:, None]", "A model with the same score and a lower cost "
+             "dominates, too."),
+        Edit(BETTER, "costs < costs[:, None]", "A model with the same cost and a higher score "
+             "dominates, too."),
+        Edit(BETTER, NO_SELF, "Two models that are the same in both put each other out. Neither "
+             "is better than the other: both stay."),
+        Edit(BETTER, f"{BETTER} | {EARLIER}", "Of two models that are the same in both you keep "
+             "the first only. Neither dominates the other: both stay."),
+        Edit(BETTER, f"{BETTER} | {EARLIER}.T", "Of two models that are the same in both you keep "
+             "the last only. Neither dominates the other: both stay."),
+        Edit(NO_WORSE, "(scores >= scores[:, None]) & (costs >= costs[:, None])", "You look for "
+             "high costs. Less is better.",
+             more=((BETTER, "(scores > scores[:, None]) | (costs > costs[:, None])"),)),
+        Edit(NO_WORSE, "(scores <= scores[:, None]) & (costs <= costs[:, None])", "You look for "
+             "low scores. More is better.",
+             more=((BETTER, "(scores < scores[:, None]) | (costs < costs[:, None])"),)),
+        Edit(NO_WORSE, "(scores >= scores[:, None]) | (costs <= costs[:, None])", "Whoever is "
+             "better in one is enough for you. It must be no worse in the other."),
+        Edit(".any(dim=1)", ".any(dim=0)", "You keep those that dominate *nobody*. Keep those whom "
+             "nobody dominates."),
+        Edit(".any(dim=1)", ".all(dim=1)", "You put out only who is beaten by all. One that beats "
+             "it is enough."),
+        Edit(RETURN, "(no_worse & better).any(dim=1)", "These are the dominated ones. Asked are "
+             "the others."),
+        Edit(RETURN, "(no_worse & better).any(dim=0)", "These are the ones that dominate somebody. "
+             "Somebody may dominate them, too."),
+        Edit(RETURN, "(scores == scores.max()) | (costs == costs.min())", "You keep the best and "
+             "the cheapest. What lies between may be worth its cost, too."),
+        Edit(RETURN, "(scores / costs) == (scores / costs).max()", "You keep the best score for "
+             "its cost. That is one point; which trade is right is the user's to say."),
+        Edit(RETURN, "(scores >= scores.mean()) & (costs <= costs.mean())", "You keep who is "
+             "better and cheaper than the average. Compare with each model, not with their mean."),
+        Other(sweep, "From the cheapest up you keep who is better than all before, and forget "
+              "ties: of two with one cost the better one counts, whichever comes first; of two "
+              "that are the same in both, both."),
+        Other(neighbour, "You compare each model with the next cheaper one only. One that is "
+              "cheaper still may beat it."),
+    ),
+)  # fmt: skip

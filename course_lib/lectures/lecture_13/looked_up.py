@@ -66,8 +66,9 @@ def with_numbers(template: str) -> str:
     """The template with its numbers in place of its references, and their sources behind it.
 
     {bert.sizes.base} is read from data/papers/bert.toml, {average:distilbert_dev} is the mean of
-    that row of glue.toml by its own recipe, {12:mobile_ms} a number of lecture 12. Raises
-    ValueError for what is not there."""
+    that row of glue.toml by its own recipe, {12:mobile_ms} a number of lecture 12, {fewer:albert
+    base, bert base} by how much the first has fewer parameters. Raises ValueError for what is not
+    there."""
     sources: list[str] = []
 
     def value(found: re.Match[str]) -> str:
@@ -89,17 +90,24 @@ def average(row: str, recipe: str = "") -> float:
 def _looked_up(name: str, sign: str, rest: str) -> tuple[str, str]:
     """A number in words, and where it stands."""
     if name == "average":
-        row = printed("glue")[rest]
         return f"{average(rest)}", str(printed("glue")[rest]["where"])
+    if name == "fewer":
+        one, other = (parameters_of(*of.split()) for of in rest.split(", "))
+        return f"{1 - one / other:.0%}", "counted"
     if sign == ":":
         return number(name, rest), f"lecture {name}"
-    return _printed(name, rest.split("."))
+    return _printed(name, keys_of(rest))
 
 
 def _printed(paper: str, keys: list[str]) -> tuple[str, str]:
     value, where = printed_at(paper, keys)
     said = f"{value:,}" if isinstance(value, int) else f"{value}"
     return said, ", ".join(filter(None, [cited(paper), where]))
+
+
+def keys_of(path: str) -> list[str]:
+    """The keys of a path with dots; a key that has one itself writes a comma: speedup.0,1.0."""
+    return [key.replace(",", ".") for key in path.split(".")]
 
 
 def printed_at(paper: str, keys: list[str]) -> tuple[Any, str]:

@@ -1,4 +1,4 @@
-"""Which model? The questions, the rules and the choices of guide.toml, and the answer that they give.
+"""Which model? The questions, rules and choices of guide.toml, and the answer that they give.
 
 The first rule whose conditions all hold wins. Nothing is known of your texts here: the answer is
 where to begin measuring."""
@@ -49,9 +49,6 @@ class Rule:
     choose: str
     when: Conditions = field(default_factory=dict)
 
-    def holds(self, answers: Mapping[str, str]) -> bool:
-        return all(answers[question] in fitting for question, fitting in self.when.items())
-
 
 @dataclass(frozen=True)
 class Remark:
@@ -59,8 +56,6 @@ class Remark:
 
     says: str
     when: Conditions
-
-    holds = Rule.holds
 
 
 @dataclass(frozen=True)
@@ -108,9 +103,7 @@ def _check_answers(question: str, values: Any, questions: Mapping[str, Question]
     known = questions[question].answers
     for value in values:
         if value not in known:
-            raise ValueError(
-                f"{question}={value!r} was given; expected one of {', '.join(known)}."
-            )
+            raise ValueError(f"{question}={value!r} was given; expected one of {', '.join(known)}.")
 
 
 # ---------------------------------------------------------------- deciding
@@ -133,7 +126,11 @@ def checked(answers: Mapping[str, str]) -> dict[str, str]:
 def first_rule(answers: Mapping[str, str]) -> int:
     """The place, from 0, of the first rule that holds. Raises ValueError as `checked` does."""
     given = checked(answers)
-    return next(n for n, rule in enumerate(guide().rules) if rule.holds(given))
+    return next(n for n, rule in enumerate(guide().rules) if _hold(rule.when, given))
+
+
+def _hold(when: Conditions, answers: Mapping[str, str]) -> bool:
+    return all(answers[question] in fitting for question, fitting in when.items())
 
 
 def decide(answers: Mapping[str, str]) -> Choice:
@@ -146,7 +143,7 @@ def decide(answers: Mapping[str, str]) -> Choice:
 def remarks(answers: Mapping[str, str]) -> list[str]:
     """What is said besides."""
     given = checked(answers)
-    return [remark.says for remark in guide().remarks if remark.holds(given)]
+    return [remark.says for remark in guide().remarks if _hold(remark.when, given)]
 
 
 def flips(answers: Mapping[str, str]) -> list[tuple[str, str, Choice]]:
@@ -164,9 +161,9 @@ def flips(answers: Mapping[str, str]) -> list[tuple[str, str, Choice]]:
 
 def in_words(when: Conditions) -> str:
     """Conditions as a line of text."""
-    questions = guide().questions
+    asked = guide().questions
     parts = (
-        f"{questions[name].short}: {' / '.join(questions[name].answers[value] for value in fitting)}"
+        f"{asked[name].short}: {' / '.join(asked[name].answers[value] for value in fitting)}"
         for name, fitting in when.items()
     )
     return " · ".join(parts) or "in every other case"

@@ -69,15 +69,17 @@ def with_numbers(template: str) -> str:
     that row of glue.toml by its own recipe, {12:mobile_ms} a number of lecture 12, {fewer:albert
     base, bert base} by how much the first has fewer parameters. Raises ValueError for what is not
     there."""
-    sources: list[str] = []
+    places: dict[str, list[str]] = {}  # who is cited -> where in it
 
     def value(found: re.Match[str]) -> str:
-        said, source = _looked_up(*found.groups())
-        sources.extend([source] if source not in sources else [])
+        said, who, where = _looked_up(*found.groups())
+        known = places.setdefault(who, [])
+        known.extend({where} - {"", *known})
         return said
 
     text = REFERENCE.sub(value, template)
-    return f"{text} ({'; '.join(sources)})" if sources else text
+    sources = (", ".join(filter(None, [who, "; ".join(at)])) for who, at in places.items())
+    return f"{text} ({'; '.join(sources)})" if places else text
 
 
 def average(row: str, recipe: str = "") -> float:
@@ -87,22 +89,17 @@ def average(row: str, recipe: str = "") -> float:
     return round(mean + 1e-9, 1)  # 86.35 is 86.4, however it is stored
 
 
-def _looked_up(name: str, sign: str, rest: str) -> tuple[str, str]:
-    """A number in words, and where it stands."""
+def _looked_up(name: str, sign: str, rest: str) -> tuple[str, str, str]:
+    """A number in words, who is cited for it, and where in that it stands."""
     if name == "average":
-        return f"{average(rest)}", str(printed("glue")[rest]["where"])
+        return f"{average(rest)}", "", str(printed("glue")[rest]["where"])
     if name == "fewer":
         one, other = (parameters_of(*of.split()) for of in rest.split(", "))
-        return f"{1 - one / other:.0%}", "counted"
+        return f"{1 - one / other:.0%}", "", "counted"
     if sign == ":":
-        return number(name, rest), f"lecture {name}"
-    return _printed(name, keys_of(rest))
-
-
-def _printed(paper: str, keys: list[str]) -> tuple[str, str]:
-    value, where = printed_at(paper, keys)
-    said = f"{value:,}" if isinstance(value, int) else f"{value}"
-    return said, ", ".join(filter(None, [cited(paper), where]))
+        return number(name, rest), f"lecture {name}", ""
+    value, where = printed_at(name, keys_of(rest))
+    return f"{value:,}" if isinstance(value, int) else f"{value}", cited(name), where
 
 
 def keys_of(path: str) -> list[str]:

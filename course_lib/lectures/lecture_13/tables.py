@@ -175,8 +175,9 @@ def _understanding() -> Ranked:
     found["DeBERTa-large"] = tables["means"]["deberta_large_dev"]
     found["XLNet-large (as in ELECTRA)"] = printed("electra")["large"]["xlnet"]["glue"]
     return Ranked(
-        "understanding: mean of eight GLUE development sets, one model, large; seeds differ by tenths",
-        "RoBERTa, Table 5; ALBERT, Table 9; ELECTRA, Table 2; DeBERTa, Table 1 (recomputed)",
+        "understanding: mean of eight GLUE development sets, one model, large",
+        "RoBERTa, Table 5; ALBERT, Table 9; ELECTRA, Table 2; DeBERTa, Table 1 "
+        "(recomputed); tenths of a point mean little",
         _best_first(found),
     )
 

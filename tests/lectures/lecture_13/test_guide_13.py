@@ -214,7 +214,7 @@ def test_the_guide_can_be_asked() -> None:
     live.controls["latency"].value = "phone"
     said = plain(picture_of(live))
     assert "▶ MobileBERT" in said and "lecture 12" in said and "62 ms on a Pixel 4" in said
-    assert "some tens of megabytes: TinyBERT-4" in said
+    assert "some tens of megabytes → TinyBERT-4" in said
     live.controls["domain"].value = "far"
     assert "into how many pieces" in plain(picture_of(live))
 

@@ -20,7 +20,7 @@ from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.style import BLUE
 
 from .pages import page_link
-from .written import table_of, written_table
+from .written import written_table
 
 WIDTH = 820
 HEAD = ("", "if", "take")
@@ -69,7 +69,7 @@ def guide_picture(answers: Mapping[str, str]) -> Html:
         f"<div>{taught} Rule {first_rule(answers) + 1} of {len(guide().rules)}.</div>",
         _listed("Mind", [inline(line) for line in remarks(answers)]),
         _listed("What would change it", [
-            f"<b>{escape(given[name].asks)}</b> {escape(' / '.join(values))}: {inline(then)}"
+            f"<b>{escape(given[name].asks)}</b> {escape(' / '.join(values))} → {inline(then)}"
             for name, values, then in changes(answers)
         ]),
     ]  # fmt: skip
@@ -107,7 +107,7 @@ def answer_text(answers: Mapping[str, str]) -> str:
     lines += [f"Taught in lecture {choice.lecture}."] if choice.lecture else ["Not taught here."]
     lines += remarks(answers)
     lines += [
-        f"  {guide().questions[name].asks} {' / '.join(values)}: {then}"
+        f"  {guide().questions[name].asks} {' / '.join(values)} → {then}"
         for name, values, then in changes(answers)
     ]
     return "\n".join(lines)

@@ -35,7 +35,9 @@ def reading_table() -> Html:
 
 def reasons_table() -> Html:
     """Five reasons for variants, and what the course found of each."""
-    return _texts("reason", {"name": "reason", "says": "they say", "found": "what the course found"})
+    return _texts(
+        "reason", {"name": "reason", "says": "they say", "found": "what the course found"}
+    )
 
 
 def card_table() -> Html:
@@ -91,17 +93,22 @@ def interfaces_table() -> Html:
     """What the Auto classes make of each member's checkpoint, as installed here."""
     head = (
         "member", "tokenizer", "a pair is", "segment ids", "rows for them", "ids 0 and 1",
-        "pooler", "output", "classifier: weights missing",
+        "pooler", "output", "classifier: layers missing",
     )  # fmt: skip
     rows = [
         (
-            one.member, f"`{one.tokenizer}`", one.written, _ids(one), f"{one.rows}",
-            one.told_types, one.pooler, ", ".join(f"`{name}`" for name in one.outputs),
-            ", ".join(f"`{name}`" for name in one.missing),
+            one.member, f"`{one.tokenizer}`", one.written.replace(" ", "\u00a0"), _ids(one),
+            f"{one.rows}", one.told_types, one.pooler, ", ".join(f"`{name}`" for name in one.outputs),
+            ", ".join(f"`{name}`" for name in _layers(one)),
         )
         for one in asked.interfaces()
     ]  # fmt: skip
     return written_table(head, rows, "interfaces", 1000)
+
+
+def _layers(one: asked.Interface) -> list[str]:
+    """The missing weights' layers, each once."""
+    return list(dict.fromkeys(name.rpartition(".")[0] for name in one.missing))
 
 
 def _ids(one: asked.Interface) -> str:

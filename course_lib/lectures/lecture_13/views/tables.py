@@ -92,13 +92,14 @@ def rankings_table() -> Html:
 def interfaces_table() -> Html:
     """What the Auto classes make of each member's checkpoint, as installed here."""
     head = (
-        "member", "tokenizer", "a pair is", "segment ids", "rows for them", "ids 0 and 1",
+        "member", "a pair is", "segment ids", "rows for them", "ids 0 and 1",
         "pooler", "output", "classifier: layers missing",
     )  # fmt: skip
     rows = [
         (
-            one.member, f"`{one.tokenizer}`", one.written.replace(" ", "\u00a0"), _ids(one),
-            f"{one.rows}", one.told_types, one.pooler, ", ".join(f"`{name}`" for name in one.outputs),
+            one.member, one.written.replace(" ", "\u00a0"), _ids(one),
+            f"{one.rows}", one.told_types, one.pooler,
+            ", ".join(f"`{name}`" for name in one.outputs),
             ", ".join(f"`{name}`" for name in _layers(one)),
         )
         for one in asked.interfaces()

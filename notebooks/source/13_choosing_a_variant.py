@@ -87,7 +87,7 @@ my_guesses = {"calls all good": ..., "as good": ..., "points ahead": ...}
 
 
 # %%
-def my_matthews(tp, fp, fn, tn):
+def my_matthews(counts):
     return ...
 
 
@@ -98,8 +98,183 @@ check("13.1", my_matthews)
 
 
 # %%
-def my_average(row, recipe):
+def my_glue(row, recipe):
     return ...
 
 
-check("13.2", my_average)
+check("13.2", my_glue)
+
+# %% [markdown]
+# ## The code
+#
+# ### Nine tasks, and a twin of each
+#
+# GLUE is nine tasks of understanding English. We cannot download them, so each has a **twin**: the same kind of question, with the same metric, in sentences of the micro-world. Its rules give the right answer.
+
+# %%
+glue_table()
+
+# %% [markdown]
+# *What each twin asks, and its metric. Real: training texts of GLUE's own task, and of ours.*
+#
+# One text of each, and its label:
+
+# %%
+for name in GLUE:
+    item = glue_items(name, "test", 3)[-1]
+    print(f"{name:7}{item.label:16}", *([item.text] if hasattr(item, "text") else [item.premise, "|", item.hypothesis]))
+
+# %% [markdown]
+# With a network the same call reads the real ones. Write names into the list.
+
+# %%
+wanted = []  # such as "RTE", "CoLA"
+for name in wanted:
+    print(name, *glue_items(name, "validation", 2, real=True), sep="\n  ")
+
+# %% [markdown]
+# WNLI is nasty on purpose: its validation texts are training texts with the *other* answer, as many of GLUE's are. Who learns them by heart is wrong. BERT's authors left it out.
+#
+# ### From scores to one number
+
+# %%
+from course_lib.teaching.averages import AVERAGES, glue_average
+
+show(glue_average)
+for name, about in AVERAGES.items():
+    print(f"{name:12}{about.split:24}{about.used_by}")
+
+# %% [markdown]
+# Six recipes go by the name of "average". An average without its recipe is not a number that one can compare.
+#
+# ### The same texts for both
+#
+# Is A better than B? Two kinds of chance stand behind the difference: which *texts* happened to be in the test set, and which *seed* trained the models.
+#
+# {{exercise:13.3}}
+
+
+# %%
+def my_interval(right_a, right_b, drawn):
+    return ...
+
+
+check("13.3", my_interval)
+
+# %% [markdown]
+# {{exercise:13.4}}
+
+
+# %%
+def my_verdict(a, b):
+    return ...
+
+
+check("13.4", my_verdict)
+
+# %% [markdown]
+# The pages of this course are a little stricter: the mean difference must be larger than the spread of *either* model.
+
+# %%
+from course_lib.teaching.verdicts import by_rule
+
+show(by_rule)
+
+# %% [markdown]
+# ### Equally many FLOPs
+#
+# A step of ELECTRA runs two networks, a step of DistilBERT its teacher too. So we count FLOPs, and give every member as many as BERT gets for {{number:bert_steps}} steps.
+
+# %%
+from course_lib.lectures.lecture_13.pretraining_runs import steps_of
+
+show(steps_of)
+flops_table()
+
+# %% [markdown]
+# *Weights: of the encoder that is kept. Students begin from, or listen to, a teacher whose own pre-training is not in their FLOPs, as in their papers.*
+#
+# ## Is it right?
+#
+# The metrics beside scikit-learn's; the oracle, which knows the world's rules, on each twin; and averages that papers print, from the rows that they print.
+
+# %% tags=["nbval-check-output"]
+from sklearn.metrics import f1_score, matthews_corrcoef
+
+from course_lib.teaching.glue import oracle_score
+from course_lib.text.world import MicroWorld
+from course_lib.train.task_metrics import f1, matthews
+
+true, said = [1, 1, 0, 1, 0, 1, 1, 0], [1, 0, 0, 1, 1, 1, 1, 0]
+print(f"Matthews {matthews(true, said):.6f} = {matthews_corrcoef(true, said):.6f}   F1 {f1(true, said):.6f} = {f1_score(true, said):.6f}")
+world = MicroWorld.load()
+print("oracle:", {name: min(oracle_score(name, glue_items(name, "test", 100), world).values()) for name in GLUE})
+
+# %% tags=["nbval-check-output"]
+from course_lib.teaching.claims import printed
+
+for name in ("bert_base_test", "distilbert_dev", "bert_large_leaderboard"):
+    row = printed("glue")[name]
+    print(f"{row['model']:12} {row['recipe']:12} printed {row['printed']}, computed {glue_average(row['scores'], row['recipe']):.2f}")
+distil = printed("glue")["distilbert_dev"]["scores"]
+without_wnli = sum(score for task, score in distil.items() if task != "WNLI") / 8
+print(f"DistilBERT without WNLI {without_wnli:.1f}; BERT-base, Table 1, {printed('glue')['bert_base_test']['printed']}")
+
+# %% [markdown]
+# The second guess: the two "79.6" have nothing to do with each other. One is a test average of nine numbers, the other a mean of eight development sets.
+#
+# ## See it
+#
+# ### A table that mixes everything
+#
+# A source lecture prints one number for each model, in one column.
+
+# %%
+glue_comparison()
+
+# %% [markdown]
+# *Left: what the lecture prints, and what that number really is. Right: the averages that published rows give, a recipe a column; a dash where no paper prints what is needed. Compare within a column only. Last: FLOPs of pre-training, BERT-base = 1, as the lecture prints them and as ELECTRA's Table 1 gives them.*
+#
+# ### The same names, another interface
+#
+# "All models have the same interface." The Auto classes of transformers, on a small random checkpoint of each kind, made here:
+
+# %%
+interfaces_table()
+
+# %% [markdown]
+# *Computed on this machine by AutoTokenizer, AutoModel and AutoModelForSequenceClassification. What changes between members: how a pair is written, segment ids, whether there is a pooler, which fields come out, which weights of a classifier are new.*
+#
+# The classes choose the right code by the configuration. They do not make the models alike: print the inputs and one prediction before you trust a score.
+
+# %%
+show(interfaces.write_checkpoint)
+
+# %% [markdown]
+# ## Measure it
+#
+# ### One task, live
+#
+# A BERT of the micro-world, and the same shape from random initialisation, on one twin.
+
+# %%
+from course_lib.teaching.shipped import micro_teacher
+from course_lib.train.finetuning import finetune
+from course_lib.train.glue import model_score
+
+train, test = benchmark.twin("QQP", "train"), benchmark.twin("QQP", "test")
+starts = {"pre-trained": micro_teacher().encoder.requires_grad_(True), "random initialisation": benchmark.start_of(benchmark.Tuning(benchmark.RANDOM), 0)}
+for name, encoder in starts.items():
+    model = finetune(encoder, train, steps=200, learning_rate=1e-3, callbacks=[LiveLoss(200)])
+    print(f"{name:24}", {metric: f"{score:.1%}" for metric, score in model_score("QQP", model, test).items()})
+
+# %% [markdown]
+# ### All members, nine tasks
+#
+# That, {{number:members}} times, on nine twins, {{number:seeds}} seeds: from the result file (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core, and resumable). The rate of each is the better of two on validation texts.
+
+# %%
+benchmark_view()
+
+# %% [markdown]
+# *A dot a seed, the line is their mean. The grey bar: where 95% of a thousand resampled test sets have the average. Last: beside BERT, by the rule above. Sort by a task, by size; show the family alone.*

@@ -1,5 +1,13 @@
 """What page 13 shows that no other page does."""
 
+from .benchmark import (
+    averages_table,
+    benchmark_view,
+    equal_size_chart,
+    flops_table,
+    glue_table,
+    tasks_chart,
+)
 from .guide import choices_table, guide_picture, guide_table, guide_view
 from .index import errata_index, index_view, questions_index
 from .tables import (
@@ -16,10 +24,15 @@ from .tables import (
 )
 
 __all__ = [
+    "averages_table",
+    "benchmark_view",
     "card_table",
     "choices_table",
+    "equal_size_chart",
     "errata_index",
+    "flops_table",
     "glue_comparison",
+    "glue_table",
     "guide_picture",
     "guide_table",
     "guide_view",
@@ -32,5 +45,6 @@ __all__ = [
     "rankings_table",
     "reading_table",
     "reasons_table",
+    "tasks_chart",
     "variants_table",
 ]

@@ -16,17 +16,17 @@ from course_lib.teaching.page import (
     paragraphs,
     svg_drawing,
     svg_image,
-    table_row,
 )  # fmt: skip
 from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, FAINT, GREY, VERMILION
 from course_lib.teaching.verdicts import by_rule
-from course_lib.text.glue import GLUE
+from course_lib.text.glue import GLUE, GlueTask
 from course_lib.train.glue import task_mean
 
 from ..benchmark import FAST, RANDOM, average
 from ..pretraining_runs import CONTROLS, MEMBERS
+from .written import written_table
 
 FILE, PLAIN = "13_benchmark", "as large as "
 SHOWN = {"all": None, "the family": (*MEMBERS, FAST), "plain models": (*CONTROLS, RANDOM)}
@@ -194,9 +194,37 @@ def averages_table() -> Html:
         (name, *(f"{found[r][name]:.1%}, no. {places[r].index(name) + 1}" for r in recipes))
         for name in places[recipes[0]]
     ]
-    sides = ("left", *["right"] * len(recipes))
-    body = [table_row("th", ("", *recipes), sides), *(table_row("td", r, sides) for r in rows)]
-    html = (
-        f'<table style="border-collapse:collapse;margin:0;background:#fff">{"".join(body)}</table>'
-    )
-    return Html(card(html, "averages", 820), "\n".join("  ".join(row) for row in rows))
+    return written_table(("", *recipes), rows, "averages", 820)
+
+
+# ---------------------------------------------------------------- what is compared
+
+
+def glue_table() -> Html:
+    """The nine tasks: what a twin asks, its metrics, and how many texts train it and the real one."""
+    head = ("task", "its twin asks", "metric", "texts to learn from, real", "twin")
+    rows = [
+        (name, task.asks, " and ".join(task.metrics), f"{_learned(task):,}", f"{task.sizes[0]:,}")
+        for name, task in GLUE.items()
+    ]
+    return written_table(head, rows, "glue-tasks", 820)
+
+
+def _learned(task: GlueTask) -> int:
+    found: int = task.real["released"][0]
+    return found
+
+
+def flops_table() -> Html:
+    """Every start that was pre-trained: its weights, and how many steps equal FLOPs are."""
+    head = ("start", "weights", "steps", "FLOPs of a step", "masked words")
+    rows = []
+    for name in (*MEMBERS, *CONTROLS):
+        run = runs_of(name)[0]
+        named = [r["masked_accuracy"] for r in runs_of(name)]
+        rows.append((
+            name, f"{run['parameters']:,}", f"{run['steps']:,}",
+            f"{run['flops'] / run['steps'] / 1e9:.1f} billion",
+            "–" if None in named else f"{fmean(named):.1%}",
+        ))  # fmt: skip
+    return written_table(head, rows, "flops", 820)

@@ -201,7 +201,7 @@ def averages_table() -> Html:
 
 
 def glue_table() -> Html:
-    """The nine tasks: what a twin asks, its metrics, and how many texts train it and the real one."""
+    """The nine tasks: what a twin asks, its metrics, and how many texts train either."""
     head = ("task", "its twin asks", "metric", "texts to learn from, real", "twin")
     rows = [
         (name, task.asks, " and ".join(task.metrics), f"{_learned(task):,}", f"{task.sizes[0]:,}")

@@ -32,11 +32,16 @@ def forward_flops(build: Callable[[], nn.Module], tokens: int) -> int:
     multiply-add counts as two. Counted on shapes: nothing is allocated or computed.
 
     build: makes the encoder, such as `mobilebert`."""
+    with torch.device("meta"):
+        return text_flops(build(), tokens)
+
+
+def text_flops(model: nn.Module, tokens: int) -> int:
+    """The same of an encoder that is there. It is left in evaluation mode."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.utils.flop_counter import FlopCounterMode
 
-    with torch.device("meta"):
-        model, ids = build().eval(), torch.zeros(1, tokens, dtype=torch.long)
-        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as found:
-            model(ids)
+    ids = torch.zeros(1, tokens, dtype=torch.long, device=next(model.parameters()).device)
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as found:
+        model.eval()(ids)
     return int(found.get_total_flops())

@@ -278,3 +278,196 @@ benchmark_view()
 
 # %% [markdown]
 # *A dot a seed, the line is their mean. The grey bar: where 95% of a thousand resampled test sets have the average. Last: beside BERT, by the rule above. Sort by a task, by size; show the family alone.*
+
+# %% [markdown]
+# RESULTS-ALL
+#
+# ### What one number hides
+
+# %%
+tasks_chart()
+
+# %% [markdown]
+# *Every member on every twin, the mean over the seeds; where a task has two metrics, their mean.*
+#
+# RESULTS-TASKS
+#
+# The same scores under each recipe that the twins allow:
+
+# %%
+averages_table()
+
+# %% [markdown]
+# *Average and place under each recipe.* RESULTS-RECIPES
+#
+# ### Is it the idea, or the size?
+#
+# A small member loses against BERT. Is that its idea, or just its size? Beside each stands a **plain** model, masked words alone, with as many parameters and as many FLOPs.
+
+# %%
+equal_size_chart()
+
+# %% [markdown]
+# *Left: the member. Right: a plain model of that size, narrower or with fewer layers, which reads more for the same FLOPs. A dot a seed.*
+#
+# RESULTS-SIZES
+#
+# ### Which of two, on one task
+#
+# A source lecture compares variants on sentiment: one run each, timed once, accuracy left out. Here with the same split, the better of two rates, and seeds. Text by text, from the result file: BERT against each of the others.
+
+# %%
+sentiment_table()
+
+# %% [markdown]
+# *Differ: texts that just one of the two has right, of {{number:sentiment_texts}} (seed 0). The interval: 95% of resampled test sets, seeds averaged. p: how often a fair coin would fall so unevenly (an exact McNemar test, seed 0).*
+#
+# RESULTS-SENTIMENT
+#
+# ### How to time a model
+#
+# Time does not depend on what the weights are. So random ones will do, at the published shapes, two layers of each for speed.
+#
+# {{exercise:13.6}}
+
+
+# %%
+def my_latency(seconds, warm_up, batch_size):
+    return ...
+
+
+check("13.6", my_latency)
+
+# %%
+import time
+
+import torch
+
+from course_lib import albert, bert, count_parameters, deberta, distilbert
+from course_lib.train.memory import peak_activations
+
+ids = torch.randint(1_000, 20_000, (1, 32), generator=torch.Generator().manual_seed(0))
+shapes = {"BERT": bert, "ALBERT": albert, "DistilBERT": distilbert, "DeBERTa": deberta}
+print(f"{'two layers of':14}{'weights':>12}{'first call':>12}{'median':>10}{'95th':>10}   ms, one text of 32 tokens")
+for name, build in shapes.items():
+    model, calls = build("base", num_layers=2).eval(), []
+    with torch.inference_mode():
+        for _ in range(25):
+            began = time.perf_counter()
+            model(ids)
+            calls.append(1e3 * (time.perf_counter() - began))
+    warm = sorted(calls[5:])
+    print(f"{name:14}{count_parameters(model):12,}{calls[0]:12.1f}{warm[9]:10.1f}{warm[18]:10.1f}")
+
+# %% [markdown]
+# The first call is slower than the median: memory is fetched, kernels are chosen. Who times once, times that. And ALBERT has a small fraction of the weights at BERT's time: it saves the file, not the work.
+#
+# ### What is left to choose from
+#
+# {{exercise:13.5}}
+
+
+# %%
+def my_front(scores, costs):
+    return ...
+
+
+check("13.5", my_front)
+
+# %%
+front_chart()
+
+# %% [markdown]
+# *Average of the nine twins against the FLOPs of one text. Filled: on the Pareto front, beaten by nobody in both.*
+#
+# ### The guide
+#
+# No table chooses for you. These questions, in this order, narrow it down.
+
+# %%
+guide_view()
+
+# %% [markdown]
+# *Eight questions; below them the choice, why, its numbers with their sources, where it is taught, and which single other answer would change it. Every combination of answers ends in a choice: the tests walk them all.*
+#
+# The same to print:
+
+# %%
+guide_table()
+
+# %%
+variants_table()
+
+# %% [markdown]
+# *Every member: what is new, what it gains, what it costs, what it is best for.*
+
+# %%
+rankings_table()
+
+# %% [markdown]
+# *Rankings, each by one number and one source: understanding, languages, domains, efficiency.*
+#
+# ### Reading a model card, and a leaderboard
+
+# %%
+card_table()
+
+# %%
+leaderboard_table()
+
+# %% [markdown]
+# ### Five reasons to know the family
+
+# %%
+reasons_table()
+
+# %%
+answers = {
+    "calls all good": "0",
+    "as good": "no: test against development, nine numbers against eight",
+    "points ahead": points_ahead(),
+}
+print(f"{'':18}{'you said':>14}   answer")
+for name, value in answers.items():
+    print(f"{name:18}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
+
+# %% [markdown]
+# ## What they claim, what you measured
+#
+# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+
+# %%
+claims_table("13")
+
+# %% [markdown]
+# **All claims of the course**, of all pages, with their verdicts: filter by who makes them.
+
+# %%
+index_view()
+
+# %%
+questions_index()
+
+# %% [markdown]
+# *Where each of the questions for review stands, page by page.*
+#
+# ## More exercises
+#
+# All six stand above, each before the code that answers it. To go on: take two members of the benchmark, your own task, three seeds; write the interval and the verdict below your table.
+
+# %% [markdown]
+# ## Quiz
+
+# %%
+quiz("13")
+
+# %% [markdown]
+# ## Questions for review
+#
+# {{review:13}}
+
+# %% [markdown]
+# ## Read on
+
+# %%
+reading_table()

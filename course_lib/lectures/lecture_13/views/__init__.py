@@ -5,7 +5,10 @@ from .benchmark import (
     benchmark_view,
     equal_size_chart,
     flops_table,
+    front_chart,
     glue_table,
+    points_ahead,
+    sentiment_table,
     tasks_chart,
 )
 from .guide import choices_table, guide_picture, guide_table, guide_view
@@ -31,6 +34,7 @@ __all__ = [
     "equal_size_chart",
     "errata_index",
     "flops_table",
+    "front_chart",
     "glue_comparison",
     "glue_table",
     "guide_picture",
@@ -41,10 +45,12 @@ __all__ = [
     "interfaces_table",
     "leaderboard_table",
     "measures_table",
+    "points_ahead",
     "questions_index",
     "rankings_table",
     "reading_table",
     "reasons_table",
+    "sentiment_table",
     "tasks_chart",
     "variants_table",
 ]

@@ -7,8 +7,12 @@ from html import escape
 from statistics import fmean, stdev
 from typing import Any
 
-from course_lib.teaching import ablation_chart, heat_chart
+import numpy as np
+from scipy.stats import binomtest
+
+from course_lib.teaching import ablation_chart, heat_chart, tradeoff_chart
 from course_lib.teaching.averages import AVERAGES
+from course_lib.teaching.numbers import signed
 from course_lib.teaching.page import (
     Html,
     Live,
@@ -24,7 +28,8 @@ from course_lib.teaching.verdicts import by_rule
 from course_lib.text.glue import GLUE, GlueTask
 from course_lib.train.glue import task_mean
 
-from ..benchmark import FAST, RANDOM, average
+from ..benchmark import FAST, RANDOM, SENTIMENT, average
+from ..intervals import drawn, interval
 from ..pretraining_runs import CONTROLS, MEMBERS
 from .written import written_table
 
@@ -228,3 +233,69 @@ def flops_table() -> Html:
             "–" if None in named else f"{fmean(named):.1%}",
         ))  # fmt: skip
     return written_table(head, rows, "flops", 820)
+
+
+# ---------------------------------------------------------------- two models, one task
+
+
+def sentiment_table() -> Html:
+    """BERT against each of the family on sentiment, text by text."""
+    head = ("", "right", "BERT more", "95% of test sets", "differ", "p")
+    mine = [_right(run) for run in runs_of("BERT")]
+    rows = []
+    for name in in_order([n for n in (*MEMBERS, FAST, RANDOM) if n != "BERT"], SENTIMENT):
+        theirs = [_right(run) for run in runs_of(name)]
+        gained = np.mean([a - b for a, b in zip(mine, theirs, strict=True)], axis=0)  # (texts,)
+        low, high = interval(gained[drawn(len(gained), 1_000)].mean(axis=1))
+        one, other = (int((mine[0] - theirs[0] == sign).sum()) for sign in (1, -1))
+        chance = binomtest(one, one + other).pvalue if one + other else 1.0
+        rows.append((
+            name, f"{np.mean(theirs):.1%}", signed(100 * float(gained.mean())),
+            f"{signed(100 * low)} to {signed(100 * high)}", f"{one} and {other}", f"{chance:.2g}",
+        ))  # fmt: skip
+    return written_table(
+        head, [("BERT", f"{np.mean(mine):.1%}", "", "", "", ""), *rows], "two", 820
+    )
+
+
+def _right(run: Mapping[str, Any]) -> Any:
+    """(texts,) 1 where a run's answer on sentiment is right, else 0."""
+    return np.array(list(run["sentiment"]), dtype=int)
+
+
+# ---------------------------------------------------------------- what is paid
+
+
+def cost(name: str) -> float:
+    """FLOPs of one text, millions; of texts that leave early the mean layer's share of them."""
+    layers = [run["layers"] / 4 for run in runs_of(name) if "layers" in run]
+    whole: float = stored(FILE)["text_flops"][name] / 1e6
+    return whole * (fmean(layers) if layers else 1.0)
+
+
+def front(names: Sequence[str]) -> list[str]:
+    """Those that no other beats in both, average and FLOPs of a text; the cheapest first."""
+    points = {name: (fmean(values_of(name)), -cost(name)) for name in names}
+
+    def beaten(name: str) -> bool:
+        mine = points[name]
+        return any(p != mine and p[0] >= mine[0] and p[1] >= mine[1] for p in points.values())
+
+    return sorted((name for name in names if not beaten(name)), key=cost)
+
+
+def front_chart() -> Any:
+    """Average against the FLOPs of one text, the family and the plain models."""
+    names = [*MEMBERS, FAST, *CONTROLS]
+    points = [{"name": n, "x": cost(n), "y": fmean(values_of(n))} for n in names]
+    return tradeoff_chart(
+        points, x="millions of FLOPs, one text of 32 tokens", y="average of nine", percent=True,
+        title="What is paid for the average", log_x=True,
+    )  # fmt: skip
+
+
+def points_ahead() -> str:
+    """How far the best of the family is ahead of BERT, in words."""
+    best = in_order([*MEMBERS, FAST])[0]
+    ahead = 100 * (fmean(values_of(best)) - fmean(values_of("BERT")))
+    return f"{signed(ahead)} ({best}, {verdict(best)} by the rule)" if best != "BERT" else "BERT"

@@ -48,6 +48,8 @@ _HOME = {
     "mobilebert_for_pretraining": "family.mobilebert",
     "ib_bert": "family.mobilebert",
     "ib_bert_for_masked_lm": "family.mobilebert",
+    "modernbert": "family.modernbert",
+    "modernbert_for_masked_lm": "family.modernbert",
     "electra": "family.electra",
     "electra_discriminator": "family.electra",
     "deberta": "family.deberta",

@@ -73,6 +73,11 @@ class BertConfig:
         return self.hidden_size // self.num_heads
 
     @property
+    def biases(self) -> bool:
+        """Whether dense layers and LayerNorms have biases, those of the masked-word head too."""
+        return True
+
+    @property
     def longest_text(self) -> int:
         """How many tokens a text may have, special tokens included."""
         return self.max_positions
@@ -117,6 +122,7 @@ def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
 # xlm: Lample and Conneau 2019 and the released configurations; token types are languages, which
 # those of 1, 17 and 100 are not told. xlm-roberta: Conneau et al. 2019, section 3. mobilebert, and
 # ib-bert, its teacher: Sun et al. 2020, section 3, and the configurations of the authors' program.
+# modernbert: Warner et al. 2024, section 2, and the released configurations.
 PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
     "bert": {
         "tiny": _size(2, 128, 2),
@@ -183,6 +189,10 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
             **{"num_feed_forwards": 1, "attention_input": "wide", "normalization": "layer_norm"},
             **{"hidden_act": "gelu", "hidden_dropout": 0.1, "classifier_activation": True},
         },
+    },
+    "modernbert": {
+        "base": {**_size(22, 768, 12), "intermediate_size": 1_152},
+        "large": {**_size(28, 1024, 16), "intermediate_size": 2_624},
     },
     "deberta-v3": {
         "small": _size(6, 768, 12),

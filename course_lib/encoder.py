@@ -137,18 +137,38 @@ class SelfAttention(nn.Module):
             mask = mask.gather(1, at[..., None].expand(-1, -1, mask.shape[2]))  # (B, K, T)
         q, k = self.query(x if asking is None else asking), self.key(x)
         v = self.value(x if values is None else values)
+        q, k = self.placed(q, k, mask, at)
         dropout = self.dropout if self.training else 0.0
         if isinstance(mask, Packing):
-            attended = packed_attention(q, k, v, mask, self.num_heads, dropout, self.path)
-            return self.output(attended), None, None
+            given = q, k, v, mask, self.num_heads, dropout, self.path
+            return self.output(packed_attention(*given, attend=self.attend)), None, None
         q, k, v = self._heads(q), self._heads(k), self._heads(v)
         weights = scores = None
         if keep_weights or self.masked_score is not None:
             found = attention_reference(q, k, v, mask, dropout, self.masked_score)
             attended, weights, scores = found if keep_weights else (found[0], None, None)
         else:
-            attended = attention(q, k, v, mask, dropout, self.path)
+            attended = self.attend(q, k, v, mask, dropout, self.path)
         return self.output(attended.transpose(1, 2).flatten(2)), weights, scores
+
+    def placed(
+        self, query: Tensor, key: Tensor, mask: Tensor | Packing | None, at: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Query and key, as wide as they were, told of their positions. BERT's need not be: its
+        positions are in x."""
+        return query, key
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        dropout: float = 0.0,
+        path: str = "auto",
+    ) -> Tensor:
+        """The output (B, A, T, D) without weights, as kernels.attention.attention."""
+        return attention(query, key, value, mask, dropout, path)
 
     def _heads(self, x: Tensor) -> Tensor:
         batch, tokens, _ = x.shape
@@ -389,6 +409,13 @@ def initialise(module: nn.Module, sd: float) -> None:
             nn.init.zeros_(module.bias)
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             nn.init.zeros_(module.weight[module.padding_idx])
+
+
+def drop_biases(module: nn.Module) -> None:
+    """Take the biases out of every dense layer and LayerNorm inside."""
+    for part in module.modules():
+        if isinstance(part, (nn.Linear, nn.LayerNorm)):
+            part.register_parameter("bias", None)
 
 
 def count_parameters(module: nn.Module) -> int:

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .config import BertConfig
-from .encoder import Encoder, EncoderOutput, activate, initialise
+from .encoder import Encoder, EncoderOutput, activate, drop_biases, initialise
 
 
 @dataclass
@@ -108,6 +108,8 @@ class MaskedLMHead(nn.Module):
         self.extra = nn.Linear(config.vocab_size, H - E, bias=False) if width > E else None
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
         self.gelu_form = config.gelu_form
+        if not config.biases:
+            drop_biases(self)  # the decoder keeps its own
         self.tie(token_embedding)
         self.apply(lambda module: initialise(module, config.initializer_range))
 

@@ -76,8 +76,10 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
     extra = {"add_pooling_layer": pooler} if choice else {}
     hf_model = kind(kind.config_class(**options, attn_implementation=attention), **extra)
     parameter = next(ours.parameters())
-    hf_model.to(device=parameter.device, dtype=parameter.dtype)
-    state = {their_name(name, family): value for name, value in ours.state_dict().items()}
+    hf_model.to(device=parameter.device)
+    for theirs in hf_model.parameters():  # buffers stay float32: angles bear no bfloat16
+        theirs.data = theirs.data.to(parameter.dtype)
+    state = joined({their_name(n, family): p for n, p in ours.state_dict().items()}, family)
     names = {name: name.removeprefix(family.prefix) for name in hf_model.state_dict()}
     names = {name: family.tied.get(bare, bare) for name, bare in names.items()}
     _same_names(set(names.values()), set(state), kind.__name__)
@@ -182,12 +184,34 @@ def canonical(state: Mapping[str, Tensor], family: Family) -> State:
         for old, new in _OLD_NAMES:
             name = name.removesuffix(old) + new if name.endswith(old) else name
         if not name.endswith("position_ids"):
-            clean[name] = value
+            clean.update(parted(name, value, family))
     for second, first in family.tied.items():
         copy = clean.pop(second, None)
         if copy is not None and not torch.equal(copy, clean.setdefault(first, copy)):
             raise CheckpointError(f"{second} differs from {first}: here both are one matrix.")
     return clean
+
+
+def parted(name: str, value: Tensor, family: Family) -> State:
+    """A matrix of theirs that holds several of ours, one below the other, as several: of
+    attn.Wqkv.weight come attn.Wqkv.query.weight and so on. Others as they are."""
+    module, _, leaf = name.rpartition(".")
+    parts = next((parts for end, parts in family.joined.items() if module.endswith(end)), ())
+    if not parts:
+        return {name: value}
+    pieces = zip(parts, value.chunk(len(parts)), strict=True)
+    return {f"{module}.{part}.{leaf}": piece.clone() for part, piece in pieces}
+
+
+def joined(state: Mapping[str, Tensor], family: Family) -> State:
+    """The way back: what is parted becomes one matrix, in the order in which it comes."""
+    whole: dict[str, list[Tensor]] = {}
+    for name, value in state.items():
+        module, _, leaf = name.rpartition(".")
+        owner = module.rpartition(".")[0]
+        held = owner.endswith(tuple(family.joined)) if family.joined else False
+        whole.setdefault(f"{owner}.{leaf}" if held else name, []).append(value)
+    return {name: torch.cat(pieces) if pieces[1:] else pieces[0] for name, pieces in whole.items()}
 
 
 def filled(

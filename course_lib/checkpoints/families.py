@@ -21,6 +21,7 @@ from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
 from course_lib.family.electra import ElectraConfig, electra_encoder
 from course_lib.family.ernie import ErnieConfig, ernie_encoder
 from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
+from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.family.xlm import XlmConfig, XlmForLanguageModel, xlm_encoder
 from course_lib.family.xlm_roberta import XlmRobertaConfig
@@ -93,6 +94,7 @@ class Family:
     leftovers: tuple[str, ...] = ()  # how weights begin that training left in released files
     dropouts: Mapping[type[Model], str] = field(default_factory=dict)  # our class -> theirs of it
     inputs: Mapping[str, str] = field(default_factory=dict)  # our argument -> theirs, if another
+    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # see `parted`
 
     @property
     def has_pooler(self) -> bool:
@@ -739,6 +741,96 @@ MOBILEBERT = Family(
 )
 
 
+def _modernbert_settings(config: ModernBertConfig) -> dict[str, Any]:
+    """What theirs says several times; and no special tokens beyond the vocabulary."""
+    parts = ("attention", "mlp", "classifier")
+    tokens = {"bos": 50_281, "cls": 50_281, "eos": 50_282, "sep": 50_282}
+    return {
+        **{f"{part}_bias": config.biases for part in parts},
+        **{f"{name}_token_id": None for name, id in tokens.items() if id >= config.vocab_size},
+        "mlp_dropout": config.hidden_dropout,
+        "classifier_activation": config.hidden_act,
+    }
+
+
+def _read_modernbert(theirs: dict[str, Any]) -> dict[str, Any]:
+    """As ours are spelt, from the words of released files or the newer ones that transformers
+    writes; refuses what ours have one setting for and theirs sets twice."""
+    biases = {name: theirs[name] for name in theirs if name in _THEIR_BIASES}
+    if len(set(biases.values())) > 1:
+        raise ValueError(f"{biases} were given; expected all of them true, or none.")
+    if (head := theirs["classifier_activation"]) != theirs["hidden_activation"]:
+        raise ValueError(f"classifier_activation={head!r} was given; expected hidden_activation's.")
+    ropes, layers = theirs.get("rope_parameters") or {}, theirs["num_hidden_layers"]
+    for kind, name in (("full", "global"), ("sliding", "local")):
+        rope = ropes.get(f"{kind}_attention") or {}
+        if (form := rope.get("rope_type", "default")) != "default":
+            raise ValueError(f"rope_type={form!r} was given; expected 'default'.")
+        theirs[f"{name}_rope_theta"] = rope.get("rope_theta", theirs[f"{name}_rope_theta"])
+    every = theirs["global_attn_every_n_layers"]
+    if types := theirs.get("layer_types"):
+        whole = [layer for layer, kind in enumerate(types) if kind == "full_attention"]
+        fits = (n for n in (every, *range(1, layers + 1)) if [*range(0, layers, n)] == whole)
+        theirs["global_attn_every_n_layers"] = every = next(fits, None)
+    if every is None:
+        raise ValueError(f"layer_types={types} was given; expected every n-th layer to be global.")
+    return theirs
+
+
+_THEIR_BIASES = ("norm_bias", "attention_bias", "mlp_bias", "classifier_bias")
+MODERNBERT = Family(
+    model_type="modernbert",
+    config_class=ModernBertConfig,
+    encoder=modernbert_encoder,
+    classes={Encoder: "ModernBertModel", BertForMaskedLM: "ModernBertForMaskedLM"},
+    prefix="model.",
+    modules={
+        "embeddings.token": "embeddings.tok_embeddings",
+        "embeddings.norm": "embeddings.norm",
+        **{
+            f"stack.blocks.#.attention.{name}": f"layers.#.attn.Wqkv.{name}"
+            for name in ("query", "key", "value")
+        },
+        "stack.blocks.#.attention.output": "layers.#.attn.Wo",
+        "stack.blocks.#.attention_norm": "layers.#.attn_norm",
+        "stack.blocks.#.feed_forward.expand": "layers.#.mlp.Wi",
+        "stack.blocks.#.feed_forward.contract": "layers.#.mlp.Wo",
+        "stack.blocks.#.output_norm": "layers.#.mlp_norm",
+        "stack.norm": "final_norm",
+        "mlm.dense": "head.dense",
+        "mlm.norm": "head.norm",
+        "mlm": "decoder",
+    },
+    heads={"mlm": "head.", "decoder": "decoder."},  # theirs has it in two parts
+    tied={"decoder.weight": "embeddings.tok_embeddings.weight"},
+    joined={".Wqkv": ("query", "key", "value")},
+    settings={
+        **{ours: theirs for ours, theirs in SETTINGS.items() if ours != "type_vocab_size"},
+        "hidden_act": "hidden_activation",
+        "hidden_dropout": "embedding_dropout",
+        "attention_dropout": "attention_dropout",
+        "layer_norm_eps": "norm_eps",
+        "biases": "norm_bias",
+        "window": "local_attention",
+        "global_every": "global_attn_every_n_layers",
+        "global_base": "global_rope_theta",
+        "local_base": "local_rope_theta",
+    },
+    fixed={
+        **{"pre_norm": True, "first_norm": False, "final_norm": True, "rotary": True},
+        **{"gated": True, "type_vocab_size": 0},
+        **{"decoder_bias": True, "tie_word_embeddings": True},
+    },
+    absent={
+        **{"num_hidden_layers": 22, "global_attn_every_n_layers": 3},
+        **{"global_rope_theta": 160_000.0, "local_rope_theta": 10_000.0},
+        **{"hidden_activation": "gelu", "classifier_activation": "gelu"},
+    },
+    more=_modernbert_settings,
+    read=_read_modernbert,
+)
+
+
 def has_pooler(kind: type[Model], config: Any, weights: bool) -> bool:
     """Whether a model of this kind has a pooler: `weights`, whether weights of one are there; of
     one without weights, what stands on it says so."""
@@ -751,7 +843,7 @@ FAMILIES: dict[str, Family] = {  # later members add theirs here
     family.model_type: family
     for family in (
         *(BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, ERNIE, DEBERTA, DEBERTA_V2),
-        *(XLM, XLM_ROBERTA, MOBILEBERT),
+        *(XLM, XLM_ROBERTA, MOBILEBERT, MODERNBERT),
     )
 }
 

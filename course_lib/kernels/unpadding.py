@@ -18,6 +18,7 @@ these make fewer groups, but need the copies and a mask as well. `python -m cour
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import torch
@@ -78,6 +79,11 @@ class Packing:
         return self.pad(torch.ones_like(self.positions)[:, None]).squeeze(2)
 
     @cached_property
+    def contiguous(self) -> bool:
+        """Whether no text has padding between its tokens."""
+        return bool((self.mask.diff(dim=1) > 0).sum(dim=1).add(self.mask[:, 0]).le(1).all())
+
+    @cached_property
     def shared_rows(self) -> tuple[Tensor, Tensor]:
         """Texts put into rows as long as the longest one: at which position of R rows of C each
         token of the list stands, (N,) as r·C + c, and whose text stands at each position, (R, C),
@@ -128,10 +134,11 @@ def packed_attention(
     num_heads: int,
     dropout: float = 0.0,
     path: str = "auto",
+    attend: Callable[..., Tensor] = attention,
 ) -> Tensor:
     """The same, one product for all rows of one length, at that length: no padding, no mask.
 
-    path: as in `attention`."""
+    path: as in `attention`. attend: what stands for it, called the same way."""
     if not packing.groups:
         return value  # no token at all
     sizes = [rows * length for rows, length in packing.groups]
@@ -140,7 +147,7 @@ def packed_attention(
     output = []
     for group, part in zip(packing.groups, parts, strict=True):
         q, k, v = (_heads(x.view(*group, -1), num_heads) for x in part)  # (rows, A, length, D)
-        attended = attention(q, k, v, dropout=dropout, path=path).transpose(1, 2)
+        attended = attend(q, k, v, dropout=dropout, path=path).transpose(1, 2)
         output.append(attended.reshape(part[0].shape))
     return torch.cat(output)
 

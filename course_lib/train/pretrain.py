@@ -41,6 +41,7 @@ from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
 from course_lib.family.electra import Electra, ElectraConfig, electra_encoder, electra_from
 from course_lib.family.elmo import ElmoConfig, ElmoForBiLM
 from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
+from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.files import write_atomic
 from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForSpanPreTraining
@@ -85,6 +86,7 @@ ENCODERS: dict[str, tuple[type[BertConfig], Callable[[Any, bool], Encoder]]] = {
     "tinybert": (BertConfig, _bert_encoder),
     "mobilebert": (MobileBertConfig, mobilebert_encoder),
     "ib-bert": (MobileBertConfig, mobilebert_encoder),
+    "modernbert": (ModernBertConfig, modernbert_encoder),
     "electra": (ElectraConfig, electra_encoder),
     "deberta": (DebertaConfig, _without_pooler(deberta_encoder)),
     "deberta-v3": (DebertaV2Config, _without_pooler(deberta_encoder)),

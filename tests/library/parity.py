@@ -8,8 +8,8 @@ within tol of the model's largest gradient entry. tol is 1e-5 in float32, 1e-10 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -30,6 +30,7 @@ from course_lib.checkpoints import (
     their_name,
     to_transformers,
 )
+from course_lib.checkpoints.convert import canonical
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
 from course_lib.files import sha256_of
@@ -140,11 +141,23 @@ def answer(model: Any, case: Case, **more: Any) -> Any:
     """What a model of ours or of transformers says to the batch, in its own words."""
     if not hasattr(model.config, "model_type"):
         return model(**case.inputs, **more)
-    # transformers' XLM makes its scores float32 before the softmax: in float64 they stay what they
-    # are, so that all else can be held to 1e-10.
-    exact = model.config.model_type == "xlm" and model.dtype == torch.float64
-    with patch.object(torch.Tensor, "float", lambda x: x) if exact else nullcontext():
+    with in_float64(model):
         return model(**their_inputs(model, case.inputs), **more)
+
+
+@contextmanager
+def in_float64(model: Any) -> Iterator[None]:
+    """transformers' XLM makes its scores float32 before the softmax, ModernBERT what it turns and
+    the softmax: a model in float64 stays in it here, so that all else can be held to 1e-10."""
+    if model.config.model_type not in ("xlm", "modernbert") or model.dtype != torch.float64:
+        yield
+        return
+    softmax = F.softmax
+    with (
+        patch.object(torch.Tensor, "float", lambda x: x),
+        patch.object(F, "softmax", lambda x, dim, dtype=None: softmax(x, dim)),
+    ):
+        yield
 
 
 def run(model: Any, case: Case, **more: bool) -> Any:
@@ -312,9 +325,7 @@ def backward(model: Any, loss: Tensor, case: Case) -> None:
 def gradient_distance(ours: Any, theirs: Any) -> float:
     """max|difference| over every entry of every gradient, in parts of the largest entry."""
     family = FAMILIES[theirs.config.model_type]
-    names = {n: n.removeprefix(family.prefix) for n, _ in theirs.named_parameters()}
-    # Of two names of one weight, the first is what theirs happens to have made first.
-    reference = {family.tied.get(names[n], names[n]): p.grad for n, p in theirs.named_parameters()}
+    reference = canonical({n: p.grad for n, p in theirs.named_parameters()}, family)
     found = {their_name(n, family): p.grad for n, p in ours.named_parameters()}
     return gradients_apart(found, reference)
 

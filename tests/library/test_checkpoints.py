@@ -668,7 +668,7 @@ def test_known_names():
     owners = {
         "bert": "google-bert", "roberta": "FacebookAI", "albert": "albert", "electra": "google",
         "distilbert": "distilbert", "TinyBERT": "huawei-noah", "deberta": "microsoft",
-        "xlm": "FacebookAI", "mobilebert": "google",
+        "xlm": "FacebookAI", "mobilebert": "google", "ModernBERT": "answerdotai",
     }  # fmt: skip
     for name, source in room.KNOWN.items():
         if source is not MINILM:

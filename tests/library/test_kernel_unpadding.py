@@ -13,6 +13,7 @@ from course_lib.encoder import Block, Encoder, Pooler, Stack
 from course_lib.family.albert import AlbertConfig, albert_encoder
 from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
 from course_lib.family.electra import ElectraConfig, electra_encoder
+from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.kernels.unpadding import (
     Packing,
@@ -51,6 +52,12 @@ def test_the_list_by_hand(form):
     assert packing.unpad(x).flatten().tolist() == [4, 0, 1, 2, 8, 10, 11]
     back = packing.pad(packing.unpad(x) + 1).squeeze(2)
     assert back.tolist() == [[1, 2, 3, 0], [5, 0, 0, 0], [9, 0, 11, 12]]
+
+
+def test_which_texts_are_in_one_piece():
+    assert all(Packing(mask).contiguous == (kind != "holes") for kind, mask in MASKS.items())
+    assert Packing(torch.tensor([[0, 1, 1], [1, 1, 0]])).contiguous
+    assert not Packing(torch.tensor([[1, 1, 1], [1, 0, 1]])).contiguous
 
 
 @pytest.mark.parametrize("kind", MASKS)
@@ -156,6 +163,7 @@ FAMILIES = {
     ),
     "distilbert": lambda: distilbert_encoder(DistilBertConfig(**SHAPE)),
     "electra": lambda: electra_encoder(ElectraConfig(**SHAPE, embedding_size=7)),
+    "modernbert": lambda: modernbert_encoder(ModernBertConfig(**SHAPE, pad_token_id=0, window=2)),
 }
 
 

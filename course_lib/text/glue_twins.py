@@ -163,7 +163,7 @@ def sst2(draws: Draws, label: str) -> Texts:
     than a hero, feels the other way; so did half the heroes before."""
     good = label == "positive"
     early, late = (draws.random.choice(WHEN[when]) for when in ("early", "late"))
-    moods = ["{a} is {last}", f"{{{draws.random.choice('bbc')}}} is {{other}}"]
+    moods = ["{a} is {last}", f"{{{draws.random.choice('bbbbc')}}} is {{other}}"]
     draws.random.shuffle(moods)
     texts = [
         f"{early} {{a}} {{act}} the {{look}} {{thing}}"

@@ -13,12 +13,13 @@ from functools import lru_cache
 from course_lib.text.english import LabelledText, Pair
 from course_lib.text.glue import GLUE, Item, glue_items, task_named
 from course_lib.text.glue_twins import (
-    ASKED,
-    DEEDS,
+    ALIKE,
+    ANSWERS,
+    CLAIMS,
     EVENTS,
+    MOODS,
     QUESTIONS,
-    STATES,
-    TABLES,
+    WHEN,
     Roles,
     persons_named,
 )
@@ -75,9 +76,12 @@ def answer(name: str, item: LabelledText | Pair, oracle: Oracle) -> str:
         if name == "CoLA":
             said = oracle.reads(item.text.split())
             return "acceptable" if said else "unacceptable"
-        last = item.text.split(" finally ")[-1] if " finally " in item.text else item.text
-        mood = last.split(" and is ")[1].split()[0]
-        return "positive" if mood in TABLES["moods"]["good"] else "negative"
+        (hero,), (last,) = (
+            re.findall(rf"(?:{'|'.join(WHEN[when])}) ([^.]*)", item.text)
+            for when in ("early", "late")
+        )
+        mood = last.split(f"{hero.split()[0]} is ")[1].split()[0]
+        return "positive" if mood in MOODS["good"] else "negative"
     return _RELATIONS[name](item.premise, item.hypothesis, oracle.world)
 
 
@@ -86,40 +90,36 @@ def _same(wordings: Wordings, no: str, yes: str) -> Callable[[str, str, MicroWor
 
 
 def _shared(first: str, second: str, world: MicroWorld) -> str:
-    one = {row["many"]: row["one"] for row in world.grammar.tables["things"]}
-    facts = []
+    """A point for the same topic, one for the same time, and those of `ALIKE`."""
+    topics = {row["name"]: row["topic"] for row in world.grammar.tables["people"]}
+    facts, said = [], []
     for text in (first, second):
-        _, roles = read(text, DEEDS) or ("", {})
-        facts.append({
-            (role.removesuffix("s"), one[word] if role == "things" else word)
-            for role, word in roles.items()
-        })  # fmt: skip
-    return str(len(facts[0] & facts[1]))
+        when, word = next((k, w) for k, ws in WHEN.items() for w in ws if text.startswith(f"{w} "))
+        said.append(text.removeprefix(f"{word} "))
+        _, roles = read(said[-1], CLAIMS) or ("", {})
+        facts.append({topics[roles["a"]], when})
+    return str(len(facts[0] & facts[1]) + ALIKE[_relation(*said, world)])
 
 
 def _relation(premise: str, hypothesis: str, world: MicroWorld) -> str:
-    told = [read(f"{text} .", STATES) for text in premise.removesuffix(" .").split(" . ")]
-    kind, said = read(hypothesis, STATES) or ("", {})
-    about = [roles for k, roles in filter(None, told) if (k, roles["p"]) == (kind, said["p"])]
-    if not about:
-        return "neutral"
-    return "entailment" if said in about else "contradiction"
+    """A kind of claim and its contrary are neighbours in the table."""
+    first, second = (
+        list(CLAIMS).index((read(t, CLAIMS) or ("",))[0]) for t in (premise, hypothesis)
+    )
+    if first == second:
+        return "entailment"
+    return "contradiction" if first == second ^ 1 else "neutral"
 
 
 def _follows(premise: str, hypothesis: str, world: MicroWorld) -> str:
-    """RTE's: as MNLI's relation, and the job that is named before a person must be his."""
-    jobs = {row["name"]: row["job"] for row in world.grammar.tables["people"]}
-    words = hypothesis.split()
-    at = next(n for n, word in enumerate(words) if word in jobs)
-    told = _relation(premise, " ".join(words[: at - 2] + words[at:]), world)
-    right = words[at - 1] == jobs[words[at]] and told == "entailment"
-    return "entailment" if right else "not_entailment"
+    said = _relation(premise, hypothesis, world)
+    return "entailment" if said == "entailment" else "not_entailment"
 
 
 def _answers(question: str, sentence: str, world: MicroWorld) -> str:
-    told = [read(f"{text} .", STATES) for text in sentence.removesuffix(" .").split(" and ")]
-    kind, roles = read(question, ASKED) or ("", {})
-    found = any((k, r["p"]) == (kind, roles["p"]) for k, r in filter(None, told))
+    asked, roles = read(question, QUESTIONS) or ("", {})
+    told = [read(text, ANSWERS) or ("", {}) for text in sentence.removesuffix(" .").split(" and ")]
+    found = any(kind == asked and roles.items() <= said.items() for kind, said in told)
     return "entailment" if found else "not_entailment"
 
 

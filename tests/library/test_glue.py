@@ -39,7 +39,7 @@ from course_lib.text.glue import (
     glue_sequences,
     glue_twin,
 )
-from course_lib.text.glue_twins import ASKED, DEEDS, EVENTS, QUESTIONS, STATES, TABLES
+from course_lib.text.glue_twins import ALIKE, ANSWERS, CLAIMS, EVENTS, MOODS, QUESTIONS, WHEN
 from course_lib.text.oracle import Oracle
 from course_lib.text.tasks import ScoredSequences
 from course_lib.text.world import MicroWorld
@@ -170,59 +170,66 @@ def test_acceptable_sentences_are_those_of_stories(world: MicroWorld):
     assert 0.2 < swapped < 0.4  # three in ten, see BROKEN
 
 
-def test_the_last_mood_decides():
+def test_the_last_mood_of_who_acts_decides(world: MicroWorld):
+    acts = {row["does"] for row in world.grammar.tables["acts1"]}
+    told_before = 0
     for item in items("SST-2", "test"):
-        after = re.search(r"finally [^.]* and is (\w+) \.", item.text)
-        assert after and (after[1] in TABLES["moods"]["good"]) == (item.label == "positive")
-        assert after[1] in {*TABLES["moods"]["good"], *TABLES["moods"]["bad"]}
-    both = sum(item.text.count(" and is ") == 2 for item in items("SST-2", "test"))
-    assert 0.4 < both / len(items("SST-2", "test")) < 0.6
+        first, last = item.text.removesuffix(" .").split(" . ")
+        if acts & {*last.split()}:
+            first, last = last, first
+        words = first.split()
+        (at,) = (n for n, word in enumerate(words) if word in acts)
+        feels = last.split()[last.split().index(words[at - 1]) + 2]
+        assert feels in MOODS["good" if item.label == "positive" else "bad"]
+        told_before += " and is " in first
+        assert {*last.split()} & {*MOODS["good"]} and {*last.split()} & {*MOODS["bad"]}
+    assert 0.4 < told_before / len(items("SST-2", "test")) < 0.6
 
 
-def test_shared_facts_by_their_words(world: MicroWorld):
-    """Act, look and thing are words that stand nowhere else; a person is who acts, or the other."""
-    tables = world.grammar.tables
-    one = {row["many"]: row["one"] for row in tables["things"]}
-    acts, looks = ({next(iter(row.values())) for row in tables[t]} for t in ("acts1", "looks"))
-    people = {row["name"] for t in ("people", "guests") for row in tables[t]}
+def facts_of(text: str, world: MicroWorld) -> tuple[str, str, str]:
+    """(kind of claim, who, what): its wording is found by putting the holes back."""
+    tables, words = world.grammar.tables, text.split()
+    (who,) = {row["name"] for t in ("people", "guests") for row in tables[t]} & {*words}
+    (what,) = {row["one"] for row in tables["things"]} & {*words}
+    wording = " ".join({who: "{a}", what: "{thing}"}.get(word, word) for word in words)
+    (kind,) = (kind for kind, ways in CLAIMS.items() if wording in ways)
+    return kind, who, what
+
+
+def relation(one: str, other: str) -> str:
+    """Of two kinds: claims stand in pairs of contraries."""
+    pairs = list(zip([*CLAIMS][::2], [*CLAIMS][1::2], strict=True))
+    if one == other:
+        return "entailment"
+    return "contradiction" if any({one, other} == {*pair} for pair in pairs) else "neutral"
+
+
+def test_how_alike_two_claims_are(world: MicroWorld):
+    topic = {r["name"]: r["topic"] for r in world.grammar.tables["people"]}
     for item in items("STS-B", "test"):
-        facts = []
+        times, other = [], ("", "", "")
         for text in texts(item):
-            words = text.split()
-            act = next(n for n, w in enumerate(words) if w in acts and words[n - 1] in people)
-            look = next(n for n, w in enumerate(words) if w in looks and n > act)
-            watcher = next(w for n, w in enumerate(words) if w in people and n != act - 1)
-            thing = one.get(words[look + 1], words[look + 1])
-            facts.append((words[act - 1], words[act], words[look], thing, watcher))
-        assert sum(a == b for a, b in zip(*facts, strict=True)) == int(item.label), item
+            (word,) = (w for ways in WHEN.values() for w in ways if text.startswith(w + " "))
+            times.append(next(when for when, ways in WHEN.items() if word in ways))
+            one, other = other, facts_of(text.removeprefix(word + " "), world)
+        assert one[1] != other[1] and one[2] != other[2]  # no name and no thing twice
+        points = ALIKE[relation(one[0], other[0])] + (topic[one[1]] == topic[other[1]])
+        assert points + (times[0] == times[1]) == int(item.label), item
 
 
-def test_what_a_premise_says_of_a_person(world: MicroWorld):
-    """Entailed is what is the value of the sentence that names the person, contradicted what is of
-    another where hers says the like, open what is of another where hers says something else."""
-    people = {r["name"] for t in ("people", "guests") for r in world.grammar.tables[t]}
-    values = {
-        "site": [" ".join(names) for names in world.grammar.column("site", "")],
-        "mood": [row["mood"] for row in world.grammar.tables["moods"]],
-        "look": [row["look"] for row in world.grammar.tables["looks"]],
-    }
-
-    def value(text: str) -> tuple[str, str]:
-        found = [(kind, v) for kind in values for v in values[kind] if f" {v} " in f" {text} "]
-        return max(found, key=lambda pair: len(pair[1]))  # a site's name may hold a look
-
-    for item in items("MNLI", "test"):
-        (person,) = people & set(item.hypothesis.split())
-        (hers,) = [s for s in item.premise.split(" .") if person in s.split()]
-        (kind, said), (here, there) = value(item.hypothesis), value(hers)
-        label = "neutral" if kind != here else "entailment" if said == there else "contradiction"
-        assert label == item.label, item
+@pytest.mark.parametrize("name", ["MNLI", "RTE"])
+def test_how_a_claim_stands_to_another(name: str, world: MicroWorld):
+    """Both speak of the same person and the same thing: only what they say decides."""
+    for item in items(name, "test"):
+        one, other = (facts_of(text, world) for text in texts(item))
+        found = relation(one[0], other[0])
+        assert item.label == (found if found in GLUE[name].names else "not_entailment"), item
+        assert one[1:] == other[1:]
 
 
 def test_every_wording_is_read_as_itself_and_as_nothing_else():
-    words = {"a": "goka", "b": "pina", "p": "mama", "look": "red", "thing": "lamp", "act": "hauls",
-             "things": "lamps", "mood": "sad", "site": "lion mill"}  # fmt: skip
-    for wordings in (EVENTS, DEEDS, QUESTIONS, STATES, ASKED):
+    words = {"a": "goka", "b": "pina", "look": "red", "thing": "lamp", "site": "lion mill"}
+    for wordings in (EVENTS, QUESTIONS, ANSWERS, CLAIMS):
         for kind, ways in wordings.items():
             assert len(set(ways)) == len(ways) > 1
             for way in ways:
@@ -237,13 +244,13 @@ def test_every_wording_is_read_as_itself_and_as_nothing_else():
 # Mean of the metrics that the baselines stay under, and what the majority class has: (seen, most).
 CEILINGS = {
     "CoLA": {"length": 0.15, "words": 0.3},
-    "SST-2": {"length": 0.62, "words": 0.82},
+    "SST-2": {"length": 0.6, "words": 0.6},
     "MRPC": {"length": 0.78, "hypothesis": 0.78, "words": 0.84},
-    "STS-B": {"length": 0.15, "hypothesis": 0.2, "words": 0.85},
+    "STS-B": {"length": 0.1, "hypothesis": 0.1, "words": 0.5},
     "QQP": {"length": 0.5, "hypothesis": 0.55, "words": 0.8},
-    "MNLI": {"length": 0.42, "hypothesis": 0.42, "words": 0.5},
-    "QNLI": {"length": 0.58, "hypothesis": 0.58, "words": 0.58},
-    "RTE": {"length": 0.58, "hypothesis": 0.58, "words": 0.58},
+    "MNLI": {"length": 0.42, "hypothesis": 0.42, "words": 0.68},
+    "QNLI": {"length": 0.58, "hypothesis": 0.58, "words": 0.75},
+    "RTE": {"length": 0.58, "hypothesis": 0.58, "words": 0.72},
     "WNLI": {"length": 0.66, "hypothesis": 0.66, "words": 0.66},
 }
 

@@ -48,7 +48,6 @@ CONTROLS = {
     "as large as DistilBERT": replace(MEMBERS["RoBERTa"], num_layers=2),
     "as large as TinyBERT": replace(MEMBERS["RoBERTa"], num_layers=2, hidden_size=64),
     "as large as MobileBERT": replace(MEMBERS["RoBERTa"], hidden_size=56),
-    "as large as DeBERTa": replace(MEMBERS["RoBERTa"], hidden_size=138),
 }
 RECIPES = {**MEMBERS, **CONTROLS, **TEACHERS}
 

@@ -1,12 +1,81 @@
-"""The measured numbers that sentences of lecture 13 repeat."""
+"""The numbers that sentences of lecture 13 say: counted, or read from results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+from statistics import fmean
 from typing import Any
 
-from course_lib.config import published
+from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.results import stored
+from course_lib.text.glue import GLUE
+
+from . import benchmark
+from .guide import guide
+from .pretraining_runs import BERT, CONTROLS, MEMBERS
+from .views import benchmark as shown
+
+STARTS = {
+    "random": benchmark.RANDOM, "fast": benchmark.FAST,
+    **{name.lower(): name for name in MEMBERS},
+    **{f"as_{name.removeprefix(shown.PLAIN).lower()}": name for name in CONTROLS},
+}  # fmt: skip
+
+
+def mean_of(start: str, by: str = "average") -> str:
+    """The average of nine, or one number of a task, the mean over the seeds, in percent."""
+    return percent(shown.values_of(start, by))
+
+
+def beside_bert(start: str, by: str = "average") -> str:
+    """How far a start is from BERT, in points."""
+    one, other = (fmean(shown.values_of(name, by)) for name in (start, "BERT"))
+    return signed(100 * (one - other))
+
+
+def interval_of(start: str) -> str:
+    """Where 95% of resampled test sets have the difference from BERT, in points."""
+    low, high = stored(shown.FILE)["intervals"][start]["beside BERT"]
+    return f"{signed(100 * low)} to {signed(100 * high)}"
+
+
+def masked(start: str) -> str:
+    """Held-out masked words that the pre-trained model finds, in percent."""
+    return percent([run["masked_accuracy"] for run in shown.runs_of(start)])
+
+
+def hours() -> str:
+    """CPU hours of all runs, pre-training and fine-tuning, rounded up."""
+    runs: Mapping[str, Any] = stored(shown.FILE)["runs"]
+    seconds = sum(
+        run["tuning_seconds"] + run.get("pretraining_cpu_seconds", 0)
+        for of in runs.values() for run in of
+    )  # fmt: skip
+    return f"{seconds / 3_600:.1f}"
+
+
+def baseline(task: str, who: str = "words") -> str:
+    """What a baseline reaches on a twin, one number of its metrics, in percent."""
+    found = stored(shown.FILE)["without_learning"][task][who]
+    return percent([fmean(found.values())])
+
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "layers": lambda: published("bert", "base").num_layers,
-}
+    "bert_steps": lambda: f"{BERT.flops:,}",
+    "members": lambda: len(MEMBERS) + 1,
+    "starts": lambda: len(benchmark.TUNINGS),
+    "seeds": lambda: len(benchmark.SEEDS),
+    "tuning_steps": lambda: benchmark.Tuning().steps,
+    "hours": hours,
+    "rules": lambda: len(guide().rules),
+    "choices": lambda: len(guide().choices),
+    "sentiment_texts": lambda: len(shown.runs_of("BERT")[0]["sentiment"]),
+    **{f"average_{key}": partial(mean_of, name) for key, name in STARTS.items()},
+    **{f"beside_{key}": partial(beside_bert, name) for key, name in STARTS.items()},
+    **{f"between_{key}": partial(interval_of, name) for key, name in STARTS.items()},
+    **{f"masked_{key}": partial(masked, name) for key, name in STARTS.items()},
+    **{f"{task.lower()}_{key}": partial(mean_of, name, task)
+       for task in GLUE for key, name in STARTS.items()},
+    **{f"{task.lower()}_bag": partial(baseline, task) for task in GLUE},
+}  # fmt: skip

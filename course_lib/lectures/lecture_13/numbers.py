@@ -22,6 +22,9 @@ STARTS = {
     **{f"as_{name.removeprefix(shown.PLAIN).lower()}": name for name in CONTROLS},
 }  # fmt: skip
 
+NAMING = ("bert", "roberta", "albert", "distilbert", "deberta", "spanbert", "ernie", "mobilebert")
+TASKS = {task.lower().replace("-", ""): task for task in GLUE}  # as a number's name begins
+
 
 def mean_of(start: str, by: str = "average") -> str:
     """The average of nine, or one number of a task, the mean over the seeds, in percent."""
@@ -74,8 +77,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     **{f"average_{key}": partial(mean_of, name) for key, name in STARTS.items()},
     **{f"beside_{key}": partial(beside_bert, name) for key, name in STARTS.items()},
     **{f"between_{key}": partial(interval_of, name) for key, name in STARTS.items()},
-    **{f"masked_{key}": partial(masked, name) for key, name in STARTS.items()},
-    **{f"{task.lower()}_{key}": partial(mean_of, name, task)
-       for task in GLUE for key, name in STARTS.items()},
-    **{f"{task.lower()}_bag": partial(baseline, task) for task in GLUE},
+    **{f"masked_{key}": partial(masked, name) for key, name in STARTS.items() if key in NAMING},
+    **{f"{key}_{start}": partial(mean_of, name, task)
+       for key, task in TASKS.items() for start, name in STARTS.items()},
+    **{f"{key}_bag": partial(baseline, task) for key, task in TASKS.items()},
 }  # fmt: skip

@@ -8,11 +8,13 @@ in its own way. Averages are the leaderboard's; intervals resample the test text
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
 from statistics import fmean
 from time import process_time
 from typing import Any
+
+import torch
 
 from course_lib.encoder import Encoder
 from course_lib.kernels.early_exit import Exited
@@ -61,7 +63,7 @@ class Tuning:
     """Fine-tuning from one start. start: a name of RECIPES, RANDOM, or FAST: BERT with exits."""
 
     start: str = "BERT"
-    steps: int = 300
+    steps: int = 500
     batch_size: int = 16
     speed: float = 1.0
 
@@ -92,20 +94,30 @@ def task_run(recipe: Tuning, name: str, rate: float, seed: int) -> dict[str, Any
     from the cache if it was done before."""
 
     def run() -> dict[str, Any]:
-        began, train = process_time(), twin(name, "train")
+        began, encoder = process_time(), start_of(recipe, seed)
+        tasks = {s: fitting(twin(name, s), encoder) for s in ("train", *splits_of(name))}
+        train = tasks.pop("train")
         settings: dict[str, Any] = {
             "steps": recipe.steps, "learning_rate": rate, "seed": seed, "precision": PRECISION,
         }  # fmt: skip
-        encoder = start_of(recipe, seed)
         if recipe.start == FAST and isinstance(train, LabelledSequences):
-            return _with_exits(recipe, encoder, train, name, settings)
+            return _with_exits(recipe, encoder, train, tasks, settings)
         model = finetune(encoder, train, batch_size=recipe.batch_size, **settings)
-        said = {where: _said(model, twin(name, where)) for where in splits_of(name)}
+        said = {split: _said(model, task) for split, task in tasks.items()}
         return {"said": said, "cpu_seconds": round(process_time() - began, 1)}
 
     settings = {"task": GLUE[name].sizes, "rate": rate, "seed": seed}
     settings |= asdict(recipe) | {"flops": BERT.flops}
     return kept(f"13-{recipe.start}-{name}-{seed}", settings, MicroWorld.load(), run)
+
+
+def fitting(task: Any, encoder: Encoder) -> Any:
+    """The task as the encoder reads it: for one without segments all ids are 0."""
+    if encoder.config.type_vocab_size > 1:
+        return task
+    sequences = task.sequences
+    none = torch.zeros_like(sequences.token_type_ids)
+    return replace(task, sequences=replace(sequences, token_type_ids=none))
 
 
 def splits_of(name: str) -> tuple[str, ...]:
@@ -128,7 +140,7 @@ def _with_exits(
     recipe: Tuning,
     encoder: Encoder,
     train: LabelledSequences,
-    name: str,
+    tasks: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> dict[str, Any]:
     """FastBERT: backbone and teacher on labels, then the students on the same texts without."""
@@ -139,11 +151,11 @@ def _with_exits(
     train_students(model, texts, **{**settings, "steps": recipe.steps // 2})
     model.eval()
     said, layers = {}, []
-    for where in splits_of(name):
-        inputs: Any = text_inputs(twin(name, where))
+    for split, task in tasks.items():
+        inputs: Any = text_inputs(task)
         found: Exited = model.answer(**inputs, speed=recipe.speed)
-        said[where] = [train.names[n] for n in found.logits.argmax(-1)]
-        layers += found.layers_used.tolist() if where != "validation" else []
+        said[split] = [train.names[n] for n in found.logits.argmax(-1)]
+        layers += found.layers_used.tolist() if split != "validation" else []
     return {"said": said, "layers": fmean(layers), "cpu_seconds": round(process_time() - began, 1)}
 
 

@@ -13,13 +13,13 @@ from course_lib.text.glue import GLUE
 
 from . import benchmark
 from .guide import guide
-from .pretraining_runs import BERT, CONTROLS, MEMBERS
+from .pretraining_runs import BERT, MEMBERS
 from .views import benchmark as shown
 
 STARTS = {
     "random": benchmark.RANDOM, "fast": benchmark.FAST,
     **{name.lower(): name for name in MEMBERS},
-    **{f"as_{name.removeprefix(shown.PLAIN).lower()}": name for name in CONTROLS},
+    "narrow": "plain, 58 wide", "short": "plain, two layers",
 }  # fmt: skip
 
 NAMING = ("bert", "roberta", "albert", "distilbert", "deberta", "spanbert", "ernie", "mobilebert")

@@ -42,12 +42,15 @@ MEMBERS = {
     ),
 }
 TEACHERS = {"IB-BERT": replace(MEMBERS["MobileBERT"], member="IB-BERT", teacher="")}
-# A plain RoBERTa (masked words alone) with as many parameters as the member of that name.
+# Plain models: RoBERTa, masked words alone, as large as the members of EQUAL.
 CONTROLS = {
-    "as large as ALBERT": replace(MEMBERS["RoBERTa"], hidden_size=58),
-    "as large as DistilBERT": replace(MEMBERS["RoBERTa"], num_layers=2),
-    "as large as TinyBERT": replace(MEMBERS["RoBERTa"], num_layers=2, hidden_size=64),
-    "as large as MobileBERT": replace(MEMBERS["RoBERTa"], hidden_size=56),
+    "plain, 58 wide": replace(MEMBERS["RoBERTa"], hidden_size=58),
+    "plain, two layers": replace(MEMBERS["RoBERTa"], num_layers=2),
+}
+EQUAL = {
+    "ALBERT": "plain, 58 wide",
+    "MobileBERT": "plain, 58 wide",
+    "DistilBERT": "plain, two layers",
 }
 RECIPES = {**MEMBERS, **CONTROLS, **TEACHERS}
 

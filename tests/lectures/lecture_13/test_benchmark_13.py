@@ -44,11 +44,11 @@ def test_every_part_of_every_member_trains_what_is_kept(name):
         assert any(not torch.equal(a, b) for a, b in zip(before, encoder.parameters(), strict=True))
 
 
-@pytest.mark.parametrize("name", pretraining_runs.CONTROLS)
-def test_a_plain_model_is_as_large_as_its_member(name):
-    member = name.removeprefix("as large as ")
+@pytest.mark.parametrize("member", pretraining_runs.EQUAL)
+def test_a_plain_model_is_as_large_as_its_member(member):
+    name = pretraining_runs.EQUAL[member]
     plain, other = (pretraining_runs.parameters_of(begun(n).kept) for n in (name, member))
-    assert plain == pytest.approx(other, rel=0.02)
+    assert plain == pytest.approx(other, rel=0.06)
 
 
 def test_what_students_learn_from_shares_its_weights():
@@ -73,7 +73,7 @@ def test_what_cannot_begin_is_said(recipe, teacher, said):
 
 def test_a_step_of_a_student_counts_its_teacher():
     alone, taught = (
-        pretraining_runs.flops_a_step(RECIPES[n]) for n in ("as large as DistilBERT", "DistilBERT")
+        pretraining_runs.flops_a_step(RECIPES[n]) for n in ("plain, two layers", "DistilBERT")
     )
     assert taught > 2 * alone
 

@@ -30,10 +30,10 @@ from course_lib.train.glue import task_mean
 
 from ..benchmark import FAST, RANDOM, SENTIMENT, average
 from ..intervals import drawn, interval
-from ..pretraining_runs import CONTROLS, MEMBERS
+from ..pretraining_runs import CONTROLS, EQUAL, MEMBERS
 from .written import written_table
 
-FILE, PLAIN = "13_benchmark", "as large as "
+FILE = "13_benchmark"
 SHOWN = {"all": None, "the family": (*MEMBERS, FAST), "plain models": (*CONTROLS, RANDOM)}
 SORTED = ("average", "name", "parameters", *GLUE)
 WIDE = 270  # pixels of the strip of dots
@@ -154,17 +154,12 @@ def _strip(
     return "".join(parts)
 
 
-def pairs() -> dict[str, str]:
-    """Members of another size than BERT -> the plain model with as many parameters."""
-    return {name.removeprefix(PLAIN): name for name in CONTROLS}
-
-
 def equal_size_chart() -> Any:
     """Members of another size than BERT, each beside a plain model with as many parameters."""
     return ablation_chart(
         {
-            "the member": {member: values_of(member) for member in pairs()},
-            "plain, as large": {member: values_of(plain) for member, plain in pairs().items()},
+            "the member": {member: values_of(member) for member in EQUAL},
+            "plain, as large": {member: values_of(plain) for member, plain in EQUAL.items()},
         },
         title="Equal parameters, equal FLOPs", x_title="average of nine", percent=True,
     )  # fmt: skip

@@ -302,13 +302,13 @@ averages_table()
 #
 # ### Is it the idea, or the size?
 #
-# A small member loses against BERT. Is that its idea, or just its size? Beside each stands a **plain** model, masked words alone, with as many parameters and as many FLOPs.
+# A small member beside BERT: is it the idea that decides, or the size? So beside three of them stands a **plain** model, masked words alone, with about as many parameters and as many FLOPs.
 
 # %%
 equal_size_chart()
 
 # %% [markdown]
-# *Left: the member. Right: a plain model of that size, narrower or with fewer layers, which reads more for the same FLOPs. A dot a seed.*
+# *Left: the member. Right: a plain model of that size, 58 wide or with two layers, which reads more text for the same FLOPs. A dot a seed.*
 #
 # RESULTS-SIZES
 #

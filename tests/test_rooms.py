@@ -15,7 +15,7 @@ import pytest
 import course_lib
 
 LIBRARY = (
-    "files", "kernels", "config", "encoder", "heads", "family", "objectives", "text",
+    "files", "kernels", "config", "images", "encoder", "heads", "family", "objectives", "text",
     "checkpoints", "train",
 )  # fmt: skip
 ROOMS = (*LIBRARY, "teaching", "bench", "lectures")

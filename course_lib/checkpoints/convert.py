@@ -22,6 +22,7 @@ from .families import (
     family_named,
     family_of,
     has_pooler,
+    newest_name,
     their_name,
 )
 from .reading import CheckpointError, State
@@ -80,7 +81,7 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
     for theirs in hf_model.parameters():  # buffers stay float32: angles bear no bfloat16
         theirs.data = theirs.data.to(parameter.dtype)
     state = joined({their_name(n, family): p for n, p in ours.state_dict().items()}, family)
-    names = {name: name.removeprefix(family.prefix) for name in hf_model.state_dict()}
+    names = {n: newest_name(n.removeprefix(family.prefix), family) for n in hf_model.state_dict()}
     names = {name: family.tied.get(bare, bare) for name, bare in names.items()}
     _same_names(set(names.values()), set(state), kind.__name__)
     hf_model.load_state_dict({name: state[first] for name, first in names.items()})
@@ -184,7 +185,7 @@ def canonical(state: Mapping[str, Tensor], family: Family) -> State:
         for old, new in _OLD_NAMES:
             name = name.removesuffix(old) + new if name.endswith(old) else name
         if not name.endswith("position_ids"):
-            clean.update(parted(name, value, family))
+            clean.update(parted(newest_name(name, family), value, family))
     for second, first in family.tied.items():
         copy = clean.pop(second, None)
         if copy is not None and not torch.equal(copy, clean.setdefault(first, copy)):
@@ -257,10 +258,10 @@ def hollow(
         if kind is DebertaForMaskedLM:
             return DebertaForMaskedLM(encoder, EnhancedMaskDecoder(config, visits))
         if issubclass(kind, Labelled):
-            model = kind(encoder, names)
+            model = kind(encoder, names)  # type: ignore[arg-type]
             model.dropout.p = model.dropout.p if dropout is None else dropout
             return model
-        return encoder if kind is Encoder else kind(encoder)  # type: ignore[arg-type, call-arg]
+        return encoder if issubclass(kind, Encoder) else kind(encoder)  # type: ignore
 
 
 def compare_weights(

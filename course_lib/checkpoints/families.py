@@ -23,6 +23,7 @@ from course_lib.family.ernie import ErnieConfig, ernie_encoder
 from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
 from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
+from course_lib.family.vit import VitConfig, VitEncoder, VitForClassification, vit_encoder
 from course_lib.family.xlm import XlmConfig, XlmForLanguageModel, xlm_encoder
 from course_lib.family.xlm_roberta import XlmRobertaConfig
 from course_lib.heads import (
@@ -39,7 +40,9 @@ from course_lib.text.wordpiece import WordPiece
 
 from .reading import CheckpointError
 
-Labelled = BertForClassification | BertForTokenClassification  # heads whose classes have names
+Labelled = (  # heads whose classes have names
+    BertForClassification | BertForTokenClassification | VitForClassification
+)
 ForTask = Labelled | BertForQuestionAnswering
 Headed = (
     BertForPreTraining
@@ -55,18 +58,20 @@ MODELS: tuple[type[Model], ...] = (  # most heads first, but fine-tuned ones bef
     BertForClassification,
     BertForTokenClassification,
     BertForQuestionAnswering,
+    VitForClassification,
     BertForPreTraining,
     DebertaForMaskedLM,
     XlmForLanguageModel,
     BertForMaskedLM,
     BertForReplacedTokens,
+    VitEncoder,
     Encoder,
 )
 EXPECTED = (
     "an Encoder, a BertForMaskedLM, a DebertaForMaskedLM, an XlmForLanguageModel, a "
     "BertForPreTraining, a "
-    "BertForReplacedTokens, a BertForClassification, a BertForTokenClassification or a "
-    "BertForQuestionAnswering"
+    "BertForReplacedTokens, a BertForClassification, a BertForTokenClassification, a "
+    "BertForQuestionAnswering or a VitForClassification"
 )
 
 
@@ -95,6 +100,7 @@ class Family:
     dropouts: Mapping[type[Model], str] = field(default_factory=dict)  # our class -> theirs of it
     inputs: Mapping[str, str] = field(default_factory=dict)  # our argument -> theirs, if another
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # see `parted`
+    older: Mapping[str, str] = field(default_factory=dict)  # a module's old name -> that in modules
 
     @property
     def has_pooler(self) -> bool:
@@ -831,6 +837,71 @@ MODERNBERT = Family(
 )
 
 
+def _read_vit(theirs: dict[str, Any]) -> dict[str, Any]:
+    """Sizes as one number; refuses pictures and patches that are not square, and other poolers."""
+    read = dict(theirs)
+    for name in ("image_size", "patch_size"):
+        size = theirs.get(name)
+        if isinstance(size, list | tuple):
+            if len(set(size)) != 1:
+                raise ValueError(f"{name}={size} was given; expected a square: one number.")
+            read[name] = size[0]
+    if (width := theirs.get("pooler_output_size")) not in (None, theirs.get("hidden_size", 768)):
+        raise ValueError(
+            f"pooler_output_size={width} was given; expected hidden_size, "
+            f"{theirs.get('hidden_size', 768)}: a pooler is as wide as the encoder here."
+        )
+    return read
+
+
+_OF_TEXTS = ("vocab_size", "max_positions", "type_vocab_size", "pad_token_id")
+_BLOCK, _OLD_BLOCK = "layers.#", "encoder.layer.#"
+VIT = Family(
+    model_type="vit",
+    config_class=VitConfig,
+    encoder=vit_encoder,
+    classes={VitEncoder: "ViTModel", VitForClassification: "ViTForImageClassification"},
+    prefix="vit.",
+    modules={
+        "embeddings.cls": "embeddings.cls_token",
+        "embeddings.position": "embeddings.position_embeddings",
+        "embeddings.project": "embeddings.patch_embeddings.projection",
+        "stack.blocks.#.attention.query": f"{_BLOCK}.attention.q_proj",
+        "stack.blocks.#.attention.key": f"{_BLOCK}.attention.k_proj",
+        "stack.blocks.#.attention.value": f"{_BLOCK}.attention.v_proj",
+        "stack.blocks.#.attention.output": f"{_BLOCK}.attention.o_proj",
+        "stack.blocks.#.attention_norm": f"{_BLOCK}.layernorm_before",
+        "stack.blocks.#.feed_forward.expand": f"{_BLOCK}.mlp.fc1",
+        "stack.blocks.#.feed_forward.contract": f"{_BLOCK}.mlp.fc2",
+        "stack.blocks.#.output_norm": f"{_BLOCK}.layernorm_after",
+        "norm": "layernorm",
+        "pooler.dense": "pooler.dense",
+        "classifier": "classifier",
+    },
+    # So transformers 5.0 has them, and so they are in released files.
+    older={
+        f"{_OLD_BLOCK}.attention.attention.query": f"{_BLOCK}.attention.q_proj",
+        f"{_OLD_BLOCK}.attention.attention.key": f"{_BLOCK}.attention.k_proj",
+        f"{_OLD_BLOCK}.attention.attention.value": f"{_BLOCK}.attention.v_proj",
+        f"{_OLD_BLOCK}.attention.output.dense": f"{_BLOCK}.attention.o_proj",
+        f"{_OLD_BLOCK}.layernorm_before": f"{_BLOCK}.layernorm_before",
+        f"{_OLD_BLOCK}.intermediate.dense": f"{_BLOCK}.mlp.fc1",
+        f"{_OLD_BLOCK}.output.dense": f"{_BLOCK}.mlp.fc2",
+        f"{_OLD_BLOCK}.layernorm_after": f"{_BLOCK}.layernorm_after",
+    },
+    heads={},
+    tied={},
+    settings={
+        **{ours: SETTINGS[ours] for ours in SETTINGS if ours not in _OF_TEXTS},
+        **{name: name for name in ("hidden_act", "image_size", "patch_size", "num_channels")},
+    },
+    fixed={"positions": "1d", "resize": "bicubic", "qkv_bias": True, "pooler_act": "tanh"},
+    more=lambda config: {"encoder_stride": config.patch_size},
+    read=_read_vit,
+    leftovers=("embeddings.mask_token",),  # of hidden patches: no picture without them reads it
+)
+
+
 def has_pooler(kind: type[Model], config: Any, weights: bool) -> bool:
     """Whether a model of this kind has a pooler: `weights`, whether weights of one are there; of
     one without weights, what stands on it says so."""
@@ -843,7 +914,7 @@ FAMILIES: dict[str, Family] = {  # later members add theirs here
     family.model_type: family
     for family in (
         *(BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, ERNIE, DEBERTA, DEBERTA_V2),
-        *(XLM, XLM_ROBERTA, MOBILEBERT, MODERNBERT),
+        *(XLM, XLM_ROBERTA, MOBILEBERT, MODERNBERT, VIT),
     )
 }
 
@@ -878,6 +949,15 @@ def their_name(name: str, family: Family = BERT) -> str:
             f"the parameter {name} has no counterpart in transformers' {family.model_type}: {why}"
         )
     return re.sub("#", lambda _: next(numbers), theirs)
+
+
+def newest_name(name: str, family: Family) -> str:
+    """The name in the family's table of a weight that an older transformers may have named."""
+    numbers = iter(re.findall(r"\d+", name))
+    module, _, leaf = re.sub(r"\d+", "#", name).rpartition(".")
+    if module not in family.older:
+        return name
+    return re.sub("#", lambda _: next(numbers), f"{family.older[module]}.{leaf}")
 
 
 def family_of(config: Any) -> Family:

@@ -93,14 +93,13 @@ class Family:
     more: Callable[[Any], dict[str, Any]] = lambda config: {}  # settings theirs has besides
     read: Callable[[dict[str, Any]], dict[str, Any]] = lambda theirs: theirs  # in one spelling
     ours_alone: tuple[type[Model], ...] = ()  # our classes that transformers does not have
-    spellings: Mapping[str, str] = field(default_factory=dict)  # how a name may begin, too
     tokenizer: Callable[[Path], Tokenizer] | None = None  # from one of the files below
     vocabularies: tuple[str, ...] = ()  # files with the vocabulary, best first
     leftovers: tuple[str, ...] = ()  # how weights begin that training left in released files
     dropouts: Mapping[type[Model], str] = field(default_factory=dict)  # our class -> theirs of it
     inputs: Mapping[str, str] = field(default_factory=dict)  # our argument -> theirs, if another
-    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # see `parted`
-    older: Mapping[str, str] = field(default_factory=dict)  # a module's old name -> that in modules
+    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # see convert.parted
+    older: Mapping[str, str] = field(default_factory=dict)  # what files may call a module -> theirs
 
     @property
     def has_pooler(self) -> bool:
@@ -108,6 +107,7 @@ class Family:
         return "pooler.dense" in self.modules
 
 
+NUMBER = r"\b\d+\b"  # of a block: fc1 and layer_norm2 have none
 SETTINGS = {
     "vocab_size": "vocab_size",
     "hidden_size": "hidden_size",
@@ -592,7 +592,11 @@ DEBERTA = Family(
     },
     # A file with a masked-word head alone is theirs; with positions, too, the decoder is whole.
     heads={"mlm": "lm_predictions.", "decoder": "embeddings.position_embeddings."},
-    spellings={"cls.predictions.transform.": f"{_HEAD}.", "cls.predictions.": f"{_HEAD}."},
+    older={
+        "cls.predictions": _HEAD,
+        "cls.predictions.decoder": f"{_HEAD}.decoder",
+        **{f"cls.predictions.transform.{n}": f"{_HEAD}.{n}" for n in ("dense", "LayerNorm")},
+    },
     tied={
         # transformers 5.0 to 5.19 gives the head the table, too; 5.20 does not.
         f"{_HEAD}.weight": "embeddings.word_embeddings.weight",
@@ -933,31 +937,30 @@ def their_name(name: str, family: Family = BERT) -> str:
     stack.blocks.3.output_norm.weight -> encoder.layer.3.output.LayerNorm.weight
     Raises CheckpointError for a parameter that the family's table does not list.
     """
-    ours = name.removeprefix("encoder.")
-    numbers = iter(re.findall(r"\d+", ours))
-    ours = re.sub(r"\d+", "#", ours)
-    module, _, leaf = ours.rpartition(".")
-    if ours in family.modules:
-        theirs = family.modules[ours]
-    elif module in family.modules:
-        theirs = f"{family.modules[module]}.{leaf}"
-    else:
+    found = renamed(name.removeprefix("encoder."), family.modules)
+    if found is None:
         why = "is the model built from other parts than that family's?"
-        if module.startswith("pooler."):
+        if name.removeprefix("encoder.").startswith("pooler."):
             why = "it has no pooler. Set encoder.pooler = None first."
         raise CheckpointError(
             f"the parameter {name} has no counterpart in transformers' {family.model_type}: {why}"
         )
-    return re.sub("#", lambda _: next(numbers), theirs)
+    return found
 
 
 def newest_name(name: str, family: Family) -> str:
     """The name in the family's table of a weight that an older transformers may have named."""
-    numbers = iter(re.findall(r"\d+", name))
-    module, _, leaf = re.sub(r"\d+", "#", name).rpartition(".")
-    if module not in family.older:
-        return name
-    return re.sub("#", lambda _: next(numbers), f"{family.older[module]}.{leaf}")
+    return renamed(name, family.older) or name
+
+
+def renamed(name: str, table: Mapping[str, str]) -> str | None:
+    """A weight's name in a table of modules or weights, in which # is a number; None if neither
+    the weight nor its module is listed."""
+    given = re.sub(NUMBER, "#", name)
+    module, _, leaf = given.rpartition(".")
+    found = table.get(given) or (f"{table[module]}.{leaf}" if module in table else None)
+    numbers = iter(re.findall(NUMBER, name))
+    return found and re.sub("#", lambda _: next(numbers), found)
 
 
 def family_of(config: Any) -> Family:
